@@ -1,0 +1,75 @@
+//! The default hasher, behind a name of this crate.
+
+use core::fmt;
+use core::hash::{BuildHasher, Hasher};
+
+use crate::sync::RandomState;
+
+/// The hasher that a filter has unless it is given another: fast, and seeded at random for each
+/// filter, so that nobody outside the process can choose items that collide.
+///
+/// The hashes differ from filter to filter and from run to run; a clone hashes as its original
+/// does. The algorithm (rapidhash today) may change in any release: do not store these hashes.
+///
+/// # Examples
+///
+/// ```
+/// use coucal::{CuckooFilter, DefaultHashBuilder};
+///
+/// // Two filters that agree on the hash of every item.
+/// let hasher = DefaultHashBuilder::default();
+/// let today = CuckooFilter::with_capacity_and_hasher(1000, hasher.clone());
+/// let yesterday = CuckooFilter::with_capacity_and_hasher(1000, hasher);
+/// assert_eq!(today.hash_of("egg"), yesterday.hash_of("egg"));
+/// ```
+#[derive(Clone, Default)]
+pub struct DefaultHashBuilder(RandomState);
+
+/// The hasher of [`DefaultHashBuilder`].
+#[derive(Clone)]
+pub struct DefaultHasher(<RandomState as BuildHasher>::Hasher);
+
+impl BuildHasher for DefaultHashBuilder {
+    type Hasher = DefaultHasher;
+
+    #[inline]
+    fn build_hasher(&self) -> DefaultHasher {
+        DefaultHasher(self.0.build_hasher())
+    }
+}
+
+impl fmt::Debug for DefaultHashBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The seed stays secret.
+        f.debug_struct("DefaultHashBuilder").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for DefaultHasher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DefaultHasher").finish_non_exhaustive()
+    }
+}
+
+/// Passes each method on: the ones for integers are faster than the bytes of the integer.
+macro_rules! pass_on {
+    ($($method:ident($value:ty))*) => {
+        impl Hasher for DefaultHasher {
+            #[inline]
+            fn finish(&self) -> u64 {
+                self.0.finish()
+            }
+
+            $(#[inline]
+            fn $method(&mut self, value: $value) {
+                self.0.$method(value);
+            })*
+        }
+    };
+}
+
+pass_on! {
+    write(&[u8])
+    write_u8(u8) write_u16(u16) write_u32(u32) write_u64(u64) write_u128(u128) write_usize(usize)
+    write_i8(i8) write_i16(i16) write_i32(i32) write_i64(i64) write_i128(i128) write_isize(isize)
+}

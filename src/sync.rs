@@ -1,0 +1,78 @@
+//! The only place that chooses between the real machine and loom's model of it.
+//!
+//! Every atomic, lock, yield and source of randomness of the crate comes through here. Under
+//! `--cfg loom` the same names stand for loom's own, so a model runs the crate's code and not a
+//! copy of it.
+
+#[cfg(not(loom))]
+mod real {
+    pub(crate) use parking_lot::{Mutex, MutexGuard};
+    pub(crate) use rapidhash::fast::RandomState;
+    pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+    /// Waits longer and longer, then yields: for an optimistic step that lost a race.
+    pub(crate) struct Backoff(crossbeam_utils::Backoff);
+
+    impl Backoff {
+        pub(crate) fn new() -> Self {
+            Self(crossbeam_utils::Backoff::new())
+        }
+
+        pub(crate) fn wait(&self) {
+            self.0.snooze();
+        }
+    }
+
+    /// `len` zeroed atomics, fresh from the allocator: a large table costs no time until it is
+    /// used. `None` when the memory cannot be had.
+    pub(crate) fn try_zeroed(len: usize) -> Option<Box<[AtomicU64]>> {
+        bytemuck::allocation::try_zeroed_slice_box(len).ok()
+    }
+}
+
+#[cfg(loom)]
+mod modelled {
+    pub(crate) use loom::sync::MutexGuard;
+    pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+    /// The same hashes in every execution of a model.
+    pub(crate) type RandomState =
+        core::hash::BuildHasherDefault<rapidhash::fast::RapidHasher<'static>>;
+
+    /// loom's mutex, with `parking_lot`'s signature: there is no poison.
+    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Self(loom::sync::Mutex::new(value))
+        }
+
+        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+            self.0.lock().expect("no thread panics while it holds a stripe")
+        }
+    }
+
+    /// A turn for the other threads: loom needs to hear of every wait.
+    pub(crate) struct Backoff;
+
+    impl Backoff {
+        pub(crate) fn new() -> Self {
+            Self
+        }
+
+        #[allow(clippy::unused_self)]
+        pub(crate) fn wait(&self) {
+            loom::thread::yield_now();
+        }
+    }
+
+    #[allow(clippy::unnecessary_wraps)]
+    pub(crate) fn try_zeroed(len: usize) -> Option<Box<[AtomicU64]>> {
+        Some((0..len).map(|_| AtomicU64::new(0)).collect())
+    }
+}
+
+#[cfg(loom)]
+pub(crate) use modelled::*;
+#[cfg(not(loom))]
+pub(crate) use real::*;

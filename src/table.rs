@@ -1,0 +1,474 @@
+//! The protocol: lookup, insert, remove and count on words, stripes and versions.
+//!
+//! Who may write what, and in which order, is laid down in the documentation of the crate. Each
+//! atomic access here names the one it pairs with:
+//!
+//! * A *clear* is any store to a word that takes a fingerprint out, a *copy* any that puts one in.
+//!   Both are Release and are read by lookups with Acquire. A lookup that reads a word has
+//!   synchronized with the writer of that word, and through the stripe with all earlier writers
+//!   of the bucket: it sees every version that they raised before.
+//! * A writer reads the words of its own stripe with Relaxed: the lock has synchronized it with
+//!   their last writer.
+
+use core::marker::PhantomData;
+
+use crossbeam_utils::CachePadded;
+
+use crate::error::{InsertError, InsertManyError};
+use crate::geometry::{Geometry, Key};
+use crate::layout::Layout;
+use crate::path::{Found, Hop, LARGE, SMALL, Search};
+use crate::stripes::{All, Held, Stripes};
+use crate::sync::{self, AtomicU64, Backoff, Ordering};
+use crate::versions::Versions;
+
+/// Rounds of a lookup before it gives up on a certain answer. See [`Table::contains`].
+const ROUNDS: usize = 8;
+/// Optimistic attempts of a writer before it takes all the locks there are to take.
+const PATIENCE: usize = 64;
+
+pub(crate) struct Table<L> {
+    words: Box<[AtomicU64]>,
+    geometry: Geometry,
+    stripes: Stripes,
+    versions: Versions,
+    /// On a line of its own: a lookup that counts here must not slow the others down.
+    inconclusive: CachePadded<AtomicU64>,
+    layout: PhantomData<L>,
+}
+
+/// What a lookup saw.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    Present,
+    Absent,
+    /// Every round found nothing, and found the version raised in between.
+    Unsure,
+}
+
+/// Which copies of an item an insert puts up with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Copies {
+    Any,
+    /// Stores nothing where there is one already.
+    One,
+}
+
+/// What two words mean for an insert.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// There is a copy, and the insert wants none beside it.
+    Present,
+    /// The bucket with more free slots.
+    Room { bucket: usize },
+    /// Nothing but copies of this fingerprint.
+    TooManyCopies,
+    /// Both buckets are full.
+    Full,
+}
+
+/// How an attempt to make room by kicking ended.
+enum Kick {
+    Done(Result<bool, InsertError>),
+    /// Another writer was faster on some hop; what was moved before stays moved.
+    Stale,
+}
+
+impl<L: Layout> Table<L> {
+    /// An empty table of so many buckets, even and at least 2; `None` if the memory cannot be had.
+    pub(crate) fn try_new(buckets: usize) -> Option<Self> {
+        Some(Self {
+            words: sync::try_zeroed(buckets)?,
+            geometry: Geometry::new(buckets),
+            stripes: Stripes::try_new(buckets)?,
+            versions: Versions::try_new(buckets)?,
+            inconclusive: CachePadded::new(AtomicU64::new(0)),
+            layout: PhantomData,
+        })
+    }
+
+    #[inline]
+    pub(crate) fn key(&self, hash: u64) -> Key {
+        self.geometry.key(hash, L::FINGERPRINT_BITS)
+    }
+
+    /// Whether the item is in the table. Wait-free: it neither locks nor stores, and after
+    /// [`ROUNDS`] rounds it answers true, as a filter may. (It counts such an answer, which is the
+    /// one store that a lookup ever makes.)
+    #[inline]
+    pub(crate) fn contains(&self, key: Key) -> bool {
+        let opened = self.versions.open(key.fingerprint);
+        let found = self.read_both(key);
+        // One branch, which does not depend on whether the item is there.
+        if found | opened.unmoved() { found } else { self.contains_again(key) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn contains_again(&self, key: Key) -> bool {
+        match self.look(key, ROUNDS - 1) {
+            Seen::Present => true,
+            Seen::Absent => false,
+            Seen::Unsure => {
+                // Relaxed: a figure, and orders nothing.
+                self.inconclusive.fetch_add(1, Ordering::Relaxed);
+                true
+            }
+        }
+    }
+
+    /// Looks until it is sure, at most so many rounds.
+    #[inline]
+    fn look(&self, key: Key, rounds: usize) -> Seen {
+        for _ in 0..rounds {
+            let opened = self.versions.open(key.fingerprint);
+            if self.read_both(key) {
+                return Seen::Present;
+            }
+            if opened.unmoved() {
+                return Seen::Absent;
+            }
+        }
+        Seen::Unsure
+    }
+
+    /// Whether either bucket holds the fingerprint, each read once.
+    #[inline]
+    fn read_both(&self, key: Key) -> bool {
+        // Acquire, both: pairs with the Release of every copy and clear. It also keeps the second
+        // look at the version behind these loads.
+        let first = self.words[key.first].load(Ordering::Acquire);
+        let second = self.words[key.second].load(Ordering::Acquire);
+        L::either_holds(first, second, key.fingerprint)
+    }
+
+    /// One more copy of the item.
+    #[inline]
+    pub(crate) fn insert(&self, key: Key) -> Result<(), InsertError> {
+        if let Verdict::Room { bucket } = self.verdict(key, Copies::Any) {
+            let held = self.stripes.lock([bucket]);
+            if self.copy(&held, bucket, key.fingerprint) {
+                return Ok(());
+            }
+        }
+        self.insert_persistently(key, Copies::Any).map(|_| ())
+    }
+
+    /// The item, unless it is there. `Ok(false)`: it was.
+    #[inline]
+    pub(crate) fn insert_unique(&self, key: Key) -> Result<bool, InsertError> {
+        if self.read_both(key) {
+            return Ok(false);
+        }
+        self.insert_persistently(key, Copies::One)
+    }
+
+    /// Repeats: look without a lock, decide under the stripes of both buckets, make room by
+    /// kicking. Each attempt that fails was overtaken by another writer's success. After
+    /// [`PATIENCE`] of them it takes every stripe, and then nobody overtakes it.
+    #[cold]
+    #[inline(never)]
+    fn insert_persistently(&self, key: Key, copies: Copies) -> Result<bool, InsertError> {
+        let backoff = Backoff::new();
+        for _ in 0..PATIENCE {
+            if self.verdict(key, copies) != Verdict::Full {
+                let held = self.stripes.lock([key.first, key.second]);
+                if let Some(decided) = self.decide(&held, key, copies) {
+                    return decided;
+                }
+            }
+            match self.kick(key, copies, None) {
+                Kick::Done(result) => return result,
+                Kick::Stale => backoff.wait(),
+            }
+        }
+        let all = self.stripes.lock_all();
+        if let Some(decided) = self.decide(&all, key, copies) {
+            return decided;
+        }
+        match self.kick(key, copies, Some(&all)) {
+            Kick::Done(result) => result,
+            Kick::Stale => unreachable!("nobody else writes while all stripes are held"),
+        }
+    }
+
+    /// What the two words of an item mean for an insert: a hint, or the truth where both stripes
+    /// are held.
+    #[inline]
+    fn verdict(&self, key: Key, copies: Copies) -> Verdict {
+        // Relaxed: what is done about it is done under a stripe, and checked there.
+        let first = self.words[key.first].load(Ordering::Relaxed);
+        let second = self.words[key.second].load(Ordering::Relaxed);
+        let held = || L::copies(first, key.fingerprint) + L::copies(second, key.fingerprint);
+        if copies == Copies::One && held() > 0 {
+            return Verdict::Present;
+        }
+        let (free_first, free_second) = (L::free(first), L::free(second));
+        if free_first + free_second > 0 {
+            // The emptier bucket: several times fewer kicks from half load on.
+            let bucket = if free_second > free_first { key.second } else { key.first };
+            Verdict::Room { bucket }
+        } else if held() == 2 * L::SLOTS {
+            Verdict::TooManyCopies
+        } else {
+            Verdict::Full
+        }
+    }
+
+    /// Inserts, or says why not, under the stripes of both buckets. `None`: both are full.
+    fn decide<G>(
+        &self,
+        held: &Held<'_, G>,
+        key: Key,
+        copies: Copies,
+    ) -> Option<Result<bool, InsertError>> {
+        match self.verdict(key, copies) {
+            Verdict::Present => Some(Ok(false)),
+            Verdict::Room { bucket } => Some(Ok(self.copy(held, bucket, key.fingerprint))),
+            Verdict::TooManyCopies => Some(Err(InsertError::TooManyCopies)),
+            Verdict::Full => None,
+        }
+    }
+
+    /// Searches a path to a free slot and moves the fingerprints along it, the last of them to
+    /// make way for the new item. `all`: the guard of every stripe, if it is held already.
+    fn kick(&self, key: Key, copies: Copies, all: Option<&Held<'_, All<'_>>>) -> Kick {
+        match self.kick_within::<SMALL>(key, copies, all) {
+            None => self.kick_far(key, copies, all),
+            Some(kick) => kick,
+        }
+    }
+
+    /// Apart, so that the common kick does not pay for the large queue.
+    #[inline(never)]
+    fn kick_far(&self, key: Key, copies: Copies, all: Option<&Held<'_, All<'_>>>) -> Kick {
+        let full = || Kick::Done(Err(InsertError::Full));
+        self.kick_within::<LARGE>(key, copies, all).unwrap_or_else(full)
+    }
+
+    /// `None`: a queue of `N` buckets is too short to find a path.
+    fn kick_within<const N: usize>(
+        &self,
+        key: Key,
+        copies: Copies,
+        all: Option<&Held<'_, All<'_>>>,
+    ) -> Option<Kick> {
+        let mut search = Search::<N>::new(key);
+        let (last, node) = match search.run::<L>(&self.words, self.geometry) {
+            Found::Path { last, node } => (last, node),
+            Found::Nothing => return Some(Kick::Done(Err(InsertError::Full))),
+            Found::QueueFull => return None,
+        };
+        let mut hop = last;
+        for before in search.back(node) {
+            if !self.hop(hop, all) {
+                return Some(Kick::Stale);
+            }
+            hop = before;
+        }
+        Some(
+            self.last_hop(hop, key, copies, all)
+                .map_or(Kick::Stale, |stored| Kick::Done(Ok(stored))),
+        )
+    }
+
+    /// One hop in the middle of a path, complete in itself. `false`: it is stale.
+    fn hop(&self, hop: Hop, all: Option<&Held<'_, All<'_>>>) -> bool {
+        match all {
+            Some(held) => self.relocate(held, hop, None),
+            None => self.relocate(&self.stripes.lock([hop.from, hop.to]), hop, None),
+        }
+    }
+
+    /// The hop out of a bucket of the new item, and the item into the slot that it leaves, in one
+    /// step: nobody can steal the slot. `None`: it is stale.
+    fn last_hop(
+        &self,
+        hop: Hop,
+        key: Key,
+        copies: Copies,
+        all: Option<&Held<'_, All<'_>>>,
+    ) -> Option<bool> {
+        let new = Some(key.fingerprint);
+        match (copies, all) {
+            (Copies::Any, None) => {
+                self.relocate(&self.stripes.lock([hop.from, hop.to]), hop, new).then_some(true)
+            }
+            (Copies::Any, Some(held)) => self.relocate(held, hop, new).then_some(true),
+            // That there is no copy yet must be exact: both buckets of the item are held as well.
+            (Copies::One, None) => {
+                let held = self.stripes.lock([key.first, key.second, hop.to]);
+                self.relocate_if_absent(&held, hop, key)
+            }
+            (Copies::One, Some(held)) => self.relocate_if_absent(held, hop, key),
+        }
+    }
+
+    fn relocate_if_absent<G>(&self, held: &Held<'_, G>, hop: Hop, key: Key) -> Option<bool> {
+        if self.verdict(key, Copies::One) == Verdict::Present {
+            return Some(false);
+        }
+        self.relocate(held, hop, Some(key.fingerprint)).then_some(true)
+    }
+
+    /// Moves a fingerprint to its other bucket, and a new one into its place. `false`: it is not
+    /// there any more, or there is no room for it; then nothing has changed.
+    ///
+    /// Copy, raise, clear: in this order, a lookup that sees neither the copy nor what was cleared
+    /// sees two different versions. A writer that is stopped in between leaves the fingerprint in
+    /// both buckets, where lookups find it.
+    fn relocate<G>(&self, held: &Held<'_, G>, hop: Hop, new: Option<u64>) -> bool {
+        let Hop { fingerprint, from, to } = hop;
+        let (from_word, to_word) = (&self.words[from], &self.words[to]);
+        let Some(cleared) = L::without(from_word.load(Ordering::Relaxed), fingerprint) else {
+            return false;
+        };
+        let Some(copied) = L::with(to_word.load(Ordering::Relaxed), fingerprint) else {
+            return false;
+        };
+        let replaced = new.and_then(|new| L::with(cleared, new));
+        to_word.store(copied, Ordering::Release);
+        self.versions.raise(fingerprint);
+        from_word.store(replaced.unwrap_or(cleared), Ordering::Release);
+        held.occupy(to);
+        if replaced.is_none() {
+            held.vacate(from);
+        }
+        true
+    }
+
+    /// One more copy into `bucket`, whose stripe is held. `false`: it is full.
+    #[inline]
+    fn copy<G>(&self, held: &Held<'_, G>, bucket: usize, fingerprint: u64) -> bool {
+        let word = &self.words[bucket];
+        let Some(copied) = L::with(word.load(Ordering::Relaxed), fingerprint) else {
+            return false;
+        };
+        word.store(copied, Ordering::Release);
+        held.occupy(bucket);
+        true
+    }
+
+    /// One copy less out of `bucket`, whose stripe is held. `false`: it holds none.
+    #[inline]
+    fn clear_one<G>(
+        &self,
+        held: &Held<'_, G>,
+        bucket: usize,
+        other: usize,
+        fingerprint: u64,
+    ) -> bool {
+        let word = &self.words[bucket];
+        let Some(cleared) = L::without(word.load(Ordering::Relaxed), fingerprint) else {
+            return false;
+        };
+        // A copy in the other bucket may be younger than a lookup's read of that bucket, and this
+        // clear older than its read of this one: it would miss an item that never was absent.
+        // Acquire: pairs with the Release of that copy, so that a lookup which opens on the raised
+        // version sees the copy.
+        if L::copies(self.words[other].load(Ordering::Acquire), fingerprint) > 0 {
+            self.versions.raise(fingerprint);
+        }
+        word.store(cleared, Ordering::Release);
+        held.vacate(bucket);
+        true
+    }
+
+    /// One copy less of the item. `false`: there is none.
+    ///
+    /// Finds the copy without a lock and clears it under the stripe of its bucket. After
+    /// [`PATIENCE`] copies that were gone when it had the lock, it takes both stripes.
+    #[inline]
+    pub(crate) fn remove(&self, key: Key) -> bool {
+        let Key { fingerprint, first, second } = key;
+        for _ in 0..PATIENCE {
+            let opened = self.versions.open(fingerprint);
+            // Acquire: as in `read_both`, for the sake of a negative answer.
+            let in_first = L::copies(self.words[first].load(Ordering::Acquire), fingerprint) > 0;
+            let in_second = L::copies(self.words[second].load(Ordering::Acquire), fingerprint) > 0;
+            if !(in_first | in_second) {
+                if opened.unmoved() {
+                    return false;
+                }
+                continue;
+            }
+            let (bucket, other) = if in_first { (first, second) } else { (second, first) };
+            if self.clear_one(&self.stripes.lock([bucket]), bucket, other, fingerprint) {
+                return true;
+            }
+        }
+        let held = self.stripes.lock([first, second]);
+        self.clear_one(&held, first, second, fingerprint)
+            || self.clear_one(&held, second, first, fingerprint)
+    }
+
+    /// As `contains` for each item.
+    pub(crate) fn contains_many<Q>(
+        &self,
+        items: &[Q],
+        hash: impl Fn(&Q) -> u64,
+        found: &mut [bool],
+    ) {
+        for (item, found) in items.iter().zip(found) {
+            *found = self.contains(self.key(hash(item)));
+        }
+    }
+
+    /// As `insert` for each item, in order, until one fails.
+    pub(crate) fn insert_many<Q>(
+        &self,
+        items: &[Q],
+        hash: impl Fn(&Q) -> u64,
+    ) -> Result<(), InsertManyError> {
+        for (stored, item) in items.iter().enumerate() {
+            self.insert(self.key(hash(item)))
+                .map_err(|cause| InsertManyError::new(stored, cause))?;
+        }
+        Ok(())
+    }
+
+    /// How many copies there are: read under both stripes, unless there are certainly none.
+    pub(crate) fn count(&self, key: Key) -> usize {
+        if self.look(key, 1) == Seen::Absent {
+            return 0;
+        }
+        let _held = self.stripes.lock([key.first, key.second]);
+        [key.first, key.second]
+            .map(|bucket| L::copies(self.words[bucket].load(Ordering::Relaxed), key.fingerprint))
+            .iter()
+            .sum()
+    }
+
+    /// Empties the table, while it holds every stripe.
+    ///
+    /// Each version is raised first, for the reason given in `clear_one`: a lookup may have read
+    /// one bucket before the last copy was put there.
+    pub(crate) fn clear(&self) {
+        let held = self.stripes.lock_all();
+        self.versions.raise_all();
+        for word in &self.words {
+            word.store(0, Ordering::Release);
+        }
+        held.vacate_all();
+    }
+
+    /// Slots in use.
+    pub(crate) fn occupied(&self) -> usize {
+        self.stripes.occupied()
+    }
+
+    /// Slots in all.
+    pub(crate) fn slots(&self) -> usize {
+        self.words.len() * L::SLOTS
+    }
+
+    /// Lookups that gave up on a certain answer.
+    pub(crate) fn inconclusive(&self) -> u64 {
+        self.inconclusive.load(Ordering::Relaxed)
+    }
+
+    /// What the table owns on the heap.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        size_of_val(&*self.words) + self.stripes.memory_bytes() + self.versions.memory_bytes()
+    }
+}
