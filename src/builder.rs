@@ -117,16 +117,20 @@ pub(crate) fn false_positive_rate<L: Layout>(load: f64) -> f64 {
 
 /// The buckets of a table that holds so many distinct items.
 ///
-/// The first failed insert comes at a load that scatters around a mean; the scatter grows as the
-/// table shrinks. So a table gets a fixed share of slack, and a share that falls with its root.
+/// Two buckets hold any items that they have slots for. In larger tables the first failed insert
+/// comes at a load that scatters around a mean, the more so the smaller the table: a few items too
+/// many may share one pair of buckets. So a table gets a fixed share of slack, and a share that
+/// falls with its root.
 fn buckets_for<L: Layout>(items: usize) -> Result<usize, BuildError> {
-    let overflow = BuildError::CapacityOverflow { capacity: items };
+    let pair = 2 * L::SLOTS;
+    if items <= pair {
+        return Ok(2);
+    }
     let n = items as f64;
-    let slots = n / L::LOAD + L::SCATTER * n.sqrt();
-    let pairs = (slots / (2 * L::SLOTS) as f64).ceil().max(1.0);
-    // The words of the largest table still fit into an allocation.
-    if pairs >= (isize::MAX as usize / (2 * size_of::<u64>())) as f64 {
-        return Err(overflow);
+    let pairs = ((n / L::LOAD + L::SCATTER * n.sqrt()) / pair as f64).ceil();
+    // No allocation is larger than `isize::MAX` bytes.
+    if pairs > (isize::MAX as usize / (2 * size_of::<u64>())) as f64 {
+        return Err(BuildError::CapacityOverflow { capacity: items });
     }
     Ok(2 * pairs as usize)
 }

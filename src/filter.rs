@@ -485,6 +485,11 @@ impl<L: Layout, S> CuckooFilter<L, S> {
         Self { table, hasher, capacity }
     }
 
+    #[cfg(loom)]
+    pub(crate) fn table(&self) -> &Table<L> {
+        &self.table
+    }
+
     /// How many items are stored, copies counted one by one. Exact when no thread writes; a kick at
     /// work may make it one too many for the moment.
     ///

@@ -128,7 +128,7 @@ impl<const BITS: u32, const SLOTS: usize> Packed<BITS, SLOTS> {
 
 impl<const BITS: u32, const SLOTS: usize> Word for Packed<BITS, SLOTS> {
     const LOAD: f64 = 0.96;
-    const SCATTER: f64 = 1.5;
+    const SCATTER: f64 = 5.0;
 
     #[inline]
     fn copies(word: u64, fingerprint: u64) -> usize {

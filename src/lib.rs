@@ -8,6 +8,9 @@ mod geometry;
 mod hasher;
 mod layout;
 mod path;
+#[cfg(loom)]
+#[doc(hidden)]
+pub mod probe;
 mod stripes;
 mod sync;
 mod table;

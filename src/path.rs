@@ -13,7 +13,7 @@ use crate::sync::{AtomicU64, Ordering};
 /// Buckets that a first search opens: little to clear, and enough for most kicks.
 pub(crate) const SMALL: usize = 16;
 /// Buckets that a search opens at the most; it looks at the alternates of all their entries.
-pub(crate) const LARGE: usize = 256;
+pub(crate) const LARGE: usize = 768;
 
 /// The parent of the two buckets that the search starts from.
 const ROOT: u16 = u16::MAX;

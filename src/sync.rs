@@ -33,11 +33,40 @@ mod real {
 #[cfg(loom)]
 mod modelled {
     pub(crate) use loom::sync::MutexGuard;
-    pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+    pub(crate) use loom::sync::atomic::{AtomicU32, Ordering};
+
+    use crate::probe::{Step, stepped};
 
     /// The same hashes in every execution of a model.
     pub(crate) type RandomState =
         core::hash::BuildHasherDefault<rapidhash::fast::RapidHasher<'static>>;
+
+    /// loom's atomic word, which tells the probe of each access.
+    #[derive(Debug)]
+    pub(crate) struct AtomicU64(loom::sync::atomic::AtomicU64);
+
+    impl AtomicU64 {
+        pub(crate) fn new(value: u64) -> Self {
+            Self(loom::sync::atomic::AtomicU64::new(value))
+        }
+
+        pub(crate) fn load(&self, order: Ordering) -> u64 {
+            let value = self.0.load(order);
+            stepped(Step::Load);
+            value
+        }
+
+        pub(crate) fn store(&self, value: u64, order: Ordering) {
+            self.0.store(value, order);
+            stepped(Step::Store);
+        }
+
+        pub(crate) fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
+            let before = self.0.fetch_add(value, order);
+            stepped(Step::Add);
+            before
+        }
+    }
 
     /// loom's mutex, with `parking_lot`'s signature: there is no poison.
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
@@ -48,7 +77,9 @@ mod modelled {
         }
 
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-            self.0.lock().expect("no thread panics while it holds a stripe")
+            let guard = self.0.lock().expect("no thread panics while it holds a stripe");
+            stepped(Step::Lock);
+            guard
         }
     }
 

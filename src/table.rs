@@ -452,6 +452,12 @@ impl<L: Layout> Table<L> {
         held.vacate_all();
     }
 
+    /// For the probe: a copy into this bucket and no other.
+    #[cfg(loom)]
+    pub(crate) fn put(&self, bucket: usize, fingerprint: u64) -> bool {
+        self.copy(&self.stripes.lock([bucket]), bucket, fingerprint)
+    }
+
     /// Slots in use.
     pub(crate) fn occupied(&self) -> usize {
         self.stripes.occupied()

@@ -1,0 +1,71 @@
+//! What the models of `loom-tests` may see and do that a user may not. Exists under `--cfg loom`.
+
+use core::cell::RefCell;
+
+use crate::filter::CuckooFilter;
+use crate::geometry::Geometry;
+use crate::hasher::DefaultHashBuilder;
+use crate::layout::{Fp16x4, Layout};
+use crate::table::Table;
+
+/// Where an item lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// What is stored of it.
+    pub fingerprint: u64,
+    /// The bucket that a lookup reads first.
+    pub first: usize,
+    /// The bucket that a lookup reads second.
+    pub second: usize,
+}
+
+/// An access to shared memory, or a lock taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A word or a version was read.
+    Load,
+    /// A word was written.
+    Store,
+    /// A version was raised, or an inconclusive lookup counted.
+    Add,
+    /// A stripe was locked.
+    Lock,
+}
+
+type Hook = Box<dyn FnMut(Step)>;
+
+loom::thread_local! {
+    static HOOK: RefCell<Option<Hook>> = RefCell::new(None);
+}
+
+/// Where a table of so many buckets keeps the item with this hash.
+#[must_use]
+pub fn place(buckets: usize, hash: u64) -> Place {
+    let key = Geometry::new(buckets).key(hash, Fp16x4::FINGERPRINT_BITS);
+    Place { fingerprint: key.fingerprint, first: key.first, second: key.second }
+}
+
+/// An empty filter of so many buckets: small tables that no capacity asks for, too.
+#[must_use]
+pub fn filter(buckets: usize) -> CuckooFilter {
+    let table = Table::try_new(buckets).expect("a small table");
+    CuckooFilter::from_parts(table, DefaultHashBuilder::default(), 0)
+}
+
+/// Stores a fingerprint in a bucket, as inserts and kicks could have done. `false`: it is full.
+pub fn put(filter: &CuckooFilter, bucket: usize, fingerprint: u64) -> bool {
+    filter.table().put(bucket, fingerprint)
+}
+
+/// Calls `hook` after each step of the calling thread, but for the steps of the hook itself.
+pub fn after_each_step(hook: impl FnMut(Step) + 'static) {
+    HOOK.with(|slot| *slot.borrow_mut() = Some(Box::new(hook)));
+}
+
+pub(crate) fn stepped(step: Step) {
+    let hook = HOOK.with(|slot| slot.borrow_mut().take());
+    if let Some(mut hook) = hook {
+        hook(step);
+        HOOK.with(|slot| *slot.borrow_mut() = Some(hook));
+    }
+}
