@@ -1,0 +1,358 @@
+//! The promises that hold for one thread, each for every layout where it makes sense.
+
+mod common;
+
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
+
+use coucal::{BuildError, CuckooFilter, Fp16x4, InsertError, Layout};
+
+use common::{fill, hashes, with_capacity, with_slots};
+
+/// Each promise as a test of its own for each layout.
+macro_rules! contract {
+    ($($layout:ident)*) => {
+        mod of {
+        $(#[allow(non_snake_case)]
+        pub mod $layout {
+            use coucal::$layout as L;
+
+            #[test]
+            fn holds_the_items_it_was_made_for() {
+                super::super::holds_the_items_it_was_made_for::<L>();
+            }
+
+            #[test]
+            fn eight_copies_or_what_two_buckets_hold() {
+                super::super::copies_of_one_item::<L>();
+            }
+
+            #[test]
+            fn failed_insert_changes_nothing() {
+                super::super::failed_insert_changes_nothing::<L>();
+            }
+
+            #[test]
+            fn figures_are_exact() {
+                super::super::figures_are_exact::<L>();
+            }
+
+            #[test]
+            fn insert_many_says_what_was_stored() {
+                super::super::insert_many_says_what_was_stored::<L>();
+            }
+
+            #[test]
+            fn a_batch_answers_as_the_loop_does() {
+                super::super::a_batch_answers_as_the_loop_does::<L>();
+            }
+
+            #[test]
+            fn absent_items_are_reported_at_the_stated_rate() {
+                super::super::absent_items_are_reported_at_the_stated_rate::<L>(1 << 22);
+            }
+        }
+        )*
+        }
+    };
+}
+
+contract! { Fp16x4 }
+
+fn holds_the_items_it_was_made_for<L: Layout>() {
+    let small = (0..200).flat_map(|n| (0..200).map(move |seed| (n, seed)));
+    let medium = [500, 1000, 2000, 5000].into_iter().flat_map(|n| (0..40).map(move |s| (n, s)));
+    let large = [10_000, 20_000, 100_000, 1_000_000].into_iter().map(|n| (n, 1));
+    for (n, seed) in small.chain(medium).chain(large) {
+        let filter = with_capacity::<L>(n);
+        let items = || hashes(seed ^ (n as u64) << 20).take(n);
+        assert_eq!(fill(&filter, items()), n, "capacity {n}, seed {seed}");
+        assert_eq!((filter.len(), filter.capacity()), (n, n));
+        assert!(items().all(|hash| filter.contains_hash(hash)));
+        assert!(items().all(|hash| filter.remove_hash(hash)));
+        assert!(filter.is_empty());
+    }
+}
+
+/// As often as two buckets have slots, then `TooManyCopies`; the other items stay as they are.
+fn copies_of_one_item<L: Layout>() {
+    for capacity in [0, 100, 10_000] {
+        let filter = with_capacity::<L>(capacity);
+        let copies = 2 * L::SLOTS;
+        // Room for as many copies at least, in tables of two buckets too.
+        let others: Vec<u64> =
+            hashes(7).take(filter.capacity().saturating_sub(copies) / 2).collect();
+        filter.insert_many_hashes(&others).expect("less than the capacity");
+        let mut stored = 0;
+        while stored < copies {
+            assert_eq!(filter.insert_hash(1), Ok(()), "copy {stored} of {copies}");
+            stored += 1;
+        }
+        for _ in 0..3 {
+            assert_eq!(filter.insert_hash(1), Err(InsertError::TooManyCopies));
+            assert_eq!(filter.insert_unique_hash(1), Ok(false));
+        }
+        assert_eq!(filter.count_hash(1), copies);
+        assert_eq!(filter.len(), others.len() + copies);
+        assert!(others.iter().all(|&hash| filter.contains_hash(hash)));
+        for left in (0..copies).rev() {
+            assert!(filter.remove_hash(1));
+            assert_eq!(filter.count_hash(1), left);
+        }
+        assert!(!filter.remove_hash(1));
+        assert!(others.iter().all(|&hash| filter.remove_hash(hash)));
+        assert!(filter.is_empty());
+    }
+}
+
+/// A full filter refuses many times, and each class has the same copies before and after.
+fn failed_insert_changes_nothing<L: Layout>() {
+    for (buckets, seed) in [(2, 1), (4, 2), (6, 3), (128, 4), (4096, 5)] {
+        let filter = with_slots::<L>(buckets * L::SLOTS);
+        let mut candidates = hashes(seed);
+        let mut stored = Vec::new();
+        let mut refused = 0;
+        while refused < 50 {
+            let hash = candidates.next().expect("endless");
+            match filter.insert_hash(hash) {
+                Ok(()) => stored.push(hash),
+                Err(_) => refused += 1,
+            }
+        }
+        let dump =
+            || -> Vec<usize> { stored.iter().map(|&hash| filter.count_hash(hash)).collect() };
+        let before = dump();
+        let mut refused = 0;
+        for hash in candidates.take(1000) {
+            if filter.insert_hash(hash).is_ok() {
+                assert!(filter.remove_hash(hash));
+            } else {
+                assert_eq!(filter.len(), stored.len());
+                refused += 1;
+            }
+        }
+        assert!(refused > 20, "{refused} refused of 1000, {buckets} buckets");
+        assert_eq!(dump(), before, "{buckets} buckets");
+    }
+}
+
+fn figures_are_exact<L: Layout>() {
+    for capacity in [0, 1, 50, 100_000] {
+        let filter = with_capacity::<L>(capacity);
+        for (inserted, hash) in hashes(11).take(capacity).enumerate() {
+            assert_eq!(filter.insert_hash(hash), Ok(()));
+            if inserted % 997 == 0 {
+                assert_eq!(filter.len(), inserted + 1);
+            }
+        }
+        let (len, slots) = (filter.len() as f64, filter.slots() as f64);
+        assert_eq!(filter.load_factor().to_bits(), (len / slots).to_bits());
+        let words = filter.slots() / L::SLOTS * 8;
+        let beside = filter.memory_bytes() - words - size_of_val(&filter);
+        // Stripes and versions, each a power of two of 8-byte entries.
+        assert!(beside.is_multiple_of(8) && beside >= 16, "{beside}");
+        if capacity >= 100_000 {
+            assert!(beside as f64 <= 0.02 * words as f64, "{beside} of {words}");
+        }
+        filter.clear();
+        assert_eq!((filter.len(), filter.is_empty()), (0, true));
+        assert!(hashes(11).take(capacity).all(|hash| !filter.contains_hash(hash)));
+    }
+}
+
+fn insert_many_says_what_was_stored<L: Layout>() {
+    let items: Vec<u64> = hashes(13).take(5000).collect();
+    let filter = with_capacity::<L>(3000);
+    let failed = filter.insert_many_hashes(&items).expect_err("more items than slots");
+    assert_eq!(failed.cause(), InsertError::Full);
+    assert!(failed.stored() >= 3000);
+    assert_eq!(filter.len(), failed.stored());
+    // Exactly the first so many: removing those leaves nothing.
+    assert!(items[..failed.stored()].iter().all(|&hash| filter.remove_hash(hash)));
+    assert!(filter.is_empty());
+}
+
+fn a_batch_answers_as_the_loop_does<L: Layout>() {
+    let filter = with_capacity::<L>(2000);
+    let items: Vec<u64> = hashes(17).take(4000).collect();
+    for batch in [0, 1, 2, 31, 32, 33, 1000] {
+        filter.clear();
+        for items in items[..2000].chunks(batch.max(1)) {
+            filter.insert_many_hashes(items).expect("made for so many");
+        }
+        assert_eq!(filter.len(), 2000);
+        for items in items.chunks(batch.max(1)) {
+            let mut found = vec![false; items.len()];
+            assert_eq!(filter.contains_many_hashes(items, &mut found), Ok(()));
+            let expected: Vec<bool> =
+                items.iter().map(|&hash| filter.contains_hash(hash)).collect();
+            assert_eq!(found, expected);
+        }
+        assert_eq!(filter.contains_many_hashes(&[], &mut []), Ok(()));
+    }
+}
+
+/// Within 10 %, on so many lookups or as many as give 3,000 expected false positives.
+fn absent_items_are_reported_at_the_stated_rate<L: Layout>(least: u64) {
+    let filter = with_capacity::<L>(1 << 17);
+    let stored = fill(&filter, hashes(19));
+    let rate = filter.false_positive_rate();
+    let predicted = 2.0 * L::SLOTS as f64 * filter.load_factor()
+        / 2_f64.powi(L::FINGERPRINT_BITS.cast_signed());
+    assert!((rate / predicted - 1.0).abs() < 0.07, "stated {rate}, the paper's bound {predicted}");
+    let lookups = least.max((3000.0 / rate) as u64);
+    if lookups > 1 << 30 {
+        return; // Too rare to be seen in a test: an error would need hours to show.
+    }
+    assert!(stored >= filter.capacity());
+    let reported = hashes(23).take(lookups as usize).filter(|&h| filter.contains_hash(h)).count();
+    let measured = reported as f64 / lookups as f64;
+    assert!((measured / rate - 1.0).abs() < 0.1, "measured {measured}, stated {rate}");
+}
+
+/// On 10^8 lookups, at the load that the default layout is made for and above.
+#[test]
+fn false_positives_of_the_default_layout() {
+    absent_items_are_reported_at_the_stated_rate::<Fp16x4>(100_000_000);
+}
+
+/// Powers of two, and ten that are not.
+#[test]
+fn full_means_97_percent() {
+    let powers = (14..=21).map(|bits| 1 << bits);
+    let others =
+        [16_392, 17_000, 20_008, 33_336, 50_000, 70_008, 100_000, 300_008, 777_776, 1_500_000];
+    for slots in powers.chain(others) {
+        let filter = with_slots::<Fp16x4>(slots);
+        assert_eq!(filter.slots(), slots);
+        for seed in 0..(1 << 18) / slots as u64 + 1 {
+            filter.clear();
+            let stored = fill(&filter, hashes(seed));
+            let load = stored as f64 / slots as f64;
+            assert!(load >= 0.97, "first failure at {load} of {slots} slots, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn small_in_memory() {
+    assert!(with_capacity::<Fp16x4>(100).memory_bytes() < 1024);
+    for capacity in [100_000, 131_072, 250_000, 999_999, 1_000_000, 10_000_000] {
+        let filter = with_capacity::<Fp16x4>(capacity);
+        let bits = filter.memory_bytes() as f64 * 8.0 / capacity as f64;
+        assert!(bits <= 17.2, "{bits} bits an item at {capacity}");
+    }
+}
+
+#[test]
+fn a_table_of_any_size_and_none() {
+    for capacity in 0..=8 {
+        let filter = CuckooFilter::with_capacity(capacity);
+        assert_eq!(filter.slots(), 8, "two buckets, the smallest table");
+        assert_eq!(fill(&filter, hashes(29)), 8);
+        assert_eq!(filter.insert(&1), Err(InsertError::Full));
+    }
+}
+
+#[test]
+fn bad_input_is_an_error() {
+    for capacity in [usize::MAX, usize::MAX / 2, usize::MAX / 4] {
+        let error = CuckooFilter::try_with_capacity(capacity).expect_err("too large");
+        assert_eq!(error, BuildError::CapacityOverflow { capacity });
+        assert!(error.to_string().contains(&capacity.to_string()));
+    }
+    // Addressable, but more than any machine has.
+    let error = CuckooFilter::try_with_capacity(1 << 56).expect_err("too large");
+    assert!(matches!(error, BuildError::OutOfMemory { bytes } if bytes > 1 << 57), "{error}");
+    for rate in [0.0, 1.0, -0.1, 1.5, f64::NAN, f64::INFINITY] {
+        let error = CuckooFilter::builder().false_positive_rate(rate).build().expect_err("no rate");
+        assert!(matches!(error, BuildError::InvalidRate { .. }), "{rate}");
+    }
+    let builder = CuckooFilter::builder().capacity(10_000);
+    assert!(builder.clone().false_positive_rate(0.000_13).build().is_ok());
+    let error = builder.false_positive_rate(0.000_01).build().expect_err("16 bits are too few");
+    assert!(matches!(error, BuildError::RateOutOfReach { .. }), "{error}");
+
+    let filter = CuckooFilter::with_capacity(10);
+    for answers in [0, 2, 4] {
+        let mut found = vec![true; answers];
+        let error = filter.contains_many(&[1, 2, 3], &mut found).expect_err("3 items");
+        assert_eq!((error.items(), error.answers()), (3, answers));
+        assert!(found.iter().all(|&answer| answer), "nothing is written");
+        assert!(filter.contains_many_hashes(&[1, 2, 3], &mut found).is_err());
+    }
+}
+
+#[test]
+#[should_panic(expected = "larger than the address space")]
+fn with_capacity_panics_where_vec_would() {
+    let _ = CuckooFilter::with_capacity(usize::MAX);
+}
+
+/// Hands an integer on as its own hash.
+#[derive(Default)]
+struct Identity(u64);
+
+impl Hasher for Identity {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("integers only");
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = value;
+    }
+}
+
+/// Reaches the load and the rate with integers in arithmetic progression.
+fn hashes_weakly<S: BuildHasher + Default>(stride: u64) {
+    const ITEMS: usize = 1 << 17;
+    const LOOKUPS: u64 = 1 << 25;
+    let filter = CuckooFilter::with_capacity_and_hasher(ITEMS, S::default());
+    let item = |i: u64| i.wrapping_mul(stride);
+    let stored = (0..).take_while(|&i| filter.insert(&item(i)).is_ok()).count() as u64;
+    let load = stored as f64 / filter.slots() as f64;
+    assert!(load >= 0.97, "first failure at {load}, stride {stride:#x}");
+    let absent = stored + 1..stored + 1 + LOOKUPS;
+    let reported = absent.filter(|&i| filter.contains(&item(i))).count();
+    let ratio = reported as f64 / LOOKUPS as f64 / filter.false_positive_rate();
+    assert!((ratio - 1.0).abs() < 0.1, "{ratio} of the stated rate, stride {stride:#x}");
+}
+
+#[test]
+fn the_identity_is_hash_enough() {
+    for stride in [1, 16, 64, 1000, 1 << 16, 1 << 32, u64::MAX] {
+        hashes_weakly::<BuildHasherDefault<Identity>>(stride);
+    }
+}
+
+#[test]
+fn fx_is_hash_enough() {
+    for stride in [1, 64, 1 << 20] {
+        hashes_weakly::<rustc_hash::FxBuildHasher>(stride);
+    }
+}
+
+#[test]
+fn what_it_prints() {
+    let filter = CuckooFilter::with_capacity(1_000_000);
+    let text = format!("{filter:?} {:?}", filter.hasher());
+    assert!(text.contains("Fp16x4") && text.contains("capacity: 1000000") && text.len() < 400);
+    for error in [InsertError::Full, InsertError::TooManyCopies] {
+        assert!(error.to_string().len() > 40);
+    }
+}
+
+#[test]
+fn items_of_many_kinds_by_reference() {
+    let filter = CuckooFilter::with_capacity(100);
+    filter.insert("egg").unwrap();
+    assert!(filter.contains(&String::from("egg")));
+    filter.insert(&[1_u8, 2][..]).unwrap();
+    assert!(filter.contains(&vec![1_u8, 2]));
+    filter.insert(&(1, "two", Some(3))).unwrap();
+    assert!(filter.remove(&(1, "two", Some(3))));
+    assert_eq!(filter.count(&(1, "two", Some(3))), 0);
+}

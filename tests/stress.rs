@@ -1,0 +1,200 @@
+//! Threads on the real machine: settled keys are found while others kick, insert and remove.
+//!
+//! A bounded run by default. `COUCAL_STRESS_LOOKUPS` asks for so many lookups of settled keys in
+//! all (1000000000, say), and then more threads than cores take part.
+
+mod common;
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::{env, thread};
+
+use coucal::{Fp16x4, InsertError, Layout};
+use rand::rngs::SmallRng;
+use rand::{Rng, RngExt, SeedableRng};
+
+use common::{Filter, hashes, with_slots};
+
+/// Lookups of settled keys in all, over all tables and numbers of threads.
+fn lookups_asked_for() -> Option<u64> {
+    let asked = env::var("COUCAL_STRESS_LOOKUPS").ok()?;
+    Some(asked.parse().expect("COUCAL_STRESS_LOOKUPS is a number of lookups"))
+}
+
+/// What a writer owns: nobody else inserts or removes these hashes.
+struct Writer {
+    random: SmallRng,
+    held: Vec<u64>,
+}
+
+impl Writer {
+    fn new(seed: u64) -> Self {
+        Self { random: SmallRng::seed_from_u64(seed), held: Vec::new() }
+    }
+
+    /// Inserts while the load is below a mark between 93 and 97 %, removes while it is above.
+    fn step<L: Layout>(&mut self, filter: &Filter<L>) {
+        let most = (filter.slots() as f64 * self.random.random_range(0.93..0.97)) as usize;
+        if filter.len() < most.max(filter.slots() / 2) {
+            let hash = self.random.next_u64();
+            let stored = if hash % 2 == 0 {
+                filter.insert_hash(hash) == Ok(())
+            } else {
+                // A colliding item of another writer makes it `Ok(false)`.
+                filter.insert_unique_hash(hash) == Ok(true)
+            };
+            if stored {
+                self.held.push(hash);
+                assert!(filter.contains_hash(hash), "a writer's own insert is lost");
+            }
+        } else if !self.held.is_empty() {
+            let chosen = self.random.random_range(0..self.held.len());
+            assert!(filter.remove_hash(self.held.swap_remove(chosen)), "a held item is lost");
+        } else {
+            thread::yield_now();
+        }
+    }
+}
+
+/// Half the table settled, half of it in motion; `threads` writers and readers in turn.
+fn settled_keys_are_found<L: Layout>(slots: usize, threads: usize, lookups: u64) {
+    let filter = with_slots::<L>(slots);
+    let mut random = SmallRng::seed_from_u64((slots * threads) as u64);
+    let settled: Vec<u64> = (0..slots / 2).map(|_| random.next_u64()).collect();
+    let settled: Vec<u64> =
+        settled.into_iter().filter(|&hash| filter.insert_hash(hash) == Ok(())).collect();
+    // Readers also write, in turn, where there is but one thread for both.
+    let writers = (threads / 2).max(1);
+    let readers = (threads - writers).max(1);
+    let looked_up = AtomicU64::new(0);
+    let stop = AtomicBool::new(false);
+    let start = Barrier::new(writers + readers);
+
+    let held: Vec<u64> = thread::scope(|scope| {
+        let writing: Vec<_> = (0..writers)
+            .map(|seed| {
+                let (filter, start, stop) = (&filter, &start, &stop);
+                scope.spawn(move || {
+                    let mut writer = Writer::new(seed as u64 + 1);
+                    start.wait();
+                    while !stop.load(Ordering::Relaxed) {
+                        for _ in 0..64 {
+                            writer.step(filter);
+                        }
+                    }
+                    writer.held
+                })
+            })
+            .collect();
+        let reading: Vec<_> = (0..readers)
+            .map(|reader| {
+                let (filter, start, settled, looked_up) = (&filter, &start, &settled, &looked_up);
+                scope.spawn(move || {
+                    const BATCH: usize = 64;
+                    let mut found = [false; BATCH];
+                    start.wait();
+                    let mut at = reader * settled.len() / readers;
+                    while looked_up.fetch_add(BATCH as u64, Ordering::Relaxed) < lookups {
+                        at = if at + BATCH > settled.len() { 0 } else { at };
+                        let batch = &settled[at..settled.len().min(at + BATCH)];
+                        if reader % 2 == 0 {
+                            for &hash in batch.iter().cycle().take(BATCH) {
+                                assert!(filter.contains_hash(hash), "a settled item is missed");
+                            }
+                        } else {
+                            let found = &mut found[..batch.len()];
+                            filter.contains_many_hashes(batch, found).expect("equal lengths");
+                            assert!(found.iter().all(|&found| found), "a settled item is missed");
+                        }
+                        at += BATCH;
+                    }
+                })
+            })
+            .collect();
+        let results: Vec<_> = reading.into_iter().map(|reader| reader.join()).collect();
+        stop.store(true, Ordering::Relaxed);
+        let held =
+            writing.into_iter().flat_map(|w| w.join().expect("a writer's assertion")).collect();
+        for result in results {
+            result.expect("a reader's assertion");
+        }
+        held
+    });
+
+    assert_eq!(filter.len(), settled.len() + held.len(), "{slots} slots, {threads} threads");
+    for hash in settled.iter().chain(&held) {
+        assert!(filter.contains_hash(*hash));
+    }
+    for hash in settled.iter().chain(&held) {
+        assert!(filter.remove_hash(*hash), "each stored copy can be removed");
+    }
+    assert!(filter.is_empty());
+}
+
+fn stress<L: Layout>() {
+    let asked = lookups_asked_for();
+    let buckets = [2, 4, 6, 16, 128, 1024, 1 << 14, 1 << 20];
+    let threads = [2, 4, 8];
+    let share = asked.unwrap_or(6_000_000) / (buckets.len() * threads.len()) as u64;
+    for buckets in buckets {
+        for threads in threads {
+            settled_keys_are_found::<L>(buckets * L::SLOTS, threads, share);
+        }
+    }
+}
+
+#[test]
+fn settled_keys_are_found_by_every_lookup() {
+    stress::<Fp16x4>();
+}
+
+/// Many threads, one item: one `insert_unique` of them all says true, and one `remove`.
+#[test]
+fn one_winner() {
+    const THREADS: usize = 8;
+    for slots in [8, 24, 4096] {
+        let filter = with_slots::<Fp16x4>(slots);
+        // Bystanders, so that some of the inserts have to kick, and some fail.
+        let bystanders = hashes(slots as u64).take(slots * 7 / 8);
+        let stored = bystanders.filter(|&hash| filter.insert_hash(hash).is_ok()).count();
+        let contested: Vec<u64> =
+            hashes(1).filter(|&hash| !filter.contains_hash(hash)).take(2000).collect();
+        let (inserted, refused, removed) = (counters(2000), counters(2000), counters(2000));
+        let barrier = Barrier::new(THREADS);
+        thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    for (round, &hash) in contested.iter().enumerate() {
+                        barrier.wait();
+                        match filter.insert_unique_hash(hash) {
+                            Ok(true) => inserted[round].fetch_add(1, Ordering::Relaxed),
+                            Ok(false) => 0,
+                            Err(error) => {
+                                assert_eq!(error, InsertError::Full);
+                                refused[round].fetch_add(1, Ordering::Relaxed)
+                            }
+                        };
+                        barrier.wait();
+                        let won = inserted[round].load(Ordering::Relaxed);
+                        assert_eq!(filter.count_hash(hash), won);
+                        barrier.wait();
+                        if filter.remove_hash(hash) {
+                            removed[round].fetch_add(1, Ordering::Relaxed);
+                        }
+                    }
+                });
+            }
+        });
+        for round in 0..contested.len() {
+            let [inserted, refused, removed] =
+                [&inserted, &refused, &removed].map(|counts| counts[round].load(Ordering::Relaxed));
+            assert_eq!(inserted, removed);
+            assert!(inserted == 1 || inserted == 0 && refused == THREADS, "round {round}");
+        }
+        assert_eq!(filter.len(), stored);
+    }
+}
+
+fn counters(len: usize) -> Vec<AtomicUsize> {
+    (0..len).map(|_| AtomicUsize::new(0)).collect()
+}
