@@ -1,0 +1,359 @@
+//! `dedup` against an exact set on real text, and where its input or output is not as it should be.
+
+mod common;
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+
+use common::{example, text};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Source code of the registry packages this very test was built with: 2 to 8 MB of real lines.
+fn real_text() -> Vec<u8> {
+    let cargo = |arguments: &[&str]| {
+        let run = Command::new(env!("CARGO"))
+            .args(arguments)
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .expect("cargo starts");
+        assert!(run.status.success(), "cargo {arguments:?}: {}", text(&run.stderr));
+        String::from_utf8(run.stdout).expect("cargo writes UTF-8")
+    };
+    // Without the platform it would ask for packages that only other platforms have to download.
+    let version = cargo(&["-vV"]);
+    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).expect("a host");
+    let metadata =
+        cargo(&["metadata", "--format-version=1", "--offline", "--filter-platform", host]);
+    let metadata: Value = serde_json::from_str(&metadata).expect("valid JSON");
+
+    let mut files = Vec::new();
+    for package in metadata["packages"].as_array().expect("a list of packages") {
+        let from_registry = package["source"].as_str().is_some_and(|s| s.starts_with("registry+"));
+        let manifest = Path::new(package["manifest_path"].as_str().expect("a path"));
+        if from_registry {
+            gather(manifest.parent().expect("a folder"), &mut files);
+        }
+    }
+    files.sort();
+    let mut all = Vec::new();
+    for file in files {
+        if all.len() < 8_000_000 {
+            all.extend(fs::read(file).expect("a readable source file"));
+            all.push(b'\n');
+        }
+    }
+    assert!(all.len() > 2_000_000, "found only {} bytes of source code", all.len());
+    all
+}
+
+/// The Rust files under a folder; packages whose folder is not here (other platforms') have none.
+fn gather(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.expect("a readable folder").path();
+        if path.is_dir() {
+            gather(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+/// The lines of a text as `dedup` takes them.
+fn lines(text: &[u8]) -> Vec<&[u8]> {
+    let mut lines: Vec<_> = text.split(|&byte| byte == b'\n').collect();
+    if lines.last().is_some_and(|line| line.is_empty()) {
+        lines.pop();
+    }
+    lines
+}
+
+/// The lowest count that a Poisson variable of this mean reaches with a probability below 1e-9.
+fn beyond_chance(mean: f64) -> usize {
+    let (mut term, mut below, mut count) = ((-mean).exp(), 0.0, 0);
+    while 1.0 - below > 1e-9 {
+        below += term;
+        count += 1;
+        term *= mean / f64::from(count);
+    }
+    count as usize
+}
+
+/// A figure of the summary.
+fn figure(summary: &str, label: &str) -> f64 {
+    let row = summary.lines().find_map(|row| row.strip_prefix(label));
+    let row = row.unwrap_or_else(|| panic!("no {label:?} in {summary:?}"));
+    row.trim().parse().expect("a number")
+}
+
+/// So many lines, all different.
+fn numbers(count: usize) -> String {
+    (0..count).map(|n| n.to_string() + "\n").collect()
+}
+
+fn file(folder: &TempDir, name: &str, content: &[u8]) -> PathBuf {
+    let path = folder.path().join(name);
+    fs::write(&path, content).expect("a writable folder");
+    path
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+/// Runs it with this on its standard input.
+fn piped(mut command: Command, input: &[u8]) -> Output {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    thread::scope(|scope| {
+        // It may end without reading everything.
+        scope.spawn(move || drop(stdin.write_all(input)));
+        child.wait_with_output().expect("it ends")
+    })
+}
+
+fn dedup(arguments: &[&str], input: &[u8]) -> Output {
+    let mut command = example("dedup");
+    command.args(arguments);
+    piped(command, input)
+}
+
+#[test]
+fn real_text_loses_no_more_lines_than_expected() {
+    let real = real_text();
+    let folder = folder();
+    let all = lines(&real);
+    let exact: HashSet<&[u8]> = all.iter().copied().collect();
+    assert!(exact.len() > 20_000, "only {} distinct lines", exact.len());
+    let capacity = exact.len().to_string();
+    // Three files, cut between two lines; the first two lack their last newline.
+    let cuts: Vec<usize> = [1, 2]
+        .map(|third| real.len() * third / 3)
+        .map(|from| from + real[from..].iter().position(|&byte| byte == b'\n').unwrap_or(0))
+        .into();
+    let files = [
+        file(&folder, "one", &real[..cuts[0]]),
+        file(&folder, "two", &real[cuts[0] + 1..cuts[1]]),
+        file(&folder, "three", &real[cuts[1] + 1..]),
+    ];
+
+    let (mut missing, mut mean) = (0, 0.0);
+    for threads in ["1", "2", "3", "8"] {
+        let mut command = example("dedup");
+        command.args(["--summary", "--capacity", &capacity, "--threads", threads]);
+        // From files, and from a pipe that brings them in other portions.
+        let run = if threads == "3" {
+            piped(command, &real)
+        } else {
+            command.args(&files).output().expect("it starts")
+        };
+        let summary = text(&run.stderr);
+        assert!(run.status.success(), "{summary}");
+
+        let printed = lines(&run.stdout);
+        let distinct: HashSet<&[u8]> = printed.iter().copied().collect();
+        assert_eq!(distinct.len(), printed.len(), "{threads} threads: a line printed twice");
+        assert!(distinct.is_subset(&exact), "{threads} threads: a line that was not there");
+        assert_eq!(figure(&summary, "lines read") as usize, all.len());
+        assert_eq!(figure(&summary, "lines printed") as usize, printed.len());
+        assert!(figure(&summary, "bytes of the filter") < exact.len() as f64 * 2.3);
+        let load = printed.len() as f64 / figure(&summary, "load factor");
+        let full = 8.0 / 65_536.0 * exact.len() as f64 / load;
+        let expected = exact.len() as f64 * full / 2.0;
+        let stated = figure(&summary, "expected false positives");
+        assert!((stated / expected - 1.0).abs() < 0.01, "stated {stated}, expected {expected}");
+        missing += exact.len() - printed.len();
+        mean += expected;
+
+        if threads == "1" {
+            let mut seen = HashSet::new();
+            let in_order = all.iter().filter(|&&line| distinct.contains(line) && seen.insert(line));
+            assert!(in_order.copied().eq(printed), "not in the order of the first occurrences");
+        }
+    }
+    let limit = beyond_chance(mean);
+    assert!(missing < limit, "{missing} lines withheld; {mean:.1} expected, {limit} beyond chance");
+}
+
+#[test]
+fn many_threads_print_every_line_once_and_in_order() {
+    // Four equal chunks one after the other, again and again: the threads catch up with each other
+    // in the middle of a chunk and then come with every line at the same time.
+    let mut input = Vec::new();
+    for block in 0..20 {
+        let mut chunk = Vec::new();
+        for n in 0..4096 {
+            writeln!(chunk, "{:063}", block * 4096 + n).expect("memory takes it");
+        }
+        input.extend(chunk.repeat(4));
+    }
+    let folder = folder();
+    let input = file(&folder, "input", &input);
+    let run = example("dedup").args(["--threads", "4"]).arg(input).output().expect("it starts");
+    let printed = lines(&run.stdout);
+    let distinct: HashSet<&[u8]> = printed.iter().copied().collect();
+    assert_eq!(printed.len(), distinct.len(), "a line printed twice");
+    let withheld = 20 * 4096 - distinct.len();
+    assert!(withheld < 12, "{withheld} lines withheld; 0.04 expected");
+
+    // Without repetition the output is the input, however many threads.
+    let input = numbers(200_000);
+    let run = dedup(&["--threads", "8", "--summary"], input.as_bytes());
+    let withheld = 200_000 - lines(&run.stdout).len();
+    assert!(withheld < 20, "{withheld} lines withheld; 0.2 expected");
+    let numbers: Vec<u64> =
+        text(&run.stdout).lines().map(|line| line.parse().expect("a number")).collect();
+    assert!(numbers.is_sorted());
+}
+
+#[test]
+fn standard_input_is_read_by_default_and_where_a_dash_stands() {
+    assert_eq!(text(&dedup(&[], b"b\na\nb\n").stdout), "b\na\n");
+    let folder = folder();
+    let (first, last) = (file(&folder, "first", b"1\n2\n"), file(&folder, "last", b"3\n4\n"));
+    let (first, last) = (first.to_str().unwrap(), last.to_str().unwrap());
+    let run = dedup(&["--threads=1", first, "-", last], b"2\n3\nx\n");
+    assert_eq!(text(&run.stdout), "1\n2\n3\nx\n4\n");
+    assert_eq!(run.status.code(), Some(0));
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named_and_the_others_are_printed() {
+    let folder = folder();
+    let good = file(&folder, "good", b"egg\n");
+    let run = example("dedup")
+        .arg(folder.path().join("missing"))
+        .arg(folder.path()) // a folder opens, and cannot be read
+        .arg(&good)
+        .output()
+        .expect("it starts");
+    assert_eq!(text(&run.stdout), "egg\n");
+    assert_eq!(run.status.code(), Some(1));
+    let stderr = text(&run.stderr);
+    let messages: Vec<&str> = stderr.lines().collect();
+    assert_eq!(messages.len(), 2, "{stderr}");
+    assert!(messages[0].starts_with("dedup: ") && messages[0].contains("missing: "), "{stderr}");
+    assert!(messages[1].contains(folder.path().to_str().unwrap()), "{stderr}");
+}
+
+#[test]
+fn empty_input_gives_empty_output() {
+    let folder = folder();
+    let empty = file(&folder, "empty", b"");
+    let run = example("dedup").args([&empty, &empty]).output().expect("it starts");
+    assert!(run.status.success() && run.stdout.is_empty() && run.stderr.is_empty());
+
+    let run = dedup(&["--summary"], b"");
+    assert!(run.status.success() && run.stdout.is_empty());
+    assert!(figure(&text(&run.stderr), "lines read").abs() < 0.5);
+    assert!(figure(&text(&run.stderr), "expected false positives").abs() < 0.005);
+}
+
+#[test]
+fn lines_are_bytes() {
+    let input = b"\xff\xfe\n\0\n\n\xff\n\xff\xfe\n\n\0\ncr\r\ncr\n";
+    assert_eq!(dedup(&["--threads", "1"], input).stdout, b"\xff\xfe\n\0\n\n\xff\ncr\r\ncr\n");
+}
+
+#[test]
+fn a_last_line_without_a_newline_is_a_line_and_ends_its_file() {
+    assert_eq!(text(&dedup(&[], b"a\nb").stdout), "a\nb\n");
+    assert_eq!(text(&dedup(&[], b"a\na").stdout), "a\n");
+    let folder = folder();
+    let (one, two) = (file(&folder, "one", b"a\nb"), file(&folder, "two", b"c"));
+    let run = example("dedup").args([one, two]).output().expect("it starts");
+    assert_eq!(text(&run.stdout), "a\nb\nc\n");
+}
+
+#[test]
+fn lines_longer_than_any_buffer_are_whole() {
+    let long = [vec![b'x'; 3_000_000], vec![b'y'; 1 << 18], vec![b'z'; (1 << 18) - 1]];
+    let input: Vec<u8> = long.iter().flat_map(|line| [line, &b"\n"[..]].concat()).collect();
+    for threads in ["1", "4"] {
+        let run = dedup(&["--threads", threads], &input.repeat(3));
+        let mut printed = lines(&run.stdout);
+        printed.sort_unstable();
+        assert!(printed.iter().eq(&long), "{threads} threads: {} bytes", run.stdout.len());
+    }
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let folder = folder();
+    let input = numbers(1_000_000);
+    let input = file(&folder, "numbers", input.as_bytes());
+    let mut child = example("dedup")
+        .arg(input)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    drop(child.stdout.take());
+    let run = child.wait_with_output().expect("it ends");
+    assert_eq!(run.status.code(), Some(0));
+    assert_eq!(text(&run.stderr), "");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_is_an_error() {
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+    let folder = folder();
+    let input = file(&folder, "egg", b"egg\n");
+    let run = example("dedup").arg(input).stdout(full).output().expect("it starts");
+    assert_eq!(run.status.code(), Some(1));
+    assert!(text(&run.stderr).contains("cannot write to standard output: "));
+}
+
+#[test]
+fn a_filter_that_is_too_small_loses_nothing_and_says_what_to_do() {
+    let input = numbers(1000);
+    let run = dedup(&["--capacity", "50"], input.repeat(2).as_bytes());
+    assert_eq!(run.status.code(), Some(1));
+    let message = text(&run.stderr);
+    assert!(message.contains("made for 50 distinct lines"), "{message}");
+    assert!(message.contains("use a larger --capacity"), "{message}");
+    assert_eq!(message.lines().count(), 1, "{message}");
+    let printed = lines(&run.stdout);
+    let distinct: HashSet<&[u8]> = printed.iter().copied().collect();
+    // Only a false positive may be missing: some 2,000 lookups, 1 in 8,192.
+    assert!(distinct.len() > 1000 - 12, "{} lines of 1,000", distinct.len());
+    // Those it could record are printed once.
+    assert!(printed.len() <= 2000 - 50, "{} lines", printed.len());
+}
+
+#[test]
+fn a_capacity_is_held() {
+    for capacity in [1_usize, 2, 10, 1000, 30_000] {
+        let input = numbers(capacity);
+        let run = dedup(&["--capacity", &capacity.to_string()], input.as_bytes());
+        assert_eq!((run.status.code(), text(&run.stderr).as_ref()), (Some(0), ""), "{capacity}");
+    }
+}
+
+#[test]
+fn wrong_arguments_are_refused_with_status_2() {
+    let too_large = u64::MAX.to_string();
+    for arguments in [
+        &["--capacity", "-1"][..],
+        &["--capacity", "many"],
+        &["--capacity", &too_large],
+        &["--threads", "0"],
+        &["--threads", "1025"],
+        &["--unique"],
+    ] {
+        let run = dedup(arguments, b"a\n");
+        assert_eq!(run.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&run.stderr).starts_with("error: "), "{arguments:?}: {}", text(&run.stderr));
+        assert!(run.stdout.is_empty(), "{arguments:?}");
+    }
+}

@@ -1,0 +1,73 @@
+//! `shared_cache` as a user meets it.
+
+mod common;
+
+use common::{example, text};
+
+#[test]
+fn a_short_run_gives_only_right_answers_and_ends_with_the_table() {
+    let run = example("shared_cache")
+        .args(["--keys", "2000", "--threads", "3", "--seconds", "1"])
+        .output()
+        .expect("it starts");
+    let (table, progress) = (text(&run.stdout), text(&run.stderr));
+    assert!(run.status.success(), "{progress}{table}");
+
+    let rows: Vec<&str> = table.lines().collect();
+    let row = |label: &str| -> Vec<f64> {
+        let found = rows.iter().find_map(|row| row.strip_prefix(label));
+        let row = found.unwrap_or_else(|| panic!("no {label:?} in\n{table}"));
+        let figures = row.split_whitespace().filter(|&word| word != "%");
+        figures.map(|figure| figure.replace(',', "").parse().expect("a number")).collect()
+    };
+    let pair = |label| <[f64; 2]>::try_from(row(label)).expect("two figures");
+    let single = |label| <[f64; 1]>::try_from(row(label)).expect("one figure")[0];
+
+    assert!(pair("operations per second").into_iter().all(|figure| figure > 0.0), "{table}");
+    // The same requests, and at least the half for keys that never existed needs no read.
+    let [without, with] = pair("lookups");
+    assert_eq!(without.to_bits(), with.to_bits(), "{table}");
+    let [without, with] = pair("database reads");
+    assert!(with < 0.6 * without, "{table}");
+    assert!((single("database reads saved") - (without - with)).abs() < 0.5, "{table}");
+    // Ten million probes make some 1,000 false positives: a quarter off is eight deviations.
+    let (measured, expected) =
+        (single("false-positive rate, measured"), single("false-positive rate, expected"));
+    assert!((measured / expected - 1.0).abs() < 0.25, "{table}");
+    assert!((0.5..1.0).contains(&single("load factor")), "{table}");
+    assert!(single("bytes") > 2000.0 && single("bits an item") > 16.0, "{table}");
+    assert_eq!(pair("wrong answers").map(f64::to_bits), [0.0, 0.0].map(f64::to_bits), "{table}");
+
+    let widths: Vec<usize> = rows.iter().map(|row| row.chars().count()).collect();
+    assert!(widths.iter().all(|&width| width == widths[0]), "not aligned:\n{table}");
+    assert!(progress.contains("serving with the filter: "), "{progress}");
+    assert!(!progress.contains('\x1b'), "a bar where there is no terminal: {progress:?}");
+}
+
+#[test]
+fn wrong_arguments_are_refused_with_status_2() {
+    for arguments in [
+        &["--keys", "0"][..],
+        &["--keys", "many"],
+        &["--keys", "-1"],
+        &["--threads", "0"],
+        &["--threads", "1025"],
+        &["--seconds", "0"],
+        &["--seconds"],
+        &["--minutes", "1"],
+        &["file"],
+    ] {
+        let run = example("shared_cache").args(arguments).output().expect("it starts");
+        assert_eq!(run.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&run.stderr).starts_with("error: "), "{arguments:?}: {}", text(&run.stderr));
+        assert!(run.stdout.is_empty(), "{arguments:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_place_where_no_file_can_be_made_is_named() {
+    let run = example("shared_cache").env("TMPDIR", "/dev/null/no").output().expect("it starts");
+    assert_eq!(run.status.code(), Some(1));
+    assert!(text(&run.stderr).contains("cannot create a file in /dev/null/no"));
+}
