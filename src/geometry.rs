@@ -18,7 +18,7 @@ const SALTS: [u64; 2] = [0x6a09_e667_f3bc_c908, 0xbb67_ae85_84ca_a73b];
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// An item as the table sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Key {
     /// What is stored: never 0, which marks a free slot.
     pub(crate) fingerprint: u64,
@@ -52,7 +52,8 @@ impl Geometry {
     /// The other bucket of a fingerprint that lies in `bucket`.
     #[inline]
     pub(crate) fn alternate(self, bucket: usize, fingerprint: u64) -> usize {
-        let r = 2 * high_product(spread(fingerprint), self.buckets / 2) + 1;
+        // Below m and odd, as m is even.
+        let r = high_product(spread(fingerprint), self.buckets) | 1;
         let (difference, below_zero) = r.overflowing_sub(bucket as u64);
         (if below_zero { difference.wrapping_add(self.buckets) } else { difference }) as usize
     }

@@ -14,7 +14,7 @@ use core::marker::PhantomData;
 
 use crossbeam_utils::CachePadded;
 
-use crate::error::{InsertError, InsertManyError};
+use crate::error::InsertError;
 use crate::geometry::{Geometry, Key};
 use crate::layout::Layout;
 use crate::path::{Found, Hop, LARGE, SMALL, Search};
@@ -99,14 +99,19 @@ impl<L: Layout> Table<L> {
     pub(crate) fn contains(&self, key: Key) -> bool {
         let opened = self.versions.open(key.fingerprint);
         let found = self.read_both(key);
-        // One branch, which does not depend on whether the item is there.
-        if found | opened.unmoved() { found } else { self.contains_again(key) }
+        // One branch, which does not depend on whether the item is there. The parts of the key and
+        // not the key: passed whole, it would live in memory, and the loads above would wait for it.
+        if found | opened.unmoved() {
+            found
+        } else {
+            self.contains_again(key.fingerprint, key.first, key.second)
+        }
     }
 
     #[cold]
     #[inline(never)]
-    fn contains_again(&self, key: Key) -> bool {
-        match self.look(key, ROUNDS - 1) {
+    fn contains_again(&self, fingerprint: u64, first: usize, second: usize) -> bool {
+        match self.look(Key { fingerprint, first, second }, ROUNDS - 1) {
             Seen::Present => true,
             Seen::Absent => false,
             Seen::Unsure => {
@@ -140,6 +145,14 @@ impl<L: Layout> Table<L> {
         let first = self.words[key.first].load(Ordering::Acquire);
         let second = self.words[key.second].load(Ordering::Acquire);
         L::either_holds(first, second, key.fingerprint)
+    }
+
+    /// Reads both words for no other end than to have them in the cache.
+    #[inline]
+    pub(crate) fn touch(&self, key: Key) -> u64 {
+        // Relaxed: nothing is done about what is read.
+        self.words[key.first].load(Ordering::Relaxed)
+            | self.words[key.second].load(Ordering::Relaxed)
     }
 
     /// One more copy of the item.
@@ -400,31 +413,6 @@ impl<L: Layout> Table<L> {
         let held = self.stripes.lock([first, second]);
         self.clear_one(&held, first, second, fingerprint)
             || self.clear_one(&held, second, first, fingerprint)
-    }
-
-    /// As `contains` for each item.
-    pub(crate) fn contains_many<Q>(
-        &self,
-        items: &[Q],
-        hash: impl Fn(&Q) -> u64,
-        found: &mut [bool],
-    ) {
-        for (item, found) in items.iter().zip(found) {
-            *found = self.contains(self.key(hash(item)));
-        }
-    }
-
-    /// As `insert` for each item, in order, until one fails.
-    pub(crate) fn insert_many<Q>(
-        &self,
-        items: &[Q],
-        hash: impl Fn(&Q) -> u64,
-    ) -> Result<(), InsertManyError> {
-        for (stored, item) in items.iter().enumerate() {
-            self.insert(self.key(hash(item)))
-                .map_err(|cause| InsertManyError::new(stored, cause))?;
-        }
-        Ok(())
     }
 
     /// How many copies there are: read under both stripes, unless there are certainly none.

@@ -224,7 +224,7 @@ fn full_means_97_percent() {
     for slots in powers.chain(others) {
         let filter = with_slots::<Fp16x4>(slots);
         assert_eq!(filter.slots(), slots);
-        for seed in 0..(1 << 18) / slots as u64 + 1 {
+        for seed in 0..=(1 << 18) / slots as u64 {
             filter.clear();
             let stored = fill(&filter, hashes(seed));
             let load = stored as f64 / slots as f64;
@@ -312,7 +312,7 @@ fn hashes_weakly<S: BuildHasher + Default>(stride: u64) {
     const LOOKUPS: u64 = 1 << 25;
     let filter = CuckooFilter::with_capacity_and_hasher(ITEMS, S::default());
     let item = |i: u64| i.wrapping_mul(stride);
-    let stored = (0..).take_while(|&i| filter.insert(&item(i)).is_ok()).count() as u64;
+    let stored = (0..u64::MAX).take_while(|&i| filter.insert(&item(i)).is_ok()).count() as u64;
     let load = stored as f64 / filter.slots() as f64;
     assert!(load >= 0.97, "first failure at {load}, stride {stride:#x}");
     let absent = stored + 1..stored + 1 + LOOKUPS;

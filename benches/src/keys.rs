@@ -1,0 +1,78 @@
+//! Keys: a number for each item, the same for every filter of a round.
+
+use std::ops::Range;
+
+/// Keys are made and handed over in chunks of so many, and only the work on a chunk is timed.
+pub const CHUNK: usize = 4096;
+
+/// Items of a set that are never inserted lie above this index.
+const ABSENT: u64 = 1 << 40;
+/// So far apart are two sets.
+const SET: u64 = 1 << 44;
+
+/// The finaliser of splitmix64: distinct indices give distinct keys, in no order.
+#[must_use]
+pub fn mix(index: u64) -> u64 {
+    let x = index.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// Which keys of a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// Those of the range, one after the other.
+    InOrder,
+    /// As many as the range has, none of which is ever inserted.
+    Absent,
+    /// As many as the range has, drawn at random from the first so many.
+    Present { items: u64 },
+    /// Absent or present, tossed for each: no branch predictor learns the sequence.
+    Half { items: u64 },
+}
+
+/// A set of keys, disjoint from those of other numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct Keys {
+    base: u64,
+}
+
+impl Keys {
+    #[must_use]
+    pub fn new(set: u64) -> Self {
+        Self { base: set * SET }
+    }
+
+    #[must_use]
+    pub fn key(self, index: u64) -> u64 {
+        mix(self.base + index)
+    }
+
+    #[must_use]
+    pub fn absent(self, index: u64) -> u64 {
+        self.key(ABSENT + index)
+    }
+
+    /// The key that `which` has at this place.
+    #[must_use]
+    pub fn pick(self, which: Which, index: u64) -> u64 {
+        let dice = || mix(!(self.base + index));
+        let among = |items: u64, dice: u64| ((u128::from(dice) * u128::from(items)) >> 64) as u64;
+        match which {
+            Which::InOrder => self.key(index),
+            Which::Absent => self.absent(index),
+            Which::Present { items } => self.key(among(items, dice())),
+            Which::Half { items } => match dice() {
+                toss if toss % 2 == 0 => self.absent(index),
+                toss => self.key(among(items, toss)),
+            },
+        }
+    }
+
+    /// All of them at once.
+    #[must_use]
+    pub fn collect(self, which: Which, range: Range<u64>) -> Vec<u64> {
+        range.map(|index| self.pick(which, index)).collect()
+    }
+}

@@ -1,0 +1,84 @@
+//! The limit of the machine: coucal's hasher, then so many random loads that depend on nothing but
+//! the hash, from as many bytes as coucal's words have.
+
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use coucal::DefaultHashBuilder;
+
+use crate::keys;
+use crate::peers::Peer;
+
+/// A table to load `N` words of for each operation; none of them for `N = 0`, the hash alone.
+pub struct Loads<const N: usize> {
+    words: Box<[AtomicU64]>,
+    hasher: DefaultHashBuilder,
+}
+
+/// Hashes of a batch.
+const BATCH: usize = 64;
+
+impl<const N: usize> Loads<N> {
+    #[inline]
+    fn hash(&self, key: u64) -> u64 {
+        self.hasher.hash_one(key)
+    }
+
+    /// Multiply-shift of the hash, and of the hash turned half round for the second word.
+    #[inline]
+    fn place(&self, hash: u64, load: usize) -> usize {
+        let turned = u128::from(hash.rotate_left(32 * load as u32));
+        ((turned * self.words.len() as u128) >> 64) as usize
+    }
+
+    #[inline]
+    fn answer(&self, hash: u64) -> bool {
+        let word = |load| self.words[self.place(hash, load)].load(Ordering::Relaxed);
+        (0..N).map(word).fold(hash, |sum, word| sum ^ word) & 1 == 1
+    }
+}
+
+impl<const N: usize> Peer for Loads<N> {
+    const NAME: &'static str = ["hash only", "one load", "two loads"][N];
+    const REMOVES: bool = false;
+
+    fn build(slots: usize) -> Self {
+        let words = (0..slots as u64 / 4).map(|word| AtomicU64::new(keys::mix(word))).collect();
+        Self { words, hasher: DefaultHashBuilder::default() }
+    }
+
+    fn slots(&self) -> usize {
+        self.words.len() * 4
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(&*self.words)
+    }
+
+    #[inline]
+    fn contains(&self, key: u64) -> bool {
+        self.answer(self.hash(key))
+    }
+
+    /// A load and a store to the same word.
+    #[inline]
+    fn insert(&mut self, key: u64) -> bool {
+        let word = &self.words[self.place(self.hash(key), 0)];
+        word.store(word.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        true
+    }
+
+    /// All hashes of a batch first, then all loads.
+    #[inline]
+    fn contains_many(&self, keys: &[u64], found: &mut [bool]) {
+        let mut hashes = [0; BATCH];
+        for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = self.hash(*key);
+            }
+            for (found, hash) in found.iter_mut().zip(hashes) {
+                *found = self.answer(hash);
+            }
+        }
+    }
+}
