@@ -1,10 +1,8 @@
 //! Batches: the operations of the table in stages, so that cache misses overlap.
 //!
 //! A loop of single operations waits for memory wherever the caller branches on an answer, or where
-//! a lock orders the loads. In a batch all keys are computed first, then all their buckets are
-//! loaded, and only then is anything decided. Each item remains an operation of its own.
-
-use core::hint::black_box;
+//! a lock orders the loads. In a batch all keys are computed first, and their words asked for; only
+//! then is anything decided. Each item remains an operation of its own.
 
 use crate::error::InsertManyError;
 use crate::geometry::Key;
@@ -41,8 +39,6 @@ impl<L: Layout> Table<L> {
         let mut stored = 0;
         for items in items.chunks(FLIGHT) {
             let keys = self.keys(items, &hash);
-            // The words come into the cache together; a lock would have them come one by one.
-            black_box(keys.iter().fold(0, |seen, &key| seen | self.touch(key)));
             for key in keys.into_iter().take(items.len()) {
                 self.insert(key).map_err(|cause| InsertManyError::new(stored, cause))?;
                 stored += 1;
@@ -51,12 +47,13 @@ impl<L: Layout> Table<L> {
         Ok(())
     }
 
-    /// The keys of up to [`FLIGHT`] items; the places beyond repeat a key that does no harm.
+    /// The keys of up to [`FLIGHT`] items, their words on the way; the places beyond mean nothing.
     #[inline]
     fn keys<Q>(&self, items: &[Q], hash: impl Fn(&Q) -> u64) -> [Key; FLIGHT] {
         let mut keys = [Key::default(); FLIGHT];
         for (key, item) in keys.iter_mut().zip(items) {
             *key = self.key(hash(item));
+            self.prefetch(*key);
         }
         keys
     }

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 
+use crate::any;
 use crate::error::BuildError;
 use crate::filter::CuckooFilter;
 use crate::hasher::DefaultHashBuilder;
@@ -48,8 +49,9 @@ impl<L: Layout, S> Builder<L, S> {
     }
 
     /// The highest share of false positives, between 0 and 1, that is acceptable when the filter
-    /// holds its capacity. [`build`](Self::build) fails where the layout cannot reach it. The
-    /// default is whatever the layout has.
+    /// holds its capacity. [`build`](Self::build) fails where the layout cannot reach it, and names
+    /// one that can; [`AnyCuckooFilter`](crate::AnyCuckooFilter) chooses it by itself. The default
+    /// is whatever the layout has.
     pub fn false_positive_rate(self, rate: f64) -> Self {
         Self { rate: Some(rate), ..self }
     }
@@ -76,19 +78,15 @@ impl<L: Layout, S> Builder<L, S> {
     /// [`BuildError`] for a rate that is none or that the layout cannot reach, and for a capacity
     /// whose table cannot be addressed or allocated.
     pub fn build(self) -> Result<CuckooFilter<L, S>, BuildError> {
-        let buckets = buckets_for::<L>(self.capacity)?;
+        let fit = Fit::of::<L>(self.capacity)?;
         if let Some(rate) = self.rate {
-            if !(rate > 0.0 && rate < 1.0) {
-                return Err(BuildError::InvalidRate { rate });
-            }
-            let reached = false_positive_rate::<L>(load(self.capacity, buckets * L::SLOTS));
-            if reached > rate {
-                return Err(BuildError::RateOutOfReach { rate, reached });
+            check(rate)?;
+            if fit.rate > rate {
+                let layout = Some(any::smallest(self.capacity, rate)?.fit.layout);
+                return Err(BuildError::RateOutOfReach { rate, reached: fit.rate, layout });
             }
         }
-        let table = Table::try_new(buckets)
-            .ok_or(BuildError::OutOfMemory { bytes: buckets * size_of::<u64>() })?;
-        Ok(CuckooFilter::from_parts(table, self.hasher, self.capacity))
+        Ok(CuckooFilter::from_parts(table(fit.buckets)?, self.hasher, self.capacity))
     }
 }
 
@@ -100,6 +98,32 @@ impl<L: Layout, S> fmt::Debug for Builder<L, S> {
             .field("false_positive_rate", &self.rate)
             .finish_non_exhaustive()
     }
+}
+
+/// What a layout needs and gives for so many items.
+pub(crate) struct Fit {
+    pub(crate) layout: &'static str,
+    pub(crate) buckets: usize,
+    /// The share of false positives when the table holds these items.
+    pub(crate) rate: f64,
+}
+
+impl Fit {
+    pub(crate) fn of<L: Layout>(items: usize) -> Result<Self, BuildError> {
+        let buckets = buckets_for::<L>(items)?;
+        let rate = false_positive_rate::<L>(load(items, buckets * L::SLOTS));
+        Ok(Self { layout: L::NAME, buckets, rate })
+    }
+}
+
+/// An empty table.
+pub(crate) fn table<L: Layout>(buckets: usize) -> Result<Table<L>, BuildError> {
+    Table::try_new(buckets).ok_or(BuildError::OutOfMemory { bytes: buckets * size_of::<u64>() })
+}
+
+/// Whether a rate is one.
+pub(crate) fn check(rate: f64) -> Result<(), BuildError> {
+    if rate > 0.0 && rate < 1.0 { Ok(()) } else { Err(BuildError::InvalidRate { rate }) }
 }
 
 /// The share of slots in use.
@@ -115,22 +139,35 @@ pub(crate) fn false_positive_rate<L: Layout>(load: f64) -> f64 {
     -(compared * (-equal).ln_1p()).exp_m1()
 }
 
+/// Of so many tables filled to their capacity, one or fewer is crowded in the sense of
+/// [`crowded`].
+const TABLES: f64 = 5e6;
+
 /// The buckets of a table that holds so many distinct items.
 ///
 /// Two buckets hold any items that they have slots for. In larger tables the first failed insert
-/// comes at a load that scatters around a mean, the more so the smaller the table: a few items too
-/// many may share one pair of buckets. So a table gets a fixed share of slack, and a share that
-/// falls with its root.
+/// comes at a load that scatters around a mean, the more so the smaller the table: so a table gets a
+/// fixed share of slack, and a share that falls with its root. In small ones another thing comes
+/// first: one pair of buckets may be crowded.
 fn buckets_for<L: Layout>(items: usize) -> Result<usize, BuildError> {
     let pair = 2 * L::SLOTS;
     if items <= pair {
         return Ok(2);
     }
     let n = items as f64;
-    let pairs = ((n / L::LOAD + L::SCATTER * n.sqrt()) / pair as f64).ceil();
+    let loaded = (n / L::LOAD + L::SCATTER * n.sqrt()) / L::SLOTS as f64;
+    let pairs = (loaded.max(crowded(n, pair)) / 2.0).ceil();
     // No allocation is larger than `isize::MAX` bytes.
     if pairs > (isize::MAX as usize / (2 * size_of::<u64>())) as f64 {
         return Err(BuildError::CapacityOverflow { capacity: items });
     }
     Ok(2 * pairs as usize)
+}
+
+/// How many buckets keep items from crowding into one pair of them that has slots for `pair`: in m
+/// buckets there are m²/4 pairs, and any `pair + 1` of n items share one with probability
+/// C(n, pair + 1)·(4/m²)^pair or less.
+fn crowded(n: f64, pair: usize) -> f64 {
+    let sets = (0..=pair).map(|k| (n - k as f64) / (k + 1) as f64).product::<f64>();
+    2.0 * (sets * TABLES).powf(0.5 / pair as f64)
 }

@@ -177,12 +177,18 @@ pub enum BuildError {
         /// The rate asked for.
         rate: f64,
     },
-    /// The layout's fingerprints are too short for the rate asked for.
+    /// The fingerprints of the layout are too short for the rate asked for.
+    ///
+    /// Build the filter with the layout named here, or an
+    /// [`AnyCuckooFilter`](crate::AnyCuckooFilter), which chooses it.
     RateOutOfReach {
         /// The rate asked for.
         rate: f64,
-        /// The rate that this layout has at the capacity asked for.
+        /// The rate that this layout has at the capacity asked for; of a filter that chooses its
+        /// layout, the lowest that any has.
         reached: f64,
+        /// The smallest layout that reaches the rate, if one does.
+        layout: Option<&'static str>,
     },
 }
 
@@ -198,9 +204,14 @@ impl fmt::Display for BuildError {
             Self::InvalidRate { rate } => {
                 write!(f, "a false-positive rate lies between 0 and 1, both excluded: {rate}")
             }
-            Self::RateOutOfReach { rate, reached } => write!(
+            Self::RateOutOfReach { rate, reached, layout: Some(layout) } => write!(
                 f,
                 "this layout has a false-positive rate of {reached:.3e} at that capacity, \
+                 and {rate:.3e} was asked for: {layout} reaches it"
+            ),
+            Self::RateOutOfReach { rate, reached, layout: None } => write!(
+                f,
+                "no layout has a false-positive rate below {reached:.3e} at that capacity, \
                  and {rate:.3e} was asked for"
             ),
         }

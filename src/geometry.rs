@@ -12,10 +12,9 @@
 //! Applied twice it gives i back for every m. With m even and r(f) odd, i and alt(i, f) have
 //! opposite parity, so the two buckets always differ.
 
-/// Two words without pattern for the mixing on entry: the digits of the roots of 2 and 3.
-const SALTS: [u64; 2] = [0x6a09_e667_f3bc_c908, 0xbb67_ae85_84ca_a73b];
-/// Spreads a fingerprint over 64 bits. The digits of the golden ratio.
-const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+/// A word without pattern: the digits of the golden ratio. One constant for all that needs one: a
+/// lookup has few registers to spare.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// An item as the table sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,7 +65,8 @@ impl Geometry {
 /// progression gave up to 2.3 times the false positives that are due.
 #[inline]
 fn mix(hash: u64) -> u64 {
-    fold(u128::from(hash ^ SALTS[0]) * u128::from(hash.rotate_left(32) ^ SALTS[1]))
+    // Turned by a number prime to 64: no hash shares its factors with another in reverse.
+    fold(u128::from(hash ^ GOLDEN) * u128::from(hash.rotate_left(23) ^ GOLDEN))
 }
 
 #[inline]
@@ -85,8 +85,8 @@ fn fingerprint(x: u64, bits: u32) -> u64 {
 /// m), on which kick paths reach few buckets; the folded upper half breaks it.
 #[inline]
 fn spread(fingerprint: u64) -> u64 {
-    let product = fingerprint.wrapping_mul(SPREAD);
-    product ^ (product << 32)
+    let product = fingerprint.wrapping_mul(GOLDEN);
+    product ^ product.rotate_left(32)
 }
 
 /// The upper half of the 128-bit product: `x`, a fraction of 2^64, scaled to `0..bound`.

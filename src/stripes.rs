@@ -55,10 +55,12 @@ impl Stripes {
     pub(crate) fn lock<const N: usize>(&self, buckets: [usize; N]) -> Held<'_, Few<'_, N>> {
         let mut order = buckets.map(|bucket| self.of(bucket));
         order.sort_unstable();
-        let mut last = None;
-        let guards = order.map(|stripe| {
-            (last.replace(stripe) != Some(stripe)).then(|| self.stripes[stripe].lock.lock())
-        });
+        let mut guards = [const { None }; N];
+        for at in 0..N {
+            if at == 0 || order[at] != order[at - 1] {
+                guards[at] = Some(self.stripes[order[at]].lock.lock());
+            }
+        }
         Held { stripes: self, _guards: guards }
     }
 

@@ -18,6 +18,7 @@ use crate::error::InsertError;
 use crate::geometry::{Geometry, Key};
 use crate::layout::Layout;
 use crate::path::{Found, Hop, LARGE, SMALL, Search};
+use crate::prefetch::prefetch;
 use crate::stripes::{All, Held, Stripes};
 use crate::sync::{self, AtomicU64, Backoff, Ordering};
 use crate::versions::Versions;
@@ -29,11 +30,12 @@ const PATIENCE: usize = 64;
 
 pub(crate) struct Table<L> {
     words: Box<[AtomicU64]>,
-    geometry: Geometry,
     stripes: Stripes,
     versions: Versions,
-    /// On a line of its own: a lookup that counts here must not slow the others down.
-    inconclusive: CachePadded<AtomicU64>,
+    /// On a line of its own: a lookup that counts here must not slow the others down. And in a box:
+    /// a table without atomics of its own is known to the compiler not to change, so pointers and
+    /// lengths stay in registers from one Acquire load to the next.
+    inconclusive: Box<CachePadded<AtomicU64>>,
     layout: PhantomData<L>,
 }
 
@@ -79,17 +81,21 @@ impl<L: Layout> Table<L> {
     pub(crate) fn try_new(buckets: usize) -> Option<Self> {
         Some(Self {
             words: sync::try_zeroed(buckets)?,
-            geometry: Geometry::new(buckets),
             stripes: Stripes::try_new(buckets)?,
             versions: Versions::try_new(buckets)?,
-            inconclusive: CachePadded::new(AtomicU64::new(0)),
+            inconclusive: Box::new(CachePadded::new(AtomicU64::new(0))),
             layout: PhantomData,
         })
     }
 
     #[inline]
+    fn geometry(&self) -> Geometry {
+        Geometry::new(self.words.len())
+    }
+
+    #[inline]
     pub(crate) fn key(&self, hash: u64) -> Key {
-        self.geometry.key(hash, L::FINGERPRINT_BITS)
+        self.geometry().key(hash, L::FINGERPRINT_BITS)
     }
 
     /// Whether the item is in the table. Wait-free: it neither locks nor stores, and after
@@ -147,12 +153,11 @@ impl<L: Layout> Table<L> {
         L::either_holds(first, second, key.fingerprint)
     }
 
-    /// Reads both words for no other end than to have them in the cache.
+    /// Asks for both words of an item that will be needed soon.
     #[inline]
-    pub(crate) fn touch(&self, key: Key) -> u64 {
-        // Relaxed: nothing is done about what is read.
-        self.words[key.first].load(Ordering::Relaxed)
-            | self.words[key.second].load(Ordering::Relaxed)
+    pub(crate) fn prefetch(&self, key: Key) {
+        prefetch(&self.words, key.first);
+        prefetch(&self.words, key.second);
     }
 
     /// One more copy of the item.
@@ -267,7 +272,7 @@ impl<L: Layout> Table<L> {
         all: Option<&Held<'_, All<'_>>>,
     ) -> Option<Kick> {
         let mut search = Search::<N>::new(key);
-        let (last, node) = match search.run::<L>(&self.words, self.geometry) {
+        let (last, node) = match search.run::<L>(&self.words, self.geometry()) {
             Found::Path { last, node } => (last, node),
             Found::Nothing => return Some(Kick::Done(Err(InsertError::Full))),
             Found::QueueFull => return None,
@@ -463,6 +468,9 @@ impl<L: Layout> Table<L> {
 
     /// What the table owns on the heap.
     pub(crate) fn heap_bytes(&self) -> usize {
-        size_of_val(&*self.words) + self.stripes.memory_bytes() + self.versions.memory_bytes()
+        size_of_val(&*self.words)
+            + size_of_val(&*self.inconclusive)
+            + self.stripes.memory_bytes()
+            + self.versions.memory_bytes()
     }
 }

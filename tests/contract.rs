@@ -78,9 +78,10 @@ fn copies_of_one_item<L: Layout>() {
     for capacity in [0, 100, 10_000] {
         let filter = with_capacity::<L>(capacity);
         let copies = 2 * L::SLOTS;
-        // Room for as many copies at least, in tables of two buckets too.
+        // Room for as many copies at least, in tables of two buckets too; and so few that none has
+        // both its buckets in common with the item, and could not make way for it.
         let others: Vec<u64> =
-            hashes(7).take(filter.capacity().saturating_sub(copies) / 2).collect();
+            hashes(7).take(filter.capacity().saturating_sub(copies) / 8).collect();
         filter.insert_many_hashes(&others).expect("less than the capacity");
         let mut stored = 0;
         while stored < copies {

@@ -37,7 +37,7 @@ impl Writer {
         let most = (filter.slots() as f64 * self.random.random_range(0.93..0.97)) as usize;
         if filter.len() < most.max(filter.slots() / 2) {
             let hash = self.random.next_u64();
-            let stored = if hash % 2 == 0 {
+            let stored = if hash.is_multiple_of(2) {
                 filter.insert_hash(hash) == Ok(())
             } else {
                 // A colliding item of another writer makes it `Ok(false)`.
@@ -111,7 +111,7 @@ fn settled_keys_are_found<L: Layout>(slots: usize, threads: usize, lookups: u64)
                 })
             })
             .collect();
-        let results: Vec<_> = reading.into_iter().map(|reader| reader.join()).collect();
+        let results: Vec<_> = reading.into_iter().map(thread::ScopedJoinHandle::join).collect();
         stop.store(true, Ordering::Relaxed);
         let held =
             writing.into_iter().flat_map(|w| w.join().expect("a writer's assertion")).collect();

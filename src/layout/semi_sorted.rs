@@ -1,0 +1,295 @@
+//! The semi-sorted layouts: a bucket is a set, so its order is worth some bits (Fan et al., CoNEXT
+//! 2014, section 5.2).
+//!
+//! The upper four bits of a fingerprint are its *nibble*, the others its *rest*. There are fewer
+//! multisets of nibbles than sequences of them, so the nibbles of a bucket, sorted, are stored as
+//! the number of their multiset: 12 bits for four of them in place of 16, 14 for five in place of
+//! 20. That makes each fingerprint one bit longer, or two.
+//!
+//! Four nibbles `a <= b <= c <= d` are numbered by the combinatorial number system: their number is
+//! C(a, 1) + C(b + 1, 2) + C(c + 2, 3) + C(d + 3, 4), which takes a tiny table to compute and gives
+//! 0 to the zeros. Five nibbles are numbered as the lower four, after all that have a smaller
+//! fifth; so one table decodes both. The 16 runs of equal fifths begin at multiples of 64 (of
+//! 16,384 numbers, 880 are to spare), so that the upper bits of a number name its run.
+
+use super::sealed::Word;
+use super::{MAX_SLOTS, Packed};
+
+/// Bits of a nibble.
+const NIBBLE: u32 = 4;
+/// Values of a nibble.
+const NIBBLES: usize = 1 << NIBBLE;
+/// Numbers of 12 bits, the unused among them: no number needs a comparison with the length of a
+/// table.
+const QUARTETS: usize = 1 << 12;
+/// Each run of numbers of five nibbles begins at a multiple of this.
+const BLOCK: u16 = 64;
+/// Blocks of numbers of five nibbles: all that 14 bits have.
+const BLOCKS: usize = (1 << 14) / BLOCK as usize;
+
+/// `RANKS[i][n]`: what the nibble n in place i adds to the number, C(n + i, i + 1).
+const RANKS: [[u16; NIBBLES]; 4] = {
+    let mut ranks = [[0; NIBBLES]; 4];
+    let mut place = 0;
+    while place < 4 {
+        let mut nibble = 1;
+        while nibble < NIBBLES {
+            // Pascal's rule, a row of the triangle from the one before.
+            let below = if place == 0 { 1 } else { ranks[place - 1][nibble] };
+            ranks[place][nibble] = ranks[place][nibble - 1] + below;
+            nibble += 1;
+        }
+        place += 1;
+    }
+    ranks
+};
+
+/// Where the run of each fifth nibble begins.
+const STARTS: [u16; NIBBLES] = {
+    let mut starts = [0; NIBBLES];
+    let mut fifth = 1;
+    while fifth < NIBBLES {
+        // In the run before, the fourth nibble is the fifth of that run at the most.
+        let (mut place, mut run) = (0, 1);
+        while place < 4 {
+            run += RANKS[place][fifth - 1];
+            place += 1;
+        }
+        starts[fifth] = starts[fifth - 1] + run.next_multiple_of(BLOCK);
+        fifth += 1;
+    }
+    starts
+};
+
+/// The four nibbles of each number, the smallest lowest: 8 KiB. The last 440 bytes belong to no
+/// number and are never read.
+static NUMBERED: [u16; QUARTETS] = {
+    let mut numbered = [0; QUARTETS];
+    let [mut a, mut b, mut c, mut d] = [0_u16; 4];
+    let mut number = 0;
+    loop {
+        numbered[number] = a | (b << NIBBLE) | (c << (2 * NIBBLE)) | (d << (3 * NIBBLE));
+        number += 1;
+        // The next multiset: the lowest place that may grow does, and those below it start again.
+        if a < b {
+            a += 1;
+        } else if b < c {
+            (a, b) = (0, b + 1);
+        } else if c < d {
+            (a, b, c) = (0, 0, c + 1);
+        } else if d < NIBBLES as u16 - 1 {
+            (a, b, c, d) = (0, 0, 0, d + 1);
+        } else {
+            break numbered;
+        }
+    }
+};
+
+/// Where the run begins to which a block belongs; and in the lowest bits, which are 0 there, the
+/// fifth nibble of that run. 512 bytes.
+static RUNS: [u16; BLOCKS] = {
+    let mut runs = [0; BLOCKS];
+    let (mut block, mut fifth) = (0, 0);
+    while block < BLOCKS {
+        while fifth + 1 < NIBBLES && STARTS[fifth + 1] <= block as u16 * BLOCK {
+            fifth += 1;
+        }
+        runs[block] = STARTS[fifth] | fifth as u16;
+        block += 1;
+    }
+    runs
+};
+
+/// The semi-sorted layout: `SLOTS` fingerprints of `REST + 4` bits, their rests in lanes, and the
+/// number of the multiset of their upper four bits in the bits above.
+///
+/// | bits | meaning |
+/// |---|---|
+/// | lane i, `REST` bits, lane 0 lowest | the rest of the i-th fingerprint, in ascending order |
+/// | the 12 bits above (14 for five slots) | the number of the multiset of the nibbles |
+///
+/// A free slot is the fingerprint 0; the free ones come first. Each multiset of fingerprints is one
+/// word and no other.
+#[derive(Clone, Copy, Debug)]
+pub struct SemiSorted<const REST: u32, const SLOTS: usize>;
+
+impl<const REST: u32, const SLOTS: usize> SemiSorted<REST, SLOTS> {
+    /// Where the number of the multiset begins.
+    const NUMBER: u32 = {
+        assert!(SLOTS == 4 || SLOTS == 5);
+        let number = REST * SLOTS as u32;
+        assert!(number + if SLOTS == 4 { 12 } else { 14 } == 64);
+        number
+    };
+    /// Times this, the highest bit of each lane of nibbles lands on the highest bit of the same
+    /// lane of rests. Other products of bits land beside those.
+    const WIDEN: u64 = {
+        let (mut widen, mut slot) = (0, 0);
+        while slot < SLOTS {
+            widen |= 1 << ((REST - NIBBLE) as usize * (slot + 1));
+            slot += 1;
+        }
+        widen
+    };
+
+    /// The nibbles of a word in lanes of four bits.
+    #[inline]
+    fn nibbles(word: u64) -> u64 {
+        let number = (word >> Self::NUMBER) as usize;
+        if SLOTS == 4 {
+            return NUMBERED[number].into();
+        }
+        let run = usize::from(RUNS[number / usize::from(BLOCK)]);
+        let fifth = run % NIBBLES;
+        // As `fifth` is below a block, this is the distance from the start.
+        let quartet = NUMBERED[(number - (run - fifth)) % QUARTETS];
+        u64::from(quartet) | ((fifth as u64) << (4 * NIBBLE))
+    }
+
+    /// The word of fingerprints in ascending order.
+    #[inline]
+    fn encode(sorted: [u64; MAX_SLOTS]) -> u64 {
+        let (mut number, mut rests) = (0, 0);
+        for (slot, fingerprint) in sorted.into_iter().enumerate().take(SLOTS) {
+            let nibble = (fingerprint >> REST) as usize % NIBBLES;
+            number += RANKS.get(slot).unwrap_or(&STARTS)[nibble];
+            rests |= (fingerprint & Packed::<REST, SLOTS>::LANE) << (REST as usize * slot);
+        }
+        u64::from(number) << Self::NUMBER | rests
+    }
+
+    /// The highest bit of each lane of rests whose rest is that of `fingerprint`.
+    #[inline]
+    fn equal_rests(word: u64, fingerprint: u64) -> u64 {
+        Packed::<REST, SLOTS>::equal_lanes(word, fingerprint & Packed::<REST, SLOTS>::LANE)
+    }
+
+    /// The highest bit of each lane of rests that belongs to a nibble of `fingerprint`, with other
+    /// bits beside them.
+    #[inline]
+    fn equal_nibbles(word: u64, fingerprint: u64) -> u64 {
+        let equal = Packed::<NIBBLE, SLOTS>::equal_lanes(Self::nibbles(word), fingerprint >> REST);
+        equal.wrapping_mul(Self::WIDEN)
+    }
+}
+
+impl<const REST: u32, const SLOTS: usize> Word for SemiSorted<REST, SLOTS> {
+    #[inline]
+    fn copies(word: u64, fingerprint: u64) -> usize {
+        let equal = Self::equal_rests(word, fingerprint) & Self::equal_nibbles(word, fingerprint);
+        Packed::<REST, SLOTS>::lanes(equal)
+    }
+
+    #[inline]
+    fn with(word: u64, fingerprint: u64) -> Option<u64> {
+        let mut sorted = Self::fingerprints(word);
+        if sorted[0] != 0 {
+            return None;
+        }
+        // Rises to its place.
+        sorted[0] = fingerprint;
+        for slot in 1..SLOTS {
+            let (low, high) = (sorted[slot - 1], sorted[slot]);
+            (sorted[slot - 1], sorted[slot]) = (low.min(high), low.max(high));
+        }
+        Some(Self::encode(sorted))
+    }
+
+    #[inline]
+    fn without(word: u64, fingerprint: u64) -> Option<u64> {
+        let mut sorted = Self::fingerprints(word);
+        let slot = sorted[..SLOTS].iter().position(|&held| held == fingerprint)?;
+        sorted.copy_within(..slot, 1);
+        sorted[0] = 0;
+        Some(Self::encode(sorted))
+    }
+
+    #[inline]
+    fn fingerprints(word: u64) -> [u64; MAX_SLOTS] {
+        let nibbles = Self::nibbles(word);
+        let mut sorted = [0; MAX_SLOTS];
+        for (slot, fingerprint) in sorted.iter_mut().enumerate().take(SLOTS) {
+            *fingerprint = Packed::<NIBBLE, SLOTS>::lane(nibbles, slot) << REST
+                | Packed::<REST, SLOTS>::lane(word, slot);
+        }
+        sorted
+    }
+
+    #[inline]
+    fn either_holds(a: u64, b: u64, fingerprint: u64) -> bool {
+        let (in_a, in_b) = (Self::equal_rests(a, fingerprint), Self::equal_rests(b, fingerprint));
+        // Of an absent item the rests seldom match, and then nothing needs to be decoded. A caller
+        // who branches on the answer pays for one of the two branches only: they go the same way.
+        in_a | in_b != 0
+            && in_a & Self::equal_nibbles(a, fingerprint)
+                | in_b & Self::equal_nibbles(b, fingerprint)
+                != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every ascending sequence of so many nibbles.
+    fn multisets(slots: usize) -> Vec<Vec<u64>> {
+        (0..slots).fold(vec![vec![]], |all, _| {
+            let grow = |set: Vec<u64>| {
+                let from = set.last().copied().unwrap_or(0);
+                (from..NIBBLES as u64).map(move |next| [&set[..], &[next]].concat())
+            };
+            all.into_iter().flat_map(grow).collect()
+        })
+    }
+
+    /// Each multiset of nibbles has a number of its own, both ways agree, and the zeros have 0.
+    fn numbers<const REST: u32, const SLOTS: usize>(count: usize) -> Vec<usize> {
+        let mut numbers = Vec::new();
+        for set in multisets(SLOTS) {
+            let mut sorted = [0; MAX_SLOTS];
+            let mut lanes = 0;
+            for (slot, &nibble) in set.iter().enumerate() {
+                sorted[slot] = nibble << REST;
+                lanes |= nibble << (NIBBLE as usize * slot);
+            }
+            let word = SemiSorted::<REST, SLOTS>::encode(sorted);
+            assert_eq!(SemiSorted::<REST, SLOTS>::nibbles(word), lanes, "{set:?}");
+            assert_eq!(word == 0, lanes == 0);
+            numbers.push((word >> SemiSorted::<REST, SLOTS>::NUMBER) as usize);
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), count);
+        numbers
+    }
+
+    #[test]
+    fn every_multiset_of_four_nibbles() {
+        assert!(numbers::<13, 4>(3_876).into_iter().eq(0..3_876), "no gaps");
+    }
+
+    #[test]
+    fn every_multiset_of_five_nibbles() {
+        assert!(numbers::<10, 5>(15_504).pop() < Some(1 << 14), "fits");
+    }
+
+    /// Whatever nibbles match, their bits land where those of the rests are.
+    fn widened<const REST: u32, const SLOTS: usize>() {
+        for matches in 0..1_u32 << SLOTS {
+            let spaced = |bits: u32| {
+                (0..SLOTS)
+                    .filter(|slot| matches >> slot & 1 == 1)
+                    .map(|slot| 1_u64 << (bits as usize * (slot + 1) - 1))
+                    .sum::<u64>()
+            };
+            let widened = spaced(NIBBLE).wrapping_mul(SemiSorted::<REST, SLOTS>::WIDEN);
+            assert_eq!(widened & Packed::<REST, SLOTS>::HIGH, spaced(REST), "{matches:b}");
+        }
+    }
+
+    #[test]
+    fn matches_are_widened_without_carries() {
+        widened::<13, 4>();
+        widened::<10, 5>();
+    }
+}
