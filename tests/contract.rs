@@ -56,7 +56,7 @@ macro_rules! contract {
     };
 }
 
-contract! { Fp16x4 }
+coucal::for_each_layout!(contract);
 
 fn holds_the_items_it_was_made_for<L: Layout>() {
     let small = (0..200).flat_map(|n| (0..200).map(move |seed| (n, seed)));
@@ -80,8 +80,7 @@ fn copies_of_one_item<L: Layout>() {
         let copies = 2 * L::SLOTS;
         // Room for as many copies at least, in tables of two buckets too; and so few that none has
         // both its buckets in common with the item, and could not make way for it.
-        let others: Vec<u64> =
-            hashes(7).take(filter.capacity().saturating_sub(copies) / 8).collect();
+        let others: Vec<u64> = hashes(7).take(capacity / 1000 * 100).collect();
         filter.insert_many_hashes(&others).expect("less than the capacity");
         let mut stored = 0;
         while stored < copies {

@@ -7,7 +7,7 @@ mod common;
 
 use std::collections::HashMap;
 
-use coucal::{Fp16x4, InsertError, Layout};
+use coucal::{InsertError, Layout};
 use proptest::prelude::*;
 
 use common::{Filter, hashes, with_slots};
@@ -145,7 +145,7 @@ fn agrees_with_a_multiset<L: Layout>(
 macro_rules! model {
     ($($layout:ident)*) => {
         proptest! {
-            #![proptest_config(ProptestConfig::with_cases(3000))]
+            #![proptest_config(ProptestConfig::with_cases(1500))]
 
             $(#[test]
             #[allow(non_snake_case)]
@@ -155,11 +155,11 @@ macro_rules! model {
                 distinct in 1..120_usize,
                 ops in ops(),
             ) {
-                agrees_with_a_multiset::<$layout>(buckets, seed, distinct, &ops)?;
+                agrees_with_a_multiset::<coucal::$layout>(buckets, seed, distinct, &ops)?;
             }
             )*
         }
     };
 }
 
-model! { Fp16x4 }
+coucal::for_each_layout!(model);

@@ -133,20 +133,32 @@ fn settled_keys_are_found<L: Layout>(slots: usize, threads: usize, lookups: u64)
 
 fn stress<L: Layout>() {
     let asked = lookups_asked_for();
-    let buckets = [2, 4, 6, 16, 128, 1024, 1 << 14, 1 << 20];
+    // The largest are beyond the cache; in a bounded run the default layout has to do for all.
+    let all = [2, 4, 6, 16, 128, 1024, 1 << 14, 1 << 17, 1 << 20];
+    let few = asked.is_none() && L::NAME != Fp16x4::NAME;
+    let buckets = if few { &all[..7] } else { &all[..] };
     let threads = [2, 4, 8];
-    let share = asked.unwrap_or(6_000_000) / (buckets.len() * threads.len()) as u64;
-    for buckets in buckets {
+    let share = asked.unwrap_or(3_000_000) / (buckets.len() * threads.len()) as u64;
+    for &buckets in buckets {
         for threads in threads {
             settled_keys_are_found::<L>(buckets * L::SLOTS, threads, share);
         }
     }
 }
 
-#[test]
-fn settled_keys_are_found_by_every_lookup() {
-    stress::<Fp16x4>();
+/// The same for each layout.
+macro_rules! settled_keys_are_found {
+    ($($layout:ident)*) => {
+        $(#[test]
+        #[allow(non_snake_case)]
+        fn $layout() {
+            stress::<coucal::$layout>();
+        }
+        )*
+    };
 }
+
+coucal::for_each_layout!(settled_keys_are_found);
 
 /// Many threads, one item: one `insert_unique` of them all says true, and one `remove`.
 #[test]
