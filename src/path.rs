@@ -39,6 +39,8 @@ struct Node {
 pub(crate) enum Found {
     /// A free slot, and the node from whose bucket the last hop leads there.
     Path { last: Hop, node: u16 },
+    /// A slot that was in use when its bucket was reached is free now: look again.
+    Freed,
     /// The queue was too short for all that was reached.
     QueueFull,
     /// There is no path: everything within reach was looked at.
@@ -70,6 +72,9 @@ impl<const N: usize> Search<N> {
             let from = self.nodes[next].bucket;
             // Relaxed, here and below: a hint, checked again under the stripes.
             let fingerprints = L::fingerprints(words[from].load(Ordering::Relaxed));
+            if fingerprints[..L::SLOTS].contains(&0) {
+                return Found::Freed;
+            }
             // The alternates and their words together, so that their cache misses overlap.
             let mut alternates = [0; MAX_SLOTS];
             let mut free = [false; MAX_SLOTS];
@@ -79,7 +84,7 @@ impl<const N: usize> Search<N> {
             }
             for slot in 0..L::SLOTS {
                 let (fingerprint, to) = (fingerprints[slot], alternates[slot]);
-                if free[slot] && fingerprint != 0 && !self.on_path(node, to) {
+                if free[slot] && !self.on_path(node, to) {
                     return Found::Path { last: Hop { fingerprint, from, to }, node };
                 }
             }
@@ -87,7 +92,7 @@ impl<const N: usize> Search<N> {
                 let (fingerprint, to) = (fingerprints[slot], alternates[slot]);
                 if self.len == N {
                     queue_full = true;
-                } else if fingerprint != 0 && !self.on_path(node, to) {
+                } else if !self.on_path(node, to) {
                     let fingerprint = fingerprint as u32;
                     self.nodes[self.len] = Node { bucket: to, fingerprint, parent: node };
                     self.len += 1;

@@ -53,6 +53,7 @@ pub fn filter(buckets: usize) -> CuckooFilter {
 }
 
 /// Stores a fingerprint in a bucket, as inserts and kicks could have done. `false`: it is full.
+#[must_use]
 pub fn put(filter: &CuckooFilter, bucket: usize, fingerprint: u64) -> bool {
     filter.table().put(bucket, fingerprint)
 }

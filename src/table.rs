@@ -274,6 +274,7 @@ impl<L: Layout> Table<L> {
         let mut search = Search::<N>::new(key);
         let (last, node) = match search.run::<L>(&self.words, self.geometry()) {
             Found::Path { last, node } => (last, node),
+            Found::Freed => return Some(Kick::Stale),
             Found::Nothing => return Some(Kick::Done(Err(InsertError::Full))),
             Found::QueueFull => return None,
         };
