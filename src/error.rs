@@ -26,6 +26,10 @@ pub enum InsertError {
     /// No free slot within reach of the item's two buckets.
     ///
     /// Remove items, or build a filter with a larger capacity.
+    ///
+    /// While other threads write, the search for a free slot sees no single moment of the table: an
+    /// item is refused only if it has no room beside everything that may have been there during the
+    /// call, taken at once.
     Full,
     /// Both buckets hold nothing but copies of this very fingerprint: one item (or several that
     /// collide) was inserted as often as a filter can count.

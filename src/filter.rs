@@ -490,8 +490,8 @@ impl<L: Layout, S> CuckooFilter<L, S> {
         &self.table
     }
 
-    /// How many items are stored, copies counted one by one. Exact when no thread writes; a kick at
-    /// work may make it one too many for the moment.
+    /// How many items are stored, copies counted one by one. Exact when no thread writes; each step
+    /// of a kick under way may make it one too many or too few for the moment.
     ///
     /// Takes no lock. Adds up one counter for each group of buckets: at most 4,096 of them.
     ///

@@ -26,7 +26,9 @@
 //! * **Linearizable.** Insert, `insert_unique`, remove, count and contains behave as atomic
 //!   operations on a multiset, with the one freedom that a filter has: contains may answer true
 //!   for an absent item. (The elements of the multiset are *classes*: one fingerprint with one
-//!   pair of buckets. Items that collide share a class, and with it their copies.)
+//!   pair of buckets. Items that collide share a class, and with it their copies. Between classes
+//!   the order is that of Acquire and Release: two threads that each insert an item and then look
+//!   for the other's, with nothing else to order them, may both miss it.)
 //! * **False positives as predicted**: 2b·load/2<sup>f</sup> for b slots a bucket and f bits a
 //!   fingerprint.
 //! * **Full means full**: no insert of a new item fails below 97 % of the slots in tables of 2^14
@@ -62,7 +64,8 @@
 //! | `clear` | every stripe | every stripe, until the table is empty |
 //!
 //! A writer that finds its plan overtaken by another thread plans again. After 64 plans it takes
-//! both stripes of the item (`remove`) or every stripe (`insert`), where nobody can overtake it. So
+//! both stripes of the item (`remove`) or every stripe (`insert`), where nobody can overtake it. Before
+//! an insert says "full", it looks at both buckets of the item once more under their stripes. So
 //! every operation ends, if each thread that holds a lock goes on running.
 //!
 //! The locks are those of `parking_lot`: a waiter spins for a short while, then the kernel parks it.

@@ -71,7 +71,10 @@ enum Verdict {
 
 /// How an attempt to make room by kicking ended.
 enum Kick {
-    Done(Result<bool, InsertError>),
+    /// Whether the item was stored; if not, there was a copy already.
+    Done(bool),
+    /// Nothing within reach is free.
+    NoPath,
     /// Another writer was faster on some hop; what was moved before stays moved.
     Stale,
 }
@@ -196,8 +199,13 @@ impl<L: Layout> Table<L> {
                 }
             }
             match self.kick(key, copies, None) {
-                Kick::Done(result) => return result,
+                Kick::Done(stored) => return Ok(stored),
                 Kick::Stale => backoff.wait(),
+                // The search held no lock, and others may have moved this very item meanwhile.
+                Kick::NoPath => {
+                    let held = self.stripes.lock([key.first, key.second]);
+                    return self.decide(&held, key, copies).unwrap_or(Err(InsertError::Full));
+                }
             }
         }
         let all = self.stripes.lock_all();
@@ -205,7 +213,8 @@ impl<L: Layout> Table<L> {
             return decided;
         }
         match self.kick(key, copies, Some(&all)) {
-            Kick::Done(result) => result,
+            Kick::Done(stored) => Ok(stored),
+            Kick::NoPath => Err(InsertError::Full),
             Kick::Stale => unreachable!("nobody else writes while all stripes are held"),
         }
     }
@@ -260,8 +269,7 @@ impl<L: Layout> Table<L> {
     /// Apart, so that the common kick does not pay for the large queue.
     #[inline(never)]
     fn kick_far(&self, key: Key, copies: Copies, all: Option<&Held<'_, All<'_>>>) -> Kick {
-        let full = || Kick::Done(Err(InsertError::Full));
-        self.kick_within::<LARGE>(key, copies, all).unwrap_or_else(full)
+        self.kick_within::<LARGE>(key, copies, all).unwrap_or(Kick::NoPath)
     }
 
     /// `None`: a queue of `N` buckets is too short to find a path.
@@ -275,7 +283,7 @@ impl<L: Layout> Table<L> {
         let (last, node) = match search.run::<L>(&self.words, self.geometry()) {
             Found::Path { last, node } => (last, node),
             Found::Freed => return Some(Kick::Stale),
-            Found::Nothing => return Some(Kick::Done(Err(InsertError::Full))),
+            Found::Nothing => return Some(Kick::NoPath),
             Found::QueueFull => return None,
         };
         let mut hop = last;
@@ -285,10 +293,7 @@ impl<L: Layout> Table<L> {
             }
             hop = before;
         }
-        Some(
-            self.last_hop(hop, key, copies, all)
-                .map_or(Kick::Stale, |stored| Kick::Done(Ok(stored))),
-        )
+        Some(self.last_hop(hop, key, copies, all).map_or(Kick::Stale, Kick::Done))
     }
 
     /// One hop in the middle of a path, complete in itself. `false`: it is stale.
@@ -383,9 +388,9 @@ impl<L: Layout> Table<L> {
         };
         // A copy in the other bucket may be younger than a lookup's read of that bucket, and this
         // clear older than its read of this one: it would miss an item that never was absent.
-        // Acquire: pairs with the Release of that copy, so that a lookup which opens on the raised
-        // version sees the copy.
-        if L::copies(self.words[other].load(Ordering::Acquire), fingerprint) > 0 {
+        // Relaxed: a lookup that opens on the raised version comes after this load, and so reads
+        // what this load read or something later (coherence).
+        if L::copies(self.words[other].load(Ordering::Relaxed), fingerprint) > 0 {
             self.versions.raise(fingerprint);
         }
         word.store(cleared, Ordering::Release);
@@ -426,6 +431,8 @@ impl<L: Layout> Table<L> {
         if self.look(key, 1) == Seen::Absent {
             return 0;
         }
+        // Both: a removal under way in one bucket, which found no copy in the other, comes before all
+        // that is inserted there; who counted those copies together would know better.
         let _held = self.stripes.lock([key.first, key.second]);
         [key.first, key.second]
             .map(|bucket| L::copies(self.words[bucket].load(Ordering::Relaxed), key.fingerprint))

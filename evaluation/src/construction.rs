@@ -1,0 +1,167 @@
+//! Table 3: items, bits an item, false positives and the speed of construction, in so many bytes.
+
+use std::time::{Duration, Instant};
+
+use coucal_benches::keys::Keys;
+
+use crate::filters::{CONTENDERS, Contender, Subject};
+use crate::paper::{self, Construction};
+use crate::report::{Csv, Section, figures, percent, table};
+use crate::timing::{median, rate};
+use crate::{Plan, Topic};
+
+/// Keys are made in chunks of so many, outside of what is timed.
+const CHUNK: u64 = 1 << 16;
+
+#[derive(Default)]
+struct Runs {
+    items: Vec<f64>,
+    bits: Vec<f64>,
+    rates: Vec<f64>,
+    speeds: Vec<f64>,
+}
+
+pub fn steps(plan: &Plan) -> usize {
+    plan.rounds * CONTENDERS.len()
+}
+
+/// Inserts until one fails, or all that the filter was made for. The items and the time.
+fn construct(subject: &mut dyn Subject, keys: Keys) -> (usize, Duration) {
+    let (mut items, mut elapsed) = (0, Duration::ZERO);
+    let most = subject.full() as u64;
+    for from in (0..most).step_by(CHUNK as usize) {
+        let chunk: Vec<_> = (from..most.min(from + CHUNK)).map(|index| keys.key(index)).collect();
+        let begun = Instant::now();
+        let stored = subject.insert(&chunk);
+        elapsed += begun.elapsed();
+        items += stored;
+        if stored < chunk.len() {
+            break;
+        }
+    }
+    (items, elapsed)
+}
+
+impl Runs {
+    fn one_more(&mut self, plan: &Plan, contender: &Contender, keys: Keys) {
+        let mut subject = contender.build(plan.bytes);
+        let (items, elapsed) = construct(&mut *subject, keys);
+        let lookups = plan.pick(2_000_000, 20_000_000_u64);
+        let chunks = (0..lookups).step_by(CHUNK as usize);
+        let found = chunks.map(|from| {
+            let range = from..lookups.min(from + CHUNK);
+            subject.look(&range.map(|index| keys.absent(index)).collect::<Vec<_>>())
+        });
+        self.rates.push(found.sum::<usize>() as f64 / lookups as f64);
+        self.items.push(items as f64 / 1e6);
+        self.bits.push(8.0 * subject.bytes() as f64 / items as f64);
+        self.speeds.push(rate(items, elapsed));
+    }
+}
+
+fn quoted(row: &Construction) -> Vec<String> {
+    vec![
+        row.name.to_owned(),
+        format!("{:.2}", row.million_items),
+        format!("{:.2}", row.bits_an_item),
+        percent(row.rate),
+        format!("{:.2}", row.million_a_second),
+    ]
+}
+
+pub fn run(plan: &Plan) -> Vec<Section> {
+    let mut all: Vec<Runs> = CONTENDERS.iter().map(|_| Runs::default()).collect();
+    for round in 0..plan.rounds {
+        for (contender, runs) in CONTENDERS.iter().zip(&mut all) {
+            plan.step(&format!("table 3: round {}, {}", round + 1, contender.name));
+            runs.one_more(plan, contender, Keys::new(1 + round as u64));
+        }
+    }
+    let head = ["", "million items", "bits an item", "false positives", "million inserts a second"];
+    let mut csv = Csv::new(&[
+        "filter",
+        "what",
+        "million items",
+        "bits an item",
+        "false positives",
+        "million inserts a second",
+        "runs of the speed",
+    ]);
+    let mut rows = Vec::new();
+    for (contender, runs) in CONTENDERS.iter().zip(&all) {
+        let speeds: Vec<_> = runs.speeds.iter().map(|speed| format!("{speed:.3}")).collect();
+        let (items, bits, rate, speed) =
+            (median(&runs.items), median(&runs.bits), median(&runs.rates), median(&runs.speeds));
+        csv.push(vec![
+            contender.name.into(),
+            contender.what.replace(',', ";"),
+            format!("{items:.4}"),
+            format!("{bits:.3}"),
+            format!("{rate:e}"),
+            format!("{speed:.3}"),
+            speeds.join(" "),
+        ]);
+        rows.push(vec![
+            format!("{} ({})", contender.name, contender.what),
+            format!("{items:.2}"),
+            format!("{bits:.2}"),
+            percent(rate),
+            format!("{speed:.2}"),
+        ]);
+    }
+    let speed = |name| {
+        let index = CONTENDERS.iter().position(|contender| contender.name == name);
+        index.map_or(f64::NAN, |index| median(&all[index].speeds))
+    };
+    let [plain, sorted] = paper::TABLE_3.each_ref().map(|row| row.million_a_second);
+    let ours = format!(
+        "{} MB for each filter; those whose slots are a power of two take what fits. A cuckoo \
+         filter is filled until its first insert fails, the quotient filter up to the 95 % that \
+         it takes, a Bloom filter with what it was made for.\n\n{}\n\
+         Semi-sorting costs inserts {} of their speed here (Fp12x5 against SemiSorted14x5), in the \
+         paper {}: a bucket is decoded, sorted and encoded in both. Fp12x5 has five slots where \
+         the paper's filter has four: as many bits of fingerprint, more load, a fourth more false \
+         positives, and four bits of each word that are not used.",
+        plan.bytes >> 20,
+        table(&head, &rows),
+        percent(1.0 - speed("SemiSorted14x5") / speed("Fp12x5")),
+        percent(1.0 - sorted / plain),
+    );
+    let quotes: Vec<_> = paper::TABLE_3.iter().chain(&paper::TABLE_3_PROGRAM).map(quoted).collect();
+    vec![Section {
+        topic: Topic::Table3,
+        title: "Table 3: space and speed of construction",
+        paper: format!(
+            "At 192 MB:\n\n{}\nIts columns for Bloom, blocked Bloom, quotient and counting Bloom \
+             filters are not quoted here. {}",
+            table(&head, &quotes),
+            paper::D_LEFT
+        ),
+        ours,
+        targets: Vec::new(),
+        plots: vec![plot(&all)],
+        csv,
+    }]
+}
+
+/// Speed over space: what one pays for a bit.
+fn plot(all: &[Runs]) -> crate::plots::Plot {
+    use crate::plots::{Line, Plot, Style};
+    let point = |(contender, runs): (&Contender, &Runs)| {
+        let point = (median(&runs.bits), median(&runs.speeds));
+        Line::new(
+            format!("{}, {}", contender.name, figures(100.0 * median(&runs.rates)) + " %"),
+            Style::Joined,
+            vec![point],
+        )
+    };
+    Plot {
+        file: "table3".into(),
+        title: "Construction: speed over space, with the false positives".into(),
+        across: "bits an item".into(),
+        up: "million inserts a second".into(),
+        rates: false,
+        from_zero: true,
+        lines: CONTENDERS.iter().zip(all).map(point).collect(),
+    }
+}

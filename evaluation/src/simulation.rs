@@ -1,0 +1,190 @@
+//! A plain table for one thread with any fingerprint and bucket size, for figures 2 and 3.
+//!
+//! The filter has no fingerprints below 8 bits and no buckets but words of 64 bits. The geometry
+//! here is its own, taken from its source; the choice of the emptier bucket and the breadth-first
+//! search of a kick path are written again for buckets of any size.
+
+// The crate does not export it, and should not.
+#[path = "../../src/geometry.rs"]
+mod geometry;
+
+use coucal_benches::keys::Keys;
+use geometry::{Geometry, Key};
+
+/// Buckets that a search opens at the most: `LARGE` in `src/path.rs` of the crate.
+pub const BUDGET: usize = 768;
+
+/// The parent of the two buckets that a search starts from.
+const ROOT: u16 = u16::MAX;
+
+#[derive(Clone, Copy)]
+struct Node {
+    bucket: usize,
+    /// The slot of the parent's bucket whose fingerprint would move here.
+    slot: usize,
+    parent: u16,
+}
+
+/// A table of fingerprints of up to 32 bits, 0 for a free slot.
+pub struct Simulation {
+    slots: Vec<u32>,
+    slots_a_bucket: usize,
+    geometry: Geometry,
+    bits: u32,
+    queue: Vec<Node>,
+    items: usize,
+}
+
+impl Simulation {
+    /// Empty, with an even number of buckets.
+    pub fn new(buckets: usize, slots_a_bucket: usize, bits: u32) -> Self {
+        Self {
+            slots: vec![0; buckets * slots_a_bucket],
+            slots_a_bucket,
+            geometry: Geometry::new(buckets),
+            bits,
+            queue: Vec::with_capacity(BUDGET),
+            items: 0,
+        }
+    }
+
+    pub fn load(&self) -> f64 {
+        self.items as f64 / self.slots.len() as f64
+    }
+
+    /// One more item; `false` if there is no room.
+    pub fn insert(&mut self, hash: u64) -> bool {
+        let Key { fingerprint, first, second } = self.key(hash);
+        let fingerprint = fingerprint as u32;
+        let (free_first, free_second) = (self.free(first), self.free(second));
+        if free_first + free_second > 0 {
+            let bucket = if free_second > free_first { second } else { first };
+            self.store(bucket, fingerprint);
+        } else if !self.kick(fingerprint, [first, second]) {
+            return false;
+        }
+        self.items += 1;
+        true
+    }
+
+    pub fn contains(&self, hash: u64) -> bool {
+        let Key { fingerprint, first, second } = self.key(hash);
+        let held = |bucket| self.bucket(bucket).contains(&(fingerprint as u32));
+        held(first) || held(second)
+    }
+
+    fn key(&self, hash: u64) -> Key {
+        self.geometry.key(hash, self.bits)
+    }
+
+    fn alternate(&self, bucket: usize, fingerprint: u32) -> usize {
+        self.geometry.alternate(bucket, fingerprint.into())
+    }
+
+    fn bucket(&self, bucket: usize) -> &[u32] {
+        &self.slots[bucket * self.slots_a_bucket..][..self.slots_a_bucket]
+    }
+
+    fn bucket_mut(&mut self, bucket: usize) -> &mut [u32] {
+        &mut self.slots[bucket * self.slots_a_bucket..][..self.slots_a_bucket]
+    }
+
+    fn free(&self, bucket: usize) -> usize {
+        self.bucket(bucket).iter().filter(|slot| **slot == 0).count()
+    }
+
+    fn store(&mut self, bucket: usize, fingerprint: u32) {
+        let slot = self.bucket_mut(bucket).iter_mut().find(|slot| **slot == 0);
+        *slot.expect("the caller has seen a free slot") = fingerprint;
+    }
+
+    fn on_path(&self, mut node: u16, bucket: usize) -> bool {
+        while node != ROOT {
+            let Node { bucket: passed, parent, .. } = self.queue[usize::from(node)];
+            if passed == bucket {
+                return true;
+            }
+            node = parent;
+        }
+        false
+    }
+
+    /// Searches the shortest path to a free slot, and moves the fingerprints along it.
+    fn kick(&mut self, fingerprint: u32, roots: [usize; 2]) -> bool {
+        self.queue.clear();
+        self.queue.extend(roots.map(|bucket| Node { bucket, slot: 0, parent: ROOT }));
+        let mut next = 0;
+        while next < self.queue.len() {
+            let (node, from) = (next as u16, self.queue[next].bucket);
+            for slot in 0..self.slots_a_bucket {
+                let to = self.alternate(from, self.bucket(from)[slot]);
+                if self.free(to) > 0 && !self.on_path(node, to) {
+                    self.apply(Node { bucket: to, slot, parent: node }, fingerprint);
+                    return true;
+                }
+            }
+            for slot in 0..self.slots_a_bucket {
+                let to = self.alternate(from, self.bucket(from)[slot]);
+                if self.queue.len() < BUDGET && !self.on_path(node, to) {
+                    self.queue.push(Node { bucket: to, slot, parent: node });
+                }
+            }
+            next += 1;
+        }
+        false
+    }
+
+    /// Walks the path back from the free slot; the new fingerprint takes the last slot that is left.
+    fn apply(&mut self, last: Node, fingerprint: u32) {
+        let mut hop = last;
+        let parent = |node: &Self, hop: Node| node.queue[usize::from(hop.parent)];
+        let mut from = parent(self, hop);
+        self.store(hop.bucket, self.bucket(from.bucket)[hop.slot]);
+        while from.parent != ROOT {
+            let before = parent(self, from);
+            let moved = self.bucket(before.bucket)[from.slot];
+            self.bucket_mut(from.bucket)[hop.slot] = moved;
+            (hop, from) = (from, before);
+        }
+        self.bucket_mut(from.bucket)[hop.slot] = fingerprint;
+    }
+}
+
+/// Inserts keys until one fails, or until the table is as full as it gets.
+pub fn fill(simulation: &mut Simulation, keys: Keys) {
+    let mut index = 0;
+    while simulation.insert(keys.key(index)) {
+        index += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coucal::{CuckooFilter, Fp16x4};
+
+    /// Kicks lose nothing.
+    #[test]
+    fn what_went_in_is_found() {
+        let keys = Keys::new(1);
+        for (slots, bits) in [(2, 20), (4, 12), (8, 8)] {
+            let mut simulation = Simulation::new(1 << 10, slots, bits);
+            fill(&mut simulation, keys);
+            let items = simulation.items as u64;
+            assert!((0..items).all(|index| simulation.contains(keys.key(index))));
+            assert_eq!(simulation.slots.iter().filter(|slot| **slot != 0).count(), items as usize);
+        }
+    }
+
+    /// It is the crate's table: the same items fit, to the last one.
+    #[test]
+    fn the_first_failure_is_that_of_the_filter() {
+        let keys = Keys::new(2);
+        let filter: CuckooFilter<Fp16x4> = CuckooFilter::with_capacity(10_000);
+        let mut simulation = Simulation::new(filter.slots() / 4, 4, 16);
+        fill(&mut simulation, keys);
+        let fits =
+            (0..1 << 20).take_while(|index| filter.insert_hash(keys.key(*index)).is_ok()).count();
+        assert_eq!(simulation.items, fits);
+    }
+}

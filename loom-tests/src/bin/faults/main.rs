@@ -1,0 +1,201 @@
+//! Breaks the crate on purpose, one rule at a time, and shows which model notices.
+//!
+//! ```text
+//! cargo run --release -p loom-tests --bin faults [name]
+//! ```
+//!
+//! Each fault of the list is applied to a copy of the workspace in the directory for temporary
+//! files. With a name, only the faults whose description contains it are tried. The exit status
+//! tells whether every fault was caught.
+
+mod list;
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, fs, thread};
+
+use list::{FAULTS, Fault};
+
+/// What a fault may cost: some drive a model in circles.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+fn main() -> Result<ExitCode> {
+    let wanted = env::args().nth(1).unwrap_or_default();
+    let faults: Vec<_> = FAULTS.iter().filter(|fault| fault.what.contains(&wanted)).collect();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("no workspace")?;
+    let scratch = Scratch::new(source)?;
+
+    // What the list says must hold before anything is broken.
+    for fault in &faults {
+        fault.apply(&scratch.intact)?;
+    }
+    let mut models: Vec<_> = faults.iter().flat_map(|fault| fault.caught_by).copied().collect();
+    models.sort_unstable();
+    models.dedup();
+    match scratch.run(&models)? {
+        Verdict::Passed => {}
+        verdict => return Err(format!("without any fault: {verdict:?}").into()),
+    }
+
+    println!("| fault | caught by | seconds |\n|---|---|---|");
+    let mut survivors = 0;
+    for fault in faults {
+        let started = Instant::now();
+        let path = scratch.workspace.join(fault.file);
+        fs::write(&path, fault.apply(&scratch.intact)?)?;
+        let verdict = match scratch.run(fault.caught_by)? {
+            // Nobody of whom it was expected: does anyone?
+            Verdict::Passed => scratch.run(&[])?,
+            verdict => verdict,
+        };
+        fs::write(&path, fs::read(scratch.intact.join(fault.file))?)?;
+        let told = match verdict {
+            Verdict::Failed(models) => models.join(", "),
+            Verdict::Passed => {
+                survivors += 1;
+                "NOTHING".into()
+            }
+            Verdict::Endless => {
+                survivors += 1;
+                "nothing, in the time it had".into()
+            }
+            Verdict::Broken(errors) => {
+                eprintln!("{errors}");
+                survivors += 1;
+                "nothing: it does not compile".into()
+            }
+        };
+        println!("| {} | {told} | {:.0} |", fault.what, started.elapsed().as_secs_f64());
+    }
+    println!("\n{survivors} survived");
+    Ok(if survivors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Fault {
+    /// The text of the file with the fault in it.
+    fn apply(&self, source: &Path) -> Result<String> {
+        let text = fs::read_to_string(source.join(self.file))?;
+        match text.matches(self.old).count() {
+            1 => Ok(text.replacen(self.old, self.new, 1)),
+            n => {
+                Err(format!("{}: found {n} times in {}:\n{}", self.what, self.file, self.old)
+                    .into())
+            }
+        }
+    }
+}
+
+/// How the models took it.
+#[derive(Debug)]
+enum Verdict {
+    Passed,
+    Failed(Vec<String>),
+    /// They had not ended when patience did.
+    Endless,
+    /// It does not compile.
+    Broken(String),
+}
+
+/// Two copies of the workspace: one to be broken, and one to mend it by, whatever happens to the
+/// original meanwhile.
+struct Scratch {
+    intact: PathBuf,
+    workspace: PathBuf,
+    target: PathBuf,
+}
+
+impl Scratch {
+    fn new(source: &Path) -> Result<Self> {
+        let root = env::temp_dir().join("coucal-faults");
+        let (intact, workspace) = (root.join("intact"), root.join("workspace"));
+        for copies in [&intact, &workspace] {
+            if copies.exists() {
+                fs::remove_dir_all(copies)?;
+            }
+        }
+        copy(source, &intact)?;
+        copy(&intact, &workspace)?;
+        // The build is kept from run to run.
+        Ok(Self { intact, workspace, target: root.join("target") })
+    }
+
+    /// Runs these models, or all.
+    fn run(&self, models: &[&str]) -> Result<Verdict> {
+        let build = self.cargo(&["--no-run"]).stderr(Stdio::piped()).output()?;
+        if !build.status.success() {
+            return Ok(Verdict::Broken(String::from_utf8_lossy(&build.stderr).into_owned()));
+        }
+        let mut arguments = vec!["--"];
+        if !models.is_empty() {
+            arguments.push("--exact");
+            arguments.extend(models);
+        }
+        let log = self.target.join("models.log");
+        let mut child =
+            self.cargo(&arguments).stdout(fs::File::create(&log)?).stderr(Stdio::null()).spawn()?;
+        let started = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait()? {
+                break Some(status);
+            }
+            if started.elapsed() > PATIENCE {
+                child.kill()?;
+                child.wait()?;
+                break None;
+            }
+            thread::sleep(Duration::from_millis(20));
+        };
+        let log = fs::read_to_string(log)?;
+        let failed: Vec<_> = log
+            .lines()
+            .filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"))
+            .map(str::to_owned)
+            .collect();
+        Ok(match status {
+            Some(status) if status.success() => Verdict::Passed,
+            None if failed.is_empty() => Verdict::Endless,
+            // A process that was aborted had no time to say by which model.
+            Some(_) if failed.is_empty() => Verdict::Failed(vec!["abort".into()]),
+            _ => Verdict::Failed(failed),
+        })
+    }
+
+    fn cargo(&self, arguments: &[&str]) -> Command {
+        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo
+            .args(["test", "--release", "--package", "loom-tests", "--test", "models"])
+            .args(arguments)
+            .current_dir(&self.workspace)
+            .env("RUSTFLAGS", "--cfg loom")
+            .env("RUST_BACKTRACE", "0")
+            .env("CARGO_TARGET_DIR", &self.target)
+            // Most of the time goes into builds.
+            .env("CARGO_INCREMENTAL", "1")
+            .env("CARGO_PROFILE_RELEASE_DEBUG", "0")
+            .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
+        cargo
+    }
+}
+
+/// Copies what is not built and not hidden.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name == "target" || name.to_string_lossy().starts_with('.') {
+            continue;
+        }
+        let (from, to) = (entry.path(), to.join(&name));
+        if entry.file_type()?.is_dir() {
+            copy(&from, &to)?;
+        } else {
+            fs::copy(from, to)?;
+        }
+    }
+    Ok(())
+}

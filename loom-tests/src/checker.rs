@@ -1,0 +1,685 @@
+//! Decides whether a history of a filter has an explanation on an exact multiset.
+//!
+//! # What happened before what
+//!
+//! Each operation says how many operations of each thread were *known* to have returned when it was
+//! invoked. Knowledge is what the language's memory model calls happens-before:
+//!
+//! * in a model, the order within a thread, spawn and join, and the edges that the model makes with
+//!   atomics of its own. Time is no evidence there: loom lets a load return a value that another
+//!   thread has replaced "long ago", as weak hardware does, unless something orders the two;
+//! * on a real machine, a shared clock that each thread advances by a read-modify-write right before
+//!   and right after each operation: [`History::from_intervals`].
+//!
+//! # What is explained
+//!
+//! The filter promises atomic operations on each *class* (one fingerprint with one pair of buckets).
+//! So each class is judged by itself: there must be one order of its operations that agrees with
+//! what was known, and in which each result is the one that a counter would give. Where knowledge
+//! is time, as on the real machine, linearizable classes make a linearizable whole (Herlihy and
+//! Wing, "Linearizability", 1990). Where it is not, two threads that each insert one item and then
+//! look for the other's may both miss it: acquire and release promise no more, and neither do we.
+//!
+//! Two answers need more than a counter:
+//!
+//! * A lookup may find an absent item where the filter says that it was inconclusive, so often and
+//!   not once more.
+//! * "Full" depends on the other classes: see [`History::explain_full`].
+
+use std::collections::HashSet;
+use std::fmt;
+
+/// What an operation on a class did, as the filter told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// `insert`: `Ok`.
+    Inserted,
+    /// `insert`: `Full`.
+    Full,
+    /// `insert`: `TooManyCopies`.
+    TooManyCopies,
+    /// `insert_unique`: `Ok(true)`.
+    Unique,
+    /// `insert_unique`: `Ok(false)`.
+    Duplicate,
+    /// `insert_unique`: `Full`.
+    UniqueFull,
+    /// `remove`: `true`.
+    Removed,
+    /// `remove`: `false`.
+    NotThere,
+    /// `count`.
+    Counted(usize),
+    /// `contains`: `true`.
+    Found,
+    /// `contains`: `false`.
+    Missing,
+    /// `clear`: an operation on each class, whatever class it is filed under.
+    Cleared,
+}
+
+impl Outcome {
+    /// How many copies there are afterwards, if there could be `count` before.
+    fn apply(self, count: usize, most: usize) -> Option<usize> {
+        let (possible, after) = match self {
+            Self::Inserted => (count < most, count + 1),
+            Self::Unique => (count == 0, 1),
+            Self::Removed => (count > 0, count.saturating_sub(1)),
+            Self::Cleared => (true, 0),
+            Self::Full => (count < most, count),
+            Self::TooManyCopies => (count == most, count),
+            Self::Duplicate | Self::Found => (count > 0, count),
+            Self::NotThere | Self::Missing | Self::UniqueFull => (count == 0, count),
+            Self::Counted(told) => (count == told, count),
+        };
+        possible.then_some(after)
+    }
+
+    /// Whether the multiset is the same afterwards.
+    fn only_looks(self) -> bool {
+        !matches!(self, Self::Inserted | Self::Unique | Self::Removed | Self::Cleared)
+    }
+
+    fn stores(self) -> bool {
+        matches!(self, Self::Inserted | Self::Unique)
+    }
+}
+
+/// One operation of a thread.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Event {
+    /// Index of the class.
+    pub class: usize,
+    /// What it did.
+    pub outcome: Outcome,
+    /// For each thread, how many of its operations were known to have returned on invocation.
+    pub known: Vec<usize>,
+}
+
+/// An operation with the time of its call and of its return.
+#[derive(Clone, Copy, Debug)]
+pub struct Interval {
+    /// Index of the class.
+    pub class: usize,
+    /// What it did.
+    pub outcome: Outcome,
+    /// The clock before the call.
+    pub invoked: u64,
+    /// The clock after the return.
+    pub returned: u64,
+}
+
+/// What all threads did to a filter.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct History {
+    /// Copies of each class at the start.
+    pub initial: Vec<usize>,
+    /// The operations of each thread, in its order.
+    pub threads: Vec<Vec<Event>>,
+    /// The most copies that a class can have.
+    pub most: usize,
+    /// Lookups that may have found what was not there.
+    pub inconclusive: usize,
+}
+
+/// A table for [`History::explain_full`].
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// Number of buckets.
+    pub buckets: usize,
+    /// Slots of a bucket.
+    pub slots: usize,
+    /// The two buckets of each class.
+    pub pairs: Vec<[usize; 2]>,
+}
+
+/// Why a history has no explanation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unexplained {
+    /// No order of the operations on this class gives their results.
+    NoOrder {
+        /// Index of the class.
+        class: usize,
+    },
+    /// More lookups found what was not there than were inconclusive.
+    FoundNothing {
+        /// How many must have.
+        needed: usize,
+    },
+    /// An insert said "full" where there was room throughout.
+    Room {
+        /// Index of the thread.
+        thread: usize,
+        /// Index of its operation.
+        event: usize,
+    },
+}
+
+impl fmt::Display for Unexplained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoOrder { class } => write!(f, "no order explains the results of class {class}"),
+            Self::FoundNothing { needed } => {
+                write!(f, "{needed} lookups or more must have found what was not there")
+            }
+            Self::Room { thread, event } => {
+                write!(f, "operation {event} of thread {thread} said full, and there was room")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Unexplained {}
+
+impl History {
+    /// A history whose operations are ordered by a clock. One operation comes before another where
+    /// it returned before the other was invoked.
+    #[must_use]
+    pub fn from_intervals(initial: Vec<usize>, most: usize, threads: &[Vec<Interval>]) -> Self {
+        let known = |interval: &Interval| {
+            let before = |other: &Vec<Interval>| {
+                other.partition_point(|earlier| earlier.returned < interval.invoked)
+            };
+            threads.iter().map(before).collect()
+        };
+        let event = |interval: &Interval| Event {
+            class: interval.class,
+            outcome: interval.outcome,
+            known: known(interval),
+        };
+        let events = threads.iter().map(|thread| thread.iter().map(event).collect()).collect();
+        Self { initial, threads: events, most, inconclusive: 0 }
+    }
+
+    /// Whether every result but "full" has an explanation.
+    ///
+    /// # Errors
+    ///
+    /// [`Unexplained`], if there is none.
+    pub fn explain(&self) -> Result<(), Unexplained> {
+        let mut needed = 0;
+        for class in 0..self.initial.len() {
+            let search = Search::new(self, class);
+            let lookups = search.lookups_that_found();
+            // The fewest: the others may need them more. One more than allowed tells the reasons
+            // apart.
+            let left = (self.inconclusive - needed.min(self.inconclusive)).min(lookups);
+            match (0..=left).find(|&free| search.succeeds(free)) {
+                Some(free) => needed += free,
+                None if search.succeeds(lookups) => {
+                    return Err(Unexplained::FoundNothing { needed: needed + left + 1 });
+                }
+                None => return Err(Unexplained::NoOrder { class }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether every "full" has an explanation: the item had no room beside all that may have been
+    /// in the table during the call, taken at once.
+    ///
+    /// That is: every copy stored by an operation that is not known to come later, and not known to
+    /// have been taken away before. A search for room holds no lock, so a copy that another thread
+    /// stores or takes away meanwhile may count against it. An `insert_unique` that finds its item
+    /// while it makes room for it stores nothing and may yet have held a slot, somewhere, for a
+    /// moment. A failed insert may have, too, but is no excuse for another: of two that want the
+    /// last slot, one gets it.
+    ///
+    /// # Errors
+    ///
+    /// [`Unexplained::Room`], if there is none.
+    pub fn explain_full(&self, shape: &Shape) -> Result<(), Unexplained> {
+        for (thread, events) in self.threads.iter().enumerate() {
+            for (event, Event { class, outcome, .. }) in events.iter().enumerate() {
+                if matches!(outcome, Outcome::Full | Outcome::UniqueFull) {
+                    let at = (thread, event);
+                    let (mut copies, holders) = self.most_copies(at);
+                    copies[*class] += 1;
+                    if shape.holds(&copies, holders) {
+                        return Err(Unexplained::Room { thread, event });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The most copies of each class that may have been there at some time during an operation, and
+    /// how many others may have held a slot besides.
+    fn most_copies(&self, at: (usize, usize)) -> (Vec<usize>, usize) {
+        let mut copies = self.initial.clone();
+        let mut taken = vec![0; copies.len()];
+        let mut holders = 0;
+        let clears: Vec<_> = self
+            .all()
+            .filter(|&(id, event)| event.outcome == Outcome::Cleared && !self.before(at, id))
+            .map(|(id, _)| id)
+            .collect();
+        if clears.iter().any(|&clear| self.before(clear, at)) {
+            copies.fill(0);
+        }
+        for (id, event) in self.all().filter(|&(id, _)| id != at) {
+            let cleared =
+                clears.iter().any(|&clear| self.before(id, clear) && self.before(clear, at));
+            if event.outcome.stores() && !cleared && !self.before(at, id) {
+                copies[event.class] += 1;
+            }
+            // What was removed may be what a clear would have taken.
+            let after_clears = clears.iter().all(|&clear| self.before(clear, id));
+            if event.outcome == Outcome::Removed && after_clears && self.before(id, at) {
+                taken[event.class] += 1;
+            }
+            let concurrent = !self.before(id, at) && !self.before(at, id);
+            holders += usize::from(event.outcome == Outcome::Duplicate && concurrent);
+        }
+        let left = copies.iter().zip(&taken).map(|(all, taken)| all.saturating_sub(*taken));
+        (left.collect(), holders)
+    }
+
+    fn all(&self) -> impl Iterator<Item = ((usize, usize), &Event)> {
+        self.threads.iter().enumerate().flat_map(|(thread, events)| {
+            events.iter().enumerate().map(move |(index, event)| ((thread, index), event))
+        })
+    }
+
+    /// Whether `a` is known to have returned before `b` was invoked.
+    fn before(&self, a: (usize, usize), b: (usize, usize)) -> bool {
+        if a.0 == b.0 { a.1 < b.1 } else { self.threads[b.0][b.1].known[a.0] > a.1 }
+    }
+}
+
+impl Shape {
+    /// Whether so many copies of each class have room at once, wherever `holders` more slots lie
+    /// that are in use.
+    fn holds(&self, copies: &[usize], holders: usize) -> bool {
+        let mut room = vec![self.slots; self.buckets];
+        self.holds_within(copies, holders, &mut room)
+    }
+
+    fn holds_within(&self, copies: &[usize], holders: usize, room: &mut Vec<usize>) -> bool {
+        if holders == 0 {
+            return self.matches(copies, room);
+        }
+        (0..self.buckets).all(|bucket| {
+            if room[bucket] == 0 {
+                return true;
+            }
+            room[bucket] -= 1;
+            let holds = self.holds_within(copies, holders - 1, room);
+            room[bucket] += 1;
+            holds
+        })
+    }
+
+    /// A matching of copies to slots, one augmenting path at a time.
+    fn matches(&self, copies: &[usize], room: &[usize]) -> bool {
+        let mut held: Vec<Vec<usize>> = vec![Vec::new(); self.buckets];
+        copies.iter().enumerate().all(|(class, &copies)| {
+            (0..copies).all(|_| self.place(class, room, &mut held, &mut vec![false; self.buckets]))
+        })
+    }
+
+    fn place(
+        &self,
+        class: usize,
+        room: &[usize],
+        held: &mut [Vec<usize>],
+        visited: &mut [bool],
+    ) -> bool {
+        for bucket in self.pairs[class] {
+            if visited[bucket] {
+                continue;
+            }
+            visited[bucket] = true;
+            if held[bucket].len() < room[bucket] {
+                held[bucket].push(class);
+                return true;
+            }
+            for slot in 0..held[bucket].len() {
+                if self.place(held[bucket][slot], room, held, visited) {
+                    held[bucket][slot] = class;
+                    return true;
+                }
+            }
+        }
+        false
+    }
+}
+
+/// A search for an order of the operations on one class.
+struct Search {
+    threads: Vec<Vec<Step>>,
+    initial: usize,
+    most: usize,
+}
+
+/// One operation on the class.
+struct Step {
+    outcome: Outcome,
+    /// How many steps of each thread come before it.
+    after: Vec<usize>,
+}
+
+/// How far each thread has come, how many copies there are, and how many lookups were let off.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct State {
+    done: Vec<usize>,
+    count: usize,
+    free: usize,
+}
+
+impl Search {
+    fn new(history: &History, class: usize) -> Self {
+        let concerns =
+            |event: &Event| event.class == class || matches!(event.outcome, Outcome::Cleared);
+        // How many of the first so many events of a thread concern the class.
+        let ranks: Vec<Vec<usize>> = history
+            .threads
+            .iter()
+            .map(|events| {
+                let mut rank = 0;
+                let mut ranks = vec![0];
+                ranks.extend(events.iter().map(|event| {
+                    rank += usize::from(concerns(event));
+                    rank
+                }));
+                ranks
+            })
+            .collect();
+        let step = |event: &Event| Step {
+            outcome: event.outcome,
+            after: ranks.iter().zip(&event.known).map(|(ranks, &known)| ranks[known]).collect(),
+        };
+        let threads = history
+            .threads
+            .iter()
+            .map(|events| events.iter().filter(|event| concerns(event)).map(step).collect())
+            .collect();
+        Self { threads, initial: history.initial[class], most: history.most }
+    }
+
+    fn lookups_that_found(&self) -> usize {
+        self.threads.iter().flatten().filter(|step| step.outcome == Outcome::Found).count()
+    }
+
+    /// Depth first, each state once, with so many lookups that may find what is not there.
+    fn succeeds(&self, free: usize) -> bool {
+        let start = State { done: vec![0; self.threads.len()], count: self.initial, free };
+        let mut seen = HashSet::new();
+        let mut open = vec![start];
+        while let Some(mut state) = open.pop() {
+            self.look_around(&mut state);
+            if state.done.iter().zip(&self.threads).all(|(&done, steps)| done == steps.len()) {
+                return true;
+            }
+            if !seen.insert(state.clone()) {
+                continue;
+            }
+            for thread in 0..self.threads.len() {
+                let Some(outcome) = self.next(&state, thread) else { continue };
+                let mut next = state.clone();
+                next.done[thread] += 1;
+                if let Some(count) = outcome.apply(state.count, self.most) {
+                    next.count = count;
+                    open.push(next);
+                } else if outcome == Outcome::Found && state.free > 0 {
+                    next.free -= 1;
+                    open.push(next);
+                }
+            }
+        }
+        false
+    }
+
+    /// Takes every step that is explained here and changes nothing: to put it off gains nothing.
+    fn look_around(&self, state: &mut State) {
+        let explained = |state: &State, thread| {
+            self.next(state, thread).is_some_and(|outcome: Outcome| {
+                outcome.only_looks() && outcome.apply(state.count, self.most).is_some()
+            })
+        };
+        while let Some(thread) = (0..self.threads.len()).find(|&thread| explained(state, thread)) {
+            state.done[thread] += 1;
+        }
+    }
+
+    /// The next step of a thread, if all that comes before it is done.
+    fn next(&self, state: &State, thread: usize) -> Option<Outcome> {
+        let step = self.threads[thread].get(state.done[thread])?;
+        let ready = step
+            .after
+            .iter()
+            .zip(&state.done)
+            .enumerate()
+            .all(|(other, (after, done))| other == thread || after <= done);
+        ready.then_some(step.outcome)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Outcome::*;
+
+    /// A history of threads that know nothing of each other.
+    fn apart(initial: &[usize], threads: &[&[(usize, Outcome)]]) -> History {
+        let event = |thread: usize, index: usize, (class, outcome): (usize, Outcome)| {
+            let mut known = vec![0; threads.len()];
+            known[thread] = index;
+            Event { class, outcome, known }
+        };
+        let events = |(thread, ops): (usize, &&[(usize, Outcome)])| {
+            ops.iter().enumerate().map(|(index, &op)| event(thread, index, op)).collect()
+        };
+        History {
+            initial: initial.to_vec(),
+            threads: threads.iter().enumerate().map(events).collect(),
+            most: 8,
+            inconclusive: 0,
+        }
+    }
+
+    /// The same for one class.
+    fn one(initial: usize, threads: &[&[Outcome]]) -> History {
+        let threads: Vec<Vec<_>> =
+            threads.iter().map(|ops| ops.iter().map(|&op| (0, op)).collect()).collect();
+        apart(&[initial], &threads.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    }
+
+    /// Lets an operation know of another and of all before it.
+    fn knows(mut history: History, later: (usize, usize), earlier: (usize, usize)) -> History {
+        for event in &mut history.threads[later.0][later.1..] {
+            event.known[earlier.0] = event.known[earlier.0].max(earlier.1 + 1);
+        }
+        history
+    }
+
+    const NO_ORDER: Result<(), Unexplained> = Err(Unexplained::NoOrder { class: 0 });
+
+    #[test]
+    fn nothing_happened() {
+        assert_eq!(one(0, &[]).explain(), Ok(()));
+    }
+
+    #[test]
+    fn one_thread_is_a_counter() {
+        let ops = [Missing, Inserted, Counted(1), Duplicate, Inserted, Removed, Found, Removed];
+        assert_eq!(one(0, &[&ops]).explain(), Ok(()));
+        let after = [NotThere, Unique, Cleared, Missing, UniqueFull, Full];
+        assert_eq!(one(0, &[&ops, &[]]).explain(), Ok(()));
+        assert_eq!(one(0, &[&after]).explain(), Ok(()));
+    }
+
+    #[test]
+    fn wrong_in_one_thread() {
+        for (initial, ops) in [
+            (0, &[Found][..]),
+            (1, &[Missing]),
+            (0, &[Inserted, Missing]),
+            (1, &[Removed, Found]),
+            (0, &[Removed]),
+            (1, &[NotThere]),
+            (1, &[Unique]),
+            (0, &[Duplicate]),
+            (1, &[UniqueFull]),
+            (1, &[Counted(2)]),
+            (7, &[TooManyCopies]),
+            (8, &[Inserted]),
+            (8, &[Full]),
+            (2, &[Cleared, Found]),
+        ] {
+            assert!(one(initial, &[ops]).explain().is_err(), "{initial} {ops:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_ordered_may_be_either_way() {
+        let history = one(0, &[&[Inserted], &[Missing, Found]]);
+        assert_eq!(history.explain(), Ok(()));
+        let history = one(0, &[&[Inserted], &[Found, Missing]]);
+        assert_eq!(history.explain(), Err(Unexplained::FoundNothing { needed: 1 }));
+    }
+
+    #[test]
+    fn what_is_known_binds() {
+        let stale = one(0, &[&[Inserted], &[Missing]]);
+        assert_eq!(stale.explain(), Ok(()));
+        assert_eq!(knows(stale, (1, 0), (0, 0)).explain(), NO_ORDER);
+    }
+
+    /// Knowledge is passed on by operations on other classes.
+    #[test]
+    fn knowledge_crosses_classes() {
+        let history =
+            apart(&[0, 0], &[&[(0, Inserted), (1, Inserted)], &[(1, Found), (0, Missing)]]);
+        assert_eq!(history.explain(), Ok(()));
+        assert_eq!(knows(history, (1, 0), (0, 1)).explain(), NO_ORDER);
+    }
+
+    #[test]
+    fn two_uniques() {
+        assert_eq!(one(0, &[&[Unique], &[Duplicate]]).explain(), Ok(()));
+        assert_eq!(one(0, &[&[Unique], &[Unique]]).explain(), NO_ORDER);
+        assert_eq!(one(0, &[&[Duplicate], &[Duplicate]]).explain(), NO_ORDER);
+        assert_eq!(one(0, &[&[Unique], &[Unique], &[Removed]]).explain(), Ok(()));
+    }
+
+    #[test]
+    fn two_removals_of_one_copy() {
+        assert_eq!(one(1, &[&[Removed], &[NotThere]]).explain(), Ok(()));
+        assert_eq!(one(1, &[&[Removed], &[Removed]]).explain(), NO_ORDER);
+        assert_eq!(one(1, &[&[NotThere], &[NotThere]]).explain(), NO_ORDER);
+    }
+
+    /// An item that always has a copy, though copies come and go, is always found.
+    #[test]
+    fn copies_that_change_places() {
+        let history = one(1, &[&[Inserted, Removed], &[Missing]]);
+        assert_eq!(history.explain(), NO_ORDER);
+        let history = one(1, &[&[Removed, Inserted], &[Missing]]);
+        assert_eq!(history.explain(), Ok(()));
+    }
+
+    #[test]
+    fn clear_concerns_every_class() {
+        let history = apart(&[1, 1], &[&[(0, Cleared)], &[(1, Missing), (1, Found)]]);
+        assert_eq!(history.explain(), Err(Unexplained::FoundNothing { needed: 1 }));
+        let history = apart(&[1, 1], &[&[(0, Cleared)], &[(1, Found), (1, Missing)]]);
+        assert_eq!(history.explain(), Ok(()));
+    }
+
+    #[test]
+    fn inconclusive_lookups_are_counted() {
+        let history = apart(&[0, 0], &[&[(0, Found), (1, Found)]]);
+        for (inconclusive, found) in
+            [(1, Err(Unexplained::FoundNothing { needed: 2 })), (2, Ok(()))]
+        {
+            assert_eq!(History { inconclusive, ..history.clone() }.explain(), found);
+        }
+        // It excuses a lookup that found, and no other.
+        let history = History { inconclusive: 9, ..one(1, &[&[Missing]]) };
+        assert_eq!(history.explain(), NO_ORDER);
+    }
+
+    #[test]
+    fn time_orders_intervals() {
+        let at = |outcome, invoked, returned| Interval { class: 0, outcome, invoked, returned };
+        let history =
+            |missed| History::from_intervals(vec![0], 8, &[vec![at(Inserted, 0, 2)], vec![missed]]);
+        assert_eq!(history(at(Missing, 1, 3)).explain(), Ok(()));
+        assert_eq!(history(at(Missing, 3, 4)).explain(), NO_ORDER);
+        assert_eq!(history(at(Found, 3, 4)).explain(), Ok(()));
+    }
+
+    /// Many threads, no order but one: the search must not drown.
+    #[test]
+    fn long_histories_end() {
+        let looks = vec![Found; 2000];
+        let writes: Vec<_> = [Inserted, Removed].into_iter().cycle().take(2000).collect();
+        let history = one(1, &[&writes, &writes, &looks]);
+        assert_eq!(history.explain(), Ok(()));
+    }
+
+    /// Two buckets of two slots; one class with this pair.
+    fn shape(classes: usize) -> Shape {
+        Shape { buckets: 2, slots: 2, pairs: vec![[0, 1]; classes] }
+    }
+
+    fn room(thread: usize, event: usize) -> Result<(), Unexplained> {
+        Err(Unexplained::Room { thread, event })
+    }
+
+    #[test]
+    fn full_means_full() {
+        let full = |stored| apart(&[stored, 0], &[&[(1, Full)]]);
+        assert_eq!(full(4).explain_full(&shape(2)), Ok(()));
+        assert_eq!(full(3).explain_full(&shape(2)), room(0, 0));
+    }
+
+    /// Four buckets in a row; the only slot is where the item cannot go without a kick.
+    #[test]
+    fn room_is_found_by_moving_others() {
+        let shape = Shape { buckets: 3, slots: 1, pairs: vec![[0, 1], [1, 2], [0, 0]] };
+        let history = apart(&[1, 0, 0], &[&[(1, Inserted), (2, Full)]]);
+        assert_eq!(history.explain_full(&shape), room(0, 1));
+        let history = apart(&[1, 1, 0], &[&[(1, Inserted), (2, Full)]]);
+        assert_eq!(history.explain_full(&shape), Ok(()));
+    }
+
+    #[test]
+    fn one_of_two_gets_the_last_slot() {
+        let history = apart(&[3, 0, 0], &[&[(1, Inserted)], &[(2, Full)]]);
+        assert_eq!(history.explain_full(&shape(3)), Ok(()));
+        let history = apart(&[3, 0, 0], &[&[(1, Full)], &[(2, Full)]]);
+        assert_eq!(history.explain_full(&shape(3)), room(0, 0));
+    }
+
+    #[test]
+    fn what_is_removed_meanwhile_is_no_room_yet() {
+        let history = apart(&[4, 0], &[&[(0, Removed)], &[(1, Full)]]);
+        assert_eq!(history.explain_full(&shape(2)), Ok(()));
+        assert_eq!(knows(history, (1, 0), (0, 0)).explain_full(&shape(2)), room(1, 0));
+    }
+
+    #[test]
+    fn what_is_inserted_later_takes_no_room() {
+        let history = apart(&[3, 0], &[&[(1, Full), (0, Inserted)]]);
+        assert_eq!(history.explain_full(&shape(2)), room(0, 0));
+    }
+
+    #[test]
+    fn a_duplicate_may_have_held_a_slot() {
+        let history = apart(&[3, 0], &[&[(0, Duplicate)], &[(1, Full)]]);
+        assert_eq!(history.explain_full(&shape(2)), Ok(()));
+        assert_eq!(knows(history, (1, 0), (0, 0)).explain_full(&shape(2)), room(1, 0));
+    }
+
+    #[test]
+    fn a_clear_makes_room() {
+        let history = apart(&[4, 0], &[&[(0, Cleared)], &[(1, Full)]]);
+        assert_eq!(history.explain_full(&shape(2)), Ok(()));
+        assert_eq!(knows(history, (1, 0), (0, 0)).explain_full(&shape(2)), room(1, 0));
+        let history = apart(&[0, 0], &[&[(0, Cleared); 1], &[(0, Inserted); 4], &[(1, Full)]]);
+        assert_eq!(history.explain_full(&shape(2)), Ok(()));
+    }
+}
