@@ -64,6 +64,9 @@ pub struct Stats {
 impl CuckooFilter {
     /// An empty filter that holds `items` distinct items, with the default layout and hasher.
     ///
+    /// Where an item may lie is a matter of chance, so this is a promise of overwhelming odds: of the
+    /// small filters, of up to some hundred items, one in millions refuses an item before its capacity.
+    ///
     /// # Panics
     ///
     /// Where `Vec::with_capacity` would: if the table is larger than the address space. It aborts,

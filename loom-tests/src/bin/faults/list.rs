@@ -343,6 +343,13 @@ pub const FAULTS: &[Fault] = &[
         caught_by: REMOVALS,
     },
     Fault {
+        what: "a kick leaves the hole that it made and nothing in it",
+        file: TABLE,
+        old: "let new = Some(key.fingerprint);",
+        new: "let new = None;",
+        caught_by: LOOKUPS,
+    },
+    Fault {
         what: "an insert says full without an exact look",
         file: TABLE,
         old: "return self.decide(&held, key, copies).unwrap_or(Err(InsertError::Full));",
