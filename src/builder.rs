@@ -44,6 +44,14 @@ impl Builder {
 
 impl<L: Layout, S> Builder<L, S> {
     /// How many distinct items the filter must hold. The default is 0, the smallest table.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = coucal::CuckooFilter::builder().capacity(1000).build()?;
+    /// assert_eq!(filter.capacity(), 1000);
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
     pub fn capacity(self, items: usize) -> Self {
         Self { capacity: items, ..self }
     }
@@ -52,16 +60,49 @@ impl<L: Layout, S> Builder<L, S> {
     /// holds its capacity. [`build`](Self::build) fails where the layout cannot reach it, and names
     /// one that can; [`AnyCuckooFilter`](crate::AnyCuckooFilter) chooses it by itself. The default
     /// is whatever the layout has.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{BuildError, CuckooFilter};
+    ///
+    /// let builder = CuckooFilter::builder().capacity(1000);
+    /// assert!(builder.clone().false_positive_rate(0.001).build().is_ok());
+    /// let error = builder.false_positive_rate(0.000_01).build().unwrap_err();
+    /// assert!(matches!(error, BuildError::RateOutOfReach { layout: Some("Fp21x3"), .. }));
+    /// ```
     pub fn false_positive_rate(self, rate: f64) -> Self {
         Self { rate: Some(rate), ..self }
     }
 
     /// The hasher of the items, in place of a randomly seeded fast one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::hash::RandomState;
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().capacity(1000).hasher(RandomState::new()).build()?;
+    /// assert_eq!(filter.insert_unique("egg"), Ok(true));
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
     pub fn hasher<H>(self, hasher: H) -> Builder<L, H> {
         Builder { capacity: self.capacity, rate: self.rate, hasher, layout: PhantomData }
     }
 
     /// The layout of a bucket, in place of the one it has.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooFilter, Fp12x5};
+    ///
+    /// // 13 bits an item and 0.24 % false positives.
+    /// let filter = CuckooFilter::builder().layout::<Fp12x5>().capacity(1000).build()?;
+    /// assert_eq!(filter.insert_unique("egg"), Ok(true));
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
     pub fn layout<M: Layout>(self) -> Builder<M, S> {
         Builder {
             capacity: self.capacity,
@@ -77,6 +118,16 @@ impl<L: Layout, S> Builder<L, S> {
     ///
     /// [`BuildError`] for a rate that is none or that the layout cannot reach, and for a capacity
     /// whose table cannot be addressed or allocated.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{BuildError, CuckooFilter};
+    ///
+    /// assert!(CuckooFilter::builder().build().is_ok());
+    /// let error = CuckooFilter::builder().false_positive_rate(1.5).build().unwrap_err();
+    /// assert_eq!(error, BuildError::InvalidRate { rate: 1.5 });
+    /// ```
     pub fn build(self) -> Result<CuckooFilter<L, S>, BuildError> {
         let fit = Fit::of::<L>(self.capacity)?;
         if let Some(rate) = self.rate {

@@ -53,6 +53,14 @@ pub struct CuckooFilter<L = Fp16x4, S = DefaultHashBuilder> {
 }
 
 /// Figures of a filter's life so far; made by [`CuckooFilter::stats`].
+///
+/// # Examples
+///
+/// ```
+/// let filter = coucal::CuckooFilter::with_capacity(100);
+/// let coucal::Stats { inconclusive_lookups, .. } = filter.stats();
+/// assert_eq!(inconclusive_lookups, 0);
+/// ```
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {

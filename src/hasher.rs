@@ -26,6 +26,17 @@ use crate::sync::RandomState;
 pub struct DefaultHashBuilder(RandomState);
 
 /// The hasher of [`DefaultHashBuilder`].
+///
+/// # Examples
+///
+/// ```
+/// use std::hash::{BuildHasher, Hash, Hasher};
+///
+/// let builder = coucal::DefaultHashBuilder::default();
+/// let mut hasher = builder.build_hasher();
+/// "egg".hash(&mut hasher);
+/// assert_eq!(hasher.finish(), builder.hash_one("egg"));
+/// ```
 #[derive(Clone)]
 pub struct DefaultHasher(<RandomState as BuildHasher>::Hasher);
 

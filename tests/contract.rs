@@ -61,7 +61,8 @@ coucal::for_each_layout!(contract);
 fn holds_the_items_it_was_made_for<L: Layout>() {
     let small = (0..200).flat_map(|n| (0..200).map(move |seed| (n, seed)));
     let medium = [500, 1000, 2000, 5000].into_iter().flat_map(|n| (0..40).map(move |s| (n, s)));
-    let large = [10_000, 20_000, 100_000, 1_000_000].into_iter().map(|n| (n, 1));
+    let large = [(10_000, 20), (20_000, 10), (100_000, 5), (1_000_000, 2)];
+    let large = large.into_iter().flat_map(|(n, seeds)| (0..seeds).map(move |seed| (n, seed)));
     for (n, seed) in small.chain(medium).chain(large) {
         let filter = with_capacity::<L>(n);
         let items = || hashes(seed ^ (n as u64) << 20).take(n);

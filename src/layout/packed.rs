@@ -10,7 +10,16 @@ use super::sealed::Word;
 /// | 0 | free |
 /// | anything else | a fingerprint |
 ///
-/// Bits above the last lane are always 0.
+/// Bits above the last lane are always 0. The layouts that exist have names, such as
+/// [`Fp12x5`](crate::Fp12x5).
+///
+/// # Examples
+///
+/// ```
+/// use coucal::{Layout, Packed};
+///
+/// assert_eq!(Packed::<12, 5>::NAME, "Fp12x5");
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Packed<const BITS: u32, const SLOTS: usize>;
 

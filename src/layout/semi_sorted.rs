@@ -110,6 +110,14 @@ static RUNS: [u16; BLOCKS] = {
 ///
 /// A free slot is the fingerprint 0; the free ones come first. Each multiset of fingerprints is one
 /// word and no other.
+///
+/// # Examples
+///
+/// ```
+/// use coucal::{Layout, SemiSorted};
+///
+/// assert_eq!(SemiSorted::<13, 4>::NAME, "SemiSorted17x4");
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct SemiSorted<const REST: u32, const SLOTS: usize>;
 
