@@ -32,26 +32,34 @@ impl Writer {
         Self { random: SmallRng::seed_from_u64(seed), held: Vec::new() }
     }
 
-    /// Inserts while the load is below a mark between 93 and 97 %, removes while it is above.
-    fn step<L: Layout>(&mut self, filter: &Filter<L>) {
+    /// Inserts while the load is below a mark between 93 and 97 %, removes while it is above. The
+    /// load is looked at once for so many operations: in a large table that takes a while.
+    fn work<L: Layout>(&mut self, filter: &Filter<L>) {
         let most = (filter.slots() as f64 * self.random.random_range(0.93..0.97)) as usize;
-        if filter.len() < most.max(filter.slots() / 2) {
-            let hash = self.random.next_u64();
-            let stored = if hash.is_multiple_of(2) {
-                filter.insert_hash(hash) == Ok(())
+        let below = filter.len() < most.max(filter.slots() / 2);
+        for _ in 0..(filter.slots() / 256).clamp(1, 64) {
+            if below {
+                self.insert(filter);
+            } else if self.held.is_empty() {
+                thread::yield_now();
             } else {
-                // A colliding item of another writer makes it `Ok(false)`.
-                filter.insert_unique_hash(hash) == Ok(true)
-            };
-            if stored {
-                self.held.push(hash);
-                assert!(filter.contains_hash(hash), "a writer's own insert is lost");
+                let chosen = self.random.random_range(0..self.held.len());
+                assert!(filter.remove_hash(self.held.swap_remove(chosen)), "a held item is lost");
             }
-        } else if !self.held.is_empty() {
-            let chosen = self.random.random_range(0..self.held.len());
-            assert!(filter.remove_hash(self.held.swap_remove(chosen)), "a held item is lost");
+        }
+    }
+
+    fn insert<L: Layout>(&mut self, filter: &Filter<L>) {
+        let hash = self.random.next_u64();
+        let stored = if hash.is_multiple_of(2) {
+            filter.insert_hash(hash) == Ok(())
         } else {
-            thread::yield_now();
+            // A colliding item of another writer makes it `Ok(false)`.
+            filter.insert_unique_hash(hash) == Ok(true)
+        };
+        if stored {
+            self.held.push(hash);
+            assert!(filter.contains_hash(hash), "a writer's own insert is lost");
         }
     }
 }
@@ -70,17 +78,30 @@ fn settled_keys_are_found<L: Layout>(slots: usize, threads: usize, lookups: u64)
     let stop = AtomicBool::new(false);
     let start = Barrier::new(writers + readers);
 
+    // Full from the start, as far as it goes: the last slots of a tiny table may be out of reach.
+    let mut working: Vec<_> = (1..=writers as u64).map(Writer::new).collect();
+    let mut missing = (slots * 93).div_ceil(100).saturating_sub(settled.len());
+    for attempt in 0..slots {
+        if missing > 0 {
+            let writer = &mut working[attempt % writers];
+            let before = writer.held.len();
+            writer.insert(&filter);
+            missing -= writer.held.len() - before;
+        }
+    }
+    if slots >= 1024 * L::SLOTS && L::SLOTS >= 4 {
+        assert!(filter.load_factor() >= 0.93, "{}", filter.load_factor());
+    }
+
     let held: Vec<u64> = thread::scope(|scope| {
-        let writing: Vec<_> = (0..writers)
-            .map(|seed| {
+        let writing: Vec<_> = working
+            .into_iter()
+            .map(|mut writer| {
                 let (filter, start, stop) = (&filter, &start, &stop);
                 scope.spawn(move || {
-                    let mut writer = Writer::new(seed as u64 + 1);
                     start.wait();
                     while !stop.load(Ordering::Relaxed) {
-                        for _ in 0..64 {
-                            writer.step(filter);
-                        }
+                        writer.work(filter);
                     }
                     writer.held
                 })
