@@ -25,7 +25,9 @@ use core::fmt;
 pub enum InsertError {
     /// No free slot within reach of the item's two buckets.
     ///
-    /// Remove items, or build a filter with a larger capacity.
+    /// Remove items, or build a filter with a larger capacity. After a refusal the filter looks less
+    /// far, until something is removed: a larger share of inserts fails then, and each of them fails
+    /// sooner.
     ///
     /// While other threads write, the search for a free slot sees no single moment of the table: an
     /// item is refused only if it has no room beside everything that may have been there during the

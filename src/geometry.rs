@@ -85,8 +85,7 @@ fn fingerprint(x: u64, bits: u32) -> u64 {
 /// m), on which kick paths reach few buckets; the folded upper half breaks it.
 #[inline]
 fn spread(fingerprint: u64) -> u64 {
-    let product = fingerprint.wrapping_mul(GOLDEN);
-    product ^ product.rotate_left(32)
+    fingerprint.wrapping_mul(GOLDEN).wrapping_mul(fingerprint)
 }
 
 /// The upper half of the 128-bit product: `x`, a fraction of 2^64, scaled to `0..bound`.

@@ -74,10 +74,22 @@ pub(crate) mod sealed {
         /// How many copies of `fingerprint` the word holds; of 0, how many slots are free.
         fn copies(word: u64, fingerprint: u64) -> usize;
 
-        /// How many slots are free.
+        /// Whether the word holds a copy of `fingerprint`.
+        fn holds(word: u64, fingerprint: u64) -> bool;
+
+        /// Whether one word or the other holds `fingerprint`: the heart of a lookup.
         #[inline]
-        fn free(word: u64) -> usize {
-            Self::copies(word, 0)
+        fn either_holds(a: u64, b: u64, fingerprint: u64) -> bool {
+            Self::holds(a, fingerprint) | Self::holds(b, fingerprint)
+        }
+
+        /// Whether a slot is free.
+        fn has_room(word: u64) -> bool;
+
+        /// Whether `a` has fewer free slots than `b`. Of two that have as many, any answer is right.
+        #[inline]
+        fn fuller(a: u64, b: u64) -> bool {
+            Self::copies(a, 0) < Self::copies(b, 0)
         }
 
         /// The word with one more copy, or `None` if no slot is free.
@@ -88,9 +100,6 @@ pub(crate) mod sealed {
 
         /// The fingerprints of the word, 0 for a free slot; the first `SLOTS` places count.
         fn fingerprints(word: u64) -> [u64; MAX_SLOTS];
-
-        /// Whether one word or the other holds `fingerprint`: the heart of a lookup.
-        fn either_holds(a: u64, b: u64, fingerprint: u64) -> bool;
     }
 
     /// What a table of the layout holds, as measured.
@@ -195,9 +204,11 @@ mod tests {
         let word = word_of::<L>(model);
         assert_eq!(word == 0, model.is_empty());
         assert_eq!(contents::<L>(word), sorted(model.clone()));
-        assert_eq!(L::free(word), L::SLOTS - model.len());
+        assert_eq!(L::copies(word, 0), L::SLOTS - model.len());
+        assert_eq!(L::has_room(word), model.len() < L::SLOTS);
         let held = copies(model, fingerprint);
         assert_eq!(L::copies(word, fingerprint), held, "{model:x?} {fingerprint:x}");
+        assert_eq!(L::holds(word, fingerprint), held > 0, "{model:x?} {fingerprint:x}");
 
         match L::with(word, fingerprint) {
             None => assert_eq!(model.len(), L::SLOTS),
@@ -220,8 +231,12 @@ mod tests {
     /// Two words in one lookup.
     fn check_both<L: Layout>(a: &Model, b: &Model, fingerprint: u64) {
         let held = copies(a, fingerprint) + copies(b, fingerprint) > 0;
+        let used = a.len().cmp(&b.len());
         let (a, b) = (word_of::<L>(a), word_of::<L>(b));
         assert_eq!(L::either_holds(a, b, fingerprint), held, "{a:x} {b:x} {fingerprint:x}");
+        if used.is_ne() {
+            assert_eq!(L::fuller(a, b), used.is_gt(), "{a:x} {b:x}");
+        }
     }
 
     /// Fingerprints that meet often: one bit apart, at the ends, and any.

@@ -68,7 +68,14 @@
 //! an insert says "full", it looks at both buckets of the item once more under their stripes. So
 //! every operation ends, if each thread that holds a lock goes on running.
 //!
-//! The locks are those of `parking_lot`: a waiter spins for a short while, then the kernel parks it.
+//! The locks are of this crate: given back by a plain store, which wakes nobody. A waiter spins for
+//! some microseconds, then yields, then sleeps for 50 microseconds at a time, so that a holder who
+//! was preempted gets to run whatever its priority.
+//!
+//! A search for a kick path opens 768 buckets at the most. Each refusal halves the searches that come
+//! after it, down to 24 buckets, and each removal takes one halving back: so a filter that is full
+//! says so in microseconds, and the first refusal after a removal of some items is again one that
+//! has looked far.
 //!
 //! # How it works
 //!
@@ -117,11 +124,12 @@ mod filter;
 mod geometry;
 mod hasher;
 mod layout;
+mod lock;
 mod path;
-mod prefetch;
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod probe;
+mod processor;
 mod stripes;
 mod sync;
 mod table;

@@ -14,6 +14,9 @@ use crate::sync::{AtomicU64, Ordering};
 pub(crate) const SMALL: usize = 16;
 /// Buckets that a search opens at the most; it looks at the alternates of all their entries.
 pub(crate) const LARGE: usize = 768;
+/// Each refusal halves the next search, this often at the most: 24 buckets are left. A filter that
+/// is full would otherwise spend 20 to 40 times as long on saying so, again and again.
+pub(crate) const MOST_HALVINGS: u32 = 5;
 
 /// The parent of the two buckets that the search starts from.
 const ROOT: u16 = u16::MAX;
@@ -51,16 +54,18 @@ pub(crate) enum Found {
 pub(crate) struct Search<const N: usize> {
     nodes: [Node; N],
     len: usize,
+    /// Buckets that this search opens: `N` or fewer.
+    budget: usize,
 }
 
 impl<const N: usize> Search<N> {
-    /// A search from both buckets of `key`.
+    /// A search from both buckets of `key`, its budget halved so many times.
     #[inline]
-    pub(crate) fn new(key: Key) -> Self {
+    pub(crate) fn new(key: Key, halvings: u32) -> Self {
         let root = |bucket| Node { bucket, fingerprint: 0, parent: ROOT };
         let mut nodes = [root(key.first); N];
         nodes[1] = root(key.second);
-        Self { nodes, len: 2 }
+        Self { nodes, len: 2, budget: N >> halvings }
     }
 
     /// Looks for the shortest path; deterministic for a table that nobody changes.
@@ -71,16 +76,17 @@ impl<const N: usize> Search<N> {
             let node = next as u16;
             let from = self.nodes[next].bucket;
             // Relaxed, here and below: a hint, checked again under the stripes.
-            let fingerprints = L::fingerprints(words[from].load(Ordering::Relaxed));
-            if fingerprints[..L::SLOTS].contains(&0) {
+            let word = words[from].load(Ordering::Relaxed);
+            if L::has_room(word) {
                 return Found::Freed;
             }
+            let fingerprints = L::fingerprints(word);
             // The alternates and their words together, so that their cache misses overlap.
             let mut alternates = [0; MAX_SLOTS];
             let mut free = [false; MAX_SLOTS];
             for slot in 0..L::SLOTS {
                 alternates[slot] = geometry.alternate(from, fingerprints[slot]);
-                free[slot] = L::free(words[alternates[slot]].load(Ordering::Relaxed)) > 0;
+                free[slot] = L::has_room(words[alternates[slot]].load(Ordering::Relaxed));
             }
             for slot in 0..L::SLOTS {
                 let (fingerprint, to) = (fingerprints[slot], alternates[slot]);
@@ -90,7 +96,7 @@ impl<const N: usize> Search<N> {
             }
             for slot in 0..L::SLOTS {
                 let (fingerprint, to) = (fingerprints[slot], alternates[slot]);
-                if self.len == N {
+                if self.len == self.budget {
                     queue_full = true;
                 } else if !self.on_path(node, to) {
                     let fingerprint = fingerprint as u32;

@@ -5,7 +5,7 @@ use core::cell::RefCell;
 use crate::filter::CuckooFilter;
 use crate::geometry::Geometry;
 use crate::hasher::DefaultHashBuilder;
-use crate::layout::{Fp16x4, Layout};
+use crate::layout::Layout;
 use crate::table::Table;
 
 /// Where an item lives.
@@ -40,23 +40,27 @@ loom::thread_local! {
 
 /// Where a table of so many buckets keeps the item with this hash.
 #[must_use]
-pub fn place(buckets: usize, hash: u64) -> Place {
-    let key = Geometry::new(buckets).key(hash, Fp16x4::FINGERPRINT_BITS);
+pub fn place<L: Layout>(buckets: usize, hash: u64) -> Place {
+    let key = Geometry::new(buckets).key(hash, L::FINGERPRINT_BITS);
     Place { fingerprint: key.fingerprint, first: key.first, second: key.second }
 }
 
 /// An empty filter of so many buckets: small tables that no capacity asks for, too.
 #[must_use]
-pub fn filter(buckets: usize) -> CuckooFilter {
+pub fn filter<L: Layout>(buckets: usize) -> CuckooFilter<L> {
     let table = Table::try_new(buckets).expect("a small table");
     CuckooFilter::from_parts(table, DefaultHashBuilder::default(), 0)
 }
 
 /// Stores a fingerprint in a bucket, as inserts and kicks could have done. `false`: it is full.
 #[must_use]
-pub fn put(filter: &CuckooFilter, bucket: usize, fingerprint: u64) -> bool {
+pub fn put<L: Layout>(filter: &CuckooFilter<L>, bucket: usize, fingerprint: u64) -> bool {
     filter.table().put(bucket, fingerprint)
 }
+
+/// The lock of the stripes, for the models of the lock itself: in the others a mutex of loom's
+/// stands in for it.
+pub use crate::lock::{Guard, Lock};
 
 /// Calls `hook` after each step of the calling thread, but for the steps of the hook itself.
 pub fn after_each_step(hook: impl FnMut(Step) + 'static) {

@@ -2,7 +2,7 @@
 //!
 //! Locks are always taken in the order of their stripes, so no two writers wait for each other.
 
-use crate::sync::{AtomicU32, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicU32, Guard, Lock, Ordering};
 
 /// The most stripes, for tables of 2^19 buckets and more: 32 KiB of locks.
 const MAX_STRIPES: usize = 4096;
@@ -18,7 +18,7 @@ pub(crate) fn power_of_two_share(buckets: usize, share: usize, least: usize, mos
 }
 
 struct Stripe {
-    lock: Mutex<()>,
+    lock: Lock,
     /// Slots in use in the buckets of this stripe. Written under the lock by a plain load and
     /// store; read by anyone.
     occupied: AtomicU32,
@@ -38,7 +38,7 @@ impl Stripes {
         let count = Self::count_for(buckets);
         let mut stripes = Vec::new();
         stripes.try_reserve_exact(count).ok()?;
-        stripes.resize_with(count, || Stripe { lock: Mutex::new(()), occupied: AtomicU32::new(0) });
+        stripes.resize_with(count, || Stripe { lock: Lock::new(), occupied: AtomicU32::new(0) });
         Some(Self { stripes: stripes.into_boxed_slice() })
     }
 
@@ -81,10 +81,10 @@ impl Stripes {
 }
 
 /// The guards of up to N stripes: `None` where two buckets share one.
-pub(crate) type Few<'a, const N: usize> = [Option<MutexGuard<'a, ()>>; N];
+pub(crate) type Few<'a, const N: usize> = [Option<Guard<'a>>; N];
 
 /// The guards of every stripe.
-pub(crate) type All<'a> = Vec<MutexGuard<'a, ()>>;
+pub(crate) type All<'a> = Vec<Guard<'a>>;
 
 /// Proof that the stripes of some buckets are locked, until it is dropped.
 pub(crate) struct Held<'a, Guards> {

@@ -6,9 +6,13 @@
 
 #[cfg(not(loom))]
 mod real {
-    pub(crate) use parking_lot::{Mutex, MutexGuard};
+    pub(crate) use crate::lock::{Guard, Lock};
     pub(crate) use rapidhash::fast::RandomState;
-    pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+    pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+    use std::time::Duration;
+
+    /// How long a thread sleeps that waited in vain while it spun and yielded.
+    const NAP: Duration = Duration::from_micros(50);
 
     /// Waits longer and longer, then yields: for an optimistic step that lost a race.
     pub(crate) struct Backoff(crossbeam_utils::Backoff);
@@ -21,6 +25,15 @@ mod real {
         pub(crate) fn wait(&self) {
             self.0.snooze();
         }
+
+        /// As `wait`; then sleeps, for what may take long.
+        pub(crate) fn rest(&self) {
+            if self.0.is_completed() {
+                std::thread::sleep(NAP);
+            } else {
+                self.0.snooze();
+            }
+        }
     }
 
     /// `len` zeroed atomics, fresh from the allocator: a large table costs no time until it is
@@ -32,8 +45,7 @@ mod real {
 
 #[cfg(loom)]
 mod modelled {
-    pub(crate) use loom::sync::MutexGuard;
-    pub(crate) use loom::sync::atomic::{AtomicU32, Ordering};
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
     use crate::probe::{Step, stepped};
 
@@ -68,20 +80,23 @@ mod modelled {
         }
     }
 
-    /// loom's mutex, with `parking_lot`'s signature: there is no poison.
-    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+    /// loom's mutex in place of [`crate::lock::Lock`], which has models of its own: a waiter that
+    /// loom knows to wait costs a model far fewer executions than one that asks again and again.
+    pub(crate) struct Lock(loom::sync::Mutex<()>);
 
-    impl<T> Mutex<T> {
-        pub(crate) fn new(value: T) -> Self {
-            Self(loom::sync::Mutex::new(value))
+    impl Lock {
+        pub(crate) fn new() -> Self {
+            Self(loom::sync::Mutex::new(()))
         }
 
-        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        pub(crate) fn lock(&self) -> Guard<'_> {
             let guard = self.0.lock().expect("no thread panics while it holds a stripe");
             stepped(Step::Lock);
             guard
         }
     }
+
+    pub(crate) type Guard<'a> = loom::sync::MutexGuard<'a, ()>;
 
     /// A turn for the other threads: loom needs to hear of every wait.
     pub(crate) struct Backoff;
@@ -94,6 +109,10 @@ mod modelled {
         #[allow(clippy::unused_self)]
         pub(crate) fn wait(&self) {
             loom::thread::yield_now();
+        }
+
+        pub(crate) fn rest(&self) {
+            self.wait();
         }
     }
 

@@ -10,6 +10,7 @@
 //! * A writer reads the words of its own stripe with Relaxed: the lock has synchronized it with
 //!   their last writer.
 
+use core::hint::select_unpredictable;
 use core::marker::PhantomData;
 
 use crossbeam_utils::CachePadded;
@@ -17,10 +18,10 @@ use crossbeam_utils::CachePadded;
 use crate::error::InsertError;
 use crate::geometry::{Geometry, Key};
 use crate::layout::Layout;
-use crate::path::{Found, Hop, LARGE, SMALL, Search};
-use crate::prefetch::prefetch;
+use crate::path::{Found, Hop, LARGE, MOST_HALVINGS, SMALL, Search};
+use crate::processor::prefetch;
 use crate::stripes::{All, Held, Stripes};
-use crate::sync::{self, AtomicU64, Backoff, Ordering};
+use crate::sync::{self, AtomicU32, AtomicU64, Backoff, Ordering};
 use crate::versions::Versions;
 
 /// Rounds of a lookup before it gives up on a certain answer. See [`Table::contains`].
@@ -32,11 +33,20 @@ pub(crate) struct Table<L> {
     words: Box<[AtomicU64]>,
     stripes: Stripes,
     versions: Versions,
-    /// On a line of its own: a lookup that counts here must not slow the others down. And in a box:
-    /// a table without atomics of its own is known to the compiler not to change, so pointers and
-    /// lengths stay in registers from one Acquire load to the next.
-    inconclusive: Box<CachePadded<AtomicU64>>,
+    /// On a line of its own: who counts here must not slow the others down. And in a box: a table
+    /// without atomics of its own is known to the compiler not to change, so pointers and lengths
+    /// stay in registers from one Acquire load to the next.
+    counts: Box<CachePadded<Counts>>,
     layout: PhantomData<L>,
+}
+
+/// What seldom happens. All accesses are Relaxed: figures and hints, which order nothing.
+struct Counts {
+    /// Lookups that gave up on a certain answer.
+    inconclusive: AtomicU64,
+    /// Inserts that found no path, less the removals since then: how often the budget of a search
+    /// is halved. A table that is full says so quickly, until something is removed.
+    refusals: AtomicU32,
 }
 
 /// What a lookup saw.
@@ -86,7 +96,10 @@ impl<L: Layout> Table<L> {
             words: sync::try_zeroed(buckets)?,
             stripes: Stripes::try_new(buckets)?,
             versions: Versions::try_new(buckets)?,
-            inconclusive: Box::new(CachePadded::new(AtomicU64::new(0))),
+            counts: Box::new(CachePadded::new(Counts {
+                inconclusive: AtomicU64::new(0),
+                refusals: AtomicU32::new(0),
+            })),
             layout: PhantomData,
         })
     }
@@ -110,22 +123,25 @@ impl<L: Layout> Table<L> {
         let found = self.read_both(key);
         // One branch, which does not depend on whether the item is there. The parts of the key and
         // not the key: passed whole, it would live in memory, and the loads above would wait for it.
-        if found | opened.unmoved() {
+        if opened.unmoved() {
             found
         } else {
-            self.contains_again(key.fingerprint, key.first, key.second)
+            self.contains_again(found, key.fingerprint, key.first, key.second)
         }
     }
 
+    /// The rest of a lookup whose first round saw the version raised.
     #[cold]
     #[inline(never)]
-    fn contains_again(&self, fingerprint: u64, first: usize, second: usize) -> bool {
+    fn contains_again(&self, found: bool, fingerprint: u64, first: usize, second: usize) -> bool {
+        if found {
+            return true;
+        }
         match self.look(Key { fingerprint, first, second }, ROUNDS - 1) {
             Seen::Present => true,
             Seen::Absent => false,
             Seen::Unsure => {
-                // Relaxed: a figure, and orders nothing.
-                self.inconclusive.fetch_add(1, Ordering::Relaxed);
+                self.counts.inconclusive.fetch_add(1, Ordering::Relaxed);
                 true
             }
         }
@@ -164,7 +180,8 @@ impl<L: Layout> Table<L> {
     }
 
     /// One more copy of the item.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as a call, the key would pass through memory")]
+    #[inline(always)]
     pub(crate) fn insert(&self, key: Key) -> Result<(), InsertError> {
         if let Verdict::Room { bucket } = self.verdict(key, Copies::Any) {
             let held = self.stripes.lock([bucket]);
@@ -172,7 +189,8 @@ impl<L: Layout> Table<L> {
                 return Ok(());
             }
         }
-        self.insert_persistently(key, Copies::Any).map(|_| ())
+        let Key { fingerprint, first, second } = key;
+        self.insert_persistently(fingerprint, first, second, Copies::Any).map(|_| ())
     }
 
     /// The item, unless it is there. `Ok(false)`: it was.
@@ -181,7 +199,8 @@ impl<L: Layout> Table<L> {
         if self.read_both(key) {
             return Ok(false);
         }
-        self.insert_persistently(key, Copies::One)
+        let Key { fingerprint, first, second } = key;
+        self.insert_persistently(fingerprint, first, second, Copies::One)
     }
 
     /// Repeats: look without a lock, decide under the stripes of both buckets, make room by
@@ -189,7 +208,14 @@ impl<L: Layout> Table<L> {
     /// [`PATIENCE`] of them it takes every stripe, and then nobody overtakes it.
     #[cold]
     #[inline(never)]
-    fn insert_persistently(&self, key: Key, copies: Copies) -> Result<bool, InsertError> {
+    fn insert_persistently(
+        &self,
+        fingerprint: u64,
+        first: usize,
+        second: usize,
+        copies: Copies,
+    ) -> Result<bool, InsertError> {
+        let key = Key { fingerprint, first, second };
         let backoff = Backoff::new();
         for _ in 0..PATIENCE {
             if self.verdict(key, copies) != Verdict::Full {
@@ -231,16 +257,18 @@ impl<L: Layout> Table<L> {
         // Relaxed: what is done about it is done under a stripe, and checked there.
         let first = self.words[key.first].load(Ordering::Relaxed);
         let second = self.words[key.second].load(Ordering::Relaxed);
-        let held = || L::copies(first, key.fingerprint) + L::copies(second, key.fingerprint);
-        if copies == Copies::One && held() > 0 {
+        if copies == Copies::One && L::either_holds(first, second, key.fingerprint) {
             return Verdict::Present;
         }
-        let (free_first, free_second) = (L::free(first), L::free(second));
-        if free_first + free_second > 0 {
-            // The emptier bucket: several times fewer kicks from half load on.
-            let bucket = if free_second > free_first { key.second } else { key.first };
+        // The emptier bucket: several times fewer kicks from half load on. No branch: no processor
+        // could predict it.
+        let other = L::fuller(first, second);
+        let bucket = select_unpredictable(other, key.second, key.first);
+        if L::has_room(select_unpredictable(other, second, first)) {
             Verdict::Room { bucket }
-        } else if held() == 2 * L::SLOTS {
+        } else if L::copies(first, key.fingerprint) + L::copies(second, key.fingerprint)
+            == 2 * L::SLOTS
+        {
             Verdict::TooManyCopies
         } else {
             Verdict::Full
@@ -265,7 +293,7 @@ impl<L: Layout> Table<L> {
     /// Searches a path to a free slot and moves the fingerprints along it, the last of them to
     /// make way for the new item. `all`: the guard of every stripe, if it is held already.
     fn kick(&self, key: Key, copies: Copies, all: Option<&Held<'_, All<'_>>>) -> Kick {
-        match self.kick_within::<SMALL>(key, copies, all) {
+        match self.kick_within::<SMALL>(key, copies, all, 0) {
             None => self.kick_far(key, copies, all),
             Some(kick) => kick,
         }
@@ -274,7 +302,20 @@ impl<L: Layout> Table<L> {
     /// Apart, so that the common kick does not pay for the large queue.
     #[inline(never)]
     fn kick_far(&self, key: Key, copies: Copies, all: Option<&Held<'_, All<'_>>>) -> Kick {
-        self.kick_within::<LARGE>(key, copies, all).unwrap_or(Kick::NoPath)
+        let refusals = self.counts.refusals.load(Ordering::Relaxed);
+        self.kick_within::<LARGE>(key, copies, all, refusals).unwrap_or_else(|| {
+            self.counts.refusals.store((refusals + 1).min(MOST_HALVINGS), Ordering::Relaxed);
+            Kick::NoPath
+        })
+    }
+
+    /// Takes one refusal back, since a slot is free again.
+    #[inline]
+    fn relent(&self) {
+        let refusals = self.counts.refusals.load(Ordering::Relaxed);
+        if refusals > 0 {
+            self.counts.refusals.store(refusals - 1, Ordering::Relaxed);
+        }
     }
 
     /// `None`: a queue of `N` buckets is too short to find a path.
@@ -283,8 +324,9 @@ impl<L: Layout> Table<L> {
         key: Key,
         copies: Copies,
         all: Option<&Held<'_, All<'_>>>,
+        halvings: u32,
     ) -> Option<Kick> {
-        let mut search = Search::<N>::new(key);
+        let mut search = Search::<N>::new(key, halvings);
         let (last, node) = match search.run::<L>(&self.words, self.geometry()) {
             Found::Path { last, node } => (last, node),
             Found::Freed => return Some(Kick::Stale),
@@ -395,35 +437,54 @@ impl<L: Layout> Table<L> {
         // clear older than its read of this one: it would miss an item that never was absent.
         // Relaxed: a lookup that opens on the raised version comes after this load, and so reads
         // what this load read or something later (coherence).
-        if L::copies(self.words[other].load(Ordering::Relaxed), fingerprint) > 0 {
+        if L::holds(self.words[other].load(Ordering::Relaxed), fingerprint) {
             self.versions.raise(fingerprint);
         }
         word.store(cleared, Ordering::Release);
         held.vacate(bucket);
+        self.relent();
         true
     }
 
     /// One copy less of the item. `false`: there is none.
     ///
-    /// Finds the copy without a lock and clears it under the stripe of its bucket. After
-    /// [`PATIENCE`] copies that were gone when it had the lock, it takes both stripes.
-    #[inline]
+    /// Finds the copy without a lock and clears it under the stripe of its bucket.
+    #[expect(clippy::inline_always, reason = "as for `insert`")]
+    #[inline(always)]
     pub(crate) fn remove(&self, key: Key) -> bool {
         let Key { fingerprint, first, second } = key;
+        match self.remove_once(key) {
+            Some(removed) => removed,
+            None => self.remove_persistently(fingerprint, first, second),
+        }
+    }
+
+    /// `None`: a copy was seen, and was gone when its stripe was locked; or nothing was seen, and
+    /// the version was raised meanwhile.
+    #[inline]
+    fn remove_once(&self, Key { fingerprint, first, second }: Key) -> Option<bool> {
+        let opened = self.versions.open(fingerprint);
+        // Acquire: as in `read_both`, for the sake of a negative answer.
+        let in_first = L::holds(self.words[first].load(Ordering::Acquire), fingerprint);
+        let in_second = L::holds(self.words[second].load(Ordering::Acquire), fingerprint);
+        if in_first | in_second {
+            // No branch: no processor could predict it.
+            let bucket = select_unpredictable(in_first, first, second);
+            let other = select_unpredictable(in_first, second, first);
+            self.clear_one(&self.stripes.lock([bucket]), bucket, other, fingerprint).then_some(true)
+        } else {
+            opened.unmoved().then_some(false)
+        }
+    }
+
+    /// Each attempt that fails was overtaken by another writer's success. After [`PATIENCE`] of
+    /// them it takes both stripes, and then nobody overtakes it.
+    #[cold]
+    #[inline(never)]
+    fn remove_persistently(&self, fingerprint: u64, first: usize, second: usize) -> bool {
         for _ in 0..PATIENCE {
-            let opened = self.versions.open(fingerprint);
-            // Acquire: as in `read_both`, for the sake of a negative answer.
-            let in_first = L::copies(self.words[first].load(Ordering::Acquire), fingerprint) > 0;
-            let in_second = L::copies(self.words[second].load(Ordering::Acquire), fingerprint) > 0;
-            if !(in_first | in_second) {
-                if opened.unmoved() {
-                    return false;
-                }
-                continue;
-            }
-            let (bucket, other) = if in_first { (first, second) } else { (second, first) };
-            if self.clear_one(&self.stripes.lock([bucket]), bucket, other, fingerprint) {
-                return true;
+            if let Some(removed) = self.remove_once(Key { fingerprint, first, second }) {
+                return removed;
             }
         }
         let held = self.stripes.lock([first, second]);
@@ -456,6 +517,7 @@ impl<L: Layout> Table<L> {
             word.store(0, Ordering::Release);
         }
         held.vacate_all();
+        self.counts.refusals.store(0, Ordering::Relaxed);
     }
 
     /// For the probe: a copy into this bucket and no other.
@@ -476,13 +538,13 @@ impl<L: Layout> Table<L> {
 
     /// Lookups that gave up on a certain answer.
     pub(crate) fn inconclusive(&self) -> u64 {
-        self.inconclusive.load(Ordering::Relaxed)
+        self.counts.inconclusive.load(Ordering::Relaxed)
     }
 
     /// What the table owns on the heap.
     pub(crate) fn heap_bytes(&self) -> usize {
         size_of_val(&*self.words)
-            + size_of_val(&*self.inconclusive)
+            + size_of_val(&*self.counts)
             + self.stripes.memory_bytes()
             + self.versions.memory_bytes()
     }

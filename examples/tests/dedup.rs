@@ -24,11 +24,12 @@ fn real_text() -> Vec<u8> {
         assert!(run.status.success(), "cargo {arguments:?}: {}", text(&run.stderr));
         String::from_utf8(run.stdout).expect("cargo writes UTF-8")
     };
-    // Without the platform it would ask for packages that only other platforms have to download.
+    // Downloads what other members of the workspace ask for, if they were never built here; without
+    // the platform, also what only other platforms need.
     let version = cargo(&["-vV"]);
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).expect("a host");
     let metadata =
-        cargo(&["metadata", "--format-version=1", "--offline", "--filter-platform", host]);
+        cargo(&["metadata", "--format-version=1", "--filter-platform", host]);
     let metadata: Value = serde_json::from_str(&metadata).expect("valid JSON");
 
     let mut files = Vec::new();

@@ -4,84 +4,83 @@
 // A model that fails panics, wherever that may be.
 #![allow(clippy::missing_panics_doc)]
 
+use std::collections::HashMap;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use coucal::probe::{self, Place};
-use coucal::{CuckooFilter, InsertError};
+use coucal::{CuckooFilter, InsertError, Layout};
 use loom::sync::atomic::AtomicBool;
 use loom::thread;
 
 use crate::checker::{Event, History, Outcome, Shape};
 
-/// Slots of a bucket of the default layout.
-const SLOTS: usize = 4;
-
 /// An item of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Item {
     /// What the filter is given.
-    pub hash: u64,
+    hash: u64,
+    /// A hash that names its buckets the other way round.
+    other_hash: u64,
     /// Index of its class.
-    pub class: usize,
+    class: usize,
     /// Where it may lie.
-    pub place: Place,
+    place: Place,
+}
+
+impl Item {
+    /// The same class under a hash that names its buckets the other way round.
+    #[must_use]
+    pub fn twin(self) -> Self {
+        let Place { fingerprint, first, second } = self.place;
+        let place = Place { fingerprint, first: second, second: first };
+        Self { hash: self.other_hash, other_hash: self.hash, place, ..self }
+    }
 }
 
 /// The table and the items of a model, before the first thread starts.
-#[derive(Clone)]
-pub struct Cast {
+pub struct Cast<L> {
     buckets: usize,
     /// One item of each class.
     classes: Vec<Item>,
     stored: Vec<(usize, Item)>,
+    layout: PhantomData<L>,
 }
 
-impl Cast {
+impl<L: Layout> Cast<L> {
     /// An empty table of so many buckets.
     #[must_use]
     pub fn new(buckets: usize) -> Self {
-        Self { buckets, classes: Vec::new(), stored: Vec::new() }
+        Self { buckets, classes: Vec::new(), stored: Vec::new(), layout: PhantomData }
     }
 
     /// A new item, by the bucket that its lookups read first and the one they read second. Its
     /// version group is that of no item before it, until the groups of the table are used up.
     pub fn item(&mut self, first: usize, second: usize) -> Item {
-        let group = self.classes.len() as u64;
-        self.find(first, second, |place| place.fingerprint % 4 == group % 4)
-    }
-
-    /// A new item with the version group of another.
-    pub fn item_in_group_of(&mut self, other: Item, first: usize, second: usize) -> Item {
-        let group = other.place.fingerprint % 8;
-        self.find(first, second, |place| place.fingerprint % 8 == group)
-    }
-
-    fn find(&mut self, first: usize, second: usize, wanted: impl Fn(&Place) -> bool) -> Item {
-        let classes = &self.classes;
-        let (hash, place) = (0..u64::MAX)
-            .map(|hash| (hash, probe::place(self.buckets, hash)))
-            .find(|(_, place)| {
-                (place.first, place.second) == (first, second)
-                    && wanted(place)
-                    && classes.iter().all(|other| other.place.fingerprint != place.fingerprint)
-            })
-            .expect("there are 2^64 hashes");
-        let item = Item { hash, class: self.classes.len(), place };
+        let class = self.classes.len();
+        let ways = [(first, second), (second, first)];
+        // Together with its twin: two hashes that share a fingerprint, even one of 32 bits, are met
+        // among a million or so. The twin of a hash chosen before would be one of thousands of
+        // millions.
+        let mut met: HashMap<u64, [Option<u64>; 2]> = HashMap::new();
+        let item = (0..u64::MAX).find_map(|hash| {
+            let Place { fingerprint, first: one, second: other } =
+                probe::place::<L>(self.buckets, hash);
+            let way = ways.iter().position(|&way| way == (one, other))?;
+            let known = self.classes.iter().any(|item| item.place.fingerprint == fingerprint);
+            if known || fingerprint % 4 != class as u64 % 4 {
+                return None;
+            }
+            let hashes = met.entry(fingerprint).or_default();
+            hashes[way] = Some(hash);
+            let [hash, other_hash] = [hashes[0]?, hashes[1]?];
+            Some(Item { hash, other_hash, class, place: Place { fingerprint, first, second } })
+        });
+        let item = item.expect("there are 2^64 hashes");
         self.classes.push(item);
         item
-    }
-
-    /// The same class under a hash that names its buckets the other way round.
-    #[must_use]
-    pub fn twin(&self, item: Item) -> Item {
-        let Place { fingerprint, first, second } = item.place;
-        let place = Place { fingerprint, first: second, second: first };
-        let hash = (0..u64::MAX)
-            .find(|&hash| probe::place(self.buckets, hash) == place)
-            .expect("there are 2^64 hashes");
-        Item { hash, class: item.class, place }
     }
 
     /// One copy of each item into this bucket.
@@ -94,26 +93,42 @@ impl Cast {
         self
     }
 
+    /// Copies of the item into all the slots of this bucket that are left.
+    pub fn fill(&mut self, bucket: usize, item: Item) -> &mut Self {
+        let left = self.left(bucket);
+        self.store(bucket, &vec![item; left])
+    }
+
+    /// The same for all of them but one.
+    pub fn fill_but_one(&mut self, bucket: usize, item: Item) -> &mut Self {
+        let left = self.left(bucket);
+        self.store(bucket, &vec![item; left - 1])
+    }
+
+    fn left(&self, bucket: usize) -> usize {
+        L::SLOTS - self.stored.iter().filter(|stored| stored.0 == bucket).count()
+    }
+
     /// Plays a model in every order that loom knows of, with so many preemptions at the most, and
     /// asserts that these were `floor` executions or more: a model that explores a handful shows
     /// nothing. `scene` sets the actors out; it runs once in each execution.
     pub fn model(
-        &self,
+        self,
         floor: usize,
         preemptions: usize,
-        scene: impl Fn(&mut Stage) + Send + Sync + 'static,
+        scene: impl Fn(&mut Stage<L>) + Send + Sync + 'static,
     ) {
-        let cast = self.clone();
-        explore(floor, preemptions, move || {
-            let mut stage = Stage::new(cast.clone());
+        let execution = move || {
+            let mut stage = Stage::new(&self);
             scene(&mut stage);
-            stage.play();
-        });
+            stage.play(&self);
+        };
+        explore(floor, preemptions, Box::new(execution));
     }
 }
 
 /// Runs a model and counts its executions.
-pub fn explore(floor: usize, preemptions: usize, execution: impl Fn() + Send + Sync + 'static) {
+pub fn explore(floor: usize, preemptions: usize, execution: Box<dyn Fn() + Send + Sync>) {
     let executions = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&executions);
     let started = Instant::now();
@@ -131,33 +146,32 @@ pub fn explore(floor: usize, preemptions: usize, execution: impl Fn() + Send + S
     assert!(executions >= floor, "{name} explored {executions} executions, fewer than {floor}");
 }
 
-type Part = Box<dyn FnOnce(&mut Actor) + Send>;
+type Part<L> = Box<dyn FnOnce(&mut Actor<L>) + Send>;
 
 /// One execution.
-pub struct Stage {
-    cast: Cast,
-    main: Actor,
-    parts: Vec<Part>,
+pub struct Stage<L> {
+    main: Actor<L>,
+    parts: Vec<Part<L>>,
 }
 
-impl Stage {
-    fn new(cast: Cast) -> Self {
+impl<L: Layout> Stage<L> {
+    fn new(cast: &Cast<L>) -> Self {
         let filter = Arc::new(probe::filter(cast.buckets));
         for &(bucket, item) in &cast.stored {
             assert!(probe::put(&filter, bucket, item.place.fingerprint), "{bucket} is full");
         }
         let main = Actor { filter, thread: 0, known: Vec::new(), events: Vec::new() };
-        Self { cast, main, parts: Vec::new() }
+        Self { main, parts: Vec::new() }
     }
 
     /// One more thread. The main thread plays no part: where it does, loom explores too little.
-    pub fn actor(&mut self, part: impl FnOnce(&mut Actor) + Send + 'static) {
+    pub fn actor(&mut self, part: impl FnOnce(&mut Actor<L>) + Send + 'static) {
         self.parts.push(Box::new(part));
     }
 
     /// Runs all parts, then judges what they recorded together with the quiet state.
-    fn play(self) {
-        let Self { cast, mut main, parts } = self;
+    fn play(self, cast: &Cast<L>) {
+        let Self { mut main, parts } = self;
         let threads = parts.len() + 1;
         main.known = vec![0; threads];
         let handles: Vec<_> = parts
@@ -189,10 +203,10 @@ impl Stage {
             initial[item.class] += 1;
         }
         let inconclusive = main.filter.stats().inconclusive_lookups as usize;
-        let history = History { initial, threads: all, most: 2 * SLOTS, inconclusive };
+        let history = History { initial, threads: all, most: 2 * L::SLOTS, inconclusive };
         let shape = Shape {
             buckets: cast.buckets,
-            slots: SLOTS,
+            slots: L::SLOTS,
             pairs: cast.classes.iter().map(|item| [item.place.first, item.place.second]).collect(),
         };
         if let Err(reason) = history.explain().and_then(|()| history.explain_full(&shape)) {
@@ -202,15 +216,15 @@ impl Stage {
 }
 
 /// A thread of a model: each operation goes to the filter and into the record.
-pub struct Actor {
-    filter: Arc<CuckooFilter>,
+pub struct Actor<L> {
+    filter: Arc<CuckooFilter<L>>,
     thread: usize,
     /// How many operations of each thread come before the next one of this thread.
     known: Vec<usize>,
     events: Vec<Event>,
 }
 
-impl Actor {
+impl<L: Layout> Actor<L> {
     fn record(&mut self, item: Item, outcome: Outcome) {
         self.events.push(Event { class: item.class, outcome, known: self.known.clone() });
         self.known[self.thread] += 1;
@@ -304,7 +318,7 @@ impl Actor {
 
     /// The filter, for what is not recorded.
     #[must_use]
-    pub fn filter(&self) -> &CuckooFilter {
+    pub fn filter(&self) -> &CuckooFilter<L> {
         &self.filter
     }
 }
@@ -326,13 +340,13 @@ impl Baton {
     }
 
     /// Lets all that this actor has done be known.
-    pub fn pass(&self, actor: &Actor) {
+    pub fn pass<L>(&self, actor: &Actor<L>) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&actor.known);
         self.passed.store(true, Ordering::Release);
     }
 
     /// Whether the baton was seen to be passed.
-    pub fn seen(&self, actor: &mut Actor) -> bool {
+    pub fn seen<L>(&self, actor: &mut Actor<L>) -> bool {
         let seen = self.passed.load(Ordering::Acquire);
         if seen {
             let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,19 +1,17 @@
 //! Recorded histories of tiny tables on the real machine, judged by the checker of the models.
 //!
-//! A bounded run by default; `COUCAL_STRESS_HISTORIES` asks for so many histories.
+//! A bounded run by default; `COUCAL_STRESS_HISTORIES` asks for so many histories of each layout.
 #![cfg(not(loom))]
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{env, thread};
 
-use coucal::{CuckooFilter, InsertError};
+use coucal::{CuckooFilter, InsertError, Layout};
 use loom_tests::checker::{History, Interval, Outcome};
 use rand::rngs::SmallRng;
 use rand::{Rng, RngExt, SeedableRng};
 
-const SLOTS: usize = 4;
-const COPIES: usize = 2 * SLOTS;
 /// Operations of each thread in one history.
 const OPERATIONS: usize = 12;
 
@@ -23,7 +21,7 @@ fn histories_asked_for() -> Option<u64> {
 }
 
 /// Hashes of as many classes, told apart by the filter itself.
-fn classes(filter: &CuckooFilter, random: &mut SmallRng, count: usize) -> Vec<u64> {
+fn classes<L: Layout>(filter: &CuckooFilter<L>, random: &mut SmallRng, count: usize) -> Vec<u64> {
     let mut hashes: Vec<u64> = Vec::new();
     while hashes.len() < count {
         let hash = random.next_u64();
@@ -36,7 +34,7 @@ fn classes(filter: &CuckooFilter, random: &mut SmallRng, count: usize) -> Vec<u6
     hashes
 }
 
-fn operate(filter: &CuckooFilter, hash: u64, operation: u32) -> Outcome {
+fn operate<L: Layout>(filter: &CuckooFilter<L>, hash: u64, operation: u32) -> Outcome {
     match operation {
         0..25 => match filter.insert_hash(hash) {
             Ok(()) => Outcome::Inserted,
@@ -57,7 +55,12 @@ fn operate(filter: &CuckooFilter, hash: u64, operation: u32) -> Outcome {
 }
 
 /// One history: most threads work on the first few classes, which fill the table now and then.
-fn record(filter: &CuckooFilter, hashes: &[u64], threads: usize, seed: u64) -> History {
+fn record<L: Layout>(
+    filter: &CuckooFilter<L>,
+    hashes: &[u64],
+    threads: usize,
+    seed: u64,
+) -> History {
     let mut random = SmallRng::seed_from_u64(seed);
     filter.clear();
     let mut initial = vec![0; hashes.len()];
@@ -99,18 +102,20 @@ fn record(filter: &CuckooFilter, hashes: &[u64], threads: usize, seed: u64) -> H
         Interval { class, outcome, invoked: at, returned: at + 1 }
     });
     recorded.push(counted.collect());
-    let mut history = History::from_intervals(initial, COPIES, &recorded);
+    let mut history = History::from_intervals(initial, 2 * L::SLOTS, &recorded);
     history.inconclusive = (filter.stats().inconclusive_lookups - inconclusive) as usize;
     history
 }
 
-#[test]
-fn recorded_histories_have_an_explanation() {
+fn recorded_histories_have_an_explanation<L: Layout>() {
+    // Capacities, for buckets of four slots, and numbers of classes.
     let shapes = [(0, 1), (0, 3), (9, 3), (9, 8), (20, 6)];
-    let histories = histories_asked_for().unwrap_or(4000) / (shapes.len() as u64 * 3);
+    let histories = histories_asked_for().unwrap_or(450) / (shapes.len() as u64 * 3);
     for (capacity, count) in shapes {
+        let capacity = (capacity * L::SLOTS).div_ceil(4);
         for threads in [2, 3, 5] {
-            let filter = CuckooFilter::with_capacity(capacity);
+            let filter = CuckooFilter::builder().layout::<L>().capacity(capacity);
+            let filter = filter.build().expect("memory for a test");
             let mut random = SmallRng::seed_from_u64(threads as u64);
             let hashes = classes(&filter, &mut random, count);
             for seed in 0..histories {
@@ -124,3 +129,17 @@ fn recorded_histories_have_an_explanation() {
         }
     }
 }
+
+/// The same for each layout.
+macro_rules! of_each_layout {
+    ($($layout:ident)*) => {
+        $(#[test]
+        #[allow(non_snake_case)]
+        fn $layout() {
+            recorded_histories_have_an_explanation::<coucal::$layout>();
+        }
+        )*
+    };
+}
+
+coucal::for_each_layout!(of_each_layout);

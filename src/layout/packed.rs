@@ -2,6 +2,7 @@
 
 use super::MAX_SLOTS;
 use super::sealed::Word;
+use crate::processor;
 
 /// The plain layout: `SLOTS` lanes of `BITS` bits, from the lowest bit up, a fingerprint in each.
 ///
@@ -10,7 +11,9 @@ use super::sealed::Word;
 /// | 0 | free |
 /// | anything else | a fingerprint |
 ///
-/// Bits above the last lane are always 0. The layouts that exist have names, such as
+/// The lanes in use are the lowest ones, without a gap: so the last lane tells whether there is a
+/// free one, and of two words the greater has no fewer lanes in use. Bits above the last lane are
+/// always 0. The layouts that exist have names, such as
 /// [`Fp12x5`](crate::Fp12x5).
 ///
 /// # Examples
@@ -38,6 +41,8 @@ impl<const BITS: u32, const SLOTS: usize> Packed<BITS, SLOTS> {
     };
     /// The highest bit of every lane.
     pub(super) const HIGH: u64 = Self::LOW << (BITS - 1);
+    /// The lowest bit of the last lane.
+    const LAST: usize = BITS as usize * (SLOTS - 1);
     /// Every bit of a lane but its highest.
     const REST: u64 = Self::HIGH - Self::LOW;
     /// One lane, at the bottom.
@@ -65,7 +70,7 @@ impl<const BITS: u32, const SLOTS: usize> Packed<BITS, SLOTS> {
     #[inline]
     pub(super) fn lanes(mask: u64) -> usize {
         let sum = (mask >> (BITS - 1)).wrapping_mul(Self::LOW);
-        ((sum >> (BITS as usize * (SLOTS - 1))) & Self::LANE) as usize
+        ((sum >> Self::LAST) & Self::LANE) as usize
     }
 
     /// The value of one lane.
@@ -74,10 +79,27 @@ impl<const BITS: u32, const SLOTS: usize> Packed<BITS, SLOTS> {
         (word >> (BITS as usize * slot)) & Self::LANE
     }
 
-    /// The lowest bit of the lane that owns the lowest set bit of `mask`.
+    /// The lowest bit of the first lane that equals `value`, which is not 0.
     #[inline]
-    fn lane_shift(mask: u64) -> u32 {
-        mask.trailing_zeros() - (BITS - 1)
+    fn find(word: u64, value: u64) -> Option<u32> {
+        if let Some(bytes) = processor::equal_lanes::<BITS>(word, 0, value) {
+            return (bytes != 0).then(|| bytes.trailing_zeros() * 8);
+        }
+        let equal = Self::equal_lanes(word, value);
+        (equal != 0).then(|| equal.trailing_zeros() - (BITS - 1))
+    }
+
+    /// The lowest bit of the first free lane of a word that has one.
+    #[inline]
+    fn first_free(word: u64) -> u32 {
+        let bits_in_use = (word << 1 | 1).ilog2();
+        bits_in_use.div_ceil(BITS) * BITS
+    }
+
+    /// The lowest bit of the last lane in use of a word that is not 0.
+    #[inline]
+    fn last_used(word: u64) -> u32 {
+        (word | 1).ilog2() / BITS * BITS
     }
 }
 
@@ -88,15 +110,41 @@ impl<const BITS: u32, const SLOTS: usize> Word for Packed<BITS, SLOTS> {
     }
 
     #[inline]
-    fn with(word: u64, fingerprint: u64) -> Option<u64> {
-        let free = Self::equal_lanes(word, 0);
-        (free != 0).then(|| word | (fingerprint << Self::lane_shift(free)))
+    fn holds(word: u64, fingerprint: u64) -> bool {
+        Self::either_holds(word, 0, fingerprint)
     }
 
     #[inline]
+    fn either_holds(a: u64, b: u64, fingerprint: u64) -> bool {
+        match processor::equal_lanes::<BITS>(a, b, fingerprint) {
+            Some(bytes) => bytes != 0,
+            None => Self::equal_lanes(a, fingerprint) | Self::equal_lanes(b, fingerprint) != 0,
+        }
+    }
+
+    #[inline]
+    fn has_room(word: u64) -> bool {
+        word >> Self::LAST == 0
+    }
+
+    #[inline]
+    fn fuller(a: u64, b: u64) -> bool {
+        a > b
+    }
+
+    #[inline]
+    fn with(word: u64, fingerprint: u64) -> Option<u64> {
+        Self::has_room(word).then(|| word | (fingerprint << Self::first_free(word)))
+    }
+
+    /// The topmost fingerprint moves into the gap.
+    #[inline]
     fn without(word: u64, fingerprint: u64) -> Option<u64> {
-        let held = Self::equal_lanes(word, fingerprint);
-        (held != 0).then(|| word ^ (fingerprint << Self::lane_shift(held)))
+        Self::find(word, fingerprint).map(|gap| {
+            let last = Self::last_used(word);
+            let moved = word >> last;
+            word ^ ((fingerprint ^ moved) << gap) ^ (moved << last)
+        })
     }
 
     #[inline]
@@ -106,11 +154,5 @@ impl<const BITS: u32, const SLOTS: usize> Word for Packed<BITS, SLOTS> {
             *lane = Self::lane(word, slot);
         }
         lanes
-    }
-
-    #[inline]
-    fn either_holds(a: u64, b: u64, fingerprint: u64) -> bool {
-        let sought = Self::broadcast(fingerprint);
-        Self::used_lanes(a ^ sought) & Self::used_lanes(b ^ sought) != Self::HIGH
     }
 }

@@ -188,6 +188,29 @@ impl<const REST: u32, const SLOTS: usize> Word for SemiSorted<REST, SLOTS> {
         Packed::<REST, SLOTS>::lanes(equal)
     }
 
+    /// Of an absent item the rest seldom matches, and then nothing needs to be decoded.
+    #[inline]
+    fn holds(word: u64, fingerprint: u64) -> bool {
+        let equal = Self::equal_rests(word, fingerprint);
+        equal != 0 && equal & Self::equal_nibbles(word, fingerprint) != 0
+    }
+
+    #[inline]
+    fn either_holds(a: u64, b: u64, fingerprint: u64) -> bool {
+        let (in_a, in_b) = (Self::equal_rests(a, fingerprint), Self::equal_rests(b, fingerprint));
+        // One question for both: a caller who branches on the answer pays for one of the two
+        // branches only, as they go the same way.
+        in_a | in_b != 0
+            && in_a & Self::equal_nibbles(a, fingerprint)
+                | in_b & Self::equal_nibbles(b, fingerprint)
+                != 0
+    }
+
+    #[inline]
+    fn has_room(word: u64) -> bool {
+        Packed::<REST, SLOTS>::lane(word, 0) == 0 && Self::nibbles(word) % NIBBLES as u64 == 0
+    }
+
     #[inline]
     fn with(word: u64, fingerprint: u64) -> Option<u64> {
         let mut sorted = Self::fingerprints(word);
@@ -221,17 +244,6 @@ impl<const REST: u32, const SLOTS: usize> Word for SemiSorted<REST, SLOTS> {
                 | Packed::<REST, SLOTS>::lane(word, slot);
         }
         sorted
-    }
-
-    #[inline]
-    fn either_holds(a: u64, b: u64, fingerprint: u64) -> bool {
-        let (in_a, in_b) = (Self::equal_rests(a, fingerprint), Self::equal_rests(b, fingerprint));
-        // Of an absent item the rests seldom match, and then nothing needs to be decoded. A caller
-        // who branches on the answer pays for one of the two branches only: they go the same way.
-        in_a | in_b != 0
-            && in_a & Self::equal_nibbles(a, fingerprint)
-                | in_b & Self::equal_nibbles(b, fingerprint)
-                != 0
     }
 }
 

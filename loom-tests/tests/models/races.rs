@@ -1,15 +1,38 @@
 //! Writers against writers: the last slot, crossing paths, equal fingerprints, full tables.
 
+use coucal::Layout;
 use loom_tests::stage::Cast;
 
-use crate::{LastSlot, OneHop};
+use crate::{LastSlot, OneHop, by_slots, fewer_if_wide};
+
+models! {
+    two_inserts_for_the_last_slot
+    insert_and_kick_for_the_last_slot
+    two_kicks_for_the_last_slot
+    two_kicks_for_two_slots
+    two_hops_into_a_bucket_that_others_use
+    crossing_paths
+    removal_of_what_is_kicked_in_its_direction
+    removal_of_what_is_kicked_the_other_way
+    removal_beside_a_kick
+    two_removals_of_one_copy
+    three_removals_of_two_copies
+    copy_in_and_copy_out_against_lookup
+    copy_in_counted_and_copy_out_against_lookup
+    insert_removal_and_lookup_of_one_item
+    two_writers_of_one_item_against_lookup
+    one_copy_too_many_against_removal
+    slot_freed_during_a_search
+    slot_freed_deeper_in_a_search
+    failed_insert_against_everything
+    failed_insert_against_kick
+}
 
 /// The checker knows that one of the two must get it, and that both cannot.
-#[test]
-fn two_inserts_for_the_last_slot() {
-    let mut cast = Cast::new(2);
+fn two_inserts_for_the_last_slot<L: Layout>() {
+    let mut cast = Cast::<L>::new(2);
     let [x, y, filler] = [(0, 1), (1, 0), (0, 1)].map(|(a, b)| cast.item(a, b));
-    cast.store(0, &[filler; 4]).store(1, &[filler; 3]);
+    cast.fill(0, filler).fill_but_one(1, filler);
     cast.model(25, 3, move |stage| {
         stage.actor(move |a| {
             a.insert(x);
@@ -21,13 +44,13 @@ fn two_inserts_for_the_last_slot() {
 }
 
 /// One of them has to kick for it.
-#[test]
-fn insert_and_kick_for_the_last_slot() {
-    let mut cast = Cast::new(4);
+fn insert_and_kick_for_the_last_slot<L: Layout>() {
+    let mut cast = Cast::<L>::new(4);
     let [kicks, low] = [(0, 1); 2].map(|(a, b)| cast.item(a, b));
     let [moved, direct, high] = [(3, 0); 3].map(|(a, b)| cast.item(a, b));
-    cast.store(0, &[moved, low, low, low]).store(1, &[low; 4]).store(3, &[high; 3]);
-    cast.model(5000, 2, move |stage| {
+    cast.store(0, &[moved]).fill(0, low).fill(1, low).fill_but_one(3, high);
+    let floor = by_slots::<L>([150, 600, 5000, 12_000, 25_000, 600, 800]);
+    cast.model(floor, fewer_if_wide::<L>(2), move |stage| {
         stage.actor(move |a| {
             a.insert(kicks);
         });
@@ -38,14 +61,14 @@ fn insert_and_kick_for_the_last_slot() {
 }
 
 /// Both have to, from the two buckets that they share, over different items.
-#[test]
-fn two_kicks_for_the_last_slot() {
-    let mut cast = Cast::new(4);
+fn two_kicks_for_the_last_slot<L: Layout>() {
+    let mut cast = Cast::<L>::new(4);
     let [x, y, low] = [(0, 1), (1, 0), (0, 1)].map(|(a, b)| cast.item(a, b));
     let [left, right, high] = [(0, 3), (2, 1), (2, 3)].map(|(a, b)| cast.item(a, b));
-    cast.store(0, &[left, low, low, low]).store(1, &[right, low, low, low]);
-    cast.store(2, &[high; 4]).store(3, &[high; 3]);
-    cast.model(3000, 2, move |stage| {
+    cast.store(0, &[left]).fill(0, low).store(1, &[right]).fill(1, low);
+    cast.fill(2, high).fill_but_one(3, high);
+    let floor = by_slots::<L>([800, 1700, 3000, 7000, 12_000, 600, 700]);
+    cast.model(floor, fewer_if_wide::<L>(2), move |stage| {
         stage.actor(move |a| {
             a.insert(x);
         });
@@ -56,14 +79,13 @@ fn two_kicks_for_the_last_slot() {
 }
 
 /// There is room for both, one hop away, and each may find its path stale.
-#[test]
-fn two_kicks_for_two_slots() {
-    let mut cast = Cast::new(4);
+fn two_kicks_for_two_slots<L: Layout>() {
+    let mut cast = Cast::<L>::new(4);
     let [x, y, low] = [(0, 1), (1, 0), (0, 1)].map(|(a, b)| cast.item(a, b));
     let [left, right, high] = [(0, 3), (2, 1), (2, 3)].map(|(a, b)| cast.item(a, b));
-    cast.store(0, &[left, low, low, low]).store(1, &[right, low, low, low]);
-    cast.store(2, &[high; 3]).store(3, &[high; 3]);
-    cast.model(3000, 2, move |stage| {
+    cast.store(0, &[left]).fill(0, low).store(1, &[right]).fill(1, low);
+    cast.fill_but_one(2, high).fill_but_one(3, high);
+    cast.model(2000, 2, move |stage| {
         stage.actor(move |a| assert!(a.insert(x)));
         stage.actor(move |a| assert!(a.insert(y)));
         stage.actor(move |a| assert!(a.contains(left)));
@@ -71,13 +93,12 @@ fn two_kicks_for_two_slots() {
 }
 
 /// The middle hop of a path fills bucket 2 and leaves 3; others write to both at the same time.
-#[test]
-fn two_hops_into_a_bucket_that_others_use() {
-    let mut cast = Cast::new(4);
+fn two_hops_into_a_bucket_that_others_use<L: Layout>() {
+    let mut cast = Cast::<L>::new(4);
     let [new, low] = [(0, 1); 2].map(|(a, b)| cast.item(a, b));
     let [near, guest] = [(3, 0), (2, 1)].map(|(a, b)| cast.item(a, b));
-    let [far, high] = [(3, 2); 2].map(|(a, b)| cast.item(a, b));
-    cast.store(0, &[near, low, low, low]).store(1, &[low; 4]).store(3, &[far, high, high, high]);
+    let [far, high] = [(3, 2), (3, 0)].map(|(a, b)| cast.item(a, b));
+    cast.store(0, &[near]).fill(0, low).fill(1, low).store(3, &[far]).fill(3, high);
     cast.model(150, 2, move |stage| {
         stage.actor(move |a| assert!(a.insert(new)));
         stage.actor(move |a| {
@@ -89,15 +110,15 @@ fn two_hops_into_a_bucket_that_others_use() {
 
 /// A path from 0 to 3 and one from 3 to 0, at once: one thread has searched its path when the other
 /// fills bucket 3, empties a slot of 0 and kicks the other way. No deadlock, and nothing is lost.
-#[test]
-fn crossing_paths() {
-    let mut cast = Cast::new(4);
+fn crossing_paths<L: Layout>() {
+    let mut cast = Cast::<L>::new(4);
     let [x, gap, low] = [(0, 1); 3].map(|(a, b)| cast.item(a, b));
     let [y, high] = [(2, 3); 2].map(|(a, b)| cast.item(a, b));
     let [down, up, plug, mid] = [(3, 0); 4].map(|(a, b)| cast.item(a, b));
-    cast.store(0, &[down, gap, low, low]).store(1, &[low; 4]);
-    cast.store(2, &[high; 4]).store(3, &[up, mid, mid]);
-    cast.model(15_000, 1, move |stage| {
+    cast.store(0, &[down, gap]).fill(0, low).fill(1, low);
+    cast.fill(2, high).store(3, &[up]).fill_but_one(3, mid);
+    let floor = by_slots::<L>([600, 2000, 15_000, 50_000, 100_000, 200_000, 350_000]);
+    cast.model(floor, 1, move |stage| {
         stage.actor(move |a| {
             a.insert(x);
         });
@@ -110,8 +131,8 @@ fn crossing_paths() {
 }
 
 /// Found in one bucket, moved to the other: the removal must go after it.
-fn removal_of_what_is_kicked(first: usize, second: usize) {
-    let OneHop { cast, moved, new, .. } = OneHop::new(first, second);
+fn removal_of_what_is_kicked<L: Layout>(first: usize, second: usize) {
+    let OneHop { cast, moved, new, .. } = OneHop::<L>::new(first, second);
     cast.model(150, 3, move |stage| {
         stage.actor(move |a| assert!(a.insert(new)));
         stage.actor(move |a| {
@@ -121,21 +142,18 @@ fn removal_of_what_is_kicked(first: usize, second: usize) {
     });
 }
 
-#[test]
-fn removal_of_what_is_kicked_in_its_direction() {
-    removal_of_what_is_kicked(0, 3);
+fn removal_of_what_is_kicked_in_its_direction<L: Layout>() {
+    removal_of_what_is_kicked::<L>(0, 3);
 }
 
-#[test]
-fn removal_of_what_is_kicked_the_other_way() {
-    removal_of_what_is_kicked(3, 0);
+fn removal_of_what_is_kicked_the_other_way<L: Layout>() {
+    removal_of_what_is_kicked::<L>(3, 0);
 }
 
 /// Another item is removed from the bucket that a kick fills.
-#[test]
-fn removal_beside_a_kick() {
-    let LastSlot { cast, moved, new, high, .. } = LastSlot::new(0, 3);
-    let high = cast.twin(high);
+fn removal_beside_a_kick<L: Layout>() {
+    let LastSlot { cast, moved, new, high, .. } = LastSlot::<L>::new(0, 3);
+    let high = high.twin();
     cast.model(100, 2, move |stage| {
         stage.actor(move |a| assert!(a.insert(new)));
         stage.actor(move |a| {
@@ -145,12 +163,11 @@ fn removal_beside_a_kick() {
     });
 }
 
-#[test]
-fn two_removals_of_one_copy() {
-    let mut cast = Cast::new(2);
+fn two_removals_of_one_copy<L: Layout>() {
+    let mut cast = Cast::<L>::new(2);
     let x = cast.item(0, 1);
     cast.store(1, &[x]);
-    let twin = cast.twin(x);
+    let twin = x.twin();
     cast.model(25, 3, move |stage| {
         for x in [x, twin] {
             stage.actor(move |a| {
@@ -161,12 +178,11 @@ fn two_removals_of_one_copy() {
 }
 
 /// Each prefers the bucket that the other does not.
-#[test]
-fn three_removals_of_two_copies() {
-    let mut cast = Cast::new(2);
+fn three_removals_of_two_copies<L: Layout>() {
+    let mut cast = Cast::<L>::new(2);
     let x = cast.item(0, 1);
     cast.store(0, &[x]).store(1, &[x]);
-    let twin = cast.twin(x);
+    let twin = x.twin();
     cast.model(7000, 2, move |stage| {
         for x in [x, twin, x] {
             stage.actor(move |a| {
@@ -178,12 +194,11 @@ fn three_removals_of_two_copies() {
 
 /// The duplicate rule: a copy is put into one bucket, then one is taken from the other. The lookup
 /// reads them the other way round.
-#[test]
-fn copy_in_and_copy_out_against_lookup() {
-    let mut cast = Cast::new(2);
+fn copy_in_and_copy_out_against_lookup<L: Layout>() {
+    let mut cast = Cast::<L>::new(2);
     let x = cast.item(0, 1);
     cast.store(0, &[x]);
-    let twin = cast.twin(x);
+    let twin = x.twin();
     cast.model(90, 3, move |stage| {
         stage.actor(move |a| {
             assert!(a.insert(x));
@@ -195,9 +210,8 @@ fn copy_in_and_copy_out_against_lookup() {
 
 /// A removal looks at the other bucket, and clears its own; in between a copy is put into that other
 /// bucket and both are counted. There always was one, so the lookup must find it.
-#[test]
-fn copy_in_counted_and_copy_out_against_lookup() {
-    let mut cast = Cast::new(2);
+fn copy_in_counted_and_copy_out_against_lookup<L: Layout>() {
+    let mut cast = Cast::<L>::new(2);
     let x = cast.item(0, 1);
     cast.store(1, &[x]);
     cast.model(1000, 2, move |stage| {
@@ -212,12 +226,11 @@ fn copy_in_counted_and_copy_out_against_lookup() {
     });
 }
 
-#[test]
-fn insert_removal_and_lookup_of_one_item() {
-    let mut cast = Cast::new(2);
+fn insert_removal_and_lookup_of_one_item<L: Layout>() {
+    let mut cast = Cast::<L>::new(2);
     let x = cast.item(0, 1);
     cast.store(0, &[x]);
-    let twin = cast.twin(x);
+    let twin = x.twin();
     cast.model(1000, 2, move |stage| {
         stage.actor(move |a| assert!(a.insert(x)));
         stage.actor(move |a| assert!(a.remove(x)));
@@ -229,12 +242,11 @@ fn insert_removal_and_lookup_of_one_item() {
 }
 
 /// Two inserts and two removals of one item, in which the copies change places.
-#[test]
-fn two_writers_of_one_item_against_lookup() {
-    let mut cast = Cast::new(2);
+fn two_writers_of_one_item_against_lookup<L: Layout>() {
+    let mut cast = Cast::<L>::new(2);
     let x = cast.item(0, 1);
     cast.store(0, &[x]);
-    let twin = cast.twin(x);
+    let twin = x.twin();
     cast.model(25_000, 2, move |stage| {
         for x in [x, twin] {
             stage.actor(move |a| {
@@ -246,12 +258,11 @@ fn two_writers_of_one_item_against_lookup() {
     });
 }
 
-/// The ninth copy is one too many; with a removal at the same time it may not be.
-#[test]
-fn ninth_copy_against_removal() {
-    let mut cast = Cast::new(2);
+/// One copy more than two buckets hold; with a removal at the same time it may not be.
+fn one_copy_too_many_against_removal<L: Layout>() {
+    let mut cast = Cast::<L>::new(2);
     let x = cast.item(0, 1);
-    cast.store(0, &[x; 4]).store(1, &[x; 4]);
+    cast.fill(0, x).fill(1, x);
     cast.model(30, 3, move |stage| {
         stage.actor(move |a| {
             a.insert(x);
@@ -262,13 +273,12 @@ fn ninth_copy_against_removal() {
 
 /// What a kick would have moved is removed after the search for a path began. There was room all
 /// the time: first behind what was removed, then in its place.
-#[test]
-fn slot_freed_during_a_search() {
-    let mut cast = Cast::new(4);
+fn slot_freed_during_a_search<L: Layout>() {
+    let mut cast = Cast::<L>::new(4);
     let [new, low] = [(0, 1); 2].map(|(a, b)| cast.item(a, b));
     let [moved, high, rest] = [(0, 3), (3, 0), (1, 2)].map(|(a, b)| cast.item(a, b));
-    cast.store(0, &[moved, low, low, low]).store(3, &[high; 3]);
-    cast.store(1, &[rest; 4]).store(2, &[rest; 4]);
+    cast.store(0, &[moved]).fill(0, low).fill_but_one(3, high);
+    cast.fill(1, rest).fill(2, rest);
     cast.model(80, 2, move |stage| {
         stage.actor(move |a| assert!(a.insert(new)));
         stage.actor(move |a| assert!(a.remove(moved)));
@@ -276,13 +286,12 @@ fn slot_freed_during_a_search() {
 }
 
 /// The same one hop further away.
-#[test]
-fn slot_freed_deeper_in_a_search() {
-    let mut cast = Cast::new(6);
+fn slot_freed_deeper_in_a_search<L: Layout>() {
+    let mut cast = Cast::<L>::new(6);
     let [new, near, mid] = [(0, 1), (0, 3), (3, 0)].map(|(a, b)| cast.item(a, b));
     let [rest, far] = [(1, 2), (3, 4)].map(|(a, b)| cast.item(a, b));
-    cast.store(0, &[near; 4]).store(3, &[far, mid, mid, mid]);
-    cast.store(1, &[rest; 4]).store(2, &[rest; 4]);
+    cast.fill(0, near).store(3, &[far]).fill(3, mid);
+    cast.fill(1, rest).fill(2, rest);
     cast.model(150, 2, move |stage| {
         stage.actor(move |a| assert!(a.insert(new)));
         stage.actor(move |a| assert!(a.remove(far)));
@@ -290,12 +299,12 @@ fn slot_freed_deeper_in_a_search() {
 }
 
 /// An insert that finds no room changes nothing for anyone.
-#[test]
-fn failed_insert_against_everything() {
-    let mut cast = Cast::new(2);
+fn failed_insert_against_everything<L: Layout>() {
+    let mut cast = Cast::<L>::new(2);
     let [x, y, outsider, new] = [(0, 1), (1, 0), (0, 1), (1, 0)].map(|(a, b)| cast.item(a, b));
-    cast.store(0, &[x, x, x, y]).store(1, &[x, x, y, y]);
-    cast.model(9000, 1, move |stage| {
+    cast.store(0, &[y]).fill(0, x).store(1, &[x]).fill(1, y);
+    let floor = by_slots::<L>([2000, 4500, 9000, 20_000, 35_000, 130_000, 200_000]);
+    cast.model(floor, 1, move |stage| {
         stage.actor(move |a| {
             a.insert(outsider);
         });
@@ -311,13 +320,13 @@ fn failed_insert_against_everything() {
 }
 
 /// The same where a kick takes the last slot at the same time.
-#[test]
-fn failed_insert_against_kick() {
-    let mut cast = Cast::new(4);
+fn failed_insert_against_kick<L: Layout>() {
+    let mut cast = Cast::<L>::new(4);
     let [kicks, outsider, low] = [(0, 1), (1, 0), (0, 1)].map(|(a, b)| cast.item(a, b));
     let [moved, high] = [(3, 0); 2].map(|(a, b)| cast.item(a, b));
-    cast.store(0, &[moved, low, low, low]).store(1, &[low; 4]).store(3, &[high; 3]);
-    cast.model(4000, 1, move |stage| {
+    cast.store(0, &[moved]).fill(0, low).fill(1, low).fill_but_one(3, high);
+    let floor = by_slots::<L>([1500, 2500, 4000, 10_000, 13_000, 16_000, 20_000]);
+    cast.model(floor, 1, move |stage| {
         stage.actor(move |a| {
             a.insert(outsider);
         });

@@ -3,9 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use coucal::Layout;
 use coucal::probe::{self, Step};
 use loom::sync::{Condvar, Mutex};
 use loom_tests::stage::{Actor, Cast, Item};
+
+use crate::TwoHops;
+
+models! {
+    writer_stopped_at_each_step_of_a_kick
+    lookup_overtaken_in_every_round
+}
 
 /// Rounds of a lookup, and its steps in each: it reads a version, two words and the version again.
 const ROUNDS: usize = 8;
@@ -39,24 +47,16 @@ impl Gate {
 /// written, a version raised), with the locks that it holds there. All lookups end all the same,
 /// in a bounded number of steps, and find what is there. Only then is the writer let go: loom wants
 /// every thread to end.
-#[test]
-fn writer_stopped_at_each_step_of_a_kick() {
-    let mut cast = Cast::new(4);
-    let near = cast.item(3, 0);
-    let far = cast.item(2, 3);
-    let new = cast.item(0, 1);
-    let low = cast.item(0, 1);
-    let high = cast.item(2, 3);
-    cast.store(0, &[near, low, low, low]).store(1, &[low; 4]);
-    cast.store(3, &[far, high, high, high]);
-    let items = [near, far, low, high];
-    let stops = (1..100).take_while(|&stop| looked_up_around(&cast, new, items, stop)).count();
+fn writer_stopped_at_each_step_of_a_kick<L: Layout>() {
+    let stops = (1..100).take_while(|&stop| looked_up_around::<L>(stop)).count();
     // Two hops, each of two locks, a copy, a version and a clear.
     assert_eq!(stops, 10, "the writer was stopped at each of its steps");
 }
 
 /// Whether the writer has such a step at all.
-fn looked_up_around(cast: &Cast, new: Item, items: [Item; 4], stop: usize) -> bool {
+fn looked_up_around<L: Layout>(stop: usize) -> bool {
+    let TwoHops { cast, near, far, new, low, high } = TwoHops::<L>::new((3, 0), (2, 3));
+    let items = [near, far, low, high];
     let stood_still = Arc::new(AtomicUsize::new(0));
     let reached = Arc::new(AtomicBool::new(false));
     let (counter, at_all) = (Arc::clone(&stood_still), Arc::clone(&reached));
@@ -94,7 +94,7 @@ fn looked_up_around(cast: &Cast, new: Item, items: [Item; 4], stop: usize) -> bo
 }
 
 /// `contains`, which takes no lock and writes nothing but the count of an inconclusive answer.
-fn bounded_lookup(actor: &mut Actor, item: Item) -> bool {
+fn bounded_lookup<L: Layout>(actor: &mut Actor<L>, item: Item) -> bool {
     let steps = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&steps);
     probe::after_each_step(move |step| {
@@ -110,13 +110,12 @@ fn bounded_lookup(actor: &mut Actor, item: Item) -> bool {
 /// second to the one that was read first, and back again before the next round. It misses the item
 /// every time and must say that it is there. The order is scripted: what the others do is done
 /// between two steps of the lookup.
-#[test]
-fn lookup_overtaken_in_every_round() {
-    let mut cast = Cast::new(4);
+fn lookup_overtaken_in_every_round<L: Layout>() {
+    let mut cast = Cast::<L>::new(4);
     let [moved, new, low] = [(0, 3), (0, 1), (0, 1)].map(|(a, b)| cast.item(a, b));
     let [back, high] = [(2, 3); 2].map(|(a, b)| cast.item(a, b));
-    cast.store(0, &[low; 3]).store(1, &[low; 4]);
-    cast.store(2, &[high; 4]).store(3, &[moved, high, high, high]);
+    cast.fill_but_one(0, low).fill(1, low);
+    cast.fill(2, high).store(3, &[moved]).fill(3, high);
     cast.model(1, 2, move |stage| {
         stage.actor(move |a| {
             let mut others = a.unrecorded();

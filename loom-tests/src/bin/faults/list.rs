@@ -16,6 +16,7 @@ pub struct Fault {
 
 const TABLE: &str = "src/table.rs";
 const STRIPES: &str = "src/stripes.rs";
+const LOCK: &str = "src/lock.rs";
 const VERSIONS: &str = "src/versions.rs";
 
 const LOOKUPS: &[&str] =
@@ -28,6 +29,7 @@ const TWO_HOPS: &[&str] = &[
     "kicks::two_hops_against_lookups_in_their_direction",
     "kicks::two_hops_against_lookups_the_other_way",
 ];
+const EXCLUSION: &[&str] = &["lock::three_threads", "lock::two_threads_that_come_back"];
 const CLEAR: &[&str] = &["batches::clear_against_lookups"];
 const COPIES: &[&str] = &["races::copy_in_and_copy_out_against_lookup"];
 const UNIQUE: &[&str] = &["unique::two_of_one_item"];
@@ -188,21 +190,21 @@ pub const FAULTS: &[Fault] = &[
     Fault {
         what: "a removal says no without a look at the version",
         file: TABLE,
-        old: "                if opened.unmoved() {\n                    return false;\n                }\n                continue;\n",
-        new: "                let _ = opened;\n                return false;\n",
+        old: "opened.unmoved().then_some(false)",
+        new: "Some(opened.unmoved() & false)",
         caught_by: REMOVALS,
     },
     Fault {
         what: "a lookup that is not sure says no",
         file: TABLE,
-        old: "                self.inconclusive.fetch_add(1, Ordering::Relaxed);\n                true\n",
-        new: "                self.inconclusive.fetch_add(1, Ordering::Relaxed);\n                false\n",
+        old: "                self.counts.inconclusive.fetch_add(1, Ordering::Relaxed);\n                true\n",
+        new: "                self.counts.inconclusive.fetch_add(1, Ordering::Relaxed);\n                false\n",
         caught_by: &["stopped::lookup_overtaken_in_every_round"],
     },
     Fault {
         what: "an inconclusive lookup is not counted",
         file: TABLE,
-        old: "                self.inconclusive.fetch_add(1, Ordering::Relaxed);\n",
+        old: "                self.counts.inconclusive.fetch_add(1, Ordering::Relaxed);\n",
         new: "",
         caught_by: &["stopped::lookup_overtaken_in_every_round"],
     },
@@ -380,8 +382,8 @@ pub const FAULTS: &[Fault] = &[
     Fault {
         what: "a removal that found its copy gone gives up",
         file: TABLE,
-        old: "            if self.clear_one(&self.stripes.lock([bucket]), bucket, other, fingerprint) {\n                return true;\n            }\n",
-        new: "            return self.clear_one(&self.stripes.lock([bucket]), bucket, other, fingerprint);\n",
+        old: "bucket, other, fingerprint).then_some(true)",
+        new: "bucket, other, fingerprint).then_some(true).or(Some(false))",
         caught_by: REMOVALS,
     },
     // The counts.
@@ -405,5 +407,27 @@ pub const FAULTS: &[Fault] = &[
         old: "        held.vacate_all();\n",
         new: "        let _ = held;\n",
         caught_by: CLEAR,
+    },
+    // The lock.
+    Fault {
+        what: "a stripe is locked Relaxed",
+        file: LOCK,
+        old: "compare_exchange(false, true, Ordering::Acquire,",
+        new: "compare_exchange(false, true, Ordering::Relaxed,",
+        caught_by: EXCLUSION,
+    },
+    Fault {
+        what: "a stripe is unlocked Relaxed",
+        file: LOCK,
+        old: "store(false, Ordering::Release)",
+        new: "store(false, Ordering::Relaxed)",
+        caught_by: EXCLUSION,
+    },
+    Fault {
+        what: "a stripe is taken by whoever waited for it once",
+        file: LOCK,
+        old: "if !self.held.load(Ordering::Relaxed) && self.try_take() {",
+        new: "if self.held.load(Ordering::Relaxed) || self.try_take() {",
+        caught_by: EXCLUSION,
     },
 ];

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Each fault of the list is applied to a copy of the workspace in the directory for temporary
-//! files. With a name, only the faults whose description contains it are tried. The exit status
-//! tells whether every fault was caught.
+//! files, and the models of the default layout are run. With a name, only the faults whose
+//! description contains it are tried. The exit status tells whether every fault was caught.
 
 mod list;
 
@@ -17,6 +17,9 @@ use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use list::{FAULTS, Fault};
+
+/// The layout whose models are run: the rules are the same for all.
+const LAYOUT: &str = "Fp16x4";
 
 /// What a fault may cost: some drive a model in circles.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -129,10 +132,13 @@ impl Scratch {
         if !build.status.success() {
             return Ok(Verdict::Broken(String::from_utf8_lossy(&build.stderr).into_owned()));
         }
+        // The models of the lock have no layout.
+        let tests: Vec<_> = models.iter().map(|model| format!("{model}::{LAYOUT}")).collect();
         let mut arguments = vec!["--"];
         if !models.is_empty() {
             arguments.push("--exact");
             arguments.extend(models);
+            arguments.extend(tests.iter().map(String::as_str));
         }
         let log = self.target.join("models.log");
         let mut child =
@@ -150,10 +156,11 @@ impl Scratch {
             thread::sleep(Duration::from_millis(20));
         };
         let log = fs::read_to_string(log)?;
+        let layout = format!("::{LAYOUT}");
         let failed: Vec<_> = log
             .lines()
             .filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"))
-            .map(str::to_owned)
+            .map(|test| test.trim_end_matches(&*layout).to_owned())
             .collect();
         Ok(match status {
             Some(status) if status.success() => Verdict::Passed,
@@ -168,6 +175,7 @@ impl Scratch {
         let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo
             .args(["test", "--release", "--package", "loom-tests", "--test", "models"])
+            .arg("--no-default-features")
             .args(arguments)
             .current_dir(&self.workspace)
             .env("RUSTFLAGS", "--cfg loom")

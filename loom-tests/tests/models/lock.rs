@@ -1,0 +1,43 @@
+//! The lock of the stripes, which a mutex of loom's stands in for in all other models.
+
+use std::sync::Arc;
+
+use coucal::probe::Lock;
+use loom::sync::atomic::{AtomicU32, Ordering};
+use loom::thread;
+use loom_tests::stage::explore;
+
+/// Threads that add to a number, each so many times, by a load and a store that order nothing: the
+/// lock alone keeps one from overwriting what another added.
+fn additions(threads: u32, times: u32, floor: usize, preemptions: usize) {
+    let execution = move || {
+        let shared = Arc::new((Lock::new(), AtomicU32::new(0)));
+        let handles: Vec<_> = (0..threads)
+            .map(|_| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    let (lock, number) = &*shared;
+                    for _ in 0..times {
+                        let _guard = lock.lock();
+                        number.store(number.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+                    }
+                })
+            })
+            .collect();
+        for handle in handles {
+            handle.join().expect("no thread panics");
+        }
+        assert_eq!(shared.1.load(Ordering::Relaxed), threads * times);
+    };
+    explore(floor, preemptions, Box::new(execution));
+}
+
+#[test]
+fn two_threads_that_come_back() {
+    additions(2, 3, 400, 3);
+}
+
+#[test]
+fn three_threads() {
+    additions(3, 1, 15, 1);
+}
