@@ -28,8 +28,7 @@ fn real_text() -> Vec<u8> {
     // the platform, also what only other platforms need.
     let version = cargo(&["-vV"]);
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).expect("a host");
-    let metadata =
-        cargo(&["metadata", "--format-version=1", "--filter-platform", host]);
+    let metadata = cargo(&["metadata", "--format-version=1", "--filter-platform", host]);
     let metadata: Value = serde_json::from_str(&metadata).expect("valid JSON");
 
     let mut files = Vec::new();
