@@ -58,7 +58,9 @@ impl Simulation {
         let fingerprint = fingerprint as u32;
         let (free_first, free_second) = (self.free(first), self.free(second));
         if free_first + free_second > 0 {
-            let bucket = if free_second > free_first { second } else { first };
+            // As the filter compares its words: the topmost slots decide.
+            let slots = |bucket| self.bucket(bucket).iter().rev();
+            let bucket = if slots(first).gt(slots(second)) { second } else { first };
             self.store(bucket, fingerprint);
         } else if !self.kick(fingerprint, [first, second]) {
             return false;
@@ -143,10 +145,18 @@ impl Simulation {
         while from.parent != ROOT {
             let before = parent(self, from);
             let moved = self.bucket(before.bucket)[from.slot];
-            self.bucket_mut(from.bucket)[hop.slot] = moved;
+            self.replace(from.bucket, hop.slot, moved);
             (hop, from) = (from, before);
         }
-        self.bucket_mut(from.bucket)[hop.slot] = fingerprint;
+        self.replace(from.bucket, hop.slot, fingerprint);
+    }
+
+    /// In a full bucket the topmost fingerprint moves into the gap, and the new one takes its place.
+    fn replace(&mut self, bucket: usize, gap: usize, fingerprint: u32) {
+        let slots = self.bucket_mut(bucket);
+        let top = slots.len() - 1;
+        slots[gap] = slots[top];
+        slots[top] = fingerprint;
     }
 }
 
