@@ -81,8 +81,9 @@ fn fingerprint(x: u64, bits: u32) -> u64 {
     low + u64::from(low == 0)
 }
 
-/// A multiplication alone would leave the r(f) on a lattice (the multiples of one number, modulo
-/// m), on which kick paths reach few buckets; the folded upper half breaks it.
+/// A fingerprint as a fraction of 2^64, in no order. Multiples of one number would not do: the r(f)
+/// would form a lattice modulo m, on which kick paths come back to the same few buckets. Squares lie
+/// on none.
 #[inline]
 fn spread(fingerprint: u64) -> u64 {
     fingerprint.wrapping_mul(GOLDEN).wrapping_mul(fingerprint)

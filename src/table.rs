@@ -577,4 +577,28 @@ mod tests {
             assert!(usual.occupied() * 10 > usual.slots() * 9, "kicks were needed");
         }
     }
+
+    /// A table that has refused many items takes as much as a new one, once there is room again.
+    #[test]
+    fn refusals_are_forgiven() {
+        let table = Table::<Fp16x4>::try_new(1 << 12).unwrap();
+        let mut hashes = 0..;
+        let mut insert = || {
+            let hash = hashes.next().unwrap();
+            table.insert(table.key(hash)).map(|()| hash)
+        };
+        let mut fill = || {
+            let stored: Vec<_> = core::iter::from_fn(|| insert().ok()).collect();
+            let used = table.occupied();
+            assert!(used * 100 >= table.slots() * 97, "refused with {used} slots in use");
+            let refused = (0..10_000).filter(|_| insert().is_err()).count();
+            assert!(refused > 9000, "of 10,000 only {refused}");
+            stored
+        };
+        let stored = fill();
+        assert!(stored.iter().skip(1000).all(|hash| table.remove(table.key(*hash))));
+        fill();
+        table.clear();
+        fill();
+    }
 }

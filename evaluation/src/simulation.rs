@@ -8,11 +8,16 @@
 #[path = "../../src/geometry.rs"]
 mod geometry;
 
+use std::hint::black_box;
+
 use coucal_benches::keys::Keys;
 use geometry::{Geometry, Key};
 
 /// Buckets that a search opens at the most: `LARGE` in `src/path.rs` of the crate.
 pub const BUDGET: usize = 768;
+
+/// Items whose slots are on the way at once.
+const FLIGHT: u64 = 32;
 
 /// The parent of the two buckets that a search starts from.
 const ROOT: u16 = u16::MAX;
@@ -25,7 +30,7 @@ struct Node {
     parent: u16,
 }
 
-/// A table of fingerprints of up to 32 bits, 0 for a free slot.
+/// A table of fingerprints of up to 32 bits, 0 for a free slot; those of a bucket lie without gaps.
 pub struct Simulation {
     slots: Vec<u32>,
     slots_a_bucket: usize,
@@ -53,15 +58,13 @@ impl Simulation {
     }
 
     /// One more item; `false` if there is no room.
-    pub fn insert(&mut self, hash: u64) -> bool {
-        let Key { fingerprint, first, second } = self.key(hash);
+    fn insert(&mut self, Key { fingerprint, first, second }: Key) -> bool {
         let fingerprint = fingerprint as u32;
-        let (free_first, free_second) = (self.free(first), self.free(second));
-        if free_first + free_second > 0 {
-            // As the filter compares its words: the topmost slots decide.
-            let slots = |bucket| self.bucket(bucket).iter().rev();
-            let bucket = if slots(first).gt(slots(second)) { second } else { first };
-            self.store(bucket, fingerprint);
+        // As the filter compares its words: the topmost slots decide.
+        let slots = |bucket| self.bucket(bucket).iter().rev();
+        let emptier = if slots(first).gt(slots(second)) { second } else { first };
+        if self.has_room(emptier) {
+            self.store(emptier, fingerprint);
         } else if !self.kick(fingerprint, [first, second]) {
             return false;
         }
@@ -91,8 +94,8 @@ impl Simulation {
         &mut self.slots[bucket * self.slots_a_bucket..][..self.slots_a_bucket]
     }
 
-    fn free(&self, bucket: usize) -> usize {
-        self.bucket(bucket).iter().filter(|slot| **slot == 0).count()
+    fn has_room(&self, bucket: usize) -> bool {
+        self.bucket(bucket).last() == Some(&0)
     }
 
     fn store(&mut self, bucket: usize, fingerprint: u32) {
@@ -120,7 +123,7 @@ impl Simulation {
             let (node, from) = (next as u16, self.queue[next].bucket);
             for slot in 0..self.slots_a_bucket {
                 let to = self.alternate(from, self.bucket(from)[slot]);
-                if self.free(to) > 0 && !self.on_path(node, to) {
+                if self.has_room(to) && !self.on_path(node, to) {
                     self.apply(Node { bucket: to, slot, parent: node }, fingerprint);
                     return true;
                 }
@@ -162,9 +165,17 @@ impl Simulation {
 
 /// Inserts keys until one fails, or until the table is as full as it gets.
 pub fn fill(simulation: &mut Simulation, keys: Keys) {
-    let mut index = 0;
-    while simulation.insert(keys.key(index)) {
-        index += 1;
+    let mut next = 0;
+    loop {
+        let flight = [(); FLIGHT as usize].map(|()| {
+            next += 1;
+            simulation.key(keys.key(next - 1))
+        });
+        // A large table lies in memory: the misses of several items overlap.
+        black_box(flight.map(|key| [key.first, key.second].map(|at| simulation.bucket(at)[0])));
+        if !flight.into_iter().all(|key| simulation.insert(key)) {
+            return;
+        }
     }
 }
 
