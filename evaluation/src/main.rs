@@ -5,6 +5,7 @@
 //! cargo run --release -p evaluation -- --help
 //! ```
 
+mod choice;
 mod construction;
 mod filters;
 mod journey;
@@ -65,6 +66,7 @@ enum Topic {
     Fig7,
     Fig8,
     Semi,
+    Choice,
 }
 
 impl Topic {
@@ -79,6 +81,7 @@ impl Topic {
             Self::Fig7 => "fig7",
             Self::Fig8 => "fig8",
             Self::Semi => "semi",
+            Self::Choice => "choice",
         }
     }
 }
@@ -143,7 +146,7 @@ struct Part {
     run: fn(&Plan) -> Vec<Section>,
 }
 
-const PARTS: [Part; 6] = [
+const PARTS: [Part; 7] = [
     Part { topics: &[Topic::Fig2], steps: occupancy::steps, run: occupancy::run },
     Part { topics: &[Topic::Fig3], steps: space::steps, run: space::run },
     Part { topics: &[Topic::Fig4], steps: layouts::steps, run: layouts::run },
@@ -154,6 +157,7 @@ const PARTS: [Part; 6] = [
         run: operations::run,
     },
     Part { topics: &[Topic::Semi], steps: semi_sorting::steps, run: semi_sorting::run },
+    Part { topics: &[Topic::Choice], steps: choice::steps, run: choice::run },
 ];
 
 fn command() -> String {
