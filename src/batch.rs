@@ -1,15 +1,18 @@
-//! Batches: the operations of the table in stages, so that cache misses overlap.
+//! Batches: the operations of the table with their cache misses overlapped.
 //!
 //! A loop of single operations waits for memory wherever the caller branches on an answer, or where
-//! a lock orders the loads. In a batch all keys are computed first, and their words asked for; only
-//! then is anything decided. Each item remains an operation of its own.
+//! a lock orders the loads. In a batch the words of an item are asked for some items before anything
+//! is decided about it, so the memory is never idle. Each item remains an operation of its own.
+
+use core::convert::Infallible;
 
 use crate::error::InsertManyError;
 use crate::geometry::Key;
 use crate::layout::Layout;
 use crate::table::Table;
 
-/// Items in flight at once: more than a core has misses outstanding, little to keep on the stack.
+/// Items in flight at once, a power of two: more than a core has misses outstanding, little to keep
+/// on the stack.
 const FLIGHT: usize = 32;
 
 impl<L: Layout> Table<L> {
@@ -21,12 +24,14 @@ impl<L: Layout> Table<L> {
         hash: impl Fn(&Q) -> u64,
         found: &mut [bool],
     ) {
-        for (items, found) in items.chunks(FLIGHT).zip(found.chunks_mut(FLIGHT)) {
-            let keys = self.keys(items, &hash);
-            for (key, found) in keys.into_iter().zip(found) {
+        let mut found = found.iter_mut();
+        let decided = self.in_flight(items, hash, |key| {
+            if let Some(found) = found.next() {
                 *found = self.contains(key);
             }
-        }
+            Ok::<(), Infallible>(())
+        });
+        let Ok(()) = decided;
     }
 
     /// As `insert` for each item, in order, until one fails.
@@ -37,24 +42,39 @@ impl<L: Layout> Table<L> {
         hash: impl Fn(&Q) -> u64,
     ) -> Result<(), InsertManyError> {
         let mut stored = 0;
-        for items in items.chunks(FLIGHT) {
-            let keys = self.keys(items, &hash);
-            for key in keys.into_iter().take(items.len()) {
-                self.insert(key).map_err(|cause| InsertManyError::new(stored, cause))?;
-                stored += 1;
-            }
-        }
-        Ok(())
+        self.in_flight(items, hash, |key| {
+            self.insert(key).map_err(|cause| InsertManyError::new(stored, cause))?;
+            stored += 1;
+            Ok(())
+        })
     }
 
-    /// The keys of up to [`FLIGHT`] items, their words on the way; the places beyond mean nothing.
+    /// Decides on each item in order, until that fails, and asks for the words of the item
+    /// [`FLIGHT`] places ahead just before.
     #[inline]
-    fn keys<Q>(&self, items: &[Q], hash: impl Fn(&Q) -> u64) -> [Key; FLIGHT] {
+    fn in_flight<Q, E>(
+        &self,
+        items: &[Q],
+        hash: impl Fn(&Q) -> u64,
+        mut decide: impl FnMut(Key) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let ask = |item| {
+            let key = self.key(hash(item));
+            self.prefetch(key);
+            key
+        };
         let mut keys = [Key::default(); FLIGHT];
         for (key, item) in keys.iter_mut().zip(items) {
-            *key = self.key(hash(item));
-            self.prefetch(*key);
+            *key = ask(item);
         }
-        keys
+        for at in 0..items.len() {
+            let place = &mut keys[at % FLIGHT];
+            let key = *place;
+            if let Some(ahead) = items.get(at + FLIGHT) {
+                *place = ask(ahead);
+            }
+            decide(key)?;
+        }
+        Ok(())
     }
 }
