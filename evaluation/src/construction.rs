@@ -1,24 +1,26 @@
 //! Table 3: items, bits an item, false positives and the speed of construction, in so many bytes.
 
-use std::time::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use coucal_benches::keys::Keys;
 
 use crate::filters::{CONTENDERS, Contender, Subject};
 use crate::paper::{self, Construction};
 use crate::report::{Csv, Section, figures, percent, table};
-use crate::timing::{median, rate};
+use crate::timing::{median, rate, together};
 use crate::{Plan, Topic};
 
 /// Keys are made in chunks of so many, outside of what is timed.
-const CHUNK: u64 = 1 << 16;
+const CHUNK: u64 = 1 << 18;
 
 #[derive(Default)]
 struct Runs {
     items: Vec<f64>,
     bits: Vec<f64>,
     rates: Vec<f64>,
-    speeds: Vec<f64>,
+    /// By the number of threads: one alone where a filter is for one writer.
+    speeds: BTreeMap<usize, Vec<f64>>,
 }
 
 pub fn steps(plan: &Plan) -> usize {
@@ -26,16 +28,24 @@ pub fn steps(plan: &Plan) -> usize {
 }
 
 /// Inserts until one fails, or all that the filter was made for. The items and the time.
-fn construct(subject: &mut dyn Subject, keys: Keys) -> (usize, Duration) {
+fn construct(subject: &mut dyn Subject, keys: Keys, threads: usize) -> (usize, Duration) {
     let (mut items, mut elapsed) = (0, Duration::ZERO);
     let most = subject.full() as u64;
-    for from in (0..most).step_by(CHUNK as usize) {
-        let chunk: Vec<_> = (from..most.min(from + CHUNK)).map(|index| keys.key(index)).collect();
-        let begun = Instant::now();
-        let stored = subject.insert(&chunk);
-        elapsed += begun.elapsed();
+    let chunk = |from| (from..most.min(from + CHUNK)).map(|index| keys.key(index)).collect();
+    let chunks: Vec<_> = (0..most).step_by(CHUNK as usize).collect();
+    for turn in chunks.chunks(threads) {
+        let shares: Vec<Vec<u64>> = turn.iter().map(|from| chunk(*from)).collect();
+        let due = shares.iter().map(Vec::len).sum();
+        let (time, stored) = if threads == 1 {
+            together(vec![&mut *subject], |subject| subject.insert(&shares[0]))
+        } else {
+            let shared = subject.shared().expect("it is for several writers");
+            together(shares, |keys| shared.insert_shared(&keys))
+        };
+        elapsed += time;
+        let stored: usize = stored.into_iter().sum();
         items += stored;
-        if stored < chunk.len() {
+        if stored < due {
             break;
         }
     }
@@ -44,8 +54,17 @@ fn construct(subject: &mut dyn Subject, keys: Keys) -> (usize, Duration) {
 
 impl Runs {
     fn one_more(&mut self, plan: &Plan, contender: &Contender, keys: Keys) {
-        let mut subject = contender.build(plan.bytes);
-        let (items, elapsed) = construct(&mut *subject, keys);
+        for &threads in plan.threads.iter().filter(|threads| **threads == 1 || contender.shared) {
+            let mut subject = contender.build(plan.bytes);
+            let (items, elapsed) = construct(&mut *subject, keys, threads);
+            self.speeds.entry(threads).or_default().push(rate(items, elapsed));
+            if threads == 1 {
+                self.describe(plan, &*subject, items, keys);
+            }
+        }
+    }
+
+    fn describe(&mut self, plan: &Plan, subject: &dyn Subject, items: usize, keys: Keys) {
         let lookups = plan.pick(2_000_000, 20_000_000_u64);
         let chunks = (0..lookups).step_by(CHUNK as usize);
         let found = chunks.map(|from| {
@@ -55,7 +74,10 @@ impl Runs {
         self.rates.push(found.sum::<usize>() as f64 / lookups as f64);
         self.items.push(items as f64 / 1e6);
         self.bits.push(8.0 * subject.bytes() as f64 / items as f64);
-        self.speeds.push(rate(items, elapsed));
+    }
+
+    fn speed(&self, threads: usize) -> Option<f64> {
+        self.speeds.get(&threads).map(|speeds| median(speeds))
     }
 }
 
@@ -84,36 +106,46 @@ pub fn run(plan: &Plan) -> Vec<Section> {
         "million items",
         "bits an item",
         "false positives",
+        "threads",
         "million inserts a second",
         "runs of the speed",
     ]);
     let mut rows = Vec::new();
     for (contender, runs) in CONTENDERS.iter().zip(&all) {
-        let speeds: Vec<_> = runs.speeds.iter().map(|speed| format!("{speed:.3}")).collect();
-        let (items, bits, rate, speed) =
-            (median(&runs.items), median(&runs.bits), median(&runs.rates), median(&runs.speeds));
-        csv.push(vec![
-            contender.name.into(),
-            contender.what.replace(',', ";"),
-            format!("{items:.4}"),
-            format!("{bits:.3}"),
-            format!("{rate:e}"),
-            format!("{speed:.3}"),
-            speeds.join(" "),
-        ]);
-        rows.push(vec![
+        let (items, bits, rate) = (median(&runs.items), median(&runs.bits), median(&runs.rates));
+        for (threads, speeds) in &runs.speeds {
+            let each: Vec<_> = speeds.iter().map(|speed| format!("{speed:.3}")).collect();
+            csv.push(vec![
+                contender.name.into(),
+                contender.what.replace(',', ";"),
+                format!("{items:.4}"),
+                format!("{bits:.3}"),
+                format!("{rate:e}"),
+                threads.to_string(),
+                format!("{:.3}", median(speeds)),
+                each.join(" "),
+            ]);
+        }
+        let speed = |threads: &usize| {
+            runs.speed(*threads).map_or_else(|| "–".to_owned(), |speed| format!("{speed:.2}"))
+        };
+        let mut row = vec![
             format!("{} ({})", contender.name, contender.what),
             format!("{items:.2}"),
             format!("{bits:.2}"),
             percent(rate),
-            format!("{speed:.2}"),
-        ]);
+        ];
+        row.extend(plan.threads.iter().map(speed));
+        rows.push(row);
     }
     let speed = |name| {
         let index = CONTENDERS.iter().position(|contender| contender.name == name);
-        index.map_or(f64::NAN, |index| median(&all[index].speeds))
+        index.and_then(|index| all[index].speed(1)).unwrap_or(f64::NAN)
     };
     let [plain, sorted] = paper::TABLE_3.each_ref().map(|row| row.million_a_second);
+    let more = plan.threads.iter().skip(1).map(|threads| format!("by {threads} threads"));
+    let more: Vec<_> = more.collect();
+    let our_head: Vec<_> = head.into_iter().chain(more.iter().map(String::as_str)).collect();
     let ours = format!(
         "{} MB for each filter; those whose slots are a power of two take what fits. A cuckoo \
          filter is filled until its first insert fails, the quotient filter up to the 95 % that \
@@ -123,7 +155,7 @@ pub fn run(plan: &Plan) -> Vec<Section> {
          the paper's filter has four: as many bits of fingerprint, more load, a fourth more false \
          positives, and four bits of each word that are not used.",
         plan.bytes >> 20,
-        table(&head, &rows),
+        table(&our_head, &rows),
         percent(1.0 - speed("SemiSorted14x5") / speed("Fp12x5")),
         percent(1.0 - sorted / plain),
     );
@@ -148,7 +180,7 @@ pub fn run(plan: &Plan) -> Vec<Section> {
 fn plot(all: &[Runs]) -> crate::plots::Plot {
     use crate::plots::{Line, Plot, Style};
     let point = |(contender, runs): (&Contender, &Runs)| {
-        let point = (median(&runs.bits), median(&runs.speeds));
+        let point = (median(&runs.bits), runs.speed(1).unwrap_or(f64::NAN));
         Line::new(
             format!("{}, {}", contender.name, figures(100.0 * median(&runs.rates)) + " %"),
             Style::Joined,
