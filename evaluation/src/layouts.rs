@@ -298,9 +298,9 @@ fn ours(layouts: &[Measured], gaps: &[(f64, f64)]) -> String {
             .to_owned()
     } else {
         format!(
-            "A 64-bit word has no layout between those of the table, so there are rates of 0.1 % and below for \
-             which the layout that reaches them takes more bits than an ideal Bloom filter made \
-             for exactly that rate: {}. For all others down to the rate of the longest \
+            "A 64-bit word has no layout between those of the table, so there are rates of 0.1 % \
+             and below for which the layout that reaches them takes more bits than an ideal Bloom \
+             filter made for exactly that rate: {}. For all others down to the rate of the longest \
              fingerprint, some layout takes fewer.",
             gaps.join(", ")
         )
