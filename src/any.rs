@@ -15,9 +15,9 @@ use crate::table::Table;
 /// positives, chosen as the program runs.
 ///
 /// It does all that a `CuckooFilter` does, with the same guarantees; the choice costs one
-/// predictable branch an operation: measured, 1 to 8 % of a lookup's time, as much of an insert's in
-/// cache, and nothing that shows of an insert or a removal out of it. Where the rate is known when the program is written, name the
-/// layout in the type instead: `CuckooFilter::builder().layout::<Fp12x5>()`.
+/// predictable branch an operation: up to 8 % of the time of a lookup, and in cache of an insert or
+/// a removal; nothing that shows of those out of it. Where the rate is known when the program is
+/// written, name the layout in the type instead: `CuckooFilter::builder().layout::<Fp12x5>()`.
 ///
 /// What it chooses for a million items, and all the memory it takes then:
 ///

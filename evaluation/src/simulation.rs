@@ -17,7 +17,7 @@ use geometry::{Geometry, Key};
 pub const BUDGET: usize = 768;
 
 /// Items whose slots are on the way at once.
-const FLIGHT: u64 = 32;
+const FLIGHT: usize = 32;
 
 /// The parent of the two buckets that a search starts from.
 const ROOT: u16 = u16::MAX;
@@ -167,7 +167,7 @@ impl Simulation {
 pub fn fill(simulation: &mut Simulation, keys: Keys) {
     let mut next = 0;
     loop {
-        let flight = [(); FLIGHT as usize].map(|()| {
+        let flight = [(); FLIGHT].map(|()| {
             next += 1;
             simulation.key(keys.key(next - 1))
         });
