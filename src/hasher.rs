@@ -3,7 +3,10 @@
 use core::fmt;
 use core::hash::{BuildHasher, Hasher};
 
-use crate::sync::RandomState;
+use foldhash::SharedSeed;
+use foldhash::quality::{FoldHasher, SeedableRandomState};
+
+use crate::sync;
 
 /// The hasher that a filter has unless it is given another: fast, and seeded at random for each
 /// filter, so that nobody outside the process can choose items that collide.
@@ -22,8 +25,8 @@ use crate::sync::RandomState;
 /// let yesterday = CuckooFilter::with_capacity_and_hasher(1000, hasher);
 /// assert_eq!(today.hash_of("egg"), yesterday.hash_of("egg"));
 /// ```
-#[derive(Clone, Default)]
-pub struct DefaultHashBuilder(RandomState);
+#[derive(Clone)]
+pub struct DefaultHashBuilder(SeedableRandomState);
 
 /// The hasher of [`DefaultHashBuilder`].
 ///
@@ -38,7 +41,16 @@ pub struct DefaultHashBuilder(RandomState);
 /// assert_eq!(hasher.finish(), builder.hash_one("egg"));
 /// ```
 #[derive(Clone)]
-pub struct DefaultHasher(<RandomState as BuildHasher>::Hasher);
+pub struct DefaultHasher(FoldHasher<'static>);
+
+impl Default for DefaultHashBuilder {
+    /// With a new random seed.
+    fn default() -> Self {
+        // A seed of our own: those of `foldhash::RandomState` come from the address of the stack,
+        // which threads that live one after the other share.
+        Self(SeedableRandomState::with_seed(sync::random_seed(), SharedSeed::global_random()))
+    }
+}
 
 impl BuildHasher for DefaultHashBuilder {
     type Hasher = DefaultHasher;

@@ -108,6 +108,8 @@ pub(crate) mod sealed {
         const LOAD: f64;
         /// Slots beyond that for each square root of an item: the scatter of small tables.
         const SCATTER: f64;
+        /// The share of slots in use from which on a short search decides that the table is full.
+        const FULL: f64;
     }
 }
 
@@ -115,7 +117,7 @@ pub(crate) mod sealed {
 macro_rules! define {
     ($($(#[$doc:meta])*
         $name:ident = $word:ident<$lane:literal, $slots:literal>,
-            $bits:literal bits, $load:literal, $scatter:literal;
+            $bits:literal bits, $load:literal, $scatter:literal, $full:literal;
     )*) => {$(
         $(#[$doc])*
         pub type $name = $word<$lane, $slots>;
@@ -123,6 +125,7 @@ macro_rules! define {
         impl Sizing for $name {
             const LOAD: f64 = $load;
             const SCATTER: f64 = $scatter;
+            const FULL: f64 = $full;
         }
 
         impl Layout for $name {
@@ -135,23 +138,23 @@ macro_rules! define {
 
 define! {
     /// Eight fingerprints of 8 bits.
-    Fp8x8 = Packed<8, 8>, 8 bits, 0.985, 2.5;
+    Fp8x8 = Packed<8, 8>, 8 bits, 0.985, 2.5, 0.997;
     /// Seven fingerprints of 9 bits.
-    Fp9x7 = Packed<9, 7>, 9 bits, 0.985, 2.5;
+    Fp9x7 = Packed<9, 7>, 9 bits, 0.985, 2.5, 0.995;
     /// Six fingerprints of 10 bits.
-    Fp10x6 = Packed<10, 6>, 10 bits, 0.98, 2.5;
+    Fp10x6 = Packed<10, 6>, 10 bits, 0.98, 2.5, 0.992;
     /// Five fingerprints of 12 bits.
-    Fp12x5 = Packed<12, 5>, 12 bits, 0.975, 2.5;
+    Fp12x5 = Packed<12, 5>, 12 bits, 0.975, 2.5, 0.986;
     /// Five fingerprints of 14 bits, semi-sorted.
-    SemiSorted14x5 = SemiSorted<10, 5>, 14 bits, 0.975, 2.5;
+    SemiSorted14x5 = SemiSorted<10, 5>, 14 bits, 0.975, 2.5, 0.986;
     /// The default layout: four fingerprints of 16 bits.
-    Fp16x4 = Packed<16, 4>, 16 bits, 0.96, 2.5;
+    Fp16x4 = Packed<16, 4>, 16 bits, 0.96, 2.5, 0.975;
     /// Four fingerprints of 17 bits, semi-sorted.
-    SemiSorted17x4 = SemiSorted<13, 4>, 17 bits, 0.96, 2.5;
+    SemiSorted17x4 = SemiSorted<13, 4>, 17 bits, 0.96, 2.5, 0.975;
     /// Three fingerprints of 21 bits.
-    Fp21x3 = Packed<21, 3>, 21 bits, 0.935, 2.5;
+    Fp21x3 = Packed<21, 3>, 21 bits, 0.935, 2.5, 0.951;
     /// Two fingerprints of 32 bits.
-    Fp32x2 = Packed<32, 2>, 32 bits, 0.865, 3.0;
+    Fp32x2 = Packed<32, 2>, 32 bits, 0.865, 3.0, 0.883;
 }
 
 /// Calls a macro with the names of all layouts, from the shortest fingerprint to the longest; what

@@ -11,12 +11,9 @@ use crate::layout::{Layout, MAX_SLOTS};
 use crate::sync::{AtomicU64, Ordering};
 
 /// Buckets that a first search opens: little to clear, and enough for most kicks.
-pub(crate) const SMALL: usize = 16;
+pub(crate) const FIRST_SEARCH_BUCKETS: usize = 24;
 /// Buckets that a search opens at the most; it looks at the alternates of all their entries.
-pub(crate) const LARGE: usize = 768;
-/// Each refusal halves the next search, this often at the most: 24 buckets are left. A filter that
-/// is full would otherwise spend 20 to 40 times as long on saying so, again and again.
-pub(crate) const MOST_HALVINGS: u32 = 5;
+pub(crate) const MAX_SEARCH_BUCKETS: usize = 768;
 
 /// The parent of the two buckets that the search starts from.
 const ROOT: u16 = u16::MAX;
@@ -54,18 +51,16 @@ pub(crate) enum Found {
 pub(crate) struct Search<const N: usize> {
     nodes: [Node; N],
     len: usize,
-    /// Buckets that this search opens: `N` or fewer.
-    budget: usize,
 }
 
 impl<const N: usize> Search<N> {
-    /// A search from both buckets of `key`, its budget halved so many times.
+    /// A search from both buckets of `key`.
     #[inline]
-    pub(crate) fn new(key: Key, halvings: u32) -> Self {
+    pub(crate) fn new(key: Key) -> Self {
         let root = |bucket| Node { bucket, fingerprint: 0, parent: ROOT };
         let mut nodes = [root(key.first); N];
         nodes[1] = root(key.second);
-        Self { nodes, len: 2, budget: N >> halvings }
+        Self { nodes, len: 2 }
     }
 
     /// Looks for the shortest path; deterministic for a table that nobody changes.
@@ -96,7 +91,7 @@ impl<const N: usize> Search<N> {
             }
             for slot in 0..L::SLOTS {
                 let (fingerprint, to) = (fingerprints[slot], alternates[slot]);
-                if self.len == self.budget {
+                if self.len == N {
                     queue_full = true;
                 } else if !self.on_path(node, to) {
                     let fingerprint = fingerprint as u32;

@@ -7,8 +7,8 @@
 #[cfg(not(loom))]
 mod real {
     pub(crate) use crate::lock::{Guard, Lock};
-    pub(crate) use rapidhash::fast::RandomState;
-    pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+    use std::hash::{BuildHasher, RandomState};
+    pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
     use std::time::Duration;
 
     /// How long a thread sleeps that waited in vain while it spun and yielded.
@@ -36,6 +36,12 @@ mod real {
         }
     }
 
+    /// 64 random bits: `RandomState` takes its keys from the operating system once for each thread,
+    /// and counts on from there.
+    pub(crate) fn random_seed() -> u64 {
+        RandomState::new().hash_one(())
+    }
+
     /// `len` zeroed atomics, fresh from the allocator: a large table costs no time until it is
     /// used. `None` when the memory cannot be had.
     pub(crate) fn try_zeroed(len: usize) -> Option<Box<[AtomicU64]>> {
@@ -45,13 +51,14 @@ mod real {
 
 #[cfg(loom)]
 mod modelled {
-    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 
     use crate::probe::{Step, stepped};
 
     /// The same hashes in every execution of a model.
-    pub(crate) type RandomState =
-        core::hash::BuildHasherDefault<rapidhash::fast::RapidHasher<'static>>;
+    pub(crate) fn random_seed() -> u64 {
+        0
+    }
 
     /// loom's atomic word, which tells the probe of each access.
     #[derive(Debug)]

@@ -18,10 +18,10 @@ use crossbeam_utils::CachePadded;
 use crate::error::InsertError;
 use crate::geometry::{Geometry, Key};
 use crate::layout::Layout;
-use crate::path::{Found, Hop, LARGE, MOST_HALVINGS, SMALL, Search};
+use crate::path::{FIRST_SEARCH_BUCKETS, Found, Hop, MAX_SEARCH_BUCKETS, Search};
 use crate::processor::prefetch;
 use crate::stripes::{All, Held, Stripes};
-use crate::sync::{self, AtomicU32, AtomicU64, Backoff, Ordering};
+use crate::sync::{self, AtomicU64, Backoff, Ordering, fence};
 use crate::versions::Versions;
 
 /// Rounds of a lookup before it gives up on a certain answer. See [`Table::contains`].
@@ -44,9 +44,6 @@ pub(crate) struct Table<L> {
 struct Counts {
     /// Lookups that gave up on a certain answer.
     inconclusive: AtomicU64,
-    /// Inserts that found no path, less the removals since then: how often the budget of a search
-    /// is halved. A table that is full says so quickly, until something is removed.
-    refusals: AtomicU32,
 }
 
 /// What a lookup saw.
@@ -96,10 +93,7 @@ impl<L: Layout> Table<L> {
             words: sync::try_zeroed(buckets)?,
             stripes: Stripes::try_new(buckets)?,
             versions: Versions::try_new(buckets)?,
-            counts: Box::new(CachePadded::new(Counts {
-                inconclusive: AtomicU64::new(0),
-                refusals: AtomicU32::new(0),
-            })),
+            counts: Box::new(CachePadded::new(Counts { inconclusive: AtomicU64::new(0) })),
             layout: PhantomData,
         })
     }
@@ -165,10 +159,10 @@ impl<L: Layout> Table<L> {
     /// Whether either bucket holds the fingerprint, each read once.
     #[inline]
     fn read_both(&self, key: Key) -> bool {
-        // Acquire, both: pairs with the Release of every copy and clear. It also keeps the second
-        // look at the version behind these loads.
-        let first = self.words[key.first].load(Ordering::Acquire);
-        let second = self.words[key.second].load(Ordering::Acquire);
+        // SeqCst, both: pairs with the Release of every move and the SeqCst of every other write. It
+        // also keeps the second look at the version behind these loads.
+        let first = self.words[key.first].load(Ordering::SeqCst);
+        let second = self.words[key.second].load(Ordering::SeqCst);
         L::either_holds(first, second, key.fingerprint)
     }
 
@@ -254,9 +248,9 @@ impl<L: Layout> Table<L> {
     /// are held.
     #[inline]
     fn verdict(&self, key: Key, copies: Copies) -> Verdict {
-        // Relaxed: what is done about it is done under a stripe, and checked there.
-        let first = self.words[key.first].load(Ordering::Relaxed);
-        let second = self.words[key.second].load(Ordering::Relaxed);
+        // SeqCst: under both stripes it decides. As a hint it needs no order.
+        let first = self.words[key.first].load(Ordering::SeqCst);
+        let second = self.words[key.second].load(Ordering::SeqCst);
         if copies == Copies::One && L::either_holds(first, second, key.fingerprint) {
             return Verdict::Present;
         }
@@ -292,30 +286,23 @@ impl<L: Layout> Table<L> {
 
     /// Searches a path to a free slot and moves the fingerprints along it, the last of them to
     /// make way for the new item. `all`: the guard of every stripe, if it is held already.
+    ///
+    /// A table that is as full as tables of its layout become says so after a short search. The
+    /// answer depends on nothing but the words: on what they hold, and on how much of it there is.
     fn kick(&self, key: Key, copies: Copies, all: Option<&Held<'_, All<'_>>>) -> Kick {
-        match self.kick_within::<SMALL>(key, copies, all, 0) {
-            None => self.kick_far(key, copies, all),
-            Some(kick) => kick,
+        if let Some(kick) = self.kick_within::<FIRST_SEARCH_BUCKETS>(key, copies, all) {
+            kick
+        } else if self.occupied() as f64 >= L::FULL * self.slots() as f64 {
+            Kick::NoPath
+        } else {
+            self.kick_far(key, copies, all)
         }
     }
 
     /// Apart, so that the common kick does not pay for the large queue.
     #[inline(never)]
     fn kick_far(&self, key: Key, copies: Copies, all: Option<&Held<'_, All<'_>>>) -> Kick {
-        let refusals = self.counts.refusals.load(Ordering::Relaxed);
-        self.kick_within::<LARGE>(key, copies, all, refusals).unwrap_or_else(|| {
-            self.counts.refusals.store((refusals + 1).min(MOST_HALVINGS), Ordering::Relaxed);
-            Kick::NoPath
-        })
-    }
-
-    /// Takes one refusal back, since a slot is free again.
-    #[inline]
-    fn relent(&self) {
-        let refusals = self.counts.refusals.load(Ordering::Relaxed);
-        if refusals > 0 {
-            self.counts.refusals.store(refusals - 1, Ordering::Relaxed);
-        }
+        self.kick_within::<MAX_SEARCH_BUCKETS>(key, copies, all).unwrap_or(Kick::NoPath)
     }
 
     /// `None`: a queue of `N` buckets is too short to find a path.
@@ -324,9 +311,8 @@ impl<L: Layout> Table<L> {
         key: Key,
         copies: Copies,
         all: Option<&Held<'_, All<'_>>>,
-        halvings: u32,
     ) -> Option<Kick> {
-        let mut search = Search::<N>::new(key, halvings);
+        let mut search = Search::<N>::new(key);
         let (last, node) = match search.run::<L>(&self.words, self.geometry()) {
             Found::Path { last, node } => (last, node),
             Found::Freed => return Some(Kick::Stale),
@@ -400,7 +386,11 @@ impl<L: Layout> Table<L> {
         let replaced = new.and_then(|new| L::with(cleared, new));
         to_word.store(copied, Ordering::Release);
         self.versions.raise(fingerprint);
-        from_word.store(replaced.unwrap_or(cleared), Ordering::Release);
+        match replaced {
+            // SeqCst: the insert of the new one takes effect here.
+            Some(replaced) => from_word.store(replaced, Ordering::SeqCst),
+            None => from_word.store(cleared, Ordering::Release),
+        }
         held.occupy(to);
         if replaced.is_none() {
             held.vacate(from);
@@ -415,7 +405,7 @@ impl<L: Layout> Table<L> {
         let Some(copied) = L::with(word.load(Ordering::Relaxed), fingerprint) else {
             return false;
         };
-        word.store(copied, Ordering::Release);
+        word.store(copied, Ordering::SeqCst);
         held.occupy(bucket);
         true
     }
@@ -440,9 +430,8 @@ impl<L: Layout> Table<L> {
         if L::holds(self.words[other].load(Ordering::Relaxed), fingerprint) {
             self.versions.raise(fingerprint);
         }
-        word.store(cleared, Ordering::Release);
+        word.store(cleared, Ordering::SeqCst);
         held.vacate(bucket);
-        self.relent();
         true
     }
 
@@ -464,9 +453,9 @@ impl<L: Layout> Table<L> {
     #[inline]
     fn remove_once(&self, Key { fingerprint, first, second }: Key) -> Option<bool> {
         let opened = self.versions.open(fingerprint);
-        // Acquire: as in `read_both`, for the sake of a negative answer.
-        let in_first = L::holds(self.words[first].load(Ordering::Acquire), fingerprint);
-        let in_second = L::holds(self.words[second].load(Ordering::Acquire), fingerprint);
+        // SeqCst: as in `read_both`, for the sake of a negative answer.
+        let in_first = L::holds(self.words[first].load(Ordering::SeqCst), fingerprint);
+        let in_second = L::holds(self.words[second].load(Ordering::SeqCst), fingerprint);
         if in_first | in_second {
             // No branch: no processor could predict it.
             let bucket = select_unpredictable(in_first, first, second);
@@ -501,7 +490,7 @@ impl<L: Layout> Table<L> {
         // that is inserted there; who counted those copies together would know better.
         let _held = self.stripes.lock([key.first, key.second]);
         [key.first, key.second]
-            .map(|bucket| L::copies(self.words[bucket].load(Ordering::Relaxed), key.fingerprint))
+            .map(|bucket| L::copies(self.words[bucket].load(Ordering::SeqCst), key.fingerprint))
             .iter()
             .sum()
     }
@@ -517,7 +506,8 @@ impl<L: Layout> Table<L> {
             word.store(0, Ordering::Release);
         }
         held.vacate_all();
-        self.counts.refusals.store(0, Ordering::Relaxed);
+        // In place of SeqCst stores, which would take several times as long.
+        fence(Ordering::SeqCst);
     }
 
     /// For the probe: a copy into this bucket and no other.
