@@ -159,8 +159,8 @@ macro_rules! define {
             $bits:literal bits, $load:literal, $scatter:literal, $full:literal;
     )*) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct $name;
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {}
 
         impl Sealed for $name {
             const ID: LayoutId = LayoutId::$name;

@@ -57,12 +57,13 @@ impl<L: Layout> Storage for L {}
 /// ```
 /// use coucal::CuckooFilter;
 ///
-/// let filter = CuckooFilter::builder().any_layout().false_positive_rate(0.001).build()?;
+/// let builder = CuckooFilter::builder().capacity(1000).false_positive_rate(0.001);
+/// let filter = builder.any_layout().build()?;
 /// assert_eq!(filter.layout_name(), "SemiSorted14x5");
 /// # Ok::<(), coucal::BuildError>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AnyLayout;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnyLayout {}
 
 impl Storage for AnyLayout {}
 

@@ -5,9 +5,9 @@
 //! the one it pairs with:
 //!
 //! * A *clear* is any store to a word that takes a fingerprint out, a *copy* any that puts one in.
-//!   A store by which an operation takes effect is SeqCst: that of an insert, of the last hop of a
+//!   A store by which an operation takes effect is `SeqCst`: that of an insert, of the last hop of a
 //!   kick path, of a removal. One that only moves a fingerprint is Release. Lookups read both with
-//!   SeqCst, which includes Acquire. A lookup that reads a word has synchronized with the writer of
+//!   `SeqCst`, which includes Acquire. A lookup that reads a word has synchronized with the writer of
 //!   that word, and through the stripe with all earlier writers of the bucket: it sees every
 //!   version that they bumped before.
 //! * A writer reads the words of its own stripe with Relaxed: the lock has synchronized it with
