@@ -71,10 +71,10 @@ struct Options {
     /// line. A line that the first filter takes for a repeat, and that the second has certainly not
     /// seen, was withheld by mistake and is written to FILE, once. So every line in FILE is missing
     /// from the output. But not every missing line is in FILE: a line on which both filters are
-    /// mistaken is in neither. Of the missing lines these are at most a share of RATE (with the
-    /// default, 1 in 8,000); --summary says how many to expect. For the complete list, compare with
-    /// an exact tool, where that is possible: `dedup INPUT > OUTPUT`, and then
-    /// `LC_ALL=C; comm -13 <(sort OUTPUT) <(sort -u INPUT)`.
+    /// mistaken is neither in FILE nor in the output. Of the missing lines these are at most a share
+    /// of RATE on average (with the default, 1 in 8,000); --summary says how many to expect. For the
+    /// complete list, compare with an exact tool, where that is possible: `dedup INPUT > OUTPUT`,
+    /// and then `LC_ALL=C; comm -13 <(sort OUTPUT) <(sort -u INPUT)`.
     ///
     /// This is a check of what the filter loses on your data. To lose fewer lines, use a lower
     /// --rate: it takes less memory than a second filter. If more distinct lines come than the
