@@ -171,7 +171,7 @@ impl<L: Storage, S> Builder<L, S> {
 impl<L: Storage, S> fmt::Debug for Builder<L, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
-            .field("layout", &L::NAME)
+            .field("layout", &L::STORAGE_NAME)
             .field("capacity", &self.capacity)
             .field("false_positive_rate", &self.rate)
             .finish_non_exhaustive()
