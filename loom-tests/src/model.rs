@@ -1,7 +1,7 @@
-//! Where a model plays: a filter arranged for it, actors whose operations are recorded, and a
-//! judgement of the record at the end of every execution.
+//! How a model is set up and run: a prepared filter, threads whose operations are recorded, and the
+//! checker's verdict on the recorded history at the end of every execution.
 
-// A model that fails panics, wherever that may be.
+// Models report failure by a panic.
 #![allow(clippy::missing_panics_doc)]
 
 use std::collections::HashMap;
@@ -20,28 +20,28 @@ use crate::checker::{Event, History, Outcome, Shape};
 /// An item of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// What the filter is given.
+    /// The hash passed to the filter.
     hash: u64,
-    /// A hash that names its buckets the other way round.
-    other_hash: u64,
+    /// A hash of the same class with the two buckets swapped.
+    swapped_hash: u64,
     /// Index of its class.
     class: usize,
-    /// Where it may lie.
+    /// Its fingerprint and its two buckets.
     place: Place,
 }
 
 impl Item {
-    /// The same class under a hash that names its buckets the other way round.
+    /// An item of the same class whose first and second bucket are swapped.
     #[must_use]
-    pub fn twin(self) -> Self {
+    pub fn swapped(self) -> Self {
         let Place { fingerprint, first, second } = self.place;
         let place = Place { fingerprint, first: second, second: first };
-        Self { hash: self.other_hash, other_hash: self.hash, place, ..self }
+        Self { hash: self.swapped_hash, swapped_hash: self.hash, place, ..self }
     }
 }
 
-/// The table and the items of a model, before the first thread starts.
-pub struct Cast<L> {
+/// The initial state of a model: a table, its items, and what is stored before a thread starts.
+pub struct Setup<L> {
     buckets: usize,
     /// One item of each class.
     classes: Vec<Item>,
@@ -49,85 +49,93 @@ pub struct Cast<L> {
     layout: PhantomData<L>,
 }
 
-impl<L: Layout> Cast<L> {
-    /// An empty table of so many buckets.
+impl<L: Layout> Setup<L> {
+    /// An empty table with this number of buckets.
     #[must_use]
     pub fn new(buckets: usize) -> Self {
         Self { buckets, classes: Vec::new(), stored: Vec::new(), layout: PhantomData }
     }
 
-    /// A new item, by the bucket that its lookups read first and the one they read second. Its
-    /// version group is that of no item before it, until the groups of the table are used up.
+    /// A new item whose lookups read bucket `first`, then bucket `second`. Four items in a row have
+    /// four different version groups, if the table has that many.
     pub fn item(&mut self, first: usize, second: usize) -> Item {
         let class = self.classes.len();
-        let ways = [(first, second), (second, first)];
-        // Together with its twin: two hashes that share a fingerprint, even one of 32 bits, are met
-        // among a million or so. The twin of a hash chosen before would be one of thousands of
-        // millions.
-        let mut met: HashMap<u64, [Option<u64>; 2]> = HashMap::new();
+        let orders = [(first, second), (second, first)];
+        // Searched together with the swapped hash: among about a million hashes two share a
+        // fingerprint, even one of 32 bits. To find the partner of a fixed hash would take billions.
+        let mut candidates: HashMap<u64, [Option<u64>; 2]> = HashMap::new();
         let item = (0..u64::MAX).find_map(|hash| {
             let Place { fingerprint, first: one, second: other } =
                 probe::place::<L>(self.buckets, hash);
-            let way = ways.iter().position(|&way| way == (one, other))?;
-            let known = self.classes.iter().any(|item| item.place.fingerprint == fingerprint);
-            if known || fingerprint % 4 != class as u64 % 4 {
+            let order = orders.iter().position(|&order| order == (one, other))?;
+            let taken = self.classes.iter().any(|item| item.place.fingerprint == fingerprint);
+            if taken || fingerprint % 4 != class as u64 % 4 {
                 return None;
             }
-            let hashes = met.entry(fingerprint).or_default();
-            hashes[way] = Some(hash);
-            let [hash, other_hash] = [hashes[0]?, hashes[1]?];
-            Some(Item { hash, other_hash, class, place: Place { fingerprint, first, second } })
+            let hashes = candidates.entry(fingerprint).or_default();
+            hashes[order] = Some(hash);
+            let [hash, swapped_hash] = [hashes[0]?, hashes[1]?];
+            Some(Item { hash, swapped_hash, class, place: Place { fingerprint, first, second } })
         });
         let item = item.expect("there are 2^64 hashes");
         self.classes.push(item);
         item
     }
 
-    /// One copy of each item into this bucket.
+    /// Stores one copy of each item in this bucket.
     pub fn store(&mut self, bucket: usize, items: &[Item]) -> &mut Self {
         for &item in items {
             let Place { first, second, .. } = item.place;
-            assert!(bucket == first || bucket == second, "{item:?} cannot lie in {bucket}");
+            assert!(
+                bucket == first || bucket == second,
+                "{item:?} does not belong in bucket {bucket}"
+            );
             self.stored.push((bucket, item));
         }
         self
     }
 
-    /// Copies of the item into all the slots of this bucket that are left.
+    /// Fills the free slots of this bucket with copies of the item.
     pub fn fill(&mut self, bucket: usize, item: Item) -> &mut Self {
-        let left = self.left(bucket);
-        self.store(bucket, &vec![item; left])
+        let free = self.free_slots(bucket);
+        self.store(bucket, &vec![item; free])
     }
 
-    /// The same for all of them but one.
+    /// Fills the free slots of this bucket with copies of the item, except one slot.
     pub fn fill_but_one(&mut self, bucket: usize, item: Item) -> &mut Self {
-        let left = self.left(bucket);
-        self.store(bucket, &vec![item; left - 1])
+        let free = self.free_slots(bucket);
+        self.store(bucket, &vec![item; free - 1])
     }
 
-    fn left(&self, bucket: usize) -> usize {
+    fn free_slots(&self, bucket: usize) -> usize {
         L::SLOTS - self.stored.iter().filter(|stored| stored.0 == bucket).count()
     }
 
-    /// Plays a model in every order that loom knows of, with so many preemptions at the most, and
-    /// asserts that these were `floor` executions or more: a model that explores a handful shows
-    /// nothing. `scene` sets the actors out; it runs once in each execution.
-    pub fn model(
+    /// Everything that is stored so far, with its bucket.
+    #[must_use]
+    pub fn contents(&self) -> &[(usize, Item)] {
+        &self.stored
+    }
+
+    /// Runs the model in every order of events that loom explores with at most this number of
+    /// preemptions, and asserts that there were at least `floor` executions: a model with only a
+    /// few of them shows nothing. `define` adds the threads; it is called once per execution.
+    pub fn check(
         self,
         floor: usize,
         preemptions: usize,
-        scene: impl Fn(&mut Stage<L>) + Send + Sync + 'static,
+        define: impl Fn(&mut Model<L>) + Send + Sync + 'static,
     ) {
         let execution = move || {
-            let mut stage = Stage::new(&self);
-            scene(&mut stage);
-            stage.play(&self);
+            let mut model = Model::new(&self);
+            define(&mut model);
+            model.run(&self);
         };
         explore(floor, preemptions, Box::new(execution));
     }
 }
 
-/// Runs a model and counts its executions.
+/// Runs a model under loom, prints the number of its executions and asserts the floor.
 pub fn explore(floor: usize, preemptions: usize, execution: Box<dyn Fn() + Send + Sync>) {
     let executions = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&executions);
@@ -141,73 +149,73 @@ pub fn explore(floor: usize, preemptions: usize, execution: Box<dyn Fn() + Send 
     });
     let executions = executions.load(Ordering::Relaxed);
     let current = std::thread::current();
-    let name = current.name().unwrap_or("a model");
+    let name = current.name().unwrap_or("without a name");
     println!("model {name}: {executions} executions, {:.1?}", started.elapsed());
     assert!(executions >= floor, "{name} explored {executions} executions, fewer than {floor}");
 }
 
-type Part<L> = Box<dyn FnOnce(&mut Actor<L>) + Send>;
+type Body<L> = Box<dyn FnOnce(&mut Thread<L>) + Send>;
 
-/// One execution.
-pub struct Stage<L> {
-    main: Actor<L>,
-    parts: Vec<Part<L>>,
+/// One execution of a model: the filter and the threads that will use it.
+pub struct Model<L> {
+    main: Thread<L>,
+    bodies: Vec<Body<L>>,
 }
 
-impl<L: Layout> Stage<L> {
-    fn new(cast: &Cast<L>) -> Self {
-        let filter = Arc::new(probe::filter(cast.buckets));
-        for &(bucket, item) in &cast.stored {
-            assert!(probe::put(&filter, bucket, item.place.fingerprint), "{bucket} is full");
+impl<L: Layout> Model<L> {
+    fn new(setup: &Setup<L>) -> Self {
+        let filter = Arc::new(probe::filter(setup.buckets));
+        for &(bucket, item) in &setup.stored {
+            assert!(probe::put(&filter, bucket, item.place.fingerprint), "bucket {bucket} is full");
         }
-        let main = Actor { filter, thread: 0, known: Vec::new(), events: Vec::new() };
-        Self { main, parts: Vec::new() }
+        let main = Thread { filter, index: 0, known: Vec::new(), events: Vec::new() };
+        Self { main, bodies: Vec::new() }
     }
 
-    /// One more thread. The main thread plays no part: where it does, loom explores too little.
-    pub fn actor(&mut self, part: impl FnOnce(&mut Actor<L>) + Send + 'static) {
-        self.parts.push(Box::new(part));
+    /// Adds a thread. The main thread takes no part in a model: if it did, loom would explore too
+    /// few executions.
+    pub fn thread(&mut self, body: impl FnOnce(&mut Thread<L>) + Send + 'static) {
+        self.bodies.push(Box::new(body));
     }
 
-    /// Runs all parts, then judges what they recorded together with the quiet state.
-    fn play(self, cast: &Cast<L>) {
-        let Self { mut main, parts } = self;
-        let threads = parts.len() + 1;
-        main.known = vec![0; threads];
-        let handles: Vec<_> = parts
+    /// Runs all threads, then checks their record and the final contents of the table.
+    fn run(self, setup: &Setup<L>) {
+        let Self { mut main, bodies } = self;
+        main.known = vec![0; bodies.len() + 1];
+        let handles: Vec<_> = bodies
             .into_iter()
             .enumerate()
-            .map(|(index, part)| {
-                let mut actor = Actor {
+            .map(|(index, body)| {
+                let mut thread = Thread {
                     filter: Arc::clone(&main.filter),
-                    thread: index + 1,
+                    index: index + 1,
                     known: main.known.clone(),
                     events: Vec::new(),
                 };
                 thread::spawn(move || {
-                    part(&mut actor);
-                    actor.events
+                    body(&mut thread);
+                    thread.events
                 })
             })
             .collect();
         let mut all = vec![Vec::new()];
         for handle in handles {
-            all.push(handle.join().expect("an actor panicked"));
+            all.push(handle.join().expect("a thread panicked"));
         }
         main.known = all.iter().map(Vec::len).collect();
-        let stored = cast.classes.iter().map(|&item| main.count(item)).sum::<usize>();
-        assert_eq!(main.filter.len(), stored, "the count of the quiet table");
+        let stored = setup.classes.iter().map(|&item| main.count(item)).sum::<usize>();
+        assert_eq!(main.filter.len(), stored, "`len` when no thread is running");
         all[0] = main.events;
-        let mut initial = vec![0; cast.classes.len()];
-        for (_, item) in &cast.stored {
+        let mut initial = vec![0; setup.classes.len()];
+        for (_, item) in &setup.stored {
             initial[item.class] += 1;
         }
         let inconclusive = main.filter.stats().inconclusive_lookups as usize;
         let history = History { initial, threads: all, most: 2 * L::SLOTS, inconclusive };
         let shape = Shape {
-            buckets: cast.buckets,
+            buckets: setup.buckets,
             slots: L::SLOTS,
-            pairs: cast.classes.iter().map(|item| [item.place.first, item.place.second]).collect(),
+            pairs: setup.classes.iter().map(|item| [item.place.first, item.place.second]).collect(),
         };
         if let Err(reason) = history.explain().and_then(|()| history.explain_full(&shape)) {
             panic!("{reason}: {history:#?}");
@@ -215,22 +223,22 @@ impl<L: Layout> Stage<L> {
     }
 }
 
-/// A thread of a model: each operation goes to the filter and into the record.
-pub struct Actor<L> {
+/// A thread of a model: each operation is applied to the filter and recorded.
+pub struct Thread<L> {
     filter: Arc<CuckooFilter<L>>,
-    thread: usize,
-    /// How many operations of each thread come before the next one of this thread.
+    index: usize,
+    /// For each thread, how many of its operations happen before the next one of this thread.
     known: Vec<usize>,
     events: Vec<Event>,
 }
 
-impl<L: Layout> Actor<L> {
+impl<L: Layout> Thread<L> {
     fn record(&mut self, item: Item, outcome: Outcome) {
         self.events.push(Event { class: item.class, outcome, known: self.known.clone() });
-        self.known[self.thread] += 1;
+        self.known[self.index] += 1;
     }
 
-    /// Whether one more copy went in.
+    /// Whether one more copy was stored.
     pub fn insert(&mut self, item: Item) -> bool {
         let outcome = match self.filter.insert_hash(item.hash) {
             Ok(()) => Outcome::Inserted,
@@ -241,7 +249,7 @@ impl<L: Layout> Actor<L> {
         outcome == Outcome::Inserted
     }
 
-    /// Whether the first copy went in.
+    /// Whether it stored the first copy.
     pub fn insert_unique(&mut self, item: Item) -> bool {
         let outcome = match self.filter.insert_unique_hash(item.hash) {
             Ok(true) => Outcome::Unique,
@@ -252,7 +260,7 @@ impl<L: Layout> Actor<L> {
         outcome == Outcome::Unique
     }
 
-    /// Whether a copy was taken away.
+    /// Whether a copy was removed.
     pub fn remove(&mut self, item: Item) -> bool {
         let removed = self.filter.remove_hash(item.hash);
         self.record(item, if removed { Outcome::Removed } else { Outcome::NotThere });
@@ -277,10 +285,10 @@ impl<L: Layout> Actor<L> {
     pub fn clear(&mut self) {
         self.filter.clear();
         self.events.push(Event { class: 0, outcome: Outcome::Cleared, known: self.known.clone() });
-        self.known[self.thread] += 1;
+        self.known[self.index] += 1;
     }
 
-    /// How many of the items went in, in order.
+    /// How many of the items were stored, in order.
     pub fn insert_many(&mut self, items: &[Item]) -> usize {
         let hashes: Vec<_> = items.iter().map(|item| item.hash).collect();
         let (stored, cause) = match self.filter.insert_many_hashes(&hashes) {
@@ -309,51 +317,61 @@ impl<L: Layout> Actor<L> {
         found
     }
 
-    /// An actor whose record is kept by nobody.
+    /// Stores a copy of the item in this bucket, which must have a free slot. Not recorded.
+    pub fn put(&self, bucket: usize, item: Item) {
+        assert!(
+            probe::put(&self.filter, bucket, item.place.fingerprint),
+            "bucket {bucket} is full"
+        );
+    }
+
+    /// A handle to the same filter whose operations are not recorded.
     #[must_use]
     pub fn unrecorded(&self) -> Self {
         let filter = Arc::clone(&self.filter);
-        Self { filter, thread: self.thread, known: self.known.clone(), events: Vec::new() }
+        Self { filter, index: self.index, known: self.known.clone(), events: Vec::new() }
     }
 
-    /// The filter, for what is not recorded.
+    /// The filter itself, for calls that are not recorded.
     #[must_use]
     pub fn filter(&self) -> &CuckooFilter<L> {
         &self.filter
     }
 }
 
-/// An edge of a model's own between two actors: what one did before it passed the baton is known to
-/// whoever has seen that it was passed.
+/// A happens-before edge between two threads of a model. A thread that has received the signal
+/// knows of every operation that its sender had done.
 #[derive(Default)]
-pub struct Baton {
-    passed: AtomicBool,
-    /// What the passer knew. Never contended: loom's threads take turns.
+pub struct Signal {
+    sent: AtomicBool,
+    /// What the sender knew. Never contended, since loom runs one thread at a time.
     known: Mutex<Vec<usize>>,
 }
 
-impl Baton {
-    /// To be passed once.
+impl Signal {
+    /// A signal that is sent once.
     #[must_use]
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
 
-    /// Lets all that this actor has done be known.
-    pub fn pass<L>(&self, actor: &Actor<L>) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&actor.known);
-        self.passed.store(true, Ordering::Release);
+    /// Publishes everything that this thread has done.
+    pub fn send<L>(&self, thread: &Thread<L>) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&thread.known);
+        // Release: pairs with the Acquire in `received`.
+        self.sent.store(true, Ordering::Release);
     }
 
-    /// Whether the baton was seen to be passed.
-    pub fn seen<L>(&self, actor: &mut Actor<L>) -> bool {
-        let seen = self.passed.load(Ordering::Acquire);
-        if seen {
+    /// Whether the signal was seen.
+    pub fn received<L>(&self, thread: &mut Thread<L>) -> bool {
+        // Acquire: pairs with the Release in `send`.
+        let sent = self.sent.load(Ordering::Acquire);
+        if sent {
             let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            for (mine, theirs) in actor.known.iter_mut().zip(&*known) {
+            for (mine, theirs) in thread.known.iter_mut().zip(&*known) {
                 *mine = (*mine).max(*theirs);
             }
         }
-        seen
+        sent
     }
 }
