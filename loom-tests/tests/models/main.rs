@@ -35,6 +35,7 @@ macro_rules! of_each_layout {
 }
 
 mod batches;
+mod budget;
 mod costs;
 mod kicks;
 mod last_resort;
