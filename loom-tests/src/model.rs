@@ -46,6 +46,7 @@ pub struct Setup<L> {
     /// One item of each class.
     classes: Vec<Item>,
     stored: Vec<(usize, Item)>,
+    exact_seq_cst: bool,
     layout: PhantomData<L>,
 }
 
@@ -53,7 +54,13 @@ impl<L: Layout> Setup<L> {
     /// An empty table with this number of buckets.
     #[must_use]
     pub fn new(buckets: usize) -> Self {
-        Self { buckets, classes: Vec::new(), stored: Vec::new(), layout: PhantomData }
+        Self {
+            buckets,
+            classes: Vec::new(),
+            stored: Vec::new(),
+            exact_seq_cst: false,
+            layout: PhantomData,
+        }
     }
 
     /// A new item whose lookups read bucket `first`, then bucket `second`. Four items in a row have
@@ -117,6 +124,14 @@ impl<L: Layout> Setup<L> {
         &self.stored
     }
 
+    /// The model keeps `SeqCst` accesses; other models replace them by Acquire and Release. For models
+    /// about `SeqCst` only: loom makes a `SeqCst` load read the newest value at once, and so hides
+    /// faults in the weaker accesses before it.
+    #[must_use]
+    pub fn exact_seq_cst(self) -> Self {
+        Self { exact_seq_cst: true, ..self }
+    }
+
     /// Runs the model in every order of events that loom explores with at most this number of
     /// preemptions, and asserts that there were at least `floor` executions: a model with only a
     /// few of them shows nothing. `define` adds the threads; it is called once per execution.
@@ -126,6 +141,7 @@ impl<L: Layout> Setup<L> {
         preemptions: usize,
         define: impl Fn(&mut Model<L>) + Send + Sync + 'static,
     ) {
+        probe::set_seq_cst_is_exact(self.exact_seq_cst);
         let execution = move || {
             let mut model = Model::new(&self);
             define(&mut model);
@@ -165,6 +181,11 @@ pub struct Model<L> {
 impl<L: Layout> Model<L> {
     fn new(setup: &Setup<L>) -> Self {
         let filter = Arc::new(probe::filter(setup.buckets));
+        if setup.exact_seq_cst {
+            // Stores every word once. loom keeps a SeqCst load from reading an outdated value only
+            // if this value was stored SeqCst, too, and an initial value was not stored at all.
+            filter.clear();
+        }
         for &(bucket, item) in &setup.stored {
             assert!(probe::put(&filter, bucket, item.place.fingerprint), "bucket {bucket} is full");
         }

@@ -40,6 +40,7 @@ mod costs;
 mod kicks;
 mod last_resort;
 mod lock;
+mod order;
 mod races;
 mod stopped;
 mod unique;
