@@ -1,35 +1,35 @@
-//! Decides whether a history of a filter has an explanation on an exact multiset.
+//! Decides whether an exact multiset could have given the results of a recorded history.
 //!
-//! # What happened before what
+//! # The order of operations
 //!
-//! Each operation says how many operations of each thread were *known* to have returned when it was
-//! invoked. Knowledge is what the language's memory model calls happens-before:
+//! Each operation records, for each thread, how many of its operations are *known* to have returned
+//! before this one was invoked. What counts as known:
 //!
-//! * in a model, the order within a thread, spawn and join, and the edges that the model makes with
-//!   atomics of its own. Time is no evidence there: loom lets a load return a value that another
-//!   thread has replaced "long ago", as weak hardware does, unless something orders the two;
-//! * on a real machine, a shared clock that each thread advances by a read-modify-write right before
-//!   and right after each operation: [`History::from_intervals`].
+//! * in a model, happens-before: the order within a thread, spawn and join, and the edges that the
+//!   model makes with its own atomics. Time does not count, since loom lets a load return an
+//!   outdated value, as weak hardware does, unless something orders the two;
+//! * on a real machine, time: each thread increments a shared clock right before and right after
+//!   each operation ([`History::from_intervals`]).
 //!
-//! # What is explained
+//! # What is checked
 //!
 //! The filter promises atomic operations on each *class* (one fingerprint with one pair of buckets).
-//! So each class is judged by itself: there must be one order of its operations that agrees with
-//! what was known, and in which each result is the one that a counter would give. Where knowledge
-//! is time, as on the real machine, linearizable classes make a linearizable whole (Herlihy and
-//! Wing, "Linearizability", 1990). Where it is not, two threads that each insert one item and then
-//! look for the other's may both miss it: acquire and release promise no more, and neither do we.
+//! So each class is checked by itself: there must be one order of its operations that agrees with
+//! the known order and in which a simple counter gives the same results. On a real machine, where
+//! known means time, this is enough: if each class is linearizable, so is the whole (Herlihy and
+//! Wing, "Linearizability", 1990). In a model it is not: the order between operations on different
+//! classes needs assertions of its own.
 //!
-//! Two answers need more than a counter:
+//! Two results need more than a counter:
 //!
-//! * A lookup may find an absent item where the filter says that it was inconclusive, so often and
-//!   not once more.
+//! * A lookup may find an absent item if the filter counted an inconclusive lookup: as many such
+//!   answers as it counted, and no more.
 //! * "Full" depends on the other classes: see [`History::explain_full`].
 
 use std::collections::HashSet;
 use std::fmt;
 
-/// What an operation on a class did, as the filter told.
+/// The result of an operation on a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// `insert`: `Ok`.
@@ -54,12 +54,12 @@ pub enum Outcome {
     Found,
     /// `contains`: `false`.
     Missing,
-    /// `clear`: an operation on each class, whatever class it is filed under.
+    /// `clear`: an operation on every class, whatever class its event names.
     Cleared,
 }
 
 impl Outcome {
-    /// How many copies there are afterwards, if there could be `count` before.
+    /// The number of copies afterwards; `None` if this result is impossible with `count` copies.
     fn apply(self, count: usize, most: usize) -> Option<usize> {
         let (possible, after) = match self {
             Self::Inserted => (count < most, count + 1),
@@ -70,13 +70,13 @@ impl Outcome {
             Self::TooManyCopies => (count == most, count),
             Self::Duplicate | Self::Found => (count > 0, count),
             Self::NotThere | Self::Missing | Self::UniqueFull => (count == 0, count),
-            Self::Counted(told) => (count == told, count),
+            Self::Counted(counted) => (count == counted, count),
         };
         possible.then_some(after)
     }
 
-    /// Whether the multiset is the same afterwards.
-    fn only_looks(self) -> bool {
+    /// Whether the multiset stays the same.
+    fn is_read_only(self) -> bool {
         !matches!(self, Self::Inserted | Self::Unique | Self::Removed | Self::Cleared)
     }
 
@@ -92,7 +92,8 @@ pub struct Event {
     pub class: usize,
     /// What it did.
     pub outcome: Outcome,
-    /// For each thread, how many of its operations were known to have returned on invocation.
+    /// For each thread, how many of its operations are known to have returned before this one was
+    /// invoked.
     pub known: Vec<usize>,
 }
 
@@ -109,20 +110,20 @@ pub struct Interval {
     pub returned: u64,
 }
 
-/// What all threads did to a filter.
+/// The operations of all threads on a filter, with their results.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct History {
     /// Copies of each class at the start.
     pub initial: Vec<usize>,
-    /// The operations of each thread, in its order.
+    /// The operations of each thread, in program order.
     pub threads: Vec<Vec<Event>>,
-    /// The most copies that a class can have.
+    /// The number of copies that a class has room for.
     pub most: usize,
-    /// Lookups that may have found what was not there.
+    /// Lookups that the filter counted as inconclusive: each may have found an absent item.
     pub inconclusive: usize,
 }
 
-/// A table for [`History::explain_full`].
+/// The geometry of a table, for [`History::explain_full`].
 #[derive(Clone, Debug)]
 pub struct Shape {
     /// Number of buckets.
@@ -133,7 +134,7 @@ pub struct Shape {
     pub pairs: Vec<[usize; 2]>,
 }
 
-/// Why a history has no explanation.
+/// Why a history is impossible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unexplained {
     /// No order of the operations on this class gives their results.
@@ -141,12 +142,12 @@ pub enum Unexplained {
         /// Index of the class.
         class: usize,
     },
-    /// More lookups found what was not there than were inconclusive.
+    /// More lookups found an absent item than were inconclusive.
     FoundNothing {
-        /// How many must have.
+        /// How many at least.
         needed: usize,
     },
-    /// An insert said "full" where there was room throughout.
+    /// An insert returned "full" although there was room during the whole call.
     Room {
         /// Index of the thread.
         thread: usize,
@@ -160,10 +161,13 @@ impl fmt::Display for Unexplained {
         match self {
             Self::NoOrder { class } => write!(f, "no order explains the results of class {class}"),
             Self::FoundNothing { needed } => {
-                write!(f, "{needed} lookups or more must have found what was not there")
+                write!(f, "at least {needed} lookups found an absent item")
             }
             Self::Room { thread, event } => {
-                write!(f, "operation {event} of thread {thread} said full, and there was room")
+                write!(
+                    f,
+                    "operation {event} of thread {thread} returned full although there was room"
+                )
             }
         }
     }
@@ -172,8 +176,8 @@ impl fmt::Display for Unexplained {
 impl std::error::Error for Unexplained {}
 
 impl History {
-    /// A history whose operations are ordered by a clock. One operation comes before another where
-    /// it returned before the other was invoked.
+    /// A history whose operations are ordered by a clock: one operation comes before another if it
+    /// returned before the other was invoked.
     #[must_use]
     pub fn from_intervals(initial: Vec<usize>, most: usize, threads: &[Vec<Interval>]) -> Self {
         let known = |interval: &Interval| {
@@ -191,18 +195,17 @@ impl History {
         Self { initial, threads: events, most, inconclusive: 0 }
     }
 
-    /// Whether every result but "full" has an explanation.
+    /// Checks every result except "full".
     ///
     /// # Errors
     ///
-    /// [`Unexplained`], if there is none.
+    /// [`Unexplained`] if no order of the operations gives these results.
     pub fn explain(&self) -> Result<(), Unexplained> {
         let mut needed = 0;
         for class in 0..self.initial.len() {
             let search = Search::new(self, class);
             let lookups = search.lookups_that_found();
-            // The fewest: the others may need them more. One more than allowed tells the reasons
-            // apart.
+            // The smallest number that works, since the other classes may need the rest.
             let left = (self.inconclusive - needed.min(self.inconclusive)).min(lookups);
             match (0..=left).find(|&free| search.succeeds(free)) {
                 Some(free) => needed += free,
@@ -215,19 +218,19 @@ impl History {
         Ok(())
     }
 
-    /// Whether every "full" has an explanation: the item had no room beside all that may have been
-    /// in the table during the call, taken at once.
+    /// Checks every "full": the item must have no room beside all copies that may have been in the
+    /// table at some time during the call.
     ///
-    /// That is: every copy stored by an operation that is not known to come later, and not known to
-    /// have been taken away before. A search for room holds no lock, so a copy that another thread
-    /// stores or takes away meanwhile may count against it. An `insert_unique` that finds its item
-    /// while it makes room for it stores nothing and may yet have held a slot, somewhere, for a
-    /// moment. A failed insert may have, too, but is no excuse for another: of two that want the
-    /// last slot, one gets it.
+    /// These are the copies stored by an operation that is not known to come later, except for those
+    /// known to have been removed before. A search for room holds no lock, so a copy that another
+    /// thread stores or removes during the call may count. So may a slot that a concurrent
+    /// `insert_unique` held for a moment: it makes room, finds its item, and stores nothing. A
+    /// failed insert may have held a slot, too, but does not count: of two inserts that want the
+    /// last slot, one must get it.
     ///
     /// # Errors
     ///
-    /// [`Unexplained::Room`], if there is none.
+    /// [`Unexplained::Room`] if there was room.
     pub fn explain_full(&self, shape: &Shape) -> Result<(), Unexplained> {
         for (thread, events) in self.threads.iter().enumerate() {
             for (event, Event { class, outcome, .. }) in events.iter().enumerate() {
@@ -244,8 +247,8 @@ impl History {
         Ok(())
     }
 
-    /// The most copies of each class that may have been there at some time during an operation, and
-    /// how many others may have held a slot besides.
+    /// The greatest number of copies of each class that may have been in the table at some time
+    /// during an operation, and how many other slots may have been in use.
     fn most_copies(&self, at: (usize, usize)) -> (Vec<usize>, usize) {
         let mut copies = self.initial.clone();
         let mut taken = vec![0; copies.len()];
@@ -264,7 +267,7 @@ impl History {
             if event.outcome.stores() && !cleared && !self.before(at, id) {
                 copies[event.class] += 1;
             }
-            // What was removed may be what a clear would have taken.
+            // A removal that may come before a clear frees no more than the clear does.
             let after_clears = clears.iter().all(|&clear| self.before(clear, id));
             if event.outcome == Outcome::Removed && after_clears && self.before(id, at) {
                 taken[event.class] += 1;
@@ -289,8 +292,8 @@ impl History {
 }
 
 impl Shape {
-    /// Whether so many copies of each class have room at once, wherever `holders` more slots lie
-    /// that are in use.
+    /// Whether there is room for these copies of each class at once, wherever the `holders` other
+    /// slots in use are.
     fn holds(&self, copies: &[usize], holders: usize) -> bool {
         let mut room = vec![self.slots; self.buckets];
         self.holds_within(copies, holders, &mut room)
@@ -311,7 +314,7 @@ impl Shape {
         })
     }
 
-    /// A matching of copies to slots, one augmenting path at a time.
+    /// Matches copies to slots, by one augmenting path for each copy.
     fn matches(&self, copies: &[usize], room: &[usize]) -> bool {
         let mut held: Vec<Vec<usize>> = vec![Vec::new(); self.buckets];
         copies.iter().enumerate().all(|(class, &copies)| {
@@ -356,11 +359,12 @@ struct Search {
 /// One operation on the class.
 struct Step {
     outcome: Outcome,
-    /// How many steps of each thread come before it.
+    /// For each thread, how many of its steps come before this one.
     after: Vec<usize>,
 }
 
-/// How far each thread has come, how many copies there are, and how many lookups were let off.
+/// How many steps of each thread are done, the number of copies, and how many more lookups may find
+/// an absent item.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct State {
     done: Vec<usize>,
@@ -372,7 +376,7 @@ impl Search {
     fn new(history: &History, class: usize) -> Self {
         let concerns =
             |event: &Event| event.class == class || matches!(event.outcome, Outcome::Cleared);
-        // How many of the first so many events of a thread concern the class.
+        // At index i, how many of the first i events of the thread concern the class.
         let ranks: Vec<Vec<usize>> = history
             .threads
             .iter()
@@ -402,13 +406,13 @@ impl Search {
         self.threads.iter().flatten().filter(|step| step.outcome == Outcome::Found).count()
     }
 
-    /// Depth first, each state once, with so many lookups that may find what is not there.
+    /// Depth-first search that visits each state once. `free` lookups may find an absent item.
     fn succeeds(&self, free: usize) -> bool {
         let start = State { done: vec![0; self.threads.len()], count: self.initial, free };
         let mut seen = HashSet::new();
         let mut open = vec![start];
         while let Some(mut state) = open.pop() {
-            self.look_around(&mut state);
+            self.take_reads(&mut state);
             if state.done.iter().zip(&self.threads).all(|(&done, steps)| done == steps.len()) {
                 return true;
             }
@@ -431,19 +435,19 @@ impl Search {
         false
     }
 
-    /// Takes every step that is explained here and changes nothing: to put it off gains nothing.
-    fn look_around(&self, state: &mut State) {
-        let explained = |state: &State, thread| {
+    /// Takes every read-only step that is possible in this state: taking it later has no advantage.
+    fn take_reads(&self, state: &mut State) {
+        let possible = |state: &State, thread| {
             self.next(state, thread).is_some_and(|outcome: Outcome| {
-                outcome.only_looks() && outcome.apply(state.count, self.most).is_some()
+                outcome.is_read_only() && outcome.apply(state.count, self.most).is_some()
             })
         };
-        while let Some(thread) = (0..self.threads.len()).find(|&thread| explained(state, thread)) {
+        while let Some(thread) = (0..self.threads.len()).find(|&thread| possible(state, thread)) {
             state.done[thread] += 1;
         }
     }
 
-    /// The next step of a thread, if all that comes before it is done.
+    /// The next step of a thread, if all steps before it are done.
     fn next(&self, state: &State, thread: usize) -> Option<Outcome> {
         let step = self.threads[thread].get(state.done[thread])?;
         let ready = step
@@ -461,7 +465,7 @@ mod tests {
     use super::*;
     use Outcome::*;
 
-    /// A history of threads that know nothing of each other.
+    /// A history in which no order between the threads is known.
     fn apart(initial: &[usize], threads: &[&[(usize, Outcome)]]) -> History {
         let event = |thread: usize, index: usize, (class, outcome): (usize, Outcome)| {
             let mut known = vec![0; threads.len()];
@@ -486,7 +490,7 @@ mod tests {
         apart(&[initial], &threads.iter().map(Vec::as_slice).collect::<Vec<_>>())
     }
 
-    /// Lets an operation know of another and of all before it.
+    /// Makes an operation, and all before it, known to a later one.
     fn knows(mut history: History, later: (usize, usize), earlier: (usize, usize)) -> History {
         for event in &mut history.threads[later.0][later.1..] {
             event.known[earlier.0] = event.known[earlier.0].max(earlier.1 + 1);
@@ -547,7 +551,7 @@ mod tests {
         assert_eq!(knows(stale, (1, 0), (0, 0)).explain(), NO_ORDER);
     }
 
-    /// Knowledge is passed on by operations on other classes.
+    /// An operation on one class can make an operation on another known.
     #[test]
     fn knowledge_crosses_classes() {
         let history =
@@ -571,7 +575,7 @@ mod tests {
         assert_eq!(one(1, &[&[NotThere], &[NotThere]]).explain(), NO_ORDER);
     }
 
-    /// An item that always has a copy, though copies come and go, is always found.
+    /// A class that has at least one copy at all times is always found.
     #[test]
     fn copies_that_change_places() {
         let history = one(1, &[&[Inserted, Removed], &[Missing]]);
@@ -596,7 +600,7 @@ mod tests {
         {
             assert_eq!(History { inconclusive, ..history.clone() }.explain(), found);
         }
-        // It excuses a lookup that found, and no other.
+        // It explains a lookup that found an absent item, and no other result.
         let history = History { inconclusive: 9, ..one(1, &[&[Missing]]) };
         assert_eq!(history.explain(), NO_ORDER);
     }
@@ -611,7 +615,7 @@ mod tests {
         assert_eq!(history(at(Found, 3, 4)).explain(), Ok(()));
     }
 
-    /// Many threads, no order but one: the search must not drown.
+    /// Many operations and only one order that works: the search must still end.
     #[test]
     fn long_histories_end() {
         let looks = vec![Found; 2000];
@@ -636,7 +640,7 @@ mod tests {
         assert_eq!(full(3).explain_full(&shape(2)), room(0, 0));
     }
 
-    /// Four buckets in a row; the only slot is where the item cannot go without a kick.
+    /// Three buckets; the only free slot is in a bucket that the item reaches only by a kick.
     #[test]
     fn room_is_found_by_moving_others() {
         let shape = Shape { buckets: 3, slots: 1, pairs: vec![[0, 1], [1, 2], [0, 0]] };

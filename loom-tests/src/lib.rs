@@ -1,20 +1,21 @@
-//! Models of the filter under loom, and the checker that judges what they saw.
+//! Models of the filter under loom, and the checker that decides whether a recorded history is
+//! linearizable.
 //!
-//! Without `--cfg loom` only the checker is here, with its own tests. All models:
+//! Without `--cfg loom` this crate contains only the checker and its tests. To run all models:
 //!
 //! ```text
 //! RUSTFLAGS="--cfg loom" cargo test --release -p loom-tests
 //! ```
 //!
-//! Each model runs for every layout, under names that end in that of the layout. With its name after
-//! a `--`, the models of one layout are run:
+//! Each model is one test per layout; the name of the test ends in the name of the layout. To run
+//! the models of one layout:
 //!
 //! ```text
 //! RUSTFLAGS="--cfg loom" cargo test --release -p loom-tests --test models -- Fp16x4
 //! ```
 //!
-//! That each rule of the protocol matters is shown by breaking it: the faults are listed in
-//! `src/bin/faults/list.rs`, and this command tries them:
+//! `src/bin/faults/list.rs` lists deliberate faults, at least one for each rule of the protocol.
+//! This command checks that the models notice each of them:
 //!
 //! ```text
 //! cargo run --release -p loom-tests --bin faults
@@ -22,4 +23,4 @@
 
 pub mod checker;
 #[cfg(loom)]
-pub mod stage;
+pub mod model;

@@ -1,6 +1,6 @@
-//! Recorded histories of tiny tables on the real machine, judged by the checker of the models.
+//! Histories of tiny tables, recorded on the real machine and checked by the checker of the models.
 //!
-//! A bounded run by default; `COUCAL_STRESS_HISTORIES` asks for so many histories of each layout.
+//! A short run by default; `COUCAL_STRESS_HISTORIES` sets the number of histories of each layout.
 #![cfg(not(loom))]
 
 use std::sync::Barrier;
@@ -20,7 +20,7 @@ fn histories_asked_for() -> Option<u64> {
     Some(asked.parse().expect("COUCAL_STRESS_HISTORIES is a number of histories"))
 }
 
-/// Hashes of as many classes, told apart by the filter itself.
+/// Hashes of `count` different classes; the filter itself tells whether two are the same.
 fn classes<L: Layout>(filter: &CuckooFilter<L>, random: &mut SmallRng, count: usize) -> Vec<u64> {
     let mut hashes: Vec<u64> = Vec::new();
     while hashes.len() < count {
@@ -54,7 +54,7 @@ fn operate<L: Layout>(filter: &CuckooFilter<L>, hash: u64, operation: u32) -> Ou
     }
 }
 
-/// One history: most threads work on the first few classes, which fill the table now and then.
+/// Records one history of a table that starts with a random load.
 fn record<L: Layout>(
     filter: &CuckooFilter<L>,
     hashes: &[u64],
@@ -81,7 +81,8 @@ fn record<L: Layout>(
                     let one = || {
                         let class = random.random_range(0..hashes.len());
                         let operation = random.random_range(0..100);
-                        // AcqRel: what returned before a call by the clock happened before it.
+                        // AcqRel: an operation that returned earlier by the clock happens before
+                        // this one.
                         let invoked = clock.fetch_add(1, Ordering::AcqRel);
                         let outcome = operate(filter, hashes[class], operation);
                         let returned = clock.fetch_add(1, Ordering::AcqRel);
@@ -94,7 +95,7 @@ fn record<L: Layout>(
         recording.into_iter().map(|thread| thread.join().expect("no assertion")).collect()
     });
     let mut recorded = recorded;
-    // The quiet state, as one more thread that counts after all the others.
+    // The final state, as one more thread that counts after all the others.
     let end = clock.load(Ordering::Relaxed);
     let counted = hashes.iter().enumerate().map(|(class, &hash)| {
         let outcome = Outcome::Counted(filter.count_hash(hash));
@@ -108,7 +109,7 @@ fn record<L: Layout>(
 }
 
 fn recorded_histories_have_an_explanation<L: Layout>() {
-    // Capacities, for buckets of four slots, and numbers of classes.
+    // Capacities for buckets of four slots, and numbers of classes.
     let shapes = [(0, 1), (0, 3), (9, 3), (9, 8), (20, 6)];
     let histories = histories_asked_for().unwrap_or(450) / (shapes.len() as u64 * 3);
     for (capacity, count) in shapes {

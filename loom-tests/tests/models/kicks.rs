@@ -1,7 +1,7 @@
 //! Kicks against lookups.
 
 use coucal::Layout;
-use loom_tests::stage::Baton;
+use loom_tests::model::Signal;
 
 use crate::{LastSlot, OneHop, TwoHops, by_slots, fewer_if_wide};
 
@@ -20,12 +20,12 @@ models! {
     what_is_known_is_found
 }
 
-/// Two threads: one inserts `new`, which moves `moved`; the other looks for that.
+/// Two threads: one inserts `new`, which moves `moved`; the other looks up `moved`.
 fn kick_against_lookup<L: Layout>(first: usize, second: usize) {
-    let OneHop { cast, moved, new, .. } = OneHop::<L>::new(first, second);
-    cast.model(150, 3, move |stage| {
-        stage.actor(move |a| assert!(a.insert(new)));
-        stage.actor(move |a| assert!(a.contains(moved)));
+    let OneHop { setup, moved, new, .. } = OneHop::<L>::new(first, second);
+    setup.check(150, 3, move |model| {
+        model.thread(move |t| assert!(t.insert(new)));
+        model.thread(move |t| assert!(t.contains(moved)));
     });
 }
 
@@ -38,86 +38,86 @@ fn kick_against_lookup_the_other_way<L: Layout>() {
 }
 
 fn kick_against_two_lookups<L: Layout>() {
-    let OneHop { cast, moved, new, .. } = OneHop::<L>::new(3, 0);
-    let twin = moved.twin();
-    cast.model(10_000, 2, move |stage| {
-        stage.actor(move |a| assert!(a.insert(new)));
-        stage.actor(move |a| assert!(a.contains(moved)));
-        stage.actor(move |a| {
-            assert!(a.contains(twin));
-            a.contains(new);
-            assert!(a.contains(moved));
+    let OneHop { setup, moved, new, .. } = OneHop::<L>::new(3, 0);
+    let swapped = moved.swapped();
+    setup.check(10_000, 2, move |model| {
+        model.thread(move |t| assert!(t.insert(new)));
+        model.thread(move |t| assert!(t.contains(moved)));
+        model.thread(move |t| {
+            assert!(t.contains(swapped));
+            t.contains(new);
+            assert!(t.contains(moved));
         });
     });
 }
 
-/// The lookup reads bucket 0 after the newcomer was removed from it again: that store must tell of
-/// the kick before it.
+/// The lookup may read bucket 0 as the removal of `new` left it. This store, too, must make the kick
+/// before it visible.
 fn kick_and_removal_against_lookup<L: Layout>() {
-    let OneHop { cast, moved, new, .. } = OneHop::<L>::new(3, 0);
-    cast.model(300, 3, move |stage| {
-        stage.actor(move |a| {
-            assert!(a.insert(new));
-            assert!(a.remove(new));
+    let OneHop { setup, moved, new, .. } = OneHop::<L>::new(3, 0);
+    setup.check(300, 3, move |model| {
+        model.thread(move |t| {
+            assert!(t.insert(new));
+            assert!(t.remove(new));
         });
-        stage.actor(move |a| assert!(a.contains(moved)));
+        model.thread(move |t| assert!(t.contains(moved)));
     });
 }
 
-/// The same, with one more insert into the slot that the removal left.
+/// The same, with one more insert into the slot that the removal freed.
 fn kick_removal_and_insert_against_lookup<L: Layout>() {
-    let OneHop { cast, moved, new, filler } = OneHop::<L>::new(3, 0);
-    cast.model(500, 3, move |stage| {
-        stage.actor(move |a| {
-            assert!(a.insert(new));
-            assert!(a.remove(new));
-            assert!(a.insert(filler));
+    let OneHop { setup, moved, new, filler } = OneHop::<L>::new(3, 0);
+    setup.check(500, 3, move |model| {
+        model.thread(move |t| {
+            assert!(t.insert(new));
+            assert!(t.remove(new));
+            assert!(t.insert(filler));
         });
-        stage.actor(move |a| assert!(a.contains(moved)));
+        model.thread(move |t| assert!(t.contains(moved)));
     });
 }
 
 fn two_hops_against_lookups_in_their_direction<L: Layout>() {
-    let TwoHops { cast, near, far, new, .. } = TwoHops::<L>::new((0, 3), (3, 2));
-    cast.model(1500, 3, move |stage| {
-        stage.actor(move |a| assert!(a.insert(new)));
-        stage.actor(move |a| {
-            assert!(a.contains(near));
-            assert!(a.contains(far));
+    let TwoHops { setup, near, far, new, .. } = TwoHops::<L>::new((0, 3), (3, 2));
+    setup.check(1500, 3, move |model| {
+        model.thread(move |t| assert!(t.insert(new)));
+        model.thread(move |t| {
+            assert!(t.contains(near));
+            assert!(t.contains(far));
         });
     });
 }
 
 fn two_hops_against_lookups_the_other_way<L: Layout>() {
-    let TwoHops { cast, near, far, new, .. } = TwoHops::<L>::new((3, 0), (2, 3));
-    cast.model(4000, 3, move |stage| {
-        stage.actor(move |a| assert!(a.insert(new)));
-        stage.actor(move |a| {
-            assert!(a.contains(far));
-            assert!(a.contains(near));
+    let TwoHops { setup, near, far, new, .. } = TwoHops::<L>::new((3, 0), (2, 3));
+    setup.check(4000, 3, move |model| {
+        model.thread(move |t| assert!(t.insert(new)));
+        model.thread(move |t| {
+            assert!(t.contains(far));
+            assert!(t.contains(near));
         });
     });
 }
 
 fn two_hops_against_two_lookups<L: Layout>() {
-    let TwoHops { cast, near, far, new, .. } = TwoHops::<L>::new((3, 0), (2, 3));
-    cast.model(9000, 2, move |stage| {
-        stage.actor(move |a| assert!(a.insert(new)));
-        stage.actor(move |a| assert!(a.contains(near)));
-        stage.actor(move |a| assert!(a.contains(far)));
+    let TwoHops { setup, near, far, new, .. } = TwoHops::<L>::new((3, 0), (2, 3));
+    setup.check(9000, 2, move |model| {
+        model.thread(move |t| assert!(t.insert(new)));
+        model.thread(move |t| assert!(t.contains(near)));
+        model.thread(move |t| assert!(t.contains(far)));
     });
 }
 
-/// One item is moved there and back, each way by an insert, against a lookup.
+/// One insert moves an item to its other bucket, a second insert moves it back, during a lookup.
 fn there_and_back<L: Layout>(first: usize, second: usize) {
-    let LastSlot { cast, moved, new, back, .. } = LastSlot::<L>::new(first, second);
-    cast.model(500, 2, move |stage| {
-        stage.actor(move |a| {
-            assert!(a.insert(new));
-            assert!(a.remove(new));
-            assert!(a.insert(back));
+    let LastSlot { setup, moved, new, back, .. } = LastSlot::<L>::new(first, second);
+    setup.check(500, 2, move |model| {
+        model.thread(move |t| {
+            assert!(t.insert(new));
+            assert!(t.remove(new));
+            assert!(t.insert(back));
         });
-        stage.actor(move |a| assert!(a.contains(moved)));
+        model.thread(move |t| assert!(t.contains(moved)));
     });
 }
 
@@ -129,44 +129,45 @@ fn there_and_back_against_lookup_the_other_way<L: Layout>() {
     there_and_back::<L>(3, 0);
 }
 
-/// Two threads kick one item in opposite directions, if the first gets the free slot.
+/// Two threads kick one item in opposite directions, if the first thread gets the free slot.
 fn opposite_kicks<L: Layout>() {
-    let LastSlot { cast, moved, new, back, .. } = LastSlot::<L>::new(3, 0);
+    let LastSlot { setup, moved, new, back, .. } = LastSlot::<L>::new(3, 0);
     let floor = by_slots::<L>([700, 9000, 15_000, 35_000, 90_000, 45_000, 90_000]);
-    cast.model(floor, fewer_if_wide::<L>(1), move |stage| {
-        stage.actor(move |a| {
-            if a.insert(new) {
-                assert!(a.remove(new));
+    setup.check(floor, fewer_if_wide::<L>(1), move |model| {
+        model.thread(move |t| {
+            if t.insert(new) {
+                assert!(t.remove(new));
             }
-            assert!(a.contains(moved));
+            assert!(t.contains(moved));
         });
-        stage.actor(move |a| {
-            a.insert(back);
-            assert!(a.contains(moved));
+        model.thread(move |t| {
+            t.insert(back);
+            assert!(t.contains(moved));
         });
     });
 }
 
-/// A lookup that knows of an insert finds the item, and one that knows of a removal does not.
+/// A lookup that happens after an insert finds the item, and one that happens after a removal does
+/// not.
 fn what_is_known_is_found<L: Layout>() {
-    let OneHop { cast, new, filler, .. } = OneHop::<L>::new(3, 0);
-    cast.model(150, 2, move |stage| {
-        let (inserted, removed) = (Baton::new(), Baton::new());
+    let OneHop { setup, new, filler, .. } = OneHop::<L>::new(3, 0);
+    setup.check(150, 2, move |model| {
+        let (inserted, removed) = (Signal::new(), Signal::new());
         let (inserted_too, removed_too) = (inserted.clone(), removed.clone());
-        stage.actor(move |a| {
-            assert!(a.insert(new));
-            inserted.pass(a);
-            assert!(a.remove(new));
-            removed.pass(a);
-            assert!(a.insert(filler));
+        model.thread(move |t| {
+            assert!(t.insert(new));
+            inserted.send(t);
+            assert!(t.remove(new));
+            removed.send(t);
+            assert!(t.insert(filler));
         });
-        stage.actor(move |a| {
-            if removed_too.seen(a) {
-                assert!(!a.contains(new));
-            } else if inserted_too.seen(a) {
-                a.contains(new);
+        model.thread(move |t| {
+            if removed_too.received(t) {
+                assert!(!t.contains(new));
+            } else if inserted_too.received(t) {
+                t.contains(new);
             }
-            a.contains(new);
+            t.contains(new);
         });
     });
 }

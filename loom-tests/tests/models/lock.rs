@@ -1,14 +1,14 @@
-//! The lock of the stripes, which a mutex of loom's stands in for in all other models.
+//! The lock of the stripes. All other models use a mutex of loom in its place.
 
 use std::sync::Arc;
 
 use coucal::probe::Lock;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
-use loom_tests::stage::explore;
+use loom_tests::model::explore;
 
-/// Threads that add to a number, each so many times, by a load and a store that order nothing: the
-/// lock alone keeps one from overwriting what another added.
+/// Each thread increments a number `times` times, by a Relaxed load and a Relaxed store. Only the
+/// lock keeps one thread from overwriting the increment of another.
 fn additions(threads: u32, times: u32, floor: usize, preemptions: usize) {
     let execution = move || {
         let shared = Arc::new((Lock::new(), AtomicU32::new(0)));

@@ -1,12 +1,12 @@
-//! The models: the crate itself, under every order of events that loom knows of.
+//! The models: they run the crate itself, in every order of events that loom explores.
 //!
-//! In the names of items and in the comments, an item (0, 3) is one whose lookups read bucket 0
-//! first and bucket 3 second. In a table of 4 buckets the pairs are {0, 1}, {2, 3}, {0, 3}, {1, 2}.
+//! In the comments, an item (0, 3) is one whose lookups read bucket 0 first and bucket 3 second. In
+//! a table of 4 buckets the pairs are {0, 1}, {2, 3}, {0, 3} and {1, 2}.
 //!
-//! Each model is a test for each layout: `kicks::opposite_kicks::Fp16x4`, say.
+//! Each model is one test per layout, for example `kicks::opposite_kicks::Fp16x4`.
 #![cfg(loom)]
 
-/// Names the models of a module: each is a test for every layout.
+/// Declares the models of a module: one test of each model for every layout.
 #[cfg(feature = "every-layout")]
 macro_rules! models {
     ($($model:ident)*) => {
@@ -35,8 +35,12 @@ macro_rules! of_each_layout {
 }
 
 mod batches;
+mod budget;
+mod costs;
 mod kicks;
+mod last_resort;
 mod lock;
+mod order;
 mod races;
 mod stopped;
 mod unique;
@@ -44,12 +48,12 @@ mod unique;
 use std::env;
 
 use coucal::Layout;
-use loom_tests::stage::{Cast, Item};
+use loom_tests::model::{Item, Setup};
 
-/// Four buckets, of which 0 and 1 are full. Nothing in them but `moved`, in 0, has anywhere else
-/// to go: to bucket 3, which is empty, as is 2. An insert of `new` moves it there.
+/// Four buckets: 0 and 1 are full, 2 and 3 are empty. An insert of `new` (0, 1) moves `moved` from 0
+/// to 3. No other item in 0 and 1 can be moved.
 struct OneHop<L> {
-    cast: Cast<L>,
+    setup: Setup<L>,
     moved: Item,
     new: Item,
     /// All else in 0 and 1.
@@ -58,19 +62,20 @@ struct OneHop<L> {
 
 impl<L: Layout> OneHop<L> {
     fn new(first: usize, second: usize) -> Self {
-        let mut cast = Cast::new(4);
-        let moved = cast.item(first, second);
-        let new = cast.item(0, 1);
-        let filler = cast.item(0, 1);
-        cast.store(0, &[moved]).fill(0, filler).fill(1, filler);
-        Self { cast, moved, new, filler }
+        let mut setup = Setup::new(4);
+        let moved = setup.item(first, second);
+        let new = setup.item(0, 1);
+        let filler = setup.item(0, 1);
+        setup.store(0, &[moved]).fill(0, filler).fill(1, filler);
+        Self { setup, moved, new, filler }
     }
 }
 
-/// Four buckets, of which 0, 1 and 3 are full. An insert of `new` moves `far` from 3 to 2, which is
-/// empty, then `near` from 0 to 3. That is the only way, whichever slot a layout looks at first.
+/// Four buckets: 0, 1 and 3 are full, 2 is empty. An insert of `new` (0, 1) moves `far` from 3 to 2,
+/// then `near` from 0 to 3. No other path exists, whatever the order in which a layout stores the
+/// items of a bucket.
 struct TwoHops<L> {
-    cast: Cast<L>,
+    setup: Setup<L>,
     near: Item,
     far: Item,
     new: Item,
@@ -82,51 +87,51 @@ struct TwoHops<L> {
 
 impl<L: Layout> TwoHops<L> {
     fn new(near: (usize, usize), far: (usize, usize)) -> Self {
-        let mut cast = Cast::new(4);
-        let near = cast.item(near.0, near.1);
-        let far = cast.item(far.0, far.1);
-        let new = cast.item(0, 1);
-        let low = cast.item(0, 1);
-        let high = cast.item(3, 0);
-        cast.store(0, &[near]).fill(0, low).fill(1, low);
-        cast.store(3, &[far]).fill(3, high);
-        Self { cast, near, far, new, low, high }
+        let mut setup = Setup::new(4);
+        let near = setup.item(near.0, near.1);
+        let far = setup.item(far.0, far.1);
+        let new = setup.item(0, 1);
+        let low = setup.item(0, 1);
+        let high = setup.item(3, 0);
+        setup.store(0, &[near]).fill(0, low).fill(1, low);
+        setup.store(3, &[far]).fill(3, high);
+        Self { setup, near, far, new, low, high }
     }
 }
 
-/// Four buckets with one free slot, in 3. An insert of `new` (0, 1) moves `moved` from 0 to 3; when
-/// there is a free slot in 0 and none in 3, one of `back` (2, 3) moves it from 3 to 0.
+/// Four buckets with one free slot, in 3. An insert of `new` (0, 1) moves `moved` from 0 to 3. When 3
+/// is full and 0 has a free slot, an insert of `back` (2, 3) moves it from 3 to 0.
 struct LastSlot<L> {
-    cast: Cast<L>,
+    setup: Setup<L>,
     moved: Item,
     new: Item,
     back: Item,
-    /// All there is in 2 and 3.
+    /// All items in 2 and 3 at the start.
     high: Item,
 }
 
 impl<L: Layout> LastSlot<L> {
     fn new(first: usize, second: usize) -> Self {
-        let mut cast = Cast::new(4);
-        let moved = cast.item(first, second);
-        let new = cast.item(0, 1);
-        let back = cast.item(2, 3);
-        let low = cast.item(0, 1);
-        let high = cast.item(2, 3);
-        cast.store(0, &[moved]).fill(0, low).fill(1, low);
-        cast.fill(2, high).fill_but_one(3, high);
-        Self { cast, moved, new, back, high }
+        let mut setup = Setup::new(4);
+        let moved = setup.item(first, second);
+        let new = setup.item(0, 1);
+        let back = setup.item(2, 3);
+        let low = setup.item(0, 1);
+        let high = setup.item(2, 3);
+        setup.store(0, &[moved]).fill(0, low).fill(1, low);
+        setup.fill(2, high).fill_but_one(3, high);
+        Self { setup, moved, new, back, high }
     }
 }
 
-/// Of these values the one for layouts of so many slots: of 2, of 3, and so on to 8.
+/// Selects the value for the number of slots of the layout: 2, 3, and so on to 8.
 fn by_slots<L: Layout>(values: [usize; 7]) -> usize {
     values[L::SLOTS - 2]
 }
 
-/// Preemptions of a model whose inserts search the whole table. Each slot on their way is one more
-/// load, and the executions grow faster than the slots: layouts of seven and eight are allowed one
-/// preemption less, unless `COUCAL_STRESS_MODELS` is set.
+/// The preemption bound of a model whose inserts search the whole table. Each slot that they visit
+/// is one more load, and the executions grow faster than the slots. So layouts of seven and eight
+/// slots get one preemption less, unless `COUCAL_STRESS_MODELS` is set.
 fn fewer_if_wide<L: Layout>(preemptions: usize) -> usize {
     let fewer = L::SLOTS > 6 && env::var_os("COUCAL_STRESS_MODELS").is_none();
     preemptions - usize::from(fewer)

@@ -1,12 +1,12 @@
-//! Breaks the crate on purpose, one rule at a time, and shows which model notices.
+//! Breaks the crate on purpose, one rule at a time, and reports which models notice.
 //!
 //! ```text
 //! cargo run --release -p loom-tests --bin faults [name]
 //! ```
 //!
-//! Each fault of the list is applied to a copy of the workspace in the directory for temporary
-//! files, and the models of the default layout are run. With a name, only the faults whose
-//! description contains it are tried. The exit status tells whether every fault was caught.
+//! Applies each fault of the list to a copy of the workspace in the temporary directory and runs the
+//! models of the default layout. With a name, tries only the faults whose description contains it.
+//! The exit status is 0 if every fault was caught.
 
 mod list;
 
@@ -21,8 +21,8 @@ use list::{FAULTS, Fault};
 /// The layout whose models are run: the rules are the same for all.
 const LAYOUT: &str = "Fp16x4";
 
-/// What a fault may cost: some drive a model in circles.
-const PATIENCE: Duration = Duration::from_secs(180);
+/// How long the models may run on one fault: some faults make a model loop for ever.
+const MODEL_TIMEOUT: Duration = Duration::from_secs(180);
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -32,7 +32,7 @@ fn main() -> Result<ExitCode> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("no workspace")?;
     let scratch = Scratch::new(source)?;
 
-    // What the list says must hold before anything is broken.
+    // First without a fault: each fault applies, and the models of the list pass.
     for fault in &faults {
         fault.apply(&scratch.intact)?;
     }
@@ -51,12 +51,12 @@ fn main() -> Result<ExitCode> {
         let path = scratch.workspace.join(fault.file);
         fs::write(&path, fault.apply(&scratch.intact)?)?;
         let verdict = match scratch.run(fault.caught_by)? {
-            // Nobody of whom it was expected: does anyone?
+            // None of the models that the list names notices it. Does any other?
             Verdict::Passed => scratch.run(&[])?,
             verdict => verdict,
         };
         fs::write(&path, fs::read(scratch.intact.join(fault.file))?)?;
-        let told = match verdict {
+        let caught_by = match verdict {
             Verdict::Failed(models) => models.join(", "),
             Verdict::Passed => {
                 survivors += 1;
@@ -64,7 +64,7 @@ fn main() -> Result<ExitCode> {
             }
             Verdict::Endless => {
                 survivors += 1;
-                "nothing, in the time it had".into()
+                "nothing, before the timeout".into()
             }
             Verdict::Broken(errors) => {
                 eprintln!("{errors}");
@@ -72,7 +72,7 @@ fn main() -> Result<ExitCode> {
                 "nothing: it does not compile".into()
             }
         };
-        println!("| {} | {told} | {:.0} |", fault.what, started.elapsed().as_secs_f64());
+        println!("| {} | {caught_by} | {:.0} |", fault.what, started.elapsed().as_secs_f64());
     }
     println!("\n{survivors} survived");
     Ok(if survivors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -92,19 +92,19 @@ impl Fault {
     }
 }
 
-/// How the models took it.
+/// What the models said about a fault.
 #[derive(Debug)]
 enum Verdict {
     Passed,
     Failed(Vec<String>),
-    /// They had not ended when patience did.
+    /// They were still running at the timeout, and none had failed.
     Endless,
     /// It does not compile.
     Broken(String),
 }
 
-/// Two copies of the workspace: one to be broken, and one to mend it by, whatever happens to the
-/// original meanwhile.
+/// Two copies of the workspace: faults are applied to one and undone from the other, so that changes
+/// to the original do not matter.
 struct Scratch {
     intact: PathBuf,
     workspace: PathBuf,
@@ -122,11 +122,11 @@ impl Scratch {
         }
         copy(source, &intact)?;
         copy(&intact, &workspace)?;
-        // The build is kept from run to run.
+        // The build directory is kept from one run to the next.
         Ok(Self { intact, workspace, target: root.join("target") })
     }
 
-    /// Runs these models, or all.
+    /// Runs these models; all of them if none is named.
     fn run(&self, models: &[&str]) -> Result<Verdict> {
         let build = self.cargo(&["--no-run"]).stderr(Stdio::piped()).output()?;
         if !build.status.success() {
@@ -148,7 +148,7 @@ impl Scratch {
             if let Some(status) = child.try_wait()? {
                 break Some(status);
             }
-            if started.elapsed() > PATIENCE {
+            if started.elapsed() > MODEL_TIMEOUT {
                 child.kill()?;
                 child.wait()?;
                 break None;
@@ -165,7 +165,7 @@ impl Scratch {
         Ok(match status {
             Some(status) if status.success() => Verdict::Passed,
             None if failed.is_empty() => Verdict::Endless,
-            // A process that was aborted had no time to say by which model.
+            // An aborted process does not print which model failed.
             Some(_) if failed.is_empty() => Verdict::Failed(vec!["abort".into()]),
             _ => Verdict::Failed(failed),
         })
@@ -181,7 +181,7 @@ impl Scratch {
             .env("RUSTFLAGS", "--cfg loom")
             .env("RUST_BACKTRACE", "0")
             .env("CARGO_TARGET_DIR", &self.target)
-            // Most of the time goes into builds.
+            // Most of the time is spent on builds.
             .env("CARGO_INCREMENTAL", "1")
             .env("CARGO_PROFILE_RELEASE_DEBUG", "0")
             .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
@@ -189,7 +189,7 @@ impl Scratch {
     }
 }
 
-/// Copies what is not built and not hidden.
+/// Copies a directory, without build output and hidden files.
 fn copy(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {

@@ -1,0 +1,398 @@
+//! How a model is set up and run: a prepared filter, threads whose operations are recorded, and the
+//! checker's verdict on the recorded history at the end of every execution.
+
+// Models report failure by a panic.
+#![allow(clippy::missing_panics_doc)]
+
+use std::collections::HashMap;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use coucal::probe::{self, Place};
+use coucal::{CuckooFilter, InsertError, Layout};
+use loom::sync::atomic::AtomicBool;
+use loom::thread;
+
+use crate::checker::{Event, History, Outcome, Shape};
+
+/// An item of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// The hash passed to the filter.
+    hash: u64,
+    /// A hash of the same class with the two buckets swapped.
+    swapped_hash: u64,
+    /// Index of its class.
+    class: usize,
+    /// Its fingerprint and its two buckets.
+    place: Place,
+}
+
+impl Item {
+    /// An item of the same class whose first and second bucket are swapped.
+    #[must_use]
+    pub fn swapped(self) -> Self {
+        let Place { fingerprint, first, second } = self.place;
+        let place = Place { fingerprint, first: second, second: first };
+        Self { hash: self.swapped_hash, swapped_hash: self.hash, place, ..self }
+    }
+}
+
+/// The initial state of a model: a table, its items, and what is stored before a thread starts.
+pub struct Setup<L> {
+    buckets: usize,
+    /// One item of each class.
+    classes: Vec<Item>,
+    stored: Vec<(usize, Item)>,
+    exact_seq_cst: bool,
+    layout: PhantomData<L>,
+}
+
+impl<L: Layout> Setup<L> {
+    /// An empty table with this number of buckets.
+    #[must_use]
+    pub fn new(buckets: usize) -> Self {
+        Self {
+            buckets,
+            classes: Vec::new(),
+            stored: Vec::new(),
+            exact_seq_cst: false,
+            layout: PhantomData,
+        }
+    }
+
+    /// A new item whose lookups read bucket `first`, then bucket `second`. Four items in a row have
+    /// four different version groups, if the table has that many.
+    pub fn item(&mut self, first: usize, second: usize) -> Item {
+        let class = self.classes.len();
+        let orders = [(first, second), (second, first)];
+        // Searched together with the swapped hash: among about a million hashes two share a
+        // fingerprint, even one of 32 bits. To find the partner of a fixed hash would take billions.
+        let mut candidates: HashMap<u64, [Option<u64>; 2]> = HashMap::new();
+        let item = (0..u64::MAX).find_map(|hash| {
+            let Place { fingerprint, first: one, second: other } =
+                probe::place::<L>(self.buckets, hash);
+            let order = orders.iter().position(|&order| order == (one, other))?;
+            let taken = self.classes.iter().any(|item| item.place.fingerprint == fingerprint);
+            if taken || fingerprint % 4 != class as u64 % 4 {
+                return None;
+            }
+            let hashes = candidates.entry(fingerprint).or_default();
+            hashes[order] = Some(hash);
+            let [hash, swapped_hash] = [hashes[0]?, hashes[1]?];
+            Some(Item { hash, swapped_hash, class, place: Place { fingerprint, first, second } })
+        });
+        let item = item.expect("there are 2^64 hashes");
+        self.classes.push(item);
+        item
+    }
+
+    /// Stores one copy of each item in this bucket.
+    pub fn store(&mut self, bucket: usize, items: &[Item]) -> &mut Self {
+        for &item in items {
+            let Place { first, second, .. } = item.place;
+            assert!(
+                bucket == first || bucket == second,
+                "{item:?} does not belong in bucket {bucket}"
+            );
+            self.stored.push((bucket, item));
+        }
+        self
+    }
+
+    /// Fills the free slots of this bucket with copies of the item.
+    pub fn fill(&mut self, bucket: usize, item: Item) -> &mut Self {
+        let free = self.free_slots(bucket);
+        self.store(bucket, &vec![item; free])
+    }
+
+    /// Fills the free slots of this bucket with copies of the item, except one slot.
+    pub fn fill_but_one(&mut self, bucket: usize, item: Item) -> &mut Self {
+        let free = self.free_slots(bucket);
+        self.store(bucket, &vec![item; free - 1])
+    }
+
+    fn free_slots(&self, bucket: usize) -> usize {
+        L::SLOTS - self.stored.iter().filter(|stored| stored.0 == bucket).count()
+    }
+
+    /// Everything that is stored so far, with its bucket.
+    #[must_use]
+    pub fn contents(&self) -> &[(usize, Item)] {
+        &self.stored
+    }
+
+    /// The model keeps `SeqCst` accesses; other models replace them by Acquire and Release. For models
+    /// about `SeqCst` only: loom makes a `SeqCst` load read the newest value at once, and so hides
+    /// faults in the weaker accesses before it.
+    #[must_use]
+    pub fn exact_seq_cst(self) -> Self {
+        Self { exact_seq_cst: true, ..self }
+    }
+
+    /// Runs the model in every order of events that loom explores with at most this number of
+    /// preemptions, and asserts that there were at least `floor` executions: a model with only a
+    /// few of them shows nothing. `define` adds the threads; it is called once per execution.
+    pub fn check(
+        self,
+        floor: usize,
+        preemptions: usize,
+        define: impl Fn(&mut Model<L>) + Send + Sync + 'static,
+    ) {
+        probe::set_seq_cst_is_exact(self.exact_seq_cst);
+        let execution = move || {
+            let mut model = Model::new(&self);
+            define(&mut model);
+            model.run(&self);
+        };
+        explore(floor, preemptions, Box::new(execution));
+    }
+}
+
+/// Runs a model under loom, prints the number of its executions and asserts the floor.
+pub fn explore(floor: usize, preemptions: usize, execution: Box<dyn Fn() + Send + Sync>) {
+    let executions = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&executions);
+    let started = Instant::now();
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.max_branches = 50_000;
+    builder.check(move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+        execution();
+    });
+    let executions = executions.load(Ordering::Relaxed);
+    let current = std::thread::current();
+    let name = current.name().unwrap_or("without a name");
+    println!("model {name}: {executions} executions, {:.1?}", started.elapsed());
+    assert!(executions >= floor, "{name} explored {executions} executions, fewer than {floor}");
+}
+
+type Body<L> = Box<dyn FnOnce(&mut Thread<L>) + Send>;
+
+/// One execution of a model: the filter and the threads that will use it.
+pub struct Model<L> {
+    main: Thread<L>,
+    bodies: Vec<Body<L>>,
+}
+
+impl<L: Layout> Model<L> {
+    fn new(setup: &Setup<L>) -> Self {
+        let filter = Arc::new(probe::filter(setup.buckets));
+        if setup.exact_seq_cst {
+            // Stores every word once. loom keeps a SeqCst load from reading an outdated value only
+            // if this value was stored SeqCst, too, and an initial value was not stored at all.
+            filter.clear();
+        }
+        for &(bucket, item) in &setup.stored {
+            assert!(probe::put(&filter, bucket, item.place.fingerprint), "bucket {bucket} is full");
+        }
+        let main = Thread { filter, index: 0, known: Vec::new(), events: Vec::new() };
+        Self { main, bodies: Vec::new() }
+    }
+
+    /// Adds a thread. The main thread takes no part in a model: if it did, loom would explore too
+    /// few executions.
+    pub fn thread(&mut self, body: impl FnOnce(&mut Thread<L>) + Send + 'static) {
+        self.bodies.push(Box::new(body));
+    }
+
+    /// Runs all threads, then checks their record and the final contents of the table.
+    fn run(self, setup: &Setup<L>) {
+        let Self { mut main, bodies } = self;
+        main.known = vec![0; bodies.len() + 1];
+        let handles: Vec<_> = bodies
+            .into_iter()
+            .enumerate()
+            .map(|(index, body)| {
+                let mut thread = Thread {
+                    filter: Arc::clone(&main.filter),
+                    index: index + 1,
+                    known: main.known.clone(),
+                    events: Vec::new(),
+                };
+                thread::spawn(move || {
+                    body(&mut thread);
+                    thread.events
+                })
+            })
+            .collect();
+        let mut all = vec![Vec::new()];
+        for handle in handles {
+            all.push(handle.join().expect("a thread panicked"));
+        }
+        main.known = all.iter().map(Vec::len).collect();
+        let stored = setup.classes.iter().map(|&item| main.count(item)).sum::<usize>();
+        assert_eq!(main.filter.len(), stored, "`len` when no thread is running");
+        all[0] = main.events;
+        let mut initial = vec![0; setup.classes.len()];
+        for (_, item) in &setup.stored {
+            initial[item.class] += 1;
+        }
+        let inconclusive = main.filter.stats().inconclusive_lookups as usize;
+        let history = History { initial, threads: all, most: 2 * L::SLOTS, inconclusive };
+        let shape = Shape {
+            buckets: setup.buckets,
+            slots: L::SLOTS,
+            pairs: setup.classes.iter().map(|item| [item.place.first, item.place.second]).collect(),
+        };
+        if let Err(reason) = history.explain().and_then(|()| history.explain_full(&shape)) {
+            panic!("{reason}: {history:#?}");
+        }
+    }
+}
+
+/// A thread of a model: each operation is applied to the filter and recorded.
+pub struct Thread<L> {
+    filter: Arc<CuckooFilter<L>>,
+    index: usize,
+    /// For each thread, how many of its operations happen before the next one of this thread.
+    known: Vec<usize>,
+    events: Vec<Event>,
+}
+
+impl<L: Layout> Thread<L> {
+    fn record(&mut self, item: Item, outcome: Outcome) {
+        self.events.push(Event { class: item.class, outcome, known: self.known.clone() });
+        self.known[self.index] += 1;
+    }
+
+    /// Whether one more copy was stored.
+    pub fn insert(&mut self, item: Item) -> bool {
+        let outcome = match self.filter.insert_hash(item.hash) {
+            Ok(()) => Outcome::Inserted,
+            Err(InsertError::TooManyCopies) => Outcome::TooManyCopies,
+            Err(_) => Outcome::Full,
+        };
+        self.record(item, outcome);
+        outcome == Outcome::Inserted
+    }
+
+    /// Whether it stored the first copy.
+    pub fn insert_unique(&mut self, item: Item) -> bool {
+        let outcome = match self.filter.insert_unique_hash(item.hash) {
+            Ok(true) => Outcome::Unique,
+            Ok(false) => Outcome::Duplicate,
+            Err(_) => Outcome::UniqueFull,
+        };
+        self.record(item, outcome);
+        outcome == Outcome::Unique
+    }
+
+    /// Whether a copy was removed.
+    pub fn remove(&mut self, item: Item) -> bool {
+        let removed = self.filter.remove_hash(item.hash);
+        self.record(item, if removed { Outcome::Removed } else { Outcome::NotThere });
+        removed
+    }
+
+    /// Whether the item was found.
+    pub fn contains(&mut self, item: Item) -> bool {
+        let found = self.filter.contains_hash(item.hash);
+        self.record(item, if found { Outcome::Found } else { Outcome::Missing });
+        found
+    }
+
+    /// How many copies there were.
+    pub fn count(&mut self, item: Item) -> usize {
+        let count = self.filter.count_hash(item.hash);
+        self.record(item, Outcome::Counted(count));
+        count
+    }
+
+    /// Empties the table.
+    pub fn clear(&mut self) {
+        self.filter.clear();
+        self.events.push(Event { class: 0, outcome: Outcome::Cleared, known: self.known.clone() });
+        self.known[self.index] += 1;
+    }
+
+    /// How many of the items were stored, in order.
+    pub fn insert_many(&mut self, items: &[Item]) -> usize {
+        let hashes: Vec<_> = items.iter().map(|item| item.hash).collect();
+        let (stored, cause) = match self.filter.insert_many_hashes(&hashes) {
+            Ok(()) => (items.len(), None),
+            Err(error) => (error.stored(), Some(error.cause())),
+        };
+        for &item in &items[..stored] {
+            self.record(item, Outcome::Inserted);
+        }
+        if let Some(cause) = cause {
+            let full = cause == InsertError::Full;
+            let outcome = if full { Outcome::Full } else { Outcome::TooManyCopies };
+            self.record(items[stored], outcome);
+        }
+        stored
+    }
+
+    /// Which of the items were found.
+    pub fn contains_many(&mut self, items: &[Item]) -> Vec<bool> {
+        let hashes: Vec<_> = items.iter().map(|item| item.hash).collect();
+        let mut found = vec![false; items.len()];
+        self.filter.contains_many_hashes(&hashes, &mut found).expect("as many answers as items");
+        for (&item, &found) in items.iter().zip(&found) {
+            self.record(item, if found { Outcome::Found } else { Outcome::Missing });
+        }
+        found
+    }
+
+    /// Stores a copy of the item in this bucket, which must have a free slot. Not recorded.
+    pub fn put(&self, bucket: usize, item: Item) {
+        assert!(
+            probe::put(&self.filter, bucket, item.place.fingerprint),
+            "bucket {bucket} is full"
+        );
+    }
+
+    /// A handle to the same filter whose operations are not recorded.
+    #[must_use]
+    pub fn unrecorded(&self) -> Self {
+        let filter = Arc::clone(&self.filter);
+        Self { filter, index: self.index, known: self.known.clone(), events: Vec::new() }
+    }
+
+    /// The filter itself, for calls that are not recorded.
+    #[must_use]
+    pub fn filter(&self) -> &CuckooFilter<L> {
+        &self.filter
+    }
+}
+
+/// A happens-before edge between two threads of a model. A thread that has received the signal
+/// knows of every operation that its sender had done.
+#[derive(Default)]
+pub struct Signal {
+    sent: AtomicBool,
+    /// What the sender knew. Never contended, since loom runs one thread at a time.
+    known: Mutex<Vec<usize>>,
+}
+
+impl Signal {
+    /// A signal that is sent once.
+    #[must_use]
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// Publishes everything that this thread has done.
+    pub fn send<L>(&self, thread: &Thread<L>) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&thread.known);
+        // Release: pairs with the Acquire in `received`.
+        self.sent.store(true, Ordering::Release);
+    }
+
+    /// Whether the signal was seen.
+    pub fn received<L>(&self, thread: &mut Thread<L>) -> bool {
+        // Acquire: pairs with the Release in `send`.
+        let sent = self.sent.load(Ordering::Acquire);
+        if sent {
+            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            for (mine, theirs) in thread.known.iter_mut().zip(&*known) {
+                *mine = (*mine).max(*theirs);
+            }
+        }
+        sent
+    }
+}

@@ -1,0 +1,211 @@
+//! What an operation does after too many optimistic attempts. Scripted: in every attempt, between
+//! two steps of the operation, other operations make the attempt fail. One execution each.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use coucal::Layout;
+use coucal::probe::{self, Step};
+use loom_tests::model::{Item, Setup, Thread};
+
+use crate::LastSlot;
+
+models! {
+    removal_overtaken_in_every_attempt
+    removal_overtaken_in_every_attempt_the_other_way
+    insert_overtaken_in_every_attempt
+    insert_unique_overtaken_in_every_attempt
+    insert_unique_of_an_item_that_turns_up
+}
+
+/// Optimistic attempts of `insert_slow` and `remove_slow`.
+const MAX_OPTIMISTIC_ATTEMPTS: usize = 64;
+
+/// What a script saw.
+#[derive(Default)]
+struct Seen {
+    /// Attempts that the script made fail.
+    attempts: AtomicUsize,
+    /// Locks that the last resort took.
+    locks: AtomicUsize,
+}
+
+/// The item is seen in one bucket and moved to the other before the removal has its lock, in every
+/// attempt. Then the removal locks both stripes. The item is now in the one bucket or in the other,
+/// depending on where it was at the start, so a removal that looks at only one bucket fails in one
+/// of the two directions.
+fn removal<L: Layout>(first: usize, second: usize) {
+    let LastSlot { setup, moved, new, back, .. } = LastSlot::<L>::new(first, second);
+    setup.check(1, 2, move |model| {
+        model.thread(move |t| {
+            let mut others = t.unrecorded();
+            let seen = Arc::new(Seen::default());
+            let script = Arc::clone(&seen);
+            // At the start the item is in 0.
+            let (mut loads, mut in_zero) = (0, true);
+            probe::after_each_step(move |step| match step {
+                Step::Load => {
+                    loads += 1;
+                    // The version and both words are loaded: the item is seen.
+                    if loads == 3 {
+                        let kicks = if in_zero { new } else { back };
+                        assert!(others.insert(kicks));
+                        assert!(others.remove(kicks));
+                        in_zero = !in_zero;
+                        script.attempts.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+                // The lock of an attempt. It loads the word once more, and fails.
+                Step::Lock if loads >= 3 => loads = -1,
+                // A lock without a look before it: the last resort.
+                Step::Lock => {
+                    script.locks.fetch_add(1, Ordering::Relaxed);
+                    loads = isize::MIN;
+                }
+                Step::Store | Step::Add => {}
+            });
+            assert!(t.remove(moved));
+            // One attempt comes before the slow path.
+            let attempts = seen.attempts.load(Ordering::Relaxed);
+            assert_eq!(attempts, 1 + MAX_OPTIMISTIC_ATTEMPTS);
+            assert_eq!(seen.locks.load(Ordering::Relaxed), 2, "both stripes, and not one alone");
+        });
+    });
+}
+
+fn removal_overtaken_in_every_attempt<L: Layout>() {
+    removal::<L>(0, 3);
+}
+
+/// Here lookups and removals read bucket 3 first. What the last resort looks at first is the bucket
+/// without the item in one of the two models, and with it in the other.
+fn removal_overtaken_in_every_attempt_the_other_way<L: Layout>() {
+    removal::<L>(3, 0);
+}
+
+/// Four full buckets, except for one slot of 3. An insert of `new` (1, 2) moves `moved` from 2 to 3.
+/// The other threads fill the last slot, with one more `high`, when the insert has found this path
+/// and locks its first stripe, which is not that of bucket 3. They free the slot again when the
+/// attempt has failed.
+struct Overtaken<L> {
+    setup: Setup<L>,
+    new: Item,
+    /// All else in 1 and 2.
+    rest: Item,
+    /// All items in 3.
+    high: Item,
+}
+
+impl<L: Layout> Overtaken<L> {
+    fn new() -> Self {
+        let mut setup = Setup::new(4);
+        let [new, rest] = [(1, 2); 2].map(|(a, b)| setup.item(a, b));
+        let moved = setup.item(2, 3);
+        let [high, low] = [(3, 0), (0, 1)].map(|(a, b)| setup.item(a, b));
+        setup.fill(0, low).fill(1, rest).store(2, &[moved]).fill(2, rest);
+        setup.fill_but_one(3, high);
+        Self { setup, new, rest, high }
+    }
+
+    /// Makes every optimistic attempt of the next insert of this thread fail. An attempt that has
+    /// failed has loaded `loads` words under its locks. When the last resort has its first lock,
+    /// the slot is free again, and `last` runs.
+    fn script(
+        thread: &Thread<L>,
+        high: Item,
+        loads: usize,
+        mut last: impl FnMut(&mut Thread<L>) + 'static,
+    ) -> Arc<Seen> {
+        let mut others = thread.unrecorded();
+        let seen = Arc::new(Seen::default());
+        let script = Arc::clone(&seen);
+        let (mut since_lock, mut filled, mut last_resort) = (0, false, false);
+        probe::after_each_step(move |step| match step {
+            Step::Load => {
+                since_lock += 1;
+                // One load more than under the locks: the next attempt has begun.
+                if filled && since_lock > loads {
+                    assert!(others.remove(high));
+                    filled = false;
+                }
+            }
+            Step::Lock => {
+                if last_resort {
+                    script.locks.fetch_add(1, Ordering::Relaxed);
+                } else if since_lock > 0 && !filled {
+                    assert!(others.insert(high));
+                    filled = true;
+                    script.attempts.fetch_add(1, Ordering::Relaxed);
+                } else if since_lock > 0 {
+                    assert!(others.remove(high));
+                    filled = false;
+                    last(&mut others);
+                    last_resort = true;
+                    script.locks.fetch_add(1, Ordering::Relaxed);
+                }
+                since_lock = 0;
+            }
+            Step::Store | Step::Add => {}
+        });
+        seen
+    }
+}
+
+impl Seen {
+    /// As many attempts as there may be, then every stripe of a table of four buckets.
+    fn assert_last_resort_of_an_insert(&self) {
+        assert_eq!(self.attempts.load(Ordering::Relaxed), MAX_OPTIMISTIC_ATTEMPTS);
+        assert_eq!(self.locks.load(Ordering::Relaxed), 4, "every stripe, and each once");
+    }
+}
+
+/// The item is stored once: the checker counts it at the end.
+fn insert_overtaken_in_every_attempt<L: Layout>() {
+    let Overtaken { setup, new, high, .. } = Overtaken::<L>::new();
+    setup.check(1, 2, move |model| {
+        model.thread(move |t| {
+            // A hop loads the two words that it would change.
+            let seen = Overtaken::script(t, high, 2, |_| {});
+            assert!(t.insert(new));
+            seen.assert_last_resort_of_an_insert();
+        });
+    });
+}
+
+fn insert_unique_overtaken_in_every_attempt<L: Layout>() {
+    let Overtaken { setup, new, high, .. } = Overtaken::<L>::new();
+    setup.check(1, 2, move |model| {
+        model.thread(move |t| {
+            // And before that the two words of the item.
+            let seen = Overtaken::script(t, high, 4, |_| {});
+            assert!(t.insert_unique(new));
+            seen.assert_last_resort_of_an_insert();
+        });
+    });
+}
+
+/// Another thread stores the item while the last resort waits for its second stripe. A third frees a
+/// slot of bucket 1: there is room for a second copy, and it must not be stored.
+fn insert_unique_of_an_item_that_turns_up<L: Layout>() {
+    let Overtaken { setup, new, rest, high } = Overtaken::<L>::new();
+    setup.check(1, 2, move |model| {
+        model.thread(move |t| {
+            let stored = Arc::new(AtomicBool::new(false));
+            let script = Arc::clone(&stored);
+            let seen = Overtaken::script(t, high, 4, move |others| {
+                assert!(others.insert(new));
+                assert!(others.remove(rest));
+                script.store(true, Ordering::Relaxed);
+            });
+            // Not recorded, as the insert of the other thread is not.
+            let mut unrecorded = t.unrecorded();
+            assert!(!unrecorded.insert_unique(new), "the item is there");
+            assert!(stored.load(Ordering::Relaxed));
+            seen.assert_last_resort_of_an_insert();
+            probe::after_each_step(|_| {});
+            assert_eq!(unrecorded.count(new), 1);
+            assert!(unrecorded.remove(new));
+            assert!(unrecorded.insert(rest));
+        });
+    });
+}
