@@ -4,7 +4,7 @@ use crate::filter::CuckooFilter;
 use crate::geometry::{Fingerprint, Geometry};
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::Layout;
-pub use crate::sync::probe::{Guard, Lock, Step, after_each_step};
+pub use crate::sync::probe::{Guard, Lock, Step, after_each_step, set_seq_cst_is_exact};
 use crate::table::Table;
 
 /// Where an item lives.
@@ -29,6 +29,7 @@ pub fn place<L: Layout>(buckets: usize, hash: u64) -> Place {
 #[must_use]
 pub fn filter<L: Layout>(buckets: usize) -> CuckooFilter<L> {
     let table = Table::try_new(buckets).expect("a small table");
+    table.store_zeros();
     CuckooFilter::from_parts(table, DefaultHashBuilder::default(), 0)
 }
 

@@ -173,7 +173,7 @@ pub fn explore(floor: usize, preemptions: usize, execution: Box<dyn Fn() + Send 
 type Body<L> = Box<dyn FnOnce(&mut Thread<L>) + Send>;
 
 /// One execution of a model: the filter and the threads that will use it.
-pub struct Model<L> {
+pub struct Model<L: Layout> {
     main: Thread<L>,
     bodies: Vec<Body<L>>,
 }
@@ -181,11 +181,6 @@ pub struct Model<L> {
 impl<L: Layout> Model<L> {
     fn new(setup: &Setup<L>) -> Self {
         let filter = Arc::new(probe::filter(setup.buckets));
-        if setup.exact_seq_cst {
-            // Stores every word once. loom keeps a SeqCst load from reading an outdated value only
-            // if this value was stored SeqCst, too, and an initial value was not stored at all.
-            filter.clear();
-        }
         for &(bucket, item) in &setup.stored {
             assert!(probe::put(&filter, bucket, item.place.fingerprint), "bucket {bucket} is full");
         }
@@ -245,7 +240,7 @@ impl<L: Layout> Model<L> {
 }
 
 /// A thread of a model: each operation is applied to the filter and recorded.
-pub struct Thread<L> {
+pub struct Thread<L: Layout> {
     filter: Arc<CuckooFilter<L>>,
     index: usize,
     /// For each thread, how many of its operations happen before the next one of this thread.
@@ -377,14 +372,14 @@ impl Signal {
     }
 
     /// Publishes everything that this thread has done.
-    pub fn send<L>(&self, thread: &Thread<L>) {
+    pub fn send<L: Layout>(&self, thread: &Thread<L>) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&thread.known);
         // Release: pairs with the Acquire in `received`.
         self.sent.store(true, Ordering::Release);
     }
 
     /// Whether the signal was seen.
-    pub fn received<L>(&self, thread: &mut Thread<L>) -> bool {
+    pub fn received<L: Layout>(&self, thread: &mut Thread<L>) -> bool {
         // Acquire: pairs with the Release in `send`.
         let sent = self.sent.load(Ordering::Acquire);
         if sent {

@@ -73,3 +73,42 @@ impl Drop for Guard<'_> {
         self.lock.held.store(false, Ordering::Release);
     }
 }
+
+#[cfg(all(test, not(loom), target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::time::{Duration, Instant};
+    use std::{fs, thread};
+
+    /// A waiter that only spins or yields is never seen asleep, however busy the machine is.
+    #[test]
+    fn a_waiter_sleeps() {
+        let lock = &Lock::new();
+        let guard = lock.lock();
+        thread::scope(|scope| {
+            let (send, receive) = mpsc::channel();
+            scope.spawn(move || {
+                // A link to "PID/task/TID".
+                let path = fs::read_link("/proc/thread-self").expect("procfs");
+                send.send(path).expect("the receiver waits");
+                let _guard = lock.lock();
+            });
+            let waiter = receive.recv().expect("the waiter sends its path");
+            let stat = fs::canonicalize("/proc").expect("procfs").join(waiter).join("stat");
+            // Only a fault takes so long.
+            let end = Instant::now() + Duration::from_secs(60);
+            // More than once: a page fault on the way to the lock is not enough.
+            let mut asleep = 0;
+            while asleep < 10 && Instant::now() < end {
+                let stat = fs::read_to_string(&stat).expect("the waiter is alive");
+                // "TID (name) STATE ...", and the name may contain anything.
+                let state = stat.rsplit_once(") ").expect("a state").1;
+                asleep += usize::from(state.starts_with('S'));
+                thread::sleep(Duration::from_millis(1));
+            }
+            drop(guard);
+            assert_eq!(asleep, 10, "the waiter never slept");
+        });
+    }
+}

@@ -1,6 +1,6 @@
 //! loom's model of a machine, with a hook after each step.
 
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 
@@ -36,6 +36,26 @@ fn stepped(step: Step) {
     }
 }
 
+// Of the standard library: loom runs all threads of a model on the thread of its test.
+std::thread_local! {
+    static SEQ_CST_IS_EXACT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the models that this test runs from now on keep `SeqCst`. Otherwise it means Acquire and
+/// Release.
+///
+/// loom makes a `SeqCst` load read the newest `SeqCst` store. That is right for these two, but too
+/// strong for the accesses around them: a Relaxed load before a `SeqCst` load could never be late,
+/// and a fault there would stay hidden. So models use the weaker ordering, except those about
+/// `SeqCst` itself.
+pub fn set_seq_cst_is_exact(exact: bool) {
+    SEQ_CST_IS_EXACT.set(exact);
+}
+
+fn modelled(order: Ordering, weaker: Ordering) -> Ordering {
+    if order == Ordering::SeqCst && !SEQ_CST_IS_EXACT.get() { weaker } else { order }
+}
+
 /// loom's atomic word, which calls the hook after each access.
 #[derive(Debug)]
 pub(crate) struct AtomicU64(loom::sync::atomic::AtomicU64);
@@ -46,13 +66,13 @@ impl AtomicU64 {
     }
 
     pub(crate) fn load(&self, order: Ordering) -> u64 {
-        let value = self.0.load(order);
+        let value = self.0.load(modelled(order, Ordering::Acquire));
         stepped(Step::Load);
         value
     }
 
     pub(crate) fn store(&self, value: u64, order: Ordering) {
-        self.0.store(value, order);
+        self.0.store(value, modelled(order, Ordering::Release));
         stepped(Step::Store);
     }
 

@@ -268,8 +268,10 @@ impl<L: Layout> Table<L> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use super::super::path::OPENED;
     use super::*;
     use crate::layout::Fp16x4;
+    use crate::layout::sealed::Sealed;
     use crate::sync::Ordering;
 
     fn words(table: &Table<Fp16x4>) -> Vec<u64> {
@@ -297,19 +299,50 @@ mod tests {
         }
     }
 
-    /// The emptier bucket first: half as many kicks, or fewer, as with the first one that has room.
+    /// A fixed fill makes so many kicks, and its searches open so many buckets, as were counted: more
+    /// of either means that inserts no longer take the emptier bucket, or that searches go in
+    /// circles.
     #[test]
-    fn kicks_of_a_fixed_fill() {
+    fn the_work_of_a_fixed_fill() {
         let table = Table::<Fp16x4>::try_new(1 << 14).unwrap();
         let mut hashes = 0..;
-        let mut kicks_at = |percent| {
+        let mut fill_to = |percent| {
+            OPENED.set(0);
             while table.occupied() * 100 < table.slots() * percent {
                 table.insert(table.key(hashes.next().unwrap())).unwrap();
             }
-            table.versions.bumps()
+            (table.versions.bumps(), OPENED.get())
         };
-        // As counted; other hashes give others, within some percent.
-        assert_eq!([50, 75, 90, 95].map(&mut kicks_at), [0, 376, 3399, 6379]);
+        let counted = [(0, 0), (376, 380), (3399, 3839), (8595, 24_649)];
+        assert_eq!([50, 75, 90, 97].map(&mut fill_to), counted);
+    }
+
+    /// A table that is as full as tables become says so after opening a few buckets for each insert;
+    /// one that is less full searches on.
+    #[test]
+    fn a_full_table_says_so_after_a_short_search() {
+        let table = Table::<Fp16x4>::try_new(1 << 14).unwrap();
+        let mut hashes = 0..;
+        // Whether it was stored, and how many buckets were opened.
+        let mut insert = || {
+            OPENED.set(0);
+            let stored = table.insert(table.key(hashes.next().unwrap())).is_ok();
+            (stored, OPENED.get())
+        };
+        let mut longest = 0;
+        while (table.occupied() as f64) < Fp16x4::FULL * table.slots() as f64 {
+            let (stored, opened) = insert();
+            assert!(stored, "below the share from which on a table is full");
+            longest = longest.max(opened);
+        }
+        assert!(longest > FIRST_SEARCH_BUCKETS, "{longest}");
+        let mut refused = 0;
+        for _ in 0..10_000 {
+            let (stored, opened) = insert();
+            assert!(opened <= FIRST_SEARCH_BUCKETS, "{opened}");
+            refused += usize::from(!stored);
+        }
+        assert!((1000..10_000).contains(&refused), "{refused}");
     }
 
     /// The answer to an insert depends on the words alone: not on inserts that failed before.

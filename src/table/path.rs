@@ -21,6 +21,12 @@ pub(super) const MAX_SEARCH_BUCKETS: usize = 768;
 /// The parent of the two buckets that the search starts from.
 const ROOT: u16 = u16::MAX;
 
+#[cfg(all(test, not(loom)))]
+std::thread_local! {
+    /// Buckets that the searches of this thread have opened.
+    pub(super) static OPENED: core::cell::Cell<usize> = const { core::cell::Cell::new(0) };
+}
+
 /// A bucket that the search has reached, all its slots in use.
 #[derive(Clone, Copy)]
 struct Node {
@@ -66,6 +72,8 @@ impl<const N: usize> Search<N> {
         let mut queue_full = false;
         let mut next = 0;
         while next < self.len {
+            #[cfg(all(test, not(loom)))]
+            OPENED.set(OPENED.get() + 1);
             let node = next as u16;
             let from = self.nodes[next].bucket;
             let full = word(from);

@@ -35,7 +35,6 @@ macro_rules! of_each_layout {
 }
 
 mod batches;
-mod budget;
 mod costs;
 mod kicks;
 mod last_resort;

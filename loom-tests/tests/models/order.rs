@@ -29,7 +29,7 @@ type Operation<L> = fn(&mut Thread<L>, Item) -> bool;
 
 /// What one thread does: it applies its operation to its own item, then looks at the item of the
 /// other thread.
-struct Side<L> {
+struct Side<L: Layout> {
     own: Item,
     operation: Operation<L>,
     look: Operation<L>,
