@@ -123,6 +123,8 @@ mod error;
 mod filter;
 mod geometry;
 mod hasher;
+#[doc(hidden)]
+pub mod internals;
 mod layout;
 mod lock;
 mod path;
