@@ -189,13 +189,11 @@ fn plot(all: &[Runs]) -> Plot {
     let point = |(contender, runs): (&Contender, &Runs)| {
         let point = (median(&runs.bits), runs.speed(1).unwrap_or(f64::NAN));
         let rate = figures(100.0 * median(&runs.rates));
-        Series::new(contender.name, vec![point])
-            .label(format!("{}, {rate} %", contender.name))
-            .points_only()
+        Series::new(contender.name, vec![point]).label(format!("{}, {rate} %", contender.name))
     };
     Plot {
         file: "table3".into(),
-        title: "Construction: speed over space, with the false-positive rate".into(),
+        title: "Construction: speed over space; false-positive rates in the legend".into(),
         x: Axis::new("bits per item", Scale::Log),
         y: Axis::new("million inserts/s", Scale::Log),
         series: CONTENDERS.iter().zip(all).map(point).collect(),

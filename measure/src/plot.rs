@@ -233,8 +233,12 @@ fn log_ticks(low: f64, high: f64) -> Ticks {
     let margin = (0.04 * (to - from)).max(0.05);
     let (from, to) = (from - margin, to + margin);
     let decades = to - from;
-    // Few decades: 1, 2 and 5. Many: every second or third power of ten.
-    let factors: &[f64] = if decades < 3.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+    // The more decades, the fewer marks in each; beyond eight not even one in each.
+    let factors: &[f64] = match decades {
+        ..1.3 => &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0],
+        ..3.0 => &[1.0, 2.0, 5.0],
+        _ => &[1.0],
+    };
     let skip = (decades / 8.0).ceil().max(1.0) as i32;
     let powers = (from.floor() as i32..=to.ceil() as i32).filter(|power| power % skip == 0);
     let values = powers.flat_map(|power| factors.iter().map(move |f| f * 10_f64.powi(power)));
@@ -445,7 +449,8 @@ mod tests {
             labels(&linear_ticks(0.1, 0.99, true, 0.0)),
             ["0", "0.2", "0.4", "0.6", "0.8", "1"]
         );
-        assert_eq!(labels(&log_ticks(1.0, 20.0)), ["1", "2", "5", "10", "20"]);
+        assert_eq!(labels(&log_ticks(1.0, 50.0)), ["1", "2", "5", "10", "20", "50"]);
+        assert_eq!(labels(&log_ticks(3.0, 6.0)), ["3", "5"]);
         assert_eq!(labels(&log_ticks(1.0, 1e4)), ["1", "10", "100", "1,000", "10,000"]);
         let powers = Plot::ticks(&Scale::Powers, &[262_144.0, 16_777_216.0]);
         assert_eq!(labels(&powers), ["2^18", "2^24"]);
