@@ -233,6 +233,8 @@ mod error;
 mod filter;
 mod geometry;
 mod hasher;
+#[doc(hidden)]
+pub mod internals;
 mod lanes;
 mod layout;
 #[cfg(loom)]

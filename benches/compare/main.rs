@@ -4,59 +4,75 @@
 //! cargo run --release -p coucal-benches --bin compare -- --help
 //! ```
 
-mod crowd;
-mod machine;
+mod concurrent;
+mod contenders;
+mod limits;
 mod plots;
-mod race;
 mod report;
 mod results;
+mod single;
+mod summary;
 mod targets;
 
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use std::alloc::System;
+
+use cap::Cap;
 use clap::{Parser, ValueEnum};
+use coucal_measure::machine;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::contenders::COUCAL;
 use crate::results::Results;
 
-/// Compares coucal with the limit of the machine and with its peers.
+/// Counts the bytes that are allocated: an exact set does not say how much memory it takes.
+#[global_allocator]
+static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
+
+/// Bytes that are allocated and not freed.
+fn allocated() -> usize {
+    ALLOCATOR.allocated()
+}
+
+/// Compares coucal with the limit of the machine, with other filters and with exact sets.
 ///
-/// Writes performance.md (its part between two markers; text around them stays), performance.csv
-/// and plots in performance/. The whole takes some 20 minutes on two cores.
+/// Writes performance.md (the part between two markers; the text around them stays), performance.csv
+/// and plots in performance/. The recorded run takes about 25 minutes on two cores.
 #[derive(Parser)]
 struct Arguments {
-    /// Small tables and few runs: a look whether everything works.
+    /// Small tables and few runs: to check that everything works.
     #[arg(long)]
     quick: bool,
-    /// The sizes of the tables, powers written as 2^24.
+    /// Table sizes; powers are written as 2^24.
     #[arg(long, value_delimiter = ',', value_parser = number)]
     slots: Vec<u64>,
-    /// Runs of each figure. Fills of 2^24 slots get half as many, of 2^27 a ninth.
+    /// Runs of each figure. Tables of 2^24 slots are filled half as often, of 2^27 a ninth as often.
     #[arg(long)]
     runs: Option<usize>,
-    /// Lookups of a run.
+    /// Lookups of each run.
     #[arg(long, value_parser = number)]
     lookups: Option<u64>,
-    /// Only these subjects.
+    /// Only these topics.
     #[arg(long, value_delimiter = ',')]
     only: Vec<Topic>,
-    /// Only these peers, by the beginning of their name.
+    /// Only peers whose names begin with one of these.
     #[arg(long, value_delimiter = ',')]
     peers: Vec<String>,
-    /// Nothing but coucal and the limit.
+    /// Only coucal and the limit of the machine.
     #[arg(long, conflicts_with = "peers")]
     no_peers: bool,
-    /// Where the files go.
+    /// The output folder.
     #[arg(long, default_value = "target/performance")]
     out: PathBuf,
-    /// Measures nothing: writes the tables and plots of an earlier CSV again.
+    /// Measures nothing: renders the page and the plots from the CSV of an earlier run.
     #[arg(long)]
     from: Option<PathBuf>,
 }
 
-/// A subject of the comparison.
+/// A topic of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Topic {
     Lookup,
@@ -69,7 +85,7 @@ enum Topic {
     Latency,
 }
 
-/// `2^24` or plain digits.
+/// `2^24` or digits.
 fn number(text: &str) -> Result<u64, String> {
     let parsed = match text.split_once('^') {
         Some((base, power)) => base.parse::<u64>().ok().zip(power.parse().ok()),
@@ -79,13 +95,13 @@ fn number(text: &str) -> Result<u64, String> {
     value.filter(|value| *value > 0).ok_or_else(|| format!("{text} is not a number like 2^24"))
 }
 
-/// What is to be measured.
+/// What to measure.
 struct Plan {
     slots: Vec<u64>,
     runs: usize,
     lookups: u64,
     only: Vec<Topic>,
-    /// Beginnings of names; `None` for all.
+    /// Prefixes of names; `None` for all peers.
     peers: Option<Vec<String>>,
     progress: ProgressBar,
 }
@@ -125,13 +141,13 @@ impl Plan {
         topics.iter().any(|topic| self.has(*topic))
     }
 
-    /// Whether the filter of this name takes part.
-    fn races(&self, name: &str) -> bool {
+    /// Whether the contender of this name takes part.
+    fn includes(&self, name: &str) -> bool {
         let chosen = |peers: &Vec<String>| peers.iter().any(|peer| name.starts_with(peer));
-        name == "coucal" || self.peers.as_ref().is_none_or(chosen)
+        name.starts_with(COUCAL) || self.peers.as_ref().is_none_or(chosen)
     }
 
-    /// Tells what is going on: a line that changes on a terminal, lines elsewhere.
+    /// Shows the progress: one line that changes on a terminal, separate lines elsewhere.
     fn say(&self, what: &str) {
         if self.progress.is_hidden() {
             eprintln!("{:>6.1} s  {what}", self.progress.elapsed().as_secs_f64());
@@ -148,26 +164,27 @@ impl Plan {
         results.notes.push(("command".into(), command()));
         for &slots in &self.slots {
             if self.has_any(&[Lookup, Insert, Remove, Unique, Batch]) {
-                race::run(self, slots, &mut results);
+                single::run(self, slots, &mut results);
             }
             if self.has(Batch) {
-                race::insert_many(self, slots, &mut results);
+                single::insert_many(self, slots, &mut results);
             }
             if self.has(Full) {
-                race::full(self, slots, &mut results);
+                single::full(self, slots, &mut results);
             }
         }
-        // One size for the threads: out of the inner caches, and quickly filled.
+        // One size for the threads: larger than the inner caches, and filled quickly.
         let middle = self.slots.iter().rfind(|slots| **slots <= 1 << 24);
         if let Some(&slots) = middle.or(self.slots.first()) {
             if self.has(Threads) {
-                crowd::throughput(self, slots, &mut results);
+                concurrent::throughput(self, slots, &mut results);
             }
             if self.has(Latency) {
-                crowd::latency(self, slots, &mut results);
+                concurrent::latency(self, slots, &mut results);
             }
         }
-        results.notes.push(("seconds".into(), self.progress.elapsed().as_secs().to_string()));
+        let seconds = self.progress.elapsed().as_secs();
+        results.notes.push(("run time".into(), format!("{seconds} s")));
         self.progress.finish_and_clear();
         results
     }
@@ -197,7 +214,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
     let results = match &arguments.from {
         Some(csv) => Results::from_csv(&fs::read_to_string(csv)?)
-            .ok_or_else(|| format!("{} is not a file of this program", csv.display()))?,
+            .ok_or_else(|| format!("{} was not written by this program", csv.display()))?,
         None => Plan::new(&arguments).measure(),
     };
     write(&arguments.out, &results)

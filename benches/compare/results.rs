@@ -1,9 +1,11 @@
-//! The figures: all runs of each, so that ratios are taken inside one run.
+//! The figures: all runs of each, so that a ratio is taken inside each run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// What a figure is about.
+use coucal_measure::timing::{median, ratio};
+
+/// What a figure measures.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Id {
     slots: u64,
@@ -15,12 +17,12 @@ struct Id {
 #[derive(Default)]
 pub struct Results {
     figures: BTreeMap<Id, Vec<f64>>,
-    /// What was run and where, in the order of telling.
+    /// What was run and where, in the order in which it is printed.
     pub notes: Vec<(String, String)>,
 }
 
 impl Results {
-    /// One more run of a figure. What could not be measured is not a number.
+    /// Adds one run of a figure; NaN where it could not be measured.
     pub fn push(&mut self, (slots, threads): (u64, usize), peer: &str, operation: &str, run: f64) {
         let id = Id { slots, threads, peer: peer.into(), operation: operation.into() };
         self.figures.entry(id).or_default().push(run);
@@ -64,7 +66,7 @@ impl Results {
         csv
     }
 
-    /// Reads what [`to_csv`](Self::to_csv) wrote; `None` if it did not.
+    /// Reads what [`to_csv`](Self::to_csv) wrote; `None` for any other text.
     pub fn from_csv(csv: &str) -> Option<Self> {
         let mut results = Self::default();
         for line in csv.lines() {
@@ -103,28 +105,15 @@ impl<'a> View<'a> {
         median(self.runs(peer, operation))
     }
 
-    /// The median of the ratios that the runs of two figures have one by one.
+    /// The median of the ratios of the runs of two figures, one by one.
     pub fn ratio(self, above: (&str, &str), below: (&str, &str)) -> Option<f64> {
         ratio(self.runs(above.0, above.1), self.runs(below.0, below.1))
     }
 
-    /// Of these names those that have some figure here.
+    /// The names that have this figure here.
     pub fn present<'n>(self, names: &[&'n str], operation: &str) -> Vec<&'n str> {
         names.iter().copied().filter(|name| !self.runs(name, operation).is_empty()).collect()
     }
-}
-
-pub fn ratio(above: &[f64], below: &[f64]) -> Option<f64> {
-    let ratios: Vec<_> = above.iter().zip(below).map(|(above, below)| above / below).collect();
-    median(&ratios)
-}
-
-pub fn median(runs: &[f64]) -> Option<f64> {
-    let mut sorted: Vec<_> = runs.iter().copied().filter(|run| run.is_finite()).collect();
-    sorted.sort_by(f64::total_cmp);
-    let upper = *sorted.get(sorted.len() / 2)?;
-    let lower = sorted[(sorted.len() - 1) / 2];
-    Some(f64::midpoint(lower, upper))
 }
 
 fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {

@@ -1,12 +1,13 @@
-//! What the filter is meant to reach, as ratios inside one run, and what it reaches.
+//! The targets of the filter, as ratios inside one run, and what it reaches.
 
-use coucal_benches::peers::{Atomic, Bloom, Coucal, Peer, Quotient, Scalable, Sequential};
+use coucal_measure::text::power;
+use coucal_measure::timing::ratio;
 
-use crate::crowd::{SCENES, TRAFFICS, latency_figure};
-use crate::race::LIMITS;
-use crate::results::{Results, View, ratio};
+use crate::concurrent::{SCENES, WORKLOADS, latency_figure, throughput_figure};
+use crate::contenders::{ATOMIC, BLOOM, COUCAL, QUOTIENT, SCALABLE, SEQUENTIAL};
+use crate::limits::TWO_LOADS;
+use crate::results::{Results, View};
 
-const OURS: &str = Coucal::NAME;
 const LOOKUPS: [&str; 3] = ["miss", "hit", "half"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,11 +45,6 @@ impl Target {
     }
 }
 
-/// A number of slots as a power where it is one.
-pub fn power(slots: u64) -> String {
-    if slots.is_power_of_two() { format!("2^{}", slots.ilog2()) } else { slots.to_string() }
-}
-
 #[derive(Default)]
 struct List(Vec<Target>);
 
@@ -61,35 +57,34 @@ impl List {
         self.0.push(Target { figure, sense: Sense::AtLeast, goal, unit: "", reached });
     }
 
-    /// How many times as fast as a peer.
+    /// How many times as fast as a peer coucal is.
     fn faster(&mut self, view: View, size: &str, goal: f64, operation: &str, peer: &str) {
         if view.runs(peer, operation).is_empty() {
             return;
         }
-        let reached = view.ratio((peer, operation), (OURS, operation));
+        let reached = view.ratio((peer, operation), (COUCAL, operation));
         self.at_least(goal, reached, format!("{operation}, against {peer}, {size}"));
     }
 
     fn lookups(&mut self, view: View, slots: u64, size: &str) {
-        let two_loads = LIMITS[2];
         // Beyond 2^20 slots the table is out of the inner caches.
         let goal = if slots > 1 << 20 { 1.4 } else { 2.0 };
         for operation in LOOKUPS {
-            let reached = view.ratio((OURS, operation), (two_loads, operation));
+            let reached = view.ratio((COUCAL, operation), (TWO_LOADS, operation));
             self.at_most(goal, reached, format!("{operation}, against two random loads, {size}"));
         }
-        let reached = view.ratio((OURS, "half"), (OURS, "miss"));
-        self.at_most(1.1, reached, format!("half and half, against miss, {size}"));
+        let reached = view.ratio((COUCAL, "half"), (COUCAL, "miss"));
+        self.at_most(1.1, reached, format!("half, against miss, {size}"));
         for operation in ["miss", "hit"] {
-            self.faster(view, size, 5.0, operation, Atomic::NAME);
+            self.faster(view, size, 5.0, operation, ATOMIC);
         }
         for operation in LOOKUPS {
-            self.faster(view, size, 1.0, operation, Sequential::NAME);
-            self.faster(view, size, 2.0, operation, Scalable::NAME);
-            self.faster(view, size, 2.0, operation, Quotient::NAME);
+            self.faster(view, size, 1.0, operation, SEQUENTIAL);
+            self.faster(view, size, 2.0, operation, SCALABLE);
+            self.faster(view, size, 2.0, operation, QUOTIENT);
         }
         for operation in ["miss", "hit"] {
-            self.faster(view, size, 1.0, operation, Bloom::NAME);
+            self.faster(view, size, 1.0, operation, BLOOM);
         }
     }
 }
@@ -100,35 +95,31 @@ pub fn all(results: &Results) -> Vec<Target> {
     for slots in results.slots_with("miss") {
         list.lookups(results.at(slots, 1), slots, &format!("{} slots", power(slots)));
     }
-    for slots in results.slots_with("bits an item") {
+    for slots in results.slots_with("bits per item") {
         let view = results.at(slots, 1);
-        if view.runs(Bloom::NAME, "bits an item").is_empty() {
+        if view.runs(BLOOM, "bits per item").is_empty() {
             continue;
         }
-        let reached = view.ratio((OURS, "bits an item"), (Bloom::NAME, "bits an item"));
-        list.at_most(
-            1.0,
-            reached,
-            format!("bits an item, against {}, {}", Bloom::NAME, power(slots)),
-        );
+        let reached = view.ratio((COUCAL, "bits per item"), (BLOOM, "bits per item"));
+        list.at_most(1.0, reached, format!("bits per item, against {}, {}", BLOOM, power(slots)));
     }
     for slots in results.slots_with("remove") {
         let size = format!("{} slots", power(slots));
-        list.faster(results.at(slots, 1), &size, 4.0, "remove", Atomic::NAME);
+        list.faster(results.at(slots, 1), &size, 4.0, "remove", ATOMIC);
     }
     for slots in results.slots_with("fill") {
         let (view, size) = (results.at(slots, 1), format!("{} slots", power(slots)));
         let large = slots > 1 << 20;
-        list.faster(view, &size, if large { 4.0 } else { 2.5 }, "fill", Atomic::NAME);
-        list.faster(view, &size, if large { 9.0 } else { 5.0 }, "insert 90-95 %", Atomic::NAME);
+        list.faster(view, &size, if large { 4.0 } else { 2.5 }, "fill", ATOMIC);
+        list.faster(view, &size, if large { 9.0 } else { 5.0 }, "insert 90-95 %", ATOMIC);
         if large {
-            list.faster(view, &size, 2.0, "fill", Quotient::NAME);
-            list.faster(view, &size, 2.0, "fill", Scalable::NAME);
+            list.faster(view, &size, 2.0, "fill", QUOTIENT);
+            list.faster(view, &size, 2.0, "fill", SCALABLE);
         }
     }
     batches(results, &mut list);
     for slots in results.slots_with("failed insert us") {
-        let reached = results.at(slots, 1).median(OURS, "failed insert us");
+        let reached = results.at(slots, 1).median(COUCAL, "failed insert us");
         list.at_most(5.0, reached, format!("an insert into a full filter, {} slots", power(slots)));
         list.0.last_mut().expect("just pushed").unit = " µs";
     }
@@ -139,29 +130,29 @@ pub fn all(results: &Results) -> Vec<Target> {
 fn batches(results: &Results, list: &mut List) {
     for slots in results.slots_with("contains_many + branch").into_iter().filter(|s| *s > 1 << 24) {
         let view = results.at(slots, 1);
-        let reached = view.ratio((OURS, "contains + branch"), (OURS, "contains_many + branch"));
+        let reached = view.ratio((COUCAL, "contains + branch"), (COUCAL, "contains_many + branch"));
         let size = power(slots);
         list.at_least(1.5, reached, format!("contains_many, against the loop, {size} slots"));
     }
     for slots in results.slots_with("insert_many").into_iter().filter(|s| *s > 1 << 20) {
-        let reached = results.at(slots, 1).ratio((OURS, "insert loop"), (OURS, "insert_many"));
+        let reached = results.at(slots, 1).ratio((COUCAL, "insert loop"), (COUCAL, "insert_many"));
         let size = power(slots);
         list.at_least(2.0, reached, format!("insert_many, against the loop, {size} slots"));
     }
 }
 
 fn threads(results: &Results, list: &mut List) {
-    for (traffic, goal) in TRAFFICS.iter().zip([1.9, 1.8, 1.8]) {
-        for slots in results.slots_with(traffic) {
-            let runs = |threads| results.at(slots, threads).runs(OURS, traffic);
+    for (workload, goal) in WORKLOADS.iter().zip([1.9, 1.8, 1.8]) {
+        let figure = throughput_figure(workload);
+        for slots in results.slots_with(&figure) {
+            let runs = |threads| results.at(slots, threads).runs(COUCAL, &figure);
             let reached = ratio(runs(2), runs(1));
-            let name = traffic.trim_end_matches(" M/s");
-            list.at_least(goal, reached, format!("{name}, two threads against one"));
+            list.at_least(goal, reached, format!("{workload}, two threads against one"));
         }
     }
     let [quiet, _, here] = SCENES.map(|scene| latency_figure(scene, 99.9));
     for slots in results.slots_with(&quiet) {
-        let reached = results.at(slots, 2).ratio((OURS, &here), (OURS, &quiet));
+        let reached = results.at(slots, 2).ratio((COUCAL, &here), (COUCAL, &quiet));
         let figure = "99.9th percentile of a lookup, beside a kicking writer against none";
         list.at_most(2.0, reached, figure.into());
     }

@@ -1,15 +1,15 @@
-//! How often a lookup gives up on a certain answer, in the worst mixes that could be arranged.
+//! How often a lookup is inconclusive: it gives up and answers true. Measured in the worst workloads
+//! that could be arranged.
 //!
 //! ```text
 //! cargo run --release -p coucal-benches --bin inconclusive
 //! ```
 //!
-//! A lookup gives up when the version of its fingerprint's group was raised in each of its rounds. So
-//! the writers here do nothing but raise versions, as fast as they can, and the readers look up
-//! nothing but absent items:
+//! A lookup gives up when the version of its fingerprint's group was bumped in each of its rounds. So
+//! the writers here bump versions as fast as they can, and the readers look up only absent items:
 //!
-//! * *one group*: two buckets, the fewest groups there are; the writers hold copies of one item in
-//!   both buckets, so each removal raises the version of one group;
+//! * *one group*: two buckets, which have the smallest number of groups; both buckets hold copies of
+//!   one item, so each removal bumps the version of one group;
 //! * *kicks*: a table at 96 % load, where the writers remove and insert, and most inserts kick.
 
 use std::sync::Barrier;
@@ -22,9 +22,9 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
 #[derive(Parser)]
-#[command(about = "How often a lookup gives up on a certain answer")]
+#[command(about = "How often a lookup gives up and answers true")]
 struct Options {
-    /// Lookups of each reader in each mix.
+    /// Lookups of each reader in each workload.
     #[arg(long, default_value_t = 50_000_000)]
     lookups: u64,
 }
@@ -32,13 +32,13 @@ struct Options {
 /// Copies of one item in both buckets of the smallest table.
 fn one_group(filter: &CuckooFilter, stop: &AtomicBool, _seed: u64) {
     while !stop.load(Ordering::Relaxed) {
-        // Five copies or more are never in one bucket alone.
+        // With five copies or more, both buckets hold some.
         while filter.insert_hash(1).is_ok() {}
         while filter.count_hash(1) > 5 && filter.remove_hash(1) {}
     }
 }
 
-/// Own items, removed and inserted in turn.
+/// Each writer removes and inserts its own items in turn.
 fn kicks(filter: &CuckooFilter, stop: &AtomicBool, seed: u64) {
     let mut random = SmallRng::seed_from_u64(seed);
     let mut own = Vec::new();
@@ -60,8 +60,8 @@ fn kicks(filter: &CuckooFilter, stop: &AtomicBool, seed: u64) {
 
 type Writer = fn(&CuckooFilter, &AtomicBool, u64);
 
-/// Lookups that found nothing for certain, of so many.
-fn mix(filter: &CuckooFilter, write: Writer, writers: u64, readers: u64, lookups: u64) -> u64 {
+/// The number of inconclusive lookups.
+fn run(filter: &CuckooFilter, write: Writer, writers: u64, readers: u64, lookups: u64) -> u64 {
     let stop = AtomicBool::new(false);
     let start = Barrier::new((writers + readers) as usize);
     thread::scope(|scope| {
@@ -92,7 +92,7 @@ fn mix(filter: &CuckooFilter, write: Writer, writers: u64, readers: u64, lookups
 
 fn main() {
     let Options { lookups } = Options::parse();
-    println!("| mix | writers | readers | lookups | inconclusive |");
+    println!("| workload | writers | readers | lookups | inconclusive |");
     println!("|---|---|---|---|---|");
     let cores = thread::available_parallelism().map_or(2, |cores| cores.get() as u64);
     for (writers, readers) in [(1, 1), (cores, cores), (3 * cores, cores)] {
@@ -106,7 +106,7 @@ fn main() {
             while capacity > 0 && filter.load_factor() < 0.9 {
                 filter.insert_hash(settled.next_u64()).expect("far from full");
             }
-            let inconclusive = mix(&filter, write, writers, readers, lookups);
+            let inconclusive = run(&filter, write, writers, readers, lookups);
             println!("| {name} | {writers} | {readers} | {} | {inconclusive} |", lookups * readers);
         }
     }

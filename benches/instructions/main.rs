@@ -1,13 +1,14 @@
-//! Instructions of each operation, counted under callgrind: a guard against slipping back that
-//! needs no quiet machine.
+//! Instructions of each operation, counted under callgrind: a guard against regressions that needs no
+//! quiet machine. Each operation is counted twice: with the layout in the type of the filter, and (names
+//! that begin with `any-`) with the layout chosen at run time.
 //!
 //! ```text
 //! cargo run --release -p coucal-benches --bin instructions              # compare with the record
 //! cargo run --release -p coucal-benches --bin instructions -- --record  # renew the record
 //! ```
 //!
-//! The work is fixed: fixed hashes, no seed, one thread. The program runs itself under valgrind
-//! with so much work and with twice as much; the difference is free of start-up and preparation.
+//! The work is fixed: fixed hashes, no seed, one thread. The program runs itself under valgrind with
+//! one unit of work and with two; the difference leaves out start-up and preparation.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -16,16 +17,20 @@ use std::process::{Command, ExitCode, Stdio};
 use std::{env, fs};
 
 use clap::{Parser, ValueEnum};
-use coucal::CuckooFilter;
-use coucal_benches::keys::mix;
+use coucal::{AnyCuckooFilter, CuckooFilter, Fp16x4, Layout};
+use coucal_measure::keys::mix;
+use coucal_measure::machine::compiler;
 
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/instructions/record.csv");
-/// The table of all work, in items that it is made for.
+/// The capacity of every table, in items.
 const CAPACITY: u64 = 60_000;
-/// Operations of one unit of work, but for the fills.
+/// Operations of one unit of work, except for the fills.
 const OPERATIONS: u64 = 20_000;
-/// What may be lost before the guard cries, and gained before the record is to be renewed.
+/// The relative change that the guard accepts: more fails, less asks for a new record.
 const TOLERANCE: f64 = 0.05;
+
+/// A rate for which the layout chosen at run time is the default one.
+const RATE: f64 = 0.0005;
 
 /// Counts instructions under callgrind and compares them with the record.
 #[derive(Parser)]
@@ -33,8 +38,8 @@ struct Arguments {
     /// Writes the record instead.
     #[arg(long)]
     record: bool,
-    /// Only the work, so many units of it; what runs under valgrind.
-    #[arg(long, num_args = 2, value_names = ["WORK", "UNITS"], hide = true)]
+    /// Only the work, this many units of it: what runs under valgrind.
+    #[arg(long, num_args = 2, value_names = ["NAME", "UNITS"], hide = true)]
     work: Option<Vec<String>>,
 }
 
@@ -50,115 +55,213 @@ enum Work {
     Remove,
 }
 
-impl Work {
-    fn name(self) -> String {
-        self.to_possible_value().expect("none is hidden").get_name().to_owned()
+/// A filter whose work is counted.
+trait Guarded: Sized {
+    /// Empty, without a hasher: the work is given by hashes.
+    fn empty() -> Self;
+    fn slots(&self) -> usize;
+    fn len(&self) -> usize;
+    fn contains(&self, hash: u64) -> bool;
+    fn contains_many(&self, hashes: &[u64], found: &mut [bool]);
+    fn insert(&self, hash: u64);
+    fn insert_many(&self, hashes: &[u64]);
+    fn insert_unique(&self, hash: u64) -> bool;
+    fn remove(&self, hash: u64) -> bool;
+}
+
+/// Both types have the same methods.
+macro_rules! guarded {
+    ($type:ty, $empty:expr) => {
+        impl Guarded for $type {
+            fn empty() -> Self {
+                $empty
+            }
+
+            fn slots(&self) -> usize {
+                self.slots()
+            }
+
+            fn len(&self) -> usize {
+                self.len()
+            }
+
+            #[inline]
+            fn contains(&self, hash: u64) -> bool {
+                self.contains_hash(hash)
+            }
+
+            #[inline]
+            fn contains_many(&self, hashes: &[u64], found: &mut [bool]) {
+                self.contains_many_hashes(hashes, found).expect("as many answers as hashes");
+            }
+
+            #[inline]
+            fn insert(&self, hash: u64) {
+                self.insert_hash(hash).expect("the load is below the first failure");
+            }
+
+            #[inline]
+            fn insert_many(&self, hashes: &[u64]) {
+                self.insert_many_hashes(hashes).expect("there is room for all");
+            }
+
+            #[inline]
+            fn insert_unique(&self, hash: u64) -> bool {
+                self.insert_unique_hash(hash) == Ok(true)
+            }
+
+            #[inline]
+            fn remove(&self, hash: u64) -> bool {
+                self.remove_hash(hash)
+            }
+        }
+    };
+}
+
+type Fixed = CuckooFilter<Fp16x4, ()>;
+type Chosen = AnyCuckooFilter<()>;
+
+guarded!(Fixed, CuckooFilter::with_capacity_and_hasher(CAPACITY as usize, ()));
+guarded!(Chosen, {
+    let filter = AnyCuckooFilter::with_capacity_rate_and_hasher(CAPACITY as usize, RATE, ());
+    let filter = filter.expect("some layout has this rate");
+    assert_eq!(filter.layout_name(), Fp16x4::NAME, "the layouts are the same");
+    filter
+});
+
+/// Work by a filter: the layout in its type, or chosen at run time.
+#[derive(Clone, Copy)]
+struct Task {
+    work: Work,
+    at_run_time: bool,
+}
+
+/// What the names of tasks with a layout chosen at run time begin with.
+const AT_RUN_TIME: &str = "any-";
+
+impl Task {
+    fn all() -> impl Iterator<Item = Self> {
+        let of = |at_run_time| {
+            Work::value_variants().iter().map(move |work| Self { work: *work, at_run_time })
+        };
+        of(false).chain(of(true))
     }
 
-    /// Does so many units. How many operations one is.
+    fn parse(name: &str) -> Result<Self, String> {
+        let (work, at_run_time) = match name.strip_prefix(AT_RUN_TIME) {
+            Some(work) => (work, true),
+            None => (name, false),
+        };
+        Ok(Self { work: Work::from_str(work, false)?, at_run_time })
+    }
+
+    fn name(self) -> String {
+        let work = self.work.to_possible_value().expect("none is hidden");
+        let prefix = if self.at_run_time { AT_RUN_TIME } else { "" };
+        format!("{prefix}{}", work.get_name())
+    }
+
+    /// Does this many units of work. Returns the number of operations of one unit.
     fn run(self, units: u64) -> u64 {
-        match self {
-            Self::Miss => each(units, |filter, index| filter.contains_hash(mix(!index))),
-            Self::Hit => each(units, |filter, index| filter.contains_hash(mix(index))),
-            Self::Remove => each(units, |filter, index| filter.remove_hash(mix(index))),
-            Self::UniquePresent => {
-                each(units, |filter, index| filter.insert_unique_hash(mix(index)) == Ok(true))
-            }
-            Self::ContainsMany => {
-                let filter = filled(0.95);
-                let hashes = hashes(units * OPERATIONS);
-                let mut found = vec![false; hashes.len()];
-                filter.contains_many_hashes(&hashes, &mut found).expect("as many answers");
-                black_box(found);
-                OPERATIONS
-            }
-            Self::FillToHalf => fills(units, 0.5),
-            Self::FillTo95 => fills(units, 0.95),
-            Self::InsertMany => {
-                let filters: Vec<_> = (0..units).map(|_| filled(0.0)).collect();
-                // The same list for one unit and for two.
-                let hashes = hashes(OPERATIONS);
-                for filter in &filters {
-                    filter.insert_many_hashes(&hashes).expect("it is made for more");
-                }
-                OPERATIONS
-            }
+        if self.at_run_time {
+            run::<Chosen>(self.work, units)
+        } else {
+            run::<Fixed>(self.work, units)
         }
     }
 }
 
-type Filter = CuckooFilter<coucal::Fp16x4, ()>;
+fn run<F: Guarded>(work: Work, units: u64) -> u64 {
+    match work {
+        Work::Miss => each::<F>(units, |filter, index| filter.contains(mix(!index))),
+        Work::Hit => each::<F>(units, |filter, index| filter.contains(mix(index))),
+        Work::Remove => each::<F>(units, |filter, index| filter.remove(mix(index))),
+        Work::UniquePresent => each::<F>(units, |filter, index| filter.insert_unique(mix(index))),
+        Work::ContainsMany => {
+            let filter = filled::<F>(0.95);
+            let hashes = hashes(units * OPERATIONS);
+            let mut found = vec![false; hashes.len()];
+            filter.contains_many(&hashes, &mut found);
+            black_box(found);
+            OPERATIONS
+        }
+        Work::FillToHalf => fills::<F>(units, 0.5),
+        Work::FillTo95 => fills::<F>(units, 0.95),
+        Work::InsertMany => {
+            let filters: Vec<F> = (0..units).map(|_| filled(0.0)).collect();
+            // The same list for one unit and for two.
+            let hashes = hashes(OPERATIONS);
+            for filter in &filters {
+                filter.insert_many(&hashes);
+            }
+            OPERATIONS
+        }
+    }
+}
 
 fn hashes(count: u64) -> Vec<u64> {
     (0..count).map(mix).collect()
 }
 
-/// At this load. It needs no hasher: the work is given by hashes.
-fn filled(load: f64) -> Filter {
-    let filter = CuckooFilter::with_capacity_and_hasher(CAPACITY as usize, ());
+fn filled<F: Guarded>(load: f64) -> F {
+    let filter = F::empty();
     for index in 0..(filter.slots() as f64 * load) as u64 {
-        filter.insert_hash(mix(index)).expect("the load is below what fits");
+        filter.insert(mix(index));
     }
     filter
 }
 
-fn fills(units: u64, load: f64) -> u64 {
-    let filters = (0..units).map(|_| black_box(filled(load)));
+fn fills<F: Guarded>(units: u64, load: f64) -> u64 {
+    let filters = (0..units).map(|_| black_box(filled::<F>(load)));
     filters.fold(0, |_, filter| filter.len() as u64)
 }
 
-fn each(units: u64, operation: impl Fn(&Filter, u64) -> bool) -> u64 {
+fn each<F: Guarded>(units: u64, operation: impl Fn(&F, u64) -> bool) -> u64 {
     let filter = filled(0.95);
     let yes = (0..units * OPERATIONS).filter(|index| operation(&filter, *index)).count();
     black_box(yes);
     OPERATIONS
 }
 
-/// Instructions of the program with so many units of work.
-fn count(work: Work, units: u64) -> Result<u64, Box<dyn Error>> {
+/// Instructions of the program with this many units of work.
+fn count(task: Task, units: u64) -> Result<u64, Box<dyn Error>> {
     let out = env::temp_dir().join(format!("coucal-callgrind-{}", std::process::id()));
     let status = Command::new("valgrind")
         .args(["--quiet", "--tool=callgrind"])
         .arg(format!("--callgrind-out-file={}", out.display()))
         .arg(env::current_exe()?)
-        .args(["--work", &work.name(), &units.to_string()])
+        .args(["--work", &task.name(), &units.to_string()])
         .stdout(Stdio::null())
         .status()?;
     let counts = fs::read_to_string(&out)?;
     fs::remove_file(&out)?;
     if !status.success() {
-        return Err(format!("{} failed under valgrind", work.name()).into());
+        return Err(format!("{} failed under valgrind", task.name()).into());
     }
     let total = counts.lines().find_map(|line| line.strip_prefix("totals: "));
     Ok(total.ok_or("callgrind wrote no total")?.trim().parse()?)
 }
 
-/// Instructions an operation.
-fn measure(work: Work) -> Result<f64, Box<dyn Error>> {
-    let operations = work.run(1);
-    let (one, two) = (count(work, 1)?, count(work, 2)?);
+/// Instructions per operation.
+fn measure(task: Task) -> Result<f64, Box<dyn Error>> {
+    let operations = task.run(1);
+    let (one, two) = (count(task, 1)?, count(task, 2)?);
     Ok((two.saturating_sub(one)) as f64 / operations as f64)
 }
 
-fn compiler() -> String {
-    let output = Command::new("rustc").arg("--version").output();
-    let version = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    version.unwrap_or_default()
-}
-
-fn recorded(record: &str, work: Work) -> Option<f64> {
+fn recorded(record: &str, task: Task) -> Option<f64> {
     let lines = record.lines().filter_map(|line| line.split_once(','));
-    lines.filter(|line| line.0 == work.name()).find_map(|line| line.1.parse().ok())
+    lines.filter(|line| line.0 == task.name()).find_map(|line| line.1.parse().ok())
 }
 
-/// Whether nothing has become slower than the tolerance allows.
+/// `true` if no operation takes more instructions than the tolerance allows.
 fn check(record: &str) -> Result<bool, Box<dyn Error>> {
     let (mut slower, mut faster) = (false, false);
-    println!("{:<16} {:>8} {:>8} {:>8}", "instructions", "recorded", "now", "change");
-    for work in Work::value_variants() {
-        let now = measure(*work)?;
-        let Some(then) = recorded(record, *work) else {
-            println!("{:<16} {:>8} {now:>8.1}", work.name(), "none");
+    println!("{:<20} {:>8} {:>8} {:>8}", "instructions", "recorded", "now", "change");
+    for task in Task::all() {
+        let now = measure(task)?;
+        let Some(then) = recorded(record, task) else {
+            println!("{:<20} {:>8} {now:>8.1}", task.name(), "none");
             faster = true;
             continue;
         };
@@ -166,24 +269,24 @@ fn check(record: &str) -> Result<bool, Box<dyn Error>> {
         slower |= change > TOLERANCE;
         faster |= change < -TOLERANCE;
         let note = if change > TOLERANCE { "  too many" } else { "" };
-        println!("{:<16} {then:>8.1} {now:>8.1} {:>+7.1} %{note}", work.name(), change * 100.0);
+        println!("{:<20} {then:>8.1} {now:>8.1} {:>+7.1} %{note}", task.name(), change * 100.0);
     }
     let compiler = compiler();
     if (slower || faster) && !record.contains(&compiler) {
         println!("The record was made by another compiler; this is {compiler}.");
     }
     if slower {
-        println!("An operation takes over 5 % more instructions than recorded.");
+        println!("An operation takes more than 5 % more instructions than recorded.");
     } else if faster {
-        println!("Fewer instructions than recorded: renew the record with --record.");
+        println!("Fewer instructions than recorded, or no record: renew it with --record.");
     }
     Ok(!slower)
 }
 
 fn record() -> Result<(), Box<dyn Error>> {
-    let mut text = format!("# instructions an operation, as callgrind counts; {}\n", compiler());
-    for work in Work::value_variants() {
-        let _ = writeln!(text, "{},{:.1}", work.name(), measure(*work)?);
+    let mut text = format!("# instructions per operation, counted by callgrind; {}\n", compiler());
+    for task in Task::all() {
+        let _ = writeln!(text, "{},{:.1}", task.name(), measure(task)?);
     }
     print!("{text}");
     Ok(fs::write(RECORD, text)?)
@@ -192,7 +295,7 @@ fn record() -> Result<(), Box<dyn Error>> {
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let arguments = Arguments::parse();
     if let Some([work, units]) = arguments.work.as_deref() {
-        Work::from_str(work, false)?.run(units.parse()?);
+        Task::parse(work)?.run(units.parse()?);
         return Ok(ExitCode::SUCCESS);
     }
     if Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_err() {

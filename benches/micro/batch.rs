@@ -1,7 +1,8 @@
 //! `contains_many` and `insert_many`.
 
-use coucal_benches::keys::{CHUNK, Which};
-use coucal_benches::peers::coucal_of;
+use coucal::DefaultHashBuilder;
+use coucal_measure::keys::{CHUNK, Which};
+use coucal_measure::peers::coucal_with_slots;
 use criterion::{BatchSize, BenchmarkId, Criterion};
 
 use crate::{KEYS, SLOTS, filled, group, keys, rounds};
@@ -21,11 +22,11 @@ pub fn benches(criterion: &mut Criterion) {
             let half = rounds(|| Which::Half { items });
             bencher.iter_batched(half, look, BatchSize::LargeInput);
         });
-        let filter = coucal_of(slots as usize);
+        let filter = coucal_with_slots::<DefaultHashBuilder>(slots as usize);
         group.bench_function(BenchmarkId::new("insert_many", slots), |bencher| {
             let mut next = 0;
             let batch = || {
-                // At most 75 % load, then from empty again.
+                // Up to 75 % load, then from empty again.
                 if filter.len() as u64 + KEYS > slots * 3 / 4 {
                     filter.clear();
                 }

@@ -1,4 +1,4 @@
-//! `insert` and `insert_unique`, with the load held by removals that are not timed.
+//! `insert` and `insert_unique`; removals, which are not timed, keep the load constant.
 
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,7 @@ pub fn benches(criterion: &mut Criterion) {
                     }
                     spent
                 });
-                // The next sample of the harness begins with the same items.
+                // The next sample starts with the same items.
                 for index in oldest..next {
                     filter.remove(&keys().key(index));
                 }

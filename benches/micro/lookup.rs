@@ -1,6 +1,6 @@
 //! `contains` at 95 % load.
 
-use coucal_benches::keys::Which;
+use coucal_measure::keys::Which;
 use criterion::{BatchSize, BenchmarkId, Criterion};
 
 use crate::{SLOTS, filled, group, rounds};

@@ -1,12 +1,13 @@
-//! Quick looks at one function: `cargo bench -p coucal-benches -- lookup`.
+//! Quick measurements of one function while working on it: `cargo bench -p coucal-benches -- lookup`.
 //!
-//! In cache and out of it. The comparison with the limit and with peers is the program `compare`.
+//! In cache and out of cache. The program `compare` compares with the limit of the machine and with
+//! peers.
 
 use std::time::Duration;
 
-use coucal::CuckooFilter;
-use coucal_benches::keys::{Keys, Which};
-use coucal_benches::peers::coucal_of;
+use coucal::{CuckooFilter, DefaultHashBuilder};
+use coucal_measure::keys::{Keys, Which};
+use coucal_measure::peers::coucal_with_slots;
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput};
 
@@ -15,7 +16,7 @@ mod insert;
 mod lookup;
 mod remove;
 
-/// Table sizes: in the inner caches, and out of them.
+/// Table sizes: one fits in the inner caches, one does not.
 const SLOTS: [u64; 2] = [1 << 16, 1 << 24];
 /// Keys of one iteration.
 const KEYS: u64 = 1 << 14;
@@ -24,9 +25,9 @@ fn keys() -> Keys {
     Keys::new(1)
 }
 
-/// A filter with the first so many keys.
+/// A filter at this load, and its number of items.
 fn filled(slots: u64, load: f64) -> (CuckooFilter, u64) {
-    let filter = coucal_of(slots as usize);
+    let filter = coucal_with_slots::<DefaultHashBuilder>(slots as usize);
     let items = (slots as f64 * load) as u64;
     for index in 0..items {
         filter.insert(&keys().key(index)).expect("the load is below what fits");
@@ -34,7 +35,7 @@ fn filled(slots: u64, load: f64) -> (CuckooFilter, u64) {
     (filter, items)
 }
 
-/// The keys of one iteration after the other, all different for a long time.
+/// The keys of one iteration after the other; they repeat only after a very long time.
 fn rounds(which: impl Fn() -> Which) -> impl FnMut() -> Vec<u64> {
     let mut from = 0;
     move || {

@@ -1,4 +1,4 @@
-//! `remove` of items that are there, each put back before the next iteration.
+//! `remove` of present items, which are inserted again before the next iteration.
 
 use std::time::{Duration, Instant};
 

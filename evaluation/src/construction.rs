@@ -1,17 +1,21 @@
-//! Table 3: items, bits an item, false positives and the speed of construction, in so many bytes.
+//! Table 3: items, bits per item, false positives and the speed of construction, in a fixed number of
+//! bytes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use coucal_benches::keys::Keys;
+use coucal_measure::keys::Keys;
+use coucal_measure::plot::{Axis, Plot, Scale, Series};
+use coucal_measure::subject::{Operation, Subject};
+use coucal_measure::text::{figures, percent, table};
+use coucal_measure::timing::{million_ops, together};
 
-use crate::filters::{CONTENDERS, Contender, Subject};
+use crate::filters::{CONTENDERS, Contender};
 use crate::paper::{self, Construction};
-use crate::report::{Csv, Section, figures, percent, table};
-use crate::timing::{median, rate, together};
+use crate::report::{Csv, Section, median};
 use crate::{Plan, Topic};
 
-/// Keys are made in chunks of so many, outside of what is timed.
+/// Keys are generated in chunks of this many, which is not timed.
 const CHUNK: u64 = 1 << 18;
 
 #[derive(Default)]
@@ -19,7 +23,7 @@ struct Runs {
     items: Vec<f64>,
     bits: Vec<f64>,
     rates: Vec<f64>,
-    /// By the number of threads: one alone where a filter is for one writer.
+    /// By the number of threads: only one where a filter is for one writer.
     speeds: BTreeMap<usize, Vec<f64>>,
 }
 
@@ -27,23 +31,27 @@ pub fn steps(plan: &Plan) -> usize {
     plan.rounds * CONTENDERS.len()
 }
 
-/// Inserts until one fails, or all that the filter was made for. The items and the time.
-fn construct(subject: &mut dyn Subject, keys: Keys, threads: usize) -> (usize, Duration) {
+/// Inserts until one fails, or as many items as the filter was built for. The items and the time.
+fn construct(
+    subject: &mut crate::filters::Filter,
+    keys: Keys,
+    threads: usize,
+) -> (usize, Duration) {
     let (mut items, mut elapsed) = (0, Duration::ZERO);
-    let most = subject.full() as u64;
+    let most = subject.slots();
     let chunk = |from| (from..most.min(from + CHUNK)).map(|index| keys.key(index)).collect();
     let chunks: Vec<_> = (0..most).step_by(CHUNK as usize).collect();
     for turn in chunks.chunks(threads) {
         let shares: Vec<Vec<u64>> = turn.iter().map(|from| chunk(*from)).collect();
         let due = shares.iter().map(Vec::len).sum();
         let (time, stored) = if threads == 1 {
-            together(vec![&mut *subject], |subject| subject.insert(&shares[0]))
+            together(vec![&mut *subject], |subject| subject.run(Operation::Insert, &shares[0]))
         } else {
-            let shared = subject.shared().expect("it is for several writers");
-            together(shares, |keys| shared.insert_shared(&keys))
+            let shared = subject.as_shared().expect("it is for several writers");
+            together(shares, |keys| shared.insert(&keys))
         };
         elapsed += time;
-        let stored: usize = stored.into_iter().sum();
+        let stored = stored.into_iter().sum::<u64>() as usize;
         items += stored;
         if stored < due {
             break;
@@ -53,11 +61,11 @@ fn construct(subject: &mut dyn Subject, keys: Keys, threads: usize) -> (usize, D
 }
 
 impl Runs {
-    fn one_more(&mut self, plan: &Plan, contender: &Contender, keys: Keys) {
+    fn construct(&mut self, plan: &Plan, contender: &Contender, keys: Keys) {
         for &threads in plan.threads.iter().filter(|threads| **threads == 1 || contender.shared) {
-            let mut subject = contender.build(plan.bytes);
+            let mut subject = (contender.build)(plan.bytes);
             let (items, elapsed) = construct(&mut *subject, keys, threads);
-            self.speeds.entry(threads).or_default().push(rate(items, elapsed));
+            self.speeds.entry(threads).or_default().push(million_ops(items, elapsed));
             if threads == 1 {
                 self.describe(plan, &*subject, items, keys);
             }
@@ -71,9 +79,9 @@ impl Runs {
             let range = from..lookups.min(from + CHUNK);
             subject.look(&range.map(|index| keys.absent(index)).collect::<Vec<_>>())
         });
-        self.rates.push(found.sum::<usize>() as f64 / lookups as f64);
+        self.rates.push(found.sum::<u64>() as f64 / lookups as f64);
         self.items.push(items as f64 / 1e6);
-        self.bits.push(8.0 * subject.bytes() as f64 / items as f64);
+        self.bits.push(8.0 * subject.bytes().unwrap_or(0) as f64 / items as f64);
     }
 
     fn speed(&self, threads: usize) -> Option<f64> {
@@ -85,9 +93,9 @@ fn quoted(row: &Construction) -> Vec<String> {
     vec![
         row.name.to_owned(),
         format!("{:.2}", row.million_items),
-        format!("{:.2}", row.bits_an_item),
+        format!("{:.2}", row.bits_per_item),
         percent(row.rate),
-        format!("{:.2}", row.million_a_second),
+        format!("{:.2}", row.million_per_second),
     ]
 }
 
@@ -96,18 +104,18 @@ pub fn run(plan: &Plan) -> Vec<Section> {
     for round in 0..plan.rounds {
         for (contender, runs) in CONTENDERS.iter().zip(&mut all) {
             plan.step(&format!("table 3: round {}, {}", round + 1, contender.name));
-            runs.one_more(plan, contender, Keys::new(1 + round as u64));
+            runs.construct(plan, contender, Keys::new(1 + round as u64));
         }
     }
-    let head = ["", "million items", "bits an item", "false positives", "million inserts a second"];
+    let head = ["", "million items", "bits per item", "false positives", "million inserts/s"];
     let mut csv = Csv::new(&[
         "filter",
         "what",
         "million items",
-        "bits an item",
+        "bits per item",
         "false positives",
         "threads",
-        "million inserts a second",
+        "million inserts/s",
         "runs of the speed",
     ]);
     let mut rows = Vec::new();
@@ -142,18 +150,18 @@ pub fn run(plan: &Plan) -> Vec<Section> {
         let index = CONTENDERS.iter().position(|contender| contender.name == name);
         index.and_then(|index| all[index].speed(1)).unwrap_or(f64::NAN)
     };
-    let [plain, sorted] = paper::TABLE_3.each_ref().map(|row| row.million_a_second);
-    let more = plan.threads.iter().skip(1).map(|threads| format!("by {threads} threads"));
+    let [plain, sorted] = paper::TABLE_3.each_ref().map(|row| row.million_per_second);
+    let more = plan.threads.iter().skip(1).map(|threads| format!("with {threads} threads"));
     let more: Vec<_> = more.collect();
     let our_head: Vec<_> = head.into_iter().chain(more.iter().map(String::as_str)).collect();
     let ours = format!(
-        "{} MB for each filter; those whose slots are a power of two take what fits. A cuckoo \
-         filter is filled until its first insert fails, the quotient filter up to the 95 % that \
-         it takes, a Bloom filter with what it was made for.\n\n{}\n\
-         Semi-sorting costs inserts {} of their speed here (Fp12x5 against SemiSorted14x5), in the \
-         paper {}: a bucket is decoded, sorted and encoded in both. Fp12x5 has five slots where \
-         the paper's filter has four: as many bits of fingerprint, more load, a fourth more false \
-         positives, and four bits of each word that are not used.",
+        "{} MiB for each filter; a filter that needs a power of two of slots gets the largest that \
+         fits. A cuckoo filter is filled until its first insert fails, the quotient filter to its \
+         limit of 95 %, a Bloom filter with the number of items that it was built for.\n\n{}\n\
+         Semi-sorting reduces the insert throughput by {} here (Fp12x5 against SemiSorted14x5), and \
+         by {} in the paper: each insert decodes, sorts and encodes a bucket. Fp12x5 has five slots \
+         per bucket, the paper's filter four: fingerprints of the same length, a higher load, a \
+         quarter more false positives, and four unused bits in each word.",
         plan.bytes >> 20,
         table(&our_head, &rows),
         percent(1.0 - speed("SemiSorted14x5") / speed("Fp12x5")),
@@ -164,7 +172,7 @@ pub fn run(plan: &Plan) -> Vec<Section> {
         topic: Topic::Table3,
         title: "Table 3: space and speed of construction",
         paper: format!(
-            "At 192 MB:\n\n{}\nIts columns for Bloom, blocked Bloom, quotient and counting Bloom \
+            "At 192 MiB:\n\n{}\nThe columns for Bloom, blocked Bloom, quotient and counting Bloom \
              filters are not quoted here. {}",
             table(&head, &quotes),
             paper::D_LEFT
@@ -176,24 +184,18 @@ pub fn run(plan: &Plan) -> Vec<Section> {
     }]
 }
 
-/// Speed over space: what one pays for a bit.
-fn plot(all: &[Runs]) -> crate::plots::Plot {
-    use crate::plots::{Line, Plot, Style};
+/// Speed over space.
+fn plot(all: &[Runs]) -> Plot {
     let point = |(contender, runs): (&Contender, &Runs)| {
         let point = (median(&runs.bits), runs.speed(1).unwrap_or(f64::NAN));
-        Line::new(
-            format!("{}, {}", contender.name, figures(100.0 * median(&runs.rates)) + " %"),
-            Style::Joined,
-            vec![point],
-        )
+        let rate = figures(100.0 * median(&runs.rates));
+        Series::new(contender.name, vec![point]).label(format!("{}, {rate} %", contender.name))
     };
     Plot {
         file: "table3".into(),
-        title: "Construction: speed over space, with the false positives".into(),
-        across: "bits an item".into(),
-        up: "million inserts a second".into(),
-        rates: false,
-        from_zero: true,
-        lines: CONTENDERS.iter().zip(all).map(point).collect(),
+        title: "Construction: speed over space; false-positive rates in the legend".into(),
+        x: Axis::new("bits per item", Scale::Log),
+        y: Axis::new("million inserts/s", Scale::Log),
+        series: CONTENDERS.iter().zip(all).map(point).collect(),
     }
 }

@@ -1,36 +1,40 @@
-//! Figure 4: bits an item over the achieved rate of false positives, for every layout, beside Bloom
-//! filters and the bound of information theory.
+//! Figure 4: bits per item over the measured false-positive rate, for every layout, beside Bloom
+//! filters and the lower bound of information theory.
 
 use coucal::{
-    CuckooFilter, DefaultHashBuilder, Fp8x8, Fp9x7, Fp10x6, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout,
-    SemiSorted14x5, SemiSorted17x4,
+    CuckooFilter, Fp8x8, Fp9x7, Fp10x6, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, SemiSorted14x5,
+    SemiSorted17x4,
 };
-use coucal_benches::keys::{CHUNK, Keys};
+use coucal_measure::hash::KeyHash;
+use coucal_measure::keys::{CHUNK, Keys};
+use coucal_measure::machine;
+use coucal_measure::peers::{Bloom, coucal_with_bytes};
+use coucal_measure::plot::{Axis, Plot, Scale, Series};
+use coucal_measure::subject::{Subject as _, fill};
+use coucal_measure::text::{figures, percent, table};
+use coucal_measure::timing::together;
 
-use crate::filters::coucal_of;
-use crate::plots::{Line, Plot, Style};
-use crate::report::{Csv, Section, Target, figures, percent, table};
-use crate::timing::{median, together};
-use crate::{Plan, Topic, machine, paper};
+use crate::report::{Csv, Section, Target, median};
+use crate::{Plan, Topic, paper};
 
-/// Tables of each layout that are filled: loads differ a little from one to the next.
+/// Tables that are filled of each layout: their loads differ a little.
 const FILLS: u64 = 3;
-/// Fewer false positives than this do not tell a rate to 10 %.
+/// Fewer false positives than this do not determine a rate to within 10 %.
 const ENOUGH: usize = 400;
-/// The table in which a rate is measured that needs too many lookups for a large one: its words and
-/// versions stay in a first-level cache. The rate depends on the load and not on the size.
+/// Bytes of the table for a rate that takes very many lookups: it fits in the first-level cache. The
+/// rate depends on the load and not on the size.
 const SMALL: usize = 16 << 10;
 /// Rates that Bloom filters are built for.
 const BLOOM_RATES: [f64; 6] = [0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5];
 
-/// What the tables of one layout hold and report.
+/// The measurements of one layout.
 struct Measured {
     name: &'static str,
     slots: usize,
     loads: Vec<f64>,
     /// The same in every table.
     bytes: usize,
-    bits_an_item: f64,
+    bits_per_item: f64,
     /// At the loads reached.
     predicted: f64,
     false_positives: usize,
@@ -44,7 +48,7 @@ impl Measured {
         self.false_positives as f64 / self.lookups as f64
     }
 
-    /// The rate measured, or the predicted one where too few false positives were seen.
+    /// The measured rate, or the predicted one where there were too few false positives.
     fn certain_rate(&self) -> f64 {
         if self.false_positives >= ENOUGH { self.rate() } else { self.predicted }
     }
@@ -63,7 +67,7 @@ impl Measured {
             measured: if enough {
                 format!("{:+.1} %", 100.0 * off)
             } else {
-                format!("{} seen, {} due", self.false_positives, figures(due))
+                format!("{} counted, {} predicted", self.false_positives, figures(due))
             },
             met: enough.then_some(off.abs() <= 0.1),
         }
@@ -80,7 +84,7 @@ impl Measured {
     }
 }
 
-/// The paper's for 2, 4 and 8 slots; for those in between what lies between them.
+/// From the paper for 2, 4 and 8 slots, and in between for the others.
 fn expected_load(slots: usize) -> f64 {
     let between = match slots {
         3 => 0.91,
@@ -107,7 +111,7 @@ pub fn steps(_plan: &Plan) -> usize {
     coucal::__for_each_layout!(count) + BLOOM_RATES.len()
 }
 
-/// How many absent keys a filter reports, over all cores.
+/// The number of absent keys that a filter finds, with all cores.
 fn absent_found(lookups: usize, keys: Keys, found: impl Fn(&[u64]) -> usize + Sync) -> usize {
     let threads = machine::cores();
     let (_, found) = together((0..threads).collect(), |thread| {
@@ -124,9 +128,9 @@ fn absent_found(lookups: usize, keys: Keys, found: impl Fn(&[u64]) -> usize + Sy
     found.into_iter().sum()
 }
 
-/// The keys of the set until one fails, in so many bytes.
-fn full<L: Layout>(bytes: usize, keys: Keys) -> CuckooFilter<L> {
-    let filter = coucal_of(bytes);
+/// A filter in this number of bytes, filled with the keys of the set until an insert fails.
+fn full<L: Layout>(bytes: usize, keys: Keys) -> CuckooFilter<L, KeyHash> {
+    let filter = coucal_with_bytes(bytes);
     let _refused = (0..u64::MAX).find(|index| filter.insert_hash(keys.key(*index)).is_err());
     filter
 }
@@ -134,13 +138,13 @@ fn full<L: Layout>(bytes: usize, keys: Keys) -> CuckooFilter<L> {
 fn measure<L: Layout>(plan: &Plan) -> Measured {
     plan.step(&format!("figure 4: {}", L::NAME));
     let bytes = plan.pick(4, 32) << 20;
-    let (least, most) = plan.pick((1e7, 4e8), (1e8, 1e10));
+    let (least, most) = plan.pick((1e7, 1e8), (1e8, 1e10));
     let mut measured = Measured {
         name: L::NAME,
         slots: L::SLOTS,
         loads: Vec::new(),
         bytes: 0,
-        bits_an_item: 0.0,
+        bits_per_item: 0.0,
         predicted: 0.0,
         false_positives: 0,
         lookups: 0,
@@ -153,7 +157,7 @@ fn measure<L: Layout>(plan: &Plan) -> Measured {
         measured.loads.push(filter.load_factor());
         measured.bytes = filter.memory_bytes();
         bits.push(8.0 * filter.memory_bytes() as f64 / filter.len() as f64);
-        // One in ten more than are enough, so that chance seldom leaves fewer.
+        // A tenth more than are enough, so that chance seldom gives fewer.
         let due = 1.1 * ENOUGH as f64;
         measured.small = due / filter.false_positive_rate() > most;
         if measured.small {
@@ -172,35 +176,31 @@ fn measure<L: Layout>(plan: &Plan) -> Measured {
         });
         predicted.push(rate);
     }
-    measured.bits_an_item = median(&bits);
+    measured.bits_per_item = median(&bits);
     measured.predicted = predicted.iter().sum::<f64>() / predicted.len() as f64;
     measured
 }
 
-/// The rate and the bits an item of a Bloom filter made for a rate.
+/// The measured rate and the bits per item of a Bloom filter that was built for a rate.
 fn measure_bloom(plan: &Plan, rate: f64) -> (f64, f64) {
     plan.step(&format!("figure 4: a Bloom filter for {}", percent(rate)));
     let (keys, items) = (Keys::new(1), plan.pick(500_000, 5_000_000));
-    let filter = fastbloom::AtomicBloomFilter::with_false_pos(rate)
-        .hasher(DefaultHashBuilder::default())
-        .expected_items(items as usize);
-    for index in 0..items {
-        filter.insert(&keys.key(index));
-    }
+    let mut filter = Bloom::with_rate(items, rate);
+    fill(&mut filter, keys, items as u64);
     let lookups = (plan.pick(1000.0, 5000.0) / rate) as usize;
-    let found =
-        absent_found(lookups, keys, |keys| keys.iter().filter(|key| filter.contains(*key)).count());
-    (found as f64 / lookups as f64, filter.num_bits() as f64 / items as f64)
+    let found = absent_found(lookups, keys, |keys| filter.look(keys) as usize);
+    let bits = 8.0 * filter.bytes().unwrap_or(0) as f64;
+    (found as f64 / lookups as f64, bits / items as f64)
 }
 
-/// The requested rates, from 0.1 % down to the smallest that a layout has, for which no layout
-/// takes fewer bits than an ideal Bloom filter: upper and lower ends.
+/// The ranges of requested rates, from 0.1 % down to the lowest rate of a layout, in which no layout
+/// takes fewer bits than an ideal Bloom filter.
 fn gaps(layouts: &[Measured]) -> Vec<(f64, f64)> {
     let mut reached: Vec<_> = layouts
         .iter()
         .map(|layout| {
-            // An ideal Bloom filter of as many bits has this rate; for lower ones it takes more.
-            let breaks_even = (-layout.bits_an_item * std::f64::consts::LN_2).exp2();
+            // The rate of an ideal Bloom filter with the same number of bits.
+            let breaks_even = (-layout.bits_per_item * std::f64::consts::LN_2).exp2();
             (breaks_even, layout.certain_rate())
         })
         .filter(|range| range.0 > range.1)
@@ -219,10 +219,10 @@ fn gaps(layouts: &[Measured]) -> Vec<(f64, f64)> {
 fn bloom_target(layout: &Measured) -> Option<Target> {
     let rate = layout.certain_rate();
     (rate <= 0.001).then(|| Target {
-        what: format!("{}: bits an item, at its own rate of {}", layout.name, percent(rate)),
-        goal: format!("below {:.2} of an ideal Bloom filter", ideal_bloom(rate)),
-        measured: format!("{:.2}", layout.bits_an_item),
-        met: Some(layout.bits_an_item < ideal_bloom(rate)),
+        what: format!("{}: bits per item, at its own rate of {}", layout.name, percent(rate)),
+        goal: format!("below {:.2}, an ideal Bloom filter", ideal_bloom(rate)),
+        measured: format!("{:.2}", layout.bits_per_item),
+        met: Some(layout.bits_per_item < ideal_bloom(rate)),
     })
 }
 
@@ -236,30 +236,26 @@ fn half_target(layouts: &[Measured]) -> Option<Target> {
             sorted.name, plain.name, sorted.bytes, plain.bytes
         ),
         goal: "half (within 10 %)".into(),
-        measured: format!("{share:.3} times"),
+        measured: format!("ratio {share:.3}"),
         met: Some((share / 0.5 - 1.0).abs() <= 0.1 && sorted.bytes == plain.bytes),
     })
 }
 
-fn lines(layouts: &[Measured], blooms: &[(f64, f64)]) -> Vec<Line> {
+fn series(layouts: &[Measured], blooms: &[(f64, f64)]) -> Vec<Series> {
     let point = |layout: &Measured| {
-        let point = (layout.certain_rate(), layout.bits_an_item);
-        Line::new(layout.name, Style::Points, vec![point])
+        let point = (layout.certain_rate(), layout.bits_per_item);
+        Series::new(layout.name, vec![point]).points_only()
     };
     let mut lines: Vec<_> = layouts.iter().map(point).collect();
-    lines.push(Line::new("Bloom, fastbloom, measured", Style::Joined, blooms.to_vec()));
-    let theory = |name: &str, lightness: f64, bits: fn(f64) -> f64| {
+    lines.push(Series::new("fastbloom", blooms.to_vec()).label("Bloom (fastbloom), measured"));
+    let formula = |name: &str, lightness: f64, bits: fn(f64) -> f64| {
         let points = (1..=18).map(|half| 10_f64.powf(-f64::from(half) / 2.0));
-        Line::new(
-            name,
-            Style::Theory { lightness },
-            points.map(|rate| (rate, bits(rate))).collect(),
-        )
+        Series::new(name, points.map(|rate| (rate, bits(rate))).collect()).formula(lightness)
     };
-    lines.push(theory("ideal Bloom, 1.44 log2(1/rate)", 0.0, ideal_bloom));
-    lines.push(theory("paper: cuckoo, b = 4", 0.5, |rate| paper::cuckoo_bits(rate, false)));
-    lines.push(theory("paper: semi-sorted, b = 4", 0.7, |rate| paper::cuckoo_bits(rate, true)));
-    lines.push(theory("bound, log2(1/rate)", 0.2, bound));
+    lines.push(formula("ideal Bloom, 1.44 log2(1/rate)", 0.0, ideal_bloom));
+    lines.push(formula("paper: cuckoo, b = 4", 0.5, |rate| paper::cuckoo_bits(rate, false)));
+    lines.push(formula("paper: semi-sorted, b = 4", 0.7, |rate| paper::cuckoo_bits(rate, true)));
+    lines.push(formula("lower bound, log2(1/rate)", 0.2, bound));
     lines
 }
 
@@ -274,10 +270,10 @@ fn ours(layouts: &[Measured], gaps: &[(f64, f64)]) -> String {
             } else {
                 format!("{} (predicted)", percent(rate))
             } + if layout.small { "*" } else { "" },
-            format!("{:.2}", layout.bits_an_item),
+            format!("{:.2}", layout.bits_per_item),
             format!("{:.2}", bound(rate)),
             format!("{:.2}", ideal_bloom(rate)),
-            format!("{:+.2}", layout.bits_an_item - ideal_bloom(rate)),
+            format!("{:+.2}", layout.bits_per_item - ideal_bloom(rate)),
         ]
     };
     let rows: Vec<_> = layouts.iter().map(row).collect();
@@ -285,35 +281,34 @@ fn ours(layouts: &[Measured], gaps: &[(f64, f64)]) -> String {
         "layout",
         "load reached",
         "false positives",
-        "bits an item",
-        "bound",
+        "bits per item",
+        "lower bound",
         "ideal Bloom",
-        "less ideal Bloom",
+        "minus ideal Bloom",
     ];
     let gap = |(from, to): &(f64, f64)| format!("from {} to {}", percent(*from), percent(*to));
     let gaps: Vec<_> = gaps.iter().map(gap).collect();
     let gaps = if gaps.is_empty() {
-        "For every rate of 0.1 % and below, down to that of the longest fingerprint, some layout \
-         takes fewer bits than an ideal Bloom filter for that rate."
+        "For every rate from 0.1 % down to the rate of the longest fingerprint, some layout takes \
+         fewer bits than an ideal Bloom filter for that rate."
             .to_owned()
     } else {
         format!(
-            "A 64-bit word has no layout between those of the table, so there are rates of 0.1 % \
-             and below for which the layout that reaches them takes more bits than an ideal Bloom \
-             filter made for exactly that rate: {}. For all others down to the rate of the longest \
-             fingerprint, some layout takes fewer.",
+            "There is no layout between those of the table, because a bucket is one 64-bit word. So \
+             there are rates of 0.1 % and below for which the smallest layout takes more bits than \
+             an ideal Bloom filter that is built for exactly that rate: {}. For all other rates, \
+             down to the rate of the longest fingerprint, some layout takes fewer bits.",
             gaps.join(", ")
         )
     };
-    let reserve = "The bits count everything: words, locks, counters. They are those of a table \
-                   that is as full as it gets; one made `with_capacity` keeps some slots in \
-                   reserve. A slot takes a share of a 64-bit word, so the points lie above the \
-                   paper's lines, which give a fingerprint any number of bits, where the word has \
-                   bits to spare.";
+    let reserve = "The bits include everything: words, locks and counters. The tables are filled until \
+                   the first insert fails; a filter that is built `with_capacity` keeps some slots \
+                   in reserve. Where a layout leaves bits of the 64-bit word unused, its point lies \
+                   above the line of the paper, which gives a fingerprint any number of bits.";
     let small = if layouts.iter().any(|layout| layout.small) {
         format!(
-            "\\* The false positives are so rare that they were counted in full tables of {} KiB, \
-             where lookups take the least time: the rate depends on the load and not on the size.\n\n",
+            "\\* These false positives are so rare that they were counted in full tables of {} KiB, \
+             where lookups are fastest: the rate depends on the load and not on the size.\n\n",
             SMALL >> 10
         )
     } else {
@@ -332,7 +327,7 @@ pub fn run(plan: &Plan) -> Vec<Section> {
         "filter",
         "load factors",
         "bytes",
-        "bits an item",
+        "bits per item",
         "false positives",
         "lookups",
         "rate",
@@ -344,7 +339,7 @@ pub fn run(plan: &Plan) -> Vec<Section> {
             layout.name.to_owned(),
             loads.join(" "),
             layout.bytes.to_string(),
-            format!("{:.4}", layout.bits_an_item),
+            format!("{:.4}", layout.bits_per_item),
             layout.false_positives.to_string(),
             layout.lookups.to_string(),
             format!("{:e}", layout.rate()),
@@ -363,20 +358,20 @@ pub fn run(plan: &Plan) -> Vec<Section> {
     let gaps = gaps(&layouts);
     targets.push(Target {
         what: "fewer bits than an ideal Bloom filter for every rate of 0.1 % and below".into(),
-        goal: "no gaps".into(),
+        goal: "no exceptions".into(),
         measured: match gaps.len() {
             0 => "none".into(),
-            gaps => format!("{gaps}, see above"),
+            gaps => format!("{gaps} ranges, see above"),
         },
         met: Some(gaps.is_empty()),
     });
     vec![Section {
         topic: Topic::Fig4,
-        title: "Figure 4: bits an item over false positives, against Bloom filters",
+        title: "Figure 4: bits per item over false-positive rate, against Bloom filters",
         paper: format!(
-            "Below 3 % a semi-sorted cuckoo filter takes fewer bits than a space-optimized Bloom \
-             filter. At 0.1 % the formulas of the paper give {} bits for a cuckoo filter, {} \
-             semi-sorted, {} for an ideal Bloom filter.",
+            "For rates below 3 % a semi-sorted cuckoo filter takes fewer bits than a \
+             space-optimized Bloom filter. At 0.1 % the formulas of the paper give {} bits per \
+             item for a cuckoo filter, {} for a semi-sorted one, and {} for an ideal Bloom filter.",
             figures(paper::cuckoo_bits(0.001, false)),
             figures(paper::cuckoo_bits(0.001, true)),
             figures(ideal_bloom(0.001))
@@ -385,12 +380,10 @@ pub fn run(plan: &Plan) -> Vec<Section> {
         targets,
         plots: vec![Plot {
             file: "fig4".into(),
-            title: "Bits an item over false positives".into(),
-            across: "share of false positives".into(),
-            up: "bits an item".into(),
-            rates: true,
-            from_zero: true,
-            lines: lines(&layouts, &blooms),
+            title: "Bits per item over false-positive rate".into(),
+            x: Axis::new("false-positive rate", Scale::Log),
+            y: Axis::new("bits per item", Scale::FromZero),
+            series: series(&layouts, &blooms),
         }],
         csv,
     }]

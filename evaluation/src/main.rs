@@ -1,5 +1,5 @@
-//! The tables and figures of the cuckoo filter paper (Fan, Andersen, Kaminsky, Mitzenmacher, CoNEXT
-//! 2014), done again on this code.
+//! Reproduces the tables and figures of the cuckoo filter paper (Fan, Andersen, Kaminsky,
+//! Mitzenmacher, CoNEXT 2014) with this code.
 //!
 //! ```text
 //! cargo run --release -p evaluation -- --help
@@ -8,45 +8,43 @@
 mod choice;
 mod construction;
 mod filters;
-mod journey;
 mod layouts;
-mod machine;
 mod occupancy;
 mod operations;
 mod paper;
-mod plots;
 mod report;
 mod semi_sorting;
 mod simulation;
 mod space;
-mod timing;
+mod sweep;
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
+use coucal_measure::machine;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::report::Section;
 
-/// Redoes the tables and figures of the cuckoo filter paper: a plot and a CSV each, and a page that
-/// gathers them.
+/// Reproduces the tables and figures of the cuckoo filter paper: plots and a CSV for each, and one page
+/// with all of them.
 ///
-/// The page lies beside the folder and has its name. The parts that this run does not make stay as
-/// they are.
+/// The page is written beside the output folder, with the name of the folder. Sections that a run does
+/// not measure keep their text.
 #[derive(Parser)]
 struct Arguments {
-    /// Small tables and few runs: some minutes in all.
+    /// Small tables and few runs: less than five minutes in all, on two cores.
     #[arg(long)]
     quick: bool,
-    /// Only these.
+    /// Only these tables and figures.
     #[arg(long, value_delimiter = ',')]
     only: Vec<Topic>,
-    /// Where the plots and the CSVs go.
-    #[arg(long, default_value = "docs/evaluation")]
-    out: PathBuf,
-    /// Megabytes (2^20 bytes) of each filter of table 3 and figures 5 to 8.
+    /// The output folder [default: docs/evaluation; with --quick, target/evaluation-quick/evaluation].
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// MiB of each filter in table 3 and figures 5 to 8.
     #[arg(long)]
     megabytes: Option<usize>,
     /// Runs of each timed figure.
@@ -54,7 +52,16 @@ struct Arguments {
     rounds: Option<usize>,
 }
 
-/// A table or figure of the paper, or what is asked beside them.
+impl Arguments {
+    /// A quick run never overwrites the pages of the full one.
+    fn out(&self) -> &Path {
+        let default =
+            if self.quick { "target/evaluation-quick/evaluation" } else { "docs/evaluation" };
+        self.out.as_deref().unwrap_or(Path::new(default))
+    }
+}
+
+/// A table or figure of the paper, or a question beside them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 enum Topic {
     Fig2,
@@ -86,7 +93,7 @@ impl Topic {
     }
 }
 
-/// What is to be measured, and how far it is.
+/// What to measure, and the progress.
 struct Plan {
     quick: bool,
     only: Vec<Topic>,
@@ -94,7 +101,7 @@ struct Plan {
     bytes: usize,
     /// Runs of each timed figure.
     rounds: usize,
-    /// Numbers of threads: one, and doublings up to the cores, at least two.
+    /// Numbers of threads: powers of two up to the number of cores, and at least up to two.
     threads: Vec<usize>,
     progress: ProgressBar,
 }
@@ -102,17 +109,13 @@ struct Plan {
 impl Plan {
     fn new(arguments: &Arguments) -> Self {
         let quick = arguments.quick;
-        let doublings = |threads: &usize| Some(2 * threads);
-        let cores = machine::cores().max(2);
         let style = ProgressStyle::with_template("{elapsed_precise} {wide_bar} {pos}/{len} {msg}");
         Self {
             quick,
             only: arguments.only.clone(),
-            bytes: arguments.megabytes.unwrap_or(if quick { 12 } else { 192 }).max(1) << 20,
-            rounds: arguments.rounds.unwrap_or(if quick { 2 } else { 3 }).max(1),
-            threads: std::iter::successors(Some(1), doublings)
-                .take_while(|threads| *threads <= cores)
-                .collect(),
+            bytes: arguments.megabytes.unwrap_or(if quick { 8 } else { 192 }).max(1) << 20,
+            rounds: arguments.rounds.unwrap_or(if quick { 1 } else { 3 }).max(1),
+            threads: machine::thread_counts(machine::cores().max(2)),
             progress: ProgressBar::new(0).with_style(style.expect("the template is well formed")),
         }
     }
@@ -121,12 +124,17 @@ impl Plan {
         self.only.is_empty() || self.only.contains(&topic)
     }
 
-    /// One or the other, quick or full.
+    /// The first value for a quick run, the second for a full one.
     fn pick<T>(&self, quick: T, full: T) -> T {
         if self.quick { quick } else { full }
     }
 
-    /// One step further, and what comes now: a bar on a terminal, lines elsewhere.
+    /// Threads for independent work: the largest simulated tables take 1 GiB each.
+    fn workers() -> usize {
+        machine::cores().min(4)
+    }
+
+    /// Shows the progress and the next step: a bar on a terminal, separate lines elsewhere.
     fn step(&self, what: &str) {
         self.progress.inc(1);
         if self.progress.is_hidden() {
@@ -139,7 +147,7 @@ impl Plan {
     }
 }
 
-/// A part of the evaluation: what it makes, how many steps it takes, and how.
+/// A part of the evaluation: the topics that are measured together, and the number of steps.
 struct Part {
     topics: &'static [Topic],
     steps: fn(&Plan) -> usize,
@@ -153,7 +161,7 @@ const PARTS: [Part; 7] = [
     Part { topics: &[Topic::Table3], steps: construction::steps, run: construction::run },
     Part {
         topics: &[Topic::Fig5, Topic::Fig6, Topic::Fig7, Topic::Fig8],
-        steps: journey::steps,
+        steps: sweep::steps,
         run: operations::run,
     },
     Part { topics: &[Topic::Semi], steps: semi_sorting::steps, run: semi_sorting::run },
@@ -181,7 +189,7 @@ fn run(plan: &Plan, out: &Path) -> Result<PathBuf, Box<dyn Error>> {
         for section in sections {
             page.renew(&section, &how)?;
         }
-        // After each part: a long run that is stopped leaves what it has.
+        // After each part, so that a long run that is stopped keeps its finished parts.
         page.write()?;
     }
     plan.progress.finish_and_clear();
@@ -190,7 +198,7 @@ fn run(plan: &Plan, out: &Path) -> Result<PathBuf, Box<dyn Error>> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
-    let page = run(&Plan::new(&arguments), &arguments.out)?;
+    let page = run(&Plan::new(&arguments), arguments.out())?;
     println!("written: {}", page.display());
     Ok(())
 }

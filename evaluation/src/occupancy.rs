@@ -1,21 +1,22 @@
-//! Figure 2: the load factor over the size of the fingerprint.
+//! Figure 2: the load factor over the length of the fingerprint.
 
 use std::fmt::Write as _;
 
-use coucal_benches::keys::Keys;
+use coucal_measure::keys::Keys;
+use coucal_measure::plot::{Axis, Plot, Scale, Series};
+use coucal_measure::text::{percent, table};
+use coucal_measure::timing::parallel_map;
 
-use crate::plots::{Line, Plot, Style};
-use crate::report::{Csv, Section, percent, table};
+use crate::report::{Csv, Section, median};
 use crate::simulation::{BUDGET, Simulation, fill};
-use crate::timing::{median, over_cores};
 use crate::{Plan, Topic, paper};
 
 const BITS: std::ops::RangeInclusive<u32> = 1..=20;
 const SLOTS: [usize; 2] = [4, 8];
-/// A load this close to the best counts as the best.
+/// A load that is this close to the best counts as the best.
 const CLOSE: f64 = 0.01;
 
-/// Of tables of so many slots, several runs take no longer than one of a large table.
+/// Tables up to this number of slots are filled several times: that is quick.
 const SMALL: usize = 1 << 18;
 
 struct Point {
@@ -38,7 +39,7 @@ fn measure(plan: &Plan) -> Vec<Point> {
     for power in powers(plan) {
         let shapes: Vec<_> =
             SLOTS.iter().flat_map(|slots| BITS.map(move |bits| (*slots, bits))).collect();
-        let measured = over_cores(&shapes, |&(slots, bits)| {
+        let measured = parallel_map(Plan::workers(), &shapes, |&(slots, bits)| {
             plan.step(&format!("figure 2: 2^{power} buckets of {slots}, {bits} bits"));
             let runs = if slots << power <= SMALL { 5 } else { 1 };
             let load = |run| {
@@ -70,9 +71,9 @@ pub fn run(plan: &Plan) -> Vec<Section> {
         let points = points.iter().filter(move |at| at.slots == slots && at.power == power);
         points.map(|at| (f64::from(at.bits), median(&at.runs))).collect::<Vec<_>>()
     };
-    let (mut rows, mut lines, mut higher) = (Vec::new(), Vec::new(), true);
+    let (mut rows, mut series, mut higher) = (Vec::new(), Vec::new(), true);
     for slots in SLOTS {
-        for power in powers(plan) {
+        for (index, power) in powers(plan).into_iter().enumerate() {
             let loads = of(slots, power);
             let best = loads.iter().map(|load| load.1).fold(0.0, f64::max);
             higher &= paper::load_of_slots(slots).is_some_and(|paper| best >= paper);
@@ -83,43 +84,46 @@ pub fn run(plan: &Plan) -> Vec<Section> {
                 percent(best),
                 enough.map_or_else(String::new, |load| load.0.to_string()),
             ]);
-            lines.push(Line::new(format!("b = {slots}, m = 2^{power}"), Style::Joined, loads));
+            // The larger the table, the darker.
+            let opacity = [0.35, 0.65, 1.0][index];
+            series.push(Series::new(format!("b = {slots}, m = 2^{power}"), loads).opacity(opacity));
         }
     }
     let mut ours = format!(
-        "A plain table for one thread, with the geometry of the crate, filled until the first insert \
-         fails, which is after a breadth-first search that opens {BUDGET} buckets. (The geometry is \
-         the source of the crate; the search is written again for buckets of any size, and a test \
-         shows that exactly the same items fit as in the filter.)\n\n"
+        "A simulated table for one thread, filled until the first insert fails, after a breadth-first \
+         search that opens {BUDGET} buckets. (Fingerprints and buckets of a key are computed by the \
+         crate. The search is implemented again for buckets of any size; a test shows that exactly \
+         the same items fit as in the filter.)\n\n"
     );
-    let head = ["", "paper, at best", "ours, at best", "bits that come within a point of it"];
+    let labels =
+        BITS.step_by(2).map(|bits| (f64::from(bits + 1), (bits + 1).to_string())).collect();
+    let head = ["", "best, paper", "best, here", "fewest bits within 1 % of the best"];
     ours += &table(&head, &rows);
     let verdict = if higher {
-        "All best loads are higher than the paper's, as the search is for the shortest path and \
-         looks at more buckets than the paper's random walk of kicks."
+        "All best loads are higher than in the paper: the search finds the shortest path, and looks \
+         at more buckets than the paper's random walk of kicks."
     } else {
-        "Not all best loads are as high as the paper's."
+        "Not all best loads are as high as in the paper."
     };
     let _ = write!(
         ours,
-        "\nThe load is flat once the fingerprints are long enough, as in the paper. {verdict}"
+        "\nAs in the paper, the load does not grow any more once the fingerprints are long enough. \
+         {verdict}"
     );
     vec![Section {
         topic: Topic::Fig2,
-        title: "Figure 2: load factor over fingerprint size",
-        paper: "With 4 slots a bucket the load reaches 95 %, with 8 slots 98 %, once the \
-                fingerprints are long enough; the minimum grows with the table."
+        title: "Figure 2: load factor over fingerprint length",
+        paper: "With 4 slots per bucket the load reaches 95 %, with 8 slots 98 %, once the \
+                fingerprints are long enough. The larger the table, the longer they must be."
             .into(),
         ours,
         targets: Vec::new(),
         plots: vec![Plot {
             file: "fig2".into(),
-            title: "Load factor over fingerprint size".into(),
-            across: "bits of a fingerprint".into(),
-            up: "load factor at the first failure".into(),
-            rates: false,
-            from_zero: true,
-            lines,
+            title: "Load factor over fingerprint length".into(),
+            x: Axis::new("bits of a fingerprint", Scale::Labels(labels)),
+            y: Axis::new("load factor at the first failure", Scale::FromZero),
+            series,
         }],
         csv,
     }]

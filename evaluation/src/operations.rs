@@ -1,29 +1,32 @@
 //! Figures 5 to 8: throughput of lookups, inserts and removals, out of the measurements of
-//! [`journey`].
+//! [`sweep`].
 
 use std::fmt::Write as _;
 
-use crate::filters::CONTENDERS;
-use crate::journey::{self, ABSENT, Id, PRESENT, Runs, SHARES};
-use crate::plots::{Line, Plot, Style};
-use crate::report::{Csv, Section, figures, table};
-use crate::timing::{median, ratio};
+use coucal_measure::plot::{Axis, Plot, Scale, Series};
+use coucal_measure::text::{figures, table, threads as threads_in_words};
+
+use crate::filters::{CONTENDERS, Contender};
+use crate::report::{Csv, Section, median, ratio};
+use crate::sweep::{self, ABSENT, Id, PRESENT, Runs, SHARES};
 use crate::{Plan, Topic, paper};
 
-/// One of the figures: its words, and its lines.
+/// One of the figures: its text and its plots.
 struct Figure {
     topic: Topic,
     title: &'static str,
     paper: String,
-    /// What is special about ours.
+    /// What is different here.
     notes: &'static str,
-    across: &'static str,
-    /// The plots: a suffix of the file, what the title adds, and the share of positive queries;
-    /// `None` where that is what goes across.
+    x: &'static str,
+    /// Where one filter is far above the others, the throughput is plotted on a logarithmic scale.
+    scale: Scale,
+    /// The plots: a suffix of the file, an addition to the title, and the share of positive queries,
+    /// `None` where it is the x axis.
     views: &'static [(&'static str, &'static str, Option<u32>)],
-    /// Places across that the table shows, as far as there are figures for them.
+    /// Values of the x axis that the table shows, where there are figures for them.
     shown: &'static [u32],
-    /// What one sentence compares: a place across above another.
+    /// Two values of the x axis that one sentence compares.
     ends: (u32, u32),
 }
 
@@ -37,16 +40,17 @@ fn figure_5() -> Figure {
         topic: Topic::Fig5,
         title: "Figure 5: lookups over the share of positive queries",
         paper: format!(
-            "A lookup of a cuckoo filter costs the same whatever it finds, since it reads two \
-             buckets; a Bloom filter is fast on absent items, as it may stop at the first bit \
-             that is not set, and slows down with the share of present ones. The plot is not \
-             quoted point by point; the authors' program `conext-figure5` states, in million a \
-             second at 0, 25, 50, 75 and 100 % positive, {}.",
+            "A lookup in a cuckoo filter always reads two buckets, so its cost does not depend on \
+             the answer. A Bloom filter is fast on absent items, because it may stop at the first \
+             bit that is not set, and slower the more items are present. The points of the plot are \
+             not quoted; the authors' program `conext-figure5` states, in million lookups/s at 0, \
+             25, 50, 75 and 100 % positive queries, {}.",
             quotes.join("; ")
         ),
-        notes: "Filled to the last load of figure 7. The queries are in no order, the answers are \
-                added up.",
-        across: "positive queries, %",
+        notes: "Each filter is at the highest load of figure 7 at which no insert had failed. The \
+                queries are in random order, and the answers are added up.",
+        x: "positive queries, %",
+        scale: Scale::FromZero,
         views: &[("", "", None)],
         shown: &SHARES,
         ends: (100, 0),
@@ -58,13 +62,14 @@ fn figure_6() -> Figure {
         topic: Topic::Fig6,
         title: "Figure 6: lookups over the load",
         paper:
-            "Lookups of a cuckoo filter keep their speed at every load, absent or present; those \
-                of a quotient filter slow down as its runs grow, and so do those of absent items \
-                in a Bloom filter as its bits fill up."
+            "The throughput of lookups in a cuckoo filter does not depend on the load, for absent \
+                and for present items. A quotient filter slows down as its runs grow, and so do \
+                lookups of absent items in a Bloom filter as more bits are set."
                 .into(),
-        notes: "100 % are all slots of a cuckoo or quotient filter, and the items that a Bloom \
-                filter was made for.",
-        across: "load, %",
+        notes: "A load of 100 % means all slots of a cuckoo or quotient filter, and the number of \
+                items that a Bloom filter was built for.",
+        x: "load, %",
+        scale: Scale::FromZero,
         views: &[
             ("-absent", ", of absent items", Some(ABSENT)),
             ("-present", ", of present items", Some(PRESENT)),
@@ -78,14 +83,15 @@ fn figure_7() -> Figure {
     Figure {
         topic: Topic::Fig7,
         title: "Figure 7: inserts over the load",
-        paper: "Inserts of a cuckoo filter slow down as it fills, as more of them have to kick; \
-                those of a quotient filter slow down too. A Bloom filter's do not depend on the \
-                load."
+        paper: "Inserts into a cuckoo filter slow down with the load, because more of them have \
+                to kick; inserts into a quotient filter slow down too. Inserts into a Bloom \
+                filter do not depend on the load."
             .into(),
-        notes: "A load of 90 % stands for the inserts that end there. A line stops where an insert \
-                failed. With more than one thread: the filters that several threads write to, \
-                each thread with keys of its own.",
-        across: "load, %",
+        notes: "The figure at a load of 90 % is for the inserts that end there. A line stops where \
+                an insert failed. With more than one thread, only filters that several threads \
+                can write to take part; each thread has its own keys.",
+        x: "load, %",
+        scale: Scale::Log,
         views: &[("", "", Some(0))],
         shown: &[10, 50, 90, 95],
         ends: (95, 10),
@@ -97,11 +103,12 @@ fn figure_8() -> Figure {
         topic: Topic::Fig8,
         title: "Figure 8: removals over the load",
         paper: "Among the filters that remove, the cuckoo filter is the fastest.".into(),
-        notes: "A load of 90 % stands for the removals that begin there, the oldest items first. \
-                A filter that could not be filled to the end is left out, and so are those that \
-                cannot remove. The counting Bloom filter's removal looks first whether the item is \
-                there.",
-        across: "load, %",
+        notes: "The figure at a load of 90 % is for the removals that begin there, the oldest items \
+                first. Filters that could not be filled to the end are left out, and so are \
+                filters that cannot remove. The counting Bloom filter looks up each item before it \
+                removes it.",
+        x: "load, %",
+        scale: Scale::FromZero,
         views: &[("", "", Some(0))],
         shown: &[10, 50, 90, 95],
         ends: (95, 10),
@@ -109,7 +116,7 @@ fn figure_8() -> Figure {
 }
 
 pub fn run(plan: &Plan) -> Vec<Section> {
-    let runs = journey::run(plan);
+    let runs = sweep::run(plan);
     [figure_5(), figure_6(), figure_7(), figure_8()]
         .into_iter()
         .filter(|figure| plan.has(figure.topic))
@@ -118,7 +125,7 @@ pub fn run(plan: &Plan) -> Vec<Section> {
 }
 
 impl Figure {
-    /// The measurements of one line: places across, and the runs of each.
+    /// The measurements of one line: values of the x axis, and the runs of each.
     fn line<'a>(
         &self,
         runs: &'a Runs,
@@ -131,34 +138,32 @@ impl Figure {
                 && (id.threads, id.contender) == (threads, contender)
                 && positive.is_none_or(|positive| id.positive == positive)
         };
-        let across = |id: &Id| if positive.is_none() { id.positive } else { id.load };
+        let x = |id: &Id| if positive.is_none() { id.positive } else { id.load };
         let line = runs.iter().filter(|run| belongs(run.0));
-        line.map(|(id, runs)| (across(id), runs.as_slice())).collect()
+        line.map(|(id, runs)| (x(id), runs.as_slice())).collect()
     }
 
     fn section(&self, plan: &Plan, runs: &Runs) -> Section {
         let mut plots = Vec::new();
         for &threads in &plan.threads {
             for &(suffix, of, positive) in self.views {
-                let line = |(index, contender): (usize, &crate::filters::Contender)| {
+                let line = |(index, contender): (usize, &Contender)| {
                     let points = self.line(runs, threads, index, positive).into_iter();
                     let points: Vec<_> =
                         points.map(|(x, runs)| (f64::from(x), median(runs))).collect();
-                    (!points.is_empty()).then(|| Line::new(contender.name, Style::Joined, points))
+                    (!points.is_empty()).then(|| Series::new(contender.name, points))
                 };
-                let lines: Vec<_> = CONTENDERS.iter().enumerate().filter_map(line).collect();
+                let series: Vec<_> = CONTENDERS.iter().enumerate().filter_map(line).collect();
                 plots.push(Plot {
                     file: format!("{}{suffix}-{threads}", self.topic.name()),
                     title: format!("{}{of}, {}", self.title, threads_in_words(threads)),
-                    across: self.across.into(),
-                    up: "million a second".into(),
-                    rates: false,
-                    from_zero: true,
-                    lines,
+                    x: Axis::new(self.x, Scale::FromZero),
+                    y: Axis::new("million ops/s", self.scale.clone()),
+                    series,
                 });
             }
         }
-        plots.retain(|plot| !plot.lines.is_empty());
+        plots.retain(|plot| !plot.is_empty());
         Section {
             topic: self.topic,
             title: self.title,
@@ -171,7 +176,7 @@ impl Figure {
     }
 
     fn csv(&self, runs: &Runs) -> Csv {
-        let head = ["filter", "threads", "positive %", "load %", "million a second", "runs"];
+        let head = ["filter", "threads", "positive %", "load %", "million ops/s", "runs"];
         let mut csv = Csv::new(&head);
         for (id, runs) in runs.iter().filter(|run| run.0.topic == self.topic) {
             let all: Vec<_> = runs.iter().map(|run| format!("{run:.4}")).collect();
@@ -188,7 +193,7 @@ impl Figure {
     }
 
     fn ours(&self, plan: &Plan, runs: &Runs) -> String {
-        let mut text = format!("{} MB for each filter. {}\n", plan.bytes >> 20, self.notes);
+        let mut text = format!("{} MiB for each filter. {}\n", plan.bytes >> 20, self.notes);
         for &(_, of, positive) in self.views {
             let mut rows = Vec::new();
             for (index, contender) in CONTENDERS.iter().enumerate() {
@@ -205,10 +210,10 @@ impl Figure {
                 }
             }
             let shown = self.shown.iter().map(|place| format!("{place} %"));
-            let head: Vec<_> = [format!("million a second{of}")]
+            let head: Vec<_> = [format!("million ops/s{of}")]
                 .into_iter()
                 .chain(shown)
-                .chain(["times one thread's".into()])
+                .chain(["relative to one thread".into()])
                 .collect();
             let head: Vec<_> = head.iter().map(String::as_str).collect();
             let sentence = self.sentence(runs, of, positive);
@@ -217,10 +222,10 @@ impl Figure {
         text.trim_end().to_owned()
     }
 
-    /// How far each filter is from level, on one thread.
+    /// How much each filter changes over the x axis, on one thread.
     fn sentence(&self, runs: &Runs, of: &str, positive: Option<u32>) -> String {
         let (above, below) = self.ends;
-        let change = |(index, contender): (usize, &crate::filters::Contender)| {
+        let change = |(index, contender): (usize, &Contender)| {
             let line = self.line(runs, 1, index, positive);
             let at = |place| line.iter().find(|point| point.0 == place).map(|point| point.1);
             let times = ratio(at(above)?, at(below)?);
@@ -228,7 +233,7 @@ impl Figure {
         };
         let changes: Vec<_> = CONTENDERS.iter().enumerate().filter_map(change).collect();
         format!(
-            "On one thread{of}, at {above} % and as a share of what it is at {below} %: {}.",
+            "On one thread{of}, the throughput at {above} % divided by the throughput at {below} %: {}.",
             changes.join(", ")
         )
     }
@@ -246,8 +251,4 @@ fn gain(line: &[(u32, &[f64])], one: &[(u32, &[f64])]) -> String {
         Some(ratio(runs, alone.1))
     };
     figures(median(&line.iter().filter_map(gain).collect::<Vec<_>>()))
-}
-
-fn threads_in_words(threads: usize) -> String {
-    if threads == 1 { "1 thread".into() } else { format!("{threads} threads") }
 }

@@ -1,7 +1,6 @@
 //! The page, its plots and its CSVs.
 //!
-//! Each section stands between two marks, so that a run of some of them leaves the others as they
-//! are.
+//! Each section stands between two marks, so that a run of some topics keeps the other sections.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -10,27 +9,38 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
-use crate::plots::Plot;
-use crate::{Topic, machine};
+use coucal_measure::machine;
+use coucal_measure::plot::Plot;
+use coucal_measure::text::{table, wrapped};
+use coucal_measure::timing;
 
-/// Where the page breaks its lines.
-const COLUMNS: usize = 100;
+use crate::Topic;
+
+/// The median; NaN where there are no runs.
+pub fn median(runs: &[f64]) -> f64 {
+    timing::median(runs).unwrap_or(f64::NAN)
+}
+
+/// The median of the ratios of the runs, one by one; NaN where there are no runs.
+pub fn ratio(above: &[f64], below: &[f64]) -> f64 {
+    timing::ratio(above, below).unwrap_or(f64::NAN)
+}
 
 /// One table or figure.
 pub struct Section {
     pub topic: Topic,
     pub title: &'static str,
-    /// What the paper shows.
+    /// What the paper reports.
     pub paper: String,
-    /// What we get: tables and sentences.
+    /// What was measured here: tables and text.
     pub ours: String,
-    /// What was to be reached.
+    /// The targets of this section.
     pub targets: Vec<Target>,
     pub plots: Vec<Plot>,
     pub csv: Csv,
 }
 
-/// Something to be reached, and whether it was.
+/// A target, and whether it was met.
 pub struct Target {
     pub what: String,
     pub goal: String,
@@ -39,7 +49,7 @@ pub struct Target {
     pub met: Option<bool>,
 }
 
-/// Rows of cells, the first of them the names of the columns.
+/// Rows of cells; the first row has the names of the columns.
 pub struct Csv(Vec<Vec<String>>);
 
 impl Csv {
@@ -56,7 +66,7 @@ impl Csv {
     }
 }
 
-/// How a section came about.
+/// How a section was measured.
 pub struct How {
     pub command: String,
     pub quick: bool,
@@ -66,7 +76,7 @@ pub struct How {
 pub struct Page {
     path: PathBuf,
     folder: PathBuf,
-    /// The text of each section there is, between its marks.
+    /// The text of each section that exists, between its marks.
     sections: Vec<(Topic, String)>,
 }
 
@@ -75,7 +85,7 @@ fn marks(topic: Topic) -> (String, String) {
 }
 
 impl Page {
-    /// The page beside a folder, with the sections that it has.
+    /// The page beside a folder, with its sections.
     pub fn open(folder: &Path) -> Result<Self, Box<dyn Error>> {
         fs::create_dir_all(folder)?;
         let path = folder.with_extension("md");
@@ -93,7 +103,7 @@ impl Page {
         &self.path
     }
 
-    /// Draws the plots of a section, writes its CSV, and puts it in the place of what was there.
+    /// Draws the plots of a section, writes its CSV, and replaces its text.
     pub fn renew(&mut self, section: &Section, how: &How) -> Result<(), Box<dyn Error>> {
         for plot in &section.plots {
             plot.draw(&self.folder)?;
@@ -108,14 +118,16 @@ impl Page {
     }
 
     pub fn write(&self) -> Result<(), Box<dyn Error>> {
-        let mut text = String::from("# The evaluation of the cuckoo filter paper, done again\n\n");
+        let mut text = String::from("# Reproducing the evaluation of the cuckoo filter paper\n\n");
         text += &wrapped(
-            "Fan, Andersen, Kaminsky, Mitzenmacher, \"Cuckoo Filter: Practically Better Than \
-             Bloom\" (CoNEXT 2014), on this code. The whole page is written by the package \
-             `evaluation`; below each section stands the command that made it. Throughputs are \
-             medians of several runs that took turns with those of the other filters. What \
-             the paper shows as a plot is told in words. Its numbers are another machine's: ratios \
-             compare, throughputs do not.",
+            "The tables and figures of Fan, Andersen, Kaminsky, Mitzenmacher, \"Cuckoo Filter: \
+             Practically Better Than Bloom\" (CoNEXT 2014), measured with this code. The package \
+             `evaluation` writes the whole page; each section ends with the command that \
+             produced it.\n\n\
+             Throughputs are medians of several runs, in which all filters take turns. All \
+             filters store the same 64-bit integers and get the same hash of them; only the \
+             counting Bloom filter has a hasher of its own. Plots of the paper are \
+             described in words. The paper used another machine: compare ratios, not throughputs.",
         );
         text += "## Machine\n\nOf the latest run:\n\n";
         for (name, note) in machine::describe() {
@@ -132,7 +144,7 @@ impl Page {
         let folder = self.folder.file_name().unwrap_or_default().to_string_lossy();
         let mut text = format!("## {}\n\n", section.title);
         let (paper, ours) = (&section.paper, &section.ours);
-        text += &wrapped(&format!("**The paper.** {paper}\n\n**Ours.** {ours}\n\n"));
+        text += &wrapped(&format!("**The paper.** {paper}\n\n**This crate.** {ours}\n\n"));
         if !section.targets.is_empty() {
             let met = |met: Option<bool>| match met {
                 Some(true) => "yes",
@@ -153,84 +165,10 @@ impl Page {
         let size = if how.quick { "quick" } else { "full" };
         let _ = write!(
             text,
-            "[{csv}]({folder}/{csv}); {size} run, {} s together with what it shares its \
-             measurements with: `{}`",
+            "[{csv}]({folder}/{csv}); {size} run, {} s including the topics measured together with it: \
+             `{}`",
             how.seconds, how.command
         );
         text
     }
-}
-
-/// The text with its paragraphs broken at a hundred columns, and its tables as they are.
-fn wrapped(text: &str) -> String {
-    let mut wrapped = String::new();
-    for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {
-        if paragraph.trim_start().starts_with('|') {
-            wrapped += paragraph.trim();
-        } else {
-            let mut column = 0;
-            for word in paragraph.split_whitespace() {
-                let length = word.chars().count();
-                if column > 0 && column + 1 + length > COLUMNS {
-                    wrapped.push('\n');
-                    column = 0;
-                } else if column > 0 {
-                    wrapped.push(' ');
-                    column += 1;
-                }
-                wrapped += word;
-                column += length;
-            }
-        }
-        wrapped += "\n\n";
-    }
-    wrapped
-}
-
-/// A table with the first column to the left and the others to the right.
-pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.chain([head[column].chars().count(), 3]).max().unwrap_or(3)
-    };
-    let widths: Vec<_> = (0..head.len()).map(width).collect();
-    let line = |cells: &[String]| {
-        let mut line = String::from("|");
-        for (column, (cell, width)) in cells.iter().zip(&widths).enumerate() {
-            let _ = match column {
-                0 => write!(line, " {cell:<width$} |"),
-                _ => write!(line, " {cell:>width$} |"),
-            };
-        }
-        line + "\n"
-    };
-    let rule = |(column, width): (usize, &usize)| match column {
-        0 => "-".repeat(*width),
-        _ => "-".repeat(width - 1) + ":",
-    };
-    let names: Vec<_> = head.iter().map(|&name| name.to_owned()).collect();
-    let rules: Vec<_> = widths.iter().enumerate().map(rule).collect();
-    let rows: String = rows.iter().map(|row| line(row)).collect();
-    line(&names) + &line(&rules) + &rows
-}
-
-/// A share as percent, with three figures that count.
-pub fn percent(share: f64) -> String {
-    format!("{} %", figures(100.0 * share))
-}
-
-/// Three figures that count.
-pub fn figures(value: f64) -> String {
-    if !value.is_finite() {
-        return "–".into();
-    }
-    if value == 0.0 {
-        return "0".into();
-    }
-    let magnitude = value.abs().log10().floor() as i32;
-    if magnitude < -4 {
-        return format!("{value:.1e}");
-    }
-    let decimals = (2 - magnitude).max(0) as usize;
-    format!("{value:.decimals$}")
 }

@@ -1,19 +1,21 @@
-//! What semi-sorting costs a lookup: the two layouts of four slots, out of the cache, in turns.
+//! The cost of semi-sorting for lookups: the two layouts with four slots, out of cache, in turn.
 
 use std::time::Instant;
 
 use coucal::{CuckooFilter, Fp16x4, Layout, SemiSorted17x4};
-use coucal_benches::keys::{Keys, mix};
+use coucal_measure::hash::KeyHash;
+use coucal_measure::keys::{Keys, mix};
+use coucal_measure::peers::{Coucal, coucal_with_bytes};
+use coucal_measure::plot::{Axis, Plot, Scale, Series};
+use coucal_measure::subject::Subject;
+use coucal_measure::text::table;
 
-use crate::filters::{Subject, coucal_of};
-use crate::plots::{Line, Plot, Style};
-use crate::report::{Csv, Section, Target, table};
-use crate::timing::{median, ratio};
+use crate::report::{Csv, Section, Target, median, ratio};
 use crate::{Plan, Topic};
 
-/// Percent of the queries that are positive.
+/// Percentages of positive queries.
 const SHARES: [u64; 3] = [0, 50, 100];
-/// How many times the time of the plain layout it may take.
+/// The target: at most this many times the time of the plain layout.
 const GOAL: f64 = 2.5;
 const LOAD: f64 = 0.95;
 
@@ -25,9 +27,9 @@ pub fn steps(plan: &Plan) -> usize {
     2 + rounds(plan)
 }
 
-fn filled<L: Layout>(plan: &Plan, keys: Keys) -> CuckooFilter<L> {
+fn filled<L: Layout>(plan: &Plan, keys: Keys) -> CuckooFilter<L, KeyHash> {
     plan.step(&format!("semi-sorting: fill {}", L::NAME));
-    let filter = coucal_of::<L>(megabytes(plan) << 20);
+    let filter = coucal_with_bytes::<L>(mebibytes(plan) << 20);
     let items = items(&filter);
     for from in (0..items).step_by(1 << 16) {
         let chunk: Vec<_> =
@@ -37,11 +39,11 @@ fn filled<L: Layout>(plan: &Plan, keys: Keys) -> CuckooFilter<L> {
     filter
 }
 
-fn megabytes(plan: &Plan) -> usize {
-    plan.pick(128, 192)
+fn mebibytes(plan: &Plan) -> usize {
+    plan.pick(32, 192)
 }
 
-fn items<L: Layout>(filter: &CuckooFilter<L>) -> u64 {
+fn items<L: Layout>(filter: &CuckooFilter<L, KeyHash>) -> u64 {
     (filter.slots() as f64 * LOAD) as u64
 }
 
@@ -49,6 +51,7 @@ pub fn run(plan: &Plan) -> Vec<Section> {
     let keys = Keys::new(1);
     let (plain, sorted) = (filled::<Fp16x4>(plan, keys), filled::<SemiSorted17x4>(plan, keys));
     let present = items(&plain).min(items(&sorted));
+    let (plain, sorted) = (Coucal(plain), Coucal(sorted));
     let subjects: [&dyn Subject; 2] = [&plain, &sorted];
     let lookups = plan.pick(1 << 19, 1 << 21);
     let mut runs = [const { [const { Vec::new() }; 2] }; SHARES.len()];
@@ -56,8 +59,12 @@ pub fn run(plan: &Plan) -> Vec<Section> {
         plan.step("semi-sorting: lookups");
         for (share, runs) in SHARES.iter().zip(&mut runs) {
             let query = |index: u64| {
-                let dice = mix(!index);
-                if dice % 100 < *share { keys.key(mix(dice) % present) } else { keys.absent(index) }
+                let random = mix(!index);
+                if random % 100 < *share {
+                    keys.key(mix(random) % present)
+                } else {
+                    keys.absent(index)
+                }
             };
             let queries: Vec<_> = (round * lookups..(round + 1) * lookups).map(query).collect();
             for (subject, runs) in subjects.iter().zip(runs) {
@@ -71,7 +78,7 @@ pub fn run(plan: &Plan) -> Vec<Section> {
 }
 
 fn section(plan: &Plan, runs: &[[Vec<f64>; 2]; SHARES.len()]) -> Section {
-    let mut csv = Csv::new(&["positive queries", "filter", "nanoseconds a lookup", "runs"]);
+    let mut csv = Csv::new(&["positive queries", "filter", "ns per lookup", "runs"]);
     let (mut rows, mut targets) = (Vec::new(), Vec::new());
     for (share, [plain, sorted]) in SHARES.iter().zip(runs) {
         for (name, runs) in [(Fp16x4::NAME, plain), (SemiSorted17x4::NAME, sorted)] {
@@ -92,39 +99,37 @@ fn section(plan: &Plan, runs: &[[Vec<f64>; 2]; SHARES.len()]) -> Section {
                 SemiSorted17x4::NAME,
                 Fp16x4::NAME
             ),
-            goal: format!("at most {GOAL} times"),
-            measured: format!("{times:.2} times"),
+            goal: format!("ratio at most {GOAL}"),
+            measured: format!("{times:.2}"),
             met: Some(times <= GOAL),
         });
     }
     let line = |name: &str, place: usize| {
         let point = |(share, runs): (&u64, &[Vec<f64>; 2])| (*share as f64, median(&runs[place]));
-        Line::new(name, Style::Joined, SHARES.iter().zip(runs).map(point).collect())
+        Series::new(name, SHARES.iter().zip(runs).map(point).collect())
     };
-    let head = ["positive queries", "Fp16x4, ns", "SemiSorted17x4, ns", "times"];
+    let head = ["positive queries", "Fp16x4, ns", "SemiSorted17x4, ns", "ratio"];
     Section {
         topic: Topic::Semi,
-        title: "What semi-sorting costs a lookup",
-        paper: "Not a figure of its own. Of the authors' programs, `conext-figure5` states 26 \
-                million lookups a second for the plain filter of 12 bits and 10 to 11 million for \
-                the semi-sorted one of 13 bits: 2.4 times the time."
+        title: "The cost of semi-sorting for lookups",
+        paper: "No such figure. The authors' program `conext-figure5` states 26 million lookups/s \
+                for the plain filter with 12 bits, and 10 to 11 million for the semi-sorted one \
+                with 13 bits: 2.4 times the time."
             .into(),
         ours: format!(
-            "{} MB each, at a load of {LOAD}, one thread, each layout in turn with the same \
-             queries. The ratio is the median of the ratios of the {} rounds.\n\n{}",
-            megabytes(plan),
+            "{} MiB each, at a load of {LOAD}, one thread; the layouts take turns with the same \
+             queries. The ratio is the median of the ratios of {} rounds.\n\n{}",
+            mebibytes(plan),
             runs[0][0].len(),
             table(&head, &rows)
         ),
         targets,
         plots: vec![Plot {
             file: "semi".into(),
-            title: "Time of a lookup out of the cache".into(),
-            across: "positive queries, %".into(),
-            up: "nanoseconds".into(),
-            rates: false,
-            from_zero: true,
-            lines: vec![line(Fp16x4::NAME, 0), line(SemiSorted17x4::NAME, 1)],
+            title: "Time of a lookup, out of cache".into(),
+            x: Axis::new("positive queries, %", Scale::Linear),
+            y: Axis::new("ns per lookup", Scale::FromZero),
+            series: vec![line(Fp16x4::NAME, 0), line(SemiSorted17x4::NAME, 1)],
         }],
         csv,
     }

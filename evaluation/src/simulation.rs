@@ -1,23 +1,19 @@
-//! A plain table for one thread with any fingerprint and bucket size, for figures 2 and 3.
+//! A simulated table for one thread with any fingerprint and bucket size, for figures 2 and 3.
 //!
-//! The filter has no fingerprints below 8 bits and no buckets but words of 64 bits. The geometry
-//! here is its own, taken from its source; the choice of the emptier bucket and the breadth-first
-//! search of a kick path are written again for buckets of any size.
-
-// The crate does not export it, and should not.
-#[path = "../../src/geometry.rs"]
-mod geometry;
+//! The filter has no fingerprints below 8 bits, and its buckets are always words of 64 bits. Keys and
+//! alternate buckets here are those of the crate. The choice of the emptier bucket and the
+//! breadth-first search of a kick path are implemented again, for buckets of any size.
 
 use std::hint::black_box;
 
-use coucal_benches::keys::Keys;
-use geometry::{Geometry, Key};
+use coucal::internals;
+use coucal_measure::keys::Keys;
 
-/// Buckets that a search opens at the most: `LARGE` in `src/path.rs` of the crate.
+/// The most buckets that a search opens, as in `src/path.rs` of the crate.
 pub const BUDGET: usize = 768;
 
-/// Items whose slots are on the way at once.
-const FLIGHT: usize = 32;
+/// Items whose slots are loaded ahead.
+const PREFETCH_DISTANCE: usize = 32;
 
 /// The parent of the two buckets that a search starts from.
 const ROOT: u16 = u16::MAX;
@@ -30,11 +26,19 @@ struct Node {
     parent: u16,
 }
 
-/// A table of fingerprints of up to 32 bits, 0 for a free slot; those of a bucket lie without gaps.
+/// An item as the table sees it.
+#[derive(Clone, Copy)]
+struct Key {
+    fingerprint: u32,
+    first: usize,
+    second: usize,
+}
+
+/// A table of fingerprints of up to 32 bits, 0 for a free slot; the used slots of a bucket come first.
 pub struct Simulation {
     slots: Vec<u32>,
-    slots_a_bucket: usize,
-    geometry: Geometry,
+    slots_per_bucket: usize,
+    buckets: usize,
     bits: u32,
     queue: Vec<Node>,
     items: usize,
@@ -42,11 +46,11 @@ pub struct Simulation {
 
 impl Simulation {
     /// Empty, with an even number of buckets.
-    pub fn new(buckets: usize, slots_a_bucket: usize, bits: u32) -> Self {
+    pub fn new(buckets: usize, slots_per_bucket: usize, bits: u32) -> Self {
         Self {
-            slots: vec![0; buckets * slots_a_bucket],
-            slots_a_bucket,
-            geometry: Geometry::new(buckets),
+            slots: vec![0; buckets * slots_per_bucket],
+            slots_per_bucket,
+            buckets,
             bits,
             queue: Vec::with_capacity(BUDGET),
             items: 0,
@@ -57,9 +61,8 @@ impl Simulation {
         self.items as f64 / self.slots.len() as f64
     }
 
-    /// One more item; `false` if there is no room.
+    /// Inserts one item; `false` if there is no room.
     fn insert(&mut self, Key { fingerprint, first, second }: Key) -> bool {
-        let fingerprint = fingerprint as u32;
         // As the filter compares its words: the topmost slots decide.
         let slots = |bucket| self.bucket(bucket).iter().rev();
         let emptier = if slots(first).gt(slots(second)) { second } else { first };
@@ -74,24 +77,25 @@ impl Simulation {
 
     pub fn contains(&self, hash: u64) -> bool {
         let Key { fingerprint, first, second } = self.key(hash);
-        let held = |bucket| self.bucket(bucket).contains(&(fingerprint as u32));
+        let held = |bucket| self.bucket(bucket).contains(&fingerprint);
         held(first) || held(second)
     }
 
     fn key(&self, hash: u64) -> Key {
-        self.geometry.key(hash, self.bits)
+        let (fingerprint, first, second) = internals::key(self.buckets, hash, self.bits);
+        Key { fingerprint: fingerprint as u32, first, second }
     }
 
     fn alternate(&self, bucket: usize, fingerprint: u32) -> usize {
-        self.geometry.alternate(bucket, fingerprint.into())
+        internals::alternate(self.buckets, bucket, fingerprint.into())
     }
 
     fn bucket(&self, bucket: usize) -> &[u32] {
-        &self.slots[bucket * self.slots_a_bucket..][..self.slots_a_bucket]
+        &self.slots[bucket * self.slots_per_bucket..][..self.slots_per_bucket]
     }
 
     fn bucket_mut(&mut self, bucket: usize) -> &mut [u32] {
-        &mut self.slots[bucket * self.slots_a_bucket..][..self.slots_a_bucket]
+        &mut self.slots[bucket * self.slots_per_bucket..][..self.slots_per_bucket]
     }
 
     fn has_room(&self, bucket: usize) -> bool {
@@ -114,21 +118,21 @@ impl Simulation {
         false
     }
 
-    /// Searches the shortest path to a free slot, and moves the fingerprints along it.
+    /// Searches for the shortest path to a free slot, and moves the fingerprints along it.
     fn kick(&mut self, fingerprint: u32, roots: [usize; 2]) -> bool {
         self.queue.clear();
         self.queue.extend(roots.map(|bucket| Node { bucket, slot: 0, parent: ROOT }));
         let mut next = 0;
         while next < self.queue.len() {
             let (node, from) = (next as u16, self.queue[next].bucket);
-            for slot in 0..self.slots_a_bucket {
+            for slot in 0..self.slots_per_bucket {
                 let to = self.alternate(from, self.bucket(from)[slot]);
                 if self.has_room(to) && !self.on_path(node, to) {
                     self.apply(Node { bucket: to, slot, parent: node }, fingerprint);
                     return true;
                 }
             }
-            for slot in 0..self.slots_a_bucket {
+            for slot in 0..self.slots_per_bucket {
                 let to = self.alternate(from, self.bucket(from)[slot]);
                 if self.queue.len() < BUDGET && !self.on_path(node, to) {
                     self.queue.push(Node { bucket: to, slot, parent: node });
@@ -139,7 +143,7 @@ impl Simulation {
         false
     }
 
-    /// Walks the path back from the free slot; the new fingerprint takes the last slot that is left.
+    /// Follows the path back from the free slot; the new fingerprint takes the slot at its start.
     fn apply(&mut self, last: Node, fingerprint: u32) {
         let mut hop = last;
         let parent = |node: &Self, hop: Node| node.queue[usize::from(hop.parent)];
@@ -154,7 +158,7 @@ impl Simulation {
         self.replace(from.bucket, hop.slot, fingerprint);
     }
 
-    /// In a full bucket the topmost fingerprint moves into the gap, and the new one takes its place.
+    /// In a full bucket the topmost fingerprint moves to `gap`, and the new one takes its slot.
     fn replace(&mut self, bucket: usize, gap: usize, fingerprint: u32) {
         let slots = self.bucket_mut(bucket);
         let top = slots.len() - 1;
@@ -163,17 +167,17 @@ impl Simulation {
     }
 }
 
-/// Inserts keys until one fails, or until the table is as full as it gets.
+/// Inserts keys until one fails.
 pub fn fill(simulation: &mut Simulation, keys: Keys) {
     let mut next = 0;
     loop {
-        let flight = [(); FLIGHT].map(|()| {
+        let ahead = [(); PREFETCH_DISTANCE].map(|()| {
             next += 1;
             simulation.key(keys.key(next - 1))
         });
-        // A large table lies in memory: the misses of several items overlap.
-        black_box(flight.map(|key| [key.first, key.second].map(|at| simulation.bucket(at)[0])));
-        if !flight.into_iter().all(|key| simulation.insert(key)) {
+        // In a large table the cache misses of several items overlap.
+        black_box(ahead.map(|key| [key.first, key.second].map(|at| simulation.bucket(at)[0])));
+        if !ahead.into_iter().all(|key| simulation.insert(key)) {
             return;
         }
     }
@@ -186,7 +190,7 @@ mod tests {
 
     /// Kicks lose nothing.
     #[test]
-    fn what_went_in_is_found() {
+    fn what_was_inserted_is_found() {
         let keys = Keys::new(1);
         for (slots, bits) in [(2, 20), (4, 12), (8, 8)] {
             let mut simulation = Simulation::new(1 << 10, slots, bits);
@@ -197,7 +201,7 @@ mod tests {
         }
     }
 
-    /// It is the crate's table: the same items fit, to the last one.
+    /// The simulation is exact: the filter fails at the same item.
     #[test]
     fn the_first_failure_is_that_of_the_filter() {
         let keys = Keys::new(2);

@@ -1,17 +1,18 @@
-//! Figure 3: bits an item over the rate of false positives, by slots of a bucket.
+//! Figure 3: bits per item over the false-positive rate, by slots per bucket.
 
-use coucal_benches::keys::Keys;
+use coucal_measure::keys::Keys;
+use coucal_measure::plot::{Axis, Plot, Scale, Series};
+use coucal_measure::text::{figures, percent, table};
+use coucal_measure::timing::parallel_map;
 
-use crate::plots::{Line, Plot, Style};
-use crate::report::{Csv, Section, figures, percent, table};
+use crate::report::{Csv, Section};
 use crate::simulation::{Simulation, fill};
-use crate::timing::over_cores;
 use crate::{Plan, Topic, paper};
 
 const SLOTS: [usize; 3] = [2, 4, 8];
 const BITS: std::ops::RangeInclusive<u32> = 5..=20;
 const BUCKETS: usize = 1 << 15;
-/// False positives that make a rate certain to some 3 %.
+/// This many false positives determine a rate to within about 3 %.
 const EVENTS: f64 = 1000.0;
 
 struct Point {
@@ -29,7 +30,7 @@ fn measure(plan: &Plan) -> Vec<Point> {
     let shapes: Vec<_> =
         SLOTS.iter().flat_map(|slots| BITS.map(move |bits| (*slots, bits))).collect();
     let most = plan.pick(1e7, 2e8);
-    over_cores(&shapes, |&(slots, bits)| {
+    parallel_map(Plan::workers(), &shapes, |&(slots, bits)| {
         plan.step(&format!("figure 3: buckets of {slots}, {bits} bits"));
         let keys = Keys::new(1);
         let mut simulation = Simulation::new(BUCKETS, slots, bits);
@@ -42,16 +43,16 @@ fn measure(plan: &Plan) -> Vec<Point> {
 }
 
 impl Point {
-    fn bits_an_item(&self) -> f64 {
+    fn bits_per_item(&self) -> f64 {
         f64::from(self.bits) / self.load
     }
 }
 
-/// The fewest bits for a rate, by slots.
+/// The fewest bits for a rate, by slots per bucket.
 fn best(points: &[Point], rate: f64) -> Vec<(usize, f64)> {
     let fewest = |slots| {
         let reach = points.iter().filter(|at| at.slots == slots && at.rate <= rate);
-        (slots, reach.map(Point::bits_an_item).fold(f64::INFINITY, f64::min))
+        (slots, reach.map(Point::bits_per_item).fold(f64::INFINITY, f64::min))
     };
     SLOTS.map(fewest).to_vec()
 }
@@ -59,20 +60,20 @@ fn best(points: &[Point], rate: f64) -> Vec<(usize, f64)> {
 pub fn run(plan: &Plan) -> Vec<Section> {
     let points = measure(plan);
     let mut csv =
-        Csv::new(&["slots", "fingerprint bits", "load factor", "bits an item", "false positives"]);
+        Csv::new(&["slots", "fingerprint bits", "load factor", "bits per item", "false positives"]);
     for point in &points {
         csv.push(vec![
             point.slots.to_string(),
             point.bits.to_string(),
             format!("{:.5}", point.load),
-            format!("{:.3}", point.bits_an_item()),
+            format!("{:.3}", point.bits_per_item()),
             format!("{:e}", point.rate),
         ]);
     }
     let line = |slots| {
         let points = points.iter().filter(|at| at.slots == slots && at.rate > 0.0);
-        let points = points.map(|at| (at.rate, at.bits_an_item())).collect();
-        Line::new(format!("b = {slots}"), Style::Joined, points)
+        let points = points.map(|at| (at.rate, at.bits_per_item())).collect();
+        Series::new(format!("b = {slots}"), points)
     };
     let row = |rate: f64| {
         let bits = best(&points, rate);
@@ -92,29 +93,28 @@ pub fn run(plan: &Plan) -> Vec<Section> {
         })
         .collect();
     let ours = format!(
-        "The plain table of figure 2 with 2^15 buckets. Best loads: {}. Bits an item for a rate or \
-         less, which depend on how close whole bits come to it:\n\n{}\n\
-         The space of the filter itself, whose buckets are words of 64 bits, is in figure 4.",
+        "The simulated table of figure 2, with 2^15 buckets. Best loads: {}. The fewest bits per item for \
+         a rate or a lower one; a fingerprint has a whole number of bits:\n\n{}\n\
+         Figure 4 shows the space of the filter itself, whose buckets are words of 64 bits.",
         loads.join(", "),
         table(&["false positives", "b = 2", "b = 4", "b = 8", "fewest at b ="], &rows)
     );
     vec![Section {
         topic: Topic::Fig3,
-        title: "Figure 3: bits an item over false positives, by slots of a bucket",
-        paper: "For rates above 0.2 % two slots a bucket are slightly better, from there down to \
+        title: "Figure 3: bits per item over false-positive rate, by slots per bucket",
+        paper:
+            "For rates above 0.2 % two slots per bucket are slightly better; from 0.2 % down to \
                 0.001 % four are best. (A lookup compares with 2b fingerprints, so each doubling \
-                of b costs a bit, and raises the load.)"
-            .into(),
+                of b costs one bit, and raises the load.)"
+                .into(),
         ours,
         targets: Vec::new(),
         plots: vec![Plot {
             file: "fig3".into(),
-            title: "Bits an item over false positives, by slots of a bucket".into(),
-            across: "share of false positives".into(),
-            up: "bits an item".into(),
-            rates: true,
-            from_zero: true,
-            lines: SLOTS.map(line).into(),
+            title: "Bits per item over false-positive rate, by slots per bucket".into(),
+            x: Axis::new("false-positive rate", Scale::Log),
+            y: Axis::new("bits per item", Scale::FromZero),
+            series: SLOTS.map(line).into(),
         }],
         csv,
     }]

@@ -1,34 +1,43 @@
-//! The limit of the machine: coucal's hasher, then so many random loads that depend on nothing but
-//! the hash, from as many bytes as coucal's words have.
+//! The limit of the machine: the hash, then one or two random loads that depend on nothing but the
+//! hash, from as many bytes as coucal's words have.
 
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use coucal::DefaultHashBuilder;
+use coucal_measure::hash::KeyHash;
+use coucal_measure::keys;
+use coucal_measure::peers::Peer;
 
-use crate::keys;
-use crate::peers::Peer;
+pub const HASH_ONLY: &str = "hash only";
+pub const ONE_LOAD: &str = "one load";
+pub const TWO_LOADS: &str = "two loads";
+pub const LIMITS: [&str; 3] = [HASH_ONLY, ONE_LOAD, TWO_LOADS];
 
-/// A table to load `N` words of for each operation; none of them for `N = 0`, the hash alone.
+/// A table from which each operation loads `N` words: none for `N = 0`, the hash alone.
 pub struct Loads<const N: usize> {
     words: Box<[AtomicU64]>,
-    hasher: DefaultHashBuilder,
+    hasher: KeyHash,
 }
 
-/// Hashes of a batch.
+/// Hashes of one batch.
 const BATCH: usize = 64;
 
 impl<const N: usize> Loads<N> {
+    pub fn with_slots(slots: usize) -> Self {
+        let words = (0..slots as u64 / 4).map(|word| AtomicU64::new(keys::mix(word))).collect();
+        Self { words, hasher: KeyHash::default() }
+    }
+
     #[inline]
     fn hash(&self, key: u64) -> u64 {
         self.hasher.hash_one(key)
     }
 
-    /// Multiply-shift of the hash, and of the hash turned half round for the second word.
+    /// Multiply-shift of the hash, and of the hash rotated by 32 bits for the second word.
     #[inline]
     fn place(&self, hash: u64, load: usize) -> usize {
-        let turned = u128::from(hash.rotate_left(32 * load as u32));
-        ((turned * self.words.len() as u128) >> 64) as usize
+        let rotated = u128::from(hash.rotate_left(32 * load as u32));
+        ((rotated * self.words.len() as u128) >> 64) as usize
     }
 
     #[inline]
@@ -39,20 +48,12 @@ impl<const N: usize> Loads<N> {
 }
 
 impl<const N: usize> Peer for Loads<N> {
-    const NAME: &'static str = ["hash only", "one load", "two loads"][N];
-    const REMOVES: bool = false;
-
-    fn build(slots: usize) -> Self {
-        let words = (0..slots as u64 / 4).map(|word| AtomicU64::new(keys::mix(word))).collect();
-        Self { words, hasher: DefaultHashBuilder::default() }
-    }
-
     fn slots(&self) -> usize {
         self.words.len() * 4
     }
 
-    fn bytes(&self) -> usize {
-        size_of_val(&*self.words)
+    fn bytes(&self) -> Option<usize> {
+        Some(size_of_val(&*self.words))
     }
 
     #[inline]

@@ -1,26 +1,44 @@
-//! What the figures were measured on.
+//! A description of the machine that the figures were measured on.
 
 use std::fs;
 use std::process::Command;
 use std::thread;
 
-/// Names and texts, as far as the system tells.
+/// Names and values, as far as the system tells them.
+#[must_use]
 pub fn describe() -> Vec<(String, String)> {
     let mut notes = vec![
         ("processor", processor()),
         ("cores", cores().to_string()),
         ("caches", caches()),
         ("memory", memory()),
-        ("huge pages", chosen("/sys/kernel/mm/transparent_hugepage/enabled")),
-        ("load before", load()),
+        ("transparent huge pages", selected("/sys/kernel/mm/transparent_hugepage/enabled")),
+        ("load average before the run", load()),
         ("compiler", compiler()),
     ];
     notes.retain(|note| !note.1.is_empty());
     notes.into_iter().map(|(name, text)| (name.to_owned(), text)).collect()
 }
 
+#[must_use]
 pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// 1, 2, 4, ... up to `most`.
+#[must_use]
+pub fn thread_counts(most: usize) -> Vec<usize> {
+    (0..=most.max(1).ilog2()).map(|power| 1 << power).collect()
+}
+
+/// What `rustc --version` prints.
+#[must_use]
+pub fn compiler() -> String {
+    let output = Command::new("rustc").arg("--version").output();
+    output.map_or_else(
+        |_| String::new(),
+        |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+    )
 }
 
 fn read(path: &str) -> String {
@@ -51,27 +69,30 @@ fn caches() -> String {
 }
 
 fn memory() -> String {
-    let kilobytes = value(&read("/proc/meminfo"), "MemTotal");
-    let kilobytes = kilobytes.trim_end_matches(" kB").parse::<u64>();
-    kilobytes.map_or_else(|_| String::new(), |kilobytes| format!("{} GiB", kilobytes >> 20))
+    let kibibytes = value(&read("/proc/meminfo"), "MemTotal");
+    let kibibytes = kibibytes.trim_end_matches(" kB").parse::<u64>();
+    kibibytes.map_or_else(|_| String::new(), |kibibytes| format!("{} GiB", kibibytes >> 20))
 }
 
-/// The word in brackets.
-fn chosen(path: &str) -> String {
+/// The word in brackets, which marks the selected setting.
+fn selected(path: &str) -> String {
     let text = read(path);
     let word = text.split_once('[').and_then(|rest| rest.1.split_once(']'));
     word.map_or_else(String::new, |word| word.0.to_owned())
 }
 
 fn load() -> String {
-    let text = read("/proc/loadavg");
-    text.split(' ').next().unwrap_or_default().to_owned()
+    read("/proc/loadavg").split(' ').next().unwrap_or_default().to_owned()
 }
 
-fn compiler() -> String {
-    let output = Command::new("rustc").arg("--version").output();
-    output.map_or_else(
-        |_| String::new(),
-        |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
-    )
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thread_counts_are_powers_of_two() {
+        assert_eq!(thread_counts(1), [1]);
+        assert_eq!(thread_counts(2), [1, 2]);
+        assert_eq!(thread_counts(6), [1, 2, 4]);
+    }
 }

@@ -1,12 +1,13 @@
-//! From empty to full and back, all filters step by step in turns: the measurements of figures 5 to
-//! 8.
+//! From empty to full and back, step by step, with all filters in turn: the measurements of figures 5
+//! to 8.
 
 use std::collections::BTreeMap;
 
-use coucal_benches::keys::{Keys, mix};
+use coucal_measure::keys::{Keys, mix};
+use coucal_measure::subject::{Operation, SharedSubject};
+use coucal_measure::timing::{million_ops, together};
 
-use crate::filters::{CONTENDERS, Contender, Subject};
-use crate::timing::{rate, together};
+use crate::filters::{CONTENDERS, Contender, Filter};
 use crate::{Plan, Topic};
 
 /// Shares of positive queries in figure 5, in percent.
@@ -28,10 +29,10 @@ pub struct Id {
     pub load: u32,
 }
 
-/// Million operations a second, in each round.
+/// Million operations per second, in each round.
 pub type Runs = BTreeMap<Id, Vec<f64>>;
 
-/// Where all filters stop on the way, in percent; the last is what counts as full.
+/// The loads at which all filters stop, in percent; the last one counts as full.
 pub fn loads(plan: &Plan) -> Vec<u32> {
     plan.pick(vec![10, 30, 50, 70, 80, 90, 95], (1..=19).map(|step| 5 * step).collect())
 }
@@ -40,14 +41,14 @@ fn updates(plan: &Plan) -> bool {
     plan.has(Topic::Fig7) || plan.has(Topic::Fig8)
 }
 
-/// Numbers of threads that fill: one, and more where inserts or removals are asked for.
-fn journeys(plan: &Plan) -> impl Iterator<Item = usize> {
+/// Numbers of writing threads: one, and more where inserts or removals are measured.
+fn writers(plan: &Plan) -> impl Iterator<Item = usize> {
     let updates = updates(plan);
     plan.threads.iter().copied().filter(move |threads| *threads == 1 || updates)
 }
 
 pub fn steps(plan: &Plan) -> usize {
-    let there = plan.rounds * journeys(plan).count() * loads(plan).len();
+    let there = plan.rounds * writers(plan).count() * loads(plan).len();
     let back = if plan.has(Topic::Fig8) { there } else { 0 };
     there + back + if plan.has(Topic::Fig5) { plan.rounds } else { 0 }
 }
@@ -55,10 +56,11 @@ pub fn steps(plan: &Plan) -> usize {
 pub fn run(plan: &Plan) -> Runs {
     let mut runs = Runs::new();
     for round in 0..plan.rounds {
-        for threads in journeys(plan) {
+        for threads in writers(plan) {
             let name = format!("figures 5 to 8: round {}, {threads} writing", round + 1);
             let keys = Keys::new(1 + round as u64);
-            Journey { plan, keys, threads, name, runs: &mut runs, field: Vec::new() }.go();
+            let entries = Vec::new();
+            Sweep { plan, keys, threads, name, runs: &mut runs, entries }.run();
         }
     }
     runs
@@ -67,44 +69,48 @@ pub fn run(plan: &Plan) -> Runs {
 struct Entry {
     index: usize,
     contender: &'static Contender,
-    subject: Box<dyn Subject>,
+    subject: Box<Filter>,
     /// The keys from here..
     oldest: u64,
     /// ..to here are in it.
     next: u64,
-    /// An insert has failed.
-    stuck: bool,
+    /// An insert has failed: it is not known which keys are in it.
+    failed: bool,
+}
+
+fn shared(filter: &Filter) -> &dyn SharedSubject {
+    filter.as_shared().expect("filters for one writer do not take part with several")
 }
 
 impl Entry {
     fn items_at(&self, load: u32) -> u64 {
-        self.subject.full() as u64 * u64::from(load) / 100
+        self.subject.slots() * u64::from(load) / 100
     }
 }
 
-struct Journey<'a> {
+struct Sweep<'a> {
     plan: &'a Plan,
     keys: Keys,
-    /// Writers at once.
+    /// Threads that write.
     threads: usize,
     name: String,
     runs: &'a mut Runs,
-    field: Vec<Entry>,
+    entries: Vec<Entry>,
 }
 
-impl Journey<'_> {
-    fn go(mut self) {
+impl Sweep<'_> {
+    fn run(mut self) {
         let takes_part = |contender: &Contender| self.threads == 1 || contender.shared;
         for (index, contender) in CONTENDERS.iter().enumerate() {
             if takes_part(contender) {
-                let subject = contender.build(self.plan.bytes);
-                self.field.push(Entry {
+                let subject = (contender.build)(self.plan.bytes);
+                self.entries.push(Entry {
                     index,
                     contender,
                     subject,
                     oldest: 0,
                     next: 0,
-                    stuck: false,
+                    failed: false,
                 });
             }
         }
@@ -136,7 +142,7 @@ impl Journey<'_> {
         }
     }
 
-    /// A share of the keys for each writer.
+    /// The keys, divided among the writers.
     fn shares(&self, keys: std::ops::Range<u64>) -> Vec<Vec<u64>> {
         let share = (keys.end - keys.start).div_ceil(self.threads as u64).max(1);
         let starts = keys.clone().step_by(share as usize);
@@ -145,49 +151,52 @@ impl Journey<'_> {
     }
 
     fn fill(&mut self, load: u32) {
-        for place in 0..self.field.len() {
-            let entry = &self.field[place];
+        for place in 0..self.entries.len() {
+            let entry = &self.entries[place];
             let range = entry.next..entry.items_at(load);
-            if entry.stuck || range.is_empty() {
+            if entry.failed || range.is_empty() {
                 continue;
             }
             let (items, shares) = ((range.end - range.start) as usize, self.shares(range.clone()));
-            let entry = &mut self.field[place];
+            let entry = &mut self.entries[place];
             let (elapsed, stored) = if self.threads == 1 {
-                together(vec![&mut *entry], |entry| entry.subject.insert(&shares[0]))
+                together(vec![&mut *entry], |entry| {
+                    entry.subject.run(Operation::Insert, &shares[0])
+                })
             } else {
-                let shared = entry.subject.shared().expect("it takes part");
-                together(shares, |keys| shared.insert_shared(&keys))
+                let shared = shared(&*entry.subject);
+                together(shares, |keys| shared.insert(&keys))
             };
             entry.next = range.end;
-            // Which of the keys are in it is not known then.
-            entry.stuck = stored.into_iter().sum::<usize>() < items;
-            let (contender, stuck) = (entry.index, entry.stuck);
-            if !stuck {
+            entry.failed = (stored.into_iter().sum::<u64>() as usize) < items;
+            let (contender, failed) = (entry.index, entry.failed);
+            if !failed {
                 let id =
                     Id { topic: Topic::Fig7, threads: self.threads, contender, positive: 0, load };
-                self.push(id, rate(items, elapsed));
+                self.push(id, million_ops(items, elapsed));
             }
         }
     }
 
     fn empty(&mut self, from: u32, to: u32) {
-        for place in 0..self.field.len() {
-            let entry = &self.field[place];
+        for place in 0..self.entries.len() {
+            let entry = &self.entries[place];
             let items = entry.items_at(from) - entry.items_at(to);
-            if entry.stuck || !entry.contender.removes || items == 0 {
+            if entry.failed || !entry.contender.removes || items == 0 {
                 continue;
             }
             let range = entry.oldest..entry.oldest + items;
             let shares = self.shares(range.clone());
-            let entry = &mut self.field[place];
+            let entry = &mut self.entries[place];
             let (elapsed, removed) = if self.threads == 1 {
-                together(vec![&mut *entry], |entry| entry.subject.remove(&shares[0]))
+                together(vec![&mut *entry], |entry| {
+                    entry.subject.run(Operation::Remove, &shares[0])
+                })
             } else {
-                let shared = entry.subject.shared().expect("it takes part");
-                together(shares, |keys| shared.remove_shared(&keys))
+                let shared = shared(&*entry.subject);
+                together(shares, |keys| shared.remove(&keys))
             };
-            let removed = removed.into_iter().sum::<usize>() as u64;
+            let removed = removed.into_iter().sum::<u64>();
             assert_eq!(removed, items, "{} has lost items", entry.contender.name);
             entry.oldest = range.end;
             let id = Id {
@@ -197,16 +206,16 @@ impl Journey<'_> {
                 positive: 0,
                 load: from,
             };
-            self.push(id, rate(items as usize, elapsed));
+            self.push(id, million_ops(items as usize, elapsed));
         }
     }
 
     fn look(&mut self, topic: Topic, load: u32, shares: &[u32]) {
         for &threads in &self.plan.threads {
             for &positive in shares {
-                for place in 0..self.field.len() {
-                    let entry = &self.field[place];
-                    if entry.stuck {
+                for place in 0..self.entries.len() {
+                    let entry = &self.entries[place];
+                    if entry.failed {
                         continue;
                     }
                     let queries: Vec<_> = (0..threads as u64)
@@ -215,26 +224,26 @@ impl Journey<'_> {
                     let operations = queries.iter().map(Vec::len).sum();
                     let (elapsed, found) = together(queries, |keys| entry.subject.look(&keys));
                     let due = operations * positive as usize / 100;
-                    let found: usize = found.into_iter().sum();
+                    let found: u64 = found.into_iter().sum();
                     assert!(
                         found as f64 >= 0.95 * due as f64,
                         "{} misses items",
                         entry.contender.name
                     );
                     let id = Id { topic, threads, contender: entry.index, positive, load };
-                    self.push(id, rate(operations, elapsed));
+                    self.push(id, million_ops(operations, elapsed));
                 }
             }
         }
     }
 
-    /// Keys of which so many percent are in the filter, in no order.
+    /// Keys in random order, of which `positive` percent are in the filter.
     fn queries(&self, entry: &Entry, positive: u32, thread: u64) -> Vec<u64> {
-        let each = self.plan.pick(1 << 18, 1 << 21);
+        let each = self.plan.pick(1 << 17, 1 << 21);
         let query = |index: u64| {
-            let dice = mix(!index);
-            if dice % 100 < u64::from(positive) {
-                let scaled = u128::from(mix(dice)) * u128::from(entry.next);
+            let random = mix(!index);
+            if random % 100 < u64::from(positive) {
+                let scaled = u128::from(mix(random)) * u128::from(entry.next);
                 self.keys.key((scaled >> 64) as u64)
             } else {
                 self.keys.absent(index)

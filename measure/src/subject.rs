@@ -1,5 +1,5 @@
-//! The loops that are timed, behind a trait that can be an object: one dynamic call a chunk, and
-//! nothing but the filter inside.
+//! The timed loops over a peer, as trait objects: one dynamic call per chunk of keys, and nothing but
+//! the peer inside.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 use crate::keys::{CHUNK, Keys};
 use crate::peers::{Peer, Shared};
 
-/// Keys of one batch of `contains_many` and of `insert_many`.
+/// Keys of one call of `contains_many` and of `insert_many`.
 pub const BATCH: usize = 1024;
 
 /// What is done with each key of a chunk.
@@ -21,7 +21,7 @@ pub enum Operation {
     ContainsBranch,
     /// `contains_many`, and the caller branches on each answer.
     ContainsManyBranch,
-    /// `contains_many`, and the caller adds the answers up.
+    /// `contains_many`, and the caller adds up the answers.
     ContainsMany,
     Insert,
     InsertMany,
@@ -29,32 +29,28 @@ pub enum Operation {
     Remove,
 }
 
-/// A filter, for one thread.
+/// A peer, as one thread uses it.
 pub trait Subject {
-    fn name(&self) -> &'static str;
-    fn removes(&self) -> bool;
     fn slots(&self) -> u64;
-    fn bytes(&self) -> usize;
-    /// Does it with every key and says how often the answer was yes. Inserts stop when one fails.
+    /// What it says about its own memory.
+    fn bytes(&self) -> Option<usize>;
+    /// Does the operation with every key; the number of times that the answer was yes. Inserts stop
+    /// when one fails.
     fn run(&mut self, operation: Operation, keys: &[u64]) -> u64;
-    /// One insert, and whether it was stored.
+    /// Inserts one key; `true` if it was stored.
     fn insert_one(&mut self, key: u64) -> bool;
+    /// The number of keys that are found.
+    fn look(&self, keys: &[u64]) -> u64;
+    /// Itself, if several threads may write to it at once.
+    fn as_shared(&self) -> Option<&dyn SharedSubject>;
 }
 
 impl<P: Peer> Subject for P {
-    fn name(&self) -> &'static str {
-        P::NAME
-    }
-
-    fn removes(&self) -> bool {
-        P::REMOVES
-    }
-
     fn slots(&self) -> u64 {
         Peer::slots(self) as u64
     }
 
-    fn bytes(&self) -> usize {
+    fn bytes(&self) -> Option<usize> {
         Peer::bytes(self)
     }
 
@@ -74,6 +70,14 @@ impl<P: Peer> Subject for P {
     fn insert_one(&mut self, key: u64) -> bool {
         self.insert(key)
     }
+
+    fn look(&self, keys: &[u64]) -> u64 {
+        contains(self, keys)
+    }
+
+    fn as_shared(&self) -> Option<&dyn SharedSubject> {
+        self.shared()
+    }
 }
 
 #[inline(never)]
@@ -83,34 +87,34 @@ fn contains<P: Peer>(peer: &P, keys: &[u64]) -> u64 {
 
 /// A branch that the compiler cannot turn into arithmetic.
 #[inline]
-fn branch(answer: bool, tally: &mut (u64, u64)) {
+fn branch(answer: bool, counts: &mut (u64, u64)) {
     if answer {
-        tally.0 = black_box(tally.0 + 1);
+        counts.0 = black_box(counts.0 + 1);
     } else {
-        tally.1 = black_box(tally.1 + 1);
+        counts.1 = black_box(counts.1 + 1);
     }
 }
 
 #[inline(never)]
 fn contains_branch<P: Peer>(peer: &P, keys: &[u64]) -> u64 {
-    let mut tally = (0, 0);
+    let mut counts = (0, 0);
     for key in keys {
-        branch(peer.contains(*key), &mut tally);
+        branch(peer.contains(*key), &mut counts);
     }
-    tally.0
+    counts.0
 }
 
 #[inline(never)]
 fn contains_many_branch<P: Peer>(peer: &P, keys: &[u64]) -> u64 {
-    let (mut tally, mut found) = ((0, 0), [false; BATCH]);
+    let (mut counts, mut found) = ((0, 0), [false; BATCH]);
     for keys in keys.chunks(BATCH) {
         let found = &mut found[..keys.len()];
         peer.contains_many(keys, found);
         for answer in found {
-            branch(*answer, &mut tally);
+            branch(*answer, &mut counts);
         }
     }
-    tally.0
+    counts.0
 }
 
 #[inline(never)]
@@ -144,15 +148,15 @@ fn remove<P: Peer>(peer: &mut P, keys: &[u64]) -> u64 {
     keys.iter().map(|key| u64::from(peer.remove(*key))).sum()
 }
 
-/// One line of a script for a thread.
+/// One step of a mixed workload.
 #[derive(Clone, Copy, Debug)]
-pub enum Act {
+pub enum Step {
     Look(u64),
     Insert(u64),
     Remove(u64),
 }
 
-/// Where a writer is that takes its oldest item out and puts a new one in.
+/// The items of a writer that removes its oldest item and inserts a new one, again and again.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     pub keys: Keys,
@@ -160,48 +164,42 @@ pub struct Window {
     pub next: u64,
 }
 
-/// A filter, for several threads.
-pub trait Crowd: Sync {
-    fn name(&self) -> &'static str;
-    fn slots(&self) -> u64;
-    fn removes(&self) -> bool;
+/// A peer that several threads use at once.
+pub trait SharedSubject: Sync {
+    /// The number of keys that are found.
     fn look(&self, keys: &[u64]) -> u64;
-    fn fill(&self, keys: &[u64]) -> u64;
-    fn act(&self, script: &[Act]) -> u64;
-    /// Moves the window along until told to stop, and says how many inserts were stored.
+    /// Inserts until one fails; the number of keys that were stored.
+    fn insert(&self, keys: &[u64]) -> u64;
+    /// The number of keys that were removed.
+    fn remove(&self, keys: &[u64]) -> u64;
+    /// Does every step; the number of times that the answer was yes.
+    fn run(&self, steps: &[Step]) -> u64;
+    /// Moves the window until told to stop; the number of keys that were inserted.
     fn churn(&self, window: &mut Window, stop: &AtomicBool) -> u64;
-    /// Looks each key up and records the nanoseconds that it took by the clock.
-    fn look_by_the_clock(&self, keys: &[u64], histogram: &mut Histogram<u64>);
+    /// Looks up each key by itself and records the nanoseconds that it took.
+    fn look_timed(&self, keys: &[u64], histogram: &mut Histogram<u64>);
 }
 
-impl<P: Shared> Crowd for P {
-    fn name(&self) -> &'static str {
-        P::NAME
-    }
-
-    fn slots(&self) -> u64 {
-        Peer::slots(self) as u64
-    }
-
-    fn removes(&self) -> bool {
-        P::REMOVES
-    }
-
+impl<P: Shared> SharedSubject for P {
     fn look(&self, keys: &[u64]) -> u64 {
         contains(self, keys)
     }
 
-    fn fill(&self, keys: &[u64]) -> u64 {
-        keys.iter().map(|key| u64::from(self.insert_shared(*key))).sum()
+    fn insert(&self, keys: &[u64]) -> u64 {
+        keys.iter().take_while(|key| self.insert_shared(**key)).count() as u64
     }
 
-    fn act(&self, script: &[Act]) -> u64 {
-        let one = |act: &Act| match *act {
-            Act::Look(key) => self.contains(key),
-            Act::Insert(key) => self.insert_shared(key),
-            Act::Remove(key) => self.remove_shared(key),
+    fn remove(&self, keys: &[u64]) -> u64 {
+        keys.iter().map(|key| u64::from(self.remove_shared(*key))).sum()
+    }
+
+    fn run(&self, steps: &[Step]) -> u64 {
+        let one = |step: &Step| match *step {
+            Step::Look(key) => self.contains(key),
+            Step::Insert(key) => self.insert_shared(key),
+            Step::Remove(key) => self.remove_shared(key),
         };
-        script.iter().map(|act| u64::from(one(act))).sum()
+        steps.iter().map(|step| u64::from(one(step))).sum()
     }
 
     fn churn(&self, window: &mut Window, stop: &AtomicBool) -> u64 {
@@ -217,23 +215,23 @@ impl<P: Shared> Crowd for P {
         stored
     }
 
-    fn look_by_the_clock(&self, keys: &[u64], histogram: &mut Histogram<u64>) {
+    fn look_timed(&self, keys: &[u64], histogram: &mut Histogram<u64>) {
         for key in keys {
-            let begun = Instant::now();
+            let started = Instant::now();
             black_box(self.contains(*key));
-            histogram.saturating_record(begun.elapsed().as_nanos() as u64);
+            histogram.saturating_record(started.elapsed().as_nanos() as u64);
         }
     }
 }
 
-/// Fills without a list of all keys. Says how many were stored.
-pub fn fill(crowd: &dyn Crowd, keys: Keys, items: u64) -> u64 {
+/// Inserts the first `items` keys without a list of all of them; the number that was stored.
+pub fn fill(subject: &mut dyn Subject, keys: Keys, items: u64) -> u64 {
     let mut stored = 0;
     let mut chunk = Vec::with_capacity(CHUNK);
     for from in (0..items).step_by(CHUNK) {
         chunk.clear();
         chunk.extend((from..items.min(from + CHUNK as u64)).map(|index| keys.key(index)));
-        stored += crowd.fill(&chunk);
+        stored += subject.run(Operation::Insert, &chunk);
     }
     stored
 }

@@ -1,21 +1,21 @@
-//! One thread: every filter through the same fill, lookups and removals, in turns.
+//! One thread: every contender goes through the same fill, lookups and removals, in turn.
 
+use std::ops::Range;
 use std::time::Instant;
 
-use coucal_benches::keys::{CHUNK, Keys, Which};
-use coucal_benches::limits::Loads;
-use coucal_benches::peers::{
-    Atomic, BehindMutex, BehindRwLock, Bloom, Coucal, Peer, Quotient, Scalable, Sequential,
-};
-use coucal_benches::subject::{Operation, Subject};
+use coucal_measure::keys::{CHUNK, Keys, Which};
+use coucal_measure::subject::{Operation, Subject};
+use coucal_measure::timing::median;
 
-use crate::results::{Results, median};
-use crate::{Plan, Topic};
+use crate::contenders::{COUCAL, ENTRANTS};
+use crate::limits::{HASH_ONLY, Loads, ONE_LOAD, TWO_LOADS};
+use crate::results::Results;
+use crate::{Plan, Topic, allocated};
 
 /// The fill stops after each twentieth of the slots, up to 95 %.
 const STEPS: u64 = 19;
-/// Tables up to this size are measured a whole fill at a time: they would have to be fetched into
-/// the cache again at every change of turns.
+/// Tables up to this size are filled in one turn: otherwise each change of turn would begin with
+/// fetching the table into the cache.
 const SMALL: u64 = 1 << 20;
 
 /// The bands of a fill, in steps.
@@ -27,54 +27,38 @@ pub const BANDS: [(&str, u64, u64); 5] = [
     ("fill", 0, STEPS),
 ];
 
-pub const LIMITS: [&str; 3] =
-    [<Loads<0> as Peer>::NAME, <Loads<1> as Peer>::NAME, <Loads<2> as Peer>::NAME];
-
-/// The figures of a step in the plots over the load factor.
-pub fn step_figure(kind: &str, step: u64) -> String {
-    format!("{kind} at {} %", (step + 1) * 5)
+/// The loads of the plots over the load, in percent.
+pub fn loads() -> impl Iterator<Item = u64> {
+    (1..=STEPS).map(|step| step * 5)
 }
 
-type Build = fn(usize) -> Box<dyn Subject>;
-
-fn boxed<P: Peer + 'static>(slots: usize) -> Box<dyn Subject> {
-    Box::new(P::build(slots))
-}
-
-/// Every filter, coucal first.
-const FILTERS: [(&str, Build); 8] = [
-    (Coucal::NAME, boxed::<Coucal>),
-    (Atomic::NAME, boxed::<Atomic>),
-    (Sequential::NAME, boxed::<Sequential>),
-    (Scalable::NAME, boxed::<Scalable>),
-    (Quotient::NAME, boxed::<Quotient>),
-    (Bloom::NAME, boxed::<Bloom>),
-    (BehindRwLock::NAME, boxed::<BehindRwLock>),
-    (BehindMutex::NAME, boxed::<BehindMutex>),
-];
-
-pub fn filter_names() -> [&'static str; 8] {
-    FILTERS.map(|filter| filter.0)
+/// The name of a figure at a load.
+pub fn load_figure(kind: &str, load: u64) -> String {
+    format!("{kind} at {load} %")
 }
 
 struct Entry {
+    name: &'static str,
     subject: Box<dyn Subject>,
-    /// The limits hold nothing, and are looked at as if they held 95 %.
-    filter: bool,
+    removes: bool,
+    /// The limits store nothing, and are looked up as if they held 95 %.
+    limit: bool,
     /// Items 0 to here are in it.
     items: u64,
+    /// Bytes that building and filling have allocated and not freed.
+    bytes: usize,
     full: bool,
 }
 
-/// Does it with the keys of the range. Only the work is timed, not the making of the keys.
-/// Nanoseconds an operation, and how often the answer was yes. The time is the median of the chunks:
-/// one in which the thread lost its core would drown the others.
+/// Does the operation with the keys of the range. Only the work is timed, not the generation of the
+/// keys. Returns ns per operation, and the number of times that the answer was yes. The time is the
+/// median of the chunks: one in which the thread was preempted would dominate the others.
 fn timed(
     subject: &mut dyn Subject,
     operation: Operation,
     keys: Keys,
     which: Which,
-    range: std::ops::Range<u64>,
+    range: Range<u64>,
 ) -> (f64, u64) {
     let (mut nanos, mut answers) = (Vec::new(), 0);
     let mut chunk = Vec::with_capacity(CHUNK);
@@ -83,9 +67,9 @@ fn timed(
         chunk.clear();
         let to = range.end.min(from + CHUNK as u64);
         chunk.extend((from..to).map(|index| keys.pick(which, index)));
-        let begun = Instant::now();
+        let started = Instant::now();
         let yes = subject.run(operation, &chunk);
-        nanos.push(begun.elapsed().as_nanos() as f64 / chunk.len() as f64);
+        nanos.push(started.elapsed().as_nanos() as f64 / chunk.len() as f64);
         answers += yes;
         if inserts && yes < chunk.len() as u64 {
             break;
@@ -94,7 +78,8 @@ fn timed(
     (median(&nanos).unwrap_or(f64::NAN), answers)
 }
 
-pub fn fills(plan: &Plan, slots: u64) -> usize {
+/// How many times a table of this size is filled.
+fn fills(plan: &Plan, slots: u64) -> usize {
     let share = if slots <= SMALL { 1 } else { 1 + (slots >> 24) as usize };
     plan.runs.div_ceil(share)
 }
@@ -103,56 +88,72 @@ pub fn fills(plan: &Plan, slots: u64) -> usize {
 pub fn run(plan: &Plan, slots: u64, results: &mut Results) {
     let fills = fills(plan, slots);
     for round in 0..fills {
-        let mut race = Race {
+        let mut comparison = Comparison {
+            plan,
             slots,
             keys: Keys::new(1 + round as u64),
-            field: Vec::new(),
-            inner: plan.runs.div_ceil(fills),
-            looks: plan.lookups,
+            entries: Vec::new(),
+            repeats: plan.runs.div_ceil(fills),
             results,
         };
         plan.say(&format!("{slots} slots, round {} of {fills}: fill", round + 1));
-        race.enter(plan);
-        race.fill(plan.has(Topic::Insert));
+        comparison.enter(round);
+        comparison.fill(plan.has(Topic::Insert));
         plan.say(&format!("{slots} slots, round {} of {fills}: lookups and removals", round + 1));
         if plan.has(Topic::Lookup) {
-            race.lookups();
+            comparison.lookups();
         }
         if plan.has(Topic::Batch) {
-            race.batches();
+            comparison.batches();
         }
         if round == 0 {
-            race.figures();
+            comparison.memory_and_false_positives();
         }
         if plan.has_any(&[Topic::Remove, Topic::Unique]) {
-            race.removals();
+            comparison.removals();
         }
         if plan.has(Topic::Unique) {
-            race.uniques();
+            comparison.uniques();
         }
     }
 }
 
-struct Race<'a> {
+struct Comparison<'a> {
+    plan: &'a Plan,
     slots: u64,
     keys: Keys,
-    field: Vec<Entry>,
-    inner: usize,
-    looks: u64,
+    entries: Vec<Entry>,
+    /// How often the lookups and removals are repeated after one fill.
+    repeats: usize,
     results: &'a mut Results,
 }
 
-impl Race<'_> {
-    fn enter(&mut self, plan: &Plan) {
+impl Comparison<'_> {
+    fn enter(&mut self, round: usize) {
         let slots = self.slots as usize;
-        for build in [boxed::<Loads<0>>, boxed::<Loads<1>>, boxed::<Loads<2>>] {
-            let (subject, items) = (build(slots), self.slots * STEPS / 20);
-            self.field.push(Entry { subject, filter: false, items, full: false });
+        let limits: [(&str, Box<dyn Subject>); 3] = [
+            (HASH_ONLY, Box::new(Loads::<0>::with_slots(slots))),
+            (ONE_LOAD, Box::new(Loads::<1>::with_slots(slots))),
+            (TWO_LOADS, Box::new(Loads::<2>::with_slots(slots))),
+        ];
+        for (name, subject) in limits {
+            let items = self.slots * STEPS / 20;
+            let (removes, limit, bytes, full) = (false, true, 0, false);
+            self.entries.push(Entry { name, subject, removes, limit, items, bytes, full });
         }
-        for (name, build) in FILTERS {
-            if plan.races(name) {
-                let subject = build(slots);
-                self.field.push(Entry { subject, filter: true, items: 0, full: false });
+        for entrant in &ENTRANTS {
+            if self.plan.includes(entrant.name()) && entrant.takes_part(self.slots, round) {
+                let before = allocated();
+                let subject = (entrant.contender.build)(slots);
+                self.entries.push(Entry {
+                    name: entrant.name(),
+                    subject,
+                    removes: entrant.contender.removes,
+                    limit: false,
+                    items: 0,
+                    bytes: allocated() - before,
+                    full: false,
+                });
             }
         }
     }
@@ -161,33 +162,33 @@ impl Race<'_> {
         self.results.push((self.slots, 1), peer, figure, value);
     }
 
-    /// One operation by every entry that can do it, in turn, each from a cache that has seen it
-    /// last.
+    /// One operation by every entry that can do it, in turn. A small table is brought into the cache
+    /// first.
     fn turn(
         &mut self,
         figure: &str,
         operation: Operation,
-        range: std::ops::Range<u64>,
+        range: Range<u64>,
         which: impl Fn(&Entry) -> Option<Which>,
     ) {
-        for index in 0..self.field.len() {
-            let entry = &mut self.field[index];
+        for index in 0..self.entries.len() {
+            let entry = &mut self.entries[index];
             let Some(which) = which(entry) else { continue };
             if self.slots <= SMALL {
                 let warm = half(entry);
                 let range = self.slots..self.slots + self.slots / 4;
                 timed(entry.subject.as_mut(), Operation::Contains, self.keys, warm, range);
             }
-            let subject = entry.subject.as_mut();
-            let (nanos, _) = timed(subject, operation, self.keys, which, range.clone());
-            let name = subject.name();
+            let name = entry.name;
+            let (nanos, _) =
+                timed(entry.subject.as_mut(), operation, self.keys, which, range.clone());
             self.push(name, figure, nanos);
         }
     }
 
     fn fill(&mut self, record: bool) {
         let turn = if self.slots <= SMALL { STEPS } else { 1 };
-        let mut nanos = vec![[f64::NAN; STEPS as usize]; self.field.len()];
+        let mut nanos = vec![[f64::NAN; STEPS as usize]; self.entries.len()];
         for first in (0..STEPS).step_by(turn as usize) {
             for (index, nanos) in nanos.iter_mut().enumerate() {
                 for step in first..first + turn {
@@ -196,62 +197,68 @@ impl Race<'_> {
             }
         }
         for (index, nanos) in nanos.iter().enumerate() {
-            let (name, filter) = (self.field[index].subject.name(), self.field[index].filter);
-            if !record || !filter {
+            let (name, limit) = (self.entries[index].name, self.entries[index].limit);
+            if !record || limit {
                 continue;
             }
             for (figure, from, to) in BANDS {
                 let band = &nanos[from as usize..to as usize];
                 self.push(name, figure, band.iter().sum::<f64>() / band.len() as f64);
             }
-            for step in 0..STEPS {
-                self.push(name, &step_figure("insert", step), nanos[step as usize]);
+            for (load, nanos) in loads().zip(nanos) {
+                self.push(name, &load_figure("insert", load), *nanos);
             }
         }
     }
 
-    /// Inserts a twentieth of the slots, and looks some keys up at the load that this makes.
+    /// Inserts a twentieth of the slots, and looks up some keys at the load that this gives.
     fn step(&mut self, index: usize, step: u64, record: bool) -> f64 {
-        let entry = &mut self.field[index];
+        let entry = &mut self.entries[index];
         let slots = entry.subject.slots();
         let range = slots * step / 20..slots * (step + 1) / 20;
-        if !entry.filter || entry.full {
+        if entry.limit || entry.full {
             return f64::NAN;
         }
         let subject = entry.subject.as_mut();
         let wanted = range.end - range.start;
+        let before = allocated();
         let (nanos, stored) = timed(subject, Operation::Insert, self.keys, Which::InOrder, range);
+        // A set may also free something when it grows.
+        entry.bytes = (entry.bytes + allocated()).saturating_sub(before);
         entry.items += stored;
         entry.full = stored < wanted;
         if record {
             let which = Which::Half { items: entry.items };
-            let range = 0..(self.looks / 8).min(slots / 8);
+            let range = 0..(self.plan.lookups / 8).min(slots / 8);
             let (looked, _) = timed(subject, Operation::Contains, self.keys, which, range);
-            let name = subject.name();
-            self.push(name, &step_figure("half", step), looked);
+            let name = entry.name;
+            self.push(name, &load_figure("half", (step + 1) * 5), looked);
         }
-        if self.field[index].full { f64::NAN } else { nanos }
+        if self.entries[index].full { f64::NAN } else { nanos }
+    }
+
+    fn ranges(&self) -> impl Iterator<Item = Range<u64>> + use<> {
+        let lookups = self.plan.lookups;
+        (0..self.repeats as u64).map(move |repeat| repeat * lookups..(repeat + 1) * lookups)
     }
 
     fn lookups(&mut self) {
-        for run in 0..self.inner as u64 {
-            let range = run * self.looks..(run + 1) * self.looks;
+        for range in self.ranges() {
             self.turn("miss", Operation::Contains, range.clone(), |_| Some(Which::Absent));
             self.turn("hit", Operation::Contains, range.clone(), |entry| {
                 Some(Which::Present { items: entry.items })
             });
             self.turn("half", Operation::Contains, range.clone(), |entry| Some(half(entry)));
-            // Only the second limit stores.
+            // Only this limit stores.
             self.turn("load and store", Operation::Insert, range, |entry| {
-                (entry.subject.name() == LIMITS[1]).then_some(Which::Absent)
+                (entry.name == ONE_LOAD).then_some(Which::Absent)
             });
         }
     }
 
     fn batches(&mut self) {
-        let batches = |entry: &Entry| !entry.filter || entry.subject.name() == Coucal::NAME;
-        for run in 0..self.inner as u64 {
-            let range = run * self.looks..(run + 1) * self.looks;
+        let batches = |entry: &Entry| entry.limit || entry.name == COUCAL;
+        for range in self.ranges() {
             for (figure, operation) in [
                 ("contains + branch", Operation::ContainsBranch),
                 ("contains_many + branch", Operation::ContainsManyBranch),
@@ -264,48 +271,48 @@ impl Race<'_> {
         }
     }
 
-    /// What a filter costs: bits an item, and the rate of false positives.
-    fn figures(&mut self) {
-        for index in 0..self.field.len() {
-            let entry = &mut self.field[index];
-            if !entry.filter {
+    fn memory_and_false_positives(&mut self) {
+        for index in 0..self.entries.len() {
+            let entry = &mut self.entries[index];
+            if entry.limit {
                 continue;
             }
-            let (name, slots) = (entry.subject.name(), entry.subject.slots());
+            let (name, slots) = (entry.name, entry.subject.slots());
             let load = entry.items as f64 / slots as f64;
-            let bits = (entry.subject.bytes() * 8) as f64 / entry.items as f64;
-            let looks = 8 * self.looks;
-            let range = (1 << 32)..(1 << 32) + looks;
+            let bits = (entry.bytes * 8) as f64 / entry.items as f64;
+            let lookups = 8 * self.plan.lookups;
+            let range = (1 << 32)..(1 << 32) + lookups;
             let subject = entry.subject.as_mut();
             let (_, wrong) = timed(subject, Operation::Contains, self.keys, Which::Absent, range);
             self.push(name, "slots", slots as f64);
             self.push(name, "load", load);
-            self.push(name, "bits an item", bits);
-            self.push(name, "false positives", wrong as f64 / looks as f64);
+            self.push(name, "bits per item", bits);
+            self.push(name, "false positives", wrong as f64 / lookups as f64);
         }
     }
 
     /// A quarter of the items, the oldest first.
     fn removals(&mut self) {
-        let share = self.slots / 4 / self.inner as u64;
-        for run in 0..self.inner as u64 {
-            self.turn("remove", Operation::Remove, run * share..(run + 1) * share, |entry| {
-                (entry.filter && entry.subject.removes()).then_some(Which::InOrder)
+        let share = self.slots / 4 / self.repeats as u64;
+        for repeat in 0..self.repeats as u64 {
+            let range = repeat * share..(repeat + 1) * share;
+            self.turn("remove", Operation::Remove, range, |entry| {
+                (!entry.limit && entry.removes).then_some(Which::InOrder)
             });
         }
     }
 
-    /// New items beside plain inserts of new items, and items that are there.
+    /// New items beside plain inserts of new items, and items that are present.
     fn uniques(&mut self) {
-        let share = self.slots / 32 / self.inner as u64;
-        let new = |entry: &Entry| (entry.filter && !entry.full).then_some(Which::InOrder);
-        for run in 0..self.inner as u64 {
-            let at = self.slots + 2 * run * share;
+        let share = self.slots / 32 / self.repeats as u64;
+        let new = |entry: &Entry| (!entry.limit && !entry.full).then_some(Which::InOrder);
+        for repeat in 0..self.repeats as u64 {
+            let at = self.slots + 2 * repeat * share;
             self.turn("insert beside unique", Operation::Insert, at..at + share, new);
             let at = at + share;
             self.turn("unique new", Operation::InsertUnique, at..at + share, new);
-            // The last quarter of the fill was not removed.
-            let at = self.slots * 6 / 10 + run * share;
+            // These items have not been removed.
+            let at = self.slots * 6 / 10 + repeat * share;
             self.turn("unique present", Operation::InsertUnique, at..at + share, new);
         }
     }
@@ -315,13 +322,17 @@ fn half(entry: &Entry) -> Which {
     Which::Half { items: entry.items }
 }
 
+fn coucal(slots: u64) -> Box<dyn Subject> {
+    (ENTRANTS[0].contender.build)(slots as usize)
+}
+
 /// `insert_many` against the loop of `insert`, in two tables side by side, up to 75 % load.
 pub fn insert_many(plan: &Plan, slots: u64, results: &mut Results) {
     for round in 0..plan.runs.min(fills(plan, slots) + 1) {
         plan.say(&format!("{slots} slots, round {}: insert_many", round + 1));
         let keys = Keys::new(100 + round as u64);
         let mut pair = [Operation::Insert, Operation::InsertMany]
-            .map(|operation| (operation, boxed::<Coucal>(slots as usize), 0.0));
+            .map(|operation| (operation, coucal(slots), 0.0));
         let turn = if slots <= SMALL { 15 } else { 1 };
         for first in (0..15).step_by(turn) {
             for (operation, subject, nanos) in &mut pair {
@@ -332,29 +343,33 @@ pub fn insert_many(plan: &Plan, slots: u64, results: &mut Results) {
             }
         }
         for (figure, (_, _, nanos)) in ["insert loop", "insert_many"].iter().zip(pair) {
-            results.push((slots, 1), Coucal::NAME, figure, nanos / 15.0);
+            results.push((slots, 1), COUCAL, figure, nanos / 15.0);
         }
     }
 }
 
-/// Searches that fail: what an insert into a full filter costs before it says so.
+/// Searches that fail: the time of an insert into a full filter until it returns the error.
 pub fn full(plan: &Plan, slots: u64, results: &mut Results) {
     const FAILURES: usize = 512;
+    /// Larger tables of the peer take minutes.
+    const LARGEST_PEER: u64 = 1 << 24;
+    let concurrent = [&ENTRANTS[0], &ENTRANTS[2]];
     for round in 0..fills(plan, slots) {
         plan.say(&format!("{slots} slots, round {}: a full filter", round + 1));
-        for (name, build) in &FILTERS[..2] {
-            if !plan.races(name) || (*name != Coucal::NAME && slots > 1 << 24) {
+        for entrant in concurrent {
+            let name = entrant.name();
+            if !plan.includes(name) || (name != COUCAL && slots > LARGEST_PEER) {
                 continue;
             }
             let keys = Keys::new(200 + round as u64);
-            let mut subject = build(slots as usize);
+            let mut subject = (entrant.contender.build)(slots as usize);
             let from = slots * 9 / 10;
             timed(subject.as_mut(), Operation::Insert, keys, Which::InOrder, 0..from);
             let (mut failures, mut stored, mut first) = (Vec::new(), from, f64::NAN);
             for index in from..2 * slots {
-                let begun = Instant::now();
+                let started = Instant::now();
                 let done = subject.insert_one(keys.key(index));
-                let micros = begun.elapsed().as_nanos() as f64 / 1000.0;
+                let micros = started.elapsed().as_nanos() as f64 / 1000.0;
                 if done {
                     stored += 1;
                     continue;

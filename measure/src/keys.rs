@@ -1,16 +1,16 @@
-//! Keys: a number for each item, the same for every filter of a round.
+//! Keys: 64-bit integers, the same for every peer of a round.
 
 use std::ops::Range;
 
-/// Keys are made and handed over in chunks of so many, and only the work on a chunk is timed.
+/// Keys are generated and passed on in chunks of this many, and only the work on a chunk is timed.
 pub const CHUNK: usize = 4096;
 
-/// Items of a set that are never inserted lie above this index.
+/// Keys of a set from this index on are never inserted.
 const ABSENT: u64 = 1 << 40;
-/// So far apart are two sets.
+/// The distance between two sets.
 const SET: u64 = 1 << 44;
 
-/// The finaliser of splitmix64: distinct indices give distinct keys, in no order.
+/// The finalizer of splitmix64: distinct indices give distinct keys, in random order.
 #[must_use]
 pub fn mix(index: u64) -> u64 {
     let x = index.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -22,17 +22,17 @@ pub fn mix(index: u64) -> u64 {
 /// Which keys of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// Those of the range, one after the other.
+    /// The keys of the range, one after the other.
     InOrder,
-    /// As many as the range has, none of which is ever inserted.
+    /// As many keys as the range has, none of which is ever inserted.
     Absent,
-    /// As many as the range has, drawn at random from the first so many.
+    /// As many keys as the range has, drawn at random from the first `items`.
     Present { items: u64 },
-    /// Absent or present, tossed for each: no branch predictor learns the sequence.
+    /// Absent or present with equal probability: no branch predictor learns the sequence.
     Half { items: u64 },
 }
 
-/// A set of keys, disjoint from those of other numbers.
+/// A set of keys, disjoint from the sets with other numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Keys {
     base: u64,
@@ -54,23 +54,24 @@ impl Keys {
         self.key(ABSENT + index)
     }
 
-    /// The key that `which` has at this place.
+    /// The key that `which` has at this index.
     #[must_use]
     pub fn pick(self, which: Which, index: u64) -> u64 {
-        let dice = || mix(!(self.base + index));
-        let among = |items: u64, dice: u64| ((u128::from(dice) * u128::from(items)) >> 64) as u64;
+        let random = || mix(!(self.base + index));
+        let below =
+            |items: u64, random: u64| ((u128::from(random) * u128::from(items)) >> 64) as u64;
         match which {
             Which::InOrder => self.key(index),
             Which::Absent => self.absent(index),
-            Which::Present { items } => self.key(among(items, dice())),
-            Which::Half { items } => match dice() {
-                toss if toss % 2 == 0 => self.absent(index),
-                toss => self.key(among(items, toss)),
+            Which::Present { items } => self.key(below(items, random())),
+            Which::Half { items } => match random() {
+                random if random % 2 == 0 => self.absent(index),
+                random => self.key(below(items, random)),
             },
         }
     }
 
-    /// All of them at once.
+    /// All keys of a range.
     #[must_use]
     pub fn collect(self, which: Which, range: Range<u64>) -> Vec<u64> {
         range.map(|index| self.pick(which, index)).collect()

@@ -1,0 +1,57 @@
+//! One fixed colour for each subject, in every plot of the repository.
+
+use plotters::style::RGBColor;
+
+/// The colours by the beginning of the subject's name: the longest match wins.
+const COLOURS: [(&str, (u8, u8, u8)); 28] = [
+    ("coucal", (214, 39, 40)),
+    ("coucal (default hasher)", (255, 152, 150)),
+    ("atomic-cuckoo-filter", (31, 119, 180)),
+    ("cuckoofilter", (44, 160, 44)),
+    ("RwLock<cuckoofilter>", (120, 200, 110)),
+    ("Mutex<cuckoofilter>", (0, 90, 40)),
+    ("scalable_cuckoo_filter", (23, 190, 207)),
+    ("qfilter", (148, 103, 189)),
+    ("quotient", (148, 103, 189)),
+    ("fastbloom", (127, 127, 127)),
+    ("Bloom", (127, 127, 127)),
+    ("blocked Bloom", (20, 20, 20)),
+    ("counting Bloom", (188, 189, 34)),
+    ("RwLock<HashSet>", (140, 86, 75)),
+    ("DashSet", (230, 160, 0)),
+    ("moka", (227, 60, 180)),
+    ("Fp8x8", (0, 90, 40)),
+    ("Fp9x7", (44, 160, 44)),
+    ("Fp10x6", (23, 190, 207)),
+    ("Fp12x5", (31, 119, 250)),
+    ("SemiSorted14x5", (120, 180, 255)),
+    // The default layout has the colour of coucal.
+    ("Fp16x4", (214, 39, 40)),
+    ("SemiSorted17x4", (255, 152, 150)),
+    ("Fp21x3", (230, 160, 0)),
+    ("Fp32x2", (140, 86, 75)),
+    // Slots per bucket, in simulated tables.
+    ("b = 2", (44, 160, 44)),
+    ("b = 4", (214, 39, 40)),
+    ("b = 8", (31, 119, 180)),
+];
+
+/// The colour of a subject; dark blue for a name without one of its own.
+#[must_use]
+pub fn colour(subject: &str) -> RGBColor {
+    let fits = COLOURS.iter().filter(|colour| subject.starts_with(colour.0));
+    let (r, g, b) = fits.max_by_key(|colour| colour.0.len()).map_or((20, 40, 120), |fit| fit.1);
+    RGBColor(r, g, b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_name_wins() {
+        assert_eq!(colour("coucal, no writer"), colour("coucal"));
+        assert_ne!(colour("coucal (default hasher)"), colour("coucal"));
+        assert_eq!(colour("Fp16x4"), colour("coucal"));
+    }
+}

@@ -1,0 +1,125 @@
+//! coucal and everything it is compared with, behind one trait.
+//!
+//! The keys are `u64`. Every peer that takes a hasher gets [`KeyHash`](crate::hash::KeyHash), coucal
+//! included.
+
+mod filters;
+mod sets;
+
+pub use filters::{
+    Atomic, Blocked, Bloom, Coucal, Counting, LockedMutex, LockedRwLock, Quotient, Scalable,
+    Sequential, coucal_with_bytes, coucal_with_slots,
+};
+pub use sets::{LockedHashSet, Moka, Sharded};
+
+use crate::subject::SharedSubject;
+
+/// A filter, a set, or something that stands in for one.
+pub trait Peer: Sized {
+    /// How many items count as a load of 100 %: the slots, or what the peer was built for.
+    fn slots(&self) -> usize;
+    /// What it says about its own memory; `None` if it says nothing.
+    fn bytes(&self) -> Option<usize>;
+    fn contains(&self, key: u64) -> bool;
+    /// Stores one more copy (a set: the key); `false` if there is no room.
+    fn insert(&mut self, key: u64) -> bool;
+
+    /// `true` if the key was not there and was stored.
+    #[inline]
+    fn insert_unique(&mut self, key: u64) -> bool {
+        !self.contains(key) && self.insert(key)
+    }
+
+    /// Removes one copy; `false` if there was none, or if this peer removes nothing.
+    #[inline]
+    fn remove(&mut self, _key: u64) -> bool {
+        false
+    }
+
+    #[inline]
+    fn contains_many(&self, keys: &[u64], found: &mut [bool]) {
+        for (key, found) in keys.iter().zip(found) {
+            *found = self.contains(*key);
+        }
+    }
+
+    /// The number of keys that were stored.
+    #[inline]
+    fn insert_many(&mut self, keys: &[u64]) -> usize {
+        keys.iter().take_while(|key| self.insert(**key)).count()
+    }
+
+    /// Itself, if several threads may write to it at once.
+    fn shared(&self) -> Option<&dyn SharedSubject> {
+        None
+    }
+}
+
+/// A peer that several threads write to.
+pub trait Shared: Peer + Sync {
+    fn insert_shared(&self, key: u64) -> bool;
+
+    #[inline]
+    fn remove_shared(&self, _key: u64) -> bool {
+        false
+    }
+}
+
+/// A peer that takes part in a comparison, as a trait object of the type `S`.
+pub struct Contender<S: ?Sized> {
+    pub name: &'static str,
+    /// What it is, in a few words.
+    pub what: &'static str,
+    pub removes: bool,
+    /// Several threads may write to it at once.
+    pub shared: bool,
+    /// Builds it, empty, for this number of slots or of bytes: whichever the comparison is about.
+    pub build: fn(usize) -> Box<S>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hash::KeyHash;
+    use crate::keys::Keys;
+    use coucal::Fp16x4;
+
+    const SLOTS: usize = 1 << 12;
+
+    /// Fills to 90 %, looks everything up, and removes it again.
+    fn check(name: &str, mut peer: impl Peer, removes: bool) {
+        let keys = Keys::new(1);
+        let items = peer.slots() as u64 * 9 / 10;
+        assert!(items >= SLOTS as u64 / 2, "{name} has {} slots", peer.slots());
+        for index in 0..items {
+            assert!(peer.insert(keys.key(index)), "{name} is full at {index}");
+        }
+        assert!((0..items).all(|index| peer.contains(keys.key(index))), "{name} misses a key");
+        let wrong = (0..items).filter(|index| peer.contains(keys.absent(*index))).count();
+        assert!(wrong < items as usize / 10, "{name} finds {wrong} absent keys");
+        let removed = (0..items).filter(|index| peer.remove(keys.key(*index))).count();
+        assert_eq!(removed, if removes { items as usize } else { 0 }, "{name}");
+    }
+
+    #[test]
+    fn every_peer_stores_finds_and_removes() {
+        let coucal = Coucal(coucal_with_slots::<KeyHash>(SLOTS));
+        assert_eq!(coucal.slots(), SLOTS);
+        check("coucal", coucal, true);
+        check("coucal by bytes", Coucal(coucal_with_bytes::<Fp16x4>(2 * SLOTS)), true);
+        check("atomic-cuckoo-filter", Atomic::with_slots(SLOTS), true);
+        check("cuckoofilter", Sequential::with_slots(SLOTS), true);
+        check("scalable_cuckoo_filter", Scalable::with_slots(SLOTS), true);
+        check("qfilter", Quotient::with_slots(SLOTS), true);
+        check("qfilter by bytes", Quotient::with_bytes(2 * SLOTS), true);
+        check("fastbloom", Bloom::with_slots(SLOTS), false);
+        check("fastbloom by bytes", Bloom::with_bytes(2 * SLOTS), false);
+        check("blocked Bloom", Blocked::with_bytes(2 * SLOTS), false);
+        check("counting Bloom", Counting::with_bytes(8 * SLOTS), true);
+        check("RwLock<cuckoofilter>", LockedRwLock::with_slots(SLOTS), true);
+        check("Mutex<cuckoofilter>", LockedMutex::with_slots(SLOTS), true);
+        check("RwLock<HashSet>", LockedHashSet::with_slots(SLOTS), true);
+        check("DashSet", Sharded::with_slots(SLOTS), true);
+        check("moka", Moka::with_slots(SLOTS), true);
+    }
+}

@@ -1,0 +1,559 @@
+//! Filters. Those for one rate have 16-bit fingerprints, or the false-positive rate of these; the
+//! exception is `cuckoofilter`, whose fingerprints always have 8 bits.
+
+use std::hash::BuildHasher;
+
+use coucal::{CuckooFilter, Fp16x4, Layout};
+use fastbloom_rs::{Deletable as _, Membership as _};
+use parking_lot::{Mutex, RwLock};
+
+use super::{Peer, Shared};
+use crate::hash::{KeyHash, KeyHasher};
+use crate::subject::SharedSubject;
+
+/// The false-positive rate of 16-bit fingerprints in buckets of four slots, at a load of 95 %.
+const RATE: f64 = 8.0 * 0.95 / 65_536.0;
+/// Bits per item of a Bloom filter that is built for a number of bytes, as in table 3 of the paper.
+pub const BLOOM_BITS: usize = 13;
+/// The best number of hash functions for this number of bits: 13 ln 2.
+const BLOOM_HASHES: u32 = 9;
+/// Bits of one counter of a counting Bloom filter.
+const COUNTER_BITS: usize = 4;
+
+/// A coucal filter of any layout.
+pub struct Coucal<L: Layout, S>(pub CuckooFilter<L, S>);
+
+/// The largest filter for which `fits` holds, found by its capacity; its memory is touched.
+fn largest<L: Layout, S: BuildHasher + Default>(
+    most_items: usize,
+    fits: impl Fn(&CuckooFilter<L, S>) -> bool,
+) -> CuckooFilter<L, S> {
+    let build = |capacity| {
+        let builder = CuckooFilter::builder().layout::<L>().hasher(S::default());
+        builder.capacity(capacity).build().expect("there is enough memory")
+    };
+    let (mut good, mut too_large) = (0, 1 + most_items);
+    while good + 1 < too_large {
+        let capacity = good.midpoint(too_large);
+        if fits(&build(capacity)) {
+            good = capacity;
+        } else {
+            too_large = capacity;
+        }
+    }
+    let filter = build(good);
+    filter.clear();
+    filter
+}
+
+/// A filter of the default layout with this number of slots, or the nearest number below.
+#[must_use]
+pub fn coucal_with_slots<S: BuildHasher + Default>(slots: usize) -> CuckooFilter<Fp16x4, S> {
+    largest(slots, |filter| filter.slots() <= slots)
+}
+
+/// The filter of this layout that has the most slots in this number of bytes.
+#[must_use]
+pub fn coucal_with_bytes<L: Layout>(bytes: usize) -> CuckooFilter<L, KeyHash> {
+    // No layout has a fingerprint of less than one byte.
+    largest(bytes, |filter| filter.memory_bytes() <= bytes)
+}
+
+impl<L: Layout, S: BuildHasher + Send + Sync> Peer for Coucal<L, S> {
+    fn slots(&self) -> usize {
+        self.0.slots()
+    }
+
+    fn bytes(&self) -> Option<usize> {
+        Some(self.0.memory_bytes())
+    }
+
+    #[inline]
+    fn contains(&self, key: u64) -> bool {
+        self.0.contains(&key)
+    }
+
+    #[inline]
+    fn insert(&mut self, key: u64) -> bool {
+        self.insert_shared(key)
+    }
+
+    #[inline]
+    fn insert_unique(&mut self, key: u64) -> bool {
+        self.0.insert_unique(&key) == Ok(true)
+    }
+
+    #[inline]
+    fn remove(&mut self, key: u64) -> bool {
+        self.remove_shared(key)
+    }
+
+    #[inline]
+    fn contains_many(&self, keys: &[u64], found: &mut [bool]) {
+        self.0.contains_many(keys, found).expect("as many answers as keys");
+    }
+
+    #[inline]
+    fn insert_many(&mut self, keys: &[u64]) -> usize {
+        self.0.insert_many(keys).map_or_else(|error| error.stored(), |()| keys.len())
+    }
+
+    fn shared(&self) -> Option<&dyn SharedSubject> {
+        Some(self)
+    }
+}
+
+impl<L: Layout, S: BuildHasher + Send + Sync> Shared for Coucal<L, S> {
+    #[inline]
+    fn insert_shared(&self, key: u64) -> bool {
+        self.0.insert(&key).is_ok()
+    }
+
+    #[inline]
+    fn remove_shared(&self, key: u64) -> bool {
+        self.0.remove(&key)
+    }
+}
+
+/// `atomic-cuckoo-filter`: concurrent, by optimistic reads under one version of the whole table.
+pub struct Atomic(atomic_cuckoo_filter::CuckooFilter<KeyHasher>);
+
+impl Atomic {
+    /// With this number of slots, or the next power of two.
+    ///
+    /// # Panics
+    ///
+    /// Never: all other settings have their defaults, which are valid.
+    #[must_use]
+    pub fn with_slots(slots: usize) -> Self {
+        let builder = atomic_cuckoo_filter::CuckooFilterBuilder::default().capacity(slots);
+        Self(builder.build().expect("the defaults are valid"))
+    }
+
+    /// A slot takes two bytes, and there is a power of two of them.
+    #[must_use]
+    pub fn with_bytes(bytes: usize) -> Self {
+        Self::with_slots(1 << (bytes / 2).ilog2())
+    }
+}
+
+impl Peer for Atomic {
+    fn slots(&self) -> usize {
+        self.0.capacity()
+    }
+
+    fn bytes(&self) -> Option<usize> {
+        Some(size_of_val(&self.0) + 2 * self.0.capacity())
+    }
+
+    #[inline]
+    fn contains(&self, key: u64) -> bool {
+        self.0.contains(&key)
+    }
+
+    #[inline]
+    fn insert(&mut self, key: u64) -> bool {
+        self.insert_shared(key)
+    }
+
+    #[inline]
+    fn insert_unique(&mut self, key: u64) -> bool {
+        self.0.insert_unique(&key) == Ok(true)
+    }
+
+    #[inline]
+    fn remove(&mut self, key: u64) -> bool {
+        self.remove_shared(key)
+    }
+
+    fn shared(&self) -> Option<&dyn SharedSubject> {
+        Some(self)
+    }
+}
+
+impl Shared for Atomic {
+    #[inline]
+    fn insert_shared(&self, key: u64) -> bool {
+        self.0.insert(&key).is_ok()
+    }
+
+    #[inline]
+    fn remove_shared(&self, key: u64) -> bool {
+        self.0.remove(&key)
+    }
+}
+
+/// `cuckoofilter`: for one thread, 8-bit fingerprints. An insert that fails loses an item.
+pub struct Sequential(cuckoofilter::CuckooFilter<KeyHasher>);
+
+impl Sequential {
+    #[must_use]
+    pub fn with_slots(slots: usize) -> Self {
+        Self(cuckoofilter::CuckooFilter::with_capacity(slots))
+    }
+}
+
+impl Peer for Sequential {
+    fn slots(&self) -> usize {
+        // A fingerprint takes one byte.
+        self.0.memory_usage() - size_of_val(&self.0)
+    }
+
+    fn bytes(&self) -> Option<usize> {
+        Some(self.0.memory_usage())
+    }
+
+    #[inline]
+    fn contains(&self, key: u64) -> bool {
+        self.0.contains(&key)
+    }
+
+    #[inline]
+    fn insert(&mut self, key: u64) -> bool {
+        self.0.add(&key).is_ok()
+    }
+
+    #[inline]
+    fn insert_unique(&mut self, key: u64) -> bool {
+        self.0.test_and_add(&key).is_ok_and(|added| added)
+    }
+
+    #[inline]
+    fn remove(&mut self, key: u64) -> bool {
+        self.0.delete(&key)
+    }
+}
+
+/// `scalable_cuckoo_filter`: for one thread. When it is full it adds a second table, which counts as
+/// a failed insert here.
+pub struct Scalable {
+    filter: scalable_cuckoo_filter::ScalableCuckooFilter<u64, KeyHasher>,
+    slots: usize,
+}
+
+impl Scalable {
+    #[must_use]
+    pub fn with_slots(slots: usize) -> Self {
+        let filter = scalable_cuckoo_filter::ScalableCuckooFilterBuilder::new()
+            .initial_capacity(slots)
+            // Its first table is made for half of this, which takes 16 bits.
+            .false_positive_probability(1.0 / 4096.0)
+            .hasher(KeyHasher::default())
+            .finish();
+        let slots = filter.capacity();
+        Self { filter, slots }
+    }
+}
+
+impl Peer for Scalable {
+    fn slots(&self) -> usize {
+        self.slots
+    }
+
+    fn bytes(&self) -> Option<usize> {
+        Some(size_of_val(self) + (self.filter.bits() / 8) as usize)
+    }
+
+    #[inline]
+    fn contains(&self, key: u64) -> bool {
+        self.filter.contains(&key)
+    }
+
+    #[inline]
+    fn insert(&mut self, key: u64) -> bool {
+        self.filter.insert(&key);
+        self.filter.capacity() < 2 * self.slots
+    }
+
+    #[inline]
+    fn insert_unique(&mut self, key: u64) -> bool {
+        !self.filter.insert_if_not_contained(&key)
+    }
+
+    #[inline]
+    fn remove(&mut self, key: u64) -> bool {
+        self.filter.remove(&key)
+    }
+}
+
+/// `qfilter`, a quotient filter: for one thread.
+pub struct Quotient(qfilter::Filter<Box<[u8]>, KeyHash>);
+
+impl Quotient {
+    fn filter(items: u64, rate: f64) -> qfilter::Filter<Box<[u8]>, KeyHash> {
+        qfilter::Filter::new_with_hasher(items, rate, KeyHash::default())
+            .expect("the size is within its limits")
+    }
+
+    /// With remainders of 13 bits.
+    #[must_use]
+    pub fn with_slots(slots: usize) -> Self {
+        // It holds 95 % of its slots, and the rate is for this many items.
+        let mut filter = Self::filter(slots as u64 * 19 / 20, 1.0 / 8192.0);
+        filter.clear();
+        Self(filter)
+    }
+
+    /// With remainders of 9 bits, and the largest power of two of slots that fits.
+    #[must_use]
+    pub fn with_bytes(bytes: usize) -> Self {
+        let build = |slots: u64| Self::filter(slots * 9 / 10, 1.0 / 512.0);
+        let mut slots = 64;
+        while build(2 * slots).memory_usage() <= bytes {
+            slots *= 2;
+        }
+        let mut filter = build(slots);
+        filter.clear();
+        Self(filter)
+    }
+}
+
+impl Peer for Quotient {
+    fn slots(&self) -> usize {
+        // It stores items up to 95 % of its slots.
+        (self.0.capacity() * 20 / 19) as usize
+    }
+
+    fn bytes(&self) -> Option<usize> {
+        Some(size_of_val(self) + self.0.memory_usage())
+    }
+
+    #[inline]
+    fn contains(&self, key: u64) -> bool {
+        self.0.contains(key)
+    }
+
+    #[inline]
+    fn insert(&mut self, key: u64) -> bool {
+        self.0.insert_duplicated(key).is_ok()
+    }
+
+    #[inline]
+    fn insert_unique(&mut self, key: u64) -> bool {
+        self.0.insert(key).is_ok_and(|added| added)
+    }
+
+    #[inline]
+    fn remove(&mut self, key: u64) -> bool {
+        self.0.remove(key)
+    }
+}
+
+/// `fastbloom`, the concurrent one of its two Bloom filters.
+pub struct Bloom {
+    filter: fastbloom::AtomicBloomFilter<KeyHash>,
+    slots: usize,
+}
+
+impl Bloom {
+    /// For 95 % of the slots at the rate of 16-bit fingerprints.
+    #[must_use]
+    pub fn with_slots(slots: usize) -> Self {
+        Self { slots, ..Self::with_rate(slots * 19 / 20, RATE) }
+    }
+
+    /// For this number of items at this false-positive rate.
+    #[must_use]
+    pub fn with_rate(items: usize, rate: f64) -> Self {
+        let filter = fastbloom::AtomicBloomFilter::with_false_pos(rate)
+            .hasher(KeyHash::default())
+            .expected_items(items);
+        filter.clear();
+        Self { filter, slots: items }
+    }
+
+    /// For 13 bits per item.
+    #[must_use]
+    pub fn with_bytes(bytes: usize) -> Self {
+        let bits = 8 * bytes;
+        let filter = fastbloom::AtomicBloomFilter::with_num_bits(bits)
+            .hasher(KeyHash::default())
+            .expected_items(bits / BLOOM_BITS);
+        filter.clear();
+        Self { slots: filter.num_bits() / BLOOM_BITS, filter }
+    }
+}
+
+impl Peer for Bloom {
+    fn slots(&self) -> usize {
+        self.slots
+    }
+
+    fn bytes(&self) -> Option<usize> {
+        Some(size_of_val(self) + self.filter.num_bits() / 8)
+    }
+
+    #[inline]
+    fn contains(&self, key: u64) -> bool {
+        self.filter.contains(&key)
+    }
+
+    #[inline]
+    fn insert(&mut self, key: u64) -> bool {
+        self.insert_shared(key)
+    }
+
+    /// Its insert says whether all bits were set before.
+    #[inline]
+    fn insert_unique(&mut self, key: u64) -> bool {
+        !self.filter.insert(&key)
+    }
+
+    fn shared(&self) -> Option<&dyn SharedSubject> {
+        Some(self)
+    }
+}
+
+impl Shared for Bloom {
+    #[inline]
+    fn insert_shared(&self, key: u64) -> bool {
+        self.filter.insert(&key);
+        true
+    }
+}
+
+/// `sbbf-rs-safe`, a blocked Bloom filter: for one writer.
+pub struct Blocked {
+    filter: sbbf_rs_safe::Filter,
+    hasher: KeyHash,
+}
+
+impl Blocked {
+    #[must_use]
+    pub fn with_bytes(bytes: usize) -> Self {
+        let mut filter = sbbf_rs_safe::Filter::new(8, bytes);
+        filter.reset();
+        Self { filter, hasher: KeyHash::default() }
+    }
+}
+
+impl Peer for Blocked {
+    fn slots(&self) -> usize {
+        8 * self.filter.as_bytes().len() / BLOOM_BITS
+    }
+
+    fn bytes(&self) -> Option<usize> {
+        Some(size_of_val(self) + self.filter.as_bytes().len())
+    }
+
+    #[inline]
+    fn contains(&self, key: u64) -> bool {
+        self.filter.contains_hash(self.hasher.hash_one(key))
+    }
+
+    #[inline]
+    fn insert(&mut self, key: u64) -> bool {
+        self.filter.insert_hash(self.hasher.hash_one(key));
+        true
+    }
+}
+
+/// `fastbloom-rs`, a counting Bloom filter: for one writer, with a hasher of its own.
+pub struct Counting {
+    filter: fastbloom_rs::CountingBloomFilter,
+    counters: usize,
+}
+
+impl Counting {
+    #[must_use]
+    pub fn with_bytes(bytes: usize) -> Self {
+        let counters = 8 * bytes / COUNTER_BITS;
+        let mut builder =
+            fastbloom_rs::FilterBuilder::from_size_and_hashes(counters as u64, BLOOM_HASHES);
+        Self { filter: builder.build_counting_bloom_filter(), counters }
+    }
+}
+
+impl Peer for Counting {
+    fn slots(&self) -> usize {
+        self.counters / BLOOM_BITS
+    }
+
+    fn bytes(&self) -> Option<usize> {
+        Some(size_of_val(self) + self.counters * COUNTER_BITS / 8)
+    }
+
+    #[inline]
+    fn contains(&self, key: u64) -> bool {
+        self.filter.contains(&key.to_le_bytes())
+    }
+
+    #[inline]
+    fn insert(&mut self, key: u64) -> bool {
+        self.filter.add(&key.to_le_bytes());
+        true
+    }
+
+    /// Its removal does not say whether the key was there.
+    #[inline]
+    fn remove(&mut self, key: u64) -> bool {
+        self.filter.remove(&key.to_le_bytes());
+        true
+    }
+}
+
+/// `cuckoofilter` behind a lock of either kind, of the crate `parking_lot`.
+macro_rules! locked {
+    ($($type:ident $name:literal $lock:ident $read:ident $write:ident;)*) => {$(
+        #[doc = concat!("`", $name, "`.")]
+        pub struct $type($lock<Sequential>);
+
+        impl $type {
+            #[must_use]
+            pub fn with_slots(slots: usize) -> Self {
+                Self($lock::new(Sequential::with_slots(slots)))
+            }
+        }
+
+        impl Peer for $type {
+            fn slots(&self) -> usize {
+                self.0.$read().slots()
+            }
+
+            fn bytes(&self) -> Option<usize> {
+                self.0.$read().bytes()
+            }
+
+            #[inline]
+            fn contains(&self, key: u64) -> bool {
+                self.0.$read().contains(key)
+            }
+
+            #[inline]
+            fn insert(&mut self, key: u64) -> bool {
+                self.insert_shared(key)
+            }
+
+            #[inline]
+            fn insert_unique(&mut self, key: u64) -> bool {
+                self.0.$write().insert_unique(key)
+            }
+
+            #[inline]
+            fn remove(&mut self, key: u64) -> bool {
+                self.remove_shared(key)
+            }
+
+            fn shared(&self) -> Option<&dyn SharedSubject> {
+                Some(self)
+            }
+        }
+
+        impl Shared for $type {
+            #[inline]
+            fn insert_shared(&self, key: u64) -> bool {
+                self.0.$write().insert(key)
+            }
+
+            #[inline]
+            fn remove_shared(&self, key: u64) -> bool {
+                self.0.$write().remove(key)
+            }
+        }
+    )*};
+}
+
+locked! {
+    LockedRwLock "RwLock<cuckoofilter>" RwLock read write;
+    LockedMutex "Mutex<cuckoofilter>" Mutex lock lock;
+}

@@ -1,0 +1,112 @@
+//! Threads that start together, and the median of several runs.
+
+use std::iter;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Gives each input to a thread of its own, starts all of them together, and returns the time from
+/// the first start to the last end.
+///
+/// # Panics
+///
+/// When `work` panics.
+pub fn together<I: Send, R: Send>(
+    inputs: Vec<I>,
+    work: impl Fn(I) -> R + Sync,
+) -> (Duration, Vec<R>) {
+    let barrier = Barrier::new(inputs.len());
+    let timed = |input| {
+        barrier.wait();
+        let started = Instant::now();
+        let result = work(input);
+        (started, Instant::now(), result)
+    };
+    let runs: Vec<_> = thread::scope(|scope| {
+        let timed = &timed;
+        let threads: Vec<_> =
+            inputs.into_iter().map(|input| scope.spawn(move || timed(input))).collect();
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| thread.join().expect("no panic");
+        threads.into_iter().map(join).collect()
+    });
+    let started = runs.iter().map(|run| run.0).min();
+    let ended = runs.iter().map(|run| run.1).max();
+    let elapsed = started.zip(ended).map_or(Duration::ZERO, |(started, ended)| ended - started);
+    (elapsed, runs.into_iter().map(|run| run.2).collect())
+}
+
+/// Million operations per second.
+#[must_use]
+pub fn million_ops(operations: usize, elapsed: Duration) -> f64 {
+    operations as f64 / elapsed.as_secs_f64() / 1e6
+}
+
+/// Distributes independent pieces of work over `threads` threads, and keeps the order of the
+/// results. Each thread takes the next piece that no other has taken.
+///
+/// # Panics
+///
+/// When `work` panics.
+pub fn parallel_map<I: Sync, R: Send>(
+    threads: usize,
+    inputs: &[I],
+    work: impl Fn(&I) -> R + Sync,
+) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let take_all = |_thread| {
+        let take = || {
+            // Relaxed: a counter that orders nothing.
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            Some((index, inputs.get(index)?))
+        };
+        let taken = iter::from_fn(take);
+        taken.map(|(index, input)| (index, work(input))).collect::<Vec<_>>()
+    };
+    let (_, results) = together((0..threads).collect(), take_all);
+    let mut results: Vec<_> = results.into_iter().flatten().collect();
+    results.sort_by_key(|result| result.0);
+    results.into_iter().map(|result| result.1).collect()
+}
+
+/// The median of the finite values; `None` if there are none.
+#[must_use]
+pub fn median(runs: &[f64]) -> Option<f64> {
+    let mut sorted: Vec<_> = runs.iter().copied().filter(|run| run.is_finite()).collect();
+    sorted.sort_by(f64::total_cmp);
+    let upper = *sorted.get(sorted.len() / 2)?;
+    let lower = sorted[(sorted.len() - 1) / 2];
+    Some(f64::midpoint(lower, upper))
+}
+
+/// The median of the ratios of the runs, one by one.
+#[must_use]
+pub fn ratio(above: &[f64], below: &[f64]) -> Option<f64> {
+    let ratios: Vec<_> = above.iter().zip(below).map(|(above, below)| above / below).collect();
+    median(&ratios)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_skips_what_was_not_measured() {
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[f64::NAN]), None);
+        assert_eq!(median(&[3.0, f64::NAN, 1.0]), Some(2.0));
+        assert_eq!(median(&[9.0, 1.0, 2.0]), Some(2.0));
+    }
+
+    #[test]
+    fn a_ratio_is_taken_inside_each_run() {
+        assert_eq!(ratio(&[2.0, 20.0, 4.0], &[1.0, 5.0, 4.0]), Some(2.0));
+    }
+
+    #[test]
+    fn parallel_map_keeps_the_order() {
+        let inputs: Vec<_> = (0..100).collect();
+        let doubled: Vec<_> = inputs.iter().map(|input| 2 * input).collect();
+        assert_eq!(parallel_map(3, &inputs, |input| 2 * input), doubled);
+    }
+}

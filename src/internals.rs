@@ -1,0 +1,25 @@
+//! Where the crate would put an item, for the evaluation in this repository.
+//!
+//! Not part of the public API: no stability, no support, and it may go away in any release. The
+//! evaluation simulates tables with bucket and fingerprint sizes that the crate does not have, and
+//! must place items exactly as the crate does.
+
+use crate::geometry::{Fingerprint, Geometry};
+
+/// The fingerprint of `bits` bits (never 0) and the two buckets of a 64-bit hash, in a table of
+/// `buckets` buckets. `buckets` is even and at least 2.
+#[doc(hidden)]
+#[inline]
+#[must_use]
+pub fn key(buckets: usize, hash: u64, bits: u32) -> (u64, usize, usize) {
+    let key = Geometry::new(buckets).key(hash, bits);
+    (key.fingerprint.bits(), key.first, key.second)
+}
+
+/// The other bucket of a fingerprint, which is not 0, that is stored in `bucket`.
+#[doc(hidden)]
+#[inline]
+#[must_use]
+pub fn alternate(buckets: usize, bucket: usize, fingerprint: u64) -> usize {
+    Geometry::new(buckets).alternate(bucket, Fingerprint::in_slot(fingerprint))
+}
