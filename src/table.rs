@@ -164,8 +164,8 @@ impl<L: Layout> Table<L> {
         fence(Ordering::SeqCst);
     }
 
-    /// For the models: a store of each word. loom keeps a SeqCst load from reading an old value only
-    /// where that value was stored SeqCst, and an initial value was not stored at all.
+    /// For the models: a store of each word. loom keeps a `SeqCst` load from reading an old value only
+    /// where that value was stored `SeqCst`, and an initial value was not stored at all.
     #[cfg(loom)]
     pub(crate) fn store_zeros(&self) {
         for word in self.buckets.iter() {
