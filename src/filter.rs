@@ -820,3 +820,6 @@ const _: () = {
     const fn shared_between_threads<T: Send + Sync>() {}
     shared_between_threads::<CuckooFilter>();
 };
+
+#[cfg(all(test, not(loom)))]
+mod tests;
