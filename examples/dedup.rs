@@ -1,13 +1,16 @@
 //! Prints each line of its input the first time it is seen.
 //!
-//! Like `sort -u` without the sorting and without memory for the lines: a filter of about two bytes
-//! a distinct line, shared by all threads, remembers what was printed. The price is a distinct line
-//! withheld by mistake now and then; `--summary` says how many to expect.
+//! Like `sort -u`, but without sorting and without keeping the lines in memory: a filter of about
+//! two bytes per distinct line, shared by all threads, remembers what was printed. The price: now
+//! and then a new line is mistaken for a repeat and withheld. `--rate` sets how often, `--summary`
+//! says how many lines to expect, and `--withheld` lists them.
 //!
 //! ```text
 //! cargo run --release --example dedup -- --summary access.log
-//! zcat logs/*.gz | cargo run --release --example dedup -- --capacity 50000000 > distinct
+//! zcat logs/*.gz | cargo run --release --example dedup -- --capacity 50M --rate 1e-6 > distinct
 //! ```
+//!
+//! `examples/README.md` compares its speed, memory and lost lines with those of other tools.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -19,16 +22,22 @@ use std::sync::{Condvar, Mutex};
 use std::thread;
 
 use clap::{CommandFactory, Parser};
-use coucal::{BuildError, CuckooFilter};
+use coucal::{AnyCuckooFilter, BuildError};
 use memchr::{memchr, memrchr};
 
 /// Print each line the first time it is seen.
 ///
-/// Lines are bytes: they need not be UTF-8. Every line printed ends with a newline, and a last line
-/// that has none is the same as one that has.
+/// Lines are bytes: they need not be UTF-8. Every printed line ends with a newline, and a last line
+/// without a newline equals the same line with one.
 ///
-/// A filter remembers the lines in some two bytes each. It never prints a recorded line twice, but
-/// about one new line in 8,000 (when it is full; fewer before) is taken for an old one and withheld.
+/// A filter remembers the lines, by default in 17 bits each. It never takes a recorded line for a
+/// new one, so it prints no line twice. But it takes some new lines for recorded ones and withholds
+/// them, and these are lost from the output: see --rate and --withheld.
+///
+/// Use an exact tool when no line may be lost, or when the distinct lines fit in memory anyway:
+/// `sort -u` works for any size but needs disk space and sorts; `awk '!seen[$0]++'` keeps the order
+/// of the input and every distinct line in memory; `huniq` and `runiq` keep a 64-bit hash of each.
+/// dedup is for more distinct lines than these have memory for.
 ///
 /// The output keeps the order of the input. With one thread the first of several equal lines is the
 /// one printed. With more, equal lines less than a few chunks (of 256 KiB) apart are examined at the
@@ -39,32 +48,148 @@ use memchr::{memchr, memrchr};
 #[derive(Parser)]
 #[command(name = "dedup")]
 struct Options {
-    /// How many distinct lines the filter has room for. If there are more, those it cannot record
-    /// are printed each time they occur (no line is lost), a message says so, and the exit status
-    /// is 1.
-    #[arg(long, value_name = "LINES", default_value_t = 10_000_000)]
+    /// How many distinct lines the filter has room for: a number, such as 250000, 250k, 10M, 2G
+    /// (decimal: a thousand, a million, a billion) or 1e6. If there are more distinct lines, those
+    /// that it cannot record are printed each time they occur (no line is lost), a message says so,
+    /// and the exit status is 1.
+    #[arg(long, value_name = "LINES", default_value = "10M", value_parser = parse_capacity)]
     capacity: usize,
 
-    /// How many threads examine lines [default: one for each processor].
+    /// The highest acceptable probability that a new line is withheld by mistake, between 0 and 1
+    /// [default: 0.000125, that is 1 in 8,000].
+    ///
+    /// It applies when the filter holds as many lines as its capacity. Before that, the probability
+    /// grows in proportion to the lines recorded, so over a whole run it is half of that or less.
+    /// The filter with the shortest fingerprints for the rate is chosen: 0.1 takes 8 bits per line
+    /// of the capacity, 0.001 takes 13, the default 17, 1e-5 takes 23, and 1e-6 takes 37.
+    #[arg(long, default_value_t = 0.000_125, hide_default_value = true, value_parser = parse_rate)]
+    rate: f64,
+
+    /// Write to FILE new lines that were withheld by mistake, found by a second filter.
+    ///
+    /// The second filter is as large as the first, hashes with a seed of its own, and records every
+    /// line. A line that the first filter takes for a repeat, and that the second has certainly not
+    /// seen, was withheld by mistake and is written to FILE, once. So every line in FILE is missing
+    /// from the output. But not every missing line is in FILE: a line on which both filters are
+    /// mistaken is neither in FILE nor in the output. Of the missing lines these are at most a share
+    /// of RATE on average (with the default, 1 in 8,000); --summary says how many to expect. For the
+    /// complete list, compare with an exact tool, where that is possible: `dedup INPUT > OUTPUT`,
+    /// and then `LC_ALL=C; comm -13 <(sort OUTPUT) <(sort -u INPUT)`.
+    ///
+    /// This is a check of what the filter loses on your data. To lose fewer lines, use a lower
+    /// --rate: it takes less memory than a second filter. If more distinct lines come than the
+    /// second filter has room for, the list ends there, a message says so, and the exit status is 1.
+    #[arg(long, value_name = "FILE")]
+    withheld: Option<PathBuf>,
+
+    /// How many threads examine lines [default: one per processor].
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 
-    /// Say on standard error, at the end, how many lines were read and printed, how many were
-    /// probably withheld by mistake, and how large and how full the filter is.
+    /// Print on standard error, at the end, how many lines were read and printed, how many new
+    /// lines were probably withheld by mistake, and how large and how full the filter is.
     #[arg(long)]
     summary: bool,
 
-    /// The files to read; `-` is standard input, and so is none at all.
+    /// The files to read; `-` is standard input, which is also the default.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
+/// A whole number with an optional decimal suffix or exponent.
+fn parse_capacity(text: &str) -> Result<usize, String> {
+    const EXPECTED: &str = "expected a whole number of lines, such as 250000, 250k, 10M, 2G or 1e6";
+    if let Ok(lines) = text.parse() {
+        return Ok(lines);
+    }
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    // As an exponent, the suffix is part of the number that is parsed: 1.1M is exactly 1100000.
+    let number = match &text[digits.len()..] {
+        "" => text.to_owned(),
+        "k" | "K" => format!("{digits}e3"),
+        "m" | "M" => format!("{digits}e6"),
+        "g" | "G" => format!("{digits}e9"),
+        _ => return Err(EXPECTED.into()),
+    };
+    let lines: f64 = number.parse().map_err(|_| EXPECTED)?;
+    if lines >= usize::MAX as f64 {
+        return Err("more lines than can be counted".into());
+    }
+    if lines < 0.0 || lines.fract() != 0.0 {
+        return Err(EXPECTED.into());
+    }
+    Ok(lines as usize)
+}
+
+fn parse_rate(text: &str) -> Result<f64, &'static str> {
+    text.parse()
+        .ok()
+        .filter(|rate| 0.0 < *rate && *rate < 1.0)
+        .ok_or("expected a number between 0 and 1, both excluded, such as 0.001 or 1e-6")
+}
+
+/// Which standard streams were closed when the process started.
+///
+/// This must be known before `main`: there, Rust's runtime has already replaced a closed stream by
+/// `/dev/null`, so that all output would vanish without an error. Afterwards the replacement looks
+/// like a `/dev/null` that the caller chose (Python's `subprocess.DEVNULL` is opened for reading
+/// and writing, too), which must keep working.
+#[cfg(unix)]
+mod closed_streams {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use rustix::io::fcntl_getfd;
+    use rustix::stdio;
+
+    static STDIN: AtomicBool = AtomicBool::new(false);
+    static STDOUT: AtomicBool = AtomicBool::new(false);
+
+    /// Runs before `main` and does nothing but system calls, so it needs no runtime.
+    #[ctor::ctor(unsafe)]
+    fn detect() {
+        // Relaxed: no other thread exists yet.
+        STDIN.store(fcntl_getfd(stdio::stdin()).is_err(), Ordering::Relaxed);
+        STDOUT.store(fcntl_getfd(stdio::stdout()).is_err(), Ordering::Relaxed);
+    }
+
+    pub fn stdin() -> bool {
+        STDIN.load(Ordering::Relaxed)
+    }
+
+    pub fn stdout() -> bool {
+        STDOUT.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(not(unix))]
+mod closed_streams {
+    pub fn stdin() -> bool {
+        false
+    }
+
+    pub fn stdout() -> bool {
+        false
+    }
+}
+
 fn main() -> ExitCode {
     let mut options = Options::parse();
-    let filter = match CuckooFilter::try_with_capacity(options.capacity) {
-        Ok(filter) => filter,
-        Err(error) => refuse_capacity(error),
-    };
+    if closed_streams::stdout() {
+        complain("cannot write to standard output: it is closed");
+        return ExitCode::FAILURE;
+    }
+    let build = || AnyCuckooFilter::with_capacity_and_rate(options.capacity, options.rate);
+    let filter = build().unwrap_or_else(|error| refuse(error));
+    let audit = options.withheld.as_ref().map(|path| {
+        let filter = build().unwrap_or_else(|error| refuse(error));
+        match File::create(path) {
+            Ok(file) => Audit::new(filter, file),
+            Err(error) => {
+                complain(format_args!("{}: {error}", path.display()));
+                process::exit(1)
+            }
+        }
+    });
     let threads = options
         .threads
         .map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
@@ -74,6 +199,7 @@ fn main() -> ExitCode {
 
     let dedup = Dedup {
         filter,
+        audit,
         input: Mutex::new(Input::new(options.files)),
         output: Output::default(),
         read: AtomicUsize::new(0),
@@ -88,24 +214,29 @@ fn main() -> ExitCode {
     if options.summary {
         dedup.summarize();
     }
-    let failed =
-        dedup.overflowed.into_inner() || dedup.input.into_inner().expect(UNPOISONED).failed;
+    let failed = dedup.overflowed.into_inner()
+        || dedup.audit.is_some_and(|audit| audit.overflowed.into_inner())
+        || dedup.input.into_inner().expect(UNPOISONED).failed;
     ExitCode::from(u8::from(failed))
 }
 
-/// A table that cannot be addressed is a wrong argument; one that does not fit into the memory of
-/// this machine may be right on another.
-fn refuse_capacity(error: BuildError) -> ! {
-    if let BuildError::CapacityOverflow { .. } = error {
-        let message = format!("--capacity: {error}");
-        Options::command().error(clap::error::ErrorKind::ValueValidation, message).exit()
-    }
-    complain(format_args!("{error}; try a smaller --capacity"));
-    process::exit(1)
+/// A table that does not fit in the memory of this machine may fit on another; every other error is
+/// a wrong argument.
+fn refuse(error: BuildError) -> ! {
+    let option = match error {
+        BuildError::OutOfMemory { .. } => {
+            complain(format_args!("{error}; try a smaller --capacity"));
+            process::exit(1)
+        }
+        BuildError::CapacityOverflow { .. } => "--capacity",
+        _ => "--rate",
+    };
+    let message = format!("{option}: {error}");
+    Options::command().error(clap::error::ErrorKind::ValueValidation, message).exit()
 }
 
 fn complain(message: impl std::fmt::Display) {
-    // Where standard error is closed, too, there is nobody left to tell.
+    // If standard error is closed as well, nobody can be told.
     let _ = writeln!(io::stderr(), "dedup: {message}");
 }
 
@@ -113,7 +244,8 @@ const UNPOISONED: &str = "no thread panics while it holds a lock";
 
 /// What the threads share.
 struct Dedup {
-    filter: CuckooFilter,
+    filter: AnyCuckooFilter,
+    audit: Option<Audit>,
     input: Mutex<Input>,
     output: Output,
     read: AtomicUsize,
@@ -121,36 +253,94 @@ struct Dedup {
     overflowed: AtomicBool,
 }
 
+/// The second filter, which finds lines that the first withheld by mistake.
+struct Audit {
+    filter: AnyCuckooFilter,
+    file: File,
+    /// The lock of a line is held while it passes through both filters. Otherwise, of two threads
+    /// with the same new line, one could be first in one filter and the other in the other, and a
+    /// printed line would be listed as withheld.
+    locks: [Mutex<()>; 64],
+    listed: AtomicUsize,
+    overflowed: AtomicBool,
+}
+
+impl Audit {
+    fn new(filter: AnyCuckooFilter, file: File) -> Self {
+        Self {
+            filter,
+            file,
+            locks: [const { Mutex::new(()) }; 64],
+            listed: AtomicUsize::new(0),
+            overflowed: AtomicBool::new(false),
+        }
+    }
+
+    /// Calls `is_new`, which passes the line through the first filter. Returns its answer, and
+    /// whether that answer is certainly a mistake.
+    fn check(&self, line: &[u8], is_new: impl FnOnce() -> bool) -> (bool, bool) {
+        let hash = self.filter.hash_of(line);
+        let _lock = self.locks[hash as usize % self.locks.len()].lock().expect(UNPOISONED);
+        let new = is_new();
+        let unseen = self.filter.insert_unique_hash(hash).unwrap_or_else(|_| {
+            if !self.overflowed.swap(true, Ordering::Relaxed) {
+                complain(format_args!(
+                    "the filter of --withheld is full: it was made for {} distinct lines and there \
+                     are more; from here on no line is listed; use a larger --capacity",
+                    self.filter.capacity()
+                ));
+            }
+            false
+        });
+        // A line that the second filter had no room for may be recorded when it comes again, so
+        // "unseen" is certain only while it had room for every line. Relaxed: equal lines come here
+        // one after the other, under the lock.
+        (new, unseen && !new && !self.overflowed.load(Ordering::Relaxed))
+    }
+}
+
 impl Dedup {
-    /// Takes chunk after chunk from the input and prints what is new in it.
+    /// Takes one chunk after the other from the input and prints the new lines in it.
     fn work(&self) {
-        let mut chunk = Vec::new();
-        let mut fresh = Vec::new();
+        let (mut chunk, mut fresh, mut lost) = (Vec::new(), Vec::new(), Vec::new());
         loop {
             // The lock is released before the chunk is examined.
             let taken = self.input.lock().expect(UNPOISONED).next_chunk(&mut chunk);
             let Some(turn) = taken else { return };
             fresh.clear();
+            lost.clear();
             let (mut read, mut printed) = (0, 0);
             for line in Lines(&chunk) {
                 read += 1;
-                // This is all the threads have to agree on: of several that come with the same
-                // line, exactly one is told that it was new.
-                let new = self.filter.insert_unique(line).unwrap_or_else(|_| {
-                    self.overflow();
-                    true
-                });
+                let (new, mistaken) = match &self.audit {
+                    Some(audit) => audit.check(line, || self.is_new(line)),
+                    None => (self.is_new(line), false),
+                };
                 if new {
                     printed += 1;
                     fresh.extend_from_slice(line);
                     fresh.push(b'\n');
                 }
+                if let (true, Some(audit)) = (mistaken, &self.audit) {
+                    audit.listed.fetch_add(1, Ordering::Relaxed);
+                    lost.extend_from_slice(line);
+                    lost.push(b'\n');
+                }
             }
             // Relaxed: read when the threads have been joined.
             self.read.fetch_add(read, Ordering::Relaxed);
             self.printed.fetch_add(printed, Ordering::Relaxed);
-            self.output.write(turn, &fresh);
+            self.output.write(turn, &fresh, self.audit.as_ref().map(|audit| (&audit.file, &*lost)));
         }
+    }
+
+    /// Records the line. Nothing else needs to be agreed between threads: of several that come with
+    /// the same line, exactly one is told that it is new.
+    fn is_new(&self, line: &[u8]) -> bool {
+        self.filter.insert_unique(line).unwrap_or_else(|_| {
+            self.overflow();
+            true
+        })
     }
 
     /// Says once, and as soon as it happens, that the filter is too small.
@@ -166,21 +356,38 @@ impl Dedup {
 
     fn summarize(&self) {
         let printed = self.printed.load(Ordering::Relaxed);
-        // The rate grew in step with the load, from nothing to what it is now: a line that was
-        // recorded met half of it on average, and one for which there was no room met all of it.
-        let recorded = self.filter.len();
-        let met = recorded as f64 / 2.0 + (printed - recorded) as f64;
-        let withheld = met * self.filter.false_positive_rate();
-        let rows = [
+        // The rate grew in proportion to the load, from zero to what it is now: a line that was
+        // recorded met half of it on average, and a line that found no room met all of it.
+        let recorded = self.filter.len() as f64;
+        let unrecorded = printed as f64 - recorded;
+        let rate = self.filter.false_positive_rate();
+        let withheld = (recorded / 2.0 + unrecorded) * rate;
+        let mut rows = vec![
             ("lines read", self.read.load(Ordering::Relaxed).to_string()),
             ("lines printed", printed.to_string()),
-            ("expected false positives", format!("{withheld:.2}")),
+            ("expected new lines withheld", format!("{withheld:.2}")),
+        ];
+        if let Some(audit) = &self.audit {
+            // Both filters must be mistaken: the mean of the square of a rate that grows so is a
+            // third of the square of the last.
+            let both = (recorded / 3.0 + unrecorded) * rate * audit.filter.false_positive_rate();
+            rows.push((
+                "new lines withheld, listed",
+                audit.listed.load(Ordering::Relaxed).to_string(),
+            ));
+            rows.push(("expected, not listed", format!("{both:.2}")));
+        }
+        rows.extend([
+            ("layout", self.filter.layout_name().to_owned()),
             ("load factor", format!("{:.4}", self.filter.load_factor())),
             ("bytes of the filter", self.filter.memory_bytes().to_string()),
-        ];
+        ]);
+        if let Some(audit) = &self.audit {
+            rows.push(("bytes of the second filter", audit.filter.memory_bytes().to_string()));
+        }
         let mut stderr = io::stderr().lock();
         for (label, value) in rows {
-            let _ = writeln!(stderr, "{label:<24} {value:>14}");
+            let _ = writeln!(stderr, "{label:<28} {value:>14}");
         }
     }
 }
@@ -202,7 +409,7 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
-/// How much is asked of a file at a time. A chunk is never larger, unless a line is.
+/// How many bytes one read asks for. A chunk is larger only if a line is.
 const CHUNK: usize = 256 << 10;
 
 /// The files, one after the other, cut into chunks of whole lines.
@@ -274,7 +481,13 @@ impl Input {
 }
 
 fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
-    Ok(if path == Path::new("-") { Box::new(io::stdin()) } else { Box::new(File::open(path)?) })
+    if path != Path::new("-") {
+        Ok(Box::new(File::open(path)?))
+    } else if closed_streams::stdin() {
+        Err(io::Error::other("it is closed"))
+    } else {
+        Ok(Box::new(io::stdin()))
+    }
 }
 
 /// Standard output, which takes the chunks in the order in which they were read.
@@ -285,19 +498,26 @@ struct Output {
 }
 
 impl Output {
-    /// Writes the lines of chunk number `turn` once all chunks before it are written.
+    /// Writes the new lines of chunk number `turn`, and the listed ones, once all chunks before it
+    /// are written.
     ///
-    /// Every thread comes here with the chunk it took before it takes another, so the one whose
-    /// turn it is always arrives; and so no more chunks are in memory than there are threads.
-    fn write(&self, turn: u64, lines: &[u8]) {
+    /// Every thread comes here with its chunk before it takes another. So the thread whose turn it
+    /// is always arrives, and there are never more chunks in memory than threads.
+    fn write(&self, turn: u64, fresh: &[u8], lost: Option<(&File, &[u8])>) {
         let mut current = self
             .passed
             .wait_while(self.turn.lock().expect(UNPOISONED), |current| *current != turn)
             .expect(UNPOISONED);
+        if let Some((mut file, lost)) = lost
+            && let Err(error) = file.write_all(lost)
+        {
+            complain(format_args!("cannot write to the file of --withheld: {error}"));
+            process::exit(1);
+        }
         let mut stdout = io::stdout().lock();
-        if let Err(error) = stdout.write_all(lines).and_then(|()| stdout.flush()) {
-            // Ends the process from here: another thread may be waiting for input that nobody
-            // needs any more. A reader that has seen enough (`head`) is no error.
+        if let Err(error) = stdout.write_all(fresh).and_then(|()| stdout.flush()) {
+            // Ends the process from here, as another thread may be waiting for input that is no
+            // longer needed. A reader that has seen enough (`head`) is no error.
             if error.kind() == ErrorKind::BrokenPipe {
                 process::exit(0);
             }

@@ -1,9 +1,9 @@
 //! The main job of a filter: worker threads of a server share one in front of a database on disk.
 //!
-//! Half of what clients ask for is not there. Without the filter each such request searches the
-//! database in vain; with it, all but some in ten thousand are answered from memory. Meanwhile the
-//! workers insert and remove keys, and no key that exists may ever be reported absent: every
-//! answer is checked, and a single wrong one makes the program exit with status 1.
+//! Half of the requests are for keys that do not exist. Without the filter each of them searches
+//! the database; with it, all but about one in ten thousand are answered from memory. Meanwhile the
+//! workers insert and remove keys, and no key that exists may ever be reported absent: every answer
+//! is checked, and a single wrong one makes the program exit with status 1.
 //!
 //! The same requests are served twice, without the filter and with it.
 //!
@@ -12,13 +12,20 @@
 //! cargo run --release --example shared_cache -- --keys 2000000 --threads 8 --seconds 20
 //! ```
 //!
+//! # Memory
+//!
+//! The table at the end shows the size of the filter in two ways. *Bits per item of the capacity* is
+//! what the filter was built for, and what the README of the crate states: 17.2 or fewer. *Bits per
+//! item present* is larger, because the filter has room for all keys that come and go, and only half
+//! of these exist at one time.
+//!
 //! # Keeping filter and database together
 //!
 //! The filter must always hold at least what a reader can find in the database. So a key goes into
 //! the filter before the transaction that inserts it is committed, and out of the filter after the
 //! transaction that removes it. In between, the filter says "maybe" for a key that is not there,
 //! which costs one read. A key is written by one worker only (a real server would hold a lock on the
-//! key, or write from one thread): else one worker's removal could pass another's insert.
+//! key, or write from one thread): otherwise one worker's removal could overtake another's insert.
 
 use std::error::Error;
 use std::fs::File;
@@ -29,8 +36,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
+use console::Term;
 use coucal::CuckooFilter;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Zipf};
@@ -41,8 +49,8 @@ use redb::{
 /// Serve lookups, inserts and removals from an embedded database on several threads, without and
 /// with a shared filter in front of it, and compare.
 ///
-/// The database is a file in the directory for temporary files (TMPDIR), up to 260 bytes a key, twice.
-/// It is gone when the program ends, however it ends.
+/// The database is a file in the directory for temporary files (TMPDIR), up to 260 bytes per key,
+/// twice. It is gone when the program ends, however it ends.
 ///
 /// Exit status: 0 if every answer was right; 1 if one was wrong or the database failed; 2 for wrong
 /// arguments.
@@ -53,7 +61,7 @@ struct Options {
     #[arg(long, default_value_t = 500_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     keys: u64,
 
-    /// How many worker threads serve requests [default: one for each processor].
+    /// How many worker threads serve requests [default: one per processor].
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 
@@ -63,15 +71,15 @@ struct Options {
     seconds: u64,
 }
 
-/// A worker serves so many lookups, and then writes so many keys in one transaction.
+/// A worker serves this many lookups, and then writes this many keys in one transaction.
 const LOOKUPS: u64 = 2000;
 const WRITES: u64 = 40;
 
-/// Of 100 lookups, so many are for keys that never existed, and so many for keys that come and go.
+/// The percentages of lookups for keys that never existed, and for keys that come and go.
 const ABSENT_PERCENT: u32 = 50;
 const CHURN_PERCENT: u32 = 10;
 
-/// How skewed the popularity of keys is, by Zipf's law: what the YCSB benchmark takes for the web.
+/// How skewed the popularity of keys is: the exponent of Zipf's law, as in the YCSB benchmark.
 const SKEW: f64 = 0.99;
 
 /// How many absent keys there are for one that is present. Clients ask for these.
@@ -80,12 +88,11 @@ const ABSENT_KEYS: u64 = 10;
 /// How many other absent keys measure the false-positive rate at the end, each asked for once.
 const PROBES: u64 = 10_000_000;
 
-/// What the database keeps for a key: the key itself, by which its answers are checked, and then
-/// some.
+/// What the database stores for a key: the key itself, to check the answers, and padding.
 const RECORD_BYTES: usize = 100;
 
-/// Less than the database has, as in a server whose data outgrew its memory; the system's page cache
-/// does the rest.
+/// Smaller than the database, as on a server whose data does not fit in memory. The page cache of
+/// the system holds the rest.
 const DATABASE_CACHE_BYTES: usize = 16 << 20;
 
 const RECORDS: TableDefinition<u64, &[u8]> = TableDefinition::new("records");
@@ -130,7 +137,7 @@ fn run(options: &Options) -> Result<u64> {
     let audit = audit(&keyspace, &database, &filter)?;
     let wrong = plain.tally.wrong + filtered.tally.wrong + audit.wrong;
     match report(&plain, &filtered, &audit, &filter, wrong) {
-        // Nobody reads the table to its end; the exit status still tells.
+        // The reader of the table is gone; the exit status still tells the result.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(wrong),
         result => result.map(|()| wrong).map_err(Into::into),
     }
@@ -184,7 +191,7 @@ fn record(key: u64) -> [u8; RECORD_BYTES] {
     record
 }
 
-/// A file without a name: it vanishes with its last handle, whatever becomes of the program.
+/// A file without a name: it is deleted with its last handle, however the program ends.
 fn temporary_file() -> Result<File> {
     tempfile::tempfile().map_err(|error| {
         format!("cannot create a file in {}: {error}", std::env::temp_dir().display()).into()
@@ -228,7 +235,7 @@ fn open(file: File) -> Result<Database> {
     Ok(Database::builder().set_cache_size(DATABASE_CACHE_BYTES).create_file(file)?)
 }
 
-/// What a server does when it starts: the filter lives in memory and is made from the database.
+/// What a server does when it starts: the filter is in memory only and is built from the database.
 fn build_filter(keyspace: &KeySpace, database: &Database) -> Result<CuckooFilter> {
     // Room for every key that may exist at one time.
     let filter = CuckooFilter::try_with_capacity(keyspace.absent() as usize)?;
@@ -247,8 +254,8 @@ fn build_filter(keyspace: &KeySpace, database: &Database) -> Result<CuckooFilter
 /// Which of the keys that come and go are certainly in the database: those whose count is odd.
 ///
 /// The owner raises the count after the commit that inserts the key and before the transaction that
-/// removes it. So if it is odd before a lookup and the same after it, the key was there all the
-/// time, whoever wrote what in between, and "absent" is a wrong answer. This is what makes the
+/// removes it. So if the count is odd before a lookup and the same after it, the key was there all
+/// the time, and "absent" is a wrong answer. This is what makes the
 /// check of lookups on other workers' keys exact.
 struct Ledger(Vec<AtomicU32>);
 
@@ -288,7 +295,7 @@ impl Ledger {
 /// How long the workers serve.
 enum Quota {
     Time(Duration),
-    /// So many rounds of lookups and writes, for each worker.
+    /// A number of rounds of lookups and writes for each worker.
     Rounds(Vec<u64>),
 }
 
@@ -382,9 +389,9 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    /// Serves rounds while it shall go on; returns their number and what happened.
+    /// Serves rounds as long as `goes_on` is true; returns their number and what happened.
     fn serve(self, goes_on: impl Fn(u64) -> bool, rounds_done: &AtomicU64) -> Result<(u64, Tally)> {
-        // The same requests in every run.
+        // A fixed seed: the same requests in every run.
         let mut random = SmallRng::seed_from_u64(SEED + self.index);
         let KeySpace { settled, churn, .. } = *self.keyspace;
         let popular_settled = Zipf::new(settled as f64, SKEW)?;
@@ -436,7 +443,7 @@ impl Worker<'_> {
     }
 
     /// Inserts those of the worker's next keys that are not there, and removes the others. Returns
-    /// how many of these the filter did not know.
+    /// how many of those removed were missing from the filter.
     fn write(self, round: u64) -> Result<u64> {
         let KeySpace { settled, churn, threads } = *self.keyspace;
         let own = churn / threads;
@@ -480,7 +487,7 @@ impl Worker<'_> {
     }
 }
 
-/// What is found when all workers have gone home.
+/// What is found after all workers have finished.
 struct Audit {
     wrong: u64,
     false_positives: u64,
@@ -492,7 +499,7 @@ fn audit(keyspace: &KeySpace, database: &Database, filter: &CuckooFilter) -> Res
     let stored = table.len()?;
     let mut progress = Progress::new("checking every key", stored + PROBES);
 
-    // Nothing too few, and nothing too many: a copy left behind would be no wrong answer yet.
+    // As many items as keys: a copy left behind would not give a wrong answer yet.
     let mut wrong = stored.abs_diff(filter.len() as u64);
     for (done, entry) in table.iter()?.enumerate() {
         wrong += u64::from(!filter.contains(&entry?.0.value()));
@@ -522,6 +529,7 @@ fn report(
     let saved = plain.tally.reads.saturating_sub(filtered.tally.reads);
     let share = saved as f64 / plain.tally.reads.max(1) as f64;
     let bytes = filter.memory_bytes();
+    let bits_per = |items: usize| format!("{:.2}", bytes as f64 * 8.0 / items as f64);
     let rows = [
         ["", "without filter", "with filter"].map(String::from),
         row(
@@ -543,9 +551,12 @@ fn report(
             "",
             format!("{:.4} %", filter.false_positive_rate() * 100.0),
         ),
+        row("items present", "", grouped(filter.len() as u64)),
+        row("capacity of the filter, items", "", grouped(filter.capacity() as u64)),
         row("load factor", "", format!("{:.4}", filter.load_factor())),
         row("bytes", "", grouped(bytes as u64)),
-        row("bits an item", "", format!("{:.2}", bytes as f64 * 8.0 / filter.len() as f64)),
+        row("bits per item of the capacity", "", bits_per(filter.capacity())),
+        row("bits per item present", "", bits_per(filter.len())),
         row("wrong answers", grouped(plain.tally.wrong), grouped(wrong - plain.tally.wrong)),
     ];
     let mut stdout = io::stdout().lock();
@@ -572,38 +583,81 @@ fn grouped(number: u64) -> String {
     grouped
 }
 
-/// How far a step is, on standard error: a bar on a terminal, a line a second elsewhere.
+/// Shows how far a step is, on standard error: a bar on a terminal, one line per second elsewhere.
 struct Progress {
     label: String,
     total: u64,
     start: Instant,
     lines: u64,
-    bar: Option<ProgressBar>,
+    bar: Option<Bar>,
 }
 
 impl Progress {
     fn new(label: &str, total: u64) -> Self {
-        let style = ProgressStyle::with_template("{msg:26} [{bar:40}] {percent:>3} %")
-            .expect("a valid template");
-        let bar = io::stderr()
-            .is_terminal()
-            .then(|| ProgressBar::new(total).with_style(style).with_message(label.to_owned()));
+        let bar = io::stderr().is_terminal().then(|| Bar::new(label, total));
         Self { label: label.into(), total, start: Instant::now(), lines: 0, bar }
     }
 
     fn set(&mut self, done: u64) {
-        if let Some(bar) = &self.bar {
-            bar.set_position(done);
+        if let Some(bar) = &mut self.bar {
+            bar.set(done);
         } else if self.start.elapsed().as_secs() > self.lines {
             self.lines = self.start.elapsed().as_secs();
             eprintln!("{}: {} %", self.label, (done * 100 / self.total.max(1)).min(100));
         }
     }
 
-    fn finish(self, what: &str) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
+    fn finish(mut self, what: &str) {
+        if let Some(bar) = &mut self.bar {
+            bar.follow_resize();
+            bar.progress.finish_and_clear();
         }
         eprintln!("{}: {what} in {:.1} s", self.label, self.start.elapsed().as_secs_f64());
+    }
+}
+
+/// A progress bar as wide as the terminal, whose width may change.
+struct Bar {
+    progress: ProgressBar,
+    terminal: Term,
+    /// The width of the terminal when the bar was last drawn.
+    width: u16,
+}
+
+impl Bar {
+    fn new(label: &str, total: u64) -> Self {
+        let style = ProgressStyle::with_template("{msg} [{wide_bar}] {percent:>3} %")
+            .expect("a valid template");
+        let target = ProgressDrawTarget::stderr_with_hz(5);
+        let progress = ProgressBar::with_draw_target(Some(total), target)
+            .with_style(style)
+            .with_message(label.to_owned());
+        let terminal = Term::stderr();
+        Self { progress, width: terminal.size().1, terminal }
+    }
+
+    fn set(&mut self, done: u64) {
+        self.follow_resize();
+        self.progress.set_position(done);
+    }
+
+    /// Redraws the bar if the terminal has another width now.
+    ///
+    /// A narrower terminal wraps the old bar into several rows, and `indicatif` would erase only
+    /// the last one. So the others are erased here first.
+    fn follow_resize(&mut self) {
+        let width = self.terminal.size().1.max(1);
+        if width == self.width {
+            return;
+        }
+        if width < self.width {
+            for _ in 1..self.width.div_ceil(width) {
+                // If this fails, rows of the old bar stay on the screen, and nothing else is wrong.
+                let _ = self.terminal.clear_line();
+                let _ = self.terminal.move_cursor_up(1);
+            }
+        }
+        self.width = width;
+        self.progress.force_draw();
     }
 }

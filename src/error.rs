@@ -1,6 +1,6 @@
 //! What can go wrong, and what to do about it.
 
-use core::error::Error;
+use core::error;
 use core::fmt;
 
 /// Why an insert stored nothing.
@@ -17,7 +17,7 @@ use core::fmt;
 ///     filter.insert("nest")?;
 /// }
 /// assert_eq!(filter.insert("nest"), Err(InsertError::TooManyCopies));
-/// assert_eq!(filter.insert("egg"), Ok(()));
+/// assert_eq!(filter.len(), 8);
 /// # Ok::<(), InsertError>(())
 /// ```
 #[non_exhaustive]
@@ -25,13 +25,12 @@ use core::fmt;
 pub enum InsertError {
     /// No free slot within reach of the item's two buckets.
     ///
-    /// Remove items, or build a filter with a larger capacity. After a refusal the filter looks less
-    /// far, until something is removed: a larger share of inserts fails then, and each of them fails
-    /// sooner.
+    /// Remove items, or build a filter with a larger capacity. Whether there is a free slot within
+    /// reach depends on what the table holds, and not on inserts that failed before.
     ///
-    /// While other threads write, the search for a free slot sees no single moment of the table: an
-    /// item is refused only if it has no room beside everything that may have been there during the
-    /// call, taken at once.
+    /// While other threads write, the search for a free slot does not see the table at one moment:
+    /// an item is refused only if it has no room beside everything that may have been there at some
+    /// time during the call.
     Full,
     /// Both buckets hold nothing but copies of this very fingerprint: one item (or several that
     /// collide) was inserted as often as a filter can count.
@@ -52,12 +51,12 @@ impl fmt::Display for InsertError {
     }
 }
 
-impl Error for InsertError {}
+impl error::Error for InsertError {}
 
 /// A batch of inserts that stopped at an item it could not store.
 ///
-/// The items before [`stored`](Self::stored) are in the filter, the item at that index is the one
-/// that failed, and the items after it were not tried.
+/// The items before index [`stored`](Self::stored) are in the filter, the item at that index is the
+/// one that failed, and the items after it were not tried.
 ///
 /// # Examples
 ///
@@ -82,7 +81,7 @@ impl InsertManyError {
         Self { stored, cause }
     }
 
-    /// How many items were stored: exactly the first so many of the batch.
+    /// How many items were stored: exactly the first ones of the batch.
     #[must_use]
     pub fn stored(&self) -> usize {
         self.stored
@@ -101,13 +100,13 @@ impl fmt::Display for InsertManyError {
     }
 }
 
-impl Error for InsertManyError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
+impl error::Error for InsertManyError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         Some(&self.cause)
     }
 }
 
-/// The items and the answers of a batch lookup are not equally many; nothing was looked up.
+/// The numbers of items and of answers of a batch lookup differ; nothing was looked up.
 ///
 /// # Examples
 ///
@@ -153,7 +152,7 @@ impl fmt::Display for LengthMismatch {
     }
 }
 
-impl Error for LengthMismatch {}
+impl error::Error for LengthMismatch {}
 
 /// Why a filter could not be built.
 ///
@@ -168,7 +167,7 @@ impl Error for LengthMismatch {}
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BuildError {
-    /// So many items need more memory than can be addressed.
+    /// The items need more than 2^44 slots, which no table has.
     CapacityOverflow {
         /// The number of items asked for.
         capacity: usize,
@@ -178,7 +177,7 @@ pub enum BuildError {
         /// The size of the table, in bytes.
         bytes: usize,
     },
-    /// A false-positive rate lies between 0 and 1, both excluded.
+    /// The false-positive rate is not between 0 and 1, both excluded.
     InvalidRate {
         /// The rate asked for.
         rate: f64,
@@ -190,8 +189,8 @@ pub enum BuildError {
     RateOutOfReach {
         /// The rate asked for.
         rate: f64,
-        /// The rate that this layout has at the capacity asked for; of a filter that chooses its
-        /// layout, the lowest that any has.
+        /// The rate that this layout has at the capacity asked for; where the layout is chosen at
+        /// run time, the lowest rate of all layouts.
         reached: f64,
         /// The smallest layout that reaches the rate, if one does.
         layout: Option<&'static str>,
@@ -202,7 +201,10 @@ impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::CapacityOverflow { capacity } => {
-                write!(f, "a filter for {capacity} items is larger than the address space")
+                write!(
+                    f,
+                    "a filter for {capacity} items is too large: no table has more than 2^44 slots"
+                )
             }
             Self::OutOfMemory { bytes } => {
                 write!(f, "the allocator could not provide the {bytes} bytes of the table")
@@ -224,4 +226,67 @@ impl fmt::Display for BuildError {
     }
 }
 
-impl Error for BuildError {}
+impl error::Error for BuildError {}
+
+/// Any error of this crate, for those who want one type for all of them.
+///
+/// # Examples
+///
+/// ```
+/// use coucal::CuckooFilter;
+///
+/// fn remember(items: &[&str], rate: f64) -> Result<(), coucal::Error> {
+///     let filter = CuckooFilter::with_capacity_and_rate(items.len(), rate)?;
+///     filter.insert_many(items)?;
+///     Ok(())
+/// }
+/// assert_eq!(remember(&["egg", "nest"], 0.01), Ok(()));
+/// let error = remember(&["egg", "nest"], 2.0).unwrap_err();
+/// assert!(matches!(error, coucal::Error::Build(_)));
+/// ```
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Error {
+    /// A filter could not be built.
+    Build(BuildError),
+    /// An item could not be inserted.
+    Insert(InsertError),
+    /// A batch of inserts stopped at an item.
+    InsertMany(InsertManyError),
+    /// The answers of a batch lookup had no place.
+    LengthMismatch(LengthMismatch),
+}
+
+macro_rules! from_each {
+    ($($variant:ident($error:ty))*) => {
+        $(impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                Self::$variant(error)
+            }
+        })*
+
+        impl fmt::Display for Error {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Self::$variant(error) => error.fmt(f),)*
+                }
+            }
+        }
+
+        impl error::Error for Error {
+            /// That of the error inside: the message is that one's, too.
+            fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+                match self {
+                    $(Self::$variant(error) => error.source(),)*
+                }
+            }
+        }
+    };
+}
+
+from_each! {
+    Build(BuildError)
+    Insert(InsertError)
+    InsertMany(InsertManyError)
+    LengthMismatch(LengthMismatch)
+}

@@ -3,24 +3,29 @@
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
 
-use crate::builder::{self, Builder};
+use crate::builder::Builder;
 use crate::error::{BuildError, InsertError, InsertManyError, LengthMismatch};
 use crate::hasher::DefaultHashBuilder;
-use crate::layout::{Fp16x4, Layout};
-use crate::table::Table;
+use crate::layout::Fp16x4;
+use crate::sizing;
+use crate::storage::sealed::Operations;
+use crate::storage::{AnyLayout, Storage};
 
 /// A cuckoo filter that many threads share: a set of items in a few bits each, with a small rate
 /// of false positives, no false negatives, and removal.
 ///
 /// All methods take `&self`: put the filter into an [`Arc`](std::sync::Arc) or lend it to scoped
 /// threads. It is not generic over the items: anything that implements [`Hash`] goes in, by
-/// reference, and equal hashes are equal items. So `"egg"` and `String::from("egg")` are one item,
-/// and `7_u32` and `7_u64` are two.
+/// reference, and equal hashes are equal items. So `"egg"` and `String::from("egg")` are one item.
+/// Whether `7_u32` and `7_u64` are one is up to the hasher (with the default one they are): do not
+/// mix types.
 ///
 /// The filter is a multiset: [`insert`](Self::insert) adds one more copy,
 /// [`insert_unique`](Self::insert_unique) only the first, [`remove`](Self::remove) takes one away.
+/// Which of them to use is told in the [documentation of the crate](crate#which-insert).
 ///
-/// `L` is the [`Layout`] of a bucket, `S` the hasher of the items.
+/// `L` is what the filter stands on: a [`Layout`](crate::Layout) of the buckets, or [`AnyLayout`].
+/// `S` is the hasher of the items.
 ///
 /// There is no `Extend` and no `FromIterator`: they cannot say that the filter is full.
 /// [`insert_many`](Self::insert_many) can.
@@ -46,11 +51,26 @@ use crate::table::Table;
 /// assert!(filter.contains(&(3_u64, 999)));
 /// assert!(filter.remove(&(3_u64, 999)));
 /// ```
-pub struct CuckooFilter<L = Fp16x4, S = DefaultHashBuilder> {
-    table: Table<L>,
+pub struct CuckooFilter<L: Storage = Fp16x4, S = DefaultHashBuilder> {
+    table: L::Table,
     hasher: S,
     capacity: usize,
 }
+
+/// A [`CuckooFilter`] whose layout is chosen at run time: see [`AnyLayout`].
+///
+/// # Examples
+///
+/// ```
+/// use coucal::AnyCuckooFilter;
+///
+/// let filter = AnyCuckooFilter::with_capacity_and_rate(10_000, 0.001)?;
+/// filter.insert("egg")?;
+/// assert!(filter.contains("egg"));
+/// assert_eq!(filter.layout_name(), "SemiSorted14x5");
+/// # Ok::<(), coucal::Error>(())
+/// ```
+pub type AnyCuckooFilter<S = DefaultHashBuilder> = CuckooFilter<AnyLayout, S>;
 
 /// Figures of a filter's life so far; made by [`CuckooFilter::stats`].
 ///
@@ -64,8 +84,8 @@ pub struct CuckooFilter<L = Fp16x4, S = DefaultHashBuilder> {
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Calls of [`contains`](CuckooFilter::contains) and its kin that answered `true` because the
-    /// fingerprint's group was moved in every round of the lookup, not because it was seen.
+    /// Lookups ([`contains`](CuckooFilter::contains) and those like it) that answered `true` because
+    /// the version of their fingerprint changed in every round, and not because it was seen.
     pub inconclusive_lookups: u64,
 }
 
@@ -73,13 +93,19 @@ impl CuckooFilter {
     /// An empty filter that holds `items` distinct items, with the default layout and hasher.
     ///
     /// Where an item may lie is a matter of chance, so this is a promise of overwhelming odds: of the
-    /// small filters, of up to some hundred items, one in millions refuses an item before its capacity.
+    /// small filters, of up to some hundred items, one in millions refuses an item before its
+    /// capacity. Copies take room as items do, and more of it: see the
+    /// [limits](crate#limits).
+    ///
+    /// For another layout name it to the [builder](Self::builder):
+    /// `CuckooFilter::builder().layout::<Fp12x5>().capacity(items).build()`. There is no
+    /// `CuckooFilter::<Fp12x5>::with_capacity`: Rust would then ask for the layout in each
+    /// `CuckooFilter::with_capacity`.
     ///
     /// # Panics
     ///
-    /// Where `Vec::with_capacity` would: if the table is larger than the address space. It aborts,
-    /// as `Vec` does, if the allocator fails. [`try_with_capacity`](Self::try_with_capacity)
-    /// returns an error instead.
+    /// If the items need more than 2^44 slots. It aborts, as `Vec` does, if the allocator fails.
+    /// [`try_with_capacity`](Self::try_with_capacity) returns an error instead.
     ///
     /// # Examples
     ///
@@ -129,6 +155,61 @@ impl CuckooFilter {
     }
 }
 
+impl CuckooFilter<AnyLayout> {
+    /// An empty filter that holds `items` distinct items and, when it does, reports at most the
+    /// share `rate` (between 0 and 1) of absent items as present. The layout is the smallest that
+    /// does so: see [`AnyLayout`].
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`]: for a rate outside (0, 1), or lower than that of any layout; and for a
+    /// capacity whose table is too large or cannot be allocated.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{AnyCuckooFilter, CuckooFilter};
+    ///
+    /// let filter: AnyCuckooFilter = CuckooFilter::with_capacity_and_rate(10_000, 0.01)?;
+    /// assert_eq!(filter.capacity(), 10_000);
+    /// assert!(filter.false_positive_rate() <= 0.01);
+    /// assert!(CuckooFilter::with_capacity_and_rate(10_000, 1e-12).is_err());
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    pub fn with_capacity_and_rate(items: usize, rate: f64) -> Result<Self, BuildError> {
+        CuckooFilter::builder().capacity(items).false_positive_rate(rate).any_layout().build()
+    }
+}
+
+impl<S> CuckooFilter<AnyLayout, S> {
+    /// As [`with_capacity_and_rate`](CuckooFilter::with_capacity_and_rate), each item hashed by
+    /// `hasher`.
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::hash::RandomState;
+    /// use coucal::CuckooFilter;
+    ///
+    /// let hasher = RandomState::new();
+    /// let filter = CuckooFilter::with_capacity_rate_and_hasher(10_000, 0.01, hasher)?;
+    /// assert!(filter.insert("egg").is_ok());
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    pub fn with_capacity_rate_and_hasher(
+        items: usize,
+        rate: f64,
+        hasher: S,
+    ) -> Result<Self, BuildError> {
+        let builder = CuckooFilter::builder().capacity(items).false_positive_rate(rate);
+        builder.any_layout().hasher(hasher).build()
+    }
+}
+
 impl<S> CuckooFilter<Fp16x4, S> {
     /// An empty filter that holds `items` distinct items, each hashed by `hasher`.
     ///
@@ -160,7 +241,7 @@ impl<S> CuckooFilter<Fp16x4, S> {
 }
 
 /// Operations on items.
-impl<L: Layout, S: BuildHasher> CuckooFilter<L, S> {
+impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// Adds one more copy of `item`.
     ///
     /// Blocks while another thread writes to the same group of buckets; it holds one lock for a few
@@ -192,8 +273,14 @@ impl<L: Layout, S: BuildHasher> CuckooFilter<L, S> {
     /// An item that collides with another (a false positive) counts as being there. Of several
     /// threads that insert an absent item this way at once, exactly one is told `true`.
     ///
-    /// Takes no lock if the item is there. Otherwise it blocks while another thread writes to one
-    /// of the two groups of buckets of the item.
+    /// **Do not remove from a filter that is filled this way.** An item that "was there" may share
+    /// the copy of another item, and the first [`remove`](Self::remove) of either takes it from
+    /// both, also if only items are removed for which this method returned `true`. Of a million
+    /// items inserted this way, half of which were then removed, some 35 of the other 500,000 were
+    /// missed. Where items are removed, use [`insert`](Self::insert) and `remove` in pairs.
+    ///
+    /// Takes no lock if the item is there and is not being moved. Otherwise it blocks while another
+    /// thread writes to one of the two groups of buckets of the item.
     ///
     /// # Errors
     ///
@@ -239,8 +326,10 @@ impl<L: Layout, S: BuildHasher> CuckooFilter<L, S> {
 
     /// Takes one copy of `item` away: `true` if there was one.
     ///
-    /// Remove only what was inserted. An item that never was may collide with one that is there,
-    /// and would take that one's copy: a false negative from then on.
+    /// Remove only what was inserted, and as often as it was inserted. An item that never was may
+    /// collide with one that is there, and would take that one's copy: a false negative from then
+    /// on. For the same reason do not remove what [`insert_unique`](Self::insert_unique) stored, or
+    /// said was there.
     ///
     /// Blocks while another thread writes to the same group of buckets; takes no lock if the item
     /// is not there.
@@ -273,8 +362,10 @@ impl<L: Layout, S: BuildHasher> CuckooFilter<L, S> {
     /// use coucal::CuckooFilter;
     ///
     /// let filter = CuckooFilter::with_capacity(100);
+    /// assert_eq!(filter.count("egg"), 0);
     /// filter.insert("egg")?;
-    /// assert_eq!((filter.count("egg"), filter.count("nest")), (1, 0));
+    /// filter.insert("egg")?;
+    /// assert_eq!(filter.count("egg"), 2);
     /// # Ok::<(), coucal::InsertError>(())
     /// ```
     #[must_use]
@@ -283,8 +374,8 @@ impl<L: Layout, S: BuildHasher> CuckooFilter<L, S> {
     }
 
     /// For each item, whether it is in the filter: [`contains`](Self::contains) for a batch, which
-    /// hides the latency of the memory in a filter larger than the cache. Each answer is one of its
-    /// own: the batch is no snapshot.
+    /// hides the latency of the memory in a filter larger than the cache. The batch is not atomic: it
+    /// is one lookup for each item.
     ///
     /// Wait-free, as `contains` is.
     ///
@@ -301,8 +392,8 @@ impl<L: Layout, S: BuildHasher> CuckooFilter<L, S> {
     /// filter.insert("egg")?;
     /// let mut found = [false; 2];
     /// filter.contains_many(&["egg", "nest"], &mut found)?;
-    /// assert_eq!(found, [true, false]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// assert_eq!(found, [true, filter.contains("nest")]);
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn contains_many<Q: Hash>(
         &self,
@@ -314,14 +405,38 @@ impl<L: Layout, S: BuildHasher> CuckooFilter<L, S> {
         Ok(())
     }
 
+    /// As [`contains_many`](Self::contains_many), with the answers in a new vector.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::with_capacity(100);
+    /// filter.insert("egg")?;
+    /// assert_eq!(filter.contains_each(&["egg", "nest"]), [true, filter.contains("nest")]);
+    /// # Ok::<(), coucal::InsertError>(())
+    /// ```
+    #[must_use]
+    pub fn contains_each<Q: Hash>(&self, items: &[Q]) -> Vec<bool> {
+        let mut found = vec![false; items.len()];
+        self.table.contains_many(items, |item| self.hash_of(item), &mut found);
+        found
+    }
+
     /// Adds one more copy of each item, in order, until one fails.
     ///
     /// Blocks as [`insert`](Self::insert) does, for each item by itself: the batch is not atomic.
     ///
     /// # Errors
     ///
-    /// [`InsertManyError`], which says how many items were stored (the first so many), and why the
-    /// next one was not.
+    /// [`InsertManyError`], which says how many items were stored, the first ones, and why the next
+    /// one was not.
+    ///
+    /// # Panics
+    ///
+    /// If the [`Hash`] of an item does. Items are hashed up to 32 places ahead, so up to 32 items
+    /// before that one are then not stored either; the filter is intact.
     ///
     /// # Examples
     ///
@@ -358,7 +473,7 @@ impl<L: Layout, S: BuildHasher> CuckooFilter<L, S> {
 /// Operations on 64-bit hashes: the twins of those on items.
 ///
 /// Any hash that tells items apart will do, consecutive integers included: the filter mixes it.
-impl<L: Layout, S> CuckooFilter<L, S> {
+impl<L: Storage, S> CuckooFilter<L, S> {
     /// Adds one more copy of the item with this hash. See [`insert`](Self::insert).
     ///
     /// # Errors
@@ -375,7 +490,7 @@ impl<L: Layout, S> CuckooFilter<L, S> {
     /// ```
     #[inline]
     pub fn insert_hash(&self, hash: u64) -> Result<(), InsertError> {
-        self.table.insert(self.table.key(hash))
+        self.table.insert(hash)
     }
 
     /// Adds the item with this hash unless it is there. See
@@ -394,7 +509,7 @@ impl<L: Layout, S> CuckooFilter<L, S> {
     /// ```
     #[inline]
     pub fn insert_unique_hash(&self, hash: u64) -> Result<bool, InsertError> {
-        self.table.insert_unique(self.table.key(hash))
+        self.table.insert_unique(hash)
     }
 
     /// Whether the item with this hash is in the filter. See [`contains`](Self::contains).
@@ -408,7 +523,7 @@ impl<L: Layout, S> CuckooFilter<L, S> {
     #[inline]
     #[must_use]
     pub fn contains_hash(&self, hash: u64) -> bool {
-        self.table.contains(self.table.key(hash))
+        self.table.contains(hash)
     }
 
     /// Takes one copy of the item with this hash away. See [`remove`](Self::remove).
@@ -424,7 +539,7 @@ impl<L: Layout, S> CuckooFilter<L, S> {
     /// ```
     #[inline]
     pub fn remove_hash(&self, hash: u64) -> bool {
-        self.table.remove(self.table.key(hash))
+        self.table.remove(hash)
     }
 
     /// How many copies there are of the item with this hash. See [`count`](Self::count).
@@ -439,7 +554,7 @@ impl<L: Layout, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn count_hash(&self, hash: u64) -> usize {
-        self.table.count(self.table.key(hash))
+        self.table.count(hash)
     }
 
     /// For each hash, whether its item is in the filter. See
@@ -457,7 +572,7 @@ impl<L: Layout, S> CuckooFilter<L, S> {
     /// let mut found = [false; 2];
     /// filter.contains_many_hashes(&[42, 43], &mut found)?;
     /// assert_eq!(found, [true, false]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn contains_many_hashes(
         &self,
@@ -469,13 +584,30 @@ impl<L: Layout, S> CuckooFilter<L, S> {
         Ok(())
     }
 
+    /// As [`contains_many_hashes`](Self::contains_many_hashes), with the answers in a new vector.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = coucal::CuckooFilter::with_capacity(100);
+    /// filter.insert_hash(42)?;
+    /// assert_eq!(filter.contains_each_hash(&[42, 43]), [true, false]);
+    /// # Ok::<(), coucal::InsertError>(())
+    /// ```
+    #[must_use]
+    pub fn contains_each_hash(&self, hashes: &[u64]) -> Vec<bool> {
+        let mut found = vec![false; hashes.len()];
+        self.table.contains_many(hashes, |&hash| hash, &mut found);
+        found
+    }
+
     /// Adds one more copy of the item of each hash, in order, until one fails. See
     /// [`insert_many`](Self::insert_many).
     ///
     /// # Errors
     ///
-    /// [`InsertManyError`], which says how many were stored (the first so many), and why the next
-    /// one was not.
+    /// [`InsertManyError`], which says how many were stored, the first ones, and why the next one
+    /// was not.
     ///
     /// # Examples
     ///
@@ -491,18 +623,35 @@ impl<L: Layout, S> CuckooFilter<L, S> {
 }
 
 /// Figures.
-impl<L: Layout, S> CuckooFilter<L, S> {
-    pub(crate) fn from_parts(table: Table<L>, hasher: S, capacity: usize) -> Self {
+impl<L: Storage, S> CuckooFilter<L, S> {
+    pub(crate) fn from_parts(table: L::Table, hasher: S, capacity: usize) -> Self {
         Self { table, hasher, capacity }
     }
 
     #[cfg(loom)]
-    pub(crate) fn table(&self) -> &Table<L> {
+    pub(crate) fn table(&self) -> &L::Table {
         &self.table
     }
 
-    /// How many items are stored, copies counted one by one. Exact when no thread writes; each step
-    /// of a kick under way may make it one too many or too few for the moment.
+    /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// assert_eq!(CuckooFilter::with_capacity(100).layout_name(), "Fp16x4");
+    /// assert_eq!(CuckooFilter::with_capacity_and_rate(100, 0.02)?.layout_name(), "Fp9x7");
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn layout_name(&self) -> &'static str {
+        self.table.layout_name()
+    }
+
+    /// How many items are stored, copies counted one by one. Exact when no thread writes; beside
+    /// other threads it may miss what they do meanwhile, and each step of a kick under way may make
+    /// it one too many or too few for the moment.
     ///
     /// Takes no lock. Adds up one counter for each group of buckets: at most 4,096 of them.
     ///
@@ -570,7 +719,7 @@ impl<L: Layout, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn load_factor(&self) -> f64 {
-        builder::load(self.len(), self.slots())
+        sizing::load(self.len(), self.slots())
     }
 
     /// The memory of the filter in bytes: itself, its table, its locks, its counters. What the
@@ -601,14 +750,14 @@ impl<L: Layout, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
-        builder::false_positive_rate::<L>(self.load_factor())
+        self.table.false_positive_rate(self.load_factor())
     }
 
     /// Removes everything. What was inserted before the call began is gone when it returns.
     ///
     /// Blocks until it holds every lock of the filter, and until it returns every other thread that
-    /// wants to write waits for it. Lookups go on; while it works they may find some items gone and
-    /// others not.
+    /// wants to write waits for it. Lookups go on: it is one removal of all copies for each item,
+    /// and not one for all of them, so lookups beside it may find some items gone and others not.
     ///
     /// # Examples
     ///
@@ -652,11 +801,11 @@ impl<L: Layout, S> CuckooFilter<L, S> {
     }
 }
 
-impl<L: Layout, S> fmt::Debug for CuckooFilter<L, S> {
+impl<L: Storage, S> fmt::Debug for CuckooFilter<L, S> {
     /// Prints figures, not the table.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CuckooFilter")
-            .field("layout", &L::NAME)
+            .field("layout", &self.layout_name())
             .field("len", &self.len())
             .field("capacity", &self.capacity())
             .field("slots", &self.slots())

@@ -12,15 +12,45 @@
 //! Applied twice it gives i back for every m. With m even and r(f) odd, i and alt(i, f) have
 //! opposite parity, so the two buckets always differ.
 
-/// A word without pattern: the digits of the golden ratio. One constant for all that needs one: a
-/// lookup has few registers to spare.
+/// A word without pattern: the digits of the golden ratio. One constant serves every use: a lookup
+/// has few registers to spare.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// What is stored of an item: 4 to 32 bits of its hash, never 0, which marks a free slot. (The
+/// default value fills an array of keys before there are any; no operation is called with it.)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fingerprint(u64);
+
+impl Fingerprint {
+    /// The low `bits` bits of a mixed hash, with 0 counted as 1.
+    #[inline]
+    fn of_hash(x: u64, bits: u32) -> Self {
+        let low = x & ((1 << bits) - 1);
+        Self(low + u64::from(low == 0))
+    }
+
+    /// The fingerprint in a slot that is not free.
+    #[inline]
+    pub(crate) fn in_slot(bits: u64) -> Self {
+        debug_assert!(bits != 0, "a free slot holds no fingerprint");
+        Self(bits)
+    }
+
+    /// Its bits, not 0.
+    #[inline]
+    pub(crate) fn bits(self) -> u64 {
+        self.0
+    }
+}
+
 /// An item as the table sees it.
+///
+/// The functions that run rarely (`contains_slow` and its like) take the three parts and not the
+/// whole: a value of three words passes through memory in a call, so the caller would write it
+/// there before it can branch, and every lookup had some instructions more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Key {
-    /// What is stored: never 0, which marks a free slot.
-    pub(crate) fingerprint: u64,
+    pub(crate) fingerprint: Fingerprint,
     /// The bucket that the hash names.
     pub(crate) first: usize,
     /// The alternate of `first` under `fingerprint`.
@@ -43,14 +73,14 @@ impl Geometry {
     #[inline]
     pub(crate) fn key(self, hash: u64, bits: u32) -> Key {
         let x = mix(hash);
-        let fingerprint = fingerprint(x, bits);
+        let fingerprint = Fingerprint::of_hash(x, bits);
         let first = high_product(x, self.buckets) as usize;
         Key { fingerprint, first, second: self.alternate(first, fingerprint) }
     }
 
     /// The other bucket of a fingerprint that lies in `bucket`.
     #[inline]
-    pub(crate) fn alternate(self, bucket: usize, fingerprint: u64) -> usize {
+    pub(crate) fn alternate(self, bucket: usize, fingerprint: Fingerprint) -> usize {
         // Below m and odd, as m is even.
         let r = high_product(spread(fingerprint), self.buckets) | 1;
         let (difference, below_zero) = r.overflowing_sub(bucket as u64);
@@ -65,7 +95,8 @@ impl Geometry {
 /// progression gave up to 2.3 times the false positives that are due.
 #[inline]
 fn mix(hash: u64) -> u64 {
-    // Turned by a number prime to 64: no hash shares its factors with another in reverse.
+    // Rotated by 23, coprime to 64: otherwise two hashes could swap factors and give the same
+    // product.
     fold(u128::from(hash ^ GOLDEN) * u128::from(hash.rotate_left(23) ^ GOLDEN))
 }
 
@@ -74,19 +105,12 @@ fn fold(product: u128) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
-/// The low `bits` bits, with 0 counted to 1.
-#[inline]
-fn fingerprint(x: u64, bits: u32) -> u64 {
-    let low = x & ((1 << bits) - 1);
-    low + u64::from(low == 0)
-}
-
 /// A fingerprint as a fraction of 2^64, in no order. Multiples of one number would not do: the r(f)
-/// would form a lattice modulo m, on which kick paths come back to the same few buckets. Squares lie
-/// on none.
+/// would form a lattice modulo m, on which kick paths come back to the same few buckets. Squares do
+/// not lie on a lattice.
 #[inline]
-fn spread(fingerprint: u64) -> u64 {
-    fingerprint.wrapping_mul(GOLDEN).wrapping_mul(fingerprint)
+fn spread(Fingerprint(bits): Fingerprint) -> u64 {
+    bits.wrapping_mul(GOLDEN).wrapping_mul(bits)
 }
 
 /// The upper half of the 128-bit product: `x`, a fraction of 2^64, scaled to `0..bound`.
@@ -111,15 +135,17 @@ mod tests {
         fn a_key_lies_in_the_table(buckets in buckets(), hash: u64, bits in 4..=32_u32) {
             let key = Geometry::new(buckets).key(hash, bits);
             prop_assert!(key.first < buckets && key.second < buckets);
-            prop_assert!(key.fingerprint > 0 && key.fingerprint < 1 << bits);
+            let f = key.fingerprint.bits();
+            prop_assert!(f > 0 && f < 1 << bits);
         }
 
         #[test]
         fn the_alternate_is_its_own_inverse(buckets in buckets(), at: u64, f in 1..=u32::MAX) {
             let geometry = Geometry::new(buckets);
+            let f = Fingerprint(f.into());
             let bucket = high_product(at, buckets as u64) as usize;
-            let other = geometry.alternate(bucket, f.into());
-            prop_assert_eq!(geometry.alternate(other, f.into()), bucket);
+            let other = geometry.alternate(bucket, f);
+            prop_assert_eq!(geometry.alternate(other, f), bucket);
             prop_assert_eq!((bucket + other) % 2, 1, "opposite parity");
         }
     }
@@ -128,7 +154,7 @@ mod tests {
     fn small_tables_by_exhaustion() {
         for buckets in (2..=66).step_by(2) {
             let geometry = Geometry::new(buckets);
-            for f in 1..1 << 12 {
+            for f in (1..1 << 12).map(Fingerprint) {
                 for bucket in 0..buckets {
                     let other = geometry.alternate(bucket, f);
                     assert!(other < buckets && other % 2 != bucket % 2);
@@ -144,7 +170,7 @@ mod tests {
         for buckets in [6, 10, 64, 100] {
             let geometry = Geometry::new(buckets);
             let mut drawn = vec![0_u32; buckets];
-            for f in 1..1 << 16 {
+            for f in (1..1 << 16).map(Fingerprint) {
                 drawn[geometry.alternate(0, f)] += 1;
             }
             let due = 65_535.0 / (buckets as f64 / 2.0);

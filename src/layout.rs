@@ -4,15 +4,17 @@
 //! caller may rely on which slot a fingerprint takes. The word 0 is the empty bucket in every
 //! layout, so a zeroed table is an empty one.
 //!
-//! A new layout is defined here, and named in the list of [`for_each_layout`]; the tests, and the
-//! filter whose layout is chosen as the program runs, follow from that list.
+//! A new layout is defined here, and named in the list of [`__for_each_layout`]; the tests, and the
+//! filter whose layout is chosen at run time, follow from that list.
 
 mod packed;
 mod semi_sorted;
 
-pub use packed::Packed;
-use sealed::{Sizing, Word};
-pub use semi_sorted::SemiSorted;
+use core::fmt;
+
+use packed::Packed;
+use sealed::Sealed;
+use semi_sorted::SemiSorted;
 
 /// A way to lay out the fingerprints of a bucket in a 64-bit word.
 ///
@@ -21,7 +23,7 @@ pub use semi_sorted::SemiSorted;
 /// A longer fingerprint means fewer false positives and fewer slots in the 64 bits of a bucket; and
 /// the fewer slots a bucket has, the sooner an insert fails:
 ///
-/// | layout | slots | fingerprint bits | first failed insert | made for | false positives | bits an item |
+/// | layout | slots | fingerprint bits | first failed insert | made for | false positives | bits per item |
 /// |---|---|---|---|---|---|---|
 /// | [`Fp8x8`] | 8 | 8 | 99.7 % | 98.5 % | 6.0 % | 8.1 |
 /// | [`Fp9x7`] | 7 | 9 | 99.5 % | 98.5 % | 2.7 % | 9.3 |
@@ -33,18 +35,18 @@ pub use semi_sorted::SemiSorted;
 /// | [`Fp21x3`] | 3 | 21 | 95.1 % | 93.5 % | 0.00027 % | 22.8 |
 /// | [`Fp32x2`] | 2 | 32 | 88.3 % | 86.5 % | 0.000000081 % | 37.0 |
 ///
-/// The first insert fails at this share of the slots of a table of 2^20 slots, with random items;
-/// it moves by 0.6 % of the slots or less between 2^14 and 2^24 of them. A large filter is made for
-/// the share in the next column: when it holds its capacity, so many of its slots are in use, and
-/// the last two columns are for that load. (The locks and counters add less than 2 % to the bits.)
-/// Small filters have more room to spare. One item has at most twice as many copies as a bucket has
-/// slots.
+/// The first insert of a new item fails at this share of the slots, on average, in a table of 2^20
+/// slots that holds distinct items; the share is smaller by 0.6 % of the slots or less in tables of
+/// 2^14 to 2^24 slots. A large filter is made for the share in the next column: when it holds its
+/// capacity, this share of its slots is in use, and the last two columns are for that load. (The
+/// locks and counters add less than 2 % to the bits.) Small filters have more free slots. One item
+/// has at most twice as many copies as a bucket has slots.
 ///
-/// The layouts whose names begin with `Fp` store each fingerprint as it is ([`Packed`]). The
-/// semi-sorted ones ([`SemiSorted`]) store the fingerprints of a bucket as a set, which makes each
-/// of them one bit longer in the same space, or two, for some nanoseconds an operation.
+/// The layouts whose names begin with `Fp` store each fingerprint as it is. The semi-sorted ones
+/// store the fingerprints of a bucket as a set (Fan et al., CoNEXT 2014, section 5.2), which makes
+/// each of them one or two bits longer in the same space, for some nanoseconds per operation.
 ///
-/// An ideal Bloom filter needs 1.44·log2(1/rate) bits an item. `SemiSorted14x5` and all below it
+/// An ideal Bloom filter needs 1.44·log2(1/rate) bits per item. `SemiSorted14x5` and all below it
 /// need less, those above it do not.
 ///
 /// # Examples
@@ -54,8 +56,8 @@ pub use semi_sorted::SemiSorted;
 ///
 /// assert_eq!((Fp16x4::FINGERPRINT_BITS, Fp16x4::SLOTS), (16, 4));
 /// ```
-pub trait Layout: Word + Sizing {
-    /// The name of the layout, as its type is spelt.
+pub trait Layout: Sealed {
+    /// The name of the layout: that of its type.
     const NAME: &'static str;
     /// Bits of a fingerprint.
     const FINGERPRINT_BITS: u32;
@@ -66,63 +68,106 @@ pub trait Layout: Word + Sizing {
 /// The most slots that any layout has.
 pub(crate) const MAX_SLOTS: usize = 8;
 
-pub(crate) mod sealed {
-    use super::MAX_SLOTS;
+/// Names one of the layouts as a value.
+macro_rules! define_id {
+    ($($layout:ident)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum LayoutId {
+            $($layout,)*
+        }
+    };
+}
 
-    /// What the table asks of a word. A fingerprint here is never 0, unless it says so.
-    pub trait Word: Send + Sync + 'static {
-        /// How many copies of `fingerprint` the word holds; of 0, how many slots are free.
-        fn copies(word: u64, fingerprint: u64) -> usize;
+crate::__for_each_layout!(define_id);
+
+impl LayoutId {
+    /// The name of the layout's type.
+    pub(crate) fn name(self) -> &'static str {
+        macro_rules! names {
+            ($id:ident $($layout:ident)*) => {
+                match $id { $(Self::$layout => $layout::NAME,)* }
+            };
+        }
+        let id = self;
+        crate::__for_each_layout!(names id)
+    }
+}
+
+impl fmt::Display for LayoutId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+pub(crate) mod sealed {
+    use super::{LayoutId, MAX_SLOTS};
+    use crate::geometry::Fingerprint;
+
+    /// What the table asks of a word.
+    pub trait Word {
+        /// How many copies of `fingerprint` the word holds.
+        fn copies(word: u64, fingerprint: Fingerprint) -> usize;
+
+        /// How many slots are free.
+        fn free(word: u64) -> usize;
 
         /// Whether the word holds a copy of `fingerprint`.
-        fn holds(word: u64, fingerprint: u64) -> bool;
+        fn holds(word: u64, fingerprint: Fingerprint) -> bool;
 
         /// Whether one word or the other holds `fingerprint`: the heart of a lookup.
-        #[inline]
-        fn either_holds(a: u64, b: u64, fingerprint: u64) -> bool {
-            Self::holds(a, fingerprint) | Self::holds(b, fingerprint)
-        }
+        fn either_holds(a: u64, b: u64, fingerprint: Fingerprint) -> bool;
 
         /// Whether a slot is free.
         fn has_room(word: u64) -> bool;
 
-        /// Whether `a` has fewer free slots than `b`. Of two that have as many, any answer is right.
+        /// Whether `a` has fewer free slots than `b`. If they have as many, any answer is right.
         #[inline]
         fn fuller(a: u64, b: u64) -> bool {
-            Self::copies(a, 0) < Self::copies(b, 0)
+            Self::free(a) < Self::free(b)
         }
 
         /// The word with one more copy, or `None` if no slot is free.
-        fn with(word: u64, fingerprint: u64) -> Option<u64>;
+        fn with(word: u64, fingerprint: Fingerprint) -> Option<u64>;
 
         /// The word with one copy less, or `None` if it holds none.
-        fn without(word: u64, fingerprint: u64) -> Option<u64>;
+        fn without(word: u64, fingerprint: Fingerprint) -> Option<u64>;
 
-        /// The fingerprints of the word, 0 for a free slot; the first `SLOTS` places count.
-        fn fingerprints(word: u64) -> [u64; MAX_SLOTS];
+        /// The bits of each fingerprint of the word, 0 for a free slot; the first `SLOTS` count.
+        fn slots(word: u64) -> [u64; MAX_SLOTS];
     }
 
-    /// What a table of the layout holds, as measured.
-    pub trait Sizing {
+    /// What the crate knows of a layout, besides what [`Layout`](super::Layout) says.
+    pub trait Sealed: Copy + Send + Sync + 'static {
+        /// The layout as a value.
+        const ID: LayoutId;
         /// The share of slots in use that a large table reaches with some reserve.
         const LOAD: f64;
         /// Slots beyond that for each square root of an item: the scatter of small tables.
         const SCATTER: f64;
+        /// The share of slots in use from which on a short search decides that the table is full:
+        /// that at which the first insert fails in a table of 2^20 slots.
+        const FULL: f64;
+        /// The functions on its words.
+        type Word: Word;
     }
 }
 
-/// Names layouts and says what their tables hold: `LOAD`, `SCATTER`.
+/// Names layouts and says what their tables hold: `LOAD`, `SCATTER`, `FULL`.
 macro_rules! define {
     ($($(#[$doc:meta])*
         $name:ident = $word:ident<$lane:literal, $slots:literal>,
-            $bits:literal bits, $load:literal, $scatter:literal;
+            $bits:literal bits, $load:literal, $scatter:literal, $full:literal;
     )*) => {$(
         $(#[$doc])*
-        pub type $name = $word<$lane, $slots>;
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {}
 
-        impl Sizing for $name {
+        impl Sealed for $name {
+            const ID: LayoutId = LayoutId::$name;
             const LOAD: f64 = $load;
             const SCATTER: f64 = $scatter;
+            const FULL: f64 = $full;
+            type Word = $word<$lane, $slots>;
         }
 
         impl Layout for $name {
@@ -135,30 +180,30 @@ macro_rules! define {
 
 define! {
     /// Eight fingerprints of 8 bits.
-    Fp8x8 = Packed<8, 8>, 8 bits, 0.985, 2.5;
+    Fp8x8 = Packed<8, 8>, 8 bits, 0.985, 2.5, 0.997;
     /// Seven fingerprints of 9 bits.
-    Fp9x7 = Packed<9, 7>, 9 bits, 0.985, 2.5;
+    Fp9x7 = Packed<9, 7>, 9 bits, 0.985, 2.5, 0.995;
     /// Six fingerprints of 10 bits.
-    Fp10x6 = Packed<10, 6>, 10 bits, 0.98, 2.5;
+    Fp10x6 = Packed<10, 6>, 10 bits, 0.98, 2.5, 0.992;
     /// Five fingerprints of 12 bits.
-    Fp12x5 = Packed<12, 5>, 12 bits, 0.975, 2.5;
+    Fp12x5 = Packed<12, 5>, 12 bits, 0.975, 2.5, 0.986;
     /// Five fingerprints of 14 bits, semi-sorted.
-    SemiSorted14x5 = SemiSorted<10, 5>, 14 bits, 0.975, 2.5;
+    SemiSorted14x5 = SemiSorted<10, 5>, 14 bits, 0.975, 2.5, 0.986;
     /// The default layout: four fingerprints of 16 bits.
-    Fp16x4 = Packed<16, 4>, 16 bits, 0.96, 2.5;
+    Fp16x4 = Packed<16, 4>, 16 bits, 0.96, 2.5, 0.975;
     /// Four fingerprints of 17 bits, semi-sorted.
-    SemiSorted17x4 = SemiSorted<13, 4>, 17 bits, 0.96, 2.5;
+    SemiSorted17x4 = SemiSorted<13, 4>, 17 bits, 0.96, 2.5, 0.975;
     /// Three fingerprints of 21 bits.
-    Fp21x3 = Packed<21, 3>, 21 bits, 0.935, 2.5;
+    Fp21x3 = Packed<21, 3>, 21 bits, 0.935, 2.5, 0.951;
     /// Two fingerprints of 32 bits.
-    Fp32x2 = Packed<32, 2>, 32 bits, 0.865, 3.0;
+    Fp32x2 = Packed<32, 2>, 32 bits, 0.865, 3.0, 0.883;
 }
 
 /// Calls a macro with the names of all layouts, from the shortest fingerprint to the longest; what
 /// else is given goes before them.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! for_each_layout {
+macro_rules! __for_each_layout {
     ($then:ident $($with:tt)*) => {
         $then! {
             $($with)*
@@ -169,12 +214,10 @@ macro_rules! for_each_layout {
 
 #[cfg(test)]
 mod tests {
+    use super::sealed::Word;
     use super::*;
-    use crate::builder;
-    use crate::table::Table;
+    use crate::geometry::Fingerprint;
     use proptest::prelude::*;
-    use rand::rngs::SmallRng;
-    use rand::{Rng, SeedableRng};
 
     /// The multiset that a word should be: fingerprints, in any order.
     type Model = Vec<u64>;
@@ -184,7 +227,9 @@ mod tests {
     }
 
     fn word_of<L: Layout>(model: &Model) -> u64 {
-        model.iter().fold(0, |word, &f| L::with(word, f).expect("room for the model"))
+        model.iter().fold(0, |word, &f| {
+            L::Word::with(word, Fingerprint::in_slot(f)).expect("room for the model")
+        })
     }
 
     fn sorted(mut model: Model) -> Model {
@@ -194,9 +239,9 @@ mod tests {
 
     /// What the word holds, read as a whole.
     fn contents<L: Layout>(word: u64) -> Model {
-        let fingerprints = L::fingerprints(word);
-        assert!(fingerprints[L::SLOTS..].iter().all(|&f| f == 0), "beyond the slots");
-        sorted(fingerprints.into_iter().filter(|&f| f != 0).collect())
+        let slots = L::Word::slots(word);
+        assert!(slots[L::SLOTS..].iter().all(|&f| f == 0), "beyond the slots");
+        sorted(slots.into_iter().filter(|&f| f != 0).collect())
     }
 
     /// Every method on the word of `model`, and one step on from there, with `fingerprint`.
@@ -204,20 +249,21 @@ mod tests {
         let word = word_of::<L>(model);
         assert_eq!(word == 0, model.is_empty());
         assert_eq!(contents::<L>(word), sorted(model.clone()));
-        assert_eq!(L::copies(word, 0), L::SLOTS - model.len());
-        assert_eq!(L::has_room(word), model.len() < L::SLOTS);
+        assert_eq!(L::Word::free(word), L::SLOTS - model.len());
+        assert_eq!(L::Word::has_room(word), model.len() < L::SLOTS);
         let held = copies(model, fingerprint);
-        assert_eq!(L::copies(word, fingerprint), held, "{model:x?} {fingerprint:x}");
-        assert_eq!(L::holds(word, fingerprint), held > 0, "{model:x?} {fingerprint:x}");
+        let f = Fingerprint::in_slot(fingerprint);
+        assert_eq!(L::Word::copies(word, f), held, "{model:x?} {fingerprint:x}");
+        assert_eq!(L::Word::holds(word, f), held > 0, "{model:x?} {fingerprint:x}");
 
-        match L::with(word, fingerprint) {
+        match L::Word::with(word, f) {
             None => assert_eq!(model.len(), L::SLOTS),
             Some(more) => {
                 let model = [&model[..], &[fingerprint]].concat();
                 assert_eq!(contents::<L>(more), sorted(model), "{word:x} with {fingerprint:x}");
             }
         }
-        match L::without(word, fingerprint) {
+        match L::Word::without(word, f) {
             None => assert_eq!(held, 0),
             Some(less) => {
                 let mut model = model.clone();
@@ -231,11 +277,11 @@ mod tests {
     /// Two words in one lookup.
     fn check_both<L: Layout>(a: &Model, b: &Model, fingerprint: u64) {
         let held = copies(a, fingerprint) + copies(b, fingerprint) > 0;
-        let used = a.len().cmp(&b.len());
-        let (a, b) = (word_of::<L>(a), word_of::<L>(b));
-        assert_eq!(L::either_holds(a, b, fingerprint), held, "{a:x} {b:x} {fingerprint:x}");
-        if used.is_ne() {
-            assert_eq!(L::fuller(a, b), used.is_gt(), "{a:x} {b:x}");
+        let f = Fingerprint::in_slot(fingerprint);
+        let (word_a, word_b) = (word_of::<L>(a), word_of::<L>(b));
+        assert_eq!(L::Word::either_holds(word_a, word_b, f), held, "{a:x?} {b:x?} {fingerprint:x}");
+        if a.len() != b.len() {
+            assert_eq!(L::Word::fuller(word_a, word_b), a.len() > b.len(), "{a:x?} {b:x?}");
         }
     }
 
@@ -327,55 +373,5 @@ mod tests {
         };
     }
 
-    for_each_layout!(of_each_layout);
-
-    /// The share of slots in use when an insert fails for the first time, the mean of some tables.
-    fn first_failure<L: Layout>() -> f64 {
-        const TABLES: usize = 8;
-        let mut random = SmallRng::seed_from_u64(1);
-        let table = Table::<L>::try_new(((1 << 16) / L::SLOTS) & !1).expect("a small table");
-        let mut stored = 0;
-        for _ in 0..TABLES {
-            while table.insert(table.key(random.next_u64())).is_ok() {}
-            stored += table.occupied();
-            table.clear();
-        }
-        builder::load(stored, TABLES * table.slots())
-    }
-
-    /// A row of the table in the documentation of `Layout`, as the code has it: all but the first
-    /// failure.
-    fn row<L: Layout>() -> [String; 6] {
-        let percent = 100.0 * builder::false_positive_rate::<L>(L::LOAD);
-        let digits = (1.0 - percent.log10().floor()) as usize;
-        [
-            format!("[`{}`]", L::NAME),
-            L::SLOTS.to_string(),
-            L::FINGERPRINT_BITS.to_string(),
-            format!("{} %", 100.0 * L::LOAD),
-            format!("{percent:.digits$} %"),
-            format!("{:.1}", 64.0 / (L::SLOTS as f64 * L::LOAD)),
-        ]
-    }
-
-    macro_rules! rows {
-        ($($layout:ident)*) => {
-            [$((row::<super::$layout>(), first_failure::<super::$layout>())),*]
-        };
-    }
-
-    #[test]
-    fn the_table_in_the_documentation_is_right() {
-        let mut lines =
-            include_str!("layout.rs").lines().filter(|line| line.starts_with("/// | [`"));
-        for (row, measured) in for_each_layout!(rows) {
-            let line = lines.next().expect("a line for each layout");
-            let mut cells: Vec<_> =
-                line.trim_matches(['/', ' ', '|']).split('|').map(str::trim).collect();
-            let first_failure = cells.remove(3).trim_end_matches(" %").parse::<f64>().unwrap();
-            assert_eq!(cells, row);
-            assert!((100.0 * measured - first_failure).abs() < 0.6, "{line}: {measured}");
-        }
-        assert_eq!(lines.next(), None);
-    }
+    crate::__for_each_layout!(of_each_layout);
 }

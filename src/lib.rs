@@ -1,7 +1,8 @@
 //! A concurrent cuckoo filter: one set that many threads share without a lock around it.
 //!
-//! It answers "is x in the set?" in 17 bits an item, with 0.012 % false positives, no false
-//! negatives, and, unlike a Bloom filter, removal.
+//! It answers "is x in the set?" in about 17 bits per item, with few false positives and no false
+//! negatives. Unlike a Bloom filter, it can remove items. Lookups never wait. Put it in front of
+//! something slow (a database, a disk, another machine) to skip lookups of keys that do not exist.
 //!
 //! ```
 //! use coucal::CuckooFilter;
@@ -16,134 +17,244 @@
 //! assert!(!filter.contains("egg"));
 //! ```
 //!
+//! # Contents
+//!
+//! * [Which constructor?](#which-constructor)
+//! * [Which insert?](#which-insert)
+//! * [Guarantees](#guarantees)
+//! * [Limits](#limits)
+//! * [What blocks, on whom, and how long](#what-blocks-on-whom-and-how-long)
+//! * [How it works](#how-it-works)
+//! * [Why a lookup misses nothing](#why-a-lookup-misses-nothing)
+//! * [Why the order holds across items](#why-the-order-holds-across-items)
+//! * [`cookbook`]: a filter in front of a database, filters that rotate, rebuild and swap, rayon, a
+//!   hash that two processes agree on, and other recipes
+//!
+//! # Which constructor?
+//!
+//! | what you know | constructor |
+//! |---|---|
+//! | the number of distinct items | [`CuckooFilter::with_capacity`] |
+//! | the same, and you want an error where that panics or aborts | [`CuckooFilter::try_with_capacity`] |
+//! | the number of items and the highest false-positive rate | [`CuckooFilter::with_capacity_and_rate`]: the smallest layout that reaches the rate, chosen at run time |
+//! | the [layout](Layout) | `CuckooFilter::builder().layout::<Fp12x5>().capacity(n).build()` |
+//! | a hasher | [`CuckooFilter::with_capacity_and_hasher`] |
+//! | keys from an adversary | the same, with a [`RandomState`](std::hash::RandomState): about 15 ns more per key |
+//! | keys that are hashed already | the same, with `()` as the hasher; then [`insert_hash`](CuckooFilter::insert_hash), [`contains_hash`](CuckooFilter::contains_hash) and so on |
+//! | several of these | [`CuckooFilter::builder`] |
+//!
+//! Many items at a time: [`insert_many`](CuckooFilter::insert_many) and
+//! [`contains_many`](CuckooFilter::contains_many) hide the latency of memory in a filter that is
+//! larger than the cache.
+//!
+//! # Which insert?
+//!
+//! What a filter stores of an item is its *class*: a fingerprint and a pair of buckets. Items of one
+//! class cannot be told apart. A class holds up to 2b copies for b slots per bucket, which is 8 in
+//! the default layout.
+//!
+//! | what you need | what to call | an equal item takes | when the class has 2b copies |
+//! |---|---|---|---|
+//! | a set from which items are removed | [`insert`](CuckooFilter::insert), and one [`remove`](CuckooFilter::remove) for each insert that succeeded | one more slot | `insert` returns [`TooManyCopies`](InsertError::TooManyCopies) and changes nothing |
+//! | a multiset with few equal items | the same, and [`count`](CuckooFilter::count) | one more slot | the same |
+//! | a set from which nothing is removed | [`insert_unique`](CuckooFilter::insert_unique) | nothing: `Ok(false)` | `Ok(false)` |
+//! | a multiset with many equal items | exact counts in a map; `insert` when a count becomes 1, `remove` when it becomes 0 | nothing | `insert` returns `TooManyCopies` |
+//!
+//! **Do not combine `insert_unique` with `remove`.** An item for which `insert_unique` returned
+//! `Ok(false)` may rely on the copy of *another* item of its class; when that one is removed, the
+//! item is missed. Of a million items inserted by `insert_unique`, the even ones were then removed: about
+//! 35 of the 500,000 odd ones were missed. It was 19 when only items were removed for which
+//! `insert_unique` had returned `Ok(true)`. The [`cookbook`] shows the ways out.
+//!
 //! # Guarantees
 //!
-//! * **Lookups are wait-free.** A bounded number of steps, whatever other threads do, a writer
-//!   stopped for ever in the middle of a move included; no lock, no read-modify-write, no store.
+//! * **Lookups are wait-free.** [`contains`](CuckooFilter::contains) takes a bounded number of steps,
+//!   whatever other threads do, even if a writer is stopped forever in the middle of a move. It takes
+//!   no lock and does no read-modify-write and no store, with one exception: an answer that is
+//!   [inconclusive](Stats::inconclusive_lookups) is counted.
 //! * **No false negatives.** An item whose insert returned, and which nobody removed, is found by
-//!   every lookup, also while inserts move it about.
-//! * **Nothing is lost.** An insert that fails changes nothing.
-//! * **Linearizable.** Insert, `insert_unique`, remove, count and contains behave as atomic
-//!   operations on a multiset, with the one freedom that a filter has: contains may answer true
-//!   for an absent item. (The elements of the multiset are *classes*: one fingerprint with one
-//!   pair of buckets. Items that collide share a class, and with it their copies. Between classes
-//!   the order is that of Acquire and Release: two threads that each insert an item and then look
-//!   for the other's, with nothing else to order them, may both miss it.)
-//! * **False positives as predicted**: 2b·load/2<sup>f</sup> for b slots a bucket and f bits a
-//!   fingerprint.
-//! * **Full means full**: no insert of a new item fails below 97 % of the slots in tables of 2^14
-//!   slots and more, and [`with_capacity(n)`](CuckooFilter::with_capacity) holds n distinct items.
+//!   every lookup, also while other inserts move it. (Two kinds of use give this up: see
+//!   [Limits](#limits).)
+//! * **Nothing is lost.** An operation that fails changes nothing.
+//! * **Linearizable.** `insert`, `insert_unique`, `remove`, `count` and `contains` each take effect
+//!   at one instant between call and return, across all items. An operation that returned before
+//!   another began comes before it. So if two threads each insert an item and then look for the
+//!   other's, at least one finds it. A filter has one freedom: `contains` may answer true for an
+//!   absent item. And the items of one [class](#which-insert) share their copies, so
+//!   `insert_unique`, `remove` and `count` speak about the class.
+//! * **False positives as predicted**: about 2b·load/2<sup>f</sup> of the absent items are reported
+//!   as present, for b slots per bucket and fingerprints of f bits: 0.0122 % in the default layout at
+//!   full load. [`false_positive_rate`](CuckooFilter::false_positive_rate) gives the exact prediction
+//!   at the present load.
+//! * **Full means full**: a filter made by [`with_capacity(n)`](CuckooFilter::with_capacity) holds n
+//!   distinct items. With distinct items, no insert into the default layout, or into one with more
+//!   slots per bucket, fails below 97 % of the slots, in tables of 2<sup>15</sup> slots and more.
+//!   [`Layout`] has the figures for the other layouts. Both promises are about chance: they have
+//!   overwhelming odds, and [`with_capacity`](CuckooFilter::with_capacity) states them.
 //!
 //! # Limits
 //!
-//! * A filter does not grow. Full is an error, and the caller decides.
-//! * Never remove what was not inserted: it may take away the copy of an item that collides.
-//! * Equal items share copies: insert one twice, and two removals take it out. A class holds as
-//!   many copies as two buckets have slots (8 in the default layout).
-//! * Nothing here is a snapshot: [`len`](CuckooFilter::len) is exact when no thread writes, a batch
-//!   is one operation for each item, and lookups beside [`clear`](CuckooFilter::clear) may find
-//!   some items gone and others not.
+//! * **A filter does not grow.** Full is an error, and the caller decides: remove items, or
+//!   [rebuild](cookbook#rebuild-and-swap-when-the-filter-is-full).
+//! * **Remove only what was inserted**, once for each insert that succeeded. To remove anything else
+//!   may remove the copy of another item of its class, which is then missed. The same happens when
+//!   [`insert_unique` and `remove`](#which-insert) are combined. These are the only ways to a false
+//!   negative.
+//! * **Copies use up the room of other items.** The promise about 97 % is for distinct items. If every
+//!   item is inserted k times, the first insert fails at this share of 2<sup>20</sup> slots:
 //!
-//! # Which operation waits, for whom, and how long
+//!   | k | 1 | 2 | 3 | 4 | 5 | 7 | 8 |
+//!   |---|---|---|---|---|---|---|---|
+//!   | slots in use | 97.5 % | 86 % | 61 % | 33 % | 2.5 % | 0.17 % | 0.29 % |
 //!
-//! Buckets are grouped into *stripes*, up to 4,096 of them, each with a lock. A lock is held for the
-//! few dozen instructions of one step, never during a search, and never while waiting for anything
-//! but a stripe of a higher number, so no two writers wait for each other.
+//! * **These do not take effect at one instant:** [`len`](CuckooFilter::len), and what is computed
+//!   from it, is exact only while no thread writes. A batch is one operation for each item. Lookups
+//!   that run during a [`clear`](CuckooFilter::clear) may find some items gone and others not. And
+//!   [`Full`](InsertError::Full) is judged over the whole call: an item is refused only if the search
+//!   finds no room for it beside everything that was in the table at any time during the call.
+//! * **Equal items are items with equal hashes.** Whether `7_u32` and `7_u64` have the same hash is up
+//!   to the hasher. Use one type for the keys of a filter.
+//! * **Items are not stored**, so a filter cannot list them. It cannot be written to disk yet.
+//!
+//! # What blocks, on whom, and how long
+//!
+//! Buckets are grouped into *stripes*, up to 4,096 of them, each with a lock. Writers hold at most the
+//! stripes named here, take them in ascending order, and so never wait for each other in a circle.
 //!
 //! | operation | waits for | holds |
 //! |---|---|---|
-//! | `contains`, `contains_many` | nobody | nothing; after 8 rounds in each of which its fingerprint's group was moved it answers true, and [`stats`](CuckooFilter::stats) counts it |
-//! | `len`, `load_factor`, `stats`, ... | nobody | nothing |
-//! | `insert`, a slot free in one of two buckets | one stripe | that stripe, for one store |
-//! | `insert`, both buckets full | two stripes at a time | two, for each step of a kick path of a few steps |
-//! | `insert_unique`, item present | nobody | nothing |
-//! | `insert_unique`, item absent | two stripes, three for the last step of a kick path | these |
+//! | `contains`, `contains_many` | nobody | nothing. After 8 rounds, in each of which a fingerprint of its version group was moved, it answers true, and [`stats`](CuckooFilter::stats) counts it |
+//! | `len`, `load_factor`, `stats` and so on | nobody | nothing |
+//! | `insert`, a slot free in one of its two buckets | one stripe | that stripe, for one store |
+//! | `insert`, both buckets full | two stripes at a time | two, for each kick of a short path; nothing during the search for the path |
+//! | `insert_unique`, item present | nobody, unless the item is moved during its look: then two stripes | these, for two loads |
+//! | `insert_unique`, item absent | two stripes, three for the last kick of a path | these |
 //! | `remove`, item present | one stripe | that stripe, for one store |
-//! | `remove`, `count`, item absent | nobody, unless the item is being moved: then two stripes | |
+//! | `remove`, item absent | nobody. While fingerprints of its version group are being moved it starts over; after 64 attempts it takes two stripes | |
+//! | `count`, item absent | nobody, unless a fingerprint of its version group is being moved: then two stripes | these, for two loads |
 //! | `count`, item present | two stripes | these, for two loads |
 //! | `clear` | every stripe | every stripe, until the table is empty |
 //!
-//! A writer that finds its plan overtaken by another thread plans again. After 64 plans it takes
-//! both stripes of the item (`remove`) or every stripe (`insert`), where nobody can overtake it. Before
-//! an insert says "full", it looks at both buckets of the item once more under their stripes. So
-//! every operation ends, if each thread that holds a lock goes on running.
+//! A writer decides without a lock and checks under the lock. If another thread was faster, it
+//! starts over. After 64 attempts it locks all that could overtake it: `remove` both stripes of the
+//! item, `insert` every stripe, also during its search. Before an insert says "full", it looks at
+//! both buckets of the item once more under their locks.
 //!
-//! The locks are of this crate: given back by a plain store, which wakes nobody. A waiter spins for
-//! some microseconds, then yields, then sleeps for 50 microseconds at a time, so that a holder who
-//! was preempted gets to run whatever its priority.
+//! The locks are made for short use: unlocking is one plain store and wakes nobody. A waiter spins
+//! for some microseconds, then yields, then sleeps for 50 microseconds at a time, so that a lock
+//! holder that was preempted can run. The locks are not fair: that every writer gets its turn is a
+//! matter of odds, not of order. A thread that is stopped while it holds a stripe stops the writers
+//! that need this stripe, but no lookup.
 //!
-//! A search for a kick path opens 768 buckets at the most. Each refusal halves the searches that come
-//! after it, down to 24 buckets, and each removal takes one halving back: so a filter that is full
-//! says so in microseconds, and the first refusal after a removal of some items is again one that
-//! has looked far.
+//! The search for a kick path first looks at up to 24 buckets. If it finds no path, and the table holds
+//! fewer items than the usual full share of its slots in this layout, it searches up to 768 buckets.
+//! A table that is fuller says "full" after the short search. So a full filter says so quickly, and
+//! the length of a search depends on nothing but the table as it is now.
 //!
 //! # How it works
 //!
-//! The cuckoo filter of Fan, Andersen, Kaminsky and Mitzenmacher ("Cuckoo Filter: Practically Better
-//! Than Bloom", CoNEXT 2014): an item's hash names a fingerprint of 16 bits and two buckets of four
-//! slots. A bucket is one atomic word. Either bucket may hold the fingerprint; the other is computed
-//! from this one and the fingerprint alone, so a full bucket can pass a fingerprint on (a *kick*)
-//! without knowing its item. The table has any even number of buckets: the alternate of bucket i is
-//! `(r - i) mod m`, with r odd and drawn from the fingerprint.
+//! The data structure is the cuckoo filter of Fan, Andersen, Kaminsky and Mitzenmacher ("Cuckoo
+//! Filter: Practically Better Than Bloom", CoNEXT 2014). Its terms:
 //!
-//! A kick moves a fingerprint while lookups are under way. As in MemC3 (Fan, Andersen, Kaminsky, NSDI
-//! 2013), lookups are optimistic and validate a version; as in Li, Andersen, Kaminsky and Freedman
-//! ("Algorithmic Improvements for Fast Concurrent Cuckoo Hashing", EuroSys 2014), the path of kicks
-//! is searched breadth-first and without a lock, and applied backwards from the free slot.
+//! * A *slot* holds one *fingerprint*: some bits of an item's hash, 16 in the default layout.
+//! * A *bucket* is a small number of slots, 4 in the default layout, in one atomic 64-bit word.
+//! * Every item has two buckets, and its fingerprint may be in either. The second bucket is computed
+//!   from the first and the fingerprint alone, and the first from the second in the same way: the
+//!   alternate of bucket i is `(r - i) mod m`, where m is the number of buckets (any even number) and
+//!   r is odd and computed from the fingerprint.
+//! * A *kick* moves a fingerprint to its other bucket, which needs no knowledge of the item. When both
+//!   buckets of a new item are full, a *path* of kicks leads from one of them to a free slot.
+//! * The *load factor* is the share of slots in use.
 //!
-//! * **Lookup**: load the *version* of the fingerprint's group; load both words; if neither holds
-//!   the fingerprint, load the version again. If it is as it was, the item is absent; else again.
-//! * **Kick** of a fingerprint from bucket A to bucket B, under the stripes of both: store it into B;
-//!   raise its version; store A without it, and with the new fingerprint in its place if this is the
-//!   last step.
-//! * **Insert**: under the stripe of the bucket with more free slots. One store.
-//! * **Remove**: under the stripe of the bucket where it was seen. If the other bucket holds a copy
-//!   too, raise the version first.
+//! Many threads use the table at once as follows. As in MemC3 (Fan, Andersen, Kaminsky, NSDI 2013),
+//! lookups are optimistic and validate a *version*: a counter for each group of fingerprints. As in
+//! Li, Andersen, Kaminsky and Freedman ("Algorithmic Improvements for Fast Concurrent Cuckoo
+//! Hashing", EuroSys 2014), writers lock stripes, and a path of kicks is searched breadth-first and
+//! without a lock, and then applied backwards from the free slot, so that every kick moves a
+//! fingerprint into a free slot.
+//!
+//! * **Lookup**: load the version of the fingerprint's group, then both words. If one of them holds
+//!   the fingerprint, the item is present. Otherwise load the version again: if it is unchanged, the
+//!   item is absent; if not, start over.
+//! * **Kick** of a fingerprint from bucket A to bucket B, under the stripes of both: store it into B,
+//!   increment its version, then store A without it. The last kick of a path stores the new
+//!   fingerprint into its place in A with the same store.
+//! * **Insert**: lock the stripe of the bucket that has more free slots; one store.
+//! * **Remove**: lock the stripe of the bucket in which the fingerprint was seen; one store. If the
+//!   other bucket holds a copy, too, increment the version first.
+//!
+//! The versions are apart from the stripes, so an insert that kicks nothing writes to no cache line
+//! that lookups read, except the bucket itself.
 //!
 //! # Why a lookup misses nothing
 //!
-//! A lookup that misses a present item read A after it was cleared and B before it was copied there.
-//! What it read from A it read with Acquire, from the Release store of the clear or of a later write
-//! (and each writer of A has acquired the stripe from the one before); so the raise, which came before
-//! the clear, happens before the lookup's second look at the version. Its first look cannot have
-//! seen that raise: it was an Acquire load of a Release increment, and would have brought the copy in
-//! B, stored before, along with it. So the two looks differ, and the lookup goes round again. There
-//! is no odd version that means "wait": a writer stopped half way leaves the fingerprint in both
-//! buckets, where lookups find it. (How such readers fit the memory model: Boehm, "Can Seqlocks Get
-//! Along With Programming Language Memory Models?", MSPC 2012.)
+//! Assume that a lookup misses an item that is present. Then the item was moved from a bucket A to a
+//! bucket B during the lookup: the lookup read A after the item was cleared there, and B before it was
+//! copied there.
 //!
-//! The versions are grouped by fingerprint and stand apart from the stripes: an ordinary insert dirties no
-//! line that a lookup reads but the bucket itself.
+//! The value that it read from A was written by the kick or by a later writer of A. Each writer of A
+//! stores with Release or stronger, and has locked the stripe after the writer before it. The lookup
+//! loads with Acquire or stronger. So the increment of the version, which the kick did before it
+//! cleared A, happens before the lookup's second load of the version, and that load returns the
+//! incremented value or a later one.
+//!
+//! Its first load of the version cannot have returned that value. It is an Acquire load, and the
+//! increment is a Release operation that comes after the copy into B: the lookup would then have seen
+//! the copy in B. So the two loads of the version differ, and the lookup starts over.
+//!
+//! No version means "wait": a writer that is stopped in the middle of a kick leaves the fingerprint in
+//! both buckets, where lookups find it. After eight rounds with a changed version, the lookup answers
+//! true, as a filter may. (How optimistic readers fit the memory model: Boehm, "Can Seqlocks Get Along
+//! With Programming Language Memory Models?", MSPC 2012.)
+//!
+//! # Why the order holds across items
+//!
+//! A store that changes the membership of an item (the one of an insert, of a removal, of the last
+//! kick of a path) is sequentially consistent, and so are the loads by which an operation decides. All
+//! of these have one total order, which agrees with the order of the program in each thread.
+//!
+//! Assume that one thread inserts X and then misses Y, that another inserts Y and then misses X, and
+//! that nobody removes them. A lookup that misses Y has loaded the bucket into which Y was inserted,
+//! and has loaded it before the store of Y in the total order: a lookup that loads it later finds Y,
+//! there or where a kick has moved it, as shown above. The same holds for X. So the store of X comes
+//! before a load of the lookup of Y, that load before the store of Y, that store before a load of the
+//! lookup of X, and that load before the store of X: a contradiction.
+//!
+//! The stores by which a kick moves a fingerprint change no membership. They are Release stores, and
+//! the versions order them for lookups.
 #![deny(missing_docs)]
 
-mod any;
-mod batch;
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("coucal needs 64-bit pointers: the number of a bucket is as wide as a hash");
+
+mod arch;
 mod builder;
 mod error;
 mod filter;
 mod geometry;
 mod hasher;
+mod lanes;
 mod layout;
-mod lock;
-mod path;
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod probe;
-mod processor;
-mod stripes;
+mod sizing;
+mod storage;
 mod sync;
 mod table;
-mod versions;
 
-pub use any::AnyCuckooFilter;
 pub use builder::Builder;
-pub use error::{BuildError, InsertError, InsertManyError, LengthMismatch};
-pub use filter::{CuckooFilter, Stats};
+pub use error::{BuildError, Error, InsertError, InsertManyError, LengthMismatch};
+pub use filter::{AnyCuckooFilter, CuckooFilter, Stats};
 pub use hasher::{DefaultHashBuilder, DefaultHasher};
 pub use layout::{
-    Fp8x8, Fp9x7, Fp10x6, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, Packed, SemiSorted,
-    SemiSorted14x5, SemiSorted17x4,
+    Fp8x8, Fp9x7, Fp10x6, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, SemiSorted14x5, SemiSorted17x4,
 };
+pub use storage::{AnyLayout, Storage};
+
+#[cfg(any(doc, doctest))]
+#[doc = include_str!("../docs/cookbook.md")]
+pub mod cookbook {}
 
 /// The examples of the README, run as documentation tests.
 #[cfg(doctest)]

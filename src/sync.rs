@@ -1,128 +1,25 @@
-//! The only place that chooses between the real machine and loom's model of it.
+//! The only place that chooses between the machine and loom's model of it.
 //!
-//! Every atomic, lock, yield and source of randomness of the crate comes through here. Under
+//! Every atomic, lock, yield and source of randomness of the crate comes from here. Under
 //! `--cfg loom` the same names stand for loom's own, so a model runs the crate's code and not a
 //! copy of it.
 
-#[cfg(not(loom))]
-mod real {
-    pub(crate) use crate::lock::{Guard, Lock};
-    pub(crate) use rapidhash::fast::RandomState;
-    pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-    use std::time::Duration;
-
-    /// How long a thread sleeps that waited in vain while it spun and yielded.
-    const NAP: Duration = Duration::from_micros(50);
-
-    /// Waits longer and longer, then yields: for an optimistic step that lost a race.
-    pub(crate) struct Backoff(crossbeam_utils::Backoff);
-
-    impl Backoff {
-        pub(crate) fn new() -> Self {
-            Self(crossbeam_utils::Backoff::new())
-        }
-
-        pub(crate) fn wait(&self) {
-            self.0.snooze();
-        }
-
-        /// As `wait`; then sleeps, for what may take long.
-        pub(crate) fn rest(&self) {
-            if self.0.is_completed() {
-                std::thread::sleep(NAP);
-            } else {
-                self.0.snooze();
-            }
-        }
-    }
-
-    /// `len` zeroed atomics, fresh from the allocator: a large table costs no time until it is
-    /// used. `None` when the memory cannot be had.
-    pub(crate) fn try_zeroed(len: usize) -> Option<Box<[AtomicU64]>> {
-        bytemuck::allocation::try_zeroed_slice_box(len).ok()
-    }
-}
-
+mod lock;
 #[cfg(loom)]
-mod modelled {
-    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-
-    use crate::probe::{Step, stepped};
-
-    /// The same hashes in every execution of a model.
-    pub(crate) type RandomState =
-        core::hash::BuildHasherDefault<rapidhash::fast::RapidHasher<'static>>;
-
-    /// loom's atomic word, which tells the probe of each access.
-    #[derive(Debug)]
-    pub(crate) struct AtomicU64(loom::sync::atomic::AtomicU64);
-
-    impl AtomicU64 {
-        pub(crate) fn new(value: u64) -> Self {
-            Self(loom::sync::atomic::AtomicU64::new(value))
-        }
-
-        pub(crate) fn load(&self, order: Ordering) -> u64 {
-            let value = self.0.load(order);
-            stepped(Step::Load);
-            value
-        }
-
-        pub(crate) fn store(&self, value: u64, order: Ordering) {
-            self.0.store(value, order);
-            stepped(Step::Store);
-        }
-
-        pub(crate) fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
-            let before = self.0.fetch_add(value, order);
-            stepped(Step::Add);
-            before
-        }
-    }
-
-    /// loom's mutex in place of [`crate::lock::Lock`], which has models of its own: a waiter that
-    /// loom knows to wait costs a model far fewer executions than one that asks again and again.
-    pub(crate) struct Lock(loom::sync::Mutex<()>);
-
-    impl Lock {
-        pub(crate) fn new() -> Self {
-            Self(loom::sync::Mutex::new(()))
-        }
-
-        pub(crate) fn lock(&self) -> Guard<'_> {
-            let guard = self.0.lock().expect("no thread panics while it holds a stripe");
-            stepped(Step::Lock);
-            guard
-        }
-    }
-
-    pub(crate) type Guard<'a> = loom::sync::MutexGuard<'a, ()>;
-
-    /// A turn for the other threads: loom needs to hear of every wait.
-    pub(crate) struct Backoff;
-
-    impl Backoff {
-        pub(crate) fn new() -> Self {
-            Self
-        }
-
-        #[allow(clippy::unused_self)]
-        pub(crate) fn wait(&self) {
-            loom::thread::yield_now();
-        }
-
-        pub(crate) fn rest(&self) {
-            self.wait();
-        }
-    }
-
-    #[allow(clippy::unnecessary_wraps)]
-    pub(crate) fn try_zeroed(len: usize) -> Option<Box<[AtomicU64]>> {
-        Some((0..len).map(|_| AtomicU64::new(0)).collect())
-    }
-}
-
-#[cfg(loom)]
-pub(crate) use modelled::*;
+mod loom;
 #[cfg(not(loom))]
-pub(crate) use real::*;
+mod machine;
+
+#[cfg(not(loom))]
+pub(crate) use lock::{Guard, Lock};
+#[cfg(loom)]
+pub(crate) use loom::*;
+#[cfg(not(loom))]
+pub(crate) use machine::*;
+
+/// The hook of the models, and the lock itself, which has models of its own.
+#[cfg(loom)]
+pub mod probe {
+    pub use super::lock::{Guard, Lock};
+    pub use super::loom::{Step, after_each_step};
+}

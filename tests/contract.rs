@@ -56,7 +56,7 @@ macro_rules! contract {
     };
 }
 
-coucal::for_each_layout!(contract);
+coucal::__for_each_layout!(contract);
 
 fn holds_the_items_it_was_made_for<L: Layout>() {
     let small = (0..200).flat_map(|n| (0..200).map(move |seed| (n, seed)));

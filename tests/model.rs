@@ -162,4 +162,4 @@ macro_rules! model {
     };
 }
 
-coucal::for_each_layout!(model);
+coucal::__for_each_layout!(model);

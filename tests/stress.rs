@@ -179,7 +179,7 @@ macro_rules! settled_keys_are_found {
     };
 }
 
-coucal::for_each_layout!(settled_keys_are_found);
+coucal::__for_each_layout!(settled_keys_are_found);
 
 /// Many threads, one item: one `insert_unique` of them all says true, and one `remove`.
 #[test]

@@ -104,7 +104,7 @@ pub fn steps(_plan: &Plan) -> usize {
     macro_rules! count {
         ($($layout:ident)*) => { [$(stringify!($layout)),*].len() };
     }
-    coucal::for_each_layout!(count) + BLOOM_RATES.len()
+    coucal::__for_each_layout!(count) + BLOOM_RATES.len()
 }
 
 /// How many absent keys a filter reports, over all cores.
@@ -326,7 +326,7 @@ pub fn run(plan: &Plan) -> Vec<Section> {
     macro_rules! measure_each {
         ($($layout:ident)*) => { vec![$(measure::<$layout>(plan)),*] };
     }
-    let layouts = coucal::for_each_layout!(measure_each);
+    let layouts = coucal::__for_each_layout!(measure_each);
     let blooms: Vec<_> = BLOOM_RATES.iter().map(|rate| measure_bloom(plan, *rate)).collect();
     let mut csv = Csv::new(&[
         "filter",

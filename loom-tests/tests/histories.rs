@@ -142,4 +142,4 @@ macro_rules! of_each_layout {
     };
 }
 
-coucal::for_each_layout!(of_each_layout);
+coucal::__for_each_layout!(of_each_layout);

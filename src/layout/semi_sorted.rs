@@ -12,8 +12,10 @@
 //! fifth; so one table decodes both. The 16 runs of equal fifths begin at multiples of 64 (of
 //! 16,384 numbers, 880 are to spare), so that the upper bits of a number name its run.
 
+use super::MAX_SLOTS;
 use super::sealed::Word;
-use super::{MAX_SLOTS, Packed};
+use crate::geometry::Fingerprint;
+use crate::lanes::Lanes;
 
 /// Bits of a nibble.
 const NIBBLE: u32 = 4;
@@ -110,15 +112,6 @@ static RUNS: [u16; BLOCKS] = {
 ///
 /// A free slot is the fingerprint 0; the free ones come first. Each multiset of fingerprints is one
 /// word and no other.
-///
-/// # Examples
-///
-/// ```
-/// use coucal::{Layout, SemiSorted};
-///
-/// assert_eq!(SemiSorted::<13, 4>::NAME, "SemiSorted17x4");
-/// ```
-#[derive(Clone, Copy, Debug)]
 pub struct SemiSorted<const REST: u32, const SLOTS: usize>;
 
 impl<const REST: u32, const SLOTS: usize> SemiSorted<REST, SLOTS> {
@@ -161,64 +154,74 @@ impl<const REST: u32, const SLOTS: usize> SemiSorted<REST, SLOTS> {
         for (slot, fingerprint) in sorted.into_iter().enumerate().take(SLOTS) {
             let nibble = (fingerprint >> REST) as usize % NIBBLES;
             number += RANKS.get(slot).unwrap_or(&STARTS)[nibble];
-            rests |= (fingerprint & Packed::<REST, SLOTS>::LANE) << (REST as usize * slot);
+            rests |= (fingerprint & Lanes::<REST, SLOTS>::LANE) << (REST as usize * slot);
         }
         u64::from(number) << Self::NUMBER | rests
     }
 
-    /// The highest bit of each lane of rests whose rest is that of `fingerprint`.
+    /// The highest bit of each lane of rests whose rest is that of `bits`, a fingerprint or 0.
     #[inline]
-    fn equal_rests(word: u64, fingerprint: u64) -> u64 {
-        Packed::<REST, SLOTS>::equal_lanes(word, fingerprint & Packed::<REST, SLOTS>::LANE)
+    fn equal_rests(word: u64, bits: u64) -> u64 {
+        Lanes::<REST, SLOTS>::equal(word, bits & Lanes::<REST, SLOTS>::LANE)
     }
 
-    /// The highest bit of each lane of rests that belongs to a nibble of `fingerprint`, with other
-    /// bits beside them.
+    /// The highest bit of each lane of rests that belongs to a nibble of `bits`, with other bits
+    /// beside them.
     #[inline]
-    fn equal_nibbles(word: u64, fingerprint: u64) -> u64 {
-        let equal = Packed::<NIBBLE, SLOTS>::equal_lanes(Self::nibbles(word), fingerprint >> REST);
+    fn equal_nibbles(word: u64, bits: u64) -> u64 {
+        let equal = Lanes::<NIBBLE, SLOTS>::equal(Self::nibbles(word), bits >> REST);
         equal.wrapping_mul(Self::WIDEN)
+    }
+
+    /// How many slots hold `bits`, a fingerprint or 0.
+    #[inline]
+    fn count(word: u64, bits: u64) -> usize {
+        let equal = Self::equal_rests(word, bits) & Self::equal_nibbles(word, bits);
+        Lanes::<REST, SLOTS>::count(equal)
     }
 }
 
 impl<const REST: u32, const SLOTS: usize> Word for SemiSorted<REST, SLOTS> {
     #[inline]
-    fn copies(word: u64, fingerprint: u64) -> usize {
-        let equal = Self::equal_rests(word, fingerprint) & Self::equal_nibbles(word, fingerprint);
-        Packed::<REST, SLOTS>::lanes(equal)
-    }
-
-    /// Of an absent item the rest seldom matches, and then nothing needs to be decoded.
-    #[inline]
-    fn holds(word: u64, fingerprint: u64) -> bool {
-        let equal = Self::equal_rests(word, fingerprint);
-        equal != 0 && equal & Self::equal_nibbles(word, fingerprint) != 0
+    fn copies(word: u64, fingerprint: Fingerprint) -> usize {
+        Self::count(word, fingerprint.bits())
     }
 
     #[inline]
-    fn either_holds(a: u64, b: u64, fingerprint: u64) -> bool {
-        let (in_a, in_b) = (Self::equal_rests(a, fingerprint), Self::equal_rests(b, fingerprint));
-        // One question for both: a caller who branches on the answer pays for one of the two
+    fn free(word: u64) -> usize {
+        Self::count(word, 0)
+    }
+
+    /// The rest of an absent item seldom matches, and then nothing needs to be decoded.
+    #[inline]
+    fn holds(word: u64, fingerprint: Fingerprint) -> bool {
+        let equal = Self::equal_rests(word, fingerprint.bits());
+        equal != 0 && equal & Self::equal_nibbles(word, fingerprint.bits()) != 0
+    }
+
+    #[inline]
+    fn either_holds(a: u64, b: u64, fingerprint: Fingerprint) -> bool {
+        let bits = fingerprint.bits();
+        let (in_a, in_b) = (Self::equal_rests(a, bits), Self::equal_rests(b, bits));
+        // One test for both words: a caller who branches on the answer pays for one of the two
         // branches only, as they go the same way.
         in_a | in_b != 0
-            && in_a & Self::equal_nibbles(a, fingerprint)
-                | in_b & Self::equal_nibbles(b, fingerprint)
-                != 0
+            && in_a & Self::equal_nibbles(a, bits) | in_b & Self::equal_nibbles(b, bits) != 0
     }
 
     #[inline]
     fn has_room(word: u64) -> bool {
-        Packed::<REST, SLOTS>::lane(word, 0) == 0 && Self::nibbles(word) % NIBBLES as u64 == 0
+        Lanes::<REST, SLOTS>::get(word, 0) == 0 && Self::nibbles(word) % NIBBLES as u64 == 0
     }
 
     #[inline]
-    fn with(word: u64, fingerprint: u64) -> Option<u64> {
-        let mut sorted = Self::fingerprints(word);
+    fn with(word: u64, fingerprint: Fingerprint) -> Option<u64> {
+        let mut sorted = Self::slots(word);
         if sorted[0] != 0 {
             return None;
         }
         // Rises to its place.
-        sorted[0] = fingerprint;
+        sorted[0] = fingerprint.bits();
         for slot in 1..SLOTS {
             let (low, high) = (sorted[slot - 1], sorted[slot]);
             (sorted[slot - 1], sorted[slot]) = (low.min(high), low.max(high));
@@ -227,21 +230,21 @@ impl<const REST: u32, const SLOTS: usize> Word for SemiSorted<REST, SLOTS> {
     }
 
     #[inline]
-    fn without(word: u64, fingerprint: u64) -> Option<u64> {
-        let mut sorted = Self::fingerprints(word);
-        let slot = sorted[..SLOTS].iter().position(|&held| held == fingerprint)?;
+    fn without(word: u64, fingerprint: Fingerprint) -> Option<u64> {
+        let mut sorted = Self::slots(word);
+        let slot = sorted[..SLOTS].iter().position(|&held| held == fingerprint.bits())?;
         sorted.copy_within(..slot, 1);
         sorted[0] = 0;
         Some(Self::encode(sorted))
     }
 
     #[inline]
-    fn fingerprints(word: u64) -> [u64; MAX_SLOTS] {
+    fn slots(word: u64) -> [u64; MAX_SLOTS] {
         let nibbles = Self::nibbles(word);
         let mut sorted = [0; MAX_SLOTS];
-        for (slot, fingerprint) in sorted.iter_mut().enumerate().take(SLOTS) {
-            *fingerprint = Packed::<NIBBLE, SLOTS>::lane(nibbles, slot) << REST
-                | Packed::<REST, SLOTS>::lane(word, slot);
+        for (slot, bits) in sorted.iter_mut().enumerate().take(SLOTS) {
+            *bits = Lanes::<NIBBLE, SLOTS>::get(nibbles, slot) << REST
+                | Lanes::<REST, SLOTS>::get(word, slot);
         }
         sorted
     }
@@ -303,7 +306,7 @@ mod tests {
                     .sum::<u64>()
             };
             let widened = spaced(NIBBLE).wrapping_mul(SemiSorted::<REST, SLOTS>::WIDEN);
-            assert_eq!(widened & Packed::<REST, SLOTS>::HIGH, spaced(REST), "{matches:b}");
+            assert_eq!(widened & Lanes::<REST, SLOTS>::HIGH, spaced(REST), "{matches:b}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! What both tests need.
+//! What the tests share.
 
 use std::borrow::Cow;
 use std::env;

@@ -10,7 +10,7 @@
 #[cfg(feature = "every-layout")]
 macro_rules! models {
     ($($model:ident)*) => {
-        $(coucal::for_each_layout!(of_each_layout $model);)*
+        $(coucal::__for_each_layout!(of_each_layout $model);)*
     };
 }
 

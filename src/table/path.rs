@@ -6,28 +6,20 @@
 
 use core::iter;
 
-use crate::geometry::{Geometry, Key};
+use super::Hop;
+use super::address::Buckets;
+use crate::geometry::{Fingerprint, Key};
+use crate::layout::sealed::Word;
 use crate::layout::{Layout, MAX_SLOTS};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::Ordering;
 
 /// Buckets that a first search opens: little to clear, and enough for most kicks.
-pub(crate) const SMALL: usize = 16;
+pub(super) const FIRST_SEARCH_BUCKETS: usize = 24;
 /// Buckets that a search opens at the most; it looks at the alternates of all their entries.
-pub(crate) const LARGE: usize = 768;
-/// Each refusal halves the next search, this often at the most: 24 buckets are left. A filter that
-/// is full would otherwise spend 20 to 40 times as long on saying so, again and again.
-pub(crate) const MOST_HALVINGS: u32 = 5;
+pub(super) const MAX_SEARCH_BUCKETS: usize = 768;
 
 /// The parent of the two buckets that the search starts from.
 const ROOT: u16 = u16::MAX;
-
-/// One fingerprint to be moved from one of its buckets to the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Hop {
-    pub(crate) fingerprint: u64,
-    pub(crate) from: usize,
-    pub(crate) to: usize,
-}
 
 /// A bucket that the search has reached, all its slots in use.
 #[derive(Clone, Copy)]
@@ -39,7 +31,7 @@ struct Node {
 }
 
 /// How a search ended.
-pub(crate) enum Found {
+pub(super) enum Found {
     /// A free slot, and the node from whose bucket the last hop leads there.
     Path { last: Hop, node: u16 },
     /// A slot that was in use when its bucket was reached is free now: look again.
@@ -51,55 +43,57 @@ pub(crate) enum Found {
 }
 
 /// The queue of a breadth-first search over up to `N` buckets, on the stack.
-pub(crate) struct Search<const N: usize> {
+pub(super) struct Search<const N: usize> {
     nodes: [Node; N],
     len: usize,
-    /// Buckets that this search opens: `N` or fewer.
-    budget: usize,
 }
 
 impl<const N: usize> Search<N> {
-    /// A search from both buckets of `key`, its budget halved so many times.
+    /// A search from both buckets of `key`.
     #[inline]
-    pub(crate) fn new(key: Key, halvings: u32) -> Self {
+    pub(super) fn new(key: Key) -> Self {
         let root = |bucket| Node { bucket, fingerprint: 0, parent: ROOT };
         let mut nodes = [root(key.first); N];
         nodes[1] = root(key.second);
-        Self { nodes, len: 2, budget: N >> halvings }
+        Self { nodes, len: 2 }
     }
 
     /// Looks for the shortest path; deterministic for a table that nobody changes.
-    pub(crate) fn run<L: Layout>(&mut self, words: &[AtomicU64], geometry: Geometry) -> Found {
+    pub(super) fn run<L: Layout>(&mut self, buckets: &Buckets) -> Found {
+        // Relaxed: a hint, checked again under the stripes.
+        let word = |bucket: usize| buckets.word(bucket).load(Ordering::Relaxed);
+        let geometry = buckets.geometry();
         let mut queue_full = false;
         let mut next = 0;
         while next < self.len {
             let node = next as u16;
             let from = self.nodes[next].bucket;
-            // Relaxed, here and below: a hint, checked again under the stripes.
-            let word = words[from].load(Ordering::Relaxed);
-            if L::has_room(word) {
+            let full = word(from);
+            if L::Word::has_room(full) {
                 return Found::Freed;
             }
-            let fingerprints = L::fingerprints(word);
+            let fingerprints = L::Word::slots(full);
             // The alternates and their words together, so that their cache misses overlap.
             let mut alternates = [0; MAX_SLOTS];
             let mut free = [false; MAX_SLOTS];
             for slot in 0..L::SLOTS {
-                alternates[slot] = geometry.alternate(from, fingerprints[slot]);
-                free[slot] = L::has_room(words[alternates[slot]].load(Ordering::Relaxed));
+                let fingerprint = Fingerprint::in_slot(fingerprints[slot]);
+                alternates[slot] = geometry.alternate(from, fingerprint);
+                free[slot] = L::Word::has_room(word(alternates[slot]));
             }
             for slot in 0..L::SLOTS {
-                let (fingerprint, to) = (fingerprints[slot], alternates[slot]);
+                let to = alternates[slot];
                 if free[slot] && !self.on_path(node, to) {
+                    let fingerprint = Fingerprint::in_slot(fingerprints[slot]);
                     return Found::Path { last: Hop { fingerprint, from, to }, node };
                 }
             }
             for slot in 0..L::SLOTS {
-                let (fingerprint, to) = (fingerprints[slot], alternates[slot]);
-                if self.len == self.budget {
+                let to = alternates[slot];
+                if self.len == N {
                     queue_full = true;
                 } else if !self.on_path(node, to) {
-                    let fingerprint = fingerprint as u32;
+                    let fingerprint = fingerprints[slot] as u32;
                     self.nodes[self.len] = Node { bucket: to, fingerprint, parent: node };
                     self.len += 1;
                 }
@@ -110,18 +104,18 @@ impl<const N: usize> Search<N> {
     }
 
     /// The hops that lead from a bucket of the new item to `node`, the last of them first.
-    pub(crate) fn back(&self, node: u16) -> impl Iterator<Item = Hop> {
+    pub(super) fn back(&self, node: u16) -> impl Iterator<Item = Hop> {
         let mut reached = node;
         iter::from_fn(move || {
             let Node { bucket: to, fingerprint, parent } = self.nodes[usize::from(reached)];
             reached = parent;
             let from = self.nodes.get(usize::from(parent))?.bucket;
-            Some(Hop { fingerprint: fingerprint.into(), from, to })
+            Some(Hop { fingerprint: Fingerprint::in_slot(fingerprint.into()), from, to })
         })
     }
 
-    /// Whether the way from the start to `node` passes through `bucket`: such a path could never
-    /// be applied.
+    /// Whether the path from the start to `node` passes through `bucket`: a path that does so twice
+    /// could never be applied.
     fn on_path(&self, mut node: u16, bucket: usize) -> bool {
         while node != ROOT {
             let Node { bucket: passed, parent, .. } = self.nodes[usize::from(node)];

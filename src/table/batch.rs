@@ -6,14 +6,14 @@
 
 use core::convert::Infallible;
 
+use super::Table;
 use crate::error::InsertManyError;
 use crate::geometry::Key;
 use crate::layout::Layout;
-use crate::table::Table;
 
-/// Items in flight at once, a power of two: more than a core has misses outstanding, little to keep
-/// on the stack.
-const FLIGHT: usize = 32;
+/// How many items ahead the words are asked for, a power of two: more than a core has misses
+/// outstanding, little to keep on the stack.
+const PREFETCH_DISTANCE: usize = 32;
 
 impl<L: Layout> Table<L> {
     /// As `contains` for each item.
@@ -25,7 +25,7 @@ impl<L: Layout> Table<L> {
         found: &mut [bool],
     ) {
         let mut found = found.iter_mut();
-        let decided = self.in_flight(items, hash, |key| {
+        let decided = self.for_each_prefetched(items, hash, |key| {
             if let Some(found) = found.next() {
                 *found = self.contains(key);
             }
@@ -42,38 +42,38 @@ impl<L: Layout> Table<L> {
         hash: impl Fn(&Q) -> u64,
     ) -> Result<(), InsertManyError> {
         let mut stored = 0;
-        self.in_flight(items, hash, |key| {
+        self.for_each_prefetched(items, hash, |key| {
             self.insert(key).map_err(|cause| InsertManyError::new(stored, cause))?;
             stored += 1;
             Ok(())
         })
     }
 
-    /// Decides on each item in order, until that fails, and asks for the words of the item
-    /// [`FLIGHT`] places ahead just before.
+    /// Calls `operation` for each item in order, until that fails, and asks for the words of the
+    /// item [`PREFETCH_DISTANCE`] places ahead just before.
     #[inline]
-    fn in_flight<Q, E>(
+    fn for_each_prefetched<Q, E>(
         &self,
         items: &[Q],
         hash: impl Fn(&Q) -> u64,
-        mut decide: impl FnMut(Key) -> Result<(), E>,
+        mut operation: impl FnMut(Key) -> Result<(), E>,
     ) -> Result<(), E> {
-        let ask = |item| {
+        let prefetched = |item| {
             let key = self.key(hash(item));
-            self.prefetch(key);
+            self.buckets.prefetch(key);
             key
         };
-        let mut keys = [Key::default(); FLIGHT];
+        let mut keys = [Key::default(); PREFETCH_DISTANCE];
         for (key, item) in keys.iter_mut().zip(items) {
-            *key = ask(item);
+            *key = prefetched(item);
         }
         for at in 0..items.len() {
-            let place = &mut keys[at % FLIGHT];
+            let place = &mut keys[at % PREFETCH_DISTANCE];
             let key = *place;
-            if let Some(ahead) = items.get(at + FLIGHT) {
-                *place = ask(ahead);
+            if let Some(ahead) = items.get(at + PREFETCH_DISTANCE) {
+                *place = prefetched(ahead);
             }
-            decide(key)?;
+            operation(key)?;
         }
         Ok(())
     }

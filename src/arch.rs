@@ -1,0 +1,18 @@
+//! What some processors have an instruction for: comparing all lanes of two words at once, and
+//! asking for a cache line early.
+//!
+//! Each function exists twice, in [`portable`] for every processor and in `x86_64` for that one;
+//! the choice is made at compile time. `--cfg coucal_portable` takes the portable ones everywhere.
+
+#[cfg_attr(
+    all(target_arch = "x86_64", not(miri), not(coucal_portable)),
+    expect(dead_code, reason = "the functions that have a twin")
+)]
+mod portable;
+#[cfg(all(target_arch = "x86_64", not(miri), not(coucal_portable)))]
+mod x86_64;
+
+#[cfg(not(all(target_arch = "x86_64", not(miri), not(coucal_portable))))]
+pub(crate) use portable::{either_holds, find, prefetch};
+#[cfg(all(target_arch = "x86_64", not(miri), not(coucal_portable)))]
+pub(crate) use x86_64::{either_holds, find, prefetch};

@@ -1,0 +1,24 @@
+//! Arithmetic on whole words, for processors without an instruction for it.
+
+use crate::lanes::Lanes;
+
+/// Whether one of the lanes of `a` or of `b` equals `value`.
+#[inline]
+pub(crate) fn either_holds<const BITS: u32, const SLOTS: usize>(
+    a: u64,
+    b: u64,
+    value: u64,
+) -> bool {
+    Lanes::<BITS, SLOTS>::equal(a, value) | Lanes::<BITS, SLOTS>::equal(b, value) != 0
+}
+
+/// The lowest bit of the first lane that equals `value`.
+#[inline]
+pub(crate) fn find<const BITS: u32, const SLOTS: usize>(word: u64, value: u64) -> Option<u32> {
+    let equal = Lanes::<BITS, SLOTS>::equal(word, value);
+    (equal != 0).then(|| equal.trailing_zeros() - (BITS - 1))
+}
+
+/// Would ask for the cache line of a value that is needed soon: here it does nothing.
+#[inline]
+pub(crate) fn prefetch<T>(_: &T) {}

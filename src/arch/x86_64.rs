@@ -1,0 +1,77 @@
+//! The one use of `unsafe`: two instructions that the processor has and the language does not.
+//!
+//! Neither can do harm: both take plain values or live references, and both belong to SSE2, which
+//! every x86-64 processor has.
+
+#![allow(unsafe_code, reason = "a third off the time of a batch and a sixth off that of a lookup")]
+
+use core::arch::x86_64::{
+    _MM_HINT_T0, _mm_cmpeq_epi8, _mm_cmpeq_epi16, _mm_cmpeq_epi32, _mm_movemask_epi8, _mm_prefetch,
+    _mm_set_epi64x, _mm_set1_epi8, _mm_set1_epi16, _mm_set1_epi32,
+};
+
+use super::portable;
+
+/// Whether SSE2 has a comparison for lanes of this width. Every layout with such lanes fills its
+/// word with them, so no bits above the last lane take part.
+const fn has_comparison(bits: u32) -> bool {
+    matches!(bits, 8 | 16 | 32)
+}
+
+/// Whether one of the lanes of `a` or of `b` equals `value`.
+///
+/// Out of cache, the fewer instructions a lookup has, and the fewer of them wait for its words, the
+/// more lookups overlap: in a table of 2^24 slots a lookup took 48 ns with this and 57 ns with
+/// arithmetic on the words.
+#[inline]
+pub(crate) fn either_holds<const BITS: u32, const SLOTS: usize>(
+    a: u64,
+    b: u64,
+    value: u64,
+) -> bool {
+    if const { has_comparison(BITS) } {
+        // SAFETY: SSE2 is part of x86-64.
+        unsafe { equal_bytes::<BITS>(a, b, value) != 0 }
+    } else {
+        portable::either_holds::<BITS, SLOTS>(a, b, value)
+    }
+}
+
+/// The lowest bit of the first lane that equals `value`, which is not 0.
+#[inline]
+pub(crate) fn find<const BITS: u32, const SLOTS: usize>(word: u64, value: u64) -> Option<u32> {
+    if const { has_comparison(BITS) } {
+        // SAFETY: SSE2 is part of x86-64.
+        let bytes = unsafe { equal_bytes::<BITS>(word, 0, value) };
+        (bytes != 0).then(|| bytes.trailing_zeros() * 8)
+    } else {
+        portable::find::<BITS, SLOTS>(word, value)
+    }
+}
+
+/// A bit for each byte of the lanes of `BITS` bits that equal `value`: eight for `a`, above them
+/// eight for `b`.
+#[target_feature(enable = "sse2")]
+#[inline]
+fn equal_bytes<const BITS: u32>(a: u64, b: u64, value: u64) -> u32 {
+    let words = _mm_set_epi64x(b.cast_signed(), a.cast_signed());
+    let equal = match BITS {
+        8 => _mm_cmpeq_epi8(words, _mm_set1_epi8(value as i8)),
+        16 => _mm_cmpeq_epi16(words, _mm_set1_epi16(value as i16)),
+        32 => _mm_cmpeq_epi32(words, _mm_set1_epi32(value as i32)),
+        _ => unreachable!("see `has_comparison`"),
+    };
+    _mm_movemask_epi8(equal) as u32
+}
+
+/// Asks for the cache line of a value that is needed soon.
+///
+/// A batch knows its addresses long before it needs the words. A plain early load would do, too,
+/// but the processor does not retire it until the word has come, and so has fewer misses under way:
+/// in a table of 2^24 slots a batched lookup took 54 ns with plain loads and 35 ns with the hint.
+#[inline]
+pub(crate) fn prefetch<T>(value: &T) {
+    // SAFETY: a prefetch has no effect that a program can see and never faults; the address is that
+    // of a live value all the same. SSE, which has the instruction, is part of x86-64.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(core::ptr::from_ref(value).cast()) };
+}

@@ -1,0 +1,53 @@
+//! Lanes of a word: several small numbers side by side in 64 bits. Pure functions, and arithmetic
+//! on the whole word at once.
+
+/// `SLOTS` lanes of `BITS` bits, from the lowest bit up. All functions but [`count`](Self::count)
+/// ignore the bits above the last lane.
+pub(crate) struct Lanes<const BITS: u32, const SLOTS: usize>;
+
+impl<const BITS: u32, const SLOTS: usize> Lanes<BITS, SLOTS> {
+    /// The lowest bit of every lane.
+    const LOW: u64 = {
+        assert!(BITS as usize * SLOTS <= 64 && BITS >= 4 && SLOTS >= 2 && SLOTS <= 8);
+        let (mut low, mut slot) = (0, 0);
+        while slot < SLOTS {
+            low |= 1 << (BITS as usize * slot);
+            slot += 1;
+        }
+        low
+    };
+    /// The highest bit of every lane.
+    pub(crate) const HIGH: u64 = Self::LOW << (BITS - 1);
+    /// The lowest bit of the last lane.
+    pub(crate) const LAST: usize = BITS as usize * (SLOTS - 1);
+    /// Every bit of a lane but its highest.
+    const REST: u64 = Self::HIGH - Self::LOW;
+    /// One lane, at the bottom.
+    pub(crate) const LANE: u64 = (1 << BITS) - 1;
+
+    /// The value of one lane.
+    #[inline]
+    pub(crate) fn get(word: u64, slot: usize) -> u64 {
+        (word >> (BITS as usize * slot)) & Self::LANE
+    }
+
+    /// The highest bit of each lane that is not 0; exact, since no sum carries into the next lane.
+    #[inline]
+    fn nonzero(word: u64) -> u64 {
+        (((word & Self::REST) + Self::REST) | word) & Self::HIGH
+    }
+
+    /// The highest bit of each lane that equals `value`.
+    #[inline]
+    pub(crate) fn equal(word: u64, value: u64) -> u64 {
+        let broadcast = value.wrapping_mul(Self::LOW);
+        Self::nonzero(word ^ broadcast) ^ Self::HIGH
+    }
+
+    /// How many of the highest bits are set: the product adds up all lanes in the last one.
+    #[inline]
+    pub(crate) fn count(mask: u64) -> usize {
+        let sum = (mask >> (BITS - 1)).wrapping_mul(Self::LOW);
+        ((sum >> Self::LAST) & Self::LANE) as usize
+    }
+}

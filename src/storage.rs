@@ -1,0 +1,298 @@
+//! What a filter stands on: a table of a layout known at compile time, or of one chosen at run time.
+
+use crate::error::{BuildError, InsertError, InsertManyError};
+use crate::layout::{self, Fp16x4, Layout, LayoutId};
+use crate::sizing::{self, Fit};
+use crate::table::Table;
+use sealed::{Backend, Operations};
+
+/// What a [`CuckooFilter`](crate::CuckooFilter) stands on: a [`Layout`], or [`AnyLayout`].
+///
+/// The trait is sealed. Code that is generic over the filter it is given has it as a bound:
+///
+/// ```
+/// use std::hash::BuildHasher;
+/// use coucal::{CuckooFilter, Storage};
+///
+/// fn first_seen<L: Storage, S: BuildHasher>(filter: &CuckooFilter<L, S>, line: &str) -> bool {
+///     filter.insert_unique(line).unwrap_or(true)
+/// }
+///
+/// assert!(first_seen(&CuckooFilter::with_capacity(100), "egg"));
+/// assert!(first_seen(&CuckooFilter::with_capacity_and_rate(100, 0.01)?, "egg"));
+/// # Ok::<(), coucal::BuildError>(())
+/// ```
+pub trait Storage: Backend {}
+
+impl<L: Layout> Storage for L {}
+
+/// The smallest layout that reaches a rate of false positives, chosen at run time, when the filter
+/// is built.
+///
+/// The filter does all that one of a layout known at compile time does, with the same guarantees;
+/// the choice costs one predictable branch per operation: up to 8 % of the time of a lookup, and in
+/// cache of an insert or a removal; nothing measurable of those out of it. Where the rate is known
+/// when the program is written, name the layout in the type instead:
+/// `CuckooFilter::builder().layout::<Fp12x5>()`.
+///
+/// What it chooses for a million items, and all the memory it takes then:
+///
+/// | rate | layout | bits per item |
+/// |---|---|---|
+/// | 0.1 | `Fp8x8` | 8.2 |
+/// | 0.03 | `Fp9x7` | 9.4 |
+/// | 0.02 | `Fp10x6` | 11.0 |
+/// | 0.01 | `Fp12x5` | 13.3 |
+/// | 0.001 | `SemiSorted14x5` | 13.3 |
+/// | 0.0005 | `Fp16x4` | 16.8 |
+/// | 0.0001 | `SemiSorted17x4` | 16.8 |
+/// | 0.00001 | `Fp21x3` | 23.1 |
+/// | 0.000001 | `Fp32x2` | 37.4 |
+///
+/// For a rate between two lines, the line with the lower rate holds. Without a rate it is the
+/// default layout, [`Fp16x4`].
+///
+/// # Examples
+///
+/// ```
+/// use coucal::CuckooFilter;
+///
+/// let builder = CuckooFilter::builder().capacity(1000).false_positive_rate(0.001);
+/// let filter = builder.any_layout().build()?;
+/// assert_eq!(filter.layout_name(), "SemiSorted14x5");
+/// # Ok::<(), coucal::BuildError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnyLayout {}
+
+impl Storage for AnyLayout {}
+
+pub(crate) mod sealed {
+    use super::{BuildError, InsertError, InsertManyError};
+
+    /// What a builder asks of a storage.
+    pub trait Backend {
+        /// The table of the storage.
+        type Table: Operations;
+
+        /// Its name, for what a builder prints.
+        const NAME: &'static str;
+
+        /// An empty table that holds `items` distinct items, at a rate of false positives no higher
+        /// than this one.
+        fn try_build(items: usize, rate: Option<f64>) -> Result<Self::Table, BuildError>;
+    }
+
+    /// What a filter asks of a table: the operations, each on the hash of an item.
+    pub trait Operations: Send + Sync {
+        fn insert(&self, hash: u64) -> Result<(), InsertError>;
+        fn insert_unique(&self, hash: u64) -> Result<bool, InsertError>;
+        fn contains(&self, hash: u64) -> bool;
+        fn remove(&self, hash: u64) -> bool;
+        fn count(&self, hash: u64) -> usize;
+        fn contains_many<Q>(&self, items: &[Q], hash: impl Fn(&Q) -> u64, found: &mut [bool]);
+        fn insert_many<Q>(
+            &self,
+            items: &[Q],
+            hash: impl Fn(&Q) -> u64,
+        ) -> Result<(), InsertManyError>;
+        fn clear(&self);
+        /// Slots in use.
+        fn occupied(&self) -> usize;
+        /// Slots in all.
+        fn slots(&self) -> usize;
+        /// Lookups that gave up on a certain answer.
+        fn inconclusive(&self) -> u64;
+        fn heap_bytes(&self) -> usize;
+        /// The share of absent items that are reported as present at this load.
+        fn false_positive_rate(&self, load: f64) -> f64;
+        fn layout_name(&self) -> &'static str;
+    }
+}
+
+impl<L: Layout> Backend for L {
+    type Table = Table<L>;
+
+    const NAME: &'static str = L::NAME;
+
+    fn try_build(items: usize, rate: Option<f64>) -> Result<Table<L>, BuildError> {
+        let fit = Fit::within::<L>(items, rate)?;
+        Table::try_new(fit.buckets).ok_or(fit.out_of_memory())
+    }
+}
+
+impl Backend for AnyLayout {
+    type Table = AnyTable;
+
+    const NAME: &'static str = "AnyLayout";
+
+    fn try_build(items: usize, rate: Option<f64>) -> Result<AnyTable, BuildError> {
+        let fit = match rate {
+            Some(rate) => Fit::smallest(items, rate)?,
+            None => Fit::of::<Fp16x4>(items)?,
+        };
+        AnyTable::try_new(fit.layout, fit.buckets).ok_or(fit.out_of_memory())
+    }
+}
+
+impl<L: Layout> Operations for Table<L> {
+    #[inline]
+    fn insert(&self, hash: u64) -> Result<(), InsertError> {
+        self.insert(self.key(hash))
+    }
+
+    #[inline]
+    fn insert_unique(&self, hash: u64) -> Result<bool, InsertError> {
+        self.insert_unique(self.key(hash))
+    }
+
+    #[inline]
+    fn contains(&self, hash: u64) -> bool {
+        self.contains(self.key(hash))
+    }
+
+    #[inline]
+    fn remove(&self, hash: u64) -> bool {
+        self.remove(self.key(hash))
+    }
+
+    fn count(&self, hash: u64) -> usize {
+        self.count(self.key(hash))
+    }
+
+    #[inline]
+    fn contains_many<Q>(&self, items: &[Q], hash: impl Fn(&Q) -> u64, found: &mut [bool]) {
+        self.contains_many(items, hash, found);
+    }
+
+    #[inline]
+    fn insert_many<Q>(&self, items: &[Q], hash: impl Fn(&Q) -> u64) -> Result<(), InsertManyError> {
+        self.insert_many(items, hash)
+    }
+
+    fn clear(&self) {
+        self.clear();
+    }
+
+    fn occupied(&self) -> usize {
+        self.occupied()
+    }
+
+    fn slots(&self) -> usize {
+        self.slots()
+    }
+
+    fn inconclusive(&self) -> u64 {
+        self.inconclusive()
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.heap_bytes()
+    }
+
+    fn false_positive_rate(&self, load: f64) -> f64 {
+        sizing::false_positive_rate::<L>(load)
+    }
+
+    fn layout_name(&self) -> &'static str {
+        L::NAME
+    }
+}
+
+macro_rules! define_any_table {
+    ($($layout:ident)*) => {
+        /// A table of any layout.
+        pub enum AnyTable {
+            $($layout(Table<layout::$layout>),)*
+        }
+
+        impl AnyTable {
+            /// As [`Table::try_new`].
+            fn try_new(layout: LayoutId, buckets: usize) -> Option<Self> {
+                match layout {
+                    $(LayoutId::$layout => Table::try_new(buckets).map(Self::$layout),)*
+                }
+            }
+        }
+    };
+}
+
+crate::__for_each_layout!(define_any_table);
+
+/// Evaluates an expression on the table, whatever its layout.
+macro_rules! dispatch {
+    ($any:ident, $table:ident => $value:expr) => {
+        crate::__for_each_layout!(match_each_layout [$any $table $value])
+    };
+}
+
+macro_rules! match_each_layout {
+    ([$any:ident $table:ident $value:expr] $($layout:ident)*) => {
+        match $any {
+            $(AnyTable::$layout($table) => $value,)*
+        }
+    };
+}
+
+impl Operations for AnyTable {
+    #[inline]
+    fn insert(&self, hash: u64) -> Result<(), InsertError> {
+        dispatch!(self, table => Operations::insert(table, hash))
+    }
+
+    #[inline]
+    fn insert_unique(&self, hash: u64) -> Result<bool, InsertError> {
+        dispatch!(self, table => Operations::insert_unique(table, hash))
+    }
+
+    #[expect(clippy::inline_always, reason = "as a call it costs a third more out of cache")]
+    #[inline(always)]
+    fn contains(&self, hash: u64) -> bool {
+        dispatch!(self, table => Operations::contains(table, hash))
+    }
+
+    #[inline]
+    fn remove(&self, hash: u64) -> bool {
+        dispatch!(self, table => Operations::remove(table, hash))
+    }
+
+    fn count(&self, hash: u64) -> usize {
+        dispatch!(self, table => Operations::count(table, hash))
+    }
+
+    fn contains_many<Q>(&self, items: &[Q], hash: impl Fn(&Q) -> u64, found: &mut [bool]) {
+        dispatch!(self, table => table.contains_many(items, hash, found));
+    }
+
+    fn insert_many<Q>(&self, items: &[Q], hash: impl Fn(&Q) -> u64) -> Result<(), InsertManyError> {
+        dispatch!(self, table => table.insert_many(items, hash))
+    }
+
+    fn clear(&self) {
+        dispatch!(self, table => table.clear());
+    }
+
+    fn occupied(&self) -> usize {
+        dispatch!(self, table => table.occupied())
+    }
+
+    fn slots(&self) -> usize {
+        dispatch!(self, table => table.slots())
+    }
+
+    fn inconclusive(&self) -> u64 {
+        dispatch!(self, table => table.inconclusive())
+    }
+
+    fn heap_bytes(&self) -> usize {
+        dispatch!(self, table => table.heap_bytes())
+    }
+
+    fn false_positive_rate(&self, load: f64) -> f64 {
+        dispatch!(self, table => table.false_positive_rate(load))
+    }
+
+    fn layout_name(&self) -> &'static str {
+        dispatch!(self, table => table.layout_name())
+    }
+}

@@ -1,0 +1,353 @@
+//! Inserts: into a free slot, or by kicking along a path to one.
+
+use core::hint::select_unpredictable;
+
+use super::path::{FIRST_SEARCH_BUCKETS, Found, MAX_SEARCH_BUCKETS, Search};
+use super::stripes::{All, Locked};
+use super::{Hop, MAX_OPTIMISTIC_ATTEMPTS, Table};
+use crate::error::InsertError;
+use crate::geometry::{Fingerprint, Key};
+use crate::layout::Layout;
+use crate::layout::sealed::Word;
+use crate::sync::Backoff;
+
+/// What an insert does about copies of its item that are there already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Duplicates {
+    /// Stores one more.
+    Allow,
+    /// Stores nothing.
+    Reject,
+}
+
+/// What two words mean for an insert.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Situation {
+    /// There is a copy, and the insert rejects duplicates.
+    Duplicate,
+    /// The bucket with more free slots.
+    Room { bucket: usize },
+    /// Both buckets hold nothing but copies of this fingerprint.
+    TooManyCopies,
+    /// Both buckets are full.
+    Full,
+}
+
+/// How an attempt to insert ended.
+enum Attempt {
+    Stored,
+    /// There was a copy, and the insert rejects duplicates.
+    Duplicate,
+    TooManyCopies,
+    /// There is no free slot within reach.
+    NoRoom,
+    /// Another writer was faster on some hop; what was moved before stays moved.
+    Stale,
+}
+
+/// All stripes, if the insert holds them.
+type Exclusive<'a> = Option<&'a Locked<'a, All<'a>>>;
+
+impl<L: Layout> Table<L> {
+    /// One more copy of the item.
+    #[expect(clippy::inline_always, reason = "as a call, the key would pass through memory")]
+    #[inline(always)]
+    pub(crate) fn insert(&self, key: Key) -> Result<(), InsertError> {
+        if let Situation::Room { bucket } = self.classify(key, Duplicates::Allow) {
+            let locked = self.stripes.lock([bucket]);
+            if self.store_in(&locked, bucket, key.fingerprint) {
+                return Ok(());
+            }
+        }
+        let Key { fingerprint, first, second } = key;
+        self.insert_slow(fingerprint, first, second, Duplicates::Allow).map(|_| ())
+    }
+
+    /// The item, unless it is there. `Ok(false)`: it was.
+    #[inline]
+    pub(crate) fn insert_unique(&self, key: Key) -> Result<bool, InsertError> {
+        // By SeqCst loads, so the answer is right without a lock: two threads that each remove the
+        // last copy but one and then ask cannot both be told of the copy that the other removed.
+        if self.either_holds(key) {
+            return Ok(false);
+        }
+        let Key { fingerprint, first, second } = key;
+        self.insert_slow(fingerprint, first, second, Duplicates::Reject)
+    }
+
+    /// Repeats: look without a lock, decide under the stripes of both buckets, make room by
+    /// kicking. Each attempt that fails was overtaken by another writer's success. After
+    /// [`MAX_OPTIMISTIC_ATTEMPTS`] of them it takes every stripe, and then nobody overtakes it.
+    ///
+    /// `Ok(false)`: there was a copy. See [`Key`] for the arguments.
+    #[cold]
+    #[inline(never)]
+    fn insert_slow(
+        &self,
+        fingerprint: Fingerprint,
+        first: usize,
+        second: usize,
+        duplicates: Duplicates,
+    ) -> Result<bool, InsertError> {
+        let key = Key { fingerprint, first, second };
+        let backoff = Backoff::new();
+        for _ in 0..MAX_OPTIMISTIC_ATTEMPTS {
+            match self.try_insert(key, duplicates) {
+                Attempt::Stored => return Ok(true),
+                Attempt::Duplicate => return Ok(false),
+                Attempt::TooManyCopies => return Err(InsertError::TooManyCopies),
+                Attempt::NoRoom => return Err(InsertError::Full),
+                Attempt::Stale => backoff.snooze(),
+            }
+        }
+        self.insert_exclusive(key, duplicates)
+    }
+
+    /// One optimistic attempt.
+    fn try_insert(&self, key: Key, duplicates: Duplicates) -> Attempt {
+        if self.classify(key, duplicates) != Situation::Full {
+            let locked = self.stripes.lock([key.first, key.second]);
+            match self.try_place_locked(&locked, key, duplicates) {
+                Attempt::NoRoom => {}
+                decided => return decided,
+            }
+        }
+        match self.kick(key, duplicates, None) {
+            // The search held no lock, and others may have moved this very item meanwhile.
+            Attempt::NoRoom => {
+                let locked = self.stripes.lock([key.first, key.second]);
+                self.try_place_locked(&locked, key, duplicates)
+            }
+            ended => ended,
+        }
+    }
+
+    /// An insert that nobody can overtake, and that keeps everybody else from writing.
+    fn insert_exclusive(&self, key: Key, duplicates: Duplicates) -> Result<bool, InsertError> {
+        let all = self.stripes.lock_all();
+        let attempt = match self.try_place_locked(&all, key, duplicates) {
+            Attempt::NoRoom => self.kick(key, duplicates, Some(&all)),
+            decided => decided,
+        };
+        match attempt {
+            Attempt::Stored => Ok(true),
+            Attempt::Duplicate => Ok(false),
+            Attempt::TooManyCopies => Err(InsertError::TooManyCopies),
+            Attempt::NoRoom => Err(InsertError::Full),
+            Attempt::Stale => unreachable!("nobody else writes while all stripes are held"),
+        }
+    }
+
+    /// What the two words of an item mean for an insert: a hint, or the truth where both stripes
+    /// are locked.
+    #[inline]
+    fn classify(&self, key: Key, duplicates: Duplicates) -> Situation {
+        let [first, second] = self.words(key);
+        if duplicates == Duplicates::Reject && L::Word::either_holds(first, second, key.fingerprint)
+        {
+            return Situation::Duplicate;
+        }
+        // The emptier bucket: several times fewer kicks from half load on. No branch: no processor
+        // could predict it.
+        let other = L::Word::fuller(first, second);
+        let bucket = select_unpredictable(other, key.second, key.first);
+        if L::Word::has_room(select_unpredictable(other, second, first)) {
+            Situation::Room { bucket }
+        } else if L::Word::copies(first, key.fingerprint) + L::Word::copies(second, key.fingerprint)
+            == 2 * L::SLOTS
+        {
+            Situation::TooManyCopies
+        } else {
+            Situation::Full
+        }
+    }
+
+    /// Inserts, or says why not, under the stripes of both buckets.
+    fn try_place_locked<G>(
+        &self,
+        locked: &Locked<'_, G>,
+        key: Key,
+        duplicates: Duplicates,
+    ) -> Attempt {
+        match self.classify(key, duplicates) {
+            Situation::Duplicate => Attempt::Duplicate,
+            Situation::Room { bucket } => {
+                let stored = self.store_in(locked, bucket, key.fingerprint);
+                debug_assert!(stored, "nobody else writes to a locked bucket");
+                Attempt::Stored
+            }
+            Situation::TooManyCopies => Attempt::TooManyCopies,
+            Situation::Full => Attempt::NoRoom,
+        }
+    }
+
+    /// Searches a path to a free slot and moves the fingerprints along it, the last of them to
+    /// make way for the new item.
+    ///
+    /// A table that is as full as tables of its layout become says so after a short search. The
+    /// answer depends on nothing but the words: on what they hold, and on how many slots are in use.
+    fn kick(&self, key: Key, duplicates: Duplicates, all: Exclusive<'_>) -> Attempt {
+        match self.kick_within::<FIRST_SEARCH_BUCKETS>(key, duplicates, all) {
+            Some(attempt) => attempt,
+            None if self.occupied() as f64 >= L::FULL * self.slots() as f64 => Attempt::NoRoom,
+            None => self.kick_far(key, duplicates, all),
+        }
+    }
+
+    /// Apart, so that the common kick does not pay for the large queue.
+    #[inline(never)]
+    fn kick_far(&self, key: Key, duplicates: Duplicates, all: Exclusive<'_>) -> Attempt {
+        self.kick_within::<MAX_SEARCH_BUCKETS>(key, duplicates, all).unwrap_or(Attempt::NoRoom)
+    }
+
+    /// `None`: a queue of `N` buckets is too short to find a path.
+    fn kick_within<const N: usize>(
+        &self,
+        key: Key,
+        duplicates: Duplicates,
+        all: Exclusive<'_>,
+    ) -> Option<Attempt> {
+        let mut search = Search::<N>::new(key);
+        let (last, node) = match search.run::<L>(&self.buckets) {
+            Found::Path { last, node } => (last, node),
+            Found::Freed => return Some(Attempt::Stale),
+            Found::Nothing => return Some(Attempt::NoRoom),
+            Found::QueueFull => return None,
+        };
+        let mut hop = last;
+        for before in search.back(node) {
+            if !self.hop(hop, all) {
+                return Some(Attempt::Stale);
+            }
+            hop = before;
+        }
+        Some(self.last_hop(hop, key, duplicates, all))
+    }
+
+    /// One hop in the middle of a path, complete in itself. `false`: it is stale.
+    fn hop(&self, hop: Hop, all: Exclusive<'_>) -> bool {
+        match all {
+            Some(locked) => self.relocate(locked, hop, None),
+            None => self.relocate(&self.stripes.lock([hop.from, hop.to]), hop, None),
+        }
+    }
+
+    /// The hop out of a bucket of the new item, and the item into the slot that it leaves, in one
+    /// step: nobody can steal the slot.
+    fn last_hop(&self, hop: Hop, key: Key, duplicates: Duplicates, all: Exclusive<'_>) -> Attempt {
+        match (duplicates, all) {
+            (_, Some(locked)) => self.last_hop_locked(locked, hop, key, duplicates),
+            (Duplicates::Allow, None) => {
+                let locked = self.stripes.lock([hop.from, hop.to]);
+                self.last_hop_locked(&locked, hop, key, duplicates)
+            }
+            // That there is no copy yet must be exact: both buckets of the item are locked as well.
+            (Duplicates::Reject, None) => {
+                let locked = self.stripes.lock([key.first, key.second, hop.to]);
+                self.last_hop_locked(&locked, hop, key, duplicates)
+            }
+        }
+    }
+
+    fn last_hop_locked<G>(
+        &self,
+        locked: &Locked<'_, G>,
+        hop: Hop,
+        key: Key,
+        duplicates: Duplicates,
+    ) -> Attempt {
+        if duplicates == Duplicates::Reject && self.either_holds(key) {
+            Attempt::Duplicate
+        } else if self.relocate(locked, hop, Some(key.fingerprint)) {
+            Attempt::Stored
+        } else {
+            Attempt::Stale
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::layout::Fp16x4;
+    use crate::sync::Ordering;
+
+    fn words(table: &Table<Fp16x4>) -> Vec<u64> {
+        table.buckets.iter().map(|word| word.load(Ordering::Relaxed)).collect()
+    }
+
+    /// After too many attempts an insert stores and refuses exactly what the usual way does.
+    #[test]
+    fn exclusive_inserts_match_optimistic_ones() {
+        for buckets in [2, 4, 6, 100, 1000] {
+            let [usual, exclusive] = [0; 2].map(|_| Table::<Fp16x4>::try_new(buckets).unwrap());
+            for hash in 0..5 * buckets as u64 {
+                let key = usual.key(hash);
+                if hash % 2 == 0 {
+                    let stored = exclusive.insert_exclusive(key, Duplicates::Allow).map(|_| ());
+                    assert_eq!(usual.insert(key), stored);
+                } else {
+                    let stored = exclusive.insert_exclusive(key, Duplicates::Reject);
+                    assert_eq!(usual.insert_unique(key), stored);
+                }
+            }
+            assert_eq!(words(&usual), words(&exclusive));
+            assert_eq!(usual.occupied(), exclusive.occupied());
+            assert!(usual.occupied() * 10 > usual.slots() * 9, "kicks were needed");
+        }
+    }
+
+    /// The emptier bucket first: half as many kicks, or fewer, as with the first one that has room.
+    #[test]
+    fn kicks_of_a_fixed_fill() {
+        let table = Table::<Fp16x4>::try_new(1 << 14).unwrap();
+        let mut hashes = 0..;
+        let mut kicks_at = |percent| {
+            while table.occupied() * 100 < table.slots() * percent {
+                table.insert(table.key(hashes.next().unwrap())).unwrap();
+            }
+            table.versions.bumps()
+        };
+        // As counted; other hashes give others, within some percent.
+        assert_eq!([50, 75, 90, 95].map(&mut kicks_at), [0, 376, 3399, 6379]);
+    }
+
+    /// The answer to an insert depends on the words alone: not on inserts that failed before.
+    #[test]
+    fn failed_inserts_leave_no_trace() {
+        for buckets in [6, 64, 1 << 12] {
+            let [once, often] = [0; 2].map(|_| Table::<Fp16x4>::try_new(buckets).unwrap());
+            for hash in 0..6 * buckets as u64 {
+                let key = once.key(hash);
+                if often.insert(key).is_ok() {
+                    assert_eq!(once.insert(key), Ok(()));
+                }
+            }
+            assert_eq!(words(&once), words(&often));
+        }
+    }
+
+    /// A table that has refused many items takes as much as a new one, once there is room again.
+    #[test]
+    fn refusals_are_forgotten() {
+        let table = Table::<Fp16x4>::try_new(1 << 13).unwrap();
+        let mut hashes = 0..;
+        let mut insert = || {
+            let hash = hashes.next().unwrap();
+            table.insert(table.key(hash)).map(|()| hash)
+        };
+        let mut fill = || {
+            let stored: Vec<_> = core::iter::from_fn(|| insert().ok()).collect();
+            let used = table.occupied();
+            assert!(used * 100 >= table.slots() * 97, "refused with {used} slots in use");
+            let refused = (0..10_000).filter(|_| insert().is_err()).count();
+            assert!(refused > 9000, "of 10,000 only {refused}");
+            stored
+        };
+        let stored = fill();
+        assert!(stored.iter().skip(1000).all(|hash| table.remove(table.key(*hash))));
+        fill();
+        table.clear();
+        fill();
+    }
+}

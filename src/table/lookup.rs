@@ -1,0 +1,103 @@
+//! Lookups: optimistic, bounded, without a lock.
+
+use super::Table;
+use crate::geometry::{Fingerprint, Key};
+use crate::layout::Layout;
+use crate::layout::sealed::Word;
+use crate::sync::Ordering;
+
+/// Rounds of a lookup before it gives up on a certain answer and says that the item is there.
+const MAX_LOOKUP_ROUNDS: usize = 8;
+
+/// What a lookup saw.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lookup {
+    Present,
+    Absent,
+    /// Every round found nothing, and found that the version had changed meanwhile.
+    Inconclusive,
+}
+
+impl<L: Layout> Table<L> {
+    /// Whether the item is in the table. Wait-free: it neither locks nor stores, and after
+    /// [`MAX_LOOKUP_ROUNDS`] rounds it answers true, as a filter may. (It counts such an answer,
+    /// which is the one store that a lookup ever makes.)
+    #[inline]
+    pub(crate) fn contains(&self, key: Key) -> bool {
+        let version = self.versions.read(key.fingerprint);
+        let found = self.either_holds(key);
+        // One branch, which does not depend on whether the item is there.
+        if version.validate() {
+            found
+        } else {
+            self.contains_slow(found, key.fingerprint, key.first, key.second)
+        }
+    }
+
+    /// The rest of a lookup whose first round saw the version change. See [`Key`] for the arguments.
+    #[cold]
+    #[inline(never)]
+    fn contains_slow(
+        &self,
+        found: bool,
+        fingerprint: Fingerprint,
+        first: usize,
+        second: usize,
+    ) -> bool {
+        if found {
+            return true;
+        }
+        match self.look_up(Key { fingerprint, first, second }, MAX_LOOKUP_ROUNDS - 1) {
+            Lookup::Present => true,
+            Lookup::Absent => false,
+            Lookup::Inconclusive => {
+                // Relaxed: a number that orders nothing.
+                self.inconclusive.fetch_add(1, Ordering::Relaxed);
+                true
+            }
+        }
+    }
+
+    /// Looks until it is sure, at most `rounds` times.
+    #[inline]
+    pub(super) fn look_up(&self, key: Key, rounds: usize) -> Lookup {
+        for _ in 0..rounds {
+            let version = self.versions.read(key.fingerprint);
+            if self.either_holds(key) {
+                return Lookup::Present;
+            }
+            if version.validate() {
+                return Lookup::Absent;
+            }
+        }
+        Lookup::Inconclusive
+    }
+
+    /// Both words of an item.
+    #[inline]
+    pub(super) fn words(&self, key: Key) -> [u64; 2] {
+        // SeqCst, both: whatever is decided by them has its place in the one order of all SeqCst
+        // accesses. As Acquire loads they pair with the stores in `table`, and keep the second look
+        // at the version behind them.
+        let load = |bucket| self.buckets.word(bucket).load(Ordering::SeqCst);
+        [load(key.first), load(key.second)]
+    }
+
+    /// Whether either bucket holds the fingerprint, each read once.
+    #[inline]
+    pub(super) fn either_holds(&self, key: Key) -> bool {
+        let [first, second] = self.words(key);
+        L::Word::either_holds(first, second, key.fingerprint)
+    }
+
+    /// How many copies there are: read under both stripes, unless there are certainly none.
+    pub(crate) fn count(&self, key: Key) -> usize {
+        if self.look_up(key, 1) == Lookup::Absent {
+            return 0;
+        }
+        // Both: a removal under way in one bucket, which found no copy in the other, comes before all
+        // that is inserted there; a count of all those copies together would contradict it.
+        let _locked = self.stripes.lock([key.first, key.second]);
+        self.words(key).iter().map(|&word| L::Word::copies(word, key.fingerprint)).sum()
+    }
+}

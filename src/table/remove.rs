@@ -1,0 +1,72 @@
+//! Removal: finds a copy without a lock and clears it under the stripe of its bucket.
+
+use core::hint::select_unpredictable;
+
+use super::{MAX_OPTIMISTIC_ATTEMPTS, Table};
+use crate::geometry::{Fingerprint, Key};
+use crate::layout::Layout;
+use crate::layout::sealed::Word;
+
+/// How an attempt to remove a copy ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Attempt {
+    Removed,
+    Absent,
+    /// A copy was seen, and was gone when its stripe was locked; or nothing was seen, and the
+    /// version changed meanwhile.
+    Overtaken,
+}
+
+impl<L: Layout> Table<L> {
+    /// One copy less of the item. `false`: there is none.
+    #[expect(clippy::inline_always, reason = "as for `insert`")]
+    #[inline(always)]
+    pub(crate) fn remove(&self, key: Key) -> bool {
+        let Key { fingerprint, first, second } = key;
+        match self.try_remove(key) {
+            Attempt::Removed => true,
+            Attempt::Absent => false,
+            Attempt::Overtaken => self.remove_slow(fingerprint, first, second),
+        }
+    }
+
+    #[inline]
+    fn try_remove(&self, key: Key) -> Attempt {
+        let Key { fingerprint, first, second } = key;
+        let version = self.versions.read(fingerprint);
+        let [in_first, in_second] = self.words(key).map(|word| L::Word::holds(word, fingerprint));
+        if in_first | in_second {
+            // No branch: no processor could predict it.
+            let bucket = select_unpredictable(in_first, first, second);
+            let other = select_unpredictable(in_first, second, first);
+            let locked = self.stripes.lock([bucket]);
+            if self.remove_from(&locked, bucket, other, fingerprint) {
+                Attempt::Removed
+            } else {
+                Attempt::Overtaken
+            }
+        } else if version.validate() {
+            Attempt::Absent
+        } else {
+            Attempt::Overtaken
+        }
+    }
+
+    /// Each attempt that fails was overtaken by another writer's success. After
+    /// [`MAX_OPTIMISTIC_ATTEMPTS`] of them it locks both stripes, and then nobody overtakes it.
+    /// See [`Key`] for the arguments.
+    #[cold]
+    #[inline(never)]
+    fn remove_slow(&self, fingerprint: Fingerprint, first: usize, second: usize) -> bool {
+        for _ in 0..MAX_OPTIMISTIC_ATTEMPTS {
+            match self.try_remove(Key { fingerprint, first, second }) {
+                Attempt::Removed => return true,
+                Attempt::Absent => return false,
+                Attempt::Overtaken => {}
+            }
+        }
+        let locked = self.stripes.lock([first, second]);
+        self.remove_from(&locked, first, second, fingerprint)
+            || self.remove_from(&locked, second, first, fingerprint)
+    }
+}

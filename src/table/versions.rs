@@ -1,0 +1,109 @@
+//! Relocation versions: how a lookup learns that a fingerprint was moved meanwhile.
+//!
+//! One counter for each group of fingerprints. A writer bumps it between the copy of a fingerprint
+//! into its other bucket and the clear of the first; a lookup that found nothing compares it before
+//! and after, as in MemC3 (Fan et al., NSDI 2013). The counters stand apart from the stripes, so
+//! that an ordinary insert writes to no line that a lookup reads but the bucket.
+//!
+//! The counters have 64 bits: none wraps within the life of a process, so equal means not moved.
+
+use super::stripes::power_of_two_share;
+use crate::geometry::Fingerprint;
+use crate::sync::{self, AtomicU64, Ordering};
+
+/// The most groups, for tables of 2^17 buckets and more: 8 KiB of counters.
+const MAX_GROUPS: usize = 1024;
+/// Buckets for each group in smaller tables: the counters take under 1 % of the words.
+const BUCKETS_PER_GROUP: usize = 128;
+/// The fewest groups, for tables too small for a share to matter.
+const MIN_GROUPS: usize = 8;
+
+pub(super) struct Versions {
+    groups: Box<[AtomicU64]>,
+}
+
+/// The version of one group as it was before the buckets were read.
+#[derive(Clone, Copy)]
+pub(super) struct ReadVersion<'a> {
+    group: &'a AtomicU64,
+    version: u64,
+}
+
+impl Versions {
+    pub(super) fn try_new(buckets: usize) -> Option<Self> {
+        // A power of two.
+        let groups = power_of_two_share(buckets, BUCKETS_PER_GROUP, MIN_GROUPS, MAX_GROUPS);
+        Some(Self { groups: sync::try_zeroed(groups)? })
+    }
+
+    #[inline]
+    fn group(&self, fingerprint: Fingerprint) -> &AtomicU64 {
+        &self.groups[fingerprint.bits() as usize & (self.groups.len() - 1)]
+    }
+
+    /// Called before the buckets are read.
+    #[inline]
+    pub(super) fn read(&self, fingerprint: Fingerprint) -> ReadVersion<'_> {
+        let group = self.group(fingerprint);
+        // Acquire: pairs with the Release of `bump`. A lookup that reads a bumped version also sees
+        // the copy that was stored before the bump.
+        ReadVersion { group, version: group.load(Ordering::Acquire) }
+    }
+
+    /// Called after the fingerprint was copied and before it is cleared where it was, under the
+    /// stripe of the bucket that is cleared.
+    #[inline]
+    pub(super) fn bump(&self, fingerprint: Fingerprint) {
+        // Release: pairs with the Acquire of `read`.
+        self.group(fingerprint).fetch_add(1, Ordering::Release);
+    }
+
+    /// Bumps every group.
+    pub(super) fn bump_all(&self) {
+        for group in &self.groups {
+            // Release: as in `bump`.
+            group.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        size_of_val(&*self.groups)
+    }
+
+    /// How often a version was bumped: in a table without removals, how many kicks there were.
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn bumps(&self) -> u64 {
+        self.groups.iter().map(|group| group.load(Ordering::Relaxed)).sum()
+    }
+}
+
+impl ReadVersion<'_> {
+    /// Whether the version is still the same: then nothing of the group was moved while the buckets
+    /// were read. Called after the buckets were read.
+    #[inline]
+    pub(super) fn validate(self) -> bool {
+        // Relaxed: the Acquire loads of the buckets keep this load behind them, and one of them
+        // that read a clear has synchronized with it and so with the bump before it.
+        self.group.load(Ordering::Relaxed) == self.version
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// A kick in one group must not send lookups of all others into another round.
+    #[test]
+    fn groups_share_the_fingerprints_evenly() {
+        for (buckets, groups) in [(2, 2), (100, 8), (1 << 12, 32), (1 << 17, 1024), (1 << 20, 1024)]
+        {
+            let versions = Versions::try_new(buckets).unwrap();
+            assert_eq!(versions.groups.len(), groups, "{buckets} buckets");
+            for bits in 1..=4096_u64 {
+                versions.bump(Fingerprint::in_slot(bits));
+            }
+            let due = 4096 / groups as u64;
+            assert!(versions.groups.iter().all(|group| group.load(Ordering::Relaxed) == due));
+        }
+    }
+}
