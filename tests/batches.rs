@@ -40,7 +40,7 @@ macro_rules! batches {
     };
 }
 
-coucal::for_each_layout!(batches);
+coucal::__for_each_layout!(batches);
 
 /// Whether the item at this place of the batch is in the filter: no two places of the same answer
 /// in all three patterns are `DISTANCE` apart, or next to each other, or twice the distance.

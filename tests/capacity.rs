@@ -65,7 +65,7 @@ macro_rules! capacity {
     };
 }
 
-coucal::for_each_layout!(capacity);
+coucal::__for_each_layout!(capacity);
 
 fn every_capacity_has_the_slots_it_needs<L: Layout>() {
     let slots = |capacity| with_capacity::<L>(capacity).slots();

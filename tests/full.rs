@@ -283,5 +283,5 @@ fn first_refusal_of_every_layout() {
         ($($layout:ident)*) => { $(print_first_refusals::<coucal::$layout>();)* };
     }
     println!("| layout | slots | fills | mean % | deviation | least % | below 97 % |");
-    coucal::for_each_layout!(print_each);
+    coucal::__for_each_layout!(print_each);
 }

@@ -109,7 +109,7 @@ macro_rules! memory {
     };
 }
 
-coucal::for_each_layout!(memory);
+coucal::__for_each_layout!(memory);
 
 fn the_stated_memory_is_what_is_allocated<L: Layout>() {
     for capacity in capacities() {
