@@ -42,8 +42,8 @@ macro_rules! batches {
 
 coucal::__for_each_layout!(batches);
 
-/// Whether the item at this place of the batch is in the filter: no two places of the same answer
-/// in all three patterns are `DISTANCE` apart, or next to each other, or twice the distance.
+/// Whether the item at this place of the batch is in the filter. Each of the first three differs at
+/// places next to each other, `DISTANCE` apart, or twice the distance apart; the last has no period.
 const PATTERNS: [fn(usize) -> bool; 4] = [
     |at| at.is_multiple_of(2),
     |at| (at / DISTANCE).is_multiple_of(2),
