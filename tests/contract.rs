@@ -263,9 +263,7 @@ fn bad_input_is_an_error() {
         assert_eq!(error, BuildError::CapacityOverflow { capacity });
         assert!(error.to_string().contains(&capacity.to_string()));
     }
-    // Addressable, but more than any machine has.
-    let error = CuckooFilter::try_with_capacity(1 << 56).expect_err("too large");
-    assert!(matches!(error, BuildError::OutOfMemory { bytes } if bytes > 1 << 57), "{error}");
+    // `OutOfMemory` needs an allocator that refuses: see memory.rs.
     for rate in [0.0, 1.0, -0.1, 1.5, f64::NAN, f64::INFINITY] {
         let error = CuckooFilter::builder().false_positive_rate(rate).build().expect_err("no rate");
         assert!(matches!(error, BuildError::InvalidRate { .. }), "{rate}");
@@ -286,7 +284,7 @@ fn bad_input_is_an_error() {
 }
 
 #[test]
-#[should_panic(expected = "larger than the address space")]
+#[should_panic(expected = "18446744073709551615 items")]
 fn with_capacity_panics_where_vec_would() {
     let _ = CuckooFilter::with_capacity(usize::MAX);
 }
@@ -350,7 +348,10 @@ fn what_it_prints() {
 
 #[test]
 fn items_of_many_kinds_by_reference() {
-    let filter = CuckooFilter::with_capacity(100);
+    // The same hashes in every run: under a random seed two of the items share a class once in a
+    // million runs, and then one is left.
+    let hasher = BuildHasherDefault::<std::hash::DefaultHasher>::default();
+    let filter = CuckooFilter::with_capacity_and_hasher(100, hasher);
     filter.insert("egg").unwrap();
     assert!(filter.contains(&String::from("egg")));
     filter.insert(&[1_u8, 2][..]).unwrap();

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub mod families;
+
 use coucal::{CuckooFilter, DefaultHashBuilder, Layout};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};

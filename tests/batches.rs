@@ -1,0 +1,198 @@
+//! Batches of every length about the prefetch distance: each answer is checked, with items so
+//! arranged that the answer of a neighbour, or of an item some distance away, is wrong.
+
+mod common;
+
+use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{panic, thread};
+
+use coucal::{CuckooFilter, InsertError, Layout};
+
+use common::{Filter, hashes, with_capacity};
+
+/// How many items a batch looks ahead: not part of the API, and so only a hint which lengths matter.
+const DISTANCE: usize = 32;
+const LONGEST: usize = 4 * DISTANCE + 3;
+
+/// Each test for each layout.
+macro_rules! batches {
+    ($($layout:ident)*) => {
+        $(#[allow(non_snake_case)]
+        mod $layout {
+            use coucal::$layout as L;
+
+            #[test]
+            fn every_length_gets_the_right_answers() {
+                super::every_length_gets_the_right_answers::<L>();
+            }
+
+            #[test]
+            fn every_length_is_stored() {
+                super::every_length_is_stored::<L>();
+            }
+
+            #[test]
+            fn a_refused_item_ends_the_batch() {
+                super::a_refused_item_ends_the_batch::<L>();
+            }
+        })*
+    };
+}
+
+coucal::__for_each_layout!(batches);
+
+/// Whether the item at this place of the batch is in the filter. Each of the first three differs at
+/// places next to each other, `DISTANCE` apart, or twice the distance apart; the last has no period.
+const PATTERNS: [fn(usize) -> bool; 4] = [
+    |at| at.is_multiple_of(2),
+    |at| (at / DISTANCE).is_multiple_of(2),
+    |at| at / DISTANCE % 4 < 2,
+    |at| (at * at + at / 7).is_multiple_of(3),
+];
+
+/// Items that the filter tells apart, none of them stored: the first half is to be stored, the
+/// second is not.
+fn apart<L: Layout>(filter: &Filter<L>, count: usize) -> (Vec<u64>, Vec<u64>) {
+    let mut found = Vec::new();
+    for hash in hashes(61) {
+        if found.len() == 2 * count {
+            break;
+        }
+        if filter.insert_unique_hash(hash) == Ok(true) {
+            found.push(hash);
+        }
+    }
+    filter.clear();
+    let absent = found.split_off(count);
+    (found, absent)
+}
+
+fn every_length_gets_the_right_answers<L: Layout>() {
+    let filter = with_capacity::<L>(10_000);
+    let (present, absent) = apart(&filter, LONGEST);
+    for &hash in &present {
+        filter.insert_hash(hash).expect("made for so many");
+    }
+    for pattern in PATTERNS {
+        for length in 0..=LONGEST {
+            let expected: Vec<bool> = (0..length).map(pattern).collect();
+            let choose = |at: usize| if pattern(at) { present[at] } else { absent[at] };
+            let batch: Vec<u64> = (0..length).map(choose).collect();
+            let single: Vec<bool> = batch.iter().map(|&hash| filter.contains_hash(hash)).collect();
+            assert_eq!(single, expected);
+            // What was there before must not matter.
+            for before in [false, true] {
+                let mut found = vec![before; length];
+                assert_eq!(filter.contains_many_hashes(&batch, &mut found), Ok(()));
+                assert_eq!(found, expected, "a batch of {length}");
+            }
+        }
+    }
+}
+
+fn every_length_is_stored<L: Layout>() {
+    let filter = with_capacity::<L>(10_000);
+    let (items, absent) = apart(&filter, LONGEST);
+    for length in 0..=LONGEST {
+        let (batch, others) = items.split_at(length);
+        assert_eq!(filter.insert_many_hashes(batch), Ok(()));
+        assert_eq!(filter.len(), length);
+        assert!(batch.iter().all(|&hash| filter.count_hash(hash) == 1), "a batch of {length}");
+        assert!(others.iter().chain(&absent).all(|&hash| !filter.contains_hash(hash)));
+        assert!(batch.iter().all(|&hash| filter.remove_hash(hash)));
+        assert!(filter.is_empty());
+    }
+}
+
+/// One item of the batch cannot be stored: those before it are, it and those after it are not.
+fn a_refused_item_ends_the_batch<L: Layout>() {
+    let filter = with_capacity::<L>(10_000);
+    let (items, _) = apart(&filter, LONGEST + 1);
+    let (refused, items) = items.split_last().expect("one more");
+    let copies = 2 * L::SLOTS;
+    for length in [1, DISTANCE - 1, DISTANCE, DISTANCE + 1, 2 * DISTANCE, LONGEST] {
+        for at in 0..length {
+            for _ in 0..copies {
+                filter.insert_hash(*refused).expect("the copies that two buckets hold");
+            }
+            let mut batch = items[..length].to_vec();
+            batch[at] = *refused;
+            let failed = filter.insert_many_hashes(&batch).expect_err("one copy too many");
+            assert_eq!((failed.stored(), failed.cause()), (at, InsertError::TooManyCopies));
+            assert_eq!(filter.len(), copies + at);
+            let counts = items.iter().map(|&hash| filter.count_hash(hash));
+            let expected = (0..items.len()).map(|place| usize::from(place < at));
+            assert!(counts.eq(expected), "refused at {at} of {length}");
+            filter.clear();
+        }
+    }
+}
+
+/// The same hashes in every run.
+type Fixed = BuildHasherDefault<DefaultHasher>;
+
+/// An item whose hash cannot be had, or a number.
+struct Item(Option<u64>);
+
+impl Hash for Item {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // Without a message: `resume_unwind` does not call the hook that would print one.
+        let Some(value) = self.0 else { panic::resume_unwind(Box::new("no hash")) };
+        value.hash(state);
+    }
+}
+
+/// Of a batch in which the hash of one item panics, the items before it are stored but for the last
+/// few, which were to be stored after their hashes and those ahead of them were taken. Nothing else
+/// has changed: no lock is held, and the other items can be stored.
+#[test]
+fn a_panic_in_a_batch_of_inserts() {
+    for length in [1, DISTANCE, DISTANCE + 1, LONGEST] {
+        for at in 0..length {
+            let filter = CuckooFilter::with_capacity_and_hasher(1000, Fixed::default());
+            filter.insert(&Item(Some(u64::MAX))).expect("made for a thousand");
+            let item = |place| Item((place != at).then_some(place as u64));
+            let batch: Vec<Item> = (0..length).map(item).collect();
+            let inserted = catch_unwind(AssertUnwindSafe(|| filter.insert_many(&batch)));
+            assert!(inserted.is_err(), "a panic goes on to the caller");
+
+            let stored = filter.len() - 1;
+            assert!(at.saturating_sub(DISTANCE) <= stored && stored <= at, "{stored} of {at}");
+            assert!(batch[..stored].iter().all(|item| filter.contains(item)));
+            // From another thread, which would wait for a lock that was left.
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    let rest = (stored..1000 - 1).map(|place| Item(Some(place as u64)));
+                    rest.for_each(|item| filter.insert(&item).expect("made for a thousand"));
+                    assert_eq!(filter.len(), 1000);
+                    for place in 0..1000 - 1 {
+                        assert!(filter.remove(&Item(Some(place))), "{place}");
+                    }
+                    assert!(filter.remove(&Item(Some(u64::MAX))));
+                    assert!(filter.is_empty());
+                    filter.clear();
+                });
+            });
+        }
+    }
+}
+
+/// Answers before the panic may be written; the filter is as it was.
+#[test]
+fn a_panic_in_a_batch_of_lookups() {
+    let filter = CuckooFilter::with_capacity_and_hasher(1000, Fixed::default());
+    for place in 0..200_u64 {
+        filter.insert(&Item(Some(place))).expect("made for a thousand");
+    }
+    for at in 0..LONGEST {
+        let item = |place| Item((place != at).then_some(place as u64));
+        let batch: Vec<Item> = (0..LONGEST).map(item).collect();
+        let mut found = vec![false; LONGEST];
+        let looked_up = catch_unwind(AssertUnwindSafe(|| filter.contains_many(&batch, &mut found)));
+        assert!(looked_up.is_err(), "a panic goes on to the caller");
+        assert!(found[at..].iter().all(|&found| !found), "answers beyond the panic");
+        assert!(found[..at.saturating_sub(DISTANCE)].iter().all(|&found| found));
+        assert_eq!(filter.len(), 200);
+    }
+}

@@ -1,0 +1,158 @@
+//! How many slots a filter of some capacity has, and which capacities are refused.
+//!
+//! The figures are worked out here from what the documentation of the layouts states, not taken
+//! from the library: a table sized for one item less, or 1 % smaller, is noticed.
+
+mod common;
+
+use std::panic::catch_unwind;
+
+use coucal::{AnyCuckooFilter, BuildError, CuckooFilter, Layout};
+
+use common::with_capacity;
+
+/// For each layout: its name, the share of the slots that a large table is made for, and the slots
+/// beyond that for each square root of an item.
+const STATED: [(&str, f64, f64); 9] = [
+    ("Fp8x8", 0.985, 2.5),
+    ("Fp9x7", 0.985, 2.5),
+    ("Fp10x6", 0.98, 2.5),
+    ("Fp12x5", 0.975, 2.5),
+    ("SemiSorted14x5", 0.975, 2.5),
+    ("Fp16x4", 0.96, 2.5),
+    ("SemiSorted17x4", 0.96, 2.5),
+    ("Fp21x3", 0.935, 2.5),
+    ("Fp32x2", 0.865, 3.0),
+];
+
+/// The slots of the smallest table with an even number of buckets that holds so many distinct
+/// items: enough for the load, for the scatter, and so many pairs of buckets that of five million
+/// tables no more than one has a pair with an item too many.
+fn expected_slots<L: Layout>(items: usize) -> usize {
+    let pair = 2 * L::SLOTS;
+    if items <= pair {
+        return pair;
+    }
+    let (_, load, scatter) =
+        STATED.into_iter().find(|(name, ..)| *name == L::NAME).expect("a layout of the list");
+    let n = items as f64;
+    let by_load = n / load + scatter * n.sqrt();
+    // Of n items any `pair + 1` share one of m²/4 pairs with odds of (4/m²)^pair, for each of
+    // C(n, pair + 1) choices: m for odds of one in five million, by logarithms.
+    let choices: f64 = (0..=pair).map(|k| ((n - k as f64) / (k + 1) as f64).ln()).sum();
+    let buckets = 2.0 * ((choices + 5e6_f64.ln()) / (2.0 * pair as f64)).exp();
+    let pairs = (by_load / L::SLOTS as f64).max(buckets) / 2.0;
+    pair * pairs.ceil() as usize
+}
+
+/// Each test for each layout.
+macro_rules! capacity {
+    ($($layout:ident)*) => {
+        $(#[allow(non_snake_case)]
+        mod $layout {
+            use coucal::$layout as L;
+
+            #[test]
+            fn every_capacity_has_the_slots_it_needs() {
+                super::every_capacity_has_the_slots_it_needs::<L>();
+            }
+
+            #[test]
+            fn too_many_slots_are_refused() {
+                super::too_many_slots_are_refused::<L>();
+            }
+        })*
+    };
+}
+
+coucal::__for_each_layout!(capacity);
+
+fn every_capacity_has_the_slots_it_needs<L: Layout>() {
+    let slots = |capacity| with_capacity::<L>(capacity).slots();
+    for capacity in (0..2000).chain((2000..50_000).step_by(41)) {
+        assert_eq!(slots(capacity), expected_slots::<L>(capacity), "capacity {capacity}");
+    }
+    // The last capacity of one table and the first of the next one.
+    for near in [1000, 12_345, 100_000, 1_000_000, 5_000_000] {
+        let table = expected_slots::<L>(near);
+        let next = (near..near + 100)
+            .find(|&items| expected_slots::<L>(items) > table)
+            .expect("one more pair of buckets has no more than 16 slots");
+        assert_eq!(slots(next - 1), table, "capacity {}", next - 1);
+        assert_eq!(slots(next), table + 2 * L::SLOTS, "capacity {next}");
+    }
+}
+
+/// The figures themselves, for the default layout.
+#[test]
+fn slots_of_the_default_layout() {
+    let figures =
+        DEFAULT.map(|(capacity, _)| (capacity, with_capacity::<coucal::Fp16x4>(capacity).slots()));
+    assert_eq!(figures, DEFAULT);
+}
+
+/// A capacity and the slots of its table.
+const DEFAULT: [(usize, usize); 10] = [
+    (0, 8),
+    (8, 8),
+    (9, 24),
+    (100, 136),
+    (1000, 1128),
+    (2000, 2200),
+    (10_000, 10_672),
+    (100_000, 104_960),
+    (1_000_000, 1_044_168),
+    (10_000_000, 10_424_576),
+];
+
+/// A stripe counts its slots in 32 bits, and there are up to 2^12 stripes: no table of more than
+/// 2^44 slots is built, whether or not the memory can be had.
+fn too_many_slots_are_refused<L: Layout>() {
+    let build = |capacity| CuckooFilter::builder().layout::<L>().capacity(capacity).build();
+    let overflow = |capacity| Some(BuildError::CapacityOverflow { capacity });
+    for capacity in
+        [1 << 44, (1 << 44) + 1, 1 << 45, 1 << 50, 1 << 56, 1 << 60, 1 << 62, usize::MAX]
+    {
+        assert_eq!(build(capacity).err(), overflow(capacity));
+    }
+    // A table of fewer slots may be refused for want of memory, and for nothing else.
+    let error = build((1_usize << 44) / 4 * 3).err();
+    assert!(matches!(error, None | Some(BuildError::OutOfMemory { .. })), "{error:?}");
+}
+
+/// As large as a size can be: an error that names the capacity, for each constructor.
+#[test]
+fn capacities_about_the_address_space() {
+    // One at which the bound was computed wrongly in floating point, and its like.
+    let about = [60, 61, 62, 63].into_iter().flat_map(|bits| {
+        let power = 1_usize << bits;
+        [power - 1, power, power + 1, power / 100 * 96, power / 100 * 96 - 1]
+    });
+    for capacity in about.chain([4_427_218_572_640_462_081, usize::MAX - 1, usize::MAX]) {
+        let overflow = BuildError::CapacityOverflow { capacity };
+        assert_eq!(CuckooFilter::try_with_capacity(capacity).err(), Some(overflow));
+        let panicked = catch_unwind(|| CuckooFilter::with_capacity(capacity));
+        let payload = panicked.expect_err("larger than the address space");
+        let message = payload.downcast_ref::<String>().expect("a formatted message");
+        assert_eq!(*message, overflow.to_string());
+        for rate in [0.5, 0.01, 1e-4, 1e-7, 1e-9] {
+            let any = AnyCuckooFilter::with_capacity_and_rate(capacity, rate);
+            assert_eq!(any.err(), Some(overflow), "rate {rate}");
+        }
+    }
+}
+
+/// A rate that a table of some layout reaches is not said to be out of reach where that table is
+/// too large: the capacity is what has to change.
+#[test]
+fn too_many_items_and_a_low_rate() {
+    for capacity in [1 << 44, 1 << 50, 1 << 58, 1 << 62] {
+        for rate in [0.01, 1e-7] {
+            let error = AnyCuckooFilter::with_capacity_and_rate(capacity, rate).err();
+            assert_eq!(error, Some(BuildError::CapacityOverflow { capacity }), "rate {rate}");
+        }
+    }
+    // With a rate that no layout reaches, it is the rate.
+    let error = AnyCuckooFilter::with_capacity_and_rate(1000, 1e-12).err();
+    assert!(matches!(error, Some(BuildError::RateOutOfReach { layout: None, .. })), "{error:?}");
+}

@@ -1,0 +1,329 @@
+//! Litmus tests on the machine: two threads, each of which changes one item and then asks about
+//! the other's. In no order of these four operations do both get the answer that is forbidden;
+//! a store that still waits in the buffer of a processor when its operation returns gives it.
+//!
+//! The models cannot show this, since loom takes `SeqCst` for `AcqRel`. By default each test has
+//! 200,000 rounds, or as many as it can do in a quarter of a second where other programs keep the
+//! cores busy. `COUCAL_LITMUS_ROUNDS` asks for a number of rounds (10000000, say).
+
+mod common;
+
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use std::{env, thread};
+
+use coucal::{Fp16x4, InsertError, Layout};
+
+use common::{Filter, hashes, with_slots};
+
+/// How many rounds, and for how long at most.
+fn rounds() -> (u64, Duration) {
+    match env::var("COUCAL_LITMUS_ROUNDS") {
+        Ok(asked) => (asked.parse().expect("a number of rounds"), Duration::MAX),
+        Err(_) => (200_000, Duration::from_millis(250)),
+    }
+}
+
+/// Each test needs two cores for itself.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Lets two threads go on within some nanoseconds of each other.
+struct Gate {
+    arrived: AtomicU64,
+}
+
+impl Gate {
+    /// Waits until both have come here `time` times.
+    fn meet(&self, time: u64) {
+        // AcqRel and Acquire: what one did before, the other sees after.
+        self.arrived.fetch_add(1, Ordering::AcqRel);
+        let mut spins = 0;
+        while self.arrived.load(Ordering::Acquire) < 2 * time {
+            spins += 1;
+            if spins % 500 == 0 {
+                thread::yield_now(); // The other may need this core.
+            } else {
+                spin_loop();
+            }
+        }
+    }
+}
+
+/// Each round: `prepare` by one thread, then `act(0)` and `act(1)` at once, then `check` of what
+/// they returned, which must be true in every round.
+fn litmus(
+    prepare: impl Fn(u64) + Sync,
+    act: impl Fn(usize, u64) -> usize + Sync,
+    check: impl Fn([usize; 2]) -> bool + Sync,
+) {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let (rounds, time) = rounds();
+    let start = Instant::now();
+    let gate = Gate { arrived: AtomicU64::new(0) };
+    let stop = AtomicBool::new(false);
+    let answers = [const { AtomicUsize::new(0) }; 2];
+    let run = |thread: usize| {
+        let (mut bad, mut round) = (0_u64, 0);
+        while !stop.load(Ordering::Relaxed) {
+            if thread == 0 {
+                prepare(round);
+            }
+            gate.meet(2 * round + 1);
+            // One of them starts later by up to some dozen cycles, in all combinations.
+            let late = if thread == 0 { round % 8 } else { round / 8 % 8 };
+            (0..late * 4).for_each(|_| std::hint::black_box(()));
+            // Relaxed, here and below: the gate orders it.
+            answers[thread].store(act(thread, round), Ordering::Relaxed);
+            if thread == 1 {
+                let last = round + 1 == rounds || (round % 64 == 0 && start.elapsed() > time);
+                stop.store(last, Ordering::Relaxed);
+            }
+            gate.meet(2 * round + 2);
+            if thread == 0 {
+                let answers = [0, 1].map(|of| answers[of].load(Ordering::Relaxed));
+                bad += u64::from(!check(answers));
+            }
+            round += 1;
+        }
+        (bad, round)
+    };
+    let (bad, round) = thread::scope(|scope| {
+        let other = scope.spawn(|| run(1));
+        let result = run(0);
+        other.join().expect("a panic in one of the two threads");
+        result
+    });
+    assert_eq!(bad, 0, "forbidden answers in {bad} of {round} rounds");
+}
+
+/// Two items that are apart, in an otherwise empty filter, and what the two threads do.
+struct Pair {
+    filter: Filter<Fp16x4>,
+    items: [u64; 2],
+}
+
+impl Pair {
+    fn new() -> Self {
+        let filter = with_slots::<Fp16x4>(1 << 12);
+        let mut hashes = hashes(43);
+        let first = hashes.next().expect("endless");
+        filter.insert_hash(first).expect("an empty filter");
+        let second = hashes.find(|&hash| !filter.contains_hash(hash)).expect("endless");
+        filter.clear();
+        Self { filter, items: [first, second] }
+    }
+
+    /// Starts each round with both items in the filter, once each, or neither; then `act` is given
+    /// the filter, the item of the thread and that of the other. Forbidden: the answer of both is
+    /// `forbidden`.
+    fn never_both(
+        &self,
+        present: bool,
+        forbidden: bool,
+        act: impl Fn(&Filter<Fp16x4>, u64, u64) -> bool + Sync,
+    ) {
+        let Self { filter, items } = self;
+        let prepare = |_| {
+            for &item in items {
+                while filter.remove_hash(item) {}
+                if present {
+                    filter.insert_hash(item).expect("two items at the most");
+                }
+            }
+        };
+        let act = |of: usize, _| usize::from(act(filter, items[of], items[1 - of]) == forbidden);
+        litmus(prepare, act, |both| both != [1, 1]);
+        assert_eq!(filter.stats().inconclusive_lookups, 0);
+    }
+}
+
+fn insert(filter: &Filter<Fp16x4>, item: u64) {
+    filter.insert_hash(item).expect("a few items at the most");
+}
+
+fn remove(filter: &Filter<Fp16x4>, item: u64) {
+    assert!(filter.remove_hash(item), "a present item is lost");
+}
+
+#[test]
+fn insert_then_contains() {
+    Pair::new().never_both(false, false, |filter, own, other| {
+        insert(filter, own);
+        filter.contains_hash(other)
+    });
+}
+
+#[test]
+fn insert_unique_then_contains() {
+    Pair::new().never_both(false, false, |filter, own, other| {
+        assert_eq!(filter.insert_unique_hash(own), Ok(true));
+        filter.contains_hash(other)
+    });
+}
+
+#[test]
+fn insert_then_contains_in_batches() {
+    Pair::new().never_both(false, false, |filter, own, other| {
+        filter.insert_many_hashes(&[own]).expect("two items at the most");
+        let mut found = [false];
+        filter.contains_many_hashes(&[other], &mut found).expect("equal lengths");
+        found[0]
+    });
+}
+
+#[test]
+fn insert_then_count() {
+    Pair::new().never_both(false, false, |filter, own, other| {
+        insert(filter, own);
+        filter.count_hash(other) > 0
+    });
+}
+
+#[test]
+fn insert_then_remove_of_the_other() {
+    Pair::new().never_both(false, false, |filter, own, other| {
+        insert(filter, own);
+        filter.remove_hash(other)
+    });
+}
+
+/// Both are told that the other's item was absent.
+#[test]
+fn insert_then_insert_unique_of_the_other() {
+    Pair::new().never_both(false, true, |filter, own, other| {
+        insert(filter, own);
+        filter.insert_unique_hash(other) == Ok(true)
+    });
+}
+
+#[test]
+fn remove_then_contains() {
+    Pair::new().never_both(true, true, |filter, own, other| {
+        remove(filter, own);
+        filter.contains_hash(other)
+    });
+}
+
+#[test]
+fn remove_then_count() {
+    Pair::new().never_both(true, true, |filter, own, other| {
+        remove(filter, own);
+        filter.count_hash(other) > 0
+    });
+}
+
+/// Both are told that the other's item was there.
+#[test]
+fn remove_then_insert_unique_of_the_other() {
+    Pair::new().never_both(true, false, |filter, own, other| {
+        remove(filter, own);
+        filter.insert_unique_hash(other) == Ok(true)
+    });
+}
+
+/// One inserts and the other removes. Forbidden: the removed item is still seen after the insert,
+/// and the inserted one not after the removal.
+#[test]
+fn insert_against_remove() {
+    let Pair { filter, items: [inserted, removed] } = &Pair::new();
+    let prepare = |_| {
+        filter.remove_hash(*inserted);
+        if !filter.contains_hash(*removed) {
+            insert(filter, *removed);
+        }
+    };
+    let act = |thread: usize, _| {
+        if thread == 0 {
+            insert(filter, *inserted);
+            usize::from(filter.contains_hash(*removed))
+        } else {
+            remove(filter, *removed);
+            usize::from(!filter.contains_hash(*inserted))
+        }
+    };
+    litmus(prepare, act, |both| both != [1, 1]);
+}
+
+/// New items into a filter so full that most inserts have to kick: the last step of a kick path is
+/// where such an insert takes effect.
+#[test]
+fn insert_by_kicks_then_contains() {
+    const FRESH: usize = 1 << 12;
+    let filter = with_slots::<Fp16x4>(1 << 12);
+    let full = filter.slots() * 95 / 100;
+    for hash in hashes(47).take(full) {
+        insert(&filter, hash);
+    }
+    let fresh: Vec<u64> =
+        hashes(53).filter(|&hash| !filter.contains_hash(hash)).take(2 * FRESH).collect();
+    // Neighbours in a cycle, so that a round finds other items than the one before removed.
+    let item = |of: usize, round: u64| fresh[2 * (round as usize % FRESH) + of];
+    let prepare = |round: u64| {
+        if let Some(before) = round.checked_sub(1) {
+            (0..2).for_each(|of| remove(&filter, item(of, before)));
+        }
+        assert_eq!(filter.len(), full);
+    };
+    let act = |of: usize, round| {
+        insert(&filter, item(of, round));
+        usize::from(!filter.contains_hash(item(1 - of, round)))
+    };
+    litmus(prepare, act, |both| both != [1, 1]);
+}
+
+/// Hashes of one class, which the filter cannot tell apart; half of them name the buckets in
+/// reverse order, and which these are does not show.
+fn one_class<L: Layout>(filter: &Filter<L>, count: usize) -> Vec<u64> {
+    let mut hashes = hashes(59);
+    let first = hashes.next().expect("endless");
+    filter.insert_hash(first).expect("an empty filter");
+    let same = hashes.filter(|&hash| filter.contains_hash(hash)).take(count - 1);
+    let class = std::iter::once(first).chain(same).collect();
+    assert!(filter.remove_hash(first) && filter.is_empty());
+    class
+}
+
+/// A copy in each bucket of a class. Each thread removes one and then inserts one unless there is
+/// one: exactly one of them has to be told that there was none, whatever the order. The threads
+/// look at the two buckets in the same order or, with some of the hashes, in reverse.
+#[test]
+fn remove_then_insert_unique_of_one_class() {
+    const CLASS: usize = 8;
+    let filter = with_slots::<Fp16x4>(128);
+    let class = one_class(&filter, CLASS);
+    let prepare = |_| {
+        while filter.remove_hash(class[0]) {}
+        // The second copy goes to the emptier bucket, where the first is not.
+        insert(&filter, class[0]);
+        insert(&filter, class[0]);
+    };
+    let act = |of: usize, round: u64| {
+        let hash = class[(round as usize / 64 % CLASS) * of];
+        remove(&filter, hash);
+        usize::from(filter.insert_unique_hash(hash).expect("two copies at the most"))
+    };
+    let check = |told: [usize; 2]| told[0] + told[1] == 1 && filter.count_hash(class[0]) == 1;
+    litmus(prepare, act, check);
+}
+
+/// A full class: a removal makes room for one copy, and of two inserts at once one is refused.
+#[test]
+fn the_last_copy_of_a_full_class() {
+    let filter = with_slots::<Fp16x4>(128);
+    let class = one_class(&filter, 8);
+    for _ in 0..8 {
+        insert(&filter, class[0]);
+    }
+    let prepare = |_| assert!(filter.count_hash(class[0]) == 8 && filter.remove_hash(class[0]));
+    let act =
+        |of: usize, round: u64| match filter.insert_hash(class[(round as usize / 64 % 8) * of]) {
+            Ok(()) => 1,
+            Err(error) => {
+                assert_eq!(error, InsertError::TooManyCopies);
+                0
+            }
+        };
+    litmus(prepare, act, |both| both[0] + both[1] == 1);
+}

@@ -1,0 +1,160 @@
+//! What a filter says about its memory, against an allocator that counts.
+
+#![expect(unsafe_code, reason = "a global allocator cannot be written without")]
+
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout as Memory, System};
+use std::cell::Cell;
+
+use coucal::{AnyCuckooFilter, BuildError, CuckooFilter, Layout};
+
+use common::{fill, hashes, with_capacity};
+
+/// The allocator of the system, with an account for each thread: the tests run beside each other.
+struct Counting;
+
+thread_local! {
+    /// Bytes that this thread has allocated, less those that it has freed.
+    static LIVE: Cell<isize> = const { Cell::new(0) };
+    /// Requests for more bytes than this fail.
+    static MOST: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+/// Counts what an allocation has changed, unless it failed.
+fn count(block: *mut u8, bytes: isize) -> *mut u8 {
+    if !block.is_null() {
+        LIVE.set(LIVE.get() + bytes);
+    }
+    block
+}
+
+/// # Safety
+///
+/// All work is the system's allocator's, which is given what came in; or null is returned, which
+/// says that there is no memory.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, memory: Memory) -> *mut u8 {
+        if memory.size() > MOST.get() {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: the caller's promise.
+        count(unsafe { System.alloc(memory) }, memory.size().cast_signed())
+    }
+
+    unsafe fn alloc_zeroed(&self, memory: Memory) -> *mut u8 {
+        if memory.size() > MOST.get() {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: the caller's promise.
+        count(unsafe { System.alloc_zeroed(memory) }, memory.size().cast_signed())
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, memory: Memory, size: usize) -> *mut u8 {
+        if size > MOST.get() {
+            return std::ptr::null_mut();
+        }
+        let change = size.cast_signed() - memory.size().cast_signed();
+        // SAFETY: the caller's promise.
+        count(unsafe { System.realloc(block, memory, size) }, change)
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, memory: Memory) {
+        LIVE.set(LIVE.get() - memory.size().cast_signed());
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(block, memory) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// What is made, and the bytes that it keeps on the heap.
+fn counted<T>(make: impl FnOnce() -> T) -> (T, usize) {
+    let before = LIVE.get();
+    let made = make();
+    let kept = LIVE.get() - before;
+    (made, usize::try_from(kept).expect("nothing of before is freed"))
+}
+
+/// `make` with an allocator that has no more than `most` bytes for a request.
+fn with_little_memory<T>(most: usize, make: impl FnOnce() -> T) -> T {
+    MOST.set(most);
+    let made = make();
+    MOST.set(usize::MAX);
+    made
+}
+
+/// Every small one, and a few of each magnitude to a million.
+fn capacities() -> impl Iterator<Item = usize> {
+    let larger = [1000, 4999, 10_000, 31_623, 65_536, 100_000, 131_072, 316_228, 1_000_000];
+    (0..300).chain((300..5000).step_by(97)).chain(larger)
+}
+
+/// Each test for each layout.
+macro_rules! memory {
+    ($($layout:ident)*) => {
+        $(#[allow(non_snake_case)]
+        mod $layout {
+            #[test]
+            fn the_stated_memory_is_what_is_allocated() {
+                super::the_stated_memory_is_what_is_allocated::<coucal::$layout>();
+            }
+
+            #[test]
+            fn no_memory_is_an_error() {
+                super::no_memory_is_an_error::<coucal::$layout>();
+            }
+        })*
+    };
+}
+
+coucal::__for_each_layout!(memory);
+
+fn the_stated_memory_is_what_is_allocated<L: Layout>() {
+    for capacity in capacities() {
+        let (filter, heap) = counted(|| with_capacity::<L>(capacity));
+        assert_eq!(filter.memory_bytes(), size_of_val(&filter) + heap, "capacity {capacity}");
+        // Nothing that is done with a filter makes it larger.
+        if capacity <= 2000 {
+            let (stated, live) = (filter.memory_bytes(), LIVE.get());
+            assert!(fill(&filter, hashes(67)) >= capacity);
+            for hash in hashes(71).take(100) {
+                let _ = filter.insert_unique_hash(hash);
+            }
+            filter.remove_hash(1);
+            filter.clear();
+            assert_eq!((filter.memory_bytes(), LIVE.get()), (stated, live));
+        }
+        let before = LIVE.get();
+        drop(filter);
+        assert_eq!(before - LIVE.get(), heap.cast_signed(), "freed, all of it");
+    }
+}
+
+/// The table, which is most of the memory, cannot be had.
+fn no_memory_is_an_error<L: Layout>() {
+    for capacity in [1000, 100_000, 1_000_000] {
+        let slots = with_capacity::<L>(capacity).slots();
+        let table = slots / L::SLOTS * 8;
+        let build = || CuckooFilter::builder().layout::<L>().capacity(capacity).build();
+        let before = LIVE.get();
+        let refused = with_little_memory(table - 1, build);
+        assert_eq!(refused.expect_err("too large"), BuildError::OutOfMemory { bytes: table });
+        assert_eq!(LIVE.get(), before, "nothing is kept");
+        assert!(with_little_memory(table, build).is_ok(), "no request is larger than the table");
+    }
+}
+
+#[test]
+fn the_stated_memory_of_any_layout() {
+    for rate in [0.1, 0.03, 0.02, 0.01, 0.001, 0.0005, 0.0001, 0.00001, 0.000_001] {
+        for capacity in [0, 10, 1000, 100_000, 1_000_000] {
+            let (filter, heap) = counted(|| {
+                AnyCuckooFilter::with_capacity_and_rate(capacity, rate).expect("memory for a test")
+            });
+            let name = filter.layout_name();
+            assert_eq!(filter.memory_bytes(), size_of_val(&filter) + heap, "{name}, {capacity}");
+        }
+    }
+}
