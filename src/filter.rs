@@ -276,7 +276,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// **Do not remove from a filter that is filled this way.** An item that "was there" may share
     /// the copy of another item, and the first [`remove`](Self::remove) of either takes it from
     /// both, also if only items are removed for which this method returned `true`. Of a million
-    /// items inserted this way, half of which were then removed, some 35 of the other 500,000 were
+    /// items inserted this way, half of which were then removed, some 30 of the other 500,000 were
     /// missed. Where items are removed, use [`insert`](Self::insert) and `remove` in pairs.
     ///
     /// Takes no lock if the item is there and is not being moved. Otherwise it blocks while another

@@ -39,7 +39,7 @@
 //! | the number of items and the highest false-positive rate | [`CuckooFilter::with_capacity_and_rate`]: the smallest layout that reaches the rate, chosen at run time |
 //! | the [layout](Layout) | `CuckooFilter::builder().layout::<Fp12x5>().capacity(n).build()` |
 //! | a hasher | [`CuckooFilter::with_capacity_and_hasher`] |
-//! | keys from an adversary | the same, with a [`RandomState`](std::hash::RandomState): about 15 ns more per key |
+//! | keys from an adversary | the same, with a [`RandomState`](std::hash::RandomState): some 10 ns more per operation |
 //! | keys that are hashed already | the same, with `()` as the hasher; then [`insert_hash`](CuckooFilter::insert_hash), [`contains_hash`](CuckooFilter::contains_hash) and so on |
 //! | several of these | [`CuckooFilter::builder`] |
 //!
@@ -62,8 +62,8 @@
 //!
 //! **Do not combine `insert_unique` with `remove`.** An item for which `insert_unique` returned
 //! `Ok(false)` may rely on the copy of *another* item of its class; when that one is removed, the
-//! item is missed. Of a million items inserted by `insert_unique`, the even ones were then removed: about
-//! 35 of the 500,000 odd ones were missed. It was 19 when only items were removed for which
+//! item is missed. Of a million items inserted by `insert_unique`, the even ones were then removed: 30
+//! of the 500,000 odd ones were missed. It was 11 when only items were removed for which
 //! `insert_unique` had returned `Ok(true)`. The [`cookbook`] shows the ways out.
 //!
 //! # Guarantees
@@ -89,8 +89,10 @@
 //! * **Full means full**: a filter made by [`with_capacity(n)`](CuckooFilter::with_capacity) holds n
 //!   distinct items. With distinct items, no insert into the default layout, or into one with more
 //!   slots per bucket, fails below 97 % of the slots, in tables of 2<sup>15</sup> slots and more.
-//!   [`Layout`] has the figures for the other layouts. Both promises are about chance: they have
-//!   overwhelming odds, and [`with_capacity`](CuckooFilter::with_capacity) states them.
+//!   [`Layout`] has the figures for the other layouts. Both promises are about chance and have
+//!   overwhelming odds: of small filters, of up to some hundred items, one in millions refuses an
+//!   item before its capacity, and one of 9 to 20 items that is kept at its capacity refuses up to
+//!   five of 10<sup>8</sup> replacements.
 //!
 //! # Limits
 //!
@@ -105,7 +107,10 @@
 //!
 //!   | k | 1 | 2 | 3 | 4 | 5 | 7 | 8 |
 //!   |---|---|---|---|---|---|---|---|
-//!   | slots in use | 97.5 % | 86 % | 61 % | 33 % | 2.5 % | 0.17 % | 0.29 % |
+//!   | slots in use | 97.5 % | 86 % | 60 % | 31 % | 4.6 % | 0.24 % | 0.27 % |
+//!
+//!   Where items repeat, use [`insert_unique`](CuckooFilter::insert_unique), or keep the counts
+//!   elsewhere.
 //!
 //! * **These do not take effect at one instant:** [`len`](CuckooFilter::len), and what is computed
 //!   from it, is exact only while no thread writes. A batch is one operation for each item. Lookups

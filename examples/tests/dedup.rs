@@ -400,8 +400,8 @@ fn the_withheld_file_lists_only_lines_that_were_lost_and_nearly_all_of_them() {
 
         assert_eq!(figure(&summary, "new lines withheld, listed") as usize, lost.len());
         let expected = figure(&summary, "expected new lines withheld");
-        // Five standard deviations, and what the estimate neglects.
-        assert!((lost.len() as f64 - expected).abs() < 5.0 * expected.sqrt() + 0.02 * expected);
+        // Six and a half standard deviations, and what the estimate neglects: odds below 10^-9.
+        assert!((lost.len() as f64 - expected).abs() < 6.5 * expected.sqrt() + 0.02 * expected);
         unlisted += exact.len() - printed.len() - lost.len();
         mean += figure(&summary, "expected, not listed");
     }
