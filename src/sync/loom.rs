@@ -2,10 +2,8 @@
 
 use core::cell::{Cell, RefCell};
 
+use loom::sync::atomic::AtomicU32;
 pub(crate) use loom::sync::atomic::{AtomicBool, Ordering, fence};
-/// Not loom's: only numbers of slots in use have 32 bits. They order nothing, and every stale value
-/// of each of them would multiply the executions of a model, up to 20 times as measured.
-pub(crate) use std::sync::atomic::AtomicU32;
 
 /// An access to shared memory, or a lock taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +81,34 @@ impl AtomicU64 {
         let before = self.0.fetch_add(value, order);
         stepped(Step::Add);
         before
+    }
+}
+
+/// A number that orders nothing.
+pub(crate) struct Count {
+    modelled: AtomicU32,
+    /// Not loom's.
+    newest: std::sync::atomic::AtomicU32,
+}
+
+impl Count {
+    pub(crate) fn new(value: u32) -> Self {
+        Self { modelled: AtomicU32::new(value), newest: value.into() }
+    }
+
+    pub(crate) fn get(&self) -> u32 {
+        self.modelled.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set(&self, value: u32) {
+        self.modelled.store(value, Ordering::Relaxed);
+        self.newest.store(value, Ordering::Relaxed);
+    }
+
+    /// The newest value: every old one of each count would multiply the executions of a model, ten
+    /// times and more as measured.
+    pub(crate) fn hint(&self) -> u32 {
+        self.newest.load(Ordering::Relaxed)
     }
 }
 

@@ -1,7 +1,8 @@
 //! The real machine.
 
 use std::hash::{BuildHasher, RandomState};
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::AtomicU32;
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::time::Duration;
 
 /// How long a thread sleeps at a time after it has spun and yielded in vain.
@@ -27,6 +28,30 @@ impl Backoff {
         } else {
             self.0.snooze();
         }
+    }
+}
+
+/// A number that orders nothing: all accesses are Relaxed.
+pub(crate) struct Count(AtomicU32);
+
+impl Count {
+    pub(crate) fn new(value: u32) -> Self {
+        Self(AtomicU32::new(value))
+    }
+
+    #[inline]
+    pub(crate) fn get(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn set(&self, value: u32) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    /// As `get`, where no old value could make an answer wrong: loom does not explore these.
+    pub(crate) fn hint(&self) -> u32 {
+        self.get()
     }
 }
 

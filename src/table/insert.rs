@@ -189,9 +189,15 @@ impl<L: Layout> Table<L> {
     fn kick(&self, key: Key, duplicates: Duplicates, all: Exclusive<'_>) -> Attempt {
         match self.kick_within::<FIRST_SEARCH_BUCKETS>(key, duplicates, all) {
             Some(attempt) => attempt,
-            None if self.occupied() as f64 >= L::FULL * self.slots() as f64 => Attempt::NoRoom,
+            None if self.looks_full() => Attempt::NoRoom,
             None => self.kick_far(key, duplicates, all),
         }
+    }
+
+    /// Whether as many slots are in use as in a table whose first insert fails. Beside other threads
+    /// it may be wrong by what they do meanwhile, which makes a search longer or shorter.
+    fn looks_full(&self) -> bool {
+        self.stripes.occupied_hint() as f64 >= L::FULL * self.slots() as f64
     }
 
     /// Apart, so that the common kick does not pay for the large queue.

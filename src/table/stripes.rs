@@ -2,7 +2,7 @@
 //!
 //! Locks are always taken in the order of their stripes, so no two writers wait for each other.
 
-use crate::sync::{AtomicU32, Guard, Lock, Ordering};
+use crate::sync::{Count, Guard, Lock};
 
 /// The most stripes, for tables of 2^19 buckets and more: 32 KiB of locks.
 pub(crate) const MAX_STRIPES: usize = 4096;
@@ -19,9 +19,9 @@ pub(super) fn power_of_two_share(buckets: usize, share: usize, least: usize, mos
 
 struct Stripe {
     lock: Lock,
-    /// Slots in use in the buckets of this stripe. Written under the lock by a plain load and
-    /// store; read by anyone. No table is so large that it wraps: see `sizing::MAX_SLOTS`.
-    occupied: AtomicU32,
+    /// Slots in use in the buckets of this stripe. Written under the lock, which orders the writers;
+    /// read by anyone. No table is so large that it wraps: see `sizing::MAX_SLOTS`.
+    occupied: Count,
 }
 
 pub(super) struct Stripes {
@@ -34,7 +34,7 @@ impl Stripes {
         let count = power_of_two_share(buckets, BUCKETS_PER_STRIPE, MIN_STRIPES, MAX_STRIPES);
         let mut stripes = Vec::new();
         stripes.try_reserve_exact(count).ok()?;
-        stripes.resize_with(count, || Stripe { lock: Lock::new(), occupied: AtomicU32::new(0) });
+        stripes.resize_with(count, || Stripe { lock: Lock::new(), occupied: Count::new(0) });
         Some(Self { stripes: stripes.into_boxed_slice() })
     }
 
@@ -67,8 +67,12 @@ impl Stripes {
 
     /// Slots in use: exact when no thread writes. Takes no lock.
     pub(super) fn occupied(&self) -> usize {
-        // Relaxed: a number that orders nothing.
-        self.stripes.iter().map(|s| s.occupied.load(Ordering::Relaxed) as usize).sum()
+        self.stripes.iter().map(|s| s.occupied.get() as usize).sum()
+    }
+
+    /// As `occupied`, for a decision that is right either way.
+    pub(super) fn occupied_hint(&self) -> usize {
+        self.stripes.iter().map(|s| s.occupied.hint() as usize).sum()
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
@@ -104,8 +108,7 @@ impl<Guards> Locked<'_, Guards> {
     #[inline]
     fn update(&self, bucket: usize, to: impl FnOnce(u32) -> u32) {
         let occupied = &self.stripes.stripes[self.stripes.of(bucket)].occupied;
-        // Relaxed: the lock orders the writers, and a reader only adds up the numbers.
-        occupied.store(to(occupied.load(Ordering::Relaxed)), Ordering::Relaxed);
+        occupied.set(to(occupied.get()));
     }
 }
 
@@ -113,8 +116,7 @@ impl Locked<'_, All<'_>> {
     /// No slot is in use anywhere.
     pub(super) fn vacate_all(&self) {
         for stripe in &self.stripes.stripes {
-            // Relaxed: as in `update`.
-            stripe.occupied.store(0, Ordering::Relaxed);
+            stripe.occupied.set(0);
         }
     }
 }
