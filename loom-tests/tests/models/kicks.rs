@@ -132,7 +132,7 @@ fn there_and_back_against_lookup_the_other_way<L: Layout>() {
 /// Two threads kick one item in opposite directions, if the first thread gets the free slot.
 fn opposite_kicks<L: Layout>() {
     let LastSlot { setup, moved, new, back, .. } = LastSlot::<L>::new(3, 0);
-    let floor = by_slots::<L>([700, 3000, 100_000, 1, 1, 1, 1]);
+    let floor = by_slots::<L>([650, 2600, 30_000, 55_000, 100_000, 45_000, 90_000]);
     setup.check(floor, fewer_if_wide::<L>(1), move |model| {
         model.thread(move |t| {
             if t.insert(new) {

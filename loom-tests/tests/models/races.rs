@@ -49,7 +49,7 @@ fn insert_and_kick_for_the_last_slot<L: Layout>() {
     let [kicks, low] = [(0, 1); 2].map(|(a, b)| setup.item(a, b));
     let [moved, direct, high] = [(3, 0); 3].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[moved]).fill(0, low).fill(1, low).fill_but_one(3, high);
-    let floor = by_slots::<L>([150, 600, 5000, 12_000, 25_000, 600, 800]);
+    let floor = by_slots::<L>([150, 570, 2200, 18_000, 38_000, 600, 800]);
     setup.check(floor, fewer_if_wide::<L>(2), move |model| {
         model.thread(move |t| {
             t.insert(kicks);
@@ -67,7 +67,7 @@ fn two_kicks_for_the_last_slot<L: Layout>() {
     let [left, right, high] = [(0, 3), (2, 1), (2, 3)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[left]).fill(0, low).store(1, &[right]).fill(1, low);
     setup.fill(2, high).fill_but_one(3, high);
-    let floor = by_slots::<L>([800, 1700, 3000, 7000, 12_000, 600, 700]);
+    let floor = by_slots::<L>([350, 700, 1000, 1500, 2300, 230, 290]);
     setup.check(floor, fewer_if_wide::<L>(2), move |model| {
         model.thread(move |t| {
             t.insert(x);
@@ -119,7 +119,7 @@ fn crossing_paths<L: Layout>() {
     let [down, up, plug, mid] = [(3, 0); 4].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[down, gap]).fill(0, low).fill(1, low);
     setup.fill(2, high).store(3, &[up]).fill_but_one(3, mid);
-    let floor = by_slots::<L>([600, 2000, 15_000, 50_000, 100_000, 200_000, 350_000]);
+    let floor = by_slots::<L>([570, 2000, 6200, 16_000, 35_000, 65_000, 95_000]);
     setup.check(floor, 1, move |model| {
         model.thread(move |t| {
             t.insert(x);
@@ -306,7 +306,7 @@ fn failed_insert_against_everything<L: Layout>() {
     let mut setup = Setup::<L>::new(2);
     let [x, y, outsider, new] = [(0, 1), (1, 0), (0, 1), (1, 0)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[y]).fill(0, x).store(1, &[x]).fill(1, y);
-    let floor = by_slots::<L>([2000, 4500, 9000, 20_000, 35_000, 130_000, 200_000]);
+    let floor = by_slots::<L>([2000, 4500, 9000, 20_000, 35_000, 65_000, 105_000]);
     setup.check(floor, 1, move |model| {
         model.thread(move |t| {
             t.insert(outsider);
@@ -328,7 +328,7 @@ fn failed_insert_against_kick<L: Layout>() {
     let [kicks, outsider, low] = [(0, 1), (1, 0), (0, 1)].map(|(a, b)| setup.item(a, b));
     let [moved, high] = [(3, 0); 2].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[moved]).fill(0, low).fill(1, low).fill_but_one(3, high);
-    let floor = by_slots::<L>([1500, 2500, 4000, 10_000, 13_000, 16_000, 20_000]);
+    let floor = by_slots::<L>([1500, 2500, 4000, 5500, 7500, 10_000, 23_000]);
     setup.check(floor, 1, move |model| {
         model.thread(move |t| {
             t.insert(outsider);
