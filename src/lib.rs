@@ -227,6 +227,11 @@
 //!
 //! The stores by which a kick moves a fingerprint change no membership. They are Release stores, and
 //! the versions order them for lookups.
+//!
+//! An operation "returned before another began" if anything by which threads learn of each other says
+//! so: the order within a thread, synchronization, the order of sequentially consistent accesses. On
+//! x86-64 this includes a clock, since a sequentially consistent store has left the processor's
+//! buffer when the operation returns.
 #![deny(missing_docs)]
 
 #[cfg(not(target_pointer_width = "64"))]

@@ -72,7 +72,7 @@ fn every_length_gets_the_right_answers<L: Layout>() {
     let filter = with_capacity::<L>(10_000);
     let (present, absent) = apart(&filter, LONGEST);
     for &hash in &present {
-        filter.insert_hash(hash).expect("made for so many");
+        filter.insert_hash(hash).expect("within the capacity");
     }
     for pattern in PATTERNS {
         for length in 0..=LONGEST {

@@ -25,8 +25,8 @@ const STATED: [(&str, f64, f64); 9] = [
     ("Fp32x2", 0.865, 3.0),
 ];
 
-/// The slots of the smallest table with an even number of buckets that holds so many distinct
-/// items: enough for the load, for the scatter, and so many pairs of buckets that of five million
+/// The slots of the smallest table with an even number of buckets that holds `items` distinct items:
+/// enough for the load and for the scatter, and with enough pairs of buckets that of five million
 /// tables no more than one has a pair with an item too many.
 fn expected_slots<L: Layout>(items: usize) -> usize {
     let pair = 2 * L::SLOTS;

@@ -169,7 +169,7 @@ fn insert_many_says_what_was_stored<L: Layout>() {
     assert_eq!(failed.cause(), InsertError::Full);
     assert!(failed.stored() >= 3000);
     assert_eq!(filter.len(), failed.stored());
-    // Exactly the first so many: removing those leaves nothing.
+    // Exactly the first ones: removing those leaves nothing.
     assert!(items[..failed.stored()].iter().all(|&hash| filter.remove_hash(hash)));
     assert!(filter.is_empty());
 }
@@ -180,7 +180,7 @@ fn a_batch_answers_as_the_loop_does<L: Layout>() {
     for batch in [0, 1, 2, 31, 32, 33, 1000] {
         filter.clear();
         for items in items[..2000].chunks(batch.max(1)) {
-            filter.insert_many_hashes(items).expect("made for so many");
+            filter.insert_many_hashes(items).expect("within the capacity");
         }
         assert_eq!(filter.len(), 2000);
         for items in items.chunks(batch.max(1)) {
@@ -194,7 +194,7 @@ fn a_batch_answers_as_the_loop_does<L: Layout>() {
     }
 }
 
-/// Within 10 %, on so many lookups or as many as give 3,000 expected false positives.
+/// Within 10 %, on `least` lookups or as many as give 3,000 expected false positives.
 fn absent_items_are_reported_at_the_stated_rate<L: Layout>(least: u64) {
     let filter = with_capacity::<L>(1 << 17);
     let stored = fill(&filter, hashes(19));
@@ -242,7 +242,7 @@ fn small_in_memory() {
     for capacity in [100_000, 131_072, 250_000, 999_999, 1_000_000, 10_000_000] {
         let filter = with_capacity::<Fp16x4>(capacity);
         let bits = filter.memory_bytes() as f64 * 8.0 / capacity as f64;
-        assert!(bits <= 17.2, "{bits} bits an item at {capacity}");
+        assert!(bits <= 17.2, "{bits} bits per item at {capacity}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Threads on the real machine: settled keys are found while others kick, insert and remove.
 //!
-//! A bounded run by default. `COUCAL_STRESS_LOOKUPS` asks for so many lookups of settled keys in
+//! A bounded run by default. `COUCAL_STRESS_LOOKUPS` is a number of lookups of settled keys in
 //! all (1000000000, say), and then more threads than cores take part.
 
 mod common;
@@ -33,7 +33,7 @@ impl Writer {
     }
 
     /// Inserts while the load is below a mark between 93 and 97 %, removes while it is above. The
-    /// load is looked at once for so many operations: in a large table that takes a while.
+    /// load is looked at once for some operations: in a large table that takes a while.
     fn work<L: Layout>(&mut self, filter: &Filter<L>) {
         let most = (filter.slots() as f64 * self.random.random_range(0.93..0.97)) as usize;
         let below = filter.len() < most.max(filter.slots() / 2);

@@ -254,7 +254,7 @@ impl<const REST: u32, const SLOTS: usize> Word for SemiSorted<REST, SLOTS> {
 mod tests {
     use super::*;
 
-    /// Every ascending sequence of so many nibbles.
+    /// Every ascending sequence of `slots` nibbles.
     fn multisets(slots: usize) -> Vec<Vec<u64>> {
         (0..slots).fold(vec![vec![]], |all, _| {
             let grow = |set: Vec<u64>| {

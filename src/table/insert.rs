@@ -305,8 +305,8 @@ mod tests {
         }
     }
 
-    /// A fixed fill makes so many kicks, and its searches open so many buckets, as were counted: more
-    /// of either means that inserts no longer take the emptier bucket, or that searches go in
+    /// The kicks of a fixed fill and the buckets that its searches open, as they were counted: more
+    /// kicks mean that inserts no longer take the emptier bucket, more buckets that searches go in
     /// circles.
     #[test]
     fn the_work_of_a_fixed_fill() {
@@ -368,7 +368,7 @@ mod tests {
 
     /// A table that has refused many items takes as much as a new one, once there is room again.
     #[test]
-    fn refusals_are_forgotten() {
+    fn failed_inserts_are_forgotten() {
         let table = Table::<Fp16x4>::try_new(1 << 13).unwrap();
         let mut hashes = 0..;
         let mut insert = || {

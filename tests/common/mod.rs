@@ -14,7 +14,7 @@ pub fn with_capacity<L: Layout>(capacity: usize) -> Filter<L> {
     CuckooFilter::builder().layout::<L>().capacity(capacity).build().expect("memory for a test")
 }
 
-/// The largest filter of at most so many slots.
+/// The largest filter of at most `slots` slots.
 pub fn with_slots<L: Layout>(slots: usize) -> Filter<L> {
     let (mut fits, mut too_many) = (0, slots + 1);
     while too_many - fits > 1 {

@@ -30,7 +30,7 @@ fn insert_into_the_emptier_bucket<L: Layout>(crowded: usize, empty: usize, key: 
         model.thread(move |t| {
             let kicked = Rc::new(Cell::new(false));
             let seen = Rc::clone(&kicked);
-            // A kick raises a version.
+            // A kick bumps a version.
             probe::after_each_step(move |step| seen.set(seen.get() || step == Step::Add));
             assert!(t.insert(guest));
             assert!(t.insert(next));

@@ -44,12 +44,12 @@ impl Gate {
 }
 
 /// An insert that moves two items stops for good at one of its steps (a lock taken, a word stored, a
-/// version raised), with the locks that it holds there. All lookups still end within a bounded
+/// version bumped), with the locks that it holds there. All lookups still end within a bounded
 /// number of steps and find every stored item. After them the writer goes on, but only since loom
 /// wants every thread to end.
 fn writer_stopped_at_each_step_of_a_kick<L: Layout>() {
     let stops = (1..100).take_while(|&stop| looked_up_around::<L>(stop)).count();
-    // Two hops, each with two locks, two words stored and a version raised.
+    // Two hops, each with two locks, two words stored and a version bumped.
     assert_eq!(stops, 10, "the writer was stopped at each of its steps");
 }
 
