@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use list::{FAULTS, Fault};
+use loom_tests::WITHOUT_FLOORS;
 
 /// The layout whose models are run: the rules are the same for all.
 const LAYOUT: &str = "Fp16x4";
@@ -128,21 +129,27 @@ impl Scratch {
 
     /// Runs these models; all of them if none is named.
     fn run(&self, models: &[&str]) -> Result<Verdict> {
-        let build = self.cargo(&["--no-run"]).stderr(Stdio::piped()).output()?;
+        let build = self.build().output()?;
+        let messages = String::from_utf8_lossy(&build.stderr);
         if !build.status.success() {
-            return Ok(Verdict::Broken(String::from_utf8_lossy(&build.stderr).into_owned()));
+            return Ok(Verdict::Broken(messages.into_owned()));
         }
+        // "Executable tests/models/main.rs (PATH)". Run without cargo, so that it can be killed.
+        let executable = messages
+            .lines()
+            .find_map(|line| line.trim_start().strip_prefix("Executable")?.split_once('('))
+            .and_then(|(_, path)| path.strip_suffix(')'))
+            .ok_or("cargo does not say where the models are")?;
+        let mut command = Command::new(self.workspace.join(executable));
         // The models of the lock have no layout.
-        let tests: Vec<_> = models.iter().map(|model| format!("{model}::{LAYOUT}")).collect();
-        let mut arguments = vec!["--"];
+        let tests = models.iter().map(|model| format!("{model}::{LAYOUT}"));
         if !models.is_empty() {
-            arguments.push("--exact");
-            arguments.extend(models);
-            arguments.extend(tests.iter().map(String::as_str));
+            command.arg("--exact").args(models).args(tests);
         }
         let log = self.target.join("models.log");
-        let mut child =
-            self.cargo(&arguments).stdout(fs::File::create(&log)?).stderr(Stdio::null()).spawn()?;
+        command.env("RUST_BACKTRACE", "0").env(WITHOUT_FLOORS, "1");
+        command.stdout(fs::File::create(&log)?).stderr(Stdio::null());
+        let mut child = command.spawn()?;
         let started = Instant::now();
         let status = loop {
             if let Some(status) = child.try_wait()? {
@@ -171,15 +178,13 @@ impl Scratch {
         })
     }
 
-    fn cargo(&self, arguments: &[&str]) -> Command {
+    fn build(&self) -> Command {
         let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo
             .args(["test", "--release", "--package", "loom-tests", "--test", "models"])
-            .arg("--no-default-features")
-            .args(arguments)
+            .args(["--no-default-features", "--no-run", "--color=never"])
             .current_dir(&self.workspace)
             .env("RUSTFLAGS", "--cfg loom")
-            .env("RUST_BACKTRACE", "0")
             .env("CARGO_TARGET_DIR", &self.target)
             // Most of the time is spent on builds.
             .env("CARGO_INCREMENTAL", "1")
