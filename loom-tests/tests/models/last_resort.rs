@@ -14,6 +14,7 @@ models! {
     removal_overtaken_in_every_attempt
     removal_overtaken_in_every_attempt_the_other_way
     insert_overtaken_in_every_attempt
+    insert_that_finds_room_in_the_end
     insert_unique_overtaken_in_every_attempt
     insert_unique_of_an_item_that_turns_up
 }
@@ -168,6 +169,23 @@ fn insert_overtaken_in_every_attempt<L: Layout>() {
             let seen = Overtaken::script(t, high, 2, |_| {});
             assert!(t.insert(new));
             seen.assert_last_resort_of_an_insert();
+        });
+    });
+}
+
+/// A slot of bucket 1 is freed while the last resort waits for its second stripe: it needs no kick. The
+/// slot of bucket 3 stays free, so a kick would store a second copy.
+fn insert_that_finds_room_in_the_end<L: Layout>() {
+    let Overtaken { setup, new, rest, high } = Overtaken::<L>::new();
+    setup.check(1, 2, move |model| {
+        model.thread(move |t| {
+            let seen = Overtaken::script(t, high, 2, move |others| assert!(others.remove(rest)));
+            assert!(t.insert(new));
+            seen.assert_last_resort_of_an_insert();
+            probe::after_each_step(|_| {});
+            let mut others = t.unrecorded();
+            assert_eq!(others.count(new), 1);
+            assert!(others.insert(rest));
         });
     });
 }
