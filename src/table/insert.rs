@@ -305,9 +305,8 @@ mod tests {
         }
     }
 
-    /// The kicks of a fixed fill and the buckets that its searches open, as they were counted: more
-    /// kicks mean that inserts no longer take the emptier bucket, more buckets that searches go in
-    /// circles.
+    /// The kicks of a fixed fill and the buckets that its searches open, as they were counted: an
+    /// insert that did not take the emptier bucket would kick more.
     #[test]
     fn the_work_of_a_fixed_fill() {
         let table = Table::<Fp16x4>::try_new(1 << 14).unwrap();
@@ -321,6 +320,22 @@ mod tests {
         };
         let counted = [(0, 0), (376, 380), (3399, 3839), (8595, 24_649)];
         assert_eq!([50, 75, 90, 97].map(&mut fill_to), counted);
+    }
+
+    /// The buckets that fixed searches of small tables open, as they were counted: a search that
+    /// queued the buckets of its own path again would open more.
+    #[test]
+    fn searches_do_not_go_in_circles() {
+        let opened_by_fills_of = |buckets| {
+            OPENED.set(0);
+            for seed in 0..100 {
+                let table = Table::<Fp16x4>::try_new(buckets).unwrap();
+                let mut hashes = seed << 32..;
+                while table.insert(table.key(hashes.next().unwrap())).is_ok() {}
+            }
+            OPENED.get()
+        };
+        assert_eq!([4, 6, 8, 16].map(opened_by_fills_of), [2461, 2954, 4040, 19_876]);
     }
 
     /// A table that is as full as tables become says so after opening a few buckets for each insert;
