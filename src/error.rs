@@ -23,9 +23,11 @@ use core::fmt;
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum InsertError {
-    /// No free slot within reach of the item's two buckets.
+    /// No free slot within reach of the item's two buckets, and the filter does not grow, or not any
+    /// more.
     ///
-    /// Remove items, or build a filter with a larger capacity. Whether there is a free slot within
+    /// Remove items, or build a filter with a larger capacity, or one that grows
+    /// ([`Builder::max_capacity`](crate::Builder::max_capacity)). Whether there is a free slot within
     /// reach depends on what the table holds, and not on inserts that failed before.
     ///
     /// While other threads write, the search for a free slot does not see the table at one moment:
@@ -182,6 +184,32 @@ pub enum BuildError {
         /// The rate asked for.
         rate: f64,
     },
+    /// The greatest capacity of a filter that grows is less than its first one.
+    MaxCapacityTooLow {
+        /// The number of items that the filter is to start with.
+        capacity: usize,
+        /// The number of items that it is to grow to.
+        max_capacity: usize,
+    },
+    /// The fingerprints of the layout are too short for a filter that grows so much: each doubling
+    /// takes one of their bits, and doubles the rate of false positives.
+    ///
+    /// Build the filter with the layout named here, or with
+    /// [`any_layout`](crate::Builder::any_layout), which chooses it; or let it start with the capacity
+    /// named here.
+    GrowthOutOfReach {
+        /// The number of items that the filter is to start with.
+        capacity: usize,
+        /// The number of items that it is to grow to.
+        max_capacity: usize,
+        /// The rate asked for, at the greatest capacity.
+        rate: Option<f64>,
+        /// The smallest layout that grows so, if one does.
+        layout: Option<&'static str>,
+        /// The lowest first capacity from which this layout does, if there is one; where the layout
+        /// is chosen at run time, that of any layout.
+        first_capacity: Option<usize>,
+    },
     /// The fingerprints of the layout are too short for the rate asked for.
     ///
     /// Build the filter with the layout named here, or an
@@ -212,6 +240,32 @@ impl fmt::Display for BuildError {
             Self::InvalidRate { rate } => {
                 write!(f, "a false-positive rate lies between 0 and 1, both excluded: {rate}")
             }
+            Self::MaxCapacityTooLow { capacity, max_capacity } => write!(
+                f,
+                "a filter cannot grow from {capacity} items to {max_capacity}: \
+                 the greatest capacity is the first one or more"
+            ),
+            Self::GrowthOutOfReach { capacity, max_capacity, rate, layout, first_capacity } => {
+                let who = if layout.is_some() { "this layout" } else { "no layout" };
+                write!(f, "{who} lets a filter grow from {capacity} items to {max_capacity}")?;
+                if let Some(rate) = rate {
+                    write!(f, " at a false-positive rate of {rate:.3e}")?;
+                }
+                f.write_str(match (layout, first_capacity) {
+                    (None, None) => ", and no first capacity would do",
+                    _ => ": ",
+                })?;
+                if let Some(layout) = layout {
+                    write!(f, "{layout} does")?;
+                }
+                match (layout, first_capacity) {
+                    (Some(_), Some(first)) => {
+                        write!(f, ", and this one from a first capacity of {first}")
+                    }
+                    (None, Some(first)) => write!(f, "a first capacity of {first} would do"),
+                    (_, None) => Ok(()),
+                }
+            }
             Self::RateOutOfReach { rate, reached, layout: Some(layout) } => write!(
                 f,
                 "this layout has a false-positive rate of {reached:.3e} at that capacity, \
@@ -227,6 +281,56 @@ impl fmt::Display for BuildError {
 }
 
 impl error::Error for BuildError {}
+
+/// More room was asked for than a filter may grow to; nothing has changed.
+///
+/// # Examples
+///
+/// ```
+/// use coucal::CuckooFilter;
+///
+/// let filter = CuckooFilter::builder().capacity(100).max_capacity(1000).build()?;
+/// assert!(filter.reserve(500).is_ok());
+/// let error = filter.reserve(5000).unwrap_err();
+/// assert_eq!((error.wanted(), error.max_capacity()), (5000, 1000));
+/// # Ok::<(), coucal::BuildError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ReserveError {
+    wanted: usize,
+    max_capacity: usize,
+}
+
+impl ReserveError {
+    pub(crate) fn check(wanted: usize, max_capacity: usize) -> Result<(), Self> {
+        if wanted <= max_capacity { Ok(()) } else { Err(Self { wanted, max_capacity }) }
+    }
+
+    /// The items that there would have been room for: those in the filter, and the additional ones.
+    #[must_use]
+    pub fn wanted(&self) -> usize {
+        self.wanted
+    }
+
+    /// The greatest capacity of the filter.
+    #[must_use]
+    pub fn max_capacity(&self) -> usize {
+        self.max_capacity
+    }
+}
+
+impl fmt::Display for ReserveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { wanted, max_capacity } = self;
+        write!(
+            f,
+            "room for {wanted} items was asked for, and the filter grows to {max_capacity}: \
+             build one with a greater max_capacity"
+        )
+    }
+}
+
+impl error::Error for ReserveError {}
 
 /// Any error of this crate, for those who want one type for all of them.
 ///
@@ -255,6 +359,8 @@ pub enum Error {
     InsertMany(InsertManyError),
     /// The answers of a batch lookup had no place.
     LengthMismatch(LengthMismatch),
+    /// A filter may not grow so much.
+    Reserve(ReserveError),
 }
 
 macro_rules! from_each {
@@ -289,4 +395,5 @@ from_each! {
     Insert(InsertError)
     InsertMany(InsertManyError)
     LengthMismatch(LengthMismatch)
+    Reserve(ReserveError)
 }

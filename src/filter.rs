@@ -4,12 +4,12 @@ use core::fmt;
 use core::hash::{BuildHasher, Hash};
 
 use crate::builder::Builder;
-use crate::error::{BuildError, InsertError, InsertManyError, LengthMismatch};
+use crate::error::{BuildError, InsertError, InsertManyError, LengthMismatch, ReserveError};
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::Fp16x4;
 use crate::sizing;
 use crate::storage::sealed::Operations;
-use crate::storage::{AnyLayout, Storage};
+use crate::storage::{AnyLayout, FixedStorage, Growable, Storage};
 
 /// A cuckoo filter that many threads share: a set of items in a few bits each, with a small rate
 /// of false positives, no false negatives, and removal.
@@ -55,6 +55,7 @@ pub struct CuckooFilter<L: Storage = Fp16x4, S = DefaultHashBuilder> {
     table: L::Table,
     hasher: S,
     capacity: usize,
+    max_capacity: usize,
 }
 
 /// A [`CuckooFilter`] whose layout is chosen at run time: see [`AnyLayout`].
@@ -71,6 +72,24 @@ pub struct CuckooFilter<L: Storage = Fp16x4, S = DefaultHashBuilder> {
 /// # Ok::<(), coucal::Error>(())
 /// ```
 pub type AnyCuckooFilter<S = DefaultHashBuilder> = CuckooFilter<AnyLayout, S>;
+
+/// A [`CuckooFilter`] that grows with its items: see [`Growable`].
+///
+/// # Examples
+///
+/// ```
+/// use coucal::{CuckooFilter, GrowableCuckooFilter};
+///
+/// let builder = CuckooFilter::builder().capacity(1000).max_capacity(1_000_000);
+/// let filter: GrowableCuckooFilter = builder.build()?;
+/// for item in 0..10_000 {
+///     filter.insert(&item)?;
+/// }
+/// assert_eq!(filter.len(), 10_000);
+/// assert!(filter.contains(&9999));
+/// # Ok::<(), coucal::Error>(())
+/// ```
+pub type GrowableCuckooFilter<L = Fp16x4, S = DefaultHashBuilder> = CuckooFilter<Growable<L>, S>;
 
 /// Figures of a filter's life so far; made by [`CuckooFilter::stats`].
 ///
@@ -624,8 +643,12 @@ impl<L: Storage, S> CuckooFilter<L, S> {
 
 /// Figures.
 impl<L: Storage, S> CuckooFilter<L, S> {
-    pub(crate) fn from_parts(table: L::Table, hasher: S, capacity: usize) -> Self {
-        Self { table, hasher, capacity }
+    pub(crate) fn from_parts(
+        table: L::Table,
+        hasher: S,
+        [capacity, max_capacity]: [usize; 2],
+    ) -> Self {
+        Self { table, hasher, capacity, max_capacity }
     }
 
     #[cfg(loom)]
@@ -691,7 +714,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.capacity
+        self.table.grown_for().min(self.max_capacity).max(self.capacity)
     }
 
     /// How many slots the table has.
@@ -750,7 +773,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
-        self.table.false_positive_rate(self.load_factor())
+        self.table.false_positive_rate()
     }
 
     /// Removes everything. What was inserted before the call began is gone when it returns.
@@ -798,6 +821,74 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     #[must_use]
     pub fn stats(&self) -> Stats {
         Stats { inconclusive_lookups: self.table.inconclusive() }
+    }
+}
+
+/// Growth.
+impl<L: FixedStorage, S> CuckooFilter<Growable<L>, S> {
+    /// The number of distinct items that the filter grows to hold.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().max_capacity(1000).build()?;
+    /// assert_eq!(filter.max_capacity(), 1000);
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn max_capacity(&self) -> usize {
+        self.max_capacity
+    }
+
+    /// Grows now to hold `additional` items more than there are, so that their inserts need not.
+    ///
+    /// Blocks while another thread lets the filter grow, and as [`insert`](Self::insert) does; other
+    /// threads can read and write meanwhile. It takes some tens of nanoseconds for each bucket that is
+    /// split.
+    ///
+    /// # Errors
+    ///
+    /// [`ReserveError`] if these would be more than [`max_capacity`](Self::max_capacity); then nothing
+    /// has changed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().max_capacity(10_000).build()?;
+    /// filter.reserve(5000)?;
+    /// assert!(filter.capacity() >= 5000);
+    /// assert!(filter.reserve(20_000).is_err());
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn reserve(&self, additional: usize) -> Result<(), ReserveError> {
+        let wanted = self.len().saturating_add(additional);
+        ReserveError::check(wanted, self.max_capacity)?;
+        self.table.grow_for(wanted);
+        Ok(())
+    }
+
+    /// The memory that the filter has asked for, in bytes: [`memory_bytes`](Self::memory_bytes), and
+    /// the part of the table that is not in use yet.
+    ///
+    /// Operating systems with virtual memory back a page when it is first written; then this is
+    /// address space, and `memory_bytes` is memory. See [growth](crate#growth).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().capacity(1000).max_capacity(1_000_000).build()?;
+    /// assert!(filter.reserved_bytes() > 2_000_000 && filter.memory_bytes() < 50_000);
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn reserved_bytes(&self) -> usize {
+        size_of::<Self>() + self.table.reserved_bytes()
     }
 }
 

@@ -1,7 +1,10 @@
-//! Where an item lives: from a 64-bit hash to a fingerprint and two buckets.
+//! Where an item lives: from a 64-bit hash to a fingerprint and two rows.
 //!
-//! Pure functions. The table has m buckets, m even and at least 2, and needs no power of two: the
-//! first bucket is `(x * m) >> 64`, the multiply-shift reduction of Lemire ("Fast Random Integer
+//! Pure functions. In a table of fixed size a row is a bucket. In one that grows, a row has more and
+//! more buckets, and [`Extent`](crate::extent::Extent) says in which of them a fingerprint lies.
+//!
+//! The table has m rows, m even and at least 2, and needs no power of two: the
+//! first row is `(x * m) >> 64`, the multiply-shift reduction of Lemire ("Fast Random Integer
 //! Generation in an Interval", 2019). The second is partial-key cuckoo hashing (Fan et al., CoNEXT
 //! 2014, section 3.1) with a subtraction in place of the exclusive or:
 //!
@@ -10,7 +13,7 @@
 //! ```
 //!
 //! Applied twice it gives i back for every m. With m even and r(f) odd, i and alt(i, f) have
-//! opposite parity, so the two buckets always differ.
+//! opposite parity, so the two rows always differ.
 
 /// A word without pattern: the digits of the golden ratio. One constant serves every use: a lookup
 /// has few registers to spare.
@@ -41,6 +44,13 @@ impl Fingerprint {
     pub(crate) fn bits(self) -> u64 {
         self.0
     }
+
+    /// Two independent numbers of 32 bits, all that growth knows of a fingerprint: one for rows with
+    /// even numbers and one for rows with odd ones.
+    #[inline]
+    pub(crate) fn selectors(self) -> [u64; 2] {
+        [self.0, self.0.wrapping_mul(GOLDEN) >> 32]
+    }
 }
 
 /// An item as the table sees it.
@@ -49,42 +59,57 @@ impl Fingerprint {
 /// whole: a value of three words passes through memory in a call, so the caller would write it
 /// there before it can branch, and every lookup had some instructions more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Key {
+pub struct Key {
     pub(crate) fingerprint: Fingerprint,
-    /// The bucket that the hash names.
+    /// The row that the hash names.
     pub(crate) first: usize,
     /// The alternate of `first` under `fingerprint`.
     pub(crate) second: usize,
 }
 
-/// The shape of a table: its number of buckets, even and at least 2.
+impl Key {
+    /// Both places of the item.
+    #[inline]
+    pub(crate) fn places(self) -> [Place; 2] {
+        [self.first, self.second].map(|row| Place { row, fingerprint: self.fingerprint })
+    }
+}
+
+/// A fingerprint in one of its two rows: what has a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Geometry {
-    buckets: u64,
+pub struct Place {
+    pub(crate) row: usize,
+    pub(crate) fingerprint: Fingerprint,
+}
+
+/// The shape of a table: its number of rows, even and at least 2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    rows: u64,
 }
 
 impl Geometry {
-    pub(crate) fn new(buckets: usize) -> Self {
-        debug_assert!(buckets >= 2 && buckets.is_multiple_of(2));
-        Self { buckets: buckets as u64 }
+    pub(crate) fn new(rows: usize) -> Self {
+        debug_assert!(rows >= 2 && rows.is_multiple_of(2));
+        Self { rows: rows as u64 }
     }
 
-    /// The fingerprint of `bits` bits and both buckets of a 64-bit hash, mixed here once.
+    /// The fingerprint of `bits` bits and both rows of a 64-bit hash, mixed here once.
     #[inline]
     pub(crate) fn key(self, hash: u64, bits: u32) -> Key {
         let x = mix(hash);
         let fingerprint = Fingerprint::of_hash(x, bits);
-        let first = high_product(x, self.buckets) as usize;
+        let first = high_product(x, self.rows) as usize;
         Key { fingerprint, first, second: self.alternate(first, fingerprint) }
     }
 
-    /// The other bucket of a fingerprint that lies in `bucket`.
+    /// The other row of a fingerprint that lies in `row`.
     #[inline]
-    pub(crate) fn alternate(self, bucket: usize, fingerprint: Fingerprint) -> usize {
+    pub(crate) fn alternate(self, row: usize, fingerprint: Fingerprint) -> usize {
         // Below m and odd, as m is even.
-        let r = high_product(spread(fingerprint), self.buckets) | 1;
-        let (difference, below_zero) = r.overflowing_sub(bucket as u64);
-        (if below_zero { difference.wrapping_add(self.buckets) } else { difference }) as usize
+        let r = high_product(spread(fingerprint), self.rows) | 1;
+        let (difference, below_zero) = r.overflowing_sub(row as u64);
+        (if below_zero { difference.wrapping_add(self.rows) } else { difference }) as usize
     }
 }
 

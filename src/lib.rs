@@ -240,6 +240,7 @@ compile_error!("coucal needs 64-bit pointers: the number of a bucket is as wide 
 mod arch;
 mod builder;
 mod error;
+mod extent;
 mod filter;
 mod geometry;
 mod hasher;
@@ -256,13 +257,13 @@ mod sync;
 mod table;
 
 pub use builder::Builder;
-pub use error::{BuildError, Error, InsertError, InsertManyError, LengthMismatch};
-pub use filter::{AnyCuckooFilter, CuckooFilter, Stats};
+pub use error::{BuildError, Error, InsertError, InsertManyError, LengthMismatch, ReserveError};
+pub use filter::{AnyCuckooFilter, CuckooFilter, GrowableCuckooFilter, Stats};
 pub use hasher::{DefaultHashBuilder, DefaultHasher};
 pub use layout::{
     Fp8x8, Fp9x7, Fp10x6, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, SemiSorted14x5, SemiSorted17x4,
 };
-pub use storage::{AnyLayout, Storage};
+pub use storage::{AnyLayout, FixedStorage, Growable, Storage};
 
 #[cfg(any(doc, doctest))]
 #[doc = include_str!("../docs/cookbook.md")]

@@ -28,9 +28,9 @@ pub fn place<L: Layout>(buckets: usize, hash: u64) -> Place {
 /// An empty filter with this number of buckets: small tables that no capacity asks for, too.
 #[must_use]
 pub fn filter<L: Layout>(buckets: usize) -> CuckooFilter<L> {
-    let table = Table::try_new(buckets).expect("a small table");
+    let table = Table::try_new(buckets, buckets).expect("a small table");
     table.store_zeros();
-    CuckooFilter::from_parts(table, DefaultHashBuilder::default(), 0)
+    CuckooFilter::from_parts(table, DefaultHashBuilder::default(), [0, 0])
 }
 
 /// Stores a fingerprint, which is not 0, in a bucket, as inserts and kicks could have done.

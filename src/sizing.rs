@@ -1,7 +1,8 @@
 //! From what the user wants (items, a rate) to a layout and a number of buckets. Pure functions.
 
 use crate::error::BuildError;
-use crate::layout::{self, Layout, LayoutId};
+use crate::layout::sealed::Sealed;
+use crate::layout::{self, Fp16x4, Layout, LayoutId};
 use crate::table::MAX_STRIPES;
 
 /// The most slots of a table, just below 2^44: each stripe counts its slots in use with 32 bits, and
@@ -12,48 +13,110 @@ const MAX_SLOTS: usize = MAX_STRIPES * (u32::MAX as usize - layout::MAX_SLOTS);
 /// [`crowded`].
 const TABLES: f64 = 5e6;
 
-/// What a layout needs for some number of items, and the rate that it has then.
+/// The fewest rows of a table that grows: with fewer, the pairs of rows are too few.
+const MIN_ROWS: usize = 32;
+/// Bits of a fingerprint that growth must leave: they choose among the alternates of a row.
+const ALTERNATE_BITS: u32 = 6;
+
+/// What the user wants.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// Distinct items that the filter holds, or those of a filter that grows before it does.
+    pub(crate) capacity: usize,
+    /// Those of a filter that grows when it has grown.
+    pub(crate) max_capacity: Option<usize>,
+    /// The highest rate of false positives, when the filter holds all of them.
+    pub(crate) rate: Option<f64>,
+}
+
+/// What a layout needs for what is wanted, and the rate that it has then.
 #[derive(Clone, Copy)]
 pub(crate) struct Fit {
     pub(crate) layout: LayoutId,
+    pub(crate) rows: usize,
+    /// As many as the rows, or those of a table that has grown.
     pub(crate) buckets: usize,
-    /// The share of false positives when the table holds these items.
+    /// The share of false positives when the table holds all items.
     pub(crate) rate: f64,
 }
 
 impl Fit {
-    pub(crate) fn of<L: Layout>(items: usize) -> Result<Self, BuildError> {
-        let buckets = buckets_for::<L>(items)?;
-        let rate = false_positive_rate::<L>(load(items, buckets * L::SLOTS));
-        Ok(Self { layout: L::ID, buckets, rate })
+    /// The fit of `L`, whatever its rate.
+    fn of<L: Layout>(wanted: Wanted) -> Result<Self, BuildError> {
+        let Wanted { capacity, max_capacity, .. } = wanted;
+        let Some(most) = max_capacity else {
+            let buckets = buckets_for::<L>(capacity, L::LOAD)?;
+            return Ok(Self::new::<L>(capacity, buckets, buckets));
+        };
+        if most < capacity {
+            return Err(BuildError::MaxCapacityTooLow { capacity, max_capacity: most });
+        }
+        let rows = buckets_for::<L>(capacity, L::GROWN)?.max(MIN_ROWS);
+        let buckets = buckets_for::<L>(most, L::GROWN)?.max(rows);
+        if buckets.div_ceil(rows) > 1 << (L::FINGERPRINT_BITS - ALTERNATE_BITS) {
+            return Err(wanted.out_of_reach(None, None));
+        }
+        Ok(Self::new::<L>(most, rows, buckets))
+    }
+
+    fn new<L: Layout>(items: usize, rows: usize, buckets: usize) -> Self {
+        let rate = false_positive_rate::<L>(items as f64 / rows as f64);
+        Self { layout: L::ID, rows, buckets, rate }
+    }
+
+    fn reaches(self, rate: Option<f64>) -> bool {
+        rate.is_none_or(|rate| self.rate <= rate)
     }
 
     /// The fit of `L`, if it reaches the rate.
-    pub(crate) fn within<L: Layout>(items: usize, rate: Option<f64>) -> Result<Self, BuildError> {
-        let Some(rate) = rate else { return Self::of::<L>(items) };
-        validate_rate(rate)?;
-        let fit = Self::of::<L>(items)?;
-        if fit.rate <= rate {
-            return Ok(fit);
-        }
-        let layout = Some(Self::smallest(items, rate)?.layout.name());
-        Err(BuildError::RateOutOfReach { rate, reached: fit.rate, layout })
+    pub(crate) fn within<L: Layout>(wanted: Wanted) -> Result<Self, BuildError> {
+        validate_rate(wanted.rate)?;
+        let reached = match Self::of::<L>(wanted) {
+            Ok(fit) if fit.reaches(wanted.rate) => return Ok(fit),
+            Ok(fit) => fit.rate,
+            Err(BuildError::GrowthOutOfReach { .. }) => f64::INFINITY,
+            Err(error) => return Err(error),
+        };
+        let layout = match Self::smallest(wanted) {
+            Ok(fit) => Some(fit.layout.name()),
+            Err(error @ BuildError::CapacityOverflow { .. }) => return Err(error),
+            Err(_) => None,
+        };
+        Err(match wanted {
+            Wanted { max_capacity: None, rate: Some(rate), .. } => {
+                BuildError::RateOutOfReach { rate, reached, layout }
+            }
+            _ => wanted.out_of_reach(layout, Self::first_capacity::<L>(wanted)),
+        })
     }
 
-    /// That of the smallest layout that reaches `rate`. Of equally small ones it is the one with the
-    /// shortest fingerprints: the others are no faster.
-    pub(crate) fn smallest(items: usize, rate: f64) -> Result<Self, BuildError> {
-        validate_rate(rate)?;
-        let fits = || Self::of_each_layout(items).into_iter().flatten();
-        if let Some(fit) = fits().filter(|fit| fit.rate <= rate).min_by_key(|fit| fit.buckets) {
+    /// That of the smallest layout that reaches the rate; without a rate, one with fingerprints no
+    /// shorter than the default layout's. Of equally small ones it is the one with the shortest
+    /// fingerprints: the others are no faster.
+    pub(crate) fn smallest(wanted: Wanted) -> Result<Self, BuildError> {
+        validate_rate(wanted.rate)?;
+        let fits = || Self::of_each_layout(wanted).into_iter().flatten();
+        let reach = |fit: &Self| match wanted.rate {
+            Some(rate) => fit.rate <= rate,
+            None => fit.layout as u8 >= Fp16x4::ID as u8,
+        };
+        if let Some(fit) = fits().filter(reach).min_by_key(|fit| fit.buckets) {
             return Ok(fit);
         }
         // A layout whose table is too large might have reached the rate.
-        for fit in Self::of_each_layout(items) {
-            fit?;
+        for fit in Self::of_each_layout(wanted) {
+            match fit {
+                Ok(_) | Err(BuildError::GrowthOutOfReach { .. }) => {}
+                Err(error) => return Err(error),
+            }
         }
-        let reached = fits().map(|fit| fit.rate).fold(f64::INFINITY, f64::min);
-        Err(BuildError::RateOutOfReach { rate, reached, layout: None })
+        Err(match wanted {
+            Wanted { max_capacity: None, rate: Some(rate), .. } => {
+                let reached = fits().map(|fit| fit.rate).fold(f64::INFINITY, f64::min);
+                BuildError::RateOutOfReach { rate, reached, layout: None }
+            }
+            _ => wanted.out_of_reach(None, Self::first_capacity_of_any_layout(wanted)),
+        })
     }
 
     /// The allocator could not provide the words of the table.
@@ -62,19 +125,57 @@ impl Fit {
     }
 
     /// From the layout with the shortest fingerprints to that with the longest.
-    fn of_each_layout(items: usize) -> impl IntoIterator<Item = Result<Self, BuildError>> {
+    fn of_each_layout(wanted: Wanted) -> impl IntoIterator<Item = Result<Self, BuildError>> {
         macro_rules! fits {
-            ($items:ident $($layout:ident)*) => {
-                [$(Self::of::<layout::$layout>($items)),*]
+            ($wanted:ident $($layout:ident)*) => {
+                [$(Self::of::<layout::$layout>($wanted)),*]
             };
         }
-        crate::__for_each_layout!(fits items)
+        crate::__for_each_layout!(fits wanted)
+    }
+
+    fn first_capacity_of_any_layout(wanted: Wanted) -> Option<usize> {
+        macro_rules! firsts {
+            ($wanted:ident $($layout:ident)*) => {
+                [$(Self::first_capacity::<layout::$layout>($wanted)),*]
+            };
+        }
+        crate::__for_each_layout!(firsts wanted).into_iter().flatten().min()
+    }
+
+    /// The lowest first capacity from which `L` grows as wanted.
+    fn first_capacity<L: Layout>(wanted: Wanted) -> Option<usize> {
+        let most = wanted.max_capacity?;
+        let reaches = |capacity| {
+            Self::of::<L>(Wanted { capacity, ..wanted }).is_ok_and(|fit| fit.reaches(wanted.rate))
+        };
+        let (mut too_few, mut enough) = (wanted.capacity, reaches(most).then_some(most)?);
+        while enough - too_few > 1 {
+            let capacity = usize::midpoint(too_few, enough);
+            *(if reaches(capacity) { &mut enough } else { &mut too_few }) = capacity;
+        }
+        Some(enough)
+    }
+}
+
+impl Wanted {
+    fn out_of_reach(
+        self,
+        layout: Option<&'static str>,
+        first_capacity: Option<usize>,
+    ) -> BuildError {
+        let Self { capacity, max_capacity, rate } = self;
+        let max_capacity = max_capacity.unwrap_or(capacity);
+        BuildError::GrowthOutOfReach { capacity, max_capacity, rate, layout, first_capacity }
     }
 }
 
 /// A rate lies between 0 and 1, both excluded.
-fn validate_rate(rate: f64) -> Result<(), BuildError> {
-    if rate > 0.0 && rate < 1.0 { Ok(()) } else { Err(BuildError::InvalidRate { rate }) }
+fn validate_rate(rate: Option<f64>) -> Result<(), BuildError> {
+    match rate {
+        Some(rate) if !(rate > 0.0 && rate < 1.0) => Err(BuildError::InvalidRate { rate }),
+        _ => Ok(()),
+    }
 }
 
 /// The share of slots in use.
@@ -82,31 +183,31 @@ pub(crate) fn load(items: usize, slots: usize) -> f64 {
     items as f64 / slots as f64
 }
 
-/// The share of absent items that a table of this load reports as present: a lookup compares
-/// 2b·load fingerprints (Fan et al., CoNEXT 2014, section 5.1).
+/// The share of absent items that a table with so many items for each of its rows reports as
+/// present: a lookup compares the fingerprints of two rows (Fan et al., CoNEXT 2014, section 5.1).
+/// In a table that has grown it reads one bucket of each row, and all that could be equal are there.
 ///
 /// Two fingerprints are equal by chance with probability (2^f + 2) / 4^f: since 0 is counted as 1,
 /// the value 1 is twice as frequent as each of the 2^f - 2 others.
-pub(crate) fn false_positive_rate<L: Layout>(load: f64) -> f64 {
+pub(crate) fn false_positive_rate<L: Layout>(items_per_row: f64) -> f64 {
     let values = f64::from(L::FINGERPRINT_BITS).exp2();
     let equal = (values + 2.0) / (values * values);
-    let compared = (2 * L::SLOTS) as f64 * load;
-    -(compared * (-equal).ln_1p()).exp_m1()
+    -(2.0 * items_per_row * (-equal).ln_1p()).exp_m1()
 }
 
-/// The buckets of a table that holds `items` distinct items.
+/// The buckets of a table that holds `items` distinct items at this load.
 ///
 /// Two buckets hold any items that they have slots for. In larger tables the first failed insert
 /// comes at a load that scatters around a mean, the more so the smaller the table: so a table gets a
 /// fixed share of slack, and a share that falls with its root. In small ones another thing comes
 /// first: one pair of buckets may be crowded.
-fn buckets_for<L: Layout>(items: usize) -> Result<usize, BuildError> {
+fn buckets_for<L: Layout>(items: usize, load: f64) -> Result<usize, BuildError> {
     let pair = 2 * L::SLOTS;
     if items <= pair {
         return Ok(2);
     }
     let n = items as f64;
-    let loaded = (n / L::LOAD + L::SCATTER * n.sqrt()) / L::SLOTS as f64;
+    let loaded = (n / load + L::SCATTER * n.sqrt()) / L::SLOTS as f64;
     let pairs = (loaded.max(crowded(n, pair)) / 2.0).ceil();
     // Exact: far below 2^53.
     if pairs > (MAX_SLOTS / pair) as f64 {
@@ -128,14 +229,18 @@ mod tests {
     use super::*;
     use crate::layout::{Fp8x8, Fp16x4, Fp32x2, SemiSorted17x4};
 
+    fn fixed(capacity: usize, rate: Option<f64>) -> Wanted {
+        Wanted { capacity, max_capacity: None, rate }
+    }
+
     /// Whatever is asked for, the fit reaches it, and no smaller one does.
     #[test]
     fn the_smallest_that_reaches_the_rate() {
         for items in [0, 1, 4, 10, 100, 1000, 100_000] {
             for rate in (1..90).map(|tenths| 10_f64.powf(-f64::from(tenths) / 10.0)) {
-                let fit = Fit::smallest(items, rate).unwrap();
+                let fit = Fit::smallest(fixed(items, Some(rate))).unwrap();
                 assert!(fit.rate <= rate);
-                for other in Fit::of_each_layout(items).into_iter().flatten() {
+                for other in Fit::of_each_layout(fixed(items, None)).into_iter().flatten() {
                     let smaller = other.buckets < fit.buckets;
                     assert!(!smaller || other.rate > rate, "{} for {items}, {rate}", other.layout);
                 }
@@ -146,15 +251,15 @@ mod tests {
     #[test]
     fn what_cannot_be_built_is_an_error() {
         for rate in [0.0, 1.0, -0.1, f64::NAN, f64::INFINITY] {
-            let error = Fit::smallest(100, rate).err().unwrap();
+            let error = Fit::smallest(fixed(100, Some(rate))).err().unwrap();
             assert!(matches!(error, BuildError::InvalidRate { .. }), "{rate}: {error:?}");
         }
         for (items, rate) in [(usize::MAX, 0.01), (1 << 62, 1e-7)] {
-            let error = Fit::smallest(items, rate).err();
+            let error = Fit::smallest(fixed(items, Some(rate))).err();
             assert_eq!(error, Some(BuildError::CapacityOverflow { capacity: items }));
         }
-        let error = Fit::smallest(1 << 20, 1e-12).err();
-        let reached = Fit::of::<Fp32x2>(1 << 20).unwrap().rate;
+        let error = Fit::smallest(fixed(1 << 20, Some(1e-12))).err();
+        let reached = Fit::of::<Fp32x2>(fixed(1 << 20, None)).unwrap().rate;
         let expected = BuildError::RateOutOfReach { rate: 1e-12, reached, layout: None };
         assert_eq!(error, Some(expected));
     }
@@ -162,14 +267,14 @@ mod tests {
     /// A fixed layout that cannot reach the rate names the smallest that can.
     #[test]
     fn an_error_names_the_layout_that_does() {
-        let error = Fit::within::<Fp8x8>(10_000, Some(0.0001)).err().unwrap();
-        let reached = Fit::of::<Fp8x8>(10_000).unwrap().rate;
+        let error = Fit::within::<Fp8x8>(fixed(10_000, Some(0.0001))).err().unwrap();
+        let reached = Fit::of::<Fp8x8>(fixed(10_000, None)).unwrap().rate;
         let layout = Some("SemiSorted17x4");
         assert_eq!(error, BuildError::RateOutOfReach { rate: 0.0001, reached, layout });
         assert!(error.to_string().ends_with(": SemiSorted17x4 reaches it"), "{error}");
-        assert!(Fit::within::<SemiSorted17x4>(10_000, Some(0.0001)).is_ok());
+        assert!(Fit::within::<SemiSorted17x4>(fixed(10_000, Some(0.0001))).is_ok());
 
-        let error = Fit::within::<Fp16x4>(10_000, Some(1e-12)).err().unwrap();
+        let error = Fit::within::<Fp16x4>(fixed(10_000, Some(1e-12))).err().unwrap();
         assert!(matches!(error, BuildError::RateOutOfReach { layout: None, .. }), "{error:?}");
     }
 
@@ -180,7 +285,7 @@ mod tests {
             let (mut fits, mut too_many) = (0, usize::MAX);
             while too_many - fits > 1 {
                 let items = usize::midpoint(fits, too_many);
-                match buckets_for::<L>(items) {
+                match buckets_for::<L>(items, L::LOAD) {
                     Ok(buckets) => {
                         assert!(buckets * L::SLOTS >= items && buckets * L::SLOTS <= MAX_SLOTS);
                         fits = items;
@@ -206,7 +311,7 @@ mod tests {
         // 254 values of one in 256 each, and one of two in 256.
         let equal = 254.0 / 256_f64.powi(2) + (2.0 / 256_f64).powi(2);
         let predicted = 1.0 - (1.0 - equal).powf(16.0 * 0.5);
-        let stated = false_positive_rate::<Fp8x8>(0.5);
+        let stated = false_positive_rate::<Fp8x8>(8.0 * 0.5);
         assert!((stated / predicted - 1.0).abs() < 1e-9, "{stated}, {predicted}");
     }
 }

@@ -1,12 +1,16 @@
 //! What a filter stands on: a table of a layout known at compile time, or of one chosen at run time.
 
-use crate::error::{BuildError, InsertError, InsertManyError};
-use crate::layout::{self, Fp16x4, Layout, LayoutId};
-use crate::sizing::{self, Fit};
-use crate::table::Table;
-use sealed::{Backend, Operations};
+use core::convert::Infallible;
+use core::marker::PhantomData;
 
-/// What a [`CuckooFilter`](crate::CuckooFilter) stands on: a [`Layout`], or [`AnyLayout`].
+use crate::error::{BuildError, InsertError, InsertManyError};
+use crate::layout::{self, Layout, LayoutId};
+use crate::sizing::{self, Fit, Wanted};
+use crate::table::{Buckets, Fixed, Growing, Table};
+use sealed::{Backend, Operations, Tables};
+
+/// What a [`CuckooFilter`](crate::CuckooFilter) stands on: a [`Layout`] or [`AnyLayout`], for a filter
+/// of fixed size, or [`Growable`] of one of these.
 ///
 /// The trait is sealed. Code that is generic over the filter it is given has it as a bound:
 ///
@@ -25,6 +29,29 @@ use sealed::{Backend, Operations};
 pub trait Storage: Backend {}
 
 impl<L: Layout> Storage for L {}
+
+/// A [`Storage`] of fixed size: a [`Layout`], or [`AnyLayout`]. [`Growable`] makes one of each that
+/// grows.
+///
+/// The trait is sealed.
+///
+/// # Examples
+///
+/// ```
+/// use coucal::{BuildError, CuckooFilter, FixedStorage, Growable};
+///
+/// /// From a thousand items to a million, whatever the layout.
+/// fn grows<L: FixedStorage>() -> Result<CuckooFilter<Growable<L>>, BuildError> {
+///     let builder = CuckooFilter::builder().capacity(1000).max_capacity(1_000_000);
+///     builder.layout::<L>().build()
+/// }
+///
+/// assert!(grows::<coucal::Fp16x4>()?.is_empty());
+/// # Ok::<(), BuildError>(())
+/// ```
+pub trait FixedStorage: Storage + Tables {}
+
+impl<L: Layout> FixedStorage for L {}
 
 /// The smallest layout that reaches a rate of false positives, chosen at run time, when the filter
 /// is built.
@@ -67,20 +94,60 @@ pub enum AnyLayout {}
 
 impl Storage for AnyLayout {}
 
+impl FixedStorage for AnyLayout {}
+
+/// A storage that grows with its items: of a [`Layout`], or of [`AnyLayout`].
+///
+/// The filter does all that one of fixed size does, with the same guarantees, while it grows, too. It
+/// is never rebuilt: an insert that leaves the load above a target splits a few buckets, so that the
+/// load stays near the target from the first size to the greatest. See
+/// [the documentation of the crate](crate#growth) for what it costs.
+///
+/// | slots of a bucket | 8 | 7 | 6 | 5 | 4 | 3 | 2 |
+/// |---|---|---|---|---|---|---|---|
+/// | load while it grows | 91 % | 90.5 % | 90 % | 88.5 % | 87 % | 83 % | 75 % |
+///
+/// # Examples
+///
+/// ```
+/// use coucal::{Fp16x4, CuckooFilter, Growable};
+///
+/// let builder = CuckooFilter::builder().capacity(1000).max_capacity(1_000_000);
+/// let filter: CuckooFilter<Growable<Fp16x4>> = builder.build()?;
+/// for item in 0..100_000 {
+///     filter.insert(&item)?;
+/// }
+/// assert!(filter.load_factor() > 0.86);
+/// # Ok::<(), coucal::Error>(())
+/// ```
+pub struct Growable<L>(PhantomData<L>, Infallible);
+
+impl<L: FixedStorage> Storage for Growable<L> {}
+
 pub(crate) mod sealed {
-    use super::{BuildError, InsertError, InsertManyError};
+    use super::{Buckets, BuildError, InsertError, InsertManyError, Wanted};
 
     /// What a builder asks of a storage.
     pub trait Backend {
         /// The table of the storage.
         type Table: Operations;
 
-        /// Its name, for what a builder prints.
-        const STORAGE_NAME: &'static str;
+        /// The name of its layout, for what a builder prints.
+        const LAYOUT: &'static str;
 
-        /// An empty table that holds `items` distinct items, at a rate of false positives no higher
-        /// than this one.
-        fn try_build(items: usize, rate: Option<f64>) -> Result<Self::Table, BuildError>;
+        /// An empty table that holds what is wanted.
+        fn try_build(wanted: Wanted) -> Result<Self::Table, BuildError>;
+    }
+
+    /// The tables of a layout, or of one chosen at run time.
+    pub trait Tables {
+        type Of<B: Buckets>: Operations;
+
+        /// As [`Backend::LAYOUT`].
+        const NAME: &'static str;
+
+        /// As [`Backend::try_build`].
+        fn try_build<B: Buckets>(wanted: Wanted) -> Result<Self::Of<B>, BuildError>;
     }
 
     /// What a filter asks of a table: the operations, each on the hash of an item.
@@ -104,38 +171,70 @@ pub(crate) mod sealed {
         /// Lookups that gave up on a certain answer.
         fn inconclusive(&self) -> u64;
         fn heap_bytes(&self) -> usize;
-        /// The share of absent items that are reported as present at this load.
-        fn false_positive_rate(&self, load: f64) -> f64;
+        fn reserved_bytes(&self) -> usize;
+        /// The items that a table which grows is to hold at its present size; 0 for any other.
+        fn grown_for(&self) -> usize;
+        /// Grows until `grown_for` gives so many items, or the greatest size is reached.
+        fn grow_for(&self, items: usize);
+        /// The share of absent items that are reported as present.
+        fn false_positive_rate(&self) -> f64;
         fn layout_name(&self) -> &'static str;
     }
 }
 
+impl<L: Layout> Tables for L {
+    type Of<B: Buckets> = Table<L, B>;
+
+    const NAME: &'static str = L::NAME;
+
+    fn try_build<B: Buckets>(wanted: Wanted) -> Result<Table<L, B>, BuildError> {
+        let fit = Fit::within::<L>(wanted)?;
+        Table::try_new(fit.rows, fit.buckets).ok_or(fit.out_of_memory())
+    }
+}
+
+impl Tables for AnyLayout {
+    type Of<B: Buckets> = AnyTable<B>;
+
+    const NAME: &'static str = "AnyLayout";
+
+    fn try_build<B: Buckets>(wanted: Wanted) -> Result<AnyTable<B>, BuildError> {
+        let fit = Fit::smallest(wanted)?;
+        AnyTable::try_new(fit).ok_or(fit.out_of_memory())
+    }
+}
+
 impl<L: Layout> Backend for L {
-    type Table = Table<L>;
+    type Table = Table<L, Fixed>;
 
-    const STORAGE_NAME: &'static str = L::NAME;
+    const LAYOUT: &'static str = <L as Layout>::NAME;
 
-    fn try_build(items: usize, rate: Option<f64>) -> Result<Table<L>, BuildError> {
-        let fit = Fit::within::<L>(items, rate)?;
-        Table::try_new(fit.buckets).ok_or(fit.out_of_memory())
+    fn try_build(wanted: Wanted) -> Result<Self::Table, BuildError> {
+        <L as Tables>::try_build(wanted)
     }
 }
 
 impl Backend for AnyLayout {
-    type Table = AnyTable;
+    type Table = AnyTable<Fixed>;
 
-    const STORAGE_NAME: &'static str = "AnyLayout";
+    const LAYOUT: &'static str = Self::NAME;
 
-    fn try_build(items: usize, rate: Option<f64>) -> Result<AnyTable, BuildError> {
-        let fit = match rate {
-            Some(rate) => Fit::smallest(items, rate)?,
-            None => Fit::of::<Fp16x4>(items)?,
-        };
-        AnyTable::try_new(fit.layout, fit.buckets).ok_or(fit.out_of_memory())
+    fn try_build(wanted: Wanted) -> Result<Self::Table, BuildError> {
+        <Self as Tables>::try_build(wanted)
     }
 }
 
-impl<L: Layout> Operations for Table<L> {
+impl<L: FixedStorage> Backend for Growable<L> {
+    type Table = L::Of<Growing>;
+
+    const LAYOUT: &'static str = L::NAME;
+
+    fn try_build(wanted: Wanted) -> Result<Self::Table, BuildError> {
+        <L as Tables>::try_build(wanted)
+    }
+}
+
+impl<L: Layout, B: Buckets> Operations for Table<L, B> {
     #[inline]
     fn insert(&self, hash: u64) -> Result<(), InsertError> {
         self.insert(self.key(hash))
@@ -190,8 +289,20 @@ impl<L: Layout> Operations for Table<L> {
         self.heap_bytes()
     }
 
-    fn false_positive_rate(&self, load: f64) -> f64 {
-        sizing::false_positive_rate::<L>(load)
+    fn reserved_bytes(&self) -> usize {
+        self.reserved_bytes()
+    }
+
+    fn grown_for(&self) -> usize {
+        self.grown_for()
+    }
+
+    fn grow_for(&self, items: usize) {
+        self.grow_for(items);
+    }
+
+    fn false_positive_rate(&self) -> f64 {
+        sizing::false_positive_rate::<L>(self.occupied() as f64 / self.rows() as f64)
     }
 
     fn layout_name(&self) -> &'static str {
@@ -202,15 +313,17 @@ impl<L: Layout> Operations for Table<L> {
 macro_rules! define_any_table {
     ($($layout:ident)*) => {
         /// A table of any layout.
-        pub enum AnyTable {
-            $($layout(Table<layout::$layout>),)*
+        pub enum AnyTable<B> {
+            $($layout(Table<layout::$layout, B>),)*
         }
 
-        impl AnyTable {
+        impl<B: Buckets> AnyTable<B> {
             /// As [`Table::try_new`].
-            fn try_new(layout: LayoutId, buckets: usize) -> Option<Self> {
-                match layout {
-                    $(LayoutId::$layout => Table::try_new(buckets).map(Self::$layout),)*
+            fn try_new(fit: Fit) -> Option<Self> {
+                match fit.layout {
+                    $(LayoutId::$layout => {
+                        Table::try_new(fit.rows, fit.buckets).map(Self::$layout)
+                    })*
                 }
             }
         }
@@ -234,7 +347,7 @@ macro_rules! match_each_layout {
     };
 }
 
-impl Operations for AnyTable {
+impl<B: Buckets> Operations for AnyTable<B> {
     #[inline]
     fn insert(&self, hash: u64) -> Result<(), InsertError> {
         dispatch!(self, table => Operations::insert(table, hash))
@@ -288,8 +401,20 @@ impl Operations for AnyTable {
         dispatch!(self, table => table.heap_bytes())
     }
 
-    fn false_positive_rate(&self, load: f64) -> f64 {
-        dispatch!(self, table => table.false_positive_rate(load))
+    fn reserved_bytes(&self) -> usize {
+        dispatch!(self, table => table.reserved_bytes())
+    }
+
+    fn grown_for(&self) -> usize {
+        dispatch!(self, table => table.grown_for())
+    }
+
+    fn grow_for(&self, items: usize) {
+        dispatch!(self, table => table.grow_for(items));
+    }
+
+    fn false_positive_rate(&self) -> f64 {
+        dispatch!(self, table => table.false_positive_rate())
     }
 
     fn layout_name(&self) -> &'static str {

@@ -15,6 +15,7 @@
 
 mod address;
 mod batch;
+mod grow;
 mod insert;
 mod lookup;
 mod path;
@@ -26,11 +27,13 @@ use core::marker::PhantomData;
 
 use crossbeam_utils::CachePadded;
 
-use self::address::Buckets;
+pub(crate) use self::address::{Buckets, Fixed};
+pub(crate) use self::grow::Growing;
+use self::grow::Growth;
 pub(crate) use self::stripes::MAX_STRIPES;
-use self::stripes::{Locked, Stripes};
+use self::stripes::{Few, Locked, Stripes};
 use self::versions::Versions;
-use crate::geometry::{Fingerprint, Key};
+use crate::geometry::{Fingerprint, Key, Place};
 use crate::layout::Layout;
 use crate::layout::sealed::Word;
 use crate::sync::{AtomicU64, Ordering, fence};
@@ -38,9 +41,9 @@ use crate::sync::{AtomicU64, Ordering, fence};
 /// Optimistic attempts of a writer before it takes all the locks that it could need.
 const MAX_OPTIMISTIC_ATTEMPTS: usize = 64;
 
-/// A table of one layout.
-pub struct Table<L> {
-    buckets: Buckets,
+/// A table of one layout, of fixed size or one that grows.
+pub struct Table<L, B = Fixed> {
+    buckets: B,
     stripes: Stripes,
     versions: Versions,
     /// Lookups that gave up on a certain answer.
@@ -52,7 +55,7 @@ pub struct Table<L> {
     layout: PhantomData<L>,
 }
 
-/// One fingerprint to be moved from one of its buckets to the other.
+/// One fingerprint to be moved from one of its rows to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Hop {
     fingerprint: Fingerprint,
@@ -60,23 +63,60 @@ struct Hop {
     to: usize,
 }
 
-impl<L: Layout> Table<L> {
-    /// An empty table of `buckets`, an even number and at least 2; `None` if the memory cannot be
-    /// had.
-    pub(crate) fn try_new(buckets: usize) -> Option<Self> {
+impl Hop {
+    /// Where the fingerprint is, and where it is to go.
+    fn places(self) -> [Place; 2] {
+        [self.from, self.to].map(|row| Place { row, fingerprint: self.fingerprint })
+    }
+}
+
+impl<L: Layout, B: Buckets> Table<L, B> {
+    /// An empty table of this number of rows, even and at least 2, with `greatest` buckets at the
+    /// most; `None` if the memory cannot be had.
+    pub(crate) fn try_new(rows: usize, greatest: usize) -> Option<Self> {
         Some(Self {
-            buckets: Buckets::try_new(buckets)?,
-            stripes: Stripes::try_new(buckets)?,
-            versions: Versions::try_new(buckets)?,
+            buckets: B::try_new(rows, greatest)?,
+            stripes: Stripes::try_new(greatest)?,
+            versions: Versions::try_new(greatest)?,
             inconclusive: Box::new(CachePadded::new(AtomicU64::new(0))),
             layout: PhantomData,
         })
     }
 
-    /// The fingerprint and the buckets of the item with this hash.
+    /// The fingerprint and the rows of the item with this hash.
     #[inline]
     pub(crate) fn key(&self, hash: u64) -> Key {
         self.buckets.geometry().key(hash, L::FINGERPRINT_BITS)
+    }
+
+    /// The buckets of some places, with their stripes locked: while they are, none of these buckets
+    /// is split, and so the places stay where they are. Blocks as [`Stripes::lock`] does.
+    #[expect(clippy::inline_always, reason = "as for `insert`")]
+    #[inline(always)]
+    fn lock<const N: usize>(&self, places: [Place; N]) -> (Locked<'_, Few<'_, N>>, [usize; N]) {
+        loop {
+            let buckets = self.locate(places);
+            let locked = self.stripes.lock(buckets);
+            // A split may have been faster; then it was somebody's success.
+            if self.locate(places) == buckets {
+                return (locked, buckets);
+            }
+        }
+    }
+
+    /// The buckets of some places as they are now.
+    #[inline]
+    fn locate<const N: usize>(&self, places: [Place; N]) -> [usize; N] {
+        let extent = self.buckets.extent();
+        places.map(|place| self.buckets.bucket(place, extent))
+    }
+
+    /// One more copy into the bucket of this place. `false`: it is full.
+    #[expect(clippy::inline_always, reason = "as for `insert`")]
+    #[inline(always)]
+    fn store(&self, place: Place) -> bool {
+        let (locked, [bucket]) = self.lock([place]);
+        self.store_in(&locked, bucket, place.fingerprint)
     }
 
     /// One more copy into `bucket`, whose stripe is locked. `false`: it is full.
@@ -92,14 +132,19 @@ impl<L: Layout> Table<L> {
         true
     }
 
-    /// Moves a fingerprint to its other bucket, and a new one into its place. `false`: it is not
-    /// there any more, or there is no room for it; then nothing has changed.
+    /// Moves a fingerprint from one of its buckets to the other, and a new one into its place.
+    /// `false`: it is not there any more, or there is no room for it; then nothing has changed.
     ///
     /// Copy, bump, clear: in this order, a lookup that sees neither the copy nor what was cleared
     /// sees two different versions. A writer that is stopped in between leaves the fingerprint in
     /// both buckets, where lookups find it.
-    fn relocate<G>(&self, locked: &Locked<'_, G>, hop: Hop, new: Option<Fingerprint>) -> bool {
-        let Hop { fingerprint, from, to } = hop;
+    fn relocate<G>(
+        &self,
+        locked: &Locked<'_, G>,
+        fingerprint: Fingerprint,
+        [from, to]: [usize; 2],
+        new: Option<Fingerprint>,
+    ) -> bool {
         let (from_word, to_word) = (self.buckets.word(from), self.buckets.word(to));
         let Some(cleared) = L::Word::without(from_word.load(Ordering::Relaxed), fingerprint) else {
             return false;
@@ -121,24 +166,24 @@ impl<L: Layout> Table<L> {
         true
     }
 
-    /// One copy less out of `bucket`, whose stripe is locked. `false`: it holds none.
+    /// One copy less out of `bucket`, whose stripe is locked, of a fingerprint that has another
+    /// place. `false`: the bucket holds none.
     #[inline]
-    fn remove_from<G>(
-        &self,
-        locked: &Locked<'_, G>,
-        bucket: usize,
-        other: usize,
-        fingerprint: Fingerprint,
-    ) -> bool {
+    fn remove_from<G>(&self, locked: &Locked<'_, G>, bucket: usize, other: Place) -> bool {
+        let fingerprint = other.fingerprint;
         let word = self.buckets.word(bucket);
         let Some(cleared) = L::Word::without(word.load(Ordering::Relaxed), fingerprint) else {
             return false;
         };
         // A copy in the other bucket may be younger than a lookup's read of that bucket, and this
-        // clear older than its read of this one: it would miss an item that never was absent.
-        // Relaxed: a lookup that begins with the bumped version comes after this load, and so reads
-        // what this load read or something later (coherence).
-        if L::Word::holds(self.buckets.word(other).load(Ordering::Relaxed), fingerprint) {
+        // clear older than its read of this one: it would miss an item that never was absent. A
+        // lookup that begins with the bumped version comes after this load, and so reads what this
+        // load read or something later (coherence).
+        // Acquire: pairs with the clear of a split. Where that has taken the copy away, nothing is
+        // bumped here, and this clear passes on what the split bumped. `locate` reads the extent
+        // under the lock for the same reason.
+        let [in_other] = self.locate([other]);
+        if L::Word::holds(self.buckets.word(in_other).load(Ordering::Acquire), fingerprint) {
             self.versions.bump(fingerprint);
         }
         // SeqCst: the removal takes effect here. Pairs with the loads of lookups.
@@ -154,7 +199,7 @@ impl<L: Layout> Table<L> {
     pub(crate) fn clear(&self) {
         let locked = self.stripes.lock_all();
         self.versions.bump_all();
-        for word in self.buckets.iter() {
+        for word in self.present() {
             // Release: pairs with the loads of lookups.
             word.store(0, Ordering::Release);
         }
@@ -168,7 +213,7 @@ impl<L: Layout> Table<L> {
     /// where that value was stored `SeqCst`, and an initial value was not stored at all.
     #[cfg(loom)]
     pub(crate) fn store_zeros(&self) {
-        for word in self.buckets.iter() {
+        for word in self.buckets.words() {
             word.store(0, Ordering::SeqCst);
         }
     }
@@ -179,6 +224,11 @@ impl<L: Layout> Table<L> {
         self.store_in(&self.stripes.lock([bucket]), bucket, fingerprint)
     }
 
+    /// The words of the buckets that there are.
+    fn present(&self) -> &[AtomicU64] {
+        &self.buckets.words()[..self.buckets.count(self.buckets.extent())]
+    }
+
     /// Slots in use.
     pub(crate) fn occupied(&self) -> usize {
         self.stripes.occupied()
@@ -186,7 +236,12 @@ impl<L: Layout> Table<L> {
 
     /// Slots in all.
     pub(crate) fn slots(&self) -> usize {
-        self.buckets.count() * L::SLOTS
+        self.present().len() * L::SLOTS
+    }
+
+    /// The buckets that each row had at first: one.
+    pub(crate) fn rows(&self) -> usize {
+        self.buckets.rows()
     }
 
     /// Lookups that gave up on a certain answer.
@@ -195,11 +250,20 @@ impl<L: Layout> Table<L> {
         self.inconclusive.load(Ordering::Relaxed)
     }
 
-    /// What the table owns on the heap.
+    /// What the table uses on the heap.
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.buckets.memory_bytes()
-            + self.stripes.memory_bytes()
+        size_of_val(self.present()) + self.bytes_besides()
+    }
+
+    /// What the table has asked for, the buckets included that it has no use for yet.
+    pub(crate) fn reserved_bytes(&self) -> usize {
+        size_of_val(self.buckets.words()) + self.bytes_besides()
+    }
+
+    fn bytes_besides(&self) -> usize {
+        self.stripes.memory_bytes()
             + self.versions.memory_bytes()
             + size_of_val(&*self.inconclusive)
+            + self.buckets.growth().map_or(0, Growth::memory_bytes)
     }
 }

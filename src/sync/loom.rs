@@ -59,7 +59,7 @@ fn modelled(order: Ordering, weaker: Ordering) -> Ordering {
 
 /// loom's atomic word, which calls the hook after each access.
 #[derive(Debug)]
-pub(crate) struct AtomicU64(loom::sync::atomic::AtomicU64);
+pub struct AtomicU64(loom::sync::atomic::AtomicU64);
 
 impl AtomicU64 {
     pub(crate) fn new(value: u64) -> Self {
@@ -129,6 +129,29 @@ impl Lock {
 }
 
 pub(crate) type Guard<'a> = loom::sync::MutexGuard<'a, ()>;
+
+/// loom's mutex in place of that of another crate.
+pub(crate) struct Mutex(loom::sync::Mutex<()>);
+
+pub(crate) type MutexGuard<'a> = loom::sync::MutexGuard<'a, ()>;
+
+impl Mutex {
+    pub(crate) fn new() -> Self {
+        Self(loom::sync::Mutex::new(()))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_> {
+        let guard = self.0.lock().expect("no thread panics while it lets the table grow");
+        stepped(Step::Lock);
+        guard
+    }
+
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_>> {
+        let guard = self.0.try_lock().ok()?;
+        stepped(Step::Lock);
+        Some(guard)
+    }
+}
 
 /// A turn for the other threads: loom has to be told of every wait.
 pub(crate) struct Backoff;

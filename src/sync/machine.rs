@@ -55,6 +55,26 @@ impl Count {
     }
 }
 
+/// A mutex for what may take long: its waiters are parked.
+pub(crate) struct Mutex(parking_lot::Mutex<()>);
+
+pub(crate) type MutexGuard<'a> = parking_lot::MutexGuard<'a, ()>;
+
+impl Mutex {
+    pub(crate) fn new() -> Self {
+        Self(parking_lot::Mutex::new(()))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_> {
+        self.0.lock()
+    }
+
+    /// `None`: another thread holds it.
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_>> {
+        self.0.try_lock()
+    }
+}
+
 /// 64 random bits: `RandomState` takes its keys from the operating system once for each thread,
 /// and counts on from there.
 pub(crate) fn random_seed() -> u64 {

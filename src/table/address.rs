@@ -1,51 +1,107 @@
-//! Where the word of a bucket lies: in a table of fixed size, at the index that is its number.
+//! Where the word of a bucket lies, and which bucket a fingerprint in a row has.
+//!
+//! In a table of fixed size a row is a bucket, and all of this costs nothing. In one that grows, the
+//! bucket depends on the extent, which each operation reads anew.
 
+use super::grow::Growth;
 use crate::arch;
-use crate::geometry::{Geometry, Key};
+use crate::geometry::{Geometry, Key, Place};
 use crate::sync::{self, AtomicU64};
 
 /// The words of a table, by bucket.
-pub(super) struct Buckets {
-    words: Box<[AtomicU64]>,
-}
+pub trait Buckets: Sized + Send + Sync {
+    /// What a row's buckets depend on.
+    type Extent: Copy;
 
-impl Buckets {
-    /// `count` empty buckets, even and at least 2; `None` if the memory cannot be had.
-    pub(super) fn try_new(count: usize) -> Option<Self> {
-        Some(Self { words: sync::try_zeroed(count)? })
+    /// Empty buckets: one for each of `rows`, an even number and at least 2, and room to grow to
+    /// `greatest`. `None` if the memory cannot be had.
+    fn try_new(rows: usize, greatest: usize) -> Option<Self>;
+
+    /// The words that there are and those that there may be.
+    fn words(&self) -> &[AtomicU64];
+
+    fn rows(&self) -> usize;
+
+    /// How far the table has grown by now.
+    fn extent(&self) -> Self::Extent;
+
+    /// The buckets that there are.
+    fn count(&self, extent: Self::Extent) -> usize;
+
+    /// The bucket of a fingerprint in a row.
+    fn bucket(&self, place: Place, extent: Self::Extent) -> usize;
+
+    /// Both buckets of an item.
+    fn both(&self, key: Key, extent: Self::Extent) -> [usize; 2];
+
+    /// What a table that grows has besides.
+    fn growth(&self) -> Option<&Growth>;
+
+    #[inline]
+    fn geometry(&self) -> Geometry {
+        Geometry::new(self.rows())
     }
 
     #[inline]
-    pub(super) fn count(&self) -> usize {
-        self.words.len()
-    }
-
-    #[inline]
-    pub(super) fn geometry(&self) -> Geometry {
-        Geometry::new(self.words.len())
-    }
-
-    #[inline]
-    pub(super) fn word(&self, bucket: usize) -> &AtomicU64 {
-        &self.words[bucket]
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &AtomicU64> {
-        self.words.iter()
+    fn word(&self, bucket: usize) -> &AtomicU64 {
+        &self.words()[bucket]
     }
 
     /// Asks for both words of an item that are needed soon.
     #[inline]
-    pub(super) fn prefetch(&self, key: Key) {
-        for bucket in [key.first, key.second] {
+    fn prefetch(&self, key: Key) {
+        for bucket in self.both(key, self.extent()) {
             // Always there; a check that cannot panic leaves a batch more registers.
-            if let Some(word) = self.words.get(bucket) {
+            if let Some(word) = self.words().get(bucket) {
                 arch::prefetch(word);
             }
         }
     }
+}
 
-    pub(super) fn memory_bytes(&self) -> usize {
-        size_of_val(&*self.words)
+/// As many buckets as rows, for ever.
+pub struct Fixed {
+    words: Box<[AtomicU64]>,
+}
+
+impl Buckets for Fixed {
+    type Extent = ();
+
+    fn try_new(rows: usize, greatest: usize) -> Option<Self> {
+        debug_assert_eq!(rows, greatest);
+        Some(Self { words: sync::try_zeroed(rows)? })
+    }
+
+    #[inline]
+    fn words(&self) -> &[AtomicU64] {
+        &self.words
+    }
+
+    #[inline]
+    fn rows(&self) -> usize {
+        self.words.len()
+    }
+
+    #[inline]
+    fn extent(&self) {}
+
+    #[inline]
+    fn count(&self, (): ()) -> usize {
+        self.words.len()
+    }
+
+    #[inline]
+    fn bucket(&self, place: Place, (): ()) -> usize {
+        place.row
+    }
+
+    #[inline]
+    fn both(&self, key: Key, (): ()) -> [usize; 2] {
+        [key.first, key.second]
+    }
+
+    #[inline]
+    fn growth(&self) -> Option<&Growth> {
+        None
     }
 }

@@ -7,6 +7,7 @@
 use core::convert::Infallible;
 
 use super::Table;
+use super::address::Buckets;
 use crate::error::InsertManyError;
 use crate::geometry::Key;
 use crate::layout::Layout;
@@ -15,7 +16,7 @@ use crate::layout::Layout;
 /// outstanding, little to keep on the stack.
 const PREFETCH_DISTANCE: usize = 32;
 
-impl<L: Layout> Table<L> {
+impl<L: Layout, B: Buckets> Table<L, B> {
     /// As `contains` for each item.
     #[inline]
     pub(crate) fn contains_many<Q>(

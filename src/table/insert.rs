@@ -2,11 +2,13 @@
 
 use core::hint::select_unpredictable;
 
+use super::address::Buckets;
+use super::grow::Growth;
 use super::path::{FIRST_SEARCH_BUCKETS, Found, MAX_SEARCH_BUCKETS, Search};
 use super::stripes::{All, Locked};
 use super::{Hop, MAX_OPTIMISTIC_ATTEMPTS, Table};
 use crate::error::InsertError;
-use crate::geometry::{Fingerprint, Key};
+use crate::geometry::{Fingerprint, Key, Place};
 use crate::layout::Layout;
 use crate::layout::sealed::Word;
 use crate::sync::Backoff;
@@ -25,8 +27,8 @@ enum Duplicates {
 enum Situation {
     /// There is a copy, and the insert rejects duplicates.
     Duplicate,
-    /// The bucket with more free slots.
-    Room { bucket: usize },
+    /// In this row is the bucket with more free slots.
+    Room { row: usize },
     /// Both buckets hold nothing but copies of this fingerprint.
     TooManyCopies,
     /// Both buckets are full.
@@ -48,16 +50,16 @@ enum Attempt {
 /// All stripes, if the insert holds them.
 type Exclusive<'a> = Option<&'a Locked<'a, All<'a>>>;
 
-impl<L: Layout> Table<L> {
+impl<L: Layout, B: Buckets> Table<L, B> {
     /// One more copy of the item.
     #[expect(clippy::inline_always, reason = "as a call, the key would pass through memory")]
     #[inline(always)]
     pub(crate) fn insert(&self, key: Key) -> Result<(), InsertError> {
-        if let Situation::Room { bucket } = self.classify(key, Duplicates::Allow) {
-            let locked = self.stripes.lock([bucket]);
-            if self.store_in(&locked, bucket, key.fingerprint) {
-                return Ok(());
-            }
+        if let Situation::Room { row } = classify::<L>(key, self.words(key), Duplicates::Allow)
+            && self.store(Place { row, fingerprint: key.fingerprint })
+        {
+            self.grow_if_loaded(key);
+            return Ok(());
         }
         let Key { fingerprint, first, second } = key;
         self.insert_slow(fingerprint, first, second, Duplicates::Allow).map(|_| ())
@@ -75,9 +77,7 @@ impl<L: Layout> Table<L> {
         self.insert_slow(fingerprint, first, second, Duplicates::Reject)
     }
 
-    /// Repeats: look without a lock, decide under the stripes of both buckets, make room by
-    /// kicking. Each attempt that fails was overtaken by another writer's success. After
-    /// [`MAX_OPTIMISTIC_ATTEMPTS`] of them it takes every stripe, and then nobody overtakes it.
+    /// An insert that may have to kick, or to let the table grow.
     ///
     /// `Ok(false)`: there was a copy. See [`Key`] for the arguments.
     #[cold]
@@ -90,6 +90,23 @@ impl<L: Layout> Table<L> {
         duplicates: Duplicates,
     ) -> Result<bool, InsertError> {
         let key = Key { fingerprint, first, second };
+        loop {
+            let extent = self.buckets.growth().map(Growth::extent);
+            match self.insert_as_it_is(key, duplicates) {
+                Err(InsertError::Full) if self.make_room(extent) => {}
+                ended => {
+                    self.grow_if_loaded(key);
+                    return ended;
+                }
+            }
+        }
+    }
+
+    /// Into the table as large as it is. Repeats: look without a lock, decide under the stripes of
+    /// both buckets, make room by kicking. Each attempt that fails was overtaken by another writer's
+    /// success. After [`MAX_OPTIMISTIC_ATTEMPTS`] of them it takes every stripe, and then nobody
+    /// overtakes it.
+    fn insert_as_it_is(&self, key: Key, duplicates: Duplicates) -> Result<bool, InsertError> {
         let backoff = Backoff::new();
         for _ in 0..MAX_OPTIMISTIC_ATTEMPTS {
             match self.try_insert(key, duplicates) {
@@ -105,19 +122,15 @@ impl<L: Layout> Table<L> {
 
     /// One optimistic attempt.
     fn try_insert(&self, key: Key, duplicates: Duplicates) -> Attempt {
-        if self.classify(key, duplicates) != Situation::Full {
-            let locked = self.stripes.lock([key.first, key.second]);
-            match self.try_place_locked(&locked, key, duplicates) {
+        if classify::<L>(key, self.words(key), duplicates) != Situation::Full {
+            match self.try_place(key, duplicates) {
                 Attempt::NoRoom => {}
                 decided => return decided,
             }
         }
         match self.kick(key, duplicates, None) {
             // The search held no lock, and others may have moved this very item meanwhile.
-            Attempt::NoRoom => {
-                let locked = self.stripes.lock([key.first, key.second]);
-                self.try_place_locked(&locked, key, duplicates)
-            }
+            Attempt::NoRoom => self.try_place(key, duplicates),
             ended => ended,
         }
     }
@@ -125,7 +138,8 @@ impl<L: Layout> Table<L> {
     /// An insert that nobody can overtake, and that keeps everybody else from writing.
     fn insert_exclusive(&self, key: Key, duplicates: Duplicates) -> Result<bool, InsertError> {
         let all = self.stripes.lock_all();
-        let attempt = match self.try_place_locked(&all, key, duplicates) {
+        let attempt = match self.try_place_locked(&all, self.locate(key.places()), key, duplicates)
+        {
             Attempt::NoRoom => self.kick(key, duplicates, Some(&all)),
             decided => decided,
         };
@@ -138,40 +152,23 @@ impl<L: Layout> Table<L> {
         }
     }
 
-    /// What the two words of an item mean for an insert: a hint, or the truth where both stripes
-    /// are locked.
-    #[inline]
-    fn classify(&self, key: Key, duplicates: Duplicates) -> Situation {
-        let [first, second] = self.words(key);
-        if duplicates == Duplicates::Reject && L::Word::either_holds(first, second, key.fingerprint)
-        {
-            return Situation::Duplicate;
-        }
-        // The emptier bucket: several times fewer kicks from half load on. No branch: no processor
-        // could predict it.
-        let other = L::Word::fuller(first, second);
-        let bucket = select_unpredictable(other, key.second, key.first);
-        if L::Word::has_room(select_unpredictable(other, second, first)) {
-            Situation::Room { bucket }
-        } else if L::Word::copies(first, key.fingerprint) + L::Word::copies(second, key.fingerprint)
-            == 2 * L::SLOTS
-        {
-            Situation::TooManyCopies
-        } else {
-            Situation::Full
-        }
+    /// Inserts, or says why not, under the stripes of both buckets.
+    fn try_place(&self, key: Key, duplicates: Duplicates) -> Attempt {
+        let (locked, buckets) = self.lock(key.places());
+        self.try_place_locked(&locked, buckets, key, duplicates)
     }
 
-    /// Inserts, or says why not, under the stripes of both buckets.
     fn try_place_locked<G>(
         &self,
         locked: &Locked<'_, G>,
+        buckets: [usize; 2],
         key: Key,
         duplicates: Duplicates,
     ) -> Attempt {
-        match self.classify(key, duplicates) {
+        match classify::<L>(key, self.words_in(buckets), duplicates) {
             Situation::Duplicate => Attempt::Duplicate,
-            Situation::Room { bucket } => {
+            Situation::Room { row } => {
+                let bucket = buckets[usize::from(row == key.second)];
                 let stored = self.store_in(locked, bucket, key.fingerprint);
                 debug_assert!(stored, "nobody else writes to a locked bucket");
                 Attempt::Stored
@@ -194,10 +191,13 @@ impl<L: Layout> Table<L> {
         }
     }
 
-    /// Whether as many slots are in use as in a table whose first insert fails. Beside other threads
-    /// it may be wrong by what they do meanwhile, which makes a search longer or shorter.
+    /// Whether as many slots are in use as in a table whose first insert fails, or, if it can still
+    /// grow, as it is to have. Beside other threads it may be wrong by what they do meanwhile, which
+    /// makes a search longer or shorter.
     fn looks_full(&self) -> bool {
-        self.stripes.occupied_hint() as f64 >= L::FULL * self.slots() as f64
+        let grows = self.buckets.growth().is_some_and(Growth::can_grow);
+        let full = if grows { L::GROWN } else { L::FULL };
+        self.stripes.occupied_hint() as f64 >= full * self.slots() as f64
     }
 
     /// Apart, so that the common kick does not pay for the large queue.
@@ -214,7 +214,7 @@ impl<L: Layout> Table<L> {
         all: Exclusive<'_>,
     ) -> Option<Attempt> {
         let mut search = Search::<N>::new(key);
-        let (last, node) = match search.run::<L>(&self.buckets) {
+        let (last, node) = match search.run::<L, B>(&self.buckets) {
             Found::Path { last, node } => (last, node),
             Found::Freed => return Some(Attempt::Stale),
             Found::Nothing => return Some(Attempt::NoRoom),
@@ -232,9 +232,12 @@ impl<L: Layout> Table<L> {
 
     /// One hop in the middle of a path, complete in itself. `false`: it is stale.
     fn hop(&self, hop: Hop, all: Exclusive<'_>) -> bool {
-        match all {
-            Some(locked) => self.relocate(locked, hop, None),
-            None => self.relocate(&self.stripes.lock([hop.from, hop.to]), hop, None),
+        let (fingerprint, places) = (hop.fingerprint, hop.places());
+        if let Some(locked) = all {
+            self.relocate(locked, fingerprint, self.locate(places), None)
+        } else {
+            let (locked, buckets) = self.lock(places);
+            self.relocate(&locked, fingerprint, buckets, None)
         }
     }
 
@@ -244,12 +247,13 @@ impl<L: Layout> Table<L> {
         match (duplicates, all) {
             (_, Some(locked)) => self.last_hop_locked(locked, hop, key, duplicates),
             (Duplicates::Allow, None) => {
-                let locked = self.stripes.lock([hop.from, hop.to]);
+                let (locked, _) = self.lock(hop.places());
                 self.last_hop_locked(&locked, hop, key, duplicates)
             }
             // That there is no copy yet must be exact: both buckets of the item are locked as well.
             (Duplicates::Reject, None) => {
-                let locked = self.stripes.lock([key.first, key.second, hop.to]);
+                let ([first, second], [_, to]) = (key.places(), hop.places());
+                let (locked, _) = self.lock([first, second, to]);
                 self.last_hop_locked(&locked, hop, key, duplicates)
             }
         }
@@ -262,13 +266,43 @@ impl<L: Layout> Table<L> {
         key: Key,
         duplicates: Duplicates,
     ) -> Attempt {
+        let [from, to] = hop.places();
+        let newcomer = Place { row: hop.from, fingerprint: key.fingerprint };
+        let [from, to, goal] = self.locate([from, to, newcomer]);
         if duplicates == Duplicates::Reject && self.either_holds(key) {
             Attempt::Duplicate
-        } else if self.relocate(locked, hop, Some(key.fingerprint)) {
+        } else if goal == from
+            && self.relocate(locked, hop.fingerprint, [from, to], Some(key.fingerprint))
+        {
             Attempt::Stored
         } else {
+            // Another writer was faster; or a split, after which what was to move and what was to
+            // take its place are in different buckets.
             Attempt::Stale
         }
+    }
+}
+
+/// What the two words of an item mean for an insert: a hint, or the truth where both stripes are
+/// locked.
+#[inline]
+fn classify<L: Layout>(key: Key, [first, second]: [u64; 2], duplicates: Duplicates) -> Situation {
+    let fingerprint = key.fingerprint;
+    if duplicates == Duplicates::Reject && L::Word::either_holds(first, second, fingerprint) {
+        return Situation::Duplicate;
+    }
+    // The emptier bucket: several times fewer kicks from half load on. No branch: no processor could
+    // predict it.
+    let other = L::Word::fuller(first, second);
+    let row = select_unpredictable(other, key.second, key.first);
+    if L::Word::has_room(select_unpredictable(other, second, first)) {
+        Situation::Room { row }
+    } else if L::Word::copies(first, fingerprint) + L::Word::copies(second, fingerprint)
+        == 2 * L::SLOTS
+    {
+        Situation::TooManyCopies
+    } else {
+        Situation::Full
     }
 }
 
@@ -281,14 +315,15 @@ mod tests {
     use crate::sync::Ordering;
 
     fn words(table: &Table<Fp16x4>) -> Vec<u64> {
-        table.buckets.iter().map(|word| word.load(Ordering::Relaxed)).collect()
+        table.buckets.words().iter().map(|word| word.load(Ordering::Relaxed)).collect()
     }
 
     /// After too many attempts an insert stores and refuses exactly what the usual way does.
     #[test]
     fn exclusive_inserts_match_optimistic_ones() {
         for buckets in [2, 4, 6, 100, 1000] {
-            let [usual, exclusive] = [0; 2].map(|_| Table::<Fp16x4>::try_new(buckets).unwrap());
+            let [usual, exclusive] =
+                [0; 2].map(|_| Table::<Fp16x4>::try_new(buckets, buckets).unwrap());
             for hash in 0..5 * buckets as u64 {
                 let key = usual.key(hash);
                 if hash % 2 == 0 {
@@ -309,7 +344,7 @@ mod tests {
     /// insert that did not take the emptier bucket would kick more.
     #[test]
     fn the_work_of_a_fixed_fill() {
-        let table = Table::<Fp16x4>::try_new(1 << 14).unwrap();
+        let table = Table::<Fp16x4>::try_new(1 << 14, 1 << 14).unwrap();
         let mut hashes = 0..;
         let mut fill_to = |percent| {
             OPENED.set(0);
@@ -329,7 +364,7 @@ mod tests {
         let opened_by_fills_of = |buckets| {
             OPENED.set(0);
             for seed in 0..100 {
-                let table = Table::<Fp16x4>::try_new(buckets).unwrap();
+                let table = Table::<Fp16x4>::try_new(buckets, buckets).unwrap();
                 let mut hashes = seed << 32..;
                 while table.insert(table.key(hashes.next().unwrap())).is_ok() {}
             }
@@ -342,7 +377,7 @@ mod tests {
     /// one that is less full searches on.
     #[test]
     fn a_full_table_says_so_after_a_short_search() {
-        let table = Table::<Fp16x4>::try_new(1 << 14).unwrap();
+        let table = Table::<Fp16x4>::try_new(1 << 14, 1 << 14).unwrap();
         let mut hashes = 0..;
         // Whether it was stored, and how many buckets were opened.
         let mut insert = || {
@@ -370,7 +405,7 @@ mod tests {
     #[test]
     fn failed_inserts_leave_no_trace() {
         for buckets in [6, 64, 1 << 12] {
-            let [once, often] = [0; 2].map(|_| Table::<Fp16x4>::try_new(buckets).unwrap());
+            let [once, often] = [0; 2].map(|_| Table::<Fp16x4>::try_new(buckets, buckets).unwrap());
             for hash in 0..6 * buckets as u64 {
                 let key = once.key(hash);
                 if often.insert(key).is_ok() {
@@ -384,7 +419,7 @@ mod tests {
     /// A table that has refused many items takes as much as a new one, once there is room again.
     #[test]
     fn failed_inserts_are_forgotten() {
-        let table = Table::<Fp16x4>::try_new(1 << 13).unwrap();
+        let table = Table::<Fp16x4>::try_new(1 << 13, 1 << 13).unwrap();
         let mut hashes = 0..;
         let mut insert = || {
             let hash = hashes.next().unwrap();

@@ -1,6 +1,7 @@
 //! Lookups: optimistic, bounded, without a lock.
 
 use super::Table;
+use super::address::Buckets;
 use crate::geometry::{Fingerprint, Key};
 use crate::layout::Layout;
 use crate::layout::sealed::Word;
@@ -18,7 +19,7 @@ pub(super) enum Lookup {
     Inconclusive,
 }
 
-impl<L: Layout> Table<L> {
+impl<L: Layout, B: Buckets> Table<L, B> {
     /// Whether the item is in the table. Wait-free: it neither locks nor stores, and after
     /// [`MAX_LOOKUP_ROUNDS`] rounds it answers true, as a filter may. (It counts such an answer,
     /// which is the one store that a lookup ever makes.)
@@ -73,18 +74,27 @@ impl<L: Layout> Table<L> {
         Lookup::Inconclusive
     }
 
-    /// Both words of an item.
-    #[inline]
+    /// Both words of an item, found by the extent as it is now.
+    #[expect(clippy::inline_always, reason = "as for `insert`")]
+    #[inline(always)]
     pub(super) fn words(&self, key: Key) -> [u64; 2] {
+        self.words_in(self.buckets.both(key, self.buckets.extent()))
+    }
+
+    /// The words of these buckets.
+    #[expect(clippy::inline_always, reason = "as for `insert`")]
+    #[inline(always)]
+    pub(super) fn words_in(&self, [first, second]: [usize; 2]) -> [u64; 2] {
         // SeqCst, both: whatever is decided by them has its place in the one order of all SeqCst
         // accesses. As Acquire loads they pair with the stores in `table`, and keep the second look
         // at the version behind them.
         let load = |bucket| self.buckets.word(bucket).load(Ordering::SeqCst);
-        [load(key.first), load(key.second)]
+        [load(first), load(second)]
     }
 
     /// Whether either bucket holds the fingerprint, each read once.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as for `insert`")]
+    #[inline(always)]
     pub(super) fn either_holds(&self, key: Key) -> bool {
         let [first, second] = self.words(key);
         L::Word::either_holds(first, second, key.fingerprint)
@@ -97,7 +107,7 @@ impl<L: Layout> Table<L> {
         }
         // Both: a removal under way in one bucket, which found no copy in the other, comes before all
         // that is inserted there; a count of all those copies together would contradict it.
-        let _locked = self.stripes.lock([key.first, key.second]);
-        self.words(key).iter().map(|&word| L::Word::copies(word, key.fingerprint)).sum()
+        let (_locked, buckets) = self.lock(key.places());
+        self.words_in(buckets).iter().map(|&word| L::Word::copies(word, key.fingerprint)).sum()
     }
 }

@@ -8,7 +8,7 @@ use core::iter;
 
 use super::Hop;
 use super::address::Buckets;
-use crate::geometry::{Fingerprint, Key};
+use crate::geometry::{Fingerprint, Key, Place};
 use crate::layout::sealed::Word;
 use crate::layout::{Layout, MAX_SLOTS};
 use crate::sync::Ordering;
@@ -27,13 +27,20 @@ std::thread_local! {
     pub(super) static OPENED: core::cell::Cell<usize> = const { core::cell::Cell::new(0) };
 }
 
-/// A bucket that the search has reached, all its slots in use.
+/// A bucket that the search has reached, all its slots in use: that of a fingerprint in a row.
 #[derive(Clone, Copy)]
 struct Node {
-    bucket: usize,
-    /// What would move from the parent's bucket to this one. No layout has more than 32 bits.
+    row: usize,
+    /// What would move from the parent's bucket to this one, or the new item's. No layout has more
+    /// than 32 bits.
     fingerprint: u32,
     parent: u16,
+}
+
+impl Node {
+    fn place(self) -> Place {
+        Place { row: self.row, fingerprint: Fingerprint::in_slot(self.fingerprint.into()) }
+    }
 }
 
 /// How a search ended.
@@ -58,25 +65,26 @@ impl<const N: usize> Search<N> {
     /// A search from both buckets of `key`.
     #[inline]
     pub(super) fn new(key: Key) -> Self {
-        let root = |bucket| Node { bucket, fingerprint: 0, parent: ROOT };
+        let root = |row| Node { row, fingerprint: key.fingerprint.bits() as u32, parent: ROOT };
         let mut nodes = [root(key.first); N];
         nodes[1] = root(key.second);
         Self { nodes, len: 2 }
     }
 
     /// Looks for the shortest path; deterministic for a table that nobody changes.
-    pub(super) fn run<L: Layout>(&mut self, buckets: &Buckets) -> Found {
-        // Relaxed: a hint, checked again under the stripes.
-        let word = |bucket: usize| buckets.word(bucket).load(Ordering::Relaxed);
+    pub(super) fn run<L: Layout, B: Buckets>(&mut self, buckets: &B) -> Found {
         let geometry = buckets.geometry();
+        let extent = buckets.extent();
+        // Relaxed: a hint, checked again under the stripes.
+        let word = |place| buckets.word(buckets.bucket(place, extent)).load(Ordering::Relaxed);
         let mut queue_full = false;
         let mut next = 0;
         while next < self.len {
             #[cfg(all(test, not(loom)))]
             OPENED.set(OPENED.get() + 1);
             let node = next as u16;
-            let from = self.nodes[next].bucket;
-            let full = word(from);
+            let from = self.nodes[next].row;
+            let full = word(self.nodes[next].place());
             if L::Word::has_room(full) {
                 return Found::Freed;
             }
@@ -87,22 +95,22 @@ impl<const N: usize> Search<N> {
             for slot in 0..L::SLOTS {
                 let fingerprint = Fingerprint::in_slot(fingerprints[slot]);
                 alternates[slot] = geometry.alternate(from, fingerprint);
-                free[slot] = L::Word::has_room(word(alternates[slot]));
+                free[slot] = L::Word::has_room(word(Place { row: alternates[slot], fingerprint }));
             }
             for slot in 0..L::SLOTS {
                 let to = alternates[slot];
+                let fingerprint = Fingerprint::in_slot(fingerprints[slot]);
                 if free[slot] && !self.on_path(node, to) {
-                    let fingerprint = Fingerprint::in_slot(fingerprints[slot]);
                     return Found::Path { last: Hop { fingerprint, from, to }, node };
                 }
             }
             for slot in 0..L::SLOTS {
-                let to = alternates[slot];
+                let row = alternates[slot];
                 if self.len == N {
                     queue_full = true;
-                } else if !self.on_path(node, to) {
+                } else if !self.on_path(node, row) {
                     let fingerprint = fingerprints[slot] as u32;
-                    self.nodes[self.len] = Node { bucket: to, fingerprint, parent: node };
+                    self.nodes[self.len] = Node { row, fingerprint, parent: node };
                     self.len += 1;
                 }
             }
@@ -115,19 +123,19 @@ impl<const N: usize> Search<N> {
     pub(super) fn back(&self, node: u16) -> impl Iterator<Item = Hop> {
         let mut reached = node;
         iter::from_fn(move || {
-            let Node { bucket: to, fingerprint, parent } = self.nodes[usize::from(reached)];
+            let Node { row: to, fingerprint, parent } = self.nodes[usize::from(reached)];
             reached = parent;
-            let from = self.nodes.get(usize::from(parent))?.bucket;
+            let from = self.nodes.get(usize::from(parent))?.row;
             Some(Hop { fingerprint: Fingerprint::in_slot(fingerprint.into()), from, to })
         })
     }
 
-    /// Whether the path from the start to `node` passes through `bucket`: a path that does so twice
-    /// could never be applied.
-    fn on_path(&self, mut node: u16, bucket: usize) -> bool {
+    /// Whether the path from the start to `node` passes through this row: a path that passes through
+    /// a bucket twice could never be applied.
+    fn on_path(&self, mut node: u16, row: usize) -> bool {
         while node != ROOT {
-            let Node { bucket: passed, parent, .. } = self.nodes[usize::from(node)];
-            if passed == bucket {
+            let Node { row: passed, parent, .. } = self.nodes[usize::from(node)];
+            if passed == row {
                 return true;
             }
             node = parent;

@@ -2,8 +2,9 @@
 
 use core::hint::select_unpredictable;
 
+use super::address::Buckets;
 use super::{MAX_OPTIMISTIC_ATTEMPTS, Table};
-use crate::geometry::{Fingerprint, Key};
+use crate::geometry::{Fingerprint, Key, Place};
 use crate::layout::Layout;
 use crate::layout::sealed::Word;
 
@@ -17,7 +18,7 @@ enum Attempt {
     Overtaken,
 }
 
-impl<L: Layout> Table<L> {
+impl<L: Layout, B: Buckets> Table<L, B> {
     /// One copy less of the item. `false`: there is none.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
@@ -37,10 +38,10 @@ impl<L: Layout> Table<L> {
         let [in_first, in_second] = self.words(key).map(|word| L::Word::holds(word, fingerprint));
         if in_first | in_second {
             // No branch: no processor could predict it.
-            let bucket = select_unpredictable(in_first, first, second);
+            let row = select_unpredictable(in_first, first, second);
             let other = select_unpredictable(in_first, second, first);
-            let locked = self.stripes.lock([bucket]);
-            if self.remove_from(&locked, bucket, other, fingerprint) {
+            let (locked, [bucket]) = self.lock([Place { row, fingerprint }]);
+            if self.remove_from(&locked, bucket, Place { row: other, fingerprint }) {
                 Attempt::Removed
             } else {
                 Attempt::Overtaken
@@ -65,8 +66,9 @@ impl<L: Layout> Table<L> {
                 Attempt::Overtaken => {}
             }
         }
-        let locked = self.stripes.lock([first, second]);
-        self.remove_from(&locked, first, second, fingerprint)
-            || self.remove_from(&locked, second, first, fingerprint)
+        let places = Key { fingerprint, first, second }.places();
+        let (locked, buckets) = self.lock(places);
+        self.remove_from(&locked, buckets[0], places[1])
+            || self.remove_from(&locked, buckets[1], places[0])
     }
 }

@@ -10,11 +10,16 @@ pub(crate) const MAX_STRIPES: usize = 4096;
 const BUCKETS_PER_STRIPE: usize = 128;
 /// The fewest stripes, for tables too small for a share to matter.
 const MIN_STRIPES: usize = 8;
+/// Stripes that the smallest sample has.
+const LEAST_SAMPLED: usize = 8;
 
 /// `buckets / share` as a power of two between `least` and `most`, and no more than the buckets.
 pub(super) fn power_of_two_share(buckets: usize, share: usize, least: usize, most: usize) -> usize {
-    let floor = |n: usize| 1 << n.max(1).ilog2();
-    floor((buckets / share).clamp(least, most).min(buckets))
+    floor_power_of_two((buckets / share).clamp(least, most).min(buckets))
+}
+
+fn floor_power_of_two(n: usize) -> usize {
+    1 << n.max(1).ilog2()
 }
 
 struct Stripe {
@@ -75,6 +80,20 @@ impl Stripes {
         self.stripes.iter().map(|s| s.occupied.hint() as usize).sum()
     }
 
+    /// Slots in use for each bucket, in a table of `buckets`, as a sample has it: buckets at equal
+    /// distances, that of `bucket` among them, at least `sample` if there are so many. For a decision
+    /// that is right either way.
+    pub(super) fn load_near(&self, bucket: usize, buckets: usize, sample: usize) -> f64 {
+        let stripes = self.stripes.len();
+        let most = (stripes / LEAST_SAMPLED).max(1);
+        let distance = floor_power_of_two(buckets / sample).min(most);
+        let start = bucket & (distance - 1);
+        // Some stripes may have no bucket yet.
+        let sampled = self.stripes[..stripes.min(buckets)].iter().skip(start).step_by(distance);
+        let occupied: usize = sampled.map(|s| s.occupied.hint() as usize).sum();
+        occupied as f64 / (buckets - start).div_ceil(distance) as f64
+    }
+
     pub(super) fn memory_bytes(&self) -> usize {
         size_of_val(&*self.stripes)
     }
@@ -103,6 +122,12 @@ impl<Guards> Locked<'_, Guards> {
     #[inline]
     pub(super) fn vacate(&self, bucket: usize) {
         self.update(bucket, |occupied| occupied - 1);
+    }
+
+    /// Some fingerprints have gone from one bucket to another, both of whose stripes are locked.
+    pub(super) fn transfer(&self, from: usize, to: usize, fingerprints: usize) {
+        self.update(from, |occupied| occupied - fingerprints as u32);
+        self.update(to, |occupied| occupied + fingerprints as u32);
     }
 
     #[inline]

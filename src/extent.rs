@@ -1,0 +1,189 @@
+//! How far a table has grown: linear hashing (Litwin, "Linear Hashing", VLDB 1980). Pure functions.
+//!
+//! A table that grows has as many rows for ever; what grows is the number of buckets of a row. At
+//! level L each row has 2^L buckets, and the *cursor* says how many buckets have been split in two
+//! since: a split takes the bucket at the cursor and moves some of its fingerprints to a new bucket
+//! at the end. So there is no pause in which everything is rebuilt, and the table is never half
+//! empty.
+//!
+//! ```text
+//! s = selector of the fingerprint, by the parity of its row i
+//! n = (s mod 2^L) * m + i
+//! if n < cursor:  n = (s mod 2^(L+1)) * m + i
+//! ```
+//!
+//! The two rows of an item have opposite parity, so two independent selectors choose its two buckets.
+//! With one selector for both, each of its values would be a closed table of m rows; with two, kicks
+//! carry load between all parts of the table, also between those split already and those not.
+
+use core::hint::select_unpredictable;
+
+use crate::geometry::{Key, Place};
+
+/// The extent of a table with some number of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    rows: usize,
+    level: u32,
+    cursor: usize,
+}
+
+impl Extent {
+    /// As one word, so that both parts are read at once: the level in these bits, the cursor above
+    /// them. A table has less than 2^58 buckets.
+    const LEVEL_BITS: u32 = 6;
+
+    /// That of a table in which each row has one bucket, as a word.
+    pub(crate) const START: u64 = 0;
+
+    #[inline]
+    pub(crate) fn from_bits(rows: usize, bits: u64) -> Self {
+        let level = bits as u32 & ((1 << Self::LEVEL_BITS) - 1);
+        Self { rows, level, cursor: (bits >> Self::LEVEL_BITS) as usize }
+    }
+
+    pub(crate) fn bits(self) -> u64 {
+        u64::from(self.level) | (self.cursor as u64) << Self::LEVEL_BITS
+    }
+
+    /// The bucket that is split next.
+    #[inline]
+    pub(crate) fn cursor(self) -> usize {
+        self.cursor
+    }
+
+    /// The buckets that are split before the level ends, and so the distance from each of them to
+    /// its new one.
+    #[inline]
+    pub(crate) fn stride(self) -> usize {
+        self.rows << self.level
+    }
+
+    /// All buckets that there are.
+    #[inline]
+    pub(crate) fn buckets(self) -> usize {
+        self.stride() + self.cursor
+    }
+
+    /// The extent after that many splits, no more than are left in the level.
+    pub(crate) fn after(self, splits: usize) -> Self {
+        let cursor = self.cursor + splits;
+        debug_assert!(cursor <= self.stride());
+        if cursor == self.stride() {
+            Self { level: self.level + 1, cursor: 0, ..self }
+        } else {
+            Self { cursor, ..self }
+        }
+    }
+
+    /// Whether a split in this level moves the fingerprint.
+    #[inline]
+    pub(crate) fn goes(self, place: Place) -> bool {
+        place.fingerprint.selectors()[place.row & 1] >> self.level & 1 != 0
+    }
+
+    /// The bucket of a fingerprint in a row.
+    #[inline]
+    pub(crate) fn bucket(self, place: Place) -> usize {
+        let [even, odd] = place.fingerprint.selectors();
+        self.select(place.row, select_unpredictable(place.row & 1 == 0, even, odd))
+    }
+
+    /// Both buckets of an item: as `bucket` for each of its rows, which have opposite parity.
+    #[inline]
+    pub(crate) fn both(self, key: Key) -> [usize; 2] {
+        let [even, odd] = key.fingerprint.selectors();
+        let first_is_even = key.first & 1 == 0;
+        let of_first = select_unpredictable(first_is_even, even, odd);
+        let of_second = select_unpredictable(first_is_even, odd, even);
+        [self.select(key.first, of_first), self.select(key.second, of_second)]
+    }
+
+    #[inline]
+    fn select(self, row: usize, selector: u64) -> usize {
+        let unsplit = (selector & ((1 << self.level) - 1)) as usize * self.rows + row;
+        let goes = selector >> self.level & 1 != 0 && unsplit < self.cursor;
+        unsplit + select_unpredictable(goes, self.stride(), 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::{Fingerprint, Geometry};
+    use proptest::prelude::*;
+
+    /// All extents of a table that grows to `buckets`.
+    fn extents(rows: usize, buckets: usize) -> impl Iterator<Item = Extent> {
+        let start = Extent::from_bits(rows, Extent::START);
+        core::iter::successors(Some(start), move |extent| {
+            (extent.buckets() < buckets).then(|| extent.after(1))
+        })
+    }
+
+    /// A split moves what goes to the one new bucket, and nothing else moves.
+    #[test]
+    fn a_split_moves_from_one_bucket_to_one_new_one() {
+        for rows in [2, 6, 10] {
+            let geometry = Geometry::new(rows);
+            for hash in 0..300 {
+                let key = geometry.key(hash, 16);
+                for extent in extents(rows, 20 * rows) {
+                    let next = extent.after(1);
+                    assert_eq!(next.buckets(), extent.buckets() + 1);
+                    assert_eq!(extent.both(key), key.places().map(|p| extent.bucket(p)));
+                    for place in key.places() {
+                        let (before, after) = (extent.bucket(place), next.bucket(place));
+                        assert!(before < extent.buckets());
+                        assert_eq!(before % rows, place.row);
+                        if before == extent.cursor() && extent.goes(place) {
+                            assert_eq!(after, extent.buckets());
+                        } else {
+                            assert_eq!(after, before);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    proptest! {
+        /// As the documentation has it, in any table up to 2^44 slots.
+        #[test]
+        fn a_bucket_is_where_the_formula_says(
+            pairs in 1_usize..1 << 20,
+            level in 0_u32..20,
+            at in 0.0..1.0,
+            hash: u64,
+            bits in 4_u32..=32,
+        ) {
+            let rows = 2 * pairs;
+            let cursor = ((rows << level) as f64 * at) as usize;
+            let extent = Extent { rows, level, cursor };
+            prop_assert_eq!(Extent::from_bits(rows, extent.bits()), extent);
+            let key = Geometry::new(rows).key(hash, bits);
+            for place in key.places() {
+                let s = place.fingerprint.selectors()[place.row % 2] as usize;
+                let mut n = s % (1 << level) * rows + place.row;
+                if n < cursor {
+                    n = s % (1 << (level + 1)) * rows + place.row;
+                }
+                prop_assert_eq!(extent.bucket(place), n);
+            }
+        }
+    }
+
+    /// Every bucket of a grown table is the bucket of about as many fingerprints as any other.
+    #[test]
+    fn fingerprints_fill_all_buckets() {
+        let rows = 6;
+        let extent = Extent { rows, level: 5, cursor: 0 };
+        let mut held = vec![0_u32; extent.buckets()];
+        for fingerprint in (1..1 << 16).map(Fingerprint::in_slot) {
+            for row in 0..rows {
+                held[extent.bucket(Place { row, fingerprint })] += 1;
+            }
+        }
+        assert!(held.iter().all(|held| (2000..2100).contains(held)), "{held:?}");
+    }
+}
