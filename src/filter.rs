@@ -264,7 +264,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// Adds one more copy of `item`.
     ///
     /// Blocks while another thread writes to the same group of buckets; it holds one lock for a few
-    /// instructions, or two for each step of a kick when both buckets are full.
+    /// instructions, or two for each step of a kick when both buckets are full. In a filter that
+    /// grows, some inserts split a few buckets: see [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
@@ -704,7 +705,8 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         self.len() == 0
     }
 
-    /// How many distinct items the filter was made for. It has some [`slots`](Self::slots) more.
+    /// How many distinct items the filter was made for. It has some [`slots`](Self::slots) more. In a
+    /// filter that grows it is the number that has room at the present size, which grows with it.
     ///
     /// # Examples
     ///
@@ -717,7 +719,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         self.table.grown_for().min(self.max_capacity).max(self.capacity)
     }
 
-    /// How many slots the table has.
+    /// How many slots the table has; in a filter that grows, how many it has by now.
     ///
     /// # Examples
     ///
@@ -746,7 +748,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     }
 
     /// The memory of the filter in bytes: itself, its table, its locks, its counters. What the
-    /// hasher may own on the heap is not in it.
+    /// hasher may own on the heap is not in it, nor what a filter that grows has no use for yet.
     ///
     /// # Examples
     ///
@@ -780,7 +782,8 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     ///
     /// Blocks until it holds every lock of the filter, and until it returns every other thread that
     /// wants to write waits for it. Lookups go on: it is one removal of all copies for each item,
-    /// and not one for all of them, so lookups beside it may find some items gone and others not.
+    /// and not one for all of them, so lookups beside it may find some items gone and others not. A
+    /// filter that has grown keeps its size.
     ///
     /// # Examples
     ///

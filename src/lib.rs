@@ -22,6 +22,7 @@
 //! * [Which constructor?](#which-constructor)
 //! * [Which insert?](#which-insert)
 //! * [Guarantees](#guarantees)
+//! * [Growth](#growth)
 //! * [Limits](#limits)
 //! * [What blocks, on whom, and how long](#what-blocks-on-whom-and-how-long)
 //! * [How it works](#how-it-works)
@@ -37,6 +38,7 @@
 //! | the number of distinct items | [`CuckooFilter::with_capacity`] |
 //! | the same, and you want an error where that panics or aborts | [`CuckooFilter::try_with_capacity`] |
 //! | the number of items and the highest false-positive rate | [`CuckooFilter::with_capacity_and_rate`]: the smallest layout that reaches the rate, chosen at run time |
+//! | a first number of items, and one that there are never more of | `CuckooFilter::builder().capacity(1000).max_capacity(1_000_000).build()`: a [`GrowableCuckooFilter`] |
 //! | the [layout](Layout) | `CuckooFilter::builder().layout::<Fp12x5>().capacity(n).build()` |
 //! | a hasher | [`CuckooFilter::with_capacity_and_hasher`] |
 //! | keys from an adversary | the same, with a [`RandomState`](std::hash::RandomState): some 10 ns more per operation |
@@ -94,9 +96,55 @@
 //!   item before its capacity, and one of 9 to 20 items that is kept at its capacity refuses up to
 //!   five of 10<sup>8</sup> replacements.
 //!
+//! * **Growth without a pause**: a [growable](GrowableCuckooFilter) filter keeps all of these while it
+//!   grows. Its load stays at the target of its layout, nothing is rebuilt, and it is never
+//!   [full](InsertError::Full) before it has its greatest size.
+//!
+//! # Growth
+//!
+//! [`Builder::max_capacity`] makes a filter that grows from room for a first number of items to room
+//! for a greatest one.
+//!
+//! ```
+//! use coucal::CuckooFilter;
+//!
+//! let filter = CuckooFilter::builder().capacity(1000).max_capacity(1_000_000).build()?;
+//! for item in 0..100_000 {
+//!     filter.insert(&item)?; // now and then one of them splits a few buckets
+//! }
+//! assert!(filter.slots() < 120_000);
+//! assert!((0..100_000).all(|item| filter.contains(&item)));
+//! # Ok::<(), coucal::Error>(())
+//! ```
+//!
+//! * **Memory**: the load stays at a [target](Growable), 87 % in the default layout, whatever the
+//!   number of items. That is 18.8 bits per item or fewer from a million items on; below, the locks
+//!   and versions for the greatest size, 48 KiB or less, weigh more.
+//!   [`memory_bytes`](CuckooFilter::memory_bytes) is what is in use. The words for the greatest size
+//!   are asked for when the filter is built ([`reserved_bytes`](CuckooFilter::reserved_bytes)), and
+//!   the table uses them in the order of their addresses. Linux, macOS and most systems with virtual
+//!   memory back a page with memory when it is first written, so the rest is address space only.
+//!   Where memory is committed when it is asked for (Windows; Linux with `overcommit_memory=2`), all
+//!   of it counts at once. Growth itself asks for no memory, so no insert fails for want of it; what
+//!   cannot be had is an error of [`build`](Builder::build).
+//! * **False positives**: the fingerprints stay as they are, so the rate is in proportion to the
+//!   items: 2n/(m·2<sup>f</sup>) for n items, if the table had m buckets at first. The rate that the
+//!   builder was given holds at the greatest capacity.
+//! * **How far**: each doubling takes one bit of a fingerprint, and six must remain to choose among
+//!   the buckets. So a layout with f bits grows to 2<sup>f-6</sup> times its first size: 1,024 times
+//!   in the default layout. Where more is asked for, the error names the layout that can, and the
+//!   first capacity from which this one could.
+//! * **Time**: lookups compute somewhat longer. Inserts take several times as long as those into a
+//!   table that begins empty and has its final size, since a table that is always as full as its
+//!   target has to kick for most inserts. Where the final size is known, a filter of fixed size is
+//!   the better one; where a burst is ahead, [`reserve`](CuckooFilter::reserve).
+//! * **Removal** makes room for other items, but the table never shrinks, not by
+//!   [`clear`](CuckooFilter::clear) either.
+//!
 //! # Limits
 //!
-//! * **A filter does not grow.** Full is an error, and the caller decides: remove items, or
+//! * **A filter grows only if it was built to, and only so far.** Otherwise full is an error, and the
+//!   caller decides: remove items, or
 //!   [rebuild](cookbook#rebuild-and-swap-when-the-filter-is-full).
 //! * **Remove only what was inserted**, once for each insert that succeeded. To remove anything else
 //!   may remove the copy of another item of its class, which is then missed. The same happens when
@@ -139,6 +187,9 @@
 //! | `count`, item absent | nobody, unless a fingerprint of its version group is being moved: then two stripes | these, for two loads |
 //! | `count`, item present | two stripes | these, for two loads |
 //! | `clear` | every stripe | every stripe, until the table is empty |
+//! | in a growable filter, besides: an insert that leaves the load above the target | for splits: the stripes of up to eight buckets and their eight new ones at a time | the growth mutex, unless another thread has it: then it goes on without splitting |
+//! | an insert that finds no room | the growth mutex, for the splits of another thread; then as above | the growth mutex, for the splits of one run; then it searches again |
+//! | `reserve` | the growth mutex, and stripes as above | both, for some splits at a time |
 //!
 //! A writer decides without a lock and checks under the lock. If another thread was faster, it
 //! starts over. After 64 attempts it locks all that could overtake it: `remove` both stripes of the
@@ -171,6 +222,8 @@
 //!   buckets of a new item are full, a *path* of kicks leads from one of them to a free slot.
 //! * The *load factor* is the share of slots in use.
 //!
+//! * A *split* moves some fingerprints of a bucket to a new one, and so lets the table grow.
+//!
 //! Many threads use the table at once as follows. As in MemC3 (Fan, Andersen, Kaminsky, NSDI 2013),
 //! lookups are optimistic and validate a *version*: a counter for each group of fingerprints. As in
 //! Li, Andersen, Kaminsky and Freedman ("Algorithmic Improvements for Fast Concurrent Cuckoo
@@ -187,6 +240,14 @@
 //! * **Insert**: lock the stripe of the bucket that has more free slots; one store.
 //! * **Remove**: lock the stripe of the bucket in which the fingerprint was seen; one store. If the
 //!   other bucket holds a copy, too, increment the version first.
+//!
+//! * **Split** of a bucket, under its stripe and that of the new one: store what goes into the new
+//!   bucket, store the new extent of the table, increment the version of each fingerprint that went,
+//!   then store what stays into the old bucket. A growable table is a linear hash table (Litwin,
+//!   "Linear Hashing", VLDB 1980): each *row*, which in a table of fixed size is a bucket, has one or
+//!   more buckets, and the *extent* (a level and a cursor) and some bits of a fingerprint tell which of
+//!   them is its bucket. A lookup loads the extent after the version and before the words. Writers
+//!   compute the buckets again when they hold the stripes.
 //!
 //! The versions are apart from the stripes, so an insert that kicks nothing writes to no cache line
 //! that lookups read, except the bucket itself.
@@ -207,6 +268,11 @@
 //! increment is a Release operation that comes after the copy into B: the lookup would then have seen
 //! the copy in B. So the two loads of the version differ, and the lookup starts over.
 //!
+//! A split is a kick to a bucket that is new. A lookup may have computed the addresses by an old
+//! extent, and then reads the old bucket. If it reads it after the clear, it has synchronized with
+//! the increment, as above. Its next round loads the incremented version, and thus the new extent,
+//! which was stored before.
+//!
 //! No version means "wait": a writer that is stopped in the middle of a kick leaves the fingerprint in
 //! both buckets, where lookups find it. After eight rounds with a changed version, the lookup answers
 //! true, as a filter may. (How optimistic readers fit the memory model: Boehm, "Can Seqlocks Get Along
@@ -225,8 +291,10 @@
 //! before a load of the lookup of Y, that load before the store of Y, that store before a load of the
 //! lookup of X, and that load before the store of X: a contradiction.
 //!
-//! The stores by which a kick moves a fingerprint change no membership. They are Release stores, and
-//! the versions order them for lookups.
+//! The stores by which a kick or a split moves a fingerprint change no membership. They are Release
+//! stores, and the versions order them for lookups. The extent is stored and loaded sequentially
+//! consistent, since it decides which bucket is loaded: a lookup by an old extent comes before the
+//! split in the total order, and so before each insert into the new bucket.
 //!
 //! An operation "returned before another began" if anything by which threads learn of each other says
 //! so: the order within a thread, synchronization, the order of sequentially consistent accesses. On

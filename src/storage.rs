@@ -77,7 +77,7 @@ impl<L: Layout> FixedStorage for L {}
 /// | 0.000001 | `Fp32x2` | 37.4 |
 ///
 /// For a rate between two lines, the line with the lower rate holds. Without a rate it is the
-/// default layout, [`Fp16x4`].
+/// default layout, [`Fp16x4`](crate::Fp16x4).
 ///
 /// # Examples
 ///
