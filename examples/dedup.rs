@@ -1,9 +1,10 @@
 //! Prints each line of its input the first time it is seen.
 //!
-//! Like `sort -u`, but without sorting and without keeping the lines in memory: a filter of about
-//! two bytes per distinct line, shared by all threads, remembers what was printed. The price: now
-//! and then a new line is mistaken for a repeat and withheld. `--rate` sets how often, `--summary`
-//! says how many lines to expect, and `--withheld` lists them.
+//! Like `sort -u`, but without sorting and without keeping the lines in memory: a filter of some
+//! five bytes per distinct line, shared by all threads, remembers what was printed, and grows with
+//! them; of about two bytes, if it is told how many distinct lines there are. The price: now and then
+//! a new line is mistaken for a repeat and withheld. `--rate` sets how often, `--summary` says how
+//! many lines to expect, and `--withheld` lists them.
 //!
 //! ```text
 //! cargo run --release --example dedup -- --summary access.log
@@ -22,7 +23,7 @@ use std::sync::{Condvar, Mutex};
 use std::thread;
 
 use clap::{CommandFactory, Parser};
-use coucal::{AnyCuckooFilter, BuildError};
+use coucal::{AnyLayout, BuildError, CuckooFilter, Growable, Storage};
 use memchr::{memchr, memrchr};
 
 /// Print each line the first time it is seen.
@@ -30,7 +31,8 @@ use memchr::{memchr, memrchr};
 /// Lines are bytes: they need not be UTF-8. Every printed line ends with a newline, and a last line
 /// without a newline equals the same line with one.
 ///
-/// A filter remembers the lines, by default in 17 bits each. It never takes a recorded line for a
+/// A filter remembers the lines, and grows with them: 43 bits for each distinct line, or 17 with
+/// --capacity. It never takes a recorded line for a
 /// new one, so it prints no line twice. But it takes some new lines for recorded ones and withholds
 /// them, and these are lost from the output: see --rate and --withheld.
 ///
@@ -48,20 +50,25 @@ use memchr::{memchr, memrchr};
 #[derive(Parser)]
 #[command(name = "dedup")]
 struct Options {
-    /// How many distinct lines the filter has room for: a number, such as 250000, 250k, 10M, 2G
-    /// (decimal: a thousand, a million, a billion) or 1e6. If there are more distinct lines, those
-    /// that it cannot record are printed each time they occur (no line is lost), a message says so,
-    /// and the exit status is 1.
-    #[arg(long, value_name = "LINES", default_value = "10M", value_parser = parse_capacity)]
-    capacity: usize,
+    /// Take a filter of fixed size, with room for so many distinct lines: a number, such as 250000,
+    /// 250k, 10M, 2G (decimal: a thousand, a million, a billion) or 1e6 [default: a filter that grows
+    /// from room for a million lines to room for a thousand million, or for as many as the system
+    /// lets it reserve memory for].
+    ///
+    /// It is faster than one that grows, and takes less than half of the memory for each line. If
+    /// there are more distinct lines, those that it cannot record are printed each time they occur
+    /// (no line is lost), a message says so, and the exit status is 1.
+    #[arg(long, value_name = "LINES", value_parser = parse_capacity)]
+    capacity: Option<usize>,
 
     /// The highest acceptable probability that a new line is withheld by mistake, between 0 and 1
     /// [default: 0.000125, that is 1 in 8,000].
     ///
-    /// It applies when the filter holds as many lines as its capacity. Before that, the probability
-    /// grows in proportion to the lines recorded, so over a whole run it is half of that or less.
-    /// The filter with the shortest fingerprints for the rate is chosen: 0.1 takes 8 bits per line
-    /// of the capacity, 0.001 takes 13, the default 17, 1e-5 takes 23, and 1e-6 takes 37.
+    /// It applies when the filter holds as many lines as it has room for at the most. Before that, the
+    /// probability grows in proportion to the lines recorded, so over a whole run it is half of that
+    /// or less. A filter that grows takes 43 bits per line at any rate down to 7e-7. With --capacity,
+    /// the filter with the shortest fingerprints for the rate is chosen: 0.1 takes 8 bits per line of
+    /// the capacity, 0.001 takes 13, the default 17, 1e-5 takes 23, and 1e-6 takes 37.
     #[arg(long, default_value_t = 0.000_125, hide_default_value = true, value_parser = parse_rate)]
     rate: f64,
 
@@ -173,12 +180,37 @@ mod closed_streams {
 }
 
 fn main() -> ExitCode {
-    let mut options = Options::parse();
+    let options = Options::parse();
     if closed_streams::stdout() {
         complain("cannot write to standard output: it is closed");
         return ExitCode::FAILURE;
     }
-    let build = || AnyCuckooFilter::with_capacity_and_rate(options.capacity, options.rate);
+    let rate = options.rate;
+    match options.capacity {
+        Some(lines) => run(options, || CuckooFilter::with_capacity_and_rate(lines, rate)),
+        None => run(options, || growable(rate)),
+    }
+}
+
+/// Room for so many lines at first, and for so many at the most.
+const LINES: (usize, usize) = (1_000_000, 1_000_000_000);
+
+/// A filter that grows as far as memory can be reserved for it.
+fn growable(rate: f64) -> Result<CuckooFilter<Growable<AnyLayout>>, BuildError> {
+    let (first, mut most) = LINES;
+    loop {
+        let builder = CuckooFilter::builder().capacity(first).max_capacity(most);
+        match builder.false_positive_rate(rate).any_layout().build() {
+            Err(BuildError::OutOfMemory { .. }) if most / 2 >= first => most /= 2,
+            result => return result,
+        }
+    }
+}
+
+fn run<L: Storage>(
+    mut options: Options,
+    build: impl Fn() -> Result<CuckooFilter<L>, BuildError>,
+) -> ExitCode {
     let filter = build().unwrap_or_else(|error| refuse(error));
     let audit = options.withheld.as_ref().map(|path| {
         let filter = build().unwrap_or_else(|error| refuse(error));
@@ -229,6 +261,11 @@ fn refuse(error: BuildError) -> ! {
             process::exit(1)
         }
         BuildError::CapacityOverflow { .. } => "--capacity",
+        BuildError::GrowthOutOfReach { .. } => {
+            let message =
+                format!("--rate: {error}; or say how many lines there are, by --capacity");
+            Options::command().error(clap::error::ErrorKind::ValueValidation, message).exit()
+        }
         _ => "--rate",
     };
     let message = format!("{option}: {error}");
@@ -243,9 +280,9 @@ fn complain(message: impl std::fmt::Display) {
 const UNPOISONED: &str = "no thread panics while it holds a lock";
 
 /// What the threads share.
-struct Dedup {
-    filter: AnyCuckooFilter,
-    audit: Option<Audit>,
+struct Dedup<L: Storage> {
+    filter: CuckooFilter<L>,
+    audit: Option<Audit<L>>,
     input: Mutex<Input>,
     output: Output,
     read: AtomicUsize,
@@ -254,8 +291,8 @@ struct Dedup {
 }
 
 /// The second filter, which finds lines that the first withheld by mistake.
-struct Audit {
-    filter: AnyCuckooFilter,
+struct Audit<L: Storage> {
+    filter: CuckooFilter<L>,
     file: File,
     /// The lock of a line is held while it passes through both filters. Otherwise, of two threads
     /// with the same new line, one could be first in one filter and the other in the other, and a
@@ -265,8 +302,8 @@ struct Audit {
     overflowed: AtomicBool,
 }
 
-impl Audit {
-    fn new(filter: AnyCuckooFilter, file: File) -> Self {
+impl<L: Storage> Audit<L> {
+    fn new(filter: CuckooFilter<L>, file: File) -> Self {
         Self {
             filter,
             file,
@@ -299,7 +336,7 @@ impl Audit {
     }
 }
 
-impl Dedup {
+impl<L: Storage> Dedup<L> {
     /// Takes one chunk after the other from the input and prints the new lines in it.
     fn work(&self) {
         let (mut chunk, mut fresh, mut lost) = (Vec::new(), Vec::new(), Vec::new());
@@ -379,6 +416,7 @@ impl Dedup {
         }
         rows.extend([
             ("layout", self.filter.layout_name().to_owned()),
+            ("slots", self.filter.slots().to_string()),
             ("load factor", format!("{:.4}", self.filter.load_factor())),
             ("bytes of the filter", self.filter.memory_bytes().to_string()),
         ]);

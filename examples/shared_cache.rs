@@ -10,6 +10,7 @@
 //! ```text
 //! cargo run --release --example shared_cache
 //! cargo run --release --example shared_cache -- --keys 2000000 --threads 8 --seconds 20
+//! cargo run --release --example shared_cache -- --grow
 //! ```
 //!
 //! # Memory
@@ -18,6 +19,10 @@
 //! what the filter was built for, and what the README of the crate states: 17.2 or fewer. *Bits per
 //! item present* is larger, because the filter has room for all keys that come and go, and only half
 //! of these exist at one time.
+//!
+//! With `--grow` the filter starts with room for a hundredth of the keys, and grows while it is
+//! filled and while it serves. It takes longer fingerprints, of 21 bits, since growth uses up some of
+//! them.
 //!
 //! # Keeping filter and database together
 //!
@@ -37,7 +42,7 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use console::Term;
-use coucal::CuckooFilter;
+use coucal::{CuckooFilter, Fp21x3, Storage};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -69,6 +74,10 @@ struct Options {
     /// served again, for as long as they take.
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: u64,
+
+    /// Start with a filter that has room for a hundredth of the keys, and let it grow.
+    #[arg(long)]
+    grow: bool,
 }
 
 /// A worker serves this many lookups, and then writes this many keys in one transaction.
@@ -122,21 +131,40 @@ fn run(options: &Options) -> Result<u64> {
         u64::from,
     );
     let keyspace = KeySpace::new(options.keys, threads);
-    let mut pristine = populate(&keyspace)?;
+    // Room for every key that may exist at one time.
+    let most = keyspace.absent() as usize;
+    if options.grow {
+        let builder = CuckooFilter::builder().layout::<Fp21x3>();
+        let filter = builder.capacity(most / 100).max_capacity(most).build()?;
+        compare(options, &keyspace, &filter)
+    } else {
+        compare(options, &keyspace, &CuckooFilter::try_with_capacity(most)?)
+    }
+}
+
+/// Serves the same requests without and with the filter, which is empty yet.
+fn compare<L: Storage>(
+    options: &Options,
+    keyspace: &KeySpace,
+    filter: &CuckooFilter<L>,
+) -> Result<u64> {
+    let slots_at_first = filter.slots();
+    let mut pristine = populate(keyspace)?;
 
     let database = open(copy(&mut pristine)?)?;
     let time = Duration::from_secs(options.seconds);
-    let plain = serve("without the filter", &keyspace, &database, None, &Quota::Time(time))?;
+    let none: Option<&CuckooFilter<L>> = None;
+    let plain = serve("without the filter", keyspace, &database, none, &Quota::Time(time))?;
     drop(database);
 
     let database = open(pristine)?;
-    let filter = build_filter(&keyspace, &database)?;
+    fill(filter, &database)?;
     let quota = Quota::Rounds(plain.rounds.clone());
-    let filtered = serve("with the filter", &keyspace, &database, Some(&filter), &quota)?;
+    let filtered = serve("with the filter", keyspace, &database, Some(filter), &quota)?;
 
-    let audit = audit(&keyspace, &database, &filter)?;
+    let audit = audit(keyspace, &database, filter)?;
     let wrong = plain.tally.wrong + filtered.tally.wrong + audit.wrong;
-    match report(&plain, &filtered, &audit, &filter, wrong) {
+    match report(&plain, &filtered, &audit, filter, slots_at_first, wrong) {
         // The reader of the table is gone; the exit status still tells the result.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(wrong),
         result => result.map(|()| wrong).map_err(Into::into),
@@ -236,9 +264,7 @@ fn open(file: File) -> Result<Database> {
 }
 
 /// What a server does when it starts: the filter is in memory only and is built from the database.
-fn build_filter(keyspace: &KeySpace, database: &Database) -> Result<CuckooFilter> {
-    // Room for every key that may exist at one time.
-    let filter = CuckooFilter::try_with_capacity(keyspace.absent() as usize)?;
+fn fill<L: Storage>(filter: &CuckooFilter<L>, database: &Database) -> Result<()> {
     let table = database.begin_read()?.open_table(RECORDS)?;
     let mut progress = Progress::new("building the filter", table.len()?);
     for (done, entry) in table.iter()?.enumerate() {
@@ -248,7 +274,7 @@ fn build_filter(keyspace: &KeySpace, database: &Database) -> Result<CuckooFilter
         }
     }
     progress.finish(&format!("{} keys", grouped(filter.len() as u64)));
-    Ok(filter)
+    Ok(())
 }
 
 /// Which of the keys that come and go are certainly in the database: those whose count is odd.
@@ -329,11 +355,11 @@ impl Run {
 }
 
 /// Lets the workers serve their requests, and shows how far they are.
-fn serve(
+fn serve<L: Storage>(
     label: &str,
     keyspace: &KeySpace,
     database: &Database,
-    filter: Option<&CuckooFilter>,
+    filter: Option<&CuckooFilter<L>>,
     quota: &Quota,
 ) -> Result<Run> {
     let ledger = Ledger::new(keyspace);
@@ -379,18 +405,21 @@ fn serve(
     Ok(run)
 }
 
-#[derive(Clone, Copy)]
-struct Worker<'a> {
+struct Worker<'a, L: Storage> {
     index: u64,
     keyspace: &'a KeySpace,
     database: &'a Database,
-    filter: Option<&'a CuckooFilter>,
+    filter: Option<&'a CuckooFilter<L>>,
     ledger: &'a Ledger,
 }
 
-impl Worker<'_> {
+impl<L: Storage> Worker<'_, L> {
     /// Serves rounds as long as `goes_on` is true; returns their number and what happened.
-    fn serve(self, goes_on: impl Fn(u64) -> bool, rounds_done: &AtomicU64) -> Result<(u64, Tally)> {
+    fn serve(
+        &self,
+        goes_on: impl Fn(u64) -> bool,
+        rounds_done: &AtomicU64,
+    ) -> Result<(u64, Tally)> {
         // A fixed seed: the same requests in every run.
         let mut random = SmallRng::seed_from_u64(SEED + self.index);
         let KeySpace { settled, churn, .. } = *self.keyspace;
@@ -433,7 +462,7 @@ impl Worker<'_> {
     }
 
     /// One request: whether the key exists, and how many reads of the database it took to tell.
-    fn look_up(self, key: u64) -> Result<(bool, u64)> {
+    fn look_up(&self, key: u64) -> Result<(bool, u64)> {
         if self.filter.is_some_and(|filter| !filter.contains(&key)) {
             return Ok((false, 0));
         }
@@ -444,7 +473,7 @@ impl Worker<'_> {
 
     /// Inserts those of the worker's next keys that are not there, and removes the others. Returns
     /// how many of those removed were missing from the filter.
-    fn write(self, round: u64) -> Result<u64> {
+    fn write(&self, round: u64) -> Result<u64> {
         let KeySpace { settled, churn, threads } = *self.keyspace;
         let own = churn / threads;
         let next = (round * WRITES..(round + 1) * WRITES).map(|n| n % own * threads + self.index);
@@ -480,7 +509,7 @@ impl Worker<'_> {
         for &churn in &arriving {
             self.ledger.arrived(churn);
         }
-        let unknown = |filter: &CuckooFilter| {
+        let unknown = |filter: &CuckooFilter<L>| {
             leaving.iter().filter(|&&churn| !filter.remove(&key(settled + churn))).count() as u64
         };
         Ok(self.filter.map_or(0, unknown))
@@ -494,7 +523,11 @@ struct Audit {
 }
 
 /// Asks the filter for every key of the database, and for many that were never there.
-fn audit(keyspace: &KeySpace, database: &Database, filter: &CuckooFilter) -> Result<Audit> {
+fn audit<L: Storage>(
+    keyspace: &KeySpace,
+    database: &Database,
+    filter: &CuckooFilter<L>,
+) -> Result<Audit> {
     let table = database.begin_read()?.open_table(RECORDS)?;
     let stored = table.len()?;
     let mut progress = Progress::new("checking every key", stored + PROBES);
@@ -519,11 +552,12 @@ fn audit(keyspace: &KeySpace, database: &Database, filter: &CuckooFilter) -> Res
     Ok(Audit { wrong, false_positives })
 }
 
-fn report(
+fn report<L: Storage>(
     plain: &Run,
     filtered: &Run,
     audit: &Audit,
-    filter: &CuckooFilter,
+    filter: &CuckooFilter<L>,
+    slots_at_first: usize,
     wrong: u64,
 ) -> io::Result<()> {
     let saved = plain.tally.reads.saturating_sub(filtered.tally.reads);
@@ -553,6 +587,8 @@ fn report(
         ),
         row("items present", "", grouped(filter.len() as u64)),
         row("capacity of the filter, items", "", grouped(filter.capacity() as u64)),
+        row("slots at first", "", grouped(slots_at_first as u64)),
+        row("slots now", "", grouped(filter.slots() as u64)),
         row("load factor", "", format!("{:.4}", filter.load_factor())),
         row("bytes", "", grouped(bytes as u64)),
         row("bits per item of the capacity", "", bits_per(filter.capacity())),

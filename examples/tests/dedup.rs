@@ -513,6 +513,31 @@ fn a_capacity_is_held() {
 }
 
 #[test]
+fn without_a_capacity_the_filter_grows() {
+    let summary = |lines| {
+        let run = dedup(&["--summary"], numbers(lines).as_bytes());
+        assert_eq!(run.status.code(), Some(0));
+        let summary = text(&run.stderr).into_owned();
+        // Longer fingerprints than any rate of a test makes use of.
+        assert_eq!(text(&run.stdout).lines().count(), lines, "{summary}");
+        summary
+    };
+    let [few, many] = [10, 2_000_000].map(|lines| figure(&summary(lines), "slots"));
+    assert!(many > 2_000_000.0 && many > 1.4 * few, "{few} to {many} slots");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn where_little_memory_can_be_reserved_it_grows_less_far() {
+    // Two gigabytes of address space: too little for a thousand million lines.
+    let program = example("dedup");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -v 2000000; exec \"$0\" --summary"]).arg(program.get_program());
+    let run = piped(shell, b"egg\nnest\negg\n");
+    assert_eq!((run.status.code(), text(&run.stdout).as_ref()), (Some(0), "egg\nnest\n"));
+}
+
+#[test]
 fn wrong_arguments_are_refused_with_status_2() {
     let too_large = u64::MAX.to_string();
     for arguments in [
@@ -526,6 +551,7 @@ fn wrong_arguments_are_refused_with_status_2() {
         &["--capacity", "inf"],
         &["--capacity", "1e400"],
         &["--capacity", ""],
+        &["--rate", "1e-9"],
         &["--rate", "0"],
         &["--rate", "1"],
         &["--rate", "-0.1"],

@@ -6,8 +6,21 @@ use common::{example, text};
 
 #[test]
 fn a_short_run_gives_only_right_answers_and_ends_with_the_table() {
+    let ([first, now], _) = short_run(&[]);
+    assert_eq!(first.to_bits(), now.to_bits());
+}
+
+#[test]
+fn a_filter_that_grows_gives_only_right_answers_too() {
+    let ([first, now], load) = short_run(&["--grow"]);
+    assert!(first * 10.0 < now && load > 0.8, "{first} to {now} slots, load {load}");
+}
+
+/// The slots of the filter at first and at the end, and its load.
+fn short_run(more: &[&str]) -> ([f64; 2], f64) {
     let run = example("shared_cache")
-        .args(["--keys", "2000", "--threads", "3", "--seconds", "1"])
+        .args(["--keys", "20000", "--threads", "3", "--seconds", "1"])
+        .args(more)
         .output()
         .expect("it starts");
     let (table, progress) = (text(&run.stdout), text(&run.stderr));
@@ -30,7 +43,7 @@ fn a_short_run_gives_only_right_answers_and_ends_with_the_table() {
     let [without, with] = pair("database reads");
     assert!(with < 0.6 * without, "{table}");
     assert!((single("database reads saved") - (without - with)).abs() < 0.5, "{table}");
-    // Ten million probes make some 1,000 false positives: a quarter off is eight deviations.
+    // Ten million probes make some 1,000 false positives or more: a quarter off is eight deviations.
     let (measured, expected) =
         (single("false-positive rate, measured"), single("false-positive rate, expected"));
     assert!((measured / expected - 1.0).abs() < 0.25, "{table}");
@@ -50,6 +63,7 @@ fn a_short_run_gives_only_right_answers_and_ends_with_the_table() {
     assert!(widths.iter().all(|&width| width == widths[0]), "not aligned:\n{table}");
     assert!(progress.contains("serving with the filter: "), "{progress}");
     assert!(!progress.contains('\x1b'), "a bar where there is no terminal: {progress:?}");
+    (["slots at first", "slots now"].map(single), single("load factor"))
 }
 
 #[test]
