@@ -98,7 +98,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
             let buckets = self.locate(places);
             let locked = self.stripes.lock(buckets);
             // A split may have been faster; then it was somebody's success.
-            if self.locate(places) == buckets {
+            if self.lie_in(places, buckets) {
                 return (locked, buckets);
             }
         }
@@ -109,6 +109,13 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     fn locate<const N: usize>(&self, places: [Place; N]) -> [usize; N] {
         let extent = self.buckets.extent();
         places.map(|place| self.buckets.bucket(place, extent))
+    }
+
+    /// Whether these are the buckets of some places.
+    #[inline]
+    fn lie_in<const N: usize>(&self, places: [Place; N], buckets: [usize; N]) -> bool {
+        // In a table of fixed size they always are: the compiler would compare them all the same.
+        self.buckets.growth().is_none() || self.locate(places) == buckets
     }
 
     /// One more copy into the bucket of this place. `false`: it is full.

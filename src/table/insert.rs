@@ -245,16 +245,18 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// step: nobody can steal the slot.
     fn last_hop(&self, hop: Hop, key: Key, duplicates: Duplicates, all: Exclusive<'_>) -> Attempt {
         match (duplicates, all) {
-            (_, Some(locked)) => self.last_hop_locked(locked, hop, key, duplicates),
+            (_, Some(locked)) => {
+                self.last_hop_locked(locked, hop, self.locate(hop.places()), key, duplicates)
+            }
             (Duplicates::Allow, None) => {
-                let (locked, _) = self.lock(hop.places());
-                self.last_hop_locked(&locked, hop, key, duplicates)
+                let (locked, buckets) = self.lock(hop.places());
+                self.last_hop_locked(&locked, hop, buckets, key, duplicates)
             }
             // That there is no copy yet must be exact: both buckets of the item are locked as well.
             (Duplicates::Reject, None) => {
                 let ([first, second], [_, to]) = (key.places(), hop.places());
                 let (locked, _) = self.lock([first, second, to]);
-                self.last_hop_locked(&locked, hop, key, duplicates)
+                self.last_hop_locked(&locked, hop, self.locate(hop.places()), key, duplicates)
             }
         }
     }
@@ -263,21 +265,20 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         &self,
         locked: &Locked<'_, G>,
         hop: Hop,
+        [from, to]: [usize; 2],
         key: Key,
         duplicates: Duplicates,
     ) -> Attempt {
-        let [from, to] = hop.places();
         let newcomer = Place { row: hop.from, fingerprint: key.fingerprint };
-        let [from, to, goal] = self.locate([from, to, newcomer]);
+        // After a split, what was to move and what was to take its place may be in different buckets.
+        if !self.lie_in([newcomer], [from]) {
+            return Attempt::Stale;
+        }
         if duplicates == Duplicates::Reject && self.either_holds(key) {
             Attempt::Duplicate
-        } else if goal == from
-            && self.relocate(locked, hop.fingerprint, [from, to], Some(key.fingerprint))
-        {
+        } else if self.relocate(locked, hop.fingerprint, [from, to], Some(key.fingerprint)) {
             Attempt::Stored
         } else {
-            // Another writer was faster; or a split, after which what was to move and what was to
-            // take its place are in different buckets.
             Attempt::Stale
         }
     }
