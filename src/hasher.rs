@@ -1,4 +1,6 @@
-//! The default hasher, behind a name of this crate.
+//! The hashers: the default one, behind a name of this crate, and a stable one.
+
+mod stable;
 
 use core::fmt;
 use core::hash::{BuildHasher, Hasher};
@@ -6,6 +8,7 @@ use core::hash::{BuildHasher, Hasher};
 use foldhash::SharedSeed;
 use foldhash::quality::{FoldHasher, SeedableRandomState};
 
+pub use self::stable::{StableHashBuilder, StableHasher};
 use crate::sync;
 
 /// The hasher that a filter has unless it is given another: fast, and with a random seed of its own

@@ -41,6 +41,7 @@
 //! | a first number of items, and one that there are never more of | `CuckooFilter::builder().capacity(1000).max_capacity(1_000_000).build()`: a [`GrowableCuckooFilter`] |
 //! | the [layout](Layout) | `CuckooFilter::builder().layout::<Fp12x5>().capacity(n).build()` |
 //! | a hasher | [`CuckooFilter::with_capacity_and_hasher`] |
+//! | hashes that are the same in every process | the same, with a [`StableHashBuilder`] |
 //! | keys from an adversary | the same, with a [`RandomState`](std::hash::RandomState): some 10 ns more per operation |
 //! | keys that are hashed already | the same, with `()` as the hasher; then [`insert_hash`](CuckooFilter::insert_hash), [`contains_hash`](CuckooFilter::contains_hash) and so on |
 //! | several of these | [`CuckooFilter::builder`] |
@@ -327,7 +328,7 @@ mod table;
 pub use builder::Builder;
 pub use error::{BuildError, Error, InsertError, InsertManyError, LengthMismatch, ReserveError};
 pub use filter::{AnyCuckooFilter, CuckooFilter, GrowableCuckooFilter, Stats};
-pub use hasher::{DefaultHashBuilder, DefaultHasher};
+pub use hasher::{DefaultHashBuilder, DefaultHasher, StableHashBuilder, StableHasher};
 pub use layout::{
     Fp8x8, Fp9x7, Fp10x6, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, SemiSorted14x5, SemiSorted17x4,
 };

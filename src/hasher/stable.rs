@@ -1,0 +1,254 @@
+//! The hasher whose hashes mean the same everywhere.
+
+use core::hash::{BuildHasher, Hasher};
+
+use twox_hash::XxHash3_64;
+
+/// Bytes of an item up to which they are gathered and hashed at once: what starts the algorithm for
+/// longer input takes longer than the hash of a short key.
+const GATHERED: usize = 128;
+
+/// A hasher that gives an item the same hash on every machine, in every run and in every release of
+/// this crate: for filters that are stored, or that are compared between processes.
+///
+/// The hash is XXH3 with 64 bits and this seed, as its specification has it, of the bytes that the
+/// item's [`Hash`](core::hash::Hash) implementation writes. Numbers are written with the lowest byte
+/// first, and `usize` and `isize` as numbers of 64 bits, on every machine. These are the bytes of:
+///
+/// | item | bytes | hash of the example, seed 0 |
+/// |---|---|---|
+/// | `u8` to `u128`, `i8` to `i128` | its own, lowest first: `7_u64` is `07 00 00 00 00 00 00 00` | `81671e58d6b596af` |
+/// | `usize`, `isize` | as `u64` and `i64` | |
+/// | `bool`, `char` | as `u8` and `u32` | |
+/// | `str`, `String` | UTF-8, and then `ff`: `"egg"` is `65 67 67 ff` | `4dd45a50b11cdb6d` |
+/// | `[T]`, `Vec<T>` | the length as `u64`, then each part: `[1_u8, 2, 3]` as a slice is `03 00 00 00 00 00 00 00 01 02 03` | `c70305c85a044cde` |
+/// | tuples, references, boxes | the parts one after the other, with nothing between: `(7_u64, "north")` | `e775d323dbc9ecb7` |
+///
+/// [`hash_bytes`](Self::hash_bytes) hashes bytes as they are, which other languages can do as well,
+/// for the methods of a filter that take hashes.
+///
+/// # What is not stable
+///
+/// Which bytes an item writes is up to its `Hash` implementation. Tests pin those of the table. The
+/// standard library does not promise them for ever, and promises nothing for others: a derived `Hash`
+/// of an `enum` writes the number of the variant (as `isize`, so 64 bits here), which changes when the
+/// variants change their order; that of a `struct` follows the order of its fields. Paths differ between
+/// systems. Where a hash outlives a program, write down the bytes of a key, and use `hash_bytes`.
+///
+/// It is no protection against an adversary: the seed is a number like any other, and XXH3 no keyed
+/// hash.
+///
+/// # Examples
+///
+/// ```
+/// use coucal::{CuckooFilter, StableHashBuilder};
+///
+/// let filter = CuckooFilter::with_capacity_and_hasher(1000, StableHashBuilder::new(7));
+/// filter.insert("egg")?;
+/// assert_eq!(filter.hash_of("egg"), 0xcc47_fab3_78bc_8003);
+/// # Ok::<(), coucal::InsertError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StableHashBuilder {
+    seed: u64,
+}
+
+impl StableHashBuilder {
+    /// A hasher with this seed. The default has the seed 0.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::StableHashBuilder;
+    ///
+    /// assert_eq!(StableHashBuilder::new(0), StableHashBuilder::default());
+    /// ```
+    #[must_use]
+    pub const fn new(seed: u64) -> Self {
+        Self { seed }
+    }
+
+    /// The seed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// assert_eq!(coucal::StableHashBuilder::new(7).seed(), 7);
+    /// ```
+    #[must_use]
+    pub const fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// XXH3 with 64 bits of these bytes and no others. For the same text this is not what
+    /// [`hash_one`](BuildHasher::hash_one) gives, which ends it with a byte.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooFilter, StableHashBuilder};
+    ///
+    /// // xxhash.xxh3_64_intdigest(b"foobar", seed=0) in Python.
+    /// let hash = StableHashBuilder::default().hash_bytes(b"foobar");
+    /// assert_eq!(hash, 0xd78f_da63_144c_5c84);
+    ///
+    /// let filter = CuckooFilter::with_capacity_and_hasher(1000, ());
+    /// filter.insert_hash(hash)?;
+    /// # Ok::<(), coucal::InsertError>(())
+    /// ```
+    #[must_use]
+    pub fn hash_bytes(&self, bytes: &[u8]) -> u64 {
+        XxHash3_64::oneshot_with_seed(self.seed, bytes)
+    }
+}
+
+impl BuildHasher for StableHashBuilder {
+    type Hasher = StableHasher;
+
+    #[inline]
+    fn build_hasher(&self) -> StableHasher {
+        StableHasher { builder: *self, gathered: [0; GATHERED], len: 0, long: None }
+    }
+}
+
+/// The hasher of [`StableHashBuilder`].
+///
+/// # Examples
+///
+/// ```
+/// use std::hash::{BuildHasher, Hasher};
+/// use coucal::StableHashBuilder;
+///
+/// let mut hasher = StableHashBuilder::default().build_hasher();
+/// hasher.write(b"foo");
+/// hasher.write(b"bar");
+/// assert_eq!(hasher.finish(), StableHashBuilder::default().hash_bytes(b"foobar"));
+/// ```
+#[derive(Clone)]
+pub struct StableHasher {
+    builder: StableHashBuilder,
+    gathered: [u8; GATHERED],
+    len: usize,
+    /// What has read all, if there is more than can be gathered.
+    long: Option<XxHash3_64>,
+}
+
+impl StableHasher {
+    #[cold]
+    fn write_long(&mut self, bytes: &[u8]) {
+        let gathered = &self.gathered[..self.len];
+        let long = self.long.get_or_insert_with(|| {
+            let mut long = XxHash3_64::with_seed(self.builder.seed);
+            long.write(gathered);
+            long
+        });
+        long.write(bytes);
+    }
+}
+
+/// Numbers with their lowest byte first, those as wide as a pointer with 64 bits.
+macro_rules! write_numbers {
+    ($($method:ident($value:ty as $wide:ty))*) => {$(
+        #[inline]
+        fn $method(&mut self, value: $value) {
+            self.write(&(value as $wide).to_le_bytes());
+        }
+    )*};
+}
+
+impl Hasher for StableHasher {
+    #[inline]
+    fn finish(&self) -> u64 {
+        match &self.long {
+            Some(long) => long.finish(),
+            None => self.builder.hash_bytes(&self.gathered[..self.len]),
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) {
+        let end = self.len + bytes.len();
+        if self.long.is_none() && end <= GATHERED {
+            self.gathered[self.len..end].copy_from_slice(bytes);
+            self.len = end;
+        } else {
+            self.write_long(bytes);
+        }
+    }
+
+    write_numbers! {
+        write_u16(u16 as u16) write_u32(u32 as u32) write_u64(u64 as u64) write_u128(u128 as u128)
+        write_usize(usize as u64)
+        write_i16(i16 as i16) write_i32(i32 as i32) write_i64(i64 as i64) write_i128(i128 as i128)
+        write_isize(isize as i64)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use core::hash::Hash;
+
+    fn hash(item: impl Hash) -> u64 {
+        StableHashBuilder::new(7).hash_one(item)
+    }
+
+    /// By the reference implementation in C, of the bytes in the documentation.
+    #[test]
+    fn test_vectors_of_items() {
+        assert_eq!(hash(7_u8), 0x2b09_e01d_91ab_50fc);
+        assert_eq!(hash(7_i8), hash(7_u8));
+        assert_eq!(hash(0x0102_u16), 0x5fe0_a251_9d8d_ef5b);
+        assert_eq!(hash(0x0102_i16), hash(0x0102_u16));
+        assert_eq!(hash(7_u32), 0x72e7_bb9f_b13d_bf7a);
+        assert_eq!(hash(7_i32), hash(7_u32));
+        assert_eq!(hash('\u{7}'), hash(7_u32));
+        assert_eq!(hash(7_u64), 0xd73a_59b5_0701_0c1a);
+        assert_eq!(hash(7_i64), hash(7_u64));
+        assert_eq!(hash(7_usize), hash(7_u64));
+        assert_eq!(hash(7_isize), hash(7_u64));
+        assert_eq!(hash(-1_i64), 0x3ea9_37a3_184e_65c1);
+        assert_eq!(hash(-1_isize), hash(-1_i64));
+        assert_eq!(hash(7_u128), 0xc6af_50c0_2b3a_4c4b);
+        assert_eq!(hash(7_i128), hash(7_u128));
+        assert_eq!(hash(true), hash(1_u8));
+        assert_eq!(hash(()), 0x913a_e087_3e9b_7eb8);
+        assert_eq!(hash("egg"), 0xcc47_fab3_78bc_8003);
+        assert_eq!(hash(String::from("egg")), hash("egg"));
+        assert_eq!(hash(&[1_u8, 2, 3][..]), 0xd316_77d7_3d28_8101);
+        assert_eq!(hash(vec![1_u8, 2, 3]), hash(&[1_u8, 2, 3][..]));
+        assert_eq!(hash((7_u64, "north")), 0x862e_5931_e11f_cbff);
+    }
+
+    /// By the reference implementation in C: each of the algorithm's ways for some length.
+    #[test]
+    fn test_vectors_of_bytes() {
+        let bytes: Vec<u8> = (0..=255).cycle().take(1024).collect();
+        let vectors = [
+            (0, 0x2d06_8005_38d3_94c2, 0x913a_e087_3e9b_7eb8),
+            (100, 0x004e_4f92_1a64_bd1c, 0xf99b_7990_5a88_dc51),
+            (240, 0x375a_384d_957f_e865, 0x7c24_1a22_d405_c084),
+            (241, 0x02e8_cd95_421c_6d02, 0xd8f2_ad25_6b03_a316),
+            (1024, 0xa870_f929_8439_8d22, 0xf196_329c_6530_20f8),
+        ];
+        for (len, of_seed_0, of_seed_7) in vectors {
+            assert_eq!(StableHashBuilder::default().hash_bytes(&bytes[..len]), of_seed_0, "{len}");
+            assert_eq!(StableHashBuilder::new(7).hash_bytes(&bytes[..len]), of_seed_7, "{len}");
+        }
+    }
+
+    /// However the bytes come, gathered or not.
+    #[test]
+    fn parts_hash_as_the_whole() {
+        let bytes: Vec<u8> = (0..=255).cycle().take(700).collect();
+        for len in (0..40).chain(100..300).chain([700]) {
+            let whole = StableHashBuilder::new(1).hash_bytes(&bytes[..len]);
+            for part in [1, 3, 64, 127, 128, 129, 1000] {
+                let mut hasher = StableHashBuilder::new(1).build_hasher();
+                bytes[..len].chunks(part).for_each(|part| hasher.write(part));
+                assert_eq!(hasher.finish(), whole, "{len} bytes in parts of {part}");
+                assert_eq!(hasher.clone().finish(), whole);
+            }
+        }
+    }
+}
