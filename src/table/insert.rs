@@ -245,30 +245,34 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// step: nobody can steal the slot.
     fn last_hop(&self, hop: Hop, key: Key, duplicates: Duplicates, all: Exclusive<'_>) -> Attempt {
         match (duplicates, all) {
-            (_, Some(locked)) => self.last_hop_locked(locked, hop, key, duplicates),
+            (_, Some(locked)) => {
+                let buckets = self.locate(hop.places());
+                self.last_hop_locked(locked, hop, buckets, key, duplicates)
+            }
             (Duplicates::Allow, None) => {
-                let (locked, _) = self.lock(hop.places());
-                self.last_hop_locked(&locked, hop, key, duplicates)
+                let (locked, buckets) = self.lock(hop.places());
+                self.last_hop_locked(&locked, hop, buckets, key, duplicates)
             }
             // That there is no copy yet must be exact: both buckets of the item are locked as well.
             (Duplicates::Reject, None) => {
-                let ([first, second], [_, to]) = (key.places(), hop.places());
-                let (locked, _) = self.lock([first, second, to]);
-                self.last_hop_locked(&locked, hop, key, duplicates)
+                let ([first, second], [from, to]) = (key.places(), hop.places());
+                let (locked, [_, _, to]) = self.lock([first, second, to]);
+                let [from] = self.locate([from]);
+                self.last_hop_locked(&locked, hop, [from, to], key, duplicates)
             }
         }
     }
 
+    /// With the buckets of the hop as they are while the stripes are held.
     fn last_hop_locked<G>(
         &self,
         locked: &Locked<'_, G>,
         hop: Hop,
+        [from, to]: [usize; 2],
         key: Key,
         duplicates: Duplicates,
     ) -> Attempt {
-        let [from, to] = hop.places();
-        let newcomer = Place { row: hop.from, fingerprint: key.fingerprint };
-        let [from, to, goal] = self.locate([from, to, newcomer]);
+        let [goal] = self.locate([Place { row: hop.from, fingerprint: key.fingerprint }]);
         if duplicates == Duplicates::Reject && self.either_holds(key) {
             Attempt::Duplicate
         } else if goal == from
