@@ -63,11 +63,6 @@ impl Growth {
         size_of_val(&*self.extent)
     }
 
-    /// Whether it has not reached its greatest size.
-    pub(super) fn can_grow(&self) -> bool {
-        self.extent().buckets() < self.greatest
-    }
-
     /// The buckets that are split next: no more than `most`, than one run, than are left in the
     /// level, and than there may be.
     fn next_run(&self, extent: Extent, most: usize) -> Range<usize> {

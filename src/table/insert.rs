@@ -191,13 +191,10 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         }
     }
 
-    /// Whether as many slots are in use as in a table whose first insert fails, or, if it can still
-    /// grow, as it is to have. Beside other threads it may be wrong by what they do meanwhile, which
+    /// Whether as many slots are in use as in a table whose first insert fails. Beside other threads it may be wrong by what they do meanwhile, which
     /// makes a search longer or shorter.
     fn looks_full(&self) -> bool {
-        let grows = self.buckets.growth().is_some_and(Growth::can_grow);
-        let full = if grows { L::GROWN } else { L::FULL };
-        self.stripes.occupied_hint() as f64 >= full * self.slots() as f64
+        self.stripes.occupied_hint() as f64 >= L::FULL * self.slots() as f64
     }
 
     /// Apart, so that the common kick does not pay for the large queue.
