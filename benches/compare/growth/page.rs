@@ -33,10 +33,10 @@ that is in use; address space is requested for the greatest size at once.
 Everything grows in turn, a doubling at a time. The time of an insert is the mean of all inserts of a \
 step, an eighth of a doubling, with all that the subject does to grow. An insert is long if it takes \
 10 µs. Linux counts how often a thread is given a processor; a long insert during which this number \
-changed is left out of what is called the longest. Up to the greatest size of the comparison the \
-same inserts are made twice, and each counts with the shorter of its times: what the rest of the \
-machine does seldom strikes the same insert twice. The larger table grows once, so there an \
-interruption of the whole virtual machine, which the kernel does not count, is in the figure.";
+changed is left out. An interruption of the whole virtual machine is not counted there. So the same \
+inserts are made twice, and a long one counts with the shorter of its times: what the rest of the \
+machine does seldom strikes the same insert twice. The percentiles are those of the first time; those \
+of the table of fixed size, too, which is filled once.";
 
 pub fn markdown(results: &Results, plots: &[Drawn]) -> String {
     let mut text = String::from("## Machine, command and method\n\n");
@@ -356,7 +356,6 @@ fn longest(results: &Results, text: &mut String) {
             ("longest insert", 1000.0),
             ("longest insert, switches too", 1000.0),
             ("inserts over 100 us", 1.0),
-            ("inserts with a switch", 1.0),
         ] {
             let decimals = usize::from(unit > 1.0);
             row.push(cell(view.median(name, figure).map(|value| value / unit), decimals));
@@ -380,18 +379,9 @@ fn longest(results: &Results, text: &mut String) {
         return;
     }
     *text += "## Single inserts\n\nPercentiles in ns, less the time of reading the clock; the longest \
-              in µs. Up to a number of items: the last eighth\nof a doubling. Inserts over 100 µs are \
-              those during which the thread was not switched.\n\n";
-    let head = [
-        "",
-        "50 %",
-        "99 %",
-        "99.9 %",
-        "99.99 %",
-        "longest",
-        "with switches",
-        "over 100 µs",
-        "with a switch",
-    ];
+              in µs, 10.0 where none took longer. Up to a\nnumber of items: the last eighth of a \
+              doubling. Where the thread was switched, an insert counts only in the column\nthat says \
+              so, which is of one pass.\n\n";
+    let head = ["", "50 %", "99 %", "99.9 %", "99.99 %", "longest", "with switches", "over 100 µs"];
     *text += &table(&head, &rows);
 }
