@@ -69,7 +69,7 @@ fn script(keys: Keys, number: u64, steps: u64, settled: u64) -> Vec<Step> {
 }
 
 /// The part of a list that belongs to one thread.
-fn part<T>(list: &[T], thread: usize, threads: usize) -> &[T] {
+pub fn part<T>(list: &[T], thread: usize, threads: usize) -> &[T] {
     &list[list.len() * thread / threads..list.len() * (thread + 1) / threads]
 }
 
@@ -188,12 +188,12 @@ pub fn throughput(plan: &Plan, slots: u64, results: &mut Results) {
     }
 }
 
-fn histogram() -> Histogram<u64> {
+pub fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("the bounds are in order")
 }
 
 /// The median time of reading the clock alone.
-fn clock_overhead() -> u64 {
+pub fn clock_overhead() -> u64 {
     let mut histogram = histogram();
     for _ in 0..1 << 16 {
         let started = Instant::now();
@@ -222,7 +222,10 @@ pub fn latency(plan: &Plan, slots: u64, results: &mut Results) {
             let range = round * plan.lookups..(round + 1) * plan.lookups;
             let lookups = keys.collect(Which::Present { items: settled }, range);
             let mut scene = |scene: &str, writer: Option<(&dyn SharedSubject, &mut Window)>| {
-                let (histogram, inserts) = beside(here, &lookups, writer);
+                let writer = writer.map(|(table, window)| {
+                    Box::new(move |stop: &AtomicBool| table.churn(window, stop)) as Writer
+                });
+                let (histogram, inserts) = beside(writer, || timed(here, &lookups));
                 let overhead = clock_overhead();
                 for percentile in PERCENTILES {
                     let value = histogram.value_at_percentile(percentile).saturating_sub(overhead);
@@ -238,35 +241,41 @@ pub fn latency(plan: &Plan, slots: u64, results: &mut Results) {
     }
 }
 
-/// Looks up keys one by one while the writer, if there is one, writes. Returns the times, and the
-/// writer's inserts per second.
-fn beside(
-    table: &dyn SharedSubject,
-    lookups: &[u64],
-    writer: Option<(&dyn SharedSubject, &mut Window)>,
-) -> (Histogram<u64>, f64) {
+/// Writes until told to stop; the number of items that it stored.
+pub type Writer<'a> = Box<dyn FnOnce(&AtomicBool) -> u64 + Send + 'a>;
+
+/// The times of single lookups.
+pub fn timed(table: &dyn SharedSubject, lookups: &[u64]) -> Histogram<u64> {
+    let started = Instant::now();
+    let mut histogram = histogram();
+    for chunk in lookups.chunks(CHUNK) {
+        table.look_timed(chunk, &mut histogram);
+        if started.elapsed() > MAX_RUN {
+            break;
+        }
+    }
+    histogram
+}
+
+/// Reads while the writer, if there is one, writes. Returns what was read, and the writer's inserts
+/// per second.
+pub fn beside<R>(writer: Option<Writer<'_>>, read: impl FnOnce() -> R) -> (R, f64) {
     let stop = AtomicBool::new(false);
     let start = Barrier::new(1 + usize::from(writer.is_some()));
     thread::scope(|scope| {
-        let writing = writer.map(|(table, window)| {
+        let writing = writer.map(|write| {
             let (stop, start) = (&stop, &start);
             scope.spawn(move || {
                 start.wait();
-                table.churn(window, stop)
+                write(stop)
             })
         });
         start.wait();
         let started = Instant::now();
-        let mut histogram = histogram();
-        for chunk in lookups.chunks(CHUNK) {
-            table.look_timed(chunk, &mut histogram);
-            if started.elapsed() > MAX_RUN {
-                break;
-            }
-        }
+        let read = read();
         let seconds = started.elapsed().as_secs_f64();
         stop.store(true, Ordering::Relaxed);
         let stored = writing.map_or(0, |writing| writing.join().expect("the writer ends"));
-        (histogram, stored as f64 / seconds)
+        (read, stored as f64 / seconds)
     })
 }

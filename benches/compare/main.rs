@@ -6,6 +6,7 @@
 
 mod concurrent;
 mod contenders;
+mod growth;
 mod limits;
 mod plots;
 mod report;
@@ -17,15 +18,18 @@ mod targets;
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use std::alloc::System;
 
 use cap::Cap;
-use clap::{Parser, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum};
 use coucal_measure::machine;
+use coucal_measure::plot::Plot;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::contenders::COUCAL;
+use crate::plots::Drawn;
 use crate::results::Results;
 
 /// Counts the bytes that are allocated: an exact set does not say how much memory it takes.
@@ -42,7 +46,10 @@ fn allocated() -> usize {
 /// Writes performance.md (the part between two markers; the text around them stays), performance.csv
 /// and plots in performance/. The recorded run takes about 25 minutes on two cores.
 #[derive(Parser)]
+#[command(args_conflicts_with_subcommands = true)]
 struct Arguments {
+    #[command(subcommand)]
+    other: Option<Other>,
     /// Small tables and few runs: to check that everything works.
     #[arg(long)]
     quick: bool,
@@ -70,6 +77,12 @@ struct Arguments {
     /// Measures nothing: renders the page and the plots from the CSV of an earlier run.
     #[arg(long)]
     from: Option<PathBuf>,
+}
+
+/// Another comparison, on a page of its own.
+#[derive(Subcommand)]
+enum Other {
+    Growth(growth::Arguments),
 }
 
 /// A topic of the comparison.
@@ -103,7 +116,36 @@ struct Plan {
     only: Vec<Topic>,
     /// Prefixes of names; `None` for all peers.
     peers: Option<Vec<String>>,
-    progress: ProgressBar,
+    progress: Progress,
+}
+
+/// Shows what is being measured: one line that changes on a terminal, separate lines elsewhere.
+struct Progress(ProgressBar);
+
+impl Progress {
+    fn new() -> Self {
+        Self(
+            ProgressBar::no_length().with_style(
+                ProgressStyle::with_template("{elapsed_precise} {spinner} {msg}")
+                    .expect("the template is well formed"),
+            ),
+        )
+    }
+
+    fn say(&self, what: &str) {
+        if self.0.is_hidden() {
+            eprintln!("{:>6.1} s  {what}", self.0.elapsed().as_secs_f64());
+        } else {
+            self.0.set_message(what.to_owned());
+            self.0.tick();
+        }
+    }
+
+    /// The time that it all took.
+    fn end(&self) -> Duration {
+        self.0.finish_and_clear();
+        self.0.elapsed()
+    }
 }
 
 impl Plan {
@@ -115,10 +157,6 @@ impl Plan {
         };
         let mut slots = if arguments.slots.is_empty() { slots } else { arguments.slots.clone() };
         slots.sort_unstable();
-        let progress = ProgressBar::no_length().with_style(
-            ProgressStyle::with_template("{elapsed_precise} {spinner} {msg}")
-                .expect("the template is well formed"),
-        );
         Self {
             slots,
             runs: arguments.runs.unwrap_or(runs).max(1),
@@ -129,7 +167,7 @@ impl Plan {
                 false if arguments.peers.is_empty() => None,
                 false => Some(arguments.peers.clone()),
             },
-            progress,
+            progress: Progress::new(),
         }
     }
 
@@ -147,14 +185,8 @@ impl Plan {
         name.starts_with(COUCAL) || self.peers.as_ref().is_none_or(chosen)
     }
 
-    /// Shows the progress: one line that changes on a terminal, separate lines elsewhere.
     fn say(&self, what: &str) {
-        if self.progress.is_hidden() {
-            eprintln!("{:>6.1} s  {what}", self.progress.elapsed().as_secs_f64());
-        } else {
-            self.progress.set_message(what.to_owned());
-            self.progress.tick();
-        }
+        self.progress.say(what);
     }
 
     fn measure(&self) -> Results {
@@ -183,9 +215,8 @@ impl Plan {
                 concurrent::latency(self, slots, &mut results);
             }
         }
-        let seconds = self.progress.elapsed().as_secs();
+        let seconds = self.progress.end().as_secs();
         results.notes.push(("run time".into(), format!("{seconds} s")));
-        self.progress.finish_and_clear();
         results
     }
 }
@@ -197,14 +228,21 @@ fn command() -> String {
     command.trim_end_matches(" -- ").to_owned()
 }
 
-fn write(out: &Path, results: &Results) -> Result<(), Box<dyn Error>> {
+/// Writes the page of this name, the figures, and the plots, from which the page is made as well.
+fn write(
+    out: &Path,
+    name: &str,
+    results: &Results,
+    plots: Vec<Plot>,
+    markdown: fn(&Results, &[Drawn]) -> String,
+) -> Result<(), Box<dyn Error>> {
     let folder = out.join("performance");
     fs::create_dir_all(&folder)?;
-    fs::write(out.join("performance.csv"), results.to_csv())?;
-    let plots = plots::draw(&folder, results)?;
-    let page = out.join("performance.md");
+    fs::write(out.join(format!("{name}.csv")), results.to_csv())?;
+    let plots = plots::draw(&folder, plots)?;
+    let page = out.join(format!("{name}.md"));
     let before = fs::read_to_string(&page).unwrap_or_default();
-    let report = report::markdown(results, &plots);
+    let report = markdown(results, &plots);
     fs::write(&page, report::renewed(&before, &report))?;
     println!("{report}\nwritten: {}", page.display());
     Ok(())
@@ -212,10 +250,12 @@ fn write(out: &Path, results: &Results) -> Result<(), Box<dyn Error>> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
+    if let Some(Other::Growth(arguments)) = &arguments.other {
+        return growth::run(arguments);
+    }
     let results = match &arguments.from {
-        Some(csv) => Results::from_csv(&fs::read_to_string(csv)?)
-            .ok_or_else(|| format!("{} was not written by this program", csv.display()))?,
+        Some(csv) => Results::read(csv)?,
         None => Plan::new(&arguments).measure(),
     };
-    write(&arguments.out, &results)
+    write(&arguments.out, "performance", &results, plots::all(&results), report::markdown)
 }

@@ -19,12 +19,17 @@ pub struct Drawn {
     pub title: String,
 }
 
-/// Draws the plots for which there are figures.
-pub fn draw(folder: &Path, results: &Results) -> Result<Vec<Drawn>, Box<dyn Error>> {
+/// The plots of the comparison.
+pub fn all(results: &Results) -> Vec<Plot> {
     let mut plots = over_slots(results);
     plots.extend(over_load(results));
     plots.extend(over_threads(results));
     plots.extend(percentiles(results));
+    plots
+}
+
+/// Draws the plots for which there are figures.
+pub fn draw(folder: &Path, mut plots: Vec<Plot>) -> Result<Vec<Drawn>, Box<dyn Error>> {
     plots.retain(|plot| !plot.is_empty());
     let draw = |plot: Plot| {
         plot.draw(folder)?;

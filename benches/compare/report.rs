@@ -31,17 +31,14 @@ pub fn renewed(before: &str, report: &str) -> String {
     }
 }
 
-fn table(head: &[&str], rows: &[Vec<String>]) -> String {
+pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     text::table(head, rows) + "\n"
 }
 
 pub fn markdown(results: &Results, plots: &[Drawn]) -> String {
     let mut text = summary::markdown(results);
     text += "## Machine, command and method\n\n";
-    for (name, note) in results.notes.iter().filter(|note| note.0 != "command") {
-        let _ = writeln!(text, "- {name}: {note}");
-    }
-    let _ = write!(text, "\n```text\n{}\n```\n\n", results.note("command"));
+    notes(results, &mut text);
     text += &method(results);
     targets(results, &mut text);
     for slots in results.slots() {
@@ -53,13 +50,26 @@ pub fn markdown(results: &Results, plots: &[Drawn]) -> String {
     }
     threads(results, &mut text);
     latency(results, &mut text);
+    show(plots, &mut text);
+    text.trim_end().to_owned() + "\n"
+}
+
+/// The machine and the command.
+pub fn notes(results: &Results, text: &mut String) {
+    for (name, note) in results.notes.iter().filter(|note| note.0 != "command") {
+        let _ = writeln!(text, "- {name}: {note}");
+    }
+    let _ = write!(text, "\n```text\n{}\n```\n\n", results.note("command"));
+}
+
+/// The plots, each by its title where it cannot be shown.
+pub fn show(plots: &[Drawn], text: &mut String) {
     if !plots.is_empty() {
-        text += "## Plots\n\n";
+        *text += "## Plots\n\n";
     }
     for Drawn { file, title } in plots {
         let _ = writeln!(text, "![{title}](performance/{file}.svg)\n");
     }
-    text.trim_end().to_owned() + "\n"
 }
 
 fn method(results: &Results) -> String {
@@ -101,13 +111,17 @@ fn targets(results: &Results, text: &mut String) {
     if list.is_empty() {
         return;
     }
+    *text += "## Targets\n\nAgainst the limit of the machine: the time of coucal divided by the time \
+              of the limit. Against a peer: how\nmany times as fast coucal is.\n\n";
+    *text += &target_table(&list);
+}
+
+pub fn target_table(list: &[targets::Target]) -> String {
     let row = |target: &targets::Target| {
         vec![target.figure.clone(), target.goal(), target.reached(), target.met().into()]
     };
     let rows: Vec<_> = list.iter().map(row).collect();
-    *text += "## Targets\n\nAgainst the limit of the machine: the time of coucal divided by the time \
-              of the limit. Against a peer: how\nmany times as fast coucal is.\n\n";
-    *text += &table(&["figure", "target", "measured", "met"], &rows);
+    table(&["figure", "target", "measured", "met"], &rows)
 }
 
 fn one_thread(view: View, size: &str, text: &mut String) {

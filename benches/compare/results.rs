@@ -1,7 +1,10 @@
 //! The figures: all runs of each, so that a ratio is taken inside each run.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
 
 use coucal_measure::timing::{median, ratio};
 
@@ -66,8 +69,14 @@ impl Results {
         csv
     }
 
+    /// Reads a file that [`to_csv`](Self::to_csv) made.
+    pub fn read(path: &Path) -> Result<Self, Box<dyn Error>> {
+        Self::from_csv(&fs::read_to_string(path)?)
+            .ok_or_else(|| format!("{} was not written by this program", path.display()).into())
+    }
+
     /// Reads what [`to_csv`](Self::to_csv) wrote; `None` for any other text.
-    pub fn from_csv(csv: &str) -> Option<Self> {
+    fn from_csv(csv: &str) -> Option<Self> {
         let mut results = Self::default();
         for line in csv.lines() {
             if let Some(note) = line.strip_prefix("# ") {

@@ -50,17 +50,22 @@ struct Entry {
     full: bool,
 }
 
-/// Does the operation with the keys of the range. Only the work is timed, not the generation of the
-/// keys. Returns ns per operation, and the number of times that the answer was yes. The time is the
-/// median of the chunks: one in which the thread was preempted would dominate the others.
-fn timed(
+/// What a chunk of operations took in all.
+pub struct Chunk {
+    pub nanos: f64,
+    operations: usize,
+}
+
+/// Does the operation with the keys of the range, chunk by chunk. Only the work is timed, not the
+/// generation of the keys. Also returns the number of times that the answer was yes.
+pub fn chunks(
     subject: &mut dyn Subject,
     operation: Operation,
     keys: Keys,
     which: Which,
     range: Range<u64>,
-) -> (f64, u64) {
-    let (mut nanos, mut answers) = (Vec::new(), 0);
+) -> (Vec<Chunk>, u64) {
+    let (mut chunks, mut answers) = (Vec::new(), 0);
     let mut chunk = Vec::with_capacity(CHUNK);
     let inserts = matches!(operation, Operation::Insert | Operation::InsertMany);
     for from in range.clone().step_by(CHUNK) {
@@ -69,12 +74,27 @@ fn timed(
         chunk.extend((from..to).map(|index| keys.pick(which, index)));
         let started = Instant::now();
         let yes = subject.run(operation, &chunk);
-        nanos.push(started.elapsed().as_nanos() as f64 / chunk.len() as f64);
+        let nanos = started.elapsed().as_nanos() as f64;
+        chunks.push(Chunk { nanos, operations: chunk.len() });
         answers += yes;
         if inserts && yes < chunk.len() as u64 {
             break;
         }
     }
+    (chunks, answers)
+}
+
+/// As `chunks`, in ns per operation: the median of the chunks, as one in which the thread was
+/// preempted would dominate the others.
+pub fn timed(
+    subject: &mut dyn Subject,
+    operation: Operation,
+    keys: Keys,
+    which: Which,
+    range: Range<u64>,
+) -> (f64, u64) {
+    let (chunks, answers) = chunks(subject, operation, keys, which, range);
+    let nanos: Vec<_> = chunks.iter().map(|chunk| chunk.nanos / chunk.operations as f64).collect();
     (median(&nanos).unwrap_or(f64::NAN), answers)
 }
 

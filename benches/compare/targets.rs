@@ -46,14 +46,18 @@ impl Target {
 }
 
 #[derive(Default)]
-struct List(Vec<Target>);
+pub struct List(pub Vec<Target>);
 
 impl List {
-    fn at_most(&mut self, goal: f64, reached: Option<f64>, figure: String) {
+    pub fn at_most(&mut self, goal: f64, reached: Option<f64>, figure: String) {
         self.0.push(Target { figure, sense: Sense::AtMost, goal, unit: "", reached });
     }
 
-    fn at_least(&mut self, goal: f64, reached: Option<f64>, figure: String) {
+    pub fn at_most_micros(&mut self, goal: f64, reached: Option<f64>, figure: String) {
+        self.0.push(Target { figure, sense: Sense::AtMost, goal, unit: " µs", reached });
+    }
+
+    pub fn at_least(&mut self, goal: f64, reached: Option<f64>, figure: String) {
         self.0.push(Target { figure, sense: Sense::AtLeast, goal, unit: "", reached });
     }
 
@@ -120,8 +124,8 @@ pub fn all(results: &Results) -> Vec<Target> {
     batches(results, &mut list);
     for slots in results.slots_with("failed insert us") {
         let reached = results.at(slots, 1).median(COUCAL, "failed insert us");
-        list.at_most(5.0, reached, format!("an insert into a full filter, {} slots", power(slots)));
-        list.0.last_mut().expect("just pushed").unit = " µs";
+        let figure = format!("an insert into a full filter, {} slots", power(slots));
+        list.at_most_micros(5.0, reached, figure);
     }
     threads(results, &mut list);
     list.0

@@ -1,6 +1,7 @@
 //! Instructions of each operation, counted under callgrind: a guard against regressions that needs no
 //! quiet machine. Each operation is counted twice: with the layout in the type of the filter, and (names
-//! that begin with `any-`) with the layout chosen at run time.
+//! that begin with `any-`) with the layout chosen at run time. Some are counted a third time (`grow-`):
+//! in a filter that grows, after some doublings, and inserts while it does.
 //!
 //! ```text
 //! cargo run --release -p coucal-benches --bin instructions              # compare with the record
@@ -17,7 +18,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::{env, fs};
 
 use clap::{Parser, ValueEnum};
-use coucal::{AnyCuckooFilter, CuckooFilter, Fp16x4, Layout};
+use coucal::{AnyCuckooFilter, CuckooFilter, Fp16x4, GrowableCuckooFilter, Layout};
 use coucal_measure::keys::mix;
 use coucal_measure::machine::compiler;
 
@@ -53,6 +54,37 @@ enum Work {
     InsertMany,
     UniquePresent,
     Remove,
+    /// Inserts with which the filter grows.
+    Insert,
+}
+
+/// What filter does the work.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Fixed,
+    AtRunTime,
+    Growing,
+}
+
+impl Kind {
+    const ALL: [Self; 3] = [Self::Fixed, Self::AtRunTime, Self::Growing];
+
+    /// What the names of its tasks begin with.
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Fixed => "",
+            Self::AtRunTime => "any-",
+            Self::Growing => "grow-",
+        }
+    }
+
+    fn does(self, work: Work) -> bool {
+        match work {
+            Work::Miss | Work::Hit | Work::Remove => true,
+            Work::Insert => self == Self::Growing,
+            _ => self != Self::Growing,
+        }
+    }
 }
 
 /// A filter whose work is counted.
@@ -120,6 +152,7 @@ macro_rules! guarded {
 
 type Fixed = CuckooFilter<Fp16x4, ()>;
 type Chosen = AnyCuckooFilter<()>;
+type Growing = GrowableCuckooFilter<Fp16x4, ()>;
 
 guarded!(Fixed, CuckooFilter::with_capacity_and_hasher(CAPACITY as usize, ()));
 guarded!(Chosen, {
@@ -129,45 +162,60 @@ guarded!(Chosen, {
     filter
 });
 
-/// Work by a filter: the layout in its type, or chosen at run time.
+/// A filter that has grown by some doublings, for the first items, and can grow on.
+fn grown() -> Growing {
+    let (first, greatest) = (CAPACITY as usize / 32, 2 * CAPACITY as usize);
+    let builder = CuckooFilter::builder().capacity(first).max_capacity(greatest);
+    let filter = builder.hasher(()).build().expect("the layout grows so far");
+    for index in 0..CAPACITY {
+        filter.insert_hash(mix(index)).expect("it grows");
+    }
+    filter
+}
+
+/// Work by a filter.
 #[derive(Clone, Copy)]
 struct Task {
     work: Work,
-    at_run_time: bool,
+    kind: Kind,
 }
-
-/// What the names of tasks with a layout chosen at run time begin with.
-const AT_RUN_TIME: &str = "any-";
 
 impl Task {
     fn all() -> impl Iterator<Item = Self> {
-        let of = |at_run_time| {
-            Work::value_variants().iter().map(move |work| Self { work: *work, at_run_time })
-        };
-        of(false).chain(of(true))
+        Kind::ALL.into_iter().flat_map(|kind| {
+            let done = Work::value_variants().iter().filter(move |work| kind.does(**work));
+            done.map(move |work| Self { work: *work, kind })
+        })
     }
 
     fn parse(name: &str) -> Result<Self, String> {
-        let (work, at_run_time) = match name.strip_prefix(AT_RUN_TIME) {
-            Some(work) => (work, true),
-            None => (name, false),
-        };
-        Ok(Self { work: Work::from_str(work, false)?, at_run_time })
+        let task = Self::all().find(|task| task.name() == name);
+        task.ok_or_else(|| format!("there is no task {name}"))
     }
 
     fn name(self) -> String {
         let work = self.work.to_possible_value().expect("none is hidden");
-        let prefix = if self.at_run_time { AT_RUN_TIME } else { "" };
-        format!("{prefix}{}", work.get_name())
+        format!("{}{}", self.kind.prefix(), work.get_name())
     }
 
     /// Does this many units of work. Returns the number of operations of one unit.
     fn run(self, units: u64) -> u64 {
-        if self.at_run_time {
-            run::<Chosen>(self.work, units)
-        } else {
-            run::<Fixed>(self.work, units)
+        match self.kind {
+            Kind::Fixed => run::<Fixed>(self.work, units),
+            Kind::AtRunTime => run::<Chosen>(self.work, units),
+            Kind::Growing => run_growing(self.work, units),
         }
+    }
+}
+
+fn run_growing(work: Work, units: u64) -> u64 {
+    let filter = grown();
+    match work {
+        Work::Insert => repeat(units, |index| filter.insert_hash(mix(CAPACITY + index)).is_ok()),
+        Work::Miss => repeat(units, |index| filter.contains_hash(mix(!index))),
+        Work::Hit => repeat(units, |index| filter.contains_hash(mix(index))),
+        Work::Remove => repeat(units, |index| filter.remove_hash(mix(index))),
+        _ => unreachable!("not counted for a filter that grows"),
     }
 }
 
@@ -185,6 +233,7 @@ fn run<F: Guarded>(work: Work, units: u64) -> u64 {
             black_box(found);
             OPERATIONS
         }
+        Work::Insert => unreachable!("only counted for a filter that grows"),
         Work::FillToHalf => fills::<F>(units, 0.5),
         Work::FillTo95 => fills::<F>(units, 0.95),
         Work::InsertMany => {
@@ -218,7 +267,11 @@ fn fills<F: Guarded>(units: u64, load: f64) -> u64 {
 
 fn each<F: Guarded>(units: u64, operation: impl Fn(&F, u64) -> bool) -> u64 {
     let filter = filled(0.95);
-    let yes = (0..units * OPERATIONS).filter(|index| operation(&filter, *index)).count();
+    repeat(units, |index| operation(&filter, index))
+}
+
+fn repeat(units: u64, operation: impl Fn(u64) -> bool) -> u64 {
+    let yes = (0..units * OPERATIONS).filter(|index| operation(*index)).count();
     black_box(yes);
     OPERATIONS
 }

@@ -7,8 +7,8 @@ mod filters;
 mod sets;
 
 pub use filters::{
-    Atomic, Blocked, Bloom, Coucal, Counting, LockedMutex, LockedRwLock, Quotient, Scalable,
-    Sequential, coucal_with_bytes, coucal_with_slots,
+    Atomic, Blocked, Bloom, Chain, Coucal, Counting, LockedMutex, LockedRwLock, Quotient, Rebuilt,
+    Scalable, Sequential, coucal_growing, coucal_with_bytes, coucal_with_slots,
 };
 pub use sets::{LockedHashSet, Moka, Sharded};
 
@@ -121,5 +121,23 @@ mod tests {
         check("RwLock<HashSet>", LockedHashSet::with_slots(SLOTS), true);
         check("DashSet", Sharded::with_slots(SLOTS), true);
         check("moka", Moka::with_slots(SLOTS), true);
+    }
+
+    /// Fills to 16 times what it was made for, and looks everything up.
+    #[test]
+    fn every_peer_that_grows_keeps_what_it_has() {
+        fn check(name: &str, mut peer: impl Peer) {
+            let keys = Keys::new(1);
+            let items = SLOTS as u64 * 13;
+            assert!((0..items).all(|index| peer.insert(keys.key(index))), "{name} is full");
+            assert!((0..items).all(|index| peer.contains(keys.key(index))), "{name} misses a key");
+        }
+        let first = SLOTS * 8 / 10;
+        check("coucal", Coucal(coucal_growing(SLOTS, 4)));
+        check("coucal, grown by half", Coucal::grown(SLOTS, 2, 4));
+        check("atomic-cuckoo-filter", Rebuilt::with_slots(SLOTS, 8, Keys::new(1)));
+        check("scalable_cuckoo_filter", Chain::with_rate(first, 0.01));
+        check("qfilter", Quotient::resizeable(first as u64, 16 * SLOTS as u64, 0.01));
+        check("RwLock<HashSet>", LockedHashSet::with_slots(SLOTS));
     }
 }

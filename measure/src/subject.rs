@@ -39,6 +39,8 @@ pub trait Subject {
     fn run(&mut self, operation: Operation, keys: &[u64]) -> u64;
     /// Inserts one key; `true` if it was stored.
     fn insert_one(&mut self, key: u64) -> bool;
+    /// Inserts each key and passes on the nanoseconds that each took; the number that was stored.
+    fn insert_timed(&mut self, keys: &[u64], took: &mut dyn FnMut(u64)) -> u64;
     /// The number of keys that are found.
     fn look(&self, keys: &[u64]) -> u64;
     /// Itself, if several threads may write to it at once.
@@ -69,6 +71,16 @@ impl<P: Peer> Subject for P {
 
     fn insert_one(&mut self, key: u64) -> bool {
         self.insert(key)
+    }
+
+    fn insert_timed(&mut self, keys: &[u64], took: &mut dyn FnMut(u64)) -> u64 {
+        let mut stored = 0;
+        for key in keys {
+            let started = Instant::now();
+            stored += u64::from(self.insert(*key));
+            took(started.elapsed().as_nanos() as u64);
+        }
+        stored
     }
 
     fn look(&self, keys: &[u64]) -> u64 {
@@ -176,6 +188,8 @@ pub trait SharedSubject: Sync {
     fn run(&self, steps: &[Step]) -> u64;
     /// Moves the window until told to stop; the number of keys that were inserted.
     fn churn(&self, window: &mut Window, stop: &AtomicBool) -> u64;
+    /// Inserts the keys from this index on until told to stop; the number of keys that were stored.
+    fn insert_until(&self, keys: Keys, from: u64, stop: &AtomicBool) -> u64;
     /// Looks up each key by itself and records the nanoseconds that it took.
     fn look_timed(&self, keys: &[u64], histogram: &mut Histogram<u64>);
 }
@@ -210,6 +224,16 @@ impl<P: Shared> SharedSubject for P {
                 stored += u64::from(self.insert_shared(window.keys.key(window.next)));
                 window.oldest += 1;
                 window.next += 1;
+            }
+        }
+        stored
+    }
+
+    fn insert_until(&self, keys: Keys, from: u64, stop: &AtomicBool) -> u64 {
+        let mut stored = 0;
+        while !stop.load(Ordering::Relaxed) {
+            for _ in 0..16 {
+                stored += u64::from(self.insert_shared(keys.key(from + stored)));
             }
         }
         stored

@@ -1,5 +1,7 @@
 //! Threads that start together, and the median of several runs.
 
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
 use std::iter;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -40,6 +42,39 @@ pub fn together<I: Send, R: Send>(
 #[must_use]
 pub fn million_ops(operations: usize, elapsed: Duration) -> f64 {
     operations as f64 / elapsed.as_secs_f64() / 1e6
+}
+
+/// Tells whether this thread was taken off its processor: by the number of times that the kernel
+/// gave it one, which Linux has in a file. An interruption of the whole machine, as by another
+/// virtual one, does not count there.
+pub struct Switches {
+    file: Option<File>,
+    seen: u64,
+}
+
+impl Switches {
+    /// For the thread that calls this.
+    #[must_use]
+    pub fn of_this_thread() -> Self {
+        let mut switches = Self { file: File::open("/proc/thread-self/schedstat").ok(), seen: 0 };
+        switches.seen = switches.count().unwrap_or(0);
+        switches
+    }
+
+    /// `None` where the system does not tell.
+    fn count(&mut self) -> Option<u64> {
+        let file = self.file.as_mut()?;
+        file.rewind().ok()?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).ok()?;
+        text.split_whitespace().nth(2)?.parse().ok()
+    }
+
+    /// Whether the thread was switched since the last call; `false` where the system does not tell.
+    pub fn any_since(&mut self) -> bool {
+        let count = self.count().unwrap_or(0);
+        std::mem::replace(&mut self.seen, count) != count
+    }
 }
 
 /// Distributes independent pieces of work over `threads` threads, and keeps the order of the

@@ -32,8 +32,7 @@ const ITEMS_A_LOOK: usize = 32;
 const SLOTS_A_LOOK: usize = 2 * ITEMS_A_LOOK;
 /// Buckets at least whose load is taken for that of the table.
 const SAMPLE: usize = 2048;
-/// How much fuller than its target a table may be that has its greatest size in the middle of a
-/// level.
+/// How much fuller than its target a table may become: while it grows, it is kept below that.
 const UNEVEN_MARGIN: f64 = 0.04;
 /// How far the load goes beyond the target before a bucket is split: a sample is not exact.
 const MARGIN: f64 = 0.01;
@@ -66,17 +65,12 @@ impl Growth {
         size_of_val(&*self.extent)
     }
 
-    /// The share of slots in use from which on a short search is enough.
+    /// The share of slots in use from which on a short search is enough. In the middle of a level,
+    /// half of the table has twice the demand of the other half, and is full sooner.
     pub(super) fn full<L: Layout>(&self) -> f64 {
         let extent = self.extent();
-        if extent.buckets() < self.greatest {
-            L::GROWN
-        } else if extent.cursor() == 0 {
-            L::FULL
-        } else {
-            // Half of the table has twice the demand of the other half.
-            L::GROWN + UNEVEN_MARGIN
-        }
+        let even = extent.cursor() == 0 && extent.buckets() == self.greatest;
+        if even { L::FULL } else { L::GROWN + UNEVEN_MARGIN }
     }
 
     /// The buckets that are split next: no more than `most`, than one run, than are left in the

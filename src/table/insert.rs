@@ -191,9 +191,8 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         }
     }
 
-    /// Whether as many slots are in use as in a table whose first insert fails; or, if it can still
-    /// grow, as it is to have. Beside other threads it may be wrong by what they do meanwhile, which
-    /// makes a search longer or shorter.
+    /// Whether as many slots are in use as in a table whose first insert fails. Beside other threads it
+    /// may be wrong by what they do meanwhile, which makes a search longer or shorter.
     fn looks_full(&self) -> bool {
         let full = self.buckets.growth().map_or(L::FULL, Growth::full::<L>);
         self.stripes.occupied_hint() as f64 >= full * self.slots() as f64
@@ -253,13 +252,15 @@ impl<L: Layout, B: Buckets> Table<L, B> {
             }
             // That there is no copy yet must be exact: both buckets of the item are locked as well.
             (Duplicates::Reject, None) => {
-                let ([first, second], [_, to]) = (key.places(), hop.places());
-                let (locked, _) = self.lock([first, second, to]);
-                self.last_hop_locked(&locked, hop, self.locate(hop.places()), key, duplicates)
+                let ([first, second], [from, to]) = (key.places(), hop.places());
+                let (locked, [_, _, to]) = self.lock([first, second, to]);
+                let [from] = self.locate([from]);
+                self.last_hop_locked(&locked, hop, [from, to], key, duplicates)
             }
         }
     }
 
+    /// With the buckets of the hop as they are while the stripes are held.
     fn last_hop_locked<G>(
         &self,
         locked: &Locked<'_, G>,

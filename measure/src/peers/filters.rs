@@ -3,12 +3,13 @@
 
 use std::hash::BuildHasher;
 
-use coucal::{CuckooFilter, Fp16x4, Layout};
+use coucal::{CuckooFilter, Fp16x4, Growable, GrowableCuckooFilter, Layout, Storage};
 use fastbloom_rs::{Deletable as _, Membership as _};
 use parking_lot::{Mutex, RwLock};
 
 use super::{Peer, Shared};
 use crate::hash::{KeyHash, KeyHasher};
+use crate::keys::Keys;
 use crate::subject::SharedSubject;
 
 /// The false-positive rate of 16-bit fingerprints in buckets of four slots, at a load of 95 %.
@@ -20,8 +21,22 @@ const BLOOM_HASHES: u32 = 9;
 /// Bits of one counter of a counting Bloom filter.
 const COUNTER_BITS: usize = 4;
 
-/// A coucal filter of any layout.
-pub struct Coucal<L: Layout, S>(pub CuckooFilter<L, S>);
+/// A coucal filter of any layout, of fixed size or one that grows.
+pub struct Coucal<L: Storage, S>(pub CuckooFilter<L, S>);
+
+/// The largest capacity up to this one for which `fits` holds.
+fn largest_capacity(most_items: usize, fits: impl Fn(usize) -> bool) -> usize {
+    let (mut good, mut too_large) = (0, 1 + most_items);
+    while good + 1 < too_large {
+        let capacity = good.midpoint(too_large);
+        if fits(capacity) {
+            good = capacity;
+        } else {
+            too_large = capacity;
+        }
+    }
+    good
+}
 
 /// The largest filter for which `fits` holds, found by its capacity; its memory is touched.
 fn largest<L: Layout, S: BuildHasher + Default>(
@@ -32,18 +47,44 @@ fn largest<L: Layout, S: BuildHasher + Default>(
         let builder = CuckooFilter::builder().layout::<L>().hasher(S::default());
         builder.capacity(capacity).build().expect("there is enough memory")
     };
-    let (mut good, mut too_large) = (0, 1 + most_items);
-    while good + 1 < too_large {
-        let capacity = good.midpoint(too_large);
-        if fits(&build(capacity)) {
-            good = capacity;
-        } else {
-            too_large = capacity;
-        }
-    }
-    let filter = build(good);
+    let filter = build(largest_capacity(most_items, |capacity| fits(&build(capacity))));
     filter.clear();
     filter
+}
+
+/// A filter of the default layout that grows: from this number of slots, or the nearest number
+/// below, by this number of doublings.
+///
+/// # Panics
+///
+/// When there is not enough memory, or the first size is 0.
+#[must_use]
+pub fn coucal_growing(first_slots: usize, doublings: u32) -> GrowableCuckooFilter<Fp16x4, KeyHash> {
+    let build = |first: usize, greatest: usize| {
+        let builder = CuckooFilter::builder().capacity(first).hasher(KeyHash::default());
+        builder.max_capacity(greatest).build()
+    };
+    let fits = |capacity| build(capacity, capacity).is_ok_and(|f| f.slots() <= first_slots);
+    let first = largest_capacity(first_slots, fits);
+    // What it holds of these slots, and so many times more, if the layout grows so far.
+    let greatest = build(first, 2 * first).expect("one doubling is possible").capacity();
+    let can_grow = |capacity| build(first, first.max(capacity)).is_ok();
+    let greatest = largest_capacity(greatest << doublings, can_grow);
+    build(first, greatest).expect("it was built before")
+}
+
+impl Coucal<Growable<Fp16x4>, KeyHash> {
+    /// As [`coucal_growing`], grown without an item to its size after `grown` of its doublings.
+    ///
+    /// # Panics
+    ///
+    /// When it does not grow as far.
+    #[must_use]
+    pub fn grown(first_slots: usize, grown: u32, doublings: u32) -> Self {
+        let filter = coucal_growing(first_slots, doublings);
+        filter.reserve(filter.capacity() << grown).expect("within the greatest capacity");
+        Self(filter)
+    }
 }
 
 /// A filter of the default layout with this number of slots, or the nearest number below.
@@ -59,7 +100,7 @@ pub fn coucal_with_bytes<L: Layout>(bytes: usize) -> CuckooFilter<L, KeyHash> {
     largest(bytes, |filter| filter.memory_bytes() <= bytes)
 }
 
-impl<L: Layout, S: BuildHasher + Send + Sync> Peer for Coucal<L, S> {
+impl<L: Storage, S: BuildHasher + Send + Sync> Peer for Coucal<L, S> {
     fn slots(&self) -> usize {
         self.0.slots()
     }
@@ -103,7 +144,7 @@ impl<L: Layout, S: BuildHasher + Send + Sync> Peer for Coucal<L, S> {
     }
 }
 
-impl<L: Layout, S: BuildHasher + Send + Sync> Shared for Coucal<L, S> {
+impl<L: Storage, S: BuildHasher + Send + Sync> Shared for Coucal<L, S> {
     #[inline]
     fn insert_shared(&self, key: u64) -> bool {
         self.0.insert(&key).is_ok()
@@ -130,10 +171,71 @@ impl Atomic {
         Self(builder.build().expect("the defaults are valid"))
     }
 
+    /// As `with_slots`, with fingerprints of this many bits: 4, 8, 16 or 32.
+    fn with_fingerprints(slots: usize, bits: usize) -> Self {
+        let builder = atomic_cuckoo_filter::CuckooFilterBuilder::default().capacity(slots);
+        Self(builder.fingerprint_size(bits).build().expect("the crate has such fingerprints"))
+    }
+
     /// A slot takes two bytes, and there is a power of two of them.
     #[must_use]
     pub fn with_bytes(bytes: usize) -> Self {
         Self::with_slots(1 << (bytes / 2).ilog2())
+    }
+}
+
+/// `atomic-cuckoo-filter`, which cannot grow: built anew at twice its size, from the items, when an
+/// insert fails. It takes the keys of a set in their order, so it can name those that it holds.
+pub struct Rebuilt {
+    filter: Atomic,
+    bits: usize,
+    keys: Keys,
+    stored: u64,
+}
+
+impl Rebuilt {
+    /// For the items of `keys`, with fingerprints of this many bits: 4, 8, 16 or 32.
+    #[must_use]
+    pub fn with_slots(slots: usize, bits: usize, keys: Keys) -> Self {
+        Self { filter: Atomic::with_fingerprints(slots, bits), bits, keys, stored: 0 }
+    }
+
+    #[cold]
+    fn rebuild(&mut self) {
+        let mut slots = 2 * self.filter.slots();
+        loop {
+            self.filter = Atomic::with_fingerprints(slots, self.bits);
+            let mut indices = 0..self.stored;
+            if indices.all(|index| self.filter.insert_shared(self.keys.key(index))) {
+                return;
+            }
+            slots *= 2;
+        }
+    }
+}
+
+impl Peer for Rebuilt {
+    fn slots(&self) -> usize {
+        self.filter.slots()
+    }
+
+    fn bytes(&self) -> Option<usize> {
+        None
+    }
+
+    #[inline]
+    fn contains(&self, key: u64) -> bool {
+        self.filter.contains(key)
+    }
+
+    #[inline]
+    fn insert(&mut self, key: u64) -> bool {
+        debug_assert_eq!(key, self.keys.key(self.stored), "the keys come in order");
+        while !self.filter.insert_shared(key) {
+            self.rebuild();
+        }
+        self.stored += 1;
+        true
     }
 }
 
@@ -245,6 +347,49 @@ impl Scalable {
     }
 }
 
+/// `scalable_cuckoo_filter` as it is meant to be used: when it is full, it adds a table of twice the
+/// size of the last one, with fingerprints that are a bit longer. A lookup asks all tables.
+pub struct Chain(Scalable);
+
+impl Chain {
+    /// At first for this number of items; with a rate of false positives that stays below this one.
+    #[must_use]
+    pub fn with_rate(items: usize, rate: f64) -> Self {
+        let filter = scalable_cuckoo_filter::ScalableCuckooFilterBuilder::new()
+            .initial_capacity(items)
+            .false_positive_probability(rate)
+            .hasher(KeyHasher::default())
+            .finish();
+        Self(Scalable { filter, slots: items })
+    }
+}
+
+impl Peer for Chain {
+    fn slots(&self) -> usize {
+        self.0.filter.capacity()
+    }
+
+    fn bytes(&self) -> Option<usize> {
+        Peer::bytes(&self.0)
+    }
+
+    #[inline]
+    fn contains(&self, key: u64) -> bool {
+        self.0.contains(key)
+    }
+
+    #[inline]
+    fn insert(&mut self, key: u64) -> bool {
+        self.0.filter.insert(&key);
+        true
+    }
+
+    #[inline]
+    fn remove(&mut self, key: u64) -> bool {
+        self.0.remove(key)
+    }
+}
+
 impl Peer for Scalable {
     fn slots(&self) -> usize {
         self.slots
@@ -292,6 +437,18 @@ impl Quotient {
         let mut filter = Self::filter(slots as u64 * 19 / 20, 1.0 / 8192.0);
         filter.clear();
         Self(filter)
+    }
+
+    /// From this number of items to the greatest number, with this rate then.
+    ///
+    /// # Panics
+    ///
+    /// When no quotient filter is so large.
+    #[must_use]
+    pub fn resizeable(items: u64, greatest: u64, rate: f64) -> Self {
+        let hasher = KeyHash::default();
+        let filter = qfilter::Filter::new_resizeable_with_hasher(items, greatest, rate, hasher);
+        Self(filter.expect("the size is within its limits"))
     }
 
     /// With remainders of 9 bits, and the largest power of two of slots that fits.
