@@ -8,8 +8,8 @@ mod common;
 use std::collections::HashSet;
 
 use coucal::{
-    AnyLayout, CuckooFilter, Fp8x8, Fp10x6, Fp12x5, Fp16x4, Fp21x3, Fp32x2, InsertError, Layout,
-    internals,
+    AnyLayout, BuildError, CuckooFilter, Fp8x8, Fp10x6, Fp12x5, Fp16x4, Fp21x3, Fp32x2,
+    InsertError, Layout, internals,
 };
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
@@ -523,5 +523,166 @@ fn what_is_printed() {
     let printed = format!("{builder:?}");
     for part in ["AnyLayout", "capacity: 100", "max_capacity: Some(1000)"] {
         assert!(printed.contains(part), "{printed}");
+    }
+}
+
+/// A filter of the layout with this name, if it can be built.
+fn build_named(
+    name: &str,
+    first: usize,
+    most: usize,
+    rate: Option<f64>,
+) -> Result<usize, BuildError> {
+    fn build<L: Layout>(first: usize, most: usize, rate: Option<f64>) -> Result<usize, BuildError> {
+        let builder = CuckooFilter::builder().layout::<L>().capacity(first).max_capacity(most);
+        let builder = match rate {
+            Some(rate) => builder.false_positive_rate(rate),
+            None => builder,
+        };
+        builder.build().map(|filter| filter.reserved_bytes())
+    }
+    macro_rules! by_name {
+        ($($layout:ident)*) => {
+            match name {
+                $(stringify!($layout) => build::<coucal::$layout>(first, most, rate),)*
+                _ => panic!("no layout is named {name}"),
+            }
+        };
+    }
+    coucal::__for_each_layout!(by_name)
+}
+
+fn each_name() -> Vec<&'static str> {
+    macro_rules! names {
+        ($($layout:ident)*) => { vec![$(stringify!($layout)),*] };
+    }
+    coucal::__for_each_layout!(names)
+}
+
+/// What is asked for at random: a first capacity, a greatest one, a rate or none. Some of it is within the
+/// reach of some layouts.
+fn wishes() -> impl Iterator<Item = (usize, usize, Option<f64>)> {
+    let mut random = SmallRng::seed_from_u64(83);
+    std::iter::repeat_with(move || {
+        let mut magnitude = |least: f64, most: f64| 10_f64.powf(random.random_range(least..most));
+        let first = (magnitude(0.0, 4.0) - 1.0) as usize;
+        let most = (first as f64 * magnitude(0.0, 3.0) + magnitude(0.0, 3.0)) as usize;
+        let rate = magnitude(-9.0, 0.0);
+        (first, most, random.random_bool(0.7).then_some(rate))
+    })
+}
+
+/// Each way out that an error names is one: the layout, and the first capacity, the lowest there is.
+#[test]
+fn errors_name_ways_out() {
+    let (mut layouts, mut firsts, mut neither) = (0, 0, 0);
+    for (first, most, rate) in wishes().take(400) {
+        for name in each_name() {
+            let Err(error) = build_named(name, first, most, rate) else { continue };
+            let BuildError::GrowthOutOfReach {
+                capacity,
+                max_capacity,
+                rate: asked,
+                layout,
+                first_capacity,
+            } = error
+            else {
+                panic!("{name}: {error:?}")
+            };
+            assert_eq!((capacity, max_capacity, asked), (first, most, rate));
+            let text = error.to_string();
+            if let Some(layout) = layout {
+                let built = build_named(layout, first, most, rate);
+                assert!(built.is_ok(), "{name}: {error:?}: {built:?}");
+                assert!(text.contains(layout), "{text}");
+                layouts += 1;
+            } else {
+                assert!(each_name().iter().all(|n| build_named(n, first, most, rate).is_err()));
+            }
+            if let Some(better) = first_capacity {
+                let build = |first| build_named(name, first, most, rate);
+                assert!(build(better).is_ok(), "{name}: {error:?}");
+                assert!(better > first && build(better - 1).is_err(), "{name}: {error:?}");
+                assert!(text.contains(&better.to_string()), "{text}");
+                firsts += 1;
+            } else {
+                assert!(build_named(name, most, most, rate).is_err(), "{name}: {error:?}");
+                neither += usize::from(layout.is_none());
+            }
+        }
+    }
+    assert!(layouts > 100 && firsts > 100 && neither > 10, "{layouts}, {firsts}, {neither}");
+}
+
+/// The layout that is chosen at run time grows as far as was asked for, reaches the rate then, and takes
+/// no more memory than any other that does. Where none is chosen, none would do.
+#[test]
+fn any_layout_reaches_rate_and_growth() {
+    let (mut chosen, mut refused) = (HashSet::new(), 0);
+    for (first, most, rate) in wishes().take(600) {
+        let others = || each_name().into_iter().map(|name| build_named(name, first, most, rate));
+        let builder = CuckooFilter::builder().capacity(first).max_capacity(most).any_layout();
+        let built = match rate {
+            Some(rate) => builder.false_positive_rate(rate).build(),
+            None => builder.build(),
+        };
+        let filter = match built {
+            Ok(filter) => filter,
+            Err(error) => {
+                // Without a rate, layouts with shorter fingerprints than the default are not chosen.
+                let mut others = each_name()
+                    .into_iter()
+                    .zip(others())
+                    .skip_while(|(name, _)| rate.is_none() && *name != "Fp16x4");
+                assert!(others.all(|(_, built)| built.is_err()), "{error:?}");
+                if let BuildError::GrowthOutOfReach { first_capacity: Some(better), .. } = error {
+                    let better = |name| build_named(name, better, most, rate);
+                    assert!(each_name().into_iter().any(|name| better(name).is_ok()), "{error:?}");
+                }
+                refused += 1;
+                continue;
+            }
+        };
+        chosen.insert(filter.layout_name());
+        let smaller = others().flatten().filter(|&bytes| bytes + 16_000 < filter.reserved_bytes());
+        assert!(rate.is_none() || smaller.count() == 0, "{filter:?}, {most} items");
+        if most < 20_000 {
+            assert_eq!(fill(&filter, hashes(7).take(most)), most, "{filter:?}");
+            let expected = filter.false_positive_rate();
+            assert!(rate.is_none_or(|rate| expected <= rate), "{rate:?}: {filter:?}");
+            assert!(hashes(7).take(most).all(|hash| filter.contains_hash(hash)));
+        }
+    }
+    assert!(chosen.len() >= 7 && refused > 10, "{chosen:?}, {refused} refused");
+}
+
+/// The greatest capacity is not less than the first one; and what is wrong whatever the size is said
+/// first.
+#[test]
+fn capacities_that_cannot_be() {
+    for (first, most) in [(1, 0), (100, 99), (usize::MAX, 1)] {
+        let low = BuildError::MaxCapacityTooLow { capacity: first, max_capacity: most };
+        let text = low.to_string();
+        assert!(text.contains(&first.to_string()) && text.contains(&most.to_string()), "{text}");
+        for name in each_name() {
+            assert_eq!(build_named(name, first, most, None), Err(low));
+            assert_eq!(build_named(name, first, most, Some(0.01)), Err(low));
+        }
+        let any = CuckooFilter::builder().capacity(first).max_capacity(most).any_layout();
+        assert_eq!(any.build().err(), Some(low));
+        // The order of the calls does not matter, and the last one counts.
+        let builder = CuckooFilter::builder().max_capacity(most).capacity(first);
+        assert_eq!(builder.clone().build().err(), Some(low));
+        if first < 1000 {
+            assert!(builder.max_capacity(first).build().is_ok());
+        }
+    }
+    for rate in [0.0, 1.0, -1.0, f64::NAN] {
+        let error = build_named("Fp16x4", 0, 100, Some(rate));
+        assert!(matches!(error, Err(BuildError::InvalidRate { .. })), "{error:?}");
+    }
+    for name in each_name() {
+        let overflow = BuildError::CapacityOverflow { capacity: usize::MAX };
+        assert_eq!(build_named(name, 1000, usize::MAX, None), Err(overflow));
     }
 }
