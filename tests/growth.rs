@@ -214,7 +214,7 @@ fn nothing_is_lost_from_the_smallest_table_on<L: Layout>() {
 /// The first capacity of a filter that begins with some 2^12 slots, and one that it grows to when it
 /// has 2^22.
 fn from_12_to_22<L: Layout>() -> [usize; 2] {
-    [12, 22].map(|bits| ((1 << bits) as f64 * (target::<L>() - 0.04)) as usize)
+    [12, 22].map(|bits| ((1_u64 << bits) as f64 * (target::<L>() - 0.04)) as usize)
 }
 
 #[test]

@@ -286,7 +286,7 @@ fn look<L: Layout>(
     writing: &AtomicUsize,
 ) -> u64 {
     let mut looks = 0;
-    let mut found = vec![false; 64];
+    let mut found = [false; 64];
     while writing.load(Ordering::SeqCst) > 0 {
         for batch in settled.chunks(64) {
             if reader.is_multiple_of(2) {
@@ -332,14 +332,15 @@ fn settled_keys_are_found_while_small_filters_grow() {
 /// From 2^12 slots to 2^22.
 #[test]
 fn settled_keys_are_found_while_a_filter_grows_a_thousandfold() {
-    let range = [12, 22].map(|bits| ((1 << bits) as f64 * (target::<Fp16x4>() - 0.04)) as usize);
+    let range =
+        [12, 22].map(|bits| ((1_u64 << bits) as f64 * (target::<Fp16x4>() - 0.04)) as usize);
     grow_often::<Fp16x4>(range, &[8], 1, 6);
 }
 
 /// From the smallest table to 2^20 slots.
 #[test]
 fn settled_keys_are_found_while_the_smallest_filter_grows_to_2_20_slots() {
-    let most = ((1 << 20) as f64 * (target::<Fp32x2>() - 0.01)) as usize;
+    let most = ((1_u64 << 20) as f64 * (target::<Fp32x2>() - 0.01)) as usize;
     grow_often::<Fp32x2>([0, most], &[2, 8], 1, 6);
 }
 
