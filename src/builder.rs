@@ -28,7 +28,6 @@ use crate::storage::{AnyLayout, FixedStorage, Growable, Storage};
 /// # Ok::<(), coucal::BuildError>(())
 /// ```
 #[must_use = "a builder builds nothing until `build` is called"]
-#[derive(Clone)]
 pub struct Builder<L = Fp16x4, S = DefaultHashBuilder> {
     wanted: Wanted,
     hasher: Hasher<S>,
@@ -255,6 +254,13 @@ impl<L: FixedStorage, S> Builder<Growable<L>, S> {
     /// ```
     pub fn max_capacity(self, items: usize) -> Self {
         Self { wanted: Wanted { max_capacity: Some(items), ..self.wanted }, ..self }
+    }
+}
+
+/// Written out: a derived one would ask `L` to be `Clone`, too.
+impl<L, S: Clone> Clone for Builder<L, S> {
+    fn clone(&self) -> Self {
+        Self { wanted: self.wanted, hasher: self.hasher.clone(), layout: PhantomData }
     }
 }
 

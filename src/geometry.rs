@@ -45,11 +45,17 @@ impl Fingerprint {
         self.0
     }
 
-    /// Two independent numbers of 32 bits, all that growth knows of a fingerprint: one for rows with
-    /// even numbers and one for rows with odd ones.
+    /// Two independent numbers of 32 bits or more, all that growth knows of a fingerprint: one for rows
+    /// with even numbers and one for rows with odd ones.
+    ///
+    /// The shift is one for which the lowest bits of the second are even over all fingerprints, however
+    /// many bits growth takes, and over those that share the lowest bits of the first. With 32 in its
+    /// place, 15 bits of those of 21 would leave some buckets without any fingerprint. And it is not
+    /// less than the bits that growth takes: a bit of the product below those would be known from the
+    /// first number.
     #[inline]
     pub(crate) fn selectors(self) -> [u64; 2] {
-        [self.0, self.0.wrapping_mul(GOLDEN) >> 32]
+        [self.0, self.0.wrapping_mul(GOLDEN) >> 26]
     }
 }
 
@@ -184,6 +190,42 @@ mod tests {
                     let other = geometry.alternate(bucket, f);
                     assert!(other < buckets && other % 2 != bucket % 2);
                     assert_eq!(geometry.alternate(other, f), bucket);
+                }
+            }
+        }
+    }
+
+    /// However far a table grows, a bucket in an odd row is that of as many fingerprints as any other;
+    /// and the fingerprints of a bucket in an even row have alternates all over the table.
+    #[test]
+    fn selectors_are_even_at_every_level() {
+        for bits in [8, 9, 10, 12, 14, 16, 17, 21] {
+            let selectors = |f: u64| Fingerprint(f).selectors().map(|s| s as usize);
+            // Growth leaves 6 bits.
+            for level in 1..=bits - 6 {
+                let (buckets, due) = (1 << level, 1_u32 << (bits - level));
+                let mut fingerprints = vec![0; buckets];
+                (1..1 << bits).for_each(|f| fingerprints[selectors(f)[1] % buckets] += 1);
+                let (low, high) = (due * 3 / 4, due * 5 / 4);
+                assert!(
+                    fingerprints.iter().all(|n| (low..=high).contains(n)),
+                    "{bits} bits, level {level}: {:?} to {:?}, {due} are due",
+                    fingerprints.iter().min(),
+                    fingerprints.iter().max(),
+                );
+                // Eighths of the odd rows' buckets.
+                let eighths = buckets.min(8);
+                for even in (0..buckets).step_by(buckets.div_ceil(256)) {
+                    let mut alternates = [0_u32; 8];
+                    for f in (even as u64..1 << bits).step_by(buckets).filter(|&f| f != 0) {
+                        let [first, second] = selectors(f).map(|s| s % buckets);
+                        assert_eq!(first, even);
+                        alternates[second * eighths / buckets] += 1;
+                    }
+                    let due = due / eighths as u32;
+                    let even =
+                        alternates[..eighths].iter().all(|n| (due / 2..=2 * due).contains(n));
+                    assert!(even, "{bits} bits, level {level}: {alternates:?}, {due} are due");
                 }
             }
         }

@@ -201,7 +201,7 @@ pub(crate) fn false_positive_rate<L: Layout>(items_per_row: f64) -> f64 {
 /// comes at a load that scatters around a mean, the more so the smaller the table: so a table gets a
 /// fixed share of slack, and a share that falls with its root. In small ones another thing comes
 /// first: one pair of buckets may be crowded.
-fn buckets_for<L: Layout>(items: usize, load: f64) -> Result<usize, BuildError> {
+pub(crate) fn buckets_for<L: Layout>(items: usize, load: f64) -> Result<usize, BuildError> {
     let pair = 2 * L::SLOTS;
     if items <= pair {
         return Ok(2);

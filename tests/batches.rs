@@ -7,34 +7,41 @@ use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{panic, thread};
 
-use coucal::{CuckooFilter, InsertError, Layout};
+use coucal::{CuckooFilter, InsertError, Storage};
 
-use common::{Filter, hashes, with_capacity};
+use common::{Filter, hashes};
 
 /// How many items a batch looks ahead: not part of the API, and so only a hint which lengths matter.
 const DISTANCE: usize = 32;
 const LONGEST: usize = 4 * DISTANCE + 3;
 
-/// Each test for each layout.
+/// Each test for each layout, in a filter of fixed size and in one that grows meanwhile.
 macro_rules! batches {
     ($($layout:ident)*) => {
         $(#[allow(non_snake_case)]
         mod $layout {
-            use coucal::$layout as L;
+            use coucal::{Layout, $layout as L};
+
+            use super::common::{growing, with_capacity};
+
+            const COPIES: usize = 2 * L::SLOTS;
 
             #[test]
             fn every_length_gets_the_right_answers() {
-                super::every_length_gets_the_right_answers::<L>();
+                super::every_length_gets_the_right_answers(&with_capacity::<L>(10_000));
+                super::every_length_gets_the_right_answers(&growing::<L>(0, 500));
             }
 
             #[test]
             fn every_length_is_stored() {
-                super::every_length_is_stored::<L>();
+                super::every_length_is_stored(|| with_capacity::<L>(10_000));
+                super::every_length_is_stored(|| growing::<L>(0, 500));
             }
 
             #[test]
             fn a_refused_item_ends_the_batch() {
-                super::a_refused_item_ends_the_batch::<L>();
+                super::a_refused_item_ends_the_batch(|| with_capacity::<L>(10_000), COPIES);
+                super::a_refused_item_ends_the_batch(|| growing::<L>(1000, 2000), COPIES);
             }
         })*
     };
@@ -53,7 +60,7 @@ const PATTERNS: [fn(usize) -> bool; 4] = [
 
 /// Items that the filter tells apart, none of them stored: the first half is to be stored, the
 /// second is not.
-fn apart<L: Layout>(filter: &Filter<L>, count: usize) -> (Vec<u64>, Vec<u64>) {
+fn apart<L: Storage>(filter: &Filter<L>, count: usize) -> (Vec<u64>, Vec<u64>) {
     let mut found = Vec::new();
     for hash in hashes(61) {
         if found.len() == 2 * count {
@@ -68,9 +75,8 @@ fn apart<L: Layout>(filter: &Filter<L>, count: usize) -> (Vec<u64>, Vec<u64>) {
     (found, absent)
 }
 
-fn every_length_gets_the_right_answers<L: Layout>() {
-    let filter = with_capacity::<L>(10_000);
-    let (present, absent) = apart(&filter, LONGEST);
+fn every_length_gets_the_right_answers<L: Storage>(filter: &Filter<L>) {
+    let (present, absent) = apart(filter, LONGEST);
     for &hash in &present {
         filter.insert_hash(hash).expect("within the capacity");
     }
@@ -91,10 +97,10 @@ fn every_length_gets_the_right_answers<L: Layout>() {
     }
 }
 
-fn every_length_is_stored<L: Layout>() {
-    let filter = with_capacity::<L>(10_000);
-    let (items, absent) = apart(&filter, LONGEST);
+fn every_length_is_stored<L: Storage>(build: impl Fn() -> Filter<L>) {
+    let (items, absent) = apart(&build(), LONGEST);
     for length in 0..=LONGEST {
+        let filter = build();
         let (batch, others) = items.split_at(length);
         assert_eq!(filter.insert_many_hashes(batch), Ok(()));
         assert_eq!(filter.len(), length);
@@ -106,13 +112,12 @@ fn every_length_is_stored<L: Layout>() {
 }
 
 /// One item of the batch cannot be stored: those before it are, it and those after it are not.
-fn a_refused_item_ends_the_batch<L: Layout>() {
-    let filter = with_capacity::<L>(10_000);
-    let (items, _) = apart(&filter, LONGEST + 1);
+fn a_refused_item_ends_the_batch<L: Storage>(build: impl Fn() -> Filter<L>, copies: usize) {
+    let (items, _) = apart(&build(), LONGEST + 1);
     let (refused, items) = items.split_last().expect("one more");
-    let copies = 2 * L::SLOTS;
     for length in [1, DISTANCE - 1, DISTANCE, DISTANCE + 1, 2 * DISTANCE, LONGEST] {
         for at in 0..length {
+            let filter = build();
             for _ in 0..copies {
                 filter.insert_hash(*refused).expect("the copies that two buckets hold");
             }
@@ -124,7 +129,6 @@ fn a_refused_item_ends_the_batch<L: Layout>() {
             let counts = items.iter().map(|&hash| filter.count_hash(hash));
             let expected = (0..items.len()).map(|place| usize::from(place < at));
             assert!(counts.eq(expected), "refused at {at} of {length}");
-            filter.clear();
         }
     }
 }

@@ -9,7 +9,7 @@ use std::cell::Cell;
 
 use coucal::{AnyCuckooFilter, BuildError, CuckooFilter, Layout};
 
-use common::{fill, hashes, with_capacity};
+use common::{fill, growing, hashes, with_capacity};
 
 /// The allocator of the system, with an account for each thread: the tests run beside each other.
 struct Counting;
@@ -102,6 +102,11 @@ macro_rules! memory {
             }
 
             #[test]
+            fn growth_allocates_nothing() {
+                super::growth_allocates_nothing::<coucal::$layout>();
+            }
+
+            #[test]
             fn no_memory_is_an_error() {
                 super::no_memory_is_an_error::<coucal::$layout>();
             }
@@ -132,6 +137,31 @@ fn the_stated_memory_is_what_is_allocated<L: Layout>() {
     }
 }
 
+/// All that a filter which grows asks for, it asks for at first: what it has reserved. In use is what of
+/// it the table has reached.
+fn growth_allocates_nothing<L: Layout>() {
+    for (first, most) in
+        [(0, 0), (0, 200), (100, 300), (1000, 1000), (1000, 3500), (20_000, 70_000)]
+    {
+        let (filter, heap) = counted(|| growing::<L>(first, most));
+        let reserved = filter.reserved_bytes();
+        assert_eq!(reserved, size_of_val(&filter) + heap, "{filter:?}");
+        let besides = filter.memory_bytes() - filter.slots() / L::SLOTS * 8;
+        let live = LIVE.get();
+        for hash in hashes(67).take(most) {
+            filter.insert_hash(hash).expect("below the greatest capacity");
+            assert_eq!(filter.memory_bytes(), filter.slots() / L::SLOTS * 8 + besides);
+        }
+        assert_eq!(filter.reserve(most - filter.len()), Ok(()));
+        assert_eq!((filter.memory_bytes(), filter.reserved_bytes()), (reserved, reserved));
+        fill(&filter, hashes(71));
+        filter.clear();
+        assert_eq!((filter.memory_bytes(), LIVE.get()), (reserved, live));
+        drop(filter);
+        assert_eq!(live - LIVE.get(), heap.cast_signed(), "freed, all of it");
+    }
+}
+
 /// The table, which is most of the memory, cannot be had.
 fn no_memory_is_an_error<L: Layout>() {
     for capacity in [1000, 100_000, 1_000_000] {
@@ -144,6 +174,17 @@ fn no_memory_is_an_error<L: Layout>() {
         assert_eq!(LIVE.get(), before, "nothing is kept");
         assert!(with_little_memory(table, build).is_ok(), "no request is larger than the table");
     }
+    // One that grows has its greatest table from the first.
+    let build = || {
+        let builder = CuckooFilter::builder().layout::<L>().capacity(10_000);
+        builder.max_capacity(30_000).build()
+    };
+    let filter = build().expect("memory for a test");
+    filter.reserve(30_000).expect("the greatest capacity");
+    let table = filter.slots() / L::SLOTS * 8;
+    let refused = with_little_memory(table - 1, build);
+    assert_eq!(refused.expect_err("too large"), BuildError::OutOfMemory { bytes: table });
+    assert!(with_little_memory(table, build).is_ok(), "no request is larger than the table");
 }
 
 #[test]

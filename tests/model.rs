@@ -7,10 +7,10 @@ mod common;
 
 use std::collections::HashMap;
 
-use coucal::{InsertError, Layout};
+use coucal::{Growable, InsertError, Layout, Storage};
 use proptest::prelude::*;
 
-use common::{Filter, hashes, with_slots};
+use common::{Filter, growing, hashes, with_slots};
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -22,6 +22,8 @@ enum Op {
     InsertMany(Vec<usize>),
     ContainsMany(Vec<usize>),
     Clear,
+    /// Of a filter that grows: room for so many more.
+    Reserve(usize),
 }
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
@@ -36,13 +38,14 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         1 => batch().prop_map(Op::InsertMany),
         1 => batch().prop_map(Op::ContainsMany),
         1 => Just(Op::Clear),
+        1 => (0..300_usize).prop_map(Op::Reserve),
     ];
     prop::collection::vec(op, 1..300)
 }
 
 /// Keys for a table, each a hash and the number of its class. Every fourth key repeats the hash
 /// or, where one is at hand, the class of another.
-fn keys<L: Layout>(filter: &Filter<L>, seed: u64, distinct: usize) -> Vec<(u64, usize)> {
+fn keys<L: Storage>(filter: &Filter<L>, seed: u64, distinct: usize) -> Vec<(u64, usize)> {
     let mut keys: Vec<(u64, usize)> = Vec::new();
     for hash in hashes(seed).take(distinct) {
         filter.insert_hash(hash).expect("an empty filter");
@@ -56,18 +59,57 @@ fn keys<L: Layout>(filter: &Filter<L>, seed: u64, distinct: usize) -> Vec<(u64, 
     keys
 }
 
-fn agrees_with_a_multiset<L: Layout>(
-    buckets: usize,
+/// What the model must know of the kind of a filter.
+struct Kind<L: Storage> {
+    filter: Filter<L>,
+    /// Slots of a bucket.
+    slots: usize,
+    /// Whether an item may be refused although there are fewer copies of it than there can be.
+    may_be_full: fn(&Filter<L>) -> bool,
+    /// Room for so many items more, if the filter can grow.
+    reserve: fn(&Filter<L>, usize),
+}
+
+fn fixed<L: Layout>(buckets: usize) -> Kind<L> {
+    Kind {
+        filter: with_slots::<L>(buckets * L::SLOTS),
+        slots: L::SLOTS,
+        // Two buckets hold what they have slots for.
+        may_be_full: |filter| filter.slots() > 2 * L::SLOTS || filter.len() == filter.slots(),
+        reserve: |_, _| {},
+    }
+}
+
+fn growable<L: Layout>(capacity: usize, max_capacity: usize) -> Kind<Growable<L>> {
+    Kind {
+        filter: growing::<L>(capacity, max_capacity),
+        slots: L::SLOTS,
+        // At the greatest size only.
+        may_be_full: |filter| filter.memory_bytes() == filter.reserved_bytes(),
+        reserve: |filter, additional| {
+            let (slots, wanted) = (filter.slots(), filter.len() + additional);
+            if wanted <= filter.max_capacity() {
+                filter.reserve(additional).expect("within the greatest capacity");
+                assert!(filter.capacity() >= wanted && filter.slots() >= slots);
+            } else {
+                filter.reserve(additional).expect_err("beyond the greatest capacity");
+                assert_eq!(filter.slots(), slots);
+            }
+        },
+    }
+}
+
+fn agrees_with_a_multiset<L: Storage>(
+    Kind { filter, slots, may_be_full, reserve }: &Kind<L>,
     seed: u64,
     distinct: usize,
     ops: &[Op],
 ) -> Result<(), TestCaseError> {
-    let filter = with_slots::<L>(buckets * L::SLOTS);
-    let keys = keys(&filter, seed, distinct);
+    let keys = keys(filter, seed, distinct);
     let key = |i: usize| keys[i % keys.len()];
     let mut model: HashMap<usize, usize> = HashMap::new();
     let copies = |model: &HashMap<usize, usize>, class| model.get(&class).copied().unwrap_or(0);
-    let most = 2 * L::SLOTS;
+    let most = 2 * slots;
 
     for op in ops {
         match op {
@@ -79,8 +121,7 @@ fn agrees_with_a_multiset<L: Layout>(
                     Err(InsertError::TooManyCopies) => prop_assert_eq!(held, most),
                     Err(_) => {
                         prop_assert!(held < most);
-                        // Two buckets hold what they have slots for.
-                        prop_assert!(buckets > 2 || filter.len() == filter.slots());
+                        prop_assert!(may_be_full(filter));
                     }
                 }
             }
@@ -133,6 +174,7 @@ fn agrees_with_a_multiset<L: Layout>(
                 filter.clear();
                 model.clear();
             }
+            &Op::Reserve(additional) => reserve(filter, additional),
         }
         prop_assert_eq!(filter.len(), model.values().sum::<usize>());
     }
@@ -155,9 +197,26 @@ macro_rules! model {
                 distinct in 1..120_usize,
                 ops in ops(),
             ) {
-                agrees_with_a_multiset::<coucal::$layout>(buckets, seed, distinct, &ops)?;
+                let kind = fixed::<coucal::$layout>(buckets);
+                agrees_with_a_multiset(&kind, seed, distinct, &ops)?;
             }
             )*
+        }
+
+        mod grow {
+            use super::*;
+
+            proptest! {
+                #![proptest_config(ProptestConfig::with_cases(500))]
+
+                $(#[test]
+                #[allow(non_snake_case)]
+                fn $layout(first in 0..200_usize, seed: u64, distinct in 1..300_usize, ops in ops()) {
+                    let kind = growable::<coucal::$layout>(first, 2 * first + 400);
+                    agrees_with_a_multiset(&kind, seed, distinct, &ops)?;
+                }
+                )*
+            }
         }
     };
 }

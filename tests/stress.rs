@@ -1,7 +1,8 @@
 //! Threads on the real machine: settled keys are found while others kick, insert and remove.
 //!
 //! A bounded run by default. `COUCAL_STRESS_LOOKUPS` is a number of lookups of settled keys in
-//! all (1000000000, say), and then more threads than cores take part.
+//! all (1000000000, say), and then more threads than cores take part. Half of them are in filters of
+//! fixed size, half in filters that grow.
 
 mod common;
 
@@ -9,11 +10,11 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::{env, thread};
 
-use coucal::{Fp16x4, InsertError, Layout};
+use coucal::{CuckooFilter, Fp16x4, Fp32x2, InsertError, Layout, Storage};
 use rand::rngs::SmallRng;
 use rand::{Rng, RngExt, SeedableRng};
 
-use common::{Filter, hashes, with_slots};
+use common::{Growing, greatest, growing, hashes, target, with_slots};
 
 /// Lookups of settled keys in all, over all tables and numbers of threads.
 fn lookups_asked_for() -> Option<u64> {
@@ -34,12 +35,13 @@ impl Writer {
 
     /// Inserts while the load is below a mark between 93 and 97 %, removes while it is above. The
     /// load is looked at once for some operations: in a large table that takes a while.
-    fn work<L: Layout>(&mut self, filter: &Filter<L>) {
+    fn work<L: Layout, S>(&mut self, filter: &CuckooFilter<L, S>) {
         let most = (filter.slots() as f64 * self.random.random_range(0.93..0.97)) as usize;
         let below = filter.len() < most.max(filter.slots() / 2);
         for _ in 0..(filter.slots() / 256).clamp(1, 64) {
             if below {
-                self.insert(filter);
+                // In a full table it may be refused.
+                let _ = self.insert(filter);
             } else if self.held.is_empty() {
                 thread::yield_now();
             } else {
@@ -49,18 +51,19 @@ impl Writer {
         }
     }
 
-    fn insert<L: Layout>(&mut self, filter: &Filter<L>) {
+    fn insert<L: Storage, S>(&mut self, filter: &CuckooFilter<L, S>) -> Result<(), InsertError> {
         let hash = self.random.next_u64();
         let stored = if hash.is_multiple_of(2) {
-            filter.insert_hash(hash) == Ok(())
+            filter.insert_hash(hash).map(|()| true)
         } else {
             // A colliding item of another writer makes it `Ok(false)`.
-            filter.insert_unique_hash(hash) == Ok(true)
+            filter.insert_unique_hash(hash)
         };
-        if stored {
+        if stored == Ok(true) {
             self.held.push(hash);
             assert!(filter.contains_hash(hash), "a writer's own insert is lost");
         }
+        stored.map(|_| ())
     }
 }
 
@@ -85,7 +88,7 @@ fn settled_keys_are_found<L: Layout>(slots: usize, threads: usize, lookups: u64)
         if missing > 0 {
             let writer = &mut working[attempt % writers];
             let before = writer.held.len();
-            writer.insert(&filter);
+            let _ = writer.insert(&filter);
             missing -= writer.held.len() - before;
         }
     }
@@ -153,7 +156,7 @@ fn settled_keys_are_found<L: Layout>(slots: usize, threads: usize, lookups: u64)
 }
 
 fn stress<L: Layout>() {
-    let asked = lookups_asked_for();
+    let asked = lookups_asked_for().map(|lookups| lookups / 2);
     // The largest are beyond the cache; in a bounded run the default layout has to do for all.
     let all = [2, 4, 6, 16, 128, 1024, 1 << 14, 1 << 17, 1 << 20];
     let few = asked.is_none() && L::NAME != Fp16x4::NAME;
@@ -180,6 +183,166 @@ macro_rules! settled_keys_are_found {
 }
 
 coucal::__for_each_layout!(settled_keys_are_found);
+
+/// Threads make a filter grow from its first size to `most` items. Each inserts, some by `insert_unique`,
+/// and now and then removes what it has inserted, or counts a settled item; the others look settled items
+/// up, which must be there at every look, whatever is split meanwhile. In the end all of it is exact.
+///
+/// Says how many settled items were looked up.
+fn settled_keys_are_found_while_it_grows<L: Layout>(
+    [first, most]: [usize; 2],
+    threads: usize,
+    seed: u64,
+) -> u64 {
+    let filter = growing::<L>(first, greatest::<L>(first, most));
+    let most = filter.max_capacity();
+    let (slots, settle) = (filter.slots(), filter.slots() / 2);
+    let settled: Vec<u64> =
+        hashes(seed).take(settle).filter(|&hash| filter.insert_hash(hash) == Ok(())).collect();
+    assert_eq!(filter.slots(), slots, "half full");
+    let writers = (threads / 2).max(1);
+    let readers = threads - writers;
+    let start = Barrier::new(threads);
+    let writing = AtomicUsize::new(writers);
+    // Each has its share of the items, so that all of them fit.
+    let share = (most - settled.len()) / writers;
+
+    let (held, looks): (Vec<u64>, u64) = thread::scope(|scope| {
+        let (filter, settled, start, writing) = (&filter, &settled, &start, &writing);
+        let writers: Vec<_> = (1..=writers as u64)
+            .map(|number| {
+                scope.spawn(move || {
+                    // However it ends, the readers must not go on for ever.
+                    let _stopped = Stopped(writing);
+                    let mut writer = Writer::new(seed + number);
+                    start.wait();
+                    grow(&mut writer, filter, settled, share);
+                    writer.held
+                })
+            })
+            .collect();
+        let readers: Vec<_> = (0..readers)
+            .map(|reader| {
+                scope.spawn(move || {
+                    start.wait();
+                    look(filter, settled, reader, writing)
+                })
+            })
+            .collect();
+        let looks = readers.into_iter().map(|r| r.join().expect("a reader's assertion")).sum();
+        let held = writers.into_iter().flat_map(|w| w.join().expect("a writer's assertion"));
+        (held.collect(), looks)
+    });
+
+    assert!(held.len() >= writers * share * 9 / 10, "{} of {most}", held.len());
+    assert_eq!(filter.len(), settled.len() + held.len(), "{filter:?}");
+    for hash in settled.iter().chain(&held) {
+        assert!(filter.contains_hash(*hash), "{filter:?}");
+    }
+    for hash in settled.iter().chain(&held) {
+        assert!(filter.remove_hash(*hash), "each stored copy can be removed");
+    }
+    assert!(filter.is_empty());
+    looks
+}
+
+/// One writer less, however it ends.
+struct Stopped<'a>(&'a AtomicUsize);
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Inserts until `share` items are held, and removes every eighth time.
+fn grow<L: Layout>(writer: &mut Writer, filter: &Growing<L>, settled: &[u64], share: usize) {
+    // With short fingerprints some items are refused as copies: then it ends without them.
+    for _ in 0..2 * share {
+        if writer.held.len() >= share {
+            break;
+        }
+        let inserted = writer.insert(filter);
+        assert_ne!(inserted, Err(InsertError::Full), "below the greatest capacity");
+        match writer.random.random_range(0..8) {
+            0 if !writer.held.is_empty() => {
+                let chosen = writer.random.random_range(0..writer.held.len());
+                assert!(filter.remove_hash(writer.held.swap_remove(chosen)), "an item is lost");
+            }
+            1 if !settled.is_empty() => {
+                let chosen = settled[writer.random.random_range(0..settled.len())];
+                assert!(filter.count_hash(chosen) > 0, "a settled item is not counted");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Looks up settled items, as long as anybody writes, and says how many.
+fn look<L: Layout>(
+    filter: &Growing<L>,
+    settled: &[u64],
+    reader: usize,
+    writing: &AtomicUsize,
+) -> u64 {
+    let mut looks = 0;
+    let mut found = [false; 64];
+    while writing.load(Ordering::SeqCst) > 0 {
+        for batch in settled.chunks(64) {
+            if reader.is_multiple_of(2) {
+                for &hash in batch {
+                    assert!(filter.contains_hash(hash), "a settled item is missed");
+                }
+            } else {
+                let found = &mut found[..batch.len()];
+                filter.contains_many_hashes(batch, found).expect("equal lengths");
+                assert!(found.iter().all(|&found| found), "a settled item is missed");
+            }
+            looks += batch.len() as u64;
+        }
+    }
+    looks
+}
+
+/// So many times with each number of threads, and until one part in `share` of the lookups that were asked
+/// for is made.
+fn grow_often<L: Layout>(range: [usize; 2], threads: &[usize], times: u64, share: u64) {
+    let asked = lookups_asked_for().map_or(0, |lookups| lookups / share / threads.len() as u64);
+    for &threads in threads {
+        let (mut looks, mut round) = (0, 0);
+        while round < times || looks < asked {
+            looks += settled_keys_are_found_while_it_grows::<L>(range, threads, round);
+            round += 1;
+        }
+        println!("{} {range:?}, {threads} threads: {looks} looks in {round} rounds", L::NAME);
+    }
+}
+
+/// Small filters grow as far as the fingerprints allow, many times.
+#[test]
+fn settled_keys_are_found_while_small_filters_grow() {
+    macro_rules! each {
+        ($($layout:ident)*) => {
+            $(grow_often::<coucal::$layout>([0, 20_000], &[2, 4, 8], 10, 54);)*
+        };
+    }
+    coucal::__for_each_layout!(each);
+}
+
+/// From 2^12 slots to 2^22.
+#[test]
+fn settled_keys_are_found_while_a_filter_grows_a_thousandfold() {
+    let range =
+        [12, 22].map(|bits| ((1_u64 << bits) as f64 * (target::<Fp16x4>() - 0.04)) as usize);
+    grow_often::<Fp16x4>(range, &[8], 1, 6);
+}
+
+/// From the smallest table to 2^20 slots.
+#[test]
+fn settled_keys_are_found_while_the_smallest_filter_grows_to_2_20_slots() {
+    let most = ((1_u64 << 20) as f64 * (target::<Fp32x2>() - 0.01)) as usize;
+    grow_often::<Fp32x2>([0, most], &[2, 8], 1, 6);
+}
 
 /// Many threads, one item: one `insert_unique` of them all says true, and one `remove`.
 #[test]

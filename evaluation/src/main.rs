@@ -8,6 +8,7 @@
 mod choice;
 mod construction;
 mod filters;
+mod growth;
 mod layouts;
 mod occupancy;
 mod operations;
@@ -74,6 +75,7 @@ enum Topic {
     Fig8,
     Semi,
     Choice,
+    Growth,
 }
 
 impl Topic {
@@ -89,6 +91,7 @@ impl Topic {
             Self::Fig8 => "fig8",
             Self::Semi => "semi",
             Self::Choice => "choice",
+            Self::Growth => "growth",
         }
     }
 }
@@ -154,7 +157,7 @@ struct Part {
     run: fn(&Plan) -> Vec<Section>,
 }
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 8] = [
     Part { topics: &[Topic::Fig2], steps: occupancy::steps, run: occupancy::run },
     Part { topics: &[Topic::Fig3], steps: space::steps, run: space::run },
     Part { topics: &[Topic::Fig4], steps: layouts::steps, run: layouts::run },
@@ -166,6 +169,7 @@ const PARTS: [Part; 7] = [
     },
     Part { topics: &[Topic::Semi], steps: semi_sorting::steps, run: semi_sorting::run },
     Part { topics: &[Topic::Choice], steps: choice::steps, run: choice::run },
+    Part { topics: &[Topic::Growth], steps: growth::steps, run: growth::run },
 ];
 
 fn command() -> String {

@@ -21,6 +21,7 @@ use crate::extent::Extent;
 use crate::geometry::{Fingerprint, Key, Place};
 use crate::layout::sealed::Word;
 use crate::layout::{Layout, MAX_SLOTS};
+use crate::sizing;
 use crate::sync::{self, AtomicU64, Mutex, Ordering};
 
 /// Buckets that are split under one set of locks: those of a cache line.
@@ -241,9 +242,12 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         if grows { (self.slots() as f64 * L::GROWN) as usize } else { 0 }
     }
 
-    /// Grows until `grown_for` gives so many items, or the greatest size is reached.
+    /// Grows to the size of a filter that was made for so many items, or to the greatest: then
+    /// `grown_for` gives so many, and there is some slack, so that their inserts need not grow it.
     pub(crate) fn grow_for(&self, items: usize) {
-        self.grow_to((items as f64 / L::GROWN / L::SLOTS as f64).ceil() as usize);
+        if let Ok(buckets) = sizing::buckets_for::<L>(items, L::GROWN) {
+            self.grow_to(buckets);
+        }
     }
 
     /// What a split does with the fingerprints of a bucket whose stripe is locked.
