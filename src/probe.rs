@@ -6,7 +6,7 @@ use crate::geometry::{self, Fingerprint, Geometry};
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::Layout;
 use crate::storage::{Growable, Storage};
-pub use crate::sync::probe::{Guard, Lock, Step, after_each_step, set_seq_cst_is_exact};
+pub use crate::sync::probe::{Guard, Lock, Step, after_each_step, moving, set_seq_cst_is_exact};
 use crate::table::{Buckets, Fixed, Growing, Table};
 
 /// A storage of one layout, of fixed size or one that grows.
@@ -74,5 +74,5 @@ pub fn put<M: Modelled>(filter: &CuckooFilter<M>, bucket: usize, fingerprint: u6
 /// Splits this number of buckets, or fewer if there are no more to be split; neighbours are split at
 /// once. Says how many.
 pub fn split<M: Modelled>(filter: &CuckooFilter<M>, most: usize) -> usize {
-    filter.table().split_next(most)
+    moving(|| filter.table().split_next(most))
 }

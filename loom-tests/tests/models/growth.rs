@@ -5,7 +5,7 @@
 //! stays.
 
 use coucal::{Growable, Layout};
-use loom_tests::model::{Item, Setup};
+use loom_tests::model::{Item, Setup, Signal};
 
 use crate::fewer_if_wide;
 
@@ -32,6 +32,13 @@ models! {
     count_of_what_goes
     duplicate_that_goes_and_removal_of_the_other
     clear_against_split
+    kick_of_what_goes
+    kick_of_what_stays_for_what_goes
+    kick_of_what_goes_for_what_goes
+    kick_into_the_bucket_that_is_split
+    middle_hop_into_the_bucket_that_is_split
+    middle_hop_out_of_the_bucket_that_is_split
+    unique_kick_of_what_stays_for_what_goes
     two_splitters
     two_inserts_that_find_no_room
     two_inserts_above_the_target
@@ -141,13 +148,10 @@ fn two_splits_of_one_group_against_lookup<L: Layout>() {
 
 /// From bucket 0 to 2 in the first level, from there to 6 in the second.
 fn item_that_goes_twice_against_lookup<L: Layout>() {
-    let mut setup = Setup::<Growable<L>>::growable(2, 8).split(1);
+    let mut setup = Setup::<Growable<L>>::growable(2, 8);
     let item = setup.item(6, 1);
-    setup.store(2, &[item]);
-    let mut start = Setup::<Growable<L>>::growable(2, 8);
-    assert_eq!(start.item(6, 1), item);
-    start.store(0, &[item]);
-    start.check(400, 3, move |model| {
+    setup.store(0, &[item]);
+    setup.check(400, 3, move |model| {
         model.thread(move |t| {
             assert_eq!(t.split(2), 2);
             assert_eq!(t.split(3), 3);
@@ -174,7 +178,6 @@ fn what_is_known_to_go_is_found<L: Layout>() {
     let OneSplit { mut setup, goes, .. } = OneSplit::<L>::new(0);
     let new = setup.item(2, 1);
     setup.check(100, 2, move |model| {
-        use loom_tests::model::Signal;
         let (inserted, removed) = (Signal::new(), Signal::new());
         let (inserted_too, removed_too) = (inserted.clone(), removed.clone());
         model.thread(move |t| {
@@ -290,7 +293,7 @@ fn unique_inserts_of_what_goes<L: Layout>() {
 
 fn insert_unique_of_what_is_there<L: Layout>() {
     let OneSplit { setup, goes, stays } = OneSplit::<L>::new(0);
-    setup.check(400, 3, move |model| {
+    setup.check(60, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert!(!t.insert_unique(goes));
@@ -329,15 +332,90 @@ fn duplicate_that_goes_and_removal_of_the_other<L: Layout>() {
 /// What goes while the table is emptied is not forgotten in its new bucket.
 fn clear_against_split<L: Layout>() {
     let OneSplit { setup, goes, stays } = OneSplit::<L>::new(0);
-    setup.check(200, 2, move |model| {
+    setup.check(50, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             t.clear();
             assert!(!t.contains(goes));
+            assert!(!t.contains(stays));
         });
+    });
+}
+
+/// Four rows. Buckets 0 and 1 are full, 2 and 3 are empty. An insert of `new` moves `moved` from 0 to
+/// 3, while 0 is split. Each of the two goes or stays.
+fn kick_out_of_the_bucket_that_is_split<L: Layout>(moved: usize, new: usize, unique: bool) {
+    let mut setup = Setup::<Growable<L>>::growable(4, 8);
+    let [moved, new, low] = [(moved, 3), (new, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
+    setup.store(0, &[moved]).fill(0, low).fill(1, low);
+    setup.check(100, 2, move |model| {
+        model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
-            t.contains(goes);
-            t.contains(stays);
+            assert!(if unique { t.insert_unique(new) } else { t.insert(new) });
+            assert!(t.contains(new));
+            assert!(t.contains(moved));
+        });
+    });
+}
+
+/// Its slot is free then, and the new item needs no kick.
+fn kick_of_what_goes<L: Layout>() {
+    kick_out_of_the_bucket_that_is_split::<L>(4, 0, false);
+}
+
+/// The slot that it leaves is not one for the new item.
+fn kick_of_what_stays_for_what_goes<L: Layout>() {
+    kick_out_of_the_bucket_that_is_split::<L>(0, 4, false);
+}
+
+fn kick_of_what_goes_for_what_goes<L: Layout>() {
+    kick_out_of_the_bucket_that_is_split::<L>(4, 4, false);
+}
+
+fn unique_kick_of_what_stays_for_what_goes<L: Layout>() {
+    kick_out_of_the_bucket_that_is_split::<L>(0, 4, true);
+}
+
+/// The path ends in bucket 0; when that is split, in bucket 4.
+fn kick_into_the_bucket_that_is_split<L: Layout>() {
+    let mut setup = Setup::<Growable<L>>::growable(4, 8);
+    let [moved, new, high] = [(4, 3), (2, 3), (2, 3)].map(|(a, b)| setup.item(a, b));
+    setup.store(3, &[moved]).fill(3, high).fill(2, high);
+    setup.check(100, 2, move |model| {
+        model.thread(move |t| assert_eq!(t.split(1), 1));
+        model.thread(move |t| {
+            assert!(t.insert(new));
+            assert!(t.contains(moved));
+        });
+    });
+}
+
+/// An insert moves `far` from 1 to 0, or to 4 when that is split, and then `near` from 2 to 1.
+fn middle_hop_into_the_bucket_that_is_split<L: Layout>() {
+    let mut setup = Setup::<Growable<L>>::growable(4, 8);
+    let [far, near] = [(4, 1), (2, 1)].map(|(a, b)| setup.item(a, b));
+    let [new, high, low] = [(2, 3), (2, 3), (2, 1)].map(|(a, b)| setup.item(a, b));
+    setup.store(1, &[far]).fill(1, low).store(2, &[near]).fill(2, high).fill(3, high);
+    setup.check(100, 2, move |model| {
+        model.thread(move |t| assert_eq!(t.split(1), 1));
+        model.thread(move |t| {
+            assert!(t.insert(new));
+            assert!(t.contains(far));
+        });
+    });
+}
+
+/// An insert moves `far` from 0, or from 4 when that is split, to 1, and then `near` from 3 to 0.
+fn middle_hop_out_of_the_bucket_that_is_split<L: Layout>() {
+    let mut setup = Setup::<Growable<L>>::growable(4, 8);
+    let [far, near] = [(4, 1), (0, 3)].map(|(a, b)| setup.item(a, b));
+    let [new, high, low] = [(2, 3), (2, 3), (0, 3)].map(|(a, b)| setup.item(a, b));
+    setup.store(0, &[far]).fill(0, low).store(3, &[near]).fill(3, high).fill(2, high);
+    setup.check(100, 2, move |model| {
+        model.thread(move |t| assert_eq!(t.split(1), 1));
+        model.thread(move |t| {
+            assert!(t.insert(new));
+            assert!(t.contains(far));
         });
     });
 }
@@ -396,7 +474,7 @@ fn full_at_the_greatest_size_only<L: Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let [outsider, guest, low] = [(0, 1), (2, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.fill(0, low).fill(1, low);
-    setup.check(50, fewer_if_wide::<L>(2), move |model| {
+    setup.check(50, 1, move |model| {
         model.thread(move |t| assert!(!t.insert(outsider)));
         model.thread(move |t| assert!(t.insert(guest)));
     });
