@@ -28,7 +28,6 @@ use crate::storage::{AnyLayout, FixedStorage, Growable, Storage};
 /// # Ok::<(), coucal::BuildError>(())
 /// ```
 #[must_use = "a builder builds nothing until `build` is called"]
-#[derive(Clone)]
 pub struct Builder<L = Fp16x4, S = DefaultHashBuilder> {
     wanted: Wanted,
     hasher: Hasher<S>,
@@ -42,6 +41,13 @@ enum Hasher<S> {
     New(fn() -> S),
     /// The one that was given.
     Given(S),
+}
+
+// Not derived: what the filter stands on need not be `Clone`.
+impl<L, S: Clone> Clone for Builder<L, S> {
+    fn clone(&self) -> Self {
+        Self { wanted: self.wanted, hasher: self.hasher.clone(), layout: PhantomData }
+    }
 }
 
 impl Builder {

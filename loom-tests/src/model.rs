@@ -91,7 +91,7 @@ impl<M: Modelled> Setup<M> {
 
     /// A new item whose lookups read bucket `first`, then bucket `second`. In a table that does not
     /// grow, four items in a row have four different version groups, if it has that many; in one that
-    /// does, two whose buckets of an even row are equal.
+    /// does, two whose buckets of an even row are equal, if there are such fingerprints.
     pub fn item(&mut self, first: usize, second: usize) -> Item {
         let class = self.classes.len();
         let orders = [(first, second), (second, first)];
@@ -107,7 +107,9 @@ impl<M: Modelled> Setup<M> {
         let item = (0..u64::MAX).find_map(|hash| {
             let Place { fingerprint, first: one, second: other } =
                 probe::place::<M::Layout>(self.rows, hash);
-            if fingerprint / (self.greatest / self.rows) as u64 % groups != group {
+            let in_group = fingerprint / (self.greatest / self.rows) as u64 % groups == group;
+            // Fingerprints of 8 bits may have none in that group.
+            if !in_group && hash < 1 << 22 {
                 return None;
             }
             let at = |row| probe::bucket(self.rows, self.greatest, row, fingerprint);
