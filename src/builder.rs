@@ -43,6 +43,13 @@ enum Hasher<S> {
     Given(S),
 }
 
+// Not derived: what the filter stands on need not be `Clone`.
+impl<L, S: Clone> Clone for Builder<L, S> {
+    fn clone(&self) -> Self {
+        Self { wanted: self.wanted, hasher: self.hasher.clone(), layout: PhantomData }
+    }
+}
+
 impl Builder {
     pub(crate) fn new() -> Self {
         let hasher = Hasher::New(DefaultHashBuilder::default);

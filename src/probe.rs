@@ -1,13 +1,35 @@
 //! What the models of `loom-tests` may see and do that a user may not. Exists under `--cfg loom`.
 
+use crate::extent::Extent;
 use crate::filter::CuckooFilter;
-use crate::geometry::{Fingerprint, Geometry};
+use crate::geometry::{self, Fingerprint, Geometry};
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::Layout;
-pub use crate::sync::probe::{Guard, Lock, Step, after_each_step, set_seq_cst_is_exact};
-use crate::table::Table;
+use crate::storage::{Growable, Storage};
+pub use crate::sync::probe::{Guard, Lock, Step, after_each_step, moving, set_seq_cst_is_exact};
+use crate::table::{Buckets, Fixed, Growing, Table};
 
-/// Where an item lives.
+/// A storage of one layout, of fixed size or one that grows.
+pub trait Modelled:
+    Storage<Table = Table<<Self as Modelled>::Layout, <Self as Modelled>::Buckets>> + 'static
+{
+    /// Its layout.
+    type Layout: Layout;
+    /// Where its words lie.
+    type Buckets: Buckets;
+}
+
+impl<L: Layout> Modelled for L {
+    type Layout = L;
+    type Buckets = Fixed;
+}
+
+impl<L: Layout> Modelled for Growable<L> {
+    type Layout = L;
+    type Buckets = Growing;
+}
+
+/// Where an item lives in a table whose rows have one bucket each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     /// What is stored of it.
@@ -18,17 +40,26 @@ pub struct Place {
     pub second: usize,
 }
 
-/// Where a table with this number of buckets keeps the item with this hash.
+/// Where a table with this number of rows keeps the item with this hash before it grows.
 #[must_use]
-pub fn place<L: Layout>(buckets: usize, hash: u64) -> Place {
-    let key = Geometry::new(buckets).key(hash, L::FINGERPRINT_BITS);
+pub fn place<L: Layout>(rows: usize, hash: u64) -> Place {
+    let key = Geometry::new(rows).key(hash, L::FINGERPRINT_BITS);
     Place { fingerprint: key.fingerprint.bits(), first: key.first, second: key.second }
 }
 
-/// An empty filter with this number of buckets: small tables that no capacity asks for, too.
+/// The bucket of a fingerprint in a row, in a table that has grown to this number of buckets.
 #[must_use]
-pub fn filter<L: Layout>(buckets: usize) -> CuckooFilter<L> {
-    let table = Table::try_new(buckets, buckets).expect("a small table");
+pub fn bucket(rows: usize, buckets: usize, row: usize, fingerprint: u64) -> usize {
+    let start = Extent::from_bits(rows, Extent::START);
+    let extent = (rows..buckets).fold(start, |extent, _| extent.after(1));
+    extent.bucket(geometry::Place { row, fingerprint: Fingerprint::in_slot(fingerprint) })
+}
+
+/// An empty filter with this number of rows, and at most so many buckets: small tables that no
+/// capacity asks for, too.
+#[must_use]
+pub fn filter<M: Modelled>(rows: usize, greatest: usize) -> CuckooFilter<M> {
+    let table = Table::try_new(rows, greatest).expect("a small table");
     table.store_zeros();
     CuckooFilter::from_parts(table, DefaultHashBuilder::default(), [0, 0])
 }
@@ -36,6 +67,12 @@ pub fn filter<L: Layout>(buckets: usize) -> CuckooFilter<L> {
 /// Stores a fingerprint, which is not 0, in a bucket, as inserts and kicks could have done.
 /// `false`: the bucket is full.
 #[must_use]
-pub fn put<L: Layout>(filter: &CuckooFilter<L>, bucket: usize, fingerprint: u64) -> bool {
+pub fn put<M: Modelled>(filter: &CuckooFilter<M>, bucket: usize, fingerprint: u64) -> bool {
     filter.table().put(bucket, Fingerprint::in_slot(fingerprint))
+}
+
+/// Splits this number of buckets, or fewer if there are no more to be split; neighbours are split at
+/// once. Says how many.
+pub fn split<M: Modelled>(filter: &CuckooFilter<M>, most: usize) -> usize {
+    moving(|| filter.table().split_next(most))
 }

@@ -21,5 +21,5 @@ pub(crate) use machine::*;
 #[cfg(loom)]
 pub mod probe {
     pub use super::lock::{Guard, Lock};
-    pub use super::loom::{Step, after_each_step, set_seq_cst_is_exact};
+    pub use super::loom::{Step, after_each_step, moving, set_seq_cst_is_exact};
 }

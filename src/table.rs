@@ -33,6 +33,8 @@ use self::grow::Growth;
 pub(crate) use self::stripes::MAX_STRIPES;
 use self::stripes::{Few, Locked, Stripes};
 use self::versions::Versions;
+#[cfg(loom)]
+use crate::extent::Extent;
 use crate::geometry::{Fingerprint, Key, Place};
 use crate::layout::Layout;
 use crate::layout::sealed::Word;
@@ -216,12 +218,15 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         fence(Ordering::SeqCst);
     }
 
-    /// For the models: a store of each word. loom keeps a `SeqCst` load from reading an old value only
+    /// For the models: a store of each word, and of the extent. loom keeps a `SeqCst` load from reading an old value only
     /// where that value was stored `SeqCst`, and an initial value was not stored at all.
     #[cfg(loom)]
     pub(crate) fn store_zeros(&self) {
         for word in self.buckets.words() {
             word.store(0, Ordering::SeqCst);
+        }
+        if let Some(growth) = self.buckets.growth() {
+            growth.extent.store(Extent::START, Ordering::SeqCst);
         }
     }
 

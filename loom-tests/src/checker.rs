@@ -123,13 +123,15 @@ pub struct History {
     pub inconclusive: usize,
 }
 
-/// The geometry of a table, for [`History::explain_full`].
+/// The geometry of a table, of one that grows at its greatest size, for [`History::explain_full`].
 #[derive(Clone, Debug)]
 pub struct Shape {
     /// Number of buckets.
     pub buckets: usize,
     /// Slots of a bucket.
     pub slots: usize,
+    /// Whether the table had this size in the end. One that grows never gets smaller.
+    pub grown: bool,
     /// The two buckets of each class.
     pub pairs: Vec<[usize; 2]>,
 }
@@ -147,7 +149,8 @@ pub enum Unexplained {
         /// How many at least.
         needed: usize,
     },
-    /// An insert returned "full" although there was room during the whole call.
+    /// An insert returned "full" although there was room during the whole call, or would have been
+    /// if the table had grown.
     Room {
         /// Index of the thread.
         thread: usize,
@@ -219,7 +222,7 @@ impl History {
     }
 
     /// Checks every "full": the item must have no room beside all copies that may have been in the
-    /// table at some time during the call.
+    /// table at some time during the call, at the greatest size of the table, which it must have.
     ///
     /// These are the copies stored by an operation that is not known to come later, except for those
     /// known to have been removed before. A search for room holds no lock, so a copy that another
@@ -238,7 +241,7 @@ impl History {
                     let at = (thread, event);
                     let (mut copies, holders) = self.most_copies(at);
                     copies[*class] += 1;
-                    if shape.holds(&copies, holders) {
+                    if !shape.grown || shape.holds(&copies, holders) {
                         return Err(Unexplained::Room { thread, event });
                     }
                 }
@@ -626,7 +629,7 @@ mod tests {
 
     /// Two buckets of two slots; one class with this pair.
     fn shape(classes: usize) -> Shape {
-        Shape { buckets: 2, slots: 2, pairs: vec![[0, 1]; classes] }
+        Shape { buckets: 2, slots: 2, grown: true, pairs: vec![[0, 1]; classes] }
     }
 
     fn room(thread: usize, event: usize) -> Result<(), Unexplained> {
@@ -640,10 +643,19 @@ mod tests {
         assert_eq!(full(3).explain_full(&shape(2)), room(0, 0));
     }
 
+    /// A table that could still grow is not full, whatever it holds.
+    #[test]
+    fn full_means_grown() {
+        let history = apart(&[4, 0], &[&[(1, Full)]]);
+        assert_eq!(history.explain_full(&shape(2)), Ok(()));
+        assert_eq!(history.explain_full(&Shape { grown: false, ..shape(2) }), room(0, 0));
+    }
+
     /// Three buckets; the only free slot is in a bucket that the item reaches only by a kick.
     #[test]
     fn room_is_found_by_moving_others() {
-        let shape = Shape { buckets: 3, slots: 1, pairs: vec![[0, 1], [1, 2], [0, 0]] };
+        let shape =
+            Shape { buckets: 3, slots: 1, grown: true, pairs: vec![[0, 1], [1, 2], [0, 0]] };
         let history = apart(&[1, 0, 0], &[&[(1, Inserted), (2, Full)]]);
         assert_eq!(history.explain_full(&shape), room(0, 1));
         let history = apart(&[1, 1, 0], &[&[(1, Inserted), (2, Full)]]);

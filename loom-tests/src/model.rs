@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use coucal::probe::{self, Place};
+use coucal::probe::{self, Modelled, Place};
 use coucal::{CuckooFilter, InsertError, Layout};
 use loom::sync::atomic::AtomicBool;
 use loom::thread;
@@ -28,7 +28,7 @@ pub struct Item {
     swapped_hash: u64,
     /// Index of its class.
     class: usize,
-    /// Its fingerprint and its two buckets.
+    /// Its fingerprint and its two buckets, which are those at the greatest size of the table.
     place: Place,
 }
 
@@ -43,42 +43,78 @@ impl Item {
 }
 
 /// The initial state of a model: a table, its items, and what is stored before a thread starts.
-pub struct Setup<L> {
+///
+/// A table that grows is described as it is at its greatest size. There every row has the same
+/// number of buckets, and the two buckets of an item say all about where it lies before: with two
+/// rows, an item (6, 1) lies in bucket 0 until that is split, then in 2, and in 6 when that is split.
+pub struct Setup<M> {
+    rows: usize,
+    greatest: usize,
+    /// How many buckets there are when the threads start.
     buckets: usize,
     /// One item of each class.
     classes: Vec<Item>,
     stored: Vec<(usize, Item)>,
     exact_seq_cst: bool,
-    layout: PhantomData<L>,
+    storage: PhantomData<fn() -> M>,
 }
 
-impl<L: Layout> Setup<L> {
+impl<M: Modelled> Setup<M> {
     /// An empty table with this number of buckets.
     #[must_use]
     pub fn new(buckets: usize) -> Self {
+        Self::growable(buckets, buckets)
+    }
+
+    /// An empty table with this number of rows that grows to `greatest` buckets, a power of two times
+    /// as many.
+    #[must_use]
+    pub fn growable(rows: usize, greatest: usize) -> Self {
+        assert!(greatest.is_multiple_of(rows) && (greatest / rows).is_power_of_two());
         Self {
-            buckets,
+            rows,
+            greatest,
+            buckets: rows,
             classes: Vec::new(),
             stored: Vec::new(),
             exact_seq_cst: false,
-            layout: PhantomData,
+            storage: PhantomData,
         }
     }
 
-    /// A new item whose lookups read bucket `first`, then bucket `second`. Four items in a row have
-    /// four different version groups, if the table has that many.
+    /// As after this number of splits. Before anything is stored.
+    #[must_use]
+    pub fn split(self, splits: usize) -> Self {
+        assert!(self.stored.is_empty(), "the table is grown when it is filled");
+        Self { buckets: self.buckets + splits, ..self }
+    }
+
+    /// A new item whose lookups read bucket `first`, then bucket `second`. In a table that does not
+    /// grow, four items in a row have four different version groups, if it has that many; in one that
+    /// does, two whose buckets of an even row are equal, if there are such fingerprints.
     pub fn item(&mut self, first: usize, second: usize) -> Item {
         let class = self.classes.len();
         let orders = [(first, second), (second, first)];
+        // The selector of the even row is the fingerprint itself, so it lays down the low bits.
+        let even = if first % 2 == 0 { first } else { second };
+        let grows = self.greatest > self.rows;
+        let groups = if grows { 2 } else { 4 };
+        let alike = |item: &&Item| !grows || [item.place.first, item.place.second].contains(&even);
+        let group = self.classes.iter().filter(alike).count() as u64 % groups;
         // Searched together with the swapped hash: among about a million hashes two share a
         // fingerprint, even one of 32 bits. To find the partner of a fixed hash would take billions.
         let mut candidates: HashMap<u64, [Option<u64>; 2]> = HashMap::new();
         let item = (0..u64::MAX).find_map(|hash| {
             let Place { fingerprint, first: one, second: other } =
-                probe::place::<L>(self.buckets, hash);
-            let order = orders.iter().position(|&order| order == (one, other))?;
-            let taken = self.classes.iter().any(|item| item.place.fingerprint == fingerprint);
-            if taken || fingerprint % 4 != class as u64 % 4 {
+                probe::place::<M::Layout>(self.rows, hash);
+            let in_group = fingerprint / (self.greatest / self.rows) as u64 % groups == group;
+            // Fingerprints of 8 bits may have none in that group.
+            if !in_group && hash < 1 << 22 {
+                return None;
+            }
+            let at = |row| probe::bucket(self.rows, self.greatest, row, fingerprint);
+            let order = orders.iter().position(|&order| order == (at(one), at(other)))?;
+            if self.classes.iter().any(|item| item.place.fingerprint == fingerprint) {
                 return None;
             }
             let hashes = candidates.entry(fingerprint).or_default();
@@ -91,14 +127,18 @@ impl<L: Layout> Setup<L> {
         item
     }
 
+    /// The buckets of an item when the threads start.
+    fn buckets_of(&self, item: Item) -> [usize; 2] {
+        let Place { fingerprint, first, second } = item.place;
+        [first, second]
+            .map(|last| probe::bucket(self.rows, self.buckets, last % self.rows, fingerprint))
+    }
+
     /// Stores one copy of each item in this bucket.
     pub fn store(&mut self, bucket: usize, items: &[Item]) -> &mut Self {
         for &item in items {
-            let Place { first, second, .. } = item.place;
-            assert!(
-                bucket == first || bucket == second,
-                "{item:?} does not belong in bucket {bucket}"
-            );
+            let buckets = self.buckets_of(item);
+            assert!(buckets.contains(&bucket), "{item:?} does not belong in bucket {bucket}");
             self.stored.push((bucket, item));
         }
         self
@@ -117,7 +157,7 @@ impl<L: Layout> Setup<L> {
     }
 
     fn free_slots(&self, bucket: usize) -> usize {
-        L::SLOTS - self.stored.iter().filter(|stored| stored.0 == bucket).count()
+        M::Layout::SLOTS - self.stored.iter().filter(|stored| stored.0 == bucket).count()
     }
 
     /// Everything that is stored so far, with its bucket.
@@ -141,7 +181,7 @@ impl<L: Layout> Setup<L> {
         self,
         floor: usize,
         preemptions: usize,
-        define: impl Fn(&mut Model<L>) + Send + Sync + 'static,
+        define: impl Fn(&mut Model<M>) + Send + Sync + 'static,
     ) {
         probe::set_seq_cst_is_exact(self.exact_seq_cst);
         let execution = move || {
@@ -175,17 +215,19 @@ pub fn explore(floor: usize, preemptions: usize, execution: Box<dyn Fn() + Send 
     }
 }
 
-type Body<L> = Box<dyn FnOnce(&mut Thread<L>) + Send>;
+type Body<M> = Box<dyn FnOnce(&mut Thread<M>) + Send>;
 
 /// One execution of a model: the filter and the threads that will use it.
-pub struct Model<L: Layout> {
-    main: Thread<L>,
-    bodies: Vec<Body<L>>,
+pub struct Model<M: Modelled> {
+    main: Thread<M>,
+    bodies: Vec<Body<M>>,
 }
 
-impl<L: Layout> Model<L> {
-    fn new(setup: &Setup<L>) -> Self {
-        let filter = Arc::new(probe::filter(setup.buckets));
+impl<M: Modelled> Model<M> {
+    fn new(setup: &Setup<M>) -> Self {
+        let filter = Arc::new(probe::filter(setup.rows, setup.greatest));
+        let splits = setup.buckets - setup.rows;
+        assert_eq!(probe::split(&filter, splits), splits);
         for &(bucket, item) in &setup.stored {
             assert!(probe::put(&filter, bucket, item.place.fingerprint), "bucket {bucket} is full");
         }
@@ -195,12 +237,12 @@ impl<L: Layout> Model<L> {
 
     /// Adds a thread. The main thread takes no part in a model: if it did, loom would explore too
     /// few executions.
-    pub fn thread(&mut self, body: impl FnOnce(&mut Thread<L>) + Send + 'static) {
+    pub fn thread(&mut self, body: impl FnOnce(&mut Thread<M>) + Send + 'static) {
         self.bodies.push(Box::new(body));
     }
 
     /// Runs all threads, then checks their record and the final contents of the table.
-    fn run(self, setup: &Setup<L>) {
+    fn run(self, setup: &Setup<M>) {
         let Self { mut main, bodies } = self;
         main.known = vec![0; bodies.len() + 1];
         let handles: Vec<_> = bodies
@@ -232,10 +274,11 @@ impl<L: Layout> Model<L> {
             initial[item.class] += 1;
         }
         let inconclusive = main.filter.stats().inconclusive_lookups as usize;
-        let history = History { initial, threads: all, most: 2 * L::SLOTS, inconclusive };
+        let history = History { initial, threads: all, most: 2 * M::Layout::SLOTS, inconclusive };
         let shape = Shape {
-            buckets: setup.buckets,
-            slots: L::SLOTS,
+            buckets: setup.greatest,
+            slots: M::Layout::SLOTS,
+            grown: main.filter.slots() == setup.greatest * M::Layout::SLOTS,
             pairs: setup.classes.iter().map(|item| [item.place.first, item.place.second]).collect(),
         };
         if let Err(reason) = history.explain().and_then(|()| history.explain_full(&shape)) {
@@ -245,15 +288,15 @@ impl<L: Layout> Model<L> {
 }
 
 /// A thread of a model: each operation is applied to the filter and recorded.
-pub struct Thread<L: Layout> {
-    filter: Arc<CuckooFilter<L>>,
+pub struct Thread<M: Modelled> {
+    filter: Arc<CuckooFilter<M>>,
     index: usize,
     /// For each thread, how many of its operations happen before the next one of this thread.
     known: Vec<usize>,
     events: Vec<Event>,
 }
 
-impl<L: Layout> Thread<L> {
+impl<M: Modelled> Thread<M> {
     fn record(&mut self, item: Item, outcome: Outcome) {
         self.events.push(Event { class: item.class, outcome, known: self.known.clone() });
         self.known[self.index] += 1;
@@ -338,6 +381,12 @@ impl<L: Layout> Thread<L> {
         found
     }
 
+    /// Splits this number of buckets, or fewer if there are no more to be split; neighbours are split
+    /// at once. Not recorded: no operation answers otherwise.
+    pub fn split(&self, most: usize) -> usize {
+        probe::split(&self.filter, most)
+    }
+
     /// Stores a copy of the item in this bucket, which must have a free slot. Not recorded.
     pub fn put(&self, bucket: usize, item: Item) {
         assert!(
@@ -355,7 +404,7 @@ impl<L: Layout> Thread<L> {
 
     /// The filter itself, for calls that are not recorded.
     #[must_use]
-    pub fn filter(&self) -> &CuckooFilter<L> {
+    pub fn filter(&self) -> &CuckooFilter<M> {
         &self.filter
     }
 }
@@ -377,14 +426,14 @@ impl Signal {
     }
 
     /// Publishes everything that this thread has done.
-    pub fn send<L: Layout>(&self, thread: &Thread<L>) {
+    pub fn send<M: Modelled>(&self, thread: &Thread<M>) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&thread.known);
         // Release: pairs with the Acquire in `received`.
         self.sent.store(true, Ordering::Release);
     }
 
     /// Whether the signal was seen.
-    pub fn received<L: Layout>(&self, thread: &mut Thread<L>) -> bool {
+    pub fn received<M: Modelled>(&self, thread: &mut Thread<M>) -> bool {
         // Acquire: pairs with the Release in `send`.
         let sent = self.sent.load(Ordering::Acquire);
         if sent {

@@ -3,12 +3,14 @@
 //! A short run by default; `COUCAL_STRESS_HISTORIES` sets the number of histories of each layout.
 #![cfg(not(loom))]
 
+use std::cell::Cell;
+use std::ops::Range;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{env, thread};
 
-use coucal::{CuckooFilter, InsertError, Layout};
-use loom_tests::checker::{History, Interval, Outcome};
+use coucal::{CuckooFilter, InsertError, Layout, Storage};
+use loom_tests::checker::{Event, History, Interval, Outcome};
 use rand::rngs::SmallRng;
 use rand::{Rng, RngExt, SeedableRng};
 
@@ -21,7 +23,7 @@ fn histories_asked_for() -> Option<u64> {
 }
 
 /// Hashes of `count` different classes; the filter itself tells whether two are the same.
-fn classes<L: Layout>(filter: &CuckooFilter<L>, random: &mut SmallRng, count: usize) -> Vec<u64> {
+fn classes<M: Storage>(filter: &CuckooFilter<M>, random: &mut SmallRng, count: usize) -> Vec<u64> {
     let mut hashes: Vec<u64> = Vec::new();
     while hashes.len() < count {
         let hash = random.next_u64();
@@ -34,7 +36,7 @@ fn classes<L: Layout>(filter: &CuckooFilter<L>, random: &mut SmallRng, count: us
     hashes
 }
 
-fn operate<L: Layout>(filter: &CuckooFilter<L>, hash: u64, operation: u32) -> Outcome {
+fn operate<M: Storage>(filter: &CuckooFilter<M>, hash: u64, operation: u32) -> Outcome {
     match operation {
         0..25 => match filter.insert_hash(hash) {
             Ok(()) => Outcome::Inserted,
@@ -54,17 +56,26 @@ fn operate<L: Layout>(filter: &CuckooFilter<L>, hash: u64, operation: u32) -> Ou
     }
 }
 
-/// Records one history of a table that starts with a random load.
-fn record<L: Layout>(
-    filter: &CuckooFilter<L>,
-    hashes: &[u64],
+/// What a history starts with, but for the filter.
+struct Start {
+    hashes: Vec<u64>,
+    /// Copies that are stored, or that are tried to be, before the threads start.
+    stored: Range<usize>,
+    /// Copies that a class has room for.
+    most: usize,
+}
+
+/// Records one history of an empty table.
+fn record<M: Storage>(
+    filter: &CuckooFilter<M>,
+    start: &Start,
     threads: usize,
     seed: u64,
 ) -> History {
+    let hashes = &*start.hashes;
     let mut random = SmallRng::seed_from_u64(seed);
-    filter.clear();
     let mut initial = vec![0; hashes.len()];
-    for _ in 0..random.random_range(0..filter.slots()) {
+    for _ in 0..random.random_range(start.stored.clone()) {
         let class = random.random_range(0..hashes.len());
         initial[class] += usize::from(filter.insert_hash(hashes[class]).is_ok());
     }
@@ -103,32 +114,69 @@ fn record<L: Layout>(
         Interval { class, outcome, invoked: at, returned: at + 1 }
     });
     recorded.push(counted.collect());
-    let mut history = History::from_intervals(initial, 2 * L::SLOTS, &recorded);
+    let mut history = History::from_intervals(initial, start.most, &recorded);
     history.inconclusive = (filter.stats().inconclusive_lookups - inconclusive) as usize;
     history
+}
+
+/// Runs histories of new filters and checks each; `check` says what holds besides.
+fn run<M: Storage>(
+    histories: u64,
+    classes_in_all: usize,
+    copies: usize,
+    stored: impl Fn(usize) -> Range<usize>,
+    new: impl Fn() -> CuckooFilter<M>,
+    check: impl Fn(&CuckooFilter<M>, &History),
+) {
+    for threads in [2, 3, 5] {
+        let mut random = SmallRng::seed_from_u64(threads as u64);
+        let hashes = classes(&new(), &mut random, classes_in_all);
+        let start = Start { hashes, stored: stored(new().slots()), most: copies };
+        for seed in 0..histories {
+            let filter = new();
+            let history = record(&filter, &start, threads, seed);
+            let stored: usize = start.hashes.iter().map(|&hash| filter.count_hash(hash)).sum();
+            assert_eq!(filter.len(), stored);
+            if let Err(reason) = history.explain() {
+                panic!("{reason}: {history:#?}");
+            }
+            check(&filter, &history);
+        }
+    }
 }
 
 fn recorded_histories_have_an_explanation<L: Layout>() {
     // Capacities for buckets of four slots, and numbers of classes.
     let shapes = [(0, 1), (0, 3), (9, 3), (9, 8), (20, 6)];
     let histories = histories_asked_for().unwrap_or(450) / (shapes.len() as u64 * 3);
-    for (capacity, count) in shapes {
+    for (capacity, classes) in shapes {
         let capacity = (capacity * L::SLOTS).div_ceil(4);
-        for threads in [2, 3, 5] {
-            let filter = CuckooFilter::builder().layout::<L>().capacity(capacity);
-            let filter = filter.build().expect("memory for a test");
-            let mut random = SmallRng::seed_from_u64(threads as u64);
-            let hashes = classes(&filter, &mut random, count);
-            for seed in 0..histories {
-                let history = record(&filter, &hashes, threads, seed);
-                let stored: usize = hashes.iter().map(|&hash| filter.count_hash(hash)).sum();
-                assert_eq!(filter.len(), stored);
-                if let Err(reason) = history.explain() {
-                    panic!("{reason}: {history:#?}");
-                }
-            }
-        }
+        let builder = CuckooFilter::builder().layout::<L>().capacity(capacity);
+        let new = || builder.clone().build().expect("memory for a test");
+        run(histories, classes, 2 * L::SLOTS, |slots| 0..slots, new, |_, _| {});
     }
+}
+
+/// The same for filters that start near the load at which they grow. None says that it is full before
+/// it has its greatest size, which is a few buckets more, or twice as many.
+fn histories_of_growth_have_an_explanation<L: Layout>() {
+    let first = CuckooFilter::builder().layout::<L>().max_capacity(0);
+    let first_slots = first.clone().build().expect("memory for a test").slots();
+    let histories = histories_asked_for().unwrap_or(90) / 6;
+    let grown = Cell::new(0);
+    for greatest in [first_slots, 2 * first_slots] {
+        let builder = first.clone().max_capacity(greatest);
+        let new = || builder.clone().build().expect("memory for a test");
+        let stored = |slots| slots * 7 / 10..slots;
+        run(histories, 40, 2 * L::SLOTS, stored, new, |filter, history| {
+            let full = |event: &Event| matches!(event.outcome, Outcome::Full | Outcome::UniqueFull);
+            let refused = history.threads.iter().flatten().any(full);
+            let left = filter.reserved_bytes() - filter.memory_bytes();
+            assert!(!refused || left == 0, "full, and {left} bytes of buckets unused");
+            grown.set(grown.get() + u64::from(filter.slots() > first_slots));
+        });
+    }
+    assert!(grown.get() > 2 * histories, "of {} filters {} grew", 6 * histories, grown.get());
 }
 
 /// The same for each layout.
@@ -140,6 +188,15 @@ macro_rules! of_each_layout {
             recorded_histories_have_an_explanation::<coucal::$layout>();
         }
         )*
+
+        mod growing {
+            $(#[test]
+            #[allow(non_snake_case)]
+            fn $layout() {
+                super::histories_of_growth_have_an_explanation::<coucal::$layout>();
+            }
+            )*
+        }
     };
 }
 

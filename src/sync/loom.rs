@@ -57,28 +57,50 @@ fn modelled(order: Ordering, weaker: Ordering) -> Ordering {
     if order == Ordering::SeqCst && !SEQ_CST_IS_EXACT.get() { weaker } else { order }
 }
 
+loom::thread_local! {
+    static MOVING: Cell<bool> = Cell::new(false);
+}
+
+/// Calls `split`. Where `SeqCst` is exact, its Release stores of words are `SeqCst` stores: loom lets a
+/// `SeqCst` load read a Release store that a newer `SeqCst` store has replaced. No language does.
+pub fn moving<T>(split: impl FnOnce() -> T) -> T {
+    MOVING.with(|moving| moving.set(true));
+    let result = split();
+    MOVING.with(|moving| moving.set(false));
+    result
+}
+
 /// loom's atomic word, which calls the hook after each access.
 #[derive(Debug)]
-pub struct AtomicU64(loom::sync::atomic::AtomicU64);
+pub struct AtomicU64 {
+    atomic: loom::sync::atomic::AtomicU64,
+    /// Whether it is one of an array: the word of a bucket, or a version.
+    in_array: bool,
+}
 
 impl AtomicU64 {
     pub(crate) fn new(value: u64) -> Self {
-        Self(loom::sync::atomic::AtomicU64::new(value))
+        Self { atomic: loom::sync::atomic::AtomicU64::new(value), in_array: false }
     }
 
     pub(crate) fn load(&self, order: Ordering) -> u64 {
-        let value = self.0.load(modelled(order, Ordering::Acquire));
+        let value = self.atomic.load(modelled(order, Ordering::Acquire));
         stepped(Step::Load);
         value
     }
 
     pub(crate) fn store(&self, value: u64, order: Ordering) {
-        self.0.store(value, modelled(order, Ordering::Release));
+        let moves = self.in_array
+            && order == Ordering::Release
+            && SEQ_CST_IS_EXACT.get()
+            && MOVING.with(Cell::get);
+        let order = if moves { Ordering::SeqCst } else { modelled(order, Ordering::Release) };
+        self.atomic.store(value, order);
         stepped(Step::Store);
     }
 
     pub(crate) fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
-        let before = self.0.fetch_add(value, order);
+        let before = self.atomic.fetch_add(value, order);
         stepped(Step::Add);
         before
     }
@@ -178,5 +200,5 @@ pub(crate) fn random_seed() -> u64 {
 
 #[allow(clippy::unnecessary_wraps)]
 pub(crate) fn try_zeroed(len: usize) -> Option<Box<[AtomicU64]>> {
-    Some((0..len).map(|_| AtomicU64::new(0)).collect())
+    Some((0..len).map(|_| AtomicU64 { in_array: true, ..AtomicU64::new(0) }).collect())
 }

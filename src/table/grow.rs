@@ -49,7 +49,7 @@ pub struct Growth {
     rows: usize,
     greatest: usize,
     /// On a line of its own, and in a box as the count of inconclusive lookups is.
-    extent: Box<CachePadded<AtomicU64>>,
+    pub(super) extent: Box<CachePadded<AtomicU64>>,
     /// Held by whoever splits. It is taken before any stripe.
     splitting: Mutex,
 }
@@ -185,6 +185,15 @@ impl<L: Layout, B: Buckets> Table<L, B> {
                 }
             }
         }
+    }
+
+    /// For the models: as `split`.
+    #[cfg(loom)]
+    pub(crate) fn split_next(&self, most: usize) -> usize {
+        self.buckets.growth().map_or(0, |growth| {
+            let _splitting = growth.splitting.lock();
+            self.split(growth, most)
+        })
     }
 
     /// Splits up to `most` buckets, while it holds the mutex of those who split, and says how many.

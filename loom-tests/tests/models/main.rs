@@ -36,6 +36,7 @@ macro_rules! of_each_layout {
 
 mod batches;
 mod costs;
+mod growth;
 mod kicks;
 mod last_resort;
 mod lock;

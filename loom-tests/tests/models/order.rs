@@ -7,8 +7,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use coucal::Layout;
-use loom_tests::model::{Item, Setup, Thread};
+use coucal::probe::Modelled;
+use coucal::{Growable, Layout};
+use loom_tests::model::{Item, Model, Setup, Thread};
 
 use crate::OneHop;
 
@@ -22,24 +23,41 @@ models! {
     inserts_then_removals
     removals_then_unique_inserts
     remove_then_insert_unique
+    insert_and_split_with_insert_then_lookups
+    insert_and_split_with_insert_then_counts
+    insert_and_split_with_insert_then_removals
+    removal_and_split_with_removal_then_lookups
+    inserts_beside_a_split_then_lookups
 }
 
 /// An operation on an item.
-type Operation<L> = fn(&mut Thread<L>, Item) -> bool;
+type Operation<M> = fn(&mut Thread<M>, Item) -> bool;
 
 /// What one thread does: it applies its operation to its own item, then looks at the item of the
 /// other thread.
-struct Side<L: Layout> {
+struct Side<M: Modelled> {
     own: Item,
-    operation: Operation<L>,
-    look: Operation<L>,
+    operation: Operation<M>,
+    look: Operation<M>,
     /// The answer of a look that comes before the operation of the other thread.
     missed: bool,
 }
 
-fn check<L: Layout>(setup: Setup<L>, floor: usize, sides: [Side<L>; 2]) {
+fn check<M: Modelled>(setup: Setup<M>, floor: usize, sides: [Side<M>; 2]) {
+    check_beside(setup, floor, 3, sides, |_| {});
+}
+
+/// The same beside other threads.
+fn check_beside<M: Modelled>(
+    setup: Setup<M>,
+    floor: usize,
+    preemptions: usize,
+    sides: [Side<M>; 2],
+    others: impl Fn(&mut Model<M>) + Send + Sync + 'static,
+) {
     let sides = Arc::new(sides);
-    setup.exact_seq_cst().check(floor, 3, move |model| {
+    setup.exact_seq_cst().check(floor, preemptions, move |model| {
+        others(model);
         let missed = Arc::new(AtomicUsize::new(0));
         for (own, other) in [(0, 1), (1, 0)] {
             let (sides, missed) = (Arc::clone(&sides), Arc::clone(&missed));
@@ -141,5 +159,72 @@ fn remove_then_insert_unique<L: Layout>() {
                 t.insert_unique(x);
             });
         }
+    });
+}
+
+/// Four rows; the first item stays in 2, the second goes from 0 to 4.
+fn apart_in_growing<L: Layout>() -> (Setup<Growable<L>>, [Item; 2]) {
+    let mut setup = Setup::growable(4, 8);
+    let items = [(2, 3), (4, 1)].map(|(a, b)| setup.item(a, b));
+    (setup, items)
+}
+
+/// One thread splits bucket 0 and inserts an item that goes into the new bucket. If the other thread looks into the old one,
+/// its look comes first, and so does its insert.
+fn insert_and_split_with_insert_then<L: Layout>(look: Operation<Growable<L>>) {
+    let (setup, items) = apart_in_growing::<L>();
+    let insert = Thread::insert;
+    let split_and_insert: Operation<Growable<L>> = |t, item| {
+        assert_eq!(t.split(1), 1);
+        t.insert(item)
+    };
+    check(
+        setup,
+        10,
+        [
+            Side { own: items[0], operation: insert, look, missed: false },
+            Side { own: items[1], operation: split_and_insert, look, missed: false },
+        ],
+    );
+}
+
+fn insert_and_split_with_insert_then_lookups<L: Layout>() {
+    insert_and_split_with_insert_then::<L>(Thread::contains);
+}
+
+fn insert_and_split_with_insert_then_counts<L: Layout>() {
+    insert_and_split_with_insert_then::<L>(|t, item| t.count(item) > 0);
+}
+
+fn insert_and_split_with_insert_then_removals<L: Layout>() {
+    insert_and_split_with_insert_then::<L>(Thread::remove);
+}
+
+/// It removes an item from the new bucket.
+fn removal_and_split_with_removal_then_lookups<L: Layout>() {
+    let (mut setup, items) = apart_in_growing::<L>();
+    setup.store(2, &items[..1]).store(0, &items[1..]);
+    let split_and_remove: Operation<Growable<L>> = |t, item| {
+        assert_eq!(t.split(1), 1);
+        t.remove(item)
+    };
+    let look = Thread::contains;
+    check(
+        setup,
+        10,
+        [
+            Side { own: items[0], operation: Thread::remove, look, missed: true },
+            Side { own: items[1], operation: split_and_remove, look, missed: true },
+        ],
+    );
+}
+
+/// A third thread splits the bucket.
+fn inserts_beside_a_split_then_lookups<L: Layout>() {
+    let (setup, items) = apart_in_growing::<L>();
+    let (insert, look) = (Thread::insert, Thread::contains);
+    let sides = items.map(|own| Side { own, operation: insert, look, missed: false });
+    check_beside(setup, 100, 2, sides, |model| {
+        model.thread(|t| assert_eq!(t.split(1), 1));
     });
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use coucal::Layout;
-use coucal::probe::{self, Step};
+use coucal::probe::{self, Modelled, Step};
+use coucal::{Growable, Layout};
 use loom::sync::{Condvar, Mutex};
 use loom_tests::model::{Item, Setup, Thread};
 
@@ -12,12 +12,16 @@ use crate::TwoHops;
 
 models! {
     writer_stopped_at_each_step_of_a_kick
+    splitter_stopped_at_each_step
+    lookup_of_what_goes_overtaken_in_two_rounds
     lookup_overtaken_in_every_round
 }
 
 /// Rounds of a lookup, and its steps in each: it reads a version, two words and the version again.
 const ROUNDS: usize = 8;
 const STEPS: usize = 4;
+/// In a table that grows, it reads the extent, too.
+const STEPS_IF_GROWING: usize = STEPS + 1;
 
 /// Blocks the threads that wait for it until it is opened.
 struct Gate {
@@ -48,15 +52,43 @@ impl Gate {
 /// number of steps and find every stored item. After them the writer goes on, but only since loom
 /// wants every thread to end.
 fn writer_stopped_at_each_step_of_a_kick<L: Layout>() {
-    let stops = (1..100).take_while(|&stop| looked_up_around::<L>(stop)).count();
+    let stopped_at = |stop| {
+        let TwoHops { setup, near, far, new, low, high } = TwoHops::<L>::new((3, 0), (2, 3));
+        let write = move |t: &mut Thread<L>| assert!(t.insert(new));
+        looked_up_around(stop, STEPS, setup, write, vec![near, far, low, high], new)
+    };
+    let stops = (1..100).take_while(|&stop| stopped_at(stop)).count();
     // Two hops, each with two locks, two words stored and a version bumped.
     assert_eq!(stops, 10, "the writer was stopped at each of its steps");
 }
 
-/// Runs the model in which the writer stops at step `stop`. Whether the writer has such a step.
-fn looked_up_around<L: Layout>(stop: usize) -> bool {
-    let TwoHops { setup, near, far, new, low, high } = TwoHops::<L>::new((3, 0), (2, 3));
-    let items = [near, far, low, high];
+/// The same for a split that moves two of three items.
+fn splitter_stopped_at_each_step<L: Layout>() {
+    let stopped_at = |stop| {
+        let mut setup = Setup::<Growable<L>>::growable(2, 4);
+        let [goes, goes_too, stays] = [(2, 1), (2, 1), (1, 0)].map(|(a, b)| setup.item(a, b));
+        let absent = setup.item(0, 1);
+        setup.store(0, &[goes, goes_too]).store(1, &[stays]);
+        let write = |t: &mut Thread<Growable<L>>| assert_eq!(t.split(1), 1);
+        let items = vec![goes, goes_too.swapped(), stays];
+        looked_up_around(stop, STEPS_IF_GROWING, setup, write, items, absent)
+    };
+    let stops = (1..100).take_while(|&stop| stopped_at(stop)).count();
+    // The lock of those who split, two of stripes, two words and the extent stored, two versions
+    // bumped.
+    assert_eq!(stops, 8, "the splitter was stopped at each of its steps");
+}
+
+/// Runs the model in which the writer stops at step `stop`: then `items` are there, and `other` may
+/// be. Whether the writer has such a step.
+fn looked_up_around<M: Modelled>(
+    stop: usize,
+    steps_of_a_round: usize,
+    setup: Setup<M>,
+    write: impl Fn(&mut Thread<M>) + Clone + Send + Sync + 'static,
+    items: Vec<Item>,
+    other: Item,
+) -> bool {
     let stood_still = Arc::new(AtomicUsize::new(0));
     let reached = Arc::new(AtomicBool::new(false));
     let (counter, stop_reached) = (Arc::clone(&stood_still), Arc::clone(&reached));
@@ -65,6 +97,7 @@ fn looked_up_around<L: Layout>(stop: usize) -> bool {
         let stopped = Arc::new(AtomicBool::new(false));
         let (writer_gate, seen) = (Arc::clone(&gate), Arc::clone(&stopped));
         let stop_reached = Arc::clone(&stop_reached);
+        let (write, items) = (write.clone(), items.clone());
         model.thread(move |t| {
             let mut steps = 0;
             probe::after_each_step(move |step| {
@@ -75,15 +108,15 @@ fn looked_up_around<L: Layout>(stop: usize) -> bool {
                     writer_gate.wait();
                 }
             });
-            assert!(t.insert(new));
+            write(t);
         });
         let counter = Arc::clone(&counter);
         model.thread(move |t| {
             let stands_still = seen.load(Ordering::Relaxed);
             for item in items {
-                assert!(bounded_lookup(t, item));
+                assert!(bounded_lookup(t, item, steps_of_a_round));
             }
-            bounded_lookup(t, new);
+            bounded_lookup(t, other, steps_of_a_round);
             counter.fetch_add(usize::from(stands_still), Ordering::Relaxed);
             gate.open();
         });
@@ -98,7 +131,11 @@ fn looked_up_around<L: Layout>(stop: usize) -> bool {
 }
 
 /// `contains`, which takes no lock and stores nothing except the count of an inconclusive answer.
-fn bounded_lookup<L: Layout>(thread: &mut Thread<L>, item: Item) -> bool {
+fn bounded_lookup<M: Modelled>(
+    thread: &mut Thread<M>,
+    item: Item,
+    steps_of_a_round: usize,
+) -> bool {
     let steps = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&steps);
     probe::after_each_step(move |step| {
@@ -106,7 +143,7 @@ fn bounded_lookup<L: Layout>(thread: &mut Thread<L>, item: Item) -> bool {
         counter.fetch_add(1, Ordering::Relaxed);
     });
     let found = thread.contains(item);
-    assert!(steps.load(Ordering::Relaxed) <= ROUNDS * STEPS + 1);
+    assert!(steps.load(Ordering::Relaxed) <= ROUNDS * steps_of_a_round + 1);
     found
 }
 
@@ -143,6 +180,32 @@ fn lookup_overtaken_in_every_round<L: Layout>() {
             assert!(t.contains(moved), "an inconclusive lookup answers true");
             assert_eq!(steps.load(Ordering::Relaxed), ROUNDS * STEPS + 1);
             assert_eq!(t.filter().stats().inconclusive_lookups, 1);
+        });
+    });
+}
+
+/// An item goes while the first round of a lookup reads it, and once more in the second: each round
+/// must find it by the extent as it is then. Scripted.
+fn lookup_of_what_goes_overtaken_in_two_rounds<L: Layout>() {
+    let mut setup = Setup::<Growable<L>>::growable(2, 8);
+    let item = setup.item(6, 1);
+    setup.store(0, &[item]);
+    setup.check(1, 2, move |model| {
+        model.thread(move |t| {
+            let others = t.unrecorded();
+            let steps = Arc::new(AtomicUsize::new(0));
+            let counter = Arc::clone(&steps);
+            probe::after_each_step(move |_| {
+                // The extent is read.
+                match counter.fetch_add(1, Ordering::Relaxed) {
+                    1 => assert_eq!(others.split(2), 2),
+                    6 => assert_eq!(others.split(3), 3),
+                    _ => {}
+                }
+            });
+            assert!(t.contains(item));
+            assert_eq!(steps.load(Ordering::Relaxed), 3 * STEPS_IF_GROWING - 1);
+            assert_eq!(t.filter().stats().inconclusive_lookups, 0);
         });
     });
 }
