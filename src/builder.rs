@@ -264,13 +264,6 @@ impl<L: FixedStorage, S> Builder<Growable<L>, S> {
     }
 }
 
-/// Written out: a derived one would ask `L` to be `Clone`, too.
-impl<L, S: Clone> Clone for Builder<L, S> {
-    fn clone(&self) -> Self {
-        Self { wanted: self.wanted, hasher: self.hasher.clone(), layout: PhantomData }
-    }
-}
-
 impl<L: Storage, S> fmt::Debug for Builder<L, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
