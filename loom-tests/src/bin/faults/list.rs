@@ -1060,7 +1060,7 @@ pub const FAULTS: &[Fault] = &[
             "                word.store(cleared, SeqCst);\n",
             "                locked.vacate(bucket);\n",
         ),
-        caught_by: DUPLICATE_THAT_GOES,
+        caught_by: &["growth::removal_beside_a_copy_into_the_new_bucket"],
     },
     Fault {
         what: "a removal looks at the other bucket by an extent that it reads Relaxed",
