@@ -946,8 +946,8 @@ pub const FAULTS: &[Fault] = &[
     Fault {
         what: "an insert above the target splits beside others",
         file: GROW,
-        old: concat!("            && let Some(splitting) = growth.splitting.try_lock()\n",),
-        new: concat!("            && let Some(splitting) = Some(())\n",),
+        old: "            && let Some(splitting) = growth.splitting.try_lock()\n",
+        new: "            && let Some(splitting) = Some(())\n",
         caught_by: &["growth::two_inserts_above_the_target"],
     },
     Fault {
