@@ -96,7 +96,7 @@ impl<M: Modelled> Setup<M> {
         let class = self.classes.len();
         let orders = [(first, second), (second, first)];
         // The selector of the even row is the fingerprint itself, so it lays down the low bits.
-        let even = if first % 2 == 0 { first } else { second };
+        let even = if first.is_multiple_of(2) { first } else { second };
         let grows = self.greatest > self.rows;
         let groups = if grows { 2 } else { 4 };
         let alike = |item: &&Item| !grows || [item.place.first, item.place.second].contains(&even);
@@ -383,6 +383,7 @@ impl<M: Modelled> Thread<M> {
 
     /// Splits this number of buckets, or fewer if there are no more to be split; neighbours are split
     /// at once. Not recorded: no operation answers otherwise.
+    #[must_use]
     pub fn split(&self, most: usize) -> usize {
         probe::split(&self.filter, most)
     }

@@ -31,6 +31,7 @@ models! {
     insert_unique_of_what_is_there
     count_of_what_goes
     duplicate_that_goes_and_removal_of_the_other
+    removal_beside_a_copy_into_the_new_bucket
     clear_against_split
     kick_of_what_goes
     kick_of_what_stays_for_what_goes
@@ -328,6 +329,26 @@ fn duplicate_that_goes_and_removal_of_the_other<L: Layout>() {
     });
 }
 
+/// A removal of the only copy, in bucket 1, has begun when bucket 0 is split and a second copy is stored
+/// in the new bucket. Both are counted before the first is removed, so there is one at any time.
+fn removal_beside_a_copy_into_the_new_bucket<L: Layout>() {
+    let mut setup = Setup::<Growable<L>>::growable(2, 4);
+    let x = setup.item(2, 1);
+    setup.store(1, &[x]);
+    let swapped = x.swapped();
+    setup.check(1000, 2, move |model| {
+        model.thread(move |t| assert!(t.remove(swapped)));
+        model.thread(move |t| {
+            assert_eq!(t.split(1), 1);
+            assert!(t.insert(x));
+            t.count(x);
+        });
+        model.thread(move |t| {
+            t.contains(x);
+        });
+    });
+}
+
 /// What goes while the table is emptied is not forgotten in its new bucket.
 fn clear_against_split<L: Layout>() {
     let OneSplit { setup, goes, stays } = OneSplit::<L>::new(0);
@@ -441,7 +462,7 @@ fn two_inserts_that_find_no_room<L: Layout>() {
     let [x, y] = [(2, 1), (0, 3)].map(|(a, b)| setup.item(a, b));
     let [even, odd] = [(2, 1), (0, 3)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[even]).fill(0, odd).store(1, &[odd]).fill(1, even);
-    setup.check(50, 1, move |model| {
+    setup.check(2, fewer_if_wide::<L>(1), move |model| {
         for item in [x, y] {
             model.thread(move |t| {
                 assert!(t.insert(item));
@@ -477,7 +498,7 @@ fn full_at_the_greatest_size_only<L: Layout>() {
     setup.check(50, 1, move |model| {
         model.thread(move |t| assert!(!t.insert(outsider)));
         model.thread(move |t| {
-            t.split(1);
+            assert!(t.split(1) < 2);
             assert!(t.insert(guest));
         });
     });

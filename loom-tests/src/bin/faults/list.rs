@@ -946,8 +946,8 @@ pub const FAULTS: &[Fault] = &[
     Fault {
         what: "an insert above the target splits beside others",
         file: GROW,
-        old: concat!("            && let Some(splitting) = growth.splitting.try_lock()\n",),
-        new: concat!("            && let Some(splitting) = Some(())\n",),
+        old: "            && let Some(splitting) = growth.splitting.try_lock()\n",
+        new: "            && let Some(splitting) = Some(())\n",
         caught_by: &["growth::two_inserts_above_the_target"],
     },
     Fault {
@@ -1060,7 +1060,7 @@ pub const FAULTS: &[Fault] = &[
             "                word.store(cleared, SeqCst);\n",
             "                locked.vacate(bucket);\n",
         ),
-        caught_by: DUPLICATE_THAT_GOES,
+        caught_by: &["growth::removal_beside_a_copy_into_the_new_bucket"],
     },
     Fault {
         what: "a removal looks at the other bucket by an extent that it reads Relaxed",
