@@ -95,7 +95,9 @@ impl<L: Layout, B: Buckets> Table<L, B> {
             match self.insert_as_it_is(key, duplicates) {
                 Err(InsertError::Full) if self.make_room(extent) => {}
                 ended => {
-                    self.grow_if_loaded(key);
+                    if ended == Ok(true) {
+                        self.grow_if_loaded(key);
+                    }
                     return ended;
                 }
             }
