@@ -161,7 +161,8 @@
 //!   | slots in use | 97.5 % | 86 % | 60 % | 31 % | 4.6 % | 0.24 % | 0.27 % |
 //!
 //!   Where items repeat, use [`insert_unique`](CuckooFilter::insert_unique), or keep the counts
-//!   elsewhere.
+//!   elsewhere. A filter that grows is not full then, but grows sooner than the number of items asks
+//!   for; an item with all its copies can make a small one double.
 //!
 //! * **These do not take effect at one instant:** [`len`](CuckooFilter::len), and what is computed
 //!   from it, is exact only while no thread writes. A batch is one operation for each item. Lookups
