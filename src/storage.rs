@@ -174,7 +174,8 @@ pub(crate) mod sealed {
         fn reserved_bytes(&self) -> usize;
         /// The items that a table which grows is to hold at its present size; 0 for any other.
         fn grown_for(&self) -> usize;
-        /// Grows until `grown_for` gives so many items, or the greatest size is reached.
+        /// Grows to the size of one that was made for so many items, or to the greatest: then
+        /// `grown_for` gives so many, and there is some slack, so that their inserts need not grow it.
         fn grow_for(&self, items: usize);
         /// The share of absent items that are reported as present.
         fn false_positive_rate(&self) -> f64;
@@ -298,7 +299,9 @@ impl<L: Layout, B: Buckets> Operations for Table<L, B> {
     }
 
     fn grow_for(&self, items: usize) {
-        self.grow_for(items);
+        if let Ok(buckets) = sizing::buckets_for::<L>(items, L::GROWN) {
+            self.grow_to(buckets);
+        }
     }
 
     fn false_positive_rate(&self) -> f64 {

@@ -21,7 +21,6 @@ use crate::extent::Extent;
 use crate::geometry::{Fingerprint, Key, Place};
 use crate::layout::sealed::Word;
 use crate::layout::{Layout, MAX_SLOTS};
-use crate::sizing;
 use crate::sync::{self, AtomicU64, Mutex, Ordering};
 
 /// Buckets that are split under one set of locks: those of a cache line.
@@ -175,7 +174,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     }
 
     /// Grows to this number of buckets, or to the greatest. Between two runs others may split.
-    fn grow_to(&self, buckets: usize) {
+    pub(crate) fn grow_to(&self, buckets: usize) {
         if let Some(growth) = self.buckets.growth() {
             loop {
                 let _splitting = growth.splitting.lock();
@@ -249,14 +248,6 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     pub(crate) fn grown_for(&self) -> usize {
         let grows = self.buckets.growth().is_some();
         if grows { (self.slots() as f64 * L::GROWN) as usize } else { 0 }
-    }
-
-    /// Grows to the size of a filter that was made for so many items, or to the greatest: then
-    /// `grown_for` gives so many, and there is some slack, so that their inserts need not grow it.
-    pub(crate) fn grow_for(&self, items: usize) {
-        if let Ok(buckets) = sizing::buckets_for::<L>(items, L::GROWN) {
-            self.grow_to(buckets);
-        }
     }
 
     /// What a split does with the fingerprints of a bucket whose stripe is locked.
