@@ -475,15 +475,17 @@ fn two_inserts_that_find_no_room<L: Layout>() {
 /// Each of two inserts may leave the load above the target. One of them splits; the other may find it
 /// doing so, and goes on.
 fn two_inserts_above_the_target<L: Layout>() {
-    let mut setup = Setup::<Growable<L>>::growable(2, 4);
-    let [x, y] = [(2, 1), (0, 3)].map(|(a, b)| setup.item(a, b));
-    let [even, odd] = [(2, 1), (0, 3)].map(|(a, b)| setup.item(a, b));
-    setup.store(0, &[even]).fill_but_one(0, odd).store(1, &[odd]).fill_but_one(1, even);
+    let mut setup = Setup::<Growable<L>>::growable(4, 8);
+    let [x, y] = [(4, 1), (0, 3)].map(|(a, b)| setup.item(a, b));
+    let [goes, stays, rest] = [(4, 1), (0, 3), (1, 2)].map(|(a, b)| setup.item(a, b));
+    // Two free slots: one insert is enough to come above the target of any layout.
+    setup.store(0, &[goes]).fill_but_one(0, stays).fill_but_one(3, stays);
+    setup.fill(1, rest).fill(2, rest);
     setup.check(50, fewer_if_wide::<L>(2), move |model| {
         for item in [x, y] {
             model.thread(move |t| {
                 assert!(t.insert(item));
-                assert!(t.contains(even));
+                assert!(t.contains(goes));
             });
         }
     });
