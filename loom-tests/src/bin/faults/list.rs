@@ -970,13 +970,6 @@ pub const FAULTS: &[Fault] = &[
         caught_by: &["growth::end_of_level_against_lookups_in_its_direction"],
     },
     Fault {
-        what: "the level stays what it is at its end",
-        file: EXTENT,
-        old: "Self { level: self.level + 1, cursor: 0, ..self }",
-        new: "Self { cursor: 0, ..self }",
-        caught_by: &["growth::end_of_level_against_lookups_in_its_direction"],
-    },
-    Fault {
         what: "an insert does not compute its bucket again",
         file: TABLE,
         old: "let (locked, [bucket]) = self.lock([place]);",
