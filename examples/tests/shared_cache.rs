@@ -6,8 +6,9 @@ use common::{example, text};
 
 #[test]
 fn a_short_run_gives_only_right_answers_and_ends_with_the_table() {
-    let ([first, now], _) = short_run(&[]);
+    let ([first, now], load) = short_run(&[]);
     assert_eq!(first.to_bits(), now.to_bits());
+    assert!(load < 0.96, "room for the keys that come and go: load {load}");
 }
 
 #[test]
@@ -56,7 +57,9 @@ fn short_run(more: &[&str]) -> ([f64; 2], f64) {
         let expected = single("bytes") * 8.0 / single(items);
         assert!(expected > 16.0 && (single(bits) - expected).abs() < 0.01, "{bits}:\n{table}");
     }
-    assert!(single("capacity of the filter, items") > single("items present"), "{table}");
+    // A filter that grows may hold a few more than its target.
+    let capacity = single("capacity of the filter, items");
+    assert!(capacity > 0.98 * single("items present"), "{table}");
     assert_eq!(pair("wrong answers").map(f64::to_bits), [0.0, 0.0].map(f64::to_bits), "{table}");
 
     let widths: Vec<usize> = rows.iter().map(|row| row.chars().count()).collect();
