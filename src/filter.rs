@@ -707,7 +707,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
 
     /// How many distinct items the filter was made for. It has some [`slots`](Self::slots) more. In a
     /// filter that grows it is the number that it is meant to hold at its present size, which grows
-    /// with it. It may hold one percent more before it grows.
+    /// with it. It may hold a little more before it grows.
     ///
     /// # Examples
     ///
