@@ -1,7 +1,7 @@
 //! The table: its state, and the writes that change a word.
 //!
 //! Who may write what, and in which order, is laid down in the documentation of the crate. Every
-//! store of a word is in this file; the operations are in the files below. Each atomic access names
+//! store of a word is in this file, or, for splits, in `grow`; the operations are in the files below. Each atomic access names
 //! the one it pairs with:
 //!
 //! * A *clear* is any store to a word that takes a fingerprint out, a *copy* any that puts one in.

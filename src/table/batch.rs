@@ -2,7 +2,8 @@
 //!
 //! A loop of single operations waits for memory wherever the caller branches on an answer, or where
 //! a lock orders the loads. In a batch the words of an item are asked for some items before anything
-//! is decided about it, so the memory is seldom idle. A batch is not atomic: each item is an operation of its own.
+//! is decided about it, so the memory is seldom idle. A batch is not atomic: each item is an
+//! operation of its own.
 
 use core::convert::Infallible;
 
