@@ -2,6 +2,7 @@
 
 use core::error;
 use core::fmt;
+use std::io;
 
 /// Why an insert stored nothing.
 ///
@@ -332,6 +333,288 @@ impl fmt::Display for ReserveError {
 
 impl error::Error for ReserveError {}
 
+/// Why there is no snapshot; the filter is as it was.
+///
+/// # Examples
+///
+/// ```
+/// use coucal::{CuckooFilter, SnapshotError};
+///
+/// match CuckooFilter::with_capacity(100).snapshot() {
+///     Ok(snapshot) => assert!(snapshot.is_empty()),
+///     Err(SnapshotError::OutOfMemory { bytes }) => println!("{bytes} bytes cannot be had"),
+///     Err(error) => println!("{error}"),
+/// }
+/// ```
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SnapshotError {
+    /// The allocator could not provide the memory: as much as the table of the filter.
+    OutOfMemory {
+        /// The size of the table, in bytes.
+        bytes: usize,
+    },
+}
+
+impl fmt::Display for SnapshotError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutOfMemory { bytes } => {
+                write!(f, "the allocator could not provide the {bytes} bytes of a snapshot")
+            }
+        }
+    }
+}
+
+impl error::Error for SnapshotError {}
+
+/// Why a filter could not be restored. There is no filter then, and no memory is kept.
+///
+/// # Examples
+///
+/// ```
+/// use coucal::{CuckooFilter, Fp12x5, Fp16x4, RestoreError, StableHashBuilder};
+///
+/// let filter = CuckooFilter::with_capacity_and_hasher(100, StableHashBuilder::new(7));
+/// let bytes = filter.snapshot()?.to_bytes();
+///
+/// let error = CuckooFilter::<Fp12x5, _>::from_bytes(&bytes, StableHashBuilder::new(7)).unwrap_err();
+/// assert!(matches!(error, RestoreError::OtherLayout { snapshot: "Fp16x4", filter: "Fp12x5" }));
+/// let error = CuckooFilter::<Fp16x4, _>::from_bytes(&bytes, StableHashBuilder::new(8)).unwrap_err();
+/// assert!(matches!(error, RestoreError::OtherHasher));
+/// let error = CuckooFilter::<Fp16x4, _>::from_bytes(b"\x89PNG", StableHashBuilder::new(7)).unwrap_err();
+/// assert!(matches!(error, RestoreError::Truncated));
+/// # Ok::<(), coucal::Error>(())
+/// ```
+#[non_exhaustive]
+#[derive(Debug)]
+pub enum RestoreError {
+    /// The reader failed.
+    Io(io::Error),
+    /// The bytes end before the snapshot does.
+    Truncated,
+    /// The bytes do not begin as a snapshot does.
+    NotASnapshot,
+    /// The snapshot is of a version that this release does not read. It reads version 1.
+    UnknownVersion {
+        /// The version of the snapshot.
+        version: u32,
+    },
+    /// The snapshot is of a layout that this release does not have.
+    UnknownLayout {
+        /// Bits of its fingerprints.
+        fingerprint_bits: u8,
+        /// Slots of its buckets.
+        slots: u8,
+    },
+    /// A checksum is wrong: bytes were changed since the snapshot was written.
+    Damaged,
+    /// The sizes in the header contradict each other, or are those of no table.
+    ImpossibleTable {
+        /// The number of words that the header promises.
+        words: u64,
+    },
+    /// A word is none that its layout has.
+    InvalidWord {
+        /// The bucket.
+        bucket: usize,
+    },
+    /// A bucket holds a fingerprint that belongs in another bucket.
+    Misplaced {
+        /// The bucket.
+        bucket: usize,
+    },
+    /// The buckets hold more items or fewer than the header says.
+    WrongLen {
+        /// The number in the header.
+        stated: usize,
+        /// The number of items in the buckets.
+        found: usize,
+    },
+    /// The snapshot is of a filter that grows, and this is a type that does not, or the other way
+    /// round.
+    ///
+    /// Restore a [`GrowableCuckooFilter`](crate::GrowableCuckooFilter) if it grows.
+    OtherKind {
+        /// Whether the filter of the snapshot grows.
+        grows: bool,
+    },
+    /// The snapshot is of another layout.
+    ///
+    /// Name that layout in the type of the filter, or restore an
+    /// [`AnyCuckooFilter`](crate::AnyCuckooFilter), which takes any.
+    OtherLayout {
+        /// The layout of the snapshot.
+        snapshot: &'static str,
+        /// The layout of the filter.
+        filter: &'static str,
+    },
+    /// The filter of the snapshot had a hasher with other hashes: it would miss its items.
+    ///
+    /// Give the hasher that it had. The default one has a random seed and cannot be had again in
+    /// another process; a [`StableHashBuilder`](crate::StableHashBuilder) can.
+    OtherHasher,
+    /// There are bytes after the snapshot. [`restore`](crate::CuckooFilter::restore) leaves them to the
+    /// reader.
+    TrailingBytes {
+        /// How many.
+        bytes: usize,
+    },
+    /// The allocator could not provide the memory.
+    OutOfMemory {
+        /// The size of the table, in bytes, or of the part of it that had been read.
+        bytes: usize,
+    },
+}
+
+impl fmt::Display for RestoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => write!(f, "the snapshot could not be read: {error}"),
+            Self::Truncated => f.write_str("the bytes end before the snapshot does"),
+            Self::NotASnapshot => f.write_str("the bytes are no snapshot of a filter"),
+            Self::UnknownVersion { version } => write!(
+                f,
+                "the snapshot has version {version}, and this release reads version 1: \
+                 read it with the release that wrote it, or a newer one"
+            ),
+            Self::UnknownLayout { fingerprint_bits, slots } => write!(
+                f,
+                "the snapshot has {slots} fingerprints of {fingerprint_bits} bits in a bucket, \
+                 a layout that this release does not have: read it with a newer one"
+            ),
+            Self::Damaged => {
+                f.write_str("the snapshot is damaged: a checksum is wrong. Take another copy of it")
+            }
+            Self::ImpossibleTable { words } => write!(
+                f,
+                "the header of the snapshot promises {words} words, and is that of no table"
+            ),
+            Self::InvalidWord { bucket } => {
+                write!(
+                    f,
+                    "bucket {bucket} of the snapshot holds a word that its layout does not have"
+                )
+            }
+            Self::Misplaced { bucket } => write!(
+                f,
+                "bucket {bucket} of the snapshot holds a fingerprint that belongs in another"
+            ),
+            Self::WrongLen { stated, found } => {
+                write!(f, "the snapshot holds {found} items, and its header says {stated}")
+            }
+            Self::OtherKind { grows: true } => f.write_str(
+                "the snapshot is of a filter that grows: restore a GrowableCuckooFilter",
+            ),
+            Self::OtherKind { grows: false } => f.write_str(
+                "the snapshot is of a filter of fixed size: restore a CuckooFilter of its layout, \
+                 or an AnyCuckooFilter",
+            ),
+            Self::OtherLayout { snapshot, filter } => write!(
+                f,
+                "the snapshot has the layout {snapshot} and not {filter}: \
+                 restore a filter of that layout, or of AnyLayout"
+            ),
+            Self::OtherHasher => f.write_str(
+                "the filter of the snapshot had another hasher, or another seed: \
+                 a filter to be restored in another process needs a StableHashBuilder",
+            ),
+            Self::TrailingBytes { bytes } => {
+                write!(f, "{bytes} bytes follow the snapshot: `restore` leaves them to its reader")
+            }
+            Self::OutOfMemory { bytes } => {
+                write!(f, "the allocator could not provide {bytes} bytes for the table")
+            }
+        }
+    }
+}
+
+impl error::Error for RestoreError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            Self::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// Why one filter could not be merged into another, which holds what it held before.
+///
+/// # Examples
+///
+/// ```
+/// use coucal::{CuckooFilter, MergeError};
+///
+/// // Each has a seed of its own.
+/// let [one, other] = [0; 2].map(|_| CuckooFilter::with_capacity(100));
+/// assert_eq!(one.merge(&other), Err(MergeError::OtherHasher));
+/// ```
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MergeError {
+    /// The other filter has another layout.
+    OtherLayout,
+    /// The other filter had another number of buckets at first.
+    ///
+    /// Build both for the same first capacity.
+    OtherRows {
+        /// The buckets that this filter had at first.
+        rows: usize,
+        /// Those of the other one.
+        other: usize,
+    },
+    /// The other filter has a hasher with other hashes.
+    ///
+    /// Build it with a clone of this one's hasher.
+    OtherHasher,
+    /// What both hold does not fit into this one.
+    ///
+    /// Build it for more items, or let it grow
+    /// ([`Builder::max_capacity`](crate::Builder::max_capacity)).
+    Full,
+    /// Both together hold more copies of one item than a filter can count.
+    TooManyCopies,
+    /// The allocator could not provide the memory for a snapshot of the other filter.
+    OutOfMemory {
+        /// Its size in bytes.
+        bytes: usize,
+    },
+}
+
+impl From<InsertError> for MergeError {
+    fn from(error: InsertError) -> Self {
+        match error {
+            InsertError::Full => Self::Full,
+            InsertError::TooManyCopies => Self::TooManyCopies,
+        }
+    }
+}
+
+impl fmt::Display for MergeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OtherLayout => f.write_str("filters of two layouts cannot be merged"),
+            Self::OtherRows { rows, other } => write!(
+                f,
+                "a filter that had {rows} buckets at first cannot take in one that had {other}: \
+                 build both for the same first capacity"
+            ),
+            Self::OtherHasher => f.write_str(
+                "filters with two hashers cannot be merged: build one with a clone of the other's",
+            ),
+            Self::Full => f.write_str("what both filters hold does not fit into this one"),
+            Self::TooManyCopies => {
+                f.write_str("both filters together hold more copies of an item than one can count")
+            }
+            Self::OutOfMemory { bytes } => {
+                write!(f, "the allocator could not provide the {bytes} bytes of a snapshot")
+            }
+        }
+    }
+}
+
+impl error::Error for MergeError {}
+
 /// Any error of this crate, for those who want one type for all of them.
 ///
 /// # Examples
@@ -344,12 +627,12 @@ impl error::Error for ReserveError {}
 ///     filter.insert_many(items)?;
 ///     Ok(())
 /// }
-/// assert_eq!(remember(&["egg", "nest"], 0.01), Ok(()));
+/// assert!(remember(&["egg", "nest"], 0.01).is_ok());
 /// let error = remember(&["egg", "nest"], 2.0).unwrap_err();
 /// assert!(matches!(error, coucal::Error::Build(_)));
 /// ```
 #[non_exhaustive]
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Debug)]
 pub enum Error {
     /// A filter could not be built.
     Build(BuildError),
@@ -361,6 +644,12 @@ pub enum Error {
     LengthMismatch(LengthMismatch),
     /// A filter may not grow so much.
     Reserve(ReserveError),
+    /// There is no snapshot.
+    Snapshot(SnapshotError),
+    /// A filter could not be restored.
+    Restore(RestoreError),
+    /// A filter could not be merged into another.
+    Merge(MergeError),
 }
 
 macro_rules! from_each {
@@ -396,4 +685,7 @@ from_each! {
     InsertMany(InsertManyError)
     LengthMismatch(LengthMismatch)
     Reserve(ReserveError)
+    Snapshot(SnapshotError)
+    Restore(RestoreError)
+    Merge(MergeError)
 }

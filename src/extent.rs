@@ -33,8 +33,17 @@ impl Extent {
     /// them. A table has less than 2^58 buckets.
     const LEVEL_BITS: u32 = 6;
 
-    /// That of a table in which each row has one bucket, as a word.
-    pub(crate) const START: u64 = 0;
+    /// That of a table in which each row has one bucket.
+    pub(crate) fn start(rows: usize) -> Self {
+        Self { rows, level: 0, cursor: 0 }
+    }
+
+    /// `None` if it has more than `greatest` buckets, or no table ever has it.
+    pub(crate) fn try_new(rows: usize, level: u32, cursor: usize, greatest: usize) -> Option<Self> {
+        let stride = 1_usize.checked_shl(level)?.checked_mul(rows)?;
+        let possible = cursor < stride && stride.checked_add(cursor)? <= greatest;
+        possible.then_some(Self { rows, level, cursor })
+    }
 
     #[inline]
     pub(crate) fn from_bits(rows: usize, bits: u64) -> Self {
@@ -44,6 +53,15 @@ impl Extent {
 
     pub(crate) fn bits(self) -> u64 {
         u64::from(self.level) | (self.cursor as u64) << Self::LEVEL_BITS
+    }
+
+    #[inline]
+    pub(crate) fn rows(self) -> usize {
+        self.rows
+    }
+
+    pub(crate) fn level(self) -> u32 {
+        self.level
     }
 
     /// The bucket that is split next.
@@ -115,7 +133,7 @@ mod tests {
 
     /// All extents of a table that grows to `buckets`.
     fn extents(rows: usize, buckets: usize) -> impl Iterator<Item = Extent> {
-        let start = Extent::from_bits(rows, Extent::START);
+        let start = Extent::start(rows);
         core::iter::successors(Some(start), move |extent| {
             (extent.buckets() < buckets).then(|| extent.after(1))
         })

@@ -652,9 +652,13 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         Self { table, hasher, capacity, max_capacity }
     }
 
-    #[cfg(loom)]
     pub(crate) fn table(&self) -> &L::Table {
         &self.table
+    }
+
+    /// The number of items that it starts with, and the number that it grows to hold.
+    pub(crate) fn capacities(&self) -> [usize; 2] {
+        [self.capacity, self.max_capacity]
     }
 
     /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME).
@@ -670,7 +674,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn layout_name(&self) -> &'static str {
-        self.table.layout_name()
+        self.table.layout().name()
     }
 
     /// How many items are stored, copies counted one by one. Exact when no thread writes; beside

@@ -11,6 +11,15 @@ use foldhash::quality::{FoldHasher, SeedableRandomState};
 pub use self::stable::{StableHashBuilder, StableHasher};
 use crate::sync;
 
+/// A number that two hashers share if they hash alike, and others only by chance: what they make of a
+/// fixed input. Not by the `Hash` of some type: which calls that makes is up to the standard library.
+pub(crate) fn check_of<S: BuildHasher>(hasher: &S) -> u64 {
+    let mut hasher = hasher.build_hasher();
+    hasher.write_u64(0x0123_4567_89ab_cdef);
+    hasher.write(b"coucal");
+    hasher.finish()
+}
+
 /// The hasher that a filter has unless it is given another: fast, and with a random seed of its own
 /// for each filter.
 ///

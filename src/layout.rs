@@ -106,6 +106,9 @@ pub(crate) mod sealed {
 
     /// What the table asks of a word.
     pub trait Word {
+        /// The way in which a word holds its fingerprints, as snapshots number it.
+        const ENCODING: u8;
+
         /// How many copies of `fingerprint` the word holds.
         fn copies(word: u64, fingerprint: Fingerprint) -> usize;
 
@@ -135,6 +138,9 @@ pub(crate) mod sealed {
 
         /// The bits of each fingerprint of the word, 0 for a free slot; the first `SLOTS` count.
         fn slots(word: u64) -> [u64; MAX_SLOTS];
+
+        /// Whether the other functions can give this word. Their argument is always one that they can.
+        fn is_canonical(word: u64) -> bool;
     }
 
     /// What the crate knows of a layout, besides what [`Layout`](super::Layout) says.
@@ -256,6 +262,7 @@ mod tests {
         let word = word_of::<L>(model);
         assert_eq!(word == 0, model.is_empty());
         assert_eq!(contents::<L>(word), sorted(model.clone()));
+        assert!(L::Word::is_canonical(word), "{word:x}");
         assert_eq!(L::Word::free(word), L::SLOTS - model.len());
         assert_eq!(L::Word::has_room(word), model.len() < L::SLOTS);
         let held = copies(model, fingerprint);
@@ -319,6 +326,26 @@ mod tests {
         )
     }
 
+    /// Any word: it is canonical if its fingerprints, put into an empty one, give it again.
+    fn check_any<L: Layout>(word: u64) {
+        let slots = L::Word::slots(word).into_iter().filter(|&f| f != 0).map(Fingerprint::in_slot);
+        let again = slots.fold(0, |word, f| L::Word::with(word, f).expect("as many as before"));
+        assert_eq!(L::Word::is_canonical(word), again == word, "{word:x}, again {again:x}");
+    }
+
+    /// Words that are nearly right: any, one bit beside those of a model, and with lanes of zeros.
+    fn words<L: Layout>() -> impl Strategy<Value = u64> {
+        let near = |model: Model| word_of::<L>(&model);
+        prop_oneof![
+            any::<u64>(),
+            (models::<L>(), 0..64_u32).prop_map(move |(model, bit)| near(model) ^ 1 << bit),
+            (models::<L>(), 0..64_u32, 0..=64_u32).prop_map(move |(model, from, bits)| {
+                let zeros = u64::MAX.checked_shr(64 - bits).unwrap_or(0) << from;
+                near(model) & !zeros
+            }),
+        ]
+    }
+
     /// All multisets of up to `SLOTS` of the fingerprints most likely to be mixed up.
     fn exhaust<L: Layout>() {
         let end = (1 << L::FINGERPRINT_BITS) - 1;
@@ -366,6 +393,11 @@ mod tests {
                     check::<super::$layout>(&a, fingerprint);
                     check_both::<super::$layout>(&a, &b, fingerprint);
                 })*
+            }
+
+            #[test]
+            fn words_are_canonical_or_not() {
+                $(proptest!(|(word in words::<super::$layout>())| check_any::<super::$layout>(word));)*
             }
 
             #[test]

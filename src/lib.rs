@@ -324,17 +324,22 @@ mod layout;
 #[doc(hidden)]
 pub mod probe;
 mod sizing;
+mod snapshot;
 mod storage;
 mod sync;
 mod table;
 
 pub use builder::Builder;
-pub use error::{BuildError, Error, InsertError, InsertManyError, LengthMismatch, ReserveError};
+pub use error::{
+    BuildError, Error, InsertError, InsertManyError, LengthMismatch, MergeError, ReserveError,
+    RestoreError, SnapshotError,
+};
 pub use filter::{AnyCuckooFilter, CuckooFilter, GrowableCuckooFilter, Stats};
 pub use hasher::{DefaultHashBuilder, DefaultHasher, StableHashBuilder, StableHasher};
 pub use layout::{
     Fp8x8, Fp9x7, Fp10x6, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, SemiSorted14x5, SemiSorted17x4,
 };
+pub use snapshot::Snapshot;
 pub use storage::{AnyLayout, FixedStorage, Growable, Storage};
 
 #[cfg(any(doc, doctest))]

@@ -50,7 +50,7 @@ pub fn place<L: Layout>(rows: usize, hash: u64) -> Place {
 /// The bucket of a fingerprint in a row, in a table that has grown to this number of buckets.
 #[must_use]
 pub fn bucket(rows: usize, buckets: usize, row: usize, fingerprint: u64) -> usize {
-    let start = Extent::from_bits(rows, Extent::START);
+    let start = Extent::start(rows);
     let extent = (rows..buckets).fold(start, |extent, _| extent.after(1));
     extent.bucket(geometry::Place { row, fingerprint: Fingerprint::in_slot(fingerprint) })
 }

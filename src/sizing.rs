@@ -53,7 +53,7 @@ impl Fit {
         }
         let rows = buckets_for::<L>(capacity, L::GROWN)?.max(MIN_ROWS);
         let buckets = buckets_for::<L>(most, L::GROWN)?.max(rows);
-        if buckets.div_ceil(rows) > 1 << (L::FINGERPRINT_BITS - ALTERNATE_BITS) {
+        if !is_within_reach(rows, buckets, L::FINGERPRINT_BITS) {
             return Err(wanted.out_of_reach(None, None));
         }
         Ok(Self::new::<L>(most, rows, buckets))
@@ -168,6 +168,25 @@ impl Wanted {
         let max_capacity = max_capacity.unwrap_or(capacity);
         BuildError::GrowthOutOfReach { capacity, max_capacity, rate, layout, first_capacity }
     }
+}
+
+/// Whether a table of a layout with these bits and slots may have so many rows, and grow to `greatest`
+/// buckets.
+pub(crate) fn is_possible(
+    rows: usize,
+    greatest: usize,
+    bits: u32,
+    slots: usize,
+    grows: bool,
+) -> bool {
+    let even = rows >= 2 && rows.is_multiple_of(2) && greatest.is_multiple_of(2);
+    even && greatest <= MAX_SLOTS / slots
+        && if grows { is_within_reach(rows, greatest, bits) } else { greatest == rows }
+}
+
+/// Whether fingerprints of so many bits let a table grow from `rows` buckets to `greatest`.
+fn is_within_reach(rows: usize, greatest: usize, bits: u32) -> bool {
+    greatest >= rows && greatest.div_ceil(rows) <= 1 << (bits - ALTERNATE_BITS)
 }
 
 /// A rate lies between 0 and 1, both excluded.

@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use crate::error::{BuildError, InsertError, InsertManyError};
 use crate::layout::{self, Layout, LayoutId};
 use crate::sizing::{self, Fit, Wanted};
-use crate::table::{Buckets, Fixed, Growing, Table};
+use crate::table::{Buckets, Fixed, Growing, Image, Table};
 use sealed::{Backend, Operations, Tables};
 
 /// What a [`CuckooFilter`](crate::CuckooFilter) stands on: a [`Layout`] or [`AnyLayout`], for a filter
@@ -125,7 +125,7 @@ pub struct Growable<L>(PhantomData<L>, Infallible);
 impl<L: FixedStorage> Storage for Growable<L> {}
 
 pub(crate) mod sealed {
-    use super::{Buckets, BuildError, InsertError, InsertManyError, Wanted};
+    use super::{Buckets, BuildError, Image, InsertError, InsertManyError, LayoutId, Wanted};
 
     /// What a builder asks of a storage.
     pub trait Backend {
@@ -135,8 +135,17 @@ pub(crate) mod sealed {
         /// The name of its layout, for what a builder prints.
         const LAYOUT: &'static str;
 
+        /// Whether the table grows.
+        const GROWS: bool;
+
         /// An empty table that holds what is wanted.
         fn try_build(wanted: Wanted) -> Result<Self::Table, BuildError>;
+
+        /// As [`Tables::has`].
+        fn has(layout: LayoutId) -> bool;
+
+        /// As [`Tables::from_image`].
+        fn from_image(layout: LayoutId, image: Image, greatest: usize) -> Option<Self::Table>;
     }
 
     /// The tables of a layout, or of one chosen at run time.
@@ -148,6 +157,17 @@ pub(crate) mod sealed {
 
         /// As [`Backend::try_build`].
         fn try_build<B: Buckets>(wanted: Wanted) -> Result<Self::Of<B>, BuildError>;
+
+        /// Whether there are tables of this layout among them.
+        fn has(layout: LayoutId) -> bool;
+
+        /// The table of an image, which may grow to `greatest` buckets. The layout is one of those that
+        /// there are. `None` if the memory cannot be had.
+        fn from_image<B: Buckets>(
+            layout: LayoutId,
+            image: Image,
+            greatest: usize,
+        ) -> Option<Self::Of<B>>;
     }
 
     /// What a filter asks of a table: the operations, each on the hash of an item.
@@ -179,7 +199,13 @@ pub(crate) mod sealed {
         fn grow_for(&self, items: usize);
         /// The share of absent items that are reported as present.
         fn false_positive_rate(&self) -> f64;
-        fn layout_name(&self) -> &'static str;
+        fn layout(&self) -> LayoutId;
+        /// The buckets that each row had at first: one.
+        fn rows(&self) -> usize;
+        /// The table at one instant; `None` if the memory cannot be had.
+        fn image(&self) -> Option<Image>;
+        /// All that an image of another table with as many rows holds, or nothing of it.
+        fn merge(&self, image: &Image) -> Result<(), InsertError>;
     }
 }
 
@@ -192,6 +218,14 @@ impl<L: Layout> Tables for L {
         let fit = Fit::within::<L>(wanted)?;
         Table::try_new(fit.rows, fit.buckets).ok_or(fit.out_of_memory())
     }
+
+    fn has(layout: LayoutId) -> bool {
+        layout == L::ID
+    }
+
+    fn from_image<B: Buckets>(_: LayoutId, image: Image, greatest: usize) -> Option<Table<L, B>> {
+        Table::from_image(image, greatest)
+    }
 }
 
 impl Tables for AnyLayout {
@@ -203,6 +237,18 @@ impl Tables for AnyLayout {
         let fit = Fit::smallest(wanted)?;
         AnyTable::try_new(fit).ok_or(fit.out_of_memory())
     }
+
+    fn has(_: LayoutId) -> bool {
+        true
+    }
+
+    fn from_image<B: Buckets>(
+        layout: LayoutId,
+        image: Image,
+        greatest: usize,
+    ) -> Option<AnyTable<B>> {
+        AnyTable::from_image(layout, image, greatest)
+    }
 }
 
 impl<L: Layout> Backend for L {
@@ -210,8 +256,18 @@ impl<L: Layout> Backend for L {
 
     const LAYOUT: &'static str = <L as Layout>::NAME;
 
+    const GROWS: bool = false;
+
     fn try_build(wanted: Wanted) -> Result<Self::Table, BuildError> {
         <L as Tables>::try_build(wanted)
+    }
+
+    fn has(layout: LayoutId) -> bool {
+        <L as Tables>::has(layout)
+    }
+
+    fn from_image(layout: LayoutId, image: Image, greatest: usize) -> Option<Self::Table> {
+        <L as Tables>::from_image(layout, image, greatest)
     }
 }
 
@@ -220,8 +276,18 @@ impl Backend for AnyLayout {
 
     const LAYOUT: &'static str = Self::NAME;
 
+    const GROWS: bool = false;
+
     fn try_build(wanted: Wanted) -> Result<Self::Table, BuildError> {
         <Self as Tables>::try_build(wanted)
+    }
+
+    fn has(layout: LayoutId) -> bool {
+        <Self as Tables>::has(layout)
+    }
+
+    fn from_image(layout: LayoutId, image: Image, greatest: usize) -> Option<Self::Table> {
+        <Self as Tables>::from_image(layout, image, greatest)
     }
 }
 
@@ -230,8 +296,18 @@ impl<L: FixedStorage> Backend for Growable<L> {
 
     const LAYOUT: &'static str = L::NAME;
 
+    const GROWS: bool = true;
+
     fn try_build(wanted: Wanted) -> Result<Self::Table, BuildError> {
         <L as Tables>::try_build(wanted)
+    }
+
+    fn has(layout: LayoutId) -> bool {
+        <L as Tables>::has(layout)
+    }
+
+    fn from_image(layout: LayoutId, image: Image, greatest: usize) -> Option<Self::Table> {
+        <L as Tables>::from_image(layout, image, greatest)
     }
 }
 
@@ -308,8 +384,20 @@ impl<L: Layout, B: Buckets> Operations for Table<L, B> {
         sizing::false_positive_rate::<L>(self.occupied() as f64 / self.rows() as f64)
     }
 
-    fn layout_name(&self) -> &'static str {
-        L::NAME
+    fn layout(&self) -> LayoutId {
+        L::ID
+    }
+
+    fn rows(&self) -> usize {
+        self.rows()
+    }
+
+    fn image(&self) -> Option<Image> {
+        self.image()
+    }
+
+    fn merge(&self, image: &Image) -> Result<(), InsertError> {
+        self.merge(image)
     }
 }
 
@@ -326,6 +414,15 @@ macro_rules! define_any_table {
                 match fit.layout {
                     $(LayoutId::$layout => {
                         Table::try_new(fit.rows, fit.buckets).map(Self::$layout)
+                    })*
+                }
+            }
+
+            /// As [`Table::from_image`].
+            fn from_image(layout: LayoutId, image: Image, greatest: usize) -> Option<Self> {
+                match layout {
+                    $(LayoutId::$layout => {
+                        Table::from_image(image, greatest).map(Self::$layout)
                     })*
                 }
             }
@@ -420,7 +517,19 @@ impl<B: Buckets> Operations for AnyTable<B> {
         dispatch!(self, table => table.false_positive_rate())
     }
 
-    fn layout_name(&self) -> &'static str {
-        dispatch!(self, table => table.layout_name())
+    fn layout(&self) -> LayoutId {
+        dispatch!(self, table => table.layout())
+    }
+
+    fn rows(&self) -> usize {
+        dispatch!(self, table => table.rows())
+    }
+
+    fn image(&self) -> Option<Image> {
+        dispatch!(self, table => table.image())
+    }
+
+    fn merge(&self, image: &Image) -> Result<(), InsertError> {
+        dispatch!(self, table => table.merge(image))
     }
 }

@@ -10,12 +10,35 @@ mod loom;
 #[cfg(not(loom))]
 mod machine;
 
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
 #[cfg(not(loom))]
 pub(crate) use lock::{Guard, Lock};
 #[cfg(loom)]
 pub(crate) use loom::*;
 #[cfg(not(loom))]
 pub(crate) use machine::*;
+
+/// A value that is there for some time, for whoever needs it then. loom does not see it: it is only
+/// exchanged while nobody else may ask for it.
+pub(crate) struct Published<T>(RwLock<Option<Arc<T>>>);
+
+impl<T> Published<T> {
+    pub(crate) fn none() -> Self {
+        Self(RwLock::new(None))
+    }
+
+    pub(crate) fn get(&self) -> Option<Arc<T>> {
+        self.0.read().clone()
+    }
+
+    /// The value that was there.
+    pub(crate) fn replace(&self, value: Option<Arc<T>>) -> Option<Arc<T>> {
+        std::mem::replace(&mut self.0.write(), value)
+    }
+}
 
 /// The hook of the models, and the lock itself, which has models of its own.
 #[cfg(loom)]

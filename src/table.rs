@@ -1,8 +1,8 @@
 //! The table: its state, and the writes that change a word.
 //!
-//! Who may write what, and in which order, is laid down in the documentation of the crate. Every
-//! store of a word is in this file, or, for splits, in `grow`; the operations are in the files below. Each atomic access names
-//! the one it pairs with:
+//! Who may write what, and in which order, is laid down in the documentation of the crate. What
+//! changes a word is in this file, or, for splits, in `grow`, and goes through `Table::put`; the
+//! operations are in the files below. Each atomic access names the one it pairs with:
 //!
 //! * A *clear* is any store to a word that takes a fingerprint out, a *copy* any that puts one in.
 //!   A store by which an operation takes effect is `SeqCst`: that of an insert, of the last hop of a
@@ -18,6 +18,8 @@ mod batch;
 mod grow;
 mod insert;
 mod lookup;
+mod merge;
+mod mirror;
 mod path;
 mod remove;
 mod stripes;
@@ -30,15 +32,16 @@ use crossbeam_utils::CachePadded;
 pub(crate) use self::address::{Buckets, Fixed};
 pub(crate) use self::grow::Growing;
 use self::grow::Growth;
+pub(crate) use self::mirror::Image;
+use self::mirror::Mirror;
 pub(crate) use self::stripes::MAX_STRIPES;
 use self::stripes::{Few, Locked, Stripes};
 use self::versions::Versions;
-#[cfg(loom)]
 use crate::extent::Extent;
 use crate::geometry::{Fingerprint, Key, Place};
 use crate::layout::Layout;
 use crate::layout::sealed::Word;
-use crate::sync::{AtomicU64, Ordering, fence};
+use crate::sync::{self, AtomicU64, Ordering, fence};
 
 /// Optimistic attempts of a writer before it takes all the locks that it could need.
 const MAX_OPTIMISTIC_ATTEMPTS: usize = 64;
@@ -54,6 +57,8 @@ pub struct Table<L, B = Fixed> {
     /// without atomics of its own is known to the compiler not to change, so pointers and lengths
     /// stay in registers from one Acquire load to the next.
     inconclusive: Box<CachePadded<AtomicU64>>,
+    /// In a box for the same reason.
+    mirror: Box<Mirror>,
     layout: PhantomData<L>,
 }
 
@@ -76,11 +81,18 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// An empty table of this number of rows, even and at least 2, with `greatest` buckets at the
     /// most; `None` if the memory cannot be had.
     pub(crate) fn try_new(rows: usize, greatest: usize) -> Option<Self> {
+        Self::try_with_words(Extent::start(rows), sync::try_zeroed(greatest)?)
+    }
+
+    /// A table with these words, without their counts.
+    fn try_with_words(extent: Extent, words: Box<[AtomicU64]>) -> Option<Self> {
+        let greatest = words.len();
         Some(Self {
-            buckets: B::try_new(rows, greatest)?,
+            buckets: B::new(extent, words),
             stripes: Stripes::try_new(greatest)?,
             versions: Versions::try_new(greatest)?,
             inconclusive: Box::new(CachePadded::new(AtomicU64::new(0))),
+            mirror: Box::new(Mirror::new()),
             layout: PhantomData,
         })
     }
@@ -120,6 +132,16 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         self.buckets.growth().is_none() || self.locate(places) == buckets
     }
 
+    /// Stores the word of a bucket whose stripe is locked: every change of a table passes here.
+    #[expect(clippy::inline_always, reason = "as for `insert`")]
+    #[inline(always)]
+    fn put<G>(&self, locked: &Locked<'_, G>, bucket: usize, word: u64, order: Ordering) {
+        self.buckets.word(bucket).store(word, order);
+        if locked.is_mirrored(bucket) {
+            self.mirror.store(bucket, word);
+        }
+    }
+
     /// One more copy into the bucket of this place. `false`: it is full.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
@@ -131,12 +153,12 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// One more copy into `bucket`, whose stripe is locked. `false`: it is full.
     #[inline]
     fn store_in<G>(&self, locked: &Locked<'_, G>, bucket: usize, fingerprint: Fingerprint) -> bool {
-        let word = self.buckets.word(bucket);
-        let Some(copied) = L::Word::with(word.load(Ordering::Relaxed), fingerprint) else {
+        let word = self.buckets.word(bucket).load(Ordering::Relaxed);
+        let Some(copied) = L::Word::with(word, fingerprint) else {
             return false;
         };
         // SeqCst: an insert takes effect here. Pairs with the loads of lookups.
-        word.store(copied, Ordering::SeqCst);
+        self.put(locked, bucket, copied, Ordering::SeqCst);
         locked.occupy(bucket);
         true
     }
@@ -154,22 +176,25 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         [from, to]: [usize; 2],
         new: Option<Fingerprint>,
     ) -> bool {
-        let (from_word, to_word) = (self.buckets.word(from), self.buckets.word(to));
-        let Some(cleared) = L::Word::without(from_word.load(Ordering::Relaxed), fingerprint) else {
+        let [in_from, in_to] = [from, to].map(|bucket| {
+            let word = self.buckets.word(bucket);
+            word.load(Ordering::Relaxed)
+        });
+        let Some(cleared) = L::Word::without(in_from, fingerprint) else {
             return false;
         };
-        let Some(copied) = L::Word::with(to_word.load(Ordering::Relaxed), fingerprint) else {
+        let Some(copied) = L::Word::with(in_to, fingerprint) else {
             return false;
         };
         // Release, here and below: pairs with the loads of lookups.
-        to_word.store(copied, Ordering::Release);
+        self.put(locked, to, copied, Ordering::Release);
         self.versions.bump(fingerprint);
         locked.occupy(to);
         if let Some(replaced) = new.and_then(|new| L::Word::with(cleared, new)) {
             // SeqCst: the insert of the new one takes effect here.
-            from_word.store(replaced, Ordering::SeqCst);
+            self.put(locked, from, replaced, Ordering::SeqCst);
         } else {
-            from_word.store(cleared, Ordering::Release);
+            self.put(locked, from, cleared, Ordering::Release);
             locked.vacate(from);
         }
         true
@@ -180,8 +205,8 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     #[inline]
     fn remove_from<G>(&self, locked: &Locked<'_, G>, bucket: usize, other: Place) -> bool {
         let fingerprint = other.fingerprint;
-        let word = self.buckets.word(bucket);
-        let Some(cleared) = L::Word::without(word.load(Ordering::Relaxed), fingerprint) else {
+        let word = self.buckets.word(bucket).load(Ordering::Relaxed);
+        let Some(cleared) = L::Word::without(word, fingerprint) else {
             return false;
         };
         // A copy in the other bucket may be younger than a lookup's read of that bucket, and this
@@ -196,7 +221,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
             self.versions.bump(fingerprint);
         }
         // SeqCst: the removal takes effect here. Pairs with the loads of lookups.
-        word.store(cleared, Ordering::SeqCst);
+        self.put(locked, bucket, cleared, Ordering::SeqCst);
         locked.vacate(bucket);
         true
     }
@@ -208,9 +233,9 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     pub(crate) fn clear(&self) {
         let locked = self.stripes.lock_all();
         self.versions.bump_all();
-        for word in self.present() {
+        for bucket in 0..self.present().len() {
             // Release: pairs with the loads of lookups.
-            word.store(0, Ordering::Release);
+            self.put(&locked, bucket, 0, Ordering::Release);
         }
         locked.vacate_all();
         // Whoever clears and then looks is ordered with all who insert and then look, as by SeqCst
@@ -226,7 +251,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
             word.store(0, Ordering::SeqCst);
         }
         if let Some(growth) = self.buckets.growth() {
-            growth.extent.store(Extent::START, Ordering::SeqCst);
+            growth.extent.store(Extent::start(self.rows()).bits(), Ordering::SeqCst);
         }
     }
 
@@ -276,6 +301,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         self.stripes.memory_bytes()
             + self.versions.memory_bytes()
             + size_of_val(&*self.inconclusive)
+            + size_of_val(&*self.mirror)
             + self.buckets.growth().map_or(0, Growth::memory_bytes)
     }
 }

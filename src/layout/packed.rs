@@ -34,6 +34,8 @@ impl<const BITS: u32, const SLOTS: usize> Packed<BITS, SLOTS> {
 }
 
 impl<const BITS: u32, const SLOTS: usize> Word for Packed<BITS, SLOTS> {
+    const ENCODING: u8 = 0;
+
     #[inline]
     fn copies(word: u64, fingerprint: Fingerprint) -> usize {
         Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::equal(word, fingerprint.bits()))
@@ -86,5 +88,11 @@ impl<const BITS: u32, const SLOTS: usize> Word for Packed<BITS, SLOTS> {
             *slot = Lanes::<BITS, SLOTS>::get(word, index);
         }
         slots
+    }
+
+    #[inline]
+    fn is_canonical(word: u64) -> bool {
+        let lanes = (u64::BITS - word.leading_zeros()).div_ceil(BITS) as usize;
+        lanes == SLOTS - Self::free(word)
     }
 }

@@ -182,6 +182,8 @@ impl<const REST: u32, const SLOTS: usize> SemiSorted<REST, SLOTS> {
 }
 
 impl<const REST: u32, const SLOTS: usize> Word for SemiSorted<REST, SLOTS> {
+    const ENCODING: u8 = 1;
+
     #[inline]
     fn copies(word: u64, fingerprint: Fingerprint) -> usize {
         Self::count(word, fingerprint.bits())
@@ -247,6 +249,12 @@ impl<const REST: u32, const SLOTS: usize> Word for SemiSorted<REST, SLOTS> {
                 | Lanes::<REST, SLOTS>::get(word, slot);
         }
         sorted
+    }
+
+    #[inline]
+    fn is_canonical(word: u64) -> bool {
+        let sorted = Self::slots(word);
+        sorted[..SLOTS].is_sorted() && Self::encode(sorted) == word
     }
 }
 

@@ -134,6 +134,23 @@ impl Count {
     }
 }
 
+/// A flag that a lock protects. Not loom's: whoever holds the lock sees its newest value anyway.
+pub(crate) struct Flag(std::sync::atomic::AtomicBool);
+
+impl Flag {
+    pub(crate) fn new() -> Self {
+        Self(std::sync::atomic::AtomicBool::new(false))
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set(&self, value: bool) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+}
+
 /// loom's mutex in place of the lock of this crate, which has models of its own: a waiter that loom
 /// knows to wait costs a model far fewer executions than one that tries again and again.
 pub(crate) struct Lock(loom::sync::Mutex<()>);
@@ -202,3 +219,6 @@ pub(crate) fn random_seed() -> u64 {
 pub(crate) fn try_zeroed(len: usize) -> Option<Box<[AtomicU64]>> {
     Some((0..len).map(|_| AtomicU64 { in_array: true, ..AtomicU64::new(0) }).collect())
 }
+
+/// There are no pages in a model.
+pub(crate) fn touch(_: &[AtomicU64]) {}

@@ -55,6 +55,24 @@ impl Count {
     }
 }
 
+/// A flag that a lock protects: the lock orders its accesses.
+pub(crate) struct Flag(AtomicBool);
+
+impl Flag {
+    pub(crate) fn new() -> Self {
+        Self(AtomicBool::new(false))
+    }
+
+    #[inline]
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set(&self, value: bool) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+}
+
 /// A mutex for what may take long: its waiters are parked.
 pub(crate) struct Mutex(parking_lot::Mutex<()>);
 
@@ -85,4 +103,13 @@ pub(crate) fn random_seed() -> u64 {
 /// `None` when the memory cannot be had.
 pub(crate) fn try_zeroed(len: usize) -> Option<Box<[AtomicU64]>> {
     bytemuck::allocation::try_zeroed_slice_box(len).ok()
+}
+
+/// Has the operating system back these zeros with memory now, and not one page after the other when
+/// a lock is held.
+pub(crate) fn touch(zeros: &[AtomicU64]) {
+    const WORDS_PER_PAGE: usize = 4096 / size_of::<u64>();
+    for word in zeros.iter().step_by(WORDS_PER_PAGE) {
+        word.store(0, Ordering::Relaxed);
+    }
 }

@@ -5,17 +5,18 @@
 
 use super::grow::Growth;
 use crate::arch;
+use crate::extent::Extent;
 use crate::geometry::{Geometry, Key, Place};
-use crate::sync::{self, AtomicU64};
+use crate::sync::AtomicU64;
 
 /// The words of a table, by bucket.
 pub trait Buckets: Sized + Send + Sync {
     /// What a row's buckets depend on.
     type Extent: Copy;
 
-    /// Empty buckets: one for each of `rows`, an even number and at least 2, and room to grow to
-    /// `greatest`. `None` if the memory cannot be had.
-    fn try_new(rows: usize, greatest: usize) -> Option<Self>;
+    /// Buckets with these words, of which there are as many as there may ever be. The rows are an even
+    /// number and at least 2.
+    fn new(extent: Extent, words: Box<[AtomicU64]>) -> Self;
 
     /// The words that there are and those that there may be.
     fn words(&self) -> &[AtomicU64];
@@ -67,9 +68,9 @@ pub struct Fixed {
 impl Buckets for Fixed {
     type Extent = ();
 
-    fn try_new(rows: usize, greatest: usize) -> Option<Self> {
-        debug_assert_eq!(rows, greatest);
-        Some(Self { words: sync::try_zeroed(rows)? })
+    fn new(extent: Extent, words: Box<[AtomicU64]>) -> Self {
+        debug_assert_eq!(extent, Extent::start(words.len()));
+        Self { words }
     }
 
     #[inline]

@@ -21,7 +21,7 @@ use crate::extent::Extent;
 use crate::geometry::{Fingerprint, Key, Place};
 use crate::layout::sealed::Word;
 use crate::layout::{Layout, MAX_SLOTS};
-use crate::sync::{self, AtomicU64, Mutex, Ordering};
+use crate::sync::{AtomicU64, Mutex, Ordering};
 
 /// Buckets that are split under one set of locks: those of a cache line.
 const RUN: usize = 8;
@@ -87,10 +87,11 @@ impl Growth {
 impl Buckets for Growing {
     type Extent = Extent;
 
-    fn try_new(rows: usize, greatest: usize) -> Option<Self> {
-        let extent = Box::new(CachePadded::new(AtomicU64::new(Extent::START)));
-        let growth = Growth { rows, greatest, extent, splitting: Mutex::new() };
-        Some(Self { words: sync::try_zeroed(greatest)?, growth })
+    fn new(extent: Extent, words: Box<[AtomicU64]>) -> Self {
+        let rows = extent.rows();
+        let extent = Box::new(CachePadded::new(AtomicU64::new(extent.bits())));
+        let growth = Growth { rows, greatest: words.len(), extent, splitting: Mutex::new() };
+        Self { words, growth }
     }
 
     #[inline]
@@ -226,7 +227,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
             *partition = self.partition(extent, old);
             // Release: not needed by itself, the store of the extent publishes it. A lookup reads it
             // only by the new extent.
-            self.buckets.word(old + stride).store(partition.goes, Ordering::Release);
+            self.put(&locked, old + stride, partition.goes, Ordering::Release);
         }
         // SeqCst: pairs with the loads of the extent, for whom it publishes the copies.
         let after = extent.after(run.len());
@@ -240,7 +241,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         }
         for (partition, old) in partitions.iter().zip(run) {
             // Release: pairs with the loads of lookups, for whom it publishes the raised versions.
-            self.buckets.word(old).store(partition.stays, Ordering::Release);
+            self.put(&locked, old, partition.stays, Ordering::Release);
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Locks are always taken in the order of their stripes, so no two writers wait for each other.
 
-use crate::sync::{Count, Guard, Lock};
+use crate::sync::{Count, Flag, Guard, Lock};
 
 /// The most stripes, for tables of 2^19 buckets and more: 32 KiB of locks.
 pub(crate) const MAX_STRIPES: usize = 4096;
@@ -27,6 +27,9 @@ struct Stripe {
     /// Slots in use in the buckets of this stripe. Written under the lock, which orders the writers;
     /// read by anyone. No table is so large that it wraps: see `sizing::MAX_SLOTS`.
     occupied: Count,
+    /// Whether what is stored in these buckets is stored in the mirror of a snapshot, too. Protected by
+    /// the lock, and beside it: whoever locks the stripe has this line anyway.
+    mirrored: Flag,
 }
 
 pub(super) struct Stripes {
@@ -39,7 +42,11 @@ impl Stripes {
         let count = power_of_two_share(buckets, BUCKETS_PER_STRIPE, MIN_STRIPES, MAX_STRIPES);
         let mut stripes = Vec::new();
         stripes.try_reserve_exact(count).ok()?;
-        stripes.resize_with(count, || Stripe { lock: Lock::new(), occupied: Count::new(0) });
+        stripes.resize_with(count, || Stripe {
+            lock: Lock::new(),
+            occupied: Count::new(0),
+            mirrored: Flag::new(),
+        });
         Some(Self { stripes: stripes.into_boxed_slice() })
     }
 
@@ -68,6 +75,15 @@ impl Stripes {
     /// Locks every stripe, lowest first: nobody else writes until the guard is dropped.
     pub(super) fn lock_all(&self) -> Locked<'_, All<'_>> {
         Locked { stripes: self, _guards: self.stripes.iter().map(|s| s.lock.lock()).collect() }
+    }
+
+    /// From now on, what is stored in any bucket is stored in the mirror, too. Locks one stripe after
+    /// the other.
+    pub(super) fn mirror_each(&self) {
+        for stripe in &self.stripes {
+            let _locked = stripe.lock.lock();
+            stripe.mirrored.set(true);
+        }
     }
 
     /// Slots in use: exact when no thread writes. Takes no lock.
@@ -112,6 +128,17 @@ pub(super) struct Locked<'a, Guards> {
 }
 
 impl<Guards> Locked<'_, Guards> {
+    /// Whether what is stored in `bucket`, whose stripe is locked, is stored in the mirror, too.
+    #[inline]
+    pub(super) fn is_mirrored(&self, bucket: usize) -> bool {
+        self.stripes.stripes[self.stripes.of(bucket)].mirrored.is_set()
+    }
+
+    /// Some slots more are in use in `bucket`, whose stripe is locked.
+    pub(super) fn occupy_several(&self, bucket: usize, slots: usize) {
+        self.update(bucket, |occupied| occupied + slots as u32);
+    }
+
     /// One slot more is in use in `bucket`, whose stripe is locked.
     #[inline]
     pub(super) fn occupy(&self, bucket: usize) {
@@ -142,6 +169,13 @@ impl Locked<'_, All<'_>> {
     pub(super) fn vacate_all(&self) {
         for stripe in &self.stripes.stripes {
             stripe.occupied.set(0);
+        }
+    }
+
+    /// Ends what `mirror_each` began.
+    pub(super) fn mirror_none(&self) {
+        for stripe in &self.stripes.stripes {
+            stripe.mirrored.set(false);
         }
     }
 }

@@ -1,0 +1,231 @@
+//! The bytes of a snapshot: docs/format.md describes each of them. Pure functions.
+
+use twox_hash::XxHash3_64;
+
+use crate::error::RestoreError;
+use crate::extent::Extent;
+use crate::geometry::{Fingerprint, Place};
+use crate::layout::sealed::Word;
+use crate::layout::{self, Layout, LayoutId, MAX_SLOTS};
+use crate::sizing;
+
+/// The first bytes of every snapshot. The first is no text in any encoding, and the last is changed
+/// by whoever takes the file for text.
+const MAGIC: [u8; 8] = *b"\x89coucal\n";
+
+/// The version that is written, and the only one that is read.
+pub(crate) const VERSION: u32 = 1;
+
+/// Bytes of the header.
+pub(crate) const HEADER_BYTES: usize = 96;
+
+/// Bytes of the checksum at the end.
+pub(crate) const CHECKSUM_BYTES: usize = 8;
+
+/// Where the fields of a header begin. All are numbers with the lowest byte first.
+mod at {
+    pub const MAGIC: usize = 0;
+    pub const VERSION: usize = 8;
+    pub const KIND: usize = 12;
+    pub const ENCODING: usize = 13;
+    pub const FINGERPRINT_BITS: usize = 14;
+    pub const SLOTS: usize = 15;
+    pub const ROWS: usize = 16;
+    pub const LEVEL: usize = 24;
+    pub const CURSOR: usize = 32;
+    pub const GREATEST: usize = 40;
+    pub const WORDS: usize = 48;
+    pub const ITEMS: usize = 56;
+    pub const CAPACITY: usize = 64;
+    pub const MAX_CAPACITY: usize = 72;
+    pub const HASHER: usize = 80;
+    pub const CHECKSUM: usize = 88;
+}
+
+/// What a snapshot says before its words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) grows: bool,
+    pub(crate) layout: LayoutId,
+    pub(crate) extent: Extent,
+    /// The buckets that there may ever be.
+    pub(crate) greatest: usize,
+    /// Slots in use.
+    pub(crate) items: usize,
+    pub(crate) capacity: usize,
+    pub(crate) max_capacity: usize,
+    pub(crate) hasher: u64,
+}
+
+impl Header {
+    pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
+        let Self { grows, layout, extent, greatest, items, capacity, max_capacity, hasher } = *self;
+        let shape = Shape::of(layout);
+        let mut bytes = [0; HEADER_BYTES];
+        let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
+        put(at::MAGIC, &MAGIC);
+        put(at::VERSION, &VERSION.to_le_bytes());
+        put(at::KIND, &[u8::from(grows)]);
+        put(at::ENCODING, &[shape.encoding]);
+        put(at::FINGERPRINT_BITS, &[shape.bits]);
+        put(at::SLOTS, &[shape.slots]);
+        put(at::ROWS, &number(extent.rows()));
+        put(at::LEVEL, &u64::from(extent.level()).to_le_bytes());
+        put(at::CURSOR, &number(extent.cursor()));
+        put(at::GREATEST, &number(greatest));
+        put(at::WORDS, &number(extent.buckets()));
+        put(at::ITEMS, &number(items));
+        put(at::CAPACITY, &number(capacity));
+        put(at::MAX_CAPACITY, &number(max_capacity));
+        put(at::HASHER, &hasher.to_le_bytes());
+        let checksum = checksum(&bytes[..at::CHECKSUM]).to_le_bytes();
+        bytes[at::CHECKSUM..].copy_from_slice(&checksum);
+        bytes
+    }
+
+    /// The header of these bytes: of a snapshot of this version, undamaged, and of a table that there
+    /// can be.
+    pub(crate) fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, RestoreError> {
+        if bytes[at::MAGIC..at::VERSION] != MAGIC {
+            return Err(RestoreError::NotASnapshot);
+        }
+        let version = u32::from_le_bytes(array(bytes, at::VERSION));
+        if version != VERSION {
+            return Err(RestoreError::UnknownVersion { version });
+        }
+        let field = |at| u64::from_le_bytes(array(bytes, at));
+        if field(at::CHECKSUM) != checksum(&bytes[..at::CHECKSUM]) {
+            return Err(RestoreError::Damaged);
+        }
+        let (bits, slots) = (bytes[at::FINGERPRINT_BITS], bytes[at::SLOTS]);
+        let shape = Shape { encoding: bytes[at::ENCODING], bits, slots };
+        let layout =
+            shape.layout().ok_or(RestoreError::UnknownLayout { fingerprint_bits: bits, slots })?;
+        let size = |at| usize::try_from(field(at)).expect("64-bit pointers");
+        let header = Self::of_a_table(bytes[at::KIND], layout, size);
+        header
+            .map(|header| Self { hasher: field(at::HASHER), ..header })
+            .ok_or(RestoreError::ImpossibleTable { words: field(at::WORDS) })
+    }
+
+    /// The header with these numbers, but for the check of the hasher; `None` if there is no such
+    /// table.
+    fn of_a_table(kind: u8, layout: LayoutId, field: impl Fn(usize) -> usize) -> Option<Self> {
+        let grows = match kind {
+            0 => false,
+            1 => true,
+            _ => return None,
+        };
+        let Shape { bits, slots, .. } = Shape::of(layout);
+        let [rows, greatest, words] = [at::ROWS, at::GREATEST, at::WORDS].map(&field);
+        let [items, capacity, max_capacity] =
+            [at::ITEMS, at::CAPACITY, at::MAX_CAPACITY].map(&field);
+        let level = u32::try_from(field(at::LEVEL)).ok()?;
+        let possible = sizing::is_possible(rows, greatest, bits.into(), slots.into(), grows)
+            && capacity <= max_capacity
+            && (grows || capacity == max_capacity);
+        let extent =
+            Extent::try_new(rows, level, field(at::CURSOR), greatest).filter(|_| possible)?;
+        (extent.buckets() == words && items <= words * usize::from(slots)).then_some(Self {
+            grows,
+            layout,
+            extent,
+            greatest,
+            items,
+            capacity,
+            max_capacity,
+            hasher: 0,
+        })
+    }
+
+    /// The bytes of the whole snapshot.
+    pub(crate) fn encoded_len(&self) -> usize {
+        HEADER_BYTES + self.extent.buckets() * size_of::<u64>() + CHECKSUM_BYTES
+    }
+
+    /// Checks the words from bucket `first` on, and says how many slots they have in use.
+    pub(crate) fn validate(&self, first: usize, words: &[u64]) -> Result<usize, RestoreError> {
+        macro_rules! dispatch {
+            ($($layout:ident)*) => {
+                match self.layout {
+                    $(LayoutId::$layout => self.validate_words::<layout::$layout>(first, words),)*
+                }
+            };
+        }
+        crate::__for_each_layout!(dispatch)
+    }
+
+    fn validate_words<L: Layout>(
+        &self,
+        first: usize,
+        words: &[u64],
+    ) -> Result<usize, RestoreError> {
+        let mut items = 0;
+        for (bucket, &word) in (first..).zip(words) {
+            if !L::Word::is_canonical(word) {
+                return Err(RestoreError::InvalidWord { bucket });
+            }
+            if self.grows && !self.lie_in::<L>(bucket, word) {
+                return Err(RestoreError::Misplaced { bucket });
+            }
+            items += L::SLOTS - L::Word::free(word);
+        }
+        Ok(items)
+    }
+
+    /// Whether all fingerprints of a word belong in this bucket: in a table that never grew, any
+    /// fingerprint may be in any bucket.
+    fn lie_in<L: Layout>(&self, bucket: usize, word: u64) -> bool {
+        let row = bucket % self.extent.rows();
+        let slots: [u64; MAX_SLOTS] = L::Word::slots(word);
+        slots.into_iter().filter(|&bits| bits != 0).all(|bits| {
+            let place = Place { row, fingerprint: Fingerprint::in_slot(bits) };
+            self.extent.bucket(place) == bucket
+        })
+    }
+}
+
+/// What tells a layout from the others.
+#[derive(PartialEq, Eq)]
+struct Shape {
+    encoding: u8,
+    bits: u8,
+    slots: u8,
+}
+
+impl Shape {
+    fn of(layout: LayoutId) -> Self {
+        macro_rules! dispatch {
+            ($($layout:ident)*) => {
+                match layout {
+                    $(LayoutId::$layout => Self::of_type::<layout::$layout>(),)*
+                }
+            };
+        }
+        crate::__for_each_layout!(dispatch)
+    }
+
+    fn of_type<L: Layout>() -> Self {
+        Self { encoding: L::Word::ENCODING, bits: L::FINGERPRINT_BITS as u8, slots: L::SLOTS as u8 }
+    }
+
+    fn layout(&self) -> Option<LayoutId> {
+        macro_rules! all {
+            ($($layout:ident)*) => { [$(LayoutId::$layout),*] };
+        }
+        let all = crate::__for_each_layout!(all);
+        all.into_iter().find(|&layout| Self::of(layout) == *self)
+    }
+}
+
+fn number(n: usize) -> [u8; 8] {
+    (n as u64).to_le_bytes()
+}
+
+fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    bytes[at..at + N].try_into().expect("as many bytes as asked for")
+}
+
+fn checksum(bytes: &[u8]) -> u64 {
+    XxHash3_64::oneshot(bytes)
+}

@@ -1,0 +1,41 @@
+//! Merging: all that another table holds, into this one.
+
+use super::{Buckets, Image, Table};
+use crate::error::InsertError;
+use crate::geometry::{Fingerprint, Key};
+use crate::layout::sealed::Word;
+use crate::layout::{Layout, MAX_SLOTS};
+
+impl<L: Layout, B: Buckets> Table<L, B> {
+    /// One copy more of each fingerprint of the image, which is that of a table with as many rows; all
+    /// of them, or none. Each of them is an insert, and each that is taken back a removal.
+    pub(crate) fn merge(&self, image: &Image) -> Result<(), InsertError> {
+        if self.occupied() + image.items > self.buckets.words().len() * L::SLOTS {
+            return Err(InsertError::Full);
+        }
+        for (stored, key) in self.keys_of(image).enumerate() {
+            if let Err(error) = self.insert(key) {
+                for key in self.keys_of(image).take(stored) {
+                    self.remove(key);
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// The classes that the image holds copies of, one for each copy, in the order of its buckets.
+    fn keys_of(&self, image: &Image) -> impl Iterator<Item = Key> {
+        debug_assert_eq!(image.extent.rows(), self.rows());
+        let geometry = self.buckets.geometry();
+        // A bucket lies in the row with its number modulo the rows.
+        let words = (0..self.rows()).cycle().zip(image.words());
+        words.flat_map(move |(first, word)| {
+            let slots: [u64; MAX_SLOTS] = L::Word::slots(word);
+            slots.into_iter().filter(|&bits| bits != 0).map(move |bits| {
+                let fingerprint = Fingerprint::in_slot(bits);
+                Key { fingerprint, first, second: geometry.alternate(first, fingerprint) }
+            })
+        })
+    }
+}

@@ -1,0 +1,161 @@
+//! Snapshots: the words of a table at one instant, while other threads use it.
+//!
+//! 1. Make a mirror: zeros, as many as the table may ever have words.
+//! 2. For each stripe: lock it and set its flag. From then on, whoever stores a word under that stripe
+//!    stores it in the mirror, too.
+//! 3. For each line of words: lock their stripes and copy them into the mirror. From then on, these
+//!    words of the mirror are those of the table whenever their stripes are not held.
+//! 4. Lock all stripes; read the extent and the counts, clear the flags and take the mirror away. This
+//!    is the instant.
+//!
+//! Lookups never notice. A writer waits while a line is copied, and once for all stripes.
+
+use std::sync::Arc;
+
+use core::array;
+
+use super::Table;
+use super::address::Buckets;
+use super::stripes::{All, Locked};
+use crate::extent::Extent;
+use crate::layout::Layout;
+use crate::layout::sealed::Word;
+use crate::sync::{self, AtomicU64, Mutex, Ordering, Published};
+
+/// Words that are copied under one set of locks: those of a cache line. Under loom a single one: a
+/// model's table is no longer than a line, and would be copied at one instant.
+const LINE: usize = if cfg!(loom) { 1 } else { 8 };
+
+type Words = Box<[AtomicU64]>;
+
+/// The words of a table at one instant.
+pub struct Image {
+    pub(crate) extent: Extent,
+    /// Slots in use.
+    pub(crate) items: usize,
+    /// Those of all buckets that there are, or more of them: then the others are zeros.
+    pub(crate) words: Words,
+}
+
+impl Image {
+    /// The words of the buckets that there are.
+    pub(crate) fn words(&self) -> impl ExactSizeIterator<Item = u64> {
+        // Relaxed: nobody stores in it any more.
+        self.words[..self.extent.buckets()].iter().map(|word| word.load(Ordering::Relaxed))
+    }
+}
+
+/// Where writers store what they store in the table, while a snapshot is taken.
+pub(super) struct Mirror {
+    /// Held by whoever takes a snapshot. It is taken before any stripe.
+    taking: Mutex,
+    words: Published<Words>,
+}
+
+impl Mirror {
+    pub(super) fn new() -> Self {
+        Self { taking: Mutex::new(), words: Published::none() }
+    }
+
+    /// Stores a word of a bucket whose stripe is locked, and has its flag set.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn store(&self, bucket: usize, word: u64) {
+        let words = self.words.get().expect("a mirror, while flags are set");
+        // Relaxed: the stripe orders it with all other stores in this word.
+        words[bucket].store(word, Ordering::Relaxed);
+    }
+}
+
+/// A mirror that is in use. RAII guard: takes it away on drop, if nobody has.
+struct Recording<'a, L: Layout, B: Buckets> {
+    table: &'a Table<L, B>,
+}
+
+impl<'a, L: Layout, B: Buckets> Recording<'a, L, B> {
+    /// Sets the flag of each stripe.
+    fn start(table: &'a Table<L, B>, words: Arc<Words>) -> Self {
+        table.mirror.words.replace(Some(words));
+        let recording = Self { table };
+        table.stripes.mirror_each();
+        recording
+    }
+
+    /// Clears the flags, while all stripes are locked, and takes the mirror away.
+    fn stop(&self, locked: &Locked<'_, All<'_>>) -> Option<Words> {
+        locked.mirror_none();
+        // Only who holds a stripe has another reference to it.
+        self.table.mirror.words.replace(None).and_then(Arc::into_inner)
+    }
+}
+
+impl<L: Layout, B: Buckets> Drop for Recording<'_, L, B> {
+    fn drop(&mut self) {
+        if self.table.mirror.words.get().is_some() {
+            self.stop(&self.table.stripes.lock_all());
+        }
+    }
+}
+
+impl<L: Layout, B: Buckets> Table<L, B> {
+    /// The table at one instant during the call; `None` if the memory cannot be had.
+    ///
+    /// Blocks while another thread takes an image, and as writers do.
+    pub(crate) fn image(&self) -> Option<Image> {
+        let _taking = self.mirror.taking.lock();
+        let words = Arc::new(sync::try_zeroed(self.buckets.words().len())?);
+        sync::touch(&words[..self.present().len()]);
+        let recording = Recording::start(self, Arc::clone(&words));
+        self.copy_into(&words);
+        drop(words);
+
+        let locked = self.stripes.lock_all();
+        let extent = match self.buckets.growth() {
+            Some(growth) => growth.extent(),
+            None => Extent::start(self.rows()),
+        };
+        let items = self.stripes.occupied();
+        let words = recording.stop(&locked)?;
+        drop(locked);
+        Some(Image { extent, items, words })
+    }
+
+    /// Copies every word, when the flags of all stripes are set. Buckets that are made from now on are
+    /// stored in the mirror by those who make them.
+    fn copy_into(&self, mirror: &[AtomicU64]) {
+        let buckets = self.present().len();
+        for start in (0..buckets).step_by(LINE) {
+            let end = buckets.min(start + LINE);
+            let line: [usize; LINE] = array::from_fn(|at| (start + at).min(end - 1));
+            let _locked = self.stripes.lock(line);
+            for (copy, word) in mirror[start..end].iter().zip(&self.buckets.words()[start..end]) {
+                // Relaxed, both: the stripe orders them with the stores of writers.
+                copy.store(word.load(Ordering::Relaxed), Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The table of an image, which may grow to `greatest` buckets; `None` if the memory cannot be had.
+    pub(crate) fn from_image(image: Image, greatest: usize) -> Option<Self> {
+        let Image { extent, words, .. } = image;
+        let words = if words.len() == greatest {
+            words
+        } else {
+            let all = sync::try_zeroed(greatest)?;
+            for (word, copied) in all.iter().zip(&words) {
+                // Relaxed, both: no other thread has them.
+                word.store(copied.load(Ordering::Relaxed), Ordering::Relaxed);
+            }
+            all
+        };
+        let table = Self::try_with_words(extent, words)?;
+        let locked = table.stripes.lock_all();
+        for (bucket, word) in table.present().iter().enumerate() {
+            // Relaxed: as above.
+            let free = L::Word::free(word.load(Ordering::Relaxed));
+            locked.occupy_several(bucket, L::SLOTS - free);
+        }
+        drop(locked);
+        Some(table)
+    }
+}

@@ -1,0 +1,53 @@
+//! Snapshots: what is restored is what was saved, in every layout.
+
+use coucal::{AnyLayout, CuckooFilter, FixedStorage, Growable, StableHashBuilder, Storage};
+
+const HASHER: StableHashBuilder = StableHashBuilder::new(7);
+
+fn filters<L: FixedStorage>(
+    items: usize,
+) -> (CuckooFilter<L, StableHashBuilder>, CuckooFilter<Growable<L>, StableHashBuilder>) {
+    let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER).capacity(items);
+    let fixed = builder.clone().build().unwrap();
+    (fixed, builder.capacity(items / 3).max_capacity(items).build().unwrap())
+}
+
+fn there_and_back<L: Storage>(filter: &CuckooFilter<L, StableHashBuilder>, items: u64) {
+    for item in 0..items {
+        filter.insert(&item).unwrap();
+    }
+    for item in (0..items).step_by(3) {
+        assert!(filter.remove(&item));
+    }
+    let bytes = filter.snapshot().unwrap().to_bytes();
+    let restored = CuckooFilter::<L, _>::from_bytes(&bytes, HASHER).unwrap();
+    assert_eq!(restored.len(), filter.len());
+    assert_eq!(restored.capacity(), filter.capacity());
+    for item in 0..2 * items {
+        assert_eq!(restored.count(&item), filter.count(&item));
+    }
+    assert_eq!(restored.snapshot().unwrap().to_bytes(), bytes);
+}
+
+macro_rules! tests {
+    ($($layout:ident)*) => {$(
+        #[test]
+        #[allow(non_snake_case, reason = "named after the layout")]
+        fn $layout() {
+            for items in [0, 10, 1000, 20_000] {
+                let (fixed, grows) = filters::<coucal::$layout>(items);
+                there_and_back(&fixed, items as u64);
+                there_and_back(&grows, items as u64);
+            }
+        }
+    )*};
+}
+
+coucal::__for_each_layout!(tests);
+
+#[test]
+fn any() {
+    let (fixed, grows) = filters::<AnyLayout>(1000);
+    there_and_back(&fixed, 1000);
+    there_and_back(&grows, 1000);
+}
