@@ -68,7 +68,7 @@ pub fn filter<M: Modelled>(rows: usize, greatest: usize) -> CuckooFilter<M> {
 /// `false`: the bucket is full.
 #[must_use]
 pub fn put<M: Modelled>(filter: &CuckooFilter<M>, bucket: usize, fingerprint: u64) -> bool {
-    filter.table().put(bucket, Fingerprint::in_slot(fingerprint))
+    filter.table().put_copy(bucket, Fingerprint::in_slot(fingerprint))
 }
 
 /// Splits this number of buckets, or fewer if there are no more to be split; neighbours are split at

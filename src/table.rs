@@ -138,7 +138,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     fn put<G>(&self, locked: &Locked<'_, G>, bucket: usize, word: u64, order: Ordering) {
         self.buckets.word(bucket).store(word, order);
         if locked.is_mirrored(bucket) {
-            self.mirror.store(bucket, word);
+            self.mirror(bucket);
         }
     }
 
@@ -257,7 +257,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 
     /// For the models: a copy into this bucket and no other.
     #[cfg(loom)]
-    pub(crate) fn put(&self, bucket: usize, fingerprint: Fingerprint) -> bool {
+    pub(crate) fn put_copy(&self, bucket: usize, fingerprint: Fingerprint) -> bool {
         self.store_in(&self.stripes.lock([bucket]), bucket, fingerprint)
     }
 

@@ -56,15 +56,6 @@ impl Mirror {
     pub(super) fn new() -> Self {
         Self { taking: Mutex::new(), words: Published::none() }
     }
-
-    /// Stores a word of a bucket whose stripe is locked, and has its flag set.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn store(&self, bucket: usize, word: u64) {
-        let words = self.words.get().expect("a mirror, while flags are set");
-        // Relaxed: the stripe orders it with all other stores in this word.
-        words[bucket].store(word, Ordering::Relaxed);
-    }
 }
 
 /// A mirror that is in use. RAII guard: takes it away on drop, if nobody has.
@@ -120,6 +111,14 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         Some(Image { extent, items, words })
     }
 
+    /// Copies the word of a bucket whose stripe is locked, and has its flag set.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn mirror(&self, bucket: usize) {
+        let words = self.mirror.words.get().expect("a mirror, while flags are set");
+        copy(self.buckets.word(bucket), &words[bucket]);
+    }
+
     /// Copies every word, when the flags of all stripes are set. Buckets that are made from now on are
     /// stored in the mirror by those who make them.
     fn copy_into(&self, mirror: &[AtomicU64]) {
@@ -128,9 +127,8 @@ impl<L: Layout, B: Buckets> Table<L, B> {
             let end = buckets.min(start + LINE);
             let line: [usize; LINE] = array::from_fn(|at| (start + at).min(end - 1));
             let _locked = self.stripes.lock(line);
-            for (copy, word) in mirror[start..end].iter().zip(&self.buckets.words()[start..end]) {
-                // Relaxed, both: the stripe orders them with the stores of writers.
-                copy.store(word.load(Ordering::Relaxed), Ordering::Relaxed);
+            for (word, mirror) in self.buckets.words()[start..end].iter().zip(&mirror[start..end]) {
+                copy(word, mirror);
             }
         }
     }
@@ -142,10 +140,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
             words
         } else {
             let all = sync::try_zeroed(greatest)?;
-            for (word, copied) in all.iter().zip(&words) {
-                // Relaxed, both: no other thread has them.
-                word.store(copied.load(Ordering::Relaxed), Ordering::Relaxed);
-            }
+            words.iter().zip(&all).for_each(|(word, to)| copy(word, to));
             all
         };
         let table = Self::try_with_words(extent, words)?;
@@ -158,4 +153,10 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         drop(locked);
         Some(table)
     }
+}
+
+/// Relaxed: the stripe of the bucket orders this with all other stores in these words; or no other
+/// thread has them.
+fn copy(word: &AtomicU64, to: &AtomicU64) {
+    to.store(word.load(Ordering::Relaxed), Ordering::Relaxed);
 }
