@@ -1,6 +1,8 @@
 //! Snapshots: a filter as bytes, and back.
 
-pub(crate) mod format;
+mod format;
+#[cfg(feature = "serde")]
+mod serde;
 
 use core::fmt;
 use core::hash::{BuildHasher, Hasher};
@@ -132,6 +134,26 @@ impl Snapshot {
     /// ```
     pub fn read_from(reader: impl Read) -> Result<Self, RestoreError> {
         Self::read(reader, |_| Ok(()))
+    }
+
+    /// As [`read_from`](Self::read_from), from bytes that are a snapshot and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// The same, and [`RestoreError::TrailingBytes`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooFilter, Snapshot};
+    ///
+    /// let bytes = CuckooFilter::with_capacity(100).snapshot()?.to_bytes();
+    /// assert!(Snapshot::from_bytes(&bytes).is_ok());
+    /// assert!(Snapshot::from_bytes(&bytes[1..]).is_err());
+    /// # Ok::<(), coucal::SnapshotError>(())
+    /// ```
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, RestoreError> {
+        all_of(bytes, |reader| Self::read_from(reader))
     }
 
     /// Reads a snapshot if its header is as wanted.
@@ -326,12 +348,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// assert!(matches!(restored, Err(RestoreError::Damaged)));
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn from_bytes(mut bytes: &[u8], hasher: S) -> Result<Self, RestoreError> {
-        let filter = Self::restore(&mut bytes, hasher)?;
-        match bytes.len() {
-            0 => Ok(filter),
-            bytes => Err(RestoreError::TrailingBytes { bytes }),
-        }
+    pub fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, RestoreError> {
+        all_of(bytes, |reader| Self::restore(reader, hasher))
     }
 
     /// The filter of a snapshot.
@@ -430,6 +448,18 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         let bytes = others.reserved_bytes();
         let image = others.image().ok_or(MergeError::OutOfMemory { bytes })?;
         Ok(this.merge(&image)?)
+    }
+}
+
+/// What is read from these bytes, if it takes all of them.
+fn all_of<T>(
+    mut bytes: &[u8],
+    read: impl FnOnce(&mut &[u8]) -> Result<T, RestoreError>,
+) -> Result<T, RestoreError> {
+    let value = read(&mut bytes)?;
+    match bytes.len() {
+        0 => Ok(value),
+        bytes => Err(RestoreError::TrailingBytes { bytes }),
     }
 }
 

@@ -140,7 +140,7 @@ fn snapshots_are_exact<L: Storage>(
                     assert!(restored.contains(&key(me, number)), "{me}: {number} is missed");
                 }
                 if certain {
-                    let held: Vec<u64> = (*removed..inserted_after + 1)
+                    let held: Vec<u64> = (*removed..=*inserted_after)
                         .filter(|&number| restored.contains(&key(me, number)))
                         .collect();
                     let contiguous = held.windows(2).all(|two| two[1] == two[0] + 1);

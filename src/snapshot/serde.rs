@@ -1,0 +1,46 @@
+//! Snapshots in the data formats of `serde`: as the bytes that [`Snapshot::write_to`] writes.
+
+use core::fmt;
+
+use serde_core::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
+use serde_core::ser::{Serialize, Serializer};
+
+use super::{CHUNK, Snapshot};
+
+impl Serialize for Snapshot {
+    /// The [bytes](Snapshot::to_bytes) of the snapshot, as bytes. A format that has none (JSON, say)
+    /// writes a list of numbers.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.to_bytes())
+    }
+}
+
+impl<'de> Deserialize<'de> for Snapshot {
+    /// Validates the bytes as [`Snapshot::read_from`] does, and nothing may follow them.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_bytes(Bytes)
+    }
+}
+
+struct Bytes;
+
+impl<'de> Visitor<'de> for Bytes {
+    type Value = Snapshot;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the bytes of a snapshot")
+    }
+
+    fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Snapshot, E> {
+        Snapshot::from_bytes(bytes).map_err(E::custom)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Snapshot, A::Error> {
+        // The format says how long the list is, and may say anything.
+        let mut bytes = Vec::with_capacity(list.size_hint().unwrap_or(0).min(CHUNK));
+        while let Some(byte) = list.next_element()? {
+            bytes.push(byte);
+        }
+        self.visit_bytes(&bytes)
+    }
+}
