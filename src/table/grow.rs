@@ -49,8 +49,8 @@ pub struct Growth {
     greatest: usize,
     /// On a line of its own, and in a box as the count of inconclusive lookups is.
     pub(super) extent: Box<CachePadded<AtomicU64>>,
-    /// Held by whoever splits. It is taken before any stripe.
-    splitting: Mutex,
+    /// Held by whoever splits. It is taken before any stripe. In a box for the same reason.
+    splitting: Box<Mutex>,
 }
 
 impl Growth {
@@ -62,7 +62,7 @@ impl Growth {
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        size_of_val(&*self.extent)
+        size_of_val(&*self.extent) + size_of_val(&*self.splitting)
     }
 
     /// The share of slots in use from which on a short search is enough. In the middle of a level,
@@ -89,7 +89,7 @@ impl Buckets for Growing {
 
     fn try_new(rows: usize, greatest: usize) -> Option<Self> {
         let extent = Box::new(CachePadded::new(AtomicU64::new(Extent::START)));
-        let growth = Growth { rows, greatest, extent, splitting: Mutex::new() };
+        let growth = Growth { rows, greatest, extent, splitting: Box::new(Mutex::new()) };
         Some(Self { words: sync::try_zeroed(greatest)?, growth })
     }
 
