@@ -277,12 +277,7 @@ impl<L: Layout, B: Buckets> Operations for Table<L, B> {
     }
 
     #[inline]
-    fn remove_many<Q>(
-        &self,
-        items: &[Q],
-        hash: impl Fn(&Q) -> u64,
-        removed: &mut [bool],
-    ) -> usize {
+    fn remove_many<Q>(&self, items: &[Q], hash: impl Fn(&Q) -> u64, removed: &mut [bool]) -> usize {
         self.remove_many(items, hash, removed)
     }
 
@@ -400,12 +395,7 @@ impl<B: Buckets> Operations for AnyTable<B> {
         dispatch!(self, table => table.insert_many(items, hash))
     }
 
-    fn remove_many<Q>(
-        &self,
-        items: &[Q],
-        hash: impl Fn(&Q) -> u64,
-        removed: &mut [bool],
-    ) -> usize {
+    fn remove_many<Q>(&self, items: &[Q], hash: impl Fn(&Q) -> u64, removed: &mut [bool]) -> usize {
         dispatch!(self, table => table.remove_many(items, hash, removed))
     }
 

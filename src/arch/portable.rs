@@ -22,3 +22,7 @@ pub(crate) fn find<const BITS: u32, const SLOTS: usize>(word: u64, value: u64) -
 /// Would ask for the cache line of a value that is needed soon: here it does nothing.
 #[inline]
 pub(crate) fn prefetch<T>(_: &T) {}
+
+/// Would ask for the cache line of a value that is written soon: here it does nothing.
+#[inline]
+pub(crate) fn prefetch_for_write<T>(_: &T) {}

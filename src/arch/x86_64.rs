@@ -5,6 +5,7 @@
 
 #![allow(unsafe_code, reason = "a third off the time of a batch and a sixth off that of a lookup")]
 
+use core::arch::asm;
 use core::arch::x86_64::{
     _MM_HINT_T0, _mm_cmpeq_epi8, _mm_cmpeq_epi16, _mm_cmpeq_epi32, _mm_movemask_epi8, _mm_prefetch,
     _mm_set_epi64x, _mm_set1_epi8, _mm_set1_epi16, _mm_set1_epi32,
@@ -74,4 +75,17 @@ pub(crate) fn prefetch<T>(value: &T) {
     // SAFETY: a prefetch has no effect that a program can see and never faults; the address is that
     // of a live value all the same. SSE, which has the instruction, is part of x86-64.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(core::ptr::from_ref(value).cast()) };
+}
+
+/// Asks for the cache line of a value that is written soon, as the only core that has it.
+///
+/// `_MM_HINT_ET0` would be the hint for it, but becomes `prefetcht0` unless the crate is compiled
+/// for a processor that is known to have `prefetchw`; then the line comes as one that others share.
+#[inline]
+pub(crate) fn prefetch_for_write<T>(value: &T) {
+    // SAFETY: as for `prefetch`. A processor that does not have the instruction takes it as one that
+    // does nothing; Windows 10 does not run on the few of the first years that did not.
+    unsafe {
+        asm!("prefetchw [{}]", in(reg) value, options(nomem, nostack, preserves_flags));
+    }
 }

@@ -25,7 +25,6 @@ impl<const BITS: u32, const SLOTS: usize> Packed<BITS, SLOTS> {
         let bits_in_use = (word << 1 | 1).ilog2();
         bits_in_use.div_ceil(BITS) * BITS
     }
-
 }
 
 impl<const BITS: u32, const SLOTS: usize> Word for Packed<BITS, SLOTS> {

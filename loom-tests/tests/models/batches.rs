@@ -160,9 +160,11 @@ fn batch_of_lookups_against_kick<L: Layout>() {
 /// An item that is kicked meanwhile is removed all the same.
 fn batch_of_removals_against_kick<L: Layout>() {
     let OneHop { setup, moved, new, filler } = OneHop::<L>::new(3, 0);
-    setup.check(400, 3, move |model| {
+    setup.check(200, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
-        model.thread(move |t| assert_eq!(t.remove_many(&[moved, filler, moved]), [true, true, false]));
+        model.thread(move |t| {
+            assert_eq!(t.remove_many(&[moved, filler, moved]), [true, true, false]);
+        });
     });
 }
 
