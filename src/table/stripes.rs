@@ -2,6 +2,7 @@
 //!
 //! Locks are always taken in the order of their stripes, so no two writers wait for each other.
 
+use crate::arch;
 use crate::sync::{Count, Guard, Lock};
 
 /// The most stripes, for tables of 2^19 buckets and more: 32 KiB of locks.
@@ -48,6 +49,20 @@ impl Stripes {
     #[inline]
     fn of(&self, bucket: usize) -> usize {
         bucket & (self.stripes.len() - 1)
+    }
+
+    /// Asks for the lines of the stripes of these buckets, one of which is locked soon. Another core
+    /// may have written them last; so they come together with the words and not after them.
+    ///
+    /// Only in tables larger than a core's own cache. In smaller ones it takes 5 % of the time of an
+    /// insert and gains nothing at two threads.
+    #[inline]
+    pub(super) fn prefetch<const N: usize>(&self, buckets: [usize; N]) {
+        if let Ok(stripes) = <&[Stripe; MAX_STRIPES]>::try_from(&*self.stripes) {
+            for bucket in buckets {
+                arch::prefetch_for_write(&stripes[bucket % MAX_STRIPES]);
+            }
+        }
     }
 
     /// Locks the stripes of these buckets, lowest first, each once. Blocks while another writer
