@@ -109,7 +109,7 @@ impl error::Error for InsertManyError {
     }
 }
 
-/// The numbers of items and of answers of a batch lookup differ; nothing was looked up.
+/// The numbers of items and of answers of a batch differ; nothing was done.
 ///
 /// # Examples
 ///
@@ -149,7 +149,7 @@ impl fmt::Display for LengthMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} items need a slice of {} answers, and it has {}: nothing was looked up",
+            "{} items need a slice of {} answers, and it has {}: nothing was done",
             self.items, self.items, self.answers
         )
     }
@@ -640,7 +640,7 @@ pub enum Error {
     Insert(InsertError),
     /// A batch of inserts stopped at an item.
     InsertMany(InsertManyError),
-    /// The answers of a batch lookup had no place.
+    /// The answers of a batch of lookups or removals had no place.
     LengthMismatch(LengthMismatch),
     /// A filter may not grow so much.
     Reserve(ReserveError),

@@ -46,9 +46,9 @@
 //! | keys that are hashed already | the same, with `()` as the hasher; then [`insert_hash`](CuckooFilter::insert_hash), [`contains_hash`](CuckooFilter::contains_hash) and so on |
 //! | several of these | [`CuckooFilter::builder`] |
 //!
-//! Many items at a time: [`insert_many`](CuckooFilter::insert_many) and
-//! [`contains_many`](CuckooFilter::contains_many) hide the latency of memory in a filter that is
-//! larger than the cache.
+//! Many items at a time: [`insert_many`](CuckooFilter::insert_many),
+//! [`contains_many`](CuckooFilter::contains_many) and [`remove_many`](CuckooFilter::remove_many) hide
+//! the latency of memory in a filter that is larger than the cache.
 //!
 //! # Which insert?
 //!
@@ -188,6 +188,7 @@
 //! | `insert_unique`, item absent | two stripes, three for the last kick of a path | these |
 //! | `remove`, item present | one stripe | that stripe, for one store |
 //! | `remove`, item absent | nobody. While fingerprints of its version group are being moved it starts over; after 64 attempts it takes two stripes | |
+//! | `insert_many`, `remove_many` | as `insert` and `remove`, for each item by itself | as these; nothing between two items |
 //! | `count`, item absent | nobody, unless a fingerprint of its version group is being moved: then two stripes | these, for two loads |
 //! | `count`, item present | two stripes | these, for two loads |
 //! | `clear` | every stripe | every stripe, until the table is empty |

@@ -183,6 +183,12 @@ pub(crate) mod sealed {
             items: &[Q],
             hash: impl Fn(&Q) -> u64,
         ) -> Result<(), InsertManyError>;
+        fn remove_many<Q>(
+            &self,
+            items: &[Q],
+            hash: impl Fn(&Q) -> u64,
+            removed: &mut [bool],
+        ) -> usize;
         fn clear(&self);
         /// Slots in use.
         fn occupied(&self) -> usize;
@@ -346,6 +352,11 @@ impl<L: Layout, B: Buckets> Operations for Table<L, B> {
         self.insert_many(items, hash)
     }
 
+    #[inline]
+    fn remove_many<Q>(&self, items: &[Q], hash: impl Fn(&Q) -> u64, removed: &mut [bool]) -> usize {
+        self.remove_many(items, hash, removed)
+    }
+
     fn clear(&self) {
         self.clear();
     }
@@ -479,6 +490,10 @@ impl<B: Buckets> Operations for AnyTable<B> {
 
     fn insert_many<Q>(&self, items: &[Q], hash: impl Fn(&Q) -> u64) -> Result<(), InsertManyError> {
         dispatch!(self, table => table.insert_many(items, hash))
+    }
+
+    fn remove_many<Q>(&self, items: &[Q], hash: impl Fn(&Q) -> u64, removed: &mut [bool]) -> usize {
+        dispatch!(self, table => table.remove_many(items, hash, removed))
     }
 
     fn clear(&self) {

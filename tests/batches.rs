@@ -39,6 +39,18 @@ macro_rules! batches {
             }
 
             #[test]
+            fn every_length_is_removed() {
+                super::every_length_is_removed(&with_capacity::<L>(10_000));
+                super::every_length_is_removed(&growing::<L>(0, 500));
+            }
+
+            #[test]
+            fn a_batch_removes_one_copy_for_each_item() {
+                super::a_batch_removes_one_copy_for_each_item(&with_capacity::<L>(10_000));
+                super::a_batch_removes_one_copy_for_each_item(&growing::<L>(0, 500));
+            }
+
+            #[test]
             fn a_refused_item_ends_the_batch() {
                 super::a_refused_item_ends_the_batch(|| with_capacity::<L>(10_000), COPIES);
                 super::a_refused_item_ends_the_batch(|| growing::<L>(1000, 2000), COPIES);
@@ -109,6 +121,62 @@ fn every_length_is_stored<L: Storage>(build: impl Fn() -> Filter<L>) {
         assert!(batch.iter().all(|&hash| filter.remove_hash(hash)));
         assert!(filter.is_empty());
     }
+}
+
+fn every_length_is_removed<L: Storage>(filter: &Filter<L>) {
+    let (present, absent) = apart(filter, LONGEST);
+    for pattern in PATTERNS {
+        for length in 0..=LONGEST {
+            assert_eq!(filter.insert_many_hashes(&present), Ok(()));
+            let expected: Vec<bool> = (0..length).map(pattern).collect();
+            let choose = |at: usize| if pattern(at) { present[at] } else { absent[at] };
+            let batch: Vec<u64> = (0..length).map(choose).collect();
+            // What was there before must not matter.
+            let mut removed: Vec<bool> = (0..length).map(|at| at % 3 == 0).collect();
+            let count = filter.remove_many_hashes(&batch, &mut removed);
+            assert_eq!(count, Ok(expected.iter().filter(|&&there| there).count()));
+            assert_eq!(removed, expected, "a batch of {length}");
+            for (at, &hash) in present.iter().enumerate() {
+                let stays = at >= length || !pattern(at);
+                assert_eq!(filter.remove_hash(hash), stays, "{at}, a batch of {length}");
+            }
+            assert!(filter.is_empty());
+        }
+    }
+}
+
+/// An item as often as the batch names it, and not more often than it is there.
+fn a_batch_removes_one_copy_for_each_item<L: Storage>(filter: &Filter<L>) {
+    let (items, _) = apart(filter, 3);
+    for copies in 0..=3 {
+        for (&item, copies) in items.iter().zip([copies, 1, 2]) {
+            (0..copies).for_each(|_| filter.insert_hash(item).expect("few items"));
+        }
+        let batch = [items[0], items[1], items[0], items[2]];
+        let mut removed = [false; 4];
+        let count = filter.remove_many_hashes(&batch, &mut removed);
+        assert_eq!(removed, [copies > 0, true, copies > 1, true]);
+        assert_eq!(count, Ok(2 + copies.min(2)));
+        assert_eq!(filter.len(), copies.saturating_sub(2) + 1);
+        filter.clear();
+    }
+}
+
+/// With too few answers or too many nothing is removed.
+#[test]
+fn a_batch_of_removals_needs_as_many_answers() {
+    let filter = CuckooFilter::with_capacity(100);
+    filter.insert_many(&[1, 2, 3]).expect("made for a hundred");
+    for answers in [0, 2, 4] {
+        let mut removed = vec![false; answers];
+        let error = filter.remove_many(&[1, 2, 3], &mut removed).expect_err("3 items");
+        assert_eq!((error.items(), error.answers()), (3, answers));
+        assert!(!removed.contains(&true));
+        assert_eq!(filter.len(), 3);
+    }
+    let mut removed = [false; 3];
+    assert_eq!(filter.remove_many(&[1, 2, 3], &mut removed), Ok(3));
+    assert_eq!((removed, filter.len()), ([true; 3], 0));
 }
 
 /// One item of the batch cannot be stored: those before it are, it and those after it are not.
@@ -198,5 +266,28 @@ fn a_panic_in_a_batch_of_lookups() {
         assert!(found[at..].iter().all(|&found| !found), "answers beyond the panic");
         assert!(found[..at.saturating_sub(DISTANCE)].iter().all(|&found| found));
         assert_eq!(filter.len(), 200);
+    }
+}
+
+/// The answers say what was removed before the panic, the rest of the batch is there.
+#[test]
+fn a_panic_in_a_batch_of_removals() {
+    for at in 0..LONGEST {
+        let filter = CuckooFilter::with_capacity_and_hasher(1000, Fixed::default());
+        for place in 0..LONGEST as u64 {
+            filter.insert(&Item(Some(place))).expect("made for a thousand");
+        }
+        let item = |place| Item((place != at).then_some(place as u64));
+        let batch: Vec<Item> = (0..LONGEST).map(item).collect();
+        let mut removed = vec![false; LONGEST];
+        let result = catch_unwind(AssertUnwindSafe(|| filter.remove_many(&batch, &mut removed)));
+        assert!(result.is_err(), "a panic goes on to the caller");
+        let count = LONGEST - filter.len();
+        assert!(at.saturating_sub(DISTANCE) <= count && count <= at, "{count} of {at}");
+        let expected = (0..LONGEST).map(|place| place < count);
+        assert!(removed.iter().copied().eq(expected));
+        for place in count..LONGEST {
+            assert!(filter.remove(&Item(Some(place as u64))), "{place}");
+        }
     }
 }

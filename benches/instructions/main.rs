@@ -54,6 +54,7 @@ enum Work {
     InsertMany,
     UniquePresent,
     Remove,
+    RemoveMany,
     /// Inserts with which the filter grows.
     Insert,
 }
@@ -99,6 +100,7 @@ trait Guarded: Sized {
     fn insert_many(&self, hashes: &[u64]);
     fn insert_unique(&self, hash: u64) -> bool;
     fn remove(&self, hash: u64) -> bool;
+    fn remove_many(&self, hashes: &[u64], removed: &mut [bool]);
 }
 
 /// Both types have the same methods.
@@ -145,6 +147,11 @@ macro_rules! guarded {
             #[inline]
             fn remove(&self, hash: u64) -> bool {
                 self.remove_hash(hash)
+            }
+
+            #[inline]
+            fn remove_many(&self, hashes: &[u64], removed: &mut [bool]) {
+                self.remove_many_hashes(hashes, removed).expect("as many answers as hashes");
             }
         }
     };
@@ -231,6 +238,14 @@ fn run<F: Guarded>(work: Work, units: u64) -> u64 {
             let mut found = vec![false; hashes.len()];
             filter.contains_many(&hashes, &mut found);
             black_box(found);
+            OPERATIONS
+        }
+        Work::RemoveMany => {
+            let filter = filled::<F>(0.95);
+            let hashes = hashes(units * OPERATIONS);
+            let mut removed = vec![false; hashes.len()];
+            filter.remove_many(&hashes, &mut removed);
+            black_box(removed);
             OPERATIONS
         }
         Work::Insert => unreachable!("only counted for a filter that grows"),

@@ -370,6 +370,18 @@ impl<M: Modelled> Thread<M> {
         stored
     }
 
+    /// Which of the items were removed.
+    pub fn remove_many(&mut self, items: &[Item]) -> Vec<bool> {
+        let hashes: Vec<_> = items.iter().map(|item| item.hash).collect();
+        let mut removed = vec![false; items.len()];
+        let count = self.filter.remove_many_hashes(&hashes, &mut removed);
+        assert_eq!(count, Ok(removed.iter().filter(|&&removed| removed).count()));
+        for (&item, &removed) in items.iter().zip(&removed) {
+            self.record(item, if removed { Outcome::Removed } else { Outcome::NotThere });
+        }
+        removed
+    }
+
     /// Which of the items were found.
     pub fn contains_many(&mut self, items: &[Item]) -> Vec<bool> {
         let hashes: Vec<_> = items.iter().map(|item| item.hash).collect();

@@ -22,3 +22,18 @@ pub(crate) fn find<const BITS: u32, const SLOTS: usize>(word: u64, value: u64) -
 /// Would ask for the cache line of a value that is needed soon: here it does nothing.
 #[inline]
 pub(crate) fn prefetch<T>(_: &T) {}
+
+/// Would ask for a cache line as the only core that has it: here there is no instruction for it.
+#[derive(Clone, Copy)]
+pub(crate) enum PrefetchForWrite {}
+
+impl PrefetchForWrite {
+    pub(crate) fn detect() -> Option<Self> {
+        None
+    }
+
+    #[inline]
+    pub(crate) fn prefetch<T>(self, _: &T) {
+        match self {}
+    }
+}

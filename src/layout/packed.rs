@@ -25,12 +25,6 @@ impl<const BITS: u32, const SLOTS: usize> Packed<BITS, SLOTS> {
         let bits_in_use = (word << 1 | 1).ilog2();
         bits_in_use.div_ceil(BITS) * BITS
     }
-
-    /// The lowest bit of the last lane in use of a word that is not 0.
-    #[inline]
-    fn last_used(word: u64) -> u32 {
-        (word | 1).ilog2() / BITS * BITS
-    }
 }
 
 impl<const BITS: u32, const SLOTS: usize> Word for Packed<BITS, SLOTS> {
@@ -71,14 +65,11 @@ impl<const BITS: u32, const SLOTS: usize> Word for Packed<BITS, SLOTS> {
         Self::has_room(word).then(|| word | (fingerprint.bits() << Self::first_free(word)))
     }
 
-    /// The topmost fingerprint moves into the gap.
+    /// The lanes above the gap move down by one.
     #[inline]
     fn without(word: u64, fingerprint: Fingerprint) -> Option<u64> {
-        arch::find::<BITS, SLOTS>(word, fingerprint.bits()).map(|gap| {
-            let last = Self::last_used(word);
-            let moved = word >> last;
-            word ^ ((fingerprint.bits() ^ moved) << gap) ^ (moved << last)
-        })
+        arch::find::<BITS, SLOTS>(word, fingerprint.bits())
+            .map(|gap| word ^ ((word ^ (word >> BITS)) & (u64::MAX << gap)))
     }
 
     #[inline]

@@ -51,6 +51,28 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         })
     }
 
+    /// As `remove` for each item, in order. Returns how many were removed.
+    #[inline]
+    pub(crate) fn remove_many<Q>(
+        &self,
+        items: &[Q],
+        hash: impl Fn(&Q) -> u64,
+        removed: &mut [bool],
+    ) -> usize {
+        let mut count = 0;
+        let mut answers = removed.iter_mut();
+        let decided = self.for_each_prefetched(items, hash, |key| {
+            let removed = self.remove(key);
+            count += usize::from(removed);
+            if let Some(answer) = answers.next() {
+                *answer = removed;
+            }
+            Ok::<(), Infallible>(())
+        });
+        let Ok(()) = decided;
+        count
+    }
+
     /// Calls `operation` for each item in order, until that fails, and asks for the words of the
     /// item [`PREFETCH_DISTANCE`] places ahead just before.
     #[inline]

@@ -49,8 +49,8 @@ pub struct Growth {
     greatest: usize,
     /// On a line of its own, and in a box as the count of inconclusive lookups is.
     pub(super) extent: Box<CachePadded<AtomicU64>>,
-    /// Held by whoever splits. It is taken before any stripe.
-    splitting: Mutex,
+    /// Held by whoever splits. It is taken before any stripe. In a box for the same reason.
+    splitting: Box<Mutex>,
 }
 
 impl Growth {
@@ -62,7 +62,7 @@ impl Growth {
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        size_of_val(&*self.extent)
+        size_of_val(&*self.extent) + size_of_val(&*self.splitting)
     }
 
     /// The share of slots in use from which on a short search is enough. In the middle of a level,
@@ -90,7 +90,8 @@ impl Buckets for Growing {
     fn new(extent: Extent, words: Box<[AtomicU64]>) -> Self {
         let rows = extent.rows();
         let extent = Box::new(CachePadded::new(AtomicU64::new(extent.bits())));
-        let growth = Growth { rows, greatest: words.len(), extent, splitting: Mutex::new() };
+        let growth =
+            Growth { rows, greatest: words.len(), extent, splitting: Box::new(Mutex::new()) };
         Self { words, growth }
     }
 

@@ -55,7 +55,10 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     #[expect(clippy::inline_always, reason = "as a call, the key would pass through memory")]
     #[inline(always)]
     pub(crate) fn insert(&self, key: Key) -> Result<(), InsertError> {
-        if let Situation::Room { row } = classify::<L>(key, self.words(key), Duplicates::Allow)
+        let buckets = self.buckets.both(key, self.buckets.extent());
+        self.stripes.prefetch(buckets);
+        if let Situation::Room { row } =
+            classify::<L>(key, self.words_in(buckets), Duplicates::Allow)
             && self.store(Place { row, fingerprint: key.fingerprint })
         {
             self.grow_if_loaded(key);

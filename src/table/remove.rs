@@ -23,34 +23,39 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     pub(crate) fn remove(&self, key: Key) -> bool {
+        // Without the version, which only the answer `false` needs: an item that was inserted is there.
+        if self.remove_seen(key) == Some(true) {
+            return true;
+        }
         let Key { fingerprint, first, second } = key;
-        match self.try_remove(key) {
-            Attempt::Removed => true,
-            Attempt::Absent => false,
-            Attempt::Overtaken => self.remove_slow(fingerprint, first, second),
+        self.remove_slow(fingerprint, first, second)
+    }
+
+    fn try_remove(&self, key: Key) -> Attempt {
+        let version = self.versions.read(key.fingerprint);
+        match self.remove_seen(key) {
+            Some(true) => Attempt::Removed,
+            None if version.validate() => Attempt::Absent,
+            Some(false) | None => Attempt::Overtaken,
         }
     }
 
-    #[inline]
-    fn try_remove(&self, key: Key) -> Attempt {
+    /// Looks for a copy without a lock, and removes it under the stripe of its bucket. `None`: no
+    /// copy was seen. `Some(false)`: one was, and was gone when the stripe was locked.
+    #[expect(clippy::inline_always, reason = "as for `insert`")]
+    #[inline(always)]
+    fn remove_seen(&self, key: Key) -> Option<bool> {
         let Key { fingerprint, first, second } = key;
-        let version = self.versions.read(fingerprint);
-        let [in_first, in_second] = self.words(key).map(|word| L::Word::holds(word, fingerprint));
-        if in_first | in_second {
-            // No branch: no processor could predict it.
-            let row = select_unpredictable(in_first, first, second);
-            let other = select_unpredictable(in_first, second, first);
-            let (locked, [bucket]) = self.lock([Place { row, fingerprint }]);
-            if self.remove_from(&locked, bucket, Place { row: other, fingerprint }) {
-                Attempt::Removed
-            } else {
-                Attempt::Overtaken
-            }
-        } else if version.validate() {
-            Attempt::Absent
-        } else {
-            Attempt::Overtaken
+        let words = self.words(key);
+        if !L::Word::either_holds(words[0], words[1], fingerprint) {
+            return None;
         }
+        // No branch: no processor could predict it.
+        let in_first = L::Word::holds(words[0], fingerprint);
+        let row = select_unpredictable(in_first, first, second);
+        let other = select_unpredictable(in_first, second, first);
+        let (locked, [bucket]) = self.lock([Place { row, fingerprint }]);
+        Some(self.remove_from(&locked, bucket, Place { row: other, fingerprint }))
     }
 
     /// Each attempt that fails was overtaken by another writer's success. After

@@ -2,6 +2,7 @@
 //!
 //! Locks are always taken in the order of their stripes, so no two writers wait for each other.
 
+use crate::arch::PrefetchForWrite;
 use crate::sync::{Count, Flag, Guard, Lock};
 
 /// The most stripes, for tables of 2^19 buckets and more: 32 KiB of locks.
@@ -34,6 +35,8 @@ struct Stripe {
 
 pub(super) struct Stripes {
     stripes: Box<[Stripe]>,
+    /// How to ask for the line of a stripe early, in tables where that pays: see `prefetch`.
+    asked_for: Option<PrefetchForWrite>,
 }
 
 impl Stripes {
@@ -47,7 +50,9 @@ impl Stripes {
             occupied: Count::new(0),
             mirrored: Flag::new(),
         });
-        Some(Self { stripes: stripes.into_boxed_slice() })
+        let large = count == MAX_STRIPES;
+        let asked_for = large.then(PrefetchForWrite::detect).flatten();
+        Some(Self { stripes: stripes.into_boxed_slice(), asked_for })
     }
 
     /// The stripe of a bucket. The two buckets of an item have opposite parity, so they share a
@@ -55,6 +60,19 @@ impl Stripes {
     #[inline]
     fn of(&self, bucket: usize) -> usize {
         bucket & (self.stripes.len() - 1)
+    }
+
+    /// Asks for the lines of the stripes of these buckets, one of which is locked soon. Another core
+    /// may have written them last; so they come together with the words and not after them.
+    ///
+    /// Only in tables larger than a core's own cache: in smaller ones it gains nothing.
+    #[inline]
+    pub(super) fn prefetch<const N: usize>(&self, buckets: [usize; N]) {
+        if let Some(asked_for) = self.asked_for {
+            for bucket in buckets {
+                asked_for.prefetch(&self.stripes[self.of(bucket)]);
+            }
+        }
     }
 
     /// Locks the stripes of these buckets, lowest first, each once. Blocks while another writer

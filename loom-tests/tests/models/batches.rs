@@ -16,6 +16,8 @@ models! {
     batch_of_inserts_against_lookups
     batch_of_inserts_in_order
     batch_of_lookups_against_kick
+    batch_of_removals_against_kick
+    batch_of_removals_in_order
 }
 
 /// Two copies of one item, one of which is kicked: the count is always two.
@@ -151,6 +153,32 @@ fn batch_of_lookups_against_kick<L: Layout>() {
         model.thread(move |t| {
             let found = t.contains_many(&[moved, new, filler]);
             assert!(found[0] && found[2]);
+        });
+    });
+}
+
+/// An item that is kicked meanwhile is removed all the same.
+fn batch_of_removals_against_kick<L: Layout>() {
+    let OneHop { setup, moved, new, filler } = OneHop::<L>::new(3, 0);
+    setup.check(200, 3, move |model| {
+        model.thread(move |t| assert!(t.insert(new)));
+        model.thread(move |t| {
+            assert_eq!(t.remove_many(&[moved, filler, moved]), [true, true, false]);
+        });
+    });
+}
+
+/// The items are removed one by one, in order: a thread that misses the second misses the first.
+fn batch_of_removals_in_order<L: Layout>() {
+    let mut setup = Setup::<L>::new(4);
+    let [x, y] = [(0, 1), (2, 3)].map(|(a, b)| setup.item(a, b));
+    setup.store(0, &[x]).store(2, &[y]);
+    setup.check(10, 3, move |model| {
+        model.thread(move |t| assert_eq!(t.remove_many(&[x, y]), [true, true]));
+        model.thread(move |t| {
+            if !t.contains(y) {
+                assert!(!t.contains(x), "the second is removed, so the first is");
+            }
         });
     });
 }

@@ -95,20 +95,20 @@ pub const FAULTS: &[Fault] = &[
     Fault {
         what: "a removal reads its first bucket Relaxed",
         file: REMOVE,
-        old: "let [in_first, in_second] = self.words(key)",
+        old: "let words = self.words(key)",
         new: "use crate::sync::Ordering::{Relaxed, SeqCst};\n        \
               let [one, other] = self.locate(key.places());\n        \
-              let [in_first, in_second] = [(one, Relaxed), (other, SeqCst)]\n            \
+              let words = [(one, Relaxed), (other, SeqCst)]\n            \
               .map(|(bucket, order)| self.buckets.word(bucket).load(order))",
         caught_by: REMOVALS,
     },
     Fault {
         what: "a removal reads its second bucket Relaxed",
         file: REMOVE,
-        old: "let [in_first, in_second] = self.words(key)",
+        old: "let words = self.words(key)",
         new: "use crate::sync::Ordering::{Relaxed, SeqCst};\n        \
               let [one, other] = self.locate(key.places());\n        \
-              let [in_first, in_second] = [(one, SeqCst), (other, Relaxed)]\n            \
+              let words = [(one, SeqCst), (other, Relaxed)]\n            \
               .map(|(bucket, order)| self.buckets.word(bucket).load(order))",
         caught_by: REMOVALS,
     },
@@ -290,10 +290,12 @@ pub const FAULTS: &[Fault] = &[
         caught_by: OVERTAKEN_LOOKUP,
     },
     Fault {
-        what: "a removal that finds no copy does not validate the version",
+        what: "a removal that finds no copy at first does not look again with the version",
         file: REMOVE,
-        old: "} else if version.validate() {",
-        new: "} else if version.validate() | true {",
+        old: "        let Key { fingerprint, first, second } = key;\n        \
+              self.remove_slow(fingerprint, first, second)\n",
+        new: "        let Key { fingerprint, first, second } = key;\n        \
+              false && self.remove_slow(fingerprint, first, second)\n",
         caught_by: REMOVALS,
     },
     Fault {
@@ -519,10 +521,8 @@ pub const FAULTS: &[Fault] = &[
     Fault {
         what: "a removal whose copy is gone says that there is none",
         file: REMOVE,
-        old: "                Attempt::Removed\n            } else {\n                \
-              Attempt::Overtaken\n",
-        new: "                Attempt::Removed\n            } else {\n                \
-              Attempt::Absent\n",
+        old: "        if self.remove_seen(key) == Some(true) {\n            return true;\n",
+        new: "        if let Some(removed) = self.remove_seen(key) {\n            return removed;\n",
         caught_by: REMOVALS,
     },
     Fault {
@@ -1032,20 +1032,23 @@ pub const FAULTS: &[Fault] = &[
         what: "a removal looks at the other bucket by an old extent",
         file: REMOVE,
         old: concat!(
-            "            let (locked, [bucket]) = self.lock([Place { row, fingerprint }]);\n",
-            "            if self.remove_from(&locked, bucket, Place { row: other, fingerprint }) {\n",
+            "        let (locked, [bucket]) = self.lock([Place { row, fingerprint }]);\n",
+            "        Some(self.remove_from(&locked, bucket, Place { row: other, fingerprint }))\n",
         ),
         new: concat!(
-            "            use crate::sync::Ordering::{Acquire, Relaxed, SeqCst};\n",
-            "            let [in_other] = self.locate([Place { row: other, fingerprint }]);\n",
-            "            let (locked, [bucket]) = self.lock([Place { row, fingerprint }]);\n",
-            "            let word = self.buckets.word(bucket);\n",
-            "            if let Some(cleared) = L::Word::without(word.load(Relaxed), fingerprint) {\n",
-            "                if L::Word::holds(self.buckets.word(in_other).load(Acquire), fingerprint) {\n",
-            "                    self.versions.bump(fingerprint);\n",
-            "                }\n",
-            "                word.store(cleared, SeqCst);\n",
-            "                locked.vacate(bucket);\n",
+            "        use crate::sync::Ordering::{Acquire, Relaxed, SeqCst};\n",
+            "        let [in_other] = self.locate([Place { row: other, fingerprint }]);\n",
+            "        let (locked, [bucket]) = self.lock([Place { row, fingerprint }]);\n",
+            "        let word = self.buckets.word(bucket);\n",
+            "        let cleared = L::Word::without(word.load(Relaxed), fingerprint);\n",
+            "        if let Some(cleared) = cleared {\n",
+            "            if L::Word::holds(self.buckets.word(in_other).load(Acquire), fingerprint) {\n",
+            "                self.versions.bump(fingerprint);\n",
+            "            }\n",
+            "            word.store(cleared, SeqCst);\n",
+            "            locked.vacate(bucket);\n",
+            "        }\n",
+            "        Some(cleared.is_some())\n",
         ),
         caught_by: &["growth::removal_beside_a_copy_into_the_new_bucket"],
     },
