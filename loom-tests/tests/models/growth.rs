@@ -204,7 +204,7 @@ fn what_is_known_to_go_is_found<L: Layout>() {
 fn removal_of_what_goes<L: Layout>(order: fn(Item) -> Item) {
     let OneSplit { setup, goes, .. } = OneSplit::<L>::new(0);
     let goes = order(goes);
-    setup.check(200, 3, move |model| {
+    setup.check(150, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert!(t.remove(goes));
@@ -223,7 +223,7 @@ fn removal_of_what_goes_the_other_way<L: Layout>() {
 
 fn removal_of_what_stays<L: Layout>() {
     let OneSplit { setup, goes, stays } = OneSplit::<L>::new(0);
-    setup.check(200, 3, move |model| {
+    setup.check(150, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert!(t.remove(stays));

@@ -152,7 +152,7 @@ fn remove_then_insert_unique<L: Layout>() {
     let mut setup = Setup::<L>::new(2);
     let x = setup.item(0, 1);
     setup.store(0, &[x]).store(1, &[x]);
-    setup.exact_seq_cst().check(40, 2, move |model| {
+    setup.exact_seq_cst().check(30, 2, move |model| {
         for x in [x, x.swapped()] {
             model.thread(move |t| {
                 assert!(t.remove(x));

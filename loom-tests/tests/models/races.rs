@@ -136,7 +136,7 @@ fn crossing_paths<L: Layout>() {
 /// again.
 fn removal_of_what_is_kicked<L: Layout>(first: usize, second: usize) {
     let OneHop { setup, moved, new, .. } = OneHop::<L>::new(first, second);
-    setup.check(150, 3, move |model| {
+    setup.check(80, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| {
             assert!(t.remove(moved));
@@ -186,7 +186,7 @@ fn three_removals_of_two_copies<L: Layout>() {
     let x = setup.item(0, 1);
     setup.store(0, &[x]).store(1, &[x]);
     let swapped = x.swapped();
-    setup.check(7000, 2, move |model| {
+    setup.check(2500, 2, move |model| {
         for x in [x, swapped, x] {
             model.thread(move |t| {
                 t.remove(x);
@@ -282,7 +282,7 @@ fn slot_freed_during_a_search<L: Layout>() {
     let [moved, high, rest] = [(0, 3), (3, 0), (1, 2)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[moved]).fill(0, low).fill_but_one(3, high);
     setup.fill(1, rest).fill(2, rest);
-    setup.check(80, 2, move |model| {
+    setup.check(45, 2, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert!(t.remove(moved)));
     });
@@ -295,7 +295,7 @@ fn slot_freed_deeper_in_a_search<L: Layout>() {
     let [rest, far] = [(1, 2), (3, 4)].map(|(a, b)| setup.item(a, b));
     setup.fill(0, near).store(3, &[far]).fill(3, mid);
     setup.fill(1, rest).fill(2, rest);
-    setup.check(150, 2, move |model| {
+    setup.check(95, 2, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert!(t.remove(far)));
     });
