@@ -82,7 +82,7 @@ pub fn split<M: Modelled>(filter: &CuckooFilter<M>, most: usize) -> usize {
 
 /// What a snapshot takes of a filter.
 pub struct Image {
-    image: table::Image,
+    taken: table::Image,
     /// The fingerprints in each bucket that there was.
     pub buckets: Vec<Vec<u64>>,
     /// How many items it says that it holds.
@@ -100,7 +100,7 @@ pub fn image<M: Modelled>(filter: &CuckooFilter<M>) -> Image {
     let buckets: Vec<_> = image.words().map(fingerprints).collect();
     let beyond = image.words[buckets.len()..].iter();
     assert!(beyond.into_iter().all(|word| word.load(Ordering::Relaxed) == 0), "beyond the extent");
-    Image { items: image.items, buckets, image }
+    Image { items: image.items, buckets, taken: image }
 }
 
 /// All that the image holds into a filter of as many rows, or nothing of it.
@@ -109,7 +109,7 @@ pub fn image<M: Modelled>(filter: &CuckooFilter<M>) -> Image {
 ///
 /// Why it does not fit.
 pub fn merge<M: Modelled>(filter: &CuckooFilter<M>, image: &Image) -> Result<(), InsertError> {
-    filter.table().merge(&image.image)
+    filter.table().merge(&image.taken)
 }
 
 /// Begins to take an image, and gives up when every stripe has its flag.

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use coucal::{Growable, Layout, probe};
-use loom_tests::model::{Item, Setup, Signal};
+use loom_tests::model::{Item, Setup, Signal, Thread};
 
 use crate::{OneHop, TwoHops};
 
@@ -165,7 +165,7 @@ fn clear_beside_a_snapshot<L: Layout>() {
     let [x, y] = [(0, 3); 2].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[x]).store(3, &[y]);
     setup.check(270, 3, move |model| {
-        model.thread(move |t| t.clear());
+        model.thread(Thread::clear);
         model.thread(move |t| {
             let snapshot = t.snapshot();
             assert_eq!(snapshot.of(x), snapshot.of(y));
@@ -350,6 +350,7 @@ fn abandoned_snapshot_beside_a_kick<L: Layout>() {
         });
         model.thread(move |t| {
             probe::abandon_image(t.filter());
+            assert!(!probe::has_mirror(t.filter()));
             assert_eq!(t.snapshot().of(moved), 1);
         });
     });

@@ -1307,6 +1307,26 @@ pub const FAULTS: &[Fault] = &[
         ),
         caught_by: SNAPSHOT_AND_SPLIT,
     },
+    Fault {
+        what: "the flags are set without their stripes",
+        file: STRIPES,
+        old: concat!(
+            "            let _locked = stripe.lock.lock();\n",
+            "            stripe.mirrored.set(true);\n",
+        ),
+        new: "            stripe.mirrored.set(true);\n",
+        caught_by: SNAPSHOT_AND_INSERT,
+    },
+    Fault {
+        what: "a writer asks for the flag of a stripe that it does not hold",
+        file: STRIPES,
+        old: "        self.stripes.stripes[self.stripes.of(bucket)].mirrored.is_set()\n",
+        new: concat!(
+            "        let _ = bucket;\n",
+            "        self.stripes.stripes[0].mirrored.is_set()\n",
+        ),
+        caught_by: SNAPSHOT_AND_INSERT,
+    },
     // Snapshots: the instant.
     Fault {
         what: "the extent of a snapshot is read before all stripes are locked",
@@ -1370,7 +1390,7 @@ pub const FAULTS: &[Fault] = &[
             "        drop(locked);\n",
             "        let items = self.stripes.occupied();\n",
         ),
-        caught_by: SNAPSHOT_AND_INSERT,
+        caught_by: &["snapshots::clear_beside_a_snapshot"],
     },
     Fault {
         what: "the mirror is taken away before all stripes are locked",
@@ -1392,16 +1412,17 @@ pub const FAULTS: &[Fault] = &[
     Fault {
         what: "the stripes are not held together at the end of a snapshot",
         file: STRIPES,
-        old: concat!(
-            "        Locked { stripes: self, _guards: self.stripes.iter().map(|s| s.lock.lock()).collect() }\n",
-        ),
+        old: "        Locked { stripes: self, _guards: self.stripes.iter().map(|s| s.lock.lock()).collect() }\n",
         new: concat!(
             "        for stripe in &self.stripes {\n",
             "            drop(stripe.lock.lock());\n",
             "        }\n",
             "        Locked { stripes: self, _guards: Vec::new() }\n",
         ),
-        caught_by: FRONTIER,
+        caught_by: &[
+            "snapshots::two_hops_across_the_frontier_the_other_way",
+            "snapshots::split_beside_a_snapshot",
+        ],
     },
     Fault {
         what: "the flags stay set at the end of a snapshot",
@@ -1444,9 +1465,7 @@ pub const FAULTS: &[Fault] = &[
             "        let _taking = self.mirror.taking.lock();\n",
             "        let words = Arc::new(sync::try_zeroed(self.buckets.words().len())?);\n",
         ),
-        new: concat!(
-            "        let words = Arc::new(sync::try_zeroed(self.buckets.words().len())?);\n",
-        ),
+        new: "        let words = Arc::new(sync::try_zeroed(self.buckets.words().len())?);\n",
         caught_by: &[
             "snapshots::two_snapshots_beside_a_kick",
             "snapshots::two_snapshots_beside_a_split",
@@ -1468,7 +1487,7 @@ pub const FAULTS: &[Fault] = &[
     Fault {
         what: "a snapshot that ends early takes its mirror away before it locks the stripes",
         file: MIRROR,
-        old: concat!("            self.stop(&self.table.stripes.lock_all());\n",),
+        old: "            self.stop(&self.table.stripes.lock_all());\n",
         new: concat!(
             "            self.table.mirror.words.replace(None);\n",
             "            self.stop(&self.table.stripes.lock_all());\n",
@@ -1484,7 +1503,7 @@ pub const FAULTS: &[Fault] = &[
             "                    self.remove(key);\n",
             "                }\n",
         ),
-        new: concat!("                let _ = stored;\n",),
+        new: "                let _ = stored;\n",
         caught_by: MERGE_FAILS,
     },
     Fault {
@@ -1497,7 +1516,7 @@ pub const FAULTS: &[Fault] = &[
     Fault {
         what: "a merge that fails says that it has not",
         file: MERGE,
-        old: concat!("                return Err(error);\n",),
+        old: "                return Err(error);\n",
         new: concat!("                let _ = error;\n", "                break;\n",),
         caught_by: MERGE_FAILS,
     },
