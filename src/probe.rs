@@ -1,13 +1,16 @@
 //! What the models of `loom-tests` may see and do that a user may not. Exists under `--cfg loom`.
 
+use crate::error::InsertError;
 use crate::extent::Extent;
 use crate::filter::CuckooFilter;
 use crate::geometry::{self, Fingerprint, Geometry};
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::Layout;
+use crate::layout::sealed::{Sealed, Word};
 use crate::storage::{Growable, Storage};
+use crate::sync::Ordering;
 pub use crate::sync::probe::{Guard, Lock, Step, after_each_step, moving, set_seq_cst_is_exact};
-use crate::table::{Buckets, Fixed, Growing, Table};
+use crate::table::{self, Buckets, Fixed, Growing, Table};
 
 /// A storage of one layout, of fixed size or one that grows.
 pub trait Modelled:
@@ -75,4 +78,47 @@ pub fn put<M: Modelled>(filter: &CuckooFilter<M>, bucket: usize, fingerprint: u6
 /// once. Says how many.
 pub fn split<M: Modelled>(filter: &CuckooFilter<M>, most: usize) -> usize {
     moving(|| filter.table().split_next(most))
+}
+
+/// What a snapshot takes of a filter.
+pub struct Image {
+    taken: table::Image,
+    /// The fingerprints in each bucket that there was.
+    pub buckets: Vec<Vec<u64>>,
+    /// How many items it says that it holds.
+    pub items: usize,
+}
+
+/// The filter at one instant during the call.
+#[must_use]
+pub fn image<M: Modelled>(filter: &CuckooFilter<M>) -> Image {
+    let image = filter.table().image().expect("memory for a model");
+    let fingerprints = |word| {
+        let slots = <M::Layout as Sealed>::Word::slots(word);
+        slots.into_iter().filter(|&bits| bits != 0).collect()
+    };
+    let buckets: Vec<_> = image.words().map(fingerprints).collect();
+    let beyond = image.words[buckets.len()..].iter();
+    assert!(beyond.into_iter().all(|word| word.load(Ordering::Relaxed) == 0), "beyond the extent");
+    Image { items: image.items, buckets, taken: image }
+}
+
+/// All that the image holds into a filter of as many rows, or nothing of it.
+///
+/// # Errors
+///
+/// Why it does not fit.
+pub fn merge<M: Modelled>(filter: &CuckooFilter<M>, image: &Image) -> Result<(), InsertError> {
+    filter.table().merge(&image.taken)
+}
+
+/// Begins to take an image, and gives up when every stripe has its flag.
+pub fn abandon_image<M: Modelled>(filter: &CuckooFilter<M>) {
+    filter.table().abandon_image();
+}
+
+/// Whether a mirror is there, in which writers store what they store in the filter.
+#[must_use]
+pub fn has_mirror<M: Modelled>(filter: &CuckooFilter<M>) -> bool {
+    filter.table().has_mirror()
 }

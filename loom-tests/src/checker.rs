@@ -20,17 +20,24 @@
 //! Wing, "Linearizability", 1990). In a model it is not: the order between operations on different
 //! classes needs assertions of its own.
 //!
+//! A snapshot reads every class at one instant, so no class can be checked by itself any more. A
+//! history with a snapshot must have one more order: of the operations on all classes together, with
+//! a counter for each. Where known means time, it is an order of all operations. In a model, it is
+//! one of the snapshots and of the operations that change the multiset: they hold locks, and are
+//! ordered by them. For all others, a snapshot counts the copies of their class.
+//!
 //! Two results need more than a counter:
 //!
 //! * A lookup may find an absent item if the filter counted an inconclusive lookup: as many such
 //!   answers as it counted, and no more.
 //! * "Full" depends on the other classes: see [`History::explain_full`].
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
 /// The result of an operation on a class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// `insert`: `Ok`.
     Inserted,
@@ -56,31 +63,37 @@ pub enum Outcome {
     Missing,
     /// `clear`: an operation on every class, whatever class its event names.
     Cleared,
+    /// A snapshot, with the copies of each class in it: whatever class its event names.
+    Snapshot(Vec<usize>),
 }
 
 impl Outcome {
+    fn concerns_every_class(&self) -> bool {
+        matches!(self, Self::Cleared | Self::Snapshot(_))
+    }
+
     /// The number of copies afterwards; `None` if this result is impossible with `count` copies.
-    fn apply(self, count: usize, most: usize) -> Option<usize> {
-        let (possible, after) = match self {
+    fn apply(&self, count: usize, most: usize) -> Option<usize> {
+        let (possible, after) = match *self {
             Self::Inserted => (count < most, count + 1),
             Self::Unique => (count == 0, 1),
             Self::Removed => (count > 0, count.saturating_sub(1)),
-            Self::Cleared => (true, 0),
             Self::Full => (count < most, count),
             Self::TooManyCopies => (count == most, count),
             Self::Duplicate | Self::Found => (count > 0, count),
             Self::NotThere | Self::Missing | Self::UniqueFull => (count == 0, count),
             Self::Counted(counted) => (count == counted, count),
+            Self::Cleared | Self::Snapshot(_) => unreachable!("no operation on one class"),
         };
         possible.then_some(after)
     }
 
     /// Whether the multiset stays the same.
-    fn is_read_only(self) -> bool {
+    fn is_read_only(&self) -> bool {
         !matches!(self, Self::Inserted | Self::Unique | Self::Removed | Self::Cleared)
     }
 
-    fn stores(self) -> bool {
+    fn stores(&self) -> bool {
         matches!(self, Self::Inserted | Self::Unique)
     }
 }
@@ -98,7 +111,7 @@ pub struct Event {
 }
 
 /// An operation with the time of its call and of its return.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Interval {
     /// Index of the class.
     pub class: usize,
@@ -121,6 +134,8 @@ pub struct History {
     pub most: usize,
     /// Lookups that the filter counted as inconclusive: each may have found an absent item.
     pub inconclusive: usize,
+    /// Whether known means time: then there is one order of all operations on all classes.
+    pub timed: bool,
 }
 
 /// The geometry of a table, of one that grows at its greatest size, for [`History::explain_full`].
@@ -144,6 +159,8 @@ pub enum Unexplained {
         /// Index of the class.
         class: usize,
     },
+    /// No order of the operations on all classes gives the snapshots.
+    NoInstant,
     /// More lookups found an absent item than were inconclusive.
     FoundNothing {
         /// How many at least.
@@ -163,6 +180,7 @@ impl fmt::Display for Unexplained {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoOrder { class } => write!(f, "no order explains the results of class {class}"),
+            Self::NoInstant => write!(f, "no order explains the snapshots"),
             Self::FoundNothing { needed } => {
                 write!(f, "at least {needed} lookups found an absent item")
             }
@@ -191,11 +209,11 @@ impl History {
         };
         let event = |interval: &Interval| Event {
             class: interval.class,
-            outcome: interval.outcome,
+            outcome: interval.outcome.clone(),
             known: known(interval),
         };
         let events = threads.iter().map(|thread| thread.iter().map(event).collect()).collect();
-        Self { initial, threads: events, most, inconclusive: 0 }
+        Self { initial, threads: events, most, inconclusive: 0, timed: true }
     }
 
     /// Checks every result except "full".
@@ -206,7 +224,7 @@ impl History {
     pub fn explain(&self) -> Result<(), Unexplained> {
         let mut needed = 0;
         for class in 0..self.initial.len() {
-            let search = Search::new(self, class);
+            let search = Search::of_class(self, class);
             let lookups = search.lookups_that_found();
             // The smallest number that works, since the other classes may need the rest.
             let left = (self.inconclusive - needed.min(self.inconclusive)).min(lookups);
@@ -216,6 +234,14 @@ impl History {
                     return Err(Unexplained::FoundNothing { needed: needed + left + 1 });
                 }
                 None => return Err(Unexplained::NoOrder { class }),
+            }
+        }
+        let snapshot = |event: &Event| matches!(event.outcome, Outcome::Snapshot(_));
+        if self.all().any(|(_, event)| snapshot(event)) {
+            let ordered = |event: &Event| self.timed || !event.outcome.is_read_only();
+            let search = Search::new(self, |event| snapshot(event) || ordered(event));
+            if !search.succeeds(self.inconclusive) {
+                return Err(Unexplained::NoInstant);
             }
         }
         Ok(())
@@ -352,34 +378,33 @@ impl Shape {
     }
 }
 
-/// A search for an order of the operations on one class.
-struct Search {
-    threads: Vec<Vec<Step>>,
-    initial: usize,
+/// A search for an order of some operations: of those on one class, or on all.
+struct Search<'a> {
+    threads: Vec<Vec<Step<'a>>>,
+    initial: &'a [usize],
     most: usize,
 }
 
-/// One operation on the class.
-struct Step {
-    outcome: Outcome,
+/// One of these operations.
+struct Step<'a> {
+    class: usize,
+    outcome: Cow<'a, Outcome>,
     /// For each thread, how many of its steps come before this one.
     after: Vec<usize>,
 }
 
-/// How many steps of each thread are done, the number of copies, and how many more lookups may find
-/// an absent item.
+/// How many steps of each thread are done, the copies of each class, and how many more lookups may
+/// find an absent item.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct State {
     done: Vec<usize>,
-    count: usize,
+    counts: Vec<usize>,
     free: usize,
 }
 
-impl Search {
-    fn new(history: &History, class: usize) -> Self {
-        let concerns =
-            |event: &Event| event.class == class || matches!(event.outcome, Outcome::Cleared);
-        // At index i, how many of the first i events of the thread concern the class.
+impl<'a> Search<'a> {
+    fn new(history: &'a History, concerned: impl Fn(&Event) -> bool) -> Self {
+        // At index i, how many of the first i events of the thread are concerned.
         let ranks: Vec<Vec<usize>> = history
             .threads
             .iter()
@@ -387,31 +412,48 @@ impl Search {
                 let mut rank = 0;
                 let mut ranks = vec![0];
                 ranks.extend(events.iter().map(|event| {
-                    rank += usize::from(concerns(event));
+                    rank += usize::from(concerned(event));
                     rank
                 }));
                 ranks
             })
             .collect();
-        let step = |event: &Event| Step {
-            outcome: event.outcome,
+        let step = |event: &'a Event| Step {
+            class: event.class,
+            outcome: Cow::Borrowed(&event.outcome),
             after: ranks.iter().zip(&event.known).map(|(ranks, &known)| ranks[known]).collect(),
         };
         let threads = history
             .threads
             .iter()
-            .map(|events| events.iter().filter(|event| concerns(event)).map(step).collect())
+            .map(|events| events.iter().filter(|event| concerned(event)).map(step).collect())
             .collect();
-        Self { threads, initial: history.initial[class], most: history.most }
+        Self { threads, initial: &history.initial, most: history.most }
+    }
+
+    /// For the operations on one class.
+    fn of_class(history: &'a History, class: usize) -> Self {
+        let concerned =
+            |event: &Event| event.class == class || event.outcome.concerns_every_class();
+        let mut search = Self::new(history, concerned);
+        search.initial = &history.initial[class..=class];
+        for step in search.threads.iter_mut().flatten() {
+            step.class = 0;
+            if let Outcome::Snapshot(counts) = &*step.outcome {
+                step.outcome = Cow::Owned(Outcome::Counted(counts[class]));
+            }
+        }
+        search
     }
 
     fn lookups_that_found(&self) -> usize {
-        self.threads.iter().flatten().filter(|step| step.outcome == Outcome::Found).count()
+        self.threads.iter().flatten().filter(|step| *step.outcome == Outcome::Found).count()
     }
 
     /// Depth-first search that visits each state once. `free` lookups may find an absent item.
     fn succeeds(&self, free: usize) -> bool {
-        let start = State { done: vec![0; self.threads.len()], count: self.initial, free };
+        let start =
+            State { done: vec![0; self.threads.len()], counts: self.initial.to_vec(), free };
         let mut seen = HashSet::new();
         let mut open = vec![start];
         while let Some(mut state) = open.pop() {
@@ -423,13 +465,12 @@ impl Search {
                 continue;
             }
             for thread in 0..self.threads.len() {
-                let Some(outcome) = self.next(&state, thread) else { continue };
+                let Some(step) = self.next(&state, thread) else { continue };
                 let mut next = state.clone();
                 next.done[thread] += 1;
-                if let Some(count) = outcome.apply(state.count, self.most) {
-                    next.count = count;
+                if step.apply(&mut next.counts, self.most) {
                     open.push(next);
-                } else if outcome == Outcome::Found && state.free > 0 {
+                } else if *step.outcome == Outcome::Found && state.free > 0 {
                     next.free -= 1;
                     open.push(next);
                 }
@@ -440,9 +481,9 @@ impl Search {
 
     /// Takes every read-only step that is possible in this state: taking it later has no advantage.
     fn take_reads(&self, state: &mut State) {
-        let possible = |state: &State, thread| {
-            self.next(state, thread).is_some_and(|outcome: Outcome| {
-                outcome.is_read_only() && outcome.apply(state.count, self.most).is_some()
+        let possible = |state: &mut State, thread| {
+            self.next(state, thread).is_some_and(|step| {
+                step.outcome.is_read_only() && step.apply(&mut state.counts, self.most)
             })
         };
         while let Some(thread) = (0..self.threads.len()).find(|&thread| possible(state, thread)) {
@@ -451,7 +492,7 @@ impl Search {
     }
 
     /// The next step of a thread, if all steps before it are done.
-    fn next(&self, state: &State, thread: usize) -> Option<Outcome> {
+    fn next(&self, state: &State, thread: usize) -> Option<&Step<'a>> {
         let step = self.threads[thread].get(state.done[thread])?;
         let ready = step
             .after
@@ -459,7 +500,28 @@ impl Search {
             .zip(&state.done)
             .enumerate()
             .all(|(other, (after, done))| other == thread || after <= done);
-        ready.then_some(step.outcome)
+        ready.then_some(step)
+    }
+}
+
+impl Step<'_> {
+    /// Changes the copies of each class as this step does. `false`: its result is impossible, and
+    /// nothing has changed.
+    fn apply(&self, counts: &mut [usize], most: usize) -> bool {
+        match &*self.outcome {
+            Outcome::Snapshot(image) => counts == image,
+            Outcome::Cleared => {
+                counts.fill(0);
+                true
+            }
+            outcome => match outcome.apply(counts[self.class], most) {
+                Some(count) => {
+                    counts[self.class] = count;
+                    true
+                }
+                None => false,
+            },
+        }
     }
 }
 
@@ -476,20 +538,21 @@ mod tests {
             Event { class, outcome, known }
         };
         let events = |(thread, ops): (usize, &&[(usize, Outcome)])| {
-            ops.iter().enumerate().map(|(index, &op)| event(thread, index, op)).collect()
+            ops.iter().enumerate().map(|(index, op)| event(thread, index, op.clone())).collect()
         };
         History {
             initial: initial.to_vec(),
             threads: threads.iter().enumerate().map(events).collect(),
             most: 8,
             inconclusive: 0,
+            timed: false,
         }
     }
 
     /// The same for one class.
     fn one(initial: usize, threads: &[&[Outcome]]) -> History {
         let threads: Vec<Vec<_>> =
-            threads.iter().map(|ops| ops.iter().map(|&op| (0, op)).collect()).collect();
+            threads.iter().map(|ops| ops.iter().map(|op| (0, op.clone())).collect()).collect();
         apart(&[initial], &threads.iter().map(Vec::as_slice).collect::<Vec<_>>())
     }
 
@@ -618,6 +681,84 @@ mod tests {
         assert_eq!(history(at(Found, 3, 4)).explain(), Ok(()));
     }
 
+    fn snapshot(counts: &[usize]) -> (usize, Outcome) {
+        (0, Snapshot(counts.to_vec()))
+    }
+
+    const NO_INSTANT: Result<(), Unexplained> = Err(Unexplained::NoInstant);
+
+    #[test]
+    fn a_snapshot_counts_every_class() {
+        let taken = |counts: &[usize]| {
+            let before = [(0, Inserted), (1, Inserted), (1, Inserted), (0, Removed)];
+            let ops = [&before[..], &[snapshot(counts), (1, Removed)]].concat();
+            apart(&[1, 0, 4], &[&ops]).explain()
+        };
+        assert_eq!(taken(&[1, 2, 4]), Ok(()));
+        for (class, wrong) in [[0, 2, 4], [1, 1, 4], [1, 2, 5]].iter().enumerate() {
+            assert_eq!(taken(wrong), Err(Unexplained::NoOrder { class }));
+        }
+    }
+
+    #[test]
+    fn a_snapshot_is_one_instant() {
+        // An item goes from one class to another, and is in both for a moment.
+        let there = [(1, Inserted), (0, Removed)];
+        for (counts, explained) in
+            [([1, 0], Ok(())), ([1, 1], Ok(())), ([0, 1], Ok(())), ([0, 0], NO_INSTANT)]
+        {
+            let history = apart(&[1, 0], &[&there, &[snapshot(&counts)]]);
+            assert_eq!(history.explain(), explained, "{counts:?}");
+            assert_eq!(History { timed: true, ..history }.explain(), explained, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn two_snapshots_have_an_order() {
+        let writers: [&[_]; 2] = [&[(0, Inserted)], &[(1, Inserted)]];
+        for (first, second, explained) in
+            [([1, 0], [1, 1], Ok(())), ([0, 0], [0, 1], Ok(())), ([1, 0], [0, 1], NO_INSTANT)]
+        {
+            let taken = [snapshot(&first), snapshot(&second)];
+            let history = apart(&[0, 0], &[writers[0], writers[1], &taken[..1], &taken[1..]]);
+            assert_eq!(history.explain(), explained, "{first:?} {second:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_known_is_in_a_snapshot() {
+        let history = apart(&[0, 0], &[&[(1, Inserted)], &[snapshot(&[0, 0])]]);
+        assert_eq!(history.explain(), Ok(()));
+        let missed = Err(Unexplained::NoOrder { class: 1 });
+        assert_eq!(knows(history, (1, 0), (0, 0)).explain(), missed);
+    }
+
+    /// Lookups of two classes have one order where known means time, and none in a model.
+    #[test]
+    fn a_snapshot_orders_lookups_where_there_is_time() {
+        let looks: [&[_]; 2] =
+            [&[(0, Inserted), (1, Missing)], &[(1, Inserted), (0, Missing), snapshot(&[1, 1])]];
+        let history = apart(&[0, 0], &looks);
+        assert_eq!(history.explain(), Ok(()));
+        assert_eq!(History { timed: true, ..history }.explain(), NO_INSTANT);
+    }
+
+    #[test]
+    fn a_clear_is_one_instant_for_a_snapshot() {
+        for (counts, explained) in [([2, 1], Ok(())), ([0, 0], Ok(())), ([0, 1], NO_INSTANT)] {
+            let history = apart(&[2, 1], &[&[(0, Cleared)], &[snapshot(&counts)]]);
+            assert_eq!(history.explain(), explained, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn inconclusive_lookups_beside_a_snapshot() {
+        let history = apart(&[0, 0], &[&[(0, Found), snapshot(&[0, 0]), (1, Found)]]);
+        let history = History { timed: true, ..history };
+        assert!(history.explain().is_err());
+        assert_eq!(History { inconclusive: 2, ..history }.explain(), Ok(()));
+    }
+
     /// Many operations and only one order that works: the search must still end.
     #[test]
     fn long_histories_end() {
@@ -625,6 +766,10 @@ mod tests {
         let writes: Vec<_> = [Inserted, Removed].into_iter().cycle().take(2000).collect();
         let history = one(1, &[&writes, &writes, &looks]);
         assert_eq!(history.explain(), Ok(()));
+        let writes = writes.iter().map(|write| (0, write.clone())).collect::<Vec<_>>();
+        let one_or_two = [snapshot(&[1, 0]), snapshot(&[2, 0])];
+        let taken: Vec<_> = one_or_two.into_iter().cycle().take(2000).collect();
+        assert_eq!(apart(&[1, 0], &[&writes, &taken]).explain(), Ok(()));
     }
 
     /// Two buckets of two slots; one class with this pair.
@@ -695,7 +840,8 @@ mod tests {
         let history = apart(&[4, 0], &[&[(0, Cleared)], &[(1, Full)]]);
         assert_eq!(history.explain_full(&shape(2)), Ok(()));
         assert_eq!(knows(history, (1, 0), (0, 0)).explain_full(&shape(2)), room(1, 0));
-        let history = apart(&[0, 0], &[&[(0, Cleared); 1], &[(0, Inserted); 4], &[(1, Full)]]);
+        let history =
+            apart(&[0, 0], &[&[(0, Cleared); 1], &[const { (0, Inserted) }; 4], &[(1, Full)]]);
         assert_eq!(history.explain_full(&shape(2)), Ok(()));
     }
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use coucal::probe::{self, Modelled, Place};
+use coucal::probe::{self, Image, Modelled, Place};
 use coucal::{CuckooFilter, InsertError, Layout};
 use loom::sync::atomic::AtomicBool;
 use loom::thread;
@@ -160,6 +160,10 @@ impl<M: Modelled> Setup<M> {
         M::Layout::SLOTS - self.stored.iter().filter(|stored| stored.0 == bucket).count()
     }
 
+    fn table(&self) -> Table {
+        Table { rows: self.rows, classes: self.classes.clone() }
+    }
+
     /// Everything that is stored so far, with its bucket.
     #[must_use]
     pub fn contents(&self) -> &[(usize, Item)] {
@@ -215,6 +219,39 @@ pub fn explore(floor: usize, preemptions: usize, execution: Box<dyn Fn() + Send 
     }
 }
 
+/// What says where the items of a table lie.
+struct Table {
+    rows: usize,
+    classes: Vec<Item>,
+}
+
+impl Table {
+    fn class(&self, fingerprint: u64) -> usize {
+        let class = self.classes.iter().position(|item| item.place.fingerprint == fingerprint);
+        class.unwrap_or_else(|| panic!("{fingerprint:#x} is not the fingerprint of an item"))
+    }
+
+    /// The copies of each class in an image, each of which must be in a bucket of its class by the
+    /// extent of the image.
+    fn count(&self, image: &Image) -> Vec<usize> {
+        let buckets = image.buckets.len();
+        let mut counts = vec![0; self.classes.len()];
+        for (bucket, fingerprints) in image.buckets.iter().enumerate() {
+            for &fingerprint in fingerprints {
+                let class = self.class(fingerprint);
+                let Place { first, second, .. } = self.classes[class].place;
+                let lies_here = [first, second].into_iter().any(|last| {
+                    probe::bucket(self.rows, buckets, last % self.rows, fingerprint) == bucket
+                });
+                assert!(lies_here, "class {class} in bucket {bucket} of {buckets}");
+                counts[class] += 1;
+            }
+        }
+        assert_eq!(image.items, counts.iter().sum::<usize>(), "items of an image");
+        counts
+    }
+}
+
 type Body<M> = Box<dyn FnOnce(&mut Thread<M>) + Send>;
 
 /// One execution of a model: the filter and the threads that will use it.
@@ -231,8 +268,21 @@ impl<M: Modelled> Model<M> {
         for &(bucket, item) in &setup.stored {
             assert!(probe::put(&filter, bucket, item.place.fingerprint), "bucket {bucket} is full");
         }
-        let main = Thread { filter, index: 0, known: Vec::new(), events: Vec::new() };
+        let table = Arc::new(setup.table());
+        let main = Thread { filter, table, index: 0, known: Vec::new(), events: Vec::new() };
         Self { main, bodies: Vec::new() }
+    }
+
+    /// The image of another filter, which has as many rows and holds these items, each in the bucket
+    /// that its lookups read first. For a filter that has not grown yet.
+    #[must_use]
+    pub fn image_of(&self, items: &[Item]) -> Image {
+        let Table { rows, .. } = *self.main.table;
+        let filter = probe::filter::<M>(rows, rows);
+        for item in items {
+            assert!(probe::put(&filter, item.place.first % rows, item.place.fingerprint));
+        }
+        probe::image(&filter)
     }
 
     /// Adds a thread. The main thread takes no part in a model: if it did, loom would explore too
@@ -251,6 +301,7 @@ impl<M: Modelled> Model<M> {
             .map(|(index, body)| {
                 let mut thread = Thread {
                     filter: Arc::clone(&main.filter),
+                    table: Arc::clone(&main.table),
                     index: index + 1,
                     known: main.known.clone(),
                     events: Vec::new(),
@@ -268,13 +319,20 @@ impl<M: Modelled> Model<M> {
         main.known = all.iter().map(Vec::len).collect();
         let stored = setup.classes.iter().map(|&item| main.count(item)).sum::<usize>();
         assert_eq!(main.filter.len(), stored, "`len` when no thread is running");
+        assert!(!probe::has_mirror(&main.filter), "a mirror is left");
+        let snapshot = |event: &Event| matches!(event.outcome, Outcome::Snapshot(_));
+        if all.iter().flatten().any(snapshot) {
+            // One more is the table as it is.
+            main.snapshot();
+        }
         all[0] = main.events;
         let mut initial = vec![0; setup.classes.len()];
         for (_, item) in &setup.stored {
             initial[item.class] += 1;
         }
         let inconclusive = main.filter.stats().inconclusive_lookups as usize;
-        let history = History { initial, threads: all, most: 2 * M::Layout::SLOTS, inconclusive };
+        let most = 2 * M::Layout::SLOTS;
+        let history = History { initial, threads: all, most, inconclusive, timed: false };
         let shape = Shape {
             buckets: setup.greatest,
             slots: M::Layout::SLOTS,
@@ -290,6 +348,7 @@ impl<M: Modelled> Model<M> {
 /// A thread of a model: each operation is applied to the filter and recorded.
 pub struct Thread<M: Modelled> {
     filter: Arc<CuckooFilter<M>>,
+    table: Arc<Table>,
     index: usize,
     /// For each thread, how many of its operations happen before the next one of this thread.
     known: Vec<usize>,
@@ -298,7 +357,11 @@ pub struct Thread<M: Modelled> {
 
 impl<M: Modelled> Thread<M> {
     fn record(&mut self, item: Item, outcome: Outcome) {
-        self.events.push(Event { class: item.class, outcome, known: self.known.clone() });
+        self.record_of_class(item.class, outcome);
+    }
+
+    fn record_of_class(&mut self, class: usize, outcome: Outcome) {
+        self.events.push(Event { class, outcome, known: self.known.clone() });
         self.known[self.index] += 1;
     }
 
@@ -309,8 +372,9 @@ impl<M: Modelled> Thread<M> {
             Err(InsertError::TooManyCopies) => Outcome::TooManyCopies,
             Err(_) => Outcome::Full,
         };
+        let stored = outcome == Outcome::Inserted;
         self.record(item, outcome);
-        outcome == Outcome::Inserted
+        stored
     }
 
     /// Whether it stored the first copy.
@@ -320,8 +384,9 @@ impl<M: Modelled> Thread<M> {
             Ok(false) => Outcome::Duplicate,
             Err(_) => Outcome::UniqueFull,
         };
+        let stored = outcome == Outcome::Unique;
         self.record(item, outcome);
-        outcome == Outcome::Unique
+        stored
     }
 
     /// Whether a copy was removed.
@@ -348,8 +413,33 @@ impl<M: Modelled> Thread<M> {
     /// Empties the table.
     pub fn clear(&mut self) {
         self.filter.clear();
-        self.events.push(Event { class: 0, outcome: Outcome::Cleared, known: self.known.clone() });
-        self.known[self.index] += 1;
+        self.record_of_class(0, Outcome::Cleared);
+    }
+
+    /// The copies of each class at one instant, as a snapshot has them.
+    pub fn snapshot(&mut self) -> Counts {
+        let counts = self.table.count(&probe::image(&self.filter));
+        self.record_of_class(0, Outcome::Snapshot(counts.clone()));
+        Counts(counts)
+    }
+
+    /// Whether all that the image holds was stored. If not, `stored` items had been, and were taken
+    /// back.
+    pub fn merge(&mut self, image: &Image, stored: usize) -> bool {
+        let table = Arc::clone(&self.table);
+        let classes = image.buckets.iter().flatten().map(|&bits| table.class(bits));
+        let merged = probe::merge(&self.filter, image);
+        for class in classes.clone().take(if merged.is_ok() { usize::MAX } else { stored }) {
+            self.record_of_class(class, Outcome::Inserted);
+        }
+        if merged.is_err() {
+            let refused = classes.clone().nth(stored).expect("not all were stored");
+            self.record_of_class(refused, Outcome::Full);
+            for class in classes.take(stored) {
+                self.record_of_class(class, Outcome::Removed);
+            }
+        }
+        merged.is_ok()
     }
 
     /// How many of the items were stored, in order.
@@ -411,14 +501,25 @@ impl<M: Modelled> Thread<M> {
     /// A handle to the same filter whose operations are not recorded.
     #[must_use]
     pub fn unrecorded(&self) -> Self {
-        let filter = Arc::clone(&self.filter);
-        Self { filter, index: self.index, known: self.known.clone(), events: Vec::new() }
+        let (filter, table) = (Arc::clone(&self.filter), Arc::clone(&self.table));
+        Self { filter, table, index: self.index, known: self.known.clone(), events: Vec::new() }
     }
 
     /// The filter itself, for calls that are not recorded.
     #[must_use]
     pub fn filter(&self) -> &CuckooFilter<M> {
         &self.filter
+    }
+}
+
+/// The copies in a snapshot.
+pub struct Counts(Vec<usize>);
+
+impl Counts {
+    /// Those of an item.
+    #[must_use]
+    pub fn of(&self, item: Item) -> usize {
+        self.0[item.class]
     }
 }
 

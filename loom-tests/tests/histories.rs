@@ -9,13 +9,15 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{env, thread};
 
-use coucal::{CuckooFilter, InsertError, Layout, Storage};
+use coucal::{CuckooFilter, InsertError, Layout, Snapshot, Storage};
 use loom_tests::checker::{Event, History, Interval, Outcome};
 use rand::rngs::SmallRng;
 use rand::{Rng, RngExt, SeedableRng};
 
 /// Operations of each thread in one history.
 const OPERATIONS: usize = 12;
+/// Snapshots for every 100 other operations.
+const SNAPSHOTS: u32 = 8;
 
 fn histories_asked_for() -> Option<u64> {
     let asked = env::var("COUCAL_STRESS_HISTORIES").ok()?;
@@ -56,6 +58,17 @@ fn operate<M: Storage>(filter: &CuckooFilter<M>, hash: u64, operation: u32) -> O
     }
 }
 
+/// What a snapshot holds: the copies of each class, and no others.
+fn copies_in<M: Storage>(filter: &CuckooFilter<M>, snapshot: Snapshot, hashes: &[u64]) -> Outcome {
+    let items = snapshot.len();
+    let restored = CuckooFilter::<M>::from_snapshot(snapshot, filter.hasher().clone())
+        .expect("what a snapshot has is valid");
+    let counts: Vec<_> = hashes.iter().map(|&hash| restored.count_hash(hash)).collect();
+    assert_eq!(counts.iter().sum::<usize>(), items);
+    assert_eq!(restored.len(), items);
+    Outcome::Snapshot(counts)
+}
+
 /// What a history starts with, but for the filter.
 struct Start {
     hashes: Vec<u64>,
@@ -91,12 +104,18 @@ fn record<M: Storage>(
                     barrier.wait();
                     let one = || {
                         let class = random.random_range(0..hashes.len());
-                        let operation = random.random_range(0..100);
+                        let operation = random.random_range(0..100 + SNAPSHOTS);
                         // AcqRel: an operation that returned earlier by the clock happens before
                         // this one.
                         let invoked = clock.fetch_add(1, Ordering::AcqRel);
-                        let outcome = operate(filter, hashes[class], operation);
+                        let snapshot = (operation < SNAPSHOTS).then(|| filter.snapshot());
+                        let outcome = match snapshot {
+                            None => Ok(operate(filter, hashes[class], operation - SNAPSHOTS)),
+                            Some(snapshot) => Err(snapshot.expect("memory for a test")),
+                        };
                         let returned = clock.fetch_add(1, Ordering::AcqRel);
+                        let outcome =
+                            outcome.unwrap_or_else(|snapshot| copies_in(filter, snapshot, hashes));
                         Interval { class, outcome, invoked, returned }
                     };
                     std::iter::repeat_with(one).take(OPERATIONS).collect()

@@ -22,9 +22,9 @@ use crate::layout::Layout;
 use crate::layout::sealed::Word;
 use crate::sync::{self, AtomicU64, Mutex, Ordering, Published};
 
-/// Words that are copied under one set of locks: those of a cache line. Under loom a single one: a
-/// model's table is no longer than a line, and would be copied at one instant.
-const LINE: usize = if cfg!(loom) { 1 } else { 8 };
+/// Words that are copied under one set of locks: those of a cache line. Under loom two: a model's
+/// table is no longer than a line, and would be copied at one instant.
+const LINE: usize = if cfg!(loom) { 2 } else { 8 };
 
 type Words = Box<[AtomicU64]>;
 
@@ -111,6 +111,20 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         Some(Image { extent, items, words })
     }
 
+    /// For the models: what is left of `image` if it ends early.
+    #[cfg(loom)]
+    pub(crate) fn abandon_image(&self) {
+        let _taking = self.mirror.taking.lock();
+        let words = Arc::new(sync::try_zeroed(self.buckets.words().len()).expect("a small table"));
+        drop(Recording::start(self, words));
+    }
+
+    /// For the models: whether a mirror is there.
+    #[cfg(loom)]
+    pub(crate) fn has_mirror(&self) -> bool {
+        self.mirror.words.get().is_some()
+    }
+
     /// Copies the word of a bucket whose stripe is locked, and has its flag set.
     #[cold]
     #[inline(never)]
@@ -159,4 +173,41 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 /// thread has them.
 fn copy(word: &AtomicU64, to: &AtomicU64) {
     to.store(word.load(Ordering::Relaxed), Ordering::Relaxed);
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::panic::{self, AssertUnwindSafe};
+
+    use super::*;
+    use crate::layout::Fp16x4;
+
+    /// A panic while a snapshot is taken leaves no flag and no mirror behind.
+    #[test]
+    fn a_panic_takes_the_mirror_away() {
+        let table = Table::<Fp16x4>::try_new(100, 100).unwrap();
+        for hash in 0..100 {
+            table.insert(table.key(hash)).unwrap();
+        }
+        let panicked = panic::catch_unwind(AssertUnwindSafe(|| {
+            let _taking = table.mirror.taking.lock();
+            let words = Arc::new(sync::try_zeroed(100).unwrap());
+            let _recording = Recording::start(&table, Arc::clone(&words));
+            let locked = table.stripes.lock([99]);
+            assert!(locked.is_mirrored(99));
+            // As in `copy_into`, while it holds stripes.
+            panic!("on purpose");
+        }));
+        assert!(panicked.is_err());
+        assert!(table.mirror.words.get().is_none());
+        let locked = table.stripes.lock_all();
+        assert!((0..100).all(|bucket| !locked.is_mirrored(bucket)));
+        drop(locked);
+        // Writers look for no mirror, and another snapshot can be taken.
+        table.insert(table.key(100)).unwrap();
+        let image = table.image().unwrap();
+        let words = table.buckets.words().iter().map(|word| word.load(Ordering::Relaxed));
+        assert!(image.words().eq(words));
+        assert_eq!(image.items, 101);
+    }
 }

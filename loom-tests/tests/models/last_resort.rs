@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use coucal::Layout;
-use coucal::probe::{self, Step};
+use coucal::probe::{self, Modelled, Step};
+use coucal::{Growable, Layout};
 use loom_tests::model::{Item, Setup, Thread};
 
 use crate::LastSlot;
@@ -17,6 +17,10 @@ models! {
     insert_that_finds_room_in_the_end
     insert_unique_overtaken_in_every_attempt
     insert_unique_of_an_item_that_turns_up
+    removal_whose_bucket_is_split
+    removal_whose_bucket_is_split_the_other_way
+    insert_whose_bucket_is_split
+    insert_whose_bucket_is_split_and_full
 }
 
 /// Optimistic attempts of `insert_slow` and `remove_slow`.
@@ -107,56 +111,56 @@ impl<L: Layout> Overtaken<L> {
         setup.fill_but_one(3, high);
         Self { setup, new, rest, high }
     }
+}
 
-    /// Makes every optimistic attempt of the next insert of this thread fail. An attempt that has
-    /// failed has loaded `loads` words under its locks. When the last resort has its first lock,
-    /// the slot is free again, and `last` runs.
-    fn script(
-        thread: &Thread<L>,
-        high: Item,
-        loads: usize,
-        mut last: impl FnMut(&mut Thread<L>) + 'static,
-    ) -> Arc<Seen> {
-        let mut others = thread.unrecorded();
-        let seen = Arc::new(Seen::default());
-        let script = Arc::clone(&seen);
-        let (mut since_lock, mut filled, mut last_resort) = (0, false, false);
-        probe::after_each_step(move |step| match step {
-            Step::Load => {
-                since_lock += 1;
-                // One load more than under the locks: the next attempt has begun.
-                if filled && since_lock > loads {
-                    assert!(others.remove(high));
-                    filled = false;
-                }
+/// Makes every optimistic attempt of the next insert of this thread fail. An attempt that has
+/// failed has loaded `loads` words under its locks. When the last resort has its first lock,
+/// the slot is free again, and `last` runs.
+fn overtake_inserts<M: Modelled>(
+    thread: &Thread<M>,
+    high: Item,
+    loads: usize,
+    mut last: impl FnMut(&mut Thread<M>) + 'static,
+) -> Arc<Seen> {
+    let mut others = thread.unrecorded();
+    let seen = Arc::new(Seen::default());
+    let script = Arc::clone(&seen);
+    let (mut since_lock, mut filled, mut last_resort) = (0, false, false);
+    probe::after_each_step(move |step| match step {
+        Step::Load => {
+            since_lock += 1;
+            // One load more than under the locks: the next attempt has begun.
+            if filled && since_lock > loads {
+                assert!(others.remove(high));
+                filled = false;
             }
-            Step::Lock => {
-                if last_resort {
-                    script.locks.fetch_add(1, Ordering::Relaxed);
-                } else if since_lock > 0 && !filled {
-                    assert!(others.insert(high));
-                    filled = true;
-                    script.attempts.fetch_add(1, Ordering::Relaxed);
-                } else if since_lock > 0 {
-                    assert!(others.remove(high));
-                    filled = false;
-                    last(&mut others);
-                    last_resort = true;
-                    script.locks.fetch_add(1, Ordering::Relaxed);
-                }
-                since_lock = 0;
+        }
+        Step::Lock => {
+            if last_resort {
+                script.locks.fetch_add(1, Ordering::Relaxed);
+            } else if since_lock > 0 && !filled {
+                assert!(others.insert(high));
+                filled = true;
+                script.attempts.fetch_add(1, Ordering::Relaxed);
+            } else if since_lock > 0 {
+                assert!(others.remove(high));
+                filled = false;
+                last(&mut others);
+                last_resort = true;
+                script.locks.fetch_add(1, Ordering::Relaxed);
             }
-            Step::Store | Step::Add => {}
-        });
-        seen
-    }
+            since_lock = 0;
+        }
+        Step::Store | Step::Add => {}
+    });
+    seen
 }
 
 impl Seen {
-    /// As many attempts as there may be, then every stripe of a table of four buckets.
-    fn assert_last_resort_of_an_insert(&self) {
+    /// As many attempts as there may be, then every stripe of a table of this number of buckets.
+    fn assert_last_resort_of_an_insert(&self, stripes: usize) {
         assert_eq!(self.attempts.load(Ordering::Relaxed), MAX_OPTIMISTIC_ATTEMPTS);
-        assert_eq!(self.locks.load(Ordering::Relaxed), 4, "every stripe, and each once");
+        assert_eq!(self.locks.load(Ordering::Relaxed), stripes, "every stripe, and each once");
     }
 }
 
@@ -166,9 +170,9 @@ fn insert_overtaken_in_every_attempt<L: Layout>() {
     setup.check(1, 2, move |model| {
         model.thread(move |t| {
             // A hop loads the two words that it would change.
-            let seen = Overtaken::script(t, high, 2, |_| {});
+            let seen = overtake_inserts(t, high, 2, |_| {});
             assert!(t.insert(new));
-            seen.assert_last_resort_of_an_insert();
+            seen.assert_last_resort_of_an_insert(4);
         });
     });
 }
@@ -179,9 +183,9 @@ fn insert_that_finds_room_in_the_end<L: Layout>() {
     let Overtaken { setup, new, rest, high } = Overtaken::<L>::new();
     setup.check(1, 2, move |model| {
         model.thread(move |t| {
-            let seen = Overtaken::script(t, high, 2, move |others| assert!(others.remove(rest)));
+            let seen = overtake_inserts(t, high, 2, move |others| assert!(others.remove(rest)));
             assert!(t.insert(new));
-            seen.assert_last_resort_of_an_insert();
+            seen.assert_last_resort_of_an_insert(4);
             probe::after_each_step(|_| {});
             let mut others = t.unrecorded();
             assert_eq!(others.count(new), 1);
@@ -195,9 +199,9 @@ fn insert_unique_overtaken_in_every_attempt<L: Layout>() {
     setup.check(1, 2, move |model| {
         model.thread(move |t| {
             // And before that the two words of the item.
-            let seen = Overtaken::script(t, high, 4, |_| {});
+            let seen = overtake_inserts(t, high, 4, |_| {});
             assert!(t.insert_unique(new));
-            seen.assert_last_resort_of_an_insert();
+            seen.assert_last_resort_of_an_insert(4);
         });
     });
 }
@@ -210,7 +214,7 @@ fn insert_unique_of_an_item_that_turns_up<L: Layout>() {
         model.thread(move |t| {
             let stored = Arc::new(AtomicBool::new(false));
             let script = Arc::clone(&stored);
-            let seen = Overtaken::script(t, high, 4, move |others| {
+            let seen = overtake_inserts(t, high, 4, move |others| {
                 assert!(others.insert(new));
                 assert!(others.remove(rest));
                 script.store(true, Ordering::Relaxed);
@@ -219,11 +223,96 @@ fn insert_unique_of_an_item_that_turns_up<L: Layout>() {
             let mut unrecorded = t.unrecorded();
             assert!(!unrecorded.insert_unique(new), "the item is there");
             assert!(stored.load(Ordering::Relaxed));
-            seen.assert_last_resort_of_an_insert();
+            seen.assert_last_resort_of_an_insert(4);
             probe::after_each_step(|_| {});
             assert_eq!(unrecorded.count(new), 1);
             assert!(unrecorded.remove(new));
             assert!(unrecorded.insert(rest));
         });
     });
+}
+
+/// As `removal`, in a filter that grows: four rows, of which the first three are split, and nothing has
+/// gone. When the last resort knows the buckets of the item and has no stripe yet, the fourth is split,
+/// and the item goes with it: the last resort must compute its buckets again.
+fn removal_beside_a_split<L: Layout>(order: fn(Item) -> Item) {
+    let mut setup = Setup::<Growable<L>>::growable(4, 8).split(3);
+    let [moved, new, low] = [(0, 7), (0, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
+    let [back, high] = [(2, 3); 2].map(|(a, b)| setup.item(a, b));
+    setup.store(0, &[moved]).fill(0, low).fill(1, low);
+    setup.fill(2, high).fill_but_one(3, high);
+    setup.check(1, 2, move |model| {
+        model.thread(move |t| {
+            let mut others = t.unrecorded();
+            let seen = Arc::new(Seen::default());
+            let script = Arc::clone(&seen);
+            let (mut loads, mut in_zero) = (0, true);
+            probe::after_each_step(move |step| match step {
+                Step::Load => {
+                    loads += 1;
+                    let attempts = script.attempts.load(Ordering::Relaxed);
+                    // The version, the extent and both words are loaded: the item is seen.
+                    if loads == 4 {
+                        let kicks = if in_zero { new } else { back };
+                        assert!(others.insert(kicks));
+                        assert!(others.remove(kicks));
+                        in_zero = !in_zero;
+                        script.attempts.fetch_add(1, Ordering::Relaxed);
+                    } else if loads == 1 && attempts == 1 + MAX_OPTIMISTIC_ATTEMPTS {
+                        assert_eq!(others.split(1), 1);
+                        loads = isize::MIN;
+                    }
+                }
+                // The lock of an attempt. It loads the extent and the word once more, and fails.
+                Step::Lock if loads >= 4 => loads = -2,
+                Step::Lock => {
+                    script.locks.fetch_add(1, Ordering::Relaxed);
+                }
+                Step::Store | Step::Add => {}
+            });
+            assert!(t.remove(order(moved)));
+            let attempts = seen.attempts.load(Ordering::Relaxed);
+            assert_eq!(attempts, 1 + MAX_OPTIMISTIC_ATTEMPTS);
+            let locks = seen.locks.load(Ordering::Relaxed);
+            assert_eq!(locks, 4, "both stripes as they were, and both as they are");
+        });
+    });
+}
+
+fn removal_whose_bucket_is_split<L: Layout>() {
+    removal_beside_a_split::<L>(|item| item);
+}
+
+fn removal_whose_bucket_is_split_the_other_way<L: Layout>() {
+    removal_beside_a_split::<L>(Item::swapped);
+}
+
+/// As `Overtaken`, in a filter that grows: four rows, of which the first is split. While the last
+/// resort waits for its second stripe, bucket 1 is split, and with it the item has another bucket.
+/// All else in 1 has the first bucket `rest` at the greatest size.
+fn insert_beside_a_split<L: Layout>(rest: usize) {
+    let mut setup = Setup::<Growable<L>>::growable(4, 8).split(1);
+    let [new, rest] = [(5, 2), (rest, 2)].map(|(a, b)| setup.item(a, b));
+    let [moved, high] = [(2, 3), (3, 2)].map(|(a, b)| setup.item(a, b));
+    setup.fill(1, rest).store(2, &[moved]).fill(2, rest).fill_but_one(3, high);
+    setup.check(1, 2, move |model| {
+        model.thread(move |t| {
+            // The extent for the two buckets of the hop and for that of the new item, and two words.
+            let seen = overtake_inserts(t, high, 4, |others| assert_eq!(others.split(1), 1));
+            assert!(t.insert(new));
+            seen.assert_last_resort_of_an_insert(8);
+            probe::after_each_step(|_| {});
+            assert!(t.contains(new));
+        });
+    });
+}
+
+/// It is empty: all else stays.
+fn insert_whose_bucket_is_split<L: Layout>() {
+    insert_beside_a_split::<L>(1);
+}
+
+/// It is full: all else goes, and the last resort kicks out of bucket 2.
+fn insert_whose_bucket_is_split_and_full<L: Layout>() {
+    insert_beside_a_split::<L>(5);
 }

@@ -42,6 +42,7 @@ mod last_resort;
 mod lock;
 mod order;
 mod races;
+mod snapshots;
 mod stopped;
 mod unique;
 

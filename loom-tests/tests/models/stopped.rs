@@ -13,6 +13,8 @@ use crate::TwoHops;
 models! {
     writer_stopped_at_each_step_of_a_kick
     splitter_stopped_at_each_step
+    snapshot_stopped_at_each_step
+    snapshot_of_a_growing_filter_stopped_at_each_step
     lookup_of_what_goes_overtaken_in_two_rounds
     lookup_overtaken_in_every_round
 }
@@ -77,6 +79,35 @@ fn splitter_stopped_at_each_step<L: Layout>() {
     // The lock of those who split, two of stripes, two words and the extent stored, two versions
     // bumped.
     assert_eq!(stops, 8, "the splitter was stopped at each of its steps");
+}
+
+/// The same for a snapshot of two buckets, in a table with this number of stripes.
+fn snapshot_stopped<M: Modelled>(steps_of_a_round: usize, stripes: usize, new: fn() -> Setup<M>) {
+    let stopped_at = |stop| {
+        let mut setup = new();
+        let [x, y, absent] = [(0, 1), (1, 0), (0, 1)].map(|(a, b)| setup.item(a, b));
+        setup.store(0, &[x]).store(1, &[y]);
+        let take = |t: &mut Thread<M>| {
+            t.snapshot();
+        };
+        looked_up_around(stop, steps_of_a_round, setup, take, vec![x, y.swapped()], absent)
+    };
+    let stops = (1..100).take_while(|&stop| stopped_at(stop)).count();
+    // The lock of those who take snapshots, all stripes for their flags; two words, each with its
+    // stripe, and all stripes again.
+    assert_eq!(
+        stops,
+        1 + stripes + 2 * 2 + stripes,
+        "the snapshot was stopped at each of its steps"
+    );
+}
+
+fn snapshot_stopped_at_each_step<L: Layout>() {
+    snapshot_stopped::<L>(STEPS, 2, || Setup::new(2));
+}
+
+fn snapshot_of_a_growing_filter_stopped_at_each_step<L: Layout>() {
+    snapshot_stopped::<Growable<L>>(STEPS_IF_GROWING, 4, || Setup::growable(2, 4));
 }
 
 /// Runs the model in which the writer stops at step `stop`: then `items` are there, and `other` may

@@ -19,6 +19,8 @@ const EXTENT: &str = "src/extent.rs";
 const GROW: &str = "src/table/grow.rs";
 const INSERT: &str = "src/table/insert.rs";
 const LOOKUP: &str = "src/table/lookup.rs";
+const MERGE: &str = "src/table/merge.rs";
+const MIRROR: &str = "src/table/mirror.rs";
 const PATH: &str = "src/table/path.rs";
 const REMOVE: &str = "src/table/remove.rs";
 const STRIPES: &str = "src/table/stripes.rs";
@@ -54,6 +56,13 @@ const DUPLICATE_THAT_GOES: &[&str] = &["growth::duplicate_that_goes_and_removal_
 const SPLIT_THEN_LOOKUPS: &[&str] = &["order::insert_and_split_with_insert_then_lookups"];
 const NEW_BUCKET: &[&str] = &["growth::split_and_removal_beside_an_insert"];
 const NO_ROOM: &[&str] = &["growth::two_inserts_that_find_no_room"];
+
+const SNAPSHOT_AND_INSERT: &[&str] = &["snapshots::insert_beside_a_snapshot"];
+const FRONTIER: &[&str] =
+    &["snapshots::kick_across_the_frontier", "snapshots::kick_across_the_frontier_the_other_way"];
+const SNAPSHOT_AND_SPLIT: &[&str] =
+    &["snapshots::split_beside_a_snapshot", "snapshots::end_of_level_beside_a_snapshot"];
+const MERGE_FAILS: &[&str] = &["snapshots::merge_that_fails_against_lookups"];
 
 pub const FAULTS: &[Fault] = &[
     // Orderings, each weakened to Relaxed.
@@ -115,43 +124,43 @@ pub const FAULTS: &[Fault] = &[
     Fault {
         what: "a kick copies Relaxed",
         file: TABLE,
-        old: "to_word.store(copied, Ordering::Release)",
-        new: "to_word.store(copied, Ordering::Relaxed)",
+        old: "self.put(locked, to, copied, Ordering::Release)",
+        new: "self.put(locked, to, copied, Ordering::Relaxed)",
         caught_by: TWO_HOPS,
     },
     Fault {
         what: "the last hop of a kick replaces Relaxed",
         file: TABLE,
-        old: "from_word.store(replaced, Ordering::SeqCst)",
-        new: "from_word.store(replaced, Ordering::Relaxed)",
+        old: "self.put(locked, from, replaced, Ordering::SeqCst)",
+        new: "self.put(locked, from, replaced, Ordering::Relaxed)",
         caught_by: LOOKUPS,
     },
     Fault {
         what: "a middle hop clears Relaxed",
         file: TABLE,
-        old: "from_word.store(cleared, Ordering::Release)",
-        new: "from_word.store(cleared, Ordering::Relaxed)",
+        old: "self.put(locked, from, cleared, Ordering::Release)",
+        new: "self.put(locked, from, cleared, Ordering::Relaxed)",
         caught_by: TWO_HOPS,
     },
     Fault {
         what: "an insert stores Relaxed",
         file: TABLE,
-        old: "        word.store(copied, Ordering::SeqCst)",
-        new: "        word.store(copied, Ordering::Relaxed)",
+        old: "self.put(locked, bucket, copied, Ordering::SeqCst)",
+        new: "self.put(locked, bucket, copied, Ordering::Relaxed)",
         caught_by: &["kicks::kick_removal_and_insert_against_lookup"],
     },
     Fault {
         what: "a removal clears Relaxed",
         file: TABLE,
-        old: "word.store(cleared, Ordering::SeqCst)",
-        new: "word.store(cleared, Ordering::Relaxed)",
+        old: "self.put(locked, bucket, cleared, Ordering::SeqCst)",
+        new: "self.put(locked, bucket, cleared, Ordering::Relaxed)",
         caught_by: &["kicks::kick_and_removal_against_lookup"],
     },
     Fault {
         what: "clear clears Relaxed",
         file: TABLE,
-        old: "word.store(0, Ordering::Release)",
-        new: "word.store(0, Ordering::Relaxed)",
+        old: "self.put(&locked, bucket, 0, Ordering::Release)",
+        new: "self.put(&locked, bucket, 0, Ordering::Relaxed)",
         caught_by: CLEAR,
     },
     // SeqCst, each access weakened alone to what it would otherwise need.
@@ -172,22 +181,22 @@ pub const FAULTS: &[Fault] = &[
     Fault {
         what: "an insert stores Release, not SeqCst",
         file: TABLE,
-        old: "        word.store(copied, Ordering::SeqCst)",
-        new: "        word.store(copied, Ordering::Release)",
+        old: "self.put(locked, bucket, copied, Ordering::SeqCst)",
+        new: "self.put(locked, bucket, copied, Ordering::Release)",
         caught_by: &["order::inserts_then_lookups"],
     },
     Fault {
         what: "the last hop of a kick replaces Release, not SeqCst",
         file: TABLE,
-        old: "from_word.store(replaced, Ordering::SeqCst)",
-        new: "from_word.store(replaced, Ordering::Release)",
+        old: "self.put(locked, from, replaced, Ordering::SeqCst)",
+        new: "self.put(locked, from, replaced, Ordering::Release)",
         caught_by: &["order::kick_and_insert_then_lookups"],
     },
     Fault {
         what: "a removal clears Release, not SeqCst",
         file: TABLE,
-        old: "word.store(cleared, Ordering::SeqCst)",
-        new: "word.store(cleared, Ordering::Release)",
+        old: "self.put(locked, bucket, cleared, Ordering::SeqCst)",
+        new: "self.put(locked, bucket, cleared, Ordering::Release)",
         caught_by: &["order::removals_then_lookups"],
     },
     // The version: bumped, at the right step, and validated.
@@ -208,22 +217,22 @@ pub const FAULTS: &[Fault] = &[
     Fault {
         what: "a kick bumps the version before it copies",
         file: TABLE,
-        old: "        to_word.store(copied, Ordering::Release);\n        \
+        old: "        self.put(locked, to, copied, Ordering::Release);\n        \
               self.versions.bump(fingerprint);\n",
         new: "        self.versions.bump(fingerprint);\n        \
-              to_word.store(copied, Ordering::Release);\n",
+              self.put(locked, to, copied, Ordering::Release);\n",
         caught_by: LOOKUPS,
     },
     Fault {
         what: "a kick bumps the version after it clears",
         file: TABLE,
         old: RELOCATE,
-        new: "        to_word.store(copied, Ordering::Release);\n        \
+        new: "        self.put(locked, to, copied, Ordering::Release);\n        \
               locked.occupy(to);\n        \
               if let Some(replaced) = new.and_then(|new| L::Word::with(cleared, new)) {\n            \
-              from_word.store(replaced, Ordering::SeqCst);\n        \
+              self.put(locked, from, replaced, Ordering::SeqCst);\n        \
               } else {\n            \
-              from_word.store(cleared, Ordering::Release);\n            \
+              self.put(locked, from, cleared, Ordering::Release);\n            \
               locked.vacate(from);\n        \
               }\n        \
               self.versions.bump(fingerprint);\n",
@@ -235,13 +244,13 @@ pub const FAULTS: &[Fault] = &[
         old: RELOCATE,
         new: "        locked.occupy(to);\n        \
               if let Some(replaced) = new.and_then(|new| L::Word::with(cleared, new)) {\n            \
-              from_word.store(replaced, Ordering::SeqCst);\n        \
+              self.put(locked, from, replaced, Ordering::SeqCst);\n        \
               } else {\n            \
-              from_word.store(cleared, Ordering::Release);\n            \
+              self.put(locked, from, cleared, Ordering::Release);\n            \
               locked.vacate(from);\n        \
               }\n        \
               self.versions.bump(fingerprint);\n        \
-              to_word.store(copied, Ordering::Release);\n",
+              self.put(locked, to, copied, Ordering::Release);\n",
         caught_by: LOOKUPS,
     },
     Fault {
@@ -262,7 +271,7 @@ pub const FAULTS: &[Fault] = &[
         what: "a removal of a duplicate bumps the version after it clears",
         file: TABLE,
         old: "            self.versions.bump(fingerprint);\n        }\n",
-        new: "            word.store(cleared, Ordering::SeqCst);\n            \
+        new: "            self.put(locked, bucket, cleared, Ordering::SeqCst);\n            \
               self.versions.bump(fingerprint);\n        }\n",
         caught_by: COPIES,
     },
@@ -453,40 +462,32 @@ pub const FAULTS: &[Fault] = &[
     Fault {
         what: "a hop does not check that its fingerprint is still there",
         file: TABLE,
-        old: "let Some(cleared) = L::Word::without(from_word.load(Ordering::Relaxed), fingerprint) \
-              else {\n            return false;\n        };\n",
-        new: "let from_is = from_word.load(Ordering::Relaxed);\n        \
-              let cleared = L::Word::without(from_is, fingerprint).unwrap_or(from_is);\n",
+        old: "let Some(cleared) = L::Word::without(in_from, fingerprint) else {\n            return false;\n        };\n",
+        new: "let cleared = L::Word::without(in_from, fingerprint).unwrap_or(in_from);\n",
         caught_by: REMOVALS,
     },
     Fault {
         what: "a hop does not check that there is still room",
         file: TABLE,
-        old: "let Some(copied) = L::Word::with(to_word.load(Ordering::Relaxed), fingerprint) \
-              else {\n            return false;\n        };\n",
-        new: "let to_is = to_word.load(Ordering::Relaxed);\n        \
-              let copied = L::Word::with(to_is, fingerprint).unwrap_or(to_is);\n",
+        old: "let Some(copied) = L::Word::with(in_to, fingerprint) else {\n            return false;\n        };\n",
+        new: "let copied = L::Word::with(in_to, fingerprint).unwrap_or(in_to);\n",
         caught_by: LAST_SLOT,
     },
     Fault {
         what: "a stale hop loses its fingerprint",
         file: TABLE,
-        old: "let Some(copied) = L::Word::with(to_word.load(Ordering::Relaxed), fingerprint) \
-              else {\n",
-        new: "let Some(copied) = L::Word::with(to_word.load(Ordering::Relaxed), fingerprint) \
-              else {\n            \
-              from_word.store(cleared, Ordering::Release);\n",
+        old: "let Some(copied) = L::Word::with(in_to, fingerprint) else {\n",
+        new: "let Some(copied) = L::Word::with(in_to, fingerprint) else {\n            \
+              self.put(locked, from, cleared, Ordering::Release);\n",
         caught_by: LAST_SLOT,
     },
     Fault {
         what: "a stale hop leaves its copy behind",
         file: TABLE,
-        old: "let Some(cleared) = L::Word::without(from_word.load(Ordering::Relaxed), fingerprint) \
-              else {\n",
-        new: "let Some(cleared) = L::Word::without(from_word.load(Ordering::Relaxed), fingerprint) \
-              else {\n            \
-              if let Some(early) = L::Word::with(to_word.load(Ordering::Relaxed), fingerprint) {\n                \
-              to_word.store(early, Ordering::Release);\n            }\n",
+        old: "let Some(cleared) = L::Word::without(in_from, fingerprint) else {\n",
+        new: "let Some(cleared) = L::Word::without(in_from, fingerprint) else {\n            \
+              if let Some(early) = L::Word::with(in_to, fingerprint) {\n                \
+              self.put(locked, to, early, Ordering::Release);\n            }\n",
         caught_by: REMOVALS,
     },
     // What an attempt that fails, or that finds no room, means for the operation.
@@ -620,7 +621,7 @@ pub const FAULTS: &[Fault] = &[
             "        }\n",
             "        growth.extent.store(extent.after(run.len()).bits(), Ordering::SeqCst);\n",
             "        for (partition, old) in partitions.iter().zip(run.clone()) {\n",
-            "            self.buckets.word(old + stride).store(partition.goes, Ordering::Release);\n",
+            "            self.put(&locked, old + stride, partition.goes, Ordering::Release);\n",
             "        }\n",
             "        for partition in &partitions {\n",
             "            for &fingerprint in L::Word::slots(partition.goes).iter().filter(|&&bits| bits != 0) {\n",
@@ -632,7 +633,7 @@ pub const FAULTS: &[Fault] = &[
             "            locked.transfer(old, old + stride, moved);\n",
             "        }\n",
             "        for (partition, old) in partitions.iter().zip(run.clone()) {\n",
-            "            self.buckets.word(old).store(partition.stays, Ordering::Release);\n",
+            "            self.put(&locked, old, partition.stays, Ordering::Release);\n",
             "        }\n",
         ),
         caught_by: SPLITS,
@@ -647,10 +648,10 @@ pub const FAULTS: &[Fault] = &[
             "            *partition = self.partition(extent, old);\n",
             "        }\n",
             "        for (partition, old) in partitions.iter().zip(run.clone()) {\n",
-            "            self.buckets.word(old + stride).store(partition.goes, Ordering::Release);\n",
+            "            self.put(&locked, old + stride, partition.goes, Ordering::Release);\n",
             "        }\n",
             "        for (partition, old) in partitions.iter().zip(run.clone()) {\n",
-            "            self.buckets.word(old).store(partition.stays, Ordering::Release);\n",
+            "            self.put(&locked, old, partition.stays, Ordering::Release);\n",
             "        }\n",
             "        growth.extent.store(extent.after(run.len()).bits(), Ordering::SeqCst);\n",
             "        for partition in &partitions {\n",
@@ -675,10 +676,10 @@ pub const FAULTS: &[Fault] = &[
             "            *partition = self.partition(extent, old);\n",
             "        }\n",
             "        for (partition, old) in partitions.iter().zip(run.clone()) {\n",
-            "            self.buckets.word(old).store(partition.stays, Ordering::Release);\n",
+            "            self.put(&locked, old, partition.stays, Ordering::Release);\n",
             "        }\n",
             "        for (partition, old) in partitions.iter().zip(run.clone()) {\n",
-            "            self.buckets.word(old + stride).store(partition.goes, Ordering::Release);\n",
+            "            self.put(&locked, old + stride, partition.goes, Ordering::Release);\n",
             "        }\n",
             "        growth.extent.store(extent.after(run.len()).bits(), Ordering::SeqCst);\n",
             "        for partition in &partitions {\n",
@@ -703,7 +704,7 @@ pub const FAULTS: &[Fault] = &[
             "            *partition = self.partition(extent, old);\n",
             "        }\n",
             "        for (partition, old) in partitions.iter().zip(run.clone()) {\n",
-            "            self.buckets.word(old + stride).store(partition.goes, Ordering::Release);\n",
+            "            self.put(&locked, old + stride, partition.goes, Ordering::Release);\n",
             "        }\n",
             "        growth.extent.store(extent.after(run.len()).bits(), Ordering::SeqCst);\n",
             "        for (partition, old) in partitions.iter().zip(run.clone()) {\n",
@@ -711,7 +712,7 @@ pub const FAULTS: &[Fault] = &[
             "            locked.transfer(old, old + stride, moved);\n",
             "        }\n",
             "        for (partition, old) in partitions.iter().zip(run.clone()) {\n",
-            "            self.buckets.word(old).store(partition.stays, Ordering::Release);\n",
+            "            self.put(&locked, old, partition.stays, Ordering::Release);\n",
             "        }\n",
         ),
         caught_by: SPLITS,
@@ -731,7 +732,7 @@ pub const FAULTS: &[Fault] = &[
             "            }\n",
             "        }\n",
             "        for (partition, old) in partitions.iter().zip(run.clone()) {\n",
-            "            self.buckets.word(old + stride).store(partition.goes, Ordering::Release);\n",
+            "            self.put(&locked, old + stride, partition.goes, Ordering::Release);\n",
             "        }\n",
             "        growth.extent.store(extent.after(run.len()).bits(), Ordering::SeqCst);\n",
             "        for (partition, old) in partitions.iter().zip(run.clone()) {\n",
@@ -739,7 +740,7 @@ pub const FAULTS: &[Fault] = &[
             "            locked.transfer(old, old + stride, moved);\n",
             "        }\n",
             "        for (partition, old) in partitions.iter().zip(run.clone()) {\n",
-            "            self.buckets.word(old).store(partition.stays, Ordering::Release);\n",
+            "            self.put(&locked, old, partition.stays, Ordering::Release);\n",
             "        }\n",
         ),
         caught_by: SPLITS,
@@ -754,7 +755,7 @@ pub const FAULTS: &[Fault] = &[
             "            *partition = self.partition(extent, old);\n",
             "        }\n",
             "        for (partition, old) in partitions.iter().zip(run.clone()) {\n",
-            "            self.buckets.word(old + stride).store(partition.goes, Ordering::Release);\n",
+            "            self.put(&locked, old + stride, partition.goes, Ordering::Release);\n",
             "        }\n",
             "        for partition in &partitions {\n",
             "            for &fingerprint in L::Word::slots(partition.goes).iter().filter(|&&bits| bits != 0) {\n",
@@ -767,7 +768,7 @@ pub const FAULTS: &[Fault] = &[
             "            locked.transfer(old, old + stride, moved);\n",
             "        }\n",
             "        for (partition, old) in partitions.iter().zip(run.clone()) {\n",
-            "            self.buckets.word(old).store(partition.stays, Ordering::Release);\n",
+            "            self.put(&locked, old, partition.stays, Ordering::Release);\n",
             "        }\n",
         ),
         caught_by: SPLITS,
@@ -782,7 +783,7 @@ pub const FAULTS: &[Fault] = &[
             "            *partition = self.partition(extent, old);\n",
             "        }\n",
             "        for (partition, old) in partitions.iter().zip(run.clone()) {\n",
-            "            self.buckets.word(old + stride).store(partition.goes, Ordering::Release);\n",
+            "            self.put(&locked, old + stride, partition.goes, Ordering::Release);\n",
             "        }\n",
             "        growth.extent.store(extent.after(run.len()).bits(), Ordering::SeqCst);\n",
             "        for (partition, old) in partitions.iter().zip(run.clone()) {\n",
@@ -790,7 +791,7 @@ pub const FAULTS: &[Fault] = &[
             "            locked.transfer(old, old + stride, moved);\n",
             "        }\n",
             "        for (partition, old) in partitions.iter().zip(run.clone()) {\n",
-            "            self.buckets.word(old).store(partition.stays, Ordering::Release);\n",
+            "            self.put(&locked, old, partition.stays, Ordering::Release);\n",
             "        }\n",
             "        for partition in &partitions {\n",
             "            for &fingerprint in L::Word::slots(partition.goes).iter().filter(|&&bits| bits != 0) {\n",
@@ -810,7 +811,7 @@ pub const FAULTS: &[Fault] = &[
             "            *partition = self.partition(extent, old);\n",
             "        }\n",
             "        for (partition, old) in partitions.iter().zip(run.clone()) {\n",
-            "            self.buckets.word(old + stride).store(partition.goes, Ordering::Release);\n",
+            "            self.put(&locked, old + stride, partition.goes, Ordering::Release);\n",
             "        }\n",
             "        for partition in &partitions {\n",
             "            for &fingerprint in L::Word::slots(partition.goes).iter().filter(|&&bits| bits != 0) {\n",
@@ -822,7 +823,7 @@ pub const FAULTS: &[Fault] = &[
             "            locked.transfer(old, old + stride, moved);\n",
             "        }\n",
             "        for (partition, old) in partitions.iter().zip(run.clone()) {\n",
-            "            self.buckets.word(old).store(partition.stays, Ordering::Release);\n",
+            "            self.put(&locked, old, partition.stays, Ordering::Release);\n",
             "        }\n",
             "        drop(locked);\n",
             "        growth.extent.store(extent.after(run.len()).bits(), Ordering::SeqCst);\n",
@@ -839,7 +840,7 @@ pub const FAULTS: &[Fault] = &[
             "            *partition = self.partition(extent, old);\n",
             "        }\n",
             "        for (partition, old) in partitions.iter().zip(run.clone()) {\n",
-            "            self.buckets.word(old + stride).store(partition.goes, Ordering::Release);\n",
+            "            self.put(&locked, old + stride, partition.goes, Ordering::Release);\n",
             "        }\n",
             "        growth.extent.store(extent.after(run.len()).bits(), Ordering::SeqCst);\n",
             "        for partition in &partitions {\n",
@@ -848,7 +849,7 @@ pub const FAULTS: &[Fault] = &[
             "            }\n",
             "        }\n",
             "        for (partition, old) in partitions.iter().zip(run.clone()) {\n",
-            "            self.buckets.word(old).store(partition.stays, Ordering::Release);\n",
+            "            self.put(&locked, old, partition.stays, Ordering::Release);\n",
             "        }\n",
             "        drop(locked);\n",
         ),
@@ -878,8 +879,8 @@ pub const FAULTS: &[Fault] = &[
     Fault {
         what: "a split clears Relaxed",
         file: GROW,
-        old: "store(partition.stays, Ordering::Release)",
-        new: "store(partition.stays, Ordering::Relaxed)",
+        old: "partition.stays, Ordering::Release)",
+        new: "partition.stays, Ordering::Relaxed)",
         caught_by: SPLITS,
     },
     Fault {
@@ -1045,7 +1046,7 @@ pub const FAULTS: &[Fault] = &[
             "            if L::Word::holds(self.buckets.word(in_other).load(Acquire), fingerprint) {\n",
             "                self.versions.bump(fingerprint);\n",
             "            }\n",
-            "            word.store(cleared, SeqCst);\n",
+            "            self.put(&locked, bucket, cleared, SeqCst);\n",
             "            locked.vacate(bucket);\n",
             "        }\n",
             "        Some(cleared.is_some())\n",
@@ -1077,13 +1078,13 @@ pub const FAULTS: &[Fault] = &[
         old: concat!(
             "        let locked = self.stripes.lock_all();\n",
             "        self.versions.bump_all();\n",
-            "        for word in self.present() {\n",
+            "        for bucket in 0..self.present().len() {\n",
         ),
         new: concat!(
-            "        let present = self.present();\n",
+            "        let present = self.present().len();\n",
             "        let locked = self.stripes.lock_all();\n",
             "        self.versions.bump_all();\n",
-            "        for word in present {\n",
+            "        for bucket in 0..present {\n",
         ),
         caught_by: &["growth::clear_against_split"],
     },
@@ -1100,6 +1101,427 @@ pub const FAULTS: &[Fault] = &[
         old: "growth.extent() != searched || self.split(growth, share.clamp(1, RUN)) > 0",
         new: "growth.extent() == searched && self.split(growth, share.clamp(1, RUN)) > 0",
         caught_by: NO_ROOM,
+    },
+    // Growth beside the last resorts.
+    Fault {
+        what: "the last resort of a removal does not compute its buckets again",
+        file: REMOVE,
+        old: "let (locked, buckets) = self.lock(places);",
+        new: concat!(
+            "let buckets = self.locate(places);\n",
+            "        let locked = self.stripes.lock(buckets);",
+        ),
+        caught_by: &[
+            "last_resort::removal_whose_bucket_is_split",
+            "last_resort::removal_whose_bucket_is_split_the_other_way",
+        ],
+    },
+    Fault {
+        what: "the last resort of an insert computes its buckets before it has the stripes",
+        file: INSERT,
+        old: concat!(
+            "        let all = self.stripes.lock_all();\n",
+            "        let attempt = match self.try_place_locked(&all, self.locate(key.places()), key, duplicates)\n",
+        ),
+        new: concat!(
+            "        let buckets = self.locate(key.places());\n",
+            "        let all = self.stripes.lock_all();\n",
+            "        let attempt = match self.try_place_locked(&all, buckets, key, duplicates)\n",
+        ),
+        caught_by: &[
+            "last_resort::insert_whose_bucket_is_split",
+            "last_resort::insert_whose_bucket_is_split_and_full",
+        ],
+    },
+    // Snapshots: what is mirrored.
+    Fault {
+        what: "an insert does not mirror its word",
+        file: TABLE,
+        old: "self.put(locked, bucket, copied, Ordering::SeqCst)",
+        new: "self.buckets.word(bucket).store(copied, Ordering::SeqCst)",
+        caught_by: SNAPSHOT_AND_INSERT,
+    },
+    Fault {
+        what: "a kick does not mirror the word that it fills",
+        file: TABLE,
+        old: "self.put(locked, to, copied, Ordering::Release)",
+        new: "self.buckets.word(to).store(copied, Ordering::Release)",
+        caught_by: FRONTIER,
+    },
+    Fault {
+        what: "the last hop of a kick does not mirror the word that it leaves",
+        file: TABLE,
+        old: "self.put(locked, from, replaced, Ordering::SeqCst)",
+        new: "self.buckets.word(from).store(replaced, Ordering::SeqCst)",
+        caught_by: FRONTIER,
+    },
+    Fault {
+        what: "a middle hop does not mirror the word that it leaves",
+        file: TABLE,
+        old: "self.put(locked, from, cleared, Ordering::Release)",
+        new: "self.buckets.word(from).store(cleared, Ordering::Release)",
+        caught_by: &[
+            "snapshots::two_hops_across_the_frontier",
+            "snapshots::two_hops_across_the_frontier_the_other_way",
+        ],
+    },
+    Fault {
+        what: "a removal does not mirror its word",
+        file: TABLE,
+        old: "self.put(locked, bucket, cleared, Ordering::SeqCst)",
+        new: "self.buckets.word(bucket).store(cleared, Ordering::SeqCst)",
+        caught_by: &["snapshots::removal_beside_a_snapshot"],
+    },
+    Fault {
+        what: "clear does not mirror its words",
+        file: TABLE,
+        old: "self.put(&locked, bucket, 0, Ordering::Release)",
+        new: "self.buckets.word(bucket).store(0, Ordering::Release)",
+        caught_by: &["snapshots::clear_beside_a_snapshot"],
+    },
+    Fault {
+        what: "a split does not mirror the new word",
+        file: GROW,
+        old: "self.put(&locked, old + stride, partition.goes, Ordering::Release)",
+        new: "self.buckets.word(old + stride).store(partition.goes, Ordering::Release)",
+        caught_by: SNAPSHOT_AND_SPLIT,
+    },
+    Fault {
+        what: "a split does not mirror the old word",
+        file: GROW,
+        old: "self.put(&locked, old, partition.stays, Ordering::Release)",
+        new: "self.buckets.word(old).store(partition.stays, Ordering::Release)",
+        caught_by: SNAPSHOT_AND_SPLIT,
+    },
+    Fault {
+        what: "a writer asks for the mirror before it stores",
+        file: TABLE,
+        old: concat!(
+            "        self.buckets.word(bucket).store(word, order);\n",
+            "        if locked.is_mirrored(bucket) {\n",
+            "            self.mirror(bucket);\n",
+            "        }\n",
+        ),
+        new: concat!(
+            "        if locked.is_mirrored(bucket) {\n",
+            "            self.mirror(bucket);\n",
+            "        }\n",
+            "        self.buckets.word(bucket).store(word, order);\n",
+        ),
+        caught_by: SNAPSHOT_AND_INSERT,
+    },
+    // Snapshots: the copy.
+    Fault {
+        what: "the flags are set after the copy",
+        file: MIRROR,
+        old: concat!(
+            "        let recording = Recording::start(self, Arc::clone(&words));\n",
+            "        self.copy_into(&words);\n",
+        ),
+        new: concat!(
+            "        self.copy_into(&words);\n",
+            "        let recording = Recording::start(self, Arc::clone(&words));\n",
+        ),
+        caught_by: SNAPSHOT_AND_INSERT,
+    },
+    Fault {
+        what: "a line is copied before its flags are set, under other locks",
+        file: MIRROR,
+        old: concat!(
+            "        let recording = Recording::start(self, Arc::clone(&words));\n",
+            "        self.copy_into(&words);\n",
+        ),
+        new: concat!(
+            "        self.mirror.words.replace(Some(Arc::clone(&words)));\n",
+            "        let recording = Recording { table: self };\n",
+            "        for bucket in 0..self.present().len() {\n",
+            "            let locked = self.stripes.lock([bucket]);\n",
+            "            copy(self.buckets.word(bucket), &words[bucket]);\n",
+            "            drop(locked);\n",
+            "            self.stripes.mirror_each();\n",
+            "        }\n",
+        ),
+        caught_by: &[
+            "snapshots::insert_and_removal_beside_a_snapshot",
+            "snapshots::kick_across_the_frontier",
+        ],
+    },
+    Fault {
+        what: "words are copied without a lock",
+        file: MIRROR,
+        old: "let _locked = self.stripes.lock(line);",
+        new: "let _line = line;",
+        caught_by: SNAPSHOT_AND_INSERT,
+    },
+    Fault {
+        what: "words are copied when their stripes are given back",
+        file: MIRROR,
+        old: "let _locked = self.stripes.lock(line);",
+        new: "drop(self.stripes.lock(line));",
+        caught_by: SNAPSHOT_AND_INSERT,
+    },
+    Fault {
+        what: "words are read under their stripes and stored without",
+        file: MIRROR,
+        old: concat!(
+            "            let _locked = self.stripes.lock(line);\n",
+            "            for (word, mirror) in self.buckets.words()[start..end].iter().zip(&mirror[start..end]) {\n",
+            "                copy(word, mirror);\n",
+            "            }\n",
+        ),
+        new: concat!(
+            "            let locked = self.stripes.lock(line);\n",
+            "            let words = line.map(|bucket| self.buckets.word(bucket).load(Ordering::Relaxed));\n",
+            "            drop(locked);\n",
+            "            for (word, mirror) in words.iter().zip(&mirror[start..end]) {\n",
+            "                mirror.store(*word, Ordering::Relaxed);\n",
+            "            }\n",
+        ),
+        caught_by: SNAPSHOT_AND_INSERT,
+    },
+    Fault {
+        what: "a line is copied under the stripe of its first word",
+        file: MIRROR,
+        old: "let _locked = self.stripes.lock(line);",
+        new: "let _locked = self.stripes.lock([line[0]]);",
+        caught_by: SNAPSHOT_AND_INSERT,
+    },
+    Fault {
+        what: "a line is copied without its last word",
+        file: MIRROR,
+        old: "let end = buckets.min(start + LINE);",
+        new: "let end = buckets.min(start + LINE - 1);",
+        caught_by: SNAPSHOT_AND_INSERT,
+    },
+    Fault {
+        what: "the buckets to copy are counted before the flags are set",
+        file: MIRROR,
+        old: concat!(
+            "        let recording = Recording::start(self, Arc::clone(&words));\n",
+            "        self.copy_into(&words);\n",
+        ),
+        new: concat!(
+            "        let buckets = self.present().len();\n",
+            "        let recording = Recording::start(self, Arc::clone(&words));\n",
+            "        for bucket in 0..buckets {\n",
+            "            let _locked = self.stripes.lock([bucket]);\n",
+            "            copy(self.buckets.word(bucket), &words[bucket]);\n",
+            "        }\n",
+        ),
+        caught_by: SNAPSHOT_AND_SPLIT,
+    },
+    Fault {
+        what: "the flags are set without their stripes",
+        file: STRIPES,
+        old: concat!(
+            "            let _locked = stripe.lock.lock();\n",
+            "            stripe.mirrored.set(true);\n",
+        ),
+        new: "            stripe.mirrored.set(true);\n",
+        caught_by: SNAPSHOT_AND_INSERT,
+    },
+    Fault {
+        what: "a writer asks for the flag of a stripe that it does not hold",
+        file: STRIPES,
+        old: "        self.stripes.stripes[self.stripes.of(bucket)].mirrored.is_set()\n",
+        new: concat!(
+            "        let _ = bucket;\n",
+            "        self.stripes.stripes[0].mirrored.is_set()\n",
+        ),
+        caught_by: SNAPSHOT_AND_INSERT,
+    },
+    // Snapshots: the instant.
+    Fault {
+        what: "the extent of a snapshot is read before all stripes are locked",
+        file: MIRROR,
+        old: SNAPSHOT_END,
+        new: concat!(
+            "        let extent = match self.buckets.growth() {\n",
+            "            Some(growth) => growth.extent(),\n",
+            "            None => Extent::start(self.rows()),\n",
+            "        };\n",
+            "        let locked = self.stripes.lock_all();\n",
+            "        let items = self.stripes.occupied();\n",
+            "        let words = recording.stop(&locked)?;\n",
+            "        drop(locked);\n",
+        ),
+        caught_by: SNAPSHOT_AND_SPLIT,
+    },
+    Fault {
+        what: "the extent of a snapshot is read when the stripes are given back",
+        file: MIRROR,
+        old: SNAPSHOT_END,
+        new: concat!(
+            "        let locked = self.stripes.lock_all();\n",
+            "        let items = self.stripes.occupied();\n",
+            "        let words = recording.stop(&locked)?;\n",
+            "        drop(locked);\n",
+            "        let extent = match self.buckets.growth() {\n",
+            "            Some(growth) => growth.extent(),\n",
+            "            None => Extent::start(self.rows()),\n",
+            "        };\n",
+        ),
+        caught_by: SNAPSHOT_AND_SPLIT,
+    },
+    Fault {
+        what: "the items of a snapshot are counted before all stripes are locked",
+        file: MIRROR,
+        old: SNAPSHOT_END,
+        new: concat!(
+            "        let items = self.stripes.occupied();\n",
+            "        let locked = self.stripes.lock_all();\n",
+            "        let extent = match self.buckets.growth() {\n",
+            "            Some(growth) => growth.extent(),\n",
+            "            None => Extent::start(self.rows()),\n",
+            "        };\n",
+            "        let words = recording.stop(&locked)?;\n",
+            "        drop(locked);\n",
+        ),
+        caught_by: SNAPSHOT_AND_INSERT,
+    },
+    Fault {
+        what: "the items of a snapshot are counted when the stripes are given back",
+        file: MIRROR,
+        old: SNAPSHOT_END,
+        new: concat!(
+            "        let locked = self.stripes.lock_all();\n",
+            "        let extent = match self.buckets.growth() {\n",
+            "            Some(growth) => growth.extent(),\n",
+            "            None => Extent::start(self.rows()),\n",
+            "        };\n",
+            "        let words = recording.stop(&locked)?;\n",
+            "        drop(locked);\n",
+            "        let items = self.stripes.occupied();\n",
+        ),
+        caught_by: &["snapshots::clear_beside_a_snapshot"],
+    },
+    Fault {
+        what: "the mirror is taken away before all stripes are locked",
+        file: MIRROR,
+        old: SNAPSHOT_END,
+        new: concat!(
+            "        let words = self.mirror.words.replace(None).and_then(Arc::into_inner)?;\n",
+            "        let locked = self.stripes.lock_all();\n",
+            "        let extent = match self.buckets.growth() {\n",
+            "            Some(growth) => growth.extent(),\n",
+            "            None => Extent::start(self.rows()),\n",
+            "        };\n",
+            "        let items = self.stripes.occupied();\n",
+            "        locked.mirror_none();\n",
+            "        drop(locked);\n",
+        ),
+        caught_by: SNAPSHOT_AND_INSERT,
+    },
+    Fault {
+        what: "the stripes are not held together at the end of a snapshot",
+        file: STRIPES,
+        old: "        Locked { stripes: self, _guards: self.stripes.iter().map(|s| s.lock.lock()).collect() }\n",
+        new: concat!(
+            "        for stripe in &self.stripes {\n",
+            "            drop(stripe.lock.lock());\n",
+            "        }\n",
+            "        Locked { stripes: self, _guards: Vec::new() }\n",
+        ),
+        caught_by: &[
+            "snapshots::two_hops_across_the_frontier_the_other_way",
+            "snapshots::split_beside_a_snapshot",
+        ],
+    },
+    Fault {
+        what: "the flags stay set at the end of a snapshot",
+        file: MIRROR,
+        old: concat!("        locked.mirror_none();\n", "        //",),
+        new: concat!("        let _ = locked;\n", "        //",),
+        caught_by: SNAPSHOT_AND_INSERT,
+    },
+    Fault {
+        what: "a flag stays set at the end of a snapshot",
+        file: STRIPES,
+        old: concat!("            stripe.mirrored.set(false);\n", "        }\n",),
+        new: concat!(
+            "            stripe.mirrored.set(false);\n",
+            "            break;\n",
+            "        }\n",
+        ),
+        caught_by: SNAPSHOT_AND_INSERT,
+    },
+    Fault {
+        what: "a flag is not set for a snapshot",
+        file: STRIPES,
+        old: concat!(
+            "        for stripe in &self.stripes {\n",
+            "            let _locked = stripe.lock.lock();\n",
+        ),
+        new: concat!(
+            "        for stripe in self.stripes.iter().skip(1) {\n",
+            "            let _locked = stripe.lock.lock();\n",
+        ),
+        caught_by: &[
+            "snapshots::insert_and_removal_beside_a_snapshot",
+            "snapshots::kick_across_the_frontier",
+        ],
+    },
+    Fault {
+        what: "two threads take snapshots at once",
+        file: MIRROR,
+        old: concat!(
+            "        let _taking = self.mirror.taking.lock();\n",
+            "        let words = Arc::new(sync::try_zeroed(self.buckets.words().len())?);\n",
+        ),
+        new: "        let words = Arc::new(sync::try_zeroed(self.buckets.words().len())?);\n",
+        caught_by: &[
+            "snapshots::two_snapshots_beside_a_kick",
+            "snapshots::two_snapshots_beside_a_split",
+        ],
+    },
+    Fault {
+        what: "a snapshot that ends early leaves its mirror behind",
+        file: MIRROR,
+        old: concat!(
+            "        if self.table.mirror.words.get().is_some() {\n",
+            "            self.stop",
+        ),
+        new: concat!(
+            "        if self.table.mirror.words.get().is_none() {\n",
+            "            self.stop",
+        ),
+        caught_by: &["snapshots::abandoned_snapshot_beside_a_kick"],
+    },
+    Fault {
+        what: "a snapshot that ends early takes its mirror away before it locks the stripes",
+        file: MIRROR,
+        old: "            self.stop(&self.table.stripes.lock_all());\n",
+        new: concat!(
+            "            self.table.mirror.words.replace(None);\n",
+            "            self.stop(&self.table.stripes.lock_all());\n",
+        ),
+        caught_by: &["snapshots::abandoned_snapshot_beside_a_kick"],
+    },
+    // Merges.
+    Fault {
+        what: "a merge that fails takes nothing back",
+        file: MERGE,
+        old: concat!(
+            "                for key in self.keys_of(image).take(stored) {\n",
+            "                    self.remove(key);\n",
+            "                }\n",
+        ),
+        new: "                let _ = stored;\n",
+        caught_by: MERGE_FAILS,
+    },
+    Fault {
+        what: "a merge that fails takes back what it could not store",
+        file: MERGE,
+        old: "self.keys_of(image).take(stored)",
+        new: "self.keys_of(image).take(stored + 1)",
+        caught_by: MERGE_FAILS,
+    },
+    Fault {
+        what: "a merge that fails says that it has not",
+        file: MERGE,
+        old: "                return Err(error);\n",
+        new: concat!("                let _ = error;\n", "                break;\n",),
+        caught_by: MERGE_FAILS,
     },
     // The lock of a stripe.
     Fault {
@@ -1127,14 +1549,14 @@ pub const FAULTS: &[Fault] = &[
 
 /// The stores of a hop, with the bump between them.
 const RELOCATE: &str = concat!(
-    "        to_word.store(copied, Ordering::Release);\n",
+    "        self.put(locked, to, copied, Ordering::Release);\n",
     "        self.versions.bump(fingerprint);\n",
     "        locked.occupy(to);\n",
     "        if let Some(replaced) = new.and_then(|new| L::Word::with(cleared, new)) {\n",
     "            // SeqCst: the insert of the new one takes effect here.\n",
-    "            from_word.store(replaced, Ordering::SeqCst);\n",
+    "            self.put(locked, from, replaced, Ordering::SeqCst);\n",
     "        } else {\n",
-    "            from_word.store(cleared, Ordering::Release);\n",
+    "            self.put(locked, from, cleared, Ordering::Release);\n",
     "            locked.vacate(from);\n",
     "        }\n",
 );
@@ -1146,7 +1568,7 @@ const SPLIT: &str = concat!(
     "            *partition = self.partition(extent, old);\n",
     "            // Release: not needed by itself, the store of the extent publishes it. A lookup reads it\n",
     "            // only by the new extent.\n",
-    "            self.buckets.word(old + stride).store(partition.goes, Ordering::Release);\n",
+    "            self.put(&locked, old + stride, partition.goes, Ordering::Release);\n",
     "        }\n",
     "        // SeqCst: pairs with the loads of the extent, for whom it publishes the copies.\n",
     "        let after = extent.after(run.len());\n",
@@ -1160,6 +1582,18 @@ const SPLIT: &str = concat!(
     "        }\n",
     "        for (partition, old) in partitions.iter().zip(run) {\n",
     "            // Release: pairs with the loads of lookups, for whom it publishes the raised versions.\n",
-    "            self.buckets.word(old).store(partition.stays, Ordering::Release);\n",
+    "            self.put(&locked, old, partition.stays, Ordering::Release);\n",
     "        }\n",
+);
+
+/// The instant of a snapshot.
+const SNAPSHOT_END: &str = concat!(
+    "        let locked = self.stripes.lock_all();\n",
+    "        let extent = match self.buckets.growth() {\n",
+    "            Some(growth) => growth.extent(),\n",
+    "            None => Extent::start(self.rows()),\n",
+    "        };\n",
+    "        let items = self.stripes.occupied();\n",
+    "        let words = recording.stop(&locked)?;\n",
+    "        drop(locked);\n",
 );

@@ -1,11 +1,12 @@
 //! Breaks the crate on purpose, one rule at a time, and reports which models notice.
 //!
 //! ```text
-//! cargo run --release -p loom-tests --bin faults [name]
+//! cargo run --release -p loom-tests --bin faults [name...]
 //! ```
 //!
 //! Applies each fault of the list to a copy of the workspace in the temporary directory and runs the
-//! models of the default layout. With a name, tries only the faults whose description contains it.
+//! models of the default layout. With names, tries only the faults whose description contains one of
+//! them.
 //! The exit status is 0 if every fault was caught.
 
 mod list;
@@ -28,8 +29,10 @@ const MODEL_TIMEOUT: Duration = Duration::from_secs(180);
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 fn main() -> Result<ExitCode> {
-    let wanted = env::args().nth(1).unwrap_or_default();
-    let faults: Vec<_> = FAULTS.iter().filter(|fault| fault.what.contains(&wanted)).collect();
+    let names: Vec<_> = env::args().skip(1).collect();
+    let wanted =
+        |fault: &&Fault| names.is_empty() || names.iter().any(|name| fault.what.contains(name));
+    let faults: Vec<_> = FAULTS.iter().filter(wanted).collect();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("no workspace")?;
     let scratch = Scratch::new(source)?;
 

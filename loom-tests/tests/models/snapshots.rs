@@ -1,0 +1,423 @@
+//! Snapshots against writers, and merges.
+//!
+//! A snapshot copies two words after the other two, in the order of the buckets. Where its *frontier*
+//! is, a writer may change words on both sides of it at once. Every snapshot is checked against all
+//! operations that change the table (see [`loom_tests::checker`]): it must be the table at one
+//! instant. When all threads have ended, one more is taken.
+
+use std::sync::Arc;
+
+use coucal::{Growable, Layout, probe};
+use loom_tests::model::{Item, Setup, Signal, Thread};
+
+use crate::{OneHop, TwoHops};
+
+models! {
+    kick_across_the_frontier
+    kick_across_the_frontier_the_other_way
+    two_hops_across_the_frontier
+    two_hops_across_the_frontier_the_other_way
+    insert_beside_a_snapshot
+    removal_beside_a_snapshot
+    insert_and_removal_beside_a_snapshot
+    insert_and_removal_beside_a_snapshot_the_other_way
+    insert_unique_beside_a_snapshot
+    unique_kick_across_the_frontier
+    clear_beside_a_snapshot
+    split_beside_a_snapshot
+    end_of_level_beside_a_snapshot
+    run_of_two_beside_a_snapshot
+    two_splits_beside_a_snapshot
+    split_and_insert_beside_a_snapshot
+    split_and_removal_beside_a_snapshot
+    two_writers_beside_a_snapshot
+    kick_and_removal_beside_a_snapshot
+    two_snapshots_beside_a_kick
+    two_snapshots_beside_a_split
+    snapshots_one_after_the_other
+    what_is_known_is_in_the_snapshot
+    abandoned_snapshot_beside_a_kick
+    merge_beside_a_lookup_and_an_insert
+    merge_beside_a_removal
+    merge_that_fails_against_lookups
+    merge_into_a_filter_that_grows
+}
+
+/// An insert that moves an item from 0, which is copied first, to 3, which is copied last. It is in
+/// the snapshot once.
+fn kick_across_the_frontier<L: Layout>() {
+    let OneHop { setup, moved, new, .. } = OneHop::<L>::new(0, 3);
+    setup.check(60, 3, move |model| {
+        model.thread(move |t| assert!(t.insert(new)));
+        model.thread(move |t| assert_eq!(t.snapshot().of(moved), 1));
+    });
+}
+
+/// From 3 to 0.
+fn kick_across_the_frontier_the_other_way<L: Layout>() {
+    let mut setup = Setup::<L>::new(4);
+    let [moved, new, high] = [(3, 0), (2, 3), (2, 3)].map(|(a, b)| setup.item(a, b));
+    setup.store(3, &[moved]).fill(3, high).fill(2, high);
+    setup.check(60, 3, move |model| {
+        model.thread(move |t| assert!(t.insert(new)));
+        model.thread(move |t| assert_eq!(t.snapshot().of(moved), 1));
+    });
+}
+
+/// From 3 to 2, then from 0 to 3.
+fn two_hops_across_the_frontier<L: Layout>() {
+    let TwoHops { setup, near, far, new, .. } = TwoHops::<L>::new((0, 3), (3, 2));
+    setup.check(330, 3, move |model| {
+        model.thread(move |t| assert!(t.insert(new)));
+        model.thread(move |t| {
+            let snapshot = t.snapshot();
+            assert_eq!([near, far].map(|item| snapshot.of(item)), [1, 1]);
+        });
+    });
+}
+
+/// From 0 to 1, then from 3 to 0.
+fn two_hops_across_the_frontier_the_other_way<L: Layout>() {
+    let mut setup = Setup::<L>::new(4);
+    let [near, far, new] = [(3, 0), (0, 1), (2, 3)].map(|(a, b)| setup.item(a, b));
+    let [high, low] = [(2, 3), (3, 0)].map(|(a, b)| setup.item(a, b));
+    setup.store(3, &[near]).fill(3, high).fill(2, high).store(0, &[far]).fill(0, low);
+    setup.check(190, 3, move |model| {
+        model.thread(move |t| assert!(t.insert(new)));
+        model.thread(move |t| {
+            let snapshot = t.snapshot();
+            assert_eq!([near, far].map(|item| snapshot.of(item)), [1, 1]);
+        });
+    });
+}
+
+fn insert_beside_a_snapshot<L: Layout>() {
+    let mut setup = Setup::<L>::new(4);
+    let [new, low] = [(0, 3); 2].map(|(a, b)| setup.item(a, b));
+    setup.store(0, &[low]);
+    setup.check(30, 3, move |model| {
+        model.thread(move |t| assert!(t.insert(new)));
+        model.thread(move |t| assert_eq!(t.snapshot().of(low), 1));
+    });
+}
+
+fn removal_beside_a_snapshot<L: Layout>() {
+    let mut setup = Setup::<L>::new(4);
+    let [old, low] = [(3, 0); 2].map(|(a, b)| setup.item(a, b));
+    setup.store(3, &[old, low]);
+    setup.check(30, 3, move |model| {
+        model.thread(move |t| assert!(t.remove(old)));
+        model.thread(move |t| assert_eq!(t.snapshot().of(low), 1));
+    });
+}
+
+/// A token goes from one item to another, and is there at any time: from bucket 0 to 3, which is copied
+/// last, or the other way round.
+fn token<L: Layout>(first: usize) {
+    let mut setup = Setup::<L>::new(4);
+    let other = 3 - first;
+    let [from, to, filler] =
+        [(first, other), (other, first), (0, 3)].map(|(a, b)| setup.item(a, b));
+    // Inserts go into the emptier bucket.
+    setup.store(first, &[from, filler]);
+    setup.check(140, 3, move |model| {
+        model.thread(move |t| {
+            assert!(t.insert(to));
+            assert!(t.remove(from));
+        });
+        model.thread(move |t| {
+            let snapshot = t.snapshot();
+            assert!(snapshot.of(from) + snapshot.of(to) > 0);
+        });
+    });
+}
+
+fn insert_and_removal_beside_a_snapshot<L: Layout>() {
+    token::<L>(0);
+}
+
+fn insert_and_removal_beside_a_snapshot_the_other_way<L: Layout>() {
+    token::<L>(3);
+}
+
+fn insert_unique_beside_a_snapshot<L: Layout>() {
+    let mut setup = Setup::<L>::new(4);
+    let new = setup.item(3, 0);
+    setup.check(50, 3, move |model| {
+        model.thread(move |t| assert!(t.insert_unique(new)));
+        model.thread(move |t| {
+            t.snapshot();
+        });
+    });
+}
+
+fn unique_kick_across_the_frontier<L: Layout>() {
+    let OneHop { setup, moved, new, .. } = OneHop::<L>::new(0, 3);
+    setup.check(90, 3, move |model| {
+        model.thread(move |t| assert!(t.insert_unique(new)));
+        model.thread(move |t| assert_eq!(t.snapshot().of(moved), 1));
+    });
+}
+
+/// All of it, or nothing.
+fn clear_beside_a_snapshot<L: Layout>() {
+    let mut setup = Setup::<L>::new(4);
+    let [x, y] = [(0, 3); 2].map(|(a, b)| setup.item(a, b));
+    setup.store(0, &[x]).store(3, &[y]);
+    setup.check(270, 3, move |model| {
+        model.thread(Thread::clear);
+        model.thread(move |t| {
+            let snapshot = t.snapshot();
+            assert_eq!(snapshot.of(x), snapshot.of(y));
+        });
+    });
+}
+
+/// Two rows. The bucket of this row is split, which is copied already or not; what goes and what stays
+/// is in the snapshot once, in its bucket by the extent of the snapshot.
+fn split<L: Layout>(row: usize) {
+    let mut setup = Setup::<Growable<L>>::growable(2, 4).split(row);
+    let [goes, stays] = [(row + 2, 1 - row), (row, 1 - row)].map(|(a, b)| setup.item(a, b));
+    setup.store(row, &[goes, stays]);
+    setup.check(70, 3, move |model| {
+        model.thread(move |t| assert_eq!(t.split(1), 1));
+        model.thread(move |t| {
+            let snapshot = t.snapshot();
+            assert_eq!([goes, stays].map(|item| snapshot.of(item)), [1, 1]);
+        });
+    });
+}
+
+fn split_beside_a_snapshot<L: Layout>() {
+    split::<L>(0);
+}
+
+fn end_of_level_beside_a_snapshot<L: Layout>() {
+    split::<L>(1);
+}
+
+/// Two rows, with one item in each that goes.
+fn both_go<L: Layout>() -> (Setup<Growable<L>>, [Item; 2]) {
+    let mut setup = Setup::growable(2, 4);
+    let [even, odd] = [(2, 1), (3, 0)].map(|(a, b)| setup.item(a, b));
+    setup.store(0, &[even]).store(1, &[odd]);
+    (setup, [even, odd])
+}
+
+fn run_of_two_beside_a_snapshot<L: Layout>() {
+    let (setup, items) = both_go::<L>();
+    setup.check(150, 3, move |model| {
+        model.thread(move |t| assert_eq!(t.split(2), 2));
+        model.thread(move |t| {
+            let snapshot = t.snapshot();
+            assert_eq!(items.map(|item| snapshot.of(item)), [1, 1]);
+        });
+    });
+}
+
+fn two_splits_beside_a_snapshot<L: Layout>() {
+    let (setup, items) = both_go::<L>();
+    setup.check(370, 3, move |model| {
+        model.thread(move |t| {
+            assert_eq!(t.split(1), 1);
+            assert_eq!(t.split(1), 1);
+        });
+        model.thread(move |t| {
+            let snapshot = t.snapshot();
+            assert_eq!(items.map(|item| snapshot.of(item)), [1, 1]);
+        });
+    });
+}
+
+/// The new item goes into the new bucket: its other one is full.
+fn split_and_insert_beside_a_snapshot<L: Layout>() {
+    let mut setup = Setup::<Growable<L>>::growable(2, 4);
+    let [goes, new, low] = [(2, 1), (2, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
+    setup.store(0, &[goes]).fill(1, low);
+    setup.check(2400, 2, move |model| {
+        model.thread(move |t| assert_eq!(t.split(1), 1));
+        model.thread(move |t| assert!(t.insert(new)));
+        model.thread(move |t| assert_eq!(t.snapshot().of(goes), 1));
+    });
+}
+
+fn split_and_removal_beside_a_snapshot<L: Layout>() {
+    let mut setup = Setup::<Growable<L>>::growable(2, 4);
+    let [goes, stays] = [(2, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
+    setup.store(0, &[goes, stays]);
+    setup.check(160, 3, move |model| {
+        model.thread(move |t| {
+            assert_eq!(t.split(1), 1);
+            assert!(t.remove(goes));
+        });
+        model.thread(move |t| assert_eq!(t.snapshot().of(stays), 1));
+    });
+}
+
+/// Two threads write to a bucket each.
+fn two_writers_beside_a_snapshot<L: Layout>() {
+    let mut setup = Setup::<L>::new(4);
+    let [new, old, low] = [(3, 0), (0, 3), (0, 3)].map(|(a, b)| setup.item(a, b));
+    setup.store(0, &[old, low]);
+    setup.check(840, 2, move |model| {
+        model.thread(move |t| assert!(t.insert(new)));
+        model.thread(move |t| assert!(t.remove(old)));
+        model.thread(move |t| assert_eq!(t.snapshot().of(low), 1));
+    });
+}
+
+/// The removal takes out what the kick moves.
+fn kick_and_removal_beside_a_snapshot<L: Layout>() {
+    let OneHop { setup, moved, new, .. } = OneHop::<L>::new(3, 0);
+    setup.check(3400, 2, move |model| {
+        model.thread(move |t| assert!(t.insert(new)));
+        model.thread(move |t| assert!(t.remove(moved)));
+        model.thread(move |t| {
+            t.snapshot();
+        });
+    });
+}
+
+fn two_snapshots_beside_a_kick<L: Layout>() {
+    let OneHop { setup, moved, new, .. } = OneHop::<L>::new(0, 3);
+    setup.check(860, 2, move |model| {
+        model.thread(move |t| assert!(t.insert(new)));
+        for _ in 0..2 {
+            model.thread(move |t| assert_eq!(t.snapshot().of(moved), 1));
+        }
+    });
+}
+
+fn two_snapshots_beside_a_split<L: Layout>() {
+    let (setup, items) = both_go::<L>();
+    setup.check(1000, 2, move |model| {
+        model.thread(move |t| assert_eq!(t.split(1), 1));
+        for _ in 0..2 {
+            model.thread(move |t| {
+                let snapshot = t.snapshot();
+                assert_eq!(items.map(|item| snapshot.of(item)), [1, 1]);
+            });
+        }
+    });
+}
+
+/// One thread takes a snapshot, inserts, and takes another; a third is taken in the end.
+fn snapshots_one_after_the_other<L: Layout>() {
+    let mut setup = Setup::<L>::new(4);
+    let [x, y] = [(0, 3); 2].map(|(a, b)| setup.item(a, b));
+    setup.check(180, 3, move |model| {
+        model.thread(move |t| {
+            let before = t.snapshot();
+            assert!(t.insert(x));
+            let after = t.snapshot();
+            assert_eq!([before, after].map(|snapshot| snapshot.of(x)), [0, 1]);
+        });
+        model.thread(move |t| assert!(t.insert(y)));
+    });
+}
+
+/// What happens before the call is in the snapshot, and what happens after its return is not.
+fn what_is_known_is_in_the_snapshot<L: Layout>() {
+    let mut setup = Setup::<L>::new(4);
+    let [x, y] = [(0, 3); 2].map(|(a, b)| setup.item(a, b));
+    setup.check(150, 3, move |model| {
+        let (inserted, taken) = (Signal::new(), Signal::new());
+        let (inserted_too, taken_too) = (inserted.clone(), taken.clone());
+        model.thread(move |t| {
+            assert!(t.insert(x));
+            inserted.send(t);
+            if taken_too.received(t) {
+                assert!(t.insert(y));
+            }
+        });
+        model.thread(move |t| {
+            let known = inserted_too.received(t);
+            let snapshot = t.snapshot();
+            taken.send(t);
+            assert!(!known || snapshot.of(x) == 1);
+            assert_eq!(snapshot.of(y), 0);
+        });
+    });
+}
+
+/// A snapshot that ends early leaves no mirror behind, for which a writer would look in vain.
+fn abandoned_snapshot_beside_a_kick<L: Layout>() {
+    let OneHop { setup, moved, new, .. } = OneHop::<L>::new(0, 3);
+    setup.check(180, 3, move |model| {
+        model.thread(move |t| {
+            assert!(t.insert(new));
+            assert!(t.remove(new));
+        });
+        model.thread(move |t| {
+            probe::abandon_image(t.filter());
+            assert!(!probe::has_mirror(t.filter()));
+            assert_eq!(t.snapshot().of(moved), 1);
+        });
+    });
+}
+
+fn merge_beside_a_lookup_and_an_insert<L: Layout>() {
+    let mut setup = Setup::<L>::new(2);
+    let [x, y, other] = [(0, 1), (1, 0), (0, 1)].map(|(a, b)| setup.item(a, b));
+    setup.store(0, &[x]);
+    setup.check(2600, 2, move |model| {
+        let image = model.image_of(&[x, y]);
+        model.thread(move |t| assert!(t.merge(&image, 0)));
+        model.thread(move |t| assert!(t.insert(other)));
+        model.thread(move |t| {
+            assert!(t.contains(x));
+            t.contains(y);
+        });
+    });
+}
+
+/// Of what is merged, too.
+fn merge_beside_a_removal<L: Layout>() {
+    let mut setup = Setup::<L>::new(2);
+    let [x, y, other] = [(0, 1), (1, 0), (0, 1)].map(|(a, b)| setup.item(a, b));
+    setup.store(0, &[x, other]);
+    setup.check(3500, 2, move |model| {
+        let image = model.image_of(&[x, y]);
+        model.thread(move |t| assert!(t.merge(&image, 0)));
+        model.thread(move |t| {
+            assert!(t.remove(other));
+            t.remove(y);
+        });
+        model.thread(move |t| assert!(t.contains(x)));
+    });
+}
+
+/// One slot is free in buckets 0 and 1, and nothing can be moved out of them: the first item is
+/// stored, the second is not, and the first is taken back. Both were there before, in the other
+/// bucket, so a copy may change places; no lookup misses them.
+fn merge_that_fails_against_lookups<L: Layout>() {
+    let mut setup = Setup::<L>::new(4);
+    let [x, y, low] = [(0, 1), (1, 0), (0, 1)].map(|(a, b)| setup.item(a, b));
+    setup.fill_but_one(0, low).store(1, &[x, y]).fill(1, low);
+    let swapped = x.swapped();
+    setup.check(5900, 2, move |model| {
+        let image = Arc::new(model.image_of(&[x, y]));
+        model.thread(move |t| assert!(!t.merge(&image, 1)));
+        for item in [x, swapped] {
+            model.thread(move |t| {
+                assert!(t.contains(item));
+                assert!(t.contains(y));
+            });
+        }
+    });
+}
+
+/// The item that is merged has room when the table has grown.
+fn merge_into_a_filter_that_grows<L: Layout>() {
+    let mut setup = Setup::<Growable<L>>::growable(2, 4);
+    let [new, goes, low] = [(2, 1), (2, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
+    setup.store(0, &[goes]).fill(0, low).fill(1, low);
+    setup.check(230, 2, move |model| {
+        let image = model.image_of(&[new]);
+        model.thread(move |t| assert!(t.merge(&image, 0)));
+        model.thread(move |t| {
+            assert!(t.contains(goes));
+            t.contains(new);
+        });
+    });
+}
