@@ -392,6 +392,8 @@ pub enum RestoreError {
     /// The reader failed.
     Io(io::Error),
     /// The bytes end before the snapshot does.
+    ///
+    /// Take another copy of it: this one was not written to its end, or not sent to its end.
     Truncated,
     /// The bytes do not begin as a snapshot does.
     NotASnapshot,
@@ -400,16 +402,29 @@ pub enum RestoreError {
         /// The version of the snapshot.
         version: u32,
     },
+    /// The snapshot is of a kind of filter that this release does not have.
+    UnknownKind {
+        /// The number of the kind. There are 0, of fixed size, and 1, which grows.
+        kind: u8,
+    },
     /// The snapshot is of a layout that this release does not have.
     UnknownLayout {
+        /// The number of the way in which its words hold fingerprints. There are 0, packed, and 1,
+        /// semi-sorted.
+        encoding: u8,
         /// Bits of its fingerprints.
         fingerprint_bits: u8,
         /// Slots of its buckets.
         slots: u8,
     },
     /// A checksum is wrong: bytes were changed since the snapshot was written.
+    ///
+    /// Take another copy of it.
     Damaged,
     /// The sizes in the header contradict each other, or are those of no table.
+    ///
+    /// The checksums are right, here and in the next three: what wrote the bytes is at fault, and
+    /// another copy of them will not help.
     ImpossibleTable {
         /// The number of words that the header promises.
         words: u64,
@@ -467,42 +482,57 @@ pub enum RestoreError {
     },
 }
 
+/// What to do about bytes with the right checksum and impossible contents.
+const DO_NOT_TRUST: &str = "it was written so, do not trust what wrote it";
+
 impl fmt::Display for RestoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io(error) => write!(f, "the snapshot could not be read: {error}"),
-            Self::Truncated => f.write_str("the bytes end before the snapshot does"),
-            Self::NotASnapshot => f.write_str("the bytes are no snapshot of a filter"),
+            Self::Truncated => {
+                f.write_str("the bytes end before the snapshot does: take another copy of it")
+            }
+            Self::NotASnapshot => f.write_str(
+                "the bytes are no snapshot of a filter: they do not begin as `write_to` begins",
+            ),
             Self::UnknownVersion { version } => write!(
                 f,
                 "the snapshot has version {version}, and this release reads version 1: \
                  read it with the release that wrote it, or a newer one"
             ),
-            Self::UnknownLayout { fingerprint_bits, slots } => write!(
+            Self::UnknownKind { kind } => write!(
                 f,
-                "the snapshot has {slots} fingerprints of {fingerprint_bits} bits in a bucket, \
-                 a layout that this release does not have: read it with a newer one"
+                "the snapshot is of a filter of kind {kind}, which this release does not have: \
+                 read it with a newer one"
+            ),
+            Self::UnknownLayout { encoding, fingerprint_bits, slots } => write!(
+                f,
+                "the snapshot has {slots} fingerprints of {fingerprint_bits} bits in a bucket, in \
+                 encoding {encoding}, a layout that this release does not have: \
+                 read it with a newer one"
             ),
             Self::Damaged => {
-                f.write_str("the snapshot is damaged: a checksum is wrong. Take another copy of it")
+                f.write_str("the snapshot is damaged, a checksum is wrong: take another copy of it")
             }
             Self::ImpossibleTable { words } => write!(
                 f,
-                "the header of the snapshot promises {words} words, and is that of no table"
+                "the header of the snapshot promises {words} words, and is that of no table: \
+                 {DO_NOT_TRUST}"
             ),
-            Self::InvalidWord { bucket } => {
-                write!(
-                    f,
-                    "bucket {bucket} of the snapshot holds a word that its layout does not have"
-                )
-            }
+            Self::InvalidWord { bucket } => write!(
+                f,
+                "bucket {bucket} of the snapshot holds a word that its layout does not have: \
+                 {DO_NOT_TRUST}"
+            ),
             Self::Misplaced { bucket } => write!(
                 f,
-                "bucket {bucket} of the snapshot holds a fingerprint that belongs in another"
+                "bucket {bucket} of the snapshot holds a fingerprint that belongs in another: \
+                 {DO_NOT_TRUST}"
             ),
-            Self::WrongLen { stated, found } => {
-                write!(f, "the snapshot holds {found} items, and its header says {stated}")
-            }
+            Self::WrongLen { stated, found } => write!(
+                f,
+                "the snapshot holds {found} items, and its header says {stated}: {DO_NOT_TRUST}"
+            ),
             Self::OtherKind { grows: true } => f.write_str(
                 "the snapshot is of a filter that grows: restore a GrowableCuckooFilter",
             ),

@@ -181,7 +181,11 @@ pub(crate) fn is_possible(
 ) -> bool {
     let even = rows >= 2 && rows.is_multiple_of(2) && greatest.is_multiple_of(2);
     even && greatest <= MAX_SLOTS / slots
-        && if grows { is_within_reach(rows, greatest, bits) } else { greatest == rows }
+        && if grows {
+            rows >= MIN_ROWS && is_within_reach(rows, greatest, bits)
+        } else {
+            greatest == rows
+        }
 }
 
 /// Whether fingerprints of so many bits let a table grow from `rows` buckets to `greatest`.

@@ -173,6 +173,7 @@ impl Snapshot {
         if u64::from_le_bytes(bytes) != checksum {
             return Err(RestoreError::Damaged);
         }
+        let words = words?;
         Ok(Self { header, words })
     }
 
@@ -479,33 +480,45 @@ impl<R: Read> Source<R> {
         Ok(())
     }
 
-    /// The words of a table with this header, each validated. Asks for no more memory than twice what
-    /// has been read, however many words the header promises.
-    fn read_words(&mut self, header: &Header) -> Result<Box<[AtomicU64]>, RestoreError> {
+    /// The words of a table with this header, each validated. The inner error is that of words that
+    /// cannot be, or of their number of items: it counts only if the checksum is right, so what follows
+    /// them is read all the same.
+    ///
+    /// Asks for no more memory than twice what has been read, however many words the header promises.
+    fn read_words(
+        &mut self,
+        header: &Header,
+    ) -> Result<Result<Box<[AtomicU64]>, RestoreError>, RestoreError> {
         let promised = header.extent.buckets();
         let mut words: Vec<AtomicU64> = Vec::new();
-        let mut items = 0;
+        let mut items = Ok(0);
         let mut bytes = vec![0; CHUNK.min(promised * size_of::<u64>())];
         let mut chunk = Vec::with_capacity(bytes.len() / size_of::<u64>());
-        while words.len() < promised {
-            let missing = promised - words.len();
+        let mut missing = promised;
+        while missing > 0 {
             bytes.truncate(missing * size_of::<u64>());
             self.read(&mut bytes)?;
             let (read, _) = bytes.as_chunks();
-            chunk.clear();
-            chunk.extend(read.iter().map(|&word| u64::from_le_bytes(word)));
-            items += header.validate(words.len(), &chunk)?;
-            if words.capacity() - words.len() < chunk.len() {
-                let more = missing.min(words.len().max(chunk.len()));
-                words.try_reserve_exact(more).map_err(|_| RestoreError::OutOfMemory {
-                    bytes: (words.len() + more) * size_of::<u64>(),
-                })?;
+            let read = read.iter().map(|&word| u64::from_le_bytes(word));
+            let first = promised - missing;
+            let rest = missing - read.len();
+            if let Ok(so_far) = items {
+                chunk.clear();
+                chunk.extend(read);
+                items = header.validate(first, &chunk).map(|more| so_far + more);
+                if words.capacity() - words.len() < chunk.len() {
+                    let more = missing.min(words.len().max(chunk.len()));
+                    words.try_reserve_exact(more).map_err(|_| RestoreError::OutOfMemory {
+                        bytes: (words.len() + more) * size_of::<u64>(),
+                    })?;
+                }
+                words.extend(chunk.iter().map(|&word| AtomicU64::new(word)));
             }
-            words.extend(chunk.iter().map(|&word| AtomicU64::new(word)));
+            missing = rest;
         }
-        if items != header.items {
-            return Err(RestoreError::WrongLen { stated: header.items, found: items });
-        }
-        Ok(words.into_boxed_slice())
+        Ok(items.and_then(|found| match header.items {
+            stated if stated == found => Ok(words.into_boxed_slice()),
+            stated => Err(RestoreError::WrongLen { stated, found }),
+        }))
     }
 }

@@ -21,7 +21,7 @@ const GATHERED: usize = 128;
 /// | `usize`, `isize` | as `u64` and `i64` | |
 /// | `bool`, `char` | as `u8` and `u32` | |
 /// | `str`, `String` | UTF-8, and then `ff`: `"egg"` is `65 67 67 ff` | `4dd45a50b11cdb6d` |
-/// | `[T]`, `Vec<T>` | the length as `u64`, then each part: `[1_u8, 2, 3]` as a slice is `03 00 00 00 00 00 00 00 01 02 03` | `c70305c85a044cde` |
+/// | `[T]`, `[T; N]`, `Vec<T>` | the length as `u64`, then each part: `[1_u8, 2, 3]` as a slice is `03 00 00 00 00 00 00 00 01 02 03` | `c70305c85a044cde` |
 /// | tuples, references, boxes | the parts one after the other, with nothing between: `(7_u64, "north")` | `e775d323dbc9ecb7` |
 ///
 /// [`hash_bytes`](Self::hash_bytes) hashes bytes as they are, which other languages can do as well,
@@ -33,7 +33,13 @@ const GATHERED: usize = 128;
 /// standard library does not promise them for ever, and promises nothing for others: a derived `Hash`
 /// of an `enum` writes the number of the variant (as `isize`, so 64 bits here), which changes when the
 /// variants change their order; that of a `struct` follows the order of its fields. Paths differ between
-/// systems. Where a hash outlives a program, write down the bytes of a key, and use `hash_bytes`.
+/// systems.
+///
+/// And of slices, arrays and vectors of integers of more than one byte, the standard library writes the
+/// integers as they lie in memory: with the lowest byte first on x86-64, ARM and most others, but not
+/// on a big-endian machine. A tuple of them is stable, and so are bytes.
+///
+/// Where a hash outlives a program, write down the bytes of a key, and use `hash_bytes`.
 ///
 /// It is no protection against an adversary: the seed is a number like any other, and XXH3 no keyed
 /// hash.
@@ -218,6 +224,44 @@ mod tests {
         assert_eq!(hash(&[1_u8, 2, 3][..]), 0xd316_77d7_3d28_8101);
         assert_eq!(hash(vec![1_u8, 2, 3]), hash(&[1_u8, 2, 3][..]));
         assert_eq!(hash((7_u64, "north")), 0x862e_5931_e11f_cbff);
+    }
+
+    /// As above: what the shorter list leaves open.
+    #[test]
+    fn test_vectors_of_each_kind() {
+        assert_eq!(hash(0x0102_0304_u32), 0x8ae3_8fb2_516e_8b1c);
+        assert_eq!(hash(0x0102_0304_0506_0708_u64), 0xc2eb_fc6e_b412_a8c8);
+        assert_eq!(hash(0x0102_0304_0506_0708_090a_0b0c_0d0e_0f10_u128), 0xce84_2065_aafa_8ba9);
+        assert_eq!(hash(-2_i8), 0x9425_6fad_ae54_0eef);
+        assert_eq!(hash(-2_i16), 0x0350_d0ca_1e7c_a0a0);
+        assert_eq!(hash(-2_i32), 0x5f5e_1bad_f99a_d9e1);
+        assert_eq!(hash(-2_i64), 0xce58_5273_c24e_8f5d);
+        assert_eq!(hash(-2_i128), 0x3822_2727_2db6_8855);
+        assert_eq!(hash(-2_isize), 0xce58_5273_c24e_8f5d);
+        assert_eq!(hash(false), 0x2c45_aa60_ff5d_c0e5);
+        assert_eq!(hash('\u{1f95a}'), 0x44c2_0ef1_ab65_e383);
+        assert_eq!(hash(""), 0x2b83_7d46_71eb_d9f8);
+        assert_eq!(hash("\u{1f95a}"), 0xa95b_6af4_92dd_a3ca);
+        assert_eq!(hash("a".repeat(200)), 0xdbdf_47c4_b650_00da);
+        assert_eq!(hash([1_u8, 2, 3]), 0xd316_77d7_3d28_8101);
+        assert_eq!(hash([0_u8; 0]), 0x473e_2c8c_d5d4_6be9);
+        assert_eq!(hash(["egg", "nest"]), 0x3470_ddc4_c33d_4ece);
+        assert_eq!(hash([(1_u8, true), (2, false)]), 0x9e42_b0c6_1097_b23e);
+        assert_eq!(hash(("a", "bc")), 0x52d0_8328_aa69_b908);
+        assert_eq!(hash(("ab", "c")), 0x2358_9b48_ed38_38f2);
+        assert_eq!(hash((1_u8, (2_u16, 3_u32), -1_i8)), 0x9ac5_e963_5227_7545);
+        assert_eq!(hash(Box::new(&7_u64)), 0xd73a_59b5_0701_0c1a);
+    }
+
+    /// The standard library writes them as they lie in memory.
+    #[cfg(target_endian = "little")]
+    #[test]
+    fn test_vectors_of_slices_of_integers() {
+        assert_eq!(hash([0x0102_u16, 3]), 0xaf51_96fc_90fc_81fb);
+        assert_eq!(hash(&[1_u32, 2][..]), 0x8482_8a37_c3f5_bbf8);
+        assert_eq!(hash(vec![1_u64, 2]), 0xccfb_7a03_f6d5_035e);
+        assert_eq!(hash([-1_i64]), 0x7790_ba02_722c_35e4);
+        assert_eq!(hash([7_usize]), 0xf74a_ecf6_8116_87fe);
     }
 
     /// By the reference implementation in C: each of the algorithm's ways for some length.

@@ -97,12 +97,18 @@ impl Header {
         if field(at::CHECKSUM) != checksum(&bytes[..at::CHECKSUM]) {
             return Err(RestoreError::Damaged);
         }
-        let (bits, slots) = (bytes[at::FINGERPRINT_BITS], bytes[at::SLOTS]);
-        let shape = Shape { encoding: bytes[at::ENCODING], bits, slots };
-        let layout =
-            shape.layout().ok_or(RestoreError::UnknownLayout { fingerprint_bits: bits, slots })?;
+        let grows = match bytes[at::KIND] {
+            0 => false,
+            1 => true,
+            kind => return Err(RestoreError::UnknownKind { kind }),
+        };
+        let [encoding, bits, slots] =
+            [at::ENCODING, at::FINGERPRINT_BITS, at::SLOTS].map(|at| bytes[at]);
+        let layout = Shape { encoding, bits, slots }
+            .layout()
+            .ok_or(RestoreError::UnknownLayout { encoding, fingerprint_bits: bits, slots })?;
         let size = |at| usize::try_from(field(at)).expect("64-bit pointers");
-        let header = Self::of_a_table(bytes[at::KIND], layout, size);
+        let header = Self::of_a_table(grows, layout, size);
         header
             .map(|header| Self { hasher: field(at::HASHER), ..header })
             .ok_or(RestoreError::ImpossibleTable { words: field(at::WORDS) })
@@ -110,23 +116,22 @@ impl Header {
 
     /// The header with these numbers, but for the check of the hasher; `None` if there is no such
     /// table.
-    fn of_a_table(kind: u8, layout: LayoutId, field: impl Fn(usize) -> usize) -> Option<Self> {
-        let grows = match kind {
-            0 => false,
-            1 => true,
-            _ => return None,
-        };
+    fn of_a_table(grows: bool, layout: LayoutId, field: impl Fn(usize) -> usize) -> Option<Self> {
         let Shape { bits, slots, .. } = Shape::of(layout);
+        let slots = usize::from(slots);
         let [rows, greatest, words] = [at::ROWS, at::GREATEST, at::WORDS].map(&field);
         let [items, capacity, max_capacity] =
             [at::ITEMS, at::CAPACITY, at::MAX_CAPACITY].map(&field);
         let level = u32::try_from(field(at::LEVEL)).ok()?;
-        let possible = sizing::is_possible(rows, greatest, bits.into(), slots.into(), grows)
+        // The first condition keeps the products of the others small.
+        let possible = sizing::is_possible(rows, greatest, bits.into(), slots, grows)
+            && capacity <= rows * slots
+            && max_capacity <= greatest * slots
             && capacity <= max_capacity
             && (grows || capacity == max_capacity);
         let extent =
             Extent::try_new(rows, level, field(at::CURSOR), greatest).filter(|_| possible)?;
-        (extent.buckets() == words && items <= words * usize::from(slots)).then_some(Self {
+        (extent.buckets() == words && items <= words * slots).then_some(Self {
             grows,
             layout,
             extent,

@@ -1,0 +1,145 @@
+//! The bytes of snapshots stay what they are: golden files of every layout, and the example of
+//! docs/format.md.
+//!
+//! `COUCAL_WRITE_GOLDEN=1 cargo test --test format` writes the files anew.
+
+use std::fs;
+use std::path::PathBuf;
+
+use coucal::{
+    AnyLayout, CuckooFilter, FixedStorage, Fp16x4, Growable, Layout, StableHashBuilder, Storage,
+};
+
+const HASHER: StableHashBuilder = StableHashBuilder::new(7);
+
+/// Where the fields of a header begin that the tests look at.
+const LEVEL: usize = 24;
+const CURSOR: usize = 32;
+const WORDS: usize = 48;
+
+type Filter<L> = CuckooFilter<L, StableHashBuilder>;
+
+fn number(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
+}
+
+/// The items of a golden filter, and how many copies it has of each.
+fn items(count: u64) -> impl Iterator<Item = (u64, usize)> {
+    (0..count).map(|item| (item, if item % 10 == 0 { 2 } else { 1 }))
+}
+
+fn golden(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+fn fixed<L: FixedStorage>() -> Filter<L> {
+    CuckooFilter::builder().layout::<L>().capacity(40).hasher(HASHER).build().unwrap()
+}
+
+/// 32 buckets at first.
+fn growable<L: FixedStorage>(slots: usize) -> Filter<Growable<L>> {
+    let builder = CuckooFilter::builder().layout::<L>().capacity(slots).max_capacity(100 * slots);
+    builder.hasher(HASHER).build().unwrap()
+}
+
+/// Half of the slots of a filter of fixed size, and in the middle of the second level of one that grows.
+fn count<L: Layout>(grows: bool) -> u64 {
+    if grows { 60 * L::SLOTS as u64 } else { 20 }
+}
+
+fn fill<L: Storage>(filter: &Filter<L>, count: u64) {
+    for (item, copies) in items(count) {
+        (0..copies).for_each(|_| filter.insert(&item).unwrap());
+        // One that is there no more.
+        filter.insert(&(item + count)).unwrap();
+        assert!(filter.remove(&(item + count)));
+    }
+}
+
+/// The file restores to what was saved, and a new snapshot of that is the file, byte by byte.
+fn holds<L: Storage>(filter: &Filter<L>, bytes: &[u8], count: u64) {
+    let len: usize = items(count).map(|(_, copies)| copies).sum();
+    assert_eq!(filter.len(), len);
+    for (item, copies) in items(count) {
+        // Two items may share a class.
+        assert!(filter.count(&item) >= copies, "{item}");
+    }
+    let found = (count..count + 10_000).filter(|item| filter.contains(item)).count();
+    assert!(found < 1500, "{found} of 10,000 others");
+    let snapshot = filter.snapshot().unwrap();
+    assert_eq!(snapshot.to_bytes(), bytes);
+    assert_eq!(snapshot.encoded_len(), bytes.len());
+    // What was read can be used.
+    for (item, copies) in items(count) {
+        (0..copies).for_each(|_| assert!(filter.remove(&item)));
+    }
+    assert!(filter.is_empty());
+}
+
+fn check<L: Storage>(name: &str, new: impl FnOnce() -> Filter<L>, count: u64) -> Vec<u8> {
+    if std::env::var_os("COUCAL_WRITE_GOLDEN").is_some() {
+        let filter = new();
+        fill(&filter, count);
+        fs::write(golden(name), filter.snapshot().unwrap().to_bytes()).unwrap();
+    }
+    let bytes = fs::read(golden(name)).unwrap();
+    holds(&Filter::<L>::from_bytes(&bytes, HASHER).unwrap(), &bytes, count);
+    bytes
+}
+
+fn golden_files<L: Layout>() {
+    let name = format!("{}.coucal", L::NAME);
+    let bytes = check::<L>(&name, fixed::<L>, count::<L>(false));
+    let any = Filter::<AnyLayout>::from_bytes(&bytes, HASHER).unwrap();
+    assert_eq!((any.layout_name(), any.capacity()), (L::NAME, 40));
+
+    let name = format!("{}-grown.coucal", L::NAME);
+    let bytes = check::<Growable<L>>(&name, || growable::<L>(L::SLOTS), count::<L>(true));
+    let any = Filter::<Growable<AnyLayout>>::from_bytes(&bytes, HASHER).unwrap();
+    assert_eq!((any.layout_name(), any.max_capacity()), (L::NAME, 100 * L::SLOTS));
+    let (level, cursor) = (number(&bytes, LEVEL), number(&bytes, CURSOR));
+    assert!(level == 1 && (4..60).contains(&cursor), "level {level}, cursor {cursor}");
+    // It grows on.
+    let words = number(&bytes, WORDS);
+    any.reserve(100 * L::SLOTS - any.len()).unwrap();
+    assert!(any.slots() as u64 > words * L::SLOTS as u64);
+    holds(&any, &any.snapshot().unwrap().to_bytes(), count::<L>(true));
+}
+
+macro_rules! golden_files {
+    ($($layout:ident)*) => {$(
+        #[test]
+        #[allow(non_snake_case, reason = "named after the layout")]
+        fn $layout() {
+            golden_files::<coucal::$layout>();
+        }
+    )*};
+}
+
+coucal::__for_each_layout!(golden_files);
+
+/// The example that docs/format.md works out by hand, which is made by these lines.
+#[test]
+fn the_example_of_the_page() {
+    let filter: Filter<Fp16x4> = CuckooFilter::with_capacity_and_hasher(9, HASHER);
+    filter.insert("egg").unwrap();
+    filter.insert("nest").unwrap();
+    filter.insert("nest").unwrap();
+    let written = filter.snapshot().unwrap().to_bytes();
+
+    // Each line between these marks: an offset, bytes, and two spaces before what they mean.
+    let page = include_str!("../docs/format.md");
+    let (_, from) = page.split_once("<!-- example -->").expect("the start of the example");
+    let (example, _) = from.split_once("<!-- end of example -->").expect("its end");
+    let mut bytes = Vec::new();
+    for line in example.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())) {
+        let (offset, line) = line.split_once(' ').unwrap();
+        assert_eq!(offset.parse(), Ok(bytes.len()), "{line}");
+        let (hex, _) = line.trim_start().split_once("  ").expect("what they mean");
+        bytes.extend(hex.split(' ').map(|byte| u8::from_str_radix(byte, 16).unwrap()));
+    }
+    assert_eq!(bytes, written, "docs/format.md shows other bytes; these are right:\n{}", {
+        let lines = written.chunks(8).enumerate();
+        lines.map(|(line, bytes)| format!("{:<4}{bytes:02x?}\n", 8 * line)).collect::<String>()
+    });
+}

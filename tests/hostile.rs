@@ -1,0 +1,551 @@
+//! Bytes that are no valid snapshot: each is an error that says which and what to do, and none a panic.
+
+use std::io::{self, Read};
+
+use coucal::{
+    AnyLayout, CuckooFilter, FixedStorage, Growable, Layout, RestoreError, Snapshot,
+    StableHashBuilder, Storage,
+};
+
+const HASHER: StableHashBuilder = StableHashBuilder::new(7);
+
+/// Where the fields of a header begin, as docs/format.md has it.
+mod at {
+    pub const VERSION: usize = 8;
+    pub const KIND: usize = 12;
+    pub const ENCODING: usize = 13;
+    pub const BITS: usize = 14;
+    pub const SLOTS: usize = 15;
+    pub const ROWS: usize = 16;
+    pub const LEVEL: usize = 24;
+    pub const CURSOR: usize = 32;
+    pub const GREATEST: usize = 40;
+    pub const WORDS: usize = 48;
+    pub const ITEMS: usize = 56;
+    pub const CAPACITY: usize = 64;
+    pub const MAX_CAPACITY: usize = 72;
+    pub const HASHER: usize = 80;
+    pub const CHECKSUM: usize = 88;
+    pub const BUCKETS: usize = 96;
+}
+
+/// Each test for each layout.
+macro_rules! tests {
+    ([$($test:ident)*] $($layout:ident)*) => {
+        tests!(@each [$($layout)*] $([$test])*);
+    };
+    (@each $layouts:tt $($test:tt)*) => {
+        $(tests!(@one $test $layouts);)*
+    };
+    (@one [$test:ident] [$($layout:ident)*]) => {
+        #[allow(non_snake_case)]
+        mod $test {
+            $(#[test]
+            fn $layout() {
+                super::$test::<coucal::$layout>();
+            })*
+        }
+    };
+}
+
+macro_rules! of_each_layout {
+    ($($test:ident)*) => {
+        coucal::__for_each_layout!(tests [$($test)*]);
+    };
+}
+
+of_each_layout! {
+    truncated
+    a_bit_flipped
+    other_fields
+    other_words
+    fingerprints_that_lie_elsewhere
+    other_types
+}
+
+/// Six buckets or so, half full.
+fn fixed<L: FixedStorage>() -> Vec<u8> {
+    let filter = CuckooFilter::builder().layout::<L>().capacity(16).hasher(HASHER).build().unwrap();
+    snapshot(&filter, 12)
+}
+
+/// In the middle of the first level.
+fn grown<L: Layout>() -> Vec<u8> {
+    let most = 60 * L::SLOTS;
+    let builder = CuckooFilter::builder().layout::<L>().max_capacity(most).hasher(HASHER);
+    let bytes = snapshot(&builder.build().unwrap(), 34 * L::SLOTS as u64);
+    assert_eq!((number(&bytes, at::ROWS), number(&bytes, at::LEVEL)), (32, 0));
+    assert!(number(&bytes, at::CURSOR) > 0);
+    bytes
+}
+
+fn snapshot<L: Storage>(filter: &CuckooFilter<L, StableHashBuilder>, items: u64) -> Vec<u8> {
+    (0..items).for_each(|item| filter.insert(&item).unwrap());
+    filter.snapshot().unwrap().to_bytes()
+}
+
+fn number(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
+}
+
+fn put(bytes: &mut [u8], at: usize, number: u64) {
+    bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
+}
+
+/// These bytes with a change, and with both checksums as they should be then.
+fn forged(bytes: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    change(&mut bytes);
+    let checksum = |bytes: &[u8]| StableHashBuilder::new(0).hash_bytes(bytes);
+    let of_header = checksum(&bytes[..at::CHECKSUM]);
+    put(&mut bytes, at::CHECKSUM, of_header);
+    let end = bytes.len() - 8;
+    let of_all = checksum(&bytes[..end]);
+    put(&mut bytes, end, of_all);
+    bytes
+}
+
+/// One field set to a number.
+fn with(bytes: &[u8], at: usize, value: u64) -> Vec<u8> {
+    forged(bytes, |bytes| put(bytes, at, value))
+}
+
+/// What reading says, by each way of reading: all say the same.
+fn error<L: Storage>(bytes: &[u8]) -> RestoreError {
+    let error = CuckooFilter::<L, _>::from_bytes(bytes, HASHER).unwrap_err();
+    let of_snapshot = Snapshot::from_bytes(bytes).unwrap_err();
+    assert_eq!(format!("{of_snapshot:?}"), format!("{error:?}"));
+    let by_bytes = CuckooFilter::<L, _>::restore(OneByOne(bytes), HASHER);
+    match &error {
+        RestoreError::TrailingBytes { .. } => assert!(by_bytes.is_ok()),
+        _ => assert_eq!(format!("{:?}", by_bytes.unwrap_err()), format!("{error:?}")),
+    }
+    error
+}
+
+/// Asserts which error it is, and what its message ends with.
+macro_rules! assert_error {
+    ($error:expr, $pattern:pat $(if $guard:expr)?, $message:expr) => {
+        let error = $error;
+        assert!(matches!(error, $pattern $(if $guard)?), "{error:?}");
+        assert!(error.to_string().ends_with($message), "{error}");
+    };
+}
+
+const ANOTHER_COPY: &str = ": take another copy of it";
+const DO_NOT_TRUST: &str = ": it was written so, do not trust what wrote it";
+const NEWER: &str = ": read it with a newer one";
+
+fn truncated<L: Layout>() {
+    for len in 0..fixed::<L>().len() {
+        assert_error!(error::<L>(&fixed::<L>()[..len]), RestoreError::Truncated, ANOTHER_COPY);
+    }
+    let bytes = grown::<L>();
+    for len in 0..bytes.len() {
+        let error = error::<Growable<L>>(&bytes[..len]);
+        assert!(matches!(error, RestoreError::Truncated), "{len}: {error:?}");
+    }
+}
+
+fn a_bit_flipped<L: Layout>() {
+    fn check<L: Storage>(mut bytes: Vec<u8>) {
+        for bit in 0..8 * bytes.len() {
+            let at = bit / 8;
+            bytes[at] ^= 1 << (bit % 8);
+            let error = CuckooFilter::<L, _>::from_bytes(&bytes, HASHER).unwrap_err();
+            let expected = match at {
+                0..at::VERSION => matches!(error, RestoreError::NotASnapshot),
+                at::VERSION..at::KIND => {
+                    let flipped = 1 ^ 1 << (bit - 8 * at::VERSION);
+                    matches!(error, RestoreError::UnknownVersion { version } if version == flipped)
+                }
+                _ => matches!(error, RestoreError::Damaged),
+            };
+            assert!(expected, "bit {bit}: {error:?}");
+            bytes[at] ^= 1 << (bit % 8);
+        }
+    }
+    check::<L>(fixed::<L>());
+    check::<Growable<L>>(grown::<L>());
+}
+
+/// Headers with the right checksum that are those of no table.
+fn other_fields<L: Layout>() {
+    let (fixed, grown) = (fixed::<L>(), grown::<L>());
+    let impossible = |bytes: &[u8], grows: bool| {
+        let promised = number(bytes, at::WORDS);
+        let error = if grows { error::<Growable<L>>(bytes) } else { error::<L>(bytes) };
+        assert_error!(
+            error,
+            RestoreError::ImpossibleTable { words } if words == promised,
+            DO_NOT_TRUST
+        );
+    };
+    let fields = [at::ROWS, at::GREATEST, at::WORDS, at::ITEMS, at::CAPACITY, at::MAX_CAPACITY];
+    for (bytes, grows) in [(&fixed, false), (&grown, true)] {
+        // Numbers whose products and sums overflow, each field by itself and all at once.
+        for value in [1 << 43, 1 << 60, 1 << 61, 1 << 63, u64::MAX - 1, u64::MAX] {
+            for field in fields.into_iter().chain([at::LEVEL, at::CURSOR]) {
+                impossible(&with(bytes, field, value), grows);
+            }
+            let all = |bytes: &mut Vec<u8>| fields.into_iter().for_each(|at| put(bytes, at, value));
+            impossible(&forged(bytes, all), grows);
+        }
+        let of = |at| number(bytes, at);
+        let slots = L::SLOTS as u64;
+        // Zeros, odd rows, and one more or less than there can be.
+        for (field, value) in [
+            (at::ROWS, 0),
+            (at::ROWS, 1),
+            (at::ROWS, of(at::ROWS) + 1),
+            (at::ROWS, of(at::ROWS) + 2),
+            (at::GREATEST, 0),
+            (at::GREATEST, of(at::GREATEST) + 1),
+            (at::GREATEST, of(at::WORDS) - 1),
+            (at::WORDS, 0),
+            (at::WORDS, of(at::WORDS) + 1),
+            (at::WORDS, of(at::WORDS) - 1),
+            (at::LEVEL, of(at::LEVEL) + 1),
+            (at::LEVEL, 64),
+            (at::LEVEL, 1 << 32),
+            (at::CURSOR, of(at::CURSOR) + 1),
+            (at::CURSOR, of(at::ROWS)),
+            (at::ITEMS, of(at::WORDS) * slots + 1),
+            (at::CAPACITY, of(at::ROWS) * slots + 1),
+            (at::CAPACITY, of(at::MAX_CAPACITY) + 1),
+            (at::MAX_CAPACITY, of(at::GREATEST) * slots + 1),
+        ] {
+            impossible(&with(bytes, field, value), grows);
+        }
+    }
+    // A table of fixed size has one capacity.
+    impossible(&with(&fixed, at::CAPACITY, number(&fixed, at::CAPACITY) - 1), false);
+    // All sizes agree, but it would grow by more than its fingerprints have bits for; or from too few
+    // rows.
+    let too_far = (32 << (L::FINGERPRINT_BITS - 6)) + 2;
+    impossible(&with(&grown, at::GREATEST, too_far), true);
+    let few_rows = forged(&grown, |bytes| {
+        for (field, value) in [
+            (at::ROWS, 30),
+            (at::LEVEL, 0),
+            (at::CURSOR, 0),
+            (at::WORDS, 30),
+            (at::ITEMS, 0),
+            (at::CAPACITY, 0),
+        ] {
+            put(bytes, field, value);
+        }
+    });
+    impossible(&few_rows, true);
+
+    let byte = |at: usize, value: u8| error::<L>(&forged(&fixed, |bytes| bytes[at] = value));
+    for kind in [2, 255] {
+        assert_error!(
+            byte(at::KIND, kind),
+            RestoreError::UnknownKind { kind: found } if found == kind,
+            NEWER
+        );
+    }
+    for (at, value) in
+        [(at::ENCODING, 2), (at::ENCODING, 255), (at::BITS, 0), (at::BITS, 33), (at::SLOTS, 0)]
+    {
+        assert_error!(byte(at, value), RestoreError::UnknownLayout { .. }, NEWER);
+    }
+    // One of another encoding that no layout has with these bits.
+    let encoding = fixed[at::ENCODING] ^ 1;
+    let (bits, slots) = (L::FINGERPRINT_BITS as u8, L::SLOTS as u8);
+    let error = byte(at::ENCODING, encoding);
+    let expected = format!(
+        "the snapshot has {slots} fingerprints of {bits} bits in a bucket, in encoding {encoding}, \
+         a layout that this release does not have: read it with a newer one"
+    );
+    assert_eq!(error.to_string(), expected);
+    assert!(
+        matches!(error, RestoreError::UnknownLayout { encoding: found, .. } if found == encoding)
+    );
+}
+
+/// Words that are none of the layout, and numbers of items that are not theirs.
+fn other_words<L: Layout>() {
+    fn check<L: Storage>(bytes: &[u8], words: &[u64]) {
+        let buckets = number(bytes, at::WORDS) as usize;
+        for &word in words {
+            for bucket in [0, buckets / 2, buckets - 1] {
+                let at = at::BUCKETS + 8 * bucket;
+                assert_error!(
+                    error::<L>(&with(bytes, at, word)),
+                    RestoreError::InvalidWord { bucket: found } if found == bucket,
+                    DO_NOT_TRUST
+                );
+                // Of two the first.
+                let two = forged(bytes, |bytes| {
+                    put(bytes, at, word);
+                    put(bytes, at::BUCKETS + 8 * (buckets - 1), word);
+                });
+                assert_error!(
+                    error::<L>(&two),
+                    RestoreError::InvalidWord { bucket: found } if found == bucket,
+                    DO_NOT_TRUST
+                );
+                // Damage comes first: it is what a user can mend.
+                let mut damaged = two;
+                *damaged.last_mut().unwrap() ^= 1;
+                assert_error!(error::<L>(&damaged), RestoreError::Damaged, ANOTHER_COPY);
+            }
+        }
+        let found = number(bytes, at::ITEMS);
+        for stated in [0, found - 1, found + 1] {
+            assert_error!(
+                error::<L>(&with(bytes, at::ITEMS, stated)),
+                RestoreError::WrongLen { stated: a, found: b }
+                    if (a as u64, b as u64) == (stated, found),
+                DO_NOT_TRUST
+            );
+        }
+    }
+    let bits = L::FINGERPRINT_BITS;
+    let lane = |slot: u32, value: u64| value << (bits * slot);
+    let words = match (bits, L::SLOTS) {
+        // A number of no multiset, with and without fingerprints; rests that do not ascend.
+        (14, 5) => vec![u64::MAX, 0b11_1111_1111_1111 << 50, 2 << 10 | 3, 1 << 40 | 2 << 30],
+        (17, 4) => vec![u64::MAX, 0xfff << 52, 3876 << 52, 2 << 13 | 3, 1],
+        // A free lane below one in use; and a bit above the lanes, if there are any.
+        (_, slots) => {
+            let mut words = vec![lane(1, 1), lane(slots as u32 - 1, 1)];
+            if bits * (slots as u32) < 64 {
+                let full = (0..slots as u32).map(|slot| lane(slot, 1)).sum::<u64>();
+                words.extend([1 << 63, full | 1 << 63, full | 1 << (bits * slots as u32)]);
+            }
+            words
+        }
+    };
+    check::<L>(&fixed::<L>(), &words);
+    check::<Growable<L>>(&grown::<L>(), &words);
+}
+
+/// In a table that grows, each fingerprint has one bucket in a row.
+fn fingerprints_that_lie_elsewhere<L: Layout>() {
+    let bytes = grown::<L>();
+    let (rows, cursor) = (number(&bytes, at::ROWS), number(&bytes, at::CURSOR));
+    let word = |bucket: u64| at::BUCKETS + 8 * bucket as usize;
+    // What was split and what came of it, the wrong way round.
+    let mut swapped = 0;
+    for bucket in 0..cursor {
+        let (old, new) = (word(bucket), word(bucket + rows));
+        let (stays, goes) = (number(&bytes, old), number(&bytes, new));
+        let forged = forged(&bytes, |bytes| {
+            put(bytes, old, goes);
+            put(bytes, new, stays);
+        });
+        let first = if goes == 0 { bucket + rows } else { bucket };
+        if stays != 0 || goes != 0 {
+            assert_error!(
+                error::<Growable<L>>(&forged),
+                RestoreError::Misplaced { bucket } if bucket as u64 == first,
+                DO_NOT_TRUST
+            );
+            swapped += 1;
+        }
+    }
+    assert!(swapped > 0);
+}
+
+/// A valid snapshot, and a type or a hasher that it is not for.
+fn other_types<L: Layout>() {
+    fn refused<L: Storage>(bytes: &[u8], hasher: StableHashBuilder) -> RestoreError {
+        let error = CuckooFilter::<L, _>::from_bytes(bytes, hasher).unwrap_err();
+        let snapshot = Snapshot::from_bytes(bytes).unwrap();
+        let of_snapshot = CuckooFilter::<L, _>::from_snapshot(snapshot, hasher).unwrap_err();
+        assert_eq!(format!("{of_snapshot:?}"), format!("{error:?}"));
+        error
+    }
+    fn is_taken<L: Storage>(bytes: &[u8]) -> bool {
+        CuckooFilter::<L, _>::from_bytes(bytes, HASHER).is_ok()
+    }
+    fn other<L: Layout, Other: Layout>(fixed: &[u8], grown: &[u8]) {
+        if L::NAME == Other::NAME {
+            assert!(is_taken::<Other>(fixed) && is_taken::<Growable<Other>>(grown));
+            return;
+        }
+        for error in [refused::<Other>(fixed, HASHER), refused::<Growable<Other>>(grown, HASHER)] {
+            assert_error!(
+                error,
+                RestoreError::OtherLayout { snapshot, filter }
+                    if snapshot == L::NAME && filter == Other::NAME,
+                ": restore a filter of that layout, or of AnyLayout"
+            );
+        }
+    }
+    let (fixed, grown) = (fixed::<L>(), grown::<L>());
+    macro_rules! others {
+        ($($other:ident)*) => { $(other::<L, coucal::$other>(&fixed, &grown);)* };
+    }
+    coucal::__for_each_layout!(others);
+    assert!(is_taken::<AnyLayout>(&fixed) && is_taken::<Growable<AnyLayout>>(&grown));
+
+    for error in [refused::<L>(&grown, HASHER), refused::<AnyLayout>(&grown, HASHER)] {
+        assert_error!(
+            error,
+            RestoreError::OtherKind { grows: true },
+            ": restore a GrowableCuckooFilter"
+        );
+    }
+    for error in
+        [refused::<Growable<L>>(&fixed, HASHER), refused::<Growable<AnyLayout>>(&fixed, HASHER)]
+    {
+        assert_error!(error, RestoreError::OtherKind { grows: false }, ", or an AnyCuckooFilter");
+    }
+    let needs = ": a filter to be restored in another process needs a StableHashBuilder";
+    assert_error!(
+        refused::<L>(&fixed, StableHashBuilder::new(8)),
+        RestoreError::OtherHasher,
+        needs
+    );
+    let forged = with(&fixed, at::HASHER, number(&fixed, at::HASHER) ^ 1);
+    assert_error!(refused::<L>(&forged, HASHER), RestoreError::OtherHasher, needs);
+    // Changed in the file, it is damage and not another hasher.
+    let mut damaged = fixed.clone();
+    damaged[at::HASHER] ^= 1;
+    assert_error!(error::<L>(&damaged), RestoreError::Damaged, ANOTHER_COPY);
+}
+
+/// They are valid for it, or an error.
+#[test]
+fn words_under_the_header_of_another_layout() {
+    let mut taken = 0;
+    macro_rules! each {
+        ($($layout:ident)*) => {{
+            let all = [$((fixed::<coucal::$layout>(), grown::<coucal::$layout>())),*];
+            for (from, _) in &all {
+                for (to, _) in &all {
+                    let bytes = forged(from, |bytes| {
+                        bytes[at::ENCODING..at::ROWS].copy_from_slice(&to[at::ENCODING..at::ROWS]);
+                    });
+                    match CuckooFilter::<AnyLayout, _>::from_bytes(&bytes, HASHER) {
+                        Ok(filter) => {
+                            assert_eq!(filter.len() as u64, number(&bytes, at::ITEMS));
+                            taken += 1;
+                        }
+                        Err(error) => assert!(
+                            matches!(
+                                error,
+                                RestoreError::InvalidWord { .. }
+                                    | RestoreError::WrongLen { .. }
+                                    | RestoreError::ImpossibleTable { .. }
+                            ),
+                            "{error:?}"
+                        ),
+                    }
+                }
+            }
+        }};
+    }
+    coucal::__for_each_layout!(each);
+    assert!(taken >= 9, "each under its own");
+}
+
+#[test]
+fn other_formats() {
+    let text = "some other file, which is longer than the header of a snapshot is: 96 bytes, so \
+                that there is a whole header to look at";
+    let magic = ": they do not begin as `write_to` begins";
+    assert_error!(error::<AnyLayout>(text.as_bytes()), RestoreError::NotASnapshot, magic);
+    assert_error!(error::<AnyLayout>(&[0; 200]), RestoreError::NotASnapshot, magic);
+    // As one that was written in text mode.
+    let mut bytes = fixed::<coucal::Fp16x4>();
+    bytes.insert(7, b'\r');
+    assert_error!(error::<AnyLayout>(&bytes), RestoreError::NotASnapshot, magic);
+
+    for version in [0, 2, u32::MAX] {
+        let bytes = forged(&fixed::<coucal::Fp16x4>(), |bytes| {
+            bytes[at::VERSION..at::KIND].copy_from_slice(&version.to_le_bytes());
+        });
+        let error = error::<AnyLayout>(&bytes);
+        assert!(matches!(error, RestoreError::UnknownVersion { version: v } if v == version));
+        let expected = format!(
+            "the snapshot has version {version}, and this release reads version 1: \
+             read it with the release that wrote it, or a newer one"
+        );
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn trailing_bytes() {
+    for more in [1, 8, 1000] {
+        let mut bytes = fixed::<coucal::Fp16x4>();
+        bytes.resize(bytes.len() + more, 0);
+        assert_error!(
+            error::<AnyLayout>(&bytes),
+            RestoreError::TrailingBytes { bytes } if bytes == more,
+            ": `restore` leaves them to its reader"
+        );
+    }
+    // Two snapshots in one stream.
+    let stream = [fixed::<coucal::Fp16x4>(), grown::<coucal::Fp8x8>()].concat();
+    let mut reader = &stream[..];
+    let first = CuckooFilter::<AnyLayout, _>::restore(&mut reader, HASHER).unwrap();
+    let second = CuckooFilter::<Growable<AnyLayout>, _>::restore(&mut reader, HASHER).unwrap();
+    assert_eq!((first.layout_name(), second.layout_name()), ("Fp16x4", "Fp8x8"));
+    assert!(reader.is_empty());
+}
+
+/// A byte at a time.
+struct OneByOne<'a>(&'a [u8]);
+
+impl Read for OneByOne<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let one = buffer.len().min(1);
+        self.0.read(&mut buffer[..one])
+    }
+}
+
+/// Interrupted before every read.
+struct Interrupted<'a> {
+    bytes: &'a [u8],
+    ready: bool,
+}
+
+impl Read for Interrupted<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.ready = !self.ready;
+        if self.ready {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        let some = buffer.len().min(7);
+        self.bytes.read(&mut buffer[..some])
+    }
+}
+
+#[test]
+fn slow_readers() {
+    let bytes = grown::<coucal::Fp16x4>();
+    type Restored = CuckooFilter<Growable<AnyLayout>, StableHashBuilder>;
+    let restored = Restored::restore(OneByOne(&bytes), HASHER).unwrap();
+    assert_eq!(restored.snapshot().unwrap().to_bytes(), bytes);
+    let interrupted = Interrupted { bytes: &bytes, ready: false };
+    let restored = Restored::restore(interrupted, HASHER).unwrap();
+    assert_eq!(restored.snapshot().unwrap().to_bytes(), bytes);
+}
+
+/// A reader with an error of its own, after each number of bytes.
+#[test]
+fn readers_that_fail() {
+    struct Fails;
+    impl Read for Fails {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::new(io::ErrorKind::ConnectionReset, "the cable is cut"))
+        }
+    }
+    let bytes = fixed::<coucal::Fp16x4>();
+    for len in 0..bytes.len() {
+        let reader = bytes[..len].chain(Fails);
+        let error = CuckooFilter::<AnyLayout, _>::restore(reader, HASHER).unwrap_err();
+        let RestoreError::Io(cause) = &error else { panic!("{len}: {error:?}") };
+        assert_eq!(cause.kind(), io::ErrorKind::ConnectionReset);
+        assert_eq!(error.to_string(), "the snapshot could not be read: the cable is cut");
+        assert!(std::error::Error::source(&error).is_some());
+    }
+    // What is complete needs nothing more of it.
+    assert!(CuckooFilter::<AnyLayout, _>::restore(bytes.chain(Fails), HASHER).is_ok());
+}
