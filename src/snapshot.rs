@@ -78,12 +78,14 @@ impl Snapshot {
             writer.write_all(bytes)
         };
         write(&self.header.encode())?;
-        let mut bytes = Vec::with_capacity(CHUNK);
+        let mut bytes = vec![0; CHUNK];
         for chunk in self.words[..self.header.extent.buckets()].chunks(CHUNK / size_of::<u64>()) {
-            bytes.clear();
-            // Relaxed: nobody stores in them any more.
-            bytes.extend(chunk.iter().flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()));
-            write(&bytes)?;
+            let bytes = &mut bytes[..size_of_val(chunk)];
+            for (word, bytes) in chunk.iter().zip(bytes.as_chunks_mut().0) {
+                // Relaxed: nobody stores in it any more.
+                *bytes = word.load(Ordering::Relaxed).to_le_bytes();
+            }
+            write(bytes)?;
         }
         writer.write_all(&checksum.finish().to_le_bytes())
     }
@@ -456,22 +458,19 @@ impl<R: Read> Source<R> {
         let mut words: Vec<AtomicU64> = Vec::new();
         let mut items = 0;
         let mut bytes = vec![0; CHUNK.min(promised * size_of::<u64>())];
-        let mut chunk = Vec::with_capacity(bytes.len() / size_of::<u64>());
         while words.len() < promised {
             let missing = promised - words.len();
             bytes.truncate(missing * size_of::<u64>());
             self.read(&mut bytes)?;
-            let (read, _) = bytes.as_chunks();
-            chunk.clear();
-            chunk.extend(read.iter().map(|&word| u64::from_le_bytes(word)));
-            items += header.validate(words.len(), &chunk)?;
+            let (chunk, _) = bytes.as_chunks();
+            items += header.validate(words.len(), chunk)?;
             if words.capacity() - words.len() < chunk.len() {
                 let more = missing.min(words.len().max(chunk.len()));
                 words.try_reserve_exact(more).map_err(|_| RestoreError::OutOfMemory {
                     bytes: (words.len() + more) * size_of::<u64>(),
                 })?;
             }
-            words.extend(chunk.iter().map(|&word| AtomicU64::new(word)));
+            words.extend(chunk.iter().map(|&word| AtomicU64::new(u64::from_le_bytes(word))));
         }
         if items != header.items {
             return Err(RestoreError::WrongLen { stated: header.items, found: items });

@@ -26,6 +26,12 @@ impl<const BITS: u32, const SLOTS: usize> Packed<BITS, SLOTS> {
         bits_in_use.div_ceil(BITS) * BITS
     }
 
+    /// How many lanes there are up to the last one in use.
+    #[inline]
+    fn used(word: u64) -> usize {
+        (u64::BITS - word.leading_zeros()).div_ceil(BITS) as usize
+    }
+
     /// The lowest bit of the last lane in use of a word that is not 0.
     #[inline]
     fn last_used(word: u64) -> u32 {
@@ -43,7 +49,7 @@ impl<const BITS: u32, const SLOTS: usize> Word for Packed<BITS, SLOTS> {
 
     #[inline]
     fn free(word: u64) -> usize {
-        Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::equal(word, 0))
+        SLOTS - Self::used(word)
     }
 
     #[inline]
@@ -92,7 +98,9 @@ impl<const BITS: u32, const SLOTS: usize> Word for Packed<BITS, SLOTS> {
 
     #[inline]
     fn is_canonical(word: u64) -> bool {
-        let lanes = (u64::BITS - word.leading_zeros()).div_ceil(BITS) as usize;
-        lanes == SLOTS - Self::free(word)
+        let in_use = Self::used(word);
+        let free_below =
+            Lanes::<BITS, SLOTS>::equal(word, 0).trailing_zeros() as usize / BITS as usize;
+        in_use <= SLOTS && free_below >= in_use
     }
 }

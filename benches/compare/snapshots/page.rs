@@ -88,9 +88,12 @@ fn targets(results: &Results) -> List {
                 list.at_most_micros(200.0, micros.map(|nanos| nanos / 1e3), what);
             }
         }
-        for (figure, limit, goal) in
-            [(WRITE, COPY, 2.0), (RESTORE, COPY, 3.0), (RESTORE_FILE, READ, 3.0)]
-        {
+        for (figure, limit, goal) in [
+            (WRITE, COPY, 2.0),
+            (RESTORE, COPY, 3.0),
+            (RESTORE, COPY_TO_NEW_PAGES, 3.0),
+            (RESTORE_FILE, READ, 3.0),
+        ] {
             for slots in results.slots_with(figure) {
                 let ratio =
                     results.at(slots, 1).ratio((name, figure), (name, &limit_figure(limit)));
