@@ -243,7 +243,7 @@
 //! | `count`, item absent | nobody, unless a fingerprint of its version group is being moved: then two stripes | these, for two loads |
 //! | `count`, item present | two stripes | these, for two loads |
 //! | `clear` | every stripe | every stripe, until the table is empty |
-//! | `snapshot` | another `snapshot` or `merge` of the same filter; then one stripe after the other, up to eight at a time, and at the end every stripe | the stripes of a cache line of words, for eight loads and stores; at the end every stripe, for a few stores to each, some 10 to 50 µs |
+//! | `snapshot` | another `snapshot` or `merge` of the same filter; then one stripe after the other, up to eight at a time, and at the end every stripe | the stripes of a cache line of words, for eight loads and stores; at the end every stripe, for a few loads and stores to each |
 //! | `Snapshot::write_to` and so on, `restore` | nobody | nothing: no other thread has what they use |
 //! | `merge` | as `snapshot` of the other filter, then as one `insert` after the other | the same |
 //! | in a growable filter, besides: an insert that leaves the load above the target | for splits: the stripes of up to eight buckets and their eight new ones at a time | the growth mutex, unless another thread has it: then it goes on without splitting |

@@ -236,8 +236,9 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// that it writes to is copied, and once, at the end, while every lock is taken: for a fraction of a
     /// millisecond, whatever the size. Another call of `snapshot` waits until this one has ended.
     ///
-    /// It takes as much memory as the table, and about as long as two copies of it. (The memory for the
-    /// greatest size of a filter that grows is asked for, and what the table has in use is used.)
+    /// It takes as much memory as the table, and two or three times as long as a copy of it to new
+    /// memory. (The memory for the greatest size of a filter that grows is asked for, and what the table
+    /// has in use is used.)
     ///
     /// The hasher is not in it: whoever restores the filter needs one that hashes alike. The default
     /// one has a random seed that dies with the process; take a

@@ -181,20 +181,23 @@ impl Header {
         first: usize,
         words: &[[u8; 8]],
     ) -> Result<(), RestoreError> {
-        let (mut row, mut share) = (first % self.extent.rows(), first / self.extent.rows());
+        let rows = self.extent.rows();
+        // Counted, since a division takes as long as all the rest.
+        let (mut row, mut share) = (first % rows, (first / rows) as u64);
         for (bucket, &word) in (first..).zip(words) {
             let slots: [u64; MAX_SLOTS] = L::Word::slots(u64::from_le_bytes(word));
-            let of_selector = self.extent.selecting(bucket);
-            let misplaced = slots[..L::SLOTS].iter().fold(false, |misplaced, &bits| {
+            let selecting = self.extent.selecting(bucket);
+            let wrong_bits = slots[..L::SLOTS].iter().fold(0, |wrong, &bits| {
                 let [even, odd] = Fingerprint::in_slot(bits).selectors();
                 let selector = if row & 1 == 0 { even } else { odd };
-                misplaced | (bits != 0 && selector & of_selector != share as u64)
+                let used = u64::from(bits != 0).wrapping_neg();
+                wrong | ((selector ^ share) & selecting & used)
             });
-            if misplaced {
+            if wrong_bits != 0 {
                 return Err(RestoreError::Misplaced { bucket });
             }
             row += 1;
-            if row == self.extent.rows() {
+            if row == rows {
                 (row, share) = (0, share + 1);
             }
         }
