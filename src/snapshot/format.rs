@@ -188,7 +188,8 @@ impl Header {
             let slots: [u64; MAX_SLOTS] = L::Word::slots(u64::from_le_bytes(word));
             let selecting = self.extent.selecting(bucket);
             let wrong_bits = slots[..L::SLOTS].iter().fold(0, |wrong, &bits| {
-                let [even, odd] = Fingerprint::in_slot(bits).selectors();
+                // No fingerprint is 0: for a free slot any other will do, since it does not count.
+                let [even, odd] = Fingerprint::in_slot(bits.max(1)).selectors();
                 let selector = if row & 1 == 0 { even } else { odd };
                 let used = u64::from(bits != 0).wrapping_neg();
                 wrong | ((selector ^ share) & selecting & used)
