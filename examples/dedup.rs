@@ -9,21 +9,28 @@
 //! ```text
 //! cargo run --release --example dedup -- --summary access.log
 //! zcat logs/*.gz | cargo run --release --example dedup -- --capacity 50M --rate 1e-6 > distinct
+//! cargo run --release --example dedup -- --state seen.coucal today.log > new-today
 //! ```
 //!
 //! `examples/README.md` compares its speed, memory and lost lines with those of other tools.
 
 use std::collections::VecDeque;
-use std::fs::File;
+use std::error::Error;
+use std::fmt::Display;
+use std::fs::{self, File, TryLockError};
+use std::hash::BuildHasher;
 use std::io::{self, ErrorKind, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::process::{self, ExitCode};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::thread;
 
 use clap::{CommandFactory, Parser};
-use coucal::{AnyLayout, BuildError, CuckooFilter, Growable, Storage};
+use coucal::{
+    AnyCuckooFilter, AnyLayout, BuildError, CuckooFilter, DefaultHashBuilder, GrowableCuckooFilter,
+    RestoreError, StableHashBuilder, Storage,
+};
 use memchr::{memchr, memrchr};
 
 /// Print each line the first time it is seen.
@@ -46,7 +53,8 @@ use memchr::{memchr, memrchr};
 /// same time, and any one of them may be the one printed.
 ///
 /// Exit status: 0 if all went well or the reader of the output went away; 1 if a file could not be
-/// read, the output could not be written, or the filter was too small; 2 for wrong arguments.
+/// read, the output could not be written, the state could not be loaded or saved, or the filter was
+/// too small; 2 for wrong arguments.
 #[derive(Parser)]
 #[command(name = "dedup")]
 struct Options {
@@ -88,6 +96,26 @@ struct Options {
     /// second filter has room for, the list ends there, a message says so, and the exit status is 1.
     #[arg(long, value_name = "FILE")]
     withheld: Option<PathBuf>,
+
+    /// Keep the filter in FILE: load it, if FILE exists, print only lines that no earlier run has
+    /// recorded, and save it at the end.
+    ///
+    /// Give the same --capacity and --rate in each run. FILE that cannot be used (damaged, of other
+    /// options, of another program) is an error, and stays as it is. The new state is written to
+    /// FILE.new, which then takes the place of FILE, so that a crash leaves the old state or the new
+    /// one; FILE.lock, which stays empty, keeps two runs from using FILE at the same time. To save
+    /// takes as much memory again as the filter.
+    ///
+    /// The state is saved when all lines have been printed. A run that ends before (by a signal, or
+    /// because the output cannot be written or its reader went away) leaves FILE as it was: the next
+    /// run prints its lines again, and none is lost. So to stop a run that waits for more input, end
+    /// the input.
+    ///
+    /// The hash is the same in every run, so whoever knows it can write lines that are taken for
+    /// others. Cannot be used with --withheld: the second filter would not know the lines of earlier
+    /// runs.
+    #[arg(long, value_name = "FILE", conflicts_with = "withheld")]
+    state: Option<PathBuf>,
 
     /// How many threads examine lines [default: one per processor].
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -185,41 +213,73 @@ fn main() -> ExitCode {
         complain("cannot write to standard output: it is closed");
         return ExitCode::FAILURE;
     }
-    let rate = options.rate;
-    match options.capacity {
-        Some(lines) => run(options, || CuckooFilter::with_capacity_and_rate(lines, rate)),
-        None => run(options, || growable(rate)),
+    let (rate, capacity) = (options.rate, options.capacity);
+    let (random, stable) = (DefaultHashBuilder::default, || STATE_HASHER);
+    match (capacity, options.state.is_some()) {
+        (None, false) => {
+            run(options, |most| growable(most, rate, random()), CuckooFilter::max_capacity)
+        }
+        (None, true) => {
+            run(options, |most| growable(most, rate, stable()), CuckooFilter::max_capacity)
+        }
+        (Some(lines), false) => {
+            run(options, |_| fixed(lines, rate, random()), CuckooFilter::capacity)
+        }
+        (Some(lines), true) => {
+            run(options, |_| fixed(lines, rate, stable()), CuckooFilter::capacity)
+        }
     }
 }
 
 /// Room for so many lines at first, and for so many at the most.
 const LINES: (usize, usize) = (1_000_000, 1_000_000_000);
 
-/// A filter that grows as far as memory can be reserved for it.
-fn growable(rate: f64) -> Result<CuckooFilter<Growable<AnyLayout>>, BuildError> {
+/// The hasher of a filter with a state. Another one would make every state useless.
+const STATE_HASHER: StableHashBuilder = StableHashBuilder::new(0x6465_6475_7000_0001);
+
+fn growable<S>(
+    most: usize,
+    rate: f64,
+    hasher: S,
+) -> Result<GrowableCuckooFilter<AnyLayout, S>, BuildError> {
+    let builder = CuckooFilter::builder().capacity(LINES.0).max_capacity(most);
+    builder.false_positive_rate(rate).any_layout().hasher(hasher).build()
+}
+
+fn fixed<S>(lines: usize, rate: f64, hasher: S) -> Result<AnyCuckooFilter<S>, BuildError> {
+    let builder = CuckooFilter::builder().capacity(lines).false_positive_rate(rate);
+    builder.any_layout().hasher(hasher).build()
+}
+
+/// A new filter; one that grows does so as far as memory can be reserved for it.
+fn build_new<F>(build: impl Fn(usize) -> Result<F, BuildError>) -> F {
     let (first, mut most) = LINES;
     loop {
-        let builder = CuckooFilter::builder().capacity(first).max_capacity(most);
-        match builder.false_positive_rate(rate).any_layout().build() {
+        match build(most) {
+            Ok(filter) => return filter,
             Err(BuildError::OutOfMemory { .. }) if most / 2 >= first => most /= 2,
-            result => return result,
+            Err(error) => refuse(error),
         }
     }
 }
 
-fn run<L: Storage>(
+/// `build` makes a filter for the options; one that grows, up to so many lines. `most` says how many
+/// one was made for.
+fn run<L: Storage, S: BuildHasher + Clone + Send + Sync>(
     mut options: Options,
-    build: impl Fn() -> Result<CuckooFilter<L>, BuildError>,
+    build: impl Fn(usize) -> Result<CuckooFilter<L, S>, BuildError>,
+    most: impl Fn(&CuckooFilter<L, S>) -> usize,
 ) -> ExitCode {
-    let filter = build().unwrap_or_else(|error| refuse(error));
+    let state = options.state.as_deref().map(State::open);
+    let loaded = state.as_ref().and_then(|state| state.load(&build, most));
+    let before = loaded.as_ref().map_or(0, CuckooFilter::len);
+    let rate_before = loaded.as_ref().map_or(0.0, CuckooFilter::false_positive_rate);
+    let filter = loaded.unwrap_or_else(|| build_new(&build));
     let audit = options.withheld.as_ref().map(|path| {
-        let filter = build().unwrap_or_else(|error| refuse(error));
+        let filter = build_new(&build);
         match File::create(path) {
             Ok(file) => Audit::new(filter, file),
-            Err(error) => {
-                complain(format_args!("{}: {error}", path.display()));
-                process::exit(1)
-            }
+            Err(error) => fail(format_args!("{}: {error}", path.display())),
         }
     });
     let threads = options
@@ -231,9 +291,11 @@ fn run<L: Storage>(
 
     let dedup = Dedup {
         filter,
+        before,
+        rate_before,
         audit,
         input: Mutex::new(Input::new(options.files)),
-        output: Output::default(),
+        output: Output { has_state: state.is_some(), ..Output::default() },
         read: AtomicUsize::new(0),
         printed: AtomicUsize::new(0),
         overflowed: AtomicBool::new(false),
@@ -243,8 +305,11 @@ fn run<L: Storage>(
             scope.spawn(|| dedup.work());
         }
     });
+    if let Some(state) = &state {
+        state.save(&dedup.filter);
+    }
     if options.summary {
-        dedup.summarize();
+        dedup.summarize(state.is_some());
     }
     let failed = dedup.overflowed.into_inner()
         || dedup.audit.is_some_and(|audit| audit.overflowed.into_inner())
@@ -255,34 +320,197 @@ fn run<L: Storage>(
 /// A table that does not fit in the memory of this machine may fit on another; every other error is
 /// a wrong argument.
 fn refuse(error: BuildError) -> ! {
-    let option = match error {
+    match error {
         BuildError::OutOfMemory { .. } => {
-            complain(format_args!("{error}; try a smaller --capacity"));
-            process::exit(1)
+            fail(format_args!("{error}; try a smaller --capacity"));
         }
-        BuildError::CapacityOverflow { .. } => "--capacity",
-        BuildError::GrowthOutOfReach { .. } => {
-            let message =
-                format!("--rate: {error}; or say how many lines there are, by --capacity");
-            Options::command().error(clap::error::ErrorKind::ValueValidation, message).exit()
-        }
-        _ => "--rate",
-    };
-    let message = format!("{option}: {error}");
+        BuildError::CapacityOverflow { .. } => wrong_argument(format_args!("--capacity: {error}")),
+        BuildError::GrowthOutOfReach { .. } => wrong_argument(format_args!(
+            "--rate: {error}; or say how many lines there are, by --capacity"
+        )),
+        _ => wrong_argument(format_args!("--rate: {error}")),
+    }
+}
+
+fn wrong_argument(message: impl Display) -> ! {
     Options::command().error(clap::error::ErrorKind::ValueValidation, message).exit()
 }
 
-fn complain(message: impl std::fmt::Display) {
+fn fail(message: impl Display) -> ! {
+    complain(message);
+    process::exit(1)
+}
+
+fn complain(message: impl Display) {
     // If standard error is closed as well, nobody can be told.
     let _ = writeln!(io::stderr(), "dedup: {message}");
 }
 
 const UNPOISONED: &str = "no thread panics while it holds a lock";
 
+/// The file that keeps the filter from one run to the next: a snapshot, and nothing else.
+struct State {
+    path: PathBuf,
+    /// Locked until the process ends.
+    _lock: File,
+}
+
+impl State {
+    /// Keeps other runs away from this file, which need not be there yet.
+    fn open(path: &Path) -> Self {
+        let named = |error: &dyn Display| -> ! {
+            fail(format_args!("the state {} cannot be used: {error}", path.display()))
+        };
+        match fs::metadata(path) {
+            Ok(metadata) if !metadata.is_file() => named(&"it is no regular file"),
+            Err(error) if error.kind() != ErrorKind::NotFound => named(&error),
+            _ => {}
+        }
+        // A link stays where it is: what it points to is replaced.
+        let real = fs::canonicalize(path).or_else(|_| path::absolute(path));
+        let real = real.unwrap_or_else(|error| named(&error));
+        let lock = beside(&real, ".lock");
+        let lock = match File::options().create(true).append(true).open(&lock) {
+            Ok(file) => file,
+            Err(error) => named(&format_args!("{}: {error}", lock.display())),
+        };
+        match lock.try_lock() {
+            Ok(()) => Self { path: real, _lock: lock },
+            Err(TryLockError::WouldBlock) => named(&"another run uses it"),
+            Err(TryLockError::Error(error)) => named(&error),
+        }
+    }
+
+    /// The filter that was saved; `None` if nothing was.
+    fn load<L: Storage, S: BuildHasher + Clone>(
+        &self,
+        build: impl Fn(usize) -> Result<CuckooFilter<L, S>, BuildError>,
+        most: impl Fn(&CuckooFilter<L, S>) -> usize,
+    ) -> Option<CuckooFilter<L, S>> {
+        let mut file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return None,
+            Err(error) => self.is_damaged(error),
+        };
+        // One without lines, for its hasher.
+        let hasher = build(LINES.0).unwrap_or_else(|error| refuse(error)).hasher().clone();
+        let filter = match CuckooFilter::<L, S>::restore(&mut file, hasher) {
+            Ok(filter) => filter,
+            Err(RestoreError::OtherKind { grows: true }) => {
+                self.is_of_other_options("without --capacity: leave it out")
+            }
+            Err(RestoreError::OtherKind { grows: false }) => {
+                self.is_of_other_options("with a --capacity: give the same")
+            }
+            Err(RestoreError::OtherHasher) => self
+                .is_damaged("it is a filter with another hasher, and not one that dedup has saved"),
+            Err(error) => self.is_damaged(error),
+        };
+        match file.read(&mut [0]) {
+            Ok(0) => {}
+            Ok(_) => self.is_damaged("bytes follow the snapshot"),
+            Err(error) => self.is_damaged(error),
+        }
+        // What these options make, for as many lines: one that grows does so as far as there was
+        // memory for when it was made.
+        match build(most(&filter)) {
+            Ok(like) if most(&filter) != most(&like) => {
+                let made = format!("with --capacity {}: give the same", most(&filter));
+                self.is_of_other_options(&made)
+            }
+            Ok(like) if filter.layout_name() != like.layout_name() => {
+                self.is_of_other_options("with another --rate: give the same")
+            }
+            Ok(_) | Err(BuildError::OutOfMemory { .. }) => Some(filter),
+            Err(error) => refuse(error),
+        }
+    }
+
+    fn is_damaged(&self, error: impl Display) -> ! {
+        fail(format_args!(
+            "the state {} cannot be loaded, and is left as it is: {error}; to begin anew, remove it \
+             or name another file",
+            self.path.display()
+        ))
+    }
+
+    fn is_of_other_options(&self, made: &str) -> ! {
+        wrong_argument(format_args!(
+            "the state {} was made {made}, or name another file to begin anew",
+            self.path.display()
+        ))
+    }
+
+    /// Saves the filter, all of whose lines have been printed.
+    fn save<L: Storage, S: BuildHasher>(&self, filter: &CuckooFilter<L, S>) {
+        if let Err(error) = self.try_save(filter) {
+            fail(format_args!(
+                "the state {} cannot be saved, and is left as it was: {error}",
+                self.path.display()
+            ));
+        }
+    }
+
+    fn try_save<L: Storage, S: BuildHasher>(
+        &self,
+        filter: &CuckooFilter<L, S>,
+    ) -> Result<(), Box<dyn Error>> {
+        sync_stdout()?;
+        let snapshot = filter.snapshot()?;
+        let new = beside(&self.path, ".new");
+        let write = || {
+            let file = File::create(&new)?;
+            if let Ok(old) = fs::metadata(&self.path) {
+                file.set_permissions(old.permissions())?;
+            }
+            snapshot.write_to(&file)?;
+            // Before the name: otherwise a crash could leave it with a part of the bytes.
+            file.sync_all()?;
+            fs::rename(&new, &self.path)
+        };
+        if let Err(error) = write() {
+            let _ = fs::remove_file(&new);
+            return Err(error.into());
+        }
+        // The name is part of the folder. Elsewhere a folder is no file.
+        #[cfg(unix)]
+        File::open(self.path.parent().unwrap_or(Path::new("/")))?.sync_all()?;
+        Ok(())
+    }
+}
+
+/// A path with this at its end.
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
+/// What was printed outlives a crash, if it went to a file: a state must not know lines that nobody
+/// has.
+#[cfg(unix)]
+fn sync_stdout() -> io::Result<()> {
+    use std::os::fd::AsFd;
+
+    match File::from(io::stdout().as_fd().try_clone_to_owned()?).sync_all() {
+        // A pipe or a terminal.
+        Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
+        result => result,
+    }
+}
+
+#[cfg(not(unix))]
+fn sync_stdout() -> io::Result<()> {
+    Ok(())
+}
+
 /// What the threads share.
-struct Dedup<L: Storage> {
-    filter: CuckooFilter<L>,
-    audit: Option<Audit<L>>,
+struct Dedup<L: Storage, S> {
+    filter: CuckooFilter<L, S>,
+    /// The lines that the filter held at first, and its rate then.
+    before: usize,
+    rate_before: f64,
+    audit: Option<Audit<L, S>>,
     input: Mutex<Input>,
     output: Output,
     read: AtomicUsize,
@@ -291,8 +519,8 @@ struct Dedup<L: Storage> {
 }
 
 /// The second filter, which finds lines that the first withheld by mistake.
-struct Audit<L: Storage> {
-    filter: CuckooFilter<L>,
+struct Audit<L: Storage, S> {
+    filter: CuckooFilter<L, S>,
     file: File,
     /// The lock of a line is held while it passes through both filters. Otherwise, of two threads
     /// with the same new line, one could be first in one filter and the other in the other, and a
@@ -302,8 +530,8 @@ struct Audit<L: Storage> {
     overflowed: AtomicBool,
 }
 
-impl<L: Storage> Audit<L> {
-    fn new(filter: CuckooFilter<L>, file: File) -> Self {
+impl<L: Storage, S: BuildHasher> Audit<L, S> {
+    fn new(filter: CuckooFilter<L, S>, file: File) -> Self {
         Self {
             filter,
             file,
@@ -336,7 +564,7 @@ impl<L: Storage> Audit<L> {
     }
 }
 
-impl<L: Storage> Dedup<L> {
+impl<L: Storage, S: BuildHasher> Dedup<L, S> {
     /// Takes one chunk after the other from the input and prints the new lines in it.
     fn work(&self) {
         let (mut chunk, mut fresh, mut lost) = (Vec::new(), Vec::new(), Vec::new());
@@ -383,27 +611,32 @@ impl<L: Storage> Dedup<L> {
     /// Says once, and as soon as it happens, that the filter is too small.
     fn overflow(&self) {
         if !self.overflowed.swap(true, Ordering::Relaxed) {
+            let and = if self.output.has_state { " and a new --state" } else { "" };
             complain(format_args!(
                 "the filter is full: it was made for {} distinct lines and there are more; those \
-                 it cannot record are printed each time they occur; use a larger --capacity",
+                 it cannot record are printed each time they occur; use a larger --capacity{and}",
                 self.filter.capacity()
             ));
         }
     }
 
-    fn summarize(&self) {
+    fn summarize(&self, has_state: bool) {
         let printed = self.printed.load(Ordering::Relaxed);
-        // The rate grew in proportion to the load, from zero to what it is now: a line that was
-        // recorded met half of it on average, and a line that found no room met all of it.
-        let recorded = self.filter.len() as f64;
+        // The rate grew in proportion to the load, from what it was to what it is now: a line that was
+        // recorded met the mean of both, and a line that found no room met all of it.
+        let recorded = self.filter.len() as f64 - self.before as f64;
         let unrecorded = printed as f64 - recorded;
         let rate = self.filter.false_positive_rate();
-        let withheld = (recorded / 2.0 + unrecorded) * rate;
+        let withheld = recorded * f64::midpoint(self.rate_before, rate) + unrecorded * rate;
         let mut rows = vec![
             ("lines read", self.read.load(Ordering::Relaxed).to_string()),
             ("lines printed", printed.to_string()),
             ("expected new lines withheld", format!("{withheld:.2}")),
         ];
+        if has_state {
+            rows.push(("lines in the state, loaded", self.before.to_string()));
+            rows.push(("lines in the state, saved", self.filter.len().to_string()));
+        }
         if let Some(audit) = &self.audit {
             // Both filters must be mistaken: the mean of the square of a rate that grows so is a
             // third of the square of the last.
@@ -531,6 +764,7 @@ fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
 /// Standard output, which takes the chunks in the order in which they were read.
 #[derive(Default)]
 struct Output {
+    has_state: bool,
     turn: Mutex<u64>,
     passed: Condvar,
 }
@@ -549,18 +783,20 @@ impl Output {
         if let Some((mut file, lost)) = lost
             && let Err(error) = file.write_all(lost)
         {
-            complain(format_args!("cannot write to the file of --withheld: {error}"));
-            process::exit(1);
+            fail(format_args!("cannot write to the file of --withheld: {error}"));
         }
         let mut stdout = io::stdout().lock();
         if let Err(error) = stdout.write_all(fresh).and_then(|()| stdout.flush()) {
             // Ends the process from here, as another thread may be waiting for input that is no
-            // longer needed. A reader that has seen enough (`head`) is no error.
-            if error.kind() == ErrorKind::BrokenPipe {
-                process::exit(0);
+            // longer needed. A reader that has seen enough (`head`) is no error, but the filter holds
+            // lines that it has not seen.
+            match (error.kind(), self.has_state) {
+                (ErrorKind::BrokenPipe, false) => process::exit(0),
+                (_, false) => fail(format_args!("cannot write to standard output: {error}")),
+                (_, true) => fail(format_args!(
+                    "cannot write to standard output: {error}; the state is left as it was"
+                )),
             }
-            complain(format_args!("cannot write to standard output: {error}"));
-            process::exit(1);
         }
         *current += 1;
         self.passed.notify_all();

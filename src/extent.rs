@@ -100,6 +100,14 @@ impl Extent {
         place.fingerprint.selectors()[place.row & 1] >> self.level & 1 != 0
     }
 
+    /// The bits of a selector that decide whether a fingerprint of its row is in this bucket: those
+    /// with which they equal the number of the bucket among the buckets of the row.
+    #[inline]
+    pub(crate) fn selecting(self, bucket: usize) -> u64 {
+        let is_split = bucket < self.cursor || bucket >= self.stride();
+        (1 << (self.level + u32::from(is_split))) - 1
+    }
+
     /// The bucket of a fingerprint in a row.
     #[inline]
     pub(crate) fn bucket(self, place: Place) -> usize {
@@ -187,6 +195,12 @@ mod tests {
                     n = s % (1 << (level + 1)) * rows + place.row;
                 }
                 prop_assert_eq!(extent.bucket(place), n);
+                prop_assert_eq!((s as u64 & extent.selecting(n)) as usize, n / rows);
+                // And in no other bucket of the row.
+                for other in (place.row..extent.buckets()).step_by(rows).take(64) {
+                    let share = s as u64 & extent.selecting(other);
+                    prop_assert_eq!(share as usize == other / rows, other == n);
+                }
             }
         }
     }

@@ -23,13 +23,14 @@
 //! * [Which insert?](#which-insert)
 //! * [Guarantees](#guarantees)
 //! * [Growth](#growth)
+//! * [Snapshots](#snapshots)
 //! * [Limits](#limits)
 //! * [What blocks, on whom, and how long](#what-blocks-on-whom-and-how-long)
 //! * [How it works](#how-it-works)
 //! * [Why a lookup misses nothing](#why-a-lookup-misses-nothing)
 //! * [Why the order holds across items](#why-the-order-holds-across-items)
 //! * [`cookbook`]: a filter in front of a database, filters that rotate, rebuild and swap, rayon, a
-//!   hash that two processes agree on, and other recipes
+//!   hash that two processes agree on, a filter across restarts, and other recipes
 //!
 //! # Which constructor?
 //!
@@ -42,7 +43,8 @@
 //! | the [layout](Layout) | `CuckooFilter::builder().layout::<Fp12x5>().capacity(n).build()` |
 //! | a hasher | [`CuckooFilter::with_capacity_and_hasher`] |
 //! | hashes that are the same in every process | the same, with a [`StableHashBuilder`] |
-//! | keys from an adversary | the same, with a [`RandomState`](std::hash::RandomState): some 10 ns more per operation |
+//! | a snapshot of it | [`CuckooFilter::restore`] from a reader, [`CuckooFilter::from_bytes`], or [`CuckooFilter::from_snapshot`] |
+//! | keys from an adversary | [`CuckooFilter::with_capacity_and_hasher`], with a [`RandomState`](std::hash::RandomState): some 10 ns more per operation |
 //! | keys that are hashed already | the same, with `()` as the hasher; then [`insert_hash`](CuckooFilter::insert_hash), [`contains_hash`](CuckooFilter::contains_hash) and so on |
 //! | several of these | [`CuckooFilter::builder`] |
 //!
@@ -100,6 +102,12 @@
 //! * **Growth without a pause**: a [growable](GrowableCuckooFilter) filter keeps all of these while it
 //!   grows. Its load stays at the target of its layout, nothing is rebuilt, and it is never
 //!   [full](InsertError::Full) before it has its greatest size.
+//! * **An exact image of a live filter**: a [snapshot](#snapshots) is the filter at one instant between
+//!   call and return. Lookups do not notice, and a writer waits for a fraction of a millisecond at
+//!   most, whatever the size.
+//! * **Hostile bytes are an error**: a filter that is [restored](CuckooFilter::restore) is one that this
+//!   crate could have made, or it is not made. No bytes make it panic, or ask for more memory than
+//!   twice what has been read.
 //!
 //! # Growth
 //!
@@ -144,6 +152,47 @@
 //! * **Removal** makes room for other items, but the table never shrinks, not by
 //!   [`clear`](CuckooFilter::clear) either.
 //!
+//! # Snapshots
+//!
+//! [`CuckooFilter::snapshot`] takes an image of a filter while other threads use it,
+//! [`Snapshot::write_to`] writes it down, and [`CuckooFilter::restore`] makes a filter of it, on any
+//! machine. [`CuckooFilter::merge`] adds what another filter holds.
+//!
+//! ```
+//! use coucal::{CuckooFilter, Fp16x4, StableHashBuilder};
+//!
+//! let filter = CuckooFilter::with_capacity_and_hasher(1000, StableHashBuilder::new(7));
+//! filter.insert("egg")?;
+//! let bytes = filter.snapshot()?.to_bytes();
+//! filter.insert("nest")?; // too late for the snapshot
+//!
+//! let restored = CuckooFilter::<Fp16x4, _>::from_bytes(&bytes, StableHashBuilder::new(7))?;
+//! assert!(restored.contains("egg") && !restored.contains("nest"));
+//! # Ok::<(), coucal::Error>(())
+//! ```
+//!
+//! How the image is that of one instant, though no writer is stopped for as long as it takes to copy a
+//! table:
+//!
+//! 1. `snapshot` makes a *mirror*: zeros, as many words as the table may ever have.
+//! 2. It locks each stripe in turn, and sets its *flag*. From then on, whoever stores a word under that
+//!    stripe stores the same in the mirror.
+//! 3. It copies the words, a cache line at a time, under their stripes. Now the mirror is equal to the
+//!    table wherever no stripe is held, and stays so.
+//! 4. It locks all stripes, reads the extent of a table that grows and the number of items, clears
+//!    the flags, and takes the mirror away. This is the instant: no writer is in the middle of
+//!    anything, so the mirror is the table as it is now.
+//!
+//! A writer waits while the line that it writes to is copied, and once at the end, while all stripes
+//! are taken. A lookup asks neither the stripes nor the mirror.
+//!
+//! * **Memory**: as much as the table has in use, until the [`Snapshot`] is dropped.
+//! * **Hasher**: it is not in the snapshot, only a check of it. The default one has a random seed; for
+//!   a filter that outlives its process take a [`StableHashBuilder`].
+//! * **Bytes**: 8 for each bucket, and 104. `docs/format.md` in the repository describes each of them.
+//!   The checksums find damage. They are no signature: whoever can change the bytes can make a valid
+//!   filter of other items.
+//!
 //! # Limits
 //!
 //! * **A filter grows only if it was built to, and only so far.** Otherwise full is an error, and the
@@ -171,7 +220,10 @@
 //!   finds no room for it beside everything that was in the table at any time during the call.
 //! * **Equal items are items with equal hashes.** Whether `7_u32` and `7_u64` have the same hash is up
 //!   to the hasher. Use one type for the keys of a filter.
-//! * **Items are not stored**, so a filter cannot list them. It cannot be written to disk yet.
+//! * **Items are not stored**, so a filter cannot list them.
+//! * **To merge, filters must be alike**: of the same layout and hasher, made for the same first
+//!   capacity. A filter cannot be turned into one of another layout or first capacity, since the items
+//!   are not there.
 //!
 //! # What blocks, on whom, and how long
 //!
@@ -192,6 +244,9 @@
 //! | `count`, item absent | nobody, unless a fingerprint of its version group is being moved: then two stripes | these, for two loads |
 //! | `count`, item present | two stripes | these, for two loads |
 //! | `clear` | every stripe | every stripe, until the table is empty |
+//! | `snapshot` | another `snapshot` or `merge` of the same filter; then one stripe after the other, up to eight at a time, and at the end every stripe | the stripes of a cache line of words, for eight loads and stores; at the end every stripe, for a few loads and stores to each |
+//! | `Snapshot::write_to` and so on, `restore` | nobody | nothing: no other thread has what they use |
+//! | `merge` | as `snapshot` of the other filter, then as one `insert` after the other | the same |
 //! | in a growable filter, besides: an insert that leaves the load above the target | for splits: the stripes of up to eight buckets and their eight new ones at a time | the growth mutex, unless another thread has it: then it goes on without splitting |
 //! | an insert that finds no room | the growth mutex, for the splits of another thread; then as above | the growth mutex, for the splits of one run; then it searches again |
 //! | `reserve` | the growth mutex, and stripes as above | both, for some splits at a time |

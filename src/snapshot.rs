@@ -80,12 +80,14 @@ impl Snapshot {
             writer.write_all(bytes)
         };
         write(&self.header.encode())?;
-        let mut bytes = Vec::with_capacity(CHUNK);
+        let mut bytes = vec![0; CHUNK];
         for chunk in self.words[..self.header.extent.buckets()].chunks(CHUNK / size_of::<u64>()) {
-            bytes.clear();
-            // Relaxed: nobody stores in them any more.
-            bytes.extend(chunk.iter().flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()));
-            write(&bytes)?;
+            let bytes = &mut bytes[..size_of_val(chunk)];
+            for (word, bytes) in chunk.iter().zip(bytes.as_chunks_mut().0) {
+                // Relaxed: nobody stores in it any more.
+                *bytes = word.load(Ordering::Relaxed).to_le_bytes();
+            }
+            write(bytes)?;
         }
         writer.write_all(&checksum.finish().to_le_bytes())
     }
@@ -257,8 +259,9 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// that it writes to is copied, and once, at the end, while every lock is taken: for a fraction of a
     /// millisecond, whatever the size. Another call of `snapshot` waits until this one has ended.
     ///
-    /// It takes as much memory as the table, and about as long as two copies of it. (The memory for the
-    /// greatest size of a filter that grows is asked for, and what the table has in use is used.)
+    /// It takes as much memory as the table, and two or three times as long as a copy of it to new
+    /// memory. (The memory for the greatest size of a filter that grows is asked for, and what the table
+    /// has in use is used.)
     ///
     /// The hasher is not in it: whoever restores the filter needs one that hashes alike. The default
     /// one has a random seed that dies with the process; take a
@@ -493,28 +496,22 @@ impl<R: Read> Source<R> {
         let mut words: Vec<AtomicU64> = Vec::new();
         let mut items = Ok(0);
         let mut bytes = vec![0; CHUNK.min(promised * size_of::<u64>())];
-        let mut chunk = Vec::with_capacity(bytes.len() / size_of::<u64>());
         let mut missing = promised;
         while missing > 0 {
             bytes.truncate(missing * size_of::<u64>());
             self.read(&mut bytes)?;
-            let (read, _) = bytes.as_chunks();
-            let read = read.iter().map(|&word| u64::from_le_bytes(word));
-            let first = promised - missing;
-            let rest = missing - read.len();
+            let (chunk, _) = bytes.as_chunks();
             if let Ok(so_far) = items {
-                chunk.clear();
-                chunk.extend(read);
-                items = header.validate(first, &chunk).map(|more| so_far + more);
+                items = header.validate(promised - missing, chunk).map(|more| so_far + more);
                 if words.capacity() - words.len() < chunk.len() {
                     let more = missing.min(words.len().max(chunk.len()));
                     words.try_reserve_exact(more).map_err(|_| RestoreError::OutOfMemory {
                         bytes: (words.len() + more) * size_of::<u64>(),
                     })?;
                 }
-                words.extend(chunk.iter().map(|&word| AtomicU64::new(word)));
+                words.extend(chunk.iter().map(|&word| AtomicU64::new(u64::from_le_bytes(word))));
             }
-            missing = rest;
+            missing -= chunk.len();
         }
         Ok(items.and_then(|found| match header.items {
             stated if stated == found => Ok(words.into_boxed_slice()),

@@ -140,6 +140,9 @@ fn the_example_of_the_page() {
     }
     assert_eq!(bytes, written, "docs/format.md shows other bytes; these are right:\n{}", {
         let lines = written.chunks(8).enumerate();
-        lines.map(|(line, bytes)| format!("{:<4}{bytes:02x?}\n", 8 * line)).collect::<String>()
+        lines
+            .map(|(line, bytes)| format!("{:<4}{bytes:02x?}\n", 8 * line))
+            .collect::<Vec<_>>()
+            .concat()
     });
 }

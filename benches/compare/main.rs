@@ -12,6 +12,7 @@ mod plots;
 mod report;
 mod results;
 mod single;
+mod snapshots;
 mod summary;
 mod targets;
 
@@ -83,6 +84,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Other {
     Growth(growth::Arguments),
+    Snapshots(snapshots::Arguments),
 }
 
 /// A topic of the comparison.
@@ -250,8 +252,10 @@ fn write(
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
-    if let Some(Other::Growth(arguments)) = &arguments.other {
-        return growth::run(arguments);
+    match &arguments.other {
+        Some(Other::Growth(arguments)) => return growth::run(arguments),
+        Some(Other::Snapshots(arguments)) => return snapshots::run(arguments),
+        None => {}
     }
     let results = match &arguments.from {
         Some(csv) => Results::read(csv)?,

@@ -11,6 +11,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 
 use common::{example, text};
+use coucal::{CuckooFilter, Fp32x2, Growable, StableHashBuilder};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -537,6 +538,213 @@ fn where_little_memory_can_be_reserved_it_grows_less_far() {
     assert_eq!((run.status.code(), text(&run.stdout).as_ref()), (Some(0), "egg\nnest\n"));
 }
 
+/// Runs it with this state and further arguments.
+fn with_state(state: &Path, arguments: &[&str], input: &str) -> Output {
+    let mut command = example("dedup");
+    command.arg("--state").arg(state).args(arguments);
+    piped(command, input.as_bytes())
+}
+
+/// A state that has seen some numbers.
+fn state(folder: &TempDir, arguments: &[&str], lines: usize) -> PathBuf {
+    let path = folder.path().join("state");
+    let run = with_state(&path, arguments, &numbers(lines));
+    assert_eq!((run.status.code(), text(&run.stderr).as_ref()), (Some(0), ""));
+    path
+}
+
+#[test]
+fn runs_with_a_state_print_what_one_run_over_everything_prints() {
+    // Every fifth line was there before.
+    let input: Vec<String> = (0..50_000).map(|n: u32| format!("{}\n", n - n % 5 / 4 * 4)).collect();
+    for arguments in [
+        &[][..],
+        &["--rate=1e-6"],
+        &["--capacity=100k"],
+        // Some 2,000 lines are withheld by mistake: the same ones.
+        &["--capacity=50k", "--rate=0.1"],
+    ] {
+        let arguments = [&["--threads=1", "--summary"], arguments].concat();
+        let folder = folder();
+        let whole = with_state(&folder.path().join("whole"), &arguments, &input.concat());
+        assert_eq!(whole.status.code(), Some(0), "{}", text(&whole.stderr));
+
+        let path = folder.path().join("parts");
+        let (mut printed, mut saved, mut withheld) = (Vec::new(), 0.0, 0.0);
+        for part in input.chunks(17_001) {
+            let run = with_state(&path, &arguments, &part.concat());
+            let summary = text(&run.stderr);
+            assert_eq!(run.status.code(), Some(0), "{summary}");
+            assert!((figure(&summary, "lines in the state, loaded") - saved).abs() < 0.5);
+            printed.extend(&run.stdout);
+            saved = figure(&summary, "lines in the state, saved");
+            withheld += figure(&summary, "expected new lines withheld");
+        }
+        assert_eq!(printed, whole.stdout, "{arguments:?}");
+        assert!((saved - lines(&printed).len() as f64).abs() < 0.5);
+        let expected = figure(&text(&whole.stderr), "expected new lines withheld");
+        assert!((withheld - expected).abs() < 0.02 + 0.01 * expected, "{withheld}, {expected}");
+        // Nothing is new any more, and the lock is the only other file.
+        assert_eq!(text(&with_state(&path, &arguments, &input.concat()).stdout), "");
+        let mut files: Vec<_> = fs::read_dir(folder.path()).expect("a folder").collect();
+        files.retain(|file| file.as_ref().expect("a file").metadata().expect("one").len() > 0);
+        assert_eq!(files.len(), 2);
+    }
+}
+
+#[test]
+fn a_state_is_a_snapshot_that_other_programs_can_restore() {
+    let folder = folder();
+    let path = state(&folder, &[], 100);
+    let hasher = StableHashBuilder::new(0x6465_6475_7000_0001);
+    let open = || fs::File::open(&path).expect("it was saved");
+    let filter: CuckooFilter<Growable<Fp32x2>, _> =
+        CuckooFilter::restore(open(), hasher).expect("it is a snapshot");
+    assert!(filter.len() == 100 && filter.contains(&b"42"[..]));
+}
+
+/// Runs it with a state that it cannot use: the message. The state and the input stay as they are.
+fn refused(path: &Path, arguments: &[&str], status: i32) -> String {
+    let before = fs::read(path).ok();
+    let run = with_state(path, arguments, "egg\n");
+    let message = text(&run.stderr).into_owned();
+    assert_eq!(run.status.code(), Some(status), "{message}");
+    assert!(run.stdout.is_empty() && message.contains(path.to_str().unwrap()), "{message}");
+    assert!(fs::read(path).ok() == before, "the state has changed: {message}");
+    message
+}
+
+#[test]
+fn a_state_that_cannot_be_loaded_is_an_error_and_is_left_as_it_is() {
+    let folder = folder();
+    let path = state(&folder, &["--capacity=1000"], 100);
+    let good = fs::read(&path).expect("it was saved");
+    let other: CuckooFilter<_, _> =
+        CuckooFilter::with_capacity_and_hasher(1000, StableHashBuilder::new(1));
+    let mut flipped = good.clone();
+    flipped[1000] ^= 4;
+    for (bytes, said) in [
+        (flipped, "damaged"),
+        (good[..good.len() - 1].to_vec(), "end before"),
+        (Vec::new(), "end before"),
+        (numbers(100).into_bytes(), "no snapshot"),
+        ([&good[..], b"\n"].concat(), "bytes follow"),
+        (other.snapshot().expect("memory").to_bytes(), "another hasher"),
+    ] {
+        fs::write(&path, bytes).expect("a writable folder");
+        let message = refused(&path, &["--capacity=1000"], 1);
+        assert!(message.contains(said) && message.contains("begin anew"), "{said}: {message}");
+    }
+    let message = refused(folder.path(), &[], 1);
+    assert!(message.contains("no regular file"), "{message}");
+    refused(&folder.path().join("missing").join("state"), &[], 1);
+}
+
+#[test]
+fn a_state_of_other_options_is_an_error_that_says_which() {
+    let folder = folder();
+    let path = state(&folder, &["--capacity=1000"], 100);
+    let message = refused(&path, &["--capacity=2000"], 2);
+    assert!(message.contains("with --capacity 1000: give the same"), "{message}");
+    let message = refused(&path, &["--capacity=1000", "--rate=0.1"], 2);
+    assert!(message.contains("with another --rate: give the same"), "{message}");
+    let message = refused(&path, &[], 2);
+    assert!(message.contains("with a --capacity: give the same"), "{message}");
+
+    let path = folder.path().join("growing");
+    assert_eq!(text(&with_state(&path, &[], "egg\n").stdout), "egg\n");
+    let message = refused(&path, &["--capacity=1000"], 2);
+    assert!(message.contains("without --capacity: leave it out"), "{message}");
+    // Rates that choose the same filter are the same.
+    assert_eq!(text(&with_state(&path, &["--rate=0.0001"], "egg\nnest\n").stdout), "nest\n");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_crash_while_it_saves_leaves_the_old_state() {
+    let folder = folder();
+    let path = state(&folder, &["--capacity=100k"], 1000);
+    let old = fs::read(&path).expect("it was saved");
+    let lock = fs::metadata(folder.path().join("state.lock")).expect("a lock");
+    assert_eq!(lock.len(), 0);
+
+    // The system kills whoever writes a file longer than this.
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -f 100; exec \"$0\" --capacity=100k --state \"$1\""]);
+    shell.arg(example("dedup").get_program()).arg(&path);
+    let run = piped(shell, numbers(2000).as_bytes());
+    assert_eq!(run.status.code(), None, "it was killed");
+    assert_eq!(lines(&run.stdout).len(), 1000);
+    assert!(fs::read(&path).expect("a state") == old, "the state has changed");
+    let part = fs::metadata(folder.path().join("state.new")).expect("it was being written");
+    assert!((1..old.len() as u64).contains(&part.len()), "{} bytes", part.len());
+
+    // The next run prints the same lines again, and saves them.
+    let run = with_state(&path, &["--capacity=100k"], &numbers(2000));
+    assert_eq!((run.status.code(), lines(&run.stdout).len()), (Some(0), 1000));
+    assert!(!folder.path().join("state.new").exists());
+    assert_eq!(text(&with_state(&path, &["--capacity=100k"], &numbers(2000)).stdout), "");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn lines_that_nobody_has_seen_are_not_in_the_state() {
+    let folder = folder();
+    let path = state(&folder, &[], 10);
+    let old = fs::read(&path).expect("it was saved");
+    let input = file(&folder, "input", numbers(1_000_000).as_bytes());
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+    for stdout in [full.into(), Stdio::piped()] {
+        let mut command = example("dedup");
+        command.arg("--state").args([&path, &input]).stdout(stdout).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        // The reader goes away, if there is one.
+        drop(child.stdout.take());
+        let run = child.wait_with_output().expect("it ends");
+        assert_eq!(run.status.code(), Some(1));
+        assert!(text(&run.stderr).contains("the state is left as it was"));
+        assert!(fs::read(&path).expect("a state") == old, "the state has changed");
+    }
+}
+
+#[test]
+fn what_was_read_is_saved_though_a_file_could_not_be_read() {
+    let folder = folder();
+    let path = folder.path().join("state");
+    let missing = folder.path().join("missing");
+    let run = with_state(&path, &[missing.to_str().unwrap(), "-"], "egg\n");
+    assert_eq!((run.status.code(), text(&run.stdout).as_ref()), (Some(1), "egg\n"));
+    assert_eq!(text(&with_state(&path, &[], "egg\nnest\n").stdout), "nest\n");
+}
+
+#[test]
+fn a_state_is_used_by_one_run_at_a_time() {
+    let folder = folder();
+    let path = state(&folder, &[], 10);
+    let lock = fs::File::open(folder.path().join("state.lock")).expect("a lock");
+    lock.lock().expect("nobody else has it");
+    let message = refused(&path, &[], 1);
+    assert!(message.contains("another run uses it"), "{message}");
+    drop(lock);
+    assert_eq!(text(&with_state(&path, &[], "egg\n").stdout), "egg\n");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_a_state_and_its_permissions_stay() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    let folder = folder();
+    let path = state(&folder, &[], 10);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("its owner");
+    let link = folder.path().join("link");
+    symlink(&path, &link).expect("links");
+    assert_eq!(text(&with_state(&link, &[], "3\negg\n").stdout), "egg\n");
+    assert!(fs::symlink_metadata(&link).expect("a link").is_symlink());
+    assert_eq!(fs::metadata(&path).expect("a state").permissions().mode() & 0o777, 0o600);
+    assert_eq!(text(&with_state(&path, &[], "3\negg\n").stdout), "");
+}
+
 #[test]
 fn wrong_arguments_are_refused_with_status_2() {
     let too_large = u64::MAX.to_string();
@@ -561,6 +769,8 @@ fn wrong_arguments_are_refused_with_status_2() {
         &["--threads", "0"],
         &["--threads", "1025"],
         &["--unique"],
+        &["--state"],
+        &["--state", "state", "--withheld", "list"],
     ] {
         let run = dedup(arguments, b"a\n");
         assert_eq!(run.status.code(), Some(2), "{arguments:?}");

@@ -188,6 +188,14 @@ pub trait SharedSubject: Sync {
     fn run(&self, steps: &[Step]) -> u64;
     /// Moves the window until told to stop; the number of keys that were inserted.
     fn churn(&self, window: &mut Window, stop: &AtomicBool) -> u64;
+    /// Moves the window until told to stop, and passes on each operation and the nanoseconds that it
+    /// took; the number of keys that were inserted.
+    fn churn_timed(
+        &self,
+        window: &mut Window,
+        stop: &AtomicBool,
+        took: &mut dyn FnMut(Operation, u64),
+    ) -> u64;
     /// Inserts the keys from this index on until told to stop; the number of keys that were stored.
     fn insert_until(&self, keys: Keys, from: u64, stop: &AtomicBool) -> u64;
     /// Looks up each key by itself and records the nanoseconds that it took.
@@ -225,6 +233,27 @@ impl<P: Shared> SharedSubject for P {
                 window.oldest += 1;
                 window.next += 1;
             }
+        }
+        stored
+    }
+
+    fn churn_timed(
+        &self,
+        window: &mut Window,
+        stop: &AtomicBool,
+        took: &mut dyn FnMut(Operation, u64),
+    ) -> u64 {
+        let mut stored = 0;
+        while !stop.load(Ordering::Relaxed) {
+            let (oldest, next) = (window.keys.key(window.oldest), window.keys.key(window.next));
+            let started = Instant::now();
+            self.remove_shared(oldest);
+            took(Operation::Remove, started.elapsed().as_nanos() as u64);
+            let started = Instant::now();
+            stored += u64::from(self.insert_shared(next));
+            took(Operation::Insert, started.elapsed().as_nanos() as u64);
+            window.oldest += 1;
+            window.next += 1;
         }
         stored
     }

@@ -25,6 +25,12 @@ impl<const BITS: u32, const SLOTS: usize> Packed<BITS, SLOTS> {
         let bits_in_use = (word << 1 | 1).ilog2();
         bits_in_use.div_ceil(BITS) * BITS
     }
+
+    /// How many lanes there are up to the last one in use.
+    #[inline]
+    fn used(word: u64) -> usize {
+        (u64::BITS - word.leading_zeros()).div_ceil(BITS) as usize
+    }
 }
 
 impl<const BITS: u32, const SLOTS: usize> Word for Packed<BITS, SLOTS> {
@@ -37,7 +43,7 @@ impl<const BITS: u32, const SLOTS: usize> Word for Packed<BITS, SLOTS> {
 
     #[inline]
     fn free(word: u64) -> usize {
-        Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::equal(word, 0))
+        SLOTS - Self::used(word)
     }
 
     #[inline]
@@ -83,7 +89,9 @@ impl<const BITS: u32, const SLOTS: usize> Word for Packed<BITS, SLOTS> {
 
     #[inline]
     fn is_canonical(word: u64) -> bool {
-        let lanes = (u64::BITS - word.leading_zeros()).div_ceil(BITS) as usize;
-        lanes == SLOTS - Self::free(word)
+        let in_use = Self::used(word);
+        let free_below =
+            Lanes::<BITS, SLOTS>::equal(word, 0).trailing_zeros() as usize / BITS as usize;
+        in_use <= SLOTS && free_below >= in_use
     }
 }

@@ -171,6 +171,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 
 /// Relaxed: the stripe of the bucket orders this with all other stores in these words; or no other
 /// thread has them.
+#[inline]
 fn copy(word: &AtomicU64, to: &AtomicU64) {
     to.store(word.load(Ordering::Relaxed), Ordering::Relaxed);
 }
