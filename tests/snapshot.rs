@@ -37,9 +37,13 @@ fn misplaced<L: Storage>(filter: &CuckooFilter<L, StableHashBuilder>) {
     let rows = u64::from_le_bytes(bytes[16..24].try_into().unwrap()) as usize;
     let (header, words) = (96, (bytes.len() - 104) / 8);
     let mut traded = 0;
-    for bucket in 0..words - rows {
+    // The numbers of the two among the buckets of the row differ in their lowest bit, or in another.
+    let distances = (0..).map(|bit| rows << bit).take_while(|&distance| distance < words);
+    let pairs =
+        distances.flat_map(|distance| (0..words - distance).map(move |b| [b, b + distance]));
+    for pair in pairs {
         let mut bytes = bytes.clone();
-        let [one, other] = [bucket, bucket + rows].map(|bucket| header + 8 * bucket);
+        let [one, other] = pair.map(|bucket| header + 8 * bucket);
         for at in 0..8 {
             bytes.swap(one + at, other + at);
         }
@@ -51,7 +55,7 @@ fn misplaced<L: Storage>(filter: &CuckooFilter<L, StableHashBuilder>) {
         }
         checksum.copy_from_slice(&right);
         let restored = CuckooFilter::<L, _>::from_bytes(&bytes, HASHER);
-        assert!(matches!(restored, Err(RestoreError::Misplaced { .. })), "bucket {bucket}");
+        assert!(matches!(restored, Err(RestoreError::Misplaced { .. })), "{pair:?}");
         traded += 1;
     }
     assert!(traded > words / 4, "{traded} of {words}");
