@@ -138,11 +138,9 @@ fn the_example_of_the_page() {
         let (hex, _) = line.trim_start().split_once("  ").expect("what they mean");
         bytes.extend(hex.split(' ').map(|byte| u8::from_str_radix(byte, 16).unwrap()));
     }
-    assert_eq!(bytes, written, "docs/format.md shows other bytes; these are right:\n{}", {
+    let right = || {
         let lines = written.chunks(8).enumerate();
-        lines
-            .map(|(line, bytes)| format!("{:<4}{bytes:02x?}\n", 8 * line))
-            .collect::<Vec<_>>()
-            .concat()
-    });
+        lines.map(|(line, bytes)| format!("{:<4}{bytes:02x?}", 8 * line)).collect::<Vec<_>>()
+    };
+    assert_eq!(bytes, written, "docs/format.md shows other bytes; these are right: {:#?}", right());
 }
