@@ -359,7 +359,7 @@ mod tests {
             }
             (table.versions.bumps(), OPENED.get())
         };
-        let counted = [(0, 0), (376, 380), (3399, 3839), (8595, 24_649)];
+        let counted = [(0, 0), (376, 379), (3392, 3815), (8582, 25_003)];
         assert_eq!([50, 75, 90, 97].map(&mut fill_to), counted);
     }
 
@@ -376,7 +376,7 @@ mod tests {
             }
             OPENED.get()
         };
-        assert_eq!([4, 6, 8, 16].map(opened_by_fills_of), [2461, 2954, 4040, 19_876]);
+        assert_eq!([4, 6, 8, 16].map(opened_by_fills_of), [2461, 2953, 4041, 19_866]);
     }
 
     /// A table that is as full as tables become says so after opening a few buckets for each insert;
