@@ -103,11 +103,12 @@
 //!   grows. Its load stays at the target of its layout, nothing is rebuilt, and it is never
 //!   [full](InsertError::Full) before it has its greatest size.
 //! * **An exact image of a live filter**: a [snapshot](#snapshots) is the filter at one instant between
-//!   call and return. Lookups do not notice, and a writer waits for a fraction of a millisecond at
-//!   most, whatever the size.
+//!   call and return. Lookups do not notice. A writer waits for a fraction of a millisecond, whatever
+//!   the size; longer only if the thread that takes the snapshot is preempted while it holds a lock.
 //! * **Hostile bytes are an error**: a filter that is [restored](CuckooFilter::restore) is one that this
-//!   crate could have made, or it is not made. No bytes make it panic, or ask for more memory than
-//!   twice what has been read.
+//!   crate could have made, or it is not made. No bytes make it panic. Until a whole snapshot has been
+//!   read and found valid, no more memory is asked for than twice what has been read; then the table is
+//!   allocated, which for a filter that grows is the [address space](#growth) of its greatest size.
 //!
 //! # Growth
 //!

@@ -207,6 +207,38 @@ impl Snapshot {
         self.len() == 0
     }
 
+    /// How many distinct items the filter was made for; if it grows, before it does.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let snapshot = coucal::CuckooFilter::with_capacity(100).snapshot()?;
+    /// assert_eq!(snapshot.capacity(), 100);
+    /// # Ok::<(), coucal::SnapshotError>(())
+    /// ```
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.header.capacity
+    }
+
+    /// How many distinct items the filter grows to hold; the [capacity](Self::capacity) if it does not
+    /// grow. The filter that is made of the snapshot asks for the address space for so many: where the
+    /// bytes come from somebody you do not trust, look at this first.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().capacity(100).max_capacity(10_000).build()?;
+    /// assert_eq!(filter.snapshot()?.max_capacity(), 10_000);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[must_use]
+    pub fn max_capacity(&self) -> usize {
+        self.header.max_capacity
+    }
+
     /// How many bytes [`write_to`](Self::write_to) writes: 8 for each bucket, and 104.
     ///
     /// # Examples
