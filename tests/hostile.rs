@@ -519,8 +519,9 @@ impl Read for Interrupted<'_> {
 
 #[test]
 fn slow_readers() {
-    let bytes = grown::<coucal::Fp16x4>();
     type Restored = CuckooFilter<Growable<AnyLayout>, StableHashBuilder>;
+
+    let bytes = grown::<coucal::Fp16x4>();
     let restored = Restored::restore(OneByOne(&bytes), HASHER).unwrap();
     assert_eq!(restored.snapshot().unwrap().to_bytes(), bytes);
     let interrupted = Interrupted { bytes: &bytes, ready: false };

@@ -1,0 +1,225 @@
+//! Bytes of snapshots, valid or not: what is restored is then used.
+
+use arbitrary::{Arbitrary, Unstructured};
+use coucal::{
+    AnyLayout, CuckooFilter, FixedStorage, Growable, RestoreError, Snapshot, StableHashBuilder,
+    Storage,
+};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::format::{self, Contents, Fault, HEADER, at};
+use crate::model::{self, Filter, HASHER, Modelled};
+use crate::operations::{Setup, apply_all, reserve};
+
+/// Buckets of a filter that is made. What a snapshot may grow to is address space, but not under a
+/// sanitizer.
+const MOST_BUCKETS: u64 = 1 << 16;
+
+/// Where a header may be changed, and how wide it is there.
+const FIELDS: [(usize, usize); 13] = [
+    (at::VERSION, 4),
+    (at::KIND, 1),
+    (at::ENCODING, 1),
+    (at::BITS, 1),
+    (at::SLOTS, 1),
+    (at::ROWS, 8),
+    (at::LEVEL, 8),
+    (at::CURSOR, 8),
+    (at::GREATEST, 8),
+    (at::WORDS, 8),
+    (at::ITEMS, 8),
+    (at::CAPACITY, 8),
+    (at::MAX_CAPACITY, 8),
+];
+
+#[derive(Arbitrary, Debug)]
+enum Mutation {
+    /// Another value of a field.
+    Set(u8, u64),
+    /// A value near that of a field.
+    Add(u8, i8),
+    Double(u8),
+    Word(u16, u64),
+    FlipWord(u16, u8),
+    SwapWords(u16, u16),
+    /// A word in place of another.
+    CopyWord(u16, u16),
+    Byte(u16, u8),
+    Truncate(u16),
+    Append(u8),
+    /// The number of items as it is found in packed words.
+    Recount,
+}
+
+impl Mutation {
+    fn apply(&self, bytes: &mut Vec<u8>) {
+        let words = bytes.len().saturating_sub(HEADER + 8) / 8;
+        let word = |at: u16| (words > 0).then(|| HEADER + 8 * (usize::from(at) % words));
+        match *self {
+            Self::Set(field, value) => change(bytes, field, |_| value),
+            Self::Add(field, by) => change(bytes, field, |old| old.wrapping_add_signed(by.into())),
+            Self::Double(field) => change(bytes, field, |old| old.wrapping_mul(2)),
+            Self::Word(at, value) => {
+                if let Some(at) = word(at) {
+                    bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+                }
+            }
+            Self::FlipWord(at, bit) => {
+                if let Some(at) = word(at) {
+                    bytes[at + usize::from(bit / 8 % 8)] ^= 1 << (bit % 8);
+                }
+            }
+            Self::SwapWords(a, b) => {
+                if let (Some(a), Some(b)) = (word(a), word(b)) {
+                    (0..8).for_each(|byte| bytes.swap(a + byte, b + byte));
+                }
+            }
+            Self::CopyWord(from, to) => {
+                if let (Some(from), Some(to)) = (word(from), word(to)) {
+                    bytes.copy_within(from..from + 8, to);
+                }
+            }
+            Self::Byte(at, value) => {
+                let len = bytes.len().max(1);
+                if let Some(byte) = bytes.get_mut(usize::from(at) % len) {
+                    *byte = value;
+                }
+            }
+            Self::Truncate(by) => bytes.truncate(bytes.len().saturating_sub(by.into())),
+            Self::Append(count) => bytes.resize(bytes.len() + usize::from(count), count),
+            Self::Recount => {
+                format::seal(bytes);
+                if let Err(Fault::WrongLen { found, .. }) = format::read(bytes) {
+                    bytes[at::ITEMS..at::ITEMS + 8].copy_from_slice(&found.to_le_bytes());
+                }
+            }
+        }
+    }
+}
+
+fn change(bytes: &mut [u8], field: u8, change: impl FnOnce(u64) -> u64) {
+    let (at, width) = FIELDS[usize::from(field) % FIELDS.len()];
+    if bytes.len() >= HEADER {
+        let mut old = [0; 8];
+        old[..width].copy_from_slice(&bytes[at..at + width]);
+        let new = change(u64::from_le_bytes(old)).to_le_bytes();
+        bytes[at..at + width].copy_from_slice(&new[..width]);
+    }
+}
+
+/// What the bytes say becomes bytes of a snapshot.
+#[derive(Arbitrary, Debug)]
+enum Source {
+    /// As they are.
+    Raw,
+    /// With the checksums made right.
+    Sealed,
+    /// Of a real filter, but for some changes.
+    Filter {
+        setup: Setup,
+        first: u16,
+        count: u8,
+        more: u8,
+        changes: [Option<Mutation>; 4],
+        sealed: bool,
+    },
+}
+
+/// Restores, by the crate and by a reader of its own, and compares; then uses what was restored.
+///
+/// # Panics
+///
+/// If the crate is wrong.
+pub fn restore(data: &[u8]) {
+    let mut rest = Unstructured::new(data);
+    let Ok(source) = Source::arbitrary(&mut rest) else {
+        return;
+    };
+    let random: Vec<u8>;
+    let bytes = match source {
+        Source::Raw | Source::Sealed => {
+            let mut bytes = rest.take_rest().to_vec();
+            if matches!(source, Source::Sealed) {
+                format::seal(&mut bytes);
+            }
+            // Nothing is left to say what is done then.
+            random = (0..64).flat_map(|n| xxh3_64_with_seed(&bytes, n).to_le_bytes()).collect();
+            rest = Unstructured::new(&random);
+            bytes
+        }
+        Source::Filter { setup, first, count, more, changes, sealed } => {
+            let keys = model::keys(first, count).chain(model::keys(first.wrapping_add(255), more));
+            let mut bytes = setup.snapshot(&keys.map(model::hash).collect::<Vec<_>>());
+            changes.iter().flatten().for_each(|change| change.apply(&mut bytes));
+            if sealed {
+                format::seal(&mut bytes);
+            }
+            bytes
+        }
+    };
+    match (format::read(&bytes), Snapshot::from_bytes(&bytes)) {
+        (Ok(contents), Ok(snapshot)) => {
+            assert_eq!(snapshot.to_bytes(), bytes);
+            assert_eq!(snapshot.len() as u64, contents.items);
+            if contents.greatest <= MOST_BUCKETS {
+                in_each_type(&contents, &bytes, &mut rest);
+            }
+        }
+        (Err(fault), Err(error)) => assert_eq!(Fault::of(&error), fault, "{error}"),
+        (Err(fault), Ok(_)) => panic!("the crate takes bytes with {fault:?}"),
+        (Ok(_), Err(error)) => panic!("the crate refuses bytes without a fault: {error}"),
+    }
+}
+
+/// Only the type of its kind, with a hasher that hashes alike, takes a snapshot.
+fn in_each_type(contents: &Contents, bytes: &[u8], rest: &mut Unstructured<'_>) {
+    let fixed = Filter::<AnyLayout>::from_bytes(bytes, HASHER);
+    let grows = Filter::<Growable<AnyLayout>>::from_bytes(bytes, HASHER);
+    let hasher = bytes[80..88] == empty_snapshot()[80..88];
+    let wrong = if contents.grows { fixed.as_ref().err() } else { grows.as_ref().err() };
+    assert!(matches!(wrong, Some(RestoreError::OtherKind { grows }) if *grows == contents.grows));
+    if !hasher {
+        let error = if contents.grows { grows.err() } else { fixed.err() };
+        assert!(matches!(error, Some(RestoreError::OtherHasher)), "{error:?}");
+    } else if contents.grows {
+        use_restored::<Growable<AnyLayout>>(bytes, reserve, rest);
+    } else {
+        use_restored::<AnyLayout>(bytes, |_, _| {}, rest);
+    }
+    named_layout(contents, bytes);
+}
+
+fn empty_snapshot() -> Vec<u8> {
+    let filter = CuckooFilter::<coucal::Fp16x4, _>::with_capacity_and_hasher(0, HASHER);
+    filter.snapshot().expect("memory").to_bytes()
+}
+
+fn use_restored<L: Storage>(
+    bytes: &[u8],
+    reserve: fn(&Filter<L>, usize),
+    rest: &mut Unstructured<'_>,
+) {
+    let filter = || CuckooFilter::from_bytes(bytes, HASHER).expect("restored above");
+    let other: Filter<L> = filter();
+    other.clear();
+    apply_all(Modelled::new(filter(), reserve), Modelled::new(other, reserve), rest);
+}
+
+/// Only the layout of the snapshot, where the type names one.
+fn named_layout(contents: &Contents, bytes: &[u8]) {
+    type Restored<L> = Result<CuckooFilter<L, StableHashBuilder>, RestoreError>;
+
+    fn is_other<L: Storage>(bytes: &[u8]) -> bool {
+        let restored: Restored<L> = CuckooFilter::from_bytes(bytes, HASHER);
+        matches!(restored, Err(RestoreError::OtherLayout { .. }))
+    }
+    fn other<L: FixedStorage>(contents: &Contents, bytes: &[u8]) -> bool {
+        if contents.grows { is_other::<Growable<L>>(bytes) } else { is_other::<L>(bytes) }
+    }
+    macro_rules! count {
+        ($($layout:ident)*) => {
+            [$(other::<coucal::$layout>(contents, bytes)),*].iter().filter(|&&other| other).count()
+        };
+    }
+    assert_eq!(crate::for_each_layout!(count), 8);
+}
