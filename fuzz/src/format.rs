@@ -198,9 +198,11 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
 
     let mut copies: BTreeMap<Class, usize> = BTreeMap::new();
     let (mut found, stated) = (0, number(header, at::ITEMS));
-    for (bucket, word) in bytes[HEADER..end].chunks(8).enumerate() {
-        let word = number(word, 0);
-        let fingerprints = fingerprints(word, shape).ok_or(Fault::InvalidWord(bucket))?;
+    // All words before all places: so does the crate, in steps of more words than inputs have.
+    let read = bytes[HEADER..end].chunks(8).map(|word| fingerprints(number(word, 0), shape));
+    let read = read.enumerate().map(|(bucket, word)| word.ok_or(Fault::InvalidWord(bucket)));
+    let buckets: Vec<Vec<u64>> = read.collect::<Result<_, _>>()?;
+    for (bucket, fingerprints) in buckets.into_iter().enumerate() {
         let row = bucket as u64 % rows;
         for fingerprint in fingerprints {
             let selector = match row % 2 {
