@@ -11,6 +11,8 @@ pub(crate) const MAX_STRIPES: usize = 4096;
 const BUCKETS_PER_STRIPE: usize = 128;
 /// The fewest stripes, for tables too small for a share to matter.
 const MIN_STRIPES: usize = 8;
+/// Stripes in a cache line.
+const STRIPES_PER_LINE: usize = 64 / size_of::<Stripe>();
 /// Stripes that the smallest sample has.
 const LEAST_SAMPLED: usize = 8;
 
@@ -67,7 +69,7 @@ impl Stripes {
     ///
     /// Only in tables larger than a core's own cache: in smaller ones it gains nothing.
     #[inline]
-    pub(super) fn prefetch<const N: usize>(&self, buckets: [usize; N]) {
+    pub(super) fn prefetch(&self, buckets: impl IntoIterator<Item = usize>) {
         if let Some(asked_for) = self.asked_for {
             for bucket in buckets {
                 asked_for.prefetch(&self.stripes[self.of(bucket)]);
@@ -92,6 +94,8 @@ impl Stripes {
 
     /// Locks every stripe, lowest first: nobody else writes until the guard is dropped.
     pub(super) fn lock_all(&self) -> Locked<'_, All<'_>> {
+        // Their lines all at once, and not one after the other while some are locked already.
+        self.prefetch((0..self.stripes.len()).step_by(STRIPES_PER_LINE));
         Locked { stripes: self, _guards: self.stripes.iter().map(|s| s.lock.lock()).collect() }
     }
 
