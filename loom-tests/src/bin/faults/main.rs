@@ -215,3 +215,16 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each fault quotes its source as it is, so a change there is noticed before the long run.
+    #[test]
+    fn every_fault_applies() {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace");
+        let failed: Vec<_> = FAULTS.iter().filter_map(|fault| fault.apply(source).err()).collect();
+        assert!(failed.is_empty(), "{failed:#?}");
+    }
+}
