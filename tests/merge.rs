@@ -1,0 +1,194 @@
+//! One filter into another: the union of multisets, or nothing.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use coucal::{
+    AnyCuckooFilter, AnyLayout, CuckooFilter, DefaultHashBuilder, FixedStorage, Fp16x4, Growable,
+    MergeError, StableHashBuilder, Storage,
+};
+
+const HASHER: StableHashBuilder = StableHashBuilder::new(7);
+
+type Filter<L> = CuckooFilter<L, StableHashBuilder>;
+
+fn fixed<L: FixedStorage>(items: usize) -> Filter<L> {
+    let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER).capacity(items);
+    builder.build().expect("memory for a test")
+}
+
+fn growing<L: FixedStorage>(first: usize, items: usize) -> Filter<Growable<L>> {
+    let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER).capacity(first);
+    builder.max_capacity(items).build().expect("memory for a test")
+}
+
+fn fill<L: Storage>(filter: &Filter<L>, items: impl Iterator<Item = u64>) {
+    items.for_each(|item| filter.insert(&item).expect("room for the items of a test"));
+}
+
+/// Every class has as many copies as both filters together had.
+fn check_union<L: Storage>(one: &Filter<L>, other: &Filter<L>, items: u64) {
+    let counts = |filter: &Filter<L>| -> Vec<usize> {
+        (0..2 * items).map(|item| filter.count(&item)).collect()
+    };
+    let (before, added) = (counts(one), counts(other));
+    let len = one.len() + other.len();
+    one.merge(other).unwrap();
+    assert_eq!(one.len(), len);
+    assert_eq!(counts(other), added, "the other filter is as it was");
+    for (item, count) in counts(one).into_iter().enumerate() {
+        assert_eq!(count, before[item] + added[item], "{item}");
+    }
+}
+
+macro_rules! tests {
+    ($($layout:ident)*) => {$(
+        #[test]
+        #[allow(non_snake_case)]
+        fn $layout() {
+            for items in [4, 100, 5000_u64] {
+                // Some items are in both.
+                let [one, other] = [0; 2].map(|_| fixed::<coucal::$layout>(2 * items as usize));
+                fill(&one, 0..items / 2);
+                fill(&other, items / 3..items * 3 / 4);
+                check_union(&one, &other, items);
+
+                // The one grows while it takes in the other, which has grown further.
+                let first = items as usize / 3;
+                let [one, other] =
+                    [0; 2].map(|_| growing::<coucal::$layout>(first, items as usize));
+                fill(&one, 0..items / 8);
+                fill(&other, items / 8..items * 3 / 4);
+                check_union(&one, &other, items);
+            }
+        }
+    )*};
+}
+
+coucal::__for_each_layout!(tests);
+
+#[test]
+fn of_layouts_chosen_at_run_time() {
+    let [one, other] = [0; 2].map(|_| fixed::<AnyLayout>(1000));
+    fill(&one, 0..400);
+    fill(&other, 300..800);
+    check_union(&one, &other, 1000);
+}
+
+#[test]
+fn into_itself() {
+    let filter = fixed::<Fp16x4>(1000);
+    fill(&filter, 0..300);
+    filter.merge(&filter).unwrap();
+    assert!((0..300_u64).all(|item| filter.count(&item) >= 2));
+    assert_eq!(filter.len(), 600);
+}
+
+#[test]
+fn what_is_not_alike_is_an_error() {
+    let filter = fixed::<Fp16x4>(1000);
+    fill(&filter, 0..10);
+    let error = filter.merge(&fixed(2000)).unwrap_err();
+    assert!(matches!(error, MergeError::OtherRows { rows, other } if rows < other), "{error}");
+    assert!(error.to_string().contains("build both for the same first capacity"), "{error}");
+
+    let other_seed = CuckooFilter::with_capacity_and_hasher(1000, StableHashBuilder::new(8));
+    let error = filter.merge(&other_seed).unwrap_err();
+    assert_eq!(error, MergeError::OtherHasher);
+    assert!(error.to_string().contains("a clone of"), "{error}");
+    let [one, other] =
+        [0; 2].map(|_| CuckooFilter::with_capacity_and_hasher(1000, DefaultHashBuilder::default()));
+    assert_eq!(one.merge(&other), Err(MergeError::OtherHasher));
+
+    let any = |rate| -> AnyCuckooFilter<_> {
+        CuckooFilter::with_capacity_rate_and_hasher(1000, rate, HASHER).unwrap()
+    };
+    let error = any(0.01).merge(&any(0.0001)).unwrap_err();
+    assert_eq!(error, MergeError::OtherLayout);
+    assert_eq!(filter.len(), 10);
+}
+
+/// A union that does not fit, by its number and by chance, leaves everything as it was.
+#[test]
+fn what_does_not_fit_changes_nothing() {
+    for share in [99, 60] {
+        let [one, other] = [0; 2].map(|_| fixed::<Fp16x4>(1000));
+        let slots = one.slots() as u64;
+        fill(&one, 0..slots / 2);
+        fill(&other, 1000..1000 + slots * share / 100 - slots / 10);
+        let counts = || (0..3000_u64).map(|item| one.count(&item)).collect::<Vec<_>>();
+        let (before, len) = (counts(), one.len());
+        assert_eq!(one.merge(&other), Err(MergeError::Full));
+        assert_eq!((counts(), one.len()), (before, len));
+    }
+}
+
+/// More copies than a class can have: only the last bucket of the other filter shows it.
+#[test]
+fn too_many_copies_change_nothing() {
+    let [one, other] = [0; 2].map(|_| fixed::<Fp16x4>(1000));
+    fill(&one, 0..300);
+    fill(&other, 300..500);
+    for filter in [&one, &other] {
+        fill(filter, [7777; 5].into_iter());
+    }
+    let counts = || (0..1000_u64).map(|item| one.count(&item)).collect::<Vec<_>>();
+    let (before, len) = (counts(), one.len());
+    let error = one.merge(&other).unwrap_err();
+    assert_eq!(error, MergeError::TooManyCopies);
+    assert_eq!((counts(), one.len()), (before, len));
+    assert_eq!(one.count(&7777_u64), 5);
+}
+
+#[test]
+fn not_beyond_the_greatest_size() {
+    let [one, other] = [0; 2].map(|_| growing::<Fp16x4>(100, 1000));
+    fill(&one, 0..800);
+    fill(&other, 1000..1800);
+    assert_eq!(one.merge(&other), Err(MergeError::Full));
+    assert_eq!(one.len(), 800);
+    assert!((0..800_u64).all(|item| one.contains(&item)));
+}
+
+/// While other threads use both: what was in the one is found throughout, what comes and goes
+/// meanwhile is exact, and what was settled in the other is there afterwards.
+#[test]
+fn while_others_use_both() {
+    for _ in 0..20 {
+        let [one, other] = [0; 2].map(|_| growing::<Fp16x4>(1000, 40_000));
+        fill(&one, 0..10_000);
+        fill(&other, 10_000..20_000);
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for filter in [&one, &other] {
+                let stop = &stop;
+                scope.spawn(move || {
+                    let coming_and_going = 30_000..31_000_u64;
+                    while !stop.load(Ordering::Relaxed) {
+                        for item in coming_and_going.clone() {
+                            filter.insert(&item).expect("there is room");
+                        }
+                        assert!(coming_and_going.clone().all(|item| filter.contains(&item)));
+                        for item in coming_and_going.clone() {
+                            assert!(filter.remove(&item), "{item} is lost");
+                        }
+                    }
+                });
+            }
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    assert!(
+                        (0..10_000_u64).all(|item| one.contains(&item)),
+                        "a settled item is missed"
+                    );
+                }
+            });
+            one.merge(&other).unwrap();
+            stop.store(true, Ordering::Relaxed);
+        });
+        assert!((0..20_000_u64).all(|item| one.contains(&item)));
+        // The image of the other filter may have had any of the items that came and went.
+        assert!((20_000..=21_000).contains(&one.len()), "{}", one.len());
+        assert_eq!(other.len(), 10_000);
+    }
+}
