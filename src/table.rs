@@ -29,9 +29,8 @@ use core::marker::PhantomData;
 
 use crossbeam_utils::CachePadded;
 
-pub(crate) use self::address::{Buckets, Fixed};
-pub(crate) use self::grow::Growing;
-use self::grow::Growth;
+use self::address::Growth;
+pub(crate) use self::address::{Buckets, Fixed, Growing};
 pub(crate) use self::mirror::Image;
 use self::mirror::Mirror;
 pub(crate) use self::stripes::MAX_STRIPES;

@@ -3,11 +3,12 @@
 //! In a table of fixed size a row is a bucket, and all of this costs nothing. In one that grows, the
 //! bucket depends on the extent, which each operation reads anew.
 
-use super::grow::Growth;
+use crossbeam_utils::CachePadded;
+
 use crate::arch;
 use crate::extent::Extent;
 use crate::geometry::{Geometry, Key, Place};
-use crate::sync::AtomicU64;
+use crate::sync::{AtomicU64, Mutex, Ordering};
 
 /// The words of a table, by bucket.
 pub trait Buckets: Sized + Send + Sync {
@@ -104,5 +105,81 @@ impl Buckets for Fixed {
     #[inline]
     fn growth(&self) -> Option<&Growth> {
         None
+    }
+}
+
+/// Buckets that can become more.
+pub struct Growing {
+    words: Box<[AtomicU64]>,
+    growth: Growth,
+}
+
+/// What a table that grows has besides its words.
+pub struct Growth {
+    pub(super) rows: usize,
+    pub(super) greatest: usize,
+    /// On a line of its own, and in a box as the count of inconclusive lookups is.
+    pub(super) extent: Box<CachePadded<AtomicU64>>,
+    /// Held by whoever splits. It is taken before any stripe. In a box for the same reason.
+    pub(super) splitting: Box<Mutex>,
+}
+
+impl Growth {
+    #[inline]
+    pub(super) fn extent(&self) -> Extent {
+        // SeqCst: pairs with the store in `grow`. Whoever reads an old extent comes before all that
+        // was inserted by a newer one. As an Acquire load it makes the copies of the splits visible.
+        Extent::from_bits(self.rows, self.extent.load(Ordering::SeqCst))
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        size_of_val(&*self.extent) + size_of_val(&*self.splitting)
+    }
+}
+
+impl Buckets for Growing {
+    type Extent = Extent;
+
+    fn new(extent: Extent, words: Box<[AtomicU64]>) -> Self {
+        let rows = extent.rows();
+        let extent = Box::new(CachePadded::new(AtomicU64::new(extent.bits())));
+        let growth =
+            Growth { rows, greatest: words.len(), extent, splitting: Box::new(Mutex::new()) };
+        Self { words, growth }
+    }
+
+    #[inline]
+    fn words(&self) -> &[AtomicU64] {
+        &self.words
+    }
+
+    #[inline]
+    fn rows(&self) -> usize {
+        self.growth.rows
+    }
+
+    #[inline]
+    fn extent(&self) -> Extent {
+        self.growth.extent()
+    }
+
+    #[inline]
+    fn count(&self, extent: Extent) -> usize {
+        extent.buckets()
+    }
+
+    #[inline]
+    fn bucket(&self, place: Place, extent: Extent) -> usize {
+        extent.bucket(place)
+    }
+
+    #[inline]
+    fn both(&self, key: Key, extent: Extent) -> [usize; 2] {
+        extent.both(key)
+    }
+
+    #[inline]
+    fn growth(&self) -> Option<&Growth> {
+        Some(&self.growth)
     }
 }

@@ -13,15 +13,13 @@
 use core::array;
 use core::ops::Range;
 
-use crossbeam_utils::CachePadded;
-
 use super::Table;
-use super::address::Buckets;
+use super::address::{Buckets, Growth};
 use crate::extent::Extent;
 use crate::geometry::{Fingerprint, Key, Place};
 use crate::layout::sealed::Word;
 use crate::layout::{Layout, MAX_SLOTS};
-use crate::sync::{AtomicU64, Mutex, Ordering};
+use crate::sync::Ordering;
 
 /// Buckets that are split under one set of locks: those of a cache line.
 const RUN: usize = 8;
@@ -37,34 +35,7 @@ const UNEVEN_MARGIN: f64 = 0.04;
 /// How far the load goes beyond the target before a bucket is split: a sample is not exact.
 const MARGIN: f64 = 0.01;
 
-/// Buckets that can become more.
-pub struct Growing {
-    words: Box<[AtomicU64]>,
-    growth: Growth,
-}
-
-/// What a table that grows has besides its words.
-pub struct Growth {
-    rows: usize,
-    greatest: usize,
-    /// On a line of its own, and in a box as the count of inconclusive lookups is.
-    pub(super) extent: Box<CachePadded<AtomicU64>>,
-    /// Held by whoever splits. It is taken before any stripe. In a box for the same reason.
-    splitting: Box<Mutex>,
-}
-
 impl Growth {
-    #[inline]
-    pub(super) fn extent(&self) -> Extent {
-        // SeqCst: pairs with the store in `split_run`. Whoever reads an old extent comes before all that
-        // was inserted by a newer one. As an Acquire load it makes the copies of the splits visible.
-        Extent::from_bits(self.rows, self.extent.load(Ordering::SeqCst))
-    }
-
-    pub(super) fn memory_bytes(&self) -> usize {
-        size_of_val(&*self.extent) + size_of_val(&*self.splitting)
-    }
-
     /// The share of slots in use from which on a short search is enough. In the middle of a level,
     /// half of the table has twice the demand of the other half, and is full sooner.
     pub(super) fn full<L: Layout>(&self) -> f64 {
@@ -81,53 +52,6 @@ impl Growth {
         let end_of_level = extent.stride();
         let room = self.greatest - extent.buckets();
         cursor..end_of_line.min(end_of_level).min(cursor + room.min(most))
-    }
-}
-
-impl Buckets for Growing {
-    type Extent = Extent;
-
-    fn new(extent: Extent, words: Box<[AtomicU64]>) -> Self {
-        let rows = extent.rows();
-        let extent = Box::new(CachePadded::new(AtomicU64::new(extent.bits())));
-        let growth =
-            Growth { rows, greatest: words.len(), extent, splitting: Box::new(Mutex::new()) };
-        Self { words, growth }
-    }
-
-    #[inline]
-    fn words(&self) -> &[AtomicU64] {
-        &self.words
-    }
-
-    #[inline]
-    fn rows(&self) -> usize {
-        self.growth.rows
-    }
-
-    #[inline]
-    fn extent(&self) -> Extent {
-        self.growth.extent()
-    }
-
-    #[inline]
-    fn count(&self, extent: Extent) -> usize {
-        extent.buckets()
-    }
-
-    #[inline]
-    fn bucket(&self, place: Place, extent: Extent) -> usize {
-        extent.bucket(place)
-    }
-
-    #[inline]
-    fn both(&self, key: Key, extent: Extent) -> [usize; 2] {
-        extent.both(key)
-    }
-
-    #[inline]
-    fn growth(&self) -> Option<&Growth> {
-        Some(&self.growth)
     }
 }
 

@@ -2,8 +2,7 @@
 
 use core::hint::select_unpredictable;
 
-use super::address::Buckets;
-use super::grow::Growth;
+use super::address::{Buckets, Growth};
 use super::path::{FIRST_SEARCH_BUCKETS, Found, MAX_SEARCH_BUCKETS, Search};
 use super::stripes::{All, Locked};
 use super::{Hop, MAX_OPTIMISTIC_ATTEMPTS, Table};

@@ -14,6 +14,7 @@ pub struct Fault {
     pub caught_by: &'static [&'static str],
 }
 
+const ADDRESS: &str = "src/table/address.rs";
 const TABLE: &str = "src/table.rs";
 const EXTENT: &str = "src/extent.rs";
 const GROW: &str = "src/table/grow.rs";
@@ -885,14 +886,14 @@ pub const FAULTS: &[Fault] = &[
     },
     Fault {
         what: "the extent is read Relaxed",
-        file: GROW,
+        file: ADDRESS,
         old: "self.extent.load(Ordering::SeqCst)",
         new: "self.extent.load(Ordering::Relaxed)",
         caught_by: SPLITS,
     },
     Fault {
         what: "the extent is read Acquire, not SeqCst",
-        file: GROW,
+        file: ADDRESS,
         old: "self.extent.load(Ordering::SeqCst)",
         new: "self.extent.load(Ordering::Acquire)",
         caught_by: SPLIT_THEN_LOOKUPS,
