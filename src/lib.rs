@@ -45,7 +45,7 @@
 //! | hashes that are the same in every process | the same, with a [`StableHashBuilder`] |
 //! | a snapshot of it | [`CuckooFilter::restore`] from a reader, [`CuckooFilter::from_bytes`], or [`CuckooFilter::from_snapshot`] |
 //! | keys from an adversary | [`CuckooFilter::with_capacity_and_hasher`], with a [`RandomState`](std::hash::RandomState): some 10 ns more per operation |
-//! | keys that are hashed already | the same, with `()` as the hasher; then [`insert_hash`](CuckooFilter::insert_hash), [`contains_hash`](CuckooFilter::contains_hash) and so on |
+//! | keys that are hashed already | the same, with `()` as the hasher, or a [`StableHashBuilder`] if there are to be [snapshots](#snapshots); then [`insert_hash`](CuckooFilter::insert_hash), [`contains_hash`](CuckooFilter::contains_hash) and so on |
 //! | several of these | [`CuckooFilter::builder`] |
 //!
 //! Many items at a time: [`insert_many`](CuckooFilter::insert_many),
@@ -103,7 +103,7 @@
 //!   grows. Its load stays at the target of its layout, nothing is rebuilt, and it is never
 //!   [full](InsertError::Full) before it has its greatest size.
 //! * **An exact image of a live filter**: a [snapshot](#snapshots) is the filter at one instant between
-//!   call and return. Lookups do not notice. A writer waits for a fraction of a millisecond, whatever
+//!   call and return. Lookups never wait. A writer waits for a fraction of a millisecond, whatever
 //!   the size; longer only if the thread that takes the snapshot is preempted while it holds a lock.
 //! * **Hostile bytes are an error**: a filter that is [restored](CuckooFilter::restore) is one that this
 //!   crate could have made, or it is not made. No bytes make it panic. Until a whole snapshot has been
@@ -190,6 +190,7 @@
 //! * **Memory**: as much as the table has in use, until the [`Snapshot`] is dropped.
 //! * **Hasher**: it is not in the snapshot, only a check of it. The default one has a random seed; for
 //!   a filter that outlives its process take a [`StableHashBuilder`].
+//! * **Serde**: with the feature `serde`, a [`Snapshot`] is `Serialize` and `Deserialize`, as its bytes.
 //! * **Bytes**: 8 for each bucket, and 104. `docs/format.md` in the repository describes each of them.
 //!   The checksums find damage. They are no signature: whoever can change the bytes can make a valid
 //!   filter of other items.

@@ -287,13 +287,13 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// The filter as it is at one instant between the call and its return: every operation on an item
     /// is in it as a whole, or not at all.
     ///
-    /// Other threads go on meanwhile. Lookups do not notice. A writer waits while the line of memory
+    /// Other threads go on meanwhile. Lookups never wait. A writer waits while the line of memory
     /// that it writes to is copied, and once, at the end, while every lock is taken: for a fraction of a
     /// millisecond, whatever the size. Another call of `snapshot` waits until this one has ended.
     ///
-    /// It takes as much memory as the table, and two or three times as long as a copy of it to new
-    /// memory. (The memory for the greatest size of a filter that grows is asked for, and what the table
-    /// has in use is used.)
+    /// It takes as much memory as the table has in use, and out of cache about three times as long as a
+    /// copy of it to new memory: 0.06 s for a table of 2^24 slots. (Of a filter that grows, the address
+    /// space for the greatest size is asked for.)
     ///
     /// The hasher is not in it: whoever restores the filter needs one that hashes alike. The default
     /// one has a random seed that dies with the process; take a

@@ -8,7 +8,7 @@
 //! 4. Lock all stripes; read the extent and the counts, clear the flags and take the mirror away. This
 //!    is the instant.
 //!
-//! Lookups never notice. A writer waits while a line is copied, and once for all stripes.
+//! Lookups never wait. A writer waits while a line is copied, and once for all stripes.
 
 use std::sync::Arc;
 
