@@ -135,7 +135,7 @@ impl Snapshot {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn read_from(reader: impl Read) -> Result<Self, RestoreError> {
-        Self::read(reader, |_| Ok(()))
+        Self::read(reader, 0, |_| Ok(()))
     }
 
     /// As [`read_from`](Self::read_from), from bytes that are a snapshot and nothing else.
@@ -155,15 +155,29 @@ impl Snapshot {
     /// # Ok::<(), coucal::SnapshotError>(())
     /// ```
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, RestoreError> {
-        all_of(bytes, |reader| Self::read_from(reader))
+        Self::read_all(bytes, |_| Ok(()))
     }
 
-    /// Reads a snapshot if its header is as wanted.
-    fn read(
-        reader: impl Read,
+    /// Reads bytes that are a snapshot and nothing else, if its header is as wanted.
+    fn read_all(
+        mut bytes: &[u8],
         wanted: impl FnOnce(&Header) -> Result<(), RestoreError>,
     ) -> Result<Self, RestoreError> {
-        let mut source = Source { reader, checksum: XxHash3_64::new() };
+        let certain = bytes.len();
+        let snapshot = Self::read(&mut bytes, certain, wanted)?;
+        match bytes.len() {
+            0 => Ok(snapshot),
+            bytes => Err(RestoreError::TrailingBytes { bytes }),
+        }
+    }
+
+    /// Reads a snapshot if its header is as wanted. So many bytes are certain to be there.
+    fn read(
+        reader: impl Read,
+        certain: usize,
+        wanted: impl FnOnce(&Header) -> Result<(), RestoreError>,
+    ) -> Result<Self, RestoreError> {
+        let mut source = Source { reader, certain, checksum: XxHash3_64::new() };
         let mut bytes = [0; HEADER_BYTES];
         source.read(&mut bytes)?;
         let header = Header::decode(&bytes)?;
@@ -362,7 +376,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn restore(reader: impl Read, hasher: S) -> Result<Self, RestoreError> {
-        let snapshot = Snapshot::read(reader, |header| Self::check(header, &hasher))?;
+        let snapshot = Snapshot::read(reader, 0, |header| Self::check(header, &hasher))?;
         Self::from_valid(snapshot, hasher)
     }
 
@@ -385,7 +399,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, RestoreError> {
-        all_of(bytes, |reader| Self::restore(reader, hasher))
+        let snapshot = Snapshot::read_all(bytes, |header| Self::check(header, &hasher))?;
+        Self::from_valid(snapshot, hasher)
     }
 
     /// The filter of a snapshot.
@@ -487,21 +502,11 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     }
 }
 
-/// What is read from these bytes, if it takes all of them.
-fn all_of<T>(
-    mut bytes: &[u8],
-    read: impl FnOnce(&mut &[u8]) -> Result<T, RestoreError>,
-) -> Result<T, RestoreError> {
-    let value = read(&mut bytes)?;
-    match bytes.len() {
-        0 => Ok(value),
-        bytes => Err(RestoreError::TrailingBytes { bytes }),
-    }
-}
-
 /// Bytes that are read, and their checksum so far.
 struct Source<R> {
     reader: R,
+    /// Bytes that are certain to be there, if any are.
+    certain: usize,
     checksum: XxHash3_64,
 }
 
@@ -519,7 +524,8 @@ impl<R: Read> Source<R> {
     /// cannot be, or of their number of items: it counts only if the checksum is right, so what follows
     /// them is read all the same.
     ///
-    /// Asks for no more memory than twice what has been read, however many words the header promises.
+    /// Asks for no more memory than twice what has been read, or what is certain to be read, however
+    /// many words the header promises.
     fn read_words(
         &mut self,
         header: &Header,
@@ -536,7 +542,8 @@ impl<R: Read> Source<R> {
             if let Ok(so_far) = items {
                 items = header.validate(promised - missing, chunk).map(|more| so_far + more);
                 if words.capacity() - words.len() < chunk.len() {
-                    let more = missing.min(words.len().max(chunk.len()));
+                    let certain = self.certain / size_of::<u64>();
+                    let more = missing.min(words.len().max(chunk.len()).max(certain));
                     words.try_reserve_exact(more).map_err(|_| RestoreError::OutOfMemory {
                         bytes: (words.len() + more) * size_of::<u64>(),
                     })?;
