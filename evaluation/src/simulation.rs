@@ -158,12 +158,13 @@ impl Simulation {
         self.replace(from.bucket, hop.slot, fingerprint);
     }
 
-    /// In a full bucket the topmost fingerprint moves to `gap`, and the new one takes its slot.
-    fn replace(&mut self, bucket: usize, gap: usize, fingerprint: u32) {
+    /// In a full bucket those above the first copy of what is in `slot` move down by one, and the new
+    /// one takes the topmost slot.
+    fn replace(&mut self, bucket: usize, slot: usize, fingerprint: u32) {
         let slots = self.bucket_mut(bucket);
-        let top = slots.len() - 1;
-        slots[gap] = slots[top];
-        slots[top] = fingerprint;
+        let gap = slots.iter().position(|held| *held == slots[slot]).expect("it is there");
+        slots[gap] = fingerprint;
+        slots[gap..].rotate_left(1);
     }
 }
 
