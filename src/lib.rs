@@ -178,14 +178,17 @@
 //! 1. `snapshot` makes a *mirror*: zeros, as many words as the table may ever have.
 //! 2. It locks each stripe in turn, and sets its *flag*. From then on, whoever stores a word under that
 //!    stripe stores the same in the mirror.
-//! 3. It copies the words, a cache line at a time, under their stripes. Now the mirror is equal to the
-//!    table wherever no stripe is held, and stays so.
+//! 3. It copies the words, and compares each with what it has copied; between the two is a fence, as
+//!    there is between a writer's store in the table and its store in the mirror. A word that has
+//!    changed meanwhile is copied again, under its stripe. Now the mirror is equal to the table
+//!    wherever no stripe is held, and stays so.
 //! 4. It locks all stripes, reads the extent of a table that grows and the number of items, clears
 //!    the flags, and takes the mirror away. This is the instant: no writer is in the middle of
 //!    anything, so the mirror is the table as it is now.
 //!
-//! A writer waits while the line that it writes to is copied, and once at the end, while all stripes
-//! are taken. A lookup asks neither the stripes nor the mirror.
+//! A writer waits for one store when the flag of its stripe is set, or when a word of its stripe is
+//! copied again, and once at the end, while all stripes are taken. A lookup asks neither the stripes
+//! nor the mirror.
 //!
 //! * **Memory**: as much as the table has in use, until the [`Snapshot`] is dropped.
 //! * **Hasher**: it is not in the snapshot, only a check of it. The default one has a random seed; for
@@ -246,7 +249,7 @@
 //! | `count`, item absent | nobody, unless a fingerprint of its version group is being moved: then two stripes | these, for two loads |
 //! | `count`, item present | two stripes | these, for two loads |
 //! | `clear` | every stripe | every stripe, until the table is empty |
-//! | `snapshot` | another `snapshot` or `merge` of the same filter; then one stripe after the other, up to eight at a time, and at the end every stripe | the stripes of a cache line of words, for eight loads and stores; at the end every stripe, for a few loads and stores to each |
+//! | `snapshot` | another `snapshot` or `merge` of the same filter; then one stripe after the other, and at the end every stripe | one stripe at a time, for a load and a store; at the end every stripe, for a few loads and stores to each |
 //! | `Snapshot::write_to` and so on, `restore` | nobody | nothing: no other thread has what they use |
 //! | `merge` | as `snapshot` of the other filter, then as one `insert` after the other | the same |
 //! | in a growable filter, besides: an insert that leaves the load above the target | for splits: the stripes of up to eight buckets and their eight new ones at a time | the growth mutex, unless another thread has it: then it goes on without splitting |

@@ -301,8 +301,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// The filter as it is at one instant between the call and its return: every operation on an item
     /// is in it as a whole, or not at all.
     ///
-    /// Other threads go on meanwhile. Lookups never wait. A writer waits while the line of memory
-    /// that it writes to is copied, and once, at the end, while every lock is taken: for a fraction of a
+    /// Other threads go on meanwhile. Lookups never wait. A writer waits for a few
+    /// instructions at a time, and once, at the end, while every lock is taken: for a fraction of a
     /// millisecond, whatever the size. Another call of `snapshot` waits until this one has ended.
     ///
     /// It takes as much memory as the table has in use, and out of cache about three times as long as a

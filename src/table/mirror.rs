@@ -3,16 +3,22 @@
 //! 1. Make a mirror: zeros, as many as the table may ever have words.
 //! 2. For each stripe: lock it and set its flag. From then on, whoever stores a word under that stripe
 //!    stores it in the mirror, too.
-//! 3. For each line of words: lock their stripes and copy them into the mirror. From then on, these
-//!    words of the mirror are those of the table whenever their stripes are not held.
+//! 3. For each block of words: copy them into the mirror, and compare. A word that is another one by
+//!    then is copied again, under its stripe. From then on, these words of the mirror are those of the
+//!    table whenever their stripes are not held.
 //! 4. Lock all stripes; read the extent and the counts, clear the flags and take the mirror away. This
 //!    is the instant.
 //!
-//! Lookups never wait. A writer waits while a line is copied, and once for all stripes.
+//! Lookups never wait. A writer waits while the flag of its stripe is set, or while a word of its stripe
+//! is copied again; and once for all stripes.
+//!
+//! Why a comparison is enough: a writer stores in the table and then in the mirror; the copy stores in
+//! the mirror and then loads from the table, to compare. Each has a fence in between. If the writer's
+//! fence comes first, the copy reads what the writer has stored in the table, and repairs the mirror if
+//! that is another word. If the copy's fence comes first, the writer's store in the mirror comes after
+//! the copy's.
 
 use std::sync::Arc;
-
-use core::array;
 
 use super::Table;
 use super::address::Buckets;
@@ -20,11 +26,11 @@ use super::stripes::{All, Locked};
 use crate::extent::Extent;
 use crate::layout::Layout;
 use crate::layout::sealed::Word;
-use crate::sync::{self, AtomicU64, Mutex, Ordering, Published};
+use crate::sync::{self, AtomicU64, Mutex, Ordering, Published, fence};
 
-/// Words that are copied under one set of locks: those of a cache line. Under loom two: a model's
-/// table is no longer than a line, and would be copied at one instant.
-const LINE: usize = if cfg!(loom) { 2 } else { 8 };
+/// Words that are copied before they are compared: few enough that they are still in the cache, and
+/// so many that the fence costs little. Under loom two: a model's table is not larger than that.
+const BLOCK: usize = if cfg!(loom) { 2 } else { 512 };
 
 type Words = Box<[AtomicU64]>;
 
@@ -125,24 +131,35 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         self.mirror.words.get().is_some()
     }
 
-    /// Copies the word of a bucket whose stripe is locked, and has its flag set.
+    /// Copies the word of a bucket whose stripe is locked, and has its flag set. The word has been
+    /// stored.
     #[cold]
     #[inline(never)]
     pub(super) fn mirror(&self, bucket: usize) {
         let words = self.mirror.words.get().expect("a mirror, while flags are set");
+        // SeqCst: pairs with the fence of `copy_into`.
+        fence(Ordering::SeqCst);
         copy(self.buckets.word(bucket), &words[bucket]);
     }
 
     /// Copies every word, when the flags of all stripes are set. Buckets that are made from now on are
     /// stored in the mirror by those who make them.
     fn copy_into(&self, mirror: &[AtomicU64]) {
-        let buckets = self.present().len();
-        for start in (0..buckets).step_by(LINE) {
-            let end = buckets.min(start + LINE);
-            let line: [usize; LINE] = array::from_fn(|at| (start + at).min(end - 1));
-            let _locked = self.stripes.lock(line);
-            for (word, mirror) in self.buckets.words()[start..end].iter().zip(&mirror[start..end]) {
-                copy(word, mirror);
+        let words = self.present();
+        for start in (0..words.len()).step_by(BLOCK) {
+            let block = start..words.len().min(start + BLOCK);
+            for bucket in block.clone() {
+                copy(&words[bucket], &mirror[bucket]);
+            }
+            // SeqCst: pairs with the fence of `mirror`.
+            fence(Ordering::SeqCst);
+            for bucket in block {
+                // Relaxed: the fence orders this load.
+                let now = words[bucket].load(Ordering::Relaxed);
+                if now != mirror[bucket].load(Ordering::Relaxed) {
+                    let _locked = self.stripes.lock([bucket]);
+                    copy(&words[bucket], &mirror[bucket]);
+                }
             }
         }
     }
@@ -196,7 +213,7 @@ mod tests {
             let _recording = Recording::start(&table, Arc::clone(&words));
             let locked = table.stripes.lock([99]);
             assert!(locked.is_mirrored(99));
-            // As in `copy_into`, while it holds stripes.
+            // While it holds a stripe.
             panic!("on purpose");
         }));
         assert!(panicked.is_err());

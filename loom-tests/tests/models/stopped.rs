@@ -93,13 +93,9 @@ fn snapshot_stopped<M: Modelled>(steps_of_a_round: usize, stripes: usize, new: f
         looked_up_around(stop, steps_of_a_round, setup, take, vec![x, y.swapped()], absent)
     };
     let stops = (1..100).take_while(|&stop| stopped_at(stop)).count();
-    // The lock of those who take snapshots, all stripes for their flags; two words, each with its
-    // stripe, and all stripes again.
-    assert_eq!(
-        stops,
-        1 + stripes + 2 * 2 + stripes,
-        "the snapshot was stopped at each of its steps"
-    );
+    // The lock of those who take snapshots, all stripes for their flags; two words, and all stripes
+    // again.
+    assert_eq!(stops, 1 + stripes + 2 + stripes, "the snapshot was stopped at each of its steps");
 }
 
 fn snapshot_stopped_at_each_step<L: Layout>() {
