@@ -1,5 +1,6 @@
 //! The real machine.
 
+use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::AtomicU32;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
@@ -7,26 +8,34 @@ use std::time::Duration;
 
 /// How long a thread sleeps at a time after it has spun and yielded in vain.
 const SLEEP: Duration = Duration::from_micros(50);
+/// How often it yields before it sleeps for the first time: on an idle processor, for about 100 µs,
+/// which is as long as a snapshot holds all locks. To be woken from a sleep takes that long, too.
+const YIELDS: u32 = 200;
 
 /// Waits longer and longer.
-pub(crate) struct Backoff(crossbeam_utils::Backoff);
+pub(crate) struct Backoff {
+    backoff: crossbeam_utils::Backoff,
+    yields: Cell<u32>,
+}
 
 impl Backoff {
     pub(crate) fn new() -> Self {
-        Self(crossbeam_utils::Backoff::new())
+        Self { backoff: crossbeam_utils::Backoff::new(), yields: Cell::new(0) }
     }
 
     /// Spins, then yields: for an optimistic step that lost a race.
     pub(crate) fn snooze(&self) {
-        self.0.snooze();
+        self.backoff.snooze();
     }
 
     /// Spins, then yields, then sleeps: for what may take long.
     pub(crate) fn sleep(&self) {
-        if self.0.is_completed() {
-            std::thread::sleep(SLEEP);
+        let yields = self.yields.get();
+        if yields < YIELDS {
+            self.yields.set(yields + u32::from(self.backoff.is_completed()));
+            self.backoff.snooze();
         } else {
-            self.0.snooze();
+            std::thread::sleep(SLEEP);
         }
     }
 }
