@@ -22,6 +22,8 @@ impl<const BITS: u32, const SLOTS: usize> Lanes<BITS, SLOTS> {
     pub(crate) const LAST: usize = BITS as usize * (SLOTS - 1);
     /// Every bit of a lane but its highest.
     const REST: u64 = Self::HIGH - Self::LOW;
+    /// Every bit above the last lane.
+    pub(crate) const ABOVE: u64 = !(Self::HIGH | Self::REST);
     /// One lane, at the bottom.
     pub(crate) const LANE: u64 = (1 << BITS) - 1;
 
@@ -33,7 +35,7 @@ impl<const BITS: u32, const SLOTS: usize> Lanes<BITS, SLOTS> {
 
     /// The highest bit of each lane that is not 0; exact, since no sum carries into the next lane.
     #[inline]
-    fn nonzero(word: u64) -> u64 {
+    pub(crate) fn nonzero(word: u64) -> u64 {
         (((word & Self::REST) + Self::REST) | word) & Self::HIGH
     }
 
@@ -42,6 +44,13 @@ impl<const BITS: u32, const SLOTS: usize> Lanes<BITS, SLOTS> {
     pub(crate) fn equal(word: u64, value: u64) -> u64 {
         let broadcast = value.wrapping_mul(Self::LOW);
         Self::nonzero(word ^ broadcast) ^ Self::HIGH
+    }
+
+    /// The highest bit of each lane that differs from `value` in one of the bits of `mask`.
+    #[inline]
+    pub(crate) fn differ(word: u64, value: u64, mask: u64) -> u64 {
+        let [value, mask] = [value, mask].map(|lane| lane.wrapping_mul(Self::LOW));
+        Self::nonzero((word ^ value) & mask)
     }
 
     /// How many of the highest bits are set: the product adds up all lanes in the last one.

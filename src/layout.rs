@@ -139,6 +139,12 @@ pub(crate) mod sealed {
         /// The bits of each fingerprint of the word, 0 for a free slot; the first `SLOTS` count.
         fn slots(word: u64) -> [u64; MAX_SLOTS];
 
+        /// Whether a fingerprint of the word differs from `value` in one of the bits of `mask`. Both are no
+        /// longer than a fingerprint.
+        fn any_differs(word: u64, value: u64, mask: u64) -> bool {
+            Self::slots(word).iter().any(|&bits| bits != 0 && (bits ^ value) & mask != 0)
+        }
+
         /// Whether the other functions can give this word. Their argument is always one that they can.
         fn is_canonical(word: u64) -> bool;
     }
@@ -269,6 +275,14 @@ mod tests {
         let f = Fingerprint::in_slot(fingerprint);
         assert_eq!(L::Word::copies(word, f), held, "{model:x?} {fingerprint:x}");
         assert_eq!(L::Word::holds(word, f), held > 0, "{model:x?} {fingerprint:x}");
+        for mask in [0, 1, 2, 3, fingerprint, (1 << L::FINGERPRINT_BITS) - 1] {
+            let differs = model.iter().any(|held| (held ^ fingerprint) & mask != 0);
+            assert_eq!(
+                L::Word::any_differs(word, fingerprint, mask),
+                differs,
+                "{model:x?} {mask:x}"
+            );
+        }
 
         match L::Word::with(word, f) {
             None => assert_eq!(model.len(), L::SLOTS),

@@ -10,17 +10,17 @@ use std::io::{self, Read, Write};
 
 use twox_hash::XxHash3_64;
 
-use self::format::{CHECKSUM_BYTES, HEADER_BYTES, Header};
+use self::format::{CHECKSUM_BYTES, Check, HEADER_BYTES, Header};
 use crate::error::{MergeError, RestoreError, SnapshotError};
 use crate::filter::CuckooFilter;
 use crate::hasher;
 use crate::storage::Storage;
 use crate::storage::sealed::Operations;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{self, AtomicU64, Ordering};
 use crate::table::Image;
 
-/// Bytes that are read or written at once, a multiple of a word.
-const CHUNK: usize = 1 << 16;
+/// Words that are read or written at once.
+const CHUNK: usize = 1 << 11;
 
 /// A [`CuckooFilter`] as it was at one instant; made by [`CuckooFilter::snapshot`], or read from
 /// bytes.
@@ -49,12 +49,12 @@ const CHUNK: usize = 1 << 16;
 /// ```
 pub struct Snapshot {
     header: Header,
-    /// Those of all buckets, or more of them: then the others are zeros.
-    words: Box<[AtomicU64]>,
+    /// That of each bucket, with its lowest byte first in memory on every machine.
+    words: Vec<u64>,
 }
 
 impl Snapshot {
-    /// Writes the snapshot, in steps of 64 KiB.
+    /// Writes the snapshot, in steps of 16 KiB.
     ///
     /// To keep it across a crash, write to another file than the last snapshot's, call
     /// [`sync_all`](std::fs::File::sync_all), and then rename it: see the
@@ -80,14 +80,8 @@ impl Snapshot {
             writer.write_all(bytes)
         };
         write(&self.header.encode())?;
-        let mut bytes = vec![0; CHUNK];
-        for chunk in self.words[..self.header.extent.buckets()].chunks(CHUNK / size_of::<u64>()) {
-            let bytes = &mut bytes[..size_of_val(chunk)];
-            for (word, bytes) in chunk.iter().zip(bytes.as_chunks_mut().0) {
-                // Relaxed: nobody stores in it any more.
-                *bytes = word.load(Ordering::Relaxed).to_le_bytes();
-            }
-            write(bytes)?;
+        for chunk in self.words.chunks(CHUNK) {
+            write(bytemuck::cast_slice(chunk))?;
         }
         writer.write_all(&checksum.finish().to_le_bytes())
     }
@@ -135,7 +129,7 @@ impl Snapshot {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn read_from(reader: impl Read) -> Result<Self, RestoreError> {
-        Self::read(reader, 0, |_| Ok(()))
+        Self::read(reader, |_| Ok(()))
     }
 
     /// As [`read_from`](Self::read_from), from bytes that are a snapshot and nothing else.
@@ -155,42 +149,50 @@ impl Snapshot {
     /// # Ok::<(), coucal::SnapshotError>(())
     /// ```
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, RestoreError> {
-        Self::read_all(bytes, |_| Ok(()))
-    }
-
-    /// Reads bytes that are a snapshot and nothing else, if its header is as wanted.
-    fn read_all(
-        mut bytes: &[u8],
-        wanted: impl FnOnce(&Header) -> Result<(), RestoreError>,
-    ) -> Result<Self, RestoreError> {
-        let certain = bytes.len();
-        let snapshot = Self::read(&mut bytes, certain, wanted)?;
-        match bytes.len() {
-            0 => Ok(snapshot),
-            bytes => Err(RestoreError::TrailingBytes { bytes }),
-        }
-    }
-
-    /// Reads a snapshot if its header is as wanted. So many bytes are certain to be there.
-    fn read(
-        reader: impl Read,
-        certain: usize,
-        wanted: impl FnOnce(&Header) -> Result<(), RestoreError>,
-    ) -> Result<Self, RestoreError> {
-        let mut source = Source { reader, certain, checksum: XxHash3_64::new() };
-        let mut bytes = [0; HEADER_BYTES];
-        source.read(&mut bytes)?;
-        let header = Header::decode(&bytes)?;
-        wanted(&header)?;
-        let words = source.read_words(&header)?;
-        let checksum = source.checksum.finish();
-        let mut bytes = [0; CHECKSUM_BYTES];
-        source.read(&mut bytes)?;
-        if u64::from_le_bytes(bytes) != checksum {
-            return Err(RestoreError::Damaged);
-        }
-        let words = words?;
+        let (header, from) = validated(bytes, |_| Ok(()))?;
+        let mut words = Vec::new();
+        try_reserve(&mut words, from.len())?;
+        words.extend(from.iter().copied().map(u64::from_ne_bytes));
         Ok(Self { header, words })
+    }
+
+    /// Reads a snapshot if its header is as wanted.
+    ///
+    /// Asks for no more memory than twice what has been read and a chunk, however many words the header
+    /// promises.
+    fn read(
+        mut reader: impl Read,
+        wanted: impl FnOnce(&Header) -> Result<(), RestoreError>,
+    ) -> Result<Self, RestoreError> {
+        let mut read_exact = |bytes: &mut [u8]| {
+            reader.read_exact(bytes).map_err(|error| match error.kind() {
+                io::ErrorKind::UnexpectedEof => RestoreError::Truncated,
+                _ => RestoreError::Io(error),
+            })
+        };
+        let mut bytes = [0; HEADER_BYTES];
+        read_exact(&mut bytes)?;
+        let mut check = Check::of_header(&bytes)?;
+        wanted(check.header())?;
+        let mut words = Vec::new();
+        let mut missing = check.header().extent.buckets();
+        while missing > 0 {
+            if check.has_failed() {
+                // What follows is read for the checksum alone.
+                words.clear();
+            }
+            let (read, chunk) = (words.len(), missing.min(CHUNK));
+            if words.capacity() - read < chunk {
+                try_reserve(&mut words, missing.min(read.max(chunk)))?;
+            }
+            words.resize(read + chunk, 0);
+            read_exact(bytemuck::cast_slice_mut(&mut words[read..]))?;
+            check.add(bytemuck::cast_slice(&words[read..]));
+            missing -= chunk;
+        }
+        let mut checksum = [0; CHECKSUM_BYTES];
+        read_exact(&mut checksum)?;
+        check.end(checksum).map(|header| Self { header, words })
     }
 
     /// How many items the snapshot holds, copies counted one by one.
@@ -348,11 +350,13 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
             max_capacity,
             hasher: hasher::check_of(self.hasher()),
         };
-        Ok(Snapshot { header, words })
+        let mut words = words.into_vec();
+        words.truncate(extent.buckets());
+        Ok(Snapshot { header, words: lowest_byte_first(words) })
     }
 
     /// The filter of a snapshot that [`Snapshot::write_to`] has written: it answers as the one that was
-    /// saved did, and goes on from there. Reads the snapshot in steps of 64 KiB, and not a byte more.
+    /// saved did, and goes on from there. Reads the snapshot in steps of 16 KiB, and not a byte more.
     ///
     /// Every byte is validated: a filter that is restored is one that this crate could have made. But
     /// the checksum is no signature: whoever can change the bytes can make a valid filter of other
@@ -362,7 +366,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     ///
     /// [`RestoreError`]: of the reader, for bytes that are no valid snapshot of this version, and for
     /// one of another layout or hasher. Until the snapshot is read to its end, no more memory is asked
-    /// for than twice the bytes that were read, and 128 KiB.
+    /// for than twice the bytes that were read, and 16 KiB.
     ///
     /// # Examples
     ///
@@ -376,7 +380,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn restore(reader: impl Read, hasher: S) -> Result<Self, RestoreError> {
-        let snapshot = Snapshot::read(reader, 0, |header| Self::check(header, &hasher))?;
+        let snapshot = Snapshot::read(reader, |header| Self::check(header, &hasher))?;
         Self::from_valid(snapshot, hasher)
     }
 
@@ -399,8 +403,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, RestoreError> {
-        let snapshot = Snapshot::read_all(bytes, |header| Self::check(header, &hasher))?;
-        Self::from_valid(snapshot, hasher)
+        let (header, words) = validated(bytes, |header| Self::check(header, &hasher))?;
+        Self::from_words(&header, table_words(words, header.greatest)?, hasher)
     }
 
     /// The filter of a snapshot.
@@ -444,9 +448,22 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
 
     fn from_valid(snapshot: Snapshot, hasher: S) -> Result<Self, RestoreError> {
         let Snapshot { header, words } = snapshot;
-        let Header { layout, extent, greatest, items, capacity, max_capacity, .. } = header;
-        let bytes = greatest * size_of::<u64>();
-        let table = L::from_image(layout, Image { extent, items, words }, greatest)
+        let words = if words.len() == header.greatest {
+            as_numbers(words).into_boxed_slice()
+        } else {
+            table_words(bytemuck::cast_slice(&words), header.greatest)?
+        };
+        Self::from_words(&header, words, hasher)
+    }
+
+    fn from_words(
+        header: &Header,
+        words: Box<[AtomicU64]>,
+        hasher: S,
+    ) -> Result<Self, RestoreError> {
+        let &Header { layout, extent, items, capacity, max_capacity, .. } = header;
+        let bytes = size_of_val(&*words);
+        let table = L::from_image(layout, Image { extent, items, words })
             .ok_or(RestoreError::OutOfMemory { bytes })?;
         Ok(Self::from_parts(table, hasher, [capacity, max_capacity]))
     }
@@ -502,59 +519,51 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     }
 }
 
-/// Bytes that are read, and their checksum so far.
-struct Source<R> {
-    reader: R,
-    /// Bytes that are certain to be there, if any are.
-    certain: usize,
-    checksum: XxHash3_64,
+/// The header, which is as wanted, and the words of bytes that are a snapshot and nothing else.
+fn validated(
+    bytes: &[u8],
+    wanted: impl FnOnce(&Header) -> Result<(), RestoreError>,
+) -> Result<(Header, &[[u8; 8]]), RestoreError> {
+    let (header, bytes) = bytes.split_first_chunk().ok_or(RestoreError::Truncated)?;
+    let mut check = Check::of_header(header)?;
+    wanted(check.header())?;
+    let promised = check.header().extent.buckets();
+    let (words, _) = bytes.as_chunks();
+    let words = words.get(..promised).ok_or(RestoreError::Truncated)?;
+    let bytes = &bytes[size_of_val(words)..];
+    let (&checksum, bytes) = bytes.split_first_chunk().ok_or(RestoreError::Truncated)?;
+    words.chunks(CHUNK).for_each(|words| check.add(words));
+    let header = check.end(checksum)?;
+    match bytes.len() {
+        0 => Ok((header, words)),
+        bytes => Err(RestoreError::TrailingBytes { bytes }),
+    }
 }
 
-impl<R: Read> Source<R> {
-    fn read(&mut self, bytes: &mut [u8]) -> Result<(), RestoreError> {
-        self.reader.read_exact(bytes).map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => RestoreError::Truncated,
-            _ => RestoreError::Io(error),
-        })?;
-        self.checksum.write(bytes);
-        Ok(())
-    }
+/// Memory for so many words more, and no others.
+fn try_reserve(words: &mut Vec<u64>, more: usize) -> Result<(), RestoreError> {
+    let bytes = (words.len() + more) * size_of::<u64>();
+    words.try_reserve_exact(more).map_err(|_| RestoreError::OutOfMemory { bytes })
+}
 
-    /// The words of a table with this header, each validated. The inner error is that of words that
-    /// cannot be, or of their number of items: it counts only if the checksum is right, so what follows
-    /// them is read all the same.
-    ///
-    /// Asks for no more memory than twice what has been read, or what is certain to be read, however
-    /// many words the header promises.
-    fn read_words(
-        &mut self,
-        header: &Header,
-    ) -> Result<Result<Box<[AtomicU64]>, RestoreError>, RestoreError> {
-        let promised = header.extent.buckets();
-        let mut words: Vec<AtomicU64> = Vec::new();
-        let mut items = Ok(0);
-        let mut bytes = vec![0; CHUNK.min(promised * size_of::<u64>())];
-        let mut missing = promised;
-        while missing > 0 {
-            bytes.truncate(missing * size_of::<u64>());
-            self.read(&mut bytes)?;
-            let (chunk, _) = bytes.as_chunks();
-            if let Ok(so_far) = items {
-                items = header.validate(promised - missing, chunk).map(|more| so_far + more);
-                if words.capacity() - words.len() < chunk.len() {
-                    let certain = self.certain / size_of::<u64>();
-                    let more = missing.min(words.len().max(chunk.len()).max(certain));
-                    words.try_reserve_exact(more).map_err(|_| RestoreError::OutOfMemory {
-                        bytes: (words.len() + more) * size_of::<u64>(),
-                    })?;
-                }
-                words.extend(chunk.iter().map(|&word| AtomicU64::new(u64::from_le_bytes(word))));
-            }
-            missing -= chunk.len();
-        }
-        Ok(items.and_then(|found| match header.items {
-            stated if stated == found => Ok(words.into_boxed_slice()),
-            stated => Err(RestoreError::WrongLen { stated, found }),
-        }))
+/// The words of a table with so many buckets at the most; the others are zeros.
+fn table_words(words: &[[u8; 8]], greatest: usize) -> Result<Box<[AtomicU64]>, RestoreError> {
+    let bytes = greatest * size_of::<u64>();
+    let all = sync::try_zeroed(greatest).ok_or(RestoreError::OutOfMemory { bytes })?;
+    for (word, &bytes) in all.iter().zip(words) {
+        // Relaxed: no other thread has it yet.
+        word.store(u64::from_le_bytes(bytes), Ordering::Relaxed);
     }
+    Ok(all)
+}
+
+/// Words of a table as a snapshot has them. Takes no time where the lowest byte of a number is the first
+/// anyway: the compiler finds that each word stays what it is and where it is.
+fn lowest_byte_first(words: Vec<AtomicU64>) -> Vec<u64> {
+    words.into_iter().map(|word| word.into_inner().to_le()).collect()
+}
+
+/// Words of a snapshot as a table has them, as fast.
+fn as_numbers(words: Vec<u64>) -> Vec<AtomicU64> {
+    words.into_iter().map(|word| AtomicU64::new(u64::from_le(word))).collect()
 }

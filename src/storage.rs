@@ -145,7 +145,7 @@ pub(crate) mod sealed {
         fn has(layout: LayoutId) -> bool;
 
         /// As [`Tables::from_image`].
-        fn from_image(layout: LayoutId, image: Image, greatest: usize) -> Option<Self::Table>;
+        fn from_image(layout: LayoutId, image: Image) -> Option<Self::Table>;
     }
 
     /// The tables of a layout, or of one chosen at run time.
@@ -161,13 +161,9 @@ pub(crate) mod sealed {
         /// Whether there are tables of this layout among them.
         fn has(layout: LayoutId) -> bool;
 
-        /// The table of an image, which may grow to `greatest` buckets. The layout is one of those that
-        /// there are. `None` if the memory cannot be had.
-        fn from_image<B: Buckets>(
-            layout: LayoutId,
-            image: Image,
-            greatest: usize,
-        ) -> Option<Self::Of<B>>;
+        /// The table of an image, which may grow to as many buckets as the image has words. The layout is
+        /// one of those that there are. `None` if the memory cannot be had.
+        fn from_image<B: Buckets>(layout: LayoutId, image: Image) -> Option<Self::Of<B>>;
     }
 
     /// What a filter asks of a table: the operations, each on the hash of an item.
@@ -229,8 +225,8 @@ impl<L: Layout> Tables for L {
         layout == L::ID
     }
 
-    fn from_image<B: Buckets>(_: LayoutId, image: Image, greatest: usize) -> Option<Table<L, B>> {
-        Table::from_image(image, greatest)
+    fn from_image<B: Buckets>(_: LayoutId, image: Image) -> Option<Table<L, B>> {
+        Table::from_image(image)
     }
 }
 
@@ -248,12 +244,8 @@ impl Tables for AnyLayout {
         true
     }
 
-    fn from_image<B: Buckets>(
-        layout: LayoutId,
-        image: Image,
-        greatest: usize,
-    ) -> Option<AnyTable<B>> {
-        AnyTable::from_image(layout, image, greatest)
+    fn from_image<B: Buckets>(layout: LayoutId, image: Image) -> Option<AnyTable<B>> {
+        AnyTable::from_image(layout, image)
     }
 }
 
@@ -272,8 +264,8 @@ impl<L: Layout> Backend for L {
         <L as Tables>::has(layout)
     }
 
-    fn from_image(layout: LayoutId, image: Image, greatest: usize) -> Option<Self::Table> {
-        <L as Tables>::from_image(layout, image, greatest)
+    fn from_image(layout: LayoutId, image: Image) -> Option<Self::Table> {
+        <L as Tables>::from_image(layout, image)
     }
 }
 
@@ -292,8 +284,8 @@ impl Backend for AnyLayout {
         <Self as Tables>::has(layout)
     }
 
-    fn from_image(layout: LayoutId, image: Image, greatest: usize) -> Option<Self::Table> {
-        <Self as Tables>::from_image(layout, image, greatest)
+    fn from_image(layout: LayoutId, image: Image) -> Option<Self::Table> {
+        <Self as Tables>::from_image(layout, image)
     }
 }
 
@@ -312,8 +304,8 @@ impl<L: FixedStorage> Backend for Growable<L> {
         <L as Tables>::has(layout)
     }
 
-    fn from_image(layout: LayoutId, image: Image, greatest: usize) -> Option<Self::Table> {
-        <L as Tables>::from_image(layout, image, greatest)
+    fn from_image(layout: LayoutId, image: Image) -> Option<Self::Table> {
+        <L as Tables>::from_image(layout, image)
     }
 }
 
@@ -430,10 +422,10 @@ macro_rules! define_any_table {
             }
 
             /// As [`Table::from_image`].
-            fn from_image(layout: LayoutId, image: Image, greatest: usize) -> Option<Self> {
+            fn from_image(layout: LayoutId, image: Image) -> Option<Self> {
                 match layout {
                     $(LayoutId::$layout => {
-                        Table::from_image(image, greatest).map(Self::$layout)
+                        Table::from_image(image).map(Self::$layout)
                     })*
                 }
             }

@@ -25,12 +25,6 @@ impl<const BITS: u32, const SLOTS: usize> Packed<BITS, SLOTS> {
         let bits_in_use = (word << 1 | 1).ilog2();
         bits_in_use.div_ceil(BITS) * BITS
     }
-
-    /// How many lanes there are up to the last one in use.
-    #[inline]
-    fn used(word: u64) -> usize {
-        (u64::BITS - word.leading_zeros()).div_ceil(BITS) as usize
-    }
 }
 
 impl<const BITS: u32, const SLOTS: usize> Word for Packed<BITS, SLOTS> {
@@ -43,7 +37,7 @@ impl<const BITS: u32, const SLOTS: usize> Word for Packed<BITS, SLOTS> {
 
     #[inline]
     fn free(word: u64) -> usize {
-        SLOTS - Self::used(word)
+        SLOTS - Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::nonzero(word))
     }
 
     #[inline]
@@ -88,10 +82,14 @@ impl<const BITS: u32, const SLOTS: usize> Word for Packed<BITS, SLOTS> {
     }
 
     #[inline]
+    fn any_differs(word: u64, value: u64, mask: u64) -> bool {
+        Lanes::<BITS, SLOTS>::differ(word, value, mask) & Lanes::<BITS, SLOTS>::nonzero(word) != 0
+    }
+
+    #[inline]
     fn is_canonical(word: u64) -> bool {
-        let in_use = Self::used(word);
-        let free_below =
-            Lanes::<BITS, SLOTS>::equal(word, 0).trailing_zeros() as usize / BITS as usize;
-        in_use <= SLOTS && free_below >= in_use
+        let in_use = Lanes::<BITS, SLOTS>::nonzero(word);
+        let next_in_use = in_use >> BITS;
+        next_in_use & !in_use | word & Lanes::<BITS, SLOTS>::ABOVE == 0
     }
 }

@@ -1,12 +1,14 @@
 //! The bytes of a snapshot: docs/format.md describes each of them. Pure functions.
 
+use core::hash::Hasher;
+
 use twox_hash::XxHash3_64;
 
 use crate::error::RestoreError;
 use crate::extent::Extent;
 use crate::geometry::Fingerprint;
 use crate::layout::sealed::Word;
-use crate::layout::{self, Layout, LayoutId, MAX_SLOTS};
+use crate::layout::{self, Layout, LayoutId};
 use crate::sizing;
 
 /// The first bytes of every snapshot. The first is no text in any encoding, and the last is changed
@@ -149,7 +151,7 @@ impl Header {
     }
 
     /// Checks the words from bucket `first` on, and says how many slots they have in use.
-    pub(crate) fn validate(&self, first: usize, words: &[[u8; 8]]) -> Result<usize, RestoreError> {
+    fn validate(&self, first: usize, words: &[[u8; 8]]) -> Result<usize, RestoreError> {
         macro_rules! dispatch {
             ($($layout:ident)*) => {
                 match self.layout {
@@ -160,18 +162,23 @@ impl Header {
         crate::__for_each_layout!(dispatch)
     }
 
+    /// All words at once, without a branch on any of them: only if something is wrong does it matter
+    /// where.
     fn validate_words<L: Layout>(
         &self,
         first: usize,
         words: &[[u8; 8]],
     ) -> Result<usize, RestoreError> {
-        let mut items = 0;
-        for (bucket, &word) in (first..).zip(words) {
-            let word = u64::from_le_bytes(word);
-            if !L::Word::is_canonical(word) {
-                return Err(RestoreError::InvalidWord { bucket });
-            }
+        let (mut canonical, mut items) = (true, 0);
+        for word in words.iter().copied().map(u64::from_le_bytes) {
+            canonical &= L::Word::is_canonical(word);
             items += L::SLOTS - L::Word::free(word);
+        }
+        if !canonical {
+            let mut words = words.iter().copied().map(u64::from_le_bytes);
+            let wrong = words.position(|word| !L::Word::is_canonical(word));
+            let bucket = first + wrong.expect("one of them");
+            return Err(RestoreError::InvalidWord { bucket });
         }
         // In a table that never grew, any fingerprint may be in any bucket.
         if self.grows {
@@ -186,28 +193,102 @@ impl Header {
         first: usize,
         words: &[[u8; 8]],
     ) -> Result<(), RestoreError> {
-        let rows = self.extent.rows();
-        // Counted, since a division takes as long as all the rest.
-        let (mut row, mut share) = (first % rows, (first / rows) as u64);
-        for (bucket, &word) in (first..).zip(words) {
-            let slots: [u64; MAX_SLOTS] = L::Word::slots(u64::from_le_bytes(word));
-            let selecting = self.extent.selecting(bucket);
-            let wrong_bits = slots[..L::SLOTS].iter().fold(0, |wrong, &bits| {
-                // No fingerprint is 0: for a free slot any other will do, since it does not count.
-                let [even, odd] = Fingerprint::in_slot(bits.max(1)).selectors();
-                let selector = if row & 1 == 0 { even } else { odd };
-                let used = u64::from(bits != 0).wrapping_neg();
-                wrong | ((selector ^ share) & selecting & used)
-            });
-            if wrong_bits != 0 {
+        let (rows, cursor) = (self.extent.rows(), self.extent.cursor());
+        let (mut start, mut words) = (first, words);
+        while !words.is_empty() {
+            // As far as the buckets have the same number among those of their rows, and are all split or
+            // all not.
+            let share = start / rows;
+            let end = (share + 1) * rows;
+            let end = if start < cursor { end.min(cursor) } else { end };
+            let (run, rest) = words.split_at(words.len().min(end - start));
+            let selecting = self.extent.selecting(start);
+            let any_misplaced = |parity: usize| {
+                // The parity of a bucket is that of its row.
+                let from = run.len().min(parity ^ (start & 1));
+                run[from..].chunks(2).fold(false, |any, words| {
+                    any | misplaced::<L>(words[0], parity, share as u64, selecting)
+                })
+            };
+            if any_misplaced(0) | any_misplaced(1) {
+                let wrong = (start..).zip(run).find(|&(bucket, &word)| {
+                    misplaced::<L>(word, bucket & 1, share as u64, selecting)
+                });
+                let (bucket, _) = wrong.expect("one of them");
                 return Err(RestoreError::Misplaced { bucket });
             }
-            row += 1;
-            if row == rows {
-                (row, share) = (0, share + 1);
-            }
+            (start, words) = (start + run.len(), rest);
         }
         Ok(())
+    }
+}
+
+/// Whether a fingerprint of this word does not belong in its bucket, which has the number `share` among
+/// those of a row of this parity.
+#[inline]
+fn misplaced<L: Layout>(word: [u8; 8], parity: usize, share: u64, selecting: u64) -> bool {
+    let word = u64::from_le_bytes(word);
+    // All at once where the selector is the fingerprint itself.
+    if parity == 0 {
+        return L::Word::any_differs(word, share, selecting);
+    }
+    let wrong_bits = L::Word::slots(word)[..L::SLOTS].iter().fold(0, |wrong, &bits| {
+        let [_, selector] = Fingerprint::in_slot(bits.max(1)).selectors();
+        wrong | if bits == 0 { 0 } else { selector ^ share }
+    });
+    wrong_bits & selecting != 0
+}
+
+/// The bytes of a snapshot so far, which come in this order: the header, the words, the checksum.
+pub(crate) struct Check {
+    header: Header,
+    checksum: XxHash3_64,
+    /// How many words there were.
+    words: usize,
+    /// Slots that they have in use, or what is wrong with them. That counts only if the checksum is
+    /// right.
+    items: Result<usize, RestoreError>,
+}
+
+impl Check {
+    pub(crate) fn of_header(bytes: &[u8; HEADER_BYTES]) -> Result<Self, RestoreError> {
+        let header = Header::decode(bytes)?;
+        let mut checksum = XxHash3_64::new();
+        checksum.write(bytes);
+        Ok(Self { header, checksum, words: 0, items: Ok(0) })
+    }
+
+    pub(crate) fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The next words.
+    pub(crate) fn add(&mut self, words: &[[u8; 8]]) {
+        self.checksum.write(words.as_flattened());
+        if let Ok(items) = &mut self.items {
+            match self.header.validate(self.words, words) {
+                Ok(more) => *items += more,
+                Err(error) => self.items = Err(error),
+            }
+        }
+        self.words += words.len();
+    }
+
+    /// Whether something is wrong with the words so far.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.items.is_err()
+    }
+
+    /// The header of these bytes, which end with this checksum.
+    pub(crate) fn end(self, checksum: [u8; CHECKSUM_BYTES]) -> Result<Header, RestoreError> {
+        debug_assert_eq!(self.words, self.header.extent.buckets());
+        if u64::from_le_bytes(checksum) != self.checksum.finish() {
+            return Err(RestoreError::Damaged);
+        }
+        match (self.header.items, self.items?) {
+            (stated, found) if stated == found => Ok(self.header),
+            (stated, found) => Err(RestoreError::WrongLen { stated, found }),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use core::fmt;
 use serde_core::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use serde_core::ser::{Serialize, Serializer};
 
-use super::{CHUNK, Snapshot};
+use super::Snapshot;
 
 impl Serialize for Snapshot {
     /// The [bytes](Snapshot::to_bytes) of the snapshot, as bytes. A format that has none (JSON, say)
@@ -22,6 +22,9 @@ impl<'de> Deserialize<'de> for Snapshot {
     }
 }
 
+/// Bytes of memory that a list may have before its elements come.
+const MOST_RESERVED: usize = 1 << 16;
+
 struct Bytes;
 
 impl<'de> Visitor<'de> for Bytes {
@@ -37,7 +40,7 @@ impl<'de> Visitor<'de> for Bytes {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Snapshot, A::Error> {
         // The format says how long the list is, and may say anything.
-        let mut bytes = Vec::with_capacity(list.size_hint().unwrap_or(0).min(CHUNK));
+        let mut bytes = Vec::with_capacity(list.size_hint().unwrap_or(0).min(MOST_RESERVED));
         while let Some(byte) = list.next_element()? {
             bytes.push(byte);
         }

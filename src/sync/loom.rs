@@ -83,6 +83,11 @@ impl AtomicU64 {
         Self { atomic: loom::sync::atomic::AtomicU64::new(value), in_array: false }
     }
 
+    /// Of what no other thread has.
+    pub(crate) fn into_inner(self) -> u64 {
+        self.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn load(&self, order: Ordering) -> u64 {
         let value = self.atomic.load(modelled(order, Ordering::Acquire));
         stepped(Step::Load);

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use super::Table;
 use super::address::Buckets;
-use super::stripes::{All, Locked};
+use super::stripes::{All, Locked, MAX_STRIPES};
 use crate::extent::Extent;
 use crate::layout::Layout;
 use crate::layout::sealed::Word;
@@ -164,22 +164,22 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         }
     }
 
-    /// The table of an image, which may grow to `greatest` buckets; `None` if the memory cannot be had.
-    pub(crate) fn from_image(image: Image, greatest: usize) -> Option<Self> {
+    /// The table of an image, which may grow to as many buckets as the image has words; `None` if the
+    /// memory cannot be had.
+    pub(crate) fn from_image(image: Image) -> Option<Self> {
         let Image { extent, words, .. } = image;
-        let words = if words.len() == greatest {
-            words
-        } else {
-            let all = sync::try_zeroed(greatest)?;
-            words.iter().zip(&all).for_each(|(word, to)| copy(word, to));
-            all
-        };
         let table = Self::try_with_words(extent, words)?;
         let locked = table.stripes.lock_all();
-        for (bucket, word) in table.present().iter().enumerate() {
-            // Relaxed: as above.
-            let free = L::Word::free(word.load(Ordering::Relaxed));
-            locked.occupy_several(bucket, L::SLOTS - free);
+        // Buckets at this distance have the same stripe, however many stripes there are.
+        let mut occupied = vec![0; MAX_STRIPES.min(table.present().len())];
+        for words in table.present().chunks(MAX_STRIPES) {
+            for (occupied, word) in occupied.iter_mut().zip(words) {
+                // Relaxed: no other thread has it yet.
+                *occupied += L::SLOTS - L::Word::free(word.load(Ordering::Relaxed));
+            }
+        }
+        for (bucket, slots) in occupied.into_iter().enumerate() {
+            locked.occupy_several(bucket, slots);
         }
         drop(locked);
         Some(table)

@@ -9,7 +9,9 @@ use super::beside::{
     INSERTS, LONGEST, LONGEST_OF_ALL, LOOKUP, PAUSE, PERCENTILES, SCENES, SNAPSHOT,
     percentile_figure, scene_figure,
 };
-use super::bytes::{COPY, COPY_TO_NEW_PAGES, READ, RESTORE, RESTORE_FILE, WRITE, limit_figure};
+use super::bytes::{
+    COPY, COPY_TO_NEW_PAGES, READ, READ_TO_NEW, RESTORE, RESTORE_FILE, WRITE, limit_figure,
+};
 use super::plots::bytes;
 use crate::plots::Drawn;
 use crate::report::{notes, show, table, target_table};
@@ -38,8 +40,12 @@ stops.
 
 **Bytes**, on one thread, in turn with copies of as many bytes by the machine. `write_to` writes into a \
 vector whose memory is there, `memory copy` copies into it. A snapshot and a restored filter need memory \
-that the system has to provide page by page; `memory copy to new pages` does that, too. The file is in the \
-page cache, and is read into memory that is there. All that is restored is validated.";
+of their own, which the system has to provide page by page if the allocator has none left: `memory copy to \
+new pages` copies into a vector that is made for it, so for a small table the allocator may give back what \
+it had before. `restore from bytes` is `from_bytes`, and `restore from a file` is `restore` with a file \
+that is in the page cache. `read of a file` reads that file into memory that is there. `read of a file to \
+new memory` is what `std::fs::read` does, into pages that are new each time, whatever the size: the \
+least that anything takes that is read and kept. All that is restored is validated.";
 
 pub fn markdown(results: &Results, plots: &[Drawn]) -> String {
     let mut text = String::from("## Machine, command and method\n\n");
@@ -93,6 +99,7 @@ fn targets(results: &Results) -> List {
             (RESTORE, COPY, 3.0),
             (RESTORE, COPY_TO_NEW_PAGES, 3.0),
             (RESTORE_FILE, READ, 3.0),
+            (RESTORE_FILE, READ_TO_NEW, 3.0),
         ] {
             for slots in results.slots_with(figure) {
                 let ratio =
@@ -168,8 +175,9 @@ fn times(results: &Results, text: &mut String) {
         return;
     }
     *text += "## Time of a snapshot, and of its bytes\n\nMilliseconds.\n\n";
-    let [new_pages, copy, read] = [COPY_TO_NEW_PAGES, COPY, READ].map(limit_figure);
-    let figures = [SNAPSHOT, &new_pages, WRITE, &copy, RESTORE, RESTORE_FILE, &read];
+    let [new_pages, copy, read, read_to_new] =
+        [COPY_TO_NEW_PAGES, COPY, READ, READ_TO_NEW].map(limit_figure);
+    let figures = [SNAPSHOT, &new_pages, WRITE, &copy, RESTORE, RESTORE_FILE, &read, &read_to_new];
     let mut rows = Vec::new();
     let mut speeds = Vec::new();
     for (slots, name) in sizes.into_iter().flat_map(|slots| TABLES.map(|name| (slots, name))) {
@@ -185,7 +193,7 @@ fn times(results: &Results, text: &mut String) {
             |figure| view.median(name, figure).map(|millis| bytes(slots) / millis / 1e6);
         speeds.push([vec![size], figures.map(|figure| cell(gigabytes(figure), 1)).into()].concat());
     }
-    let head = [SNAPSHOT, COPY_TO_NEW_PAGES, WRITE, COPY, RESTORE, RESTORE_FILE, READ];
+    let head = [SNAPSHOT, COPY_TO_NEW_PAGES, WRITE, COPY, RESTORE, RESTORE_FILE, READ, READ_TO_NEW];
     let times: Vec<_> = ["", "snapshot beside a writer"].into_iter().chain(head).collect();
     *text += &table(&times, &rows);
     let _ = write!(text, "The same in GB/s:\n\n");

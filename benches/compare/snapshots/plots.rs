@@ -4,7 +4,7 @@ use coucal_measure::plot::{Axis, Plot, Scale, Series};
 use coucal_measure::text::power;
 
 use super::beside::{PAUSE, PERCENTILES, SCENES, SNAPSHOT, percentile_figure, scene_figure};
-use super::bytes::{COPY, READ, RESTORE, RESTORE_FILE, WRITE, limit_figure};
+use super::bytes::{COPY, READ, READ_TO_NEW, RESTORE, RESTORE_FILE, WRITE, limit_figure};
 use super::{FIXED, TABLES};
 use crate::results::Results;
 
@@ -77,7 +77,7 @@ fn speeds(results: &Results) -> Plot {
         let points = over_slots(results, (FIXED, figure, 1), gigabytes);
         Series::new(colour, points).label(label)
     };
-    let [copy, read] = [COPY, READ].map(limit_figure);
+    let [copy, read, read_to_new] = [COPY, READ, READ_TO_NEW].map(limit_figure);
     let lines = [
         line(SNAPSHOT, SNAPSHOT, FIXED),
         line(WRITE, WRITE, "b = 8"),
@@ -85,6 +85,7 @@ fn speeds(results: &Results) -> Plot {
         line(RESTORE_FILE, RESTORE_FILE, "b = 2").dashed(),
         line(&copy, COPY, "Bloom"),
         line(&read, READ, "Bloom").dashed(),
+        line(&read_to_new, READ_TO_NEW, "b = 4").dashed(),
     ];
     Plot {
         file: "snapshots-speed".into(),
