@@ -25,34 +25,34 @@ use crate::geometry::{Key, Place};
 pub struct Extent {
     rows: usize,
     level: u32,
-    cursor: usize,
+    buckets: usize,
 }
 
 impl Extent {
-    /// As one word, so that both parts are read at once: the level in these bits, the cursor above
-    /// them. A table has less than 2^58 buckets.
+    /// As one word, so that both parts are read at once: the level in these bits, the number of
+    /// buckets above them, which is less than 2^58.
     const LEVEL_BITS: u32 = 6;
 
     /// That of a table in which each row has one bucket.
     pub(crate) fn start(rows: usize) -> Self {
-        Self { rows, level: 0, cursor: 0 }
+        Self { rows, level: 0, buckets: rows }
     }
 
     /// `None` if it has more than `greatest` buckets, or no table ever has it.
     pub(crate) fn try_new(rows: usize, level: u32, cursor: usize, greatest: usize) -> Option<Self> {
         let stride = 1_usize.checked_shl(level)?.checked_mul(rows)?;
-        let possible = cursor < stride && stride.checked_add(cursor)? <= greatest;
-        possible.then_some(Self { rows, level, cursor })
+        let buckets = stride.checked_add(cursor)?;
+        (cursor < stride && buckets <= greatest).then_some(Self { rows, level, buckets })
     }
 
     #[inline]
     pub(crate) fn from_bits(rows: usize, bits: u64) -> Self {
         let level = bits as u32 & ((1 << Self::LEVEL_BITS) - 1);
-        Self { rows, level, cursor: (bits >> Self::LEVEL_BITS) as usize }
+        Self { rows, level, buckets: (bits >> Self::LEVEL_BITS) as usize }
     }
 
     pub(crate) fn bits(self) -> u64 {
-        u64::from(self.level) | (self.cursor as u64) << Self::LEVEL_BITS
+        u64::from(self.level) | (self.buckets as u64) << Self::LEVEL_BITS
     }
 
     #[inline]
@@ -67,7 +67,7 @@ impl Extent {
     /// The bucket that is split next.
     #[inline]
     pub(crate) fn cursor(self) -> usize {
-        self.cursor
+        self.buckets - self.stride()
     }
 
     /// The buckets that are split before the level ends, and so the distance from each of them to
@@ -80,18 +80,15 @@ impl Extent {
     /// All buckets that there are.
     #[inline]
     pub(crate) fn buckets(self) -> usize {
-        self.stride() + self.cursor
+        self.buckets
     }
 
     /// The extent after that many splits, no more than are left in the level.
     pub(crate) fn after(self, splits: usize) -> Self {
-        let cursor = self.cursor + splits;
-        debug_assert!(cursor <= self.stride());
-        if cursor == self.stride() {
-            Self { level: self.level + 1, cursor: 0, ..self }
-        } else {
-            Self { cursor, ..self }
-        }
+        let buckets = self.buckets + splits;
+        debug_assert!(buckets <= 2 * self.stride());
+        let level = self.level + u32::from(buckets == 2 * self.stride());
+        Self { level, buckets, ..self }
     }
 
     /// Whether a split in this level moves the fingerprint.
@@ -104,7 +101,7 @@ impl Extent {
     /// with which they equal the number of the bucket among the buckets of the row.
     #[inline]
     pub(crate) fn selecting(self, bucket: usize) -> u64 {
-        let is_split = bucket < self.cursor || bucket >= self.stride();
+        let is_split = bucket < self.cursor() || bucket >= self.stride();
         (1 << (self.level + u32::from(is_split))) - 1
     }
 
@@ -125,11 +122,14 @@ impl Extent {
         [self.select(key.first, of_first), self.select(key.second, of_second)]
     }
 
+    /// The bucket that the next level gives. If that one is not there yet, the one whose split makes
+    /// it, which comes to the same as the formula above: the cursor is the number of buckets less
+    /// the stride.
     #[inline]
     fn select(self, row: usize, selector: u64) -> usize {
-        let unsplit = (selector & ((1 << self.level) - 1)) as usize * self.rows + row;
-        let goes = selector >> self.level & 1 != 0 && unsplit < self.cursor;
-        unsplit + select_unpredictable(goes, self.stride(), 0)
+        let after = (selector & ((2 << self.level) - 1)) as usize * self.rows + row;
+        let stride = self.stride();
+        after - select_unpredictable(after < self.buckets, 0, stride)
     }
 }
 
@@ -185,7 +185,7 @@ mod tests {
         ) {
             let rows = 2 * pairs;
             let cursor = ((rows << level) as f64 * at) as usize;
-            let extent = Extent { rows, level, cursor };
+            let extent = Extent::try_new(rows, level, cursor, usize::MAX).unwrap();
             prop_assert_eq!(Extent::from_bits(rows, extent.bits()), extent);
             let key = Geometry::new(rows).key(hash, bits);
             for place in key.places() {
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn fingerprints_fill_all_buckets() {
         let rows = 6;
-        let extent = Extent { rows, level: 5, cursor: 0 };
+        let extent = Extent { rows, level: 5, buckets: rows << 5 };
         let mut held = vec![0_u32; extent.buckets()];
         for fingerprint in (1..1 << 16).map(Fingerprint::in_slot) {
             for row in 0..rows {

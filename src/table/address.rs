@@ -127,8 +127,9 @@ pub struct Growth {
 impl Growth {
     #[inline]
     pub(super) fn extent(&self) -> Extent {
-        // SeqCst: pairs with the store in `grow`. Whoever reads an old extent comes before all that
-        // was inserted by a newer one. As an Acquire load it makes the copies of the splits visible.
+        // SeqCst: pairs with the store in `split_run`. Whoever reads an old extent comes before all
+        // that was inserted by a newer one. As an Acquire load it makes the copies of the splits
+        // visible.
         Extent::from_bits(self.rows, self.extent.load(Ordering::SeqCst))
     }
 

@@ -965,10 +965,10 @@ pub const FAULTS: &[Fault] = &[
         caught_by: NO_ROOM,
     },
     Fault {
-        what: "the cursor stays where it is at the end of a level",
+        what: "the bucket that the next split makes is taken for one that is there",
         file: EXTENT,
-        old: "Self { level: self.level + 1, cursor: 0, ..self }",
-        new: "Self { level: self.level + 1, cursor, ..self }",
+        old: "after < self.buckets",
+        new: "after <= self.buckets",
         caught_by: &["growth::end_of_level_against_lookups_in_its_direction"],
     },
     Fault {
