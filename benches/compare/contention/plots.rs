@@ -29,6 +29,7 @@ fn plot(
     figure: &str,
     factor: f64,
 ) -> Plot {
+    let is_rate = figure == RATE;
     let figure = scene_figure(scene.name, figure);
     let counts = results.threads_with(scene.stripes, &figure);
     let line = |name: &'static str| {
@@ -43,7 +44,7 @@ fn plot(
         file: file.into(),
         title: format!("{what} by number of threads: {}", scene.name),
         x: Axis::new("threads", Scale::Doublings),
-        y: Axis::new(unit, Scale::Log),
+        y: Axis::new(unit, if is_rate { Scale::FromZero } else { Scale::Log }),
         series: NAMES.into_iter().map(line).filter(|line| !line.is_empty()).collect(),
     }
 }

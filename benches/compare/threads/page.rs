@@ -15,15 +15,15 @@ use crate::targets::List;
 
 const METHOD: &str = "\
 All threads use one filter. The keys, their hash, and for how many items the peers are built: as on [the \
-page of tables of fixed size](performance.md). `coucal, growing` gets as many items as the others and \
-grows from a 512th of the slots, so its inserts include all growth; to hold the items at half load it \
-needs about half of the memory, and is about 87 % full.
+page of tables of fixed size](performance.md). `coucal, growing` gets as many items as the others, and \
+its inserts include all growth. It is always about 87 % full, so it takes less memory than the others where \
+they are half full, and many of its inserts kick.
 
 In each round all subjects take turns, with each number of threads, and each time with new tables. Their \
 work is divided among the threads, which start together; the time is that from the first start to the \
 last end. All workloads follow one another in the same table, in the order of this page. A small table is \
-filled quickly, so inserts and removals go through several tables, one after the other, and all threads \
-work on their part of one before they go on to the next.
+filled quickly, so inserts and removals go through several tables: each thread does its part of one and then \
+goes on to the next.
 
 A figure is the median of the rounds. A ratio is the median of the ratios inside each round.";
 
