@@ -218,6 +218,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contenders::COUCAL;
 
     #[test]
     fn a_run_makes_a_page_with_every_part() {
@@ -239,6 +240,9 @@ mod tests {
         for name in locks::NAMES {
             assert!(page.contains(&format!("| {name}, 3 threads")), "{name}: {page}");
         }
-        assert!(!page.contains('–'), "everything was measured: {page}");
+        for (slots, scene) in [(1 << 10, tables::HOT), (8, tables::SMALLEST)] {
+            let rate = results.at(slots, 3).median(COUCAL, &scene_figure(scene, RATE));
+            assert!(rate.is_some_and(|rate| rate > 0.0), "{scene}");
+        }
     }
 }
