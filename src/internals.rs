@@ -1,10 +1,35 @@
-//! Where the crate would put an item, for the evaluation in this repository.
+//! Where the crate would put an item, for the evaluation in this repository; and the lock of a stripe,
+//! for its benchmarks.
 //!
 //! Not part of the public API: no stability, no support, and it may go away in any release. The
 //! evaluation simulates tables with bucket and fingerprint sizes that the crate does not have, and
 //! must place items exactly as the crate does.
 
 use crate::geometry::{Fingerprint, Geometry};
+#[cfg(not(loom))]
+use crate::sync::Lock;
+
+/// The lock of a stripe.
+#[cfg(not(loom))]
+#[doc(hidden)]
+pub struct StripeLock(Lock);
+
+#[cfg(not(loom))]
+impl Default for StripeLock {
+    fn default() -> Self {
+        Self(Lock::new())
+    }
+}
+
+#[cfg(not(loom))]
+impl StripeLock {
+    /// Does the work while no other thread holds the lock.
+    #[inline]
+    pub fn with<R>(&self, work: impl FnOnce() -> R) -> R {
+        let _guard = self.0.lock();
+        work()
+    }
+}
 
 /// The fingerprint of `bits` bits (never 0) and the two buckets of a 64-bit hash, in a table of
 /// `buckets` buckets. `buckets` is even and at least 2.

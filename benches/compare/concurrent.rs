@@ -1,29 +1,21 @@
-//! Several threads: throughput, and the latency of lookups beside a writer that kicks.
+//! Two threads: the latency of lookups beside a writer that kicks. And what else measures several
+//! threads needs.
 
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use coucal_measure::keys::{CHUNK, Keys, Which, mix};
-use coucal_measure::machine;
-use coucal_measure::subject::{SharedSubject, Step, Subject, Window, fill};
-use coucal_measure::timing::{million_ops, together};
+use coucal_measure::keys::{CHUNK, Keys, Which};
+use coucal_measure::subject::{SharedSubject, Subject, Window, fill};
 use hdrhistogram::Histogram;
-use parking_lot::Mutex;
 
 use crate::Plan;
 use crate::contenders::{BLOOM, ENTRANTS, Entrant};
 use crate::results::Results;
 
-pub const WORKLOADS: [&str; 4] = ["lookups", "inserts", "mixed", "lookups beside a writer"];
 pub const SCENES: [&str; 3] = ["no writer", "writer in another table", "writer in this table"];
 pub const PERCENTILES: [f64; 6] = [50.0, 90.0, 99.0, 99.9, 99.99, 100.0];
-
-/// The name of the throughput of a workload, in million operations per second.
-pub fn throughput_figure(workload: &str) -> String {
-    format!("{workload} Mops/s")
-}
 
 pub fn latency_figure(scene: &str, percentile: f64) -> String {
     format!("{scene} {percentile}")
@@ -34,7 +26,7 @@ pub fn writer_figure(scene: &str) -> String {
 }
 
 /// The longest time of one run beside a writer: behind some locks readers hardly get a turn.
-const MAX_RUN: Duration = Duration::from_secs(4);
+pub const MAX_RUN: Duration = Duration::from_secs(4);
 
 fn entrants(plan: &Plan) -> impl Iterator<Item = &'static Entrant> {
     let chosen = |entrant: &&Entrant| entrant.contender.shared && plan.includes(entrant.name());
@@ -46,146 +38,13 @@ fn runs(plan: &Plan, entrant: &Entrant) -> usize {
     if entrant.exact { 1 } else { plan.runs.min(3) }
 }
 
-fn shared(subject: &dyn Subject) -> &dyn SharedSubject {
+pub fn shared(subject: &dyn Subject) -> &dyn SharedSubject {
     subject.as_shared().expect("only shared peers take part")
-}
-
-/// 90 lookups, 9 inserts and 1 removal in a hundred; each script removes what it has inserted itself.
-fn script(keys: Keys, number: u64, steps: u64, settled: u64) -> Vec<Step> {
-    let own = (1 << 33) + number * steps;
-    let (mut oldest, mut next) = (own, own);
-    let mut step = |index: u64| match mix(index ^ 0xd1ce << 40) % 100 {
-        90..=98 => {
-            next += 1;
-            Step::Insert(keys.key(next - 1))
-        }
-        99 if oldest < next => {
-            oldest += 1;
-            Step::Remove(keys.key(oldest - 1))
-        }
-        _ => Step::Look(keys.pick(Which::Half { items: settled }, index)),
-    };
-    (number * steps..(number + 1) * steps).map(&mut step).collect()
 }
 
 /// The part of a list that belongs to one thread.
 pub fn part<T>(list: &[T], thread: usize, threads: usize) -> &[T] {
     &list[list.len() * thread / threads..list.len() * (thread + 1) / threads]
-}
-
-/// The same work, divided among any number of threads.
-struct Work {
-    keys: Keys,
-    slots: u64,
-    lookups: Vec<u64>,
-    inserts: Vec<u64>,
-    scripts: Vec<Vec<Step>>,
-}
-
-impl Work {
-    /// As many operations as slots.
-    fn new(slots: u64, scripts: u64) -> Self {
-        let keys = Keys::new(300);
-        let script = |number| script(keys, number, slots / scripts, slots / 2);
-        Self {
-            keys,
-            slots,
-            lookups: keys.collect(Which::Half { items: slots * 9 / 10 }, 0..slots),
-            inserts: keys.collect(Which::InOrder, 0..slots * 9 / 10),
-            scripts: (0..scripts).map(script).collect(),
-        }
-    }
-
-    fn window(&self) -> Mutex<Window> {
-        let (oldest, next) = (self.slots * 9 / 10, self.slots * 19 / 20);
-        Mutex::new(Window { keys: self.keys, oldest, next })
-    }
-
-    fn lookups(&self, settled: &dyn SharedSubject, threads: usize) -> f64 {
-        let work = |thread| {
-            std::hint::black_box(settled.look(part(&self.lookups, thread, threads)));
-        };
-        million_ops(self.lookups.len(), together((0..threads).collect(), work).0)
-    }
-
-    fn inserts(&self, fresh: &dyn SharedSubject, threads: usize) -> f64 {
-        let work = |thread| {
-            fresh.insert(part(&self.inserts, thread, threads));
-        };
-        million_ops(self.inserts.len(), together((0..threads).collect(), work).0)
-    }
-
-    fn mixed(&self, half_full: &dyn SharedSubject, threads: usize) -> f64 {
-        let work = |thread| {
-            for script in part(&self.scripts, thread, threads) {
-                half_full.run(script);
-            }
-        };
-        let steps = self.scripts.iter().map(Vec::len).sum();
-        million_ops(steps, together((0..threads).collect(), work).0)
-    }
-
-    /// One of the threads writes, unless there is only one.
-    fn beside_writer(
-        &self,
-        settled: &dyn SharedSubject,
-        window: &Mutex<Window>,
-        threads: usize,
-    ) -> f64 {
-        let readers = (threads - 1).max(1);
-        let (stop, reading) = (AtomicBool::new(false), AtomicUsize::new(readers));
-        let looked = AtomicUsize::new(0);
-        let work = |thread| {
-            if thread == readers {
-                settled.churn(&mut window.lock(), &stop);
-                return;
-            }
-            let started = Instant::now();
-            for chunk in part(&self.lookups, thread, readers).chunks(CHUNK) {
-                std::hint::black_box(settled.look(chunk));
-                looked.fetch_add(chunk.len(), Ordering::Relaxed);
-                if started.elapsed() > MAX_RUN {
-                    break;
-                }
-            }
-            if reading.fetch_sub(1, Ordering::Relaxed) == 1 {
-                stop.store(true, Ordering::Relaxed);
-            }
-        };
-        let (elapsed, _) = together((0..threads).collect(), work);
-        million_ops(looked.into_inner(), elapsed)
-    }
-}
-
-/// Throughput of lookups, inserts and a mixture, by number of threads.
-pub fn throughput(plan: &Plan, slots: u64, results: &mut Results) {
-    let counts = machine::thread_counts(machine::cores());
-    let work = Work::new(slots, counts[counts.len() - 1] as u64);
-    for entrant in entrants(plan) {
-        let name = entrant.name();
-        plan.say(&format!("{slots} slots, {name}: threads"));
-        let build = |items: u64| {
-            let mut subject = (entrant.contender.build)(slots as usize);
-            fill(subject.as_mut(), work.keys, items);
-            subject
-        };
-        let settled = build(slots * 19 / 20);
-        let settled = shared(settled.as_ref());
-        let window = work.window();
-        for _ in 0..runs(plan, entrant) {
-            for &threads in &counts {
-                let mut push = |workload: &str, value: f64| {
-                    results.push((slots, threads), name, &throughput_figure(workload), value);
-                };
-                push(WORKLOADS[0], work.lookups(settled, threads));
-                push(WORKLOADS[1], work.inserts(shared(build(0).as_ref()), threads));
-                if entrant.contender.removes {
-                    push(WORKLOADS[2], work.mixed(shared(build(slots / 2).as_ref()), threads));
-                    push(WORKLOADS[3], work.beside_writer(settled, &window, threads));
-                }
-            }
-        }
-    }
 }
 
 pub fn histogram() -> Histogram<u64> {

@@ -15,6 +15,8 @@ pub const SEQUENTIAL: &str = "cuckoofilter";
 pub const SCALABLE: &str = "scalable_cuckoo_filter";
 pub const QUOTIENT: &str = "qfilter";
 pub const BLOOM: &str = "fastbloom";
+pub const MUTEX: &str = "Mutex<cuckoofilter>";
+pub const DASH_SET: &str = "DashSet";
 
 /// A contender, and how much it can be asked for.
 pub struct Entrant {
@@ -108,14 +110,14 @@ pub const ENTRANTS: [Entrant; 12] = [
         what: "`cuckoofilter` behind the lock of `parking_lot`",
         removes: true,
         shared: true,
-        build: |slots| Box::new(LockedRwLock::with_slots(slots)),
+        build: |slots| Box::new(LockedRwLock::new(Sequential::with_slots(slots))),
     }),
     locked(Contender {
-        name: "Mutex<cuckoofilter>",
+        name: MUTEX,
         what: "`cuckoofilter` behind the lock of `parking_lot`",
         removes: true,
         shared: true,
-        build: |slots| Box::new(LockedMutex::with_slots(slots)),
+        build: |slots| Box::new(LockedMutex::new(Sequential::with_slots(slots))),
     }),
     set(
         false,
@@ -130,7 +132,7 @@ pub const ENTRANTS: [Entrant; 12] = [
     set(
         false,
         Contender {
-            name: "DashSet",
+            name: DASH_SET,
             what: "exact set; of `dashmap`",
             removes: true,
             shared: true,

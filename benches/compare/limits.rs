@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use coucal_measure::hash::KeyHash;
 use coucal_measure::keys;
-use coucal_measure::peers::Peer;
+use coucal_measure::peers::{Peer, Shared};
+use coucal_measure::subject::SharedSubject;
 
 pub const HASH_ONLY: &str = "hash only";
 pub const ONE_LOAD: &str = "one load";
@@ -61,12 +62,9 @@ impl<const N: usize> Peer for Loads<N> {
         self.answer(self.hash(key))
     }
 
-    /// A load and a store to the same word.
     #[inline]
     fn insert(&mut self, key: u64) -> bool {
-        let word = &self.words[self.place(self.hash(key), 0)];
-        word.store(word.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
-        true
+        self.insert_shared(key)
     }
 
     /// All hashes of a batch first, then all loads.
@@ -81,5 +79,24 @@ impl<const N: usize> Peer for Loads<N> {
                 *found = self.answer(hash);
             }
         }
+    }
+
+    fn shared(&self) -> Option<&dyn SharedSubject> {
+        Some(self)
+    }
+}
+
+impl<const N: usize> Shared for Loads<N> {
+    /// A load and a store to the same word: another thread may overwrite it, as nothing is kept here.
+    #[inline]
+    fn insert_shared(&self, key: u64) -> bool {
+        let word = &self.words[self.place(self.hash(key), 0)];
+        word.store(word.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        true
+    }
+
+    #[inline]
+    fn remove_shared(&self, key: u64) -> bool {
+        self.insert_shared(key)
     }
 }

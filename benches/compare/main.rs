@@ -6,6 +6,7 @@
 
 mod concurrent;
 mod contenders;
+mod contention;
 mod growth;
 mod limits;
 mod plots;
@@ -15,6 +16,7 @@ mod single;
 mod snapshots;
 mod summary;
 mod targets;
+mod threads;
 
 use std::error::Error;
 use std::fs;
@@ -83,8 +85,10 @@ struct Arguments {
 /// Another comparison, on a page of its own.
 #[derive(Subcommand)]
 enum Other {
+    Contention(contention::Arguments),
     Growth(growth::Arguments),
     Snapshots(snapshots::Arguments),
+    Threads(threads::Arguments),
 }
 
 /// A topic of the comparison.
@@ -96,7 +100,6 @@ enum Topic {
     Unique,
     Batch,
     Full,
-    Threads,
     Latency,
 }
 
@@ -192,7 +195,7 @@ impl Plan {
     }
 
     fn measure(&self) -> Results {
-        use Topic::{Batch, Full, Insert, Latency, Lookup, Remove, Threads, Unique};
+        use Topic::{Batch, Full, Insert, Latency, Lookup, Remove, Unique};
         let mut results = Results::default();
         results.notes = machine::describe();
         results.notes.push(("command".into(), command()));
@@ -207,15 +210,12 @@ impl Plan {
                 single::full(self, slots, &mut results);
             }
         }
-        // One size for the threads: larger than the inner caches, and filled quickly.
+        // One size for the latency: larger than the inner caches, and filled quickly.
         let middle = self.slots.iter().rfind(|slots| **slots <= 1 << 24);
-        if let Some(&slots) = middle.or(self.slots.first()) {
-            if self.has(Threads) {
-                concurrent::throughput(self, slots, &mut results);
-            }
-            if self.has(Latency) {
-                concurrent::latency(self, slots, &mut results);
-            }
+        if let Some(&slots) = middle.or(self.slots.first())
+            && self.has(Latency)
+        {
+            concurrent::latency(self, slots, &mut results);
         }
         let seconds = self.progress.end().as_secs();
         results.notes.push(("run time".into(), format!("{seconds} s")));
@@ -253,8 +253,10 @@ fn write(
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
     match &arguments.other {
+        Some(Other::Contention(arguments)) => return contention::run(arguments),
         Some(Other::Growth(arguments)) => return growth::run(arguments),
         Some(Other::Snapshots(arguments)) => return snapshots::run(arguments),
+        Some(Other::Threads(arguments)) => return threads::run(arguments),
         None => {}
     }
     let results = match &arguments.from {

@@ -6,7 +6,7 @@ use std::path::Path;
 use coucal_measure::plot::{Axis, Plot, Scale, Series};
 use coucal_measure::text::power;
 
-use crate::concurrent::{PERCENTILES, SCENES, WORKLOADS, latency_figure, throughput_figure};
+use crate::concurrent::{PERCENTILES, SCENES, latency_figure};
 use crate::contenders::{DEFAULT_HASHER, names};
 use crate::results::Results;
 use crate::single::{load_figure, loads};
@@ -23,7 +23,6 @@ pub struct Drawn {
 pub fn all(results: &Results) -> Vec<Plot> {
     let mut plots = over_slots(results);
     plots.extend(over_load(results));
-    plots.extend(over_threads(results));
     plots.extend(percentiles(results));
     plots
 }
@@ -92,34 +91,6 @@ fn over_load(results: &Results) -> Vec<Plot> {
         )
     };
     results.slots_with("fill").into_iter().flat_map(plots).collect()
-}
-
-fn over_threads(results: &Results) -> Vec<Plot> {
-    let mut plots = Vec::new();
-    for workload in WORKLOADS {
-        let figure = throughput_figure(workload);
-        for slots in results.slots_with(&figure) {
-            let counts = results.threads_with(slots, &figure);
-            let points = |name: &str| {
-                let point = |threads: &usize| {
-                    let rate = results.at(slots, *threads).median(name, &figure)?;
-                    Some((*threads as f64, rate))
-                };
-                counts.iter().filter_map(point).collect()
-            };
-            plots.push(Plot {
-                file: format!("{}-over-threads", workload.replace(' ', "-")),
-                title: format!(
-                    "Throughput by number of threads: {workload}, {} slots",
-                    power(slots)
-                ),
-                x: Axis::new("threads", Scale::Doublings),
-                y: Axis::new(MILLION, Scale::FromZero),
-                series: series(points),
-            });
-        }
-    }
-    plots
 }
 
 fn percentiles(results: &Results) -> Vec<Plot> {

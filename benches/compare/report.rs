@@ -3,11 +3,8 @@
 use std::fmt::Write as _;
 
 use coucal_measure::text::{self, cell, power};
-use coucal_measure::timing::ratio;
 
-use crate::concurrent::{
-    PERCENTILES, SCENES, WORKLOADS, latency_figure, throughput_figure, writer_figure,
-};
+use crate::concurrent::{PERCENTILES, SCENES, latency_figure, writer_figure};
 use crate::contenders::{COUCAL, DEFAULT_HASHER, ENTRANTS, names, peer_names};
 use crate::limits::{LIMITS, ONE_LOAD, TWO_LOADS};
 use crate::plots::Drawn;
@@ -48,7 +45,6 @@ pub fn markdown(results: &Results, plots: &[Drawn]) -> String {
         batches(view, &size, &mut text);
         full(view, &size, &mut text);
     }
-    threads(results, &mut text);
     latency(results, &mut text);
     show(plots, &mut text);
     text.trim_end().to_owned() + "\n"
@@ -97,7 +93,7 @@ fn method(results: &Results) -> String {
          Each figure is the median of several runs, in which all peers take turns. A ratio is the \
          median of the ratios inside each run. On one thread, the time of a run is the median over \
          its chunks of 4,096 operations (for a fill: over the chunks in each twentieth of the \
-         slots). The exact sets are measured once with several threads; `moka` is measured once in \
+         slots). The latency of the exact sets is measured once; `moka` is measured once in \
          tables above 2^20 slots, and its latency is left out. `performance.csv` has every run.\n\n\
          Memory is what a peer has requested from the allocator and not freed, while it was built \
          and filled: a counting allocator measures it for all of them in the same way, and adds \
@@ -248,37 +244,6 @@ fn full(view: View, size: &str, text: &mut String) {
              time of the first 512 failed inserts.\n\n"
         );
         let head = ["", "first failure at, %", "median, µs", "99th percentile, µs"];
-        *text += &table(&head, &rows);
-    }
-}
-
-fn threads(results: &Results, text: &mut String) {
-    for slots in results.slots_with(&throughput_figure(WORKLOADS[0])) {
-        let counts = results.threads_with(slots, &throughput_figure(WORKLOADS[0]));
-        let _ = write!(
-            text,
-            "## {} slots, threads\n\nMillion ops/s; in brackets, relative to one thread. Lookups: \
-             half of the keys present, at 95 % load.\nInserts: from empty to 90 %. Mixed: 90 % \
-             lookups, 9 % inserts, 1 % removals, starting at half load. Beside a\nwriter: one of the \
-             threads removes and inserts, and most of its inserts kick; the others look up. With one \
-             thread\nthere is no writer.\n\n",
-            power(slots)
-        );
-        let mut rows = Vec::new();
-        for workload in WORKLOADS {
-            let figure = throughput_figure(workload);
-            for name in results.at(slots, 1).present(&names(), &figure) {
-                let mut row = vec![format!("{name}: {workload}")];
-                for &threads in &counts {
-                    let runs = |threads| results.at(slots, threads).runs(name, &figure);
-                    let rate = cell(results.at(slots, threads).median(name, &figure), 1);
-                    row.push(format!("{rate} ({})", cell(ratio(runs(threads), runs(1)), 2)));
-                }
-                rows.push(row);
-            }
-        }
-        let head: Vec<_> = counts.iter().map(|count| text::threads(*count)).collect();
-        let head: Vec<_> = [""].into_iter().chain(head.iter().map(String::as_str)).collect();
         *text += &table(&head, &rows);
     }
 }

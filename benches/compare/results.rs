@@ -8,6 +8,9 @@ use std::path::Path;
 
 use coucal_measure::timing::{median, ratio};
 
+/// The columns of the file.
+const HEAD: [&str; 6] = ["slots", "threads", "subject", "figure", "median", "runs"];
+
 /// What a figure measures.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Id {
@@ -55,18 +58,22 @@ impl Results {
     }
 
     pub fn to_csv(&self) -> String {
-        let mut csv = String::new();
-        for (name, text) in &self.notes {
-            let _ = writeln!(csv, "# {name}: {text}");
+        let mut text = String::new();
+        for (name, note) in &self.notes {
+            let _ = writeln!(text, "# {name}: {note}");
         }
-        csv.push_str("slots,threads,subject,figure,median,runs\n");
+        // A name may have a comma in it.
+        let mut csv = csv::Writer::from_writer(Vec::new());
+        let mut write = |record: [&str; 6]| csv.write_record(record).expect("memory takes it all");
+        write(HEAD);
         for (Id { slots, threads, peer, operation }, runs) in &self.figures {
-            let median = median(runs).unwrap_or(f64::NAN);
+            let median = format!("{:.6}", median(runs).unwrap_or(f64::NAN));
             let runs: Vec<_> = runs.iter().map(|run| format!("{run:.6}")).collect();
-            let runs = runs.join(" ");
-            let _ = writeln!(csv, "{slots},{threads},{peer},{operation},{median:.6},{runs}");
+            let [slots, threads] = [slots.to_string(), threads.to_string()];
+            write([&slots, &threads, peer, operation, &median, &runs.join(" ")]);
         }
-        csv
+        let csv = csv.into_inner().expect("memory takes it all");
+        text + &String::from_utf8(csv).expect("made of strings")
     }
 
     /// Reads a file that [`to_csv`](Self::to_csv) made.
@@ -76,19 +83,20 @@ impl Results {
     }
 
     /// Reads what [`to_csv`](Self::to_csv) wrote; `None` for any other text.
-    fn from_csv(csv: &str) -> Option<Self> {
+    fn from_csv(text: &str) -> Option<Self> {
         let mut results = Self::default();
-        for line in csv.lines() {
-            if let Some(note) = line.strip_prefix("# ") {
-                let (name, text) = note.split_once(": ")?;
-                results.notes.push((name.into(), text.into()));
-            } else if !line.starts_with("slots,") {
-                let fields: Vec<_> = line.split(',').collect();
-                let [slots, threads, peer, operation, _, runs] = fields[..] else { return None };
-                let place = (slots.parse().ok()?, threads.parse().ok()?);
-                for run in runs.split(' ') {
-                    results.push(place, peer, operation, run.parse().ok()?);
-                }
+        for note in text.lines().map_while(|line| line.strip_prefix("# ")) {
+            let (name, note) = note.split_once(": ")?;
+            results.notes.push((name.into(), note.into()));
+        }
+        let mut csv = csv::ReaderBuilder::new().comment(Some(b'#')).from_reader(text.as_bytes());
+        for record in csv.records() {
+            let record = record.ok()?;
+            let fields: Vec<_> = record.iter().collect();
+            let [slots, threads, peer, operation, _, runs] = fields[..] else { return None };
+            let place = (slots.parse().ok()?, threads.parse().ok()?);
+            for run in runs.split(' ') {
+                results.push(place, peer, operation, run.parse().ok()?);
             }
         }
         Some(results)
@@ -130,4 +138,24 @@ fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
     values.sort_unstable();
     values.dedup();
     values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read_again() {
+        let mut results = Results::default();
+        results.notes.push(("command".into(), "compare -- --slots 2^18,2^24".into()));
+        for run in [1.5, f64::NAN, 2.5] {
+            results.push((8, 2), "coucal, growing", "mixed, 10 % writes", run);
+        }
+        let read = Results::from_csv(&results.to_csv()).expect("it was written by this program");
+        assert_eq!(read.note("command"), results.note("command"));
+        let median = read.at(8, 2).median("coucal, growing", "mixed, 10 % writes");
+        assert_eq!(median, Some(2.0));
+        assert_eq!(read.to_csv(), results.to_csv());
+        assert!(Results::from_csv("slots\n1\n").is_none());
+    }
 }

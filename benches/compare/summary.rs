@@ -2,10 +2,8 @@
 
 use std::fmt::Write as _;
 
-use coucal_measure::text::{cell, power, threads, wrapped};
-use coucal_measure::timing::ratio;
+use coucal_measure::text::{cell, power, wrapped};
 
-use crate::concurrent::{WORKLOADS, throughput_figure};
 use crate::contenders::{COUCAL, ENTRANTS, Entrant};
 use crate::results::Results;
 
@@ -109,26 +107,7 @@ fn ahead(results: &Results, peer: &str) -> Vec<String> {
         };
         results.slots_with("bits per item").into_iter().filter_map(bits).collect()
     });
-    times.chain(space).chain(ahead_with_threads(results, peer)).collect()
-}
-
-/// Workloads in which the peer has more throughput with all threads.
-fn ahead_with_threads(results: &Results, peer: &str) -> Vec<String> {
-    let mut list = Vec::new();
-    for workload in WORKLOADS {
-        let figure = throughput_figure(workload);
-        for slots in results.slots_with(&figure) {
-            let Some(most) = results.threads_with(slots, &figure).into_iter().max() else {
-                continue;
-            };
-            let view = results.at(slots, most);
-            let factor = ratio(view.runs(peer, &figure), view.runs(COUCAL, &figure));
-            if let Some(factor) = factor.filter(|factor| most > 1 && *factor > 1.0 + NOISE) {
-                list.push(format!("{workload} by {} ({factor:.2} times)", threads(most)));
-            }
-        }
-    }
-    list
+    times.chain(space).collect()
 }
 
 #[cfg(test)]

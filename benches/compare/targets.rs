@@ -1,9 +1,8 @@
 //! The targets of the filter, as ratios inside one run, and what it reaches.
 
 use coucal_measure::text::power;
-use coucal_measure::timing::ratio;
 
-use crate::concurrent::{SCENES, WORKLOADS, latency_figure, throughput_figure};
+use crate::concurrent::{SCENES, latency_figure};
 use crate::contenders::{ATOMIC, BLOOM, COUCAL, QUOTIENT, SCALABLE, SEQUENTIAL};
 use crate::limits::TWO_LOADS;
 use crate::results::{Results, View};
@@ -127,7 +126,7 @@ pub fn all(results: &Results) -> Vec<Target> {
         let figure = format!("an insert into a full filter, {} slots", power(slots));
         list.at_most_micros(5.0, reached, figure);
     }
-    threads(results, &mut list);
+    latency(results, &mut list);
     list.0
 }
 
@@ -145,15 +144,7 @@ fn batches(results: &Results, list: &mut List) {
     }
 }
 
-fn threads(results: &Results, list: &mut List) {
-    for (workload, goal) in WORKLOADS.iter().zip([1.9, 1.8, 1.8]) {
-        let figure = throughput_figure(workload);
-        for slots in results.slots_with(&figure) {
-            let runs = |threads| results.at(slots, threads).runs(COUCAL, &figure);
-            let reached = ratio(runs(2), runs(1));
-            list.at_least(goal, reached, format!("{workload}, two threads against one"));
-        }
-    }
+fn latency(results: &Results, list: &mut List) {
     let [quiet, _, here] = SCENES.map(|scene| latency_figure(scene, 99.9));
     for slots in results.slots_with(&quiet) {
         let reached = results.at(slots, 2).ratio((COUCAL, &here), (COUCAL, &quiet));

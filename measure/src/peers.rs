@@ -8,7 +8,7 @@ mod sets;
 
 pub use filters::{
     Atomic, Blocked, Bloom, Chain, Coucal, Counting, LockedMutex, LockedRwLock, Quotient, Rebuilt,
-    Scalable, Sequential, coucal_growing, coucal_with_bytes, coucal_with_slots,
+    Scalable, Sequential, ShardedRwLock, coucal_growing, coucal_with_bytes, coucal_with_slots,
 };
 pub use sets::{LockedHashSet, Moka, Sharded};
 
@@ -116,8 +116,9 @@ mod tests {
         check("fastbloom by bytes", Bloom::with_bytes(2 * SLOTS), false);
         check("blocked Bloom", Blocked::with_bytes(2 * SLOTS), false);
         check("counting Bloom", Counting::with_bytes(8 * SLOTS), true);
-        check("RwLock<cuckoofilter>", LockedRwLock::with_slots(SLOTS), true);
-        check("Mutex<cuckoofilter>", LockedMutex::with_slots(SLOTS), true);
+        check("RwLock<cuckoofilter>", LockedRwLock::new(Sequential::with_slots(SLOTS)), true);
+        check("Mutex<qfilter>", LockedMutex::new(Quotient::with_slots(SLOTS)), true);
+        check("sharded RwLock", ShardedRwLock::with_slots(SLOTS, Scalable::with_slots), true);
         check("RwLock<HashSet>", LockedHashSet::with_slots(SLOTS), true);
         check("DashSet", Sharded::with_slots(SLOTS), true);
         check("moka", Moka::with_slots(SLOTS), true);

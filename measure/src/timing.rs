@@ -54,15 +54,15 @@ impl Turns {
         Self(File::open("/proc/thread-self/schedstat").ok())
     }
 
-    /// The nanoseconds that it has waited for a processor while it could run, and how often it was given
-    /// one. `None` where the system does not tell.
-    fn read(&mut self) -> Option<[u64; 2]> {
+    /// The nanoseconds that it had a processor, those that it waited for one while it could run, and how
+    /// often it was given one. `None` where the system does not tell.
+    fn read(&mut self) -> Option<[u64; 3]> {
         let file = self.0.as_mut()?;
         file.rewind().ok()?;
         let mut text = String::new();
         file.read_to_string(&mut text).ok()?;
-        let mut fields = text.split_whitespace().skip(1).map(str::parse);
-        Some([fields.next()?.ok()?, fields.next()?.ok()?])
+        let mut fields = text.split_whitespace().map(str::parse);
+        Some([fields.next()?.ok()?, fields.next()?.ok()?, fields.next()?.ok()?])
     }
 }
 
@@ -84,7 +84,7 @@ impl Switches {
 
     /// Whether the thread was switched since the last call; `false` where the system does not tell.
     pub fn any_since(&mut self) -> bool {
-        let count = self.turns.read().map_or(0, |[_, count]| count);
+        let count = self.turns.read().map_or(0, |[_, _, count]| count);
         mem::replace(&mut self.seen, count) != count
     }
 }
@@ -107,9 +107,20 @@ impl Preempted {
 
     /// Nanoseconds without a processor since the last call; 0 where the system does not tell.
     pub fn nanos_since(&mut self) -> u64 {
-        let nanos = self.turns.read().map_or(0, |[nanos, _]| nanos);
+        let nanos = self.turns.read().map_or(0, |[_, nanos, _]| nanos);
         nanos - mem::replace(&mut self.seen, nanos)
     }
+}
+
+/// Does the work; also the nanoseconds of it that this thread had a processor. `None` where the system
+/// does not tell. The kernel counts them when the thread gives its processor away, and else some hundred
+/// times a second.
+pub fn with_processor_nanos<R>(work: impl FnOnce() -> R) -> (R, Option<u64>) {
+    let mut turns = Turns::of_this_thread();
+    let before = turns.read();
+    let result = work();
+    let after = turns.read();
+    (result, before.zip(after).map(|([before, ..], [after, ..])| after - before))
 }
 
 /// Distributes independent pieces of work over `threads` threads, and keeps the order of the
@@ -182,6 +193,13 @@ mod tests {
         assert_eq!(switches.any_since(), told);
         // Some of it, where others use the processor when it wakes up.
         assert!(preempted.nanos_since() < 200_000_000);
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_has_no_processor() {
+        let asleep = Duration::from_millis(300);
+        let ((), nanos) = with_processor_nanos(|| thread::sleep(asleep));
+        assert!(nanos.is_none_or(|nanos| u128::from(nanos) < asleep.as_nanos() / 2));
     }
 
     #[test]

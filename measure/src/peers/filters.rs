@@ -4,12 +4,14 @@
 use std::hash::BuildHasher;
 
 use coucal::{CuckooFilter, Fp16x4, Growable, GrowableCuckooFilter, Layout, Storage};
+use crossbeam_utils::CachePadded;
 use fastbloom_rs::{Deletable as _, Membership as _};
 use parking_lot::{Mutex, RwLock};
 
 use super::{Peer, Shared};
 use crate::hash::{KeyHash, KeyHasher};
 use crate::keys::Keys;
+use crate::machine;
 use crate::subject::SharedSubject;
 
 /// The false-positive rate of 16-bit fingerprints in buckets of four slots, at a load of 95 %.
@@ -649,20 +651,20 @@ impl Peer for Counting {
     }
 }
 
-/// `cuckoofilter` behind a lock of either kind, of the crate `parking_lot`.
+/// A filter for one thread behind a lock of either kind, of the crate `parking_lot`.
 macro_rules! locked {
     ($($type:ident $name:literal $lock:ident $read:ident $write:ident;)*) => {$(
-        #[doc = concat!("`", $name, "`.")]
-        pub struct $type($lock<Sequential>);
+        #[doc = concat!("`", $name, "` of a filter for one thread.")]
+        pub struct $type<P>($lock<P>);
 
-        impl $type {
+        impl<P: Peer> $type<P> {
             #[must_use]
-            pub fn with_slots(slots: usize) -> Self {
-                Self($lock::new(Sequential::with_slots(slots)))
+            pub fn new(filter: P) -> Self {
+                Self($lock::new(filter))
             }
         }
 
-        impl Peer for $type {
+        impl<P: Peer + Send + Sync> Peer for $type<P> {
             fn slots(&self) -> usize {
                 self.0.$read().slots()
             }
@@ -696,7 +698,7 @@ macro_rules! locked {
             }
         }
 
-        impl Shared for $type {
+        impl<P: Peer + Send + Sync> Shared for $type<P> {
             #[inline]
             fn insert_shared(&self, key: u64) -> bool {
                 self.0.$write().insert(key)
@@ -711,6 +713,68 @@ macro_rules! locked {
 }
 
 locked! {
-    LockedRwLock "RwLock<cuckoofilter>" RwLock read write;
-    LockedMutex "Mutex<cuckoofilter>" Mutex lock lock;
+    LockedRwLock "RwLock" RwLock read write;
+    LockedMutex "Mutex" Mutex lock lock;
+}
+
+/// Many small filters for one thread, each behind a `RwLock` of its own: the key says which.
+pub struct ShardedRwLock<P>(Box<[CachePadded<LockedRwLock<P>>]>);
+
+impl<P: Peer + Send + Sync> ShardedRwLock<P> {
+    /// As many shards as `dashmap` has: the first power of two that is no less than four times the
+    /// cores. `build` makes a filter of so many slots.
+    #[must_use]
+    pub fn with_slots(slots: usize, build: fn(usize) -> P) -> Self {
+        let shards = (4 * machine::cores()).next_power_of_two();
+        let shard = |_| CachePadded::new(LockedRwLock::new(build(slots / shards)));
+        Self((0..shards).map(shard).collect())
+    }
+
+    /// Not by the hash that the filters use: all items of a shard would have a part of it in common.
+    #[inline]
+    fn shard(&self, key: u64) -> &LockedRwLock<P> {
+        let mixed = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        &self.0[((u128::from(mixed) * self.0.len() as u128) >> 64) as usize]
+    }
+}
+
+impl<P: Peer + Send + Sync> Peer for ShardedRwLock<P> {
+    fn slots(&self) -> usize {
+        self.0.iter().map(|shard| shard.slots()).sum()
+    }
+
+    fn bytes(&self) -> Option<usize> {
+        self.0.iter().map(|shard| shard.bytes()).sum()
+    }
+
+    #[inline]
+    fn contains(&self, key: u64) -> bool {
+        self.shard(key).contains(key)
+    }
+
+    #[inline]
+    fn insert(&mut self, key: u64) -> bool {
+        self.insert_shared(key)
+    }
+
+    #[inline]
+    fn remove(&mut self, key: u64) -> bool {
+        self.remove_shared(key)
+    }
+
+    fn shared(&self) -> Option<&dyn SharedSubject> {
+        Some(self)
+    }
+}
+
+impl<P: Peer + Send + Sync> Shared for ShardedRwLock<P> {
+    #[inline]
+    fn insert_shared(&self, key: u64) -> bool {
+        self.shard(key).insert_shared(key)
+    }
+
+    #[inline]
+    fn remove_shared(&self, key: u64) -> bool {
+        self.shard(key).remove_shared(key)
+    }
 }
