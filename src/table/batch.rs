@@ -17,6 +17,10 @@ use crate::layout::Layout;
 /// outstanding, little to keep on the stack.
 const PREFETCH_DISTANCE: usize = 32;
 
+/// How many items ahead the words are asked for at which a search for room looks first: when the
+/// words of the item itself have come, most likely.
+const SEARCH_DISTANCE: usize = 8;
+
 impl<L: Layout, B: Buckets> Table<L, B> {
     /// As `contains` for each item.
     #[inline]
@@ -27,7 +31,8 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         found: &mut [bool],
     ) {
         let mut found = found.iter_mut();
-        let decided = self.for_each_prefetched(items, hash, |key| {
+        let nothing = |_| {};
+        let decided = self.for_each_prefetched(items, hash, nothing, |key| {
             if let Some(found) = found.next() {
                 *found = self.contains(key);
             }
@@ -44,7 +49,14 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         hash: impl Fn(&Q) -> u64,
     ) -> Result<(), InsertManyError> {
         let mut stored = 0;
-        self.for_each_prefetched(items, hash, |key| {
+        // A table that grows is always nearly full: more than half of the inserts have to search. One of
+        // fixed size seldom is.
+        let prepare = |key| {
+            if self.buckets.growth().is_some() {
+                self.prefetch_search(key);
+            }
+        };
+        self.for_each_prefetched(items, hash, prepare, |key| {
             self.insert(key).map_err(|cause| InsertManyError::new(stored, cause))?;
             stored += 1;
             Ok(())
@@ -61,7 +73,8 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     ) -> usize {
         let mut count = 0;
         let mut answers = removed.iter_mut();
-        let decided = self.for_each_prefetched(items, hash, |key| {
+        let nothing = |_| {};
+        let decided = self.for_each_prefetched(items, hash, nothing, |key| {
             let removed = self.remove(key);
             count += usize::from(removed);
             if let Some(answer) = answers.next() {
@@ -73,13 +86,15 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         count
     }
 
-    /// Calls `operation` for each item in order, until that fails, and asks for the words of the
-    /// item [`PREFETCH_DISTANCE`] places ahead just before.
+    /// Calls `operation` for each item in order, until that fails. Just before, it asks for the words
+    /// of the item [`PREFETCH_DISTANCE`] places ahead, and calls `prepare` for the one
+    /// [`SEARCH_DISTANCE`] places ahead.
     #[inline]
     fn for_each_prefetched<Q, E>(
         &self,
         items: &[Q],
         hash: impl Fn(&Q) -> u64,
+        prepare: impl Fn(Key),
         mut operation: impl FnMut(Key) -> Result<(), E>,
     ) -> Result<(), E> {
         let prefetched = |item| {
@@ -96,6 +111,9 @@ impl<L: Layout, B: Buckets> Table<L, B> {
             let key = *place;
             if let Some(ahead) = items.get(at + PREFETCH_DISTANCE) {
                 *place = prefetched(ahead);
+            }
+            if at + SEARCH_DISTANCE < items.len() {
+                prepare(keys[(at + SEARCH_DISTANCE) % PREFETCH_DISTANCE]);
             }
             operation(key)?;
         }

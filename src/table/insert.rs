@@ -6,11 +6,15 @@ use super::address::{Buckets, Growth};
 use super::path::{FIRST_SEARCH_BUCKETS, Found, MAX_SEARCH_BUCKETS, Search};
 use super::stripes::{All, Locked};
 use super::{Hop, MAX_OPTIMISTIC_ATTEMPTS, Table};
+use crate::arch;
 use crate::error::InsertError;
 use crate::geometry::{Fingerprint, Key, Place};
 use crate::layout::Layout;
 use crate::layout::sealed::Word;
-use crate::sync::Backoff;
+use crate::sync::{Backoff, Ordering};
+
+/// Buckets from which on a table is larger than a core's own cache: 2 MiB of words.
+const LARGE: usize = 1 << 18;
 
 /// What an insert does about copies of its item that are there already.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -65,6 +69,32 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         }
         let Key { fingerprint, first, second } = key;
         self.insert_slow(fingerprint, first, second, Duplicates::Allow).map(|_| ())
+    }
+
+    /// Asks for the words at which a search looks first, if an insert of `key` is going to need one.
+    ///
+    /// Only in tables larger than a core's own cache: in smaller ones it would cost more than it gains.
+    pub(super) fn prefetch_search(&self, key: Key) {
+        let extent = self.buckets.extent();
+        if self.buckets.count(extent) < LARGE {
+            return;
+        }
+        // Relaxed: a hint.
+        let words = self
+            .buckets
+            .both(key, extent)
+            .map(|bucket| self.buckets.word(bucket).load(Ordering::Relaxed));
+        if words.into_iter().any(L::Word::has_room) {
+            return;
+        }
+        let geometry = self.buckets.geometry();
+        for (row, word) in [key.first, key.second].into_iter().zip(words) {
+            for &held in &L::Word::slots(word)[..L::SLOTS] {
+                let fingerprint = Fingerprint::in_slot(held);
+                let alternate = Place { row: geometry.alternate(row, fingerprint), fingerprint };
+                arch::prefetch(self.buckets.word(self.buckets.bucket(alternate, extent)));
+            }
+        }
     }
 
     /// The item, unless it is there. `Ok(false)`: it was.
@@ -317,7 +347,6 @@ mod tests {
     use super::*;
     use crate::layout::Fp16x4;
     use crate::layout::sealed::Sealed;
-    use crate::sync::Ordering;
 
     fn words(table: &Table<Fp16x4>) -> Vec<u64> {
         table.buckets.words().iter().map(|word| word.load(Ordering::Relaxed)).collect()
