@@ -118,7 +118,7 @@ mod tests {
         check("counting Bloom", Counting::with_bytes(8 * SLOTS), true);
         check("RwLock<cuckoofilter>", LockedRwLock::new(Sequential::with_slots(SLOTS)), true);
         check("Mutex<qfilter>", LockedMutex::new(Quotient::with_slots(SLOTS)), true);
-        check("sharded RwLock", ShardedRwLock::with_slots(SLOTS, Scalable::with_slots), true);
+        check("sharded RwLock", ShardedRwLock::with_slots(SLOTS, Sequential::with_slots), true);
         check("RwLock<HashSet>", LockedHashSet::with_slots(SLOTS), true);
         check("DashSet", Sharded::with_slots(SLOTS), true);
         check("moka", Moka::with_slots(SLOTS), true);
