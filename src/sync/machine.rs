@@ -6,36 +6,37 @@ use std::sync::atomic::AtomicU32;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::time::Duration;
 
-/// How long a thread sleeps at a time after it has spun and yielded in vain.
+/// How often a thread spins or yields before it sleeps: on an idle processor for about 100 µs, which
+/// is as long as a snapshot holds all locks. To be woken from a sleep takes that long, too.
+const AWAKE: u32 = 200;
+/// How long it sleeps for the first time; then twice as long each time.
 const SLEEP: Duration = Duration::from_micros(50);
-/// How often it yields before it sleeps for the first time: on an idle processor, for about 100 µs,
-/// which is as long as a snapshot holds all locks. To be woken from a sleep takes that long, too.
-const YIELDS: u32 = 200;
+/// How often it doubles: so it sleeps for 0.8 ms at most.
+const DOUBLINGS: u32 = 4;
 
 /// Waits longer and longer.
 pub(crate) struct Backoff {
-    backoff: crossbeam_utils::Backoff,
-    yields: Cell<u32>,
+    awake: crossbeam_utils::Backoff,
+    turns: Cell<u32>,
 }
 
 impl Backoff {
     pub(crate) fn new() -> Self {
-        Self { backoff: crossbeam_utils::Backoff::new(), yields: Cell::new(0) }
+        Self { awake: crossbeam_utils::Backoff::new(), turns: Cell::new(0) }
     }
 
     /// Spins, then yields: for an optimistic step that lost a race.
     pub(crate) fn snooze(&self) {
-        self.backoff.snooze();
+        self.awake.snooze();
     }
 
     /// Spins, then yields, then sleeps: for what may take long.
     pub(crate) fn sleep(&self) {
-        let yields = self.yields.get();
-        if yields < YIELDS {
-            self.yields.set(yields + u32::from(self.backoff.is_completed()));
-            self.backoff.snooze();
-        } else {
-            std::thread::sleep(SLEEP);
+        let turns = self.turns.get();
+        self.turns.set(turns.saturating_add(1));
+        match turns.checked_sub(AWAKE) {
+            None => self.awake.snooze(),
+            Some(sleeps) => std::thread::sleep(SLEEP * (1 << sleeps.min(DOUBLINGS))),
         }
     }
 }
