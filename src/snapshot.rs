@@ -303,13 +303,15 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// The filter as it is at one instant between the call and its return: every operation on an item
     /// is in it as a whole, or not at all.
     ///
-    /// Other threads go on meanwhile. Lookups never wait. A writer waits for a few
-    /// instructions at a time, and once, at the end, while every lock is taken: for a fraction of a
-    /// millisecond, whatever the size. Another call of `snapshot` waits until this one has ended.
+    /// Other threads go on meanwhile. Lookups never wait. A writer waits for one store at a time, and
+    /// once, at the end, while every lock is taken: for a fraction of a millisecond, whatever the size;
+    /// longer only if this thread is preempted while it holds a lock. Another call of `snapshot` waits
+    /// until this one has ended.
     ///
-    /// It takes as much memory as the table has in use, and out of cache about three times as long as a
-    /// copy of it to new memory: 0.06 s for a table of 2^24 slots. (Of a filter that grows, the address
-    /// space for the greatest size is asked for.)
+    /// It takes as much memory as the table has in use, and out of cache about 1.3 times as long as a
+    /// copy of it to new memory: 0.03 s for a table of 2^24 slots, on the machine of
+    /// `docs/performance-snapshots.md`. (Of a filter that grows, the address space for the greatest size
+    /// is asked for.)
     ///
     /// The hasher is not in it: whoever restores the filter needs one that hashes alike. The default
     /// one has a random seed that dies with the process; take a

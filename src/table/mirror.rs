@@ -186,8 +186,8 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     }
 }
 
-/// Relaxed: the stripe of the bucket orders this with all other stores in these words; or no other
-/// thread has them.
+/// Relaxed: the stripe of the bucket orders this with other stores in these words, or the fence and the
+/// comparison of `copy_into` do.
 #[inline]
 fn copy(word: &AtomicU64, to: &AtomicU64) {
     to.store(word.load(Ordering::Relaxed), Ordering::Relaxed);
