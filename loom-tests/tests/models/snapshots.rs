@@ -47,7 +47,7 @@ models! {
 /// the snapshot once.
 fn kick_across_the_frontier<L: Layout>() {
     let OneHop { setup, moved, new, .. } = OneHop::<L>::new(0, 3);
-    setup.check(60, 3, move |model| {
+    setup.check(260, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert_eq!(t.snapshot().of(moved), 1));
     });
@@ -58,7 +58,7 @@ fn kick_across_the_frontier_the_other_way<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let [moved, new, high] = [(3, 0), (2, 3), (2, 3)].map(|(a, b)| setup.item(a, b));
     setup.store(3, &[moved]).fill(3, high).fill(2, high);
-    setup.check(60, 3, move |model| {
+    setup.check(280, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert_eq!(t.snapshot().of(moved), 1));
     });
@@ -67,7 +67,7 @@ fn kick_across_the_frontier_the_other_way<L: Layout>() {
 /// From 3 to 2, then from 0 to 3.
 fn two_hops_across_the_frontier<L: Layout>() {
     let TwoHops { setup, near, far, new, .. } = TwoHops::<L>::new((0, 3), (3, 2));
-    setup.check(330, 3, move |model| {
+    setup.check(3400, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| {
             let snapshot = t.snapshot();
@@ -82,7 +82,7 @@ fn two_hops_across_the_frontier_the_other_way<L: Layout>() {
     let [near, far, new] = [(3, 0), (0, 1), (2, 3)].map(|(a, b)| setup.item(a, b));
     let [high, low] = [(2, 3), (3, 0)].map(|(a, b)| setup.item(a, b));
     setup.store(3, &[near]).fill(3, high).fill(2, high).store(0, &[far]).fill(0, low);
-    setup.check(190, 3, move |model| {
+    setup.check(3800, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| {
             let snapshot = t.snapshot();
@@ -95,7 +95,7 @@ fn insert_beside_a_snapshot<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let [new, low] = [(0, 3); 2].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[low]);
-    setup.check(30, 3, move |model| {
+    setup.check(62, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert_eq!(t.snapshot().of(low), 1));
     });
@@ -105,7 +105,7 @@ fn removal_beside_a_snapshot<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let [old, low] = [(3, 0); 2].map(|(a, b)| setup.item(a, b));
     setup.store(3, &[old, low]);
-    setup.check(30, 3, move |model| {
+    setup.check(62, 3, move |model| {
         model.thread(move |t| assert!(t.remove(old)));
         model.thread(move |t| assert_eq!(t.snapshot().of(low), 1));
     });
@@ -120,7 +120,7 @@ fn token<L: Layout>(first: usize) {
         [(first, other), (other, first), (0, 3)].map(|(a, b)| setup.item(a, b));
     // Inserts go into the emptier bucket.
     setup.store(first, &[from, filler]);
-    setup.check(140, 3, move |model| {
+    setup.check(500, 3, move |model| {
         model.thread(move |t| {
             assert!(t.insert(to));
             assert!(t.remove(from));
@@ -143,7 +143,7 @@ fn insert_and_removal_beside_a_snapshot_the_other_way<L: Layout>() {
 fn insert_unique_beside_a_snapshot<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let new = setup.item(3, 0);
-    setup.check(50, 3, move |model| {
+    setup.check(86, 3, move |model| {
         model.thread(move |t| assert!(t.insert_unique(new)));
         model.thread(move |t| {
             t.snapshot();
@@ -153,7 +153,7 @@ fn insert_unique_beside_a_snapshot<L: Layout>() {
 
 fn unique_kick_across_the_frontier<L: Layout>() {
     let OneHop { setup, moved, new, .. } = OneHop::<L>::new(0, 3);
-    setup.check(90, 3, move |model| {
+    setup.check(310, 3, move |model| {
         model.thread(move |t| assert!(t.insert_unique(new)));
         model.thread(move |t| assert_eq!(t.snapshot().of(moved), 1));
     });
@@ -164,7 +164,7 @@ fn clear_beside_a_snapshot<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let [x, y] = [(0, 3); 2].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[x]).store(3, &[y]);
-    setup.check(270, 3, move |model| {
+    setup.check(2900, 2, move |model| {
         model.thread(Thread::clear);
         model.thread(move |t| {
             let snapshot = t.snapshot();
@@ -179,7 +179,7 @@ fn split<L: Layout>(row: usize) {
     let mut setup = Setup::<Growable<L>>::growable(2, 4).split(row);
     let [goes, stays] = [(row + 2, 1 - row), (row, 1 - row)].map(|(a, b)| setup.item(a, b));
     setup.store(row, &[goes, stays]);
-    setup.check(70, 3, move |model| {
+    setup.check(160, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             let snapshot = t.snapshot();
@@ -206,7 +206,7 @@ fn both_go<L: Layout>() -> (Setup<Growable<L>>, [Item; 2]) {
 
 fn run_of_two_beside_a_snapshot<L: Layout>() {
     let (setup, items) = both_go::<L>();
-    setup.check(150, 3, move |model| {
+    setup.check(1100, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(2), 2));
         model.thread(move |t| {
             let snapshot = t.snapshot();
@@ -217,7 +217,7 @@ fn run_of_two_beside_a_snapshot<L: Layout>() {
 
 fn two_splits_beside_a_snapshot<L: Layout>() {
     let (setup, items) = both_go::<L>();
-    setup.check(370, 3, move |model| {
+    setup.check(2200, 3, move |model| {
         model.thread(move |t| {
             assert_eq!(t.split(1), 1);
             assert_eq!(t.split(1), 1);
@@ -234,7 +234,7 @@ fn split_and_insert_beside_a_snapshot<L: Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let [goes, new, low] = [(2, 1), (2, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[goes]).fill(1, low);
-    setup.check(2400, 2, move |model| {
+    setup.check(2900, 2, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert_eq!(t.snapshot().of(goes), 1));
@@ -245,7 +245,7 @@ fn split_and_removal_beside_a_snapshot<L: Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let [goes, stays] = [(2, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[goes, stays]);
-    setup.check(160, 3, move |model| {
+    setup.check(350, 3, move |model| {
         model.thread(move |t| {
             assert_eq!(t.split(1), 1);
             assert!(t.remove(goes));
@@ -259,7 +259,7 @@ fn two_writers_beside_a_snapshot<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let [new, old, low] = [(3, 0), (0, 3), (0, 3)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[old, low]);
-    setup.check(840, 2, move |model| {
+    setup.check(2200, 2, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert!(t.remove(old)));
         model.thread(move |t| assert_eq!(t.snapshot().of(low), 1));
@@ -269,7 +269,7 @@ fn two_writers_beside_a_snapshot<L: Layout>() {
 /// The removal takes out what the kick moves.
 fn kick_and_removal_beside_a_snapshot<L: Layout>() {
     let OneHop { setup, moved, new, .. } = OneHop::<L>::new(3, 0);
-    setup.check(3400, 2, move |model| {
+    setup.check(4100, 2, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert!(t.remove(moved)));
         model.thread(move |t| {
@@ -280,7 +280,7 @@ fn kick_and_removal_beside_a_snapshot<L: Layout>() {
 
 fn two_snapshots_beside_a_kick<L: Layout>() {
     let OneHop { setup, moved, new, .. } = OneHop::<L>::new(0, 3);
-    setup.check(860, 2, move |model| {
+    setup.check(1400, 2, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         for _ in 0..2 {
             model.thread(move |t| assert_eq!(t.snapshot().of(moved), 1));
@@ -290,7 +290,7 @@ fn two_snapshots_beside_a_kick<L: Layout>() {
 
 fn two_snapshots_beside_a_split<L: Layout>() {
     let (setup, items) = both_go::<L>();
-    setup.check(1000, 2, move |model| {
+    setup.check(1300, 2, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         for _ in 0..2 {
             model.thread(move |t| {
@@ -305,7 +305,7 @@ fn two_snapshots_beside_a_split<L: Layout>() {
 fn snapshots_one_after_the_other<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let [x, y] = [(0, 3); 2].map(|(a, b)| setup.item(a, b));
-    setup.check(180, 3, move |model| {
+    setup.check(390, 3, move |model| {
         model.thread(move |t| {
             let before = t.snapshot();
             assert!(t.insert(x));
@@ -320,7 +320,7 @@ fn snapshots_one_after_the_other<L: Layout>() {
 fn what_is_known_is_in_the_snapshot<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let [x, y] = [(0, 3); 2].map(|(a, b)| setup.item(a, b));
-    setup.check(150, 3, move |model| {
+    setup.check(200, 3, move |model| {
         let (inserted, taken) = (Signal::new(), Signal::new());
         let (inserted_too, taken_too) = (inserted.clone(), taken.clone());
         model.thread(move |t| {
@@ -343,7 +343,7 @@ fn what_is_known_is_in_the_snapshot<L: Layout>() {
 /// A snapshot that ends early leaves no mirror behind, for which a writer would look in vain.
 fn abandoned_snapshot_beside_a_kick<L: Layout>() {
     let OneHop { setup, moved, new, .. } = OneHop::<L>::new(0, 3);
-    setup.check(180, 3, move |model| {
+    setup.check(680, 3, move |model| {
         model.thread(move |t| {
             assert!(t.insert(new));
             assert!(t.remove(new));
@@ -376,7 +376,7 @@ fn merge_beside_a_removal<L: Layout>() {
     let mut setup = Setup::<L>::new(2);
     let [x, y, other] = [(0, 1), (1, 0), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[x, other]);
-    setup.check(3500, 2, move |model| {
+    setup.check(5500, 2, move |model| {
         let image = model.image_of(&[x, y]);
         model.thread(move |t| assert!(t.merge(&image, 0)));
         model.thread(move |t| {
@@ -395,7 +395,7 @@ fn merge_that_fails_against_lookups<L: Layout>() {
     let [x, y, low] = [(0, 1), (1, 0), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.fill_but_one(0, low).store(1, &[x, y]).fill(1, low);
     let swapped = x.swapped();
-    setup.check(5900, 2, move |model| {
+    setup.check(10000, 2, move |model| {
         let image = Arc::new(model.image_of(&[x, y]));
         model.thread(move |t| assert!(!t.merge(&image, 1)));
         for item in [x, swapped] {
@@ -412,7 +412,7 @@ fn merge_into_a_filter_that_grows<L: Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let [new, goes, low] = [(2, 1), (2, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[goes]).fill(0, low).fill(1, low);
-    setup.check(230, 2, move |model| {
+    setup.check(220, 2, move |model| {
         let image = model.image_of(&[new]);
         model.thread(move |t| assert!(t.merge(&image, 0)));
         model.thread(move |t| {
