@@ -29,8 +29,8 @@ same content, or none. To compare with snapshots of another table shows what the
 compare with none shows also what both threads do to each other in the caches and on the way to memory. \
 There are two cores, so there is no third thread: lookups have their own runs, without a writer.
 
-**The longest insert.** An insert that finds a stripe locked spins, then yields, then sleeps for 50 µs at a \
-time, so one that waits for a snapshot is off its processor by its own choice, and that counts. What does \
+**The longest insert.** An insert that finds a stripe locked spins, then yields, then sleeps for longer and \
+longer, so one that waits for a snapshot is off its processor by its own choice, and that counts. What does \
 not count is the time for which the thread could run and had no processor: Linux has it in a file, which \
 is read after each operation that takes 10 µs. An interruption of the whole virtual machine is not known \
 there. It strikes at random, and a snapshot takes all locks each time: so the longest insert of each \
