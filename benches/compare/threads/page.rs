@@ -207,14 +207,14 @@ mod tests {
         let mut results = Results::default();
         for (name, one, two) in [(LIMIT, 100.0, 200.0), (COUCAL, 50.0, 80.0), (ATOMIC, 60.0, 70.0)]
         {
-            results.push((1 << 18, 1), name, &FEW_WRITES.figure(), one);
-            results.push((1 << 18, 2), name, &FEW_WRITES.figure(), two);
+            results.push((1 << 24, 1), name, &FEW_WRITES.figure(), one);
+            results.push((1 << 24, 2), name, &FEW_WRITES.figure(), two);
         }
-        results.push((1 << 18, 1), BLOOM, &LOOKUPS.figure(), 10.0);
+        results.push((1 << 24, 1), BLOOM, &LOOKUPS.figure(), 10.0);
         let page = markdown(&results, &[]);
         assert!(page.contains("80.0 (1.60; 40 %)"), "{page}");
         assert!(page.contains("200 (2.00)"), "{page}");
-        let ahead = "- mixed, a tenth writes, 2^18 slots: `atomic-cuckoo-filter` with 1 thread (1.20 times)\n";
+        let ahead = "- mixed, a tenth writes, 2^24 slots: `atomic-cuckoo-filter` with 1 thread (1.20 times)\n";
         assert!(page.contains(ahead), "{page}");
         let mixed = page.split("### Mixed").nth(1).expect("a table");
         let row = mixed.lines().find(|line| line.contains(BLOOM)).expect("a row");
