@@ -3,8 +3,8 @@
 //! A stripe is held for some tens of nanoseconds, of which the locked instructions of the processor
 //! are the greater part. A mutex that wakes its waiters needs a second one when it is unlocked, to
 //! see whether there are any. Here waiters look for themselves: they spin, then yield, then sleep
-//! again and again, for less than a millisecond each time, so that a holder who was preempted gets to run whatever its
-//! priority. In cache that halves the time of an insert. The repository's
+//! again and again, for up to 0.8 ms each time, so that a holder who was preempted gets to run
+//! whatever its priority. In cache that halves the time of an insert. The repository's
 //! `docs/performance-contention.md` has figures of how they wait, beside those of a mutex.
 //!
 //! | `held` | meaning |

@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicU32;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::time::Duration;
 
-/// How often a thread spins or yields before it sleeps: on an idle processor for about 100 µs, which
-/// is as long as a snapshot holds all locks. To be woken from a sleep takes that long, too.
+/// How often a thread spins or yields before it sleeps: on an idle processor for about 50 µs, which is
+/// as long as a snapshot holds all locks. To be woken from a sleep takes that long, too.
 const AWAKE: u32 = 200;
 /// How long it sleeps for the first time; then twice as long each time.
 const SLEEP: Duration = Duration::from_micros(50);

@@ -29,7 +29,8 @@ use crate::layout::sealed::Word;
 use crate::sync::{self, AtomicU64, Mutex, Ordering, Published, fence};
 
 /// Words that are copied before they are compared: few enough that they are still in the cache, and
-/// so many that the fence costs little. Under loom two: a model's table is not larger than that.
+/// so many that the fence costs little. Under loom two: the four words of a model's table would be one
+/// block.
 const BLOCK: usize = if cfg!(loom) { 2 } else { 512 };
 
 type Words = Box<[AtomicU64]>;

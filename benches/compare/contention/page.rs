@@ -21,11 +21,11 @@ median of the rounds, the longest operation too.";
 
 const WAITING: &str = "\
 A waiter tries again and again, longer and longer apart: it spins 1, 2, 4, ... up to 64 times, then gives up \
-its turn on the processor two hundred times, which takes about 100 µs if nobody else wants it, and then \
-sleeps for 50 µs, for 100 µs, and so on up to 0.8 ms at a time. So whoever waits for a holder that runs has the lock soon after it is free. Whoever waits for \
-one that is off its processor leaves the processor to it, whatever the priority of the two. No waiter is woken \
-up by the holder, which has nothing to do but one store when it unlocks, and need not know whether there are \
-any.
+its turn on the processor nearly two hundred times, which takes about 50 µs if nobody else wants it, and then \
+sleeps for 50 µs, for 100 µs, and so on up to 0.8 ms at a time. So whoever waits for a holder that runs has \
+the lock soon after it is free. Whoever waits for one that is off its processor leaves the processor to it, \
+whatever the priority of the two. No waiter is woken up by the holder, which has nothing to do but one store \
+when it unlocks, and need not know whether there are any.
 
 What this costs: a waiter that sleeps finds the lock free late, by up to the time that it sleeps; and it takes \
 some processor time while it waits, as it is woken up about a thousand times a second, where a waiter \

@@ -164,7 +164,7 @@ fn clear_beside_a_snapshot<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let [x, y] = [(0, 3); 2].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[x]).store(3, &[y]);
-    setup.check(2900, 2, move |model| {
+    setup.check(28_000, 3, move |model| {
         model.thread(Thread::clear);
         model.thread(move |t| {
             let snapshot = t.snapshot();
