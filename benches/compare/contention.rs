@@ -11,18 +11,17 @@ mod plots;
 mod tables;
 
 use std::error::Error;
-use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use coucal_measure::machine;
 use coucal_measure::timing::{million_ops, together};
 use hdrhistogram::Histogram;
 
 use crate::concurrent::histogram;
+use crate::number;
+use crate::output::{Output, Page, Progress};
 use crate::results::Results;
-use crate::{Progress, command, number, write};
 
 /// Million operations per second of all threads together.
 pub const RATE: &str = "Mops/s";
@@ -62,12 +61,8 @@ pub struct Arguments {
     /// Only these parts.
     #[arg(long, value_delimiter = ',')]
     only: Vec<Part>,
-    /// The output folder.
-    #[arg(long, default_value = "target/performance")]
-    out: PathBuf,
-    /// Measures nothing: renders the page and the plots from the CSV of an earlier run.
-    #[arg(long)]
-    from: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// A part of the measurement.
@@ -113,25 +108,22 @@ impl Plan {
     }
 
     fn measure(&self) -> Results {
-        let mut results = Results::default();
-        results.notes = machine::describe();
-        results.notes.push(("command".into(), command()));
-        let parts: [(Part, Measure); 3] = [
-            (Part::Tables, tables::measure),
-            (Part::Locks, locks::measure),
-            (Part::Waiting, locks::waiting),
-        ];
-        for round in 0..self.rounds {
-            for &threads in &self.threads {
-                for (part, measure) in parts.iter().filter(|part| self.has(part.0)) {
-                    self.progress.say(&format!("round {}, {threads} threads: {part:?}", round + 1));
-                    measure(self, threads, &mut results);
+        self.progress.results(|results| {
+            let parts: [(Part, Measure); 3] = [
+                (Part::Tables, tables::measure),
+                (Part::Locks, locks::measure),
+                (Part::Waiting, locks::waiting),
+            ];
+            for round in 0..self.rounds {
+                for &threads in &self.threads {
+                    for (part, measure) in parts.iter().filter(|part| self.has(part.0)) {
+                        self.progress
+                            .say(&format!("round {}, {threads} threads: {part:?}", round + 1));
+                        measure(self, threads, results);
+                    }
                 }
             }
-        }
-        let seconds = self.progress.end().as_secs();
-        results.notes.push(("run time".into(), format!("{seconds} s")));
-        results
+        })
     }
 }
 
@@ -207,12 +199,8 @@ fn all<R: Send>(
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
-    let results = match &arguments.from {
-        Some(csv) => Results::read(csv)?,
-        None => Plan::new(arguments).measure(),
-    };
-    let plots = plots::all(&results);
-    write(&arguments.out, "performance-contention", &results, plots, page::markdown)
+    let page = Page { name: "performance-contention", plots: plots::all, markdown: page::markdown };
+    arguments.output.write(&page, || Ok(Plan::new(arguments).measure()))
 }
 
 #[cfg(test)]

@@ -10,13 +10,12 @@ mod page;
 mod plots;
 
 use std::error::Error;
-use std::path::PathBuf;
 
 use clap::Args;
-use coucal_measure::machine;
 
+use crate::number;
+use crate::output::{Output, Page, Progress};
 use crate::results::Results;
-use crate::{Progress, command, number, write};
 
 /// What grows, and what it is compared with.
 pub const GROWING: &str = "coucal";
@@ -52,12 +51,8 @@ pub struct Arguments {
     /// Only coucal.
     #[arg(long)]
     no_peers: bool,
-    /// The output folder.
-    #[arg(long, default_value = "target/performance")]
-    out: PathBuf,
-    /// Measures nothing: renders the page and the plots from the CSV of an earlier run.
-    #[arg(long)]
-    from: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// A part of the comparison.
@@ -131,30 +126,23 @@ impl Plan {
     }
 
     fn measure(&self) -> Results {
-        let mut results = Results::default();
-        results.notes = machine::describe();
-        results.notes.push(("command".into(), command()));
-        let parts: [(Part, Measure); 6] = [
-            (Part::Course, course::beside_peers),
-            (Part::Many, course::insert_many),
-            (Part::Lookups, large::by_extent),
-            (Part::Beside, large::while_growing),
-            (Part::Threads, large::two_threads),
-            (Part::Longest, large::longest),
-        ];
-        for (_, measure) in parts.iter().filter(|part| self.has(part.0)) {
-            measure(self, &mut results);
-        }
-        let seconds = self.progress.end().as_secs();
-        results.notes.push(("run time".into(), format!("{seconds} s")));
-        results
+        self.progress.results(|results| {
+            let parts: [(Part, Measure); 6] = [
+                (Part::Course, course::beside_peers),
+                (Part::Many, course::insert_many),
+                (Part::Lookups, large::by_extent),
+                (Part::Beside, large::while_growing),
+                (Part::Threads, large::two_threads),
+                (Part::Longest, large::longest),
+            ];
+            for (_, measure) in parts.iter().filter(|part| self.has(part.0)) {
+                measure(self, results);
+            }
+        })
     }
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
-    let results = match &arguments.from {
-        Some(csv) => Results::read(csv)?,
-        None => Plan::new(arguments)?.measure(),
-    };
-    write(&arguments.out, "performance-growth", &results, plots::all(&results), page::markdown)
+    let page = Page { name: "performance-growth", plots: plots::all, markdown: page::markdown };
+    arguments.output.write(&page, || Ok(Plan::new(arguments)?.measure()))
 }

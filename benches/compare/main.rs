@@ -9,6 +9,7 @@ mod contenders;
 mod contention;
 mod growth;
 mod limits;
+mod output;
 mod plots;
 mod report;
 mod results;
@@ -18,21 +19,14 @@ mod summary;
 mod targets;
 mod threads;
 
-use std::error::Error;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
-
 use std::alloc::System;
+use std::error::Error;
 
 use cap::Cap;
 use clap::{Parser, Subcommand, ValueEnum};
-use coucal_measure::machine;
-use coucal_measure::plot::Plot;
-use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::contenders::COUCAL;
-use crate::plots::Drawn;
+use crate::output::{Output, Page, Progress};
 use crate::results::Results;
 
 /// Counts the bytes that are allocated: an exact set does not say how much memory it takes.
@@ -74,12 +68,8 @@ struct Arguments {
     /// Only coucal and the limit of the machine.
     #[arg(long, conflicts_with = "peers")]
     no_peers: bool,
-    /// The output folder.
-    #[arg(long, default_value = "target/performance")]
-    out: PathBuf,
-    /// Measures nothing: renders the page and the plots from the CSV of an earlier run.
-    #[arg(long)]
-    from: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// Another comparison, on a page of its own.
@@ -122,35 +112,6 @@ struct Plan {
     /// Prefixes of names; `None` for all peers.
     peers: Option<Vec<String>>,
     progress: Progress,
-}
-
-/// Shows what is being measured: one line that changes on a terminal, separate lines elsewhere.
-struct Progress(ProgressBar);
-
-impl Progress {
-    fn new() -> Self {
-        Self(
-            ProgressBar::no_length().with_style(
-                ProgressStyle::with_template("{elapsed_precise} {spinner} {msg}")
-                    .expect("the template is well formed"),
-            ),
-        )
-    }
-
-    fn say(&self, what: &str) {
-        if self.0.is_hidden() {
-            eprintln!("{:>6.1} s  {what}", self.0.elapsed().as_secs_f64());
-        } else {
-            self.0.set_message(what.to_owned());
-            self.0.tick();
-        }
-    }
-
-    /// The time that it all took.
-    fn end(&self) -> Duration {
-        self.0.finish_and_clear();
-        self.0.elapsed()
-    }
 }
 
 impl Plan {
@@ -196,58 +157,27 @@ impl Plan {
 
     fn measure(&self) -> Results {
         use Topic::{Batch, Full, Insert, Latency, Lookup, Remove, Unique};
-        let mut results = Results::default();
-        results.notes = machine::describe();
-        results.notes.push(("command".into(), command()));
-        for &slots in &self.slots {
-            if self.has_any(&[Lookup, Insert, Remove, Unique, Batch]) {
-                single::run(self, slots, &mut results);
+        self.progress.results(|results| {
+            for &slots in &self.slots {
+                if self.has_any(&[Lookup, Insert, Remove, Unique, Batch]) {
+                    single::run(self, slots, results);
+                }
+                if self.has(Batch) {
+                    single::insert_many(self, slots, results);
+                }
+                if self.has(Full) {
+                    single::full(self, slots, results);
+                }
             }
-            if self.has(Batch) {
-                single::insert_many(self, slots, &mut results);
+            // One size for the latency: larger than the inner caches, and filled quickly.
+            let middle = self.slots.iter().rfind(|slots| **slots <= 1 << 24);
+            if let Some(&slots) = middle.or(self.slots.first())
+                && self.has(Latency)
+            {
+                concurrent::latency(self, slots, results);
             }
-            if self.has(Full) {
-                single::full(self, slots, &mut results);
-            }
-        }
-        // One size for the latency: larger than the inner caches, and filled quickly.
-        let middle = self.slots.iter().rfind(|slots| **slots <= 1 << 24);
-        if let Some(&slots) = middle.or(self.slots.first())
-            && self.has(Latency)
-        {
-            concurrent::latency(self, slots, &mut results);
-        }
-        let seconds = self.progress.end().as_secs();
-        results.notes.push(("run time".into(), format!("{seconds} s")));
-        results
+        })
     }
-}
-
-fn command() -> String {
-    let arguments: Vec<_> = std::env::args().skip(1).collect();
-    let command =
-        format!("cargo run --release -p coucal-benches --bin compare -- {}", arguments.join(" "));
-    command.trim_end_matches(" -- ").to_owned()
-}
-
-/// Writes the page of this name, the figures, and the plots, from which the page is made as well.
-fn write(
-    out: &Path,
-    name: &str,
-    results: &Results,
-    plots: Vec<Plot>,
-    markdown: fn(&Results, &[Drawn]) -> String,
-) -> Result<(), Box<dyn Error>> {
-    let folder = out.join("performance");
-    fs::create_dir_all(&folder)?;
-    fs::write(out.join(format!("{name}.csv")), results.to_csv())?;
-    let plots = plots::draw(&folder, plots)?;
-    let page = out.join(format!("{name}.md"));
-    let before = fs::read_to_string(&page).unwrap_or_default();
-    let report = markdown(results, &plots);
-    fs::write(&page, report::renewed(&before, &report))?;
-    println!("{report}\nwritten: {}", page.display());
-    Ok(())
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -259,9 +189,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(Other::Threads(arguments)) => return threads::run(arguments),
         None => {}
     }
-    let results = match &arguments.from {
-        Some(csv) => Results::read(csv)?,
-        None => Plan::new(&arguments).measure(),
-    };
-    write(&arguments.out, "performance", &results, plots::all(&results), report::markdown)
+    let page = Page { name: "performance", plots: plots::all, markdown: report::markdown };
+    arguments.output.write(&page, || Ok(Plan::new(&arguments).measure()))
 }

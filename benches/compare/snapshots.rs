@@ -10,19 +10,18 @@ mod page;
 mod plots;
 
 use std::error::Error;
-use std::path::PathBuf;
 
 use clap::Args;
 use coucal::{CuckooFilter, Fp16x4, Growable, Storage};
 use coucal_measure::hash::KeyHash;
 use coucal_measure::keys::{Keys, Which};
-use coucal_measure::machine;
 use coucal_measure::peers::{Coucal, coucal_with_slots};
 use coucal_measure::subject::{Operation, Subject};
 
+use crate::number;
+use crate::output::{Output, Page, Progress};
 use crate::results::Results;
 use crate::single::chunks;
-use crate::{Progress, command, number, write};
 
 /// The tables.
 pub const FIXED: &str = "coucal";
@@ -50,12 +49,8 @@ pub struct Arguments {
     /// Only these parts.
     #[arg(long, value_delimiter = ',')]
     only: Vec<Part>,
-    /// The output folder.
-    #[arg(long, default_value = "target/performance")]
-    out: PathBuf,
-    /// Measures nothing: renders the page and the plots from the CSV of an earlier run.
-    #[arg(long)]
-    from: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// A part of the measurement.
@@ -106,29 +101,25 @@ impl Plan {
     }
 
     fn measure(&self) -> Results {
-        let mut results = Results::default();
-        results.notes = machine::describe();
-        results.notes.push(("command".into(), command()));
-        for &slots in &self.slots {
-            let table = Table {
-                name: FIXED,
-                slots,
-                items: (slots as f64 * 0.94) as u64,
-                subject: Coucal::<Fp16x4, _>(coucal_with_slots(slots as usize)),
-            };
-            self.table(table, &mut results);
-            // The load that it keeps while it grows.
-            let table = Table::<Growable<Fp16x4>> {
-                name: GROWING,
-                slots,
-                items: (slots as f64 * 0.87) as u64,
-                subject: Coucal::grown((slots >> GROWN) as usize, GROWN, GROWN + 1),
-            };
-            self.table(table, &mut results);
-        }
-        let seconds = self.progress.end().as_secs();
-        results.notes.push(("run time".into(), format!("{seconds} s")));
-        results
+        self.progress.results(|results| {
+            for &slots in &self.slots {
+                let table = Table {
+                    name: FIXED,
+                    slots,
+                    items: (slots as f64 * 0.94) as u64,
+                    subject: Coucal::<Fp16x4, _>(coucal_with_slots(slots as usize)),
+                };
+                self.table(table, results);
+                // The load that it keeps while it grows.
+                let table = Table::<Growable<Fp16x4>> {
+                    name: GROWING,
+                    slots,
+                    items: (slots as f64 * 0.87) as u64,
+                    subject: Coucal::grown((slots >> GROWN) as usize, GROWN, GROWN + 1),
+                };
+                self.table(table, results);
+            }
+        })
     }
 
     fn table<L: Storage>(&self, mut table: Table<L>, results: &mut Results) {
@@ -185,9 +176,6 @@ impl<L: Storage> Table<L> {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
-    let results = match &arguments.from {
-        Some(csv) => Results::read(csv)?,
-        None => Plan::new(arguments).measure(),
-    };
-    write(&arguments.out, "performance-snapshots", &results, plots::all(&results), page::markdown)
+    let page = Page { name: "performance-snapshots", plots: plots::all, markdown: page::markdown };
+    arguments.output.write(&page, || Ok(Plan::new(arguments).measure()))
 }

@@ -10,7 +10,6 @@ mod plots;
 mod work;
 
 use std::error::Error;
-use std::path::PathBuf;
 
 use clap::Args;
 use coucal_measure::machine;
@@ -23,8 +22,9 @@ use self::work::Work;
 use crate::concurrent::shared;
 use crate::contenders::{ATOMIC, BLOOM, COUCAL, DASH_SET, ENTRANTS, MUTEX};
 use crate::limits::Loads;
+use crate::number;
+use crate::output::{Output, Page, Progress};
 use crate::results::Results;
-use crate::{Progress, command, number, write};
 
 pub const GROWING: &str = "coucal, growing";
 /// Two loads for a lookup, a load and a store for a write.
@@ -118,12 +118,8 @@ pub struct Arguments {
     /// Only coucal and the bare limit.
     #[arg(long)]
     no_peers: bool,
-    /// The output folder.
-    #[arg(long, default_value = "target/performance")]
-    out: PathBuf,
-    /// Measures nothing: renders the page and the plots from the CSV of an earlier run.
-    #[arg(long)]
-    from: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// A part of the comparison.
@@ -187,15 +183,11 @@ impl Plan {
     }
 
     fn measure(&self) -> Results {
-        let mut results = Results::default();
-        results.notes = machine::describe();
-        results.notes.push(("command".into(), command()));
-        for &slots in &self.slots {
-            self.size(slots, &mut results);
-        }
-        let seconds = self.progress.end().as_secs();
-        results.notes.push(("run time".into(), format!("{seconds} s")));
-        results
+        self.progress.results(|results| {
+            for &slots in &self.slots {
+                self.size(slots, results);
+            }
+        })
     }
 
     /// All subjects take turns, with each number of threads.
@@ -226,11 +218,8 @@ impl Plan {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
-    let results = match &arguments.from {
-        Some(csv) => Results::read(csv)?,
-        None => Plan::new(arguments)?.measure(),
-    };
-    write(&arguments.out, "performance-threads", &results, plots::all(&results), page::markdown)
+    let page = Page { name: "performance-threads", plots: plots::all, markdown: page::markdown };
+    arguments.output.write(&page, || Ok(Plan::new(arguments)?.measure()))
 }
 
 #[cfg(test)]
