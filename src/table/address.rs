@@ -10,6 +10,9 @@ use crate::extent::Extent;
 use crate::geometry::{Geometry, Key, Place};
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
+/// Buckets from which on a table is larger than a core's own cache: 2 MiB of words.
+pub(super) const LARGE: usize = 1 << 18;
+
 /// The words of a table, by bucket.
 pub trait Buckets: Sized + Send + Sync {
     /// What a row's buckets depend on.

@@ -8,7 +8,7 @@
 use core::convert::Infallible;
 
 use super::Table;
-use super::address::Buckets;
+use super::address::{Buckets, LARGE};
 use crate::error::InsertManyError;
 use crate::geometry::Key;
 use crate::layout::Layout;
@@ -50,9 +50,10 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     ) -> Result<(), InsertManyError> {
         let mut stored = 0;
         // A table that grows is always nearly full: more than half of the inserts have to search. One of
-        // fixed size seldom is.
+        // fixed size seldom is. In a small table it would cost more than it gains.
+        let searches = self.buckets.growth().is_some() && self.present().len() >= LARGE;
         let prepare = |key| {
-            if self.buckets.growth().is_some() {
+            if searches {
                 self.prefetch_search(key);
             }
         };

@@ -13,9 +13,6 @@ use crate::layout::Layout;
 use crate::layout::sealed::Word;
 use crate::sync::{Backoff, Ordering};
 
-/// Buckets from which on a table is larger than a core's own cache: 2 MiB of words.
-const LARGE: usize = 1 << 18;
-
 /// What an insert does about copies of its item that are there already.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Duplicates {
@@ -72,13 +69,8 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     }
 
     /// Asks for the words at which a search looks first, if an insert of `key` is going to need one.
-    ///
-    /// Only in tables larger than a core's own cache: in smaller ones it would cost more than it gains.
     pub(super) fn prefetch_search(&self, key: Key) {
         let extent = self.buckets.extent();
-        if self.buckets.count(extent) < LARGE {
-            return;
-        }
         // Relaxed: a hint.
         let words = self
             .buckets

@@ -2,6 +2,7 @@
 //!
 //! Locks are always taken in the order of their stripes, so no two writers wait for each other.
 
+use super::address::LARGE;
 use crate::arch::PrefetchForWrite;
 use crate::sync::{Count, Flag, Guard, Lock};
 
@@ -52,8 +53,7 @@ impl Stripes {
             occupied: Count::new(0),
             mirrored: Flag::new(),
         });
-        let large = count == MAX_STRIPES;
-        let asked_for = large.then(PrefetchForWrite::detect).flatten();
+        let asked_for = (buckets >= LARGE).then(PrefetchForWrite::detect).flatten();
         Some(Self { stripes: stripes.into_boxed_slice(), asked_for })
     }
 
@@ -94,7 +94,8 @@ impl Stripes {
 
     /// Locks every stripe, lowest first: nobody else writes until the guard is dropped.
     pub(super) fn lock_all(&self) -> Locked<'_, All<'_>> {
-        // Their lines all at once, and not one after the other while some are locked already.
+        // Their lines all at once, and not one after the other while some are locked already. The first
+        // buckets are of a stripe each, in order.
         self.prefetch((0..self.stripes.len()).step_by(STRIPES_PER_LINE));
         Locked { stripes: self, _guards: self.stripes.iter().map(|s| s.lock.lock()).collect() }
     }
