@@ -10,8 +10,8 @@ use crate::extent::Extent;
 use crate::geometry::{Geometry, Key, Place};
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
-/// Buckets from which on a table is larger than a core's own cache: 2 MiB of words.
-pub(super) const LARGE: usize = 1 << 18;
+/// Buckets from which on a table does not fit well into a core's own cache: 1 MiB of words.
+pub(super) const LARGE: usize = 1 << 17;
 
 /// The words of a table, by bucket.
 pub trait Buckets: Sized + Send + Sync {
@@ -52,10 +52,15 @@ pub trait Buckets: Sized + Send + Sync {
         &self.words()[bucket]
     }
 
-    /// Asks for both words of an item that are needed soon.
+    /// Asks for both words of an item that are needed soon. Not in small tables that grow: to find the
+    /// buckets twice would cost more than it gains.
     #[inline]
     fn prefetch(&self, key: Key) {
-        for bucket in self.both(key, self.extent()) {
+        let extent = self.extent();
+        if self.growth().is_some() && self.count(extent) < LARGE {
+            return;
+        }
+        for bucket in self.both(key, extent) {
             // Always there; a check that cannot panic leaves a batch more registers.
             if let Some(word) = self.words().get(bucket) {
                 arch::prefetch(word);

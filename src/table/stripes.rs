@@ -67,7 +67,7 @@ impl Stripes {
     /// Asks for the lines of the stripes of these buckets, one of which is locked soon. Another core
     /// may have written them last; so they come together with the words and not after them.
     ///
-    /// Only in tables larger than a core's own cache: in smaller ones it gains nothing.
+    /// Only in large tables: in those that fit into a core's own cache it gains nothing.
     #[inline]
     pub(super) fn prefetch(&self, buckets: impl IntoIterator<Item = usize>) {
         if let Some(asked_for) = self.asked_for {
