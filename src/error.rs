@@ -349,9 +349,10 @@ impl error::Error for ReserveError {}
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotError {
-    /// The allocator could not provide the memory: as much as the table of the filter.
+    /// The allocator could not provide the memory: as much as the buckets of the filter; if it grows,
+    /// those of its greatest size.
     OutOfMemory {
-        /// The size of the table, in bytes.
+        /// Their size in bytes.
         bytes: usize,
     },
 }
@@ -609,6 +610,14 @@ pub enum MergeError {
         /// Its size in bytes.
         bytes: usize,
     },
+}
+
+impl From<SnapshotError> for MergeError {
+    fn from(error: SnapshotError) -> Self {
+        match error {
+            SnapshotError::OutOfMemory { bytes } => Self::OutOfMemory { bytes },
+        }
+    }
 }
 
 impl From<InsertError> for MergeError {

@@ -338,10 +338,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn snapshot(&self) -> Result<Snapshot, SnapshotError> {
-        let reserved = self.table().reserved_bytes();
-        let image = self.table().image().ok_or(SnapshotError::OutOfMemory { bytes: reserved })?;
+        let Image { extent, items, words } = self.table().image()?;
         let [capacity, max_capacity] = self.capacities();
-        let Image { extent, items, words } = image;
         let header = Header {
             grows: L::GROWS,
             layout: self.table().layout(),
@@ -515,9 +513,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         if hasher::check_of(self.hasher()) != hasher::check_of(other.hasher()) {
             return Err(MergeError::OtherHasher);
         }
-        let bytes = others.reserved_bytes();
-        let image = others.image().ok_or(MergeError::OutOfMemory { bytes })?;
-        Ok(this.merge(&image)?)
+        Ok(this.merge(&others.image()?)?)
     }
 }
 

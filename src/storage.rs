@@ -3,7 +3,7 @@
 use core::convert::Infallible;
 use core::marker::PhantomData;
 
-use crate::error::{BuildError, InsertError, InsertManyError};
+use crate::error::{BuildError, InsertError, InsertManyError, SnapshotError};
 use crate::layout::{self, Layout, LayoutId};
 use crate::sizing::{self, Fit, Wanted};
 use crate::table::{Buckets, Fixed, Growing, Image, Table};
@@ -125,7 +125,9 @@ pub struct Growable<L>(PhantomData<L>, Infallible);
 impl<L: FixedStorage> Storage for Growable<L> {}
 
 pub(crate) mod sealed {
-    use super::{Buckets, BuildError, Image, InsertError, InsertManyError, LayoutId, Wanted};
+    use super::{
+        Buckets, BuildError, Image, InsertError, InsertManyError, LayoutId, SnapshotError, Wanted,
+    };
 
     /// What a builder asks of a storage.
     pub trait Backend {
@@ -205,7 +207,7 @@ pub(crate) mod sealed {
         /// The buckets that each row had at first: one.
         fn rows(&self) -> usize;
         /// The table at one instant; `None` if the memory cannot be had.
-        fn image(&self) -> Option<Image>;
+        fn image(&self) -> Result<Image, SnapshotError>;
         /// All that an image of another table with as many rows holds, or nothing of it.
         fn merge(&self, image: &Image) -> Result<(), InsertError>;
     }
@@ -395,7 +397,7 @@ impl<L: Layout, B: Buckets> Operations for Table<L, B> {
         self.rows()
     }
 
-    fn image(&self) -> Option<Image> {
+    fn image(&self) -> Result<Image, SnapshotError> {
         self.image()
     }
 
@@ -532,7 +534,7 @@ impl<B: Buckets> Operations for AnyTable<B> {
         dispatch!(self, table => table.rows())
     }
 
-    fn image(&self) -> Option<Image> {
+    fn image(&self) -> Result<Image, SnapshotError> {
         dispatch!(self, table => table.image())
     }
 

@@ -7,7 +7,10 @@ mod common;
 use std::alloc::{GlobalAlloc, Layout as Memory, System};
 use std::cell::Cell;
 
-use coucal::{AnyCuckooFilter, BuildError, CuckooFilter, Layout};
+use coucal::{
+    AnyCuckooFilter, BuildError, CuckooFilter, Layout, MergeError, RestoreError, SnapshotError,
+    StableHashBuilder, Storage,
+};
 
 use common::{fill, growing, hashes, with_capacity};
 
@@ -110,6 +113,11 @@ macro_rules! memory {
             fn no_memory_is_an_error() {
                 super::no_memory_is_an_error::<coucal::$layout>();
             }
+
+            #[test]
+            fn no_memory_for_a_snapshot_is_an_error() {
+                super::no_memory_for_snapshots::<coucal::$layout>();
+            }
         })*
     };
 }
@@ -185,6 +193,59 @@ fn no_memory_is_an_error<L: Layout>() {
     let refused = with_little_memory(table - 1, build);
     assert_eq!(refused.expect_err("too large"), BuildError::OutOfMemory { bytes: table });
     assert!(with_little_memory(table, build).is_ok(), "no request is larger than the table");
+}
+
+fn no_memory_for_snapshots<L: Layout>() {
+    for capacity in [2000, 100_000] {
+        let builder = CuckooFilter::builder().layout::<L>().hasher(StableHashBuilder::new(7));
+        let fixed = builder.clone().capacity(capacity).build().expect("memory for a test");
+        no_memory_for_a_snapshot_is_an_error(&fixed, fixed.slots() / L::SLOTS * 8);
+        let builder = builder.capacity(capacity / 3).max_capacity(capacity);
+        let grows = builder.build().expect("memory for a test");
+        let table = grows.reserved_bytes() - grows.memory_bytes() + grows.slots() / L::SLOTS * 8;
+        no_memory_for_a_snapshot_is_an_error(&grows, table);
+    }
+}
+
+/// A snapshot, what is restored from it, and a merge: an error for any request that fails, and the
+/// filter as it was.
+fn no_memory_for_a_snapshot_is_an_error<L: Storage>(
+    filter: &CuckooFilter<L, StableHashBuilder>,
+    table: usize,
+) {
+    let hasher = *filter.hasher();
+    let most = filter.snapshot().expect("memory for a test").max_capacity();
+    for hash in hashes(73).take(most / 2) {
+        filter.insert_hash(hash).expect("half of what it holds");
+    }
+    let before = filter.snapshot().expect("memory for a test").to_bytes();
+    // A large request may be made in several steps: in one of them, each of these fails.
+    let too_little = (0..8).map(|power| (table >> power) - 1).filter(|most| *most > 1 << 10);
+    let live = LIVE.get();
+    for most in too_little {
+        let refused = with_little_memory(most, || filter.snapshot());
+        let error = SnapshotError::OutOfMemory { bytes: table };
+        assert_eq!(refused.expect_err("too large"), error);
+        let refused = with_little_memory(most, || filter.merge(filter));
+        assert_eq!(refused, Err(MergeError::OutOfMemory { bytes: table }));
+        let restored = with_little_memory(most, || {
+            let from_bytes = CuckooFilter::<L, _>::from_bytes(&before, hasher);
+            [from_bytes, CuckooFilter::restore(&before[..], hasher)]
+        });
+        for refused in restored {
+            let error = refused.expect_err("too large");
+            let RestoreError::OutOfMemory { bytes } = error else { panic!("{error}") };
+            assert!((1..=table).contains(&bytes), "{bytes} of {table}");
+        }
+        assert_eq!(LIVE.get(), live, "nothing is kept");
+        assert!(filter.snapshot().expect("memory again").to_bytes() == before);
+    }
+    with_little_memory(table, || {
+        let snapshot = filter.snapshot().expect("no request is larger than the table");
+        CuckooFilter::<L, _>::from_snapshot(snapshot, hasher).expect("neither here");
+        CuckooFilter::<L, _>::from_bytes(&before, hasher).expect("nor here");
+        CuckooFilter::<L, _>::restore(&before[..], hasher).expect("nor here");
+    });
 }
 
 #[test]

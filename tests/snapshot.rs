@@ -21,7 +21,14 @@ fn there_and_back<L: Storage>(filter: &CuckooFilter<L, StableHashBuilder>, items
     for item in (0..items).step_by(3) {
         assert!(filter.remove(&item));
     }
-    let bytes = filter.snapshot().unwrap().to_bytes();
+    let snapshot = filter.snapshot().unwrap();
+    let bytes = snapshot.to_bytes();
+    assert_eq!(snapshot.encoded_len(), bytes.len());
+    assert_eq!((snapshot.len(), snapshot.is_empty()), (filter.len(), filter.is_empty()));
+    assert_eq!((snapshot.capacity(), snapshot.max_capacity()), (filter.capacity(), items as usize));
+    assert_eq!(snapshot.layout_name(), filter.layout_name());
+    let printed = format!("{snapshot:?}");
+    assert!(printed.contains(&format!("len: {}, capacity: {}", filter.len(), filter.capacity())));
     let restored = CuckooFilter::<L, _>::from_bytes(&bytes, HASHER).unwrap();
     assert_eq!(restored.len(), filter.len());
     assert_eq!(restored.capacity(), filter.capacity());

@@ -23,6 +23,7 @@ use std::sync::Arc;
 use super::Table;
 use super::address::Buckets;
 use super::stripes::{All, Locked, MAX_STRIPES};
+use crate::error::SnapshotError;
 use crate::extent::Extent;
 use crate::layout::Layout;
 use crate::layout::sealed::Word;
@@ -96,12 +97,14 @@ impl<L: Layout, B: Buckets> Drop for Recording<'_, L, B> {
 }
 
 impl<L: Layout, B: Buckets> Table<L, B> {
-    /// The table at one instant during the call; `None` if the memory cannot be had.
+    /// The table at one instant during the call.
     ///
     /// Blocks while another thread takes an image, and as writers do.
-    pub(crate) fn image(&self) -> Option<Image> {
+    pub(crate) fn image(&self) -> Result<Image, SnapshotError> {
         let _taking = self.mirror.taking.lock();
-        let words = Arc::new(sync::try_zeroed(self.buckets.words().len())?);
+        let greatest = self.buckets.words().len();
+        let no_memory = SnapshotError::OutOfMemory { bytes: greatest * size_of::<u64>() };
+        let words = Arc::new(sync::try_zeroed(greatest).ok_or(no_memory)?);
         sync::touch(&words[..self.present().len()]);
         let recording = Recording::start(self, Arc::clone(&words));
         self.copy_into(&words);
@@ -113,9 +116,9 @@ impl<L: Layout, B: Buckets> Table<L, B> {
             None => Extent::start(self.rows()),
         };
         let items = self.stripes.occupied();
-        let words = recording.stop(&locked)?;
+        let words = recording.stop(&locked).expect("nobody else takes the mirror");
         drop(locked);
-        Some(Image { extent, items, words })
+        Ok(Image { extent, items, words })
     }
 
     /// For the models: what is left of `image` if it ends early.
