@@ -14,7 +14,12 @@ fn filters<L: FixedStorage>(
     (fixed, builder.capacity(items / 3).max_capacity(items).build().unwrap())
 }
 
-fn there_and_back<L: Storage>(filter: &CuckooFilter<L, StableHashBuilder>, items: u64) {
+/// `first` is the capacity that the filter was made with.
+fn there_and_back<L: Storage>(
+    filter: &CuckooFilter<L, StableHashBuilder>,
+    first: usize,
+    items: u64,
+) {
     for item in 0..items {
         filter.insert(&item).unwrap();
     }
@@ -25,10 +30,10 @@ fn there_and_back<L: Storage>(filter: &CuckooFilter<L, StableHashBuilder>, items
     let bytes = snapshot.to_bytes();
     assert_eq!(snapshot.encoded_len(), bytes.len());
     assert_eq!((snapshot.len(), snapshot.is_empty()), (filter.len(), filter.is_empty()));
-    assert_eq!((snapshot.capacity(), snapshot.max_capacity()), (filter.capacity(), items as usize));
+    assert_eq!((snapshot.capacity(), snapshot.max_capacity()), (first, items as usize));
     assert_eq!(snapshot.layout_name(), filter.layout_name());
     let printed = format!("{snapshot:?}");
-    assert!(printed.contains(&format!("len: {}, capacity: {}", filter.len(), filter.capacity())));
+    assert!(printed.contains(&format!("len: {}, capacity: {first}", filter.len())), "{printed}");
     let restored = CuckooFilter::<L, _>::from_bytes(&bytes, HASHER).unwrap();
     assert_eq!(restored.len(), filter.len());
     assert_eq!(restored.capacity(), filter.capacity());
@@ -75,8 +80,8 @@ macro_rules! tests {
         fn $layout() {
             for items in [0, 10, 1000, 20_000] {
                 let (fixed, grows) = filters::<coucal::$layout>(items);
-                there_and_back(&fixed, items as u64);
-                there_and_back(&grows, items as u64);
+                there_and_back(&fixed, items, items as u64);
+                there_and_back(&grows, items / 3, items as u64);
                 if items == 1000 {
                     misplaced(&grows);
                 }
@@ -90,6 +95,6 @@ coucal::__for_each_layout!(tests);
 #[test]
 fn any() {
     let (fixed, grows) = filters::<AnyLayout>(1000);
-    there_and_back(&fixed, 1000);
-    there_and_back(&grows, 1000);
+    there_and_back(&fixed, 1000, 1000);
+    there_and_back(&grows, 333, 1000);
 }
