@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use coucal_measure::hash::KeyHash;
 use coucal_measure::keys;
-use coucal_measure::peers::{Peer, Shared};
-use coucal_measure::subject::SharedSubject;
+use coucal_measure::subject::{Peer, Shared, SharedSubject};
 
 pub const HASH_ONLY: &str = "hash only";
 pub const ONE_LOAD: &str = "one load";

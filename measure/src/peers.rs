@@ -1,4 +1,4 @@
-//! coucal and everything it is compared with, behind one trait.
+//! coucal and everything it is compared with, behind one trait: [`Peer`](crate::subject::Peer).
 //!
 //! The keys are `u64`. Every peer that takes a hasher gets [`KeyHash`](crate::hash::KeyHash), coucal
 //! included.
@@ -11,59 +11,6 @@ pub use filters::{
     Scalable, Sequential, ShardedRwLock, coucal_growing, coucal_with_bytes, coucal_with_slots,
 };
 pub use sets::{LockedHashSet, Moka, Sharded};
-
-use crate::subject::SharedSubject;
-
-/// A filter, a set, or something that stands in for one.
-pub trait Peer: Sized {
-    /// How many items count as a load of 100 %: the slots, or what the peer was built for.
-    fn slots(&self) -> usize;
-    /// What it says about its own memory; `None` if it says nothing.
-    fn bytes(&self) -> Option<usize>;
-    fn contains(&self, key: u64) -> bool;
-    /// Stores one more copy (a set: the key); `false` if there is no room.
-    fn insert(&mut self, key: u64) -> bool;
-
-    /// `true` if the key was not there and was stored.
-    #[inline]
-    fn insert_unique(&mut self, key: u64) -> bool {
-        !self.contains(key) && self.insert(key)
-    }
-
-    /// Removes one copy; `false` if there was none, or if this peer removes nothing.
-    #[inline]
-    fn remove(&mut self, _key: u64) -> bool {
-        false
-    }
-
-    #[inline]
-    fn contains_many(&self, keys: &[u64], found: &mut [bool]) {
-        for (key, found) in keys.iter().zip(found) {
-            *found = self.contains(*key);
-        }
-    }
-
-    /// The number of keys that were stored.
-    #[inline]
-    fn insert_many(&mut self, keys: &[u64]) -> usize {
-        keys.iter().take_while(|key| self.insert(**key)).count()
-    }
-
-    /// Itself, if several threads may write to it at once.
-    fn shared(&self) -> Option<&dyn SharedSubject> {
-        None
-    }
-}
-
-/// A peer that several threads write to.
-pub trait Shared: Peer + Sync {
-    fn insert_shared(&self, key: u64) -> bool;
-
-    #[inline]
-    fn remove_shared(&self, _key: u64) -> bool {
-        false
-    }
-}
 
 /// A peer that takes part in a comparison, as a trait object of the type `S`.
 pub struct Contender<S: ?Sized> {
@@ -82,6 +29,7 @@ mod tests {
     use super::*;
     use crate::hash::KeyHash;
     use crate::keys::Keys;
+    use crate::subject::Peer;
     use coucal::Fp16x4;
 
     const SLOTS: usize = 1 << 12;

@@ -1,5 +1,5 @@
-//! The timed loops over a peer, as trait objects: one dynamic call per chunk of keys, and nothing but
-//! the peer inside.
+//! A peer, and the timed loops over it as trait objects: one dynamic call per chunk of keys, and nothing
+//! but the peer inside.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,57 @@ use std::time::Instant;
 use hdrhistogram::Histogram;
 
 use crate::keys::{CHUNK, Keys};
-use crate::peers::{Peer, Shared};
+
+/// A filter, a set, or something that stands in for one.
+pub trait Peer: Sized {
+    /// How many items count as a load of 100 %: the slots, or what the peer was built for.
+    fn slots(&self) -> usize;
+    /// What it says about its own memory; `None` if it says nothing.
+    fn bytes(&self) -> Option<usize>;
+    fn contains(&self, key: u64) -> bool;
+    /// Stores one more copy (a set: the key); `false` if there is no room.
+    fn insert(&mut self, key: u64) -> bool;
+
+    /// `true` if the key was not there and was stored.
+    #[inline]
+    fn insert_unique(&mut self, key: u64) -> bool {
+        !self.contains(key) && self.insert(key)
+    }
+
+    /// Removes one copy; `false` if there was none, or if this peer removes nothing.
+    #[inline]
+    fn remove(&mut self, _key: u64) -> bool {
+        false
+    }
+
+    #[inline]
+    fn contains_many(&self, keys: &[u64], found: &mut [bool]) {
+        for (key, found) in keys.iter().zip(found) {
+            *found = self.contains(*key);
+        }
+    }
+
+    /// The number of keys that were stored.
+    #[inline]
+    fn insert_many(&mut self, keys: &[u64]) -> usize {
+        keys.iter().take_while(|key| self.insert(**key)).count()
+    }
+
+    /// Itself, if several threads may write to it at once.
+    fn shared(&self) -> Option<&dyn SharedSubject> {
+        None
+    }
+}
+
+/// A peer that several threads write to.
+pub trait Shared: Peer + Sync {
+    fn insert_shared(&self, key: u64) -> bool;
+
+    #[inline]
+    fn remove_shared(&self, _key: u64) -> bool {
+        false
+    }
+}
 
 /// Keys of one call of `contains_many` and of `insert_many`.
 pub const BATCH: usize = 1024;

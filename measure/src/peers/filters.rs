@@ -8,11 +8,10 @@ use crossbeam_utils::CachePadded;
 use fastbloom_rs::{Deletable as _, Membership as _};
 use parking_lot::{Mutex, RwLock};
 
-use super::{Peer, Shared};
 use crate::hash::{KeyHash, KeyHasher};
 use crate::keys::Keys;
 use crate::machine;
-use crate::subject::SharedSubject;
+use crate::subject::{Peer, Shared, SharedSubject};
 
 /// The false-positive rate of 16-bit fingerprints in buckets of four slots, at a load of 95 %.
 const RATE: f64 = 8.0 * 0.95 / 65_536.0;

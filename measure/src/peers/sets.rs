@@ -6,9 +6,8 @@ use std::sync::RwLock;
 use dashmap::DashSet;
 use moka::sync::Cache;
 
-use super::{Peer, Shared};
 use crate::hash::KeyHash;
-use crate::subject::SharedSubject;
+use crate::subject::{Peer, Shared, SharedSubject};
 
 /// Items that a peer for this number of slots is built for: the load that filters are filled to.
 fn items(slots: usize) -> usize {
