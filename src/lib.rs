@@ -144,8 +144,8 @@
 //!   the buckets. So a layout with f bits grows to 2<sup>f-6</sup> times its first size: 1,024 times
 //!   in the default layout. Where more is asked for, the error names the layout that can, and the
 //!   first capacity from which this one could.
-//! * **Time**: lookups take 1.5 to 2 times as long as in a table of fixed size. Inserts take about
-//!   7 times as long as those into a table that begins empty and has its final size (13 times in a
+//! * **Time**: lookups take 1.4 to 1.7 times as long as in a table of fixed size. Inserts take about
+//!   5 times as long as those into a table that begins empty and has its final size (9 times in a
 //!   batch), since a table that is always as full as its target has to kick for most inserts. Where the final size is known, a filter of fixed size is
 //!   the better one; where a burst is ahead, [`reserve`](CuckooFilter::reserve).
 //! * **Full** comes at the greatest size, and not before: there the table fills beyond its target, by
