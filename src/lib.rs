@@ -146,8 +146,9 @@
 //!   first capacity from which this one could.
 //! * **Time**: lookups take 1.4 to 1.7 times as long as in a table of fixed size. Inserts take about
 //!   5 times as long as those into a table that begins empty and has its final size (9 times in a
-//!   batch), since a table that is always as full as its target has to kick for most inserts. Where the final size is known, a filter of fixed size is
-//!   the better one; where a burst is ahead, [`reserve`](CuckooFilter::reserve).
+//!   batch), since a table that is always as full as its target has to kick for most inserts. Where
+//!   the final size is known, a filter of fixed size is the better one; where a burst is ahead,
+//!   [`reserve`](CuckooFilter::reserve).
 //! * **Full** comes at the greatest size, and not before: there the table fills beyond its target, by
 //!   four percentage points of the slots or more, before it refuses an item.
 //! * **Removal** makes room for other items, but the table never shrinks, not by
