@@ -164,6 +164,7 @@ impl Plan {
                 }
                 if self.has(Batch) {
                     single::insert_many(self, slots, results);
+                    single::at_half_load(self, slots, results);
                 }
                 if self.has(Full) {
                     single::full(self, slots, results);

@@ -9,7 +9,7 @@ use crate::contenders::{COUCAL, DEFAULT_HASHER, ENTRANTS, names, peer_names};
 use crate::limits::{LIMITS, ONE_LOAD, TWO_LOADS};
 use crate::plots::Drawn;
 use crate::results::{Results, View};
-use crate::single::BANDS;
+use crate::single::{AT_HALF, BANDS};
 use crate::{summary, targets};
 
 const BEGIN: &str = "<!-- made by `compare`: from here -->";
@@ -201,12 +201,15 @@ fn against(view: View, text: &mut String) {
 }
 
 fn batches(view: View, size: &str, text: &mut String) {
+    let [[(insert, _), (remove, _)], [(insert_many, _), (remove_many, _)]] = AT_HALF;
     let pairs = [
         (COUCAL, "contains + branch", "contains_many + branch"),
         (COUCAL, "contains + sum", "contains_many + sum"),
         (ONE_LOAD, "contains + sum", "contains_many + sum"),
         (TWO_LOADS, "contains + sum", "contains_many + sum"),
         (COUCAL, "insert loop", "insert_many"),
+        (COUCAL, insert, insert_many),
+        (COUCAL, remove, remove_many),
     ];
     let row = |(name, one, many): &(&str, &str, &str)| {
         let runs = (view.median(name, one), view.median(name, many));
@@ -221,7 +224,8 @@ fn batches(view: View, size: &str, text: &mut String) {
         let _ = write!(
             text,
             "## {size} slots, batches\n\nns per item. Lookups: half of the keys present; the caller \
-             branches on each answer, or adds up the answers.\nInserts: from empty to 75 % load.\n\n"
+             branches on each answer, or adds up the answers.\nInserts: from empty to 75 % load; and at \
+             half load, a sixteenth of the slots in turn with the removal of as many.\n\n"
         );
         *text += &table(&["", "loop", "batch", "times as fast"], &rows);
     }

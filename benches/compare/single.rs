@@ -368,6 +368,47 @@ pub fn insert_many(plan: &Plan, slots: u64, results: &mut Results) {
     }
 }
 
+/// Inserts beside removals, one by one and in batches.
+pub const AT_HALF: [[(&str, Operation); 2]; 2] = [
+    [("insert at half load", Operation::Insert), ("remove at half load", Operation::Remove)],
+    [
+        ("insert_many at half load", Operation::InsertMany),
+        ("remove_many at half load", Operation::RemoveMany),
+    ],
+];
+
+/// At half load, again and again: a sixteenth of the slots is inserted, then as many of the oldest items
+/// are removed.
+pub fn at_half_load(plan: &Plan, slots: u64, results: &mut Results) {
+    const TURNS: u64 = 4;
+    let share = slots / 16;
+    for round in 0..plan.runs.min(fills(plan, slots) + 1) {
+        plan.say(&format!("{slots} slots, round {}: inserts and removals at half load", round + 1));
+        let keys = Keys::new(300 + round as u64);
+        let mut tables = AT_HALF.map(|pair| {
+            let mut subject = coucal(slots);
+            chunks(subject.as_mut(), Operation::InsertMany, keys, Which::InOrder, 0..slots / 2);
+            (pair, subject, [0.0; 2])
+        });
+        for turn in 0..TURNS {
+            for (pair, subject, nanos) in &mut tables {
+                for ((from, (_, operation)), nanos) in [slots / 2, 0].iter().zip(*pair).zip(nanos) {
+                    let range = from + turn * share..from + (turn + 1) * share;
+                    let (took, done) =
+                        timed(subject.as_mut(), operation, keys, Which::InOrder, range);
+                    assert_eq!(done, share, "there is room, and the items are there");
+                    *nanos += took / TURNS as f64;
+                }
+            }
+        }
+        for (pair, _, nanos) in tables {
+            for ((figure, _), nanos) in pair.iter().zip(nanos) {
+                results.push((slots, 1), COUCAL, figure, nanos);
+            }
+        }
+    }
+}
+
 /// Searches that fail: the time of an insert into a full filter until it returns the error.
 pub fn full(plan: &Plan, slots: u64, results: &mut Results) {
     const FAILURES: usize = 512;

@@ -6,6 +6,7 @@ use crate::concurrent::{SCENES, latency_figure};
 use crate::contenders::{ATOMIC, BLOOM, COUCAL, QUOTIENT, SCALABLE, SEQUENTIAL};
 use crate::limits::TWO_LOADS;
 use crate::results::{Results, View};
+use crate::single::AT_HALF;
 
 const LOOKUPS: [&str; 3] = ["miss", "hit", "half"];
 
@@ -121,6 +122,7 @@ pub fn all(results: &Results) -> Vec<Target> {
         }
     }
     batches(results, &mut list);
+    removals(results, &mut list);
     for slots in results.slots_with("failed insert us") {
         let reached = results.at(slots, 1).median(COUCAL, "failed insert us");
         let figure = format!("an insert into a full filter, {} slots", power(slots));
@@ -141,6 +143,20 @@ fn batches(results: &Results, list: &mut List) {
         let reached = results.at(slots, 1).ratio((COUCAL, "insert loop"), (COUCAL, "insert_many"));
         let size = power(slots);
         list.at_least(2.0, reached, format!("insert_many, against the loop, {size} slots"));
+    }
+}
+
+/// Removals beside inserts. In cache an insert takes a few nanoseconds, and a removal looks first.
+fn removals(results: &Results, list: &mut List) {
+    for [(insert, _), (remove, _)] in AT_HALF {
+        for slots in results.slots_with(remove).into_iter().filter(|s| *s > 1 << 20) {
+            let reached = results.at(slots, 1).ratio((COUCAL, remove), (COUCAL, insert));
+            list.at_most(
+                1.15,
+                reached,
+                format!("{remove}, against {insert}, {} slots", power(slots)),
+            );
+        }
     }
 }
 

@@ -44,6 +44,12 @@ pub trait Peer: Sized {
         keys.iter().take_while(|key| self.insert(**key)).count()
     }
 
+    /// The number of keys of which a copy was removed.
+    #[inline]
+    fn remove_many(&mut self, keys: &[u64]) -> usize {
+        keys.iter().filter(|key| self.remove(**key)).count()
+    }
+
     /// Itself, if several threads may write to it at once.
     fn shared(&self) -> Option<&dyn SharedSubject> {
         None
@@ -60,7 +66,7 @@ pub trait Shared: Peer + Sync {
     }
 }
 
-/// Keys of one call of `contains_many` and of `insert_many`.
+/// Keys of one call of `contains_many`, of `insert_many` and of `remove_many`.
 pub const BATCH: usize = 1024;
 
 /// What is done with each key of a chunk.
@@ -77,6 +83,7 @@ pub enum Operation {
     InsertMany,
     InsertUnique,
     Remove,
+    RemoveMany,
 }
 
 /// A peer, as one thread uses it.
@@ -116,6 +123,7 @@ impl<P: Peer> Subject for P {
             Operation::InsertMany => insert_many(self, keys),
             Operation::InsertUnique => insert_unique(self, keys),
             Operation::Remove => remove(self, keys),
+            Operation::RemoveMany => remove_many(self, keys),
         }
     }
 
@@ -208,6 +216,11 @@ fn insert_unique<P: Peer>(peer: &mut P, keys: &[u64]) -> u64 {
 #[inline(never)]
 fn remove<P: Peer>(peer: &mut P, keys: &[u64]) -> u64 {
     keys.iter().map(|key| u64::from(peer.remove(*key))).sum()
+}
+
+#[inline(never)]
+fn remove_many<P: Peer>(peer: &mut P, keys: &[u64]) -> u64 {
+    keys.chunks(BATCH).map(|keys| peer.remove_many(keys) as u64).sum()
 }
 
 /// One step of a mixed workload.

@@ -11,7 +11,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::hash::{KeyHash, KeyHasher};
 use crate::keys::Keys;
 use crate::machine;
-use crate::subject::{Peer, Shared, SharedSubject};
+use crate::subject::{BATCH, Peer, Shared, SharedSubject};
 
 /// The false-positive rate of 16-bit fingerprints in buckets of four slots, at a load of 95 %.
 const RATE: f64 = 8.0 * 0.95 / 65_536.0;
@@ -138,6 +138,13 @@ impl<L: Storage, S: BuildHasher + Send + Sync> Peer for Coucal<L, S> {
     #[inline]
     fn insert_many(&mut self, keys: &[u64]) -> usize {
         self.0.insert_many(keys).map_or_else(|error| error.stored(), |()| keys.len())
+    }
+
+    #[inline]
+    fn remove_many(&mut self, keys: &[u64]) -> usize {
+        let mut removed = [false; BATCH];
+        let removed = removed.get_mut(..keys.len()).expect("no more than a batch");
+        self.0.remove_many(keys, removed).expect("as many answers as keys")
     }
 
     fn shared(&self) -> Option<&dyn SharedSubject> {
