@@ -1420,7 +1420,7 @@ pub const FAULTS: &[Fault] = &[
         file: MIRROR,
         old: SNAPSHOT_END,
         new: concat!(
-            "        let words = self.mirror.words.replace(None).and_then(Arc::into_inner)?;\n",
+            "        let words = self.mirror.words.replace(None).and_then(Arc::into_inner).expect(\"a mirror\");\n",
             "        let locked = self.stripes.lock_all();\n",
             "        let extent = match self.buckets.growth() {\n",
             "            Some(growth) => growth.extent(),\n",
