@@ -605,9 +605,10 @@ pub enum MergeError {
     Full,
     /// Both together hold more copies of one item than a filter can count.
     TooManyCopies,
-    /// The allocator could not provide the memory for a snapshot of the other filter.
+    /// The allocator could not provide the memory for a snapshot of the other filter: see
+    /// [`SnapshotError::OutOfMemory`].
     OutOfMemory {
-        /// Its size in bytes.
+        /// How much that is, in bytes.
         bytes: usize,
     },
 }

@@ -335,6 +335,7 @@ fn classify<L: Layout>(key: Key, [first, second]: [u64; 2], duplicates: Duplicat
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use super::super::address::Growing;
     use super::super::path::OPENED;
     use super::*;
     use crate::layout::Fp16x4;
@@ -381,6 +382,26 @@ mod tests {
         };
         let counted = [(0, 0), (376, 379), (3392, 3815), (8582, 25_003)];
         assert_eq!([50, 75, 90, 97].map(&mut fill_to), counted);
+    }
+
+    /// The inserts of each quarter of a level of growth and the buckets that their searches open, as they
+    /// were counted: most in the second quarter, when most buckets are not split yet and full.
+    #[test]
+    fn the_work_of_growth() {
+        let table = Table::<Fp16x4, Growing>::try_new(1 << 13, 1 << 16).unwrap();
+        let mut hashes = 0_u64..;
+        let mut grow_to = |buckets| {
+            OPENED.set(0);
+            let before = hashes.start;
+            while table.present().len() < buckets {
+                table.insert(table.key(hashes.next().unwrap())).unwrap();
+            }
+            (hashes.start - before, OPENED.get())
+        };
+        grow_to(1 << 15);
+        let quarters = [5, 6, 7, 8].map(|quarters| grow_to(quarters << 13));
+        let counted = [(28_562, 51_533), (28_915, 77_107), (28_975, 48_774), (28_565, 29_154)];
+        assert_eq!(quarters, counted);
     }
 
     /// The buckets that fixed searches of small tables open, as they were counted: a search that
