@@ -8,8 +8,7 @@ use crate::error::{BuildError, InsertError, InsertManyError, LengthMismatch, Res
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::Fp16x4;
 use crate::sizing;
-use crate::storage::sealed::Operations;
-use crate::storage::{AnyLayout, FixedStorage, Growable, Storage};
+use crate::storage::{AnyLayout, Figures, FixedStorage, Growable, Operations, Storage, TableOf};
 
 /// A cuckoo filter that many threads share: a set of items in a few bits each, with a small rate
 /// of false positives, no false negatives, and removal.
@@ -52,7 +51,7 @@ use crate::storage::{AnyLayout, FixedStorage, Growable, Storage};
 /// assert!(filter.remove(&(3_u64, 999)));
 /// ```
 pub struct CuckooFilter<L: Storage = Fp16x4, S = DefaultHashBuilder> {
-    table: L::Table,
+    table: TableOf<L>,
     hasher: S,
     capacity: usize,
     max_capacity: usize,
@@ -708,14 +707,20 @@ impl<L: Storage, S> CuckooFilter<L, S> {
 /// Figures.
 impl<L: Storage, S> CuckooFilter<L, S> {
     pub(crate) fn from_parts(
-        table: L::Table,
+        table: TableOf<L>,
         hasher: S,
         [capacity, max_capacity]: [usize; 2],
     ) -> Self {
         Self { table, hasher, capacity, max_capacity }
     }
 
-    pub(crate) fn table(&self) -> &L::Table {
+    pub(crate) fn figures(&self) -> &dyn Figures {
+        self.table.figures()
+    }
+
+    /// For the models.
+    #[cfg(loom)]
+    pub(crate) fn table(&self) -> &TableOf<L> {
         &self.table
     }
 
@@ -737,7 +742,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn layout_name(&self) -> &'static str {
-        self.table.layout().name()
+        self.figures().layout().name()
     }
 
     /// How many items are stored, copies counted one by one. Exact when no thread writes; beside
@@ -756,7 +761,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn len(&self) -> usize {
-        self.table.occupied()
+        self.figures().occupied()
     }
 
     /// Whether no item is stored; as exact as [`len`](Self::len).
@@ -784,7 +789,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.table.grown_for().min(self.max_capacity).max(self.capacity)
+        self.figures().target_items().min(self.max_capacity).max(self.capacity)
     }
 
     /// How many slots the table has; in a filter that grows, how many it has by now.
@@ -797,7 +802,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn slots(&self) -> usize {
-        self.table.slots()
+        self.figures().slots()
     }
 
     /// The share of slots in use, from 0 to 1; as exact as [`len`](Self::len).
@@ -826,7 +831,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Self>() + self.table.heap_bytes()
+        size_of::<Self>() + self.figures().heap_bytes()
     }
 
     /// The share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to
@@ -843,7 +848,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
-        self.table.false_positive_rate()
+        self.figures().false_positive_rate()
     }
 
     /// Removes everything. What was inserted before the call began is gone when it returns.
@@ -863,7 +868,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::InsertError>(())
     /// ```
     pub fn clear(&self) {
-        self.table.clear();
+        self.figures().clear();
     }
 
     /// The hasher of the items.
@@ -891,7 +896,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
-        Stats { inconclusive_lookups: self.table.inconclusive() }
+        Stats { inconclusive_lookups: self.figures().inconclusive() }
     }
 }
 
@@ -938,7 +943,7 @@ impl<L: FixedStorage, S> CuckooFilter<Growable<L>, S> {
     pub fn reserve(&self, additional: usize) -> Result<(), ReserveError> {
         let wanted = self.len().saturating_add(additional);
         ReserveError::check(wanted, self.max_capacity)?;
-        self.table.grow_for(wanted);
+        self.figures().grow_for(wanted);
         Ok(())
     }
 
@@ -959,7 +964,7 @@ impl<L: FixedStorage, S> CuckooFilter<Growable<L>, S> {
     /// ```
     #[must_use]
     pub fn reserved_bytes(&self) -> usize {
-        size_of::<Self>() + self.table.reserved_bytes()
+        size_of::<Self>() + self.figures().reserved_bytes()
     }
 }
 

@@ -373,6 +373,7 @@ compile_error!("coucal needs 64-bit pointers: the number of a bucket is as wide 
 
 mod arch;
 mod builder;
+mod entry;
 mod error;
 mod extent;
 mod filter;

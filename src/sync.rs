@@ -15,7 +15,7 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 
 #[cfg(not(loom))]
-pub(crate) use lock::{Guard, Lock};
+pub(crate) use lock::{Guard, Guards, Lock};
 #[cfg(loom)]
 pub(crate) use loom::*;
 #[cfg(not(loom))]

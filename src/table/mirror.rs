@@ -21,12 +21,11 @@
 use std::sync::Arc;
 
 use super::Table;
-use super::address::Buckets;
+use super::address::{Buckets, Growing};
 use super::stripes::{All, Locked, MAX_STRIPES};
 use crate::error::SnapshotError;
 use crate::extent::Extent;
-use crate::layout::Layout;
-use crate::layout::sealed::Word;
+use crate::layout::{Layout, Word};
 use crate::sync::{self, AtomicU64, Mutex, Ordering, Published, fence};
 
 /// Words that are copied before they are compared: few enough that they are still in the cache, and
@@ -76,13 +75,13 @@ impl<'a, L: Layout, B: Buckets> Recording<'a, L, B> {
     fn start(table: &'a Table<L, B>, words: Arc<Words>) -> Self {
         table.mirror.words.replace(Some(words));
         let recording = Self { table };
-        table.stripes.mirror_each();
+        table.stripes.start_recording();
         recording
     }
 
     /// Clears the flags, while all stripes are locked, and takes the mirror away.
     fn stop(&self, locked: &Locked<'_, All<'_>>) -> Option<Words> {
-        locked.mirror_none();
+        locked.stop_recording();
         // Only who holds a stripe has another reference to it.
         self.table.mirror.words.replace(None).and_then(Arc::into_inner)
     }
@@ -102,19 +101,16 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// Blocks while another thread takes an image, and as writers do.
     pub(crate) fn image(&self) -> Result<Image, SnapshotError> {
         let _taking = self.mirror.taking.lock();
-        let greatest = self.buckets.words().len();
-        let no_memory = SnapshotError::OutOfMemory { bytes: greatest * size_of::<u64>() };
-        let words = Arc::new(sync::try_zeroed(greatest).ok_or(no_memory)?);
+        let max_buckets = self.buckets.words().len();
+        let no_memory = SnapshotError::OutOfMemory { bytes: max_buckets * size_of::<u64>() };
+        let words = Arc::new(sync::try_zeroed(max_buckets).ok_or(no_memory)?);
         sync::touch(&words[..self.present().len()]);
         let recording = Recording::start(self, Arc::clone(&words));
         self.copy_into(&words);
         drop(words);
 
         let locked = self.stripes.lock_all();
-        let extent = match self.buckets.growth() {
-            Some(growth) => growth.extent(),
-            None => Extent::start(self.rows()),
-        };
+        let extent = self.buckets.growing().map_or(Extent::start(self.rows()), Growing::extent);
         let items = self.stripes.occupied();
         let words = recording.stop(&locked).expect("nobody else takes the mirror");
         drop(locked);
@@ -139,7 +135,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// stored.
     #[cold]
     #[inline(never)]
-    pub(super) fn mirror(&self, bucket: usize) {
+    pub(super) fn copy_to_mirror(&self, bucket: usize) {
         let words = self.mirror.words.get().expect("a mirror, while flags are set");
         // SeqCst: pairs with the fence of `copy_into`.
         fence(Ordering::SeqCst);
@@ -155,7 +151,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
             for bucket in block.clone() {
                 copy(&words[bucket], &mirror[bucket]);
             }
-            // SeqCst: pairs with the fence of `mirror`.
+            // SeqCst: pairs with the fence of `copy_to_mirror`.
             fence(Ordering::SeqCst);
             for bucket in block {
                 // Relaxed: the fence orders this load.
@@ -179,7 +175,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         for words in table.present().chunks(MAX_STRIPES) {
             for (occupied, word) in occupied.iter_mut().zip(words) {
                 // Relaxed: no other thread has it yet.
-                *occupied += L::SLOTS - L::Word::free(word.load(Ordering::Relaxed));
+                *occupied += Word::<L>::from_bits(word.load(Ordering::Relaxed)).in_use();
             }
         }
         for (bucket, slots) in occupied.into_iter().enumerate() {
@@ -216,14 +212,14 @@ mod tests {
             let words = Arc::new(sync::try_zeroed(100).unwrap());
             let _recording = Recording::start(&table, Arc::clone(&words));
             let locked = table.stripes.lock([99]);
-            assert!(locked.is_mirrored(99));
+            assert!(locked.is_recorded(99));
             // While it holds a stripe.
             panic!("on purpose");
         }));
         assert!(panicked.is_err());
         assert!(table.mirror.words.get().is_none());
         let locked = table.stripes.lock_all();
-        assert!((0..100).all(|bucket| !locked.is_mirrored(bucket)));
+        assert!((0..100).all(|bucket| !locked.is_recorded(bucket)));
         drop(locked);
         // Writers look for no mirror, and another snapshot can be taken.
         table.insert(table.key(100)).unwrap();
