@@ -2,7 +2,7 @@
 
 use core::hint::select_unpredictable;
 
-use super::address::Buckets;
+use super::address::{Buckets, Growing};
 use super::path::{FIRST_SEARCH_BUCKETS, Found, MAX_SEARCH_BUCKETS, Search};
 use super::stripes::{All, Held, Locked};
 use super::{Hop, MAX_OPTIMISTIC_ATTEMPTS, Table};
@@ -229,7 +229,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// Whether as many slots are in use as in a table whose first insert fails. Beside other threads it
     /// may be wrong by what they do meanwhile, which makes a search longer or shorter.
     fn looks_full(&self) -> bool {
-        let full = self.buckets.growing().map_or(L::FULL, |growing| growing.full::<L>());
+        let full = self.buckets.growing().map_or(L::FULL, Growing::full::<L>);
         self.stripes.occupied_hint() as f64 >= full * self.slots() as f64
     }
 

@@ -107,11 +107,11 @@ impl<const N: usize> Search<N> {
                     return Found::Path { last: Hop { entry: entries[slot], from, to }, node };
                 }
             }
-            for slot in 0..L::SLOTS {
+            for &alternate in &alternates[..L::SLOTS] {
                 if self.len == N {
                     queue_full = true;
-                } else if !self.on_path(node, alternates[slot].row) {
-                    self.nodes[self.len] = Node::new(alternates[slot], node);
+                } else if !self.on_path(node, alternate.row) {
+                    self.nodes[self.len] = Node::new(alternate, node);
                     self.len += 1;
                 }
             }
