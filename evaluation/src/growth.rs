@@ -2,11 +2,11 @@
 
 use coucal::{CuckooFilter, GrowableCuckooFilter, Layout};
 use coucal_measure::keys::Keys;
+use coucal_measure::plot::{Axis, Plot, Scale, Series};
 use coucal_measure::text::percent;
 use coucal_measure::timing::parallel_map;
 
 use crate::output::{Figure, Rows};
-use crate::plot::{Axis, Plot, Scale, Series, Style};
 use crate::workers;
 
 /// This many false positives determine a rate to within about 2 %.
@@ -121,16 +121,17 @@ pub fn figure(first: usize, doublings: u32) -> Figure {
             format!("{:.1}", end.bits_per_item),
         ]
     };
-    let series = |style, value: fn(&Point) -> Option<f64>| {
-        layouts.iter().enumerate().map(move |(colour, points)| {
+    let series = |value: fn(&Point) -> Option<f64>| {
+        layouts.iter().map(move |points| {
             let place = |at: &Point| Some((at.items as f64, value(at)?));
-            let label = if style == Style::Points { "" } else { points[0].name };
-            let points = points.iter().filter_map(place).collect();
-            Series { label: label.to_owned(), style, colour, points }
+            Series::new(points[0].name, points.iter().filter_map(place).collect())
         })
     };
-    let stated = series(Style::Formula, |at| Some(at.stated));
-    let items = || Axis { title: "items", scale: Scale::Log2 };
+    let names = layouts.iter().map(|points| format!("{}, stated", points[0].name));
+    let stated = series(|at| Some(at.stated));
+    let stated = stated.zip(names).map(|(series, name)| series.dashed().label(name));
+    let measured = series(|at| at.rate).filter(|series| !series.is_empty());
+    let items = || Axis::new("items", Scale::Powers);
     Figure {
         name: "growth",
         csv: Rows {
@@ -161,18 +162,18 @@ pub fn figure(first: usize, doublings: u32) -> Figure {
         },
         plots: vec![
             Plot {
-                file: "growth-rate",
-                title: "False positives while a table grows: measured (points), stated (lines)",
+                file: "growth-rate".into(),
+                title: "False positives while a table grows".into(),
                 x: items(),
-                y: Axis { title: "false-positive rate", scale: Scale::Log10 },
-                series: stated.chain(series(Style::Points, |at| at.rate)).collect(),
+                y: Axis::new("false-positive rate", Scale::Log),
+                series: measured.chain(stated).collect(),
             },
             Plot {
-                file: "growth-bits",
-                title: "Bits per item while a table grows",
+                file: "growth-bits".into(),
+                title: "Bits per item while a table grows".into(),
                 x: items(),
-                y: Axis { title: "bits per item", scale: Scale::Linear },
-                series: series(Style::Measured, |at| Some(at.bits_per_item)).collect(),
+                y: Axis::new("bits per item", Scale::FromZero),
+                series: series(|at| Some(at.bits_per_item)).collect(),
             },
         ],
     }

@@ -3,11 +3,11 @@
 
 use coucal::{CuckooFilter, Layout};
 use coucal_measure::keys::Keys;
+use coucal_measure::plot::{Axis, Plot, Scale, Series};
 use coucal_measure::text::percent;
 use coucal_measure::timing::parallel_map;
 
 use crate::output::{Figure, Rows};
-use crate::plot::{Axis, Plot, Scale, Series, Style};
 use crate::workers;
 
 /// Tables of each layout that are filled: their loads differ a little.
@@ -114,30 +114,20 @@ pub fn figure(capacity: usize) -> Figure {
             format!("{:.1}", bound(point.best_rate())),
         ]
     };
-    let mut series: Vec<_> = points
-        .iter()
-        .enumerate()
-        .map(|(colour, point)| Series {
-            label: point.name.to_owned(),
-            style: Style::Points,
-            colour,
-            points: vec![(point.best_rate(), point.bits_per_item)],
-        })
-        .collect();
-    let formulas: [(&str, Style, Formula); 4] = [
-        ("paper: cuckoo, 4 slots", Style::Dashed, paper),
-        ("paper: semi-sorted, 4 slots", Style::Dashed, paper_semi_sorted),
-        ("ideal Bloom filter", Style::Formula, ideal_bloom),
-        ("lower bound", Style::Formula, bound),
+    let point = |point: &Point| {
+        let place = (point.best_rate(), point.bits_per_item);
+        Series::new(point.name, vec![place]).points_only()
+    };
+    let formula = |(name, lightness, bits): (&str, f64, Formula)| {
+        let points = [-1, -10].map(|power| 10_f64.powi(power)).map(|rate| (rate, bits(rate)));
+        Series::new(name, points.into()).formula(lightness)
+    };
+    let formulas: [(&str, f64, Formula); 4] = [
+        ("ideal Bloom, 1.44 log2(1/rate)", 0.0, ideal_bloom),
+        ("paper: cuckoo, b = 4", 0.5, paper),
+        ("paper: semi-sorted, b = 4", 0.7, paper_semi_sorted),
+        ("lower bound, log2(1/rate)", 0.2, bound),
     ];
-    series.extend(formulas.into_iter().zip(points.len()..).map(
-        |((label, style, bits), colour)| Series {
-            label: label.to_owned(),
-            style,
-            colour,
-            points: [-1, -10].map(|power| 10_f64.powi(power)).map(|rate| (rate, bits(rate))).into(),
-        },
-    ));
     Figure {
         name: "fig4",
         csv: Rows {
@@ -165,11 +155,11 @@ pub fn figure(capacity: usize) -> Figure {
             rows: points.iter().map(summary).collect(),
         },
         plots: vec![Plot {
-            file: "fig4",
-            title: "Bits per item over false-positive rate",
-            x: Axis { title: "false-positive rate", scale: Scale::Log10 },
-            y: Axis { title: "bits per item", scale: Scale::Linear },
-            series,
+            file: "fig4".into(),
+            title: "Bits per item over false-positive rate".into(),
+            x: Axis::new("false-positive rate", Scale::Log),
+            y: Axis::new("bits per item", Scale::FromZero),
+            series: points.iter().map(point).chain(formulas.map(formula)).collect(),
         }],
     }
 }

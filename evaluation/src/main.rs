@@ -11,7 +11,6 @@ mod growth;
 mod layouts;
 mod occupancy;
 mod output;
-mod plot;
 mod simulation;
 mod space;
 
@@ -47,7 +46,7 @@ enum Name {
 impl Name {
     fn make(self) -> Figure {
         match self {
-            Self::Fig2 => occupancy::figure(&[10, 15, 20]),
+            Self::Fig2 => occupancy::figure([10, 15, 20]),
             Self::Fig3 => space::figure(1 << 15),
             Self::Fig4 => layouts::figure(1_000_000),
             Self::Growth => growth::figure(1 << 12, 10),

@@ -1,11 +1,11 @@
 //! Figure 2: the load factor at the first failed insert over the length of the fingerprint.
 
 use coucal_measure::keys::Keys;
+use coucal_measure::plot::{Axis, Plot, Scale, Series};
 use coucal_measure::text::percent;
 use coucal_measure::timing::parallel_map;
 
 use crate::output::{Figure, Rows};
-use crate::plot::{Axis, Plot, Scale, Series, Style};
 use crate::simulation::{Simulation, fill};
 use crate::workers;
 
@@ -18,7 +18,7 @@ const CLOSE: f64 = 0.01;
 const SMALL: usize = 1 << 18;
 
 /// For tables of 2^`power` buckets.
-pub fn figure(powers: &[u32]) -> Figure {
+pub fn figure(powers: [u32; 3]) -> Figure {
     let mut figure = Figure {
         name: "fig2",
         csv: Rows {
@@ -30,16 +30,17 @@ pub fn figure(powers: &[u32]) -> Figure {
             rows: Vec::new(),
         },
         plots: vec![Plot {
-            file: "fig2",
-            title: "Load factor over fingerprint length",
-            x: Axis { title: "bits of a fingerprint", scale: Scale::Linear },
-            y: Axis { title: "load factor at the first failed insert", scale: Scale::Linear },
+            file: "fig2".into(),
+            title: "Load factor over fingerprint length".into(),
+            x: Axis::new("bits of a fingerprint", Scale::FromZero),
+            y: Axis::new("load factor at the first failed insert", Scale::FromZero),
             series: Vec::new(),
         }],
     };
-    let tables =
-        SLOTS.into_iter().flat_map(|slots| powers.iter().map(move |power| (slots, *power)));
-    for (colour, ((slots, paper), power)) in tables.enumerate() {
+    let tables = SLOTS
+        .into_iter()
+        .flat_map(|slots| powers.into_iter().enumerate().map(move |power| (slots, power)));
+    for ((slots, paper), (place, power)) in tables {
         let fills = if slots << power <= SMALL { 10 } else { 1 };
         let loads = parallel_map(workers(), &BITS.collect::<Vec<_>>(), |bits| {
             let load = |set| {
@@ -61,12 +62,11 @@ pub fn figure(powers: &[u32]) -> Figure {
             let numbers = [slots, 1 << power, *bits as usize].map(|number| number.to_string());
             [&numbers[..], &[format!("{load:.5}"), fills.to_string()]].concat()
         }));
-        figure.plots[0].series.push(Series {
-            label: format!("{slots} slots, 2^{power} buckets"),
-            style: Style::Measured,
-            colour,
-            points: loads.into_iter().map(|(bits, load)| (bits.into(), load)).collect(),
-        });
+        // The larger the table, the darker.
+        let opacity = [0.35, 0.65, 1.0][place];
+        let points = loads.into_iter().map(|(bits, load)| (bits.into(), load)).collect();
+        let series = Series::new(format!("b = {slots}, m = 2^{power}"), points).opacity(opacity);
+        figure.plots[0].series.push(series);
     }
     figure
 }

@@ -4,13 +4,14 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
+use coucal_measure::plot::Plot;
 use coucal_measure::text::table;
-
-use crate::plot::Plot;
 
 /// The folder of the page.
 pub const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs");
 const PAGE: &str = "evaluation.md";
+const BEGIN: &str = "<!-- table: ";
+const END: &str = "<!-- end -->";
 const FOLDER: &str = "evaluation";
 
 /// Names of columns, and rows of cells.
@@ -51,16 +52,16 @@ impl Figure {
     }
 }
 
-/// The page with another table between the marks of a figure.
+/// The page with another table in the place of a figure.
 fn replaced(page: &str, name: &str, table: &str) -> Result<String, String> {
-    let split = |text: &str, mark: &str| {
-        let parts = text.split_once(mark).map(|(a, b)| (a.to_owned(), b.to_owned()));
-        parts.ok_or_else(|| format!("{PAGE}: no {mark:?} where it belongs"))
-    };
-    let (begin, end) = (format!("<!-- table: {name} -->"), format!("<!-- end of {name} -->"));
-    let (before, rest) = split(page, &begin)?;
-    let (_, after) = split(&rest, &end)?;
-    Ok(format!("{before}{begin}\n\n{table}\n{end}{after}"))
+    let begin = format!("{BEGIN}{name} -->");
+    let missing = || format!("{PAGE} has no place for the table {name}");
+    let (before, rest) = page.split_once(&begin).ok_or_else(missing)?;
+    let (old, after) = rest.split_once(END).ok_or_else(missing)?;
+    if old.contains(BEGIN) {
+        return Err(format!("{PAGE}: the table {name} has no end"));
+    }
+    Ok(format!("{before}{begin}\n\n{table}\n{END}{after}"))
 }
 
 #[cfg(test)]
@@ -71,13 +72,13 @@ mod tests {
 
     #[test]
     fn only_the_table_of_the_figure_is_replaced() {
-        let page = "A\n\n<!-- table: a -->\nold\n<!-- end of a -->\n\nB\n\n<!-- table: b -->\n\n\
-                    keep\n\n<!-- end of b -->\n\n<!-- table: c -->\n";
+        let page = "A\n\n<!-- table: a -->\nold\n<!-- end -->\n\nB\n\n<!-- table: b -->\n\n\
+                    <!-- table: c -->\n\nkeep\n\n<!-- end -->\n";
         let expected = page.replace("\nold\n", "\n\n| new |\n\n");
         assert_eq!(replaced(page, "a", "| new |\n").as_ref(), Ok(&expected));
         assert_eq!(replaced(&expected, "a", "| new |\n").as_ref(), Ok(&expected), "the same again");
-        assert!(replaced(page, "c", "").is_err_and(|error| error.contains("end of c")));
-        assert!(replaced(page, "d", "").is_err_and(|error| error.contains("table: d")));
+        assert!(replaced(page, "b", "").is_err(), "it has no end");
+        assert!(replaced(page, "d", "").is_err(), "it has no place");
     }
 
     /// The page has a place for each figure, and shows every file of the folder.

@@ -1,11 +1,11 @@
 //! Figure 3: bits per item over the false-positive rate, by slots per bucket.
 
 use coucal_measure::keys::Keys;
+use coucal_measure::plot::{Axis, Plot, Scale, Series};
 use coucal_measure::text::{figures, percent};
 use coucal_measure::timing::parallel_map;
 
 use crate::output::{Figure, Rows};
-use crate::plot::{Axis, Plot, Scale, Series, Style};
 use crate::simulation::{Simulation, fill};
 use crate::workers;
 
@@ -71,15 +71,10 @@ pub fn figure(buckets: usize) -> Figure {
         row.push(best.to_string());
         row
     };
-    let line = |(colour, slots): (usize, &usize)| Series {
-        label: format!("{slots} slots"),
-        style: Style::Measured,
-        colour,
-        points: points
-            .iter()
-            .filter(|point| point.slots == *slots)
-            .map(|point| (point.rate, point.bits_per_item()))
-            .collect(),
+    let line = |slots| {
+        let points = points.iter().filter(|point| point.slots == slots);
+        let points = points.map(|point| (point.rate, point.bits_per_item())).collect();
+        Series::new(format!("b = {slots}"), points)
     };
     Figure {
         name: "fig3",
@@ -92,11 +87,11 @@ pub fn figure(buckets: usize) -> Figure {
             rows: RATES.map(summary).to_vec(),
         },
         plots: vec![Plot {
-            file: "fig3",
-            title: "Bits per item over false-positive rate, by slots per bucket",
-            x: Axis { title: "false-positive rate", scale: Scale::Log10 },
-            y: Axis { title: "bits per item", scale: Scale::Linear },
-            series: SLOTS.iter().enumerate().map(line).collect(),
+            file: "fig3".into(),
+            title: "Bits per item over false-positive rate, by slots per bucket".into(),
+            x: Axis::new("false-positive rate", Scale::Log),
+            y: Axis::new("bits per item", Scale::FromZero),
+            series: SLOTS.map(line).into(),
         }],
     }
 }
