@@ -70,3 +70,26 @@ pub fn figure(powers: [u32; 3]) -> Figure {
     }
     figure
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Short fingerprints have few pairs of buckets, and more slots per bucket make up for that.
+    #[test]
+    fn long_fingerprints_fill_the_table() {
+        let figure = figure([7, 8, 9]);
+        for ((slots, _), rows) in SLOTS.iter().zip(figure.csv.rows.chunks(3 * 20)) {
+            let load = |row: &Vec<String>| row[3].parse::<f64>().unwrap();
+            assert!(rows.iter().all(|row| row[0] == slots.to_string()));
+            for of_size in rows.chunks(20) {
+                assert!(load(&of_size[0]) < 0.9, "with one bit, {slots} slots");
+                assert!(load(&of_size[19]) > 0.96, "with 20 bits, {slots} slots");
+            }
+        }
+        assert_eq!(figure.table.rows.len(), 6);
+        let bits = |row: usize| figure.table.rows[row][3].parse::<u32>().unwrap();
+        assert!((2..8).contains(&bits(2)), "{} bits for 4 slots", bits(2));
+        assert!(bits(5) <= bits(2));
+    }
+}
