@@ -1,6 +1,6 @@
 //! How far a table has grown: linear hashing (Litwin, "Linear Hashing", VLDB 1980). Pure functions.
 //!
-//! A table that grows has as many rows for ever; what grows is the number of buckets of a row. At
+//! The number of rows of a growing table never changes; the number of buckets in a row grows. At
 //! level L each row has 2^L buckets, and the *cursor* says how many buckets have been split in two
 //! since: a split takes the bucket at the cursor and moves some of its entries to a new bucket
 //! at the end. So there is no pause in which everything is rebuilt, and the table is never half
@@ -29,16 +29,16 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// As one word, so that both parts are read at once: the level in these bits, the number of
-    /// buckets above them, which is less than 2^58.
+    /// One word holds both parts, so that they are read at once: the level in these low bits, and above
+    /// them the number of buckets, which is less than 2^58.
     const LEVEL_BITS: u32 = 6;
 
-    /// That of a table in which each row has one bucket.
+    /// The extent of a table in which each row has one bucket.
     pub(crate) fn start(rows: usize) -> Self {
         Self { rows, level: 0, buckets: rows }
     }
 
-    /// `None` if it has more than `max_buckets` buckets, or no table ever has it.
+    /// `None` if it has more than `max_buckets` buckets, or no table can have it.
     pub(crate) fn try_new(
         rows: usize,
         level: u32,
@@ -75,8 +75,8 @@ impl Extent {
         self.buckets - self.stride()
     }
 
-    /// The buckets that are split before the level ends, and so the distance from each of them to
-    /// its new one.
+    /// The number of buckets at the start of the level: from each bucket to the new one of its split it is
+    /// this far.
     #[inline]
     pub(crate) fn stride(self) -> usize {
         self.rows << self.level
@@ -88,7 +88,7 @@ impl Extent {
         self.buckets
     }
 
-    /// The extent after that many splits, no more than are left in the level.
+    /// The extent after this number of splits, no more than are left in the level.
     pub(crate) fn after(self, splits: usize) -> Self {
         let buckets = self.buckets + splits;
         debug_assert!(buckets <= 2 * self.stride());
@@ -127,9 +127,8 @@ impl Extent {
         [self.select(key.first, of_first), self.select(key.second, of_second)]
     }
 
-    /// The bucket that the next level gives. If that one is not there yet, the one whose split makes
-    /// it, which comes to the same as the formula above: the cursor is the number of buckets less
-    /// the stride.
+    /// The bucket of the next level, or, if it does not exist yet, the bucket whose split will make it.
+    /// This equals the formula above: the cursor is the number of buckets less the stride.
     #[inline]
     fn select(self, row: usize, selector: u64) -> usize {
         let after = (selector & ((2 << self.level) - 1)) as usize * self.rows + row;

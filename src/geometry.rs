@@ -1,6 +1,6 @@
 //! Where an item lives: from a 64-bit hash to an entry and two rows.
 //!
-//! Pure functions. In a table of fixed size a row is a bucket. In one that grows, a row has more and
+//! Pure functions. In a table of fixed size a row is a bucket. In a growing table a row has more and
 //! more buckets, and [`Extent`](crate::extent::Extent) says in which of them an entry lies.
 //!
 //! The table has m rows, m even and at least 2, and needs no power of two: the

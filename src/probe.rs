@@ -70,8 +70,7 @@ pub fn put<M: Modelled>(filter: &CuckooFilter<M>, bucket: usize, fingerprint: u6
     filter.table().put(bucket, Entry::in_slot(fingerprint))
 }
 
-/// Splits this number of buckets, or fewer if there are no more to be split; neighbours are split at
-/// once. Says how many.
+/// Splits up to `most` buckets, neighbours at once. Returns how many were split.
 pub fn split<M: Modelled>(filter: &CuckooFilter<M>, most: usize) -> usize {
     moving(|| filter.table().split_next(most))
 }
@@ -79,7 +78,7 @@ pub fn split<M: Modelled>(filter: &CuckooFilter<M>, most: usize) -> usize {
 /// What a snapshot takes of a filter.
 pub struct Image {
     taken: table::Image,
-    /// The fingerprints in each bucket that there was.
+    /// The fingerprints in each bucket.
     pub buckets: Vec<Vec<u64>>,
     /// How many items it says that it holds.
     pub items: usize,
@@ -106,12 +105,12 @@ pub fn merge<M: Modelled>(filter: &CuckooFilter<M>, image: &Image) -> Result<(),
     filter.table().merge(&image.taken)
 }
 
-/// Begins to take an image, and gives up when every stripe has its flag.
+/// Begins to take an image, and gives up when the flag of every stripe is set.
 pub fn abandon_image<M: Modelled>(filter: &CuckooFilter<M>) {
     filter.table().abandon_image();
 }
 
-/// Whether a mirror is there, in which writers store what they store in the filter.
+/// Whether there is a mirror, in which writers repeat their stores.
 #[must_use]
 pub fn has_mirror<M: Modelled>(filter: &CuckooFilter<M>) -> bool {
     filter.table().has_mirror()

@@ -21,8 +21,8 @@ pub(crate) use loom::*;
 #[cfg(not(loom))]
 pub(crate) use machine::*;
 
-/// A value that is there for some time, for whoever needs it then. loom does not see it: it is only
-/// exchanged while nobody else may ask for it.
+/// A value that exists for some time, for any thread that needs it then. loom does not see it: it is only
+/// exchanged while no other thread may read it.
 pub(crate) struct Published<T>(RwLock<Option<Arc<T>>>);
 
 impl<T> Published<T> {

@@ -44,15 +44,15 @@ use crate::sync::{self, AtomicU64, Ordering, fence};
 /// Optimistic attempts of a writer before it takes all the locks that it could need.
 const MAX_OPTIMISTIC_ATTEMPTS: usize = 64;
 
-/// A table of one layout, of fixed size or one that grows.
+/// A table of one layout, of fixed size or growing.
 pub struct Table<L, B = Fixed> {
     buckets: B,
     stripes: Stripes,
     versions: Versions,
     /// Lookups that gave up on a certain answer.
     ///
-    /// On a line of its own: who counts here must not slow the others down. And in a box: a table
-    /// without atomics of its own is known to the compiler not to change, so pointers and lengths
+    /// On a line of its own: a thread that counts must not slow the others down. And in a box: the
+    /// compiler knows that a table without atomics of its own does not change, so pointers and lengths
     /// stay in registers from one Acquire load to the next.
     inconclusive: Box<CachePadded<AtomicU64>>,
     /// In a box for the same reason.
@@ -79,7 +79,7 @@ impl Hop {
 
 impl<L: Layout, B: Buckets> Table<L, B> {
     /// An empty table of this number of rows, even and at least 2, with `max_buckets` buckets at the
-    /// most; `None` if the memory cannot be had.
+    /// most; `None` if the allocator has no memory for it.
     pub(crate) fn try_new(rows: usize, max_buckets: usize) -> Option<Self> {
         Self::try_with_words(Extent::start(rows), sync::try_zeroed(max_buckets)?)
     }
@@ -115,7 +115,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     ) -> (Locked<'_, Few<'_, N>>, [usize; N]) {
         loop {
             let locked = self.stripes.lock(buckets);
-            // In a table of fixed size they always are there: the compiler would compare them all the same.
+            // In a table of fixed size nothing moves: without this test the compiler would compare.
             if !B::GROWS {
                 return (locked, buckets);
             }
@@ -123,7 +123,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
             if now == buckets {
                 return (locked, buckets);
             }
-            // A split was faster: then it was somebody's success.
+            // Overtaken by a split, which is the success of another thread.
             buckets = now;
         }
     }

@@ -159,7 +159,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         }))
     }
 
-    /// What becomes of a run of buckets whose stripes are locked.
+    /// What a split makes of each bucket of a run whose stripes are locked.
     fn partition(&self, extent: Extent, run: &Range<usize>) -> Splits<L> {
         let mut splits = [None; SPLITS_PER_LOCK];
         for (split, old) in splits.iter_mut().zip(run.clone()) {

@@ -13,7 +13,7 @@ use crate::geometry::{Key, Place};
 use crate::layout::{Layout, Word};
 use crate::sync::{Backoff, Ordering};
 
-/// What an insert does about copies of its item that are there already.
+/// What an insert does if the table holds its item already.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Duplicates {
     /// Stores one more.
@@ -22,7 +22,7 @@ enum Duplicates {
     Reject,
 }
 
-/// What two words mean for an insert.
+/// What the two words of an item mean for its insert.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Situation {
     /// There is a copy, and the insert rejects duplicates.
@@ -100,8 +100,8 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// The item, unless it is there. `Ok(false)`: it was.
     #[inline]
     pub(crate) fn insert_unique(&self, key: Key) -> Result<bool, InsertError> {
-        // By SeqCst loads, so the answer is right without a lock: two threads that each remove the
-        // last copy but one and then ask cannot both be told of the copy that the other removed.
+        // SeqCst loads, so the answer is right without a lock: two threads that each remove the
+        // last copy but one and then look cannot both see the copy that the other removed.
         if self.either_holds(key) {
             return Ok(false);
         }
@@ -216,8 +216,8 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// Searches a path to a free slot and moves the entries along it, the last of them to
     /// make way for the new item.
     ///
-    /// A table that is as full as tables of its layout become says so after a short search. The
-    /// answer depends on nothing but the words: on what they hold, and on how many slots are in use.
+    /// A table at the load where tables of its layout become full gives up after a short search. The
+    /// answer depends on the words alone: on their entries, and on how many slots are in use.
     fn kick(&self, key: Key, duplicates: Duplicates, all: Exclusive<'_>) -> Attempt {
         match self.kick_within::<FIRST_SEARCH_BUCKETS>(key, duplicates, all) {
             Some(attempt) => attempt,

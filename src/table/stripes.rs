@@ -126,7 +126,7 @@ impl Stripes {
     }
 
     /// Slots in use for each bucket, in a table of `buckets`, as a sample has it: buckets at equal
-    /// distances, that of `bucket` among them, at least `sample` if there are so many. For a decision
+    /// distances, that of `bucket` among them, at least `sample` of them or all. For a decision
     /// that is right either way.
     pub(super) fn load_near(&self, bucket: usize, buckets: usize, sample: usize) -> f64 {
         let stripes = self.stripes.len();
