@@ -351,8 +351,7 @@ const UNPOISONED: &str = "no thread panics while it holds a lock";
 /// The file that keeps the filter from one run to the next: a snapshot, and nothing else.
 struct State {
     path: PathBuf,
-    /// Locked until the process ends.
-    _lock: File,
+    lock: File,
 }
 
 impl State {
@@ -375,7 +374,7 @@ impl State {
             Err(error) => named(&format_args!("{}: {error}", lock.display())),
         };
         match lock.try_lock() {
-            Ok(()) => Self { path: real, _lock: lock },
+            Ok(()) => Self { path: real, lock },
             Err(TryLockError::WouldBlock) => named(&"another run uses it"),
             Err(TryLockError::Error(error)) => named(&error),
         }
@@ -475,7 +474,9 @@ impl State {
         // The name is part of the folder. Elsewhere a folder is no file.
         #[cfg(unix)]
         File::open(self.path.parent().unwrap_or(Path::new("/")))?.sync_all()?;
-        Ok(())
+        // To close the file is not enough in a program that starts others: they inherit the file, and
+        // with it the lock.
+        Ok(self.lock.unlock()?)
     }
 }
 

@@ -5,7 +5,7 @@ mod common;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -721,12 +721,21 @@ fn what_was_read_is_saved_though_a_file_could_not_be_read() {
 fn a_state_is_used_by_one_run_at_a_time() {
     let folder = folder();
     let path = state(&folder, &[], 10);
-    let lock = fs::File::open(folder.path().join("state.lock")).expect("a lock");
-    lock.lock().expect("nobody else has it");
+    // A process has the lock, not this one: whatever another test starts at this moment inherits this
+    // one's files, and keeps their locks until it has become another program.
+    let mut first = example("dedup");
+    first.arg("--state").arg(&path).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut first = first.spawn().expect("it starts");
+    let (mut stdin, mut stdout) = (first.stdin.take().unwrap(), first.stdout.take().unwrap());
+    stdin.write_all(b"nest\n").expect("it reads");
+    // A line that is printed was read with the state locked.
+    stdout.read_exact(&mut [0; 5]).expect("it prints");
+
     let message = refused(&path, &[], 1);
     assert!(message.contains("another run uses it"), "{message}");
-    drop(lock);
-    assert_eq!(text(&with_state(&path, &[], "egg\n").stdout), "egg\n");
+    drop(stdin);
+    assert!(first.wait().expect("it ends").success());
+    assert_eq!(text(&with_state(&path, &[], "egg\nnest\n").stdout), "egg\n");
 }
 
 #[cfg(unix)]
