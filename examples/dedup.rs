@@ -34,17 +34,15 @@ use parking_lot::{Condvar, Mutex};
 /// without a newline equals the same line with one.
 ///
 /// A filter remembers the lines, and grows with them: 43 bits for each distinct line, or 17 with
-/// --capacity. It never takes a recorded line for a new one, so it prints no line twice. But it takes
-/// some new lines for recorded ones and withholds them: see --rate and --withheld. Use an exact tool
-/// when no line may be lost, or when the distinct lines fit in memory anyway.
+/// --capacity. It prints no line twice. But it takes some new lines for recorded ones and withholds
+/// them: see --rate and --withheld. Use an exact tool when no line may be lost, or when the distinct
+/// lines fit in memory anyway.
 ///
-/// The output keeps the order of the input. With one thread the first of several equal lines is the
-/// one printed. With more, equal lines less than a few chunks (of 256 KiB) apart are examined at the
-/// same time, and any one of them may be the one printed.
+/// The output keeps the order of the input. With more than one thread, any of several equal lines
+/// less than a few chunks (of 256 KiB) apart may be the one printed.
 ///
-/// Exit status: 0 if all went well or the reader of the output went away; 1 if a file could not be
-/// read, the output could not be written, the state could not be loaded or saved, or the filter was
-/// too small; 2 for wrong arguments.
+/// Exit status: 0 if all went well or the reader of the output went away; 1 if a file, the output or
+/// the state could not be read or written, or the filter was too small; 2 for wrong arguments.
 #[derive(Parser)]
 #[command(name = "dedup")]
 struct Options {
@@ -52,8 +50,7 @@ struct Options {
     /// 250k, 10M, 2G (decimal) or 1e6 [default: a filter that grows from room for a million lines to
     /// room for a thousand million, or for as many as the system lets it reserve memory for].
     ///
-    /// It is faster than one that grows, and takes less than half of the memory for each line. If
-    /// there are more distinct lines, those that it cannot record are printed each time they occur
+    /// If there are more distinct lines, those that it cannot record are printed each time they occur
     /// (no line is lost), a message says so, and the exit status is 1.
     #[arg(long, value_name = "LINES", value_parser = parse_capacity)]
     capacity: Option<usize>,
@@ -69,25 +66,21 @@ struct Options {
     /// Write to FILE new lines that were withheld by mistake, found by a second filter.
     ///
     /// The second filter is as large as the first, and hashes with a seed of its own. A line that the
-    /// first filter takes for a repeat, and that the second has certainly not seen, is written to
-    /// FILE, once. So every line in FILE is missing from the output. But a line on which both filters
-    /// are mistaken is in neither; --summary says how many to expect.
+    /// first takes for a repeat, and that the second has not seen, is written to FILE, once. A line on
+    /// which both are mistaken is not; --summary says how many to expect.
     #[arg(long, value_name = "FILE")]
     withheld: Option<PathBuf>,
 
     /// Keep the filter in FILE: load it, if FILE exists, print only lines that no earlier run has
     /// recorded, and save it at the end.
     ///
-    /// Give the same --capacity and --rate in each run. FILE that cannot be used (damaged, of other
-    /// options, of another program) is an error, and stays as it is. The new state is written to
-    /// FILE.new, which then takes the place of FILE, so that a crash leaves the old state or the new
-    /// one; FILE.lock, which stays empty, keeps two runs from using FILE at the same time. To save
-    /// takes as much memory again as the filter.
+    /// Give the same --capacity and --rate in each run. A FILE that cannot be used is an error, and
+    /// stays as it is. The new state is written to FILE.new, which then takes the place of FILE;
+    /// FILE.lock keeps two runs from using FILE at the same time. To save takes as much memory again
+    /// as the filter. A run that ends before all lines are printed leaves FILE as it was.
     ///
-    /// The state is saved when all lines have been printed. A run that ends before (by a signal, or
-    /// because the output cannot be written) leaves FILE as it was: the next run prints its lines
-    /// again. The hash is the same in every run, so whoever knows it can write lines that are taken
-    /// for others.
+    /// The hash is the same in every run, so whoever knows it can write lines that are taken for
+    /// others.
     #[arg(long, value_name = "FILE", conflicts_with = "withheld")]
     state: Option<PathBuf>,
 

@@ -11,32 +11,21 @@
 //! it again, and cuts another one off twice: first for a short time, then until the entries that the
 //! node has not read are gone from the log. A single wrong answer makes it exit with status 1.
 //!
-//! # What the order of the log gives
+//! # What the order of the log gives, and what it does not
 //!
-//! - A node that has applied the log up to a position answers for the set as it was at that position:
-//!   every item that was present there is found. (An absent one is found with the false-positive rate
-//!   of the filter.)
-//! - Of two nodes, the one with the later position has applied everything that the other one has.
-//!   Nodes at the same position give the same answer to every lookup, false positives included.
+//! - A node that has applied the log up to a position finds every item that was present there. Of two
+//!   nodes, the one with the later position has applied everything that the other one has; at the
+//!   same position they give the same answers, false positives included.
 //! - A remove comes after its add, on every node. If nodes got changes from different places, one
 //!   could remove an item before it is there, and keep it for ever.
-//!
-//! # What it does not give
-//!
-//! - Two nodes may differ by what is still on its way. A client that must not see an item come, go and
-//!   come again sends along the position that it has seen last, and a node waits until it is there,
-//!   or refuses. The answers here carry their position, so such a check is one comparison.
-//! - A node that is cut off does not know how far it is behind, and goes on answering for its last
-//!   position. Whoever sends clients to nodes looks at that position, too.
-//! - The log is as durable as the server is configured to be. The server that this program starts
-//!   keeps nothing on disk. If a server comes back without the last entries, the nodes that have read
-//!   them keep them, and the others never get them: then all must load a snapshot that is older than
-//!   the loss.
-//! - A producer whose connection breaks does not know whether its last entries are in the log. It
-//!   must look before it sends them again: a second remove may take another item with the same
-//!   fingerprint. Here such an error ends the program.
-//! - An item is written by one producer only. Otherwise the producers would have to agree on who
-//!   adds it first.
+//! - Two nodes may differ by what is still on its way, and a node that is cut off goes on answering
+//!   for its last position. A client that needs more compares the position of the answer with the
+//!   last one that it has seen.
+//! - The log is as durable as the server is configured to be. If a server comes back without the last
+//!   entries, all nodes must load a snapshot that is older than the loss.
+//! - A producer whose connection breaks must look whether its last entries are in the log before it
+//!   sends them again: a second remove may take another item with the same fingerprint. And an item
+//!   is written by one producer only: otherwise they would have to agree on who adds it first.
 //!
 //! # The snapshots
 //!
