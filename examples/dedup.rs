@@ -193,17 +193,10 @@ fn build_new<F>(build: impl Fn(usize) -> Result<F, BuildError>) -> F {
 /// A table that does not fit in the memory of this machine may fit on another; every other error is
 /// a wrong argument.
 fn refuse(error: &BuildError) -> ! {
-    match error {
-        BuildError::OutOfMemory { .. } => fail(format_args!("{error}; try a smaller --capacity")),
-        BuildError::CapacityOverflow { .. } => wrong_argument(format_args!("--capacity: {error}")),
-        BuildError::GrowthOutOfReach { .. } => wrong_argument(format_args!(
-            "--rate: {error}; or say how many lines there are, by --capacity"
-        )),
-        _ => wrong_argument(format_args!("--rate: {error}")),
+    if let BuildError::OutOfMemory { .. } = error {
+        fail(format_args!("{error}; try a smaller --capacity"))
     }
-}
-
-fn wrong_argument(message: impl Display) -> ! {
+    let message = format!("no filter has this --capacity and --rate: {error}");
     Options::command().error(clap::error::ErrorKind::ValueValidation, message).exit()
 }
 
@@ -250,55 +243,46 @@ impl State {
         options: &Options,
         build: impl Fn(usize, StableHashBuilder) -> Result<Filter<L>, BuildError>,
     ) -> Option<Filter<L>> {
-        let mut file = match File::open(&self.path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return None,
-            file => file.unwrap_or_else(|error| self.is_damaged(error)),
+        let load = || -> Result<Option<Filter<L>>, Box<dyn Error>> {
+            if !self.path.exists() {
+                return Ok(None);
+            }
+            let mut file = File::open(&self.path)?;
+            let snapshot = Snapshot::read_from(&mut file)?;
+            if file.read(&mut [0])? > 0 {
+                return Err("bytes follow the snapshot".into());
+            }
+            let (capacity, most) = (snapshot.capacity(), snapshot.max_capacity());
+            let hasher = StableHashBuilder::new(STATE_SEED);
+            let filter =
+                Filter::<L>::from_snapshot(snapshot, hasher).map_err(|error| match error {
+                    RestoreError::OtherKind { grows: true } => {
+                        "it was made without --capacity: leave it out".into()
+                    }
+                    RestoreError::OtherKind { grows: false } => {
+                        format!("it was made with --capacity {capacity}: give the same")
+                    }
+                    error => error.to_string(),
+                })?;
+            if options.capacity.is_some_and(|lines| lines != capacity) {
+                return Err(format!("it was made with --capacity {capacity}: give the same").into());
+            }
+            // What these options make, for as many lines.
+            match build(most, hasher) {
+                Ok(like) if filter.layout_name() != like.layout_name() => {
+                    Err("it was made with another --rate: give the same".into())
+                }
+                Ok(_) | Err(BuildError::OutOfMemory { .. }) => Ok(Some(filter)),
+                Err(error) => Err(error.into()),
+            }
         };
-        let snapshot =
-            Snapshot::read_from(&mut file).unwrap_or_else(|error| self.is_damaged(error));
-        match file.read(&mut [0]) {
-            Ok(0) => {}
-            Ok(_) => self.is_damaged("bytes follow the snapshot"),
-            Err(error) => self.is_damaged(error),
-        }
-        let (capacity, most) = (snapshot.capacity(), snapshot.max_capacity());
-        let hasher = StableHashBuilder::new(STATE_SEED);
-        let filter = match Filter::<L>::from_snapshot(snapshot, hasher) {
-            Ok(filter) => filter,
-            Err(RestoreError::OtherKind { grows: true }) => {
-                self.is_of_other_options("without --capacity: leave it out")
-            }
-            Err(RestoreError::OtherKind { grows: false }) => {
-                self.is_of_other_options("with a --capacity: give the same")
-            }
-            Err(error) => self.is_damaged(error),
-        };
-        if options.capacity.is_some_and(|lines| lines != capacity) {
-            self.is_of_other_options(&format!("with --capacity {capacity}: give the same"));
-        }
-        // What these options make, for as many lines.
-        match build(most, hasher) {
-            Ok(like) if filter.layout_name() != like.layout_name() => {
-                self.is_of_other_options("with another --rate: give the same")
-            }
-            Ok(_) | Err(BuildError::OutOfMemory { .. }) => Some(filter),
-            Err(error) => refuse(&error),
-        }
-    }
-
-    fn is_damaged(&self, error: impl Display) -> ! {
-        fail(format_args!(
-            "the state {} cannot be loaded, and is left as it is: {error}; to begin anew, remove it \
-             or name another file",
-            self.path.display()
-        ))
-    }
-
-    fn is_of_other_options(&self, made: &str) -> ! {
-        wrong_argument(format_args!(
-            "the state {} was made {made}, or name another file to begin anew",
-            self.path.display()
-        ))
+        load().unwrap_or_else(|error| {
+            fail(format_args!(
+                "the state {} cannot be loaded, and is left as it is: {error}; to begin anew, \
+                 remove it or name another file",
+                self.path.display()
+            ))
+        })
     }
 
     /// Saves the filter, all of whose lines have been printed.
