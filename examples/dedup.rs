@@ -23,9 +23,9 @@ use std::process::{self, ExitCode};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::{thread, vec};
 
+use bstr::ByteSlice;
 use clap::{CommandFactory, Parser};
 use coucal::{BuildError, CuckooFilter, RestoreError, Snapshot, StableHashBuilder, Storage};
-use memchr::memchr;
 use parking_lot::{Condvar, Mutex};
 
 /// Print each line the first time it is seen.
@@ -374,7 +374,9 @@ impl<L: Storage> Dedup<L> {
             fresh.clear();
             lost.clear();
             let (mut read, mut printed) = (0, 0);
-            for line in Lines(&chunk) {
+            // The last line of a file may lack its newline.
+            let lines = chunk.strip_suffix(b"\n").unwrap_or(&chunk);
+            for line in lines.split_str("\n") {
                 read += 1;
                 // Nothing needs to be agreed between threads: of several that come with the same
                 // line, exactly one is told that it is new.
@@ -484,23 +486,6 @@ impl<L: Storage> Dedup<L> {
         for (label, value) in rows {
             let _ = writeln!(io::stderr(), "{label:<28} {value:>14}");
         }
-    }
-}
-
-/// The lines of a chunk, without their newlines.
-struct Lines<'a>(&'a [u8]);
-
-impl<'a> Iterator for Lines<'a> {
-    type Item = &'a [u8];
-
-    fn next(&mut self) -> Option<&'a [u8]> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let end = memchr(b'\n', self.0).unwrap_or(self.0.len());
-        let line = &self.0[..end];
-        self.0 = self.0.get(end + 1..).unwrap_or_default();
-        Some(line)
     }
 }
 
