@@ -103,11 +103,8 @@ impl fmt::Display for InsertManyError {
     }
 }
 
-impl error::Error for InsertManyError {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        Some(&self.cause)
-    }
-}
+// No source: the message says the cause already, and `cause` returns it.
+impl error::Error for InsertManyError {}
 
 /// The numbers of items and of answers of a batch differ; nothing was done.
 ///
@@ -564,7 +561,8 @@ impl fmt::Display for RestoreError {
 impl error::Error for RestoreError {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match self {
-            Self::Io(error) => Some(error),
+            // The message has that of the reader's error already.
+            Self::Io(error) => error.source(),
             _ => None,
         }
     }
