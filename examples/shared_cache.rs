@@ -23,7 +23,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use coucal::CuckooFilter;
+use coucal::{CuckooFilter, Fp21x3, Storage};
+use indicatif::{ProgressBar, ProgressIterator, ProgressStyle};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Zipf};
@@ -53,6 +54,10 @@ struct Options {
     /// How many requests are served, first without the filter and then with it.
     #[arg(long, default_value_t = 2_000_000)]
     requests: u64,
+
+    /// Start with a filter that has room for a hundredth of the keys, and let it grow.
+    #[arg(long)]
+    grow: bool,
 }
 
 /// A worker serves this many lookups, and then writes this many keys in one transaction.
@@ -105,18 +110,29 @@ fn run(options: &Options) -> Result<u64> {
     let rounds = options.requests.div_ceil((LOOKUPS + WRITES) * threads);
     let keys = Keys { settled: options.keys, churn, threads, rounds };
 
-    let plain = serve(&keys, &populate(&keys)?, None)?;
-    eprintln!("served {} lookups without the filter", plain.lookups);
+    // Room for every key that may exist at one time.
+    let items = keys.absent() as usize;
+    if options.grow {
+        // Longer fingerprints: growth uses up some of their bits.
+        let builder = CuckooFilter::builder().layout::<Fp21x3>();
+        compare(&keys, &builder.capacity(items / 100).max_capacity(items).build()?)
+    } else {
+        compare(&keys, &CuckooFilter::try_with_capacity(items)?)
+    }
+}
+
+/// Serves the requests without and with the filter, which is empty yet.
+fn compare<L: Storage>(keys: &Keys, filter: &CuckooFilter<L>) -> Result<u64> {
+    let plain = serve::<L>("serving without the filter", keys, &populate(keys)?, None)?;
 
     // What a server does when it starts: the filter is in memory only and is built from the
-    // database. It has room for every key that may exist at one time.
-    let database = populate(&keys)?;
-    let filter = CuckooFilter::try_with_capacity(keys.absent() as usize)?;
+    // database.
+    let database = populate(keys)?;
+    let at_first = filter.memory_bytes();
     for entry in database.begin_read()?.open_table(RECORDS)?.iter()? {
         filter.insert(&entry?.0.value())?;
     }
-    let mut filtered = serve(&keys, &database, Some(&filter))?;
-    eprintln!("served {} lookups with the filter", filtered.lookups);
+    let mut filtered = serve("serving with the filter", keys, &database, Some(filter))?;
 
     // As many items as keys: a copy left behind would not give a wrong answer yet.
     let table = database.begin_read()?.open_table(RECORDS)?;
@@ -124,7 +140,7 @@ fn run(options: &Options) -> Result<u64> {
     for entry in table.iter()? {
         filtered.wrong += u64::from(!filter.contains(&entry?.0.value()));
     }
-    match report(&plain, &filtered, &filter, &keys) {
+    match report(&plain, &filtered, filter, at_first, keys) {
         // The reader of the table is gone; the exit status still tells the result.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(plain.wrong + filtered.wrong),
@@ -174,12 +190,19 @@ fn populate(keys: &Keys) -> Result<Database> {
     sorted.sort_unstable();
     let transaction = database.begin_write()?;
     let mut table = transaction.open_table(RECORDS)?;
-    for key in sorted {
+    let bar = progress_bar("filling the database", keys.settled);
+    for key in sorted.into_iter().progress_with(bar) {
         table.insert(key, record(key).as_slice())?;
     }
     drop(table);
     transaction.commit()?;
     Ok(database)
+}
+
+/// Of a step on standard error, if that is a terminal.
+fn progress_bar(label: &'static str, steps: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{msg} [{wide_bar}] {percent:>3} %");
+    ProgressBar::new(steps).with_style(style.expect("a valid template")).with_message(label)
 }
 
 #[derive(Default)]
@@ -201,15 +224,21 @@ impl Tally {
 }
 
 /// Lets the workers serve their requests.
-fn serve(keys: &Keys, database: &Database, filter: Option<&CuckooFilter>) -> Result<Tally> {
+fn serve<L: Storage>(
+    label: &'static str,
+    keys: &Keys,
+    database: &Database,
+    filter: Option<&CuckooFilter<L>>,
+) -> Result<Tally> {
     let counts: Vec<_> = (0..keys.churn).map(|_| AtomicU32::new(0)).collect();
-    let counts = &counts;
+    let bar = progress_bar(label, keys.rounds * keys.threads);
+    let (counts, bar) = (&counts, &bar);
     let start = Instant::now();
     let mut total = Tally::default();
     thread::scope(|scope| {
         let workers: Vec<_> = (0..keys.threads)
             .map(|index| {
-                scope.spawn(move || Worker { index, keys, database, filter, counts }.serve())
+                scope.spawn(move || Worker { index, keys, database, filter, bar, counts }.serve())
             })
             .collect();
         for worker in workers {
@@ -223,18 +252,19 @@ fn serve(keys: &Keys, database: &Database, filter: Option<&CuckooFilter>) -> Res
     })
 }
 
-struct Worker<'a> {
+struct Worker<'a, L: Storage> {
     index: u64,
     keys: &'a Keys,
     database: &'a Database,
-    filter: Option<&'a CuckooFilter>,
+    filter: Option<&'a CuckooFilter<L>>,
+    bar: &'a ProgressBar,
     /// Of each key that comes and goes: how often it came and went. Its owner raises the count after
     /// the commit that inserts the key and before the transaction that removes it. So if the count is
     /// odd before a lookup and the same after it, the key was there all the time.
     counts: &'a [AtomicU32],
 }
 
-impl Worker<'_> {
+impl<L: Storage> Worker<'_, L> {
     fn serve(&self) -> Result<Tally> {
         // A fixed seed: the same requests in every run.
         let mut random = SmallRng::seed_from_u64(SEED + self.index);
@@ -267,6 +297,7 @@ impl Worker<'_> {
                 }
             }
             tally.wrong += self.write(round)?;
+            self.bar.inc(1);
         }
         Ok(tally)
     }
@@ -319,12 +350,18 @@ impl Worker<'_> {
             count(number).fetch_add(1, Ordering::Release);
         }
         let unknown =
-            |filter: &CuckooFilter| leaving.iter().filter(|key| !filter.remove(*key)).count();
+            |filter: &CuckooFilter<L>| leaving.iter().filter(|key| !filter.remove(*key)).count();
         Ok(self.filter.map_or(0, unknown) as u64)
     }
 }
 
-fn report(plain: &Tally, filtered: &Tally, filter: &CuckooFilter, keys: &Keys) -> io::Result<()> {
+fn report<L: Storage>(
+    plain: &Tally,
+    filtered: &Tally,
+    filter: &CuckooFilter<L>,
+    bytes_at_first: usize,
+    keys: &Keys,
+) -> io::Result<()> {
     let first = keys.absent() + keys.settled * ABSENT_KEYS;
     let positives = (first..first + PROBES).filter(|&probe| filter.contains(&key(probe))).count();
     let percent = |share: f64| format!("{:.4} %", share * 100.0);
@@ -346,6 +383,8 @@ fn report(plain: &Tally, filtered: &Tally, filter: &CuckooFilter, keys: &Keys) -
         ("items present", only(filter.len().to_string())),
         ("capacity of the filter, items", only(filter.capacity().to_string())),
         ("bits per item of the capacity", only(format!("{bits:.2}"))),
+        ("bytes of the empty filter", only(bytes_at_first.to_string())),
+        ("bytes of the filter", only(filter.memory_bytes().to_string())),
         ("wrong answers", both(|tally| tally.wrong)),
     ] {
         writeln!(stdout, "{label:<30}{without:>16}{with:>16}")?;
