@@ -35,6 +35,21 @@ fn a_short_run_gives_only_right_answers() {
     assert_eq!(row("wrong answers").iter().sum::<f64>() as u64, 0, "{table}");
 }
 
+#[test]
+fn a_filter_that_grows_gives_only_right_answers() {
+    let run = example("shared_cache")
+        .args(["--keys=20000", "--threads=3", "--requests=100000", "--grow"])
+        .output()
+        .expect("it starts");
+    let table = text(&run.stdout);
+    assert!(run.status.success(), "{}{table}", text(&run.stderr));
+    let bytes = |label: &str| -> usize {
+        let row = table.lines().find_map(|row| row.strip_prefix(label)).expect("a row");
+        row.trim().parse().expect("a number")
+    };
+    assert!(bytes("bytes of the empty filter") * 10 < bytes("bytes of the filter "), "{table}");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_place_where_no_file_can_be_made_is_named() {
