@@ -178,6 +178,17 @@ mod tests {
         }
     }
 
+    /// One that a file states: of a table that grows no further than to `greatest` buckets.
+    #[test]
+    fn there_are_no_more_buckets_than_the_greatest() {
+        for (level, cursor, buckets) in [(0, 0, 32), (0, 31, 63), (1, 0, 64), (2, 77, 205)] {
+            let of = |greatest| Extent::try_new(32, level, cursor, greatest);
+            assert_eq!(of(buckets).map(Extent::buckets), Some(buckets));
+            assert_eq!(of(buckets - 1), None);
+        }
+        assert_eq!(Extent::try_new(32, 1, 64, 1000), None, "that is the next level");
+    }
+
     proptest! {
         /// As the documentation has it, in any table up to 2^44 slots.
         #[test]

@@ -10,12 +10,13 @@
 mod common;
 
 use std::hint::spin_loop;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
-use coucal::{Fp16x4, InsertError, Layout};
+use coucal::{Fp16x4, InsertError, Layout, internals};
 
 use common::{Filter, hashes, with_slots};
 
@@ -242,6 +243,39 @@ fn insert_against_remove() {
         } else {
             remove(filter, *removed);
             usize::from(!filter.contains_hash(*inserted))
+        }
+    };
+    litmus(prepare, act, |both| both != [1, 1]);
+}
+
+/// In two filters: a thread clears the one and then looks into the other, into which the other thread
+/// inserts. Forbidden: what was inserted is not seen, and then what was cleared is.
+#[test]
+fn clear_then_contains_in_another_filter() {
+    let [cleared, other] = [0; 2].map(|_| with_slots::<Fp16x4>(256));
+    // In buckets that are cleared first, and last.
+    let in_bucket = |wanted: Range<usize>| {
+        let lies_there = |&hash: &u64| wanted.contains(&internals::key(64, hash, 16).1);
+        hashes(61).find(lies_there).expect("endless")
+    };
+    let (early, late) = (in_bucket(0..8), in_bucket(56..64));
+    let prepare = |_| {
+        insert(&cleared, early);
+        insert(&cleared, late);
+        other.remove_hash(late);
+    };
+    let act = |thread: usize, round: u64| {
+        if thread == 0 {
+            cleared.clear();
+            usize::from(!other.contains_hash(late))
+        } else {
+            // The clear is under way, and has to wait for the cache line of the late one.
+            while cleared.contains_hash(late) && cleared.contains_hash(early) {
+                spin_loop();
+            }
+            (0..round % 512).for_each(|_| std::hint::black_box(()));
+            insert(&other, late);
+            usize::from(cleared.contains_hash(late))
         }
     };
     litmus(prepare, act, |both| both != [1, 1]);

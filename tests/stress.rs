@@ -4,6 +4,7 @@
 //! all (1000000000, say), and then more threads than cores take part. Half of them are in filters of
 //! fixed size, half in filters that grow.
 
+#[macro_use]
 mod common;
 
 use std::sync::Barrier;
@@ -68,7 +69,7 @@ impl Writer {
 }
 
 /// Half the table settled, half of it in motion; `threads` writers and readers in turn.
-fn settled_keys_are_found<L: Layout>(slots: usize, threads: usize, lookups: u64) {
+fn settled_keys_are_found_in<L: Layout>(slots: usize, threads: usize, lookups: u64) {
     let filter = with_slots::<L>(slots);
     let mut random = SmallRng::seed_from_u64((slots * threads) as u64);
     let settled: Vec<u64> = (0..slots / 2).map(|_| random.next_u64()).collect();
@@ -155,7 +156,7 @@ fn settled_keys_are_found<L: Layout>(slots: usize, threads: usize, lookups: u64)
     assert!(filter.is_empty());
 }
 
-fn stress<L: Layout>() {
+fn settled_keys_are_found<L: Layout>() {
     let asked = lookups_asked_for().map(|lookups| lookups / 2);
     // The largest are beyond the cache; in a bounded run the default layout has to do for all.
     let all = [2, 4, 6, 16, 128, 1024, 1 << 14, 1 << 17, 1 << 20];
@@ -165,24 +166,15 @@ fn stress<L: Layout>() {
     let share = asked.unwrap_or(3_000_000) / (buckets.len() * threads.len()) as u64;
     for &buckets in buckets {
         for threads in threads {
-            settled_keys_are_found::<L>(buckets * L::SLOTS, threads, share);
+            settled_keys_are_found_in::<L>(buckets * L::SLOTS, threads, share);
         }
     }
 }
 
-/// The same for each layout.
-macro_rules! settled_keys_are_found {
-    ($($layout:ident)*) => {
-        $(#[test]
-        #[allow(non_snake_case)]
-        fn $layout() {
-            stress::<coucal::$layout>();
-        }
-        )*
-    };
+of_each_layout! {
+    settled_keys_are_found
+    settled_keys_are_found_while_small_filters_grow
 }
-
-coucal::__for_each_layout!(settled_keys_are_found);
 
 /// Threads make a filter grow from its first size to `most` items. Each inserts, some by `insert_unique`,
 /// and now and then removes what it has inserted, or counts a settled item; the others look settled items
@@ -319,14 +311,8 @@ fn grow_often<L: Layout>(range: [usize; 2], threads: &[usize], times: u64, share
 }
 
 /// Small filters grow as far as the fingerprints allow, many times.
-#[test]
-fn settled_keys_are_found_while_small_filters_grow() {
-    macro_rules! each {
-        ($($layout:ident)*) => {
-            $(grow_often::<coucal::$layout>([0, 20_000], &[2, 4, 8], 10, 54);)*
-        };
-    }
-    coucal::__for_each_layout!(each);
+fn settled_keys_are_found_while_small_filters_grow<L: Layout>() {
+    grow_often::<L>([0, 20_000], &[2, 4, 8], 10, 54);
 }
 
 /// From 2^12 slots to 2^22.

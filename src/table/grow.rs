@@ -216,3 +216,95 @@ struct Split<L> {
     stays: Word<L>,
     goes: Word<L>,
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::super::address::Growing;
+    use super::super::path::{FIRST_SEARCH_BUCKETS, OPENED};
+    use super::*;
+    use crate::layout::Fp16x4;
+    use crate::layout::sealed::Sealed;
+
+    fn table(rows: usize, max_buckets: usize) -> Table<Fp16x4, Growing> {
+        Table::try_new(rows, max_buckets).unwrap()
+    }
+
+    /// The runs of a level cover it, and each ends at the end of a cache line, of the level, of the
+    /// room or of what was wanted.
+    #[test]
+    fn a_run_stays_in_a_cache_line() {
+        let (rows, max_buckets) = (38, 150);
+        let table = table(rows, max_buckets);
+        let growing = table.buckets.growing().unwrap();
+        for most in 1..2 * SPLITS_PER_LOCK {
+            let mut extent = Extent::start(rows);
+            while extent.buckets() < max_buckets {
+                let run = growing.next_run(extent, most);
+                assert_eq!(run.start, extent.cursor());
+                assert_eq!(run.start / SPLITS_PER_LOCK, (run.end - 1) / SPLITS_PER_LOCK, "{run:?}");
+                let ends = run.end.is_multiple_of(SPLITS_PER_LOCK)
+                    || run.end == extent.stride()
+                    || run.len() == most
+                    || extent.buckets() + run.len() == max_buckets;
+                assert!(ends, "{run:?} of {extent:?}, {most} at the most");
+                extent = extent.after(run.len());
+            }
+            assert!(growing.next_run(extent, most).is_empty());
+        }
+    }
+
+    /// Another thread splits, and does not come to an end: inserts go on above the target load.
+    #[test]
+    fn no_insert_waits_for_a_thread_that_splits() {
+        let table = &table(1 << 10, 1 << 12);
+        let slots = table.slots();
+        let splitting = table.buckets.growing().unwrap().splitting.lock();
+        let (send, receive) = mpsc::channel();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut hashes = 0..;
+                while (table.occupied() as f64) < 0.9 * slots as f64 {
+                    table.insert(table.key(hashes.next().unwrap())).unwrap();
+                }
+                send.send(()).unwrap();
+            });
+            // Only a fault takes so long.
+            let went_on = receive.recv_timeout(Duration::from_secs(60));
+            assert_eq!(table.slots(), slots);
+            drop(splitting);
+            went_on.expect("an insert waits for a thread that splits");
+        });
+        // It makes up for it.
+        (0..100).for_each(|hash| table.insert(table.key(hash << 32)).unwrap());
+        assert!(table.slots() > slots);
+    }
+
+    /// In the middle of a level, a table of the maximum size gives up after a short search from a load on
+    /// that it never has while it grows.
+    #[test]
+    fn an_unevenly_loaded_table_says_that_it_is_full_after_a_short_search() {
+        let table = table(1 << 12, 3 << 11);
+        let mut hashes = 0..;
+        let mut insert = || {
+            OPENED.set(0);
+            let stored = table.insert(table.key(hashes.next().unwrap())).is_ok();
+            (stored, OPENED.get())
+        };
+        let full = Fp16x4::TARGET_LOAD + UNEVEN_MARGIN;
+        while (table.occupied() as f64) < full * table.slots() as f64 {
+            assert!(insert().0, "below the share from which on a table is full");
+        }
+        assert_eq!(table.present().len(), 3 << 11);
+        let mut refused = 0;
+        for _ in 0..3000 {
+            let (stored, opened) = insert();
+            assert!(opened <= FIRST_SEARCH_BUCKETS, "{opened}");
+            refused += usize::from(!stored);
+        }
+        assert!((100..3000).contains(&refused), "{refused}");
+    }
+}

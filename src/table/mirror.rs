@@ -151,6 +151,8 @@ impl<L: Layout, B: Buckets> Table<L, B> {
             for bucket in block.clone() {
                 copy(&words[bucket], &mirror[bucket]);
             }
+            #[cfg(all(test, not(loom)))]
+            tests::copied(&mirror[block.clone()]);
             // SeqCst: pairs with the fence of `copy_to_mirror`.
             fence(Ordering::SeqCst);
             for bucket in block {
@@ -195,10 +197,39 @@ fn copy(word: &AtomicU64, to: &AtomicU64) {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::cell::RefCell;
     use std::panic::{self, AssertUnwindSafe};
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
 
     use super::*;
     use crate::layout::Fp16x4;
+
+    type Hook = dyn FnMut(&[AtomicU64]);
+
+    std::thread_local! {
+        /// Called by a snapshot of this thread with each block of the mirror, when it is copied and not
+        /// compared yet.
+        static COPIED: RefCell<Box<Hook>> = RefCell::new(Box::new(|_| {}));
+    }
+
+    pub(super) fn copied(block: &[AtomicU64]) {
+        COPIED.with_borrow_mut(|hook| hook(block));
+    }
+
+    /// An image, by a thread that has this hook.
+    fn image_with(table: &Table<Fp16x4>, hook: impl FnMut(&[AtomicU64]) + Send + 'static) -> Image {
+        let take = || {
+            COPIED.set(Box::new(hook));
+            table.image().unwrap()
+        };
+        thread::scope(|scope| scope.spawn(take).join().unwrap())
+    }
+
+    fn words(table: &Table<Fp16x4>) -> impl Iterator<Item = u64> {
+        table.buckets.words().iter().map(|word| word.load(Ordering::Relaxed))
+    }
 
     /// A panic while a snapshot is taken leaves no flag and no mirror behind.
     #[test]
@@ -227,5 +258,75 @@ mod tests {
         let words = table.buckets.words().iter().map(|word| word.load(Ordering::Relaxed));
         assert!(image.words().eq(words));
         assert_eq!(image.items, 101);
+    }
+
+    /// While a block is copied and not compared, another thread inserts and removes in every bucket.
+    #[test]
+    fn writers_go_on_while_words_are_copied() {
+        const BUCKETS: usize = 3 * BLOCK;
+        let table = Arc::new(Table::<Fp16x4>::try_new(BUCKETS, BUCKETS).unwrap());
+        let mut hashes = 0..;
+        let writes = Arc::clone(&table);
+        let image = image_with(&table, move |_| {
+            let (table, (send, receive)) = (Arc::clone(&writes), mpsc::channel());
+            let new: Vec<u64> = hashes.by_ref().take(BUCKETS).collect();
+            thread::spawn(move || {
+                for &hash in &new {
+                    table.insert(table.key(hash)).unwrap();
+                }
+                assert!(new[100..].iter().all(|&hash| table.remove(table.key(hash))));
+                send.send(()).unwrap();
+            });
+            // Only a fault takes so long.
+            receive.recv_timeout(Duration::from_secs(60)).expect("writers wait for the copy");
+        });
+        assert_eq!(image.items, 3 * 100);
+        assert!(image.words().eq(words(&table)));
+    }
+
+    /// Writers may have stored in the table and in the mirror while a block was copied, and the copy may
+    /// have stored older words after them.
+    #[test]
+    fn every_word_of_a_block_is_compared() {
+        let table = Table::<Fp16x4>::try_new(2 * BLOCK + 10, 2 * BLOCK + 10).unwrap();
+        (0..1000).for_each(|hash| table.insert(table.key(hash)).unwrap());
+        let image = image_with(&table, |block| {
+            for word in block {
+                word.store(u64::MAX, Ordering::Relaxed);
+            }
+        });
+        assert!(image.words().eq(words(&table)));
+    }
+
+    /// A page fault takes as long as hundreds of stores: none is left for those who hold a stripe.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_mirror_has_its_pages_before_a_stripe_is_taken() {
+        use std::fs::File;
+        use std::os::unix::fs::FileExt;
+
+        // 40 MiB: memory that no allocator has had in use before.
+        const BUCKETS: usize = 5 << 20;
+        const PAGE: usize = 4096;
+        let table = &Table::<Fp16x4>::try_new(BUCKETS, BUCKETS).unwrap();
+        let locked = table.stripes.lock([0]);
+        let resident = thread::scope(|scope| {
+            scope.spawn(|| table.image().unwrap());
+            let mirror = loop {
+                match table.mirror.words.get() {
+                    Some(mirror) => break mirror,
+                    None => thread::yield_now(),
+                }
+            };
+            let first_page = mirror.as_ptr().addr() / PAGE;
+            let mut pages = vec![0; size_of_val(&**mirror) / PAGE * size_of::<u64>()];
+            let map = File::open("/proc/self/pagemap").expect("procfs");
+            let at = (first_page * size_of::<u64>()) as u64;
+            map.read_exact_at(&mut pages, at).expect("an entry for each page");
+            drop((mirror, locked));
+            // The highest bits of an entry say whether the page is there, or swapped out.
+            pages.chunks(size_of::<u64>()).filter(|entry| entry[7] >> 6 != 0).count()
+        });
+        assert_eq!(resident, BUCKETS * size_of::<u64>() / PAGE);
     }
 }

@@ -90,8 +90,10 @@ impl ReadVersion<'_> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use super::super::Table;
     use super::*;
     use crate::entry::Entry;
+    use crate::layout::Fp16x4;
 
     /// A kick in one group must not send lookups of all others into another round.
     #[test]
@@ -106,5 +108,13 @@ mod tests {
             let due = 4096 / groups as u64;
             assert!(versions.groups.iter().all(|group| group.load(Ordering::Relaxed) == due));
         }
+    }
+
+    #[test]
+    fn clear_bumps_each_version_once() {
+        let table = Table::<Fp16x4>::try_new(1000, 1000).unwrap();
+        table.clear();
+        let groups = &table.versions.groups;
+        assert!(groups.iter().all(|group| group.load(Ordering::Relaxed) == 1));
     }
 }

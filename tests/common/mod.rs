@@ -1,12 +1,35 @@
-//! What several tests need: hashes, and filters with a given number of slots.
+//! What several tests need: a test for each layout, hashes, and filters with a given number of slots.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
+#![allow(dead_code, unused_macros, reason = "each test uses a part of it")]
 
 pub mod families;
 
 use coucal::{CuckooFilter, DefaultHashBuilder, GrowableCuckooFilter, Layout, Storage};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+
+/// Makes a test for each layout of each of these functions, which are generic over it:
+/// `name::Fp16x4` and so on.
+macro_rules! of_each_layout {
+    ([$($test:ident)*] $($layout:ident)*) => {
+        of_each_layout!(@tests [$($layout)*] $($test)*);
+    };
+    (@tests $layouts:tt $($test:ident)*) => {
+        $(of_each_layout!(@test $test $layouts);)*
+    };
+    (@test $test:ident [$($layout:ident)*]) => {
+        #[allow(non_snake_case, reason = "named after the layouts")]
+        mod $test {
+            $(#[test]
+            fn $layout() {
+                super::$test::<coucal::$layout>();
+            })*
+        }
+    };
+    ($($test:ident)*) => {
+        coucal::__for_each_layout!(of_each_layout [$($test)*]);
+    };
+}
 
 pub type Filter<L> = CuckooFilter<L, DefaultHashBuilder>;
 pub type Growing<L> = GrowableCuckooFilter<L, DefaultHashBuilder>;

@@ -29,31 +29,6 @@ mod at {
     pub const BUCKETS: usize = 96;
 }
 
-/// Each test for each layout.
-macro_rules! tests {
-    ([$($test:ident)*] $($layout:ident)*) => {
-        tests!(@each [$($layout)*] $([$test])*);
-    };
-    (@each $layouts:tt $($test:tt)*) => {
-        $(tests!(@one $test $layouts);)*
-    };
-    (@one [$test:ident] [$($layout:ident)*]) => {
-        #[allow(non_snake_case)]
-        mod $test {
-            $(#[test]
-            fn $layout() {
-                super::$test::<coucal::$layout>();
-            })*
-        }
-    };
-}
-
-macro_rules! of_each_layout {
-    ($($test:ident)*) => {
-        coucal::__for_each_layout!(tests [$($test)*]);
-    };
-}
-
 of_each_layout! {
     truncated
     a_bit_flipped
@@ -218,6 +193,12 @@ fn other_fields<L: Layout>() {
             impossible(&with(bytes, field, value), grows);
         }
     }
+    // More buckets than it may ever have, those of a table that is never to grow.
+    let too_grown = forged(&grown, |bytes| {
+        put(bytes, at::GREATEST, number(&grown, at::ROWS));
+        put(bytes, at::MAX_CAPACITY, number(&grown, at::CAPACITY));
+    });
+    impossible(&too_grown, true);
     // A table of fixed size has one capacity.
     impossible(&with(&fixed, at::CAPACITY, number(&fixed, at::CAPACITY) - 1), false);
     // All sizes agree, but it would grow by more than its fingerprints have bits for; or from too few

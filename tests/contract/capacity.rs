@@ -3,13 +3,11 @@
 //! The figures are worked out here from what the documentation of the layouts states, not taken
 //! from the library: a table sized for one item less, or 1 % smaller, is noticed.
 
-mod common;
-
 use std::panic::catch_unwind;
 
 use coucal::{AnyCuckooFilter, BuildError, CuckooFilter, Layout};
 
-use common::with_capacity;
+use crate::common::with_capacity;
 
 /// For each layout: its name, the share of the slots that a large table is made for, and the slots
 /// beyond that for each square root of an item.
@@ -45,27 +43,10 @@ fn expected_slots<L: Layout>(items: usize) -> usize {
     pair * pairs.ceil() as usize
 }
 
-/// Each test for each layout.
-macro_rules! capacity {
-    ($($layout:ident)*) => {
-        $(#[allow(non_snake_case)]
-        mod $layout {
-            use coucal::$layout as L;
-
-            #[test]
-            fn every_capacity_has_the_slots_it_needs() {
-                super::every_capacity_has_the_slots_it_needs::<L>();
-            }
-
-            #[test]
-            fn too_many_slots_are_refused() {
-                super::too_many_slots_are_refused::<L>();
-            }
-        })*
-    };
+of_each_layout! {
+    every_capacity_has_the_slots_it_needs
+    too_many_slots_are_refused
 }
-
-coucal::__for_each_layout!(capacity);
 
 fn every_capacity_has_the_slots_it_needs<L: Layout>() {
     let slots = |capacity| with_capacity::<L>(capacity).slots();

@@ -2,13 +2,13 @@
 
 use std::hash::RandomState;
 
-use coucal::{AnyCuckooFilter, CuckooFilter, Fp16x4, Snapshot, StableHashBuilder};
+use coucal::{AnyCuckooFilter, CuckooFilter, Fp16x4, Snapshot};
 use serde_core::{Deserialize, Serialize};
 
-const HASHER: StableHashBuilder = StableHashBuilder::new(7);
+use crate::{Filter, HASHER, fixed};
 
-fn filter() -> CuckooFilter<Fp16x4, StableHashBuilder> {
-    let filter = CuckooFilter::with_capacity_and_hasher(1000, HASHER);
+fn filter() -> Filter<Fp16x4> {
+    let filter = fixed(1000);
     (0..500).for_each(|item| filter.insert(&item).expect("room for a thousand"));
     filter
 }

@@ -1,65 +1,51 @@
 //! Batches of every length about the prefetch distance: each answer is checked, with items so
 //! arranged that the answer of a neighbour, or of an item some distance away, is wrong.
 
-mod common;
-
 use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{panic, thread};
 
-use coucal::{CuckooFilter, InsertError, Storage};
+use coucal::{CuckooFilter, InsertError, Layout, Storage};
 
-use common::{Filter, hashes};
+use crate::common::{Filter, growing, hashes, with_capacity};
 
 /// How many items a batch looks ahead: not part of the API, and so only a hint which lengths matter.
 const DISTANCE: usize = 32;
 const LONGEST: usize = 4 * DISTANCE + 3;
 
-/// Each test for each layout, in a filter of fixed size and in one that grows meanwhile.
-macro_rules! batches {
-    ($($layout:ident)*) => {
-        $(#[allow(non_snake_case)]
-        mod $layout {
-            use coucal::{Layout, $layout as L};
-
-            use super::common::{growing, with_capacity};
-
-            const COPIES: usize = 2 * L::SLOTS;
-
-            #[test]
-            fn every_length_gets_the_right_answers() {
-                super::every_length_gets_the_right_answers(&with_capacity::<L>(10_000));
-                super::every_length_gets_the_right_answers(&growing::<L>(0, 500));
-            }
-
-            #[test]
-            fn every_length_is_stored() {
-                super::every_length_is_stored(|| with_capacity::<L>(10_000));
-                super::every_length_is_stored(|| growing::<L>(0, 500));
-            }
-
-            #[test]
-            fn every_length_is_removed() {
-                super::every_length_is_removed(&with_capacity::<L>(10_000));
-                super::every_length_is_removed(&growing::<L>(0, 500));
-            }
-
-            #[test]
-            fn a_batch_removes_one_copy_for_each_item() {
-                super::a_batch_removes_one_copy_for_each_item(&with_capacity::<L>(10_000));
-                super::a_batch_removes_one_copy_for_each_item(&growing::<L>(0, 500));
-            }
-
-            #[test]
-            fn a_refused_item_ends_the_batch() {
-                super::a_refused_item_ends_the_batch(|| with_capacity::<L>(10_000), COPIES);
-                super::a_refused_item_ends_the_batch(|| growing::<L>(1000, 2000), COPIES);
-            }
-        })*
-    };
+of_each_layout! {
+    right_answers
+    stores
+    removes
+    removes_copies
+    refusals
 }
 
-coucal::__for_each_layout!(batches);
+/// In a filter of fixed size and in one that grows meanwhile, here and below.
+fn right_answers<L: Layout>() {
+    every_length_gets_the_right_answers(&with_capacity::<L>(10_000));
+    every_length_gets_the_right_answers(&growing::<L>(0, 500));
+}
+
+fn stores<L: Layout>() {
+    every_length_is_stored(|| with_capacity::<L>(10_000));
+    every_length_is_stored(|| growing::<L>(0, 500));
+}
+
+fn removes<L: Layout>() {
+    every_length_is_removed(&with_capacity::<L>(10_000));
+    every_length_is_removed(&growing::<L>(0, 500));
+}
+
+fn removes_copies<L: Layout>() {
+    a_batch_removes_one_copy_for_each_item(&with_capacity::<L>(10_000));
+    a_batch_removes_one_copy_for_each_item(&growing::<L>(0, 500));
+}
+
+fn refusals<L: Layout>() {
+    a_refused_item_ends_the_batch(|| with_capacity::<L>(10_000), 2 * L::SLOTS);
+    a_refused_item_ends_the_batch(|| growing::<L>(1000, 2000), 2 * L::SLOTS);
+}
 
 /// Whether the item at this place of the batch is in the filter. Each of the first three differs at
 /// places next to each other, `DISTANCE` apart, or twice the distance apart; the last has no period.

@@ -1,92 +1,12 @@
-//! What a filter says about its memory, against an allocator that counts.
-
-#![expect(unsafe_code, reason = "a global allocator cannot be written without")]
-
-mod common;
-
-use std::alloc::{GlobalAlloc, Layout as Memory, System};
-use std::cell::Cell;
+//! What a filter says about its memory, and what it does where there is too little.
 
 use coucal::{
     AnyCuckooFilter, BuildError, CuckooFilter, Layout, MergeError, RestoreError, SnapshotError,
     StableHashBuilder, Storage,
 };
 
-use common::{fill, growing, hashes, with_capacity};
-
-/// The allocator of the system, with an account for each thread: the tests run beside each other.
-struct Counting;
-
-thread_local! {
-    /// Bytes that this thread has allocated, less those that it has freed.
-    static LIVE: Cell<isize> = const { Cell::new(0) };
-    /// Requests for more bytes than this fail.
-    static MOST: Cell<usize> = const { Cell::new(usize::MAX) };
-}
-
-/// Counts what an allocation has changed, unless it failed.
-fn count(block: *mut u8, bytes: isize) -> *mut u8 {
-    if !block.is_null() {
-        LIVE.set(LIVE.get() + bytes);
-    }
-    block
-}
-
-/// # Safety
-///
-/// All work is the system's allocator's, which is given what came in; or null is returned, which
-/// says that there is no memory.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, memory: Memory) -> *mut u8 {
-        if memory.size() > MOST.get() {
-            return std::ptr::null_mut();
-        }
-        // SAFETY: the caller's promise.
-        count(unsafe { System.alloc(memory) }, memory.size().cast_signed())
-    }
-
-    unsafe fn alloc_zeroed(&self, memory: Memory) -> *mut u8 {
-        if memory.size() > MOST.get() {
-            return std::ptr::null_mut();
-        }
-        // SAFETY: the caller's promise.
-        count(unsafe { System.alloc_zeroed(memory) }, memory.size().cast_signed())
-    }
-
-    unsafe fn realloc(&self, block: *mut u8, memory: Memory, size: usize) -> *mut u8 {
-        if size > MOST.get() {
-            return std::ptr::null_mut();
-        }
-        let change = size.cast_signed() - memory.size().cast_signed();
-        // SAFETY: the caller's promise.
-        count(unsafe { System.realloc(block, memory, size) }, change)
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, memory: Memory) {
-        LIVE.set(LIVE.get() - memory.size().cast_signed());
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(block, memory) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// What is made, and the bytes that it keeps on the heap.
-fn counted<T>(make: impl FnOnce() -> T) -> (T, usize) {
-    let before = LIVE.get();
-    let made = make();
-    let kept = LIVE.get() - before;
-    (made, usize::try_from(kept).expect("nothing of before is freed"))
-}
-
-/// `make` with an allocator that has no more than `most` bytes for a request.
-fn with_little_memory<T>(most: usize, make: impl FnOnce() -> T) -> T {
-    MOST.set(most);
-    let made = make();
-    MOST.set(usize::MAX);
-    made
-}
+use crate::allocator::{counted, live_bytes, with_little_memory};
+use crate::common::{fill, growing, hashes, with_capacity};
 
 /// Every small one, and a few of each magnitude to a million.
 fn capacities() -> impl Iterator<Item = usize> {
@@ -94,35 +14,12 @@ fn capacities() -> impl Iterator<Item = usize> {
     (0..300).chain((300..5000).step_by(97)).chain(larger)
 }
 
-/// Each test for each layout.
-macro_rules! memory {
-    ($($layout:ident)*) => {
-        $(#[allow(non_snake_case)]
-        mod $layout {
-            #[test]
-            fn the_stated_memory_is_what_is_allocated() {
-                super::the_stated_memory_is_what_is_allocated::<coucal::$layout>();
-            }
-
-            #[test]
-            fn growth_allocates_nothing() {
-                super::growth_allocates_nothing::<coucal::$layout>();
-            }
-
-            #[test]
-            fn no_memory_is_an_error() {
-                super::no_memory_is_an_error::<coucal::$layout>();
-            }
-
-            #[test]
-            fn no_memory_for_a_snapshot_is_an_error() {
-                super::no_memory_for_snapshots::<coucal::$layout>();
-            }
-        })*
-    };
+of_each_layout! {
+    the_stated_memory_is_what_is_allocated
+    growth_allocates_nothing
+    no_memory_is_an_error
+    no_memory_for_snapshots
 }
-
-coucal::__for_each_layout!(memory);
 
 fn the_stated_memory_is_what_is_allocated<L: Layout>() {
     for capacity in capacities() {
@@ -130,18 +27,18 @@ fn the_stated_memory_is_what_is_allocated<L: Layout>() {
         assert_eq!(filter.memory_bytes(), size_of_val(&filter) + heap, "capacity {capacity}");
         // Nothing that is done with a filter makes it larger.
         if capacity <= 2000 {
-            let (stated, live) = (filter.memory_bytes(), LIVE.get());
+            let (stated, live) = (filter.memory_bytes(), live_bytes());
             assert!(fill(&filter, hashes(67)) >= capacity);
             for hash in hashes(71).take(100) {
                 let _ = filter.insert_unique_hash(hash);
             }
             filter.remove_hash(1);
             filter.clear();
-            assert_eq!((filter.memory_bytes(), LIVE.get()), (stated, live));
+            assert_eq!((filter.memory_bytes(), live_bytes()), (stated, live));
         }
-        let before = LIVE.get();
+        let before = live_bytes();
         drop(filter);
-        assert_eq!(before - LIVE.get(), heap.cast_signed(), "freed, all of it");
+        assert_eq!(before - live_bytes(), heap.cast_signed(), "freed, all of it");
     }
 }
 
@@ -155,7 +52,7 @@ fn growth_allocates_nothing<L: Layout>() {
         let reserved = filter.reserved_bytes();
         assert_eq!(reserved, size_of_val(&filter) + heap, "{filter:?}");
         let besides = filter.memory_bytes() - filter.slots() / L::SLOTS * 8;
-        let live = LIVE.get();
+        let live = live_bytes();
         for hash in hashes(67).take(most) {
             filter.insert_hash(hash).expect("below the greatest capacity");
             assert_eq!(filter.memory_bytes(), filter.slots() / L::SLOTS * 8 + besides);
@@ -164,9 +61,9 @@ fn growth_allocates_nothing<L: Layout>() {
         assert_eq!((filter.memory_bytes(), filter.reserved_bytes()), (reserved, reserved));
         fill(&filter, hashes(71));
         filter.clear();
-        assert_eq!((filter.memory_bytes(), LIVE.get()), (reserved, live));
+        assert_eq!((filter.memory_bytes(), live_bytes()), (reserved, live));
         drop(filter);
-        assert_eq!(live - LIVE.get(), heap.cast_signed(), "freed, all of it");
+        assert_eq!(live - live_bytes(), heap.cast_signed(), "freed, all of it");
     }
 }
 
@@ -176,10 +73,10 @@ fn no_memory_is_an_error<L: Layout>() {
         let slots = with_capacity::<L>(capacity).slots();
         let table = slots / L::SLOTS * 8;
         let build = || CuckooFilter::builder().layout::<L>().capacity(capacity).build();
-        let before = LIVE.get();
+        let before = live_bytes();
         let refused = with_little_memory(table - 1, build);
         assert_eq!(refused.expect_err("too large"), BuildError::OutOfMemory { bytes: table });
-        assert_eq!(LIVE.get(), before, "nothing is kept");
+        assert_eq!(live_bytes(), before, "nothing is kept");
         assert!(with_little_memory(table, build).is_ok(), "no request is larger than the table");
     }
     // One that grows has its greatest table from the first.
@@ -221,7 +118,7 @@ fn no_memory_for_a_snapshot_is_an_error<L: Storage>(
     let before = filter.snapshot().expect("memory for a test").to_bytes();
     // A large request may be made in several steps: in one of them, each of these fails.
     let too_little = (0..8).map(|power| (table >> power) - 1).filter(|most| *most > 1 << 10);
-    let live = LIVE.get();
+    let live = live_bytes();
     for most in too_little {
         let refused = with_little_memory(most, || filter.snapshot());
         let error = SnapshotError::OutOfMemory { bytes: table };
@@ -237,7 +134,7 @@ fn no_memory_for_a_snapshot_is_an_error<L: Storage>(
             let RestoreError::OutOfMemory { bytes } = error else { panic!("{error}") };
             assert!((most + 1..=table).contains(&bytes), "{bytes} of {table}, {most} were there");
         }
-        assert_eq!(LIVE.get(), live, "nothing is kept");
+        assert_eq!(live_bytes(), live, "nothing is kept");
         assert!(filter.snapshot().expect("memory again").to_bytes() == before);
     }
     with_little_memory(table, || {

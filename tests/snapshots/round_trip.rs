@@ -1,25 +1,25 @@
 //! Snapshots: what is restored is what was saved, in every layout.
 
-use coucal::{
-    AnyLayout, CuckooFilter, FixedStorage, Growable, RestoreError, StableHashBuilder, Storage,
-};
+use coucal::{AnyLayout, CuckooFilter, Layout, RestoreError, StableHashBuilder, Storage};
 
-const HASHER: StableHashBuilder = StableHashBuilder::new(7);
+use crate::{Filter, HASHER, fixed, growing};
 
-fn filters<L: FixedStorage>(
-    items: usize,
-) -> (CuckooFilter<L, StableHashBuilder>, CuckooFilter<Growable<L>, StableHashBuilder>) {
-    let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER).capacity(items);
-    let fixed = builder.clone().build().unwrap();
-    (fixed, builder.capacity(items / 3).max_capacity(items).build().unwrap())
+of_each_layout!(there_and_back);
+
+/// The most items are more than the counts of 4,096 stripes are restored from at once, in every layout.
+fn there_and_back<L: Layout>() {
+    for items in [0, 10, 1000, 50_000] {
+        comes_back(&fixed::<L>(items), items, items as u64);
+        let grows = growing::<L>(items / 3, items);
+        comes_back(&grows, items / 3, items as u64);
+        if items == 1000 {
+            misplaced(&grows);
+        }
+    }
 }
 
 /// `first` is the capacity that the filter was made with.
-fn there_and_back<L: Storage>(
-    filter: &CuckooFilter<L, StableHashBuilder>,
-    first: usize,
-    items: u64,
-) {
+fn comes_back<L: Storage>(filter: &Filter<L>, first: usize, items: u64) {
     for item in 0..items {
         filter.insert(&item).unwrap();
     }
@@ -44,7 +44,7 @@ fn there_and_back<L: Storage>(
 }
 
 /// Two words of one row trade places: each fingerprint belongs in one bucket of its row only.
-fn misplaced<L: Storage>(filter: &CuckooFilter<L, StableHashBuilder>) {
+fn misplaced<L: Storage>(filter: &Filter<L>) {
     let bytes = filter.snapshot().unwrap().to_bytes();
     let rows = u64::from_le_bytes(bytes[16..24].try_into().unwrap()) as usize;
     let (header, words) = (96, (bytes.len() - 104) / 8);
@@ -73,28 +73,8 @@ fn misplaced<L: Storage>(filter: &CuckooFilter<L, StableHashBuilder>) {
     assert!(traded > words / 4, "{traded} of {words}");
 }
 
-macro_rules! tests {
-    ($($layout:ident)*) => {$(
-        #[test]
-        #[allow(non_snake_case, reason = "named after the layout")]
-        fn $layout() {
-            for items in [0, 10, 1000, 20_000] {
-                let (fixed, grows) = filters::<coucal::$layout>(items);
-                there_and_back(&fixed, items, items as u64);
-                there_and_back(&grows, items / 3, items as u64);
-                if items == 1000 {
-                    misplaced(&grows);
-                }
-            }
-        }
-    )*};
-}
-
-coucal::__for_each_layout!(tests);
-
 #[test]
-fn any() {
-    let (fixed, grows) = filters::<AnyLayout>(1000);
-    there_and_back(&fixed, 1000, 1000);
-    there_and_back(&grows, 333, 1000);
+fn of_layouts_chosen_at_run_time() {
+    comes_back(&fixed::<AnyLayout>(1000), 1000, 1000);
+    comes_back(&growing::<AnyLayout>(333, 1000), 333, 1000);
 }

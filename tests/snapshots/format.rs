@@ -1,23 +1,19 @@
 //! The bytes of snapshots stay what they are: golden files of every layout, and the example of
 //! docs/format.md.
 //!
-//! `COUCAL_WRITE_GOLDEN=1 cargo test --test format` writes the files anew.
+//! `COUCAL_WRITE_GOLDEN=1 cargo test --test snapshots golden` writes the files anew.
 
 use std::fs;
 use std::path::PathBuf;
 
-use coucal::{
-    AnyLayout, CuckooFilter, FixedStorage, Fp16x4, Growable, Layout, StableHashBuilder, Storage,
-};
+use coucal::{AnyLayout, CuckooFilter, FixedStorage, Fp16x4, Growable, Layout, Storage};
 
-const HASHER: StableHashBuilder = StableHashBuilder::new(7);
+use crate::{Filter, HASHER, fixed, growing};
 
 /// Where the fields of a header begin that the tests look at.
 const LEVEL: usize = 24;
 const CURSOR: usize = 32;
 const WORDS: usize = 48;
-
-type Filter<L> = CuckooFilter<L, StableHashBuilder>;
 
 fn number(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
@@ -32,14 +28,9 @@ fn golden(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
-fn fixed<L: FixedStorage>() -> Filter<L> {
-    CuckooFilter::builder().layout::<L>().capacity(40).hasher(HASHER).build().unwrap()
-}
-
 /// 32 buckets at first.
 fn growable<L: FixedStorage>(slots: usize) -> Filter<Growable<L>> {
-    let builder = CuckooFilter::builder().layout::<L>().capacity(slots).max_capacity(100 * slots);
-    builder.hasher(HASHER).build().unwrap()
+    growing(slots, 100 * slots)
 }
 
 /// Half of the slots of a filter of fixed size, and in the middle of the second level of one that grows.
@@ -89,7 +80,7 @@ fn check<L: Storage>(name: &str, new: impl FnOnce() -> Filter<L>, count: u64) ->
 
 fn golden_files<L: Layout>() {
     let name = format!("{}.coucal", L::NAME);
-    let bytes = check::<L>(&name, fixed::<L>, count::<L>(false));
+    let bytes = check::<L>(&name, || fixed(40), count::<L>(false));
     let any = Filter::<AnyLayout>::from_bytes(&bytes, HASHER).unwrap();
     assert_eq!((any.layout_name(), any.capacity()), (L::NAME, 40));
 
@@ -106,17 +97,7 @@ fn golden_files<L: Layout>() {
     holds(&any, &any.snapshot().unwrap().to_bytes(), count::<L>(true));
 }
 
-macro_rules! golden_files {
-    ($($layout:ident)*) => {$(
-        #[test]
-        #[allow(non_snake_case, reason = "named after the layout")]
-        fn $layout() {
-            golden_files::<coucal::$layout>();
-        }
-    )*};
-}
-
-coucal::__for_each_layout!(golden_files);
+of_each_layout!(golden_files);
 
 /// The example that docs/format.md works out by hand, which is made by these lines.
 #[test]
@@ -128,7 +109,7 @@ fn the_example_of_the_page() {
     let written = filter.snapshot().unwrap().to_bytes();
 
     // Each line between these marks: an offset, bytes, and two spaces before what they mean.
-    let page = include_str!("../docs/format.md");
+    let page = include_str!("../../docs/format.md");
     let (_, from) = page.split_once("<!-- example -->").expect("the start of the example");
     let (example, _) = from.split_once("<!-- end of example -->").expect("its end");
     let mut bytes = Vec::new();

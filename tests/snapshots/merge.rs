@@ -1,25 +1,18 @@
 //! One filter into another: the union of multisets, or nothing.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use coucal::{
-    AnyCuckooFilter, AnyLayout, CuckooFilter, DefaultHashBuilder, FixedStorage, Fp16x4, Growable,
-    MergeError, StableHashBuilder, Storage,
+    AnyCuckooFilter, AnyLayout, CuckooFilter, DefaultHashBuilder, Fp16x4, Layout, MergeError,
+    StableHashBuilder, Storage,
 };
 
-const HASHER: StableHashBuilder = StableHashBuilder::new(7);
+use crate::{Filter, HASHER, fixed, growing};
 
-type Filter<L> = CuckooFilter<L, StableHashBuilder>;
-
-fn fixed<L: FixedStorage>(items: usize) -> Filter<L> {
-    let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER).capacity(items);
-    builder.build().expect("memory for a test")
-}
-
-fn growing<L: FixedStorage>(first: usize, items: usize) -> Filter<Growable<L>> {
-    let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER).capacity(first);
-    builder.max_capacity(items).build().expect("memory for a test")
+of_each_layout! {
+    the_union_of_both
+    to_the_last_slot
 }
 
 fn fill<L: Storage>(filter: &Filter<L>, items: impl Iterator<Item = u64>) {
@@ -41,31 +34,37 @@ fn check_union<L: Storage>(one: &Filter<L>, other: &Filter<L>, items: u64) {
     }
 }
 
-macro_rules! tests {
-    ($($layout:ident)*) => {$(
-        #[test]
-        #[allow(non_snake_case)]
-        fn $layout() {
-            for items in [4, 100, 5000_u64] {
-                // Some items are in both.
-                let [one, other] = [0; 2].map(|_| fixed::<coucal::$layout>(2 * items as usize));
-                fill(&one, 0..items / 2);
-                fill(&other, items / 3..items * 3 / 4);
-                check_union(&one, &other, items);
+fn the_union_of_both<L: Layout>() {
+    for items in [4, 100, 5000_u64] {
+        // Some items are in both.
+        let [one, other] = [0; 2].map(|_| fixed::<L>(2 * items as usize));
+        fill(&one, 0..items / 2);
+        fill(&other, items / 3..items * 3 / 4);
+        check_union(&one, &other, items);
 
-                // The one grows while it takes in the other, which has grown further.
-                let first = items as usize / 3;
-                let [one, other] =
-                    [0; 2].map(|_| growing::<coucal::$layout>(first, items as usize));
-                fill(&one, 0..items / 8);
-                fill(&other, items / 8..items * 3 / 4);
-                check_union(&one, &other, items);
-            }
-        }
-    )*};
+        // The one grows while it takes in the other, which has grown further.
+        let first = items as usize / 3;
+        let [one, other] = [0; 2].map(|_| growing::<L>(first, items as usize));
+        fill(&one, 0..items / 8);
+        fill(&other, items / 8..items * 3 / 4);
+        check_union(&one, &other, items);
+    }
 }
 
-coucal::__for_each_layout!(tests);
+/// Two buckets hold any items that they have slots for, and not one more.
+fn to_the_last_slot<L: Layout>() {
+    let slots = L::SLOTS as u64;
+    let [one, other] = [0; 2].map(|_| fixed::<L>(0));
+    fill(&one, 0..slots);
+    fill(&other, slots..2 * slots);
+    check_union(&one, &other, 2 * slots);
+    assert_eq!(one.len(), one.slots());
+
+    other.clear();
+    fill(&other, 0..1);
+    assert_eq!(one.merge(&other), Err(MergeError::Full));
+    assert_eq!((one.len(), other.len()), (one.slots(), 1));
+}
 
 #[test]
 fn of_layouts_chosen_at_run_time() {
@@ -152,43 +151,67 @@ fn not_beyond_the_greatest_size() {
 
 /// While other threads use both: what was in the one is found throughout, what comes and goes
 /// meanwhile is exact, and what was settled in the other is there afterwards.
+///
+/// A short merge may be over before another thread gets to run: it is repeated until each of the
+/// others has begun and ended an operation during ten merges.
 #[test]
 fn while_others_use_both() {
-    for _ in 0..20 {
+    let mut overlaps = [0; 3];
+    let mut rounds = 0;
+    while overlaps.iter().any(|&merges| merges < 10) {
+        rounds += 1;
+        assert!(rounds < 2000, "the other threads wait for a merge: {overlaps:?}");
         let [one, other] = [0; 2].map(|_| growing::<Fp16x4>(1000, 40_000));
         fill(&one, 0..10_000);
         fill(&other, 10_000..20_000);
         let stop = AtomicBool::new(false);
+        // Operations of each of the other threads.
+        let operations = [const { AtomicUsize::new(0) }; 3];
+        let count = || operations.each_ref().map(|of| of.load(Ordering::Relaxed));
         thread::scope(|scope| {
-            for filter in [&one, &other] {
+            for (filter, operations) in [&one, &other].into_iter().zip(&operations) {
                 let stop = &stop;
                 scope.spawn(move || {
+                    let counted = || operations.fetch_add(1, Ordering::Relaxed);
                     let coming_and_going = 30_000..31_000_u64;
                     while !stop.load(Ordering::Relaxed) {
                         for item in coming_and_going.clone() {
                             filter.insert(&item).expect("there is room");
+                            counted();
                         }
                         assert!(coming_and_going.clone().all(|item| filter.contains(&item)));
                         for item in coming_and_going.clone() {
                             assert!(filter.remove(&item), "{item} is lost");
+                            counted();
                         }
                     }
                 });
             }
             scope.spawn(|| {
-                while !stop.load(Ordering::Relaxed) {
-                    assert!(
-                        (0..10_000_u64).all(|item| one.contains(&item)),
-                        "a settled item is missed"
-                    );
+                for item in (0..10_000_u64).cycle() {
+                    assert!(one.contains(&item), "a settled item is missed");
+                    operations[2].fetch_add(1, Ordering::Relaxed);
+                    if stop.load(Ordering::Relaxed) {
+                        break;
+                    }
                 }
             });
+            while count().contains(&0) {
+                thread::yield_now();
+            }
+            let before = count();
             one.merge(&other).unwrap();
+            let after = count();
             stop.store(true, Ordering::Relaxed);
+            // The first of two may have begun before.
+            for (overlaps, (before, after)) in overlaps.iter_mut().zip(before.iter().zip(after)) {
+                *overlaps += usize::from(after >= before + 2);
+            }
         });
         assert!((0..20_000_u64).all(|item| one.contains(&item)));
         // The image of the other filter may have had any of the items that came and went.
         assert!((20_000..=21_000).contains(&one.len()), "{}", one.len());
         assert_eq!(other.len(), 10_000);
     }
+    println!("{rounds} merges, beside the others {overlaps:?}");
 }

@@ -1,71 +1,71 @@
-//! A snapshot that promises more than it has costs no memory: by an allocator that counts.
+//! Snapshots: they take the memory of one table, and a snapshot that promises more than it has takes
+//! none.
 
-#![expect(unsafe_code, reason = "a global allocator cannot be written without")]
-
-use std::alloc::{GlobalAlloc, Layout as Memory, System};
-use std::cell::Cell;
 use std::io::{self, Read};
 
 use coucal::{
-    AnyLayout, CuckooFilter, Growable, RestoreError, Snapshot, StableHashBuilder, Storage,
+    AnyLayout, CuckooFilter, Growable, Layout, RestoreError, Snapshot, StableHashBuilder, Storage,
 };
 
-/// The allocator of the system, with an account for each thread.
-struct Counting;
-
-thread_local! {
-    /// Bytes that this thread has allocated, less those that it has freed.
-    static LIVE: Cell<isize> = const { Cell::new(0) };
-    /// The most that it ever had.
-    static PEAK: Cell<isize> = const { Cell::new(0) };
-}
-
-fn count(bytes: isize) {
-    LIVE.set(LIVE.get() + bytes);
-    PEAK.set(PEAK.get().max(LIVE.get()));
-}
-
-/// # Safety
-///
-/// All work is the system's allocator's, which is given what came in.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, memory: Memory) -> *mut u8 {
-        count(memory.size().cast_signed());
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(memory) }
-    }
-
-    unsafe fn alloc_zeroed(&self, memory: Memory) -> *mut u8 {
-        count(memory.size().cast_signed());
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc_zeroed(memory) }
-    }
-
-    unsafe fn realloc(&self, block: *mut u8, memory: Memory, size: usize) -> *mut u8 {
-        count(size.cast_signed() - memory.size().cast_signed());
-        // SAFETY: the caller's promise.
-        unsafe { System.realloc(block, memory, size) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, memory: Memory) {
-        count(-memory.size().cast_signed());
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(block, memory) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// What is made, and the most memory that it took meanwhile.
-fn peak_of<T>(make: impl FnOnce() -> T) -> (T, usize) {
-    let before = LIVE.get();
-    PEAK.set(before);
-    let made = make();
-    (made, (PEAK.get() - before).cast_unsigned())
-}
+use crate::allocator::peak_of;
+use crate::common::hashes;
 
 const HASHER: StableHashBuilder = StableHashBuilder::new(7);
+
+type Filter<L> = CuckooFilter<L, StableHashBuilder>;
+
+of_each_layout! {
+    a_snapshot_takes_the_memory_of_one_table
+}
+
+fn a_snapshot_takes_the_memory_of_one_table<L: Layout>() {
+    // A table of 2 MB or more: what a snapshot takes besides is little against it.
+    let capacity = 200_000 * L::SLOTS;
+    let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER);
+    let fixed = builder.clone().capacity(capacity).build().expect("memory for a test");
+    let words = fixed.slots() / L::SLOTS * 8;
+    takes_the_memory_of_one_table(&fixed, words, fixed.memory_bytes() - words);
+
+    let builder = builder.capacity(capacity / 2).max_capacity(capacity);
+    let grows = builder.build().expect("memory for a test");
+    let besides = grows.memory_bytes() - grows.slots() / L::SLOTS * 8;
+    takes_the_memory_of_one_table(&grows, grows.reserved_bytes() - besides, besides);
+}
+
+/// The words that there may be, and what is besides of a filter: a snapshot takes as many words, and
+/// what is restored from it has them from the snapshot.
+fn takes_the_memory_of_one_table<L: Storage>(filter: &Filter<L>, words: usize, besides: usize) {
+    /// The guards of all stripes, and counts while they are restored.
+    const LITTLE: usize = 128 << 10;
+
+    let items: Vec<u64> = hashes(79).take(1000).collect();
+    filter.insert_many_hashes(&items).expect("few items");
+    let (snapshot, peak) = peak_of(|| filter.snapshot().expect("memory for a test"));
+    assert!((words..words + LITTLE).contains(&peak), "{peak} bytes for {words} of words");
+
+    let (bytes, peak) = peak_of(|| snapshot.to_bytes());
+    // And the state of a checksum.
+    assert!((bytes.len()..bytes.len() + 1024).contains(&peak), "{peak} for {}", bytes.len());
+
+    // With the words of a table that has not grown to its greatest size, one of that size is made.
+    let more = if snapshot.encoded_len() > words { 0 } else { words };
+    let restore = || CuckooFilter::<L, _>::from_snapshot(snapshot, HASHER).expect("memory");
+    let (restored, peak) = peak_of(restore);
+    let most = more + besides + LITTLE;
+    assert!(peak <= most, "{peak} bytes, not {most}, beside those of the snapshot");
+    assert_eq!(restored.len(), 1000);
+
+    drop(restored);
+    let from_bytes = || CuckooFilter::<L, _>::from_bytes(&bytes, HASHER).expect("memory");
+    let (restored, peak) = peak_of(from_bytes);
+    assert!(peak <= words + besides + LITTLE, "{peak} bytes");
+    drop(restored);
+    let restore = || CuckooFilter::<L, _>::restore(&bytes[..], HASHER).expect("memory");
+    let (restored, peak) = peak_of(restore);
+    let most = 2 * bytes.len() + besides + LITTLE + more;
+    assert!(peak <= most, "{peak} bytes, not {most}");
+    drop(restored);
+}
 
 /// What is asked for before it is read, and some bytes for what is not said to be exact.
 const BUFFER: usize = (16 << 10) + 256;
@@ -77,10 +77,7 @@ const WORDS: usize = 48;
 const CHECKSUM: usize = 88;
 
 /// The header of an empty filter, with other numbers in it and the checksum that it has then.
-fn header<L: Storage>(
-    filter: &CuckooFilter<L, StableHashBuilder>,
-    sizes: &[(usize, u64)],
-) -> Vec<u8> {
+fn header<L: Storage>(filter: &Filter<L>, sizes: &[(usize, u64)]) -> Vec<u8> {
     let mut bytes = filter.snapshot().unwrap().to_bytes();
     for &(at, size) in sizes {
         bytes[at..at + 8].copy_from_slice(&size.to_le_bytes());

@@ -3,14 +3,12 @@
 //! A filter cannot tell apart items of one class: one fingerprint with one pair of buckets. Which
 //! hashes share a class is learned from the filter itself, one hash inserted at a time.
 
-mod common;
-
 use std::collections::HashMap;
 
 use coucal::{Growable, InsertError, Layout, Storage};
 use proptest::prelude::*;
 
-use common::{Filter, growing, hashes, with_slots};
+use crate::common::{Filter, growing, hashes, with_slots};
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -184,41 +182,22 @@ fn agrees_with_a_multiset<L: Storage>(
     Ok(())
 }
 
-macro_rules! model {
-    ($($layout:ident)*) => {
-        proptest! {
-            #![proptest_config(ProptestConfig::with_cases(1500))]
-
-            $(#[test]
-            #[allow(non_snake_case)]
-            fn $layout(
-                buckets in prop_oneof![Just(2), Just(4), Just(6), (4..40_usize).prop_map(|n| 2 * n)],
-                seed: u64,
-                distinct in 1..120_usize,
-                ops in ops(),
-            ) {
-                let kind = fixed::<coucal::$layout>(buckets);
-                agrees_with_a_multiset(&kind, seed, distinct, &ops)?;
-            }
-            )*
-        }
-
-        mod grow {
-            use super::*;
-
-            proptest! {
-                #![proptest_config(ProptestConfig::with_cases(500))]
-
-                $(#[test]
-                #[allow(non_snake_case)]
-                fn $layout(first in 0..200_usize, seed: u64, distinct in 1..300_usize, ops in ops()) {
-                    let kind = growable::<coucal::$layout>(first, 2 * first + 400);
-                    agrees_with_a_multiset(&kind, seed, distinct, &ops)?;
-                }
-                )*
-            }
-        }
-    };
+of_each_layout! {
+    fixed_size
+    growth
 }
 
-coucal::__for_each_layout!(model);
+fn fixed_size<L: Layout>() {
+    let buckets = prop_oneof![Just(2), Just(4), Just(6), (4..40_usize).prop_map(|n| 2 * n)];
+    let config = ProptestConfig::with_cases(1500);
+    proptest!(config, |(n in buckets, seed: u64, distinct in 1..120_usize, ops in ops())| {
+        agrees_with_a_multiset(&fixed::<L>(n), seed, distinct, &ops)?;
+    });
+}
+
+fn growth<L: Layout>() {
+    let config = ProptestConfig::with_cases(500);
+    proptest!(config, |(first in 0..200_usize, seed: u64, distinct in 1..300_usize, ops in ops())| {
+        agrees_with_a_multiset(&growable::<L>(first, 2 * first + 400), seed, distinct, &ops)?;
+    });
+}
