@@ -31,15 +31,6 @@ pub fn thread_counts(most: usize) -> Vec<usize> {
     (0..=most.max(1).ilog2()).map(|power| 1 << power).collect()
 }
 
-/// From one thread to four for each core: 1, 2, the cores, and twice and four times as many.
-#[must_use]
-pub fn thread_counts_beyond(cores: usize) -> Vec<usize> {
-    let mut counts = vec![1, 2, cores, 2 * cores, 4 * cores];
-    counts.sort_unstable();
-    counts.dedup();
-    counts
-}
-
 /// What `rustc --version` prints.
 #[must_use]
 pub fn compiler() -> String {
@@ -103,12 +94,5 @@ mod tests {
         assert_eq!(thread_counts(1), [1]);
         assert_eq!(thread_counts(2), [1, 2]);
         assert_eq!(thread_counts(6), [1, 2, 4]);
-    }
-
-    #[test]
-    fn thread_counts_go_beyond_the_cores() {
-        assert_eq!(thread_counts_beyond(1), [1, 2, 4]);
-        assert_eq!(thread_counts_beyond(2), [1, 2, 4, 8]);
-        assert_eq!(thread_counts_beyond(6), [1, 2, 6, 12, 24]);
     }
 }

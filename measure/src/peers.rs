@@ -10,7 +10,7 @@ pub use filters::{
     Atomic, Blocked, Bloom, Chain, Coucal, Counting, LockedMutex, LockedRwLock, Quotient, Rebuilt,
     Scalable, Sequential, ShardedRwLock, coucal_growing, coucal_with_bytes, coucal_with_slots,
 };
-pub use sets::{LockedHashSet, Moka, Sharded};
+pub use sets::{LockedHashSet, Sharded};
 
 /// A peer that takes part in a comparison, as a trait object of the type `S`.
 pub struct Contender<S: ?Sized> {
@@ -69,7 +69,6 @@ mod tests {
         check("sharded RwLock", ShardedRwLock::with_slots(SLOTS, Sequential::with_slots), true);
         check("RwLock<HashSet>", LockedHashSet::with_slots(SLOTS), true);
         check("DashSet", Sharded::with_slots(SLOTS), true);
-        check("moka", Moka::with_slots(SLOTS), true);
     }
 
     /// Fills to 16 times what it was made for, and looks everything up.

@@ -1,11 +1,7 @@
 //! A peer, and the timed loops over it as trait objects: one dynamic call per chunk of keys, and nothing
 //! but the peer inside.
 
-use std::hint::black_box;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-
-use hdrhistogram::Histogram;
 
 use crate::keys::{CHUNK, Keys};
 
@@ -73,11 +69,6 @@ pub const BATCH: usize = 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     Contains,
-    /// `contains`, and the caller branches on the answer.
-    ContainsBranch,
-    /// `contains_many`, and the caller branches on each answer.
-    ContainsManyBranch,
-    /// `contains_many`, and the caller adds up the answers.
     ContainsMany,
     Insert,
     InsertMany,
@@ -94,10 +85,6 @@ pub trait Subject {
     /// Does the operation with every key; the number of times that the answer was yes. Inserts stop
     /// when one fails.
     fn run(&mut self, operation: Operation, keys: &[u64]) -> u64;
-    /// Inserts one key; `true` if it was stored.
-    fn insert_one(&mut self, key: u64) -> bool;
-    /// Inserts each key and passes on the nanoseconds that each took; the number that was stored.
-    fn insert_timed(&mut self, keys: &[u64], took: &mut dyn FnMut(u64)) -> u64;
     /// The number of keys that are found.
     fn look(&self, keys: &[u64]) -> u64;
     /// Itself, if several threads may write to it at once.
@@ -116,8 +103,6 @@ impl<P: Peer> Subject for P {
     fn run(&mut self, operation: Operation, keys: &[u64]) -> u64 {
         match operation {
             Operation::Contains => contains(self, keys),
-            Operation::ContainsBranch => contains_branch(self, keys),
-            Operation::ContainsManyBranch => contains_many_branch(self, keys),
             Operation::ContainsMany => contains_many(self, keys),
             Operation::Insert => insert(self, keys),
             Operation::InsertMany => insert_many(self, keys),
@@ -125,20 +110,6 @@ impl<P: Peer> Subject for P {
             Operation::Remove => remove(self, keys),
             Operation::RemoveMany => remove_many(self, keys),
         }
-    }
-
-    fn insert_one(&mut self, key: u64) -> bool {
-        self.insert(key)
-    }
-
-    fn insert_timed(&mut self, keys: &[u64], took: &mut dyn FnMut(u64)) -> u64 {
-        let mut stored = 0;
-        for key in keys {
-            let started = Instant::now();
-            stored += u64::from(self.insert(*key));
-            took(started.elapsed().as_nanos() as u64);
-        }
-        stored
     }
 
     fn look(&self, keys: &[u64]) -> u64 {
@@ -153,38 +124,6 @@ impl<P: Peer> Subject for P {
 #[inline(never)]
 fn contains<P: Peer>(peer: &P, keys: &[u64]) -> u64 {
     keys.iter().map(|key| u64::from(peer.contains(*key))).sum()
-}
-
-/// A branch that the compiler cannot turn into arithmetic.
-#[inline]
-fn branch(answer: bool, counts: &mut (u64, u64)) {
-    if answer {
-        counts.0 = black_box(counts.0 + 1);
-    } else {
-        counts.1 = black_box(counts.1 + 1);
-    }
-}
-
-#[inline(never)]
-fn contains_branch<P: Peer>(peer: &P, keys: &[u64]) -> u64 {
-    let mut counts = (0, 0);
-    for key in keys {
-        branch(peer.contains(*key), &mut counts);
-    }
-    counts.0
-}
-
-#[inline(never)]
-fn contains_many_branch<P: Peer>(peer: &P, keys: &[u64]) -> u64 {
-    let (mut counts, mut found) = ((0, 0), [false; BATCH]);
-    for keys in keys.chunks(BATCH) {
-        let found = &mut found[..keys.len()];
-        peer.contains_many(keys, found);
-        for answer in found {
-            branch(*answer, &mut counts);
-        }
-    }
-    counts.0
 }
 
 #[inline(never)]
@@ -239,6 +178,17 @@ pub struct Window {
     pub next: u64,
 }
 
+impl Window {
+    /// Moves by some items: the steps of the removals and of the inserts.
+    pub fn moves(&mut self, items: u64) -> Vec<Step> {
+        let Self { keys, oldest, next } = *self;
+        (self.oldest, self.next) = (oldest + items, next + items);
+        let pair =
+            |item| [Step::Remove(keys.key(oldest + item)), Step::Insert(keys.key(next + item))];
+        (0..items).flat_map(pair).collect()
+    }
+}
+
 /// A peer that several threads use at once.
 pub trait SharedSubject: Sync {
     /// The number of keys that are found.
@@ -249,20 +199,17 @@ pub trait SharedSubject: Sync {
     fn remove(&self, keys: &[u64]) -> u64;
     /// Does every step; the number of times that the answer was yes.
     fn run(&self, steps: &[Step]) -> u64;
-    /// Moves the window until told to stop; the number of keys that were inserted.
-    fn churn(&self, window: &mut Window, stop: &AtomicBool) -> u64;
-    /// Moves the window until told to stop, and passes on each operation and the nanoseconds that it
-    /// took; the number of keys that were inserted.
-    fn churn_timed(
-        &self,
-        window: &mut Window,
-        stop: &AtomicBool,
-        took: &mut dyn FnMut(Operation, u64),
-    ) -> u64;
-    /// Inserts the keys from this index on until told to stop; the number of keys that were stored.
-    fn insert_until(&self, keys: Keys, from: u64, stop: &AtomicBool) -> u64;
-    /// Looks up each key by itself and records the nanoseconds that it took.
-    fn look_timed(&self, keys: &[u64], histogram: &mut Histogram<u64>);
+    /// Does every step, and passes on each with its answer and the nanoseconds that it took.
+    fn run_timed(&self, steps: &[Step], took: &mut dyn FnMut(Step, bool, u64));
+}
+
+#[inline]
+fn step<P: Shared>(peer: &P, step: Step) -> bool {
+    match step {
+        Step::Look(key) => peer.contains(key),
+        Step::Insert(key) => peer.insert_shared(key),
+        Step::Remove(key) => peer.remove_shared(key),
+    }
 }
 
 impl<P: Shared> SharedSubject for P {
@@ -279,63 +226,14 @@ impl<P: Shared> SharedSubject for P {
     }
 
     fn run(&self, steps: &[Step]) -> u64 {
-        let one = |step: &Step| match *step {
-            Step::Look(key) => self.contains(key),
-            Step::Insert(key) => self.insert_shared(key),
-            Step::Remove(key) => self.remove_shared(key),
-        };
-        steps.iter().map(|step| u64::from(one(step))).sum()
+        steps.iter().map(|one| u64::from(step(self, *one))).sum()
     }
 
-    fn churn(&self, window: &mut Window, stop: &AtomicBool) -> u64 {
-        let mut stored = 0;
-        while !stop.load(Ordering::Relaxed) {
-            for _ in 0..16 {
-                self.remove_shared(window.keys.key(window.oldest));
-                stored += u64::from(self.insert_shared(window.keys.key(window.next)));
-                window.oldest += 1;
-                window.next += 1;
-            }
-        }
-        stored
-    }
-
-    fn churn_timed(
-        &self,
-        window: &mut Window,
-        stop: &AtomicBool,
-        took: &mut dyn FnMut(Operation, u64),
-    ) -> u64 {
-        let mut stored = 0;
-        while !stop.load(Ordering::Relaxed) {
-            let (oldest, next) = (window.keys.key(window.oldest), window.keys.key(window.next));
+    fn run_timed(&self, steps: &[Step], took: &mut dyn FnMut(Step, bool, u64)) {
+        for one in steps {
             let started = Instant::now();
-            self.remove_shared(oldest);
-            took(Operation::Remove, started.elapsed().as_nanos() as u64);
-            let started = Instant::now();
-            stored += u64::from(self.insert_shared(next));
-            took(Operation::Insert, started.elapsed().as_nanos() as u64);
-            window.oldest += 1;
-            window.next += 1;
-        }
-        stored
-    }
-
-    fn insert_until(&self, keys: Keys, from: u64, stop: &AtomicBool) -> u64 {
-        let mut stored = 0;
-        while !stop.load(Ordering::Relaxed) {
-            for _ in 0..16 {
-                stored += u64::from(self.insert_shared(keys.key(from + stored)));
-            }
-        }
-        stored
-    }
-
-    fn look_timed(&self, keys: &[u64], histogram: &mut Histogram<u64>) {
-        for key in keys {
-            let started = Instant::now();
-            black_box(self.contains(*key));
-            histogram.saturating_record(started.elapsed().as_nanos() as u64);
+            let answer = step(self, *one);
+            took(*one, answer, started.elapsed().as_nanos() as u64);
         }
     }
 }
