@@ -10,7 +10,7 @@ use coucal::internals;
 use coucal_measure::keys::Keys;
 
 /// The most buckets that a search opens, as in `src/table/path.rs` of the crate.
-pub const BUDGET: usize = 768;
+const BUDGET: usize = 768;
 
 /// Items whose slots are loaded ahead.
 const PREFETCH_DISTANCE: usize = 32;
