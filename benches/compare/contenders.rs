@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use coucal::DefaultHashBuilder;
 use coucal_measure::hash::KeyHash;
-use coucal_measure::keys;
 use coucal_measure::peers::{
     Atomic, Bloom, Coucal, LockedHashSet, LockedMutex, Quotient, Scalable, Sequential, Sharded,
     ShardedRwLock, coucal_growing, coucal_with_slots,
 };
 use coucal_measure::subject::{Peer, Shared, SharedSubject, Subject};
+use coucal_measure::{by_shared, keys};
 
 pub const COUCAL: &str = "coucal";
 pub const DEFAULT_HASHER: &str = "coucal (default hasher)";
@@ -83,12 +83,10 @@ impl Loads {
 }
 
 impl Peer for Loads {
+    by_shared!();
+
     fn slots(&self) -> usize {
         self.words.len() * 4
-    }
-
-    fn bytes(&self) -> Option<usize> {
-        Some(size_of_val(&*self.words))
     }
 
     #[inline]
@@ -96,15 +94,6 @@ impl Peer for Loads {
         let hash = KeyHash::default().hash_one(key);
         let [one, two] = [hash, hash.rotate_left(32)].map(|hash| self.word(hash));
         (hash ^ one.load(Ordering::Relaxed) ^ two.load(Ordering::Relaxed)) & 1 == 1
-    }
-
-    #[inline]
-    fn insert(&mut self, key: u64) -> bool {
-        self.insert_shared(key)
-    }
-
-    fn shared(&self) -> Option<&dyn SharedSubject> {
-        Some(self)
     }
 }
 

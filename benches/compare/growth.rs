@@ -6,7 +6,7 @@ use std::ops::Range;
 use coucal_measure::hash::KeyHash;
 use coucal_measure::keys::{CHUNK, Keys, Which};
 use coucal_measure::peers::{
-    Chain, Coucal, LockedHashSet, Quotient, Rebuilt, coucal_growing, coucal_with_slots,
+    Coucal, LockedHashSet, Quotient, Rebuilt, Scalable, coucal_growing, coucal_with_slots,
 };
 use coucal_measure::plot::{Axis, Plot, Scale, Series};
 use coucal_measure::subject::{Operation, SharedSubject, Step, Subject};
@@ -99,7 +99,7 @@ fn course(plan: &Plan, round: usize, results: &mut Results) {
             GROWING => Box::new(Coucal(coucal_growing(small, doublings))),
             COUCAL => Box::new(fixed(slots)),
             QUOTIENT => Box::new(Quotient::resizeable(first, most, rate)),
-            SCALABLE => Box::new(Chain::with_rate(first as usize, rate)),
+            SCALABLE => Box::new(Scalable::with_rate(first as usize, rate)),
             ATOMIC => Box::new(Rebuilt::with_slots(small, bits, keys)),
             _ => Box::new(LockedHashSet::with_slots(small)),
         }
@@ -159,10 +159,7 @@ impl Entry {
             return;
         }
         // coucal asks for address space, and says how much of it is in use.
-        let bytes = match self.name {
-            GROWING => self.subject.bytes().expect("coucal knows"),
-            _ => self.bytes,
-        };
+        let bytes = self.subject.bytes().unwrap_or(self.bytes);
         results.push(place, self.name, "bits per item", 8.0 * bytes as f64 / range.end as f64);
         let present = Which::Present { items: range.end };
         for (figure, which) in [("miss", Which::Absent), ("hit", present)] {

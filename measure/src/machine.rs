@@ -12,7 +12,6 @@ pub fn describe() -> Vec<(String, String)> {
         ("cores", cores().to_string()),
         ("caches", caches()),
         ("memory", memory()),
-        ("transparent huge pages", selected("/sys/kernel/mm/transparent_hugepage/enabled")),
         ("load average before the run", load()),
         ("compiler", compiler()),
     ];
@@ -72,13 +71,6 @@ fn memory() -> String {
     let kibibytes = value(&read("/proc/meminfo"), "MemTotal");
     let kibibytes = kibibytes.trim_end_matches(" kB").parse::<u64>();
     kibibytes.map_or_else(|_| String::new(), |kibibytes| format!("{} GiB", kibibytes >> 20))
-}
-
-/// The word in brackets, which marks the selected setting.
-fn selected(path: &str) -> String {
-    let text = read(path);
-    let word = text.split_once('[').and_then(|rest| rest.1.split_once(']'));
-    word.map_or_else(String::new, |word| word.0.to_owned())
 }
 
 fn load() -> String {

@@ -3,7 +3,7 @@
 use plotters::style::RGBColor;
 
 /// The colours by the beginning of the subject's name: the longest match wins.
-const COLOURS: [(&str, (u8, u8, u8)); 31] = [
+const COLOURS: [(&str, (u8, u8, u8)); 27] = [
     ("coucal", (214, 39, 40)),
     ("coucal (default hasher)", (255, 152, 150)),
     ("atomic-cuckoo-filter", (31, 119, 180)),
@@ -13,11 +13,7 @@ const COLOURS: [(&str, (u8, u8, u8)); 31] = [
     ("scalable_cuckoo_filter", (23, 190, 207)),
     ("qfilter", (148, 103, 189)),
     ("sharded RwLock<qfilter>", (190, 160, 220)),
-    ("quotient", (148, 103, 189)),
     ("fastbloom", (127, 127, 127)),
-    ("Bloom", (127, 127, 127)),
-    ("blocked Bloom", (20, 20, 20)),
-    ("counting Bloom", (188, 189, 34)),
     ("RwLock<HashSet>", (140, 86, 75)),
     ("DashSet", (230, 160, 0)),
     ("Fp8x8", (0, 90, 40)),

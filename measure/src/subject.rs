@@ -9,8 +9,6 @@ use crate::keys::{CHUNK, Keys};
 pub trait Peer: Sized {
     /// How many items count as a load of 100 %: the slots, or what the peer was built for.
     fn slots(&self) -> usize;
-    /// What it says about its own memory; `None` if it says nothing.
-    fn bytes(&self) -> Option<usize>;
     fn contains(&self, key: u64) -> bool;
     /// Stores one more copy (a set: the key); `false` if there is no room.
     fn insert(&mut self, key: u64) -> bool;
@@ -25,6 +23,11 @@ pub trait Peer: Sized {
     #[inline]
     fn remove(&mut self, _key: u64) -> bool {
         false
+    }
+
+    /// The memory that is in use, where it differs from what was requested.
+    fn bytes(&self) -> Option<usize> {
+        None
     }
 
     #[inline]
@@ -62,6 +65,26 @@ pub trait Shared: Peer + Sync {
     }
 }
 
+/// What a [`Peer`] that is [`Shared`] does as one thread, by its shared methods.
+#[macro_export]
+macro_rules! by_shared {
+    () => {
+        #[inline]
+        fn insert(&mut self, key: u64) -> bool {
+            self.insert_shared(key)
+        }
+
+        #[inline]
+        fn remove(&mut self, key: u64) -> bool {
+            self.remove_shared(key)
+        }
+
+        fn shared(&self) -> Option<&dyn $crate::subject::SharedSubject> {
+            Some(self)
+        }
+    };
+}
+
 /// Keys of one call of `contains_many`, of `insert_many` and of `remove_many`.
 pub const BATCH: usize = 1024;
 
@@ -80,13 +103,11 @@ pub enum Operation {
 /// A peer, as one thread uses it.
 pub trait Subject {
     fn slots(&self) -> u64;
-    /// What it says about its own memory.
+    /// The memory that is in use, where it differs from what was requested.
     fn bytes(&self) -> Option<usize>;
     /// Does the operation with every key; the number of times that the answer was yes. Inserts stop
     /// when one fails.
     fn run(&mut self, operation: Operation, keys: &[u64]) -> u64;
-    /// The number of keys that are found.
-    fn look(&self, keys: &[u64]) -> u64;
     /// Itself, if several threads may write to it at once.
     fn as_shared(&self) -> Option<&dyn SharedSubject>;
 }
@@ -110,10 +131,6 @@ impl<P: Peer> Subject for P {
             Operation::Remove => remove(self, keys),
             Operation::RemoveMany => remove_many(self, keys),
         }
-    }
-
-    fn look(&self, keys: &[u64]) -> u64 {
-        contains(self, keys)
     }
 
     fn as_shared(&self) -> Option<&dyn SharedSubject> {

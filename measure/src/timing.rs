@@ -36,12 +36,6 @@ pub fn together<I: Send, R: Send>(
     (elapsed, runs.into_iter().map(|run| run.2).collect())
 }
 
-/// Million operations per second.
-#[must_use]
-pub fn million_ops(operations: usize, elapsed: Duration) -> f64 {
-    operations as f64 / elapsed.as_secs_f64() / 1e6
-}
-
 /// Distributes independent pieces of work over `threads` threads, and keeps the order of the
 /// results. Each thread takes the next piece that no other has taken.
 ///

@@ -5,8 +5,9 @@ use std::sync::{PoisonError, RwLock};
 
 use dashmap::DashSet;
 
+use crate::by_shared;
 use crate::hash::KeyHash;
-use crate::subject::{Peer, Shared, SharedSubject};
+use crate::subject::{Peer, Shared};
 
 /// `RwLock<HashSet<u64>>`, both of the standard library.
 pub struct LockedHashSet {
@@ -31,12 +32,10 @@ macro_rules! set {
         }
 
         impl Peer for $type {
+            by_shared!();
+
             fn slots(&self) -> usize {
                 self.slots
-            }
-
-            fn bytes(&self) -> Option<usize> {
-                None
             }
 
             #[inline]
@@ -45,22 +44,8 @@ macro_rules! set {
             }
 
             #[inline]
-            fn insert(&mut self, key: u64) -> bool {
-                self.insert_shared(key)
-            }
-
-            #[inline]
             fn insert_unique(&mut $self, key: u64) -> bool {
                 $write.insert(key)
-            }
-
-            #[inline]
-            fn remove(&mut self, key: u64) -> bool {
-                self.remove_shared(key)
-            }
-
-            fn shared(&self) -> Option<&dyn SharedSubject> {
-                Some(self)
             }
         }
 
