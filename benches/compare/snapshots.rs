@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::hint::black_box;
 use std::io::Read as _;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, process, thread};
 
@@ -171,7 +171,8 @@ impl<L: Storage> Filled<L> {
             for (scene, filter) in
                 [(SCENES[1], Some(&twin)), (SCENES[0], None), (SCENES[2], Some(self.filter()))]
             {
-                let snapshots = AtomicUsize::new(0);
+                // Snapshots so far, and whether the writer has waited for one.
+                let (snapshots, waited) = (AtomicU64::new(0), AtomicBool::new(false));
                 let mut inserts = None;
                 let mut writer = || {
                     let inserts: &mut Inserts = inserts.get_or_insert_with(Inserts::of_this_thread);
@@ -181,16 +182,21 @@ impl<L: Storage> Filled<L> {
                         // Relaxed: a number that orders nothing.
                         inserts.took(step, nanos, snapshots.load(Ordering::Relaxed));
                     });
+                    waited.store(!inserts.pauses.is_empty(), Ordering::Relaxed);
                     64
                 };
                 let started = Instant::now();
                 both(
                     |_| match filter {
                         None => thread::sleep(quiet),
-                        Some(filter) => (0..count).for_each(|_| {
-                            take(filter);
-                            snapshots.fetch_add(1, Ordering::Relaxed);
-                        }),
+                        Some(filter) => {
+                            while snapshots.load(Ordering::Relaxed) < count
+                                || !waited.load(Ordering::Relaxed)
+                            {
+                                take(filter);
+                                snapshots.fetch_add(1, Ordering::Relaxed);
+                            }
+                        }
                     },
                     Some(&mut writer),
                 );
@@ -228,7 +234,7 @@ fn timed<R>(work: impl FnOnce() -> R) -> f64 {
 struct Inserts {
     singles: Singles,
     /// Snapshots so far.
-    seen: usize,
+    seen: u64,
     /// The longest since the last snapshot ended.
     longest: u64,
     /// The longest of each snapshot.
@@ -241,7 +247,7 @@ impl Inserts {
     }
 
     /// `snapshots` have ended until now.
-    fn took(&mut self, step: Step, nanos: u64, snapshots: usize) {
+    fn took(&mut self, step: Step, nanos: u64, snapshots: u64) {
         let own = self.singles.took(nanos);
         if !matches!(step, Step::Insert(_)) {
             return;
