@@ -39,7 +39,7 @@ pub fn build(name: &str, slots: usize) -> Box<dyn Subject> {
             let first = (slots >> 9).max(1 << 10);
             Box::new(Coucal(coucal_growing(first, 1 + (slots / first).ilog2())))
         }
-        ATOMIC => Box::new(Atomic::with_slots(slots)),
+        ATOMIC => Box::new(Atomic::with_slots(slots, 16)),
         SEQUENTIAL => Box::new(Sequential::with_slots(slots)),
         SCALABLE => Box::new(Scalable::with_slots(slots)),
         QUOTIENT => Box::new(Quotient::with_slots(slots)),

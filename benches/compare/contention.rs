@@ -10,7 +10,6 @@ use coucal::internals::StripeLock;
 use coucal_measure::keys::{Keys, mix};
 use coucal_measure::machine;
 use coucal_measure::pieces::{self, Counted, Meter, count};
-use coucal_measure::plot::{Axis, Plot, Scale, Series};
 use coucal_measure::subject::{Step, fill};
 use coucal_measure::text::threads as threads_in_words;
 use coucal_measure::timing::together;
@@ -24,8 +23,14 @@ use crate::output::Table;
 use crate::results::Results;
 use crate::{Plan, Topic};
 
-pub const TOPIC: Topic =
-    Topic { name: "contention", slots: &[1 << 18], rounds: 5, measure, tables, plots };
+pub const TOPIC: Topic = Topic {
+    name: "contention",
+    slots: &[1 << 18],
+    rounds: 5,
+    measure,
+    tables,
+    plots: |_| Vec::new(),
+};
 
 const OURS: &str = "coucal's lock";
 const PARKING: &str = "parking_lot's mutex";
@@ -289,37 +294,4 @@ fn rows(
             }
         }
     }
-}
-
-fn plots(results: &Results) -> Vec<Plot> {
-    let (stripes, scene) = SCENES[0];
-    let plot = |file: &str, title: &str, unit: &str, scale: Scale, figure: &str, factor: f64| {
-        let counts = results.threads_with(stripes, figure);
-        let line = |name| {
-            let point = |threads: &usize| {
-                let value = results.at(stripes, *threads).median(name, figure)?;
-                Some((*threads as f64, factor * value))
-            };
-            Series::new(name, counts.iter().filter_map(point).collect())
-        };
-        Plot {
-            file: file.into(),
-            title: format!("{title} by number of threads: {scene}"),
-            x: Axis::new("threads", Scale::Doublings),
-            y: Axis::new(unit, scale),
-            series: LOCKS.map(line).into(),
-        }
-    };
-    let most = percentile(scene, 99.9);
-    vec![
-        plot(
-            "contention-throughput",
-            "Throughput",
-            "million ops/s",
-            Scale::FromZero,
-            &rate(scene),
-            1.0,
-        ),
-        plot("contention-percentile", "99.9th percentile", "µs", Scale::Log, &most, 1e-3),
-    ]
 }

@@ -17,9 +17,10 @@ mod threads;
 use std::alloc::System;
 use std::error::Error;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use cap::Cap;
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 use coucal_measure::plot::Plot;
 
 use crate::output::{Progress, Table};
@@ -41,7 +42,9 @@ fn allocated() -> usize {
 /// replaced.
 #[derive(Parser)]
 struct Arguments {
-    topic: Name,
+    /// filters (one thread, beside other filters and sets), threads, contention, growth or snapshots.
+    #[arg(value_parser = topic)]
+    topic: &'static Topic,
     /// Table sizes; powers are written as 2^24. Growth goes to the first, and times single inserts at
     /// the last.
     #[arg(long, value_delimiter = ',', value_parser = number)]
@@ -60,20 +63,6 @@ struct Arguments {
     from: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Name {
-    /// One thread, beside other filters and exact sets.
-    Filters,
-    /// Throughput by the number of threads.
-    Threads,
-    /// The lock of a stripe beside a mutex, and a hot item.
-    Contention,
-    /// Tables that grow.
-    Growth,
-    /// What snapshots take, and what others notice of them.
-    Snapshots,
-}
-
 /// Something that is measured.
 struct Topic {
     name: &'static str,
@@ -84,16 +73,14 @@ struct Topic {
     plots: fn(&Results) -> Vec<Plot>,
 }
 
-impl Name {
-    fn topic(self) -> Topic {
-        match self {
-            Self::Filters => filters::TOPIC,
-            Self::Threads => threads::TOPIC,
-            Self::Contention => contention::TOPIC,
-            Self::Growth => growth::TOPIC,
-            Self::Snapshots => snapshots::TOPIC,
-        }
-    }
+static TOPICS: [Topic; 5] =
+    [filters::TOPIC, threads::TOPIC, contention::TOPIC, growth::TOPIC, snapshots::TOPIC];
+
+fn topic(name: &str) -> Result<&'static Topic, String> {
+    TOPICS
+        .iter()
+        .find(|topic| topic.name == name)
+        .ok_or_else(|| format!("there is no topic {name}"))
 }
 
 /// What to measure.
@@ -130,7 +117,6 @@ fn number(text: &str) -> Result<u64, String> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let Arguments { topic, slots, rounds, only, out, from } = Arguments::parse();
-    let topic = topic.topic();
     let results = if let Some(csv) = from {
         Results::read(&csv)?
     } else {
@@ -139,11 +125,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             rounds: rounds.unwrap_or(topic.rounds).max(1),
             operations: 1 << 20,
             only,
-            progress: Progress::new(),
+            progress: Progress(Instant::now()),
         };
         plan.progress.results(|results| (topic.measure)(&plan, results))
     };
-    output::write(&topic, &results, &out)
+    output::write(topic, &results, &out)
 }
 
 #[cfg(test)]
@@ -154,20 +140,15 @@ mod tests {
     /// is not measured.
     #[test]
     fn a_run_of_each_topic_fills_its_tables_and_plots() {
-        for (name, tables_due, plots_due) in [
-            (Name::Filters, 5, 2),
-            (Name::Threads, 1, 3),
-            (Name::Contention, 3, 2),
-            (Name::Growth, 4, 4),
-            (Name::Snapshots, 3, 1),
-        ] {
-            let topic = name.topic();
+        for (topic, [tables_due, plots_due]) in
+            TOPICS.iter().zip([[5, 2], [1, 3], [3, 0], [4, 4], [3, 0]])
+        {
             let plan = Plan {
                 slots: vec![1 << 12],
                 rounds: 1,
                 operations: 1 << 12,
                 only: Vec::new(),
-                progress: Progress::new(),
+                progress: Progress(Instant::now()),
             };
             let mut results = Results::default();
             (topic.measure)(&plan, &mut results);

@@ -7,7 +7,6 @@ use std::time::Instant;
 
 use coucal_measure::machine;
 use coucal_measure::text::{figures, power, table};
-use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::Topic;
 use crate::results::Results;
@@ -103,36 +102,23 @@ fn machine(results: &Results) -> String {
     format!("{}\n\n```text\n{}\n```\n", notes.join("\n"), results.note("command"))
 }
 
-/// Shows what is being measured: one line that changes on a terminal, separate lines elsewhere.
-pub struct Progress(ProgressBar);
+/// Says what is being measured, and since when.
+pub struct Progress(pub Instant);
 
 impl Progress {
-    pub fn new() -> Self {
-        let style = ProgressStyle::with_template("{elapsed_precise} {spinner} {msg}");
-        let style = style.expect("the template is well formed");
-        Self(ProgressBar::no_length().with_style(style))
-    }
-
     pub fn say(&self, what: &str) {
-        if self.0.is_hidden() {
-            eprintln!("{:>6.1} s  {what}", self.0.elapsed().as_secs_f64());
-        } else {
-            self.0.set_message(what.to_owned());
-            self.0.tick();
-        }
+        eprintln!("{:>6.1} s  {what}", self.0.elapsed().as_secs_f64());
     }
 
     /// What `measure` finds, with notes of the machine, the command and the time that it all took.
     pub fn results(&self, measure: impl FnOnce(&mut Results)) -> Results {
-        let started = Instant::now();
         let mut results = Results::default();
         results.notes = machine::describe();
         let arguments: Vec<_> = std::env::args().skip(1).collect();
         let command = "cargo run --release -p coucal-benches --bin compare --";
         results.notes.push(("command".into(), format!("{command} {}", arguments.join(" "))));
         measure(&mut results);
-        self.0.finish_and_clear();
-        results.notes.push(("run time".into(), format!("{} s", started.elapsed().as_secs())));
+        results.notes.push(("run time".into(), format!("{} s", self.0.elapsed().as_secs())));
         results
     }
 }

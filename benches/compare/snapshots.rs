@@ -11,7 +11,6 @@ use coucal::{CuckooFilter, Fp16x4, Growable, Storage};
 use coucal_measure::hash::KeyHash;
 use coucal_measure::keys::{Keys, Which};
 use coucal_measure::peers::{Coucal, coucal_with_slots};
-use coucal_measure::plot::{Axis, Plot, Scale, Series};
 use coucal_measure::subject::{SharedSubject as _, Step, Window, fill};
 use coucal_measure::text::power;
 use coucal_measure::timing::median;
@@ -29,7 +28,7 @@ pub const TOPIC: Topic = Topic {
     rounds: 5,
     measure,
     tables,
-    plots,
+    plots: |_| Vec::new(),
 };
 
 const TABLES: [&str; 2] = [COUCAL, GROWING];
@@ -302,27 +301,6 @@ fn tables(results: &Results) -> Vec<Table> {
 /// GB/s of the words of a table, which its snapshot has besides a header.
 fn speed(slots: u64, millis: f64) -> f64 {
     slots as f64 * 2.0 / millis / 1e6
-}
-
-fn plots(results: &Results) -> Vec<Plot> {
-    // What the machine does is dashed, in the colour of what it is compared with.
-    let colours = [COUCAL, "Fp12x5", "b = 2", "b = 2", "b = 8", "b = 8"];
-    let line = |(what, colour): (&'static str, &str)| {
-        let point = |slots: u64| {
-            let millis = results.at(slots, 1).median(COUCAL, what)?;
-            Some((slots as f64, speed(slots, millis)))
-        };
-        let points = results.slots_with(what).into_iter().filter_map(point);
-        let line = Series::new(colour, points.collect()).label(what);
-        if [TIMES[3], TIMES[5]].contains(&what) { line.dashed() } else { line }
-    };
-    vec![Plot {
-        file: "snapshots-speed".into(),
-        title: "Bytes of a fixed table over its size, one thread".into(),
-        x: Axis::new("slots", Scale::Powers),
-        y: Axis::new("GB/s", Scale::Log),
-        series: TIMES.into_iter().zip(colours).map(line).collect(),
-    }]
 }
 
 #[cfg(test)]

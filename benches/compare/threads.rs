@@ -235,7 +235,7 @@ fn plots(results: &Results) -> Vec<Plot> {
                     "Throughput by number of threads: {workload}, {} slots",
                     power(slots)
                 ),
-                x: Axis::new("threads", Scale::Doublings),
+                x: Axis::new("threads", Scale::Powers),
                 y: Axis::new("million ops/s", Scale::FromZero),
                 series: SUBJECTS.map(line).into(),
             });

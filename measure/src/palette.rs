@@ -3,7 +3,7 @@
 use plotters::style::RGBColor;
 
 /// The colours by the beginning of the subject's name: the longest match wins.
-const COLOURS: [(&str, (u8, u8, u8)); 27] = [
+const COLOURS: [(&str, (u8, u8, u8)); 25] = [
     ("coucal", (214, 39, 40)),
     ("coucal (default hasher)", (255, 152, 150)),
     ("atomic-cuckoo-filter", (31, 119, 180)),
@@ -28,8 +28,6 @@ const COLOURS: [(&str, (u8, u8, u8)); 27] = [
     ("Fp32x2", (140, 86, 75)),
     // What the machine does at best.
     ("two loads", (60, 60, 60)),
-    ("no lock", (60, 60, 60)),
-    ("parking_lot's mutex", (31, 119, 180)),
     // Slots per bucket, in simulated tables.
     ("b = 2", (44, 160, 44)),
     ("b = 4", (214, 39, 40)),

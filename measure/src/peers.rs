@@ -41,7 +41,7 @@ mod tests {
         let coucal = Coucal(coucal_with_slots::<KeyHash>(SLOTS));
         assert_eq!(coucal.slots(), SLOTS);
         check("coucal", coucal, true);
-        check("atomic-cuckoo-filter", Atomic::with_slots(SLOTS), true);
+        check("atomic-cuckoo-filter", Atomic::with_slots(SLOTS, 16), true);
         check("cuckoofilter", Sequential::with_slots(SLOTS), true);
         check("scalable_cuckoo_filter", Scalable::with_slots(SLOTS), true);
         check("qfilter", Quotient::with_slots(SLOTS), true);

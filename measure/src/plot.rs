@@ -17,7 +17,6 @@ const CHART_WIDTH: u32 = 740;
 const FONT: &str = "sans-serif";
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Ticks, Ticks>>;
 
 /// How the values of an axis are placed and labelled.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,15 +25,13 @@ pub enum Scale {
     FromZero,
     /// Logarithmic.
     Log,
-    /// Logarithmic, labelled at each value: `2^18` and so on.
+    /// Logarithmic, labelled at each value: `2^18` and so on, or small numbers.
     Powers,
-    /// Logarithmic, labelled at each value with the number: numbers of threads.
-    Doublings,
 }
 
 impl Scale {
     fn is_log(self) -> bool {
-        matches!(self, Self::Log | Self::Powers | Self::Doublings)
+        matches!(self, Self::Log | Self::Powers)
     }
 
     /// Where a value is drawn.
@@ -260,11 +257,9 @@ impl Plot {
         match scale {
             Scale::FromZero => linear_ticks(high),
             Scale::Log => log_ticks(low, high),
-            Scale::Powers | Scale::Doublings => {
-                let label = |value: f64| match scale {
-                    Scale::Powers => power(value as u64),
-                    _ => number(value),
-                };
+            Scale::Powers => {
+                let label =
+                    |value: f64| if value < 1e3 { number(value) } else { power(value as u64) };
                 let marks = values.iter().map(|value| (value.log10(), label(*value))).collect();
                 let margin = 0.05 * (high.log10() - low.log10()).max(0.3);
                 Ticks { from: low.log10() - margin, to: high.log10() + margin, marks }
@@ -272,18 +267,11 @@ impl Plot {
         }
     }
 
-    fn chart<'a, 'b>(
-        &self,
-        area: &'a Area<'b>,
-        x: &Ticks,
-        y: &Ticks,
-        x_title: &str,
-    ) -> Result<Chart<'a, 'b>, Box<dyn Error>>
-    where
-        'b: 'a,
-    {
+    fn lines(&self, area: &Area<'_>) -> Result<(), Box<dyn Error>> {
+        let (xs, ys) = (self.values(|point| point.0), self.values(|point| point.1));
+        let x = Self::ticks(self.x.scale, &xs);
+        let y = Self::ticks(self.y.scale, &ys);
         let scale = if self.y.scale == Scale::Log { " (logarithmic scale)" } else { "" };
-        let y_title = format!("{}{scale}", self.y.title);
         let mut chart = ChartBuilder::on(area)
             .caption(&self.title, (FONT, 17))
             .margin(12)
@@ -292,8 +280,8 @@ impl Plot {
             .build_cartesian_2d(x.clone(), y.clone())?;
         chart
             .configure_mesh()
-            .x_desc(x_title)
-            .y_desc(y_title)
+            .x_desc(&self.x.title)
+            .y_desc(format!("{}{scale}", self.y.title))
             .x_labels(x.marks.len().max(1))
             .y_labels(y.marks.len().max(1))
             .x_label_formatter(&|place| x.label(*place))
@@ -303,14 +291,6 @@ impl Plot {
             .bold_line_style(BLACK.mix(0.12))
             .light_line_style(TRANSPARENT)
             .draw()?;
-        Ok(chart)
-    }
-
-    fn lines(&self, area: &Area<'_>) -> Result<(), Box<dyn Error>> {
-        let (xs, ys) = (self.values(|point| point.0), self.values(|point| point.1));
-        let x = Self::ticks(self.x.scale, &xs);
-        let y = Self::ticks(self.y.scale, &ys);
-        let mut chart = self.chart(area, &x, &y, &self.x.title)?;
         let place = |point: &(f64, f64)| (self.x.scale.place(point.0), self.y.scale.place(point.1));
         // The first series is drawn last, on top of the others.
         for (index, series) in self.series.iter().enumerate().rev() {
@@ -343,7 +323,8 @@ impl Plot {
     }
 
     fn legend(&self, area: &Area<'_>) -> Result<(), Box<dyn Error>> {
-        for (series, y) in self.series.iter().zip((56..).step_by(21)) {
+        let drawn = self.series.iter().filter(|series| !series.is_empty());
+        for (series, y) in drawn.zip((56..).step_by(21)) {
             let stroke = series.stroke();
             match series.style {
                 Style::Points => {}

@@ -138,19 +138,13 @@ impl<L: Storage, S: BuildHasher + Send + Sync> Shared for Coucal<L, S> {
 pub struct Atomic(atomic_cuckoo_filter::CuckooFilter<KeyHasher>);
 
 impl Atomic {
-    /// With this number of slots, or the next power of two.
+    /// With this number of slots, or the next power of two, and fingerprints of 4, 8, 16 or 32 bits.
     ///
     /// # Panics
     ///
-    /// Never: all other settings have their defaults, which are valid.
+    /// With another length of fingerprints.
     #[must_use]
-    pub fn with_slots(slots: usize) -> Self {
-        let builder = atomic_cuckoo_filter::CuckooFilterBuilder::default().capacity(slots);
-        Self(builder.build().expect("the defaults are valid"))
-    }
-
-    /// As `with_slots`, with fingerprints of this many bits: 4, 8, 16 or 32.
-    fn with_fingerprints(slots: usize, bits: usize) -> Self {
+    pub fn with_slots(slots: usize, bits: usize) -> Self {
         let builder = atomic_cuckoo_filter::CuckooFilterBuilder::default().capacity(slots);
         Self(builder.fingerprint_size(bits).build().expect("the crate has such fingerprints"))
     }
@@ -169,14 +163,14 @@ impl Rebuilt {
     /// For the items of `keys`, with fingerprints of this many bits: 4, 8, 16 or 32.
     #[must_use]
     pub fn with_slots(slots: usize, bits: usize, keys: Keys) -> Self {
-        Self { filter: Atomic::with_fingerprints(slots, bits), bits, keys, stored: 0 }
+        Self { filter: Atomic::with_slots(slots, bits), bits, keys, stored: 0 }
     }
 
     #[cold]
     fn rebuild(&mut self) {
         let mut slots = 2 * self.filter.slots();
         loop {
-            self.filter = Atomic::with_fingerprints(slots, self.bits);
+            self.filter = Atomic::with_slots(slots, self.bits);
             let mut indices = 0..self.stored;
             if indices.all(|index| self.filter.insert_shared(self.keys.key(index))) {
                 return;
