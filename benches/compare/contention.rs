@@ -42,7 +42,6 @@ const FILTERS: [&str; 3] = [COUCAL, ATOMIC, MUTEX];
 /// Stripes, one of which each operation takes at random: all threads want the same one, or seldom.
 const SCENES: [(u64, &str); 2] = [(1, "one stripe"), (4096, "4096 stripes")];
 const HOT: &str = "one hot item";
-const LONGEST: &str = "longest";
 const WAITING: [&str; 3] =
     ["processor time of all waiters, ms", "first has it after, µs", "last has it after, µs"];
 /// How long a holder is stopped.
@@ -97,7 +96,7 @@ fn record<F: FnMut()>(
             meter.add(UNTIMED);
         }
     });
-    let (_, histograms) = together((0..threads).collect(), |number| {
+    let histograms = together((0..threads).collect(), |number| {
         let (mut operation, mut histogram) = (thread(number), histogram());
         let mut last = Instant::now();
         let end = last + half;
@@ -131,7 +130,6 @@ fn push(
         let nanos = histogram.value_at_percentile(percent) as f64;
         results.push(place, name, &percentile(scene, percent), nanos);
     }
-    results.push(place, name, &format!("{scene}: {LONGEST}"), histogram.max() as f64);
 }
 
 /// What keeps threads apart.
@@ -250,8 +248,7 @@ fn hot_item(plan: &Plan, threads: usize, results: &mut Results) {
 }
 
 fn tables(results: &Results) -> Vec<Table> {
-    let columns =
-        ["million ops/s", "pieces", "50 %, µs", "99 %, µs", "99.9 %, µs", "longest, ms", "times"];
+    let columns = ["million ops/s", "pieces", "50 %, µs", "99 %, µs", "99.9 %, µs", "times"];
     let mut locks = Table::new("contention-locks", columns);
     for (stripes, scene) in SCENES {
         rows(&mut locks, results, (stripes, scene), &LOCKS, PARKING);
@@ -287,11 +284,8 @@ fn rows(
             row.extend(PERCENTILES.map(|percent| {
                 view.median(name, &percentile(scene, percent)).map(|nanos| nanos / 1e3)
             }));
-            let longest = view.median(name, &format!("{scene}: {LONGEST}"));
-            row.extend([longest.map(|nanos| nanos / 1e6), view.times(name, (view, base), &rate)]);
-            if longest.is_some() {
-                table.row(&format!("{scene}, {}: {name}", threads_in_words(threads)), row);
-            }
+            row.push(view.times(name, (view, base), &rate));
+            table.row(&format!("{scene}, {}: {name}", threads_in_words(threads)), row);
         }
     }
 }

@@ -35,7 +35,6 @@ const TABLES: [&str; 2] = [COUCAL, GROWING];
 const SCENES: [&str; 3] = ["no snapshots", "snapshots of another table", "snapshots of this table"];
 /// The longest of the inserts between the ends of two snapshots.
 const PAUSE: &str = "longest insert of a snapshot";
-const LONGEST: &str = "longest insert";
 const INSERTS: &str = "inserts Mops/s";
 /// In milliseconds: what is done with the bytes of a table, and what the machine does with as many.
 const TIMES: [&str; 6] = [
@@ -206,7 +205,6 @@ impl<L: Storage> Filled<L> {
                 let mut push = |what: &str, value: f64| {
                     results.push(place, name, &figure(scene, what), value);
                 };
-                push(LONGEST, histogram.max() as f64);
                 push(INSERTS, histogram.len() as f64 / quiet.as_secs_f64() / 1e6);
                 if let Some(pause) = median(&inserts.pauses) {
                     push(PAUSE, pause);
@@ -262,14 +260,8 @@ impl Inserts {
 }
 
 fn tables(results: &Results) -> Vec<Table> {
-    let columns = [
-        "50 %, ns",
-        "99 %, ns",
-        "99.9 %, ns",
-        "longest of a snapshot, µs",
-        "longest of a round, µs",
-        "million inserts/s",
-    ];
+    let columns =
+        ["50 %, ns", "99 %, ns", "99.9 %, ns", "longest of a snapshot, µs", "million inserts/s"];
     let mut inserts = Table::new("snapshots-inserts", columns);
     let mut lookups = Table::new("snapshots-lookups", beside::COLUMNS.into_iter().take(5));
     let gigabytes = TIMES.map(|name| format!("{name}, GB/s"));
@@ -283,10 +275,9 @@ fn tables(results: &Results) -> Vec<Table> {
                 let label = format!("{size}, {scene}");
                 let percentiles =
                     PERCENTILES.map(|p| view.median(name, &percentile(&inserts_in(scene), p)));
-                let micros = [PAUSE, LONGEST]
-                    .map(|what| view.median(name, &figure(scene, what)).map(|nanos| nanos / 1e3));
+                let pause = view.median(name, &figure(scene, PAUSE)).map(|nanos| nanos / 1e3);
                 let rate = view.median(name, &figure(scene, INSERTS));
-                inserts.row(&label, percentiles.into_iter().chain(micros).chain([rate]));
+                inserts.row(&label, percentiles.into_iter().chain([pause, rate]));
                 // Nothing is inserted beside these.
                 lookups.row(&label, beside::values(view, name, scene).into_iter().take(5));
             }

@@ -190,7 +190,7 @@ pub fn run<I: Send>(inputs: Vec<I>, work: impl Fn(I, &mut Meter) + Sync) -> Vec<
         work(input, &mut meter);
         meter.finish()
     };
-    together(inputs, metered).1
+    together(inputs, metered)
 }
 
 #[cfg(test)]

@@ -30,13 +30,9 @@ pub enum Scale {
 }
 
 impl Scale {
-    fn is_log(self) -> bool {
-        matches!(self, Self::Log | Self::Powers)
-    }
-
     /// Where a value is drawn.
     fn place(self, value: f64) -> f64 {
-        if self.is_log() { value.log10() } else { value }
+        if self == Self::FromZero { value } else { value.log10() }
     }
 }
 

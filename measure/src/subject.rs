@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use crate::keys::{CHUNK, Keys};
+use crate::keys::{CHUNK, Keys, Which};
 
 /// A filter, a set, or something that stands in for one.
 pub trait Peer: Sized {
@@ -257,12 +257,8 @@ impl<P: Shared> SharedSubject for P {
 
 /// Inserts the first `items` keys without a list of all of them; the number that was stored.
 pub fn fill(subject: &mut dyn Subject, keys: Keys, items: u64) -> u64 {
-    let mut stored = 0;
-    let mut chunk = Vec::with_capacity(CHUNK);
-    for from in (0..items).step_by(CHUNK) {
-        chunk.clear();
-        chunk.extend((from..items.min(from + CHUNK as u64)).map(|index| keys.key(index)));
-        stored += subject.run(Operation::Insert, &chunk);
-    }
-    stored
+    let range = |from: u64| from..items.min(from + CHUNK as u64);
+    let mut insert = |keys: &[u64]| subject.run(Operation::Insert, keys);
+    let chunks = (0..items).step_by(CHUNK).map(|from| keys.collect(Which::InOrder, range(from)));
+    chunks.map(|chunk| insert(&chunk)).sum()
 }

@@ -4,36 +4,25 @@ use std::iter;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
 
-/// Gives each input to a thread of its own, starts all of them together, and returns the time from
-/// the first start to the last end.
+/// Gives each input to a thread of its own, starts all of them together, and returns their results.
 ///
 /// # Panics
 ///
 /// When `work` panics.
-pub fn together<I: Send, R: Send>(
-    inputs: Vec<I>,
-    work: impl Fn(I) -> R + Sync,
-) -> (Duration, Vec<R>) {
+pub fn together<I: Send, R: Send>(inputs: Vec<I>, work: impl Fn(I) -> R + Sync) -> Vec<R> {
     let barrier = Barrier::new(inputs.len());
-    let timed = |input| {
+    let started = |input| {
         barrier.wait();
-        let started = Instant::now();
-        let result = work(input);
-        (started, Instant::now(), result)
+        work(input)
     };
-    let runs: Vec<_> = thread::scope(|scope| {
-        let timed = &timed;
-        let threads: Vec<_> =
-            inputs.into_iter().map(|input| scope.spawn(move || timed(input))).collect();
+    thread::scope(|scope| {
+        let started = &started;
+        let spawn = |input| scope.spawn(move || started(input));
+        let threads: Vec<_> = inputs.into_iter().map(spawn).collect();
         let join = |thread: thread::ScopedJoinHandle<'_, _>| thread.join().expect("no panic");
         threads.into_iter().map(join).collect()
-    });
-    let started = runs.iter().map(|run| run.0).min();
-    let ended = runs.iter().map(|run| run.1).max();
-    let elapsed = started.zip(ended).map_or(Duration::ZERO, |(started, ended)| ended - started);
-    (elapsed, runs.into_iter().map(|run| run.2).collect())
+    })
 }
 
 /// Distributes independent pieces of work over `threads` threads, and keeps the order of the
@@ -57,7 +46,7 @@ pub fn parallel_map<I: Sync, R: Send>(
         let taken = iter::from_fn(take);
         taken.map(|(index, input)| (index, work(input))).collect::<Vec<_>>()
     };
-    let (_, results) = together((0..threads).collect(), take_all);
+    let results = together((0..threads).collect(), take_all);
     let mut results: Vec<_> = results.into_iter().flatten().collect();
     results.sort_by_key(|result| result.0);
     results.into_iter().map(|result| result.1).collect()

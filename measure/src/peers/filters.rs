@@ -14,6 +14,7 @@ use crate::{by_shared, machine};
 
 /// The false-positive rate of 16-bit fingerprints in buckets of four slots, at a load of 95 %.
 const RATE: f64 = 8.0 * 0.95 / 65_536.0;
+
 /// A coucal filter of any layout, of fixed size or one that grows.
 pub struct Coucal<L: Storage, S>(pub CuckooFilter<L, S>);
 
