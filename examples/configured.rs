@@ -26,8 +26,8 @@ fn main() -> ExitCode {
     let config = env::var("COUCAL_FILTER").unwrap_or("capacity=1000000 rate=0.001".into());
     match build(&config) {
         Ok(filter) => {
-            let bits = filter.memory_bytes() as f64 * 8.0 / filter.capacity() as f64;
-            println!("{}: {bits:.1} bits per item of the capacity", filter.layout_name());
+            let (items, bytes) = (filter.capacity(), filter.memory_bytes());
+            println!("{}: room for {items} items in {bytes} bytes", filter.layout_name());
             ExitCode::SUCCESS
         }
         Err(error) => {

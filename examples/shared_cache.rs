@@ -7,23 +7,6 @@
 //!
 //! The same requests are served twice, without the filter and with it.
 //!
-//! ```text
-//! cargo run --release --example shared_cache
-//! cargo run --release --example shared_cache -- --keys 2000000 --threads 8 --seconds 20
-//! cargo run --release --example shared_cache -- --grow
-//! ```
-//!
-//! # Memory
-//!
-//! The table at the end shows the size of the filter in two ways. *Bits per item of the capacity* is
-//! what the filter was built for, and what the README of the crate states: 17.2 or fewer. *Bits per
-//! item present* is larger, because the filter has room for all keys that come and go, and only half
-//! of these exist at one time.
-//!
-//! With `--grow` the filter starts with room for a hundredth of the keys, and grows while it is
-//! filled and while it serves. It takes longer fingerprints, of 21 bits, since growth uses up some of
-//! them.
-//!
 //! # Keeping filter and database together
 //!
 //! The filter must always hold at least what a reader can find in the database. So a key goes into
@@ -32,31 +15,28 @@
 //! which costs one read. A key is written by one worker only (a real server would hold a lock on the
 //! key, or write from one thread): otherwise one worker's removal could overtake another's insert.
 
-mod terminal;
-
 use std::error::Error;
-use std::fs::File;
-use std::io::{self, Seek, Write};
+use std::io::{self, Write};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
 use coucal::{CuckooFilter, Fp21x3, Storage};
+use indicatif::{ProgressBar, ProgressIterator, ProgressStyle};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Zipf};
 use redb::{
     Database, Durability, ReadableDatabase, ReadableTable, ReadableTableMetadata, TableDefinition,
 };
-use terminal::{Progress, grouped};
 
 /// Serve lookups, inserts and removals from an embedded database on several threads, without and
 /// with a shared filter in front of it, and compare.
 ///
-/// The database is a file in the directory for temporary files (TMPDIR), up to 260 bytes per key,
-/// twice. It is gone when the program ends, however it ends.
+/// The database is a file in the directory for temporary files (TMPDIR), up to 260 bytes per key. It
+/// is gone when the program ends, however it ends.
 ///
 /// Exit status: 0 if every answer was right; 1 if one was wrong or the database failed; 2 for wrong
 /// arguments.
@@ -71,10 +51,9 @@ struct Options {
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 
-    /// How many seconds of requests are served without the filter. With it the same requests are
-    /// served again, for as long as they take.
-    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    seconds: u64,
+    /// How many requests are served, first without the filter and then with it.
+    #[arg(long, default_value_t = 2_000_000)]
+    requests: u64,
 
     /// Start with a filter that has room for a hundredth of the keys, and let it grow.
     #[arg(long)]
@@ -113,16 +92,11 @@ type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
 
 fn main() -> ExitCode {
     match run(&Options::parse()) {
-        Ok(0) => ExitCode::SUCCESS,
-        Ok(wrong) => {
-            eprintln!("shared_cache: {} wrong answers", grouped(wrong));
-            ExitCode::FAILURE
-        }
-        Err(error) => {
-            eprintln!("shared_cache: {error}");
-            ExitCode::FAILURE
-        }
+        Ok(0) => return ExitCode::SUCCESS,
+        Ok(wrong) => eprintln!("shared_cache: {wrong} wrong answers"),
+        Err(error) => eprintln!("shared_cache: {error}"),
     }
+    ExitCode::FAILURE
 }
 
 /// Does everything and returns the number of wrong answers.
@@ -131,78 +105,63 @@ fn run(options: &Options) -> Result<u64> {
         || thread::available_parallelism().map_or(1, |threads| threads.get() as u64),
         u64::from,
     );
-    let keyspace = KeySpace::new(options.keys, threads);
+    // Enough that a worker never writes one twice in a transaction.
+    let churn = (options.keys / 10 / threads).max(WRITES) * threads;
+    let rounds = options.requests.div_ceil((LOOKUPS + WRITES) * threads);
+    let keys = Keys { settled: options.keys, churn, threads, rounds };
+
     // Room for every key that may exist at one time.
-    let most = keyspace.absent() as usize;
+    let items = keys.absent() as usize;
     if options.grow {
+        // Longer fingerprints: growth uses up some of their bits.
         let builder = CuckooFilter::builder().layout::<Fp21x3>();
-        let filter = builder.capacity(most / 100).max_capacity(most).build()?;
-        compare(options, &keyspace, &filter)
+        compare(&keys, &builder.capacity(items / 100).max_capacity(items).build()?)
     } else {
-        compare(options, &keyspace, &CuckooFilter::try_with_capacity(most)?)
+        compare(&keys, &CuckooFilter::try_with_capacity(items)?)
     }
 }
 
-/// Serves the same requests without and with the filter, which is empty yet.
-fn compare<L: Storage>(
-    options: &Options,
-    keyspace: &KeySpace,
-    filter: &CuckooFilter<L>,
-) -> Result<u64> {
-    let slots_at_first = filter.slots();
-    let mut pristine = populate(keyspace)?;
+/// Serves the requests without and with the filter, which is empty yet.
+fn compare<L: Storage>(keys: &Keys, filter: &CuckooFilter<L>) -> Result<u64> {
+    let plain = serve::<L>("serving without the filter", keys, &populate(keys)?, None)?;
 
-    let database = open(copy(&mut pristine)?)?;
-    let time = Duration::from_secs(options.seconds);
-    let none: Option<&CuckooFilter<L>> = None;
-    let plain = serve("without the filter", keyspace, &database, none, &Quota::Time(time))?;
-    drop(database);
+    // What a server does when it starts: the filter is in memory only and is built from the
+    // database.
+    let database = populate(keys)?;
+    let at_first = filter.memory_bytes();
+    for entry in database.begin_read()?.open_table(RECORDS)?.iter()? {
+        filter.insert(&entry?.0.value())?;
+    }
+    let mut filtered = serve("serving with the filter", keys, &database, Some(filter))?;
 
-    let database = open(pristine)?;
-    fill(filter, &database)?;
-    let quota = Quota::Rounds(plain.rounds.clone());
-    let filtered = serve("with the filter", keyspace, &database, Some(filter), &quota)?;
-
-    let audit = audit(keyspace, &database, filter)?;
-    let wrong = plain.tally.wrong + filtered.tally.wrong + audit.wrong;
-    match report(&plain, &filtered, &audit, filter, slots_at_first, wrong) {
+    // As many items as keys: a copy left behind would not give a wrong answer yet.
+    let table = database.begin_read()?.open_table(RECORDS)?;
+    filtered.wrong += table.len()?.abs_diff(filter.len() as u64);
+    for entry in table.iter()? {
+        filtered.wrong += u64::from(!filter.contains(&entry?.0.value()));
+    }
+    match report(&plain, &filtered, filter, at_first, keys) {
         // The reader of the table is gone; the exit status still tells the result.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(wrong),
-        result => result.map(|()| wrong).map_err(Into::into),
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(plain.wrong + filtered.wrong),
     }
 }
 
 /// Which keys there are, by number: first those that always exist, then those that come and go,
-/// then those that never exist.
+/// then those that never exist; and what is done with them.
 ///
 /// Every worker owns every `threads`-th of the keys that come and go, and nobody else writes them.
-struct KeySpace {
+struct Keys {
     settled: u64,
     churn: u64,
     threads: u64,
+    rounds: u64,
 }
 
-impl KeySpace {
-    fn new(keys: u64, threads: u64) -> Self {
-        // Enough that a worker never writes one twice in a transaction.
-        let churn_of_each = (keys / 10 / threads).max(WRITES);
-        Self { settled: keys, churn: churn_of_each * threads, threads }
-    }
-
+impl Keys {
     /// The first of the keys that never exist.
     fn absent(&self) -> u64 {
         self.settled + self.churn
-    }
-
-    /// The keys that come and go are half there at the beginning: every other one of each worker.
-    fn is_there_at_first(&self, churn: u64) -> bool {
-        (churn / self.threads).is_multiple_of(2)
-    }
-
-    /// The numbers of the keys that are in the database at the beginning.
-    fn at_first(&self) -> impl Iterator<Item = u64> {
-        let churn = (0..self.churn).filter(|&churn| self.is_there_at_first(churn));
-        (0..self.settled).chain(churn.map(|churn| self.settled + churn))
     }
 }
 
@@ -220,246 +179,127 @@ fn record(key: u64) -> [u8; RECORD_BYTES] {
     record
 }
 
-/// A file without a name: it is deleted with its last handle, however the program ends.
-fn temporary_file() -> Result<File> {
-    tempfile::tempfile().map_err(|error| {
-        format!("cannot create a file in {}: {error}", std::env::temp_dir().display()).into()
-    })
-}
-
-/// Fills a database and returns its file.
-fn populate(keyspace: &KeySpace) -> Result<File> {
-    let mut keys: Vec<u64> = keyspace.at_first().map(key).collect();
-    keys.sort_unstable();
-
-    let mut progress = Progress::new("filling the database", keys.len() as u64);
-    let mut file = temporary_file()?;
-    let database = open(file.try_clone()?)?;
+/// A database with the keys that always exist, in a file without a name: it is deleted with its last
+/// handle, however the program ends.
+fn populate(keys: &Keys) -> Result<Database> {
+    let file = tempfile::tempfile().map_err(|error| {
+        format!("cannot create a file in {}: {error}", std::env::temp_dir().display())
+    })?;
+    let database = Database::builder().set_cache_size(DATABASE_CACHE_BYTES).create_file(file)?;
+    let mut sorted: Vec<u64> = (0..keys.settled).map(key).collect();
+    sorted.sort_unstable();
     let transaction = database.begin_write()?;
-    {
-        let mut table = transaction.open_table(RECORDS)?;
-        for (done, &key) in keys.iter().enumerate() {
-            table.insert(key, record(key).as_slice())?;
-            if done.is_multiple_of(1 << 13) {
-                progress.set(done as u64);
-            }
-        }
+    let mut table = transaction.open_table(RECORDS)?;
+    let bar = progress_bar("filling the database", keys.settled);
+    for key in sorted.into_iter().progress_with(bar) {
+        table.insert(key, record(key).as_slice())?;
     }
+    drop(table);
     transaction.commit()?;
-    drop(database);
-    let bytes = file.seek(io::SeekFrom::End(0))?;
-    progress.finish(&format!("{} keys, {} bytes", grouped(keys.len() as u64), grouped(bytes)));
-    Ok(file)
+    Ok(database)
 }
 
-/// A copy of the database for each run, so that both begin with the same.
-fn copy(pristine: &mut File) -> Result<File> {
-    let mut copy = temporary_file()?;
-    pristine.rewind()?;
-    io::copy(pristine, &mut copy)?;
-    Ok(copy)
-}
-
-fn open(file: File) -> Result<Database> {
-    Ok(Database::builder().set_cache_size(DATABASE_CACHE_BYTES).create_file(file)?)
-}
-
-/// What a server does when it starts: the filter is in memory only and is built from the database.
-fn fill<L: Storage>(filter: &CuckooFilter<L>, database: &Database) -> Result<()> {
-    let table = database.begin_read()?.open_table(RECORDS)?;
-    let mut progress = Progress::new("building the filter", table.len()?);
-    for (done, entry) in table.iter()?.enumerate() {
-        filter.insert(&entry?.0.value())?;
-        if done.is_multiple_of(1 << 13) {
-            progress.set(done as u64);
-        }
-    }
-    progress.finish(&format!("{} keys", grouped(filter.len() as u64)));
-    Ok(())
-}
-
-/// Which of the keys that come and go are certainly in the database: those whose count is odd.
-///
-/// The owner raises the count after the commit that inserts the key and before the transaction that
-/// removes it. So if the count is odd before a lookup and the same after it, the key was there all
-/// the time, and "absent" is a wrong answer. This is what makes the
-/// check of lookups on other workers' keys exact.
-struct Ledger(Vec<AtomicU32>);
-
-impl Ledger {
-    fn new(keyspace: &KeySpace) -> Self {
-        let counts = (0..keyspace.churn).map(|churn| keyspace.is_there_at_first(churn).into());
-        Self(counts.map(AtomicU32::new).collect())
-    }
-
-    fn is_there(&self, churn: u64) -> bool {
-        self.0[churn as usize].load(Ordering::Relaxed) % 2 == 1
-    }
-
-    /// Release: pairs with the Acquire in `watch`; whoever sees the count finds the key.
-    fn arrived(&self, churn: u64) {
-        self.0[churn as usize].fetch_add(1, Ordering::Release);
-    }
-
-    /// What the removal does next is Release, in the filter and in the database; a lookup that sees
-    /// it sees this, too.
-    fn leaves(&self, churn: u64) {
-        self.0[churn as usize].fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// What `look` found, and whether the key was there from before it to after it.
-    fn watch<T>(&self, churn: u64, look: impl FnOnce() -> T) -> (T, bool) {
-        let count = &self.0[churn as usize];
-        let before = count.load(Ordering::Acquire);
-        let found = look();
-        // Acquire: the lookup's loads come before the load of the count.
-        fence(Ordering::Acquire);
-        let after = count.load(Ordering::Relaxed);
-        (found, before % 2 == 1 && before == after)
-    }
-}
-
-/// How long the workers serve.
-enum Quota {
-    Time(Duration),
-    /// A number of rounds of lookups and writes for each worker.
-    Rounds(Vec<u64>),
+/// Of a step on standard error, if that is a terminal.
+fn progress_bar(label: &'static str, steps: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{msg} [{wide_bar}] {percent:>3} %");
+    ProgressBar::new(steps).with_style(style.expect("a valid template")).with_message(label)
 }
 
 #[derive(Default)]
 struct Tally {
-    operations: u64,
     lookups: u64,
+    /// Reads of the database.
     reads: u64,
     wrong: u64,
-}
-
-impl Tally {
-    fn add(&mut self, other: &Tally) {
-        self.operations += other.operations;
-        self.lookups += other.lookups;
-        self.reads += other.reads;
-        self.wrong += other.wrong;
-    }
-}
-
-struct Run {
-    tally: Tally,
-    rounds: Vec<u64>,
     elapsed: Duration,
 }
 
-impl Run {
-    fn operations_per_second(&self) -> u64 {
-        (self.tally.operations as f64 / self.elapsed.as_secs_f64()) as u64
+impl Tally {
+    /// Counts a lookup, and a wrong answer unless it is the one that is right, if only one is.
+    fn count(&mut self, (found, reads): (bool, u64), right: Option<bool>) {
+        self.lookups += 1;
+        self.reads += reads;
+        self.wrong += u64::from(right.is_some_and(|right| found != right));
     }
 }
 
-/// Lets the workers serve their requests, and shows how far they are.
+/// Lets the workers serve their requests.
 fn serve<L: Storage>(
-    label: &str,
-    keyspace: &KeySpace,
+    label: &'static str,
+    keys: &Keys,
     database: &Database,
     filter: Option<&CuckooFilter<L>>,
-    quota: &Quota,
-) -> Result<Run> {
-    let ledger = Ledger::new(keyspace);
-    let rounds_done = AtomicU64::new(0);
-    let total = match quota {
-        Quota::Time(time) => time.as_millis() as u64,
-        Quota::Rounds(rounds) => rounds.iter().sum(),
-    };
-    let mut progress = Progress::new(&format!("serving {label}"), total);
+) -> Result<Tally> {
+    let counts: Vec<_> = (0..keys.churn).map(|_| AtomicU32::new(0)).collect();
+    let bar = progress_bar(label, keys.rounds * keys.threads);
+    let (counts, bar) = (&counts, &bar);
     let start = Instant::now();
-    let outcomes = thread::scope(|scope| {
-        let workers: Vec<_> = (0..keyspace.threads)
+    let mut total = Tally::default();
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..keys.threads)
             .map(|index| {
-                let worker = Worker { index, keyspace, database, filter, ledger: &ledger };
-                let rounds_done = &rounds_done;
-                scope.spawn(move || {
-                    let goes_on = |round| match quota {
-                        Quota::Time(time) => start.elapsed() < *time,
-                        Quota::Rounds(rounds) => round < rounds[index as usize],
-                    };
-                    worker.serve(goes_on, rounds_done)
-                })
+                scope.spawn(move || Worker { index, keys, database, filter, bar, counts }.serve())
             })
             .collect();
-        while !workers.iter().all(thread::ScopedJoinHandle::is_finished) {
-            thread::sleep(Duration::from_millis(20));
-            progress.set(match quota {
-                Quota::Time(_) => start.elapsed().as_millis() as u64,
-                Quota::Rounds(_) => rounds_done.load(Ordering::Relaxed),
-            });
+        for worker in workers {
+            let tally = worker.join().expect("a worker returns its errors")?;
+            total.lookups += tally.lookups;
+            total.reads += tally.reads;
+            total.wrong += tally.wrong;
         }
-        workers
-            .into_iter()
-            .map(|worker| worker.join().expect("a worker returns its errors"))
-            .collect::<Result<Vec<_>>>()
-    })?;
-    let mut run = Run { tally: Tally::default(), rounds: Vec::new(), elapsed: start.elapsed() };
-    for (rounds, tally) in outcomes {
-        run.tally.add(&tally);
-        run.rounds.push(rounds);
-    }
-    progress.finish(&format!("{} operations", grouped(run.tally.operations)));
-    Ok(run)
+        total.elapsed = start.elapsed();
+        Ok(total)
+    })
 }
 
 struct Worker<'a, L: Storage> {
     index: u64,
-    keyspace: &'a KeySpace,
+    keys: &'a Keys,
     database: &'a Database,
     filter: Option<&'a CuckooFilter<L>>,
-    ledger: &'a Ledger,
+    bar: &'a ProgressBar,
+    /// Of each key that comes and goes: how often it came and went. Its owner raises the count after
+    /// the commit that inserts the key and before the transaction that removes it. So if the count is
+    /// odd before a lookup and the same after it, the key was there all the time.
+    counts: &'a [AtomicU32],
 }
 
 impl<L: Storage> Worker<'_, L> {
-    /// Serves rounds as long as `goes_on` is true; returns their number and what happened.
-    fn serve(
-        &self,
-        goes_on: impl Fn(u64) -> bool,
-        rounds_done: &AtomicU64,
-    ) -> Result<(u64, Tally)> {
+    fn serve(&self) -> Result<Tally> {
         // A fixed seed: the same requests in every run.
         let mut random = SmallRng::seed_from_u64(SEED + self.index);
-        let KeySpace { settled, churn, .. } = *self.keyspace;
+        let Keys { settled, churn, rounds, .. } = *self.keys;
         let popular_settled = Zipf::new(settled as f64, SKEW)?;
-        let popular_churn = Zipf::new(churn as f64, SKEW)?;
         let popular_absent = Zipf::new((settled * ABSENT_KEYS) as f64, SKEW)?;
         // Ranks begin with 1.
         let rank = |zipf: Zipf<f64>, random: &mut SmallRng| zipf.sample(random) as u64 - 1;
 
         let mut tally = Tally::default();
-        let mut round = 0;
-        while goes_on(round) {
+        for round in 0..rounds {
             for _ in 0..LOOKUPS {
                 let percent = random.random_range(0..100);
                 if percent < ABSENT_PERCENT {
-                    let number = self.keyspace.absent() + rank(popular_absent, &mut random);
-                    let (found, reads) = self.look_up(key(number))?;
-                    tally.reads += reads;
-                    tally.wrong += u64::from(found);
+                    let number = self.keys.absent() + rank(popular_absent, &mut random);
+                    tally.count(self.look_up(key(number))?, Some(false));
                 } else if percent < ABSENT_PERCENT + CHURN_PERCENT {
-                    let churn = rank(popular_churn, &mut random);
-                    let look = || self.look_up(key(settled + churn));
-                    let (answer, there) = self.ledger.watch(churn, look);
-                    let (found, reads) = answer?;
-                    tally.reads += reads;
-                    tally.wrong += u64::from(there && !found);
+                    let number = random.random_range(0..churn);
+                    let count = &self.counts[number as usize];
+                    // Acquire: pairs with the Release in `write`; whoever sees the count finds the key.
+                    let before = count.load(Ordering::Acquire);
+                    let found = self.look_up(key(settled + number))?;
+                    // Acquire: the lookup's loads come before the second load of the count.
+                    fence(Ordering::Acquire);
+                    let was_there = before % 2 == 1 && before == count.load(Ordering::Relaxed);
+                    tally.count(found, was_there.then_some(true));
                 } else {
-                    let (found, reads) = self.look_up(key(rank(popular_settled, &mut random)))?;
-                    tally.reads += reads;
-                    tally.wrong += u64::from(!found);
+                    let number = rank(popular_settled, &mut random);
+                    tally.count(self.look_up(key(number))?, Some(true));
                 }
             }
             tally.wrong += self.write(round)?;
-            tally.lookups += LOOKUPS;
-            tally.operations += LOOKUPS + WRITES;
-            round += 1;
-            rounds_done.fetch_add(1, Ordering::Relaxed);
+            self.bar.inc(1);
         }
-        Ok((round, tally))
+        Ok(tally)
     }
 
     /// One request: whether the key exists, and how many reads of the database it took to tell.
@@ -475,134 +315,79 @@ impl<L: Storage> Worker<'_, L> {
     /// Inserts those of the worker's next keys that are not there, and removes the others. Returns
     /// how many of those removed were missing from the filter.
     fn write(&self, round: u64) -> Result<u64> {
-        let KeySpace { settled, churn, threads } = *self.keyspace;
-        let own = churn / threads;
-        let next = (round * WRITES..(round + 1) * WRITES).map(|n| n % own * threads + self.index);
+        let Keys { settled, churn, threads, .. } = *self.keys;
+        let next = (round * WRITES..(round + 1) * WRITES)
+            .map(|n| n % (churn / threads) * threads + self.index);
+        let count = |number: u64| &self.counts[number as usize];
         let (leaving, arriving): (Vec<u64>, Vec<u64>) =
-            next.partition(|&churn| self.ledger.is_there(churn));
-
-        for &churn in &leaving {
-            self.ledger.leaves(churn);
+            next.partition(|&number| count(number).load(Ordering::Relaxed) % 2 == 1);
+        // Relaxed: what the removal does next is Release, in the filter and in the database; a lookup
+        // that sees it sees this, too.
+        for &number in &leaving {
+            count(number).fetch_add(1, Ordering::Relaxed);
         }
-        if let Some(filter) = self.filter {
-            for &churn in &arriving {
-                filter.insert(&key(settled + churn))?;
-            }
-        }
-
-        let mut transaction = self.database.begin_write()?;
-        // Readers see the commit, and it costs no fsync. An fsync would measure the disk, which is
-        // the same in both runs, and hide the lookups behind it. Nor does the filter depend on it:
-        // after a crash it is built again from whatever the database has.
-        transaction.set_durability(Durability::None)?;
-        {
-            let mut table = transaction.open_table(RECORDS)?;
-            for &churn in &leaving {
-                table.remove(key(settled + churn))?;
-            }
-            for &churn in &arriving {
-                let key = key(settled + churn);
-                table.insert(key, record(key).as_slice())?;
-            }
-        }
-        transaction.commit()?;
-
-        for &churn in &arriving {
-            self.ledger.arrived(churn);
-        }
-        let unknown = |filter: &CuckooFilter<L>| {
-            leaving.iter().filter(|&&churn| !filter.remove(&key(settled + churn))).count() as u64
+        let keys = |numbers: &[u64]| -> Vec<u64> {
+            numbers.iter().map(|number| key(settled + number)).collect()
         };
-        Ok(self.filter.map_or(0, unknown))
-    }
-}
-
-/// What is found after all workers have finished.
-struct Audit {
-    wrong: u64,
-    false_positives: u64,
-}
-
-/// Asks the filter for every key of the database, and for many that were never there.
-fn audit<L: Storage>(
-    keyspace: &KeySpace,
-    database: &Database,
-    filter: &CuckooFilter<L>,
-) -> Result<Audit> {
-    let table = database.begin_read()?.open_table(RECORDS)?;
-    let stored = table.len()?;
-    let mut progress = Progress::new("checking every key", stored + PROBES);
-
-    // As many items as keys: a copy left behind would not give a wrong answer yet.
-    let mut wrong = stored.abs_diff(filter.len() as u64);
-    for (done, entry) in table.iter()?.enumerate() {
-        wrong += u64::from(!filter.contains(&entry?.0.value()));
-        if done.is_multiple_of(1 << 16) {
-            progress.set(done as u64);
+        let (leaving, new) = (keys(&leaving), keys(&arriving));
+        if let Some(filter) = self.filter {
+            filter.insert_many(&new)?;
         }
-    }
-    let first = keyspace.absent() + keyspace.settled * ABSENT_KEYS;
-    let mut false_positives = 0;
-    for probe in 0..PROBES {
-        false_positives += u64::from(filter.contains(&key(first + probe)));
-        if probe.is_multiple_of(1 << 16) {
-            progress.set(stored + probe);
+        let mut transaction = self.database.begin_write()?;
+        // Readers see the commit, and it costs no fsync, which would measure the disk. Nor does the
+        // filter depend on it: after a crash it is built again from whatever the database has.
+        transaction.set_durability(Durability::None)?;
+        let mut table = transaction.open_table(RECORDS)?;
+        for key in &leaving {
+            table.remove(key)?;
         }
+        for &key in &new {
+            table.insert(key, record(key).as_slice())?;
+        }
+        drop(table);
+        transaction.commit()?;
+        for number in arriving {
+            count(number).fetch_add(1, Ordering::Release);
+        }
+        let unknown =
+            |filter: &CuckooFilter<L>| leaving.iter().filter(|key| !filter.remove(*key)).count();
+        Ok(self.filter.map_or(0, unknown) as u64)
     }
-    progress.finish(&format!("{} keys, {} absent ones", grouped(stored), grouped(PROBES)));
-    Ok(Audit { wrong, false_positives })
 }
 
 fn report<L: Storage>(
-    plain: &Run,
-    filtered: &Run,
-    audit: &Audit,
+    plain: &Tally,
+    filtered: &Tally,
     filter: &CuckooFilter<L>,
-    slots_at_first: usize,
-    wrong: u64,
+    bytes_at_first: usize,
+    keys: &Keys,
 ) -> io::Result<()> {
-    let saved = plain.tally.reads.saturating_sub(filtered.tally.reads);
-    let share = saved as f64 / plain.tally.reads.max(1) as f64;
-    let bytes = filter.memory_bytes();
-    let bits_per = |items: usize| format!("{:.2}", bytes as f64 * 8.0 / items as f64);
-    let rows = [
-        ["", "without filter", "with filter"].map(String::from),
-        row(
-            "operations per second",
-            grouped(plain.operations_per_second()),
-            grouped(filtered.operations_per_second()),
-        ),
-        row("lookups", grouped(plain.tally.lookups), grouped(filtered.tally.lookups)),
-        row("database reads", grouped(plain.tally.reads), grouped(filtered.tally.reads)),
-        row("database reads saved", "", grouped(saved)),
-        row("", "", format!("{:.1} %", share * 100.0)),
-        row(
-            "false-positive rate, measured",
-            "",
-            format!("{:.4} %", audit.false_positives as f64 / PROBES as f64 * 100.0),
-        ),
-        row(
-            "false-positive rate, expected",
-            "",
-            format!("{:.4} %", filter.false_positive_rate() * 100.0),
-        ),
-        row("items present", "", grouped(filter.len() as u64)),
-        row("capacity of the filter, items", "", grouped(filter.capacity() as u64)),
-        row("slots at first", "", grouped(slots_at_first as u64)),
-        row("slots now", "", grouped(filter.slots() as u64)),
-        row("load factor", "", format!("{:.4}", filter.load_factor())),
-        row("bytes", "", grouped(bytes as u64)),
-        row("bits per item of the capacity", "", bits_per(filter.capacity())),
-        row("bits per item present", "", bits_per(filter.len())),
-        row("wrong answers", grouped(plain.tally.wrong), grouped(wrong - plain.tally.wrong)),
-    ];
+    let first = keys.absent() + keys.settled * ABSENT_KEYS;
+    let positives = (first..first + PROBES).filter(|&probe| filter.contains(&key(probe))).count();
+    let percent = |share: f64| format!("{:.4} %", share * 100.0);
+    let per_second = |tally: &Tally| {
+        let operations = tally.lookups / LOOKUPS * (LOOKUPS + WRITES);
+        format!("{:.0}", operations as f64 / tally.elapsed.as_secs_f64())
+    };
+    let bits = filter.memory_bytes() as f64 * 8.0 / filter.capacity() as f64;
+    let both = |figure: fn(&Tally) -> u64| [plain, filtered].map(|tally| figure(tally).to_string());
+    let only = |figure: String| [String::new(), figure];
     let mut stdout = io::stdout().lock();
-    for [label, without, with] in rows {
+    for (label, [without, with]) in [
+        ("", ["without filter", "with filter"].map(String::from)),
+        ("operations per second", [plain, filtered].map(per_second)),
+        ("lookups", both(|tally| tally.lookups)),
+        ("database reads", both(|tally| tally.reads)),
+        ("false-positive rate, measured", only(percent(positives as f64 / PROBES as f64))),
+        ("false-positive rate, expected", only(percent(filter.false_positive_rate()))),
+        ("items present", only(filter.len().to_string())),
+        ("capacity of the filter, items", only(filter.capacity().to_string())),
+        ("bits per item of the capacity", only(format!("{bits:.2}"))),
+        ("bytes of the empty filter", only(bytes_at_first.to_string())),
+        ("bytes of the filter", only(filter.memory_bytes().to_string())),
+        ("wrong answers", both(|tally| tally.wrong)),
+    ] {
         writeln!(stdout, "{label:<30}{without:>16}{with:>16}")?;
     }
     Ok(())
-}
-
-fn row(label: &str, without: impl Into<String>, with: impl Into<String>) -> [String; 3] {
-    [label.into(), without.into(), with.into()]
 }

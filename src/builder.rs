@@ -8,7 +8,8 @@ use crate::filter::CuckooFilter;
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::Fp16x4;
 use crate::sizing::Wanted;
-use crate::storage::{AnyLayout, FixedStorage, Growable, Storage};
+use crate::storage::sealed::Layouts;
+use crate::storage::{AnyLayout, FixedStorage, Growable, LayoutsOf, Storage};
 
 /// Builds a [`CuckooFilter`] step by step; made by [`CuckooFilter::builder`].
 ///
@@ -132,7 +133,7 @@ impl<L: Storage, S> Builder<L, S> {
     /// assert_eq!(error, BuildError::InvalidRate { rate: 1.5 });
     /// ```
     pub fn build(self) -> Result<CuckooFilter<L, S>, BuildError> {
-        let table = L::try_build(self.wanted)?;
+        let table = LayoutsOf::<L>::try_build(self.wanted)?;
         let hasher = match self.hasher {
             Hasher::New(new) => new(),
             Hasher::Given(hasher) => hasher,
@@ -267,7 +268,7 @@ impl<L: FixedStorage, S> Builder<Growable<L>, S> {
 impl<L: Storage, S> fmt::Debug for Builder<L, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
-            .field("layout", &L::LAYOUT)
+            .field("layout", &LayoutsOf::<L>::NAME)
             .field("capacity", &self.wanted.capacity)
             .field("max_capacity", &self.wanted.max_capacity)
             .field("false_positive_rate", &self.wanted.rate)

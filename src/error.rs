@@ -1,4 +1,4 @@
-//! What can go wrong, and what to do about it.
+//! The errors, and what to do about each of them.
 
 use core::error;
 use core::fmt;
@@ -6,7 +6,7 @@ use std::io;
 
 /// Why an insert stored nothing.
 ///
-/// Whatever the reason, the filter holds exactly what it held before.
+/// The filter holds exactly what it held before.
 ///
 /// # Examples
 ///
@@ -24,21 +24,21 @@ use std::io;
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum InsertError {
-    /// No free slot within reach of the item's two buckets, and the filter does not grow, or not any
-    /// more.
+    /// No path of kicks leads from the item's two buckets to a free slot, and the filter does not
+    /// grow, or has its maximum size.
     ///
-    /// Remove items, or build a filter with a larger capacity, or one that grows
-    /// ([`Builder::max_capacity`](crate::Builder::max_capacity)). Whether there is a free slot within
-    /// reach depends on what the table holds, and not on inserts that failed before.
+    /// Remove items, or build a filter with a larger capacity, or a filter that grows
+    /// ([`Builder::max_capacity`](crate::Builder::max_capacity)). The result of the search depends on
+    /// the contents of the table, not on inserts that failed before.
     ///
-    /// While other threads write, the search for a free slot does not see the table at one moment:
-    /// an item is refused only if it has no room beside everything that may have been there at some
+    /// While other threads write, the search does not see the table at one instant. An item is
+    /// refused only if the search finds no room for it beside all items that were in the table at any
     /// time during the call.
     Full,
-    /// Both buckets hold nothing but copies of this very fingerprint: one item (or several that
-    /// collide) was inserted as often as a filter can count.
+    /// Both buckets are full of copies of this fingerprint: one item, or several that collide, were
+    /// inserted as many times as a filter can count.
     ///
-    /// Use [`insert_unique`](crate::CuckooFilter::insert_unique) where one copy is enough.
+    /// Use [`insert_unique`](crate::CuckooFilter::insert_unique) if one copy is enough.
     TooManyCopies,
 }
 
@@ -56,10 +56,10 @@ impl fmt::Display for InsertError {
 
 impl error::Error for InsertError {}
 
-/// A batch of inserts that stopped at an item it could not store.
+/// A batch of inserts that stopped at an item that it could not store.
 ///
-/// The items before index [`stored`](Self::stored) are in the filter, the item at that index is the
-/// one that failed, and the items after it were not tried.
+/// The items before index [`stored`](Self::stored) are in the filter. The insert of the item at that
+/// index failed, and the items after it were not tried.
 ///
 /// # Examples
 ///
@@ -84,7 +84,7 @@ impl InsertManyError {
         Self { stored, cause }
     }
 
-    /// How many items were stored: exactly the first ones of the batch.
+    /// The number of items that were stored: the first items of the batch.
     #[must_use]
     pub fn stored(&self) -> usize {
         self.stored
@@ -103,11 +103,8 @@ impl fmt::Display for InsertManyError {
     }
 }
 
-impl error::Error for InsertManyError {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        Some(&self.cause)
-    }
-}
+// No source: the message says the cause already, and `cause` returns it.
+impl error::Error for InsertManyError {}
 
 /// The numbers of items and of answers of a batch differ; nothing was done.
 ///
@@ -172,7 +169,7 @@ impl error::Error for LengthMismatch {}
 pub enum BuildError {
     /// The items need more than 2^44 slots, which no table has.
     CapacityOverflow {
-        /// The number of items asked for.
+        /// The requested number of items.
         capacity: usize,
     },
     /// The allocator could not provide the memory.
@@ -182,46 +179,46 @@ pub enum BuildError {
     },
     /// The false-positive rate is not between 0 and 1, both excluded.
     InvalidRate {
-        /// The rate asked for.
+        /// The requested rate.
         rate: f64,
     },
-    /// The greatest capacity of a filter that grows is less than its first one.
+    /// The maximum capacity of a growable filter is less than its initial capacity.
     MaxCapacityTooLow {
-        /// The number of items that the filter is to start with.
+        /// The requested initial number of items.
         capacity: usize,
-        /// The number of items that it is to grow to.
+        /// The requested maximum number of items.
         max_capacity: usize,
     },
-    /// The fingerprints of the layout are too short for a filter that grows so much: each doubling
+    /// The fingerprints of the layout are too short for a filter that grows this far: each doubling
     /// takes one of their bits, and doubles the rate of false positives.
     ///
-    /// Build the filter with the layout named here, or with
-    /// [`any_layout`](crate::Builder::any_layout), which chooses it; or let it start with the capacity
-    /// named here.
+    /// Build the filter with the `layout` of this error, or with
+    /// [`any_layout`](crate::Builder::any_layout), which chooses it; or with the initial capacity of
+    /// this error.
     GrowthOutOfReach {
-        /// The number of items that the filter is to start with.
+        /// The requested initial number of items.
         capacity: usize,
-        /// The number of items that it is to grow to.
+        /// The requested maximum number of items.
         max_capacity: usize,
-        /// The rate asked for, at the greatest capacity.
+        /// The requested rate, at the maximum capacity.
         rate: Option<f64>,
-        /// The smallest layout that grows so, if one does.
+        /// The smallest layout that grows this far, if any does.
         layout: Option<&'static str>,
-        /// The lowest first capacity from which this layout does, if there is one; where the layout
-        /// is chosen at run time, that of any layout.
+        /// The lowest initial capacity from which this layout grows this far, if there is any; if the
+        /// layout is chosen at run time, the lowest of all layouts.
         first_capacity: Option<usize>,
     },
-    /// The fingerprints of the layout are too short for the rate asked for.
+    /// The fingerprints of the layout are too short for the requested rate.
     ///
-    /// Build the filter with the layout named here, or an
+    /// Build the filter with the `layout` of this error, or an
     /// [`AnyCuckooFilter`](crate::AnyCuckooFilter), which chooses it.
     RateOutOfReach {
-        /// The rate asked for.
+        /// The requested rate.
         rate: f64,
-        /// The rate that this layout has at the capacity asked for; where the layout is chosen at
-        /// run time, the lowest rate of all layouts.
+        /// The rate of this layout at the requested capacity; if the layout is chosen at run time,
+        /// the lowest rate of all layouts.
         reached: f64,
-        /// The smallest layout that reaches the rate, if one does.
+        /// The smallest layout that reaches the rate, if any does.
         layout: Option<&'static str>,
     },
 }
@@ -283,7 +280,7 @@ impl fmt::Display for BuildError {
 
 impl error::Error for BuildError {}
 
-/// More room was asked for than a filter may grow to; nothing has changed.
+/// The filter cannot grow to hold the reserved items; nothing has changed.
 ///
 /// # Examples
 ///
@@ -307,13 +304,13 @@ impl ReserveError {
         if wanted <= max_capacity { Ok(()) } else { Err(Self { wanted, max_capacity }) }
     }
 
-    /// The items that there would have been room for: those in the filter, and the additional ones.
+    /// The requested number of items: those in the filter and the additional ones.
     #[must_use]
     pub fn wanted(&self) -> usize {
         self.wanted
     }
 
-    /// The greatest capacity of the filter.
+    /// The maximum capacity of the filter.
     #[must_use]
     pub fn max_capacity(&self) -> usize {
         self.max_capacity
@@ -333,7 +330,7 @@ impl fmt::Display for ReserveError {
 
 impl error::Error for ReserveError {}
 
-/// Why there is no snapshot; the filter is as it was.
+/// Why a snapshot could not be taken; the filter is unchanged.
 ///
 /// # Examples
 ///
@@ -349,10 +346,10 @@ impl error::Error for ReserveError {}
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotError {
-    /// The allocator could not provide the memory: as much as the buckets of the filter; if it grows,
-    /// those of its greatest size.
+    /// The allocator could not provide the memory: as much as the buckets of the filter take, at its
+    /// maximum size if it grows.
     OutOfMemory {
-        /// Their size in bytes.
+        /// The size of these buckets in bytes.
         bytes: usize,
     },
 }
@@ -369,7 +366,7 @@ impl fmt::Display for SnapshotError {
 
 impl error::Error for SnapshotError {}
 
-/// Why a filter could not be restored. There is no filter then, and no memory is kept.
+/// Why a filter could not be restored. No filter is made, and all memory is freed.
 ///
 /// # Examples
 ///
@@ -394,24 +391,23 @@ pub enum RestoreError {
     Io(io::Error),
     /// The bytes end before the snapshot does.
     ///
-    /// Take another copy of it: this one was not written to its end, or not sent to its end.
+    /// Take another copy of it: this copy was not written or not sent to its end.
     Truncated,
     /// The bytes do not begin as a snapshot does.
     NotASnapshot,
-    /// The snapshot is of a version that this release does not read. It reads version 1.
+    /// The snapshot has a version that this release does not read. It reads version 1.
     UnknownVersion {
         /// The version of the snapshot.
         version: u32,
     },
     /// The snapshot is of a kind of filter that this release does not have.
     UnknownKind {
-        /// The number of the kind. There are 0, of fixed size, and 1, which grows.
+        /// The number of the kind. This release has 0 (fixed size) and 1 (growable).
         kind: u8,
     },
     /// The snapshot is of a layout that this release does not have.
     UnknownLayout {
-        /// The number of the way in which its words hold fingerprints. There are 0, packed, and 1,
-        /// semi-sorted.
+        /// The number of the encoding of a word. This release has 0 (packed) and 1 (semi-sorted).
         encoding: u8,
         /// Bits of its fingerprints.
         fingerprint_bits: u8,
@@ -422,15 +418,15 @@ pub enum RestoreError {
     ///
     /// Take another copy of it.
     Damaged,
-    /// The sizes in the header contradict each other, or are those of no table.
+    /// The sizes in the header contradict each other, or no table has them.
     ///
-    /// The checksums are right, here and in the next three: what wrote the bytes is at fault, and
-    /// another copy of them will not help.
+    /// For this and the next three errors, the checksums are right: the program that wrote the bytes
+    /// is at fault, and another copy of the bytes does not help.
     ImpossibleTable {
         /// The number of words that the header promises.
         words: u64,
     },
-    /// A word is none that its layout has.
+    /// A word is not a valid encoding in its layout.
     InvalidWord {
         /// The bucket.
         bucket: usize,
@@ -440,17 +436,18 @@ pub enum RestoreError {
         /// The bucket.
         bucket: usize,
     },
-    /// The buckets hold more items or fewer than the header says.
+    /// The number of items in the buckets is not the number in the header.
     WrongLen {
         /// The number in the header.
         stated: usize,
         /// The number of items in the buckets.
         found: usize,
     },
-    /// The snapshot is of a filter that grows, and this is a type that does not, or the other way
-    /// round.
+    /// The snapshot is of a growable filter and the type of the filter is of fixed size, or the other
+    /// way round.
     ///
-    /// Restore a [`GrowableCuckooFilter`](crate::GrowableCuckooFilter) if it grows.
+    /// For the snapshot of a growable filter, restore a
+    /// [`GrowableCuckooFilter`](crate::GrowableCuckooFilter).
     OtherKind {
         /// Whether the filter of the snapshot grows.
         grows: bool,
@@ -458,32 +455,33 @@ pub enum RestoreError {
     /// The snapshot is of another layout.
     ///
     /// Name that layout in the type of the filter, or restore an
-    /// [`AnyCuckooFilter`](crate::AnyCuckooFilter), which takes any.
+    /// [`AnyCuckooFilter`](crate::AnyCuckooFilter), which accepts every layout.
     OtherLayout {
         /// The layout of the snapshot.
         snapshot: &'static str,
         /// The layout of the filter.
         filter: &'static str,
     },
-    /// The filter of the snapshot had a hasher with other hashes: it would miss its items.
+    /// The filter of the snapshot had a hasher with other hashes: the restored filter would miss its
+    /// items.
     ///
-    /// Give the hasher that it had. The default one has a random seed and cannot be had again in
+    /// Use the hasher of that filter. A default hasher has a random seed and cannot be made again in
     /// another process; a [`StableHashBuilder`](crate::StableHashBuilder) can.
     OtherHasher,
-    /// There are bytes after the snapshot. [`restore`](crate::CuckooFilter::restore) leaves them to the
-    /// reader.
+    /// There are bytes after the snapshot. [`restore`](crate::CuckooFilter::restore) leaves such
+    /// bytes in the reader.
     TrailingBytes {
-        /// How many.
+        /// The number of these bytes.
         bytes: usize,
     },
     /// The allocator could not provide the memory.
     OutOfMemory {
-        /// The size of the table, in bytes, or of the part of it that had been read.
+        /// The size of the table in bytes, or of the part of it that was to be read.
         bytes: usize,
     },
 }
 
-/// What to do about bytes with the right checksum and impossible contents.
+/// The advice for bytes with right checksums and impossible contents.
 const DO_NOT_TRUST: &str = "it was written so, do not trust what wrote it";
 
 impl fmt::Display for RestoreError {
@@ -563,13 +561,14 @@ impl fmt::Display for RestoreError {
 impl error::Error for RestoreError {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match self {
-            Self::Io(error) => Some(error),
+            // The message has that of the reader's error already.
+            Self::Io(error) => error.source(),
             _ => None,
         }
     }
 }
 
-/// Why one filter could not be merged into another, which holds what it held before.
+/// Why one filter could not be merged into another, which is unchanged.
 ///
 /// # Examples
 ///
@@ -585,30 +584,30 @@ impl error::Error for RestoreError {
 pub enum MergeError {
     /// The other filter has another layout.
     OtherLayout,
-    /// The other filter had another number of buckets at first.
+    /// The two filters had different numbers of buckets initially.
     ///
-    /// Build both for the same first capacity.
+    /// Build both for the same initial capacity.
     OtherRows {
-        /// The buckets that this filter had at first.
+        /// The initial number of buckets of this filter.
         rows: usize,
-        /// Those of the other one.
+        /// The initial number of buckets of the other filter.
         other: usize,
     },
     /// The other filter has a hasher with other hashes.
     ///
-    /// Build it with a clone of this one's hasher.
+    /// Build it with a clone of this filter's hasher.
     OtherHasher,
-    /// What both hold does not fit into this one.
+    /// The items of both filters do not fit into this filter.
     ///
     /// Build it for more items, or let it grow
     /// ([`Builder::max_capacity`](crate::Builder::max_capacity)).
     Full,
-    /// Both together hold more copies of one item than a filter can count.
+    /// Both filters together hold more copies of one item than a filter can count.
     TooManyCopies,
     /// The allocator could not provide the memory for a snapshot of the other filter: see
     /// [`SnapshotError::OutOfMemory`].
     OutOfMemory {
-        /// How much that is, in bytes.
+        /// The size of this memory in bytes.
         bytes: usize,
     },
 }
@@ -655,7 +654,7 @@ impl fmt::Display for MergeError {
 
 impl error::Error for MergeError {}
 
-/// Any error of this crate, for those who want one type for all of them.
+/// Any error of this crate, for callers who want one type for all errors.
 ///
 /// # Examples
 ///
@@ -680,11 +679,11 @@ pub enum Error {
     Insert(InsertError),
     /// A batch of inserts stopped at an item.
     InsertMany(InsertManyError),
-    /// The answers of a batch of lookups or removals had no place.
+    /// The slice for the answers of a batch has the wrong length.
     LengthMismatch(LengthMismatch),
-    /// A filter may not grow so much.
+    /// A filter cannot grow to hold the reserved items.
     Reserve(ReserveError),
-    /// There is no snapshot.
+    /// A snapshot could not be taken.
     Snapshot(SnapshotError),
     /// A filter could not be restored.
     Restore(RestoreError),
@@ -709,7 +708,7 @@ macro_rules! from_each {
         }
 
         impl error::Error for Error {
-            /// That of the error inside: the message is that one's, too.
+            /// The source of the inner error, whose message this error has, too.
             fn source(&self) -> Option<&(dyn error::Error + 'static)> {
                 match self {
                     $(Self::$variant(error) => error.source(),)*

@@ -1,13 +1,13 @@
 //! How far a table has grown: linear hashing (Litwin, "Linear Hashing", VLDB 1980). Pure functions.
 //!
-//! A table that grows has as many rows for ever; what grows is the number of buckets of a row. At
+//! The number of rows of a growing table never changes; the number of buckets in a row grows. At
 //! level L each row has 2^L buckets, and the *cursor* says how many buckets have been split in two
-//! since: a split takes the bucket at the cursor and moves some of its fingerprints to a new bucket
+//! since: a split takes the bucket at the cursor and moves some of its entries to a new bucket
 //! at the end. So there is no pause in which everything is rebuilt, and the table is never half
 //! empty.
 //!
 //! ```text
-//! s = selector of the fingerprint, by the parity of its row i
+//! s = selector of the entry, by the parity of its row i
 //! n = (s mod 2^L) * m + i
 //! if n < cursor:  n = (s mod 2^(L+1)) * m + i
 //! ```
@@ -29,20 +29,25 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// As one word, so that both parts are read at once: the level in these bits, the number of
-    /// buckets above them, which is less than 2^58.
+    /// One word holds both parts, so that they are read at once: the level in these low bits, and above
+    /// them the number of buckets, which is less than 2^58.
     const LEVEL_BITS: u32 = 6;
 
-    /// That of a table in which each row has one bucket.
+    /// The extent of a table in which each row has one bucket.
     pub(crate) fn start(rows: usize) -> Self {
         Self { rows, level: 0, buckets: rows }
     }
 
-    /// `None` if it has more than `greatest` buckets, or no table ever has it.
-    pub(crate) fn try_new(rows: usize, level: u32, cursor: usize, greatest: usize) -> Option<Self> {
+    /// `None` if it has more than `max_buckets` buckets, or no table can have it.
+    pub(crate) fn try_new(
+        rows: usize,
+        level: u32,
+        cursor: usize,
+        max_buckets: usize,
+    ) -> Option<Self> {
         let stride = 1_usize.checked_shl(level)?.checked_mul(rows)?;
         let buckets = stride.checked_add(cursor)?;
-        (cursor < stride && buckets <= greatest).then_some(Self { rows, level, buckets })
+        (cursor < stride && buckets <= max_buckets).then_some(Self { rows, level, buckets })
     }
 
     #[inline]
@@ -70,20 +75,20 @@ impl Extent {
         self.buckets - self.stride()
     }
 
-    /// The buckets that are split before the level ends, and so the distance from each of them to
-    /// its new one.
+    /// The number of buckets at the start of the level: from each bucket to the new one of its split it is
+    /// this far.
     #[inline]
     pub(crate) fn stride(self) -> usize {
         self.rows << self.level
     }
 
-    /// All buckets that there are.
+    /// The number of buckets.
     #[inline]
     pub(crate) fn buckets(self) -> usize {
         self.buckets
     }
 
-    /// The extent after that many splits, no more than are left in the level.
+    /// The extent after this number of splits, no more than are left in the level.
     pub(crate) fn after(self, splits: usize) -> Self {
         let buckets = self.buckets + splits;
         debug_assert!(buckets <= 2 * self.stride());
@@ -91,40 +96,39 @@ impl Extent {
         Self { level, buckets, ..self }
     }
 
-    /// Whether a split in this level moves the fingerprint.
+    /// Whether a split in this level moves the entry.
     #[inline]
     pub(crate) fn goes(self, place: Place) -> bool {
-        place.fingerprint.selectors()[place.row & 1] >> self.level & 1 != 0
+        place.entry.selectors()[place.row & 1] >> self.level & 1 != 0
     }
 
-    /// The bits of a selector that decide whether a fingerprint of its row is in this bucket: those
-    /// with which they equal the number of the bucket among the buckets of the row.
+    /// Mask of the selector bits that choose this bucket: an entry belongs here if its masked selector
+    /// equals the bucket's index in its row.
     #[inline]
     pub(crate) fn selecting(self, bucket: usize) -> u64 {
         let is_split = bucket < self.cursor() || bucket >= self.stride();
         (1 << (self.level + u32::from(is_split))) - 1
     }
 
-    /// The bucket of a fingerprint in a row.
+    /// The bucket of a place.
     #[inline]
     pub(crate) fn bucket(self, place: Place) -> usize {
-        let [even, odd] = place.fingerprint.selectors();
+        let [even, odd] = place.entry.selectors();
         self.select(place.row, select_unpredictable(place.row & 1 == 0, even, odd))
     }
 
     /// Both buckets of an item: as `bucket` for each of its rows, which have opposite parity.
     #[inline]
     pub(crate) fn both(self, key: Key) -> [usize; 2] {
-        let [even, odd] = key.fingerprint.selectors();
+        let [even, odd] = key.entry.selectors();
         let first_is_even = key.first & 1 == 0;
         let of_first = select_unpredictable(first_is_even, even, odd);
         let of_second = select_unpredictable(first_is_even, odd, even);
         [self.select(key.first, of_first), self.select(key.second, of_second)]
     }
 
-    /// The bucket that the next level gives. If that one is not there yet, the one whose split makes
-    /// it, which comes to the same as the formula above: the cursor is the number of buckets less
-    /// the stride.
+    /// The bucket of the next level, or, if it does not exist yet, the bucket whose split will make it.
+    /// This equals the formula above: the cursor is the number of buckets less the stride.
     #[inline]
     fn select(self, row: usize, selector: u64) -> usize {
         let after = (selector & ((2 << self.level) - 1)) as usize * self.rows + row;
@@ -136,7 +140,8 @@ impl Extent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::{Fingerprint, Geometry};
+    use crate::entry::Entry;
+    use crate::geometry::Geometry;
     use proptest::prelude::*;
 
     /// All extents of a table that grows to `buckets`.
@@ -189,7 +194,7 @@ mod tests {
             prop_assert_eq!(Extent::from_bits(rows, extent.bits()), extent);
             let key = Geometry::new(rows).key(hash, bits);
             for place in key.places() {
-                let s = place.fingerprint.selectors()[place.row % 2] as usize;
+                let s = place.entry.selectors()[place.row % 2] as usize;
                 let mut n = s % (1 << level) * rows + place.row;
                 if n < cursor {
                     n = s % (1 << (level + 1)) * rows + place.row;
@@ -205,15 +210,15 @@ mod tests {
         }
     }
 
-    /// Every bucket of a grown table is the bucket of about as many fingerprints as any other.
+    /// Every bucket of a grown table is the bucket of about as many entries as any other.
     #[test]
-    fn fingerprints_fill_all_buckets() {
+    fn entries_fill_all_buckets() {
         let rows = 6;
         let extent = Extent { rows, level: 5, buckets: rows << 5 };
         let mut held = vec![0_u32; extent.buckets()];
-        for fingerprint in (1..1 << 16).map(Fingerprint::in_slot) {
+        for entry in (1..1 << 16).map(Entry::in_slot) {
             for row in 0..rows {
-                held[extent.bucket(Place { row, fingerprint })] += 1;
+                held[extent.bucket(Place { row, entry })] += 1;
             }
         }
         assert!(held.iter().all(|held| (2000..2100).contains(held)), "{held:?}");

@@ -8,27 +8,26 @@ use crate::error::{BuildError, InsertError, InsertManyError, LengthMismatch, Res
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::Fp16x4;
 use crate::sizing;
-use crate::storage::sealed::Operations;
-use crate::storage::{AnyLayout, FixedStorage, Growable, Storage};
+use crate::storage::{AnyLayout, Figures, FixedStorage, Growable, Operations, Storage, TableOf};
 
 /// A cuckoo filter that many threads share: a set of items in a few bits each, with a small rate
 /// of false positives, no false negatives, and removal.
 ///
 /// All methods take `&self`: put the filter into an [`Arc`](std::sync::Arc) or lend it to scoped
-/// threads. It is not generic over the items: anything that implements [`Hash`] goes in, by
-/// reference, and equal hashes are equal items. So `"egg"` and `String::from("egg")` are one item.
-/// Whether `7_u32` and `7_u64` are one is up to the hasher (with the default one they are): do not
-/// mix types.
+/// threads. The type is not generic over the items: methods take a reference to any type that
+/// implements [`Hash`], and items with equal hashes are equal. So `"egg"` and `String::from("egg")`
+/// are one item. Whether `7_u32` and `7_u64` are one item depends on the hasher (with the default
+/// hasher they are): do not mix types.
 ///
 /// The filter is a multiset: [`insert`](Self::insert) adds one more copy,
-/// [`insert_unique`](Self::insert_unique) only the first, [`remove`](Self::remove) takes one away.
-/// Which of them to use is told in the [documentation of the crate](crate#which-insert).
+/// [`insert_unique`](Self::insert_unique) adds the first copy only, [`remove`](Self::remove) removes
+/// one. The [documentation of the crate](crate#which-insert) says which of them to use.
 ///
-/// `L` is what the filter stands on: a [`Layout`](crate::Layout) of the buckets, or [`AnyLayout`].
-/// `S` is the hasher of the items.
+/// `L` is the storage: a [`Layout`](crate::Layout) of the buckets, [`AnyLayout`], or [`Growable`] of
+/// one of these. `S` is the hasher of the items.
 ///
-/// There is no `Extend` and no `FromIterator`: they cannot say that the filter is full.
-/// [`insert_many`](Self::insert_many) can.
+/// The filter implements neither `Extend` nor `FromIterator`, since these cannot return an error when
+/// the filter is full. Use [`insert_many`](Self::insert_many).
 ///
 /// # Examples
 ///
@@ -52,7 +51,7 @@ use crate::storage::{AnyLayout, FixedStorage, Growable, Storage};
 /// assert!(filter.remove(&(3_u64, 999)));
 /// ```
 pub struct CuckooFilter<L: Storage = Fp16x4, S = DefaultHashBuilder> {
-    table: L::Table,
+    table: TableOf<L>,
     hasher: S,
     capacity: usize,
     max_capacity: usize,
@@ -91,7 +90,7 @@ pub type AnyCuckooFilter<S = DefaultHashBuilder> = CuckooFilter<AnyLayout, S>;
 /// ```
 pub type GrowableCuckooFilter<L = Fp16x4, S = DefaultHashBuilder> = CuckooFilter<Growable<L>, S>;
 
-/// Figures of a filter's life so far; made by [`CuckooFilter::stats`].
+/// Figures since the filter was built; returned by [`CuckooFilter::stats`].
 ///
 /// # Examples
 ///
@@ -103,23 +102,21 @@ pub type GrowableCuckooFilter<L = Fp16x4, S = DefaultHashBuilder> = CuckooFilter
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Lookups ([`contains`](CuckooFilter::contains) and those like it) that answered `true` because
-    /// the version of their fingerprint changed in every round, and not because it was seen.
+    /// Lookups ([`contains`](CuckooFilter::contains) and its variants) that returned `true` because
+    /// the version of their fingerprint changed in every round, and not because they found it.
     pub inconclusive_lookups: u64,
 }
 
 impl CuckooFilter {
     /// An empty filter that holds `items` distinct items, with the default layout and hasher.
     ///
-    /// Where an item may lie is a matter of chance, so this is a promise of overwhelming odds: of the
-    /// small filters, of up to some hundred items, one in millions refuses an item before its
-    /// capacity. Copies take room as items do, and more of it: see the
-    /// [limits](crate#limits).
+    /// The buckets of an item are a matter of chance, so this is a promise of overwhelming odds: of
+    /// small filters (up to some hundred items), one in millions refuses an item before its capacity.
+    /// Copies take slots, too: see the [limits](crate#limits).
     ///
-    /// For another layout name it to the [builder](Self::builder):
-    /// `CuckooFilter::builder().layout::<Fp12x5>().capacity(items).build()`. There is no
-    /// `CuckooFilter::<Fp12x5>::with_capacity`: Rust would then ask for the layout in each
-    /// `CuckooFilter::with_capacity`.
+    /// For another layout, use the [builder](Self::builder):
+    /// `CuckooFilter::builder().layout::<Fp12x5>().capacity(items).build()`. `with_capacity` has no
+    /// layout parameter: Rust could not infer it, and every call would have to name it.
     ///
     /// # Panics
     ///
@@ -140,7 +137,8 @@ impl CuckooFilter {
         Self::with_capacity_and_hasher(items, DefaultHashBuilder::default())
     }
 
-    /// As [`with_capacity`](Self::with_capacity), with an error where that panics or aborts.
+    /// As [`with_capacity`](Self::with_capacity), but returns an error instead of panicking or
+    /// aborting.
     ///
     /// # Errors
     ///
@@ -175,13 +173,13 @@ impl CuckooFilter {
 }
 
 impl CuckooFilter<AnyLayout> {
-    /// An empty filter that holds `items` distinct items and, when it does, reports at most the
-    /// share `rate` (between 0 and 1) of absent items as present. The layout is the smallest that
-    /// does so: see [`AnyLayout`].
+    /// An empty filter that holds `items` distinct items and, when it holds them, reports at most the
+    /// share `rate` (between 0 and 1) of absent items as present. It has the smallest layout that
+    /// reaches this rate: see [`AnyLayout`].
     ///
     /// # Errors
     ///
-    /// [`BuildError`]: for a rate outside (0, 1), or lower than that of any layout; and for a
+    /// [`BuildError`]: for a rate outside (0, 1), or lower than the rate of every layout; and for a
     /// capacity whose table is too large or cannot be allocated.
     ///
     /// # Examples
@@ -201,12 +199,11 @@ impl CuckooFilter<AnyLayout> {
 }
 
 impl<S> CuckooFilter<AnyLayout, S> {
-    /// As [`with_capacity_and_rate`](CuckooFilter::with_capacity_and_rate), each item hashed by
-    /// `hasher`.
+    /// As [`with_capacity_and_rate`](CuckooFilter::with_capacity_and_rate), with this hasher.
     ///
     /// # Errors
     ///
-    /// The same.
+    /// As [`with_capacity_and_rate`](CuckooFilter::with_capacity_and_rate).
     ///
     /// # Examples
     ///
@@ -230,11 +227,11 @@ impl<S> CuckooFilter<AnyLayout, S> {
 }
 
 impl<S> CuckooFilter<Fp16x4, S> {
-    /// An empty filter that holds `items` distinct items, each hashed by `hasher`.
+    /// An empty filter that holds `items` distinct items, with the default layout and this hasher.
     ///
     /// # Panics
     ///
-    /// As [`with_capacity`](CuckooFilter::with_capacity) does.
+    /// As [`with_capacity`](CuckooFilter::with_capacity).
     ///
     /// # Examples
     ///
@@ -263,9 +260,9 @@ impl<S> CuckooFilter<Fp16x4, S> {
 impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// Adds one more copy of `item`.
     ///
-    /// Blocks while another thread writes to the same group of buckets; it holds one lock for a few
-    /// instructions, or two for each step of a kick when both buckets are full. In a filter that
-    /// grows, some inserts split a few buckets: see [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// Blocks while another thread writes to the same group of buckets. It holds one lock for a few
+    /// instructions, or two for each kick when both buckets are full. In a growable filter, some
+    /// inserts split a few buckets: see [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
@@ -287,19 +284,19 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         self.insert_hash(self.hash_of(item))
     }
 
-    /// Adds `item` unless it is there: `Ok(true)` if it was inserted, `Ok(false)` if it was there,
-    /// as [`HashSet::insert`](std::collections::HashSet::insert) has it.
+    /// Adds `item` unless the filter contains it: returns `Ok(true)` if it was inserted, and
+    /// `Ok(false)` if it was present, as [`HashSet::insert`](std::collections::HashSet::insert) does.
     ///
-    /// An item that collides with another (a false positive) counts as being there. Of several
-    /// threads that insert an absent item this way at once, exactly one is told `true`.
+    /// An item that collides with another item (a false positive) counts as present. If several
+    /// threads insert an absent item in this way at once, exactly one of them gets `true`.
     ///
-    /// **Do not remove from a filter that is filled this way.** An item that "was there" may share
-    /// the copy of another item, and the first [`remove`](Self::remove) of either takes it from
-    /// both, also if only items are removed for which this method returned `true`. Of a million
-    /// items inserted this way, half of which were then removed, some 30 of the other 500,000 were
-    /// missed. Where items are removed, use [`insert`](Self::insert) and `remove` in pairs.
+    /// **Do not remove from a filter that is filled in this way.** An item that was present may share
+    /// the copy of another item, and the first [`remove`](Self::remove) of either removes it for
+    /// both. This holds even if only items are removed for which this method returned `true`: see
+    /// [which insert](crate#which-insert). If items are removed, use [`insert`](Self::insert) and
+    /// `remove` in pairs.
     ///
-    /// Takes no lock if the item is there and is not being moved. Otherwise it blocks while another
+    /// Takes no lock if the item is present and is not being moved. Otherwise it blocks while another
     /// thread writes to one of the two groups of buckets of the item.
     ///
     /// # Errors
@@ -325,8 +322,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// [the rate the filter states](Self::false_positive_rate).
     ///
     /// Wait-free: a bounded number of steps, whatever other threads do; no lock, no
-    /// read-modify-write, no store. (The one exception: in the rare case that
-    /// [`stats`](Self::stats) counts, it is counted.)
+    /// read-modify-write, no store. (One exception: it counts the rare inconclusive lookups for
+    /// [`stats`](Self::stats).)
     ///
     /// # Examples
     ///
@@ -344,15 +341,15 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         self.contains_hash(self.hash_of(item))
     }
 
-    /// Takes one copy of `item` away: `true` if there was one.
+    /// Removes one copy of `item`. Returns whether there was a copy.
     ///
-    /// Remove only what was inserted, and as often as it was inserted. An item that never was may
-    /// collide with one that is there, and would take that one's copy: a false negative from then
-    /// on. For the same reason do not remove what [`insert_unique`](Self::insert_unique) stored, or
-    /// said was there.
+    /// Remove only what was inserted, once for each insert. An item that was never inserted may
+    /// collide with a present item; its removal then removes the copy of the other item, which is
+    /// missed from then on. For the same reason do not remove items that you inserted with
+    /// [`insert_unique`](Self::insert_unique).
     ///
-    /// Blocks while another thread writes to the same group of buckets; takes no lock if the item
-    /// is not there.
+    /// Blocks while another thread writes to the same group of buckets. Takes no lock if the item is
+    /// absent.
     ///
     /// # Examples
     ///
@@ -370,11 +367,11 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         self.remove_hash(self.hash_of(item))
     }
 
-    /// How many copies of `item` there are: 0 to 8 in the default layout (two buckets of four), and
-    /// those of items that collide with it among them.
+    /// The number of copies of `item`, including copies of items that collide with it: 0 to 8 in the
+    /// default layout (two buckets of four slots).
     ///
-    /// Blocks while another thread writes to one of the two groups of buckets of the item; takes no
-    /// lock if the item is not there.
+    /// Blocks while another thread writes to one of the two groups of buckets of the item. Takes no
+    /// lock if the item is absent.
     ///
     /// # Examples
     ///
@@ -393,15 +390,15 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         self.count_hash(self.hash_of(item))
     }
 
-    /// For each item, whether it is in the filter: [`contains`](Self::contains) for a batch, which
-    /// hides the latency of the memory in a filter larger than the cache. The batch is not atomic: it
-    /// is one lookup for each item.
+    /// Writes to `found` whether each item is in the filter: [`contains`](Self::contains) for a
+    /// batch, which hides the latency of memory in a filter larger than the cache. The batch is not
+    /// atomic: it is one lookup for each item.
     ///
     /// Wait-free, as `contains` is.
     ///
     /// # Errors
     ///
-    /// [`LengthMismatch`] if there are not as many answers as items; then nothing is written.
+    /// [`LengthMismatch`] if the two slices differ in length; then nothing is written.
     ///
     /// # Examples
     ///
@@ -425,7 +422,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         Ok(())
     }
 
-    /// As [`contains_many`](Self::contains_many), with the answers in a new vector.
+    /// As [`contains_many`](Self::contains_many), but returns the answers in a new vector.
     ///
     /// # Examples
     ///
@@ -450,13 +447,13 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     ///
     /// # Errors
     ///
-    /// [`InsertManyError`], which says how many items were stored, the first ones, and why the next
-    /// one was not.
+    /// [`InsertManyError`]: how many items were stored (the first ones of the slice), and why the
+    /// next item was not.
     ///
     /// # Panics
     ///
-    /// If the [`Hash`] of an item does. Items are hashed up to 32 places ahead, so up to 32 items
-    /// before that one are then not stored either; the filter is intact.
+    /// If the [`Hash`] implementation of an item panics. Items are hashed up to 32 places ahead, so
+    /// up to 32 items before this one are not stored either. The filter stays valid.
     ///
     /// # Examples
     ///
@@ -472,21 +469,22 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         self.table.insert_many(items, |item| self.hash_of(item))
     }
 
-    /// Removes one copy of each item, in order, and writes for each whether there was one. Returns how
-    /// many were removed. As with [`remove`](Self::remove), remove only what was inserted.
+    /// Removes one copy of each item, in order, and writes to `removed` whether there was a copy.
+    /// Returns how many were removed. As with [`remove`](Self::remove), remove only what was
+    /// inserted.
     ///
-    /// In a filter larger than the cache it is faster than a loop of `remove`. Blocks as `remove` does,
-    /// for each item by itself: the batch is not atomic.
+    /// In a filter larger than the cache it is faster than a loop of `remove`. Blocks as `remove`
+    /// does, for each item by itself: the batch is not atomic.
     ///
     /// # Errors
     ///
-    /// [`LengthMismatch`] if there are not as many answers as items; then nothing is removed.
+    /// [`LengthMismatch`] if the two slices differ in length; then nothing is removed.
     ///
     /// # Panics
     ///
-    /// If the [`Hash`] of an item does. Items are hashed up to 32 places ahead, so up to 32 items
-    /// before that one are then not removed either; the answers say which were, where they were false
-    /// before. The filter is intact.
+    /// If the [`Hash`] implementation of an item panics. Items are hashed up to 32 places ahead, so
+    /// up to 32 items before this one are not removed either. If `removed` was all `false` before the
+    /// call, it shows which items were removed. The filter stays valid.
     ///
     /// # Examples
     ///
@@ -509,7 +507,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         Ok(self.table.remove_many(items, |item| self.hash_of(item), removed))
     }
 
-    /// The 64-bit hash of `item`, for the methods that take one: hash once, use it often.
+    /// The 64-bit hash of `item`, for the methods that take a hash: compute it once, use it often.
     ///
     /// # Examples
     ///
@@ -527,9 +525,9 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     }
 }
 
-/// Operations on 64-bit hashes: the twins of those on items.
+/// Operations on 64-bit hashes, one for each operation on items.
 ///
-/// Any hash that tells items apart will do, consecutive integers included: the filter mixes it.
+/// Any hash that tells items apart will do, even consecutive integers: the filter mixes its bits.
 impl<L: Storage, S> CuckooFilter<L, S> {
     /// Adds one more copy of the item with this hash. See [`insert`](Self::insert).
     ///
@@ -550,7 +548,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         self.table.insert(hash)
     }
 
-    /// Adds the item with this hash unless it is there. See
+    /// Adds the item with this hash unless the filter contains it. See
     /// [`insert_unique`](Self::insert_unique).
     ///
     /// # Errors
@@ -583,7 +581,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         self.table.contains(hash)
     }
 
-    /// Takes one copy of the item with this hash away. See [`remove`](Self::remove).
+    /// Removes one copy of the item with this hash. See [`remove`](Self::remove).
     ///
     /// # Examples
     ///
@@ -599,7 +597,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         self.table.remove(hash)
     }
 
-    /// How many copies there are of the item with this hash. See [`count`](Self::count).
+    /// The number of copies of the item with this hash. See [`count`](Self::count).
     ///
     /// # Examples
     ///
@@ -614,12 +612,12 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         self.table.count(hash)
     }
 
-    /// For each hash, whether its item is in the filter. See
+    /// Writes to `found` whether the item of each hash is in the filter. See
     /// [`contains_many`](Self::contains_many).
     ///
     /// # Errors
     ///
-    /// [`LengthMismatch`] if there are not as many answers as hashes; then nothing is written.
+    /// [`LengthMismatch`] if the two slices differ in length; then nothing is written.
     ///
     /// # Examples
     ///
@@ -641,7 +639,8 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         Ok(())
     }
 
-    /// As [`contains_many_hashes`](Self::contains_many_hashes), with the answers in a new vector.
+    /// As [`contains_many_hashes`](Self::contains_many_hashes), but returns the answers in a new
+    /// vector.
     ///
     /// # Examples
     ///
@@ -663,8 +662,8 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     ///
     /// # Errors
     ///
-    /// [`InsertManyError`], which says how many were stored, the first ones, and why the next one
-    /// was not.
+    /// [`InsertManyError`]: how many items were stored (the first ones of the slice), and why the
+    /// next item was not.
     ///
     /// # Examples
     ///
@@ -678,12 +677,12 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         self.table.insert_many(hashes, |&hash| hash)
     }
 
-    /// Removes one copy of the item of each hash, in order, and writes for each whether there was one.
-    /// Returns how many were removed. See [`remove_many`](Self::remove_many).
+    /// Removes one copy of the item of each hash, in order, and writes to `removed` whether there was
+    /// a copy. Returns how many were removed. See [`remove_many`](Self::remove_many).
     ///
     /// # Errors
     ///
-    /// [`LengthMismatch`] if there are not as many answers as hashes; then nothing is removed.
+    /// [`LengthMismatch`] if the two slices differ in length; then nothing is removed.
     ///
     /// # Examples
     ///
@@ -708,18 +707,24 @@ impl<L: Storage, S> CuckooFilter<L, S> {
 /// Figures.
 impl<L: Storage, S> CuckooFilter<L, S> {
     pub(crate) fn from_parts(
-        table: L::Table,
+        table: TableOf<L>,
         hasher: S,
         [capacity, max_capacity]: [usize; 2],
     ) -> Self {
         Self { table, hasher, capacity, max_capacity }
     }
 
-    pub(crate) fn table(&self) -> &L::Table {
+    pub(crate) fn figures(&self) -> &dyn Figures {
+        self.table.figures()
+    }
+
+    /// For the models.
+    #[cfg(loom)]
+    pub(crate) fn table(&self) -> &TableOf<L> {
         &self.table
     }
 
-    /// The number of items that it starts with, and the number that it grows to hold.
+    /// The initial and the maximum capacity.
     pub(crate) fn capacities(&self) -> [usize; 2] {
         [self.capacity, self.max_capacity]
     }
@@ -737,14 +742,13 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn layout_name(&self) -> &'static str {
-        self.table.layout().name()
+        self.figures().layout().name()
     }
 
-    /// How many items are stored, copies counted one by one. Exact when no thread writes; beside
-    /// other threads it may miss what they do meanwhile, and each step of a kick under way may make
-    /// it one too many or too few for the moment.
+    /// The number of stored items, each copy counted. Exact while no thread writes. While other
+    /// threads write, it may miss their operations, and each kick under way may add or subtract one.
     ///
-    /// Takes no lock. Adds up one counter for each group of buckets: at most 4,096 of them.
+    /// Takes no lock. Adds up one counter for each group of buckets: at most 4,096 counters.
     ///
     /// # Examples
     ///
@@ -756,7 +760,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn len(&self) -> usize {
-        self.table.occupied()
+        self.figures().occupied()
     }
 
     /// Whether no item is stored; as exact as [`len`](Self::len).
@@ -772,9 +776,9 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         self.len() == 0
     }
 
-    /// How many distinct items the filter was made for. It has some [`slots`](Self::slots) more. In a
-    /// filter that grows it is the number that it is meant to hold at its present size, which grows
-    /// with it. It may hold a little more before it grows.
+    /// The number of distinct items that the filter was built for. It has some [`slots`](Self::slots)
+    /// more. In a growable filter: the number of items for its present size, between the initial and
+    /// the maximum capacity. It may hold a few more before it grows.
     ///
     /// # Examples
     ///
@@ -784,10 +788,10 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.table.grown_for().min(self.max_capacity).max(self.capacity)
+        self.figures().target_items().min(self.max_capacity).max(self.capacity)
     }
 
-    /// How many slots the table has; in a filter that grows, how many it has by now.
+    /// The number of slots of the table; in a growable filter, at its present size.
     ///
     /// # Examples
     ///
@@ -797,7 +801,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn slots(&self) -> usize {
-        self.table.slots()
+        self.figures().slots()
     }
 
     /// The share of slots in use, from 0 to 1; as exact as [`len`](Self::len).
@@ -815,8 +819,9 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         sizing::load(self.len(), self.slots())
     }
 
-    /// The memory of the filter in bytes: itself, its table, its locks, its counters. What the
-    /// hasher may own on the heap is not in it, nor what a filter that grows has no use for yet.
+    /// The memory of the filter in bytes: itself, its table, its locks and its counters. It does not
+    /// include memory that the hasher owns on the heap, nor the
+    /// [reserved](CuckooFilter::reserved_bytes) part of a growable table that is not in use yet.
     ///
     /// # Examples
     ///
@@ -826,7 +831,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Self>() + self.table.heap_bytes()
+        size_of::<Self>() + self.figures().heap_bytes()
     }
 
     /// The share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to
@@ -843,15 +848,15 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
-        self.table.false_positive_rate()
+        self.figures().false_positive_rate()
     }
 
-    /// Removes everything. What was inserted before the call began is gone when it returns.
+    /// Removes all items that were inserted before the call.
     ///
-    /// Blocks until it holds every lock of the filter, and until it returns every other thread that
-    /// wants to write waits for it. Lookups go on: it is one removal of all copies for each item,
-    /// and not one for all of them, so lookups beside it may find some items gone and others not. A
-    /// filter that has grown keeps its size.
+    /// Blocks until it holds every lock of the filter; until it returns, other threads that write
+    /// wait for it. Lookups go on. The removal is atomic for each item, but not for all of them
+    /// together: lookups meanwhile may find some items and miss others. A filter that has grown keeps
+    /// its size.
     ///
     /// # Examples
     ///
@@ -863,7 +868,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::InsertError>(())
     /// ```
     pub fn clear(&self) {
-        self.table.clear();
+        self.figures().clear();
     }
 
     /// The hasher of the items.
@@ -881,7 +886,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         &self.hasher
     }
 
-    /// Figures of the filter's life so far. Takes no lock.
+    /// Figures since the filter was built. Takes no lock.
     ///
     /// # Examples
     ///
@@ -891,13 +896,13 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
-        Stats { inconclusive_lookups: self.table.inconclusive() }
+        Stats { inconclusive_lookups: self.figures().inconclusive() }
     }
 }
 
 /// Growth.
 impl<L: FixedStorage, S> CuckooFilter<Growable<L>, S> {
-    /// The number of distinct items that the filter grows to hold.
+    /// The maximum capacity: the number of distinct items that the filter holds at its maximum size.
     ///
     /// # Examples
     ///
@@ -913,16 +918,17 @@ impl<L: FixedStorage, S> CuckooFilter<Growable<L>, S> {
         self.max_capacity
     }
 
-    /// Grows now to hold `additional` items more than there are, so that their inserts need not.
+    /// Grows until the table has room for `additional` more items. Inserting them then splits
+    /// nothing.
     ///
-    /// Blocks while another thread lets the filter grow, and as [`insert`](Self::insert) does; other
-    /// threads can read and write meanwhile. It takes some tens of nanoseconds for each bucket that is
-    /// split.
+    /// Blocks while another thread splits buckets, and as [`insert`](Self::insert) does. Other
+    /// threads can read and write meanwhile. It takes some tens of nanoseconds for each bucket that
+    /// is split.
     ///
     /// # Errors
     ///
-    /// [`ReserveError`] if these would be more than [`max_capacity`](Self::max_capacity); then nothing
-    /// has changed.
+    /// [`ReserveError`] if the filter would then hold more than [`max_capacity`](Self::max_capacity)
+    /// items; nothing has changed.
     ///
     /// # Examples
     ///
@@ -938,14 +944,14 @@ impl<L: FixedStorage, S> CuckooFilter<Growable<L>, S> {
     pub fn reserve(&self, additional: usize) -> Result<(), ReserveError> {
         let wanted = self.len().saturating_add(additional);
         ReserveError::check(wanted, self.max_capacity)?;
-        self.table.grow_for(wanted);
+        self.figures().grow_for(wanted);
         Ok(())
     }
 
-    /// The memory that the filter has asked for, in bytes: [`memory_bytes`](Self::memory_bytes), and
+    /// The memory that the filter has allocated, in bytes: [`memory_bytes`](Self::memory_bytes), and
     /// the part of the table that is not in use yet.
     ///
-    /// Operating systems with virtual memory back a page when it is first written; then this is
+    /// Most operating systems with virtual memory back a page when it is first written. There this is
     /// address space, and `memory_bytes` is memory. See [growth](crate#growth).
     ///
     /// # Examples
@@ -959,7 +965,7 @@ impl<L: FixedStorage, S> CuckooFilter<Growable<L>, S> {
     /// ```
     #[must_use]
     pub fn reserved_bytes(&self) -> usize {
-        size_of::<Self>() + self.table.reserved_bytes()
+        size_of::<Self>() + self.figures().reserved_bytes()
     }
 }
 

@@ -1,4 +1,4 @@
-//! The hashers: the default one, behind a name of this crate, and a stable one.
+//! The default hasher, in a type of this crate, and the stable hasher.
 
 mod stable;
 
@@ -11,8 +11,8 @@ use foldhash::quality::{FoldHasher, SeedableRandomState};
 pub use self::stable::{StableHashBuilder, StableHasher};
 use crate::sync;
 
-/// A number that two hashers share if they hash alike, and others only by chance: what they make of a
-/// fixed input. Not by the `Hash` of some type: which calls that makes is up to the standard library.
+/// The hash of a fixed input: equal for hashers that hash alike, otherwise different except by
+/// chance. It does not use the `Hash` of a type, whose calls may change with the standard library.
 pub(crate) fn check_of<S: BuildHasher>(hasher: &S) -> u64 {
     let mut hasher = hasher.build_hasher();
     hasher.write_u64(0x0123_4567_89ab_cdef);
@@ -20,29 +20,27 @@ pub(crate) fn check_of<S: BuildHasher>(hasher: &S) -> u64 {
     hasher.finish()
 }
 
-/// The hasher that a filter has unless it is given another: fast, and with a random seed of its own
-/// for each filter.
+/// The default hasher of a filter: fast, with a random seed of its own for each filter.
 ///
-/// The hashes differ from filter to filter and from run to run; a clone of the hasher hashes as its
-/// original does. The algorithm (foldhash, in its quality variant, today) may change in any
-/// release: do not store these hashes.
+/// The hashes differ from filter to filter and from run to run. A clone of the hasher has the same
+/// seed and gives the same hashes. The algorithm (today foldhash, in its quality variant) may change
+/// in any release: do not store these hashes.
 ///
-/// To a filter, two items with one hash are one item. Among all the families of keys that the tests
-/// try (short strings, pairs and triples of them, integers, tuples, byte strings that differ in one
-/// bit, paths, numbers as text), no two keys have one hash. All integer types of one value may hash
-/// alike, whatever their width: whether `7_u32` and `7_u64` are one item is up to the hasher, so do
-/// not mix types. A [`Hash`](core::hash::Hash) implementation of your own must mark where its parts
-/// end, as those of the standard library do: bytes written without an end make `("a", "bc")` and
-/// `("ab", "c")` one item.
+/// To a filter, two items with the same hash are one item. In all families of keys that the tests try
+/// (short strings, pairs and triples of them, integers, tuples, byte strings that differ in one bit,
+/// paths, numbers as text), no two keys have the same hash. Integers of one value may have the same
+/// hash in all widths: whether `7_u32` and `7_u64` are one item depends on the hasher, so do not mix
+/// types. If you implement [`Hash`](core::hash::Hash) yourself, mark where each part ends, as the
+/// standard library does: otherwise `("a", "bc")` and `("ab", "c")` are one item.
 ///
 /// # Keys from an adversary
 ///
-/// The seed keeps accidents away, and keys that were chosen without seeing the filter's answers. It
-/// is no protection against someone who studies this hasher and sees answers or times. For keys
-/// from an adversary take a keyed hash: `CuckooFilter::with_capacity_and_hasher(n,
+/// The seed protects against accidents, and against keys that were chosen without seeing the filter's
+/// answers. It does not protect against an attacker who studies this hasher and sees answers or
+/// times. For keys from an adversary use a keyed hash: `CuckooFilter::with_capacity_and_hasher(n,
 /// std::hash::RandomState::new())` is SipHash-1-3, for some 10 ns more per operation. With any
-/// hasher, whoever sees the answers finds false positives by trial: of random keys about one in
-/// 8,000 is one, in a full filter of the default layout.
+/// hasher, whoever sees the answers finds false positives by trial: in a full filter of the default
+/// layout, about one random key in 8,000.
 ///
 /// # Examples
 ///
@@ -106,8 +104,8 @@ impl fmt::Debug for DefaultHasher {
     }
 }
 
-/// Passes each method on: the ones for integers are faster than the bytes of the integer.
-macro_rules! pass_on {
+/// Forwards each method: those for integers are faster than `write` with the bytes of the integer.
+macro_rules! forward {
     ($($method:ident($value:ty))*) => {
         impl Hasher for DefaultHasher {
             #[inline]
@@ -123,7 +121,7 @@ macro_rules! pass_on {
     };
 }
 
-pass_on! {
+forward! {
     write(&[u8])
     write_u8(u8) write_u16(u16) write_u32(u32) write_u64(u64) write_u128(u128) write_usize(usize)
     write_i8(i8) write_i16(i16) write_i32(i32) write_i64(i64) write_i128(i128) write_isize(isize)

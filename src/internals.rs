@@ -5,7 +5,8 @@
 //! evaluation simulates tables with bucket and fingerprint sizes that the crate does not have, and
 //! must place items exactly as the crate does.
 
-use crate::geometry::{Fingerprint, Geometry};
+use crate::entry::Entry;
+use crate::geometry::Geometry;
 #[cfg(not(loom))]
 use crate::sync::Lock;
 
@@ -38,7 +39,7 @@ impl StripeLock {
 #[must_use]
 pub fn key(buckets: usize, hash: u64, bits: u32) -> (u64, usize, usize) {
     let key = Geometry::new(buckets).key(hash, bits);
-    (key.fingerprint.bits(), key.first, key.second)
+    (key.entry.bits(), key.first, key.second)
 }
 
 /// The other bucket of a fingerprint, which is not 0, that is stored in `bucket`.
@@ -46,5 +47,5 @@ pub fn key(buckets: usize, hash: u64, bits: u32) -> (u64, usize, usize) {
 #[inline]
 #[must_use]
 pub fn alternate(buckets: usize, bucket: usize, fingerprint: u64) -> usize {
-    Geometry::new(buckets).alternate(bucket, Fingerprint::in_slot(fingerprint))
+    Geometry::new(buckets).alternate(bucket, Entry::in_slot(fingerprint).core())
 }

@@ -1,7 +1,7 @@
-//! How the fingerprints of one bucket sit in one 64-bit word: pure functions on `u64`.
+//! How the entries of a bucket sit in a 64-bit word: pure functions.
 //!
-//! A word is a multiset of fingerprints: a slot has no meaning beyond the fingerprint in it, and no
-//! caller may rely on which slot a fingerprint takes. The word 0 is the empty bucket in every
+//! A word is a multiset of entries: a slot has no meaning beyond the entry in it, and no
+//! caller may rely on which slot an entry takes. The word 0 is the empty bucket in every
 //! layout, so a zeroed table is an empty one.
 //!
 //! A new layout is defined here, and named in the list of [`__for_each_layout`]; the tests, and the
@@ -9,12 +9,14 @@
 
 mod packed;
 mod semi_sorted;
+mod word;
 
 use core::fmt;
 
 use packed::Packed;
 use sealed::Sealed;
 use semi_sorted::SemiSorted;
+pub(crate) use word::Word;
 
 /// A way to lay out the fingerprints of a bucket in a 64-bit word.
 ///
@@ -102,24 +104,24 @@ impl fmt::Display for LayoutId {
 
 pub(crate) mod sealed {
     use super::{LayoutId, MAX_SLOTS};
-    use crate::geometry::Fingerprint;
+    use crate::entry::{Entry, Pattern};
 
-    /// What the table asks of a word.
-    pub trait Word {
-        /// The way in which a word holds its fingerprints, as snapshots number it.
-        const ENCODING: u8;
+    /// How the entries of a bucket are written in 64 bits: the functions behind [`Word`](super::Word).
+    pub trait Encoding {
+        /// The number of the encoding in snapshots.
+        const ID: u8;
 
-        /// How many copies of `fingerprint` the word holds.
-        fn copies(word: u64, fingerprint: Fingerprint) -> usize;
+        /// How many entries match.
+        fn copies(word: u64, pattern: Pattern) -> usize;
 
         /// How many slots are free.
         fn free(word: u64) -> usize;
 
-        /// Whether the word holds a copy of `fingerprint`.
-        fn holds(word: u64, fingerprint: Fingerprint) -> bool;
+        /// Whether an entry matches.
+        fn holds(word: u64, pattern: Pattern) -> bool;
 
-        /// Whether one word or the other holds `fingerprint`: the heart of a lookup.
-        fn either_holds(a: u64, b: u64, fingerprint: Fingerprint) -> bool;
+        /// Whether an entry of one word or the other matches.
+        fn either_holds(a: u64, b: u64, pattern: Pattern) -> bool;
 
         /// Whether a slot is free.
         fn has_room(word: u64) -> bool;
@@ -130,17 +132,17 @@ pub(crate) mod sealed {
             Self::free(a) < Self::free(b)
         }
 
-        /// The word with one more copy, or `None` if no slot is free.
-        fn with(word: u64, fingerprint: Fingerprint) -> Option<u64>;
+        /// The word with one entry more, or `None` if no slot is free.
+        fn with(word: u64, entry: Entry) -> Option<u64>;
 
-        /// The word with one copy less, or `None` if it holds none.
-        fn without(word: u64, fingerprint: Fingerprint) -> Option<u64>;
+        /// The word without one such entry, or `None` if it holds none.
+        fn without(word: u64, entry: Entry) -> Option<u64>;
 
-        /// The bits of each fingerprint of the word, 0 for a free slot; the first `SLOTS` count.
+        /// What each slot holds, 0 for a free one; the first `SLOTS` count.
         fn slots(word: u64) -> [u64; MAX_SLOTS];
 
-        /// Whether a fingerprint of the word differs from `value` in one of the bits of `mask`. Both are no
-        /// longer than a fingerprint.
+        /// Whether an entry of the word differs from `value` in one of the bits of `mask`. Both are no
+        /// longer than an entry.
         fn any_differs(word: u64, value: u64, mask: u64) -> bool {
             Self::slots(word).iter().any(|&bits| bits != 0 && (bits ^ value) & mask != 0)
         }
@@ -160,21 +162,21 @@ pub(crate) mod sealed {
         /// The share of slots in use from which on a short search decides that the table is full:
         /// that at which the first insert fails in a table of 2^20 slots.
         const FULL: f64;
-        /// The share of slots in use that a table which grows keeps. While a level is split, half of
+        /// The share of slots in use that a growing table keeps. While a level is split, half of
         /// the table has twice the demand of the other half, and the nearer the load comes to the
         /// most that kicks can even out, the longer searches become: three percentage points more
         /// would double the time of an insert.
-        const GROWN: f64;
-        /// The functions on its words.
-        type Word: Word;
+        const TARGET_LOAD: f64;
+        /// How its entries are written in a word.
+        type Encoding: Encoding;
     }
 }
 
-/// Names layouts and says what their tables hold: `LOAD`, `SCATTER`, `FULL`, `GROWN`.
+/// Names layouts and says what their tables hold: `LOAD`, `SCATTER`, `FULL`, `TARGET_LOAD`.
 macro_rules! define {
     ($($(#[$doc:meta])*
-        $name:ident = $word:ident<$lane:literal, $slots:literal>,
-            $bits:literal bits, $load:literal, $scatter:literal, $full:literal, $grown:literal;
+        $name:ident = $encoding:ident<$lane:literal, $slots:literal>,
+            $bits:literal bits, $load:literal, $scatter:literal, $full:literal, $target:literal;
     )*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,8 +187,8 @@ macro_rules! define {
             const LOAD: f64 = $load;
             const SCATTER: f64 = $scatter;
             const FULL: f64 = $full;
-            const GROWN: f64 = $grown;
-            type Word = $word<$lane, $slots>;
+            const TARGET_LOAD: f64 = $target;
+            type Encoding = $encoding<$lane, $slots>;
         }
 
         impl Layout for $name {
@@ -233,9 +235,9 @@ macro_rules! __for_each_layout {
 
 #[cfg(test)]
 mod tests {
-    use super::sealed::Word;
+    use super::sealed::Encoding;
     use super::*;
-    use crate::geometry::Fingerprint;
+    use crate::entry::Entry;
     use proptest::prelude::*;
 
     /// The multiset that a word should be: fingerprints, in any order.
@@ -245,10 +247,10 @@ mod tests {
         model.iter().filter(|&&held| held == fingerprint).count()
     }
 
-    fn word_of<L: Layout>(model: &Model) -> u64 {
-        model.iter().fold(0, |word, &f| {
-            L::Word::with(word, Fingerprint::in_slot(f)).expect("room for the model")
-        })
+    fn word_of<L: Layout>(model: &Model) -> Word<L> {
+        model
+            .iter()
+            .fold(Word::EMPTY, |word, &f| word.with(Entry::in_slot(f)).expect("room for the model"))
     }
 
     fn sorted(mut model: Model) -> Model {
@@ -257,47 +259,48 @@ mod tests {
     }
 
     /// What the word holds, read as a whole.
-    fn contents<L: Layout>(word: u64) -> Model {
-        let slots = L::Word::slots(word);
-        assert!(slots[L::SLOTS..].iter().all(|&f| f == 0), "beyond the slots");
-        sorted(slots.into_iter().filter(|&f| f != 0).collect())
+    fn contents<L: Layout>(word: Word<L>) -> Model {
+        let beyond = &L::Encoding::slots(word.bits())[L::SLOTS..];
+        assert!(beyond.iter().all(|&bits| bits == 0), "beyond the slots");
+        sorted(word.entries().map(Entry::bits).collect())
     }
 
     /// Every method on the word of `model`, and one step on from there, with `fingerprint`.
     fn check<L: Layout>(model: &Model, fingerprint: u64) {
         let word = word_of::<L>(model);
-        assert_eq!(word == 0, model.is_empty());
-        assert_eq!(contents::<L>(word), sorted(model.clone()));
-        assert!(L::Word::is_canonical(word), "{word:x}");
-        assert_eq!(L::Word::free(word), L::SLOTS - model.len());
-        assert_eq!(L::Word::has_room(word), model.len() < L::SLOTS);
+        assert_eq!(word.bits() == 0, model.is_empty());
+        assert_eq!(contents(word), sorted(model.clone()));
+        assert!(word.is_canonical(), "{:x}", word.bits());
+        assert_eq!(word.in_use(), model.len());
+        assert_eq!(word.has_room(), model.len() < L::SLOTS);
+        let full = word.entries_if_full().map(|entries| entries[..L::SLOTS].to_vec());
+        assert_eq!(full, (!word.has_room()).then(|| word.entries().collect()));
         let held = copies(model, fingerprint);
-        let f = Fingerprint::in_slot(fingerprint);
-        assert_eq!(L::Word::copies(word, f), held, "{model:x?} {fingerprint:x}");
-        assert_eq!(L::Word::holds(word, f), held > 0, "{model:x?} {fingerprint:x}");
+        let entry = Entry::in_slot(fingerprint);
+        assert_eq!(word.copies(entry.pattern()), held, "{model:x?} {fingerprint:x}");
+        assert_eq!(word.holds(entry.pattern()), held > 0, "{model:x?} {fingerprint:x}");
+        let [stay, go] = word.partition(|held| held == entry).map(contents);
+        assert_eq!(go, vec![fingerprint; held]);
+        assert_eq!(sorted([stay, go].concat()), contents(word));
         for mask in [0, 1, 2, 3, fingerprint, (1 << L::FINGERPRINT_BITS) - 1] {
             let differs = model.iter().any(|held| (held ^ fingerprint) & mask != 0);
-            assert_eq!(
-                L::Word::any_differs(word, fingerprint, mask),
-                differs,
-                "{model:x?} {mask:x}"
-            );
+            assert_eq!(word.any_differs(fingerprint, mask), differs, "{model:x?} {mask:x}");
         }
 
-        match L::Word::with(word, f) {
+        match word.with(entry) {
             None => assert_eq!(model.len(), L::SLOTS),
             Some(more) => {
                 let model = [&model[..], &[fingerprint]].concat();
-                assert_eq!(contents::<L>(more), sorted(model), "{word:x} with {fingerprint:x}");
+                assert_eq!(contents(more), sorted(model), "with {fingerprint:x}");
             }
         }
-        match L::Word::without(word, f) {
+        match word.without(entry) {
             None => assert_eq!(held, 0),
             Some(less) => {
                 let mut model = model.clone();
                 let at = model.iter().position(|&held| held == fingerprint).expect("one is held");
                 model.remove(at);
-                assert_eq!(contents::<L>(less), sorted(model), "{word:x} less {fingerprint:x}");
+                assert_eq!(contents(less), sorted(model), "without {fingerprint:x}");
             }
         }
     }
@@ -305,11 +308,11 @@ mod tests {
     /// Two words in one lookup.
     fn check_both<L: Layout>(a: &Model, b: &Model, fingerprint: u64) {
         let held = copies(a, fingerprint) + copies(b, fingerprint) > 0;
-        let f = Fingerprint::in_slot(fingerprint);
-        let (word_a, word_b) = (word_of::<L>(a), word_of::<L>(b));
-        assert_eq!(L::Word::either_holds(word_a, word_b, f), held, "{a:x?} {b:x?} {fingerprint:x}");
+        let pattern = Entry::in_slot(fingerprint).pattern();
+        let words = [a, b].map(word_of::<L>);
+        assert_eq!(Word::either_holds(words, pattern), held, "{a:x?} {b:x?} {fingerprint:x}");
         if a.len() != b.len() {
-            assert_eq!(L::Word::fuller(word_a, word_b), a.len() > b.len(), "{a:x?} {b:x?}");
+            assert_eq!(words[0].is_fuller(words[1]), a.len() > b.len(), "{a:x?} {b:x?}");
         }
     }
 
@@ -341,15 +344,15 @@ mod tests {
     }
 
     /// Any word: it is canonical if its fingerprints, put into an empty one, give it again.
-    fn check_any<L: Layout>(word: u64) {
-        let slots = L::Word::slots(word).into_iter().filter(|&f| f != 0).map(Fingerprint::in_slot);
-        let again = slots.fold(0, |word, f| L::Word::with(word, f).expect("as many as before"));
-        assert_eq!(L::Word::is_canonical(word), again == word, "{word:x}, again {again:x}");
+    fn check_any<L: Layout>(bits: u64) {
+        let word = Word::<L>::from_bits(bits);
+        let [again, _] = word.partition(|_| false);
+        assert_eq!(word.is_canonical(), again.bits() == bits, "{bits:x}, again {:x}", again.bits());
     }
 
     /// Words that are nearly right: any, one bit beside those of a model, and with lanes of zeros.
     fn words<L: Layout>() -> impl Strategy<Value = u64> {
-        let near = |model: Model| word_of::<L>(&model);
+        let near = |model: Model| word_of::<L>(&model).bits();
         prop_oneof![
             any::<u64>(),
             (models::<L>(), 0..64_u32).prop_map(move |(model, bit)| near(model) ^ 1 << bit),

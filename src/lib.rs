@@ -1,8 +1,8 @@
 //! A concurrent cuckoo filter: one set that many threads share without a lock around it.
 //!
 //! It answers "is x in the set?" in about 17 bits per item, with few false positives and no false
-//! negatives. Unlike a Bloom filter, it can remove items. Lookups never wait. Put it in front of
-//! something slow (a database, a disk, another machine) to skip lookups of keys that do not exist.
+//! negatives. Unlike a Bloom filter, it can remove items. Lookups never wait. Put it in front of a
+//! slow store (a database, a disk, another machine) to skip lookups of keys that do not exist.
 //!
 //! ```
 //! use coucal::CuckooFilter;
@@ -37,16 +37,19 @@
 //! | what you know | constructor |
 //! |---|---|
 //! | the number of distinct items | [`CuckooFilter::with_capacity`] |
-//! | the same, and you want an error where that panics or aborts | [`CuckooFilter::try_with_capacity`] |
+//! | the same, and you want an error instead of a panic or an abort | [`CuckooFilter::try_with_capacity`] |
 //! | the number of items and the highest false-positive rate | [`CuckooFilter::with_capacity_and_rate`]: the smallest layout that reaches the rate, chosen at run time |
-//! | a first number of items, and one that there are never more of | `CuckooFilter::builder().capacity(1000).max_capacity(1_000_000).build()`: a [`GrowableCuckooFilter`] |
+//! | an initial and a maximum number of items | `CuckooFilter::builder().capacity(1000).max_capacity(1_000_000).build()`: a [`GrowableCuckooFilter`] |
 //! | the [layout](Layout) | `CuckooFilter::builder().layout::<Fp12x5>().capacity(n).build()` |
 //! | a hasher | [`CuckooFilter::with_capacity_and_hasher`] |
 //! | hashes that are the same in every process | the same, with a [`StableHashBuilder`] |
-//! | a snapshot of it | [`CuckooFilter::restore`] from a reader, [`CuckooFilter::from_bytes`], or [`CuckooFilter::from_snapshot`] |
+//! | there is a snapshot of the filter | [`CuckooFilter::restore`] from a reader, [`CuckooFilter::from_bytes`], or [`CuckooFilter::from_snapshot`] |
 //! | keys from an adversary | [`CuckooFilter::with_capacity_and_hasher`], with a [`RandomState`](std::hash::RandomState): some 10 ns more per operation |
 //! | keys that are hashed already | the same, with `()` as the hasher, or a [`StableHashBuilder`] if there are to be [snapshots](#snapshots); then [`insert_hash`](CuckooFilter::insert_hash), [`contains_hash`](CuckooFilter::contains_hash) and so on |
 //! | several of these | [`CuckooFilter::builder`] |
+//!
+//! The capacity counts distinct items. If equal items are inserted more than once, [each of them
+//! takes a slot](#which-insert).
 //!
 //! Many items at a time: [`insert_many`](CuckooFilter::insert_many),
 //! [`contains_many`](CuckooFilter::contains_many) and [`remove_many`](CuckooFilter::remove_many) hide
@@ -54,66 +57,67 @@
 //!
 //! # Which insert?
 //!
-//! What a filter stores of an item is its *class*: a fingerprint and a pair of buckets. Items of one
-//! class cannot be told apart. A class holds up to 2b copies for b slots per bucket, which is 8 in
-//! the default layout.
+//! Items whose fingerprint and pair of buckets are equal form one *class*. A filter cannot tell the
+//! items of a class apart. A class holds up to 2b copies, where b is the number of slots of a bucket:
+//! 8 copies in the default layout.
 //!
 //! | what you need | what to call | an equal item takes | when the class has 2b copies |
 //! |---|---|---|---|
 //! | a set from which items are removed | [`insert`](CuckooFilter::insert), and one [`remove`](CuckooFilter::remove) for each insert that succeeded | one more slot | `insert` returns [`TooManyCopies`](InsertError::TooManyCopies) and changes nothing |
 //! | a multiset with few equal items | the same, and [`count`](CuckooFilter::count) | one more slot | the same |
-//! | a set from which nothing is removed | [`insert_unique`](CuckooFilter::insert_unique) | nothing: `Ok(false)` | `Ok(false)` |
+//! | a set from which nothing is removed (duplicate detection) | [`insert_unique`](CuckooFilter::insert_unique) | nothing: `Ok(false)` | `Ok(false)` |
 //! | a multiset with many equal items | exact counts in a map; `insert` when a count becomes 1, `remove` when it becomes 0 | nothing | `insert` returns `TooManyCopies` |
 //!
 //! **Do not combine `insert_unique` with `remove`.** An item for which `insert_unique` returned
-//! `Ok(false)` may rely on the copy of *another* item of its class; when that one is removed, the
-//! item is missed. Of a million items inserted by `insert_unique`, the even ones were then removed: 30
-//! of the 500,000 odd ones were missed. It was 11 when only items were removed for which
-//! `insert_unique` had returned `Ok(true)`. The [`cookbook`] shows the ways out.
+//! `Ok(false)` may rely on the copy of *another* item of its class. When that item is removed, this
+//! one is missed. One million items were inserted by `insert_unique` and the even ones removed: 30 of
+//! the 500,000 odd ones were then missed. When only items were removed for which `insert_unique` had
+//! returned `Ok(true)`, 11 were missed. The
+//! [cookbook](cookbook#why-insert_unique-and-remove-do-not-go-together) shows the ways out.
 //!
 //! # Guarantees
 //!
 //! * **Lookups are wait-free.** [`contains`](CuckooFilter::contains) takes a bounded number of steps,
 //!   whatever other threads do, even if a writer is stopped forever in the middle of a move. It takes
-//!   no lock and does no read-modify-write and no store, with one exception: an answer that is
-//!   [inconclusive](Stats::inconclusive_lookups) is counted.
+//!   no lock, no read-modify-write and no store. One exception: it counts an answer that is
+//!   [inconclusive](Stats::inconclusive_lookups).
 //! * **No false negatives.** An item whose insert returned, and which nobody removed, is found by
 //!   every lookup, also while other inserts move it. (Two kinds of use give this up: see
 //!   [Limits](#limits).)
 //! * **Nothing is lost.** An operation that fails changes nothing.
 //! * **Linearizable.** `insert`, `insert_unique`, `remove`, `count` and `contains` each take effect
 //!   at one instant between call and return, across all items. An operation that returned before
-//!   another began comes before it. So if two threads each insert an item and then look for the
-//!   other's, at least one finds it. A filter has one freedom: `contains` may answer true for an
-//!   absent item. And the items of one [class](#which-insert) share their copies, so
-//!   `insert_unique`, `remove` and `count` speak about the class.
-//! * **False positives as predicted**: about 2b·load/2<sup>f</sup> of the absent items are reported
-//!   as present, for b slots per bucket and fingerprints of f bits: 0.0122 % in the default layout at
+//!   another began comes before it. So if two threads each insert an item and then look up the
+//!   other's, at least one finds it. `contains` may answer true for an absent item. The items of one
+//!   [class](#which-insert) share their copies, so `insert_unique`, `remove` and `count` are about
+//!   the class.
+//! * **Predicted false positives**: about 2b·load/2<sup>f</sup> of the absent items are reported as
+//!   present, for b slots per bucket and fingerprints of f bits: 0.0122 % in the default layout at
 //!   full load. [`false_positive_rate`](CuckooFilter::false_positive_rate) gives the exact prediction
 //!   at the present load.
 //! * **Full means full**: a filter made by [`with_capacity(n)`](CuckooFilter::with_capacity) holds n
 //!   distinct items. With distinct items, no insert into the default layout, or into one with more
 //!   slots per bucket, fails below 97 % of the slots, in tables of 2<sup>15</sup> slots and more.
-//!   [`Layout`] has the figures for the other layouts. Both promises are about chance and have
-//!   overwhelming odds: of small filters, of up to some hundred items, one in millions refuses an
-//!   item before its capacity, and one of 9 to 20 items that is kept at its capacity refuses up to
-//!   five of 10<sup>8</sup> replacements.
-//!
-//! * **Growth without a pause**: a [growable](GrowableCuckooFilter) filter keeps all of these while it
-//!   grows. Its load stays at the target of its layout, nothing is rebuilt, and it is never
-//!   [full](InsertError::Full) before it has its greatest size.
-//! * **An exact image of a live filter**: a [snapshot](#snapshots) is the filter at one instant between
-//!   call and return. Lookups never wait. A writer waits for a fraction of a millisecond, whatever
-//!   the size; longer only if the thread that takes the snapshot is preempted while it holds a lock.
-//! * **Hostile bytes are an error**: a filter that is [restored](CuckooFilter::restore) is one that this
-//!   crate could have made, or it is not made. No bytes make it panic. Until a whole snapshot has been
-//!   read and found valid, no more memory is asked for than twice what has been read; then the table is
-//!   allocated, which for a filter that grows is the [address space](#growth) of its greatest size.
+//!   [`Layout`] has the figures for the other layouts. Both promises depend on chance, with
+//!   overwhelming odds: of small filters (up to some hundred items), one in millions refuses an item
+//!   before its capacity; a filter of 9 to 20 items that is kept at its capacity refuses up to five
+//!   of 10<sup>8</sup> replacements.
+//! * **Growth without a pause**: a [growable](GrowableCuckooFilter) filter keeps all of these while
+//!   it grows. Its load stays at the target of its layout, nothing is rebuilt, and it is never
+//!   [full](InsertError::Full) before it has its maximum size.
+//! * **An exact image of a live filter**: a [snapshot](#snapshots) is the filter at one instant
+//!   between call and return. Lookups never wait. A writer waits for a fraction of a millisecond,
+//!   whatever the size; longer only if the thread that takes the snapshot is preempted while it holds
+//!   a lock.
+//! * **Hostile bytes are an error**: [`restore`](CuckooFilter::restore) returns a filter that this
+//!   crate could have made, or an error. No bytes make it panic. Until it has read a whole snapshot
+//!   and found it valid, it allocates at most twice the bytes that it has read, and 16 KiB. Then it
+//!   allocates the table; for a filter that grows, this reserves the [address space](#growth) of the
+//!   maximum size.
 //!
 //! # Growth
 //!
-//! [`Builder::max_capacity`] makes a filter that grows from room for a first number of items to room
-//! for a greatest one.
+//! [`Builder::max_capacity`] makes a filter that grows from an initial to a maximum number of items.
 //!
 //! ```
 //! use coucal::CuckooFilter;
@@ -127,38 +131,41 @@
 //! # Ok::<(), coucal::Error>(())
 //! ```
 //!
-//! * **Memory**: the load stays at a [target](Growable), 87 % in the default layout, whatever the
-//!   number of items. That is 18.8 bits per item or fewer from a million items on; below, the locks
-//!   and versions for the greatest size, 48 KiB or less, weigh more.
-//!   [`memory_bytes`](CuckooFilter::memory_bytes) is what is in use. The words for the greatest size
-//!   are asked for when the filter is built ([`reserved_bytes`](CuckooFilter::reserved_bytes)), and
-//!   the table uses them in the order of their addresses. Linux, macOS and most systems with virtual
-//!   memory back a page with memory when it is first written, so the rest is address space only.
-//!   Where memory is committed when it is asked for (Windows; Linux with `overcommit_memory=2`), all
-//!   of it counts at once. Growth itself asks for no memory, so no insert fails for want of it; what
-//!   cannot be had is an error of [`build`](Builder::build).
-//! * **False positives**: the fingerprints stay as they are, so the rate is in proportion to the
-//!   items: 2n/(m·2<sup>f</sup>) for n items, if the table had m buckets at first. The rate that the
-//!   builder was given holds at the greatest capacity.
-//! * **How far**: each doubling takes one bit of a fingerprint, and six must remain to choose among
-//!   the buckets. So a layout with f bits grows to 2<sup>f-6</sup> times its first size: 1,024 times
-//!   in the default layout. Where more is asked for, the error names the layout that can, and the
-//!   first capacity from which this one could.
-//! * **Time**: lookups take 1.4 to 1.7 times as long as in a table of fixed size. Inserts take about
-//!   5 times as long as those into a table that begins empty and has its final size (9 times in a
-//!   batch), since a table that is always as full as its target has to kick for most inserts. Where
-//!   the final size is known, a filter of fixed size is the better one; where a burst is ahead,
+//! * **Memory**: the load stays at a [target](Growable), 87 % in the default layout, at any number of
+//!   items. That is 18.8 bits per item or fewer from a million items on. In smaller filters, the
+//!   locks and versions for the maximum size (48 KiB or less) weigh more.
+//!   [`memory_bytes`](CuckooFilter::memory_bytes) is the memory in use. The words for the maximum
+//!   size are allocated when the filter is built ([`reserved_bytes`](CuckooFilter::reserved_bytes)),
+//!   and the table uses them in the order of their addresses. Linux, macOS and most systems with
+//!   virtual memory back a page with memory when it is first written, so the rest is address space
+//!   only. Where memory is committed when it is allocated (Windows; Linux with
+//!   `overcommit_memory=2`), all of it counts at once. Growth itself allocates nothing, so no insert
+//!   fails for lack of memory; [`build`](Builder::build) does.
+//! * **False positives**: the fingerprints keep their length, so the rate is in proportion to the
+//!   number of items: 2n/(m·2<sup>f</sup>) for n items and m initial buckets. The rate that the
+//!   builder was given holds at the maximum capacity.
+//! * **How far**: each doubling takes one bit of a fingerprint, and six bits must remain to choose
+//!   among the buckets. So a layout with f bits grows to 2<sup>f-6</sup> times its initial size:
+//!   1,024 times in the default layout. For a wider range, the error names the layout that can do it,
+//!   and the lowest initial capacity from which this layout can.
+//! * **Time**: lookups take 1.4 to 1.7 times as long as in a table of fixed size; while another
+//!   thread makes the table grow, 1.6 times as long out of cache and 4.3 times in cache. Inserts take
+//!   about 5 times as long as inserts that fill a table of the final size from empty (9 times in a
+//!   batch), since a table at its target load must kick for most inserts. If you know the final size,
+//!   build a filter of fixed size. Before a burst of inserts, call
 //!   [`reserve`](CuckooFilter::reserve).
-//! * **Full** comes at the greatest size, and not before: there the table fills beyond its target, by
-//!   four percentage points of the slots or more, before it refuses an item.
-//! * **Removal** makes room for other items, but the table never shrinks, not by
-//!   [`clear`](CuckooFilter::clear) either.
+//! * **Full** comes at the maximum size, and not before, and not below the maximum capacity. A large
+//!   table fills beyond its target, by four percentage points of the slots or more, before it refuses
+//!   an item. Tables of 2<sup>10</sup> slots and more reach their target; smaller ones may refuse an
+//!   item below it.
+//! * **Removal** makes room for other items, but the table never shrinks, and
+//!   [`clear`](CuckooFilter::clear) does not shrink it either.
 //!
 //! # Snapshots
 //!
 //! [`CuckooFilter::snapshot`] takes an image of a filter while other threads use it,
-//! [`Snapshot::write_to`] writes it down, and [`CuckooFilter::restore`] makes a filter of it, on any
-//! machine. [`CuckooFilter::merge`] adds what another filter holds.
+//! [`Snapshot::write_to`] writes it, and [`CuckooFilter::restore`] makes a filter of it, on any
+//! machine. [`CuckooFilter::merge`] adds the items of another filter.
 //!
 //! ```
 //! use coucal::{CuckooFilter, Fp16x4, StableHashBuilder};
@@ -166,75 +173,75 @@
 //! let filter = CuckooFilter::with_capacity_and_hasher(1000, StableHashBuilder::new(7));
 //! filter.insert("egg")?;
 //! let bytes = filter.snapshot()?.to_bytes();
-//! filter.insert("nest")?; // too late for the snapshot
+//! filter.insert("nest")?; // after the snapshot
 //!
 //! let restored = CuckooFilter::<Fp16x4, _>::from_bytes(&bytes, StableHashBuilder::new(7))?;
 //! assert!(restored.contains("egg") && !restored.contains("nest"));
 //! # Ok::<(), coucal::Error>(())
 //! ```
 //!
-//! How the image is that of one instant, though no writer is stopped for as long as it takes to copy a
-//! table:
+//! The image is that of one instant, although no writer waits for as long as a copy of the table
+//! takes:
 //!
-//! 1. `snapshot` makes a *mirror*: zeros, as many words as the table may ever have.
-//! 2. It locks each stripe in turn, and sets its *flag*. From then on, whoever stores a word under that
-//!    stripe stores the same in the mirror.
-//! 3. It copies the words, and compares each with what it has copied; between the two is a fence, as
-//!    there is between a writer's store in the table and its store in the mirror. A word that has
-//!    changed meanwhile is copied again, under its stripe. Now the mirror is equal to the table
-//!    wherever no stripe is held, and stays so.
+//! 1. `snapshot` makes a *mirror*: an array of zeros, with as many words as the table may ever have.
+//! 2. It locks each stripe in turn, and sets its *flag*. From then on, each writer that stores a word
+//!    under that stripe stores the same word in the mirror.
+//! 3. It copies the words, and compares each word with its copy. Between copying and comparing is a
+//!    fence, as there is between a writer's store in the table and its store in the mirror. A word
+//!    that has changed meanwhile is copied again, under its stripe. Now the mirror is equal to the
+//!    table wherever no stripe is held, and it stays equal.
 //! 4. It locks all stripes, reads the extent of a table that grows and the number of items, clears
-//!    the flags, and takes the mirror away. This is the instant: no writer is in the middle of
-//!    anything, so the mirror is the table as it is now.
+//!    the flags, and takes the mirror away. This is the instant: no writer is in the middle of an
+//!    operation, so the mirror is the table at this moment.
 //!
 //! A writer waits for one store when the flag of its stripe is set, or when a word of its stripe is
-//! copied again, and once at the end, while all stripes are taken. A lookup asks neither the stripes
+//! copied again, and once at the end, while all stripes are locked. A lookup uses neither the stripes
 //! nor the mirror.
 //!
 //! * **Memory**: as much as the table has in use, until the [`Snapshot`] is dropped.
-//! * **Hasher**: it is not in the snapshot, only a check of it. The default one has a random seed; for
-//!   a filter that outlives its process take a [`StableHashBuilder`].
-//! * **Serde**: with the feature `serde`, a [`Snapshot`] is `Serialize` and `Deserialize`, as its bytes.
-//! * **Bytes**: 8 for each bucket, and 104. `docs/format.md` in the repository describes each of them.
-//!   The checksums find damage. They are no signature: whoever can change the bytes can make a valid
-//!   filter of other items.
+//! * **Hasher**: it is not in the snapshot, only a check of it. The default hasher has a random seed;
+//!   for a filter that outlives its process use a [`StableHashBuilder`].
+//! * **Serde**: with the feature `serde`, a [`Snapshot`] is `Serialize` and `Deserialize`, as its
+//!   bytes.
+//! * **Bytes**: 8 for each bucket, and 104 more. `docs/format.md` in the repository describes each of
+//!   them. The checksums find damage. They are no signature: whoever can change the bytes can make a
+//!   valid filter of other items.
 //!
 //! # Limits
 //!
-//! * **A filter grows only if it was built to, and only so far.** Otherwise full is an error, and the
-//!   caller decides: remove items, or
+//! * **A filter grows only if it was built with a maximum capacity, and only to that size.**
+//!   Otherwise [`Full`](InsertError::Full) is an error, and the caller decides: remove items, or
 //!   [rebuild](cookbook#rebuild-and-swap-when-the-filter-is-full).
-//! * **Remove only what was inserted**, once for each insert that succeeded. To remove anything else
-//!   may remove the copy of another item of its class, which is then missed. The same happens when
-//!   [`insert_unique` and `remove`](#which-insert) are combined. These are the only ways to a false
-//!   negative.
-//! * **Copies use up the room of other items.** The promise about 97 % is for distinct items. If every
-//!   item is inserted k times, the first insert fails at this share of 2<sup>20</sup> slots:
+//! * **Remove only what was inserted**, once for each insert that succeeded. Any other removal may
+//!   remove the copy of another item of its class, which is then missed. The same happens when
+//!   [`insert_unique` and `remove`](#which-insert) are combined. Only these two uses cause false
+//!   negatives.
+//! * **Copies use up the room of other items.** The promise about 97 % is for distinct items. If
+//!   every item is inserted k times, the first insert fails at this share of 2<sup>20</sup> slots:
 //!
 //!   | k | 1 | 2 | 3 | 4 | 5 | 7 | 8 |
 //!   |---|---|---|---|---|---|---|---|
 //!   | slots in use | 97.5 % | 86 % | 60 % | 31 % | 4.6 % | 0.24 % | 0.27 % |
 //!
 //!   Where items repeat, use [`insert_unique`](CuckooFilter::insert_unique), or keep the counts
-//!   elsewhere. A filter that grows is not full then, but grows sooner than the number of items asks
-//!   for; an item with all its copies can make a small one double.
-//!
-//! * **These do not take effect at one instant:** [`len`](CuckooFilter::len), and what is computed
-//!   from it, is exact only while no thread writes. A batch is one operation for each item. Lookups
-//!   that run during a [`clear`](CuckooFilter::clear) may find some items gone and others not. And
-//!   [`Full`](InsertError::Full) is judged over the whole call: an item is refused only if the search
-//!   finds no room for it beside everything that was in the table at any time during the call.
-//! * **Equal items are items with equal hashes.** Whether `7_u32` and `7_u64` have the same hash is up
-//!   to the hasher. Use one type for the keys of a filter.
-//! * **Items are not stored**, so a filter cannot list them.
-//! * **To merge, filters must be alike**: of the same layout and hasher, made for the same first
-//!   capacity. A filter cannot be turned into one of another layout or first capacity, since the items
-//!   are not there.
+//!   elsewhere. A growable filter is not full then, but it grows sooner than its number of items
+//!   needs: one item with all its copies can make a small filter double.
+//! * **These do not take effect at one instant:** [`len`](CuckooFilter::len), and every figure that
+//!   is computed from it, is exact only while no thread writes. A batch is one operation for each
+//!   item. Lookups that run during a [`clear`](CuckooFilter::clear) may find some items and miss
+//!   others. [`Full`](InsertError::Full) is about the whole call: an item is refused only if the
+//!   search finds no room for it beside all items that were in the table at any time during the call.
+//! * **Equal items are items with equal hashes.** Whether `7_u32` and `7_u64` have the same hash
+//!   depends on the hasher. Use one type for the keys of a filter.
+//! * **Items are not stored**, so a filter cannot list them, and cannot be converted to another
+//!   layout or initial capacity.
+//! * **To merge, filters must be alike**: of the same layout and hasher, built for the same initial
+//!   capacity.
 //!
 //! # What blocks, on whom, and how long
 //!
-//! Buckets are grouped into *stripes*, up to 4,096 of them, each with a lock. Writers hold at most the
-//! stripes named here, take them in ascending order, and so never wait for each other in a circle.
+//! Buckets are grouped into *stripes*, up to 4,096 of them, each with a lock. Writers hold at most
+//! the stripes that this table names, and lock them in ascending order, so they cannot deadlock.
 //!
 //! | operation | waits for | holds |
 //! |---|---|---|
@@ -242,7 +249,7 @@
 //! | `len`, `load_factor`, `stats` and so on | nobody | nothing |
 //! | `insert`, a slot free in one of its two buckets | one stripe | that stripe, for one store |
 //! | `insert`, both buckets full | two stripes at a time | two, for each kick of a short path; nothing during the search for the path |
-//! | `insert_unique`, item present | nobody, unless the item is moved during its look: then two stripes | these, for two loads |
+//! | `insert_unique`, item present | nobody, unless the item is moved meanwhile: then two stripes | these, for two loads |
 //! | `insert_unique`, item absent | two stripes, three for the last kick of a path | these |
 //! | `remove`, item present | one stripe | that stripe, for one store |
 //! | `remove`, item absent | nobody. While fingerprints of its version group are being moved it starts over; after 64 attempts it takes two stripes | |
@@ -251,27 +258,28 @@
 //! | `count`, item present | two stripes | these, for two loads |
 //! | `clear` | every stripe | every stripe, until the table is empty |
 //! | `snapshot` | another `snapshot` or `merge` of the same filter; then one stripe after the other, and at the end every stripe | one stripe at a time, for a load and a store; at the end every stripe, for a few loads and stores to each |
-//! | `Snapshot::write_to` and so on, `restore` | nobody | nothing: no other thread has what they use |
+//! | `Snapshot::write_to` and so on, `restore` | nobody | nothing: they use no memory that other threads have |
 //! | `merge` | as `snapshot` of the other filter, then as one `insert` after the other | the same |
-//! | in a growable filter, besides: an insert that leaves the load above the target | for splits: the stripes of up to eight buckets and their eight new ones at a time | the growth mutex, unless another thread has it: then it goes on without splitting |
-//! | an insert that finds no room | the growth mutex, for the splits of another thread; then as above | the growth mutex, for the splits of one run; then it searches again |
+//! | in a growable filter, also: an insert that leaves the load above the target | for splits: the stripes of up to eight buckets and their eight new ones at a time | these, and the growth mutex. If another thread has the mutex, it returns without splitting |
+//! | in a growable filter, also: an insert that finds no room | the growth mutex, for the splits of another thread; then as above | the growth mutex, for the splits of one run; then it searches again |
 //! | `reserve` | the growth mutex, and stripes as above | both, for some splits at a time |
 //!
-//! A writer decides without a lock and checks under the lock. If another thread was faster, it
-//! starts over. After 64 attempts it locks all that could overtake it: `remove` both stripes of the
-//! item, `insert` every stripe, also during its search. Before an insert says "full", it looks at
-//! both buckets of the item once more under their locks.
+//! A writer decides without a lock and checks under the lock. If another thread was faster, it starts
+//! over. After 64 attempts it locks all stripes whose holders could overtake it: `remove` both
+//! stripes of the item, `insert` every stripe, also during its search. Before an insert returns
+//! `Full`, it reads both buckets of the item once more under their locks.
 //!
-//! The locks are made for short use: unlocking is one plain store and wakes nobody. A waiter spins
-//! for some microseconds, then yields, then sleeps for 50 microseconds at a time, so that a lock
-//! holder that was preempted can run. The locks are not fair: that every writer gets its turn is a
-//! matter of odds, not of order. A thread that is stopped while it holds a stripe stops the writers
-//! that need this stripe, but no lookup.
+//! The locks are made for short use: unlocking is one plain store and wakes nobody. A waiter spins,
+//! then yields, for about 50 microseconds. Then it sleeps, for 50 microseconds at first and twice as
+//! long each time, up to 0.8 milliseconds, so that a lock holder that was preempted can run. The
+//! locks are not fair: every writer gets its turn by chance, not in order. A thread that is stopped
+//! while it holds a stripe stops the writers that need this stripe, but no lookup.
 //!
-//! The search for a kick path first looks at up to 24 buckets. If it finds no path, and the table holds
-//! fewer items than the usual full share of its slots in this layout, it searches up to 768 buckets.
-//! A table that is fuller says "full" after the short search. So a full filter says so quickly, and
-//! the length of a search depends on nothing but the table as it is now.
+//! The search for a kick path first visits up to 24 buckets. If it finds no path, and the load is
+//! below the load at which the first insert fails in this [layout](Layout) (in a growable table below
+//! its maximum size: 4 percentage points above the target), it visits up to 768 buckets. Above that
+//! load, the insert returns `Full` after the short search. So a full filter answers quickly, and the
+//! length of a search depends only on the present state of the table.
 //!
 //! # How it works
 //!
@@ -284,10 +292,9 @@
 //!   from the first and the fingerprint alone, and the first from the second in the same way: the
 //!   alternate of bucket i is `(r - i) mod m`, where m is the number of buckets (any even number) and
 //!   r is odd and computed from the fingerprint.
-//! * A *kick* moves a fingerprint to its other bucket, which needs no knowledge of the item. When both
-//!   buckets of a new item are full, a *path* of kicks leads from one of them to a free slot.
+//! * A *kick* moves a fingerprint to its other bucket, which needs no knowledge of the item. When
+//!   both buckets of a new item are full, a *path* of kicks leads from one of them to a free slot.
 //! * The *load factor* is the share of slots in use.
-//!
 //! * A *split* moves some fingerprints of a bucket to a new one, and so lets the table grow.
 //!
 //! Many threads use the table at once as follows. As in MemC3 (Fan, Andersen, Kaminsky, NSDI 2013),
@@ -302,30 +309,29 @@
 //!   item is absent; if not, start over.
 //! * **Kick** of a fingerprint from bucket A to bucket B, under the stripes of both: store it into B,
 //!   increment its version, then store A without it. The last kick of a path stores the new
-//!   fingerprint into its place in A with the same store.
+//!   fingerprint into A with the same store.
 //! * **Insert**: lock the stripe of the bucket that has more free slots; one store.
 //! * **Remove**: lock the stripe of the bucket in which the fingerprint was seen; one store. If the
-//!   other bucket holds a copy, too, increment the version first.
+//!   other bucket also holds a copy, increment the version first.
+//! * **Split** of a bucket, under its stripe and that of the new bucket: store the fingerprints that
+//!   move into the new bucket, store the new extent of the table, increment the version of each
+//!   fingerprint that moved, then store the fingerprints that stay into the old bucket. A growable
+//!   table is a linear hash table (Litwin, "Linear Hashing", VLDB 1980): each *row*, which in a table
+//!   of fixed size is a bucket, has one or more buckets; the *extent* (a level and a cursor) and some
+//!   bits of a fingerprint choose its bucket among them. A lookup loads the extent after the version
+//!   and before the words. Writers compute the buckets again when they hold the stripes.
 //!
-//! * **Split** of a bucket, under its stripe and that of the new one: store what goes into the new
-//!   bucket, store the new extent of the table, increment the version of each fingerprint that went,
-//!   then store what stays into the old bucket. A growable table is a linear hash table (Litwin,
-//!   "Linear Hashing", VLDB 1980): each *row*, which in a table of fixed size is a bucket, has one or
-//!   more buckets, and the *extent* (a level and a cursor) and some bits of a fingerprint tell which of
-//!   them is its bucket. A lookup loads the extent after the version and before the words. Writers
-//!   compute the buckets again when they hold the stripes.
-//!
-//! The versions are apart from the stripes, so an insert that kicks nothing writes to no cache line
-//! that lookups read, except the bucket itself.
+//! The versions are in other memory than the stripes, so an insert that kicks nothing writes to no
+//! cache line that lookups read, except the bucket itself.
 //!
 //! # Why a lookup misses nothing
 //!
 //! Assume that a lookup misses an item that is present. Then the item was moved from a bucket A to a
-//! bucket B during the lookup: the lookup read A after the item was cleared there, and B before it was
-//! copied there.
+//! bucket B during the lookup: the lookup read A after the item was cleared there, and B before it
+//! was copied there.
 //!
 //! The value that it read from A was written by the kick or by a later writer of A. Each writer of A
-//! stores with Release or stronger, and has locked the stripe after the writer before it. The lookup
+//! stores with Release or stronger, and has locked the stripe after the previous writer. The lookup
 //! loads with Acquire or stronger. So the increment of the version, which the kick did before it
 //! cleared A, happens before the lookup's second load of the version, and that load returns the
 //! incremented value or a later one.
@@ -334,38 +340,38 @@
 //! increment is a Release operation that comes after the copy into B: the lookup would then have seen
 //! the copy in B. So the two loads of the version differ, and the lookup starts over.
 //!
-//! A split is a kick to a bucket that is new. A lookup may have computed the addresses by an old
-//! extent, and then reads the old bucket. If it reads it after the clear, it has synchronized with
-//! the increment, as above. Its next round loads the incremented version, and thus the new extent,
+//! A split is a kick to a new bucket. A lookup that has computed the addresses from an old extent
+//! reads the old bucket. If it reads that bucket after the clear, it has synchronized with the
+//! increment, as above. Its next round loads the incremented version, and therefore the new extent,
 //! which was stored before.
 //!
-//! No version means "wait": a writer that is stopped in the middle of a kick leaves the fingerprint in
-//! both buckets, where lookups find it. After eight rounds with a changed version, the lookup answers
-//! true, as a filter may. (How optimistic readers fit the memory model: Boehm, "Can Seqlocks Get Along
-//! With Programming Language Memory Models?", MSPC 2012.)
+//! No version means "wait": a writer that is stopped in the middle of a kick leaves the fingerprint
+//! in both buckets, where lookups find it. After eight rounds with a changed version, the lookup
+//! answers true, as a filter may. (How optimistic readers fit the memory model: Boehm, "Can Seqlocks
+//! Get Along With Programming Language Memory Models?", MSPC 2012.)
 //!
 //! # Why the order holds across items
 //!
-//! A store that changes the membership of an item (the one of an insert, of a removal, of the last
-//! kick of a path) is sequentially consistent, and so are the loads by which an operation decides. All
-//! of these have one total order, which agrees with the order of the program in each thread.
+//! A store that changes the membership of an item (the store of an insert, of a removal, or of the
+//! last kick of a path) is sequentially consistent, and so are the loads that decide the result of an
+//! operation. All of these have one total order, which agrees with the program order of each thread.
 //!
 //! Assume that one thread inserts X and then misses Y, that another inserts Y and then misses X, and
 //! that nobody removes them. A lookup that misses Y has loaded the bucket into which Y was inserted,
 //! and has loaded it before the store of Y in the total order: a lookup that loads it later finds Y,
-//! there or where a kick has moved it, as shown above. The same holds for X. So the store of X comes
-//! before a load of the lookup of Y, that load before the store of Y, that store before a load of the
-//! lookup of X, and that load before the store of X: a contradiction.
+//! there or in the bucket to which a kick has moved it, as shown above. The same holds for X. So the
+//! store of X comes before a load of the lookup of Y, that load before the store of Y, that store
+//! before a load of the lookup of X, and that load before the store of X: a contradiction.
 //!
 //! The stores by which a kick or a split moves a fingerprint change no membership. They are Release
-//! stores, and the versions order them for lookups. The extent is stored and loaded sequentially
-//! consistent, since it decides which bucket is loaded: a lookup by an old extent comes before the
-//! split in the total order, and so before each insert into the new bucket.
+//! stores, and the versions order them for lookups. The loads and stores of the extent are
+//! sequentially consistent, since it decides which bucket is loaded: a lookup with an old extent
+//! comes before the split in the total order, and so before each insert into the new bucket.
 //!
-//! An operation "returned before another began" if anything by which threads learn of each other says
-//! so: the order within a thread, synchronization, the order of sequentially consistent accesses. On
-//! x86-64 this includes a clock, since a sequentially consistent store has left the processor's
-//! buffer when the operation returns.
+//! An operation "returned before another began" if this follows from the program order of a thread,
+//! from synchronization, or from the order of sequentially consistent accesses. On x86-64 it may also
+//! follow from a clock, since a sequentially consistent store has left the processor's buffer when
+//! the operation returns.
 #![deny(missing_docs)]
 
 #[cfg(not(target_pointer_width = "64"))]
@@ -373,6 +379,7 @@ compile_error!("coucal needs 64-bit pointers: the number of a bucket is as wide 
 
 mod arch;
 mod builder;
+mod entry;
 mod error;
 mod extent;
 mod filter;

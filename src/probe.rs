@@ -1,40 +1,36 @@
 //! What the models of `loom-tests` may see and do that a user may not. Exists under `--cfg loom`.
 
+use crate::entry::Entry;
 use crate::error::InsertError;
 use crate::extent::Extent;
 use crate::filter::CuckooFilter;
-use crate::geometry::{self, Fingerprint, Geometry};
+use crate::geometry::{Geometry, Place};
 use crate::hasher::DefaultHashBuilder;
-use crate::layout::Layout;
-use crate::layout::sealed::{Sealed, Word};
-use crate::storage::{Growable, Storage};
+use crate::layout::{Layout, Word};
+use crate::storage::{Growable, Storage, sealed};
 use crate::sync::Ordering;
 pub use crate::sync::probe::{Guard, Lock, Step, after_each_step, moving, set_seq_cst_is_exact};
-use crate::table::{self, Buckets, Fixed, Growing, Table};
+use crate::table::{self, Table};
 
-/// A storage of one layout, of fixed size or one that grows.
+/// A storage of one layout, of fixed size or growing.
 pub trait Modelled:
-    Storage<Table = Table<<Self as Modelled>::Layout, <Self as Modelled>::Buckets>> + 'static
+    Storage + sealed::Storage<Layouts = <Self as Modelled>::Layout> + 'static
 {
     /// Its layout.
     type Layout: Layout;
-    /// Where its words lie.
-    type Buckets: Buckets;
 }
 
 impl<L: Layout> Modelled for L {
     type Layout = L;
-    type Buckets = Fixed;
 }
 
 impl<L: Layout> Modelled for Growable<L> {
     type Layout = L;
-    type Buckets = Growing;
 }
 
 /// Where an item lives in a table whose rows have one bucket each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct Home {
     /// What is stored of it.
     pub fingerprint: u64,
     /// The bucket that a lookup reads first.
@@ -45,9 +41,9 @@ pub struct Place {
 
 /// Where a table with this number of rows keeps the item with this hash before it grows.
 #[must_use]
-pub fn place<L: Layout>(rows: usize, hash: u64) -> Place {
+pub fn home<L: Layout>(rows: usize, hash: u64) -> Home {
     let key = Geometry::new(rows).key(hash, L::FINGERPRINT_BITS);
-    Place { fingerprint: key.fingerprint.bits(), first: key.first, second: key.second }
+    Home { fingerprint: key.entry.bits(), first: key.first, second: key.second }
 }
 
 /// The bucket of a fingerprint in a row, in a table that has grown to this number of buckets.
@@ -55,14 +51,14 @@ pub fn place<L: Layout>(rows: usize, hash: u64) -> Place {
 pub fn bucket(rows: usize, buckets: usize, row: usize, fingerprint: u64) -> usize {
     let start = Extent::start(rows);
     let extent = (rows..buckets).fold(start, |extent, _| extent.after(1));
-    extent.bucket(geometry::Place { row, fingerprint: Fingerprint::in_slot(fingerprint) })
+    extent.bucket(Place { row, entry: Entry::in_slot(fingerprint) })
 }
 
-/// An empty filter with this number of rows, and at most so many buckets: small tables that no
-/// capacity asks for, too.
+/// An empty filter with this number of rows, and at most `max_buckets` buckets: also small tables that
+/// no capacity leads to.
 #[must_use]
-pub fn filter<M: Modelled>(rows: usize, greatest: usize) -> CuckooFilter<M> {
-    let table = Table::try_new(rows, greatest).expect("a small table");
+pub fn filter<M: Modelled>(rows: usize, max_buckets: usize) -> CuckooFilter<M> {
+    let table = Table::try_new(rows, max_buckets).expect("a small table");
     table.store_zeros();
     CuckooFilter::from_parts(table, DefaultHashBuilder::default(), [0, 0])
 }
@@ -71,11 +67,10 @@ pub fn filter<M: Modelled>(rows: usize, greatest: usize) -> CuckooFilter<M> {
 /// `false`: the bucket is full.
 #[must_use]
 pub fn put<M: Modelled>(filter: &CuckooFilter<M>, bucket: usize, fingerprint: u64) -> bool {
-    filter.table().put_copy(bucket, Fingerprint::in_slot(fingerprint))
+    filter.table().put(bucket, Entry::in_slot(fingerprint))
 }
 
-/// Splits this number of buckets, or fewer if there are no more to be split; neighbours are split at
-/// once. Says how many.
+/// Splits up to `most` buckets, neighbours at once. Returns how many were split.
 pub fn split<M: Modelled>(filter: &CuckooFilter<M>, most: usize) -> usize {
     moving(|| filter.table().split_next(most))
 }
@@ -83,7 +78,7 @@ pub fn split<M: Modelled>(filter: &CuckooFilter<M>, most: usize) -> usize {
 /// What a snapshot takes of a filter.
 pub struct Image {
     taken: table::Image,
-    /// The fingerprints in each bucket that there was.
+    /// The fingerprints in each bucket.
     pub buckets: Vec<Vec<u64>>,
     /// How many items it says that it holds.
     pub items: usize,
@@ -93,10 +88,8 @@ pub struct Image {
 #[must_use]
 pub fn image<M: Modelled>(filter: &CuckooFilter<M>) -> Image {
     let image = filter.table().image().expect("memory for a model");
-    let fingerprints = |word| {
-        let slots = <M::Layout as Sealed>::Word::slots(word);
-        slots.into_iter().filter(|&bits| bits != 0).collect()
-    };
+    let fingerprints =
+        |word| Word::<M::Layout>::from_bits(word).entries().map(Entry::bits).collect();
     let buckets: Vec<_> = image.words().map(fingerprints).collect();
     let beyond = image.words[buckets.len()..].iter();
     assert!(beyond.into_iter().all(|word| word.load(Ordering::Relaxed) == 0), "beyond the extent");
@@ -112,12 +105,12 @@ pub fn merge<M: Modelled>(filter: &CuckooFilter<M>, image: &Image) -> Result<(),
     filter.table().merge(&image.taken)
 }
 
-/// Begins to take an image, and gives up when every stripe has its flag.
+/// Begins to take an image, and gives up when the flag of every stripe is set.
 pub fn abandon_image<M: Modelled>(filter: &CuckooFilter<M>) {
     filter.table().abandon_image();
 }
 
-/// Whether a mirror is there, in which writers store what they store in the filter.
+/// Whether there is a mirror, in which writers repeat their stores.
 #[must_use]
 pub fn has_mirror<M: Modelled>(filter: &CuckooFilter<M>) -> bool {
     filter.table().has_mirror()

@@ -51,8 +51,8 @@ impl Fit {
         if most < capacity {
             return Err(BuildError::MaxCapacityTooLow { capacity, max_capacity: most });
         }
-        let rows = buckets_for::<L>(capacity, L::GROWN)?.max(MIN_ROWS);
-        let buckets = buckets_for::<L>(most, L::GROWN)?.max(rows);
+        let rows = buckets_for::<L>(capacity, L::TARGET_LOAD)?.max(MIN_ROWS);
+        let buckets = buckets_for::<L>(most, L::TARGET_LOAD)?.max(rows);
         if !is_within_reach(rows, buckets, L::FINGERPRINT_BITS) {
             return Err(wanted.out_of_reach(None, None));
         }

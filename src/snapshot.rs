@@ -14,10 +14,10 @@ use self::format::{CHECKSUM_BYTES, Check, HEADER_BYTES, Header};
 use crate::error::{MergeError, RestoreError, SnapshotError};
 use crate::filter::CuckooFilter;
 use crate::hasher;
-use crate::storage::Storage;
-use crate::storage::sealed::Operations;
+use crate::storage::sealed::Layouts;
+use crate::storage::{BucketsOf, LayoutsOf, Storage};
 use crate::sync::{self, AtomicU64, Ordering};
-use crate::table::Image;
+use crate::table::{Buckets, Image};
 
 /// Words that are read or written at once.
 const CHUNK: usize = 1 << 11;
@@ -338,11 +338,11 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn snapshot(&self) -> Result<Snapshot, SnapshotError> {
-        let Image { extent, items, words } = self.table().image()?;
+        let Image { extent, items, words } = self.figures().image()?;
         let [capacity, max_capacity] = self.capacities();
         let header = Header {
-            grows: L::GROWS,
-            layout: self.table().layout(),
+            grows: BucketsOf::<L>::GROWS,
+            layout: self.figures().layout(),
             extent,
             greatest: words.len(),
             items,
@@ -433,11 +433,11 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
 
     /// Whether a snapshot with this header is one of such a filter.
     fn check(header: &Header, hasher: &S) -> Result<(), RestoreError> {
-        if header.grows != L::GROWS {
+        if header.grows != BucketsOf::<L>::GROWS {
             return Err(RestoreError::OtherKind { grows: header.grows });
         }
-        if !L::has(header.layout) {
-            let (snapshot, filter) = (header.layout.name(), L::LAYOUT);
+        if !LayoutsOf::<L>::has(header.layout) {
+            let (snapshot, filter) = (header.layout.name(), LayoutsOf::<L>::NAME);
             return Err(RestoreError::OtherLayout { snapshot, filter });
         }
         if header.hasher != hasher::check_of(hasher) {
@@ -463,7 +463,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     ) -> Result<Self, RestoreError> {
         let &Header { layout, extent, items, capacity, max_capacity, .. } = header;
         let bytes = size_of_val(&*words);
-        let table = L::from_image(layout, Image { extent, items, words })
+        let table = LayoutsOf::<L>::from_image(layout, Image { extent, items, words })
             .ok_or(RestoreError::OutOfMemory { bytes })?;
         Ok(Self::from_parts(table, hasher, [capacity, max_capacity]))
     }
@@ -503,7 +503,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn merge(&self, other: &Self) -> Result<(), MergeError> {
-        let [this, others] = [self, other].map(CuckooFilter::table);
+        let [this, others] = [self, other].map(CuckooFilter::figures);
         if this.layout() != others.layout() {
             return Err(MergeError::OtherLayout);
         }

@@ -7,7 +7,7 @@ use crate::error::{BuildError, InsertError, InsertManyError, SnapshotError};
 use crate::layout::{self, Layout, LayoutId};
 use crate::sizing::{self, Fit, Wanted};
 use crate::table::{Buckets, Fixed, Growing, Image, Table};
-use sealed::{Backend, Operations, Tables};
+use sealed::Layouts;
 
 /// What a [`CuckooFilter`](crate::CuckooFilter) stands on: a [`Layout`] or [`AnyLayout`], for a filter
 /// of fixed size, or [`Growable`] of one of these.
@@ -26,7 +26,7 @@ use sealed::{Backend, Operations, Tables};
 /// assert!(first_seen(&CuckooFilter::with_capacity_and_rate(100, 0.01)?, "egg"));
 /// # Ok::<(), coucal::BuildError>(())
 /// ```
-pub trait Storage: Backend {}
+pub trait Storage: sealed::Storage {}
 
 impl<L: Layout> Storage for L {}
 
@@ -49,7 +49,7 @@ impl<L: Layout> Storage for L {}
 /// assert!(grows::<coucal::Fp16x4>()?.is_empty());
 /// # Ok::<(), BuildError>(())
 /// ```
-pub trait FixedStorage: Storage + Tables {}
+pub trait FixedStorage: Storage + Layouts {}
 
 impl<L: Layout> FixedStorage for L {}
 
@@ -125,96 +125,62 @@ pub struct Growable<L>(PhantomData<L>, Infallible);
 impl<L: FixedStorage> Storage for Growable<L> {}
 
 pub(crate) mod sealed {
-    use super::{
-        Buckets, BuildError, Image, InsertError, InsertManyError, LayoutId, SnapshotError, Wanted,
-    };
+    use super::{Buckets, BuildError, Image, LayoutId, Operations, Wanted};
 
-    /// What a builder asks of a storage.
-    pub trait Backend {
-        /// The table of the storage.
-        type Table: Operations;
-
-        /// The name of its layout, for what a builder prints.
-        const LAYOUT: &'static str;
-
-        /// Whether the table grows.
-        const GROWS: bool;
-
-        /// An empty table that holds what is wanted.
-        fn try_build(wanted: Wanted) -> Result<Self::Table, BuildError>;
-
-        /// As [`Tables::has`].
-        fn has(layout: LayoutId) -> bool;
-
-        /// As [`Tables::from_image`].
-        fn from_image(layout: LayoutId, image: Image) -> Option<Self::Table>;
+    /// A choice of layouts and a choice of buckets.
+    pub trait Storage {
+        /// One layout, or all of them.
+        type Layouts: Layouts;
+        /// Of fixed size, or growing.
+        type Buckets: Buckets;
     }
 
-    /// The tables of a layout, or of one chosen at run time.
-    pub trait Tables {
-        type Of<B: Buckets>: Operations;
+    /// A choice of layouts: one, or all of them.
+    pub trait Layouts {
+        /// A table of one of these layouts.
+        type Table<B: Buckets>: Operations;
 
-        /// As [`Backend::LAYOUT`].
+        /// What the choice is called, for what a builder prints.
         const NAME: &'static str;
 
-        /// As [`Backend::try_build`].
-        fn try_build<B: Buckets>(wanted: Wanted) -> Result<Self::Of<B>, BuildError>;
+        /// An empty table that holds what is wanted.
+        fn try_build<B: Buckets>(wanted: Wanted) -> Result<Self::Table<B>, BuildError>;
 
-        /// Whether there are tables of this layout among them.
+        /// Whether the choice includes this layout.
         fn has(layout: LayoutId) -> bool;
 
-        /// The table of an image, which may grow to as many buckets as the image has words. The layout is
-        /// one of those that there are. `None` if the memory cannot be had.
-        fn from_image<B: Buckets>(layout: LayoutId, image: Image) -> Option<Self::Of<B>>;
-    }
-
-    /// What a filter asks of a table: the operations, each on the hash of an item.
-    pub trait Operations: Send + Sync {
-        fn insert(&self, hash: u64) -> Result<(), InsertError>;
-        fn insert_unique(&self, hash: u64) -> Result<bool, InsertError>;
-        fn contains(&self, hash: u64) -> bool;
-        fn remove(&self, hash: u64) -> bool;
-        fn count(&self, hash: u64) -> usize;
-        fn contains_many<Q>(&self, items: &[Q], hash: impl Fn(&Q) -> u64, found: &mut [bool]);
-        fn insert_many<Q>(
-            &self,
-            items: &[Q],
-            hash: impl Fn(&Q) -> u64,
-        ) -> Result<(), InsertManyError>;
-        fn remove_many<Q>(
-            &self,
-            items: &[Q],
-            hash: impl Fn(&Q) -> u64,
-            removed: &mut [bool],
-        ) -> usize;
-        fn clear(&self);
-        /// Slots in use.
-        fn occupied(&self) -> usize;
-        /// Slots in all.
-        fn slots(&self) -> usize;
-        /// Lookups that gave up on a certain answer.
-        fn inconclusive(&self) -> u64;
-        fn heap_bytes(&self) -> usize;
-        fn reserved_bytes(&self) -> usize;
-        /// The items that a table which grows is to hold at its present size; 0 for any other.
-        fn grown_for(&self) -> usize;
-        /// Grows to the size of one that was made for so many items, or to the greatest: then
-        /// `grown_for` gives so many, and there is some slack, so that their inserts need not grow it.
-        fn grow_for(&self, items: usize);
-        /// The share of absent items that are reported as present.
-        fn false_positive_rate(&self) -> f64;
-        fn layout(&self) -> LayoutId;
-        /// The buckets that each row had at first: one.
-        fn rows(&self) -> usize;
-        /// The table at one instant; `None` if the memory cannot be had.
-        fn image(&self) -> Result<Image, SnapshotError>;
-        /// All that an image of another table with as many rows holds, or nothing of it.
-        fn merge(&self, image: &Image) -> Result<(), InsertError>;
+        /// The table of an image, which may grow to as many buckets as the image has words. The choice
+        /// includes the layout. `None` if the memory cannot be had.
+        fn from_image<B: Buckets>(layout: LayoutId, image: Image) -> Option<Self::Table<B>>;
     }
 }
 
-impl<L: Layout> Tables for L {
-    type Of<B: Buckets> = Table<L, B>;
+/// The layouts to choose from.
+pub(crate) type LayoutsOf<S> = <S as sealed::Storage>::Layouts;
+
+/// The buckets of a storage.
+pub(crate) type BucketsOf<S> = <S as sealed::Storage>::Buckets;
+
+/// The table of a storage.
+pub(crate) type TableOf<S> = <LayoutsOf<S> as Layouts>::Table<BucketsOf<S>>;
+
+impl<L: Layout> sealed::Storage for L {
+    type Layouts = L;
+    type Buckets = Fixed;
+}
+
+impl sealed::Storage for AnyLayout {
+    type Layouts = Self;
+    type Buckets = Fixed;
+}
+
+impl<L: FixedStorage> sealed::Storage for Growable<L> {
+    type Layouts = L;
+    type Buckets = Growing;
+}
+
+impl<L: Layout> Layouts for L {
+    type Table<B: Buckets> = Table<L, B>;
 
     const NAME: &'static str = L::NAME;
 
@@ -232,8 +198,8 @@ impl<L: Layout> Tables for L {
     }
 }
 
-impl Tables for AnyLayout {
-    type Of<B: Buckets> = AnyTable<B>;
+impl Layouts for AnyLayout {
+    type Table<B: Buckets> = AnyTable<B>;
 
     const NAME: &'static str = "AnyLayout";
 
@@ -248,161 +214,6 @@ impl Tables for AnyLayout {
 
     fn from_image<B: Buckets>(layout: LayoutId, image: Image) -> Option<AnyTable<B>> {
         AnyTable::from_image(layout, image)
-    }
-}
-
-impl<L: Layout> Backend for L {
-    type Table = Table<L, Fixed>;
-
-    const LAYOUT: &'static str = <L as Layout>::NAME;
-
-    const GROWS: bool = false;
-
-    fn try_build(wanted: Wanted) -> Result<Self::Table, BuildError> {
-        <L as Tables>::try_build(wanted)
-    }
-
-    fn has(layout: LayoutId) -> bool {
-        <L as Tables>::has(layout)
-    }
-
-    fn from_image(layout: LayoutId, image: Image) -> Option<Self::Table> {
-        <L as Tables>::from_image(layout, image)
-    }
-}
-
-impl Backend for AnyLayout {
-    type Table = AnyTable<Fixed>;
-
-    const LAYOUT: &'static str = Self::NAME;
-
-    const GROWS: bool = false;
-
-    fn try_build(wanted: Wanted) -> Result<Self::Table, BuildError> {
-        <Self as Tables>::try_build(wanted)
-    }
-
-    fn has(layout: LayoutId) -> bool {
-        <Self as Tables>::has(layout)
-    }
-
-    fn from_image(layout: LayoutId, image: Image) -> Option<Self::Table> {
-        <Self as Tables>::from_image(layout, image)
-    }
-}
-
-impl<L: FixedStorage> Backend for Growable<L> {
-    type Table = L::Of<Growing>;
-
-    const LAYOUT: &'static str = L::NAME;
-
-    const GROWS: bool = true;
-
-    fn try_build(wanted: Wanted) -> Result<Self::Table, BuildError> {
-        <L as Tables>::try_build(wanted)
-    }
-
-    fn has(layout: LayoutId) -> bool {
-        <L as Tables>::has(layout)
-    }
-
-    fn from_image(layout: LayoutId, image: Image) -> Option<Self::Table> {
-        <L as Tables>::from_image(layout, image)
-    }
-}
-
-impl<L: Layout, B: Buckets> Operations for Table<L, B> {
-    #[inline]
-    fn insert(&self, hash: u64) -> Result<(), InsertError> {
-        self.insert(self.key(hash))
-    }
-
-    #[inline]
-    fn insert_unique(&self, hash: u64) -> Result<bool, InsertError> {
-        self.insert_unique(self.key(hash))
-    }
-
-    #[inline]
-    fn contains(&self, hash: u64) -> bool {
-        self.contains(self.key(hash))
-    }
-
-    #[inline]
-    fn remove(&self, hash: u64) -> bool {
-        self.remove(self.key(hash))
-    }
-
-    fn count(&self, hash: u64) -> usize {
-        self.count(self.key(hash))
-    }
-
-    #[inline]
-    fn contains_many<Q>(&self, items: &[Q], hash: impl Fn(&Q) -> u64, found: &mut [bool]) {
-        self.contains_many(items, hash, found);
-    }
-
-    #[inline]
-    fn insert_many<Q>(&self, items: &[Q], hash: impl Fn(&Q) -> u64) -> Result<(), InsertManyError> {
-        self.insert_many(items, hash)
-    }
-
-    #[inline]
-    fn remove_many<Q>(&self, items: &[Q], hash: impl Fn(&Q) -> u64, removed: &mut [bool]) -> usize {
-        self.remove_many(items, hash, removed)
-    }
-
-    fn clear(&self) {
-        self.clear();
-    }
-
-    fn occupied(&self) -> usize {
-        self.occupied()
-    }
-
-    fn slots(&self) -> usize {
-        self.slots()
-    }
-
-    fn inconclusive(&self) -> u64 {
-        self.inconclusive()
-    }
-
-    fn heap_bytes(&self) -> usize {
-        self.heap_bytes()
-    }
-
-    fn reserved_bytes(&self) -> usize {
-        self.reserved_bytes()
-    }
-
-    fn grown_for(&self) -> usize {
-        self.grown_for()
-    }
-
-    fn grow_for(&self, items: usize) {
-        if let Ok(buckets) = sizing::buckets_for::<L>(items, L::GROWN) {
-            self.grow_to(buckets);
-        }
-    }
-
-    fn false_positive_rate(&self) -> f64 {
-        sizing::false_positive_rate::<L>(self.occupied() as f64 / self.rows() as f64)
-    }
-
-    fn layout(&self) -> LayoutId {
-        L::ID
-    }
-
-    fn rows(&self) -> usize {
-        self.rows()
-    }
-
-    fn image(&self) -> Result<Image, SnapshotError> {
-        self.image()
-    }
-
-    fn merge(&self, image: &Image) -> Result<(), InsertError> {
-        self.merge(image)
     }
 }
 
@@ -452,93 +263,166 @@ macro_rules! match_each_layout {
     };
 }
 
-impl<B: Buckets> Operations for AnyTable<B> {
-    #[inline]
-    fn insert(&self, hash: u64) -> Result<(), InsertError> {
-        dispatch!(self, table => Operations::insert(table, hash))
-    }
+/// Defines [`Operations`], for a table and for one whose layout was chosen at run time: those on the
+/// hash of an item, which a table has for a key, and those on many items.
+macro_rules! operations {
+    (
+        item { $($(#[$on_item:meta])* $item:ident -> $answer:ty;)* }
+        items { $(
+            $(#[$on_items:meta])* $items:ident($($argument:ident: $type:ty),*) -> $answers:ty;
+        )* }
+    ) => {
+        /// The operations of a filter whose time counts.
+        pub trait Operations: Send + Sync {
+            /// The others.
+            fn figures(&self) -> &dyn Figures;
+            $(fn $item(&self, hash: u64) -> $answer;)*
+            $(fn $items<Q>(
+                &self,
+                items: &[Q],
+                hash: impl Fn(&Q) -> u64,
+                $($argument: $type),*
+            ) -> $answers;)*
+        }
 
-    #[inline]
-    fn insert_unique(&self, hash: u64) -> Result<bool, InsertError> {
-        dispatch!(self, table => Operations::insert_unique(table, hash))
-    }
+        impl<L: Layout, B: Buckets> Operations for Table<L, B> {
+            fn figures(&self) -> &dyn Figures {
+                self
+            }
 
-    #[expect(clippy::inline_always, reason = "as a call it costs a third more out of cache")]
-    #[inline(always)]
-    fn contains(&self, hash: u64) -> bool {
-        dispatch!(self, table => Operations::contains(table, hash))
-    }
+            $($(#[$on_item])*
+            fn $item(&self, hash: u64) -> $answer {
+                self.$item(self.key(hash))
+            })*
 
-    #[inline]
-    fn remove(&self, hash: u64) -> bool {
-        dispatch!(self, table => Operations::remove(table, hash))
-    }
+            $($(#[$on_items])*
+            fn $items<Q>(
+                &self,
+                items: &[Q],
+                hash: impl Fn(&Q) -> u64,
+                $($argument: $type),*
+            ) -> $answers {
+                self.$items(items, hash, $($argument),*)
+            })*
+        }
 
-    fn count(&self, hash: u64) -> usize {
-        dispatch!(self, table => Operations::count(table, hash))
-    }
+        impl<B: Buckets> Operations for AnyTable<B> {
+            fn figures(&self) -> &dyn Figures {
+                dispatch!(self, table => table)
+            }
 
-    fn contains_many<Q>(&self, items: &[Q], hash: impl Fn(&Q) -> u64, found: &mut [bool]) {
-        dispatch!(self, table => table.contains_many(items, hash, found));
-    }
+            $($(#[$on_item])*
+            fn $item(&self, hash: u64) -> $answer {
+                dispatch!(self, table => Operations::$item(table, hash))
+            })*
 
-    fn insert_many<Q>(&self, items: &[Q], hash: impl Fn(&Q) -> u64) -> Result<(), InsertManyError> {
-        dispatch!(self, table => table.insert_many(items, hash))
-    }
+            $(fn $items<Q>(
+                &self,
+                items: &[Q],
+                hash: impl Fn(&Q) -> u64,
+                $($argument: $type),*
+            ) -> $answers {
+                dispatch!(self, table => table.$items(items, hash, $($argument),*))
+            })*
+        }
+    };
+}
 
-    fn remove_many<Q>(&self, items: &[Q], hash: impl Fn(&Q) -> u64, removed: &mut [bool]) -> usize {
-        dispatch!(self, table => table.remove_many(items, hash, removed))
+operations! {
+    item {
+        #[inline] insert -> Result<(), InsertError>;
+        #[inline] insert_unique -> Result<bool, InsertError>;
+        // As a call it costs a third more out of cache.
+        #[allow(clippy::inline_always)] #[inline(always)] contains -> bool;
+        #[inline] remove -> bool;
+        count -> usize;
     }
+    items {
+        #[inline] contains_many(found: &mut [bool]) -> ();
+        #[inline] insert_many() -> Result<(), InsertManyError>;
+        #[inline] remove_many(removed: &mut [bool]) -> usize;
+    }
+}
 
+/// All else that a filter needs of its table: its figures, and what takes long.
+pub trait Figures: Send + Sync {
+    fn clear(&self);
+    /// Slots in use.
+    fn occupied(&self) -> usize;
+    /// The number of slots.
+    fn slots(&self) -> usize;
+    /// Lookups that gave up on a certain answer.
+    fn inconclusive(&self) -> u64;
+    fn heap_bytes(&self) -> usize;
+    fn reserved_bytes(&self) -> usize;
+    /// The items that the present size of a growing table is for; 0 for a table of fixed size.
+    fn target_items(&self) -> usize;
+    /// Grows until the table has room for `items`, or to its maximum. Inserting up to `items` then
+    /// splits nothing.
+    fn grow_for(&self, items: usize);
+    /// The share of absent items that are reported as present.
+    fn false_positive_rate(&self) -> f64;
+    fn layout(&self) -> LayoutId;
+    /// The number of rows, each of which has one bucket at first.
+    fn rows(&self) -> usize;
+    /// The table at one instant.
+    fn image(&self) -> Result<Image, SnapshotError>;
+    /// All that an image of another table with as many rows holds, or nothing of it.
+    fn merge(&self, image: &Image) -> Result<(), InsertError>;
+}
+
+impl<L: Layout, B: Buckets> Figures for Table<L, B> {
     fn clear(&self) {
-        dispatch!(self, table => table.clear());
+        self.clear();
     }
 
     fn occupied(&self) -> usize {
-        dispatch!(self, table => table.occupied())
+        self.occupied()
     }
 
     fn slots(&self) -> usize {
-        dispatch!(self, table => table.slots())
+        self.slots()
     }
 
     fn inconclusive(&self) -> u64 {
-        dispatch!(self, table => table.inconclusive())
+        self.inconclusive()
     }
 
     fn heap_bytes(&self) -> usize {
-        dispatch!(self, table => table.heap_bytes())
+        self.heap_bytes()
     }
 
     fn reserved_bytes(&self) -> usize {
-        dispatch!(self, table => table.reserved_bytes())
+        self.reserved_bytes()
     }
 
-    fn grown_for(&self) -> usize {
-        dispatch!(self, table => table.grown_for())
+    fn target_items(&self) -> usize {
+        self.target_items()
     }
 
     fn grow_for(&self, items: usize) {
-        dispatch!(self, table => table.grow_for(items));
+        if let Ok(buckets) = sizing::buckets_for::<L>(items, L::TARGET_LOAD) {
+            self.grow_to(buckets);
+        }
     }
 
     fn false_positive_rate(&self) -> f64 {
-        dispatch!(self, table => table.false_positive_rate())
+        sizing::false_positive_rate::<L>(self.occupied() as f64 / self.rows() as f64)
     }
 
     fn layout(&self) -> LayoutId {
-        dispatch!(self, table => table.layout())
+        L::ID
     }
 
     fn rows(&self) -> usize {
-        dispatch!(self, table => table.rows())
+        self.rows()
     }
 
     fn image(&self) -> Result<Image, SnapshotError> {
-        dispatch!(self, table => table.image())
+        self.image()
     }
 
     fn merge(&self, image: &Image) -> Result<(), InsertError> {
-        dispatch!(self, table => table.merge(image))
+        self.merge(image)
     }
 }

@@ -15,14 +15,14 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 
 #[cfg(not(loom))]
-pub(crate) use lock::{Guard, Lock};
+pub(crate) use lock::{Guard, Guards, Lock};
 #[cfg(loom)]
 pub(crate) use loom::*;
 #[cfg(not(loom))]
 pub(crate) use machine::*;
 
-/// A value that is there for some time, for whoever needs it then. loom does not see it: it is only
-/// exchanged while nobody else may ask for it.
+/// A value that exists for some time, for any thread that needs it then. loom does not see it: it is only
+/// exchanged while no other thread may read it.
 pub(crate) struct Published<T>(RwLock<Option<Arc<T>>>);
 
 impl<T> Published<T> {

@@ -1,12 +1,12 @@
 //! The table: its state, and the writes that change a word.
 //!
 //! Who may write what, and in which order, is laid down in the documentation of the crate. What
-//! changes a word is in this file, or, for splits, in `grow`, and goes through `Table::put`; the
+//! changes a word is in this file, or, for splits, in `grow`, and goes through `Table::store_word`; the
 //! operations are in the files below. Each atomic access names the one it pairs with:
 //!
-//! * A *clear* is any store to a word that takes a fingerprint out, a *copy* any that puts one in.
+//! * A *clear* is any store to a word that takes an entry out, a *copy* any that puts one in.
 //!   A store by which an operation takes effect is `SeqCst`: that of an insert, of the last hop of a
-//!   kick path, of a removal. One that only moves a fingerprint is Release. Lookups read both with
+//!   kick path, of a removal. One that only moves an entry is Release. Lookups read both with
 //!   `SeqCst`, which includes Acquire. A lookup that reads a word has synchronized with the writer of
 //!   that word, and through the stripe with all earlier writers of the bucket: it sees every
 //!   version that they bumped before.
@@ -29,31 +29,30 @@ use core::marker::PhantomData;
 
 use crossbeam_utils::CachePadded;
 
-use self::address::Growth;
 pub(crate) use self::address::{Buckets, Fixed, Growing};
 pub(crate) use self::mirror::Image;
 use self::mirror::Mirror;
 pub(crate) use self::stripes::MAX_STRIPES;
-use self::stripes::{Few, Locked, Stripes};
+use self::stripes::{Few, Held, Locked, Stripes};
 use self::versions::Versions;
+use crate::entry::Entry;
 use crate::extent::Extent;
-use crate::geometry::{Fingerprint, Key, Place};
-use crate::layout::Layout;
-use crate::layout::sealed::Word;
+use crate::geometry::{Key, Place};
+use crate::layout::{Layout, Word};
 use crate::sync::{self, AtomicU64, Ordering, fence};
 
 /// Optimistic attempts of a writer before it takes all the locks that it could need.
 const MAX_OPTIMISTIC_ATTEMPTS: usize = 64;
 
-/// A table of one layout, of fixed size or one that grows.
+/// A table of one layout, of fixed size or growing.
 pub struct Table<L, B = Fixed> {
     buckets: B,
     stripes: Stripes,
     versions: Versions,
     /// Lookups that gave up on a certain answer.
     ///
-    /// On a line of its own: who counts here must not slow the others down. And in a box: a table
-    /// without atomics of its own is known to the compiler not to change, so pointers and lengths
+    /// On a line of its own: a thread that counts must not slow the others down. And in a box: the
+    /// compiler knows that a table without atomics of its own does not change, so pointers and lengths
     /// stay in registers from one Acquire load to the next.
     inconclusive: Box<CachePadded<AtomicU64>>,
     /// In a box for the same reason.
@@ -61,59 +60,71 @@ pub struct Table<L, B = Fixed> {
     layout: PhantomData<L>,
 }
 
-/// One fingerprint to be moved from one of its rows to the other.
+/// One entry to be moved from one of its rows to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Hop {
-    fingerprint: Fingerprint,
+    /// As it is where it comes from.
+    entry: Entry,
     from: usize,
     to: usize,
 }
 
 impl Hop {
-    /// Where the fingerprint is, and where it is to go.
+    /// Where the entry is, and where it is to go.
     fn places(self) -> [Place; 2] {
-        [self.from, self.to].map(|row| Place { row, fingerprint: self.fingerprint })
+        let Self { entry, from, to } = self;
+        [Place { row: from, entry }, Place { row: to, entry: entry.in_other_row() }]
     }
 }
 
 impl<L: Layout, B: Buckets> Table<L, B> {
-    /// An empty table of this number of rows, even and at least 2, with `greatest` buckets at the
-    /// most; `None` if the memory cannot be had.
-    pub(crate) fn try_new(rows: usize, greatest: usize) -> Option<Self> {
-        Self::try_with_words(Extent::start(rows), sync::try_zeroed(greatest)?)
+    /// An empty table of this number of rows, even and at least 2, with `max_buckets` buckets at the
+    /// most; `None` if the allocator has no memory for it.
+    pub(crate) fn try_new(rows: usize, max_buckets: usize) -> Option<Self> {
+        Self::try_with_words(Extent::start(rows), sync::try_zeroed(max_buckets)?)
     }
 
     /// A table with these words, without their counts.
     fn try_with_words(extent: Extent, words: Box<[AtomicU64]>) -> Option<Self> {
-        let greatest = words.len();
+        let max_buckets = words.len();
         Some(Self {
             buckets: B::new(extent, words),
-            stripes: Stripes::try_new(greatest)?,
-            versions: Versions::try_new(greatest)?,
+            stripes: Stripes::try_new(max_buckets)?,
+            versions: Versions::try_new(max_buckets)?,
             inconclusive: Box::new(CachePadded::new(AtomicU64::new(0))),
             mirror: Box::new(Mirror::new()),
             layout: PhantomData,
         })
     }
 
-    /// The fingerprint and the rows of the item with this hash.
+    /// The entry and the rows of the item with this hash.
     #[inline]
     pub(crate) fn key(&self, hash: u64) -> Key {
         self.buckets.geometry().key(hash, L::FINGERPRINT_BITS)
     }
 
-    /// The buckets of some places, with their stripes locked: while they are, none of these buckets
-    /// is split, and so the places stay where they are. Blocks as [`Stripes::lock`] does.
+    /// Locks the stripes of the buckets of some places: while they are locked, none of these buckets is
+    /// split, and so the places stay where they are. `buckets` is where they were a moment ago; what is
+    /// returned is where they are. Blocks as [`Stripes::lock`] does.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    fn lock<const N: usize>(&self, places: [Place; N]) -> (Locked<'_, Few<'_, N>>, [usize; N]) {
+    fn lock<const N: usize>(
+        &self,
+        places: [Place; N],
+        mut buckets: [usize; N],
+    ) -> (Locked<'_, Few<'_, N>>, [usize; N]) {
         loop {
-            let buckets = self.locate(places);
             let locked = self.stripes.lock(buckets);
-            // A split may have been faster; then it was somebody's success.
-            if self.lie_in(places, buckets) {
+            // In a table of fixed size nothing moves: without this test the compiler would compare.
+            if !B::GROWS {
                 return (locked, buckets);
             }
+            let now = self.locate(places);
+            if now == buckets {
+                return (locked, buckets);
+            }
+            // Overtaken by a split, which is the success of another thread.
+            buckets = now;
         }
     }
 
@@ -124,88 +135,84 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         places.map(|place| self.buckets.bucket(place, extent))
     }
 
-    /// Whether these are the buckets of some places.
+    /// The word of a bucket whose stripe is locked.
     #[inline]
-    fn lie_in<const N: usize>(&self, places: [Place; N], buckets: [usize; N]) -> bool {
-        // In a table of fixed size they always are: the compiler would compare them all the same.
-        self.buckets.growth().is_none() || self.locate(places) == buckets
+    fn locked_word(&self, bucket: usize) -> Word<L> {
+        Word::from_bits(self.buckets.word(bucket).load(Ordering::Relaxed))
     }
 
     /// Stores the word of a bucket whose stripe is locked: every change of a table passes here.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    fn put<G>(&self, locked: &Locked<'_, G>, bucket: usize, word: u64, order: Ordering) {
-        self.buckets.word(bucket).store(word, order);
-        if locked.is_mirrored(bucket) {
-            self.mirror(bucket);
+    fn store_word<H: Held>(
+        &self,
+        locked: &Locked<'_, H>,
+        bucket: usize,
+        word: Word<L>,
+        order: Ordering,
+    ) {
+        self.buckets.word(bucket).store(word.bits(), order);
+        if locked.is_recorded(bucket) {
+            self.copy_to_mirror(bucket);
         }
     }
 
-    /// One more copy into the bucket of this place. `false`: it is full.
-    #[expect(clippy::inline_always, reason = "as for `insert`")]
-    #[inline(always)]
-    fn store(&self, place: Place) -> bool {
-        let (locked, [bucket]) = self.lock([place]);
-        self.store_in(&locked, bucket, place.fingerprint)
-    }
-
-    /// One more copy into `bucket`, whose stripe is locked. `false`: it is full.
+    /// One more entry into `bucket`, whose stripe is locked. `false`: it is full.
     #[inline]
-    fn store_in<G>(&self, locked: &Locked<'_, G>, bucket: usize, fingerprint: Fingerprint) -> bool {
-        let word = self.buckets.word(bucket).load(Ordering::Relaxed);
-        let Some(copied) = L::Word::with(word, fingerprint) else {
+    fn store_in<H: Held>(&self, locked: &Locked<'_, H>, bucket: usize, entry: Entry) -> bool {
+        let Some(copied) = self.locked_word(bucket).with(entry) else {
             return false;
         };
         // SeqCst: an insert takes effect here. Pairs with the loads of lookups.
-        self.put(locked, bucket, copied, Ordering::SeqCst);
+        self.store_word(locked, bucket, copied, Ordering::SeqCst);
         locked.occupy(bucket);
         true
     }
 
-    /// Moves a fingerprint from one of its buckets to the other, and a new one into its place.
+    /// Moves an entry from one of its buckets to the other, and a new one into its place.
     /// `false`: it is not there any more, or there is no room for it; then nothing has changed.
     ///
     /// Copy, bump, clear: in this order, a lookup that sees neither the copy nor what was cleared
-    /// sees two different versions. A writer that is stopped in between leaves the fingerprint in
+    /// sees two different versions. A writer that is stopped in between leaves the entry in
     /// both buckets, where lookups find it.
-    fn relocate<G>(
+    fn relocate<H: Held>(
         &self,
-        locked: &Locked<'_, G>,
-        fingerprint: Fingerprint,
+        locked: &Locked<'_, H>,
+        entry: Entry,
         [from, to]: [usize; 2],
-        new: Option<Fingerprint>,
+        new: Option<Entry>,
     ) -> bool {
-        let [in_from, in_to] = [from, to].map(|bucket| {
-            let word = self.buckets.word(bucket);
-            word.load(Ordering::Relaxed)
-        });
-        let Some(cleared) = L::Word::without(in_from, fingerprint) else {
+        let Some(cleared) = self.locked_word(from).without(entry) else {
             return false;
         };
-        let Some(copied) = L::Word::with(in_to, fingerprint) else {
+        let Some(copied) = self.locked_word(to).with(entry.in_other_row()) else {
             return false;
         };
         // Release, here and below: pairs with the loads of lookups.
-        self.put(locked, to, copied, Ordering::Release);
-        self.versions.bump(fingerprint);
+        self.store_word(locked, to, copied, Ordering::Release);
+        self.versions.bump(entry.core());
         locked.occupy(to);
-        if let Some(replaced) = new.and_then(|new| L::Word::with(cleared, new)) {
+        if let Some(replaced) = new.and_then(|new| cleared.with(new)) {
             // SeqCst: the insert of the new one takes effect here.
-            self.put(locked, from, replaced, Ordering::SeqCst);
+            self.store_word(locked, from, replaced, Ordering::SeqCst);
         } else {
-            self.put(locked, from, cleared, Ordering::Release);
+            self.store_word(locked, from, cleared, Ordering::Release);
             locked.vacate(from);
         }
         true
     }
 
-    /// One copy less out of `bucket`, whose stripe is locked, of a fingerprint that has another
-    /// place. `false`: the bucket holds none.
+    /// Takes an entry out of `bucket`, whose stripe is locked; its item has another place. `false`: the
+    /// bucket does not hold it.
     #[inline]
-    fn remove_from<G>(&self, locked: &Locked<'_, G>, bucket: usize, other: Place) -> bool {
-        let fingerprint = other.fingerprint;
-        let word = self.buckets.word(bucket).load(Ordering::Relaxed);
-        let Some(cleared) = L::Word::without(word, fingerprint) else {
+    fn remove_from<H: Held>(
+        &self,
+        locked: &Locked<'_, H>,
+        bucket: usize,
+        entry: Entry,
+        other: Place,
+    ) -> bool {
+        let Some(cleared) = self.locked_word(bucket).without(entry) else {
             return false;
         };
         // A copy in the other bucket may be younger than a lookup's read of that bucket, and this
@@ -216,11 +223,12 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         // bumped here, and this clear passes on what the split bumped. `locate` reads the extent
         // under the lock for the same reason.
         let [in_other] = self.locate([other]);
-        if L::Word::holds(self.buckets.word(in_other).load(Ordering::Acquire), fingerprint) {
-            self.versions.bump(fingerprint);
+        let other_word = self.buckets.word(in_other).load(Ordering::Acquire);
+        if Word::<L>::from_bits(other_word).holds(other.entry.pattern()) {
+            self.versions.bump(entry.core());
         }
         // SeqCst: the removal takes effect here. Pairs with the loads of lookups.
-        self.put(locked, bucket, cleared, Ordering::SeqCst);
+        self.store_word(locked, bucket, cleared, Ordering::SeqCst);
         locked.vacate(bucket);
         true
     }
@@ -234,7 +242,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         self.versions.bump_all();
         for bucket in 0..self.present().len() {
             // Release: pairs with the loads of lookups.
-            self.put(&locked, bucket, 0, Ordering::Release);
+            self.store_word(&locked, bucket, Word::EMPTY, Ordering::Release);
         }
         locked.vacate_all();
         // Whoever clears and then looks is ordered with all who insert and then look, as by SeqCst
@@ -249,18 +257,18 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         for word in self.buckets.words() {
             word.store(0, Ordering::SeqCst);
         }
-        if let Some(growth) = self.buckets.growth() {
-            growth.extent.store(Extent::start(self.rows()).bits(), Ordering::SeqCst);
+        if let Some(growing) = self.buckets.growing() {
+            growing.publish(Extent::start(self.rows()));
         }
     }
 
-    /// For the models: a copy into this bucket and no other.
+    /// For the models: an entry into this bucket and no other.
     #[cfg(loom)]
-    pub(crate) fn put_copy(&self, bucket: usize, fingerprint: Fingerprint) -> bool {
-        self.store_in(&self.stripes.lock([bucket]), bucket, fingerprint)
+    pub(crate) fn put(&self, bucket: usize, entry: Entry) -> bool {
+        self.store_in(&self.stripes.lock([bucket]), bucket, entry)
     }
 
-    /// The words of the buckets that there are.
+    /// The words of the buckets of now.
     fn present(&self) -> &[AtomicU64] {
         &self.buckets.words()[..self.buckets.count(self.buckets.extent())]
     }
@@ -291,7 +299,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         size_of_val(self.present()) + self.bytes_besides()
     }
 
-    /// What the table has asked for, the buckets included that it has no use for yet.
+    /// What the table has allocated, the buckets of later included.
     pub(crate) fn reserved_bytes(&self) -> usize {
         size_of_val(self.buckets.words()) + self.bytes_besides()
     }
@@ -301,6 +309,6 @@ impl<L: Layout, B: Buckets> Table<L, B> {
             + self.versions.memory_bytes()
             + size_of_val(&*self.inconclusive)
             + size_of_val(&*self.mirror)
-            + self.buckets.growth().map_or(0, Growth::memory_bytes)
+            + self.buckets.growing().map_or(0, Growing::bytes_besides)
     }
 }

@@ -341,9 +341,6 @@ fn what_it_prints() {
     let filter = CuckooFilter::with_capacity(1_000_000);
     let text = format!("{filter:?} {:?}", filter.hasher());
     assert!(text.contains("Fp16x4") && text.contains("capacity: 1000000") && text.len() < 400);
-    for error in [InsertError::Full, InsertError::TooManyCopies] {
-        assert!(error.to_string().len() > 40);
-    }
 }
 
 #[test]

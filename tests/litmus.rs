@@ -1,10 +1,11 @@
-//! Litmus tests on the machine: two threads, each of which changes one item and then asks about
-//! the other's. In no order of these four operations do both get the answer that is forbidden;
-//! a store that still waits in the buffer of a processor when its operation returns gives it.
+//! Litmus tests on the machine: two threads, each of which changes one item and then looks up the
+//! other thread's item. In no order of these four operations do both threads get the forbidden
+//! answer. They do get it if a store still waits in the buffer of a processor when its operation
+//! returns.
 //!
-//! The models cannot show this, since loom takes `SeqCst` for `AcqRel`. By default each test has
-//! 200,000 rounds, or as many as it can do in a quarter of a second where other programs keep the
-//! cores busy. `COUCAL_LITMUS_ROUNDS` asks for a number of rounds (10000000, say).
+//! The models `order::*` of `loom-tests` show the same under the rules of the memory model; these
+//! tests show it on a real processor. By default each test runs 200,000 rounds, or fewer if they
+//! take longer than a quarter of a second. `COUCAL_LITMUS_ROUNDS` sets the number of rounds.
 
 mod common;
 

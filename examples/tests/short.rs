@@ -24,10 +24,22 @@ fn prehashed_finds_the_keys_whose_hashes_come_from_another_process() {
 
 #[test]
 fn configured_chooses_the_layout_for_the_rate() {
-    assert_eq!(output("configured"), "SemiSorted14x5: 13.3 bits per item of the capacity\n");
-    let run = example("configured").env("COUCAL_FILTER", "rate=1e-5 capacity=100000").output();
-    let stdout = run.expect("it starts").stdout;
-    assert!(text(&stdout).starts_with("Fp21x3: 23."), "{}", text(&stdout));
+    for (config, layout, items, bits) in [
+        ("capacity=1000000 rate=0.001", "SemiSorted14x5", 1_000_000, 13.0..14.0),
+        ("rate=1e-5 capacity=100000", "Fp21x3", 100_000, 23.0..24.0),
+        ("capacity=0", "Fp8x8", 0, 64.0..10_000.0),
+    ] {
+        let run = example("configured").env("COUCAL_FILTER", config).output().expect("it starts");
+        let stdout = text(&run.stdout);
+        let bytes = stdout
+            .strip_prefix(&format!("{layout}: room for {items} items in "))
+            .and_then(|rest| rest.strip_suffix(" bytes\n")?.parse::<u32>().ok())
+            .unwrap_or_else(|| panic!("{config}: {stdout}"));
+        assert!(
+            bits.contains(&(f64::from(bytes) * 8.0 / f64::from(items.max(1)))),
+            "{config}: {stdout}"
+        );
+    }
 }
 
 #[test]

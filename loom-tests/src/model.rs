@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use coucal::probe::{self, Image, Modelled, Place};
+use coucal::probe::{self, Home, Image, Modelled};
 use coucal::{CuckooFilter, InsertError, Layout};
 use loom::sync::atomic::AtomicBool;
 use loom::thread;
@@ -29,15 +29,15 @@ pub struct Item {
     /// Index of its class.
     class: usize,
     /// Its fingerprint and its two buckets, which are those at the greatest size of the table.
-    place: Place,
+    place: Home,
 }
 
 impl Item {
     /// An item of the same class whose first and second bucket are swapped.
     #[must_use]
     pub fn swapped(self) -> Self {
-        let Place { fingerprint, first, second } = self.place;
-        let place = Place { fingerprint, first: second, second: first };
+        let Home { fingerprint, first, second } = self.place;
+        let place = Home { fingerprint, first: second, second: first };
         Self { hash: self.swapped_hash, swapped_hash: self.hash, place, ..self }
     }
 }
@@ -105,8 +105,8 @@ impl<M: Modelled> Setup<M> {
         // fingerprint, even one of 32 bits. To find the partner of a fixed hash would take billions.
         let mut candidates: HashMap<u64, [Option<u64>; 2]> = HashMap::new();
         let item = (0..u64::MAX).find_map(|hash| {
-            let Place { fingerprint, first: one, second: other } =
-                probe::place::<M::Layout>(self.rows, hash);
+            let Home { fingerprint, first: one, second: other } =
+                probe::home::<M::Layout>(self.rows, hash);
             let in_group = fingerprint / (self.greatest / self.rows) as u64 % groups == group;
             // Fingerprints of 8 bits may have none in that group.
             if !in_group && hash < 1 << 22 {
@@ -120,7 +120,7 @@ impl<M: Modelled> Setup<M> {
             let hashes = candidates.entry(fingerprint).or_default();
             hashes[order] = Some(hash);
             let [hash, swapped_hash] = [hashes[0]?, hashes[1]?];
-            Some(Item { hash, swapped_hash, class, place: Place { fingerprint, first, second } })
+            Some(Item { hash, swapped_hash, class, place: Home { fingerprint, first, second } })
         });
         let item = item.expect("there are 2^64 hashes");
         self.classes.push(item);
@@ -129,7 +129,7 @@ impl<M: Modelled> Setup<M> {
 
     /// The buckets of an item when the threads start.
     fn buckets_of(&self, item: Item) -> [usize; 2] {
-        let Place { fingerprint, first, second } = item.place;
+        let Home { fingerprint, first, second } = item.place;
         [first, second]
             .map(|last| probe::bucket(self.rows, self.buckets, last % self.rows, fingerprint))
     }
@@ -239,7 +239,7 @@ impl Table {
         for (bucket, fingerprints) in image.buckets.iter().enumerate() {
             for &fingerprint in fingerprints {
                 let class = self.class(fingerprint);
-                let Place { first, second, .. } = self.classes[class].place;
+                let Home { first, second, .. } = self.classes[class].place;
                 let lies_here = [first, second].into_iter().any(|last| {
                     probe::bucket(self.rows, buckets, last % self.rows, fingerprint) == bucket
                 });

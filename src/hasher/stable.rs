@@ -1,19 +1,20 @@
-//! The hasher whose hashes mean the same everywhere.
+//! The hasher whose hashes are the same everywhere.
 
 use core::hash::{BuildHasher, Hasher};
 
 use twox_hash::XxHash3_64;
 
-/// Bytes of an item up to which they are gathered and hashed at once: what starts the algorithm for
-/// longer input takes longer than the hash of a short key.
-const GATHERED: usize = 128;
+/// Up to this many bytes of an item are buffered and hashed at once: the set-up of the streaming
+/// algorithm takes longer than the hash of a short key.
+const BUFFER_BYTES: usize = 128;
 
 /// A hasher that gives an item the same hash on every machine, in every run and in every release of
-/// this crate: for filters that are stored, or that are compared between processes.
+/// this crate: for filters that are stored, or that are exchanged between processes.
 ///
-/// The hash is XXH3 with 64 bits and this seed, as its specification has it, of the bytes that the
-/// item's [`Hash`](core::hash::Hash) implementation writes. Numbers are written with the lowest byte
-/// first, and `usize` and `isize` as numbers of 64 bits, on every machine. These are the bytes of:
+/// The hash is XXH3 with 64 bits and this seed, as its specification defines it, of the bytes that
+/// the item's [`Hash`](core::hash::Hash) implementation writes. On every machine, numbers are written
+/// with the lowest byte first, and `usize` and `isize` as numbers of 64 bits. The bytes of some
+/// types:
 ///
 /// | item | bytes | hash of the example, seed 0 |
 /// |---|---|---|
@@ -24,25 +25,24 @@ const GATHERED: usize = 128;
 /// | `[T]`, `[T; N]`, `Vec<T>` | the length as `u64`, then each part: `[1_u8, 2, 3]` as a slice is `03 00 00 00 00 00 00 00 01 02 03` | `c70305c85a044cde` |
 /// | tuples, references, boxes | the parts one after the other, with nothing between: `(7_u64, "north")` | `e775d323dbc9ecb7` |
 ///
-/// [`hash_bytes`](Self::hash_bytes) hashes bytes as they are, which other languages can do as well,
-/// for the methods of a filter that take hashes.
+/// [`hash_bytes`](Self::hash_bytes) hashes bytes as they are, for the methods of a filter that take
+/// hashes. Other languages can compute the same hash.
 ///
 /// # What is not stable
 ///
-/// Which bytes an item writes is up to its `Hash` implementation. Tests pin those of the table. The
-/// standard library does not promise them for ever, and promises nothing for others: a derived `Hash`
-/// of an `enum` writes the number of the variant (as `isize`, so 64 bits here), which changes when the
-/// variants change their order; that of a `struct` follows the order of its fields. Paths differ between
-/// systems.
+/// The `Hash` implementation of an item decides which bytes it writes. Tests pin the bytes in the
+/// table. The standard library does not promise them for all time, and promises nothing for other
+/// types. A derived `Hash` of an `enum` writes the number of the variant (as `isize`, so 64 bits
+/// here), which changes with the order of the variants. A derived `Hash` of a `struct` follows the
+/// order of its fields. Paths differ between systems.
 ///
-/// And of slices, arrays and vectors of integers of more than one byte, the standard library writes the
-/// integers as they lie in memory: with the lowest byte first on x86-64, ARM and most others, but not
-/// on a big-endian machine. A tuple of them is stable, and so are bytes.
+/// For slices, arrays and vectors of integers of more than one byte, the standard library writes the
+/// integers as they are in memory: with the lowest byte first on x86-64, ARM and most others, but not
+/// on a big-endian machine. Tuples of integers are stable, and so are bytes.
 ///
-/// Where a hash outlives a program, write down the bytes of a key, and use `hash_bytes`.
+/// If a hash outlives a program, define the bytes of a key yourself, and use `hash_bytes`.
 ///
-/// It is no protection against an adversary: the seed is a number like any other, and XXH3 no keyed
-/// hash.
+/// This hasher does not resist an adversary: XXH3 is no keyed hash, and its seed is no secret key.
 ///
 /// # Examples
 ///
@@ -86,8 +86,8 @@ impl StableHashBuilder {
         self.seed
     }
 
-    /// XXH3 with 64 bits of these bytes and no others. For the same text this is not what
-    /// [`hash_one`](BuildHasher::hash_one) gives, which ends it with a byte.
+    /// XXH3 with 64 bits of exactly these bytes. The result differs from
+    /// [`hash_one`](BuildHasher::hash_one) of the same text, which adds a byte at the end.
     ///
     /// # Examples
     ///
@@ -113,7 +113,7 @@ impl BuildHasher for StableHashBuilder {
 
     #[inline]
     fn build_hasher(&self) -> StableHasher {
-        StableHasher { builder: *self, gathered: [0; GATHERED], len: 0, long: None }
+        StableHasher { builder: *self, buffer: [0; BUFFER_BYTES], len: 0, long: None }
     }
 }
 
@@ -133,19 +133,19 @@ impl BuildHasher for StableHashBuilder {
 #[derive(Clone)]
 pub struct StableHasher {
     builder: StableHashBuilder,
-    gathered: [u8; GATHERED],
+    buffer: [u8; BUFFER_BYTES],
     len: usize,
-    /// What has read all, if there is more than can be gathered.
+    /// The streaming hash of all bytes, if there are more than the buffer holds.
     long: Option<XxHash3_64>,
 }
 
 impl StableHasher {
     #[cold]
     fn write_long(&mut self, bytes: &[u8]) {
-        let gathered = &self.gathered[..self.len];
+        let buffer = &self.buffer[..self.len];
         let long = self.long.get_or_insert_with(|| {
             let mut long = XxHash3_64::with_seed(self.builder.seed);
-            long.write(gathered);
+            long.write(buffer);
             long
         });
         long.write(bytes);
@@ -167,15 +167,15 @@ impl Hasher for StableHasher {
     fn finish(&self) -> u64 {
         match &self.long {
             Some(long) => long.finish(),
-            None => self.builder.hash_bytes(&self.gathered[..self.len]),
+            None => self.builder.hash_bytes(&self.buffer[..self.len]),
         }
     }
 
     #[inline]
     fn write(&mut self, bytes: &[u8]) {
         let end = self.len + bytes.len();
-        if self.long.is_none() && end <= GATHERED {
-            self.gathered[self.len..end].copy_from_slice(bytes);
+        if self.long.is_none() && end <= BUFFER_BYTES {
+            self.buffer[self.len..end].copy_from_slice(bytes);
             self.len = end;
         } else {
             self.write_long(bytes);
@@ -281,7 +281,7 @@ mod tests {
         }
     }
 
-    /// However the bytes come, gathered or not.
+    /// In parts of any length, buffered or not.
     #[test]
     fn parts_hash_as_the_whole() {
         let bytes: Vec<u8> = (0..=255).cycle().take(700).collect();

@@ -1,9 +1,9 @@
 //! The plain layouts: every fingerprint whole, in a lane of its own.
 
 use super::MAX_SLOTS;
-use super::sealed::Word;
+use super::sealed::Encoding;
 use crate::arch;
-use crate::geometry::Fingerprint;
+use crate::entry::{Entry, Pattern};
 use crate::lanes::Lanes;
 
 /// The plain layout: `SLOTS` lanes of `BITS` bits, from the lowest bit up, a fingerprint in each.
@@ -27,12 +27,12 @@ impl<const BITS: u32, const SLOTS: usize> Packed<BITS, SLOTS> {
     }
 }
 
-impl<const BITS: u32, const SLOTS: usize> Word for Packed<BITS, SLOTS> {
-    const ENCODING: u8 = 0;
+impl<const BITS: u32, const SLOTS: usize> Encoding for Packed<BITS, SLOTS> {
+    const ID: u8 = 0;
 
     #[inline]
-    fn copies(word: u64, fingerprint: Fingerprint) -> usize {
-        Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::equal(word, fingerprint.bits()))
+    fn copies(word: u64, pattern: Pattern) -> usize {
+        Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::equal(word, pattern.bits()))
     }
 
     #[inline]
@@ -41,13 +41,13 @@ impl<const BITS: u32, const SLOTS: usize> Word for Packed<BITS, SLOTS> {
     }
 
     #[inline]
-    fn holds(word: u64, fingerprint: Fingerprint) -> bool {
-        Self::either_holds(word, 0, fingerprint)
+    fn holds(word: u64, pattern: Pattern) -> bool {
+        Self::either_holds(word, 0, pattern)
     }
 
     #[inline]
-    fn either_holds(a: u64, b: u64, fingerprint: Fingerprint) -> bool {
-        arch::either_holds::<BITS, SLOTS>(a, b, fingerprint.bits())
+    fn either_holds(a: u64, b: u64, pattern: Pattern) -> bool {
+        arch::either_holds::<BITS, SLOTS>(a, b, pattern.bits())
     }
 
     #[inline]
@@ -61,14 +61,14 @@ impl<const BITS: u32, const SLOTS: usize> Word for Packed<BITS, SLOTS> {
     }
 
     #[inline]
-    fn with(word: u64, fingerprint: Fingerprint) -> Option<u64> {
-        Self::has_room(word).then(|| word | (fingerprint.bits() << Self::first_free(word)))
+    fn with(word: u64, entry: Entry) -> Option<u64> {
+        Self::has_room(word).then(|| word | (entry.bits() << Self::first_free(word)))
     }
 
     /// The lanes above the gap move down by one.
     #[inline]
-    fn without(word: u64, fingerprint: Fingerprint) -> Option<u64> {
-        arch::find::<BITS, SLOTS>(word, fingerprint.bits())
+    fn without(word: u64, entry: Entry) -> Option<u64> {
+        arch::find::<BITS, SLOTS>(word, entry.bits())
             .map(|gap| word ^ ((word ^ (word >> BITS)) & (u64::MAX << gap)))
     }
 

@@ -13,8 +13,8 @@
 //! 16,384 numbers, 880 are to spare), so that the upper bits of a number name its run.
 
 use super::MAX_SLOTS;
-use super::sealed::Word;
-use crate::geometry::Fingerprint;
+use super::sealed::Encoding;
+use crate::entry::{Entry, Pattern};
 use crate::lanes::Lanes;
 
 /// Bits of a nibble.
@@ -181,12 +181,12 @@ impl<const REST: u32, const SLOTS: usize> SemiSorted<REST, SLOTS> {
     }
 }
 
-impl<const REST: u32, const SLOTS: usize> Word for SemiSorted<REST, SLOTS> {
-    const ENCODING: u8 = 1;
+impl<const REST: u32, const SLOTS: usize> Encoding for SemiSorted<REST, SLOTS> {
+    const ID: u8 = 1;
 
     #[inline]
-    fn copies(word: u64, fingerprint: Fingerprint) -> usize {
-        Self::count(word, fingerprint.bits())
+    fn copies(word: u64, pattern: Pattern) -> usize {
+        Self::count(word, pattern.bits())
     }
 
     #[inline]
@@ -196,14 +196,14 @@ impl<const REST: u32, const SLOTS: usize> Word for SemiSorted<REST, SLOTS> {
 
     /// The rest of an absent item seldom matches, and then nothing needs to be decoded.
     #[inline]
-    fn holds(word: u64, fingerprint: Fingerprint) -> bool {
-        let equal = Self::equal_rests(word, fingerprint.bits());
-        equal != 0 && equal & Self::equal_nibbles(word, fingerprint.bits()) != 0
+    fn holds(word: u64, pattern: Pattern) -> bool {
+        let equal = Self::equal_rests(word, pattern.bits());
+        equal != 0 && equal & Self::equal_nibbles(word, pattern.bits()) != 0
     }
 
     #[inline]
-    fn either_holds(a: u64, b: u64, fingerprint: Fingerprint) -> bool {
-        let bits = fingerprint.bits();
+    fn either_holds(a: u64, b: u64, pattern: Pattern) -> bool {
+        let bits = pattern.bits();
         let (in_a, in_b) = (Self::equal_rests(a, bits), Self::equal_rests(b, bits));
         // One test for both words: a caller who branches on the answer pays for one of the two
         // branches only, as they go the same way.
@@ -217,13 +217,13 @@ impl<const REST: u32, const SLOTS: usize> Word for SemiSorted<REST, SLOTS> {
     }
 
     #[inline]
-    fn with(word: u64, fingerprint: Fingerprint) -> Option<u64> {
+    fn with(word: u64, entry: Entry) -> Option<u64> {
         let mut sorted = Self::slots(word);
         if sorted[0] != 0 {
             return None;
         }
         // Rises to its place.
-        sorted[0] = fingerprint.bits();
+        sorted[0] = entry.bits();
         for slot in 1..SLOTS {
             let (low, high) = (sorted[slot - 1], sorted[slot]);
             (sorted[slot - 1], sorted[slot]) = (low.min(high), low.max(high));
@@ -232,9 +232,9 @@ impl<const REST: u32, const SLOTS: usize> Word for SemiSorted<REST, SLOTS> {
     }
 
     #[inline]
-    fn without(word: u64, fingerprint: Fingerprint) -> Option<u64> {
+    fn without(word: u64, entry: Entry) -> Option<u64> {
         let mut sorted = Self::slots(word);
-        let slot = sorted[..SLOTS].iter().position(|&held| held == fingerprint.bits())?;
+        let slot = sorted[..SLOTS].iter().position(|&held| held == entry.bits())?;
         sorted.copy_within(..slot, 1);
         sorted[0] = 0;
         Some(Self::encode(sorted))

@@ -6,9 +6,8 @@ use twox_hash::XxHash3_64;
 
 use crate::error::RestoreError;
 use crate::extent::Extent;
-use crate::geometry::Fingerprint;
-use crate::layout::sealed::Word;
-use crate::layout::{self, Layout, LayoutId};
+use crate::layout::sealed::Encoding;
+use crate::layout::{self, Layout, LayoutId, Word};
 use crate::sizing;
 
 /// The first bytes of every snapshot. The first is no text in any encoding, and the last is changed
@@ -170,24 +169,24 @@ impl Header {
         words: &[[u8; 8]],
     ) -> Result<usize, RestoreError> {
         let (mut canonical, mut items) = (true, 0);
-        for word in words.iter().copied().map(u64::from_le_bytes) {
-            canonical &= L::Word::is_canonical(word);
-            items += L::SLOTS - L::Word::free(word);
+        let mut words_of_layout = words.iter().copied().map(word::<L>);
+        for word in words_of_layout.clone() {
+            canonical &= word.is_canonical();
+            items += word.in_use();
         }
         if !canonical {
-            let mut words = words.iter().copied().map(u64::from_le_bytes);
-            let wrong = words.position(|word| !L::Word::is_canonical(word));
+            let wrong = words_of_layout.position(|word| !word.is_canonical());
             let bucket = first + wrong.expect("one of them");
             return Err(RestoreError::InvalidWord { bucket });
         }
-        // In a table that never grew, any fingerprint may be in any bucket.
+        // In a table that never grew, any entry may be in any bucket.
         if self.grows {
             self.validate_places::<L>(first, words)?;
         }
         Ok(items)
     }
 
-    /// Checks that all fingerprints of these words belong in their buckets.
+    /// Checks that all entries of these words belong in their buckets.
     fn validate_places<L: Layout>(
         &self,
         first: usize,
@@ -223,19 +222,22 @@ impl Header {
     }
 }
 
-/// Whether a fingerprint of this word does not belong in its bucket, which has the number `share` among
+/// The word with these bytes.
+#[inline]
+fn word<L: Layout>(bytes: [u8; 8]) -> Word<L> {
+    Word::from_bits(u64::from_le_bytes(bytes))
+}
+
+/// Whether an entry of this word does not belong in its bucket, which has the number `share` among
 /// those of a row of this parity.
 #[inline]
-fn misplaced<L: Layout>(word: [u8; 8], parity: usize, share: u64, selecting: u64) -> bool {
-    let word = u64::from_le_bytes(word);
-    // All at once where the selector is the fingerprint itself.
+fn misplaced<L: Layout>(bytes: [u8; 8], parity: usize, share: u64, selecting: u64) -> bool {
+    let word = word::<L>(bytes);
+    // All at once where the selector is the entry itself.
     if parity == 0 {
-        return L::Word::any_differs(word, share, selecting);
+        return word.any_differs(share, selecting);
     }
-    let wrong_bits = L::Word::slots(word)[..L::SLOTS].iter().fold(0, |wrong, &bits| {
-        let [_, selector] = Fingerprint::in_slot(bits.max(1)).selectors();
-        wrong | if bits == 0 { 0 } else { selector ^ share }
-    });
+    let wrong_bits = word.entries().fold(0, |wrong, entry| wrong | (entry.selectors()[1] ^ share));
     wrong_bits & selecting != 0
 }
 
@@ -313,7 +315,7 @@ impl Shape {
     }
 
     fn of_type<L: Layout>() -> Self {
-        Self { encoding: L::Word::ENCODING, bits: L::FINGERPRINT_BITS as u8, slots: L::SLOTS as u8 }
+        Self { encoding: L::Encoding::ID, bits: L::FINGERPRINT_BITS as u8, slots: L::SLOTS as u8 }
     }
 
     fn layout(&self) -> Option<LayoutId> {

@@ -12,6 +12,9 @@
 //! | `false` | free |
 //! | `true` | one thread holds it; others may be waiting |
 
+#[cfg(not(loom))]
+use core::mem;
+
 #[cfg(loom)]
 use super::loom::{AtomicBool, Backoff, Ordering};
 #[cfg(not(loom))]
@@ -63,6 +66,32 @@ impl Lock {
             if !self.held.load(Ordering::Relaxed) && self.try_acquire() {
                 return;
             }
+        }
+    }
+}
+
+/// RAII guard: unlocks every lock of the slice on drop.
+#[cfg(not(loom))]
+pub(crate) struct Guards<'a, T: AsRef<Lock>> {
+    locks: &'a [T],
+}
+
+#[cfg(not(loom))]
+impl<'a, T: AsRef<Lock>> Guards<'a, T> {
+    /// Locks one after the other, in the order of the slice. Allocates nothing.
+    pub(crate) fn lock(locks: &'a [T]) -> Self {
+        for lock in locks {
+            mem::forget(lock.as_ref().lock());
+        }
+        Self { locks }
+    }
+}
+
+#[cfg(not(loom))]
+impl<T: AsRef<Lock>> Drop for Guards<'_, T> {
+    fn drop(&mut self) {
+        for lock in self.locks {
+            drop(Guard { lock: lock.as_ref() });
         }
     }
 }

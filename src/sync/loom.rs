@@ -1,6 +1,7 @@
 //! loom's model of a machine, with a hook after each step.
 
 use core::cell::{Cell, RefCell};
+use core::marker::PhantomData;
 
 use loom::sync::atomic::AtomicU32;
 pub(crate) use loom::sync::atomic::{AtomicBool, Ordering, fence};
@@ -173,6 +174,21 @@ impl Lock {
 }
 
 pub(crate) type Guard<'a> = loom::sync::MutexGuard<'a, ()>;
+
+/// RAII guard: unlocks every lock of a slice on drop.
+pub(crate) struct Guards<'a, T> {
+    _guards: Vec<Guard<'a>>,
+    locks: PhantomData<&'a [T]>,
+}
+
+impl<'a, T: AsRef<Lock>> Guards<'a, T> {
+    pub(crate) fn lock(locks: &'a [T]) -> Self {
+        Self {
+            _guards: locks.iter().map(|lock| lock.as_ref().lock()).collect(),
+            locks: PhantomData,
+        }
+    }
+}
 
 /// loom's mutex in place of that of another crate.
 pub(crate) struct Mutex(loom::sync::Mutex<()>);

@@ -1,6 +1,6 @@
-//! Where the word of a bucket lies, and which bucket a fingerprint in a row has.
+//! Where the word of a bucket lies, and which bucket an entry in a row has.
 //!
-//! In a table of fixed size a row is a bucket, and all of this costs nothing. In one that grows, the
+//! In a table of fixed size a row is a bucket, and all of this costs nothing. In a growing table, the
 //! bucket depends on the extent, which each operation reads anew.
 
 use crossbeam_utils::CachePadded;
@@ -11,18 +11,21 @@ use crate::geometry::{Geometry, Key, Place};
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
 /// Buckets from which on a table does not fit well into a core's own cache: 1 MiB of words.
-pub(super) const LARGE: usize = 1 << 17;
+pub(super) const OUT_OF_CACHE_BUCKETS: usize = 1 << 17;
 
 /// The words of a table, by bucket.
 pub trait Buckets: Sized + Send + Sync {
     /// What a row's buckets depend on.
     type Extent: Copy;
 
-    /// Buckets with these words, of which there are as many as there may ever be. The rows are an even
-    /// number and at least 2.
+    /// Whether the number of buckets can grow.
+    const GROWS: bool;
+
+    /// Buckets with these words, as many as the table may ever have. The rows are an even number and at
+    /// least 2.
     fn new(extent: Extent, words: Box<[AtomicU64]>) -> Self;
 
-    /// The words that there are and those that there may be.
+    /// The words of the buckets of now, and then those of later ones.
     fn words(&self) -> &[AtomicU64];
 
     fn rows(&self) -> usize;
@@ -30,17 +33,17 @@ pub trait Buckets: Sized + Send + Sync {
     /// How far the table has grown by now.
     fn extent(&self) -> Self::Extent;
 
-    /// The buckets that there are.
+    /// The number of buckets.
     fn count(&self, extent: Self::Extent) -> usize;
 
-    /// The bucket of a fingerprint in a row.
+    /// The bucket of a place.
     fn bucket(&self, place: Place, extent: Self::Extent) -> usize;
 
     /// Both buckets of an item.
     fn both(&self, key: Key, extent: Self::Extent) -> [usize; 2];
 
-    /// What a table that grows has besides.
-    fn growth(&self) -> Option<&Growth>;
+    /// The buckets themselves, if they can grow.
+    fn growing(&self) -> Option<&Growing>;
 
     #[inline]
     fn geometry(&self) -> Geometry {
@@ -52,12 +55,12 @@ pub trait Buckets: Sized + Send + Sync {
         &self.words()[bucket]
     }
 
-    /// Asks for both words of an item that are needed soon. Not in small tables that grow: to find the
+    /// Requests both words of an item that are needed soon. Not in small growing tables: to find the
     /// buckets twice would cost more than it gains.
     #[inline]
     fn prefetch(&self, key: Key) {
         let extent = self.extent();
-        if self.growth().is_some() && self.count(extent) < LARGE {
+        if Self::GROWS && self.count(extent) < OUT_OF_CACHE_BUCKETS {
             return;
         }
         for bucket in self.both(key, extent) {
@@ -76,6 +79,8 @@ pub struct Fixed {
 
 impl Buckets for Fixed {
     type Extent = ();
+
+    const GROWS: bool = false;
 
     fn new(extent: Extent, words: Box<[AtomicU64]>) -> Self {
         debug_assert_eq!(extent, Extent::start(words.len()));
@@ -111,7 +116,7 @@ impl Buckets for Fixed {
     }
 
     #[inline]
-    fn growth(&self) -> Option<&Growth> {
+    fn growing(&self) -> Option<&Growing> {
         None
     }
 }
@@ -119,29 +124,27 @@ impl Buckets for Fixed {
 /// Buckets that can become more.
 pub struct Growing {
     words: Box<[AtomicU64]>,
-    growth: Growth,
-}
-
-/// What a table that grows has besides its words.
-pub struct Growth {
-    pub(super) rows: usize,
-    pub(super) greatest: usize,
+    rows: usize,
     /// On a line of its own, and in a box as the count of inconclusive lookups is.
-    pub(super) extent: Box<CachePadded<AtomicU64>>,
+    extent: Box<CachePadded<AtomicU64>>,
     /// Held by whoever splits. It is taken before any stripe. In a box for the same reason.
     pub(super) splitting: Box<Mutex>,
 }
 
-impl Growth {
-    #[inline]
-    pub(super) fn extent(&self) -> Extent {
-        // SeqCst: pairs with the store in `split_run`. Whoever reads an old extent comes before all
-        // that was inserted by a newer one. As an Acquire load it makes the copies of the splits
-        // visible.
-        Extent::from_bits(self.rows, self.extent.load(Ordering::SeqCst))
+impl Growing {
+    /// The number of buckets at the end of growth.
+    pub(super) fn max_buckets(&self) -> usize {
+        self.words.len()
     }
 
-    pub(super) fn memory_bytes(&self) -> usize {
+    /// Lets lookups and writers see the buckets of this extent, whose words are stored.
+    pub(super) fn publish(&self, extent: Extent) {
+        // SeqCst: pairs with the load in `extent`, for which it publishes the words.
+        self.extent.store(extent.bits(), Ordering::SeqCst);
+    }
+
+    /// What it has besides the words.
+    pub(super) fn bytes_besides(&self) -> usize {
         size_of_val(&*self.extent) + size_of_val(&*self.splitting)
     }
 }
@@ -149,12 +152,12 @@ impl Growth {
 impl Buckets for Growing {
     type Extent = Extent;
 
+    const GROWS: bool = true;
+
     fn new(extent: Extent, words: Box<[AtomicU64]>) -> Self {
         let rows = extent.rows();
         let extent = Box::new(CachePadded::new(AtomicU64::new(extent.bits())));
-        let growth =
-            Growth { rows, greatest: words.len(), extent, splitting: Box::new(Mutex::new()) };
-        Self { words, growth }
+        Self { words, rows, extent, splitting: Box::new(Mutex::new()) }
     }
 
     #[inline]
@@ -164,12 +167,15 @@ impl Buckets for Growing {
 
     #[inline]
     fn rows(&self) -> usize {
-        self.growth.rows
+        self.rows
     }
 
     #[inline]
     fn extent(&self) -> Extent {
-        self.growth.extent()
+        // SeqCst: pairs with the store in `publish`. Whoever reads an old extent comes before all
+        // that was inserted by a newer one. As an Acquire load it makes the copies of the splits
+        // visible.
+        Extent::from_bits(self.rows, self.extent.load(Ordering::SeqCst))
     }
 
     #[inline]
@@ -188,7 +194,7 @@ impl Buckets for Growing {
     }
 
     #[inline]
-    fn growth(&self) -> Option<&Growth> {
-        Some(&self.growth)
+    fn growing(&self) -> Option<&Growing> {
+        Some(self)
     }
 }

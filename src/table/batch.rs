@@ -1,23 +1,23 @@
 //! Batches: the operations of the table with their cache misses overlapped.
 //!
 //! A loop of single operations waits for memory wherever the caller branches on an answer, or where
-//! a lock orders the loads. In a batch the words of an item are asked for some items before anything
+//! a lock orders the loads. In a batch the words of an item are requested some items before anything
 //! is decided about it, so the memory is seldom idle. A batch is not atomic: each item is an
 //! operation of its own.
 
 use core::convert::Infallible;
 
 use super::Table;
-use super::address::{Buckets, LARGE};
+use super::address::{Buckets, OUT_OF_CACHE_BUCKETS};
 use crate::error::InsertManyError;
 use crate::geometry::Key;
 use crate::layout::Layout;
 
-/// How many items ahead the words are asked for, a power of two: more than a core has misses
+/// How many items ahead the words are requested, a power of two: more than a core has misses
 /// outstanding, little to keep on the stack.
 const PREFETCH_DISTANCE: usize = 32;
 
-/// How many items ahead the words are asked for at which a search for room looks first: when the
+/// How many items ahead the words are requested at which a search for room looks first: when the
 /// words of the item itself have come, most likely.
 const SEARCH_DISTANCE: usize = 8;
 
@@ -49,9 +49,9 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         hash: impl Fn(&Q) -> u64,
     ) -> Result<(), InsertManyError> {
         let mut stored = 0;
-        // A table that grows is always nearly full: more than half of the inserts have to search. One of
+        // A growing table is always nearly full: more than half of the inserts have to search. One of
         // fixed size seldom is. In a small table it would cost more than it gains.
-        let searches = self.buckets.growth().is_some() && self.present().len() >= LARGE;
+        let searches = B::GROWS && self.present().len() >= OUT_OF_CACHE_BUCKETS;
         let prepare = |key| {
             if searches {
                 self.prefetch_search(key);
@@ -87,7 +87,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         count
     }
 
-    /// Calls `operation` for each item in order, until that fails. Just before, it asks for the words
+    /// Calls `operation` for each item in order, until that fails. Just before, it requests the words
     /// of the item [`PREFETCH_DISTANCE`] places ahead, and calls `prepare` for the one
     /// [`SEARCH_DISTANCE`] places ahead.
     #[inline]

@@ -1,9 +1,9 @@
 //! Growth: splits, and when they happen.
 //!
-//! A split is a kick to a new bucket. Where the bucket of a fingerprint lies is told by the extent
+//! A split is a kick to a new bucket. Where the bucket of an entry lies is told by the extent
 //! (see [`crate::extent`]), so between the copy and the clear a split also stores the extent: a lookup
-//! that reads the cleared bucket has then synchronized with the raised versions, and goes round; one
-//! that begins with the raised versions sees the extent, and with it the new bucket. Writers compute
+//! that reads the cleared bucket has then synchronized with the bumped versions, and starts over; one
+//! that begins with the bumped versions sees the extent, and with it the new bucket. Writers compute
 //! the buckets of an item again when they hold the stripes: a bucket whose stripe is held cannot be
 //! split.
 //!
@@ -14,20 +14,20 @@ use core::array;
 use core::ops::Range;
 
 use super::Table;
-use super::address::{Buckets, Growth};
+use super::address::{Buckets, Growing};
+use super::stripes::{Few, Locked};
 use crate::extent::Extent;
-use crate::geometry::{Fingerprint, Key, Place};
-use crate::layout::sealed::Word;
-use crate::layout::{Layout, MAX_SLOTS};
+use crate::geometry::{Key, Place};
+use crate::layout::{Layout, Word};
 use crate::sync::Ordering;
 
 /// Buckets that are split under one set of locks: those of a cache line.
-const RUN: usize = 8;
-/// Items that come between two looks at the load of a large table.
-const ITEMS_A_LOOK: usize = 32;
+const SPLITS_PER_LOCK: usize = 8;
+/// Inserts between two checks of the load of a large table.
+const INSERTS_PER_LOAD_CHECK: usize = 32;
 /// Slots that an insert provides at most when the load is above the target: twice as many as the
-/// items that come before the next look.
-const SLOTS_A_LOOK: usize = 2 * ITEMS_A_LOOK;
+/// inserts before the next check.
+const SLOTS_PER_LOAD_CHECK: usize = 2 * INSERTS_PER_LOAD_CHECK;
 /// Buckets at least whose load is taken for that of the table.
 const SAMPLE: usize = 2048;
 /// How much fuller than its target a table may become: while it grows, it is kept below that.
@@ -35,22 +35,22 @@ const UNEVEN_MARGIN: f64 = 0.04;
 /// How far the load goes beyond the target before a bucket is split: a sample is not exact.
 const MARGIN: f64 = 0.01;
 
-impl Growth {
+impl Growing {
     /// The share of slots in use from which on a short search is enough. In the middle of a level,
     /// half of the table has twice the demand of the other half, and is full sooner.
     pub(super) fn full<L: Layout>(&self) -> f64 {
         let extent = self.extent();
-        let even = extent.cursor() == 0 && extent.buckets() == self.greatest;
-        if even { L::FULL } else { L::GROWN + UNEVEN_MARGIN }
+        let even = extent.cursor() == 0 && extent.buckets() == self.max_buckets();
+        if even { L::FULL } else { L::TARGET_LOAD + UNEVEN_MARGIN }
     }
 
-    /// The buckets that are split next: no more than `most`, than one run, than are left in the
-    /// level, and than there may be.
+    /// The buckets that are split next: no more than `most`, than the rest of a cache line, than the rest
+    /// of the level, and than the table may still get.
     fn next_run(&self, extent: Extent, most: usize) -> Range<usize> {
         let cursor = extent.cursor();
-        let end_of_line = cursor - cursor % RUN + RUN;
+        let end_of_line = cursor - cursor % SPLITS_PER_LOCK + SPLITS_PER_LOCK;
         let end_of_level = extent.stride();
-        let room = self.greatest - extent.buckets();
+        let room = self.max_buckets() - extent.buckets();
         cursor..end_of_line.min(end_of_level).min(cursor + room.min(most))
     }
 }
@@ -60,52 +60,53 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// target. Nobody waits for another thread that is splitting.
     #[inline]
     pub(super) fn grow_if_loaded(&self, key: Key) {
-        if let Some(growth) = self.buckets.growth() {
-            let buckets = growth.extent().buckets();
-            // The selectors of a fingerprint serve as random numbers.
-            let turn = key.fingerprint.selectors()[1] as usize % ITEMS_A_LOOK;
-            if turn * buckets < ITEMS_A_LOOK * ITEMS_A_LOOK {
-                self.split_if_loaded(growth, key.fingerprint, key.first);
+        if let Some(growing) = self.buckets.growing() {
+            let buckets = growing.extent().buckets();
+            // The selectors of an entry serve as random numbers.
+            let turn = key.entry.selectors()[1] as usize % INSERTS_PER_LOAD_CHECK;
+            if turn * buckets < INSERTS_PER_LOAD_CHECK * INSERTS_PER_LOAD_CHECK {
+                self.split_if_loaded(growing, Place { row: key.first, entry: key.entry });
             }
         }
     }
 
-    /// Apart, and its arguments one by one, as for the other functions that run rarely.
+    /// Apart, as the other functions that run rarely.
     #[cold]
     #[inline(never)]
-    fn split_if_loaded(&self, growth: &Growth, fingerprint: Fingerprint, row: usize) {
-        let extent = growth.extent();
+    fn split_if_loaded(&self, growing: &Growing, near: Place) {
+        let extent = growing.extent();
         let buckets = extent.buckets();
-        let bucket = extent.bucket(Place { row, fingerprint });
-        let load = self.stripes.load_near(bucket, buckets, SAMPLE) / L::SLOTS as f64;
-        let due = (buckets as f64 * (load / (L::GROWN + MARGIN) - 1.0)).ceil().max(0.0) as usize;
+        let load = self.stripes.load_near(extent.bucket(near), buckets, SAMPLE) / L::SLOTS as f64;
+        let due = buckets as f64 * (load / (L::TARGET_LOAD + MARGIN) - 1.0);
+        let due = due.ceil().max(0.0) as usize;
         if due > 0
-            && let Some(splitting) = growth.splitting.try_lock()
+            && let Some(splitting) = growing.splitting.try_lock()
         {
-            self.split(growth, due.min(SLOTS_A_LOOK / L::SLOTS));
+            self.split(growing, due.min(SLOTS_PER_LOAD_CHECK / L::SLOTS));
             drop(splitting);
         }
     }
 
     /// After a search for room in a table of the extent `searched` was in vain: lets it grow by a
-    /// run. `false`: it has the greatest size already. Waits for another thread that is splitting.
-    pub(super) fn make_room(&self, searched: Option<Extent>) -> bool {
-        let (Some(growth), Some(searched)) = (self.buckets.growth(), searched) else {
+    /// run. `false`: it has its maximum size already. Waits for another thread that is splitting.
+    pub(super) fn make_room(&self, searched: B::Extent) -> bool {
+        let Some(growing) = self.buckets.growing() else {
             return false;
         };
-        let _splitting = growth.splitting.lock();
+        let _splitting = growing.splitting.lock();
         // In a small table a run would be too much.
-        let share = searched.buckets() / 64;
-        growth.extent() != searched || self.split(growth, share.clamp(1, RUN)) > 0
+        let share = self.buckets.count(searched) / 64;
+        self.buckets.count(self.buckets.extent()) != self.buckets.count(searched)
+            || self.split(growing, share.clamp(1, SPLITS_PER_LOCK)) > 0
     }
 
-    /// Grows to this number of buckets, or to the greatest. Between two runs others may split.
+    /// Grows to this number of buckets, or to its maximum. Between two runs others may split.
     pub(crate) fn grow_to(&self, buckets: usize) {
-        if let Some(growth) = self.buckets.growth() {
+        if let Some(growing) = self.buckets.growing() {
             loop {
-                let _splitting = growth.splitting.lock();
-                let missing = buckets.saturating_sub(growth.extent().buckets());
-                if self.split(growth, missing.min(SLOTS_A_LOOK / L::SLOTS)) == 0 {
+                let _splitting = growing.splitting.lock();
+                let missing = buckets.saturating_sub(growing.extent().buckets());
+                if self.split(growing, missing.min(SLOTS_PER_LOAD_CHECK / L::SLOTS)) == 0 {
                     return;
                 }
             }
@@ -115,89 +116,103 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// For the models: as `split`.
     #[cfg(loom)]
     pub(crate) fn split_next(&self, most: usize) -> usize {
-        self.buckets.growth().map_or(0, |growth| {
-            let _splitting = growth.splitting.lock();
-            self.split(growth, most)
+        self.buckets.growing().map_or(0, |growing| {
+            let _splitting = growing.splitting.lock();
+            self.split(growing, most)
         })
     }
 
     /// Splits up to `most` buckets, while it holds the mutex of those who split, and says how many.
-    fn split(&self, growth: &Growth, most: usize) -> usize {
+    fn split(&self, growing: &Growing, most: usize) -> usize {
         let mut split = 0;
         while split < most {
-            let extent = growth.extent();
-            let run = growth.next_run(extent, most - split);
+            let extent = growing.extent();
+            let run = growing.next_run(extent, most - split);
             if run.is_empty() {
                 break;
             }
             split += run.len();
-            self.split_run(growth, extent, run);
+            self.split_run(growing, extent, run);
         }
         split
     }
 
     /// Splits a run of buckets, of which the first is the one at the cursor.
     ///
-    /// For each bucket: copy, store the extent, raise the versions, clear; in this order. The words
-    /// of all of them are stored before the extent, which is stored once.
-    fn split_run(&self, growth: &Growth, extent: Extent, run: Range<usize>) {
-        let stride = extent.stride();
-        // A short run names its last buckets several times.
+    /// Each bucket in this order: copy, publish, bump, clear. The extent is stored once for all of them.
+    fn split_run(&self, growing: &Growing, extent: Extent, run: Range<usize>) {
+        let locked = self.lock_run(extent, &run);
+        let splits = self.partition(extent, &run);
+        self.copy_what_goes(&locked, &splits);
+        growing.publish(extent.after(run.len()));
+        self.bump_what_goes(&splits);
+        self.clear_what_goes(&locked, &splits);
+    }
+
+    /// Locks the stripes of a run of buckets and of their new ones.
+    fn lock_run(&self, extent: Extent, run: &Range<usize>) -> Locked<'_, Few<'_, TWO_RUNS>> {
+        // A short run names its last bucket several times.
         let old = |at: usize| run.start + at.min(run.len() - 1);
-        let both = array::from_fn(|at| if at < RUN { old(at) } else { old(at - RUN) + stride });
-        let locked = self.stripes.lock::<{ 2 * RUN }>(both);
-
-        let mut partitions = [Partition::NONE; RUN];
-        for (partition, old) in partitions.iter_mut().zip(run.clone()) {
-            *partition = self.partition(extent, old);
-            // Release: not needed by itself, the store of the extent publishes it. A lookup reads it
-            // only by the new extent.
-            self.put(&locked, old + stride, partition.goes, Ordering::Release);
-        }
-        // SeqCst: pairs with the loads of the extent, for whom it publishes the copies.
-        let after = extent.after(run.len());
-        growth.extent.store(after.bits(), Ordering::SeqCst);
-        for (partition, old) in partitions.iter().zip(run.clone()) {
-            for &fingerprint in L::Word::slots(partition.goes).iter().filter(|&&bits| bits != 0) {
-                self.versions.bump(Fingerprint::in_slot(fingerprint));
-            }
-            let moved = L::SLOTS - L::Word::free(partition.goes);
-            locked.transfer(old, old + stride, moved);
-        }
-        for (partition, old) in partitions.iter().zip(run) {
-            // Release: pairs with the loads of lookups, for whom it publishes the raised versions.
-            self.put(&locked, old, partition.stays, Ordering::Release);
-        }
+        self.stripes.lock(array::from_fn(|at| {
+            let (at, is_new) = (at % SPLITS_PER_LOCK, at >= SPLITS_PER_LOCK);
+            old(at) + if is_new { extent.stride() } else { 0 }
+        }))
     }
 
-    /// The items that a table which grows is to hold at its present size; 0 for any other.
-    pub(crate) fn grown_for(&self) -> usize {
-        let grows = self.buckets.growth().is_some();
-        if grows { (self.slots() as f64 * L::GROWN) as usize } else { 0 }
-    }
-
-    /// What a split does with the fingerprints of a bucket whose stripe is locked.
-    fn partition(&self, extent: Extent, bucket: usize) -> Partition {
-        let word = self.buckets.word(bucket).load(Ordering::Relaxed);
-        let slots: [u64; MAX_SLOTS] = L::Word::slots(word);
-        let mut partition = Partition::NONE;
-        for fingerprint in slots.into_iter().filter(|&bits| bits != 0).map(Fingerprint::in_slot) {
+    /// What a split makes of each bucket of a run whose stripes are locked.
+    fn partition(&self, extent: Extent, run: &Range<usize>) -> Splits<L> {
+        let mut splits = [None; SPLITS_PER_LOCK];
+        for (split, old) in splits.iter_mut().zip(run.clone()) {
             // The row of a bucket has its parity.
-            let goes = extent.goes(Place { row: bucket, fingerprint });
-            let part = if goes { &mut partition.goes } else { &mut partition.stays };
-            *part = L::Word::with(*part, fingerprint).expect("a part of a bucket fits");
+            let goes = |entry| extent.goes(Place { row: old, entry });
+            let [stays, goes] = self.locked_word(old).partition(goes);
+            *split = Some(Split { old, new: old + extent.stride(), stays, goes });
         }
-        partition
+        splits
+    }
+
+    /// Stores what goes into the new buckets.
+    fn copy_what_goes(&self, locked: &Locked<'_, Few<'_, TWO_RUNS>>, splits: &Splits<L>) {
+        for split in splits.iter().flatten() {
+            // Release: not needed by itself, `publish` publishes it. A lookup reads it only by the new
+            // extent.
+            self.store_word(locked, split.new, split.goes, Ordering::Release);
+            locked.transfer(split.old, split.new, split.goes.in_use());
+        }
+    }
+
+    /// Bumps the versions of what goes.
+    fn bump_what_goes(&self, splits: &Splits<L>) {
+        for entry in splits.iter().flatten().flat_map(|split| split.goes.entries()) {
+            self.versions.bump(entry.core());
+        }
+    }
+
+    /// Stores what stays into the old buckets.
+    fn clear_what_goes(&self, locked: &Locked<'_, Few<'_, TWO_RUNS>>, splits: &Splits<L>) {
+        for split in splits.iter().flatten() {
+            // Release: pairs with the loads of lookups, for whom it publishes the bumped versions.
+            self.store_word(locked, split.old, split.stays, Ordering::Release);
+        }
+    }
+
+    /// The items that the present size of a growing table is for; 0 for a table of fixed size.
+    pub(crate) fn target_items(&self) -> usize {
+        if B::GROWS { (self.slots() as f64 * L::TARGET_LOAD) as usize } else { 0 }
     }
 }
 
-/// The two words that a split makes of one.
-#[derive(Clone, Copy)]
-struct Partition {
-    stays: u64,
-    goes: u64,
-}
+/// The buckets of a run, and as many new ones.
+const TWO_RUNS: usize = 2 * SPLITS_PER_LOCK;
 
-impl Partition {
-    const NONE: Self = Self { stays: 0, goes: 0 };
+/// The splits of a run.
+type Splits<L> = [Option<Split<L>>; SPLITS_PER_LOCK];
+
+/// What a split makes of a bucket.
+#[derive(Clone, Copy)]
+struct Split<L> {
+    old: usize,
+    new: usize,
+    stays: Word<L>,
+    goes: Word<L>,
 }

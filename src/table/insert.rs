@@ -2,18 +2,18 @@
 
 use core::hint::select_unpredictable;
 
-use super::address::{Buckets, Growth};
+use super::address::{Buckets, Growing};
 use super::path::{FIRST_SEARCH_BUCKETS, Found, MAX_SEARCH_BUCKETS, Search};
-use super::stripes::{All, Locked};
+use super::stripes::{All, Held, Locked};
 use super::{Hop, MAX_OPTIMISTIC_ATTEMPTS, Table};
 use crate::arch;
+use crate::entry::Entry;
 use crate::error::InsertError;
-use crate::geometry::{Fingerprint, Key, Place};
-use crate::layout::Layout;
-use crate::layout::sealed::Word;
+use crate::geometry::{Key, Place};
+use crate::layout::{Layout, Word};
 use crate::sync::{Backoff, Ordering};
 
-/// What an insert does about copies of its item that are there already.
+/// What an insert does if the table holds its item already.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Duplicates {
     /// Stores one more.
@@ -22,14 +22,14 @@ enum Duplicates {
     Reject,
 }
 
-/// What two words mean for an insert.
+/// What the two words of an item mean for its insert.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Situation {
     /// There is a copy, and the insert rejects duplicates.
     Duplicate,
-    /// In this row is the bucket with more free slots.
-    Room { row: usize },
-    /// Both buckets hold nothing but copies of this fingerprint.
+    /// The item's first bucket has more free slots than its second, or not.
+    Room { first: bool },
+    /// Both buckets hold nothing but copies of this item.
     TooManyCopies,
     /// Both buckets are full.
     Full,
@@ -57,33 +57,41 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     pub(crate) fn insert(&self, key: Key) -> Result<(), InsertError> {
         let buckets = self.buckets.both(key, self.buckets.extent());
         self.stripes.prefetch(buckets);
-        if let Situation::Room { row } =
-            classify::<L>(key, self.words_in(buckets), Duplicates::Allow)
-            && self.store(Place { row, fingerprint: key.fingerprint })
+        if let Situation::Room { first } = classify(key, self.words_in(buckets), Duplicates::Allow)
+            && self.store(key, first, buckets)
         {
             self.grow_if_loaded(key);
             return Ok(());
         }
-        let Key { fingerprint, first, second } = key;
-        self.insert_slow(fingerprint, first, second, Duplicates::Allow).map(|_| ())
+        let Key { entry, first, second } = key;
+        self.insert_slow(entry, first, second, Duplicates::Allow).map(|_| ())
     }
 
-    /// Asks for the words at which a search looks first, if an insert of `key` is going to need one.
+    /// One entry more into one of the item's buckets, which were these a moment ago. `false`: it is full.
+    #[expect(clippy::inline_always, reason = "as for `insert`")]
+    #[inline(always)]
+    fn store(&self, key: Key, first: bool, buckets: [usize; 2]) -> bool {
+        let place = Place::select(first, key.places());
+        let bucket = select_unpredictable(first, buckets[0], buckets[1]);
+        let (locked, [bucket]) = self.lock([place], [bucket]);
+        self.store_in(&locked, bucket, place.entry)
+    }
+
+    /// Requests the words at which a search looks first, if an insert of `key` is going to need one.
     pub(super) fn prefetch_search(&self, key: Key) {
         let extent = self.buckets.extent();
-        // Relaxed: a hint.
-        let words = self
-            .buckets
-            .both(key, extent)
-            .map(|bucket| self.buckets.word(bucket).load(Ordering::Relaxed));
-        if words.into_iter().any(L::Word::has_room) {
+        let full = self.buckets.both(key, extent).map(|bucket| {
+            // Relaxed: a hint.
+            let word = self.buckets.word(bucket).load(Ordering::Relaxed);
+            Word::<L>::from_bits(word).entries_if_full()
+        });
+        let [Some(first), Some(second)] = full else {
             return;
-        }
+        };
         let geometry = self.buckets.geometry();
-        for (row, word) in [key.first, key.second].into_iter().zip(words) {
-            for &held in &L::Word::slots(word)[..L::SLOTS] {
-                let fingerprint = Fingerprint::in_slot(held);
-                let alternate = Place { row: geometry.alternate(row, fingerprint), fingerprint };
+        for (row, entries) in [(key.first, first), (key.second, second)] {
+            for &entry in &entries[..L::SLOTS] {
+                let alternate = geometry.other_place(Place { row, entry });
                 arch::prefetch(self.buckets.word(self.buckets.bucket(alternate, extent)));
             }
         }
@@ -92,13 +100,13 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// The item, unless it is there. `Ok(false)`: it was.
     #[inline]
     pub(crate) fn insert_unique(&self, key: Key) -> Result<bool, InsertError> {
-        // By SeqCst loads, so the answer is right without a lock: two threads that each remove the
-        // last copy but one and then ask cannot both be told of the copy that the other removed.
+        // SeqCst loads, so the answer is right without a lock: two threads that each remove the
+        // last copy but one and then look cannot both see the copy that the other removed.
         if self.either_holds(key) {
             return Ok(false);
         }
-        let Key { fingerprint, first, second } = key;
-        self.insert_slow(fingerprint, first, second, Duplicates::Reject)
+        let Key { entry, first, second } = key;
+        self.insert_slow(entry, first, second, Duplicates::Reject)
     }
 
     /// An insert that may have to kick, or to let the table grow.
@@ -108,16 +116,16 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     #[inline(never)]
     fn insert_slow(
         &self,
-        fingerprint: Fingerprint,
+        entry: Entry,
         first: usize,
         second: usize,
         duplicates: Duplicates,
     ) -> Result<bool, InsertError> {
-        let key = Key { fingerprint, first, second };
+        let key = Key { entry, first, second };
         loop {
-            let extent = self.buckets.growth().map(Growth::extent);
+            let searched = self.buckets.extent();
             match self.insert_as_it_is(key, duplicates) {
-                Err(InsertError::Full) if self.make_room(extent) => {}
+                Err(InsertError::Full) if self.make_room(searched) => {}
                 ended => {
                     if ended == Ok(true) {
                         self.grow_if_loaded(key);
@@ -148,7 +156,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 
     /// One optimistic attempt.
     fn try_insert(&self, key: Key, duplicates: Duplicates) -> Attempt {
-        if classify::<L>(key, self.words(key), duplicates) != Situation::Full {
+        if classify(key, self.words(key), duplicates) != Situation::Full {
             match self.try_place(key, duplicates) {
                 Attempt::NoRoom => {}
                 decided => return decided,
@@ -180,22 +188,23 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 
     /// Inserts, or says why not, under the stripes of both buckets.
     fn try_place(&self, key: Key, duplicates: Duplicates) -> Attempt {
-        let (locked, buckets) = self.lock(key.places());
+        let (locked, buckets) = self.lock(key.places(), self.locate(key.places()));
         self.try_place_locked(&locked, buckets, key, duplicates)
     }
 
-    fn try_place_locked<G>(
+    fn try_place_locked<H: Held>(
         &self,
-        locked: &Locked<'_, G>,
+        locked: &Locked<'_, H>,
         buckets: [usize; 2],
         key: Key,
         duplicates: Duplicates,
     ) -> Attempt {
-        match classify::<L>(key, self.words_in(buckets), duplicates) {
+        match classify(key, self.words_in(buckets), duplicates) {
             Situation::Duplicate => Attempt::Duplicate,
-            Situation::Room { row } => {
-                let bucket = buckets[usize::from(row == key.second)];
-                let stored = self.store_in(locked, bucket, key.fingerprint);
+            Situation::Room { first } => {
+                let place = Place::select(first, key.places());
+                let bucket = select_unpredictable(first, buckets[0], buckets[1]);
+                let stored = self.store_in(locked, bucket, place.entry);
                 debug_assert!(stored, "nobody else writes to a locked bucket");
                 Attempt::Stored
             }
@@ -204,11 +213,11 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         }
     }
 
-    /// Searches a path to a free slot and moves the fingerprints along it, the last of them to
+    /// Searches a path to a free slot and moves the entries along it, the last of them to
     /// make way for the new item.
     ///
-    /// A table that is as full as tables of its layout become says so after a short search. The
-    /// answer depends on nothing but the words: on what they hold, and on how many slots are in use.
+    /// A table at the load where tables of its layout become full gives up after a short search. The
+    /// answer depends on the words alone: on their entries, and on how many slots are in use.
     fn kick(&self, key: Key, duplicates: Duplicates, all: Exclusive<'_>) -> Attempt {
         match self.kick_within::<FIRST_SEARCH_BUCKETS>(key, duplicates, all) {
             Some(attempt) => attempt,
@@ -220,7 +229,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// Whether as many slots are in use as in a table whose first insert fails. Beside other threads it
     /// may be wrong by what they do meanwhile, which makes a search longer or shorter.
     fn looks_full(&self) -> bool {
-        let full = self.buckets.growth().map_or(L::FULL, Growth::full::<L>);
+        let full = self.buckets.growing().map_or(L::FULL, Growing::full::<L>);
         self.stripes.occupied_hint() as f64 >= full * self.slots() as f64
     }
 
@@ -256,53 +265,53 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 
     /// One hop in the middle of a path, complete in itself. `false`: it is stale.
     fn hop(&self, hop: Hop, all: Exclusive<'_>) -> bool {
-        let (fingerprint, places) = (hop.fingerprint, hop.places());
+        let buckets = self.locate(hop.places());
         if let Some(locked) = all {
-            self.relocate(locked, fingerprint, self.locate(places), None)
+            self.relocate(locked, hop.entry, buckets, None)
         } else {
-            let (locked, buckets) = self.lock(places);
-            self.relocate(&locked, fingerprint, buckets, None)
+            let (locked, buckets) = self.lock(hop.places(), buckets);
+            self.relocate(&locked, hop.entry, buckets, None)
         }
     }
 
     /// The hop out of a bucket of the new item, and the item into the slot that it leaves, in one
     /// step: nobody can steal the slot.
     fn last_hop(&self, hop: Hop, key: Key, duplicates: Duplicates, all: Exclusive<'_>) -> Attempt {
+        let buckets = self.locate(hop.places());
         match (duplicates, all) {
-            (_, Some(locked)) => {
-                self.last_hop_locked(locked, hop, self.locate(hop.places()), key, duplicates)
-            }
+            (_, Some(locked)) => self.last_hop_locked(locked, hop, buckets, key, duplicates),
             (Duplicates::Allow, None) => {
-                let (locked, buckets) = self.lock(hop.places());
+                let (locked, buckets) = self.lock(hop.places(), buckets);
                 self.last_hop_locked(&locked, hop, buckets, key, duplicates)
             }
             // That there is no copy yet must be exact: both buckets of the item are locked as well.
             (Duplicates::Reject, None) => {
-                let ([first, second], [from, to]) = (key.places(), hop.places());
-                let (locked, [_, _, to]) = self.lock([first, second, to]);
-                let [from] = self.locate([from]);
+                let ([first, second], [_, to]) = (key.places(), hop.places());
+                let places = [first, second, to];
+                let (locked, [_, _, to]) = self.lock(places, self.locate(places));
+                let [from, _] = self.locate(hop.places());
                 self.last_hop_locked(&locked, hop, [from, to], key, duplicates)
             }
         }
     }
 
     /// With the buckets of the hop as they are while the stripes are held.
-    fn last_hop_locked<G>(
+    fn last_hop_locked<H: Held>(
         &self,
-        locked: &Locked<'_, G>,
+        locked: &Locked<'_, H>,
         hop: Hop,
         [from, to]: [usize; 2],
         key: Key,
         duplicates: Duplicates,
     ) -> Attempt {
-        let newcomer = Place { row: hop.from, fingerprint: key.fingerprint };
+        let newcomer = Place::select(hop.from == key.first, key.places());
         // After a split, what was to move and what was to take its place may be in different buckets.
-        if !self.lie_in([newcomer], [from]) {
+        if B::GROWS && self.locate([newcomer]) != [from] {
             return Attempt::Stale;
         }
         if duplicates == Duplicates::Reject && self.either_holds(key) {
             Attempt::Duplicate
-        } else if self.relocate(locked, hop.fingerprint, [from, to], Some(key.fingerprint)) {
+        } else if self.relocate(locked, hop.entry, [from, to], Some(newcomer.entry)) {
             Attempt::Stored
         } else {
             Attempt::Stale
@@ -313,20 +322,19 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 /// What the two words of an item mean for an insert: a hint, or the truth where both stripes are
 /// locked.
 #[inline]
-fn classify<L: Layout>(key: Key, [first, second]: [u64; 2], duplicates: Duplicates) -> Situation {
-    let fingerprint = key.fingerprint;
-    if duplicates == Duplicates::Reject && L::Word::either_holds(first, second, fingerprint) {
+fn classify<L: Layout>(key: Key, words: [Word<L>; 2], duplicates: Duplicates) -> Situation {
+    let pattern = key.entry.pattern();
+    if duplicates == Duplicates::Reject && Word::either_holds(words, pattern) {
         return Situation::Duplicate;
     }
     // The emptier bucket: several times fewer kicks from half load on. No branch: no processor could
     // predict it.
-    let other = L::Word::fuller(first, second);
-    let row = select_unpredictable(other, key.second, key.first);
-    if L::Word::has_room(select_unpredictable(other, second, first)) {
-        Situation::Room { row }
-    } else if L::Word::copies(first, fingerprint) + L::Word::copies(second, fingerprint)
-        == 2 * L::SLOTS
-    {
+    let [first, second] = words;
+    let second_is_emptier = first.is_fuller(second);
+    let emptier = select_unpredictable(second_is_emptier, second, first);
+    if emptier.has_room() {
+        Situation::Room { first: !second_is_emptier }
+    } else if first.copies(pattern) + second.copies(pattern) == 2 * L::SLOTS {
         Situation::TooManyCopies
     } else {
         Situation::Full

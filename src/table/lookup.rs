@@ -2,9 +2,9 @@
 
 use super::Table;
 use super::address::Buckets;
-use crate::geometry::{Fingerprint, Key};
-use crate::layout::Layout;
-use crate::layout::sealed::Word;
+use crate::entry::Entry;
+use crate::geometry::Key;
+use crate::layout::{Layout, Word};
 use crate::sync::Ordering;
 
 /// Rounds of a lookup before it gives up on a certain answer and says that the item is there.
@@ -25,30 +25,24 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// which is the one store that a lookup ever makes.)
     #[inline]
     pub(crate) fn contains(&self, key: Key) -> bool {
-        let version = self.versions.read(key.fingerprint);
+        let version = self.versions.read(key.entry.core());
         let found = self.either_holds(key);
         // One branch, which does not depend on whether the item is there.
         if version.validate() {
             found
         } else {
-            self.contains_slow(found, key.fingerprint, key.first, key.second)
+            self.contains_slow(found, key.entry, key.first, key.second)
         }
     }
 
     /// The rest of a lookup whose first round saw the version change. See [`Key`] for the arguments.
     #[cold]
     #[inline(never)]
-    fn contains_slow(
-        &self,
-        found: bool,
-        fingerprint: Fingerprint,
-        first: usize,
-        second: usize,
-    ) -> bool {
+    fn contains_slow(&self, found: bool, entry: Entry, first: usize, second: usize) -> bool {
         if found {
             return true;
         }
-        match self.look_up(Key { fingerprint, first, second }, MAX_LOOKUP_ROUNDS - 1) {
+        match self.look_up(Key { entry, first, second }, MAX_LOOKUP_ROUNDS - 1) {
             Lookup::Present => true,
             Lookup::Absent => false,
             Lookup::Inconclusive => {
@@ -63,7 +57,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     #[inline]
     pub(super) fn look_up(&self, key: Key, rounds: usize) -> Lookup {
         for _ in 0..rounds {
-            let version = self.versions.read(key.fingerprint);
+            let version = self.versions.read(key.entry.core());
             if self.either_holds(key) {
                 return Lookup::Present;
             }
@@ -77,27 +71,26 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// Both words of an item, found by the extent as it is now.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    pub(super) fn words(&self, key: Key) -> [u64; 2] {
+    pub(super) fn words(&self, key: Key) -> [Word<L>; 2] {
         self.words_in(self.buckets.both(key, self.buckets.extent()))
     }
 
     /// The words of these buckets.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    pub(super) fn words_in(&self, [first, second]: [usize; 2]) -> [u64; 2] {
+    pub(super) fn words_in(&self, [first, second]: [usize; 2]) -> [Word<L>; 2] {
         // SeqCst, both: whatever is decided by them has its place in the one order of all SeqCst
         // accesses. As Acquire loads they pair with the stores in `table`, and keep the second look
         // at the version behind them.
-        let load = |bucket| self.buckets.word(bucket).load(Ordering::SeqCst);
+        let load = |bucket| Word::from_bits(self.buckets.word(bucket).load(Ordering::SeqCst));
         [load(first), load(second)]
     }
 
-    /// Whether either bucket holds the fingerprint, each read once.
+    /// Whether either bucket holds an entry that matches, each read once.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     pub(super) fn either_holds(&self, key: Key) -> bool {
-        let [first, second] = self.words(key);
-        L::Word::either_holds(first, second, key.fingerprint)
+        Word::either_holds(self.words(key), key.entry.pattern())
     }
 
     /// How many copies there are: read under both stripes, unless there are certainly none.
@@ -107,7 +100,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         }
         // Both: a removal under way in one bucket, which found no copy in the other, comes before all
         // that is inserted there; a count of all those copies together would contradict it.
-        let (_locked, buckets) = self.lock(key.places());
-        self.words_in(buckets).iter().map(|&word| L::Word::copies(word, key.fingerprint)).sum()
+        let (_locked, buckets) = self.lock(key.places(), self.locate(key.places()));
+        self.words_in(buckets).iter().map(|word| word.copies(key.entry.pattern())).sum()
     }
 }

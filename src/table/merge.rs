@@ -2,12 +2,11 @@
 
 use super::{Buckets, Image, Table};
 use crate::error::InsertError;
-use crate::geometry::{Fingerprint, Key};
-use crate::layout::sealed::Word;
-use crate::layout::{Layout, MAX_SLOTS};
+use crate::geometry::{Key, Place};
+use crate::layout::{Layout, Word};
 
 impl<L: Layout, B: Buckets> Table<L, B> {
-    /// One copy more of each fingerprint of the image, which is that of a table with as many rows; all
+    /// Inserts each entry of the image, which is that of a table with as many rows; all
     /// of them, or none. Each of them is an insert, and each that is taken back a removal.
     pub(crate) fn merge(&self, image: &Image) -> Result<(), InsertError> {
         if self.occupied() + image.items > self.buckets.words().len() * L::SLOTS {
@@ -24,18 +23,15 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         Ok(())
     }
 
-    /// The classes that the image holds copies of, one for each copy, in the order of its buckets.
+    /// The items of the entries that the image holds, in the order of its buckets.
     fn keys_of(&self, image: &Image) -> impl Iterator<Item = Key> {
         debug_assert_eq!(image.extent.rows(), self.rows());
         let geometry = self.buckets.geometry();
         // A bucket lies in the row with its number modulo the rows.
         let words = (0..self.rows()).cycle().zip(image.words());
-        words.flat_map(move |(first, word)| {
-            let slots: [u64; MAX_SLOTS] = L::Word::slots(word);
-            slots.into_iter().filter(|&bits| bits != 0).map(move |bits| {
-                let fingerprint = Fingerprint::in_slot(bits);
-                Key { fingerprint, first, second: geometry.alternate(first, fingerprint) }
-            })
+        words.flat_map(move |(row, word)| {
+            let entries = Word::<L>::from_bits(word).entries();
+            entries.map(move |entry| geometry.key_of(Place { row, entry }))
         })
     }
 }

@@ -1,37 +1,36 @@
 //! Snapshots: the words of a table at one instant, while other threads use it.
 //!
-//! 1. Make a mirror: zeros, as many as the table may ever have words.
-//! 2. For each stripe: lock it and set its flag. From then on, whoever stores a word under that stripe
-//!    stores it in the mirror, too.
-//! 3. For each block of words: copy them into the mirror, and compare. A word that is another one by
-//!    then is copied again, under its stripe. From then on, these words of the mirror are those of the
-//!    table whenever their stripes are not held.
+//! 1. Allocate a mirror: a zero for each word that the table may ever have.
+//! 2. For each stripe: lock it and set its flag `recording`. From then on, a writer stores each word of
+//!    that stripe in the table and in the mirror.
+//! 3. For each block of words: copy it into the mirror, then compare. A word that has changed meanwhile is
+//!    copied again, under its stripe. From then on, these words of the mirror equal those of the table
+//!    whenever their stripes are not held.
 //! 4. Lock all stripes; read the extent and the counts, clear the flags and take the mirror away. This
 //!    is the instant.
 //!
-//! Lookups never wait. A writer waits while the flag of its stripe is set, or while a word of its stripe
-//! is copied again; and once for all stripes.
+//! Lookups never wait. A writer waits for one store while a flag is set or a word is copied again, and
+//! once while all stripes are locked.
 //!
 //! Why a comparison is enough: a writer stores in the table and then in the mirror; the copy stores in
 //! the mirror and then loads from the table, to compare. Each has a fence in between. If the writer's
 //! fence comes first, the copy reads what the writer has stored in the table, and repairs the mirror if
-//! that is another word. If the copy's fence comes first, the writer's store in the mirror comes after
+//! the two differ. If the copy's fence comes first, the writer's store in the mirror comes after
 //! the copy's.
 
 use std::sync::Arc;
 
 use super::Table;
-use super::address::Buckets;
+use super::address::{Buckets, Growing};
 use super::stripes::{All, Locked, MAX_STRIPES};
 use crate::error::SnapshotError;
 use crate::extent::Extent;
-use crate::layout::Layout;
-use crate::layout::sealed::Word;
+use crate::layout::{Layout, Word};
 use crate::sync::{self, AtomicU64, Mutex, Ordering, Published, fence};
 
-/// Words that are copied before they are compared: few enough that they are still in the cache, and
-/// so many that the fence costs little. Under loom two: the four words of a model's table would be one
-/// block.
+/// Words that are copied before they are compared: few enough to be still in the cache, and enough to
+/// make the cost of the fence small. Two under loom, so that a model's table of four words has two
+/// blocks.
 const BLOCK: usize = if cfg!(loom) { 2 } else { 512 };
 
 type Words = Box<[AtomicU64]>;
@@ -41,19 +40,19 @@ pub struct Image {
     pub(crate) extent: Extent,
     /// Slots in use.
     pub(crate) items: usize,
-    /// Those of all buckets that there are, or more of them: then the others are zeros.
+    /// The words of all buckets, and zeros for buckets that growth may add.
     pub(crate) words: Words,
 }
 
 impl Image {
-    /// The words of the buckets that there are.
+    /// The words of all buckets.
     pub(crate) fn words(&self) -> impl ExactSizeIterator<Item = u64> {
         // Relaxed: nobody stores in it any more.
         self.words[..self.extent.buckets()].iter().map(|word| word.load(Ordering::Relaxed))
     }
 }
 
-/// Where writers store what they store in the table, while a snapshot is taken.
+/// A second place for every store of a word, while a snapshot is taken.
 pub(super) struct Mirror {
     /// Held by whoever takes a snapshot. It is taken before any stripe.
     taking: Mutex,
@@ -66,7 +65,7 @@ impl Mirror {
     }
 }
 
-/// A mirror that is in use. RAII guard: takes it away on drop, if nobody has.
+/// A mirror in use. RAII guard: takes it away on drop, unless `stop` has.
 struct Recording<'a, L: Layout, B: Buckets> {
     table: &'a Table<L, B>,
 }
@@ -76,14 +75,14 @@ impl<'a, L: Layout, B: Buckets> Recording<'a, L, B> {
     fn start(table: &'a Table<L, B>, words: Arc<Words>) -> Self {
         table.mirror.words.replace(Some(words));
         let recording = Self { table };
-        table.stripes.mirror_each();
+        table.stripes.start_recording();
         recording
     }
 
     /// Clears the flags, while all stripes are locked, and takes the mirror away.
     fn stop(&self, locked: &Locked<'_, All<'_>>) -> Option<Words> {
-        locked.mirror_none();
-        // Only who holds a stripe has another reference to it.
+        locked.stop_recording();
+        // Another thread has a reference to it only while it holds a stripe.
         self.table.mirror.words.replace(None).and_then(Arc::into_inner)
     }
 }
@@ -102,26 +101,23 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// Blocks while another thread takes an image, and as writers do.
     pub(crate) fn image(&self) -> Result<Image, SnapshotError> {
         let _taking = self.mirror.taking.lock();
-        let greatest = self.buckets.words().len();
-        let no_memory = SnapshotError::OutOfMemory { bytes: greatest * size_of::<u64>() };
-        let words = Arc::new(sync::try_zeroed(greatest).ok_or(no_memory)?);
+        let max_buckets = self.buckets.words().len();
+        let no_memory = SnapshotError::OutOfMemory { bytes: max_buckets * size_of::<u64>() };
+        let words = Arc::new(sync::try_zeroed(max_buckets).ok_or(no_memory)?);
         sync::touch(&words[..self.present().len()]);
         let recording = Recording::start(self, Arc::clone(&words));
         self.copy_into(&words);
         drop(words);
 
         let locked = self.stripes.lock_all();
-        let extent = match self.buckets.growth() {
-            Some(growth) => growth.extent(),
-            None => Extent::start(self.rows()),
-        };
+        let extent = self.buckets.growing().map_or(Extent::start(self.rows()), Growing::extent);
         let items = self.stripes.occupied();
         let words = recording.stop(&locked).expect("nobody else takes the mirror");
         drop(locked);
         Ok(Image { extent, items, words })
     }
 
-    /// For the models: what is left of `image` if it ends early.
+    /// For the models: an `image` that ends early.
     #[cfg(loom)]
     pub(crate) fn abandon_image(&self) {
         let _taking = self.mirror.taking.lock();
@@ -129,25 +125,25 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         drop(Recording::start(self, words));
     }
 
-    /// For the models: whether a mirror is there.
+    /// For the models: whether there is a mirror.
     #[cfg(loom)]
     pub(crate) fn has_mirror(&self) -> bool {
         self.mirror.words.get().is_some()
     }
 
-    /// Copies the word of a bucket whose stripe is locked, and has its flag set. The word has been
-    /// stored.
+    /// Copies the word of a bucket, after it was stored in the table. The bucket's stripe is locked and
+    /// its flag is set.
     #[cold]
     #[inline(never)]
-    pub(super) fn mirror(&self, bucket: usize) {
+    pub(super) fn copy_to_mirror(&self, bucket: usize) {
         let words = self.mirror.words.get().expect("a mirror, while flags are set");
         // SeqCst: pairs with the fence of `copy_into`.
         fence(Ordering::SeqCst);
         copy(self.buckets.word(bucket), &words[bucket]);
     }
 
-    /// Copies every word, when the flags of all stripes are set. Buckets that are made from now on are
-    /// stored in the mirror by those who make them.
+    /// Copies every word, when the flags of all stripes are set. Later splits store the words of their new
+    /// buckets in the mirror themselves.
     fn copy_into(&self, mirror: &[AtomicU64]) {
         let words = self.present();
         for start in (0..words.len()).step_by(BLOCK) {
@@ -155,7 +151,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
             for bucket in block.clone() {
                 copy(&words[bucket], &mirror[bucket]);
             }
-            // SeqCst: pairs with the fence of `mirror`.
+            // SeqCst: pairs with the fence of `copy_to_mirror`.
             fence(Ordering::SeqCst);
             for bucket in block {
                 // Relaxed: the fence orders this load.
@@ -169,7 +165,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     }
 
     /// The table of an image, which may grow to as many buckets as the image has words; `None` if the
-    /// memory cannot be had.
+    /// allocator has no memory for it.
     pub(crate) fn from_image(image: Image) -> Option<Self> {
         let Image { extent, words, .. } = image;
         let table = Self::try_with_words(extent, words)?;
@@ -179,7 +175,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         for words in table.present().chunks(MAX_STRIPES) {
             for (occupied, word) in occupied.iter_mut().zip(words) {
                 // Relaxed: no other thread has it yet.
-                *occupied += L::SLOTS - L::Word::free(word.load(Ordering::Relaxed));
+                *occupied += Word::<L>::from_bits(word.load(Ordering::Relaxed)).in_use();
             }
         }
         for (bucket, slots) in occupied.into_iter().enumerate() {
@@ -190,8 +186,8 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     }
 }
 
-/// Relaxed: the stripe of the bucket orders this with other stores in these words, or the fence and the
-/// comparison of `copy_into` do.
+/// Relaxed: either the stripe of the bucket orders this with other stores in these words, or the fence
+/// and the comparison of `copy_into` do.
 #[inline]
 fn copy(word: &AtomicU64, to: &AtomicU64) {
     to.store(word.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -216,14 +212,14 @@ mod tests {
             let words = Arc::new(sync::try_zeroed(100).unwrap());
             let _recording = Recording::start(&table, Arc::clone(&words));
             let locked = table.stripes.lock([99]);
-            assert!(locked.is_mirrored(99));
+            assert!(locked.is_recorded(99));
             // While it holds a stripe.
             panic!("on purpose");
         }));
         assert!(panicked.is_err());
         assert!(table.mirror.words.get().is_none());
         let locked = table.stripes.lock_all();
-        assert!((0..100).all(|bucket| !locked.is_mirrored(bucket)));
+        assert!((0..100).all(|bucket| !locked.is_recorded(bucket)));
         drop(locked);
         // Writers look for no mirror, and another snapshot can be taken.
         table.insert(table.key(100)).unwrap();

@@ -8,9 +8,9 @@ use core::iter;
 
 use super::Hop;
 use super::address::Buckets;
-use crate::geometry::{Fingerprint, Key, Place};
-use crate::layout::sealed::Word;
-use crate::layout::{Layout, MAX_SLOTS};
+use crate::entry::Entry;
+use crate::geometry::{Key, Place};
+use crate::layout::{Layout, MAX_SLOTS, Word};
 use crate::sync::Ordering;
 
 /// Buckets that a first search opens: little to clear, and enough for most kicks.
@@ -27,19 +27,23 @@ std::thread_local! {
     pub(super) static OPENED: core::cell::Cell<usize> = const { core::cell::Cell::new(0) };
 }
 
-/// A bucket that the search has reached, all its slots in use: that of a fingerprint in a row.
+/// A bucket that the search has reached, all its slots in use: that of an entry in a row.
 #[derive(Clone, Copy)]
 struct Node {
     row: usize,
-    /// What would move from the parent's bucket to this one, or the new item's. No layout has more
-    /// than 32 bits.
-    fingerprint: u32,
+    /// What would move from the parent's bucket to this one, as it would be here; or the new item's. No
+    /// layout has more than 32 bits.
+    entry: u32,
     parent: u16,
 }
 
 impl Node {
+    fn new(Place { row, entry }: Place, parent: u16) -> Self {
+        Self { row, entry: entry.bits() as u32, parent }
+    }
+
     fn place(self) -> Place {
-        Place { row: self.row, fingerprint: Fingerprint::in_slot(self.fingerprint.into()) }
+        Place { row: self.row, entry: Entry::in_slot(self.entry.into()) }
     }
 }
 
@@ -65,9 +69,9 @@ impl<const N: usize> Search<N> {
     /// A search from both buckets of `key`.
     #[inline]
     pub(super) fn new(key: Key) -> Self {
-        let root = |row| Node { row, fingerprint: key.fingerprint.bits() as u32, parent: ROOT };
-        let mut nodes = [root(key.first); N];
-        nodes[1] = root(key.second);
+        let [first, second] = key.places().map(|place| Node::new(place, ROOT));
+        let mut nodes = [first; N];
+        nodes[1] = second;
         Self { nodes, len: 2 }
     }
 
@@ -76,7 +80,10 @@ impl<const N: usize> Search<N> {
         let geometry = buckets.geometry();
         let extent = buckets.extent();
         // Relaxed: a hint, checked again under the stripes.
-        let word = |place| buckets.word(buckets.bucket(place, extent)).load(Ordering::Relaxed);
+        let word = |place| {
+            let word = buckets.word(buckets.bucket(place, extent));
+            Word::<L>::from_bits(word.load(Ordering::Relaxed))
+        };
         let mut queue_full = false;
         let mut next = 0;
         while next < self.len {
@@ -84,33 +91,27 @@ impl<const N: usize> Search<N> {
             OPENED.set(OPENED.get() + 1);
             let node = next as u16;
             let from = self.nodes[next].row;
-            let full = word(self.nodes[next].place());
-            if L::Word::has_room(full) {
+            let Some(entries) = word(self.nodes[next].place()).entries_if_full() else {
                 return Found::Freed;
-            }
-            let fingerprints = L::Word::slots(full);
+            };
             // The alternates and their words together, so that their cache misses overlap.
-            let mut alternates = [0; MAX_SLOTS];
+            let mut alternates = [Place::default(); MAX_SLOTS];
             let mut free = [false; MAX_SLOTS];
             for slot in 0..L::SLOTS {
-                let fingerprint = Fingerprint::in_slot(fingerprints[slot]);
-                alternates[slot] = geometry.alternate(from, fingerprint);
-                free[slot] = L::Word::has_room(word(Place { row: alternates[slot], fingerprint }));
+                alternates[slot] = geometry.other_place(Place { row: from, entry: entries[slot] });
+                free[slot] = word(alternates[slot]).has_room();
             }
             for slot in 0..L::SLOTS {
-                let to = alternates[slot];
-                let fingerprint = Fingerprint::in_slot(fingerprints[slot]);
+                let to = alternates[slot].row;
                 if free[slot] && !self.on_path(node, to) {
-                    return Found::Path { last: Hop { fingerprint, from, to }, node };
+                    return Found::Path { last: Hop { entry: entries[slot], from, to }, node };
                 }
             }
-            for slot in 0..L::SLOTS {
-                let row = alternates[slot];
+            for &alternate in &alternates[..L::SLOTS] {
                 if self.len == N {
                     queue_full = true;
-                } else if !self.on_path(node, row) {
-                    let fingerprint = fingerprints[slot] as u32;
-                    self.nodes[self.len] = Node { row, fingerprint, parent: node };
+                } else if !self.on_path(node, alternate.row) {
+                    self.nodes[self.len] = Node::new(alternate, node);
                     self.len += 1;
                 }
             }
@@ -123,10 +124,11 @@ impl<const N: usize> Search<N> {
     pub(super) fn back(&self, node: u16) -> impl Iterator<Item = Hop> {
         let mut reached = node;
         iter::from_fn(move || {
-            let Node { row: to, fingerprint, parent } = self.nodes[usize::from(reached)];
-            reached = parent;
-            let from = self.nodes.get(usize::from(parent))?.row;
-            Some(Hop { fingerprint: Fingerprint::in_slot(fingerprint.into()), from, to })
+            let node = self.nodes[usize::from(reached)];
+            reached = node.parent;
+            let from = self.nodes.get(usize::from(node.parent))?.row;
+            let Place { row: to, entry } = node.place();
+            Some(Hop { entry: entry.in_other_row(), from, to })
         })
     }
 

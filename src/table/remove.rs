@@ -4,9 +4,9 @@ use core::hint::select_unpredictable;
 
 use super::address::Buckets;
 use super::{MAX_OPTIMISTIC_ATTEMPTS, Table};
-use crate::geometry::{Fingerprint, Key, Place};
-use crate::layout::Layout;
-use crate::layout::sealed::Word;
+use crate::entry::Entry;
+use crate::geometry::{Key, Place};
+use crate::layout::{Layout, Word};
 
 /// How an attempt to remove a copy ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,12 +27,12 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         if self.remove_seen(key) == Some(true) {
             return true;
         }
-        let Key { fingerprint, first, second } = key;
-        self.remove_slow(fingerprint, first, second)
+        let Key { entry, first, second } = key;
+        self.remove_slow(entry, first, second)
     }
 
     fn try_remove(&self, key: Key) -> Attempt {
-        let version = self.versions.read(key.fingerprint);
+        let version = self.versions.read(key.entry.core());
         match self.remove_seen(key) {
             Some(true) => Attempt::Removed,
             None if version.validate() => Attempt::Absent,
@@ -45,17 +45,19 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     fn remove_seen(&self, key: Key) -> Option<bool> {
-        let Key { fingerprint, first, second } = key;
-        let words = self.words(key);
-        if !L::Word::either_holds(words[0], words[1], fingerprint) {
+        let buckets = self.buckets.both(key, self.buckets.extent());
+        let words = self.words_in(buckets);
+        let pattern = key.entry.pattern();
+        if !Word::either_holds(words, pattern) {
             return None;
         }
-        // No branch: no processor could predict it.
-        let in_first = L::Word::holds(words[0], fingerprint);
-        let row = select_unpredictable(in_first, first, second);
-        let other = select_unpredictable(in_first, second, first);
-        let (locked, [bucket]) = self.lock([Place { row, fingerprint }]);
-        Some(self.remove_from(&locked, bucket, Place { row: other, fingerprint }))
+        let places = key.places();
+        let in_first = words[0].holds(pattern);
+        let place = Place::select(in_first, places);
+        let other = Place::select(!in_first, places);
+        let bucket = select_unpredictable(in_first, buckets[0], buckets[1]);
+        let (locked, [bucket]) = self.lock([place], [bucket]);
+        Some(self.remove_from(&locked, bucket, place.entry, other))
     }
 
     /// Each attempt that fails was overtaken by another writer's success. After
@@ -63,17 +65,17 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// See [`Key`] for the arguments.
     #[cold]
     #[inline(never)]
-    fn remove_slow(&self, fingerprint: Fingerprint, first: usize, second: usize) -> bool {
+    fn remove_slow(&self, entry: Entry, first: usize, second: usize) -> bool {
         for _ in 0..MAX_OPTIMISTIC_ATTEMPTS {
-            match self.try_remove(Key { fingerprint, first, second }) {
+            match self.try_remove(Key { entry, first, second }) {
                 Attempt::Removed => return true,
                 Attempt::Absent => return false,
                 Attempt::Overtaken => {}
             }
         }
-        let places = Key { fingerprint, first, second }.places();
-        let (locked, buckets) = self.lock(places);
-        self.remove_from(&locked, buckets[0], places[1])
-            || self.remove_from(&locked, buckets[1], places[0])
+        let places = Key { entry, first, second }.places();
+        let (locked, buckets) = self.lock(places, self.locate(places));
+        self.remove_from(&locked, buckets[0], places[0].entry, places[1])
+            || self.remove_from(&locked, buckets[1], places[1].entry, places[0])
     }
 }

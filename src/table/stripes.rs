@@ -2,9 +2,9 @@
 //!
 //! Locks are always taken in the order of their stripes, so no two writers wait for each other.
 
-use super::address::LARGE;
+use super::address::OUT_OF_CACHE_BUCKETS;
 use crate::arch::PrefetchForWrite;
-use crate::sync::{Count, Flag, Guard, Lock};
+use crate::sync::{Count, Flag, Guard, Guards, Lock};
 
 /// The most stripes, for tables of 2^19 buckets and more: 32 KiB of locks.
 pub(crate) const MAX_STRIPES: usize = 4096;
@@ -31,15 +31,21 @@ struct Stripe {
     /// Slots in use in the buckets of this stripe. Written under the lock, which orders the writers;
     /// read by anyone. No table is so large that it wraps: see `sizing::MAX_SLOTS`.
     occupied: Count,
-    /// Whether what is stored in these buckets is stored in the mirror of a snapshot, too. Protected by
-    /// the lock, and beside it: whoever locks the stripe has this line anyway.
-    mirrored: Flag,
+    /// Whether stores in these buckets go to the mirror of a snapshot as well. Protected by the lock,
+    /// and beside it: whoever locks the stripe has this line anyway.
+    recording: Flag,
+}
+
+impl AsRef<Lock> for Stripe {
+    fn as_ref(&self) -> &Lock {
+        &self.lock
+    }
 }
 
 pub(super) struct Stripes {
     stripes: Box<[Stripe]>,
-    /// How to ask for the line of a stripe early, in tables where that pays: see `prefetch`.
-    asked_for: Option<PrefetchForWrite>,
+    /// How the line of a stripe is requested early, in tables where that pays: see `prefetch`.
+    write_prefetch: Option<PrefetchForWrite>,
 }
 
 impl Stripes {
@@ -51,10 +57,11 @@ impl Stripes {
         stripes.resize_with(count, || Stripe {
             lock: Lock::new(),
             occupied: Count::new(0),
-            mirrored: Flag::new(),
+            recording: Flag::new(),
         });
-        let asked_for = (buckets >= LARGE).then(PrefetchForWrite::detect).flatten();
-        Some(Self { stripes: stripes.into_boxed_slice(), asked_for })
+        let write_prefetch =
+            (buckets >= OUT_OF_CACHE_BUCKETS).then(PrefetchForWrite::detect).flatten();
+        Some(Self { stripes: stripes.into_boxed_slice(), write_prefetch })
     }
 
     /// The stripe of a bucket. The two buckets of an item have opposite parity, so they share a
@@ -64,15 +71,15 @@ impl Stripes {
         bucket & (self.stripes.len() - 1)
     }
 
-    /// Asks for the lines of the stripes of these buckets, one of which is locked soon. Another core
+    /// Requests the lines of the stripes of these buckets, one of which is locked soon. Another core
     /// may have written them last; so they come together with the words and not after them.
     ///
     /// Only in large tables: in those that fit into a core's own cache it gains nothing.
     #[inline]
     pub(super) fn prefetch(&self, buckets: impl IntoIterator<Item = usize>) {
-        if let Some(asked_for) = self.asked_for {
+        if let Some(write_prefetch) = self.write_prefetch {
             for bucket in buckets {
-                asked_for.prefetch(&self.stripes[self.of(bucket)]);
+                write_prefetch.prefetch(&self.stripes[self.of(bucket)]);
             }
         }
     }
@@ -89,7 +96,7 @@ impl Stripes {
                 guards[at] = Some(self.stripes[order[at]].lock.lock());
             }
         }
-        Locked { stripes: self, _guards: guards }
+        Locked { stripes: self, held: Few { order, _guards: guards } }
     }
 
     /// Locks every stripe, lowest first: nobody else writes until the guard is dropped.
@@ -97,15 +104,14 @@ impl Stripes {
         // Their lines all at once, and not one after the other while some are locked already. The first
         // buckets are of a stripe each, in order.
         self.prefetch((0..self.stripes.len()).step_by(STRIPES_PER_LINE));
-        Locked { stripes: self, _guards: self.stripes.iter().map(|s| s.lock.lock()).collect() }
+        Locked { stripes: self, held: All { _guards: Guards::lock(&self.stripes) } }
     }
 
-    /// From now on, what is stored in any bucket is stored in the mirror, too. Locks one stripe after
-    /// the other.
-    pub(super) fn mirror_each(&self) {
+    /// From now on, stores in any bucket go to the mirror as well. Locks one stripe after the other.
+    pub(super) fn start_recording(&self) {
         for stripe in &self.stripes {
             let _locked = stripe.lock.lock();
-            stripe.mirrored.set(true);
+            stripe.recording.set(true);
         }
     }
 
@@ -120,7 +126,7 @@ impl Stripes {
     }
 
     /// Slots in use for each bucket, in a table of `buckets`, as a sample has it: buckets at equal
-    /// distances, that of `bucket` among them, at least `sample` if there are so many. For a decision
+    /// distances, that of `bucket` among them, at least `sample` of them or all. For a decision
     /// that is right either way.
     pub(super) fn load_near(&self, bucket: usize, buckets: usize, sample: usize) -> f64 {
         let stripes = self.stripes.len();
@@ -138,23 +144,56 @@ impl Stripes {
     }
 }
 
-/// The guards of up to N stripes: `None` where two buckets share one.
-pub(super) type Few<'a, const N: usize> = [Option<Guard<'a>>; N];
-
-/// The guards of every stripe.
-pub(super) type All<'a> = Vec<Guard<'a>>;
-
-/// Proof that the stripes of some buckets are locked. RAII guard: unlocks them on drop.
-pub(super) struct Locked<'a, Guards> {
-    stripes: &'a Stripes,
-    _guards: Guards,
+/// What is locked.
+pub(super) trait Held {
+    /// Whether it includes the stripe with this number.
+    fn includes(&self, stripe: usize) -> bool;
 }
 
-impl<Guards> Locked<'_, Guards> {
-    /// Whether what is stored in `bucket`, whose stripe is locked, is stored in the mirror, too.
+/// Up to N stripes.
+pub(super) struct Few<'a, const N: usize> {
+    /// Their numbers, some of them more than once where buckets share a stripe.
+    order: [usize; N],
+    /// `None` at each number that comes again.
+    _guards: [Option<Guard<'a>>; N],
+}
+
+/// Every stripe.
+pub(super) struct All<'a> {
+    _guards: Guards<'a, Stripe>,
+}
+
+impl<const N: usize> Held for Few<'_, N> {
+    fn includes(&self, stripe: usize) -> bool {
+        self.order.contains(&stripe)
+    }
+}
+
+impl Held for All<'_> {
+    fn includes(&self, _: usize) -> bool {
+        true
+    }
+}
+
+/// Proof that the stripes of some buckets are locked. RAII guard: unlocks them on drop.
+pub(super) struct Locked<'a, H> {
+    stripes: &'a Stripes,
+    held: H,
+}
+
+impl<H: Held> Locked<'_, H> {
+    /// The stripe of `bucket`, which is locked.
     #[inline]
-    pub(super) fn is_mirrored(&self, bucket: usize) -> bool {
-        self.stripes.stripes[self.stripes.of(bucket)].mirrored.is_set()
+    fn stripe(&self, bucket: usize) -> &Stripe {
+        let stripe = self.stripes.of(bucket);
+        debug_assert!(self.held.includes(stripe), "the stripe of bucket {bucket} is not locked");
+        &self.stripes.stripes[stripe]
+    }
+
+    /// Whether stores in `bucket` go to the mirror as well.
+    #[inline]
+    pub(super) fn is_recorded(&self, bucket: usize) -> bool {
+        self.stripe(bucket).recording.is_set()
     }
 
     /// Some slots more are in use in `bucket`, whose stripe is locked.
@@ -174,15 +213,15 @@ impl<Guards> Locked<'_, Guards> {
         self.update(bucket, |occupied| occupied - 1);
     }
 
-    /// Some fingerprints have gone from one bucket to another, both of whose stripes are locked.
-    pub(super) fn transfer(&self, from: usize, to: usize, fingerprints: usize) {
-        self.update(from, |occupied| occupied - fingerprints as u32);
-        self.update(to, |occupied| occupied + fingerprints as u32);
+    /// Some entries have gone from one bucket to another, both of whose stripes are locked.
+    pub(super) fn transfer(&self, from: usize, to: usize, entries: usize) {
+        self.update(from, |occupied| occupied - entries as u32);
+        self.update(to, |occupied| occupied + entries as u32);
     }
 
     #[inline]
     fn update(&self, bucket: usize, to: impl FnOnce(u32) -> u32) {
-        let occupied = &self.stripes.stripes[self.stripes.of(bucket)].occupied;
+        let occupied = &self.stripe(bucket).occupied;
         occupied.set(to(occupied.get()));
     }
 }
@@ -195,10 +234,10 @@ impl Locked<'_, All<'_>> {
         }
     }
 
-    /// Ends what `mirror_each` began.
-    pub(super) fn mirror_none(&self) {
+    /// From now on, no store goes to the mirror.
+    pub(super) fn stop_recording(&self) {
         for stripe in &self.stripes.stripes {
-            stripe.mirrored.set(false);
+            stripe.recording.set(false);
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Relocation versions: how a lookup learns that a fingerprint was moved meanwhile.
+//! Relocation versions: how a lookup learns that an entry was moved meanwhile.
 //!
-//! One counter for each group of fingerprints. A writer bumps it between the copy of a fingerprint
+//! One counter for each group of cores. A writer bumps it between the copy of an entry
 //! into its other bucket and the clear of the first; a lookup that found nothing compares it before
 //! and after, as in MemC3 (Fan et al., NSDI 2013). The counters stand apart from the stripes, so
 //! that an ordinary insert writes to no line that a lookup reads but the bucket.
@@ -8,7 +8,7 @@
 //! The counters have 64 bits: none wraps within the life of a process, so equal means not moved.
 
 use super::stripes::power_of_two_share;
-use crate::geometry::Fingerprint;
+use crate::entry::Core;
 use crate::sync::{self, AtomicU64, Ordering};
 
 /// The most groups, for tables of 2^17 buckets and more: 8 KiB of counters.
@@ -37,25 +37,25 @@ impl Versions {
     }
 
     #[inline]
-    fn group(&self, fingerprint: Fingerprint) -> &AtomicU64 {
-        &self.groups[fingerprint.bits() as usize & (self.groups.len() - 1)]
+    fn group(&self, core: Core) -> &AtomicU64 {
+        &self.groups[core.group(self.groups.len())]
     }
 
     /// Called before the buckets are read.
     #[inline]
-    pub(super) fn read(&self, fingerprint: Fingerprint) -> ReadVersion<'_> {
-        let group = self.group(fingerprint);
+    pub(super) fn read(&self, core: Core) -> ReadVersion<'_> {
+        let group = self.group(core);
         // Acquire: pairs with the Release of `bump`. A lookup that reads a bumped version also sees
         // the copy that was stored before the bump.
         ReadVersion { group, version: group.load(Ordering::Acquire) }
     }
 
-    /// Called after the fingerprint was copied and before it is cleared where it was, under the
+    /// Called after the entry was copied and before it is cleared where it was, under the
     /// stripe of the bucket that is cleared.
     #[inline]
-    pub(super) fn bump(&self, fingerprint: Fingerprint) {
+    pub(super) fn bump(&self, core: Core) {
         // Release: pairs with the Acquire of `read`.
-        self.group(fingerprint).fetch_add(1, Ordering::Release);
+        self.group(core).fetch_add(1, Ordering::Release);
     }
 
     /// Bumps every group.
@@ -91,16 +91,17 @@ impl ReadVersion<'_> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::entry::Entry;
 
     /// A kick in one group must not send lookups of all others into another round.
     #[test]
-    fn groups_share_the_fingerprints_evenly() {
+    fn groups_share_the_cores_evenly() {
         for (buckets, groups) in [(2, 2), (100, 8), (1 << 12, 32), (1 << 17, 1024), (1 << 20, 1024)]
         {
             let versions = Versions::try_new(buckets).unwrap();
             assert_eq!(versions.groups.len(), groups, "{buckets} buckets");
             for bits in 1..=4096_u64 {
-                versions.bump(Fingerprint::in_slot(bits));
+                versions.bump(Entry::in_slot(bits).core());
             }
             let due = 4096 / groups as u64;
             assert!(versions.groups.iter().all(|group| group.load(Ordering::Relaxed) == due));

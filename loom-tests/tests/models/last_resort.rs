@@ -246,7 +246,8 @@ fn removal_beside_a_split<L: Layout>(order: fn(Item) -> Item) {
             let mut others = t.unrecorded();
             let seen = Arc::new(Seen::default());
             let script = Arc::clone(&seen);
-            let (mut loads, mut in_zero) = (0, true);
+            // The first attempt does without the version.
+            let (mut loads, mut in_zero) = (1, true);
             probe::after_each_step(move |step| match step {
                 Step::Load => {
                     loads += 1;

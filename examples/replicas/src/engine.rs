@@ -13,21 +13,17 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use redis::{
-    Client, Connection, ConnectionAddr, FromRedisValue, IntoConnectionInfo, ParsingError,
-    RedisResult, RedisWrite, ToRedisArgs, Value, cmd, pipe,
+    Client, Connection, ConnectionAddr, FromRedisValue, ParsingError, RedisResult, RedisWrite,
+    ToRedisArgs, Value, cmd, pipe,
 };
+use serde::{Deserialize, Serialize};
 
 /// How long a call of the engine may take. A connection that is gone without a word ends here.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a read waits for the next entry.
-const BLOCK: Duration = Duration::from_millis(500);
-
-/// The most entries of one read.
+/// How many milliseconds a read waits for the next entry, and how many entries it takes.
+const BLOCK_MS: u64 = 500;
 const ENTRIES_PER_READ: usize = 1000;
-
-/// How long the engine keeps the keys when this program ends without deleting them.
-const EXPIRES: Duration = Duration::from_secs(600);
 
 /// A place in the log: the id of the last entry before it, in one word that fits an atomic.
 ///
@@ -37,8 +33,8 @@ const EXPIRES: Duration = Duration::from_secs(600);
 /// | 0..20 | the number of the entry within that millisecond |
 ///
 /// The order of the words is the order of the log.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position(u64);
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Position(pub u64);
 
 impl Position {
     /// The id of the first entry of a log, which marks its beginning and changes nothing. As long as
@@ -46,15 +42,6 @@ impl Position {
     pub const BEGINNING: Self = Self(1);
 
     const NUMBER_BITS: u32 = 20;
-    const NUMBER_MASK: u64 = (1 << Self::NUMBER_BITS) - 1;
-
-    pub fn from_bits(bits: u64) -> Self {
-        Self(bits)
-    }
-
-    pub fn to_bits(self) -> u64 {
-        self.0
-    }
 
     /// When the engine received the entry.
     pub fn milliseconds(self) -> u64 {
@@ -64,7 +51,7 @@ impl Position {
 
 impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.milliseconds(), self.0 & Self::NUMBER_MASK)
+        write!(f, "{}-{}", self.milliseconds(), self.0 % (1 << Self::NUMBER_BITS))
     }
 }
 
@@ -77,7 +64,8 @@ impl FromStr for Position {
         });
         match parts {
             Some((milliseconds, number))
-                if milliseconds >> (64 - Self::NUMBER_BITS) == 0 && number <= Self::NUMBER_MASK =>
+                if milliseconds >> (64 - Self::NUMBER_BITS) == 0
+                    && number >> Self::NUMBER_BITS == 0 =>
             {
                 Ok(Self(milliseconds << Self::NUMBER_BITS | number))
             }
@@ -106,15 +94,6 @@ pub enum Change {
     Remove(u64),
 }
 
-impl Change {
-    fn field_and_value(self) -> (&'static str, u64) {
-        match self {
-            Self::Add(item) => ("add", item),
-            Self::Remove(item) => ("remove", item),
-        }
-    }
-}
-
 impl FromRedisValue for Change {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
         let (field, item) = <(String, u64)>::from_redis_value(value)?;
@@ -141,53 +120,58 @@ pub struct StoredSnapshot {
     pub image: Vec<u8>,
 }
 
-/// Which engine, and the names of its keys.
+/// Which engine, and the name of the run.
 #[derive(Clone)]
 pub struct Engine {
     client: Client,
-    keys: Keys,
-}
-
-#[derive(Clone)]
-struct Keys {
-    log: String,
-    snapshot: String,
-    pin: String,
+    name: String,
 }
 
 impl Engine {
-    pub fn new(server: impl IntoConnectionInfo, name: &str) -> RedisResult<Self> {
-        let [log, snapshot, pin] = ["log", "snapshot", "pin"].map(|key| format!("{name}:{key}"));
-        Ok(Self { client: Client::open(server)?, keys: Keys { log, snapshot, pin } })
+    pub fn new(server: &str, name: &str) -> RedisResult<Self> {
+        Ok(Self { client: Client::open(server)?, name: name.into() })
     }
 
     /// The same engine by another way: a port of this machine that leads to it.
     pub fn through(&self, port: u16) -> RedisResult<Self> {
         let address = ConnectionAddr::Tcp("127.0.0.1".into(), port);
         let info = self.client.get_connection_info().clone().set_addr(address);
-        Ok(Self { client: Client::open(info)?, keys: self.keys.clone() })
+        Ok(Self { client: Client::open(info)?, name: self.name.clone() })
     }
 
     pub fn connect(&self) -> RedisResult<Session> {
         let connection = self.client.get_connection_with_timeout(TIMEOUT)?;
         connection.set_read_timeout(Some(TIMEOUT))?;
         connection.set_write_timeout(Some(TIMEOUT))?;
-        Ok(Session { connection, keys: self.keys.clone() })
+        let [log, snapshot, pin] =
+            ["log", "snapshot", "pin"].map(|key| format!("{}:{key}", self.name));
+        Ok(Session { connection, log, snapshot, pin })
     }
 }
 
 /// A connection to the engine.
 pub struct Session {
     connection: Connection,
-    keys: Keys,
+    log: String,
+    snapshot: String,
+    pin: String,
 }
 
 impl Session {
-    /// Makes the log, with the entry that marks its beginning.
+    /// Makes the log, with the entry that marks its beginning. Nobody trims it until `unpin`.
     pub fn create_log(&mut self) -> RedisResult<()> {
+        cmd("SET").arg(&self.pin).arg("").exec(&mut self.connection)?;
         let mut command = cmd("XADD");
-        command.arg(&self.keys.log).arg(Position::BEGINNING).arg("begin").arg("");
+        command.arg(&self.log).arg(Position::BEGINNING).arg("begin").arg("");
         command.exec(&mut self.connection)
+    }
+
+    pub fn unpin(&mut self) -> RedisResult<()> {
+        cmd("DEL").arg(&self.pin).exec(&mut self.connection)
+    }
+
+    pub fn delete_all(&mut self) -> RedisResult<()> {
+        cmd("DEL").arg(&[&self.log, &self.snapshot, &self.pin]).exec(&mut self.connection)
     }
 
     /// Appends changes to the log, in this order; those of others may come in between.
@@ -196,8 +180,11 @@ impl Session {
     pub fn append(&mut self, changes: &[Change]) -> RedisResult<Vec<Position>> {
         let mut pipeline = pipe();
         for &change in changes {
-            let (field, value) = change.field_and_value();
-            pipeline.cmd("XADD").arg(&self.keys.log).arg("*").arg(field).arg(value);
+            let (field, item) = match change {
+                Change::Add(item) => ("add", item),
+                Change::Remove(item) => ("remove", item),
+            };
+            pipeline.cmd("XADD").arg(&self.log).arg("*").arg(field).arg(item);
         }
         pipeline.query(&mut self.connection)
     }
@@ -210,23 +197,11 @@ impl Session {
     pub fn read(&mut self, after: Position) -> RedisResult<Read> {
         type Entries<T> = Vec<(Position, T)>;
         type Streams = Option<Vec<(String, Entries<Change>)>>;
-        let log = &self.keys.log;
-        let (new, oldest): (Streams, Entries<Value>) = pipe()
-            .cmd("XREAD")
-            .arg("COUNT")
-            .arg(ENTRIES_PER_READ)
-            .arg("BLOCK")
-            .arg(BLOCK.as_millis() as u64)
-            .arg("STREAMS")
-            .arg(log)
-            .arg(after)
-            .cmd("XRANGE")
-            .arg(log)
-            .arg("-")
-            .arg("+")
-            .arg("COUNT")
-            .arg(1)
-            .query(&mut self.connection)?;
+        let mut pipeline = pipe();
+        pipeline.cmd("XREAD").arg("COUNT").arg(ENTRIES_PER_READ).arg("BLOCK").arg(BLOCK_MS);
+        pipeline.arg("STREAMS").arg(&self.log).arg(after);
+        pipeline.cmd("XRANGE").arg(&self.log).arg("-").arg("+").arg("COUNT").arg(1);
+        let (new, oldest): (Streams, Entries<Value>) = pipeline.query(&mut self.connection)?;
         Ok(Read {
             oldest: oldest.first().map(|(position, _)| *position),
             entries: new.into_iter().flatten().flat_map(|(_, entries)| entries).collect(),
@@ -236,7 +211,7 @@ impl Session {
     pub fn newest_snapshot(&mut self) -> RedisResult<Option<StoredSnapshot>> {
         // One command, so that the image and its position are of one snapshot.
         let fields: (Option<Position>, Option<u64>, Option<Vec<u8>>) = cmd("HMGET")
-            .arg(&self.keys.snapshot)
+            .arg(&self.snapshot)
             .arg(&["position", "entries", "image"])
             .query(&mut self.connection)?;
         Ok(match fields {
@@ -252,20 +227,20 @@ impl Session {
     /// The log keeps what follows the snapshot that was the newest until now: a node that has just
     /// loaded that one finds all the entries it needs.
     pub fn store_snapshot(&mut self, snapshot: &StoredSnapshot) -> RedisResult<bool> {
-        let Keys { log, snapshot: key, pin } = &self.keys;
-        redis::transaction(&mut self.connection, &[key, pin], |connection, pipeline| {
+        let Self { connection, log, snapshot: key, pin } = self;
+        redis::transaction(connection, &[&*key, &*pin], |connection, pipeline| {
             let stored: Option<Position> =
-                cmd("HGET").arg(key).arg("position").query(connection)?;
+                cmd("HGET").arg(&*key).arg("position").query(connection)?;
             if stored.is_some_and(|stored| stored >= snapshot.position) {
                 return Ok(Some(false));
             }
-            let pinned: bool = cmd("EXISTS").arg(pin).query(connection)?;
-            pipeline.cmd("HSET").arg(key).arg("position").arg(snapshot.position);
+            let pinned: bool = cmd("EXISTS").arg(&*pin).query(connection)?;
+            pipeline.cmd("HSET").arg(&*key).arg("position").arg(snapshot.position);
             pipeline.arg("entries").arg(snapshot.entries).arg("image").arg(&snapshot.image);
             if let (Some(stored), false) = (stored, pinned) {
                 // "~" lets the engine keep some entries more, which is faster. But then it also stops
                 // after some thousand entries, unless the limit is 0.
-                pipeline.cmd("XTRIM").arg(log).arg("MINID").arg("~").arg(stored);
+                pipeline.cmd("XTRIM").arg(&*log).arg("MINID").arg("~").arg(stored);
                 pipeline.arg("LIMIT").arg(0);
             }
             // Nothing where another node stored one in the meantime: then it looks again.
@@ -274,69 +249,8 @@ impl Session {
         })
     }
 
-    /// The position and the size in bytes of the newest snapshot.
-    pub fn snapshot_position_and_bytes(&mut self) -> RedisResult<Option<(Position, u64)>> {
-        let (position, bytes): (Option<Position>, u64) = pipe()
-            .cmd("HGET")
-            .arg(&self.keys.snapshot)
-            .arg("position")
-            .cmd("HSTRLEN")
-            .arg(&self.keys.snapshot)
-            .arg("image")
-            .query(&mut self.connection)?;
-        Ok(position.map(|position| (position, bytes)))
-    }
-
-    /// From now on, nobody trims the log.
-    pub fn pin(&mut self) -> RedisResult<()> {
-        cmd("SET").arg(&self.keys.pin).arg("").exec(&mut self.connection)
-    }
-
-    pub fn unpin(&mut self) -> RedisResult<()> {
-        cmd("DEL").arg(&self.keys.pin).exec(&mut self.connection)
-    }
-
-    /// The oldest entry that the log has.
-    pub fn oldest_entry(&mut self) -> RedisResult<Option<Position>> {
-        let entries: Vec<(Position, Value)> = cmd("XRANGE")
-            .arg(&self.keys.log)
-            .arg("-")
-            .arg("+")
-            .arg("COUNT")
-            .arg(1)
-            .query(&mut self.connection)?;
-        Ok(entries.first().map(|(position, _)| *position))
-    }
-
     /// How many entries the log has.
     pub fn log_entries(&mut self) -> RedisResult<u64> {
-        cmd("XLEN").arg(&self.keys.log).query(&mut self.connection)
+        cmd("XLEN").arg(&self.log).query(&mut self.connection)
     }
-
-    /// Renews the time after which the engine deletes the keys by itself: a run that is killed leaves
-    /// nothing behind on an engine that others use, too.
-    pub fn keep_alive(&mut self) -> RedisResult<()> {
-        let mut pipeline = pipe();
-        for key in [&self.keys.log, &self.keys.snapshot, &self.keys.pin] {
-            pipeline.cmd("EXPIRE").arg(key).arg(EXPIRES.as_secs());
-        }
-        pipeline.query::<Vec<u64>>(&mut self.connection).map(drop)
-    }
-
-    pub fn delete_all(&mut self) -> RedisResult<()> {
-        let Keys { log, snapshot, pin } = &self.keys;
-        cmd("DEL").arg(&[log, snapshot, pin]).exec(&mut self.connection)
-    }
-
-    /// The process that is at the other end.
-    pub fn process_id(&mut self) -> RedisResult<Option<u32>> {
-        let info: redis::InfoDict = cmd("INFO").arg("server").query(&mut self.connection)?;
-        Ok(info.get("process_id"))
-    }
-}
-
-/// Whether a new connection may help. It does not against a log that cannot be understood, or an
-/// engine that refuses the command.
-pub fn is_lost_connection(error: &redis::RedisError) -> bool {
-    error.is_io_error()
 }
