@@ -1,161 +1,113 @@
-//! Everything that takes part, coucal first.
+//! Everything that takes part.
+
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use coucal::DefaultHashBuilder;
 use coucal_measure::hash::KeyHash;
 use coucal_measure::peers::{
-    Atomic, Bloom, Contender, Coucal, LockedHashSet, LockedMutex, LockedRwLock, Moka, Quotient,
-    Scalable, Sequential, Sharded, coucal_with_slots,
+    Atomic, Bloom, Coucal, LockedHashSet, LockedMutex, Quotient, Scalable, Sequential, Sharded,
+    ShardedRwLock, coucal_growing, coucal_with_slots,
 };
-use coucal_measure::subject::Subject;
+use coucal_measure::subject::{Peer, Shared, SharedSubject, Subject};
+use coucal_measure::{by_shared, keys};
 
 pub const COUCAL: &str = "coucal";
 pub const DEFAULT_HASHER: &str = "coucal (default hasher)";
+pub const GROWING: &str = "coucal, growing";
 pub const ATOMIC: &str = "atomic-cuckoo-filter";
 pub const SEQUENTIAL: &str = "cuckoofilter";
 pub const SCALABLE: &str = "scalable_cuckoo_filter";
 pub const QUOTIENT: &str = "qfilter";
 pub const BLOOM: &str = "fastbloom";
 pub const MUTEX: &str = "Mutex<cuckoofilter>";
+pub const SHARDS: &str = "sharded RwLock<cuckoofilter>";
+pub const QUOTIENT_SHARDS: &str = "sharded RwLock<qfilter>";
+pub const HASH_SET: &str = "RwLock<HashSet>";
 pub const DASH_SET: &str = "DashSet";
+/// What the machine does at best.
+pub const LIMIT: &str = "two loads";
 
-/// A contender, and how much it can be asked for.
-pub struct Entrant {
-    pub contender: Contender<dyn Subject>,
-    /// The largest table that it is measured with.
-    pub most_slots: u64,
-    /// It stores whole keys: no false positives, and one copy of each key.
-    pub exact: bool,
-    /// Large tables take so long that they are measured once.
-    pub slow: bool,
+/// Builds the subject of this name, empty, with this number of slots.
+pub fn build(name: &str, slots: usize) -> Box<dyn Subject> {
+    match name {
+        COUCAL => Box::new(Coucal(coucal_with_slots::<KeyHash>(slots))),
+        DEFAULT_HASHER => Box::new(Coucal(coucal_with_slots::<DefaultHashBuilder>(slots))),
+        GROWING => {
+            // From a 512th of these slots, or from 2^10; one doubling more than these, so that it grows
+            // before it is full.
+            let first = (slots >> 9).max(1 << 10);
+            Box::new(Coucal(coucal_growing(first, 1 + (slots / first).ilog2())))
+        }
+        ATOMIC => Box::new(Atomic::with_slots(slots, 16)),
+        SEQUENTIAL => Box::new(Sequential::with_slots(slots)),
+        SCALABLE => Box::new(Scalable::with_slots(slots)),
+        QUOTIENT => Box::new(Quotient::with_slots(slots)),
+        BLOOM => Box::new(Bloom::with_slots(slots)),
+        MUTEX => Box::new(LockedMutex::new(Sequential::with_slots(slots))),
+        SHARDS => Box::new(ShardedRwLock::with_slots(slots, Sequential::with_slots)),
+        QUOTIENT_SHARDS => Box::new(ShardedRwLock::with_slots(slots, Quotient::with_slots)),
+        HASH_SET => Box::new(LockedHashSet::with_slots(slots)),
+        DASH_SET => Box::new(Sharded::with_slots(slots)),
+        LIMIT => Box::new(Loads::with_slots(slots)),
+        _ => unreachable!("{name} does not take part"),
+    }
 }
 
-impl Entrant {
-    pub fn name(&self) -> &'static str {
-        self.contender.name
+/// The subject, for several threads.
+pub fn shared(subject: &dyn Subject) -> &dyn SharedSubject {
+    subject.as_shared().expect("only subjects for several threads take part")
+}
+
+/// Whether items can be removed.
+pub fn removes(name: &str) -> bool {
+    name != BLOOM
+}
+
+/// The limit of the machine, with as many bytes as coucal's words have. A lookup is the hash, then two
+/// random loads that depend on nothing else; a write is a load and a store.
+struct Loads {
+    words: Box<[AtomicU64]>,
+}
+
+impl Loads {
+    fn with_slots(slots: usize) -> Self {
+        Self { words: (0..slots as u64 / 4).map(|word| AtomicU64::new(keys::mix(word))).collect() }
     }
 
-    /// Whether it takes part at this size in this round.
-    pub fn takes_part(&self, slots: u64, round: usize) -> bool {
-        slots <= self.most_slots && (round == 0 || !self.slow || slots <= 1 << 20)
+    /// Multiply-shift.
+    #[inline]
+    fn word(&self, hash: u64) -> &AtomicU64 {
+        &self.words[((u128::from(hash) * self.words.len() as u128) >> 64) as usize]
     }
 }
 
-const fn filter(contender: Contender<dyn Subject>) -> Entrant {
-    Entrant { contender, most_slots: u64::MAX, exact: false, slow: false }
+impl Peer for Loads {
+    by_shared!();
+
+    fn slots(&self) -> usize {
+        self.words.len() * 4
+    }
+
+    #[inline]
+    fn contains(&self, key: u64) -> bool {
+        let hash = KeyHash::default().hash_one(key);
+        let [one, two] = [hash, hash.rotate_left(32)].map(|hash| self.word(hash));
+        (hash ^ one.load(Ordering::Relaxed) ^ two.load(Ordering::Relaxed)) & 1 == 1
+    }
 }
 
-/// Sets of this size and locks around filters say no more when they are larger, and take long.
-const LARGEST: u64 = 1 << 24;
+impl Shared for Loads {
+    /// Another thread may overwrite the word, as nothing is kept here.
+    #[inline]
+    fn insert_shared(&self, key: u64) -> bool {
+        let word = self.word(KeyHash::default().hash_one(key));
+        word.store(word.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        true
+    }
 
-const fn locked(contender: Contender<dyn Subject>) -> Entrant {
-    Entrant { contender, most_slots: LARGEST, exact: false, slow: false }
-}
-
-const fn set(slow: bool, contender: Contender<dyn Subject>) -> Entrant {
-    Entrant { contender, most_slots: LARGEST, exact: true, slow }
-}
-
-pub const ENTRANTS: [Entrant; 12] = [
-    filter(Contender {
-        name: COUCAL,
-        what: "this crate",
-        removes: true,
-        shared: true,
-        build: |slots| Box::new(Coucal(coucal_with_slots::<KeyHash>(slots))),
-    }),
-    filter(Contender {
-        name: DEFAULT_HASHER,
-        what: "the same with the hasher that it has by default",
-        removes: true,
-        shared: false,
-        build: |slots| Box::new(Coucal(coucal_with_slots::<DefaultHashBuilder>(slots))),
-    }),
-    filter(Contender {
-        name: ATOMIC,
-        what: "concurrent",
-        removes: true,
-        shared: true,
-        build: |slots| Box::new(Atomic::with_slots(slots)),
-    }),
-    filter(Contender {
-        name: SEQUENTIAL,
-        what: "one thread; 8-bit fingerprints, so 3 % false positives",
-        removes: true,
-        shared: false,
-        build: |slots| Box::new(Sequential::with_slots(slots)),
-    }),
-    filter(Contender {
-        name: SCALABLE,
-        what: "one thread",
-        removes: true,
-        shared: false,
-        build: |slots| Box::new(Scalable::with_slots(slots)),
-    }),
-    filter(Contender {
-        name: QUOTIENT,
-        what: "one thread; a quotient filter",
-        removes: true,
-        shared: false,
-        build: |slots| Box::new(Quotient::with_slots(slots)),
-    }),
-    filter(Contender {
-        name: BLOOM,
-        what: "concurrent; a Bloom filter, no removal",
-        removes: false,
-        shared: true,
-        build: |slots| Box::new(Bloom::with_slots(slots)),
-    }),
-    locked(Contender {
-        name: "RwLock<cuckoofilter>",
-        what: "`cuckoofilter` behind the lock of `parking_lot`",
-        removes: true,
-        shared: true,
-        build: |slots| Box::new(LockedRwLock::new(Sequential::with_slots(slots))),
-    }),
-    locked(Contender {
-        name: MUTEX,
-        what: "`cuckoofilter` behind the lock of `parking_lot`",
-        removes: true,
-        shared: true,
-        build: |slots| Box::new(LockedMutex::new(Sequential::with_slots(slots))),
-    }),
-    set(
-        false,
-        Contender {
-            name: "RwLock<HashSet>",
-            what: "exact set; both of the standard library",
-            removes: true,
-            shared: true,
-            build: |slots| Box::new(LockedHashSet::with_slots(slots)),
-        },
-    ),
-    set(
-        false,
-        Contender {
-            name: DASH_SET,
-            what: "exact set; of `dashmap`",
-            removes: true,
-            shared: true,
-            build: |slots| Box::new(Sharded::with_slots(slots)),
-        },
-    ),
-    set(
-        true,
-        Contender {
-            name: "moka",
-            what: "exact set; a `sync::Cache<u64, ()>` with room for all items",
-            removes: true,
-            shared: true,
-            build: |slots| Box::new(Moka::with_slots(slots)),
-        },
-    ),
-];
-
-pub fn names() -> [&'static str; ENTRANTS.len()] {
-    ENTRANTS.each_ref().map(Entrant::name)
-}
-
-/// Everything but coucal.
-pub fn peer_names() -> impl Iterator<Item = &'static str> {
-    names().into_iter().filter(|name| !name.starts_with(COUCAL))
+    #[inline]
+    fn remove_shared(&self, key: u64) -> bool {
+        self.insert_shared(key)
+    }
 }

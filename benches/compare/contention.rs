@@ -1,236 +1,291 @@
-//! Contention at its worst: a hot item, the smallest table, and the lock of a stripe beside a mutex that
-//! parks its waiters, with more threads than cores and with a holder that is stopped.
-//!
-//! ```text
-//! cargo run --release -p coucal-benches --bin compare -- contention --help
-//! ```
+//! Contention at its worst: the lock of a stripe beside a mutex that parks its waiters, with as many
+//! threads as cores, with more, and with a holder that is stopped; and a hot item of a filter.
 
-mod locks;
-mod page;
-mod plots;
-mod tables;
-
-use std::error::Error;
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use clap::Args;
-use coucal_measure::timing::{million_ops, together};
+use coucal::internals::StripeLock;
+use coucal_measure::keys::{Keys, mix};
+use coucal_measure::machine;
+use coucal_measure::pieces::{self, Counted, Meter, count};
+use coucal_measure::subject::{Step, fill};
+use coucal_measure::text::threads as threads_in_words;
+use coucal_measure::timing::together;
+use cpu_time::ThreadTime;
 use hdrhistogram::Histogram;
+use parking_lot::Mutex;
 
-use crate::concurrent::histogram;
-use crate::number;
-use crate::output::{Output, Page, Progress};
+use crate::beside::{PERCENTILES, histogram, percentile};
+use crate::contenders::{ATOMIC, COUCAL, MUTEX, build, shared};
+use crate::output::Table;
 use crate::results::Results;
+use crate::{Plan, Topic};
 
-/// Million operations per second of all threads together.
-pub const RATE: &str = "Mops/s";
-pub const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
+pub const TOPIC: Topic = Topic {
+    name: "contention",
+    slots: &[1 << 18],
+    rounds: 5,
+    measure,
+    tables,
+    plots: |_| Vec::new(),
+};
+
+const OURS: &str = "coucal's lock";
+const PARKING: &str = "parking_lot's mutex";
+/// Keeps nobody apart: shows what the scheduler and the caches do.
+const NONE: &str = "no lock";
+const LOCKS: [&str; 3] = [OURS, PARKING, NONE];
+const FILTERS: [&str; 3] = [COUCAL, ATOMIC, MUTEX];
+
+/// Stripes, one of which each operation takes at random: all threads want the same one, or seldom.
+const SCENES: [(u64, &str); 2] = [(1, "one stripe"), (4096, "4096 stripes")];
+const HOT: &str = "one hot item";
+const WAITING: [&str; 3] =
+    ["processor time of all waiters, ms", "first has it after, µs", "last has it after, µs"];
+/// How long a holder is stopped.
+const STOPPED: Duration = Duration::from_millis(100);
 /// Operations between two looks at the clock where they are not timed.
-const UNTIMED: usize = 64;
-/// The longest operation of a round.
-pub const LONGEST: &str = "longest";
+const UNTIMED: usize = 256;
 
-pub fn percentile_figure(percentile: f64) -> String {
-    format!("{percentile} %")
+/// One, as many as there are cores, and far more.
+fn thread_counts() -> [usize; 3] {
+    let cores = machine::cores().max(2);
+    [1, cores, 32 * cores]
 }
 
-/// The name of a figure in a scene.
-pub fn scene_figure(scene: &str, figure: &str) -> String {
-    format!("{scene}: {figure}")
+fn rate(scene: &str) -> String {
+    format!("{scene}: Mops/s")
 }
 
-/// Measures what happens when many threads want the same bucket or the same lock.
-///
-/// Writes performance-contention.md (the part between two markers), performance-contention.csv and
-/// plots.
-#[derive(Args)]
-pub struct Arguments {
-    /// Few and short rounds: to check that everything works.
-    #[arg(long)]
-    quick: bool,
-    /// The size of the table with a hot item, which is half full; powers are written as 2^18.
-    #[arg(long, value_parser = number)]
-    slots: Option<u64>,
-    /// Rounds of each figure.
-    #[arg(long)]
-    rounds: Option<usize>,
-    /// Numbers of threads.
-    #[arg(long, value_delimiter = ',', default_value = "1,2,8,64")]
-    threads: Vec<usize>,
-    /// Only these parts.
-    #[arg(long, value_delimiter = ',')]
-    only: Vec<Part>,
-    #[command(flatten)]
-    output: Output,
-}
-
-/// A part of the measurement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Part {
-    /// One hot item, and a table of eight slots.
-    Tables,
-    /// The lock of a stripe beside a mutex.
-    Locks,
-    /// What it takes to wait for a holder that is stopped.
-    Waiting,
-}
-
-/// Measures a part with this number of threads.
-type Measure = fn(&Plan, usize, &mut Results);
-
-/// What to measure.
-struct Plan {
-    slots: u64,
-    rounds: usize,
-    threads: Vec<usize>,
-    /// How long each figure is measured.
-    duration: Duration,
-    only: Vec<Part>,
-    progress: Progress,
-}
-
-impl Plan {
-    fn new(arguments: &Arguments) -> Self {
-        let (rounds, millis) = if arguments.quick { (2, 400) } else { (5, 1000) };
-        Self {
-            slots: arguments.slots.unwrap_or(1 << 18),
-            rounds: arguments.rounds.unwrap_or(rounds).max(1),
-            threads: arguments.threads.clone(),
-            duration: Duration::from_millis(millis),
-            only: arguments.only.clone(),
-            progress: Progress::new(),
-        }
-    }
-
-    fn has(&self, part: Part) -> bool {
-        self.only.is_empty() || self.only.contains(&part)
-    }
-
-    fn measure(&self) -> Results {
-        self.progress.results(|results| {
-            let parts: [(Part, Measure); 3] = [
-                (Part::Tables, tables::measure),
-                (Part::Locks, locks::measure),
-                (Part::Waiting, locks::waiting),
-            ];
-            for round in 0..self.rounds {
-                for &threads in &self.threads {
-                    for (part, measure) in parts.iter().filter(|part| self.has(part.0)) {
-                        self.progress
-                            .say(&format!("round {}, {threads} threads: {part:?}", round + 1));
-                        measure(self, threads, results);
-                    }
+fn measure(plan: &Plan, results: &mut Results) {
+    for round in 0..plan.rounds {
+        for threads in thread_counts() {
+            plan.say(&format!("round {}, {}", round + 1, threads_in_words(threads)));
+            for scene in SCENES {
+                contend::<StripeLock>(plan, OURS, threads, scene, results);
+                contend::<Mutex<()>>(plan, PARKING, threads, scene, results);
+                contend::<NoLock>(plan, NONE, threads, scene, results);
+            }
+            for (name, waited) in
+                [(OURS, wait::<StripeLock>(threads)), (PARKING, wait::<Mutex<()>>(threads))]
+            {
+                for (figure, value) in WAITING.iter().zip(waited) {
+                    results.push((1, threads), name, figure, value);
                 }
             }
-        })
-    }
-}
-
-/// What some threads did: their throughput, and the nanoseconds of each operation.
-struct Record {
-    operations: u64,
-    rate: f64,
-    histogram: Histogram<u64>,
-}
-
-impl Record {
-    /// Each thread does its operation again and again: first without a look at the clock after each, then
-    /// with one. `beside` runs on one more thread each time.
-    fn of<F: FnMut()>(
-        duration: Duration,
-        threads: usize,
-        beside: &(dyn Fn() + Sync),
-        thread: impl Fn(usize) -> F + Sync,
-    ) -> Self {
-        let (elapsed, counts) = all(threads, beside, |number| {
-            let mut operation = thread(number);
-            let (end, mut count) = (Instant::now() + duration / 2, 0);
-            while Instant::now() < end {
-                (0..UNTIMED).for_each(|_| operation());
-                count += UNTIMED;
-            }
-            count
-        });
-        let untimed: usize = counts.into_iter().sum();
-        let (_, histograms) = all(threads, beside, |number| {
-            let (mut operation, mut histogram) = (thread(number), histogram());
-            let mut last = Instant::now();
-            let end = last + duration / 2;
-            while last < end {
-                operation();
-                let now = Instant::now();
-                histogram.saturating_record((now - last).as_nanos() as u64);
-                last = now;
-            }
-            histogram
-        });
-        let mut histogram = histogram();
-        for other in histograms {
-            histogram += other;
+            hot_item(plan, threads, results);
         }
-        let operations = untimed as u64 + histogram.len();
-        Self { operations, rate: million_ops(untimed, elapsed), histogram }
-    }
-
-    fn push(&self, place: (u64, usize), name: &str, scene: &str, results: &mut Results) {
-        let mut push = |figure: &str, value: f64| {
-            results.push(place, name, &scene_figure(scene, figure), value);
-        };
-        push(RATE, self.rate);
-        for percentile in PERCENTILES {
-            let nanos = self.histogram.value_at_percentile(percentile);
-            push(&percentile_figure(percentile), nanos as f64);
-        }
-        push(LONGEST, self.histogram.max() as f64);
     }
 }
 
-/// Has some threads do the work together, and one more do something beside them.
-fn all<R: Send>(
+/// Each thread does its operation again and again: first without a look at the clock after each, then
+/// with one.
+fn record<F: FnMut()>(
+    plan: &Plan,
     threads: usize,
-    beside: &(dyn Fn() + Sync),
-    work: impl Fn(usize) -> R + Sync,
-) -> (Duration, Vec<R>) {
-    thread::scope(|scope| {
-        scope.spawn(beside);
-        together((0..threads).collect(), work)
-    })
+    thread: impl Fn(usize) -> F + Sync,
+) -> (Counted, Histogram<u64>) {
+    let half = Duration::from_micros(plan.operations / 2);
+    let untimed = pieces::run((0..threads).collect(), |number, meter: &mut Meter| {
+        let mut operation = thread(number);
+        let end = Instant::now() + half;
+        while Instant::now() < end {
+            (0..UNTIMED).for_each(|_| operation());
+            meter.add(UNTIMED);
+        }
+    });
+    let histograms = together((0..threads).collect(), |number| {
+        let (mut operation, mut histogram) = (thread(number), histogram());
+        let mut last = Instant::now();
+        let end = last + half;
+        while last < end {
+            operation();
+            let now = Instant::now();
+            histogram.saturating_record((now - last).as_nanos() as u64);
+            last = now;
+        }
+        histogram
+    });
+    let mut histogram = histogram();
+    for other in histograms {
+        histogram += other;
+    }
+    let beyond_cores = threads > machine::cores().max(2);
+    let counted =
+        if beyond_cores { Counted::whole(&untimed) } else { Counted::together(&count(&untimed)) };
+    (counted, histogram)
 }
 
-pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
-    let page = Page { name: "performance-contention", plots: plots::all, markdown: page::markdown };
-    arguments.output.write(&page, || Ok(Plan::new(arguments).measure()))
+fn push(
+    place: (u64, usize),
+    name: &str,
+    scene: &str,
+    (counted, histogram): (Counted, Histogram<u64>),
+    results: &mut Results,
+) {
+    results.push_counted(place, name, &rate(scene), counted);
+    for percent in PERCENTILES {
+        let nanos = histogram.value_at_percentile(percent) as f64;
+        results.push(place, name, &percentile(scene, percent), nanos);
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::contenders::COUCAL;
+/// What keeps threads apart.
+trait Exclusive: Default + Sync {
+    fn with<R>(&self, work: impl FnOnce() -> R) -> R;
+}
 
-    #[test]
-    fn a_run_makes_a_page_with_every_part() {
-        let plan = Plan {
-            slots: 1 << 10,
-            rounds: 1,
-            threads: vec![1, 3],
-            duration: Duration::from_millis(5),
-            only: Vec::new(),
-            progress: Progress::new(),
-        };
-        let results = plan.measure();
-        let page = page::markdown(&results, &[]);
-        for scene in
-            [tables::HOT, tables::SMALLEST].into_iter().chain(locks::SCENES.map(|scene| scene.name))
-        {
-            assert!(page.contains(&format!("### {}\n", page::title(scene))), "{scene}: {page}");
+impl Exclusive for StripeLock {
+    #[inline]
+    fn with<R>(&self, work: impl FnOnce() -> R) -> R {
+        Self::with(self, work)
+    }
+}
+
+impl Exclusive for Mutex<()> {
+    #[inline]
+    fn with<R>(&self, work: impl FnOnce() -> R) -> R {
+        let _guard = self.lock();
+        work()
+    }
+}
+
+#[derive(Default)]
+struct NoLock;
+
+impl Exclusive for NoLock {
+    #[inline]
+    fn with<R>(&self, work: impl FnOnce() -> R) -> R {
+        work()
+    }
+}
+
+/// As in a table: the lock, and beside it the number of slots in use.
+#[derive(Default)]
+struct Stripe<L> {
+    lock: L,
+    occupied: AtomicU32,
+}
+
+/// Each operation locks a stripe, loads and stores a word of a bucket, counts, and unlocks.
+fn contend<L: Exclusive>(
+    plan: &Plan,
+    name: &str,
+    threads: usize,
+    (stripes, scene): (u64, &str),
+    results: &mut Results,
+) {
+    /// Buckets of each stripe.
+    const BUCKETS: u64 = 8;
+    let place = (stripes, threads);
+    let words: Vec<_> = (0..stripes * BUCKETS).map(AtomicU64::new).collect();
+    let stripes: Vec<Stripe<L>> = (0..stripes).map(|_| Stripe::default()).collect();
+    let recorded = record(plan, threads, |thread| {
+        let mut random = (thread as u64) << 40;
+        let (stripes, words) = (&stripes, &words);
+        move || {
+            random += 1;
+            let bucket = mix(random) as usize % words.len();
+            let Stripe { lock, occupied } = &stripes[bucket % stripes.len()];
+            lock.with(|| {
+                let word = words[bucket].load(Ordering::Relaxed);
+                words[bucket].store(word.rotate_left(16) ^ random, Ordering::Relaxed);
+                let count = occupied.load(Ordering::Relaxed);
+                occupied.store(count.wrapping_add(1), Ordering::Relaxed);
+            });
         }
-        for name in locks::NAMES {
-            assert!(page.contains(&format!("| {name}, 3 threads")), "{name}: {page}");
+    });
+    push(place, name, scene, recorded, results);
+}
+
+/// One thread holds the lock and sleeps, and all others wait for it: the milliseconds that they had a
+/// processor in all, and the microseconds from the end of the sleep until the first of them and the last
+/// has the lock.
+fn wait<L: Exclusive>(waiters: usize) -> [f64; 3] {
+    let lock = L::default();
+    let waiter = || {
+        let before = ThreadTime::now();
+        let acquired = lock.with(|| black_box(Instant::now()));
+        (acquired, before.elapsed())
+    };
+    let (released, waited) = thread::scope(|scope| {
+        let (released, threads) = lock.with(|| {
+            let threads: Vec<_> = (0..waiters).map(|_| scope.spawn(waiter)).collect();
+            thread::sleep(STOPPED);
+            (Instant::now(), threads)
+        });
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| thread.join().expect("no panic");
+        (released, threads.into_iter().map(join).collect::<Vec<(Instant, Duration)>>())
+    });
+    let micros = |acquired: &Instant| (*acquired - released).as_secs_f64() * 1e6;
+    let acquired: Vec<_> = waited.iter().map(|waiter| micros(&waiter.0)).collect();
+    let processor: Duration = waited.iter().map(|waiter| waiter.1).sum();
+    let first = acquired.iter().copied().fold(f64::INFINITY, f64::min);
+    let last = acquired.iter().copied().fold(0.0, f64::max);
+    [processor.as_secs_f64() * 1e3, first, last]
+}
+
+/// All threads insert one item and remove it, in turn, in a table that is half full.
+fn hot_item(plan: &Plan, threads: usize, results: &mut Results) {
+    let slots = plan.slots[0];
+    for name in FILTERS.into_iter().filter(|name| plan.includes(name)) {
+        let mut table = build(name, slots as usize);
+        let keys = Keys::new(1000);
+        fill(table.as_mut(), keys, slots / 2);
+        let (table, key) = (shared(table.as_ref()), keys.key(slots / 2));
+        let recorded = record(plan, threads, |_| {
+            let mut inserts = false;
+            move || {
+                inserts = !inserts;
+                // Other threads may have filled both buckets with copies.
+                table.run(&[if inserts { Step::Insert(key) } else { Step::Remove(key) }]);
+            }
+        });
+        push((slots, threads), name, HOT, recorded, results);
+    }
+}
+
+fn tables(results: &Results) -> Vec<Table> {
+    let columns = ["million ops/s", "pieces", "50 %, µs", "99 %, µs", "99.9 %, µs", "times"];
+    let mut locks = Table::new("contention-locks", columns);
+    for (stripes, scene) in SCENES {
+        rows(&mut locks, results, (stripes, scene), &LOCKS, PARKING);
+    }
+    let mut filters = Table::new("contention-filters", columns);
+    for slots in results.slots_with(&percentile(HOT, PERCENTILES[0])) {
+        rows(&mut filters, results, (slots, HOT), &FILTERS, MUTEX);
+    }
+    let mut waiting = Table::new("contention-waiting", WAITING);
+    for threads in results.threads_with(1, WAITING[0]) {
+        for name in [OURS, PARKING] {
+            let label = format!("{name}, {} waiting", threads_in_words(threads));
+            waiting.row(&label, WAITING.map(|figure| results.at(1, threads).median(name, figure)));
         }
-        for (slots, scene) in [(1 << 10, tables::HOT), (8, tables::SMALLEST)] {
-            let rate = results.at(slots, 3).median(COUCAL, &scene_figure(scene, RATE));
-            assert!(rate.is_some_and(|rate| rate > 0.0), "{scene}");
+    }
+    vec![locks, waiting, filters]
+}
+
+/// The last column: how many times the throughput of `base`.
+fn rows(
+    table: &mut Table,
+    results: &Results,
+    (slots, scene): (u64, &str),
+    names: &[&str],
+    base: &str,
+) {
+    let rate = rate(scene);
+    for threads in results.threads_with(slots, &percentile(scene, PERCENTILES[0])) {
+        let view = results.at(slots, threads);
+        for name in names {
+            let throughput = view.median(name, &rate);
+            let mut row = vec![throughput, throughput.map(|_| view.pieces(name, &rate) as f64)];
+            row.extend(PERCENTILES.map(|percent| {
+                view.median(name, &percentile(scene, percent)).map(|nanos| nanos / 1e3)
+            }));
+            row.push(view.times(name, (view, base), &rate));
+            table.row(&format!("{scene}, {}: {name}", threads_in_words(threads)), row);
         }
     }
 }

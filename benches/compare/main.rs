@@ -1,32 +1,29 @@
-//! The whole comparison in one program: tables, plots and a machine-readable file.
+//! Compares coucal with what the machine does at best, with other filters and with exact sets.
 //!
 //! ```text
 //! cargo run --release -p coucal-benches --bin compare -- --help
 //! ```
 
-mod concurrent;
+mod beside;
 mod contenders;
 mod contention;
+mod filters;
 mod growth;
-mod limits;
 mod output;
-mod plots;
-mod report;
 mod results;
-mod single;
 mod snapshots;
-mod summary;
-mod targets;
 mod threads;
 
 use std::alloc::System;
 use std::error::Error;
+use std::path::PathBuf;
+use std::time::Instant;
 
 use cap::Cap;
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::Parser;
+use coucal_measure::plot::Plot;
 
-use crate::contenders::COUCAL;
-use crate::output::{Output, Page, Progress};
+use crate::output::{Progress, Table};
 use crate::results::Results;
 
 /// Counts the bytes that are allocated: an exact set does not say how much memory it takes.
@@ -38,59 +35,73 @@ fn allocated() -> usize {
     ALLOCATOR.allocated()
 }
 
-/// Compares coucal with the limit of the machine, with other filters and with exact sets.
+/// Compares coucal with what the machine does at best, with other filters and with exact sets.
 ///
-/// Writes performance.md (the part between two markers; the text around them stays), performance.csv
-/// and plots in performance/. The recorded run takes about 25 minutes on two cores.
+/// Writes performance/TOPIC.csv and plots, and prints a table for each figure. Where a page in the
+/// output folder has a place for a table, between `<!-- table: NAME -->` and `<!-- end -->`, the table is
+/// replaced.
 #[derive(Parser)]
-#[command(args_conflicts_with_subcommands = true)]
 struct Arguments {
-    #[command(subcommand)]
-    other: Option<Other>,
-    /// Small tables and few runs: to check that everything works.
-    #[arg(long)]
-    quick: bool,
-    /// Table sizes; powers are written as 2^24.
+    /// filters (one thread, beside other filters and sets), threads, contention, growth or snapshots.
+    #[arg(value_parser = topic)]
+    topic: &'static Topic,
+    /// Table sizes; powers are written as 2^24. Growth goes to the first, and times single inserts at
+    /// the last.
     #[arg(long, value_delimiter = ',', value_parser = number)]
     slots: Vec<u64>,
-    /// Runs of each figure. Tables of 2^24 slots are filled half as often, of 2^27 a ninth as often.
+    /// Rounds of each figure.
     #[arg(long)]
-    runs: Option<usize>,
-    /// Lookups of each run.
-    #[arg(long, value_parser = number)]
-    lookups: Option<u64>,
-    /// Only these topics.
+    rounds: Option<usize>,
+    /// Only subjects whose names begin with one of these.
     #[arg(long, value_delimiter = ',')]
-    only: Vec<Topic>,
-    /// Only peers whose names begin with one of these.
-    #[arg(long, value_delimiter = ',')]
-    peers: Vec<String>,
-    /// Only coucal and the limit of the machine.
-    #[arg(long, conflicts_with = "peers")]
-    no_peers: bool,
-    #[command(flatten)]
-    output: Output,
+    only: Vec<String>,
+    /// The output folder.
+    #[arg(long, default_value = "target/compare")]
+    out: PathBuf,
+    /// Measures nothing: makes tables and plots from this CSV of an earlier run.
+    #[arg(long)]
+    from: Option<PathBuf>,
 }
 
-/// Another comparison, on a page of its own.
-#[derive(Subcommand)]
-enum Other {
-    Contention(contention::Arguments),
-    Growth(growth::Arguments),
-    Snapshots(snapshots::Arguments),
-    Threads(threads::Arguments),
+/// Something that is measured.
+struct Topic {
+    name: &'static str,
+    slots: &'static [u64],
+    rounds: usize,
+    measure: fn(&Plan, &mut Results),
+    tables: fn(&Results) -> Vec<Table>,
+    plots: fn(&Results) -> Vec<Plot>,
 }
 
-/// A topic of the comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Topic {
-    Lookup,
-    Insert,
-    Remove,
-    Unique,
-    Batch,
-    Full,
-    Latency,
+static TOPICS: [Topic; 5] =
+    [filters::TOPIC, threads::TOPIC, contention::TOPIC, growth::TOPIC, snapshots::TOPIC];
+
+fn topic(name: &str) -> Result<&'static Topic, String> {
+    TOPICS
+        .iter()
+        .find(|topic| topic.name == name)
+        .ok_or_else(|| format!("there is no topic {name}"))
+}
+
+/// What to measure.
+struct Plan {
+    slots: Vec<u64>,
+    rounds: usize,
+    /// Operations of a short measurement; as many microseconds for one that is over at a certain time.
+    operations: u64,
+    /// Beginnings of names; all subjects if there are none.
+    only: Vec<String>,
+    progress: Progress,
+}
+
+impl Plan {
+    fn includes(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| name.starts_with(only))
+    }
+
+    fn say(&self, what: &str) {
+        self.progress.say(what);
+    }
 }
 
 /// `2^24` or digits.
@@ -100,96 +111,69 @@ fn number(text: &str) -> Result<u64, String> {
         None => text.parse().ok().zip(Some(1)),
     };
     let value = parsed.and_then(|(base, power)| base.checked_pow(power));
-    value.filter(|value| *value > 0).ok_or_else(|| format!("{text} is not a number like 2^24"))
-}
-
-/// What to measure.
-struct Plan {
-    slots: Vec<u64>,
-    runs: usize,
-    lookups: u64,
-    only: Vec<Topic>,
-    /// Prefixes of names; `None` for all peers.
-    peers: Option<Vec<String>>,
-    progress: Progress,
-}
-
-impl Plan {
-    fn new(arguments: &Arguments) -> Self {
-        let (slots, runs, lookups) = if arguments.quick {
-            (vec![1 << 16, 1 << 20], 2, 1 << 17)
-        } else {
-            (vec![1 << 18, 1 << 24, 1 << 27], 5, 1 << 20)
-        };
-        let mut slots = if arguments.slots.is_empty() { slots } else { arguments.slots.clone() };
-        slots.sort_unstable();
-        Self {
-            slots,
-            runs: arguments.runs.unwrap_or(runs).max(1),
-            lookups: arguments.lookups.unwrap_or(lookups),
-            only: arguments.only.clone(),
-            peers: match arguments.no_peers {
-                true => Some(Vec::new()),
-                false if arguments.peers.is_empty() => None,
-                false => Some(arguments.peers.clone()),
-            },
-            progress: Progress::new(),
-        }
-    }
-
-    fn has(&self, topic: Topic) -> bool {
-        self.only.is_empty() || self.only.contains(&topic)
-    }
-
-    fn has_any(&self, topics: &[Topic]) -> bool {
-        topics.iter().any(|topic| self.has(*topic))
-    }
-
-    /// Whether the contender of this name takes part.
-    fn includes(&self, name: &str) -> bool {
-        let chosen = |peers: &Vec<String>| peers.iter().any(|peer| name.starts_with(peer));
-        name.starts_with(COUCAL) || self.peers.as_ref().is_none_or(chosen)
-    }
-
-    fn say(&self, what: &str) {
-        self.progress.say(what);
-    }
-
-    fn measure(&self) -> Results {
-        use Topic::{Batch, Full, Insert, Latency, Lookup, Remove, Unique};
-        self.progress.results(|results| {
-            for &slots in &self.slots {
-                if self.has_any(&[Lookup, Insert, Remove, Unique, Batch]) {
-                    single::run(self, slots, results);
-                }
-                if self.has(Batch) {
-                    single::insert_many(self, slots, results);
-                    single::at_half_load(self, slots, results);
-                }
-                if self.has(Full) {
-                    single::full(self, slots, results);
-                }
-            }
-            // One size for the latency: larger than the inner caches, and filled quickly.
-            let middle = self.slots.iter().rfind(|slots| **slots <= 1 << 24);
-            if let Some(&slots) = middle.or(self.slots.first())
-                && self.has(Latency)
-            {
-                concurrent::latency(self, slots, results);
-            }
-        })
-    }
+    // Smaller tables are filled before there is anything to measure.
+    value.filter(|value| *value >= 1 << 12).ok_or_else(|| format!("{text} is not 2^12 or more"))
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments = Arguments::parse();
-    match &arguments.other {
-        Some(Other::Contention(arguments)) => return contention::run(arguments),
-        Some(Other::Growth(arguments)) => return growth::run(arguments),
-        Some(Other::Snapshots(arguments)) => return snapshots::run(arguments),
-        Some(Other::Threads(arguments)) => return threads::run(arguments),
-        None => {}
+    let Arguments { topic, slots, rounds, only, out, from } = Arguments::parse();
+    let results = if let Some(csv) = from {
+        Results::read(&csv)?
+    } else {
+        let plan = Plan {
+            slots: if slots.is_empty() { topic.slots.to_vec() } else { slots },
+            rounds: rounds.unwrap_or(topic.rounds).max(1),
+            operations: 1 << 20,
+            only,
+            progress: Progress(Instant::now()),
+        };
+        plan.progress.results(|results| (topic.measure)(&plan, results))
+    };
+    output::write(topic, &results, &out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A small run of everything: no subject is measured for nothing, and no table or plot asks for what
+    /// is not measured.
+    #[test]
+    fn a_run_of_each_topic_fills_its_tables_and_plots() {
+        for (topic, [tables_due, plots_due]) in
+            TOPICS.iter().zip([[5, 2], [1, 3], [3, 0], [4, 4], [3, 0]])
+        {
+            let plan = Plan {
+                slots: vec![1 << 12],
+                rounds: 1,
+                operations: 1 << 12,
+                only: Vec::new(),
+                progress: Progress(Instant::now()),
+            };
+            let mut results = Results::default();
+            (topic.measure)(&plan, &mut results);
+            results.complete();
+            let tables: Vec<_> = (topic.tables)(&results).iter().map(Table::markdown).collect();
+            assert_eq!(tables.len(), tables_due, "{}", topic.name);
+            for table in &tables {
+                let rows = table.lines().skip(2).map(|row| row.split('|').map(str::trim).collect());
+                let rows: Vec<Vec<_>> = rows.collect();
+                assert!(rows.len() > 1, "{table}");
+                for column in 2..rows[0].len() - 1 {
+                    assert!(rows.iter().any(|row| row[column] != "–"), "column {column}: {table}");
+                }
+            }
+            for name in results.subjects() {
+                assert!(tables.concat().contains(&name), "{name} is in no table");
+            }
+            let plots = (topic.plots)(&results);
+            assert_eq!(plots.iter().filter(|plot| !plot.is_empty()).count(), plots_due);
+        }
     }
-    let page = Page { name: "performance", plots: plots::all, markdown: report::markdown };
-    arguments.output.write(&page, || Ok(Plan::new(&arguments).measure()))
+
+    #[test]
+    fn sizes_are_powers_or_digits() {
+        assert_eq!([number("2^24"), number("4096")], [Ok(1 << 24), Ok(4096)]);
+        assert!(["2^", "x", "2^99", "100"].iter().all(|text| number(text).is_err()));
+    }
 }

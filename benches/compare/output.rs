@@ -1,98 +1,147 @@
-//! What every comparison has: its progress, the notes beside its figures, and its page.
+//! What every topic has: its progress, its tables, and the places in the pages where these go.
 
 use std::error::Error;
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
+use std::time::Instant;
 
-use clap::Args;
 use coucal_measure::machine;
-use coucal_measure::plot::Plot;
-use indicatif::{ProgressBar, ProgressStyle};
+use coucal_measure::text::{figures, power, table};
 
-use crate::plots::{self, Drawn};
-use crate::report;
+use crate::Topic;
 use crate::results::Results;
 
-/// Where the page goes, and where its figures come from.
-#[derive(Args)]
-pub struct Output {
-    /// The output folder.
-    #[arg(long, default_value = "target/performance")]
-    out: PathBuf,
-    /// Measures nothing: renders the page and the plots from the CSV of an earlier run.
-    #[arg(long)]
-    from: Option<PathBuf>,
+const BEGIN: &str = "<!-- table: ";
+const END: &str = "<!-- end -->";
+
+/// The table of a figure.
+pub struct Table {
+    name: String,
+    head: Vec<String>,
+    rows: Vec<Vec<String>>,
 }
 
-/// A page beside its CSV and its plots.
-pub struct Page {
-    pub name: &'static str,
-    pub plots: fn(&Results) -> Vec<Plot>,
-    pub markdown: fn(&Results, &[Drawn]) -> String,
-}
+impl Table {
+    /// The columns are those after the first, which has no title.
+    pub fn new<T: Into<String>>(name: &str, columns: impl IntoIterator<Item = T>) -> Self {
+        let head = [String::new()].into_iter().chain(columns.into_iter().map(Into::into));
+        Self { name: name.into(), head: head.collect(), rows: Vec::new() }
+    }
 
-impl Output {
-    /// Writes the page, the figures and the plots; `measure` is called if the figures are not there yet.
-    pub fn write(
-        &self,
-        page: &Page,
-        measure: impl FnOnce() -> Result<Results, String>,
-    ) -> Result<(), Box<dyn Error>> {
-        let results = match &self.from {
-            Some(csv) => Results::read(csv)?,
-            None => measure()?,
-        };
-        let folder = self.out.join("performance");
-        fs::create_dir_all(&folder)?;
-        fs::write(self.out.join(format!("{}.csv", page.name)), results.to_csv())?;
-        let plots = plots::draw(&folder, (page.plots)(&results))?;
-        let path = self.out.join(format!("{}.md", page.name));
-        let before = fs::read_to_string(&path).unwrap_or_default();
-        let report = (page.markdown)(&results, &plots);
-        fs::write(&path, report::renewed(&before, &report))?;
-        println!("{report}\nwritten: {}", path.display());
-        Ok(())
+    /// A row of figures, unless nothing in it was measured.
+    pub fn row(&mut self, label: &str, values: impl IntoIterator<Item = Option<f64>>) {
+        let values: Vec<_> = values.into_iter().collect();
+        if values.iter().any(Option::is_some) {
+            let cells = values.iter().map(|value| value.map_or_else(|| "–".into(), figures));
+            self.cells(label, cells.collect());
+        }
+    }
+
+    pub fn cells(&mut self, label: &str, mut cells: Vec<String>) {
+        cells.insert(0, label.into());
+        self.rows.push(cells);
+    }
+
+    pub fn markdown(&self) -> String {
+        let head: Vec<_> = self.head.iter().map(String::as_str).collect();
+        table(&head, &self.rows)
     }
 }
 
-/// Shows what is being measured: one line that changes on a terminal, separate lines elsewhere.
-pub struct Progress(ProgressBar);
+/// `name-2-18`: for tables and plots of one size.
+pub fn of_size(name: &str, slots: u64) -> String {
+    format!("{name}-{}", power(slots).replace('^', "-"))
+}
+
+/// The page, with the text in each place that has one of these names.
+fn filled(page: &str, texts: &[(String, String)]) -> Result<String, String> {
+    let mut parts = page.split(BEGIN);
+    let mut filled = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once(" -->").ok_or("a place for a table has no name")?;
+        let (old, after) = rest.split_once(END).ok_or(format!("the table {name} has no end"))?;
+        let text = texts.iter().find(|text| text.0 == name);
+        let text = text.map_or_else(|| old.to_owned(), |(_, text)| format!("\n\n{text}\n"));
+        filled.extend([BEGIN, name, " -->", &text, END, after]);
+    }
+    Ok(filled)
+}
+
+/// Writes the CSV and the plots, prints the tables, and puts them into the pages of the folder.
+pub fn write(topic: &Topic, results: &Results, out: &Path) -> Result<(), Box<dyn Error>> {
+    let folder = out.join("performance");
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join(format!("{}.csv", topic.name)), results.to_csv())?;
+    for plot in (topic.plots)(results) {
+        plot.draw(&folder)?;
+    }
+    let tables = (topic.tables)(results).into_iter().filter(|table| !table.rows.is_empty());
+    let mut texts: Vec<_> = tables.map(|table| (table.name.clone(), table.markdown())).collect();
+    texts.insert(0, (format!("{}-machine", topic.name), machine(results)));
+    for (name, text) in &texts {
+        println!("{name}\n\n{text}");
+    }
+    for entry in fs::read_dir(out)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            let page = fs::read_to_string(&path)?;
+            let new = filled(&page, &texts).map_err(|why| format!("{}: {why}", path.display()))?;
+            if new != page {
+                fs::write(&path, new)?;
+                println!("changed: {}", path.display());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The machine and the command.
+fn machine(results: &Results) -> String {
+    let notes = results.notes.iter().filter(|note| note.0 != "command");
+    let notes: Vec<_> = notes.map(|(name, note)| format!("- {name}: {note}")).collect();
+    format!("{}\n\n```text\n{}\n```\n", notes.join("\n"), results.note("command"))
+}
+
+/// Says what is being measured, and since when.
+pub struct Progress(pub Instant);
 
 impl Progress {
-    pub fn new() -> Self {
-        Self(
-            ProgressBar::no_length().with_style(
-                ProgressStyle::with_template("{elapsed_precise} {spinner} {msg}")
-                    .expect("the template is well formed"),
-            ),
-        )
-    }
-
     pub fn say(&self, what: &str) {
-        if self.0.is_hidden() {
-            eprintln!("{:>6.1} s  {what}", self.0.elapsed().as_secs_f64());
-        } else {
-            self.0.set_message(what.to_owned());
-            self.0.tick();
-        }
+        eprintln!("{:>6.1} s  {what}", self.0.elapsed().as_secs_f64());
     }
 
     /// What `measure` finds, with notes of the machine, the command and the time that it all took.
     pub fn results(&self, measure: impl FnOnce(&mut Results)) -> Results {
         let mut results = Results::default();
         results.notes = machine::describe();
-        results.notes.push(("command".into(), command()));
+        let arguments: Vec<_> = std::env::args().skip(1).collect();
+        let command = "cargo run --release -p coucal-benches --bin compare --";
+        results.notes.push(("command".into(), format!("{command} {}", arguments.join(" "))));
         measure(&mut results);
-        self.0.finish_and_clear();
-        let seconds = self.0.elapsed().as_secs();
-        results.notes.push(("run time".into(), format!("{seconds} s")));
+        results.notes.push(("run time".into(), format!("{} s", self.0.elapsed().as_secs())));
         results
     }
 }
 
-fn command() -> String {
-    let arguments: Vec<_> = std::env::args().skip(1).collect();
-    let command =
-        format!("cargo run --release -p coucal-benches --bin compare -- {}", arguments.join(" "));
-    command.trim_end_matches(" -- ").to_owned()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_go_to_their_places_and_the_rest_stays() {
+        let mut table = Table::new("one", ["ns"]);
+        table.row("a", [Some(1.25)]);
+        table.row("nothing measured", [None]);
+        let texts = [("one".to_owned(), table.markdown())];
+        let page = "before\n\n<!-- table: one -->old<!-- end -->\n\nbetween\n\n\
+                    <!-- table: two -->\nkept\n<!-- end -->\nafter\n";
+        let filled_once = filled(page, &texts).expect("both have an end");
+        let place = format!("<!-- table: one -->\n\n{}\n<!-- end -->\n\nbetween", texts[0].1);
+        assert!(
+            filled_once.contains(&place) && filled_once.ends_with("\nkept\n<!-- end -->\nafter\n")
+        );
+        assert!(!filled_once.contains("old") && !filled_once.contains("nothing measured"));
+        assert_eq!(filled(&filled_once, &texts), Ok(filled_once));
+        assert!(filled("<!-- table: one -->\n<!-- table: two --><!-- end -->", &texts).is_err());
+    }
 }

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use coucal_measure::pieces::{Counted, FEWEST};
 use coucal_measure::timing::{median, ratio};
 
 /// The columns of the file.
@@ -34,13 +35,37 @@ impl Results {
         self.figures.entry(id).or_default().push(run);
     }
 
+    /// Adds one run of a throughput, and the number of its pieces.
+    pub fn push_counted(
+        &mut self,
+        place: (u64, usize),
+        peer: &str,
+        figure: &str,
+        counted: Counted,
+    ) {
+        self.push(place, peer, figure, counted.rate);
+        self.push(place, peer, &pieces(figure), counted.pieces as f64);
+    }
+
     /// The figures of one size and number of threads.
     pub fn at(&self, slots: u64, threads: usize) -> View<'_> {
         View { results: self, slots, threads }
     }
 
-    pub fn slots(&self) -> Vec<u64> {
-        distinct(self.figures.keys().map(|id| id.slots))
+    /// As if every figure had been measured: a short run may be too short for one.
+    #[cfg(test)]
+    pub fn complete(&mut self) {
+        for (id, runs) in &mut self.figures {
+            let pieces = id.operation.ends_with(&pieces(""));
+            let complete = |run: &f64| if pieces { 100.0 } else { *run };
+            *runs =
+                runs.iter().map(complete).map(|run| if run.is_nan() { 1.0 } else { run }).collect();
+        }
+    }
+
+    #[cfg(test)]
+    pub fn subjects(&self) -> Vec<String> {
+        distinct(self.figures.keys().map(|id| id.peer.clone()))
     }
 
     /// The sizes for which there is a figure of this name.
@@ -127,10 +152,23 @@ impl<'a> View<'a> {
         ratio(self.runs(above.0, above.1), self.runs(below.0, below.1))
     }
 
-    /// The names that have this figure here.
-    pub fn present<'n>(self, names: &[&'n str], operation: &str) -> Vec<&'n str> {
-        names.iter().copied().filter(|name| !self.runs(name, operation).is_empty()).collect()
+    /// The number of pieces of a throughput, in all runs.
+    pub fn pieces(self, peer: &str, figure: &str) -> usize {
+        self.runs(peer, &pieces(figure)).iter().sum::<f64>() as usize
     }
+
+    /// How many times the throughput of another view, or of another subject; `None` if one of them has
+    /// too few pieces.
+    pub fn times(self, peer: &str, below: (Self, &str), figure: &str) -> Option<f64> {
+        let enough = |view: Self, peer| view.pieces(peer, figure) >= FEWEST;
+        let all = enough(self, peer) && enough(below.0, below.1);
+        all.then(|| ratio(self.runs(peer, figure), below.0.runs(below.1, figure))).flatten()
+    }
+}
+
+/// The name of the number of pieces of a throughput.
+fn pieces(figure: &str) -> String {
+    format!("{figure}: pieces")
 }
 
 fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
@@ -157,5 +195,22 @@ mod tests {
         assert_eq!(median, Some(2.0));
         assert_eq!(read.to_csv(), results.to_csv());
         assert!(Results::from_csv("slots\n1\n").is_none());
+    }
+
+    #[test]
+    fn too_few_pieces_make_no_ratio() {
+        let times = |pieces| {
+            let mut results = Results::default();
+            for (threads, rate) in [(1, 10.0), (2, 19.0)] {
+                for round in [1.0, 2.0] {
+                    let counted = Counted { rate: rate * round, pieces: pieces / threads / 2 };
+                    results.push_counted((8, threads), "coucal", "lookups", counted);
+                }
+            }
+            let below = (results.at(8, 1), "coucal");
+            results.at(8, 2).times("coucal", below, "lookups")
+        };
+        assert_eq!(times(2 * FEWEST), Some(1.9));
+        assert_eq!(times(2 * FEWEST - 2), None);
     }
 }

@@ -1,181 +1,313 @@
 //! Snapshots: what writers and lookups notice of them, their time, and that of their bytes.
-//!
-//! ```text
-//! cargo run --release -p coucal-benches --bin compare -- snapshots --help
-//! ```
 
-mod beside;
-mod bytes;
-mod page;
-mod plots;
+use std::fs::{self, File};
+use std::hint::black_box;
+use std::io::Read as _;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use std::{env, process, thread};
 
-use std::error::Error;
-
-use clap::Args;
 use coucal::{CuckooFilter, Fp16x4, Growable, Storage};
 use coucal_measure::hash::KeyHash;
 use coucal_measure::keys::{Keys, Which};
 use coucal_measure::peers::{Coucal, coucal_with_slots};
-use coucal_measure::subject::{Operation, Subject};
+use coucal_measure::subject::{SharedSubject as _, Step, Window, fill};
+use coucal_measure::text::power;
+use coucal_measure::timing::median;
 
-use crate::number;
-use crate::output::{Output, Page, Progress};
+use crate::beside::{self, Lookups, PERCENTILES, Singles, both, percentile};
+use crate::contenders::{COUCAL, GROWING};
+use crate::growth;
+use crate::output::Table;
 use crate::results::Results;
-use crate::single::chunks;
+use crate::{Plan, Topic};
 
-/// The tables.
-pub const FIXED: &str = "coucal";
-pub const GROWING: &str = "coucal, growing";
-pub const TABLES: [&str; 2] = [FIXED, GROWING];
+pub const TOPIC: Topic = Topic {
+    name: "snapshots",
+    slots: &[1 << 18, 1 << 24, 1 << 27],
+    rounds: 5,
+    measure,
+    tables,
+    plots: |_| Vec::new(),
+};
 
-/// Doublings of a growing table before it has the size for which it is measured.
-const GROWN: u32 = 9;
+const TABLES: [&str; 2] = [COUCAL, GROWING];
+const SCENES: [&str; 3] = ["no snapshots", "snapshots of another table", "snapshots of this table"];
+/// The longest of the inserts between the ends of two snapshots.
+const PAUSE: &str = "longest insert of a snapshot";
+const INSERTS: &str = "inserts Mops/s";
+/// In milliseconds: what is done with the bytes of a table, and what the machine does with as many.
+const TIMES: [&str; 6] = [
+    "snapshot",
+    "write_to",
+    "restore from bytes",
+    "memory copy to new pages",
+    "restore from a file",
+    "read of a file to new memory",
+];
 
-/// Measures how long writers wait for a snapshot, and how long a snapshot takes, is written, and is
-/// restored.
-///
-/// Writes performance-snapshots.md (the part between two markers), performance-snapshots.csv and plots.
-#[derive(Args)]
-pub struct Arguments {
-    /// Small tables and few rounds: to check that everything works.
-    #[arg(long)]
-    quick: bool,
-    /// Table sizes; powers are written as 2^24.
-    #[arg(long, value_delimiter = ',', value_parser = number)]
-    slots: Vec<u64>,
-    /// Rounds of each figure. Tables of more than 2^24 slots have half as many, and at least 3.
-    #[arg(long)]
-    rounds: Option<usize>,
-    /// Only these parts.
-    #[arg(long, value_delimiter = ',')]
-    only: Vec<Part>,
-    #[command(flatten)]
-    output: Output,
+fn figure(scene: &str, figure: &str) -> String {
+    format!("{scene}: {figure}")
 }
 
-/// A part of the measurement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Part {
-    /// Lookups beside snapshots.
-    Lookups,
-    /// Inserts beside snapshots.
-    Inserts,
-    /// The time of a snapshot, and of its bytes.
-    Bytes,
-}
-
-/// What to measure.
-struct Plan {
-    slots: Vec<u64>,
-    rounds: usize,
-    only: Vec<Part>,
-    progress: Progress,
-}
-
-impl Plan {
-    fn new(arguments: &Arguments) -> Self {
-        let (slots, rounds) = if arguments.quick {
-            (vec![1 << 16, 1 << 20], 2)
-        } else {
-            (vec![1 << 18, 1 << 24, 1 << 27], 7)
-        };
-        Self {
-            slots: if arguments.slots.is_empty() { slots } else { arguments.slots.clone() },
-            rounds: arguments.rounds.unwrap_or(rounds).max(1),
-            only: arguments.only.clone(),
-            progress: Progress::new(),
-        }
-    }
-
-    fn has(&self, part: Part) -> bool {
-        self.only.is_empty() || self.only.contains(&part)
-    }
-
-    fn rounds(&self, slots: u64) -> usize {
-        if slots > 1 << 24 { self.rounds.min(3.max(self.rounds / 2)) } else { self.rounds }
-    }
-
-    /// Snapshots of a round, so that it takes some tenths of a second.
-    fn snapshots(slots: u64) -> usize {
-        (1 << 26 >> slots.ilog2()).clamp(2, 200)
-    }
-
-    fn measure(&self) -> Results {
-        self.progress.results(|results| {
-            for &slots in &self.slots {
-                let table = Table {
-                    name: FIXED,
-                    slots,
-                    items: (slots as f64 * 0.94) as u64,
-                    subject: Coucal::<Fp16x4, _>(coucal_with_slots(slots as usize)),
-                };
-                self.table(table, results);
-                // The load that it keeps while it grows.
-                let table = Table::<Growable<Fp16x4>> {
-                    name: GROWING,
-                    slots,
-                    items: (slots as f64 * 0.87) as u64,
-                    subject: Coucal::grown((slots >> GROWN) as usize, GROWN, GROWN + 1),
-                };
-                self.table(table, results);
-            }
-        })
-    }
-
-    fn table<L: Storage>(&self, mut table: Table<L>, results: &mut Results) {
-        self.say(&table, "fill");
-        table.fill();
-        if self.has(Part::Bytes) {
-            bytes::times(self, &table, results);
-        }
-        if self.has(Part::Lookups) {
-            beside::lookups(self, &table, results);
-        }
-        // Last: afterwards it holds other items.
-        if self.has(Part::Inserts) {
-            beside::inserts(self, &table, results);
-        }
-    }
-
-    fn say<L: Storage>(&self, table: &Table<L>, what: &str) {
-        self.progress.say(&format!("{}, {} slots: {what}", table.name, table.slots));
-    }
+/// The scene of single inserts.
+fn inserts_in(scene: &str) -> String {
+    format!("{scene}: insert")
 }
 
 /// A table, and the items that it holds.
-struct Table<L: Storage> {
+struct Filled<L: Storage> {
     name: &'static str,
     slots: u64,
     items: u64,
     subject: Coucal<L, KeyHash>,
 }
 
-impl<L: Storage> Table<L> {
-    fn keys() -> Keys {
-        Keys::new(900)
-    }
+const KEYS: u64 = 900;
 
+fn measure(plan: &Plan, results: &mut Results) {
+    for &slots in &plan.slots {
+        let subject = Coucal::<Fp16x4, _>(coucal_with_slots(slots as usize));
+        Filled { name: COUCAL, slots, items: slots * 94 / 100, subject }.measure(plan, results);
+        let (subject, items) = (growth::grown(slots), growth::items(slots));
+        Filled::<Growable<Fp16x4>> { name: GROWING, slots, items, subject }.measure(plan, results);
+    }
+}
+
+impl<L: Storage> Filled<L> {
     fn filter(&self) -> &CuckooFilter<L, KeyHash> {
         &self.subject.0
     }
 
-    fn fill(&mut self) {
-        let subject: &mut dyn Subject = &mut self.subject;
-        let range = 0..self.items;
-        let (_, stored) =
-            chunks(subject, Operation::InsertMany, Self::keys(), Which::InOrder, range);
-        assert_eq!(stored, self.items, "there is room");
+    fn measure(mut self, plan: &Plan, results: &mut Results) {
+        plan.say(&format!("{}, {} slots", self.name, self.slots));
+        assert_eq!(fill(&mut self.subject, Keys::new(KEYS), self.items), self.items);
+        self.times(plan, results);
+        self.lookups(plan, results);
+        // Last: afterwards it holds other items.
+        self.inserts(plan, results);
     }
 
     /// A table that holds the same.
-    fn twin(&self) -> Coucal<L, KeyHash> {
+    fn twin(&self) -> CuckooFilter<L, KeyHash> {
         let snapshot = self.filter().snapshot().expect("memory for a snapshot");
         let twin = CuckooFilter::from_snapshot(snapshot, KeyHash::default());
-        Coucal(twin.expect("memory for a second table"))
+        twin.expect("memory for a second table")
+    }
+
+    /// The time of a snapshot, and of its bytes, beside copies of as many bytes by the machine.
+    fn times(&self, plan: &Plan, results: &mut Results) {
+        let snapshot = self.filter().snapshot().expect("memory for a snapshot");
+        let bytes = snapshot.to_bytes();
+        let path = env::temp_dir().join(format!("coucal-compare-{}.bytes", process::id()));
+        fs::write(&path, &bytes).expect("room for a temporary file");
+        let open = || File::open(&path).expect("the temporary file");
+        // Its pages are there.
+        let mut written = bytes.clone();
+        // Small tables more than once, so that the clock is no part of it.
+        let rounds = plan.rounds * if self.slots <= 1 << 20 { 20 } else { 1 };
+        for _ in 0..rounds {
+            written.clear();
+            let millis = [
+                timed(|| self.filter().snapshot().expect("memory for a snapshot")),
+                timed(|| snapshot.write_to(&mut written).expect("a vector takes any bytes")),
+                timed(|| {
+                    let restored = CuckooFilter::<L, _>::from_bytes(&bytes, KeyHash::default());
+                    restored.expect("a good snapshot")
+                }),
+                timed(|| bytes.clone()),
+                timed(|| {
+                    let restored = CuckooFilter::<L, _>::restore(open(), KeyHash::default());
+                    restored.expect("a good snapshot")
+                }),
+                timed(|| {
+                    // As `fs::read`, into pages that are new each time: the most that the allocator
+                    // of glibc ever keeps for a block is 32 MiB.
+                    let mut new = Vec::with_capacity(bytes.len().max(33 << 20));
+                    open().read_to_end(&mut new).expect("room for the file");
+                    new
+                }),
+            ];
+            assert!(written == bytes, "a snapshot has the same bytes each time");
+            for (figure, millis) in TIMES.iter().zip(millis) {
+                results.push((self.slots, 1), self.name, figure, millis);
+            }
+        }
+        fs::remove_file(path).expect("the temporary file");
+    }
+
+    /// Lookups beside a thread that takes snapshots of this table, or of another one, or none.
+    fn lookups(&self, plan: &Plan, results: &mut Results) {
+        let twin = self.twin();
+        for round in 0..plan.rounds as u64 {
+            let range = round * plan.operations..(round + 1) * plan.operations;
+            let keys = Keys::new(KEYS).collect(Which::Half { items: self.items }, range);
+            let (table, place) = (&self.subject, (self.slots, 2));
+            let lookups = Lookups { place, name: self.name, table, keys: &keys };
+            lookups.measure(plan, SCENES[0], None, results);
+            for (scene, filter) in [(SCENES[1], &twin), (SCENES[2], self.filter())] {
+                let mut snapshots = || {
+                    take(filter);
+                    0
+                };
+                lookups.measure(plan, scene, Some(&mut snapshots), results);
+            }
+        }
+    }
+
+    /// A writer that removes and inserts, which at this load takes kicks; and a thread that takes
+    /// snapshots of this table, or of another one, or none.
+    fn inserts(&self, plan: &Plan, results: &mut Results) {
+        let (place, name) = ((self.slots, 2), self.name);
+        let twin = self.twin();
+        let mut window = Window { keys: Keys::new(KEYS), oldest: 0, next: self.items };
+        // So that a round takes some tenths of a second.
+        let count = (plan.operations << 6 >> self.slots.ilog2()).clamp(2, 200);
+        for _ in 0..plan.rounds {
+            let mut quiet = Duration::ZERO;
+            // The second scene takes as long as the first one has taken.
+            for (scene, filter) in
+                [(SCENES[1], Some(&twin)), (SCENES[0], None), (SCENES[2], Some(self.filter()))]
+            {
+                // Snapshots so far, and whether the writer has waited for one.
+                let (snapshots, waited) = (AtomicU64::new(0), AtomicBool::new(false));
+                let mut inserts = None;
+                let mut writer = || {
+                    let inserts: &mut Inserts = inserts.get_or_insert_with(Inserts::of_this_thread);
+                    let steps = window.moves(64);
+                    inserts.singles.begin();
+                    self.subject.run_timed(&steps, &mut |step, _, nanos| {
+                        // Relaxed: a number that orders nothing.
+                        inserts.took(step, nanos, snapshots.load(Ordering::Relaxed));
+                    });
+                    waited.store(!inserts.pauses.is_empty(), Ordering::Relaxed);
+                    64
+                };
+                let started = Instant::now();
+                both(
+                    |_| match filter {
+                        None => thread::sleep(quiet),
+                        Some(filter) => {
+                            while snapshots.load(Ordering::Relaxed) < count
+                                || !waited.load(Ordering::Relaxed)
+                            {
+                                take(filter);
+                                snapshots.fetch_add(1, Ordering::Relaxed);
+                            }
+                        }
+                    },
+                    Some(&mut writer),
+                );
+                quiet = started.elapsed();
+                let Some(inserts) = inserts else { continue };
+                inserts.singles.push_percentiles(place, name, &inserts_in(scene), results);
+                let histogram = &inserts.singles.histogram;
+                let mut push = |what: &str, value: f64| {
+                    results.push(place, name, &figure(scene, what), value);
+                };
+                push(INSERTS, histogram.len() as f64 / quiet.as_secs_f64() / 1e6);
+                if let Some(pause) = median(&inserts.pauses) {
+                    push(PAUSE, pause);
+                }
+            }
+        }
     }
 }
 
-pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
-    let page = Page { name: "performance-snapshots", plots: plots::all, markdown: page::markdown };
-    arguments.output.write(&page, || Ok(Plan::new(arguments).measure()))
+fn take<L: Storage>(filter: &CuckooFilter<L, KeyHash>) {
+    black_box(filter.snapshot().expect("memory for a snapshot"));
+}
+
+/// Milliseconds; what the work returns is dropped afterwards.
+fn timed<R>(work: impl FnOnce() -> R) -> f64 {
+    let started = Instant::now();
+    let result = black_box(work());
+    let millis = started.elapsed().as_secs_f64() * 1e3;
+    drop(result);
+    millis
+}
+
+/// The times of the inserts of a writer that removes and inserts.
+struct Inserts {
+    singles: Singles,
+    /// Snapshots so far.
+    seen: u64,
+    /// The longest since the last snapshot ended.
+    longest: u64,
+    /// The longest of each snapshot.
+    pauses: Vec<f64>,
+}
+
+impl Inserts {
+    fn of_this_thread() -> Self {
+        Self { singles: Singles::of_this_thread(), seen: 0, longest: 0, pauses: Vec::new() }
+    }
+
+    /// `snapshots` have ended until now.
+    fn took(&mut self, step: Step, nanos: u64, snapshots: u64) {
+        let own = self.singles.took(nanos);
+        if !matches!(step, Step::Insert(_)) {
+            return;
+        }
+        self.singles.histogram.saturating_record(own);
+        self.longest = self.longest.max(own);
+        // A snapshot that ended during this insert is the one that it waited for.
+        if snapshots > self.seen {
+            self.pauses.push(self.longest as f64);
+            (self.seen, self.longest) = (snapshots, 0);
+        }
+    }
+}
+
+fn tables(results: &Results) -> Vec<Table> {
+    let columns =
+        ["50 %, ns", "99 %, ns", "99.9 %, ns", "longest of a snapshot, µs", "million inserts/s"];
+    let mut inserts = Table::new("snapshots-inserts", columns);
+    let mut lookups = Table::new("snapshots-lookups", beside::COLUMNS.into_iter().take(5));
+    let gigabytes = TIMES.map(|name| format!("{name}, GB/s"));
+    let mut times =
+        Table::new("snapshots-times", ["snapshot, ms".to_owned()].into_iter().chain(gigabytes));
+    for slots in results.slots_with(TIMES[0]) {
+        for name in TABLES {
+            let size = format!("{name}, {} slots", power(slots));
+            for scene in SCENES {
+                let view = results.at(slots, 2);
+                let label = format!("{size}, {scene}");
+                let percentiles =
+                    PERCENTILES.map(|p| view.median(name, &percentile(&inserts_in(scene), p)));
+                let pause = view.median(name, &figure(scene, PAUSE)).map(|nanos| nanos / 1e3);
+                let rate = view.median(name, &figure(scene, INSERTS));
+                inserts.row(&label, percentiles.into_iter().chain([pause, rate]));
+                // Nothing is inserted beside these.
+                lookups.row(&label, beside::values(view, name, scene).into_iter().take(5));
+            }
+            let millis = |figure: &str| results.at(slots, 1).median(name, figure);
+            let speeds = TIMES.map(|figure| millis(figure).map(|millis| speed(slots, millis)));
+            times.row(&size, [millis(TIMES[0])].into_iter().chain(speeds));
+        }
+    }
+    vec![inserts, lookups, times]
+}
+
+/// GB/s of the words of a table, which its snapshot has besides a header.
+fn speed(slots: u64, millis: f64) -> f64 {
+    slots as f64 * 2.0 / millis / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_insert_belongs_to_the_snapshot_that_ends_with_it() {
+        let mut inserts = Inserts::of_this_thread();
+        inserts.took(Step::Insert(1), 100, 0);
+        inserts.took(Step::Remove(1), 5000, 0);
+        inserts.took(Step::Insert(1), 200, 0);
+        inserts.took(Step::Insert(1), 150, 1);
+        inserts.took(Step::Insert(1), 120, 1);
+        inserts.took(Step::Insert(1), 900, 2);
+        assert_eq!(inserts.pauses, [200.0, 900.0]);
+        assert_eq!((inserts.singles.histogram.len(), inserts.singles.histogram.max()), (5, 900));
+    }
 }

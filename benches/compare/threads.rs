@@ -1,215 +1,54 @@
-//! Threads: throughput by number of threads, beside what the machine does at best and beside peers that
-//! several threads can write to.
-//!
-//! ```text
-//! cargo run --release -p coucal-benches --bin compare -- threads --help
-//! ```
+//! Throughput by the number of threads, up to the number of cores, beside what the machine does at best
+//! and peers that several threads can write to. More threads than cores are a matter of `contention`.
 
-mod page;
-mod plots;
-mod work;
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use std::error::Error;
-
-use clap::Args;
+use coucal_measure::keys::{CHUNK, Keys, Which, mix};
 use coucal_measure::machine;
-use coucal_measure::peers::{
-    Contender, Coucal, LockedMutex, Quotient, Sequential, ShardedRwLock, coucal_growing,
+use coucal_measure::pieces::{self, Counted, count};
+use coucal_measure::plot::{Axis, Plot, Scale, Series};
+use coucal_measure::subject::{SharedSubject, Step};
+use coucal_measure::text::{figures, power};
+
+use crate::contenders::{
+    ATOMIC, BLOOM, COUCAL, DASH_SET, GROWING, LIMIT, MUTEX, QUOTIENT_SHARDS, SHARDS, build,
+    removes, shared,
 };
-use coucal_measure::subject::Subject;
+use crate::output::{Table, of_size};
+use crate::results::{Results, View};
+use crate::{Plan, Topic};
 
-use self::work::Work;
-use crate::concurrent::shared;
-use crate::contenders::{ATOMIC, BLOOM, COUCAL, DASH_SET, ENTRANTS, MUTEX};
-use crate::limits::Loads;
-use crate::number;
-use crate::output::{Output, Page, Progress};
-use crate::results::Results;
+pub const TOPIC: Topic =
+    Topic { name: "threads", slots: &[1 << 18, 1 << 24], rounds: 3, measure, tables, plots };
 
-pub const GROWING: &str = "coucal, growing";
-/// Two loads for a lookup, a load and a store for a write.
-pub const LIMIT: &str = "bare limit";
-/// Everything that takes part, in the order of the tables.
-pub const SUBJECTS: [&str; 10] = [
-    LIMIT,
-    COUCAL,
-    GROWING,
-    ATOMIC,
-    BLOOM,
-    MUTEX,
-    "Mutex<qfilter>",
-    "sharded RwLock<cuckoofilter>",
-    "sharded RwLock<qfilter>",
-    DASH_SET,
-];
+const SUBJECTS: [&str; 9] =
+    [LIMIT, COUCAL, GROWING, ATOMIC, BLOOM, MUTEX, SHARDS, QUOTIENT_SHARDS, DASH_SET];
 
-/// A table that grows, as large at first as growth is measured from: 2^10 slots, or a 512th of these.
-fn growing(slots: usize) -> Box<dyn Subject> {
-    let first = (slots >> 9).max(1 << 10);
-    // One doubling more than these slots: it grows before it is full.
-    Box::new(Coucal(coucal_growing(first, 1 + (slots / first).ilog2())))
-}
+const TO_HALF: &str = "inserts to half load";
+const TO_MOST: &str = "inserts, 50–90 %";
+const LOOKUPS: &str = "lookups";
+const REMOVALS: &str = "removals";
+const FEW_WRITES: &str = "a tenth writes";
+const MANY_WRITES: &str = "half writes";
+/// In the order in which they are done.
+const WORKLOADS: [&str; 6] = [TO_HALF, TO_MOST, LOOKUPS, REMOVALS, FEW_WRITES, MANY_WRITES];
 
-/// Those that no other comparison has.
-const OTHERS: [Contender<dyn Subject>; 5] = [
-    Contender {
-        name: LIMIT,
-        what: "the hash, then two loads for a lookup, or a load and a store for a write",
-        removes: true,
-        shared: true,
-        build: |slots| Box::new(Loads::<2>::with_slots(slots)),
-    },
-    Contender {
-        name: GROWING,
-        what: "this crate; grows from a 512th of the slots, or from 2^10",
-        removes: true,
-        shared: true,
-        build: growing,
-    },
-    Contender {
-        name: SUBJECTS[6],
-        what: "one lock of `parking_lot` around a quotient filter for one thread",
-        removes: true,
-        shared: true,
-        build: |slots| Box::new(LockedMutex::new(Quotient::with_slots(slots))),
-    },
-    Contender {
-        name: SUBJECTS[7],
-        what: "as many small filters as `dashmap` has shards, each behind a lock of `parking_lot`",
-        removes: true,
-        shared: true,
-        build: |slots| Box::new(ShardedRwLock::with_slots(slots, Sequential::with_slots)),
-    },
-    Contender {
-        name: SUBJECTS[8],
-        what: "the same of quotient filters",
-        removes: true,
-        shared: true,
-        build: |slots| Box::new(ShardedRwLock::with_slots(slots, Quotient::with_slots)),
-    },
-];
-
-/// The contender of each name of [`SUBJECTS`].
-pub fn contenders() -> impl Iterator<Item = &'static Contender<dyn Subject>> {
-    let all = || ENTRANTS.iter().map(|entrant| &entrant.contender).chain(&OTHERS);
-    SUBJECTS.iter().filter_map(move |name| all().find(|contender| contender.name == *name))
-}
-
-/// Compares the throughput of one to many threads that use one filter.
-///
-/// Writes performance-threads.md (the part between two markers), performance-threads.csv and plots.
-#[derive(Args)]
-pub struct Arguments {
-    /// Small tables and few rounds: to check that everything works.
-    #[arg(long)]
-    quick: bool,
-    /// Table sizes, from 2^12 on; powers are written as 2^24.
-    #[arg(long, value_delimiter = ',', value_parser = number)]
-    slots: Vec<u64>,
-    /// Rounds of each figure. Tables of more than 2^20 slots have half as many.
-    #[arg(long)]
-    rounds: Option<usize>,
-    /// Numbers of threads; one to four times the number of cores if none are given.
-    #[arg(long, value_delimiter = ',')]
-    threads: Vec<usize>,
-    /// Only these parts.
-    #[arg(long, value_delimiter = ',')]
-    only: Vec<Part>,
-    /// Only coucal and the bare limit.
-    #[arg(long)]
-    no_peers: bool,
-    #[command(flatten)]
-    output: Output,
-}
-
-/// A part of the comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Part {
-    Inserts,
-    /// Lookups, alone and beside a writer.
-    Lookups,
-    Removals,
-    Mixed,
-}
-
-/// What to measure.
-struct Plan {
-    slots: Vec<u64>,
-    rounds: usize,
-    threads: Vec<usize>,
-    /// Lookups and mixed operations of each run; also the least number of slots that are filled.
-    operations: u64,
-    only: Vec<Part>,
-    peers: bool,
-    progress: Progress,
-}
-
-impl Plan {
-    fn new(arguments: &Arguments) -> Result<Self, String> {
-        let (slots, rounds, operations) = if arguments.quick {
-            (vec![1 << 14, 1 << 20], 2, 1 << 18)
-        } else {
-            (vec![1 << 18, 1 << 24], 5, 1 << 22)
-        };
-        let plan = Self {
-            slots: if arguments.slots.is_empty() { slots } else { arguments.slots.clone() },
-            rounds: arguments.rounds.unwrap_or(rounds).max(1),
-            threads: if arguments.threads.is_empty() {
-                machine::thread_counts_beyond(machine::cores())
-            } else {
-                arguments.threads.clone()
-            },
-            operations,
-            only: arguments.only.clone(),
-            peers: !arguments.no_peers,
-            progress: Progress::new(),
-        };
-        if plan.slots.iter().any(|slots| *slots < 1 << 12) || plan.threads.contains(&0) {
-            return Err("--slots are 2^12 or more, --threads 1 or more".into());
-        }
-        Ok(plan)
-    }
-
-    fn has(&self, part: Part) -> bool {
-        self.only.is_empty() || self.only.contains(&part)
-    }
-
-    fn rounds(&self, slots: u64) -> usize {
-        if slots > 1 << 20 { self.rounds.div_ceil(2) } else { self.rounds }
-    }
-
-    fn includes(&self, name: &str) -> bool {
-        self.peers || name == LIMIT || name.starts_with(COUCAL)
-    }
-
-    fn measure(&self) -> Results {
-        self.progress.results(|results| {
-            for &slots in &self.slots {
-                self.size(slots, results);
-            }
-        })
-    }
-
-    /// All subjects take turns, with each number of threads.
-    fn size(&self, slots: u64, results: &mut Results) {
-        let most = self.threads.iter().copied().max().unwrap_or(1);
-        let work = Work::new(slots, self.operations, most);
-        let tables = (self.operations / slots).max(1);
-        for round in 0..self.rounds(slots) {
-            for &threads in &self.threads {
-                for contender in contenders().filter(|contender| self.includes(contender.name)) {
-                    let name = contender.name;
-                    self.progress.say(&format!(
-                        "{slots} slots, round {}, {threads} threads: {name}",
-                        round + 1
-                    ));
-                    let tables: Vec<_> =
-                        (0..tables).map(|_| (contender.build)(slots as usize)).collect();
+fn measure(plan: &Plan, results: &mut Results) {
+    let counts = machine::thread_counts(machine::cores().max(2));
+    for &slots in &plan.slots {
+        let work = Work::new(plan, slots, counts[counts.len() - 1]);
+        // A small table is filled before there are enough pieces.
+        let tables = (32 * plan.operations / slots).max(1);
+        for round in 0..plan.rounds {
+            for name in SUBJECTS.into_iter().filter(|name| plan.includes(name)) {
+                plan.say(&format!("{slots} slots, round {}: {name}", round + 1));
+                for &threads in &counts {
+                    let tables: Vec<_> = (0..tables).map(|_| build(name, slots as usize)).collect();
                     let tables: Vec<_> = tables.iter().map(|table| shared(&**table)).collect();
-                    work.run(&tables, contender.removes, threads, &mut |workload, rate| {
-                        if self.has(workload.part) {
-                            results.push((slots, threads), name, &workload.figure(), rate);
-                        }
+                    work.run(&tables, removes(name), threads, &mut |workload, counted| {
+                        results.push_counted((slots, threads), name, workload, counted);
                     });
                 }
             }
@@ -217,39 +56,231 @@ impl Plan {
     }
 }
 
-pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
-    let page = Page { name: "performance-threads", plots: plots::all, markdown: page::markdown };
-    arguments.output.write(&page, || Ok(Plan::new(arguments)?.measure()))
+/// The part of a list that belongs to one thread.
+fn part<T>(list: &[T], thread: usize, threads: usize) -> &[T] {
+    &list[list.len() * thread / threads..list.len() * (thread + 1) / threads]
+}
+
+/// The keys and steps, the same for every subject and number of threads.
+struct Work {
+    /// The items of a table that is as full as it gets.
+    items: Vec<u64>,
+    /// How many of them there are at half load.
+    half: usize,
+    lookups: Vec<u64>,
+    few_writes: Vec<Vec<Step>>,
+    many_writes: Vec<Vec<Step>>,
+    /// How long all that is not over by itself goes on.
+    duration: Duration,
+}
+
+impl Work {
+    fn new(plan: &Plan, slots: u64, most_threads: usize) -> Self {
+        let keys = Keys::new(300);
+        let (half, most, operations) = (slots / 2, slots * 9 / 10, 4 * plan.operations);
+        // As many for each thread, whatever their number.
+        let scripts = most_threads as u64;
+        let mixed = |first: u64, writes: u64| {
+            let steps = operations / scripts;
+            (0..scripts).map(|n| script(keys, first + n * steps, steps, writes, half)).collect()
+        };
+        Self {
+            items: keys.collect(Which::InOrder, 0..most),
+            half: half as usize,
+            lookups: keys.collect(Which::Half { items: most }, 0..operations),
+            few_writes: mixed(1 << 33, 10),
+            many_writes: mixed(1 << 34, 50),
+            duration: Duration::from_micros(plan.operations / 3),
+        }
+    }
+
+    /// All workloads in their order. `tables` are empty: inserts and removals go through all of them,
+    /// the rest happens in the first.
+    fn run(
+        &self,
+        tables: &[&dyn SharedSubject],
+        removes: bool,
+        threads: usize,
+        done: &mut dyn FnMut(&str, Counted),
+    ) {
+        let (half, rest) = self.items.split_at(self.half);
+        let insert = |table: &dyn SharedSubject, keys: &[u64]| table.insert(keys);
+        done(TO_HALF, through_all(tables, half, threads, insert));
+        done(TO_MOST, through_all(tables, rest, threads, insert));
+        let lookups = |thread| part(&self.lookups, thread, threads).chunks(CHUNK);
+        done(LOOKUPS, self.again(threads, lookups, |keys| tables[0].look(keys)));
+        if removes {
+            done(REMOVALS, through_all(tables, rest, threads, |table, keys| table.remove(keys)));
+            for (name, scripts) in
+                [(FEW_WRITES, &self.few_writes), (MANY_WRITES, &self.many_writes)]
+            {
+                let steps = |thread: usize| scripts[thread].chunks(CHUNK);
+                done(name, self.again(threads, steps, |steps| tables[0].run(steps)));
+            }
+        }
+    }
+
+    /// Each thread goes through its list again and again.
+    fn again<'a, T: 'a, C: Iterator<Item = &'a [T]> + Clone>(
+        &self,
+        threads: usize,
+        chunks: impl Fn(usize) -> C + Sync,
+        work: impl Fn(&[T]) -> u64 + Sync,
+    ) -> Counted {
+        let pieces = pieces::run((0..threads).collect(), |thread, meter| {
+            let started = Instant::now();
+            for chunk in chunks(thread).cycle() {
+                black_box(work(chunk));
+                meter.add(chunk.len());
+                if started.elapsed() > self.duration {
+                    break;
+                }
+            }
+        });
+        Counted::together(&count(&pieces))
+    }
+}
+
+/// Each thread does its part of the keys in one table after the other. NaN if something failed.
+fn through_all(
+    tables: &[&dyn SharedSubject],
+    keys: &[u64],
+    threads: usize,
+    work: impl Fn(&dyn SharedSubject, &[u64]) -> u64 + Sync,
+) -> Counted {
+    let done = AtomicU64::new(0);
+    let pieces = pieces::run((0..threads).collect(), |thread, meter| {
+        for table in tables {
+            for chunk in part(keys, thread, threads).chunks(CHUNK) {
+                done.fetch_add(work(*table, chunk), Ordering::Relaxed);
+                meter.add(chunk.len());
+            }
+        }
+    });
+    if done.into_inner() == (keys.len() * tables.len()) as u64 {
+        Counted::together(&count(&pieces))
+    } else {
+        Counted { rate: f64::NAN, pieces: 0 }
+    }
+}
+
+/// Of a hundred steps so many are writes: inserts of new keys, from the index `first` on, and as many
+/// removals of the oldest of them. The others are lookups.
+fn script(keys: Keys, first: u64, steps: u64, writes: u64, items: u64) -> Vec<Step> {
+    let (mut oldest, mut next) = (first, first);
+    let mut step = |index: u64| {
+        // Among the keys that are looked up there are none of these.
+        let draw = mix(index ^ 0xd1ce << 40) % 100;
+        if draw >= writes {
+            Step::Look(keys.pick(Which::Half { items }, index))
+        } else if draw.is_multiple_of(2) || oldest == next {
+            next += 1;
+            Step::Insert(keys.key(next - 1))
+        } else {
+            oldest += 1;
+            Step::Remove(keys.key(oldest - 1))
+        }
+    };
+    (first..first + steps).map(&mut step).collect()
+}
+
+/// In each cell the throughput of one thread, that of as many as there are cores, and their ratio.
+fn tables(results: &Results) -> Vec<Table> {
+    let table = |slots: u64| {
+        let counts = results.threads_with(slots, LOOKUPS);
+        let (one, most) = (results.at(slots, 1), counts.last().copied().unwrap_or(1));
+        let all = results.at(slots, most);
+        let columns = WORKLOADS.into_iter().chain(["fewest pieces"]);
+        let mut table = Table::new(&of_size("threads", slots), columns);
+        for name in SUBJECTS {
+            let rate = |view: View, workload: &str| {
+                view.median(name, workload).map_or_else(|| "–".into(), figures)
+            };
+            let cell = |workload: &str| {
+                if one.runs(name, workload).is_empty() {
+                    return "–".into();
+                }
+                let times = all.times(name, (one, name), workload).map(figures);
+                let times = times.unwrap_or_else(|| "too few pieces".into());
+                format!("{} → {} ({times})", rate(one, workload), rate(all, workload))
+            };
+            let done = WORKLOADS.iter().filter(|workload| !one.runs(name, workload).is_empty());
+            let pieces =
+                |workload: &&str| one.pieces(name, workload).min(all.pieces(name, workload));
+            if let Some(fewest) = done.map(pieces).min() {
+                let cells = WORKLOADS.iter().map(|workload| cell(workload));
+                table.cells(name, cells.chain([fewest.to_string()]).collect());
+            }
+        }
+        table
+    };
+    results.slots_with(LOOKUPS).into_iter().map(table).collect()
+}
+
+fn plots(results: &Results) -> Vec<Plot> {
+    let mut plots = Vec::new();
+    for slots in results.slots_with(LOOKUPS) {
+        for (workload, file) in [(TO_HALF, "inserts"), (LOOKUPS, "lookups"), (FEW_WRITES, "mixed")]
+        {
+            let line = |name| {
+                let point = |threads: usize| {
+                    Some((threads as f64, results.at(slots, threads).median(name, workload)?))
+                };
+                let counts = results.threads_with(slots, workload).into_iter();
+                Series::new(name, counts.filter_map(point).collect())
+            };
+            plots.push(Plot {
+                file: of_size(&format!("threads-{file}"), slots),
+                title: format!(
+                    "Throughput by number of threads: {workload}, {} slots",
+                    power(slots)
+                ),
+                x: Axis::new("threads", Scale::Powers),
+                y: Axis::new("million ops/s", Scale::FromZero),
+                series: SUBJECTS.map(line).into(),
+            });
+        }
+    }
+    plots
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::threads::work::WORKLOADS;
 
     #[test]
-    fn a_run_makes_a_page_with_every_subject_and_workload() {
-        assert_eq!(contenders().count(), SUBJECTS.len());
-        let plan = Plan {
-            slots: vec![1 << 12],
-            rounds: 1,
-            threads: vec![1, 2],
-            operations: 1 << 13,
-            only: Vec::new(),
-            peers: true,
-            progress: Progress::new(),
-        };
-        let results = plan.measure();
-        let page = page::markdown(&results, &[]);
-        for name in SUBJECTS {
-            assert!(page.contains(&format!("| {name} ")), "{name}: {page}");
-        }
-        for workload in WORKLOADS {
-            assert!(page.contains(&format!("### {}\n", workload.title())), "{page}");
-            for threads in [1, 2] {
-                let rate = results.at(1 << 12, threads).median(COUCAL, &workload.figure());
-                assert!(rate.is_some_and(|rate| rate > 0.0), "{} {threads}", workload.name);
+    fn a_script_removes_what_it_has_inserted() {
+        let steps = script(Keys::new(1), 1 << 33, 10_000, 50, 1000);
+        let mut inserted = Vec::new();
+        let mut counts = [0; 3];
+        for step in &steps {
+            match *step {
+                Step::Look(_) => counts[0] += 1,
+                Step::Insert(key) => {
+                    counts[1] += 1;
+                    inserted.push(key);
+                }
+                Step::Remove(key) => {
+                    assert_eq!(key, inserted[counts[2]], "the oldest one");
+                    counts[2] += 1;
+                }
             }
         }
+        let near = |count: usize, due: usize| count.abs_diff(due) < 300;
+        assert!(near(counts[0], 5000) && near(counts[1], 2500) && near(counts[2], 2500));
+    }
+
+    #[test]
+    fn a_cell_has_both_throughputs_and_no_ratio_of_few_pieces() {
+        let mut results = Results::default();
+        for (threads, rate) in [(1, 10.0), (2, 19.0)] {
+            for (workload, pieces) in [(LOOKUPS, 20), (REMOVALS, 3)] {
+                let counted = Counted { rate, pieces };
+                results.push_counted((1 << 18, threads), COUCAL, workload, counted);
+            }
+        }
+        let table = tables(&results)[0].markdown();
+        assert!(table.contains("| 10.0 → 19.0 (1.90) | 10.0 → 19.0 (too few pieces) |"), "{table}");
+        assert!(table.trim_end().ends_with("|             3 |"), "{table}");
     }
 }

@@ -12,7 +12,6 @@ pub fn describe() -> Vec<(String, String)> {
         ("cores", cores().to_string()),
         ("caches", caches()),
         ("memory", memory()),
-        ("transparent huge pages", selected("/sys/kernel/mm/transparent_hugepage/enabled")),
         ("load average before the run", load()),
         ("compiler", compiler()),
     ];
@@ -29,15 +28,6 @@ pub fn cores() -> usize {
 #[must_use]
 pub fn thread_counts(most: usize) -> Vec<usize> {
     (0..=most.max(1).ilog2()).map(|power| 1 << power).collect()
-}
-
-/// From one thread to four for each core: 1, 2, the cores, and twice and four times as many.
-#[must_use]
-pub fn thread_counts_beyond(cores: usize) -> Vec<usize> {
-    let mut counts = vec![1, 2, cores, 2 * cores, 4 * cores];
-    counts.sort_unstable();
-    counts.dedup();
-    counts
 }
 
 /// What `rustc --version` prints.
@@ -83,13 +73,6 @@ fn memory() -> String {
     kibibytes.map_or_else(|_| String::new(), |kibibytes| format!("{} GiB", kibibytes >> 20))
 }
 
-/// The word in brackets, which marks the selected setting.
-fn selected(path: &str) -> String {
-    let text = read(path);
-    let word = text.split_once('[').and_then(|rest| rest.1.split_once(']'));
-    word.map_or_else(String::new, |word| word.0.to_owned())
-}
-
 fn load() -> String {
     read("/proc/loadavg").split(' ').next().unwrap_or_default().to_owned()
 }
@@ -103,12 +86,5 @@ mod tests {
         assert_eq!(thread_counts(1), [1]);
         assert_eq!(thread_counts(2), [1, 2]);
         assert_eq!(thread_counts(6), [1, 2, 4]);
-    }
-
-    #[test]
-    fn thread_counts_go_beyond_the_cores() {
-        assert_eq!(thread_counts_beyond(1), [1, 2, 4]);
-        assert_eq!(thread_counts_beyond(2), [1, 2, 4, 8]);
-        assert_eq!(thread_counts_beyond(6), [1, 2, 6, 12, 24]);
     }
 }

@@ -3,26 +3,19 @@
 use plotters::style::RGBColor;
 
 /// The colours by the beginning of the subject's name: the longest match wins.
-const COLOURS: [(&str, (u8, u8, u8)); 34] = [
+const COLOURS: [(&str, (u8, u8, u8)); 25] = [
     ("coucal", (214, 39, 40)),
     ("coucal (default hasher)", (255, 152, 150)),
     ("atomic-cuckoo-filter", (31, 119, 180)),
     ("cuckoofilter", (44, 160, 44)),
-    ("RwLock<cuckoofilter>", (120, 200, 110)),
     ("Mutex<cuckoofilter>", (0, 90, 40)),
     ("sharded RwLock<cuckoofilter>", (120, 200, 110)),
     ("scalable_cuckoo_filter", (23, 190, 207)),
     ("qfilter", (148, 103, 189)),
-    ("Mutex<qfilter>", (75, 30, 120)),
     ("sharded RwLock<qfilter>", (190, 160, 220)),
-    ("quotient", (148, 103, 189)),
     ("fastbloom", (127, 127, 127)),
-    ("Bloom", (127, 127, 127)),
-    ("blocked Bloom", (20, 20, 20)),
-    ("counting Bloom", (188, 189, 34)),
     ("RwLock<HashSet>", (140, 86, 75)),
     ("DashSet", (230, 160, 0)),
-    ("moka", (227, 60, 180)),
     ("Fp8x8", (0, 90, 40)),
     ("Fp9x7", (44, 160, 44)),
     ("Fp10x6", (23, 190, 207)),
@@ -34,9 +27,7 @@ const COLOURS: [(&str, (u8, u8, u8)); 34] = [
     ("Fp21x3", (230, 160, 0)),
     ("Fp32x2", (140, 86, 75)),
     // What the machine does at best.
-    ("bare limit", (60, 60, 60)),
-    ("no lock", (60, 60, 60)),
-    ("parking_lot's mutex", (31, 119, 180)),
+    ("two loads", (60, 60, 60)),
     // Slots per bucket, in simulated tables.
     ("b = 2", (44, 160, 44)),
     ("b = 4", (214, 39, 40)),

@@ -1,7 +1,4 @@
 //! SVG plots: one chart, its legend beside it, and a fixed colour for each subject.
-//!
-//! Where the points of all lines have only one or two different places on the x axis, the plot shows
-//! bars, with their values.
 
 use std::error::Error;
 use std::ops::Range;
@@ -10,10 +7,9 @@ use std::path::Path;
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::palette;
-use crate::text::{figures, power};
+use crate::text::power;
 
 /// The chart and the legend together.
 const SIZE: (u32, u32) = (1040, 500);
@@ -21,33 +17,22 @@ const CHART_WIDTH: u32 = 740;
 const FONT: &str = "sans-serif";
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Ticks, Ticks>>;
 
 /// How the values of an axis are placed and labelled.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scale {
-    /// Around the values.
-    Linear,
     /// From zero to the greatest value.
     FromZero,
     /// Logarithmic.
     Log,
-    /// Logarithmic, labelled at each value: `2^18` and so on.
+    /// Logarithmic, labelled at each value: `2^18` and so on, or small numbers.
     Powers,
-    /// Logarithmic, labelled at each value with the number: numbers of threads.
-    Doublings,
-    /// Linear, with these labels.
-    Labels(Vec<(f64, String)>),
 }
 
 impl Scale {
-    fn is_log(&self) -> bool {
-        matches!(self, Self::Log | Self::Powers | Self::Doublings)
-    }
-
     /// Where a value is drawn.
-    fn place(&self, value: f64) -> f64 {
-        if self.is_log() { value.log10() } else { value }
+    fn place(self, value: f64) -> f64 {
+        if self == Self::FromZero { value } else { value.log10() }
     }
 }
 
@@ -184,26 +169,13 @@ impl Ranged for Ticks {
     }
 }
 
-/// Trailing zeros cut, thousands separated.
+/// Without trailing zeros.
 fn number(value: f64) -> String {
-    if value == 0.0 {
-        return "0".into();
-    }
-    if !(1e-4..1e9).contains(&value.abs()) {
+    if value != 0.0 && !(1e-4..1e6).contains(&value.abs()) {
         return format!("{value:.0e}");
     }
     let text = format!("{value:.4}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
-    let digits: Vec<_> = whole.chars().collect();
-    let mut grouped = String::new();
-    for (index, digit) in digits.iter().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 && digits[index - 1].is_ascii_digit() {
-            grouped.push(',');
-        }
-        grouped.push(*digit);
-    }
-    if rest.is_empty() { grouped } else { format!("{grouped}.{rest}") }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// 1, 2 or 5 times a power of ten: a step that gives about six marks.
@@ -214,18 +186,13 @@ fn round_step(span: f64) -> f64 {
     factor.unwrap_or(10.0) * unit
 }
 
-fn linear_ticks(low: f64, high: f64, from_zero: bool, margin: f64) -> Ticks {
-    let span = if high > low { high - low } else { low.abs().max(1.0) };
-    let (from, to) = if from_zero {
-        (0.0, (high * 1.05).max(f64::MIN_POSITIVE))
-    } else {
-        (low - margin * span, high + margin * span)
-    };
-    let step = round_step(to - from);
-    let first = (from / step - 1e-9).ceil() as i64;
+/// From zero.
+fn linear_ticks(high: f64) -> Ticks {
+    let to = (high * 1.05).max(f64::MIN_POSITIVE);
+    let step = round_step(to);
     let last = (to / step + 1e-9).floor() as i64;
-    let marks = (first..=last).map(|index| index as f64 * step);
-    Ticks { from, to, marks: marks.map(|place| (place, number(place))).collect() }
+    let marks = (0..=last).map(|index| index as f64 * step);
+    Ticks { from: 0.0, to, marks: marks.map(|place| (place, number(place))).collect() }
 }
 
 fn log_ticks(low: f64, high: f64) -> Ticks {
@@ -266,12 +233,7 @@ impl Plot {
         let area = SVGBackend::new(&path, SIZE).into_drawing_area();
         area.fill(&WHITE)?;
         let (left, right) = area.split_horizontally(CHART_WIDTH);
-        let groups = self.values(|point| point.0);
-        if groups.len() <= 2 && self.series.iter().all(|series| series.style == Style::Line) {
-            self.bars(&left, &groups)?;
-        } else {
-            self.lines(&left)?;
-        }
+        self.lines(&left)?;
         self.legend(&right)?;
         area.present()?;
         Ok(())
@@ -286,40 +248,26 @@ impl Plot {
         values
     }
 
-    fn ticks(scale: &Scale, values: &[f64]) -> Ticks {
+    fn ticks(scale: Scale, values: &[f64]) -> Ticks {
         let (low, high) = (values[0], values[values.len() - 1]);
         match scale {
-            Scale::Linear => linear_ticks(low, high, false, 0.03),
-            Scale::FromZero => linear_ticks(low, high, true, 0.0),
+            Scale::FromZero => linear_ticks(high),
             Scale::Log => log_ticks(low, high),
-            Scale::Powers | Scale::Doublings => {
-                let label = |value: f64| match scale {
-                    Scale::Powers => power(value as u64),
-                    _ => number(value),
-                };
+            Scale::Powers => {
+                let label =
+                    |value: f64| if value < 1e3 { number(value) } else { power(value as u64) };
                 let marks = values.iter().map(|value| (value.log10(), label(*value))).collect();
                 let margin = 0.05 * (high.log10() - low.log10()).max(0.3);
                 Ticks { from: low.log10() - margin, to: high.log10() + margin, marks }
             }
-            Scale::Labels(marks) => {
-                let margin = 0.03 * (high - low).max(1.0);
-                Ticks { from: low - margin, to: high + margin, marks: marks.clone() }
-            }
         }
     }
 
-    fn chart<'a, 'b>(
-        &self,
-        area: &'a Area<'b>,
-        x: &Ticks,
-        y: &Ticks,
-        x_title: &str,
-    ) -> Result<Chart<'a, 'b>, Box<dyn Error>>
-    where
-        'b: 'a,
-    {
+    fn lines(&self, area: &Area<'_>) -> Result<(), Box<dyn Error>> {
+        let (xs, ys) = (self.values(|point| point.0), self.values(|point| point.1));
+        let x = Self::ticks(self.x.scale, &xs);
+        let y = Self::ticks(self.y.scale, &ys);
         let scale = if self.y.scale == Scale::Log { " (logarithmic scale)" } else { "" };
-        let y_title = format!("{}{scale}", self.y.title);
         let mut chart = ChartBuilder::on(area)
             .caption(&self.title, (FONT, 17))
             .margin(12)
@@ -328,8 +276,8 @@ impl Plot {
             .build_cartesian_2d(x.clone(), y.clone())?;
         chart
             .configure_mesh()
-            .x_desc(x_title)
-            .y_desc(y_title)
+            .x_desc(&self.x.title)
+            .y_desc(format!("{}{scale}", self.y.title))
             .x_labels(x.marks.len().max(1))
             .y_labels(y.marks.len().max(1))
             .x_label_formatter(&|place| x.label(*place))
@@ -339,14 +287,6 @@ impl Plot {
             .bold_line_style(BLACK.mix(0.12))
             .light_line_style(TRANSPARENT)
             .draw()?;
-        Ok(chart)
-    }
-
-    fn lines(&self, area: &Area<'_>) -> Result<(), Box<dyn Error>> {
-        let (xs, ys) = (self.values(|point| point.0), self.values(|point| point.1));
-        let x = Self::ticks(&self.x.scale, &xs);
-        let y = Self::ticks(&self.y.scale, &ys);
-        let mut chart = self.chart(area, &x, &y, &self.x.title)?;
         let place = |point: &(f64, f64)| (self.x.scale.place(point.0), self.y.scale.place(point.1));
         // The first series is drawn last, on top of the others.
         for (index, series) in self.series.iter().enumerate().rev() {
@@ -378,43 +318,9 @@ impl Plot {
         Ok(())
     }
 
-    /// One group of bars for each value on the x axis, each bar with its value above it.
-    fn bars(&self, area: &Area<'_>, groups: &[f64]) -> Result<(), Box<dyn Error>> {
-        let ys = self.values(|point| point.1);
-        let y = Self::ticks(&self.y.scale, &ys);
-        let names = Self::ticks(&self.x.scale, groups);
-        let name = |value: f64| {
-            let name = names.label(self.x.scale.place(value));
-            let name = if name.is_empty() { number(value) } else { name };
-            // "1 thread", "2 threads".
-            let title =
-                if name == "1" { self.x.title.trim_end_matches('s') } else { &self.x.title };
-            format!("{name} {title}")
-        };
-        let marks = groups.iter().enumerate().map(|(index, value)| (index as f64, name(*value)));
-        let x = Ticks { from: -0.5, to: groups.len() as f64 - 0.5, marks: marks.collect() };
-        let mut chart = self.chart(area, &x, &y, "")?;
-        let width = 0.9 / self.series.len() as f64;
-        for (index, series) in self.series.iter().enumerate() {
-            for point in &series.points {
-                let group =
-                    groups.iter().position(|group| (group - point.0).abs() < 1e-9).unwrap_or(0);
-                let left = group as f64 - 0.45 + index as f64 * width;
-                let top = self.y.scale.place(point.1).max(y.from);
-                let corners = [(left + 0.08 * width, y.from), (left + 0.92 * width, top)];
-                chart.draw_series([Rectangle::new(corners, series.stroke().filled())])?;
-                let middle = Pos::new(HPos::Center, VPos::Bottom);
-                let style = TextStyle::from((FONT, 11).into_font()).pos(middle);
-                let value = Text::new(figures(point.1), (0, -2), style);
-                let at = EmptyElement::at((left + 0.5 * width, top));
-                chart.draw_series([at + value])?;
-            }
-        }
-        Ok(())
-    }
-
     fn legend(&self, area: &Area<'_>) -> Result<(), Box<dyn Error>> {
-        for (series, y) in self.series.iter().zip((56..).step_by(21)) {
+        let drawn = self.series.iter().filter(|series| !series.is_empty());
+        for (series, y) in drawn.zip((56..).step_by(21)) {
             let stroke = series.stroke();
             match series.style {
                 Style::Points => {}
@@ -444,21 +350,18 @@ mod tests {
 
     #[test]
     fn marks_are_round_numbers() {
-        assert_eq!(labels(&linear_ticks(5.0, 95.0, true, 0.0)), ["0", "20", "40", "60", "80"]);
-        assert_eq!(
-            labels(&linear_ticks(0.1, 0.99, true, 0.0)),
-            ["0", "0.2", "0.4", "0.6", "0.8", "1"]
-        );
+        assert_eq!(labels(&linear_ticks(95.0)), ["0", "20", "40", "60", "80"]);
+        assert_eq!(labels(&linear_ticks(0.99)), ["0", "0.2", "0.4", "0.6", "0.8", "1"]);
         assert_eq!(labels(&log_ticks(1.0, 50.0)), ["1", "2", "5", "10", "20", "50"]);
         assert_eq!(labels(&log_ticks(3.0, 6.0)), ["3", "5"]);
-        assert_eq!(labels(&log_ticks(1.0, 1e4)), ["1", "10", "100", "1,000", "10,000"]);
-        let powers = Plot::ticks(&Scale::Powers, &[262_144.0, 16_777_216.0]);
+        assert_eq!(labels(&log_ticks(1.0, 1e4)), ["1", "10", "100", "1000", "10000"]);
+        let powers = Plot::ticks(Scale::Powers, &[262_144.0, 16_777_216.0]);
         assert_eq!(labels(&powers), ["2^18", "2^24"]);
     }
 
     #[test]
     fn numbers_are_readable() {
         let texts = [0.0, 1e6, 1234.5, 0.25, 1e-6].map(number);
-        assert_eq!(texts, ["0", "1,000,000", "1,234.5", "0.25", "1e-6"]);
+        assert_eq!(texts, ["0", "1e6", "1234.5", "0.25", "1e-6"]);
     }
 }

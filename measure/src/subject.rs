@@ -1,20 +1,14 @@
 //! A peer, and the timed loops over it as trait objects: one dynamic call per chunk of keys, and nothing
 //! but the peer inside.
 
-use std::hint::black_box;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use hdrhistogram::Histogram;
-
-use crate::keys::{CHUNK, Keys};
+use crate::keys::{CHUNK, Keys, Which};
 
 /// A filter, a set, or something that stands in for one.
 pub trait Peer: Sized {
     /// How many items count as a load of 100 %: the slots, or what the peer was built for.
     fn slots(&self) -> usize;
-    /// What it says about its own memory; `None` if it says nothing.
-    fn bytes(&self) -> Option<usize>;
     fn contains(&self, key: u64) -> bool;
     /// Stores one more copy (a set: the key); `false` if there is no room.
     fn insert(&mut self, key: u64) -> bool;
@@ -29,6 +23,11 @@ pub trait Peer: Sized {
     #[inline]
     fn remove(&mut self, _key: u64) -> bool {
         false
+    }
+
+    /// The memory that is in use, where it differs from what was requested.
+    fn bytes(&self) -> Option<usize> {
+        None
     }
 
     #[inline]
@@ -66,6 +65,26 @@ pub trait Shared: Peer + Sync {
     }
 }
 
+/// What a [`Peer`] that is [`Shared`] does as one thread, by its shared methods.
+#[macro_export]
+macro_rules! by_shared {
+    () => {
+        #[inline]
+        fn insert(&mut self, key: u64) -> bool {
+            self.insert_shared(key)
+        }
+
+        #[inline]
+        fn remove(&mut self, key: u64) -> bool {
+            self.remove_shared(key)
+        }
+
+        fn shared(&self) -> Option<&dyn $crate::subject::SharedSubject> {
+            Some(self)
+        }
+    };
+}
+
 /// Keys of one call of `contains_many`, of `insert_many` and of `remove_many`.
 pub const BATCH: usize = 1024;
 
@@ -73,11 +92,6 @@ pub const BATCH: usize = 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     Contains,
-    /// `contains`, and the caller branches on the answer.
-    ContainsBranch,
-    /// `contains_many`, and the caller branches on each answer.
-    ContainsManyBranch,
-    /// `contains_many`, and the caller adds up the answers.
     ContainsMany,
     Insert,
     InsertMany,
@@ -89,17 +103,11 @@ pub enum Operation {
 /// A peer, as one thread uses it.
 pub trait Subject {
     fn slots(&self) -> u64;
-    /// What it says about its own memory.
+    /// The memory that is in use, where it differs from what was requested.
     fn bytes(&self) -> Option<usize>;
     /// Does the operation with every key; the number of times that the answer was yes. Inserts stop
     /// when one fails.
     fn run(&mut self, operation: Operation, keys: &[u64]) -> u64;
-    /// Inserts one key; `true` if it was stored.
-    fn insert_one(&mut self, key: u64) -> bool;
-    /// Inserts each key and passes on the nanoseconds that each took; the number that was stored.
-    fn insert_timed(&mut self, keys: &[u64], took: &mut dyn FnMut(u64)) -> u64;
-    /// The number of keys that are found.
-    fn look(&self, keys: &[u64]) -> u64;
     /// Itself, if several threads may write to it at once.
     fn as_shared(&self) -> Option<&dyn SharedSubject>;
 }
@@ -116,8 +124,6 @@ impl<P: Peer> Subject for P {
     fn run(&mut self, operation: Operation, keys: &[u64]) -> u64 {
         match operation {
             Operation::Contains => contains(self, keys),
-            Operation::ContainsBranch => contains_branch(self, keys),
-            Operation::ContainsManyBranch => contains_many_branch(self, keys),
             Operation::ContainsMany => contains_many(self, keys),
             Operation::Insert => insert(self, keys),
             Operation::InsertMany => insert_many(self, keys),
@@ -125,24 +131,6 @@ impl<P: Peer> Subject for P {
             Operation::Remove => remove(self, keys),
             Operation::RemoveMany => remove_many(self, keys),
         }
-    }
-
-    fn insert_one(&mut self, key: u64) -> bool {
-        self.insert(key)
-    }
-
-    fn insert_timed(&mut self, keys: &[u64], took: &mut dyn FnMut(u64)) -> u64 {
-        let mut stored = 0;
-        for key in keys {
-            let started = Instant::now();
-            stored += u64::from(self.insert(*key));
-            took(started.elapsed().as_nanos() as u64);
-        }
-        stored
-    }
-
-    fn look(&self, keys: &[u64]) -> u64 {
-        contains(self, keys)
     }
 
     fn as_shared(&self) -> Option<&dyn SharedSubject> {
@@ -153,38 +141,6 @@ impl<P: Peer> Subject for P {
 #[inline(never)]
 fn contains<P: Peer>(peer: &P, keys: &[u64]) -> u64 {
     keys.iter().map(|key| u64::from(peer.contains(*key))).sum()
-}
-
-/// A branch that the compiler cannot turn into arithmetic.
-#[inline]
-fn branch(answer: bool, counts: &mut (u64, u64)) {
-    if answer {
-        counts.0 = black_box(counts.0 + 1);
-    } else {
-        counts.1 = black_box(counts.1 + 1);
-    }
-}
-
-#[inline(never)]
-fn contains_branch<P: Peer>(peer: &P, keys: &[u64]) -> u64 {
-    let mut counts = (0, 0);
-    for key in keys {
-        branch(peer.contains(*key), &mut counts);
-    }
-    counts.0
-}
-
-#[inline(never)]
-fn contains_many_branch<P: Peer>(peer: &P, keys: &[u64]) -> u64 {
-    let (mut counts, mut found) = ((0, 0), [false; BATCH]);
-    for keys in keys.chunks(BATCH) {
-        let found = &mut found[..keys.len()];
-        peer.contains_many(keys, found);
-        for answer in found {
-            branch(*answer, &mut counts);
-        }
-    }
-    counts.0
 }
 
 #[inline(never)]
@@ -239,6 +195,17 @@ pub struct Window {
     pub next: u64,
 }
 
+impl Window {
+    /// Moves by some items: the steps of the removals and of the inserts.
+    pub fn moves(&mut self, items: u64) -> Vec<Step> {
+        let Self { keys, oldest, next } = *self;
+        (self.oldest, self.next) = (oldest + items, next + items);
+        let pair =
+            |item| [Step::Remove(keys.key(oldest + item)), Step::Insert(keys.key(next + item))];
+        (0..items).flat_map(pair).collect()
+    }
+}
+
 /// A peer that several threads use at once.
 pub trait SharedSubject: Sync {
     /// The number of keys that are found.
@@ -249,20 +216,17 @@ pub trait SharedSubject: Sync {
     fn remove(&self, keys: &[u64]) -> u64;
     /// Does every step; the number of times that the answer was yes.
     fn run(&self, steps: &[Step]) -> u64;
-    /// Moves the window until told to stop; the number of keys that were inserted.
-    fn churn(&self, window: &mut Window, stop: &AtomicBool) -> u64;
-    /// Moves the window until told to stop, and passes on each operation and the nanoseconds that it
-    /// took; the number of keys that were inserted.
-    fn churn_timed(
-        &self,
-        window: &mut Window,
-        stop: &AtomicBool,
-        took: &mut dyn FnMut(Operation, u64),
-    ) -> u64;
-    /// Inserts the keys from this index on until told to stop; the number of keys that were stored.
-    fn insert_until(&self, keys: Keys, from: u64, stop: &AtomicBool) -> u64;
-    /// Looks up each key by itself and records the nanoseconds that it took.
-    fn look_timed(&self, keys: &[u64], histogram: &mut Histogram<u64>);
+    /// Does every step, and passes on each with its answer and the nanoseconds that it took.
+    fn run_timed(&self, steps: &[Step], took: &mut dyn FnMut(Step, bool, u64));
+}
+
+#[inline]
+fn step<P: Shared>(peer: &P, step: Step) -> bool {
+    match step {
+        Step::Look(key) => peer.contains(key),
+        Step::Insert(key) => peer.insert_shared(key),
+        Step::Remove(key) => peer.remove_shared(key),
+    }
 }
 
 impl<P: Shared> SharedSubject for P {
@@ -279,75 +243,22 @@ impl<P: Shared> SharedSubject for P {
     }
 
     fn run(&self, steps: &[Step]) -> u64 {
-        let one = |step: &Step| match *step {
-            Step::Look(key) => self.contains(key),
-            Step::Insert(key) => self.insert_shared(key),
-            Step::Remove(key) => self.remove_shared(key),
-        };
-        steps.iter().map(|step| u64::from(one(step))).sum()
+        steps.iter().map(|one| u64::from(step(self, *one))).sum()
     }
 
-    fn churn(&self, window: &mut Window, stop: &AtomicBool) -> u64 {
-        let mut stored = 0;
-        while !stop.load(Ordering::Relaxed) {
-            for _ in 0..16 {
-                self.remove_shared(window.keys.key(window.oldest));
-                stored += u64::from(self.insert_shared(window.keys.key(window.next)));
-                window.oldest += 1;
-                window.next += 1;
-            }
-        }
-        stored
-    }
-
-    fn churn_timed(
-        &self,
-        window: &mut Window,
-        stop: &AtomicBool,
-        took: &mut dyn FnMut(Operation, u64),
-    ) -> u64 {
-        let mut stored = 0;
-        while !stop.load(Ordering::Relaxed) {
-            let (oldest, next) = (window.keys.key(window.oldest), window.keys.key(window.next));
+    fn run_timed(&self, steps: &[Step], took: &mut dyn FnMut(Step, bool, u64)) {
+        for one in steps {
             let started = Instant::now();
-            self.remove_shared(oldest);
-            took(Operation::Remove, started.elapsed().as_nanos() as u64);
-            let started = Instant::now();
-            stored += u64::from(self.insert_shared(next));
-            took(Operation::Insert, started.elapsed().as_nanos() as u64);
-            window.oldest += 1;
-            window.next += 1;
-        }
-        stored
-    }
-
-    fn insert_until(&self, keys: Keys, from: u64, stop: &AtomicBool) -> u64 {
-        let mut stored = 0;
-        while !stop.load(Ordering::Relaxed) {
-            for _ in 0..16 {
-                stored += u64::from(self.insert_shared(keys.key(from + stored)));
-            }
-        }
-        stored
-    }
-
-    fn look_timed(&self, keys: &[u64], histogram: &mut Histogram<u64>) {
-        for key in keys {
-            let started = Instant::now();
-            black_box(self.contains(*key));
-            histogram.saturating_record(started.elapsed().as_nanos() as u64);
+            let answer = step(self, *one);
+            took(*one, answer, started.elapsed().as_nanos() as u64);
         }
     }
 }
 
 /// Inserts the first `items` keys without a list of all of them; the number that was stored.
 pub fn fill(subject: &mut dyn Subject, keys: Keys, items: u64) -> u64 {
-    let mut stored = 0;
-    let mut chunk = Vec::with_capacity(CHUNK);
-    for from in (0..items).step_by(CHUNK) {
-        chunk.clear();
-        chunk.extend((from..items.min(from + CHUNK as u64)).map(|index| keys.key(index)));
-        stored += subject.run(Operation::Insert, &chunk);
-    }
-    stored
+    let range = |from: u64| from..items.min(from + CHUNK as u64);
+    let mut insert = |keys: &[u64]| subject.run(Operation::Insert, keys);
+    let chunks = (0..items).step_by(CHUNK).map(|from| keys.collect(Which::InOrder, range(from)));
+    chunks.map(|chunk| insert(&chunk)).sum()
 }

@@ -1,9 +1,6 @@
-//! Markdown: tables, numbers and wrapped paragraphs.
+//! Markdown: tables and numbers.
 
 use std::fmt::Write as _;
-
-/// The column where paragraphs are wrapped.
-const COLUMNS: usize = 100;
 
 /// A table with aligned columns: the first to the left, the others to the right. Ends with one line
 /// break.
@@ -32,40 +29,6 @@ pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let rules: Vec<_> = widths.iter().enumerate().map(rule).collect();
     let rows: String = rows.iter().map(|row| line(row)).collect();
     line(&names) + &line(&rules) + &rows
-}
-
-/// The text with its paragraphs wrapped at 100 columns; tables and lists stay as they are.
-#[must_use]
-pub fn wrapped(text: &str) -> String {
-    let mut wrapped = String::new();
-    for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {
-        if paragraph.trim_start().starts_with(['|', '-']) {
-            wrapped += paragraph.trim();
-        } else {
-            let mut column = 0;
-            for word in paragraph.split_whitespace() {
-                let length = word.chars().count();
-                if column > 0 && column + 1 + length > COLUMNS {
-                    wrapped.push('\n');
-                    column = 0;
-                } else if column > 0 {
-                    wrapped.push(' ');
-                    column += 1;
-                }
-                wrapped += word;
-                column += length;
-            }
-        }
-        wrapped += "\n\n";
-    }
-    wrapped
-}
-
-/// The number with this many decimals, or a dash where nothing was measured.
-#[must_use]
-pub fn cell(value: Option<f64>, decimals: usize) -> String {
-    let value = value.filter(|value| value.is_finite());
-    value.map_or_else(|| "–".into(), |value| format!("{value:.decimals$}"))
 }
 
 /// A share as a percentage, with three significant digits.
@@ -117,13 +80,5 @@ mod tests {
     fn numbers_have_three_significant_digits() {
         let texts = [0.0, 1234.5, 12.34, 0.1234, 0.000_001_234, f64::NAN].map(figures);
         assert_eq!(texts, ["0", "1234", "12.3", "0.123", "1.2e-6", "–"]);
-    }
-
-    #[test]
-    fn paragraphs_are_wrapped_and_tables_are_not() {
-        let long = "word ".repeat(30);
-        let text = wrapped(&format!("{long}\n\n| {long} |"));
-        assert!(text.lines().next().is_some_and(|line| line.len() <= COLUMNS));
-        assert!(text.lines().any(|line| line.len() > COLUMNS));
     }
 }

@@ -3,24 +3,17 @@
 
 use std::hash::BuildHasher;
 
-use coucal::{CuckooFilter, Fp16x4, Growable, GrowableCuckooFilter, Layout, Storage};
+use coucal::{CuckooFilter, Fp16x4, Growable, GrowableCuckooFilter, Storage};
 use crossbeam_utils::CachePadded;
-use fastbloom_rs::{Deletable as _, Membership as _};
 use parking_lot::{Mutex, RwLock};
 
 use crate::hash::{KeyHash, KeyHasher};
 use crate::keys::Keys;
-use crate::machine;
-use crate::subject::{BATCH, Peer, Shared, SharedSubject};
+use crate::subject::{BATCH, Peer, Shared};
+use crate::{by_shared, machine};
 
 /// The false-positive rate of 16-bit fingerprints in buckets of four slots, at a load of 95 %.
 const RATE: f64 = 8.0 * 0.95 / 65_536.0;
-/// Bits per item of a Bloom filter that is built for a number of bytes, as in table 3 of the paper.
-pub const BLOOM_BITS: usize = 13;
-/// The best number of hash functions for this number of bits: 13 ln 2.
-const BLOOM_HASHES: u32 = 9;
-/// Bits of one counter of a counting Bloom filter.
-const COUNTER_BITS: usize = 4;
 
 /// A coucal filter of any layout, of fixed size or one that grows.
 pub struct Coucal<L: Storage, S>(pub CuckooFilter<L, S>);
@@ -37,20 +30,6 @@ fn largest_capacity(most_items: usize, fits: impl Fn(usize) -> bool) -> usize {
         }
     }
     good
-}
-
-/// The largest filter for which `fits` holds, found by its capacity; its memory is touched.
-fn largest<L: Layout, S: BuildHasher + Default>(
-    most_items: usize,
-    fits: impl Fn(&CuckooFilter<L, S>) -> bool,
-) -> CuckooFilter<L, S> {
-    let build = |capacity| {
-        let builder = CuckooFilter::builder().layout::<L>().hasher(S::default());
-        builder.capacity(capacity).build().expect("there is enough memory")
-    };
-    let filter = build(largest_capacity(most_items, |capacity| fits(&build(capacity))));
-    filter.clear();
-    filter
 }
 
 /// A filter of the default layout that grows: from this number of slots, or the nearest number
@@ -88,20 +67,26 @@ impl Coucal<Growable<Fp16x4>, KeyHash> {
     }
 }
 
-/// A filter of the default layout with this number of slots, or the nearest number below.
+/// A filter of the default layout with this number of slots, or the nearest number below; its memory
+/// is touched.
+///
+/// # Panics
+///
+/// When there is not enough memory.
 #[must_use]
 pub fn coucal_with_slots<S: BuildHasher + Default>(slots: usize) -> CuckooFilter<Fp16x4, S> {
-    largest(slots, |filter| filter.slots() <= slots)
-}
-
-/// The filter of this layout that has the most slots in this number of bytes.
-#[must_use]
-pub fn coucal_with_bytes<L: Layout>(bytes: usize) -> CuckooFilter<L, KeyHash> {
-    // No layout has a fingerprint of less than one byte.
-    largest(bytes, |filter| filter.memory_bytes() <= bytes)
+    let build = |capacity| {
+        let builder = CuckooFilter::builder().layout::<Fp16x4>().hasher(S::default());
+        builder.capacity(capacity).build().expect("there is enough memory")
+    };
+    let filter = build(largest_capacity(slots, |capacity| build(capacity).slots() <= slots));
+    filter.clear();
+    filter
 }
 
 impl<L: Storage, S: BuildHasher + Send + Sync> Peer for Coucal<L, S> {
+    by_shared!();
+
     fn slots(&self) -> usize {
         self.0.slots()
     }
@@ -116,18 +101,8 @@ impl<L: Storage, S: BuildHasher + Send + Sync> Peer for Coucal<L, S> {
     }
 
     #[inline]
-    fn insert(&mut self, key: u64) -> bool {
-        self.insert_shared(key)
-    }
-
-    #[inline]
     fn insert_unique(&mut self, key: u64) -> bool {
         self.0.insert_unique(&key) == Ok(true)
-    }
-
-    #[inline]
-    fn remove(&mut self, key: u64) -> bool {
-        self.remove_shared(key)
     }
 
     #[inline]
@@ -145,10 +120,6 @@ impl<L: Storage, S: BuildHasher + Send + Sync> Peer for Coucal<L, S> {
         let mut removed = [false; BATCH];
         let removed = removed.get_mut(..keys.len()).expect("no more than a batch");
         self.0.remove_many(keys, removed).expect("as many answers as keys")
-    }
-
-    fn shared(&self) -> Option<&dyn SharedSubject> {
-        Some(self)
     }
 }
 
@@ -168,27 +139,15 @@ impl<L: Storage, S: BuildHasher + Send + Sync> Shared for Coucal<L, S> {
 pub struct Atomic(atomic_cuckoo_filter::CuckooFilter<KeyHasher>);
 
 impl Atomic {
-    /// With this number of slots, or the next power of two.
+    /// With this number of slots, or the next power of two, and fingerprints of 4, 8, 16 or 32 bits.
     ///
     /// # Panics
     ///
-    /// Never: all other settings have their defaults, which are valid.
+    /// With another length of fingerprints.
     #[must_use]
-    pub fn with_slots(slots: usize) -> Self {
-        let builder = atomic_cuckoo_filter::CuckooFilterBuilder::default().capacity(slots);
-        Self(builder.build().expect("the defaults are valid"))
-    }
-
-    /// As `with_slots`, with fingerprints of this many bits: 4, 8, 16 or 32.
-    fn with_fingerprints(slots: usize, bits: usize) -> Self {
+    pub fn with_slots(slots: usize, bits: usize) -> Self {
         let builder = atomic_cuckoo_filter::CuckooFilterBuilder::default().capacity(slots);
         Self(builder.fingerprint_size(bits).build().expect("the crate has such fingerprints"))
-    }
-
-    /// A slot takes two bytes, and there is a power of two of them.
-    #[must_use]
-    pub fn with_bytes(bytes: usize) -> Self {
-        Self::with_slots(1 << (bytes / 2).ilog2())
     }
 }
 
@@ -205,14 +164,14 @@ impl Rebuilt {
     /// For the items of `keys`, with fingerprints of this many bits: 4, 8, 16 or 32.
     #[must_use]
     pub fn with_slots(slots: usize, bits: usize, keys: Keys) -> Self {
-        Self { filter: Atomic::with_fingerprints(slots, bits), bits, keys, stored: 0 }
+        Self { filter: Atomic::with_slots(slots, bits), bits, keys, stored: 0 }
     }
 
     #[cold]
     fn rebuild(&mut self) {
         let mut slots = 2 * self.filter.slots();
         loop {
-            self.filter = Atomic::with_fingerprints(slots, self.bits);
+            self.filter = Atomic::with_slots(slots, self.bits);
             let mut indices = 0..self.stored;
             if indices.all(|index| self.filter.insert_shared(self.keys.key(index))) {
                 return;
@@ -225,10 +184,6 @@ impl Rebuilt {
 impl Peer for Rebuilt {
     fn slots(&self) -> usize {
         self.filter.slots()
-    }
-
-    fn bytes(&self) -> Option<usize> {
-        None
     }
 
     #[inline]
@@ -248,12 +203,10 @@ impl Peer for Rebuilt {
 }
 
 impl Peer for Atomic {
+    by_shared!();
+
     fn slots(&self) -> usize {
         self.0.capacity()
-    }
-
-    fn bytes(&self) -> Option<usize> {
-        Some(size_of_val(&self.0) + 2 * self.0.capacity())
     }
 
     #[inline]
@@ -262,22 +215,8 @@ impl Peer for Atomic {
     }
 
     #[inline]
-    fn insert(&mut self, key: u64) -> bool {
-        self.insert_shared(key)
-    }
-
-    #[inline]
     fn insert_unique(&mut self, key: u64) -> bool {
         self.0.insert_unique(&key) == Ok(true)
-    }
-
-    #[inline]
-    fn remove(&mut self, key: u64) -> bool {
-        self.remove_shared(key)
-    }
-
-    fn shared(&self) -> Option<&dyn SharedSubject> {
-        Some(self)
     }
 }
 
@@ -309,10 +248,6 @@ impl Peer for Sequential {
         self.0.memory_usage() - size_of_val(&self.0)
     }
 
-    fn bytes(&self) -> Option<usize> {
-        Some(self.0.memory_usage())
-    }
-
     #[inline]
     fn contains(&self, key: u64) -> bool {
         self.0.contains(&key)
@@ -334,77 +269,35 @@ impl Peer for Sequential {
     }
 }
 
-/// `scalable_cuckoo_filter`: for one thread. When it is full it adds a second table, which counts as
-/// a failed insert here.
+/// `scalable_cuckoo_filter`: for one thread. When it is full, it adds a table of twice the size of the last
+/// one, with fingerprints that are a bit longer. A lookup asks all tables.
 pub struct Scalable {
     filter: scalable_cuckoo_filter::ScalableCuckooFilter<u64, KeyHasher>,
-    slots: usize,
+    /// Those of the first table, where a second one counts as a failed insert.
+    slots: Option<usize>,
 }
 
 impl Scalable {
+    /// One table of this number of slots.
     #[must_use]
     pub fn with_slots(slots: usize) -> Self {
-        let filter = scalable_cuckoo_filter::ScalableCuckooFilterBuilder::new()
-            .initial_capacity(slots)
-            // Its first table is made for half of this, which takes 16 bits.
-            .false_positive_probability(1.0 / 4096.0)
-            .hasher(KeyHasher::default())
-            .finish();
-        let slots = filter.capacity();
-        Self { filter, slots }
+        // The first table is made for half of this rate, which takes 16 bits.
+        let chain = Self::with_rate(slots, 1.0 / 4096.0);
+        Self { slots: Some(chain.filter.capacity()), ..chain }
     }
-}
 
-/// `scalable_cuckoo_filter` as it is meant to be used: when it is full, it adds a table of twice the
-/// size of the last one, with fingerprints that are a bit longer. A lookup asks all tables.
-pub struct Chain(Scalable);
-
-impl Chain {
     /// At first for this number of items; with a rate of false positives that stays below this one.
     #[must_use]
     pub fn with_rate(items: usize, rate: f64) -> Self {
-        let filter = scalable_cuckoo_filter::ScalableCuckooFilterBuilder::new()
-            .initial_capacity(items)
-            .false_positive_probability(rate)
-            .hasher(KeyHasher::default())
-            .finish();
-        Self(Scalable { filter, slots: items })
-    }
-}
-
-impl Peer for Chain {
-    fn slots(&self) -> usize {
-        self.0.filter.capacity()
-    }
-
-    fn bytes(&self) -> Option<usize> {
-        Peer::bytes(&self.0)
-    }
-
-    #[inline]
-    fn contains(&self, key: u64) -> bool {
-        self.0.contains(key)
-    }
-
-    #[inline]
-    fn insert(&mut self, key: u64) -> bool {
-        self.0.filter.insert(&key);
-        true
-    }
-
-    #[inline]
-    fn remove(&mut self, key: u64) -> bool {
-        self.0.remove(key)
+        let builder = scalable_cuckoo_filter::ScalableCuckooFilterBuilder::new();
+        let builder = builder.initial_capacity(items).false_positive_probability(rate);
+        Self { filter: builder.hasher(KeyHasher::default()).finish(), slots: None }
     }
 }
 
 impl Peer for Scalable {
     fn slots(&self) -> usize {
-        self.slots
-    }
-
-    fn bytes(&self) -> Option<usize> {
-        Some(size_of_val(self) + (self.filter.bits() / 8) as usize)
+        self.filter.capacity()
     }
 
     #[inline]
@@ -415,7 +308,7 @@ impl Peer for Scalable {
     #[inline]
     fn insert(&mut self, key: u64) -> bool {
         self.filter.insert(&key);
-        self.filter.capacity() < 2 * self.slots
+        self.slots.is_none_or(|slots| self.filter.capacity() < 2 * slots)
     }
 
     #[inline]
@@ -458,29 +351,12 @@ impl Quotient {
         let filter = qfilter::Filter::new_resizeable_with_hasher(items, greatest, rate, hasher);
         Self(filter.expect("the size is within its limits"))
     }
-
-    /// With remainders of 9 bits, and the largest power of two of slots that fits.
-    #[must_use]
-    pub fn with_bytes(bytes: usize) -> Self {
-        let build = |slots: u64| Self::filter(slots * 9 / 10, 1.0 / 512.0);
-        let mut slots = 64;
-        while build(2 * slots).memory_usage() <= bytes {
-            slots *= 2;
-        }
-        let mut filter = build(slots);
-        filter.clear();
-        Self(filter)
-    }
 }
 
 impl Peer for Quotient {
     fn slots(&self) -> usize {
         // It stores items up to 95 % of its slots.
         (self.0.capacity() * 20 / 19) as usize
-    }
-
-    fn bytes(&self) -> Option<usize> {
-        Some(size_of_val(self) + self.0.memory_usage())
     }
 
     #[inline]
@@ -514,38 +390,19 @@ impl Bloom {
     /// For 95 % of the slots at the rate of 16-bit fingerprints.
     #[must_use]
     pub fn with_slots(slots: usize) -> Self {
-        Self { slots, ..Self::with_rate(slots * 19 / 20, RATE) }
-    }
-
-    /// For this number of items at this false-positive rate.
-    #[must_use]
-    pub fn with_rate(items: usize, rate: f64) -> Self {
-        let filter = fastbloom::AtomicBloomFilter::with_false_pos(rate)
+        let filter = fastbloom::AtomicBloomFilter::with_false_pos(RATE)
             .hasher(KeyHash::default())
-            .expected_items(items);
+            .expected_items(slots * 19 / 20);
         filter.clear();
-        Self { filter, slots: items }
-    }
-
-    /// For 13 bits per item.
-    #[must_use]
-    pub fn with_bytes(bytes: usize) -> Self {
-        let bits = 8 * bytes;
-        let filter = fastbloom::AtomicBloomFilter::with_num_bits(bits)
-            .hasher(KeyHash::default())
-            .expected_items(bits / BLOOM_BITS);
-        filter.clear();
-        Self { slots: filter.num_bits() / BLOOM_BITS, filter }
+        Self { filter, slots }
     }
 }
 
 impl Peer for Bloom {
+    by_shared!();
+
     fn slots(&self) -> usize {
         self.slots
-    }
-
-    fn bytes(&self) -> Option<usize> {
-        Some(size_of_val(self) + self.filter.num_bits() / 8)
     }
 
     #[inline]
@@ -553,19 +410,10 @@ impl Peer for Bloom {
         self.filter.contains(&key)
     }
 
-    #[inline]
-    fn insert(&mut self, key: u64) -> bool {
-        self.insert_shared(key)
-    }
-
     /// Its insert says whether all bits were set before.
     #[inline]
     fn insert_unique(&mut self, key: u64) -> bool {
         !self.filter.insert(&key)
-    }
-
-    fn shared(&self) -> Option<&dyn SharedSubject> {
-        Some(self)
     }
 }
 
@@ -577,154 +425,43 @@ impl Shared for Bloom {
     }
 }
 
-/// `sbbf-rs-safe`, a blocked Bloom filter: for one writer.
-pub struct Blocked {
-    filter: sbbf_rs_safe::Filter,
-    hasher: KeyHash,
-}
+/// A filter for one thread behind a mutex of the crate `parking_lot`.
+pub struct LockedMutex<P>(Mutex<P>);
 
-impl Blocked {
+impl<P: Peer> LockedMutex<P> {
     #[must_use]
-    pub fn with_bytes(bytes: usize) -> Self {
-        let mut filter = sbbf_rs_safe::Filter::new(8, bytes);
-        filter.reset();
-        Self { filter, hasher: KeyHash::default() }
+    pub fn new(filter: P) -> Self {
+        Self(Mutex::new(filter))
     }
 }
 
-impl Peer for Blocked {
-    fn slots(&self) -> usize {
-        8 * self.filter.as_bytes().len() / BLOOM_BITS
-    }
+impl<P: Peer + Send> Peer for LockedMutex<P> {
+    by_shared!();
 
-    fn bytes(&self) -> Option<usize> {
-        Some(size_of_val(self) + self.filter.as_bytes().len())
+    fn slots(&self) -> usize {
+        self.0.lock().slots()
     }
 
     #[inline]
     fn contains(&self, key: u64) -> bool {
-        self.filter.contains_hash(self.hasher.hash_one(key))
+        self.0.lock().contains(key)
+    }
+}
+
+impl<P: Peer + Send> Shared for LockedMutex<P> {
+    #[inline]
+    fn insert_shared(&self, key: u64) -> bool {
+        self.0.lock().insert(key)
     }
 
     #[inline]
-    fn insert(&mut self, key: u64) -> bool {
-        self.filter.insert_hash(self.hasher.hash_one(key));
-        true
+    fn remove_shared(&self, key: u64) -> bool {
+        self.0.lock().remove(key)
     }
-}
-
-/// `fastbloom-rs`, a counting Bloom filter: for one writer, with a hasher of its own.
-pub struct Counting {
-    filter: fastbloom_rs::CountingBloomFilter,
-    counters: usize,
-}
-
-impl Counting {
-    #[must_use]
-    pub fn with_bytes(bytes: usize) -> Self {
-        let counters = 8 * bytes / COUNTER_BITS;
-        let mut builder =
-            fastbloom_rs::FilterBuilder::from_size_and_hashes(counters as u64, BLOOM_HASHES);
-        Self { filter: builder.build_counting_bloom_filter(), counters }
-    }
-}
-
-impl Peer for Counting {
-    fn slots(&self) -> usize {
-        self.counters / BLOOM_BITS
-    }
-
-    fn bytes(&self) -> Option<usize> {
-        Some(size_of_val(self) + self.counters * COUNTER_BITS / 8)
-    }
-
-    #[inline]
-    fn contains(&self, key: u64) -> bool {
-        self.filter.contains(&key.to_le_bytes())
-    }
-
-    #[inline]
-    fn insert(&mut self, key: u64) -> bool {
-        self.filter.add(&key.to_le_bytes());
-        true
-    }
-
-    /// Its removal does not say whether the key was there.
-    #[inline]
-    fn remove(&mut self, key: u64) -> bool {
-        self.filter.remove(&key.to_le_bytes());
-        true
-    }
-}
-
-/// A filter for one thread behind a lock of either kind, of the crate `parking_lot`.
-macro_rules! locked {
-    ($($type:ident $name:literal $lock:ident $read:ident $write:ident;)*) => {$(
-        #[doc = concat!("`", $name, "` of a filter for one thread.")]
-        pub struct $type<P>($lock<P>);
-
-        impl<P: Peer> $type<P> {
-            #[must_use]
-            pub fn new(filter: P) -> Self {
-                Self($lock::new(filter))
-            }
-        }
-
-        impl<P: Peer + Send + Sync> Peer for $type<P> {
-            fn slots(&self) -> usize {
-                self.0.$read().slots()
-            }
-
-            fn bytes(&self) -> Option<usize> {
-                self.0.$read().bytes()
-            }
-
-            #[inline]
-            fn contains(&self, key: u64) -> bool {
-                self.0.$read().contains(key)
-            }
-
-            #[inline]
-            fn insert(&mut self, key: u64) -> bool {
-                self.insert_shared(key)
-            }
-
-            #[inline]
-            fn insert_unique(&mut self, key: u64) -> bool {
-                self.0.$write().insert_unique(key)
-            }
-
-            #[inline]
-            fn remove(&mut self, key: u64) -> bool {
-                self.remove_shared(key)
-            }
-
-            fn shared(&self) -> Option<&dyn SharedSubject> {
-                Some(self)
-            }
-        }
-
-        impl<P: Peer + Send + Sync> Shared for $type<P> {
-            #[inline]
-            fn insert_shared(&self, key: u64) -> bool {
-                self.0.$write().insert(key)
-            }
-
-            #[inline]
-            fn remove_shared(&self, key: u64) -> bool {
-                self.0.$write().remove(key)
-            }
-        }
-    )*};
-}
-
-locked! {
-    LockedRwLock "RwLock" RwLock read write;
-    LockedMutex "Mutex" Mutex lock lock;
 }
 
 /// Many small filters for one thread, each behind a `RwLock` of its own: the key says which.
-pub struct ShardedRwLock<P>(Box<[CachePadded<LockedRwLock<P>>]>);
+pub struct ShardedRwLock<P>(Box<[CachePadded<RwLock<P>>]>);
 
 impl<P: Peer + Send + Sync> ShardedRwLock<P> {
     /// As many shards as `dashmap` has: the first power of two that is no less than four times the
@@ -732,55 +469,39 @@ impl<P: Peer + Send + Sync> ShardedRwLock<P> {
     #[must_use]
     pub fn with_slots(slots: usize, build: fn(usize) -> P) -> Self {
         let shards = (4 * machine::cores()).next_power_of_two();
-        let shard = |_| CachePadded::new(LockedRwLock::new(build(slots / shards)));
+        let shard = |_| CachePadded::new(RwLock::new(build(slots / shards)));
         Self((0..shards).map(shard).collect())
     }
 
     /// Not by the hash that the filters use: all items of a shard would have a part of it in common.
     #[inline]
-    fn shard(&self, key: u64) -> &LockedRwLock<P> {
+    fn shard(&self, key: u64) -> &RwLock<P> {
         let mixed = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         &self.0[((u128::from(mixed) * self.0.len() as u128) >> 64) as usize]
     }
 }
 
 impl<P: Peer + Send + Sync> Peer for ShardedRwLock<P> {
-    fn slots(&self) -> usize {
-        self.0.iter().map(|shard| shard.slots()).sum()
-    }
+    by_shared!();
 
-    fn bytes(&self) -> Option<usize> {
-        self.0.iter().map(|shard| shard.bytes()).sum()
+    fn slots(&self) -> usize {
+        self.0.iter().map(|shard| shard.read().slots()).sum()
     }
 
     #[inline]
     fn contains(&self, key: u64) -> bool {
-        self.shard(key).contains(key)
-    }
-
-    #[inline]
-    fn insert(&mut self, key: u64) -> bool {
-        self.insert_shared(key)
-    }
-
-    #[inline]
-    fn remove(&mut self, key: u64) -> bool {
-        self.remove_shared(key)
-    }
-
-    fn shared(&self) -> Option<&dyn SharedSubject> {
-        Some(self)
+        self.shard(key).read().contains(key)
     }
 }
 
 impl<P: Peer + Send + Sync> Shared for ShardedRwLock<P> {
     #[inline]
     fn insert_shared(&self, key: u64) -> bool {
-        self.shard(key).insert_shared(key)
+        self.shard(key).write().insert(key)
     }
 
     #[inline]
     fn remove_shared(&self, key: u64) -> bool {
-        self.shard(key).remove_shared(key)
+        self.shard(key).write().remove(key)
     }
 }

@@ -1,80 +1,18 @@
 //! Exact sets of keys: what programs use today where a filter would do.
 
 use std::collections::HashSet;
-use std::sync::RwLock;
+use std::sync::{PoisonError, RwLock};
 
 use dashmap::DashSet;
-use moka::sync::Cache;
 
+use crate::by_shared;
 use crate::hash::KeyHash;
-use crate::subject::{Peer, Shared, SharedSubject};
-
-/// Items that a peer for this number of slots is built for: the load that filters are filled to.
-fn items(slots: usize) -> usize {
-    slots * 19 / 20
-}
+use crate::subject::{Peer, Shared};
 
 /// `RwLock<HashSet<u64>>`, both of the standard library.
 pub struct LockedHashSet {
     set: RwLock<HashSet<u64, KeyHash>>,
     slots: usize,
-}
-
-impl LockedHashSet {
-    #[must_use]
-    pub fn with_slots(slots: usize) -> Self {
-        let set = HashSet::with_capacity_and_hasher(items(slots), KeyHash::default());
-        Self { set: RwLock::new(set), slots }
-    }
-}
-
-const NOT_POISONED: &str = "no thread panics with the lock";
-
-impl Peer for LockedHashSet {
-    fn slots(&self) -> usize {
-        self.slots
-    }
-
-    fn bytes(&self) -> Option<usize> {
-        None
-    }
-
-    #[inline]
-    fn contains(&self, key: u64) -> bool {
-        self.set.read().expect(NOT_POISONED).contains(&key)
-    }
-
-    #[inline]
-    fn insert(&mut self, key: u64) -> bool {
-        self.insert_shared(key)
-    }
-
-    #[inline]
-    fn insert_unique(&mut self, key: u64) -> bool {
-        self.set.write().expect(NOT_POISONED).insert(key)
-    }
-
-    #[inline]
-    fn remove(&mut self, key: u64) -> bool {
-        self.remove_shared(key)
-    }
-
-    fn shared(&self) -> Option<&dyn SharedSubject> {
-        Some(self)
-    }
-}
-
-impl Shared for LockedHashSet {
-    #[inline]
-    fn insert_shared(&self, key: u64) -> bool {
-        self.set.write().expect(NOT_POISONED).insert(key);
-        true
-    }
-
-    #[inline]
-    fn remove_shared(&self, key: u64) -> bool {
-        self.set.write().expect(NOT_POISONED).remove(&key)
-    }
 }
 
 /// `DashSet<u64>` of the crate dashmap: shards, each behind a lock.
@@ -83,121 +21,63 @@ pub struct Sharded {
     slots: usize,
 }
 
-impl Sharded {
-    #[must_use]
-    pub fn with_slots(slots: usize) -> Self {
-        let set = DashSet::with_capacity_and_hasher(items(slots), KeyHash::default());
-        Self { set, slots }
-    }
+/// A set with room for 95 % of its slots, the load that filters are filled to.
+macro_rules! set {
+    ($type:ident, $build:expr, $self:ident, $read:expr, $write:expr, $removed:expr) => {
+        impl $type {
+            #[must_use]
+            pub fn with_slots(slots: usize) -> Self {
+                Self { set: $build(slots * 19 / 20), slots }
+            }
+        }
+
+        impl Peer for $type {
+            by_shared!();
+
+            fn slots(&self) -> usize {
+                self.slots
+            }
+
+            #[inline]
+            fn contains(&$self, key: u64) -> bool {
+                $read.contains(&key)
+            }
+
+            #[inline]
+            fn insert_unique(&mut $self, key: u64) -> bool {
+                $write.insert(key)
+            }
+        }
+
+        impl Shared for $type {
+            #[inline]
+            fn insert_shared(&$self, key: u64) -> bool {
+                $write.insert(key);
+                true
+            }
+
+            #[inline]
+            fn remove_shared(&$self, key: u64) -> bool {
+                $removed($write.remove(&key))
+            }
+        }
+    };
 }
 
-impl Peer for Sharded {
-    fn slots(&self) -> usize {
-        self.slots
-    }
+set!(
+    LockedHashSet,
+    |items| RwLock::new(HashSet::with_capacity_and_hasher(items, KeyHash::default())),
+    self,
+    self.set.read().unwrap_or_else(PoisonError::into_inner),
+    self.set.write().unwrap_or_else(PoisonError::into_inner),
+    |removed| removed
+);
 
-    fn bytes(&self) -> Option<usize> {
-        None
-    }
-
-    #[inline]
-    fn contains(&self, key: u64) -> bool {
-        self.set.contains(&key)
-    }
-
-    #[inline]
-    fn insert(&mut self, key: u64) -> bool {
-        self.insert_shared(key)
-    }
-
-    #[inline]
-    fn insert_unique(&mut self, key: u64) -> bool {
-        self.set.insert(key)
-    }
-
-    #[inline]
-    fn remove(&mut self, key: u64) -> bool {
-        self.remove_shared(key)
-    }
-
-    fn shared(&self) -> Option<&dyn SharedSubject> {
-        Some(self)
-    }
-}
-
-impl Shared for Sharded {
-    #[inline]
-    fn insert_shared(&self, key: u64) -> bool {
-        self.set.insert(key);
-        true
-    }
-
-    #[inline]
-    fn remove_shared(&self, key: u64) -> bool {
-        self.set.remove(&key).is_some()
-    }
-}
-
-/// `moka::sync::Cache<u64, ()>`, with room for all items: it evicts nothing here.
-pub struct Moka {
-    cache: Cache<u64, (), KeyHash>,
-    slots: usize,
-}
-
-impl Moka {
-    #[must_use]
-    pub fn with_slots(slots: usize) -> Self {
-        let cache = Cache::builder()
-            .max_capacity(slots as u64)
-            .initial_capacity(items(slots))
-            .build_with_hasher(KeyHash::default());
-        Self { cache, slots }
-    }
-}
-
-impl Peer for Moka {
-    fn slots(&self) -> usize {
-        self.slots
-    }
-
-    fn bytes(&self) -> Option<usize> {
-        None
-    }
-
-    #[inline]
-    fn contains(&self, key: u64) -> bool {
-        self.cache.contains_key(&key)
-    }
-
-    #[inline]
-    fn insert(&mut self, key: u64) -> bool {
-        self.insert_shared(key)
-    }
-
-    #[inline]
-    fn insert_unique(&mut self, key: u64) -> bool {
-        self.cache.entry(key).or_insert(()).is_fresh()
-    }
-
-    #[inline]
-    fn remove(&mut self, key: u64) -> bool {
-        self.remove_shared(key)
-    }
-
-    fn shared(&self) -> Option<&dyn SharedSubject> {
-        Some(self)
-    }
-}
-
-impl Shared for Moka {
-    #[inline]
-    fn insert_shared(&self, key: u64) -> bool {
-        self.cache.insert(key, ());
-        true
-    }
-
-    #[inline]
-    fn remove_shared(&self, key: u64) -> bool {
-        self.cache.remove(&key).is_some()
-    }
-}
+set!(
+    Sharded,
+    |items| DashSet::with_capacity_and_hasher(items, KeyHash::default()),
+    self,
+    self.set,
+    self.set,
+    |removed: Option<u64>| removed.is_some()
+);

@@ -1,35 +1,24 @@
-//! How often a lookup is inconclusive: it gives up and answers true. Measured in the worst workloads
-//! that could be arranged.
+//! How often a lookup gives up and answers true, in the worst workloads that could be arranged.
 //!
 //! ```text
-//! cargo run --release -p coucal-benches --bin inconclusive
+//! cargo test --release --test inconclusive -- --ignored --nocapture
 //! ```
 //!
 //! A lookup gives up when the version of its fingerprint's group was bumped in each of its rounds. So
-//! the writers here bump versions as fast as they can, and the readers look up only absent items:
-//!
-//! * *one group*: two buckets, which have the smallest number of groups; both buckets hold copies of
-//!   one item, so each removal bumps the version of one group;
-//! * *kicks*: a table at 96 % load, where the writers remove and insert, and most inserts kick.
+//! the writers here bump versions as fast as they can, and the readers look up only absent items.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use clap::Parser;
 use coucal::CuckooFilter;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-#[derive(Parser)]
-#[command(about = "How often a lookup gives up and answers true")]
-struct Options {
-    /// Lookups of each reader in each workload.
-    #[arg(long, default_value_t = 50_000_000)]
-    lookups: u64,
-}
+/// Lookups of each reader.
+const LOOKUPS: u64 = 50_000_000;
 
-/// Copies of one item in both buckets of the smallest table.
+/// Copies of one item in both buckets of the smallest table: each removal bumps the same version.
 fn one_group(filter: &CuckooFilter, stop: &AtomicBool, _seed: u64) {
     while !stop.load(Ordering::Relaxed) {
         // With five copies or more, both buckets hold some.
@@ -38,18 +27,14 @@ fn one_group(filter: &CuckooFilter, stop: &AtomicBool, _seed: u64) {
     }
 }
 
-/// Each writer removes and inserts its own items in turn.
+/// At 96 % load each writer removes and inserts its own items, and most inserts kick.
 fn kicks(filter: &CuckooFilter, stop: &AtomicBool, seed: u64) {
     let mut random = SmallRng::seed_from_u64(seed);
     let mut own = Vec::new();
     while !stop.load(Ordering::Relaxed) {
         if filter.load_factor() < 0.96 {
-            for _ in 0..16 {
-                let hash = random.next_u64();
-                if filter.insert_hash(hash).is_ok() {
-                    own.push(hash);
-                }
-            }
+            let new = (0..16).map(|_| random.next_u64());
+            own.extend(new.filter(|hash| filter.insert_hash(*hash).is_ok()));
         } else {
             for hash in own.drain(own.len().saturating_sub(16)..) {
                 filter.remove_hash(hash);
@@ -60,28 +45,23 @@ fn kicks(filter: &CuckooFilter, stop: &AtomicBool, seed: u64) {
 
 type Writer = fn(&CuckooFilter, &AtomicBool, u64);
 
-/// The number of inconclusive lookups.
-fn run(filter: &CuckooFilter, write: Writer, writers: u64, readers: u64, lookups: u64) -> u64 {
+fn inconclusive(filter: &CuckooFilter, write: Writer, writers: u64, readers: u64) -> u64 {
     let stop = AtomicBool::new(false);
     let start = Barrier::new((writers + readers) as usize);
     thread::scope(|scope| {
+        let (stop, start) = (&stop, &start);
         for seed in 0..writers {
-            let (stop, start) = (&stop, &start);
             scope.spawn(move || {
                 start.wait();
                 write(filter, stop, seed);
             });
         }
-        let reading: Vec<_> = (0..readers)
-            .map(|seed| {
-                let start = &start;
-                scope.spawn(move || {
-                    let mut random = SmallRng::seed_from_u64(seed ^ 0xab5e_0000);
-                    start.wait();
-                    (0..lookups).filter(|_| filter.contains_hash(random.next_u64())).count()
-                })
-            })
-            .collect();
+        let look = |seed: u64| {
+            let mut random = SmallRng::seed_from_u64(seed ^ 0xab5e_0000);
+            start.wait();
+            (0..LOOKUPS).filter(|_| filter.contains_hash(random.next_u64())).count()
+        };
+        let reading: Vec<_> = (0..readers).map(|seed| scope.spawn(move || look(seed))).collect();
         for reader in reading {
             reader.join().expect("a reader asserts nothing");
         }
@@ -90,11 +70,12 @@ fn run(filter: &CuckooFilter, write: Writer, writers: u64, readers: u64, lookups
     filter.stats().inconclusive_lookups
 }
 
-fn main() {
-    let Options { lookups } = Options::parse();
-    println!("| workload | writers | readers | lookups | inconclusive |");
-    println!("|---|---|---|---|---|");
+/// It never happened so far; with one round in place of eight it happens once in 200 to 10,000 lookups.
+#[test]
+#[ignore = "takes a minute, and all cores"]
+fn a_lookup_hardly_ever_gives_up() {
     let cores = thread::available_parallelism().map_or(2, |cores| cores.get() as u64);
+    println!("| mix | writers | readers | lookups | inconclusive |\n|---|---|---|---|---|");
     for (writers, readers) in [(1, 1), (cores, cores), (3 * cores, cores)] {
         for (name, write, capacity) in [
             ("one group, 8 slots", one_group as Writer, 0),
@@ -106,8 +87,10 @@ fn main() {
             while capacity > 0 && filter.load_factor() < 0.9 {
                 filter.insert_hash(settled.next_u64()).expect("far from full");
             }
-            let inconclusive = run(&filter, write, writers, readers, lookups);
-            println!("| {name} | {writers} | {readers} | {} | {inconclusive} |", lookups * readers);
+            let (lookups, count) =
+                (LOOKUPS * readers, inconclusive(&filter, write, writers, readers));
+            println!("| {name} | {writers} | {readers} | {lookups} | {count} |");
+            assert!(count <= lookups / 1_000_000, "{name}: {count} of {lookups} lookups");
         }
     }
 }

@@ -1,0 +1,196 @@
+//! One thread measured beside another: lookups while another thread writes, grows the table or takes
+//! snapshots; and the times of single operations.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use coucal_measure::keys::CHUNK;
+use coucal_measure::pieces::{self, Counted, Meter, Piece, Turns, count};
+use coucal_measure::subject::{SharedSubject, Step, Window};
+use hdrhistogram::Histogram;
+
+use crate::Plan;
+use crate::results::{Results, View};
+
+pub const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
+/// From here on an operation is asked for how long its thread waited for a processor.
+const LONG_NANOS: u64 = 10_000;
+/// The longest time of one run: behind some locks readers hardly get a turn.
+const MAX_RUN: Duration = Duration::from_secs(4);
+
+pub fn percentile(scene: &str, percentile: f64) -> String {
+    format!("{scene}: {percentile} %")
+}
+
+pub fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("the bounds are in order")
+}
+
+/// The median time of reading the clock alone.
+pub fn clock_overhead() -> u64 {
+    let mut histogram = histogram();
+    for _ in 0..1 << 16 {
+        let started = Instant::now();
+        histogram.saturating_record(started.elapsed().as_nanos() as u64);
+    }
+    histogram.value_at_quantile(0.5)
+}
+
+/// The times of single operations, each without the time that its thread waited for a processor.
+pub struct Singles {
+    pub histogram: Histogram<u64>,
+    turns: Turns,
+    waited: u64,
+}
+
+impl Singles {
+    /// For the thread that calls this.
+    pub fn of_this_thread() -> Self {
+        let mut turns = Turns::of_this_thread();
+        let waited = turns.read().0;
+        Self { histogram: histogram(), turns, waited }
+    }
+
+    /// Nothing from here on concerns what was done before.
+    pub fn begin(&mut self) {
+        self.waited = self.turns.read().0;
+    }
+
+    /// The operation's own time.
+    pub fn took(&mut self, nanos: u64) -> u64 {
+        if nanos < LONG_NANOS {
+            return nanos;
+        }
+        let before = self.waited;
+        self.begin();
+        nanos.saturating_sub(self.waited - before)
+    }
+
+    pub fn push_percentiles(
+        &self,
+        place: (u64, usize),
+        name: &str,
+        scene: &str,
+        results: &mut Results,
+    ) {
+        let overhead = clock_overhead();
+        for percent in PERCENTILES {
+            let nanos = self.histogram.value_at_percentile(percent).saturating_sub(overhead);
+            results.push(place, name, &percentile(scene, percent), nanos as f64);
+        }
+    }
+}
+
+/// Does a little, again and again; the number of items that it inserted.
+pub type Background<'a, 'b> = &'a mut (dyn FnMut() -> u64 + Send + 'b);
+type Foreground<'a> = Box<dyn FnOnce(&mut Meter) + Send + 'a>;
+
+/// A writer that removes its oldest items and inserts new ones.
+pub fn churn<'a>(
+    table: &'a dyn SharedSubject,
+    window: &'a mut Window,
+) -> impl FnMut() -> u64 + Send + 'a {
+    || {
+        let steps = window.moves(64);
+        table.run(&steps);
+        steps.len() as u64 / 2
+    }
+}
+
+/// Runs both until the foreground is done, and returns the pieces of the two.
+pub fn both<'a>(
+    foreground: impl FnOnce(&mut Meter) + Send + 'a,
+    background: Option<Background<'_, '_>>,
+) -> Vec<Vec<Piece>> {
+    enum Role<'a, 'b, 'c> {
+        Foreground(Foreground<'a>),
+        Background(Background<'b, 'c>),
+    }
+    let stop = AtomicBool::new(false);
+    let foreground = Role::Foreground(Box::new(foreground));
+    let roles = [foreground].into_iter().chain(background.map(Role::Background)).collect();
+    pieces::run(roles, |role, meter| match role {
+        Role::Foreground(work) => {
+            work(meter);
+            stop.store(true, Ordering::Relaxed);
+        }
+        Role::Background(work) => {
+            while !stop.load(Ordering::Relaxed) {
+                meter.add(work() as usize);
+            }
+        }
+    })
+}
+
+/// What is looked up, and where.
+pub struct Lookups<'a> {
+    pub place: (u64, usize),
+    pub name: &'a str,
+    pub table: &'a dyn SharedSubject,
+    pub keys: &'a [u64],
+}
+
+impl Lookups<'_> {
+    /// Lookups in a loop, then one by one, both beside the background.
+    pub fn measure(
+        &self,
+        plan: &Plan,
+        scene: &str,
+        mut background: Option<Background<'_, '_>>,
+        results: &mut Results,
+    ) {
+        let Self { place, name, table, keys } = *self;
+        let duration = Duration::from_micros(plan.operations / 2);
+        let in_a_loop = |meter: &mut Meter| {
+            let started = Instant::now();
+            for chunk in keys.chunks(CHUNK).cycle() {
+                black_box(table.look(chunk));
+                meter.add(chunk.len());
+                if started.elapsed() > duration {
+                    break;
+                }
+            }
+        };
+        let counted = count(&both(in_a_loop, background.as_deref_mut()));
+        // A piece of the lookups counts if the background had its processor, too.
+        results.push_counted(place, name, &rate(scene), counted[0]);
+        if let Some(Counted { rate, .. }) = counted.get(1) {
+            results.push(place, name, &format!("{scene}: inserts Mops/s"), *rate);
+        }
+        let mut singles = Singles::of_this_thread();
+        let timed = |_: &mut Meter| {
+            let started = Instant::now();
+            for chunk in keys.chunks(CHUNK) {
+                let steps: Vec<_> = chunk.iter().map(|key| Step::Look(*key)).collect();
+                table.run_timed(&steps, &mut |_, _, nanos| {
+                    singles.histogram.saturating_record(nanos);
+                });
+                if started.elapsed() > MAX_RUN {
+                    break;
+                }
+            }
+        };
+        both(timed, background);
+        singles.push_percentiles(place, name, scene, results);
+    }
+}
+
+fn rate(scene: &str) -> String {
+    format!("{scene}: lookups Mops/s")
+}
+
+pub const COLUMNS: [&str; 6] =
+    ["ns in a loop", "pieces", "50 %, ns", "99 %, ns", "99.9 %, ns", "million inserts/s beside it"];
+
+/// What belongs below the columns, for lookups in a scene.
+pub fn values(view: View, name: &str, scene: &str) -> [Option<f64>; 6] {
+    let counted = rate(scene);
+    let nanos = view.median(name, &counted).map(|millions| 1e3 / millions);
+    let pieces =
+        (!view.runs(name, &counted).is_empty()).then(|| view.pieces(name, &counted) as f64);
+    let [half, most, nearly_all] =
+        PERCENTILES.map(|percent| view.median(name, &percentile(scene, percent)));
+    let inserts = view.median(name, &format!("{scene}: inserts Mops/s"));
+    [nanos, pieces, half, most, nearly_all, inserts]
+}
