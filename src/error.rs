@@ -47,7 +47,7 @@ impl fmt::Display for InsertError {
         f.write_str(match self {
             Self::Full => "the filter is full: remove items, or build one with a larger capacity",
             Self::TooManyCopies => {
-                "the filter holds as many copies of this item as it can count: \
+                "the filter holds the maximum number of copies of this item: \
                  insert_unique stores one copy only"
             }
         })
@@ -241,7 +241,7 @@ impl fmt::Display for BuildError {
             Self::MaxCapacityTooLow { capacity, max_capacity } => write!(
                 f,
                 "a filter cannot grow from {capacity} items to {max_capacity}: \
-                 the greatest capacity is the first one or more"
+                 max_capacity must not be below capacity"
             ),
             Self::GrowthOutOfReach { capacity, max_capacity, rate, layout, first_capacity } => {
                 let who = if layout.is_some() { "this layout" } else { "no layout" };
@@ -267,12 +267,12 @@ impl fmt::Display for BuildError {
             Self::RateOutOfReach { rate, reached, layout: Some(layout) } => write!(
                 f,
                 "this layout has a false-positive rate of {reached:.3e} at that capacity, \
-                 and {rate:.3e} was asked for: {layout} reaches it"
+                 above the requested {rate:.3e}: {layout} reaches it"
             ),
             Self::RateOutOfReach { rate, reached, layout: None } => write!(
                 f,
                 "no layout has a false-positive rate below {reached:.3e} at that capacity, \
-                 and {rate:.3e} was asked for"
+                 and {rate:.3e} was requested"
             ),
         }
     }
@@ -322,8 +322,8 @@ impl fmt::Display for ReserveError {
         let Self { wanted, max_capacity } = self;
         write!(
             f,
-            "room for {wanted} items was asked for, and the filter grows to {max_capacity}: \
-             build one with a greater max_capacity"
+            "the filter grows to {max_capacity} items, and {wanted} need room: \
+             build one with a larger max_capacity"
         )
     }
 }
@@ -482,17 +482,19 @@ pub enum RestoreError {
 }
 
 /// The advice for bytes with right checksums and impossible contents.
-const DO_NOT_TRUST: &str = "it was written so, do not trust what wrote it";
+const DO_NOT_TRUST: &str =
+    "the checksums match, so it was written this way: do not trust the writer";
 
 impl fmt::Display for RestoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io(error) => write!(f, "the snapshot could not be read: {error}"),
             Self::Truncated => {
-                f.write_str("the bytes end before the snapshot does: take another copy of it")
+                f.write_str("the bytes end before the end of the snapshot: read another copy of it")
             }
             Self::NotASnapshot => f.write_str(
-                "the bytes are no snapshot of a filter: they do not begin as `write_to` begins",
+                "the bytes are not a snapshot of a filter: they do not begin with the 8 bytes that \
+                 `write_to` writes first",
             ),
             Self::UnknownVersion { version } => write!(
                 f,
@@ -511,22 +513,22 @@ impl fmt::Display for RestoreError {
                  read it with a newer one"
             ),
             Self::Damaged => {
-                f.write_str("the snapshot is damaged, a checksum is wrong: take another copy of it")
+                f.write_str("the snapshot is damaged, a checksum is wrong: read another copy of it")
             }
             Self::ImpossibleTable { words } => write!(
                 f,
-                "the header of the snapshot promises {words} words, and is that of no table: \
+                "the header of the snapshot states {words} words, and sizes that no table has: \
                  {DO_NOT_TRUST}"
             ),
             Self::InvalidWord { bucket } => write!(
                 f,
-                "bucket {bucket} of the snapshot holds a word that its layout does not have: \
-                 {DO_NOT_TRUST}"
+                "bucket {bucket} of the snapshot holds a word that is not a valid encoding in its \
+                 layout: {DO_NOT_TRUST}"
             ),
             Self::Misplaced { bucket } => write!(
                 f,
-                "bucket {bucket} of the snapshot holds a fingerprint that belongs in another: \
-                 {DO_NOT_TRUST}"
+                "bucket {bucket} of the snapshot holds a fingerprint that belongs in another \
+                 bucket: {DO_NOT_TRUST}"
             ),
             Self::WrongLen { stated, found } => write!(
                 f,
@@ -635,16 +637,16 @@ impl fmt::Display for MergeError {
             Self::OtherLayout => f.write_str("filters of two layouts cannot be merged"),
             Self::OtherRows { rows, other } => write!(
                 f,
-                "a filter that had {rows} buckets at first cannot take in one that had {other}: \
-                 build both for the same first capacity"
+                "filters with {rows} and {other} initial buckets cannot be merged: \
+                 build both with the same capacity"
             ),
             Self::OtherHasher => f.write_str(
                 "filters with two hashers cannot be merged: build one with a clone of the other's",
             ),
-            Self::Full => f.write_str("what both filters hold does not fit into this one"),
-            Self::TooManyCopies => {
-                f.write_str("both filters together hold more copies of an item than one can count")
-            }
+            Self::Full => f.write_str("this filter has no room for the items of both"),
+            Self::TooManyCopies => f.write_str(
+                "both filters together hold more copies of an item than one filter can hold",
+            ),
             Self::OutOfMemory { bytes } => {
                 write!(f, "the allocator could not provide the {bytes} bytes of a snapshot")
             }

@@ -59,13 +59,13 @@ fn all() -> Vec<(Error, &'static str)> {
         ),
         (
             InsertError::TooManyCopies.into(),
-            "the filter holds as many copies of this item as it can count: \
-             insert_unique stores one copy only",
+            "the filter holds the maximum number of copies of this item: insert_unique stores one \
+             copy only",
         ),
         (
             copies.into(),
-            "stored the first 8 items and no more: the filter holds as many copies of this item as \
-             it can count: insert_unique stores one copy only",
+            "stored the first 8 items and no more: the filter holds the maximum number of copies of \
+             this item: insert_unique stores one copy only",
         ),
         (length.into(), "3 items need a slice of 3 answers, and it has 2: nothing was done"),
         (
@@ -82,7 +82,7 @@ fn all() -> Vec<(Error, &'static str)> {
         ),
         (
             BuildError::MaxCapacityTooLow { capacity: 9, max_capacity: 8 }.into(),
-            "a filter cannot grow from 9 items to 8: the greatest capacity is the first one or more",
+            "a filter cannot grow from 9 items to 8: max_capacity must not be below capacity",
         ),
         (
             too_far(Some("Fp21x3"), Some(20), Some(0.01)).into(),
@@ -103,18 +103,18 @@ fn all() -> Vec<(Error, &'static str)> {
         ),
         (
             BuildError::RateOutOfReach { rate: 0.01, reached: 0.03, layout: Some("Fp12x5") }.into(),
-            "this layout has a false-positive rate of 3.000e-2 at that capacity, and 1.000e-2 was \
-             asked for: Fp12x5 reaches it",
+            "this layout has a false-positive rate of 3.000e-2 at that capacity, above the requested \
+             1.000e-2: Fp12x5 reaches it",
         ),
         (
             BuildError::RateOutOfReach { rate: 1e-12, reached: 1e-9, layout: None }.into(),
             "no layout has a false-positive rate below 1.000e-9 at that capacity, and 1.000e-12 was \
-             asked for",
+             requested",
         ),
         (
             reserve.unwrap_err().into(),
-            "room for 5000 items was asked for, and the filter grows to 1000: build one with a \
-             greater max_capacity",
+            "the filter grows to 1000 items, and 5000 need room: build one with a larger \
+             max_capacity",
         ),
         (
             SnapshotError::OutOfMemory { bytes: 9 }.into(),
@@ -126,11 +126,12 @@ fn all() -> Vec<(Error, &'static str)> {
         ),
         (
             RestoreError::Truncated.into(),
-            "the bytes end before the snapshot does: take another copy of it",
+            "the bytes end before the end of the snapshot: read another copy of it",
         ),
         (
             RestoreError::NotASnapshot.into(),
-            "the bytes are no snapshot of a filter: they do not begin as `write_to` begins",
+            "the bytes are not a snapshot of a filter: they do not begin with the 8 bytes that \
+             `write_to` writes first",
         ),
         (
             RestoreError::UnknownVersion { version: 9 }.into(),
@@ -149,27 +150,27 @@ fn all() -> Vec<(Error, &'static str)> {
         ),
         (
             RestoreError::Damaged.into(),
-            "the snapshot is damaged, a checksum is wrong: take another copy of it",
+            "the snapshot is damaged, a checksum is wrong: read another copy of it",
         ),
         (
             RestoreError::ImpossibleTable { words: 9 }.into(),
-            "the header of the snapshot promises 9 words, and is that of no table: it was written \
-             so, do not trust what wrote it",
+            "the header of the snapshot states 9 words, and sizes that no table has: the checksums \
+             match, so it was written this way: do not trust the writer",
         ),
         (
             RestoreError::InvalidWord { bucket: 9 }.into(),
-            "bucket 9 of the snapshot holds a word that its layout does not have: it was written \
-             so, do not trust what wrote it",
+            "bucket 9 of the snapshot holds a word that is not a valid encoding in its layout: the \
+             checksums match, so it was written this way: do not trust the writer",
         ),
         (
             RestoreError::Misplaced { bucket: 9 }.into(),
-            "bucket 9 of the snapshot holds a fingerprint that belongs in another: it was written \
-             so, do not trust what wrote it",
+            "bucket 9 of the snapshot holds a fingerprint that belongs in another bucket: the \
+             checksums match, so it was written this way: do not trust the writer",
         ),
         (
             RestoreError::WrongLen { stated: 9, found: 8 }.into(),
-            "the snapshot holds 8 items, and its header says 9: it was written so, do not trust \
-             what wrote it",
+            "the snapshot holds 8 items, and its header says 9: the checksums match, so it was \
+             written this way: do not trust the writer",
         ),
         (
             RestoreError::OtherKind { grows: true }.into(),
@@ -201,17 +202,17 @@ fn all() -> Vec<(Error, &'static str)> {
         (MergeError::OtherLayout.into(), "filters of two layouts cannot be merged"),
         (
             MergeError::OtherRows { rows: 9, other: 8 }.into(),
-            "a filter that had 9 buckets at first cannot take in one that had 8: build both for the \
-             same first capacity",
+            "filters with 9 and 8 initial buckets cannot be merged: build both with the same \
+             capacity",
         ),
         (
             MergeError::OtherHasher.into(),
             "filters with two hashers cannot be merged: build one with a clone of the other's",
         ),
-        (MergeError::Full.into(), "what both filters hold does not fit into this one"),
+        (MergeError::Full.into(), "this filter has no room for the items of both"),
         (
             MergeError::TooManyCopies.into(),
-            "both filters together hold more copies of an item than one can count",
+            "both filters together hold more copies of an item than one filter can hold",
         ),
         (
             MergeError::OutOfMemory { bytes: 9 }.into(),

@@ -107,8 +107,9 @@ macro_rules! assert_error {
     };
 }
 
-const ANOTHER_COPY: &str = ": take another copy of it";
-const DO_NOT_TRUST: &str = ": it was written so, do not trust what wrote it";
+const ANOTHER_COPY: &str = ": read another copy of it";
+const DO_NOT_TRUST: &str =
+    ": the checksums match, so it was written this way: do not trust the writer";
 const NEWER: &str = ": read it with a newer one";
 
 fn truncated<L: Layout>() {
