@@ -3,33 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::list::*;
+use crate::list::{EXCEPTIONS, Exception, LIKELY};
 use crate::source::{Source, Weakening};
 use crate::{Change, Result};
 
 /// loom's model of the machine: no part of the crate.
 const MODEL_OF_THE_MACHINE: &str = "src/sync/loom.rs";
-
-/// Models that notice weaker orderings of a file, most likely.
-const LIKELY: &[(&str, &[&[&str]])] = &[
-    (LOCK, &[EXCLUSION]),
-    (TABLE, &[LOOKUPS, TWO_HOPS, CLEAR, DUPLICATE_THAT_GOES, KICKS, ORDER]),
-    (ADDRESS, &[SPLITS, SPLIT_THEN_LOOKUPS]),
-    (GROW, &[SPLITS]),
-    (LOOKUP, &[LOOKUPS, ORDER]),
-    (MIRROR, &[SNAPSHOT_AND_INSERT]),
-    (VERSIONS, &[LOOKUPS, CLEAR]),
-];
-
-/// Where the sources have a stronger ordering than any model needs.
-pub struct Exception {
-    pub file: &'static str,
-    /// The line of the source, without the blanks around it.
-    pub line: &'static str,
-    /// As in [`Weakening`].
-    pub how: &'static str,
-    pub reason: &'static str,
-}
 
 impl Exception {
     fn is_for(&self, file: &str, weakening: &Weakening) -> bool {
@@ -87,27 +66,3 @@ fn list_files(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     }
     Ok(())
 }
-
-const EXCEPTIONS: &[Exception] = &[
-    Exception {
-        file: GROW,
-        line: "self.store_word(locked, split.new, split.goes, Ordering::Release);",
-        how: "Relaxed, not Release",
-        reason: "`publish` comes after it, and a lookup reads the new bucket only by its extent",
-    },
-    Exception {
-        file: TABLE,
-        line: "fence(Ordering::SeqCst);",
-        how: "AcqRel, not SeqCst",
-        reason: NO_FENCE_OF_LOOM,
-    },
-    Exception {
-        file: TABLE,
-        line: "fence(Ordering::SeqCst);",
-        how: "no fence",
-        reason: NO_FENCE_OF_LOOM,
-    },
-];
-
-const NO_FENCE_OF_LOOM: &str =
-    "in loom, a fence orders no SeqCst load, so no model can show that `clear` needs one";
