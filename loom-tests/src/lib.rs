@@ -14,8 +14,8 @@
 //! RUSTFLAGS="--cfg loom" cargo test --release -p loom-tests --test models -- Fp16x4
 //! ```
 //!
-//! `src/bin/faults/list.rs` lists deliberate faults, at least one for each rule of the protocol.
-//! This command checks that the models notice each of them:
+//! `src/bin/faults/list.rs` lists deliberate faults, at least one for each rule of the protocol. This
+//! command checks that the models notice each of them, and each atomic ordering that is too weak:
 //!
 //! ```text
 //! cargo run --release -p loom-tests --bin faults

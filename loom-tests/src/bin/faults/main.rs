@@ -1,103 +1,204 @@
 //! Breaks the crate on purpose, one rule at a time, and reports which models notice.
 //!
 //! ```text
-//! cargo run --release -p loom-tests --bin faults [name...]
+//! cargo run --release -p loom-tests --bin faults [phrase...]
 //! ```
 //!
-//! Applies each fault of the list to a copy of the workspace in the temporary directory and runs the
-//! models of the default layout. With names, tries only the faults whose description contains one of
-//! them.
-//! The exit status is 0 if every fault was caught.
+//! Applies each fault to a copy of the workspace in the temporary directory and runs the models of the
+//! default layout. The faults are those of the list, and each atomic ordering of the sources made
+//! weaker. With phrases, tries only the faults whose description contains one of them.
+//!
+//! The exit status is 0 if every fault was caught, and no exception from that, and if every phrase is
+//! in some description.
 
 mod list;
+mod orderings;
+mod source;
 
+use std::collections::BTreeMap;
 use std::error::Error;
+use std::num::NonZero;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
-use list::{FAULTS, Fault};
+use list::{Edit, FAULTS, Fault};
 use loom_tests::WITHOUT_FLOORS;
+use source::Source;
 
 /// The layout whose models are run: the rules are the same for all.
 const LAYOUT: &str = "Fp16x4";
 
 /// How long the models may run on one fault: some faults make a model loop for ever.
-const MODEL_TIMEOUT: Duration = Duration::from_secs(180);
+const MODEL_TIMEOUT: Duration = Duration::from_secs(300);
+/// How long the others may go on when one has failed.
+const AFTER_A_FAILURE: Duration = Duration::from_secs(2);
 
-type Result<T> = std::result::Result<T, Box<dyn Error>>;
+/// Faults that are tried at a time, at most: each needs a copy of the workspace and of its build.
+const MAX_WORKERS: usize = 4;
+
+/// How the harness ends the line of a test that fails.
+const FAILED: &str = " ... FAILED";
+
+type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
 fn main() -> Result<ExitCode> {
-    let names: Vec<_> = env::args().skip(1).collect();
-    let wanted =
-        |fault: &&Fault| names.is_empty() || names.iter().any(|name| fault.what.contains(name));
-    let faults: Vec<_> = FAULTS.iter().filter(wanted).collect();
+    let phrases: Vec<_> = env::args().skip(1).collect();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("no workspace")?;
-    let scratch = Scratch::new(source)?;
-
-    // First without a fault: each fault applies, and the models of the list pass.
-    for fault in &faults {
-        fault.apply(&scratch.intact)?;
+    let [mut faults, mut exceptions] = all(source)?;
+    for phrase in &phrases {
+        if !faults.iter().chain(&exceptions).any(|change| change.what.contains(phrase)) {
+            return Err(format!("no fault is described by this phrase: {phrase}").into());
+        }
     }
-    let mut models: Vec<_> = faults.iter().flat_map(|fault| fault.caught_by).copied().collect();
-    models.sort_unstable();
-    models.dedup();
-    match scratch.run(&models)? {
+    for changes in [&mut faults, &mut exceptions] {
+        let wanted = |change: &Change| phrases.iter().any(|phrase| change.what.contains(phrase));
+        changes.retain(|change| phrases.is_empty() || wanted(change));
+    }
+    let workers = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_WORKERS);
+    let scratches: Vec<_> =
+        (0..workers).map(|worker| Scratch::new(source, worker)).collect::<Result<_>>()?;
+
+    let noticed = try_exceptions(&scratches[0], &faults, &exceptions)?;
+    println!("| fault | caught by | seconds |\n|---|---|---|");
+    let (next, survivors) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        let workers: Vec<_> = scratches
+            .iter()
+            .map(|scratch| {
+                scope.spawn(|| -> Result<()> {
+                    while let Some(fault) = faults.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        if !try_fault(scratch, fault)? {
+                            survivors.fetch_add(1, Ordering::Relaxed);
+                        }
+                    }
+                    Ok(())
+                })
+            })
+            .collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("no worker panics"))
+    })?;
+    let survivors = survivors.into_inner();
+    println!(
+        "\n{} faults, {survivors} survived; {} exceptions, {noticed} noticed",
+        faults.len(),
+        exceptions.len(),
+    );
+    Ok(if survivors + noticed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// All faults, and the orderings that are stronger than any model needs.
+fn all(source: &Path) -> Result<[Vec<Change>; 2]> {
+    let [weakenings, exceptions] = orderings::weakenings(source)?;
+    let listed = FAULTS.iter().map(|fault| fault.change(source));
+    Ok([listed.chain(weakenings.into_iter().map(Ok)).collect::<Result<_>>()?, exceptions])
+}
+
+/// Runs the models without a fault, but with all exceptions together: if no model notices them, none
+/// notices one of them alone. Returns how many of them a model notices.
+fn try_exceptions(scratch: &Scratch, faults: &[Change], exceptions: &[Change]) -> Result<usize> {
+    if exceptions.is_empty() {
+        let mut models: Vec<_> =
+            faults.iter().flat_map(|fault| &*fault.caught_by).copied().collect();
+        models.sort_unstable();
+        models.dedup();
+        return match scratch.run(&models)? {
+            Verdict::Passed => Ok(0),
+            verdict => Err(format!("without any fault: {verdict:?}").into()),
+        };
+    }
+    if scratch.verdict(exceptions, &[])? == Verdict::Passed {
+        return Ok(0);
+    }
+    match scratch.run(&[])? {
         Verdict::Passed => {}
         verdict => return Err(format!("without any fault: {verdict:?}").into()),
     }
-
-    println!("| fault | caught by | seconds |\n|---|---|---|");
-    let mut survivors = 0;
-    for fault in faults {
-        let started = Instant::now();
-        let path = scratch.workspace.join(fault.file);
-        fs::write(&path, fault.apply(&scratch.intact)?)?;
-        let verdict = match scratch.run(fault.caught_by)? {
-            // None of the models that the list names notices it. Does any other?
-            Verdict::Passed => scratch.run(&[])?,
-            verdict => verdict,
-        };
-        fs::write(&path, fs::read(scratch.intact.join(fault.file))?)?;
-        let caught_by = match verdict {
-            Verdict::Failed(models) => models.join(", "),
-            Verdict::Passed => {
-                survivors += 1;
-                "NOTHING".into()
-            }
-            Verdict::Endless => {
-                survivors += 1;
-                "nothing, before the timeout".into()
-            }
-            Verdict::Broken(errors) => {
-                eprintln!("{errors}");
-                survivors += 1;
-                "nothing: it does not compile".into()
-            }
-        };
-        println!("| {} | {caught_by} | {:.0} |", fault.what, started.elapsed().as_secs_f64());
+    let mut noticed = 0;
+    for exception in exceptions {
+        let verdict = scratch.verdict(std::slice::from_ref(exception), &[])?;
+        if verdict != Verdict::Passed {
+            println!("no exception: {}: {verdict:?}", exception.what);
+            noticed += 1;
+        }
     }
-    println!("\n{survivors} survived");
-    Ok(if survivors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    if noticed == 0 {
+        Err("the exceptions are noticed together, none alone".into())
+    } else {
+        Ok(noticed)
+    }
+}
+
+/// Whether a model notices the fault.
+fn try_fault(scratch: &Scratch, fault: &Change) -> Result<bool> {
+    let started = Instant::now();
+    let fault_alone = std::slice::from_ref(fault);
+    let verdict = match scratch.verdict(fault_alone, &fault.caught_by)? {
+        // None of the likely models notices it. Does any other?
+        Verdict::Passed if !fault.caught_by.is_empty() => scratch.verdict(fault_alone, &[])?,
+        verdict => verdict,
+    };
+    let (caught, caught_by) = match verdict {
+        Verdict::Failed(models) => (true, models.join(", ")),
+        Verdict::Passed => (false, "NOTHING".into()),
+        Verdict::Endless => (false, "nothing, before the timeout".into()),
+        Verdict::Broken(errors) => {
+            eprintln!("{errors}");
+            (false, "nothing: it does not compile".into())
+        }
+    };
+    let what = fault.what.replace('|', "\\|");
+    println!("| {what} | {caught_by} | {:.0} |", started.elapsed().as_secs_f64());
+    Ok(caught)
+}
+
+/// A fault, ready to be applied.
+struct Change {
+    /// In a few words.
+    what: String,
+    /// The file, from the root of the workspace.
+    file: String,
+    /// What is replaced, and by what.
+    edits: Vec<(Range<usize>, String)>,
+    /// Models that fail. They are run first; the others only if all of these pass.
+    caught_by: Vec<&'static str>,
 }
 
 impl Fault {
-    /// The text of the file with the fault in it.
-    fn apply(&self, source: &Path) -> Result<String> {
-        let text = fs::read_to_string(source.join(self.file))?;
-        match text.matches(self.old).count() {
-            1 => Ok(text.replacen(self.old, self.new, 1)),
-            n => {
-                Err(format!("{}: found {n} times in {}:\n{}", self.what, self.file, self.old)
-                    .into())
+    fn change(&self, workspace: &Path) -> Result<Change> {
+        let source = Source::read(&workspace.join(self.file))?;
+        let find = |quote| {
+            let found = source.find(self.function, quote);
+            found.map_err(|error| format!("{}: {}: {error}", self.what, self.file))
+        };
+        let text = |range: &Range<usize>| source.text[range.clone()].to_owned();
+        let edits = match self.edit {
+            Edit::Replace(old, new) => vec![(find(old)?, new.into())],
+            Edit::Swap(a, b) => {
+                let (a, b) = (find(a)?, find(b)?);
+                vec![(a.clone(), text(&b)), (b, text(&a))]
             }
-        }
+            Edit::Before(moved, place) | Edit::After(moved, place) => {
+                let (moved, place) = (find(moved)?, find(place)?);
+                let after = matches!(self.edit, Edit::After(..));
+                let at = if after { place.end } else { place.start };
+                vec![(moved.clone(), String::new()), (at..at, format!(" {} ", text(&moved)))]
+            }
+        };
+        Ok(Change {
+            what: self.what.into(),
+            file: self.file.into(),
+            edits,
+            caught_by: self.caught_by.to_vec(),
+        })
     }
 }
 
 /// What the models said about a fault.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 enum Verdict {
     Passed,
     Failed(Vec<String>),
@@ -116,8 +217,8 @@ struct Scratch {
 }
 
 impl Scratch {
-    fn new(source: &Path) -> Result<Self> {
-        let root = env::temp_dir().join("coucal-faults");
+    fn new(source: &Path, worker: usize) -> Result<Self> {
+        let root = env::temp_dir().join("coucal-faults").join(worker.to_string());
         let (intact, workspace) = (root.join("intact"), root.join("workspace"));
         for copies in [&intact, &workspace] {
             if copies.exists() {
@@ -128,6 +229,32 @@ impl Scratch {
         copy(&intact, &workspace)?;
         // The build directory is kept from one run to the next.
         Ok(Self { intact, workspace, target: root.join("target") })
+    }
+
+    /// What these models say, or all if none is named, when all these changes are made.
+    fn verdict(&self, changes: &[Change], models: &[&str]) -> Result<Verdict> {
+        let mut by_file: BTreeMap<&str, Vec<_>> = BTreeMap::new();
+        for change in changes {
+            by_file.entry(&change.file).or_default().extend(&change.edits);
+        }
+        for (file, edits) in &mut by_file {
+            let mut text = fs::read_to_string(self.intact.join(file))?;
+            edits.sort_by_key(|(range, _)| range.end);
+            let mut end = text.len();
+            for (range, new) in edits.iter().rev() {
+                // Where an access has two exceptions, the weaker is the later of them.
+                if range.end <= end {
+                    text.replace_range(range.clone(), new);
+                    end = range.start;
+                }
+            }
+            fs::write(self.workspace.join(file), text)?;
+        }
+        let verdict = self.run(models);
+        for file in by_file.keys() {
+            fs::write(self.workspace.join(file), fs::read(self.intact.join(file))?)?;
+        }
+        verdict
     }
 
     /// Runs these models; all of them if none is named.
@@ -153,12 +280,16 @@ impl Scratch {
         command.env("RUST_BACKTRACE", "0").env(WITHOUT_FLOORS, "1");
         command.stdout(fs::File::create(&log)?).stderr(Stdio::null());
         let mut child = command.spawn()?;
-        let started = Instant::now();
+        let (started, mut failed_at) = (Instant::now(), None);
         let status = loop {
             if let Some(status) = child.try_wait()? {
                 break Some(status);
             }
-            if started.elapsed() > MODEL_TIMEOUT {
+            if failed_at.is_none() && fs::read_to_string(&log)?.contains(FAILED) {
+                failed_at = Some(Instant::now());
+            }
+            let after_a_failure = failed_at.map_or(Duration::ZERO, |at| at.elapsed());
+            if started.elapsed() > MODEL_TIMEOUT || after_a_failure > AFTER_A_FAILURE {
                 child.kill()?;
                 child.wait()?;
                 break None;
@@ -169,7 +300,7 @@ impl Scratch {
         let layout = format!("::{LAYOUT}");
         let failed: Vec<_> = log
             .lines()
-            .filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"))
+            .filter_map(|line| line.strip_prefix("test ")?.strip_suffix(FAILED))
             .map(|test| test.trim_end_matches(&*layout).to_owned())
             .collect();
         Ok(match status {
@@ -220,11 +351,13 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// Each fault quotes its source as it is, so a change there is noticed before the long run.
+    /// Each fault quotes its source as it is, so a change there is noticed before the long run. So it is
+    /// with the exceptions.
     #[test]
     fn every_fault_applies() {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace");
-        let failed: Vec<_> = FAULTS.iter().filter_map(|fault| fault.apply(source).err()).collect();
+        let failed: Vec<_> = FAULTS.iter().filter_map(|fault| fault.change(source).err()).collect();
         assert!(failed.is_empty(), "{failed:#?}");
+        orderings::weakenings(source).expect("a line for each exception");
     }
 }

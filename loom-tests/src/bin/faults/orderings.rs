@@ -1,0 +1,68 @@
+//! The faults that nobody lists: each ordering of the sources made weaker.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::list::{EXCEPTIONS, Exception, LIKELY};
+use crate::source::{Source, Weakening};
+use crate::{Change, Result};
+
+/// loom's model of the machine: no part of the crate.
+const MODEL_OF_THE_MACHINE: &str = "src/sync/loom.rs";
+
+impl Exception {
+    fn is_for(&self, file: &str, weakening: &Weakening) -> bool {
+        (self.file, self.line, self.how) == (file, &*weakening.line, &*weakening.how)
+    }
+}
+
+/// Each ordering below `src` made weaker, alone: those that a model must notice, and the exceptions.
+pub fn weakenings(workspace: &Path) -> Result<[Vec<Change>; 2]> {
+    let mut files = Vec::new();
+    list_files(&workspace.join("src"), &mut files)?;
+    files.sort();
+    let mut used = vec![false; EXCEPTIONS.len()];
+    let [mut expected, mut exceptions] = [Vec::new(), Vec::new()];
+    for path in files {
+        let file = path.strip_prefix(workspace)?.to_str().ok_or("a name in UTF-8")?;
+        if file == MODEL_OF_THE_MACHINE {
+            continue;
+        }
+        let likely = LIKELY.iter().find(|likely| likely.0 == file);
+        for weakening in Source::read(&path)?.weakenings() {
+            let Weakening { how, function, line, edit: (range, new) } = &weakening;
+            let change = Change {
+                what: format!("{file}, {function}: {how}: `{line}`"),
+                file: file.into(),
+                edits: vec![(range.clone(), (*new).into())],
+                caught_by: likely.map_or(Vec::new(), |likely| likely.1.concat()),
+            };
+            match EXCEPTIONS.iter().position(|exception| exception.is_for(file, &weakening)) {
+                Some(at) => {
+                    used[at] = true;
+                    exceptions.push(change);
+                }
+                None => expected.push(change),
+            }
+        }
+    }
+    match used.iter().position(|used| !used) {
+        None => Ok([expected, exceptions]),
+        Some(at) => {
+            let Exception { file, line, how, reason } = EXCEPTIONS[at];
+            Err(format!("no line of {file} is this exception: {line}: {how} ({reason})").into())
+        }
+    }
+}
+
+fn list_files(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            list_files(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}

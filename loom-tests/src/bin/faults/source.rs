@@ -1,0 +1,262 @@
+//! A source file: where its functions are, and its orderings.
+
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+use syn::{
+    Attribute, Expr, ExprCall, ExprMethodCall, ExprPath, ImplItemFn, Item, ItemFn, Macro, UsePath,
+    UseRename,
+};
+
+use crate::Result;
+
+/// The text of a file, and what the compiler sees in it outside of tests and of `cfg(loom)`.
+pub struct Source {
+    pub text: String,
+    functions: Vec<(String, Range<usize>)>,
+    accesses: Vec<Access>,
+}
+
+/// An atomic access, or a fence.
+struct Access {
+    /// The function that has it.
+    function: String,
+    /// What is called: `load`, `store_word`, `fence`.
+    operation: String,
+    ordering: String,
+    /// Where the ordering is, without `Ordering::`.
+    at: Range<usize>,
+    /// Where the call is.
+    call: Range<usize>,
+}
+
+/// A weaker ordering in place of one that the source has.
+pub struct Weakening {
+    /// "Release, not `SeqCst`", or "no fence".
+    pub how: String,
+    pub function: String,
+    /// The line of the source, without the blanks around it.
+    pub line: String,
+    pub edit: (Range<usize>, &'static str),
+}
+
+impl Source {
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path)?;
+        let mut walk = Walk::default();
+        walk.visit_file(&syn::parse_file(&text)?);
+        if let Some(unknown) = walk.unknown {
+            return Err(
+                format!("{}: no ordering is looked for in {unknown}", path.display()).into()
+            );
+        }
+        Ok(Self { text, functions: walk.functions, accesses: walk.accesses })
+    }
+
+    /// The one place in a function that reads as `quote`. A blank of the quote is any white space of
+    /// the source, with any comments. Where several functions have this name, it is in one of them.
+    pub fn find(&self, function: &str, quote: &str) -> Result<Range<usize>> {
+        let mut functions = self.functions.iter().filter(|(name, _)| name == function).peekable();
+        functions.peek().ok_or_else(|| format!("there is no function {function}"))?;
+        let found: Vec<_> = functions
+            .flat_map(|(_, range)| {
+                let starts =
+                    self.text[range.clone()].char_indices().map(|(at, _)| range.start + at);
+                starts.filter_map(|start| {
+                    let len = length_of_quote(&self.text[start..range.end], quote)?;
+                    Some(start..start + len)
+                })
+            })
+            .collect();
+        match &*found {
+            [range] => Ok(range.clone()),
+            _ => Err(format!("found {} times in {function}: {quote}", found.len()).into()),
+        }
+    }
+
+    /// Each ordering made weaker: first by what `SeqCst` has besides Acquire and Release, if it is
+    /// `SeqCst`, and then altogether.
+    pub fn weakenings(&self) -> impl Iterator<Item = Weakening> {
+        self.accesses.iter().flat_map(|access| {
+            let ordering = &*access.ordering;
+            let without_total_order = match &*access.operation {
+                _ if ordering != "SeqCst" => None,
+                "load" => Some("Acquire"),
+                "store" | "store_word" => Some("Release"),
+                _ => Some("AcqRel"),
+            };
+            let without_total_order = without_total_order
+                .map(|weaker| (not(weaker, ordering), access.at.clone(), weaker));
+            let altogether = match &*access.operation {
+                "fence" => Some(("no fence".into(), access.call.clone(), "()")),
+                _ if ordering == "Relaxed" => None,
+                _ => Some((not("Relaxed", ordering), access.at.clone(), "Relaxed")),
+            };
+            without_total_order.into_iter().chain(altogether).map(|(how, range, new)| Weakening {
+                how,
+                function: access.function.clone(),
+                line: self.line(access.at.start).into(),
+                edit: (range, new),
+            })
+        })
+    }
+
+    fn line(&self, at: usize) -> &str {
+        let start = self.text[..at].rfind('\n').map_or(0, |end| end + 1);
+        self.text[start..].lines().next().unwrap_or_default().trim()
+    }
+}
+
+fn not(weaker: &str, ordering: &str) -> String {
+    format!("{weaker}, not {ordering}")
+}
+
+/// The length of the text at the start of `text` that reads as `quote`, if it does.
+fn length_of_quote(text: &str, quote: &str) -> Option<usize> {
+    let mut words = quote.split_whitespace();
+    let mut rest = text.strip_prefix(words.next()?)?;
+    for word in words {
+        let blank = after_blank(rest);
+        if blank.len() == rest.len() {
+            return None;
+        }
+        rest = blank.strip_prefix(word)?;
+    }
+    Some(text.len() - rest.len())
+}
+
+/// `text` without the white space and the comments at its start.
+fn after_blank(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    while rest.starts_with("//") {
+        rest = rest.split_once('\n').map_or("", |(_, after)| after).trim_start();
+    }
+    rest
+}
+
+/// Collects what [`Source`] has.
+#[derive(Default)]
+struct Walk {
+    functions: Vec<(String, Range<usize>)>,
+    accesses: Vec<Access>,
+    /// The functions around the present place, the innermost one last.
+    inside: Vec<String>,
+    /// The calls of whose arguments the present place is a part.
+    calls: Vec<(String, Range<usize>)>,
+    /// A place that has an ordering, and that is not understood.
+    unknown: Option<String>,
+}
+
+impl Walk {
+    fn function(&mut self, name: &syn::Ident, whole: Range<usize>, visit: impl FnOnce(&mut Self)) {
+        self.functions.push((name.to_string(), whole));
+        self.inside.push(name.to_string());
+        visit(self);
+        self.inside.pop();
+    }
+
+    fn call(&mut self, name: String, whole: Range<usize>, visit: impl FnOnce(&mut Self)) {
+        self.calls.push((name, whole));
+        visit(self);
+        self.calls.pop();
+    }
+}
+
+impl<'ast> Visit<'ast> for Walk {
+    fn visit_item(&mut self, item: &'ast Item) {
+        let attributes = match item {
+            Item::Fn(item) => &item.attrs,
+            Item::Impl(item) => &item.attrs,
+            Item::Mod(item) => &item.attrs,
+            Item::Use(item) => &item.attrs,
+            Item::Macro(item) => &item.attrs,
+            _ => return visit::visit_item(self, item),
+        };
+        if !is_left_out(attributes) {
+            visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_item_fn(&mut self, function: &'ast ItemFn) {
+        self.function(&function.sig.ident, function.span().byte_range(), |walk| {
+            visit::visit_item_fn(walk, function);
+        });
+    }
+
+    fn visit_impl_item_fn(&mut self, function: &'ast ImplItemFn) {
+        if !is_left_out(&function.attrs) {
+            self.function(&function.sig.ident, function.span().byte_range(), |walk| {
+                visit::visit_impl_item_fn(walk, function);
+            });
+        }
+    }
+
+    fn visit_expr_call(&mut self, call: &'ast ExprCall) {
+        let name = match &*call.func {
+            Expr::Path(path) => path.path.segments.last().map(|last| last.ident.to_string()),
+            _ => None,
+        };
+        self.call(name.unwrap_or_default(), call.span().byte_range(), |walk| {
+            visit::visit_expr_call(walk, call);
+        });
+    }
+
+    fn visit_expr_method_call(&mut self, call: &'ast ExprMethodCall) {
+        self.visit_expr(&call.receiver);
+        self.call(call.method.to_string(), call.span().byte_range(), |walk| {
+            for argument in &call.args {
+                walk.visit_expr(argument);
+            }
+        });
+    }
+
+    fn visit_expr_path(&mut self, path: &'ast ExprPath) {
+        let mut names = path.path.segments.iter().rev().map(|segment| &segment.ident);
+        let (Some(ordering), Some(of)) = (names.next(), names.next()) else { return };
+        if of != "Ordering" {
+            return;
+        }
+        match self.calls.last() {
+            Some((operation, call)) => self.accesses.push(Access {
+                function: self.inside.last().cloned().unwrap_or_default(),
+                operation: operation.clone(),
+                ordering: ordering.to_string(),
+                at: ordering.span().byte_range(),
+                call: call.clone(),
+            }),
+            None => self.unknown = Some(format!("{ordering} outside of a call")),
+        }
+    }
+
+    fn visit_use_path(&mut self, path: &'ast UsePath) {
+        if path.ident == "Ordering" {
+            self.unknown = Some("an import of single orderings".into());
+        }
+        visit::visit_use_path(self, path);
+    }
+
+    fn visit_use_rename(&mut self, renamed: &'ast UseRename) {
+        if renamed.ident == "Ordering" {
+            self.unknown = Some(format!("{}, another name of `Ordering`", renamed.rename));
+        }
+    }
+
+    fn visit_macro(&mut self, call: &'ast Macro) {
+        let tokens = call.tokens.to_string().replace(' ', "");
+        if tokens.replace("Ordering::Relaxed", "").contains("Ordering::") {
+            self.unknown = Some(tokens);
+        }
+    }
+}
+
+/// Whether only tests or only models have it.
+fn is_left_out(attributes: &[Attribute]) -> bool {
+    attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).any(|attribute| {
+        let condition = attribute.meta.require_list().map(|list| list.tokens.to_string());
+        let condition = condition.unwrap_or_default().replace(' ', "").replace("not(loom)", "");
+        condition.contains("test") || condition.contains("loom")
+    })
+}
