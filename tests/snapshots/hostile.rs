@@ -430,7 +430,7 @@ fn words_under_the_header_of_another_layout() {
 fn other_formats() {
     let text = "some other file, which is longer than the header of a snapshot is: 96 bytes, so \
                 that there is a whole header to look at";
-    let magic = ": they do not begin as `write_to` begins";
+    let magic = ": they do not begin with the 8 bytes that `write_to` writes first";
     assert_error!(error::<AnyLayout>(text.as_bytes()), RestoreError::NotASnapshot, magic);
     assert_error!(error::<AnyLayout>(&[0; 200]), RestoreError::NotASnapshot, magic);
     // As one that was written in text mode.
