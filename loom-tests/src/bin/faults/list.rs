@@ -97,7 +97,6 @@ const SPLITS: &[&str] = &[
 ];
 const DUPLICATE_THAT_GOES: &[&str] = &["growth::duplicate_that_goes_and_removal_of_the_other"];
 const SPLIT_THEN_LOOKUPS: &[&str] = &["order::insert_and_split_with_insert_then_lookups"];
-const NEW_BUCKET: &[&str] = &["growth::split_and_removal_beside_an_insert"];
 const NO_ROOM: &[&str] = &["growth::two_inserts_that_find_no_room"];
 
 const SNAPSHOT_AND_INSERT: &[&str] = &["snapshots::insert_beside_a_snapshot"];
@@ -120,7 +119,7 @@ pub const LIKELY: &[(&str, &[&[&str]])] = &[
     (LOCK, &[EXCLUSION]),
     (TABLE, &[LOOKUPS, TWO_HOPS, CLEAR, DUPLICATE_THAT_GOES, KICKS, ORDER]),
     (ADDRESS, &[SPLITS, SPLIT_THEN_LOOKUPS]),
-    (GROW, &[SPLITS]),
+    (GROW, &[SPLITS, SPLIT_THEN_LOOKUPS]),
     (LOOKUP, &[LOOKUPS, ORDER]),
     (MIRROR, &[SNAPSHOT_AND_INSERT]),
     (VERSIONS, &[LOOKUPS, CLEAR]),
@@ -444,7 +443,7 @@ pub const FAULTS: &[Fault] = faults! {
         => &["growth::insert_into_both_buckets_of_a_split"];
     GROW lock_run: "a split locks only the old bucket"
         replace "if is_new {" with "if is_new & false {"
-        => NEW_BUCKET;
+        => &["snapshots::split_and_insert_beside_a_snapshot"];
     GROW split_if_loaded: "an insert above the target splits beside others"
         replace "growing.splitting.try_lock()" with "Some(())"
         => &["growth::two_inserts_above_the_target"];
