@@ -9,8 +9,8 @@ use crate::table::MAX_STRIPES;
 /// may have a bucket more than others.
 const MAX_SLOTS: usize = MAX_STRIPES * (u32::MAX as usize - layout::MAX_SLOTS);
 
-/// Of 5 million small tables filled to their capacity, one or fewer is crowded in the sense of
-/// [`crowded`].
+/// Of 5 million small tables filled to their capacity, at most one has a pair of buckets that is
+/// crowded in the sense of [`crowds`].
 const TABLES: f64 = 5e6;
 
 /// The fewest rows of a table that grows: with fewer, the pairs of rows are too few.
@@ -124,6 +124,18 @@ impl Fit {
         BuildError::OutOfMemory { bytes: self.buckets * size_of::<u64>() }
     }
 
+    /// The fit of a layout, whatever its rate.
+    pub(crate) fn of_layout(layout: LayoutId, wanted: Wanted) -> Result<Self, BuildError> {
+        macro_rules! dispatch {
+            ($($layout:ident)*) => {
+                match layout {
+                    $(LayoutId::$layout => Self::of::<layout::$layout>(wanted),)*
+                }
+            };
+        }
+        crate::__for_each_layout!(dispatch)
+    }
+
     /// From the layout with the shortest fingerprints to that with the longest.
     fn of_each_layout(wanted: Wanted) -> impl IntoIterator<Item = Result<Self, BuildError>> {
         macro_rules! fits {
@@ -170,27 +182,9 @@ impl Wanted {
     }
 }
 
-/// Whether a table of a layout with these bits and slots may have so many rows, and grow to `greatest`
-/// buckets.
-pub(crate) fn is_possible(
-    rows: usize,
-    greatest: usize,
-    bits: u32,
-    slots: usize,
-    grows: bool,
-) -> bool {
-    let even = rows >= 2 && rows.is_multiple_of(2) && greatest.is_multiple_of(2);
-    even && greatest <= MAX_SLOTS / slots
-        && if grows {
-            rows >= MIN_ROWS && is_within_reach(rows, greatest, bits)
-        } else {
-            greatest == rows
-        }
-}
-
-/// Whether fingerprints of so many bits let a table grow from `rows` buckets to `greatest`.
-fn is_within_reach(rows: usize, greatest: usize, bits: u32) -> bool {
-    greatest >= rows && greatest.div_ceil(rows) <= 1 << (bits - ALTERNATE_BITS)
+/// Whether fingerprints of `bits` bits let a table grow from `rows` buckets to `max_buckets`.
+fn is_within_reach(rows: usize, max_buckets: usize, bits: u32) -> bool {
+    max_buckets.div_ceil(rows) <= 1 << (bits - ALTERNATE_BITS)
 }
 
 /// A rate lies between 0 and 1, both excluded.
@@ -218,12 +212,15 @@ pub(crate) fn false_positive_rate<L: Layout>(items_per_row: f64) -> f64 {
     -(2.0 * items_per_row * (-equal).ln_1p()).exp_m1()
 }
 
-/// The buckets of a table that holds `items` distinct items at this load.
+/// The number of buckets of a table that holds `items` distinct items at this load.
 ///
-/// Two buckets hold any items that they have slots for. In larger tables the first failed insert
-/// comes at a load that scatters around a mean, the more so the smaller the table: so a table gets a
-/// fixed share of slack, and a share that falls with its root. In small ones another thing comes
-/// first: one pair of buckets may be crowded.
+/// Two buckets hold any items that they have slots for. In larger tables, the load at which the first
+/// insert fails scatters around a mean, and the smaller the table, the wider: so a table has spare
+/// slots, in proportion to the items and to their square root. In a small table, one pair of buckets
+/// is crowded before that.
+///
+/// A snapshot is restored only if its sizes are those of this function, so the result must be the same
+/// on every machine: all operations here are exactly rounded (IEEE 754), which `powf` and `ln` are not.
 pub(crate) fn buckets_for<L: Layout>(items: usize, load: f64) -> Result<usize, BuildError> {
     let pair = 2 * L::SLOTS;
     if items <= pair {
@@ -231,20 +228,28 @@ pub(crate) fn buckets_for<L: Layout>(items: usize, load: f64) -> Result<usize, B
     }
     let n = items as f64;
     let loaded = (n / load + L::SCATTER * n.sqrt()) / L::SLOTS as f64;
-    let pairs = (loaded.max(crowded(n, pair)) / 2.0).ceil();
-    // Exact: far below 2^53.
-    if pairs > (MAX_SLOTS / pair) as f64 {
+    // Exact: far below 2^53. More than fits is `usize::MAX`.
+    let mut pairs = (loaded / 2.0).ceil() as usize;
+    if pairs > MAX_SLOTS / pair {
         return Err(BuildError::CapacityOverflow { capacity: items });
     }
-    Ok(2 * pairs as usize)
+    let crowds = TABLES * crowds(n, pair);
+    while power(pairs as f64, 2 * pair) < crowds {
+        pairs += 1;
+    }
+    Ok(2 * pairs)
 }
 
-/// How many buckets keep items from crowding into one pair of them that has slots for `pair`: in m
-/// buckets there are m²/4 pairs, and any `pair + 1` of n items share one with probability
-/// C(n, pair + 1)·(4/m²)^pair or less.
-fn crowded(n: f64, pair: usize) -> f64 {
-    let sets = (0..=pair).map(|k| (n - k as f64) / (k + 1) as f64).product::<f64>();
-    2.0 * (sets * TABLES).powf(0.5 / pair as f64)
+/// The number of ways to choose `pair + 1` of `n` items, which are more than a pair of buckets has
+/// slots for. In a table of p pairs of buckets an item has one of p² pairs, so the probability that any
+/// pair is crowded is at most this number divided by p^(2·pair).
+fn crowds(n: f64, pair: usize) -> f64 {
+    (0..=pair).map(|k| (n - k as f64) / (k + 1) as f64).product()
+}
+
+/// By multiplications, one after the other: `powi` may compute it in another order.
+fn power(base: f64, exponent: usize) -> f64 {
+    core::iter::repeat_n(base, exponent).product()
 }
 
 #[cfg(all(test, not(loom)))]

@@ -344,7 +344,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
             grows: BucketsOf::<L>::GROWS,
             layout: self.figures().layout(),
             extent,
-            greatest: words.len(),
+            max_buckets: words.len(),
             items,
             capacity,
             max_capacity,
@@ -404,7 +404,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// ```
     pub fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, RestoreError> {
         let (header, words) = validated(bytes, |header| Self::check(header, &hasher))?;
-        Self::from_words(&header, table_words(words, header.greatest)?, hasher)
+        Self::from_words(&header, table_words(words, header.max_buckets)?, hasher)
     }
 
     /// The filter of a snapshot.
@@ -448,10 +448,10 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
 
     fn from_valid(snapshot: Snapshot, hasher: S) -> Result<Self, RestoreError> {
         let Snapshot { header, words } = snapshot;
-        let words = if words.len() == header.greatest {
+        let words = if words.len() == header.max_buckets {
             as_numbers(words).into_boxed_slice()
         } else {
-            table_words(bytemuck::cast_slice(&words), header.greatest)?
+            table_words(bytemuck::cast_slice(&words), header.max_buckets)?
         };
         Self::from_words(&header, words, hasher)
     }
@@ -545,9 +545,9 @@ fn try_reserve(words: &mut Vec<u64>, more: usize) -> Result<(), RestoreError> {
 }
 
 /// The words of a table with so many buckets at the most; the others are zeros.
-fn table_words(words: &[[u8; 8]], greatest: usize) -> Result<Box<[AtomicU64]>, RestoreError> {
-    let bytes = greatest * size_of::<u64>();
-    let all = sync::try_zeroed(greatest).ok_or(RestoreError::OutOfMemory { bytes })?;
+fn table_words(words: &[[u8; 8]], max_buckets: usize) -> Result<Box<[AtomicU64]>, RestoreError> {
+    let bytes = max_buckets * size_of::<u64>();
+    let all = sync::try_zeroed(max_buckets).ok_or(RestoreError::OutOfMemory { bytes })?;
     for (word, &bytes) in all.iter().zip(words) {
         // Relaxed: no other thread has it yet.
         word.store(u64::from_le_bytes(bytes), Ordering::Relaxed);

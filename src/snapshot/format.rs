@@ -8,7 +8,7 @@ use crate::error::RestoreError;
 use crate::extent::Extent;
 use crate::layout::sealed::Encoding;
 use crate::layout::{self, Layout, LayoutId, Word};
-use crate::sizing;
+use crate::sizing::{Fit, Wanted};
 
 /// The first bytes of every snapshot. The first is no text in any encoding, and the last is changed
 /// by whoever takes the file for text.
@@ -34,7 +34,7 @@ mod at {
     pub const ROWS: usize = 16;
     pub const LEVEL: usize = 24;
     pub const CURSOR: usize = 32;
-    pub const GREATEST: usize = 40;
+    pub const MAX_BUCKETS: usize = 40;
     pub const WORDS: usize = 48;
     pub const ITEMS: usize = 56;
     pub const CAPACITY: usize = 64;
@@ -49,8 +49,8 @@ pub(crate) struct Header {
     pub(crate) grows: bool,
     pub(crate) layout: LayoutId,
     pub(crate) extent: Extent,
-    /// The buckets that there may ever be.
-    pub(crate) greatest: usize,
+    /// The number of buckets to which the table may grow.
+    pub(crate) max_buckets: usize,
     /// Slots in use.
     pub(crate) items: usize,
     pub(crate) capacity: usize,
@@ -60,7 +60,8 @@ pub(crate) struct Header {
 
 impl Header {
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
-        let Self { grows, layout, extent, greatest, items, capacity, max_capacity, hasher } = *self;
+        let Self { grows, layout, extent, max_buckets, items, capacity, max_capacity, hasher } =
+            *self;
         let shape = Shape::of(layout);
         let mut bytes = [0; HEADER_BYTES];
         let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
@@ -73,7 +74,7 @@ impl Header {
         put(at::ROWS, &number(extent.rows()));
         put(at::LEVEL, &u64::from(extent.level()).to_le_bytes());
         put(at::CURSOR, &number(extent.cursor()));
-        put(at::GREATEST, &number(greatest));
+        put(at::MAX_BUCKETS, &number(max_buckets));
         put(at::WORDS, &number(extent.buckets()));
         put(at::ITEMS, &number(items));
         put(at::CAPACITY, &number(capacity));
@@ -115,28 +116,26 @@ impl Header {
             .ok_or(RestoreError::ImpossibleTable { words: field(at::WORDS) })
     }
 
-    /// The header with these numbers, but for the check of the hasher; `None` if there is no such
-    /// table.
+    /// The header with these numbers, but without the check of the hasher; `None` if no filter that
+    /// this crate builds has them.
     fn of_a_table(grows: bool, layout: LayoutId, field: impl Fn(usize) -> usize) -> Option<Self> {
-        let Shape { bits, slots, .. } = Shape::of(layout);
-        let slots = usize::from(slots);
-        let [rows, greatest, words] = [at::ROWS, at::GREATEST, at::WORDS].map(&field);
         let [items, capacity, max_capacity] =
             [at::ITEMS, at::CAPACITY, at::MAX_CAPACITY].map(&field);
+        let wanted = Wanted { capacity, max_capacity: grows.then_some(max_capacity), rate: None };
+        let Fit { rows, buckets: max_buckets, .. } = Fit::of_layout(layout, wanted).ok()?;
+        let sizes = [at::ROWS, at::MAX_BUCKETS].map(&field);
         let level = u32::try_from(field(at::LEVEL)).ok()?;
-        // The first condition keeps the products of the others small.
-        let possible = sizing::is_possible(rows, greatest, bits.into(), slots, grows)
-            && capacity <= rows * slots
-            && max_capacity <= greatest * slots
-            && capacity <= max_capacity
+        let extent = Extent::try_new(rows, level, field(at::CURSOR), max_buckets)?;
+        let words = extent.buckets();
+        let possible = sizes == [rows, max_buckets]
+            && words == field(at::WORDS)
+            && items <= words * usize::from(Shape::of(layout).slots)
             && (grows || capacity == max_capacity);
-        let extent =
-            Extent::try_new(rows, level, field(at::CURSOR), greatest).filter(|_| possible)?;
-        (extent.buckets() == words && items <= words * slots).then_some(Self {
+        possible.then_some(Self {
             grows,
             layout,
             extent,
-            greatest,
+            max_buckets,
             items,
             capacity,
             max_capacity,
