@@ -8,7 +8,7 @@ use crate::error::RestoreError;
 use crate::extent::Extent;
 use crate::layout::sealed::Encoding;
 use crate::layout::{self, Layout, LayoutId, Word};
-use crate::sizing::{Fit, Wanted};
+use crate::sizing::{Request, Sizing};
 
 /// The first bytes of every snapshot. The first is no text in any encoding, and the last is changed
 /// by whoever takes the file for text.
@@ -43,7 +43,7 @@ mod at {
     pub const CHECKSUM: usize = 88;
 }
 
-/// What a snapshot says before its words.
+/// The header of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) grows: bool,
@@ -85,8 +85,8 @@ impl Header {
         bytes
     }
 
-    /// The header of these bytes: of a snapshot of this version, undamaged, and of a table that there
-    /// can be.
+    /// The header of these bytes, if it is undamaged, of this version, and of a table that this crate
+    /// builds.
     pub(crate) fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, RestoreError> {
         if bytes[at::MAGIC..at::VERSION] != MAGIC {
             return Err(RestoreError::NotASnapshot);
@@ -121,8 +121,8 @@ impl Header {
     fn of_a_table(grows: bool, layout: LayoutId, field: impl Fn(usize) -> usize) -> Option<Self> {
         let [items, capacity, max_capacity] =
             [at::ITEMS, at::CAPACITY, at::MAX_CAPACITY].map(&field);
-        let wanted = Wanted { capacity, max_capacity: grows.then_some(max_capacity), rate: None };
-        let Fit { rows, buckets: max_buckets, .. } = Fit::of_layout(layout, wanted).ok()?;
+        let request = Request { capacity, max_capacity: grows.then_some(max_capacity), rate: None };
+        let Sizing { rows, buckets: max_buckets, .. } = Sizing::of_layout(layout, request).ok()?;
         let sizes = [at::ROWS, at::MAX_BUCKETS].map(&field);
         let level = u32::try_from(field(at::LEVEL)).ok()?;
         let extent = Extent::try_new(rows, level, field(at::CURSOR), max_buckets)?;
@@ -160,8 +160,7 @@ impl Header {
         crate::__for_each_layout!(dispatch)
     }
 
-    /// All words at once, without a branch on any of them: only if something is wrong does it matter
-    /// where.
+    /// Checks all words without a branch on any of them, and looks for the position only after an error.
     fn validate_words<L: Layout>(
         &self,
         first: usize,
@@ -194,8 +193,7 @@ impl Header {
         let (rows, cursor) = (self.extent.rows(), self.extent.cursor());
         let (mut start, mut words) = (first, words);
         while !words.is_empty() {
-            // As far as the buckets have the same number among those of their rows, and are all split or
-            // all not.
+            // Up to the last bucket with the same index in its row, and the same state (split or not).
             let share = start / rows;
             let end = (share + 1) * rows;
             let end = if start < cursor { end.min(cursor) } else { end };
@@ -227,8 +225,8 @@ fn word<L: Layout>(bytes: [u8; 8]) -> Word<L> {
     Word::from_bits(u64::from_le_bytes(bytes))
 }
 
-/// Whether an entry of this word does not belong in its bucket, which has the number `share` among
-/// those of a row of this parity.
+/// Whether an entry of this word does not belong in its bucket, which has the index `share` in a row
+/// of this parity.
 #[inline]
 fn misplaced<L: Layout>(bytes: [u8; 8], parity: usize, share: u64, selecting: u64) -> bool {
     let word = word::<L>(bytes);
@@ -244,10 +242,10 @@ fn misplaced<L: Layout>(bytes: [u8; 8], parity: usize, share: u64, selecting: u6
 pub(crate) struct Check {
     header: Header,
     checksum: XxHash3_64,
-    /// How many words there were.
+    /// The number of words so far.
     words: usize,
-    /// Slots that they have in use, or what is wrong with them. That counts only if the checksum is
-    /// right.
+    /// The number of their slots in use, or the first error. The error is reported only if the checksum
+    /// is right.
     items: Result<usize, RestoreError>,
 }
 
@@ -293,7 +291,7 @@ impl Check {
     }
 }
 
-/// What tells a layout from the others.
+/// The three numbers that identify a layout.
 #[derive(PartialEq, Eq)]
 struct Shape {
     encoding: u8,
@@ -331,7 +329,7 @@ fn number(n: usize) -> [u8; 8] {
 }
 
 fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    bytes[at..at + N].try_into().expect("as many bytes as asked for")
+    bytes[at..at + N].try_into().expect("a slice of N bytes")
 }
 
 fn checksum(bytes: &[u8]) -> u64 {
