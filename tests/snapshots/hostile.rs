@@ -553,7 +553,9 @@ fn restored_and_refused<L: Layout>(bytes: &[u8], fields: &[usize]) -> [usize; 2]
     for value in near.chain(far) {
         let rows = if fields.contains(&at::ROWS) { value } else { number(bytes, at::ROWS) };
         let bytes = forged(bytes, |bytes| {
-            fields.iter().for_each(|&at| put(bytes, at, value));
+            for &at in fields {
+                put(bytes, at, value);
+            }
             // As many words as rows: it has not grown yet.
             put(bytes, at::WORDS, rows);
             bytes.resize(at::BUCKETS + 8 * rows as usize + 8, 0);
