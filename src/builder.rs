@@ -1,4 +1,4 @@
-//! Builds a filter from what the user wants: items, a rate, a layout, a hasher.
+//! Builds a filter from a number of items, a false-positive rate, a layout and a hasher.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -7,7 +7,7 @@ use crate::error::BuildError;
 use crate::filter::CuckooFilter;
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::Fp16x4;
-use crate::sizing::Wanted;
+use crate::sizing::Request;
 use crate::storage::sealed::Layouts;
 use crate::storage::{AnyLayout, FixedStorage, Growable, LayoutsOf, Storage};
 
@@ -30,7 +30,7 @@ use crate::storage::{AnyLayout, FixedStorage, Growable, LayoutsOf, Storage};
 /// ```
 #[must_use = "a builder builds nothing until `build` is called"]
 pub struct Builder<L = Fp16x4, S = DefaultHashBuilder> {
-    wanted: Wanted,
+    request: Request,
     hasher: Hasher<S>,
     layout: PhantomData<L>,
 }
@@ -44,25 +44,25 @@ enum Hasher<S> {
     Given(S),
 }
 
-// Not derived: what the filter stands on need not be `Clone`.
+// Not derived: the storage need not be `Clone`.
 impl<L, S: Clone> Clone for Builder<L, S> {
     fn clone(&self) -> Self {
-        Self { wanted: self.wanted, hasher: self.hasher.clone(), layout: PhantomData }
+        Self { request: self.request, hasher: self.hasher.clone(), layout: PhantomData }
     }
 }
 
 impl Builder {
     pub(crate) fn new() -> Self {
         let hasher = Hasher::New(DefaultHashBuilder::default);
-        let wanted = Wanted { capacity: 0, max_capacity: None, rate: None };
-        Self { wanted, hasher, layout: PhantomData }
+        let request = Request { capacity: 0, max_capacity: None, rate: None };
+        Self { request, hasher, layout: PhantomData }
     }
 }
 
 impl<L: Storage, S> Builder<L, S> {
-    /// How many distinct items the filter must hold, or with
-    /// [`max_capacity`](Self::max_capacity) how many it holds before it grows. The default is 0, the
-    /// smallest table.
+    /// The number of distinct items that the filter must hold; with
+    /// [`max_capacity`](Self::max_capacity), the number that it holds before it grows. The default is
+    /// 0, the smallest table.
     ///
     /// # Examples
     ///
@@ -72,13 +72,14 @@ impl<L: Storage, S> Builder<L, S> {
     /// # Ok::<(), coucal::BuildError>(())
     /// ```
     pub fn capacity(self, items: usize) -> Self {
-        Self { wanted: Wanted { capacity: items, ..self.wanted }, ..self }
+        Self { request: Request { capacity: items, ..self.request }, ..self }
     }
 
-    /// The highest share of false positives, between 0 and 1, that is acceptable when the filter
-    /// holds its capacity, or its [greatest](Self::max_capacity) if it grows. Where the layout cannot reach it, [`build`](Self::build) fails and names
-    /// one that can; with [`any_layout`](Self::any_layout) the smallest of those is chosen. The
-    /// default is the rate that the layout has.
+    /// The highest acceptable false-positive rate, between 0 and 1, of a filter that holds as many
+    /// items as its capacity; of a growing filter, its [maximum capacity](Self::max_capacity). If the
+    /// layout cannot reach this rate, [`build`](Self::build) fails and names a layout that can; with
+    /// [`any_layout`](Self::any_layout), `build` chooses the smallest such layout. The default is the
+    /// rate of the layout.
     ///
     /// # Examples
     ///
@@ -91,11 +92,10 @@ impl<L: Storage, S> Builder<L, S> {
     /// assert!(matches!(error, BuildError::RateOutOfReach { layout: Some("Fp21x3"), .. }));
     /// ```
     pub fn false_positive_rate(self, rate: f64) -> Self {
-        Self { wanted: Wanted { rate: Some(rate), ..self.wanted }, ..self }
+        Self { request: Request { rate: Some(rate), ..self.request }, ..self }
     }
 
-    /// The hasher of the items, in place of a fast one with a random seed of its own for each
-    /// filter.
+    /// The hasher of the items. By default, each filter has a fast hasher with its own random seed.
     ///
     /// # Examples
     ///
@@ -109,14 +109,14 @@ impl<L: Storage, S> Builder<L, S> {
     /// ```
     pub fn hasher<H>(self, hasher: H) -> Builder<L, H> {
         let hasher = Hasher::Given(hasher);
-        Builder { wanted: self.wanted, hasher, layout: PhantomData }
+        Builder { request: self.request, hasher, layout: PhantomData }
     }
 
-    fn stand_on<M: Storage>(self) -> Builder<M, S> {
-        Builder { wanted: self.wanted, hasher: self.hasher, layout: PhantomData }
+    fn with_storage<M: Storage>(self) -> Builder<M, S> {
+        Builder { request: self.request, hasher: self.hasher, layout: PhantomData }
     }
 
-    /// The filter, empty.
+    /// Builds an empty filter.
     ///
     /// # Errors
     ///
@@ -133,19 +133,19 @@ impl<L: Storage, S> Builder<L, S> {
     /// assert_eq!(error, BuildError::InvalidRate { rate: 1.5 });
     /// ```
     pub fn build(self) -> Result<CuckooFilter<L, S>, BuildError> {
-        let table = LayoutsOf::<L>::try_build(self.wanted)?;
+        let table = LayoutsOf::<L>::try_build(self.request)?;
         let hasher = match self.hasher {
             Hasher::New(new) => new(),
             Hasher::Given(hasher) => hasher,
         };
-        let Wanted { capacity, max_capacity, .. } = self.wanted;
+        let Request { capacity, max_capacity, .. } = self.request;
         Ok(CuckooFilter::from_parts(table, hasher, [capacity, max_capacity.unwrap_or(capacity)]))
     }
 }
 
-/// What the filter stands on, if it is of fixed size so far.
+/// The storage of a filter of fixed size.
 impl<L: FixedStorage, S> Builder<L, S> {
-    /// Another [`Layout`](crate::Layout) of the buckets than [`Fp16x4`].
+    /// The [`Layout`](crate::Layout) of the buckets, [`Fp16x4`] by default.
     ///
     /// # Examples
     ///
@@ -158,7 +158,7 @@ impl<L: FixedStorage, S> Builder<L, S> {
     /// # Ok::<(), coucal::BuildError>(())
     /// ```
     pub fn layout<M: FixedStorage>(self) -> Builder<M, S> {
-        self.stand_on()
+        self.with_storage()
     }
 
     /// The smallest layout that reaches the rate, chosen by [`build`](Self::build). See
@@ -177,21 +177,20 @@ impl<L: FixedStorage, S> Builder<L, S> {
     /// # Ok::<(), coucal::BuildError>(())
     /// ```
     pub fn any_layout(self) -> Builder<AnyLayout, S> {
-        self.stand_on()
+        self.with_storage()
     }
 
-    /// A filter that grows: from room for the [`capacity`](Self::capacity) to room for this many
-    /// distinct items, one or more times as many. The
-    /// [rate](Self::false_positive_rate) holds at this number; with fewer items it is lower in
-    /// proportion.
+    /// A growing filter: it grows from its [`capacity`](Self::capacity) to this number of distinct
+    /// items, which is at least the capacity. The [rate](Self::false_positive_rate) holds at this
+    /// number; with fewer items it is lower in proportion.
     ///
-    /// A doubling costs a bit of each fingerprint. A layout with fingerprints of f bits doubles up
-    /// to f - 6 times: ten times with the default layout, so that a filter for a million items starts
-    /// with room for a thousand. Where the layout cannot, [`build`](Self::build) names one that can,
-    /// and the lowest first capacity from which this one could.
+    /// Each doubling takes one bit of each fingerprint. A table whose fingerprints have f bits doubles
+    /// at most f - 6 times: ten times in the default layout, so that a filter for a million items
+    /// starts with a capacity of a thousand. If the layout cannot grow this far, [`build`](Self::build)
+    /// names a layout that can, and the lowest initial capacity from which this layout can.
     ///
-    /// The address space for the greatest size is asked for at once; the operating system provides
-    /// memory for what is in use. See [growth](crate#growth).
+    /// `build` reserves the address space for the maximum size; the operating system provides memory
+    /// for the part in use. See [growth](crate#growth).
     ///
     /// # Examples
     ///
@@ -210,13 +209,13 @@ impl<L: FixedStorage, S> Builder<L, S> {
     /// # Ok::<(), BuildError>(())
     /// ```
     pub fn max_capacity(self, items: usize) -> Builder<Growable<L>, S> {
-        self.stand_on::<Growable<L>>().max_capacity(items)
+        self.with_storage::<Growable<L>>().max_capacity(items)
     }
 }
 
-/// What the filter stands on, if it grows.
+/// The storage of a growing filter.
 impl<L: FixedStorage, S> Builder<Growable<L>, S> {
-    /// As for a filter of fixed size: another layout.
+    /// The layout of the buckets, as for a filter of fixed size.
     ///
     /// # Examples
     ///
@@ -229,11 +228,11 @@ impl<L: FixedStorage, S> Builder<Growable<L>, S> {
     /// # Ok::<(), coucal::BuildError>(())
     /// ```
     pub fn layout<M: FixedStorage>(self) -> Builder<Growable<M>, S> {
-        self.stand_on()
+        self.with_storage()
     }
 
-    /// As for a filter of fixed size: the smallest layout that grows so far, and reaches the rate
-    /// then.
+    /// The smallest layout that grows to the maximum capacity and reaches the rate there, chosen by
+    /// [`build`](Self::build).
     ///
     /// # Examples
     ///
@@ -246,10 +245,10 @@ impl<L: FixedStorage, S> Builder<Growable<L>, S> {
     /// # Ok::<(), coucal::BuildError>(())
     /// ```
     pub fn any_layout(self) -> Builder<Growable<AnyLayout>, S> {
-        self.stand_on()
+        self.with_storage()
     }
 
-    /// Another greatest capacity.
+    /// Replaces the maximum capacity.
     ///
     /// # Examples
     ///
@@ -261,7 +260,7 @@ impl<L: FixedStorage, S> Builder<Growable<L>, S> {
     /// # Ok::<(), coucal::BuildError>(())
     /// ```
     pub fn max_capacity(self, items: usize) -> Self {
-        Self { wanted: Wanted { max_capacity: Some(items), ..self.wanted }, ..self }
+        Self { request: Request { max_capacity: Some(items), ..self.request }, ..self }
     }
 }
 
@@ -269,9 +268,9 @@ impl<L: Storage, S> fmt::Debug for Builder<L, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
             .field("layout", &LayoutsOf::<L>::NAME)
-            .field("capacity", &self.wanted.capacity)
-            .field("max_capacity", &self.wanted.max_capacity)
-            .field("false_positive_rate", &self.wanted.rate)
+            .field("capacity", &self.request.capacity)
+            .field("max_capacity", &self.request.max_capacity)
+            .field("false_positive_rate", &self.request.rate)
             .finish_non_exhaustive()
     }
 }

@@ -244,13 +244,14 @@ impl fmt::Display for BuildError {
                  max_capacity must not be below capacity"
             ),
             Self::GrowthOutOfReach { capacity, max_capacity, rate, layout, first_capacity } => {
-                let who = if layout.is_some() { "this layout" } else { "no layout" };
-                write!(f, "{who} lets a filter grow from {capacity} items to {max_capacity}")?;
+                let subject =
+                    if layout.is_some() { "this layout does not let" } else { "no layout lets" };
+                write!(f, "{subject} a filter grow from {capacity} items to {max_capacity}")?;
                 if let Some(rate) = rate {
                     write!(f, " at a false-positive rate of {rate:.3e}")?;
                 }
                 f.write_str(match (layout, first_capacity) {
-                    (None, None) => ", and no first capacity would do",
+                    (None, None) => ", and no initial capacity would do",
                     _ => ": ",
                 })?;
                 if let Some(layout) = layout {
@@ -258,9 +259,9 @@ impl fmt::Display for BuildError {
                 }
                 match (layout, first_capacity) {
                     (Some(_), Some(first)) => {
-                        write!(f, ", and this one from a first capacity of {first}")
+                        write!(f, ", and so does this layout from an initial capacity of {first}")
                     }
-                    (None, Some(first)) => write!(f, "a first capacity of {first} would do"),
+                    (None, Some(first)) => write!(f, "an initial capacity of {first} would do"),
                     (_, None) => Ok(()),
                 }
             }

@@ -178,11 +178,11 @@ mod tests {
         }
     }
 
-    /// One that a file states: of a table that grows no further than to `greatest` buckets.
+    /// The extent that a file states, of a table that grows to at most `max_buckets` buckets.
     #[test]
-    fn there_are_no_more_buckets_than_the_greatest() {
+    fn there_are_no_more_buckets_than_the_maximum() {
         for (level, cursor, buckets) in [(0, 0, 32), (0, 31, 63), (1, 0, 64), (2, 77, 205)] {
-            let of = |greatest| Extent::try_new(32, level, cursor, greatest);
+            let of = |max_buckets| Extent::try_new(32, level, cursor, max_buckets);
             assert_eq!(of(buckets).map(Extent::buckets), Some(buckets));
             assert_eq!(of(buckets - 1), None);
         }

@@ -45,7 +45,7 @@ impl Key {
     }
 }
 
-/// An entry in one of the two rows of its item: what has a bucket.
+/// An entry in one of the two rows of its item. A place belongs to exactly one bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     pub(crate) row: usize,

@@ -20,7 +20,7 @@ pub(crate) use word::Word;
 
 /// A way to lay out the fingerprints of a bucket in a 64-bit word.
 ///
-/// The trait is sealed: the layouts of this crate are the ones there are.
+/// The trait is sealed: there are no layouts outside this crate.
 ///
 /// A longer fingerprint means fewer false positives and fewer slots in the 64 bits of a bucket; and
 /// the fewer slots a bucket has, the sooner an insert fails:
@@ -68,7 +68,7 @@ pub trait Layout: Sealed {
     const SLOTS: usize;
 }
 
-/// The most slots that any layout has.
+/// The maximum number of slots of a bucket in any layout.
 pub(crate) const MAX_SLOTS: usize = 8;
 
 /// Names one of the layouts as a value.
@@ -126,16 +126,16 @@ pub(crate) mod sealed {
         /// Whether a slot is free.
         fn has_room(word: u64) -> bool;
 
-        /// Whether `a` has fewer free slots than `b`. If they have as many, any answer is right.
+        /// Whether `a` has fewer free slots than `b`. If both have the same number, either answer is right.
         #[inline]
         fn fuller(a: u64, b: u64) -> bool {
             Self::free(a) < Self::free(b)
         }
 
-        /// The word with one entry more, or `None` if no slot is free.
+        /// The word with this entry added, or `None` if no slot is free.
         fn with(word: u64, entry: Entry) -> Option<u64>;
 
-        /// The word without one such entry, or `None` if it holds none.
+        /// The word with one copy of this entry removed, or `None` if it holds no copy.
         fn without(word: u64, entry: Entry) -> Option<u64>;
 
         /// What each slot holds, 0 for a free one; the first `SLOTS` count.
@@ -147,11 +147,11 @@ pub(crate) mod sealed {
             Self::slots(word).iter().any(|&bits| bits != 0 && (bits ^ value) & mask != 0)
         }
 
-        /// Whether the other functions can give this word. Their argument is always one that they can.
+        /// Whether the other functions can return this word. They are called only with such words.
         fn is_canonical(word: u64) -> bool;
     }
 
-    /// What the crate knows of a layout, besides what [`Layout`](super::Layout) says.
+    /// The properties of a layout that are not public.
     pub trait Sealed: Copy + Send + Sync + 'static {
         /// The layout as a value.
         const ID: LayoutId;

@@ -25,8 +25,8 @@ const CHUNK: usize = 1 << 11;
 /// A [`CuckooFilter`] as it was at one instant; made by [`CuckooFilter::snapshot`], or read from
 /// bytes.
 ///
-/// It holds what the filter held, and no hasher. To write it takes no lock: the filter it was made of
-/// is in use meanwhile. The bytes are the same on every machine, and `docs/format.md` in the
+/// It holds the entries of the filter, and no hasher. Writing it takes no lock, and other threads can
+/// use the filter meanwhile. The bytes are the same on every machine, and `docs/format.md` in the
 /// repository says what each of them means.
 ///
 /// # Examples
@@ -49,7 +49,7 @@ const CHUNK: usize = 1 << 11;
 /// ```
 pub struct Snapshot {
     header: Header,
-    /// That of each bucket, with its lowest byte first in memory on every machine.
+    /// The word of each bucket, with its lowest byte first in memory on every machine.
     words: Vec<u64>,
 }
 
@@ -90,7 +90,7 @@ impl Snapshot {
     ///
     /// # Panics
     ///
-    /// If the memory for them cannot be had, as `Vec` does: it aborts.
+    /// Aborts if the allocator cannot provide the memory, as `Vec` does.
     ///
     /// # Examples
     ///
@@ -156,13 +156,13 @@ impl Snapshot {
         Ok(Self { header, words })
     }
 
-    /// Reads a snapshot if its header is as wanted.
+    /// Reads a snapshot if `accept` takes its header.
     ///
-    /// Asks for no more memory than twice what has been read and a chunk, however many words the header
-    /// promises.
+    /// Never allocates more than one chunk and twice the bytes that were read, however many words the
+    /// header promises.
     fn read(
         mut reader: impl Read,
-        wanted: impl FnOnce(&Header) -> Result<(), RestoreError>,
+        accept: impl FnOnce(&Header) -> Result<(), RestoreError>,
     ) -> Result<Self, RestoreError> {
         let mut read_exact = |bytes: &mut [u8]| {
             reader.read_exact(bytes).map_err(|error| match error.kind() {
@@ -173,7 +173,7 @@ impl Snapshot {
         let mut bytes = [0; HEADER_BYTES];
         read_exact(&mut bytes)?;
         let mut check = Check::of_header(&bytes)?;
-        wanted(check.header())?;
+        accept(check.header())?;
         let mut words = Vec::new();
         let mut missing = check.header().extent.buckets();
         while missing > 0 {
@@ -223,7 +223,8 @@ impl Snapshot {
         self.len() == 0
     }
 
-    /// How many distinct items the filter was made for; if it grows, before it does.
+    /// The number of distinct items that the filter was built for; of a growing filter, the initial
+    /// capacity.
     ///
     /// # Examples
     ///
@@ -237,9 +238,9 @@ impl Snapshot {
         self.header.capacity
     }
 
-    /// How many distinct items the filter grows to hold; the [capacity](Self::capacity) if it does not
-    /// grow. The filter that is made of the snapshot asks for the address space for so many: where the
-    /// bytes come from somebody you do not trust, look at this first.
+    /// The number of distinct items to which the filter can grow; the [capacity](Self::capacity) of a
+    /// filter of fixed size. A filter that is restored from the snapshot reserves the address space for
+    /// this number of items: check it first if you do not trust the source of the bytes.
     ///
     /// # Examples
     ///
@@ -310,10 +311,10 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     ///
     /// It takes as much memory as the table has in use, and out of cache about 1.3 times as long as a
     /// copy of it to new memory: 0.03 s for a table of 2^24 slots, on the machine of
-    /// `docs/performance-snapshots.md`. (Of a filter that grows, the address space for the greatest size
-    /// is asked for.)
+    /// `docs/performance-snapshots.md`. (A snapshot of a growing filter reserves the address space for
+    /// its maximum size.)
     ///
-    /// The hasher is not in it: whoever restores the filter needs one that hashes alike. The default
+    /// The hasher is not in it: to restore the filter, you need a hasher with the same hashes. The default
     /// one has a random seed that dies with the process; take a
     /// [`StableHashBuilder`](crate::StableHashBuilder) for filters that outlive it. A filter that has
     /// `()` as its hasher has no snapshots, since nothing would tell how its hashes were made.
@@ -344,7 +345,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
             grows: BucketsOf::<L>::GROWS,
             layout: self.figures().layout(),
             extent,
-            greatest: words.len(),
+            max_buckets: words.len(),
             items,
             capacity,
             max_capacity,
@@ -355,8 +356,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         Ok(Snapshot { header, words: lowest_byte_first(words) })
     }
 
-    /// The filter of a snapshot that [`Snapshot::write_to`] has written: it answers as the one that was
-    /// saved did, and goes on from there. Reads the snapshot in steps of 16 KiB, and not a byte more.
+    /// Restores the filter of a snapshot that [`Snapshot::write_to`] has written: it gives the same
+    /// answers as the saved filter, and can be changed like any other. Reads the snapshot in steps of 16 KiB, and not a byte more.
     ///
     /// Every byte is validated: a filter that is restored is one that this crate could have made. But
     /// the checksum is no signature: whoever can change the bytes can make a valid filter of other
@@ -365,8 +366,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Errors
     ///
     /// [`RestoreError`]: of the reader, for bytes that are no valid snapshot of this version, and for
-    /// one of another layout or hasher. Until the snapshot is read to its end, no more memory is asked
-    /// for than twice the bytes that were read, and 16 KiB.
+    /// a snapshot of another layout or hasher. Until the snapshot is read to its end, it takes no more
+    /// memory than twice the bytes that were read, and 16 KiB.
     ///
     /// # Examples
     ///
@@ -404,7 +405,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// ```
     pub fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, RestoreError> {
         let (header, words) = validated(bytes, |header| Self::check(header, &hasher))?;
-        Self::from_words(&header, table_words(words, header.greatest)?, hasher)
+        Self::from_words(&header, table_words(words, header.max_buckets)?, hasher)
     }
 
     /// The filter of a snapshot.
@@ -431,7 +432,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         Self::from_valid(snapshot, hasher)
     }
 
-    /// Whether a snapshot with this header is one of such a filter.
+    /// Checks that a snapshot with this header is for a filter of this type with this hasher.
     fn check(header: &Header, hasher: &S) -> Result<(), RestoreError> {
         if header.grows != BucketsOf::<L>::GROWS {
             return Err(RestoreError::OtherKind { grows: header.grows });
@@ -448,10 +449,10 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
 
     fn from_valid(snapshot: Snapshot, hasher: S) -> Result<Self, RestoreError> {
         let Snapshot { header, words } = snapshot;
-        let words = if words.len() == header.greatest {
+        let words = if words.len() == header.max_buckets {
             as_numbers(words).into_boxed_slice()
         } else {
-            table_words(bytemuck::cast_slice(&words), header.greatest)?
+            table_words(bytemuck::cast_slice(&words), header.max_buckets)?
         };
         Self::from_words(&header, words, hasher)
     }
@@ -517,14 +518,14 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     }
 }
 
-/// The header, which is as wanted, and the words of bytes that are a snapshot and nothing else.
+/// The header, which `accept` takes, and the words of bytes that are a snapshot and nothing else.
 fn validated(
     bytes: &[u8],
-    wanted: impl FnOnce(&Header) -> Result<(), RestoreError>,
+    accept: impl FnOnce(&Header) -> Result<(), RestoreError>,
 ) -> Result<(Header, &[[u8; 8]]), RestoreError> {
     let (header, bytes) = bytes.split_first_chunk().ok_or(RestoreError::Truncated)?;
     let mut check = Check::of_header(header)?;
-    wanted(check.header())?;
+    accept(check.header())?;
     let promised = check.header().extent.buckets();
     let (words, _) = bytes.as_chunks();
     let words = words.get(..promised).ok_or(RestoreError::Truncated)?;
@@ -538,16 +539,16 @@ fn validated(
     }
 }
 
-/// Memory for so many words more, and no others.
+/// Reserves memory for exactly `more` further words.
 fn try_reserve(words: &mut Vec<u64>, more: usize) -> Result<(), RestoreError> {
     let bytes = (words.len() + more) * size_of::<u64>();
     words.try_reserve_exact(more).map_err(|_| RestoreError::OutOfMemory { bytes })
 }
 
-/// The words of a table with so many buckets at the most; the others are zeros.
-fn table_words(words: &[[u8; 8]], greatest: usize) -> Result<Box<[AtomicU64]>, RestoreError> {
-    let bytes = greatest * size_of::<u64>();
-    let all = sync::try_zeroed(greatest).ok_or(RestoreError::OutOfMemory { bytes })?;
+/// The words of a table with at most `max_buckets` buckets; the others are zeros.
+fn table_words(words: &[[u8; 8]], max_buckets: usize) -> Result<Box<[AtomicU64]>, RestoreError> {
+    let bytes = max_buckets * size_of::<u64>();
+    let all = sync::try_zeroed(max_buckets).ok_or(RestoreError::OutOfMemory { bytes })?;
     for (word, &bytes) in all.iter().zip(words) {
         // Relaxed: no other thread has it yet.
         word.store(u64::from_le_bytes(bytes), Ordering::Relaxed);
@@ -555,13 +556,13 @@ fn table_words(words: &[[u8; 8]], greatest: usize) -> Result<Box<[AtomicU64]>, R
     Ok(all)
 }
 
-/// Words of a table as a snapshot has them. Takes no time where the lowest byte of a number is the first
-/// anyway: the compiler finds that each word stays what it is and where it is.
+/// The words of a table in the byte order of a snapshot. Takes no time on a little-endian machine: the
+/// compiler finds that no word changes.
 fn lowest_byte_first(words: Vec<AtomicU64>) -> Vec<u64> {
     words.into_iter().map(|word| word.into_inner().to_le()).collect()
 }
 
-/// Words of a snapshot as a table has them, as fast.
+/// The words of a snapshot in the byte order of the machine; as fast.
 fn as_numbers(words: Vec<u64>) -> Vec<AtomicU64> {
     words.into_iter().map(|word| AtomicU64::new(u64::from_le(word))).collect()
 }

@@ -1,18 +1,18 @@
-//! What a filter stands on: a table of a layout known at compile time, or of one chosen at run time.
+//! The storage of a filter: a table of a layout known at compile time, or chosen at run time.
 
 use core::convert::Infallible;
 use core::marker::PhantomData;
 
 use crate::error::{BuildError, InsertError, InsertManyError, SnapshotError};
 use crate::layout::{self, Layout, LayoutId};
-use crate::sizing::{self, Fit, Wanted};
+use crate::sizing::{self, Request, Sizing};
 use crate::table::{Buckets, Fixed, Growing, Image, Table};
 use sealed::Layouts;
 
-/// What a [`CuckooFilter`](crate::CuckooFilter) stands on: a [`Layout`] or [`AnyLayout`], for a filter
+/// The storage of a [`CuckooFilter`](crate::CuckooFilter): a [`Layout`] or [`AnyLayout`], for a filter
 /// of fixed size, or [`Growable`] of one of these.
 ///
-/// The trait is sealed. Code that is generic over the filter it is given has it as a bound:
+/// The trait is sealed. Code that is generic over filters has it as a bound:
 ///
 /// ```
 /// use std::hash::BuildHasher;
@@ -30,8 +30,8 @@ pub trait Storage: sealed::Storage {}
 
 impl<L: Layout> Storage for L {}
 
-/// A [`Storage`] of fixed size: a [`Layout`], or [`AnyLayout`]. [`Growable`] makes one of each that
-/// grows.
+/// A [`Storage`] of fixed size: a [`Layout`], or [`AnyLayout`]. [`Growable`] makes a growing storage of
+/// each.
 ///
 /// The trait is sealed.
 ///
@@ -56,13 +56,13 @@ impl<L: Layout> FixedStorage for L {}
 /// The smallest layout that reaches a rate of false positives, chosen at run time, when the filter
 /// is built.
 ///
-/// The filter does all that one of a layout known at compile time does, with the same guarantees;
+/// The filter has all operations and guarantees of a filter whose layout is known at compile time;
 /// the choice costs one predictable branch per operation: up to 8 % of the time of a lookup, and in
 /// cache of an insert or a removal; nothing measurable of those out of it. Where the rate is known
 /// when the program is written, name the layout in the type instead:
 /// `CuckooFilter::builder().layout::<Fp12x5>()`.
 ///
-/// What it chooses for a million items, and all the memory it takes then:
+/// The layout for a million items, and the memory of the whole filter:
 ///
 /// | rate | layout | bits per item |
 /// |---|---|---|
@@ -98,10 +98,10 @@ impl FixedStorage for AnyLayout {}
 
 /// A storage that grows with its items: of a [`Layout`], or of [`AnyLayout`].
 ///
-/// The filter does all that one of fixed size does, with the same guarantees, while it grows, too. It
-/// is never rebuilt: an insert that leaves the load above a target splits a few buckets, so that the
-/// load stays near the target from the first size to the greatest. See
-/// [the documentation of the crate](crate#growth) for what it costs.
+/// The filter has all operations and guarantees of a filter of fixed size, also while it grows. It is
+/// never rebuilt: an insert that leaves the load above a target splits a few buckets, so that the load
+/// stays near the target from the initial to the maximum size. The
+/// [documentation of the crate](crate#growth) says what this costs.
 ///
 /// | slots of a bucket | 8 | 7 | 6 | 5 | 4 | 3 | 2 |
 /// |---|---|---|---|---|---|---|---|
@@ -125,7 +125,7 @@ pub struct Growable<L>(PhantomData<L>, Infallible);
 impl<L: FixedStorage> Storage for Growable<L> {}
 
 pub(crate) mod sealed {
-    use super::{Buckets, BuildError, Image, LayoutId, Operations, Wanted};
+    use super::{Buckets, BuildError, Image, LayoutId, Operations, Request};
 
     /// A choice of layouts and a choice of buckets.
     pub trait Storage {
@@ -140,17 +140,17 @@ pub(crate) mod sealed {
         /// A table of one of these layouts.
         type Table<B: Buckets>: Operations;
 
-        /// What the choice is called, for what a builder prints.
+        /// The name of the choice, printed by a builder.
         const NAME: &'static str;
 
-        /// An empty table that holds what is wanted.
-        fn try_build<B: Buckets>(wanted: Wanted) -> Result<Self::Table<B>, BuildError>;
+        /// An empty table for a request.
+        fn try_build<B: Buckets>(request: Request) -> Result<Self::Table<B>, BuildError>;
 
         /// Whether the choice includes this layout.
         fn has(layout: LayoutId) -> bool;
 
-        /// The table of an image, which may grow to as many buckets as the image has words. The choice
-        /// includes the layout. `None` if the memory cannot be had.
+        /// The table of an image; its maximum number of buckets is the number of words of the image. The
+        /// choice must include the layout. `None` if the allocator could not provide the memory.
         fn from_image<B: Buckets>(layout: LayoutId, image: Image) -> Option<Self::Table<B>>;
     }
 }
@@ -184,9 +184,9 @@ impl<L: Layout> Layouts for L {
 
     const NAME: &'static str = L::NAME;
 
-    fn try_build<B: Buckets>(wanted: Wanted) -> Result<Table<L, B>, BuildError> {
-        let fit = Fit::within::<L>(wanted)?;
-        Table::try_new(fit.rows, fit.buckets).ok_or(fit.out_of_memory())
+    fn try_build<B: Buckets>(request: Request) -> Result<Table<L, B>, BuildError> {
+        let sizing = Sizing::within::<L>(request)?;
+        Table::try_new(sizing.rows, sizing.buckets).ok_or(sizing.out_of_memory())
     }
 
     fn has(layout: LayoutId) -> bool {
@@ -203,9 +203,9 @@ impl Layouts for AnyLayout {
 
     const NAME: &'static str = "AnyLayout";
 
-    fn try_build<B: Buckets>(wanted: Wanted) -> Result<AnyTable<B>, BuildError> {
-        let fit = Fit::smallest(wanted)?;
-        AnyTable::try_new(fit).ok_or(fit.out_of_memory())
+    fn try_build<B: Buckets>(request: Request) -> Result<AnyTable<B>, BuildError> {
+        let sizing = Sizing::smallest(request)?;
+        AnyTable::try_new(sizing).ok_or(sizing.out_of_memory())
     }
 
     fn has(_: LayoutId) -> bool {
@@ -226,10 +226,10 @@ macro_rules! define_any_table {
 
         impl<B: Buckets> AnyTable<B> {
             /// As [`Table::try_new`].
-            fn try_new(fit: Fit) -> Option<Self> {
-                match fit.layout {
+            fn try_new(sizing: Sizing) -> Option<Self> {
+                match sizing.layout {
                     $(LayoutId::$layout => {
-                        Table::try_new(fit.rows, fit.buckets).map(Self::$layout)
+                        Table::try_new(sizing.rows, sizing.buckets).map(Self::$layout)
                     })*
                 }
             }
@@ -272,9 +272,9 @@ macro_rules! operations {
             $(#[$on_items:meta])* $items:ident($($argument:ident: $type:ty),*) -> $answers:ty;
         )* }
     ) => {
-        /// The operations of a filter whose time counts.
+        /// The operations of a filter whose speed matters.
         pub trait Operations: Send + Sync {
-            /// The others.
+            /// The other operations.
             fn figures(&self) -> &dyn Figures;
             $(fn $item(&self, hash: u64) -> $answer;)*
             $(fn $items<Q>(
@@ -344,7 +344,7 @@ operations! {
     }
 }
 
-/// All else that a filter needs of its table: its figures, and what takes long.
+/// The other operations: the figures of a table, and operations on the whole table.
 pub trait Figures: Send + Sync {
     fn clear(&self);
     /// Slots in use.
@@ -355,7 +355,8 @@ pub trait Figures: Send + Sync {
     fn inconclusive(&self) -> u64;
     fn heap_bytes(&self) -> usize;
     fn reserved_bytes(&self) -> usize;
-    /// The items that the present size of a growing table is for; 0 for a table of fixed size.
+    /// The number of items at which the present size of a growing table reaches its target load; 0 for
+    /// a table of fixed size.
     fn target_items(&self) -> usize;
     /// Grows until the table has room for `items`, or to its maximum. Inserting up to `items` then
     /// splits nothing.
@@ -367,7 +368,7 @@ pub trait Figures: Send + Sync {
     fn rows(&self) -> usize;
     /// The table at one instant.
     fn image(&self) -> Result<Image, SnapshotError>;
-    /// All that an image of another table with as many rows holds, or nothing of it.
+    /// Adds all entries of an image of another table with the same number of rows, or none.
     fn merge(&self, image: &Image) -> Result<(), InsertError>;
 }
 

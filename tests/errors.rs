@@ -86,20 +86,20 @@ fn all() -> Vec<(Error, &'static str)> {
         ),
         (
             too_far(Some("Fp21x3"), Some(20), Some(0.01)).into(),
-            "this layout lets a filter grow from 10 items to 1000 at a false-positive rate of \
-             1.000e-2: Fp21x3 does, and this one from a first capacity of 20",
+            "this layout does not let a filter grow from 10 items to 1000 at a false-positive rate of \
+             1.000e-2: Fp21x3 does, and so does this layout from an initial capacity of 20",
         ),
         (
             too_far(Some("Fp21x3"), None, None).into(),
-            "this layout lets a filter grow from 10 items to 1000: Fp21x3 does",
+            "this layout does not let a filter grow from 10 items to 1000: Fp21x3 does",
         ),
         (
             too_far(None, Some(20), None).into(),
-            "no layout lets a filter grow from 10 items to 1000: a first capacity of 20 would do",
+            "no layout lets a filter grow from 10 items to 1000: an initial capacity of 20 would do",
         ),
         (
             too_far(None, None, None).into(),
-            "no layout lets a filter grow from 10 items to 1000, and no first capacity would do",
+            "no layout lets a filter grow from 10 items to 1000, and no initial capacity would do",
         ),
         (
             BuildError::RateOutOfReach { rate: 0.01, reached: 0.03, layout: Some("Fp12x5") }.into(),

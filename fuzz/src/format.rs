@@ -18,7 +18,7 @@ pub mod at {
     pub const ROWS: usize = 16;
     pub const LEVEL: usize = 24;
     pub const CURSOR: usize = 32;
-    pub const GREATEST: usize = 40;
+    pub const MAX_BUCKETS: usize = 40;
     pub const WORDS: usize = 48;
     pub const ITEMS: usize = 56;
     pub const CAPACITY: usize = 64;
@@ -26,17 +26,18 @@ pub mod at {
     pub const CHECKSUM: usize = 88;
 }
 
-/// Encoding, bits of a fingerprint and slots of a bucket of each layout.
-const LAYOUTS: [[u8; 3]; 9] = [
-    [0, 8, 8],
-    [0, 9, 7],
-    [0, 10, 6],
-    [0, 12, 5],
-    [1, 14, 5],
-    [0, 16, 4],
-    [1, 17, 4],
-    [0, 21, 3],
-    [0, 32, 2],
+/// What the page says of a layout: encoding, bits of a fingerprint and slots of a bucket; the scatter,
+/// and the loads of tables of fixed size and of growing ones.
+const LAYOUTS: [([u8; 3], f64, [f64; 2]); 9] = [
+    ([0, 8, 8], 2.5, [0.985, 0.91]),
+    ([0, 9, 7], 2.5, [0.985, 0.905]),
+    ([0, 10, 6], 2.5, [0.98, 0.9]),
+    ([0, 12, 5], 2.5, [0.975, 0.885]),
+    ([1, 14, 5], 2.5, [0.975, 0.885]),
+    ([0, 16, 4], 2.5, [0.96, 0.87]),
+    ([1, 17, 4], 2.5, [0.96, 0.87]),
+    ([0, 21, 3], 2.5, [0.935, 0.83]),
+    ([0, 32, 2], 3.0, [0.865, 0.75]),
 ];
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -88,9 +89,11 @@ pub struct Contents {
     pub grows: bool,
     pub shape: [u8; 3],
     pub rows: u64,
-    pub greatest: u64,
+    pub max_buckets: u64,
     pub words: u64,
     pub items: u64,
+    pub capacity: u64,
+    pub max_capacity: u64,
     /// How many copies there are of each class that has any.
     pub copies: BTreeMap<Class, usize>,
 }
@@ -98,6 +101,12 @@ pub struct Contents {
 impl Contents {
     pub fn slots(&self) -> usize {
         self.shape[2].into()
+    }
+
+    /// The share of slots in use that a growing table of this layout keeps.
+    pub fn target_load(&self) -> f64 {
+        let layout = LAYOUTS.iter().find(|(shape, ..)| *shape == self.shape);
+        layout.expect("a layout that was read").2[1]
     }
 
     /// The class of the items with this hash.
@@ -137,32 +146,52 @@ pub fn seal(bytes: &mut [u8]) {
     }
 }
 
-/// The sizes of a header, or `None` if they are those of no table.
-fn sizes(bytes: &[u8], grows: bool, [_, bits, slots]: [u8; 3]) -> Option<(u64, u32, u64)> {
-    let field = |at| u128::from(number(bytes, at));
-    let (rows, greatest, words) = (field(at::ROWS), field(at::GREATEST), field(at::WORDS));
-    let (level, cursor) = (field(at::LEVEL), field(at::CURSOR));
+/// The number of buckets of a table that holds `items`; `None` if they are too many.
+fn size(items: u64, slots: u8, scatter: f64, load: f64) -> Option<u64> {
+    let pair = 2 * u64::from(slots);
+    if items <= pair {
+        return Some(2);
+    }
+    let n = items as f64;
+    let pairs = ((n / load + scatter * n.sqrt()) / f64::from(slots) / 2.0).ceil();
+    if pairs > (4096 * ((1 << 32) - 9) / pair) as f64 {
+        return None;
+    }
+    let mut choices = 1.0;
+    for i in 0..=pair {
+        choices *= (n - i as f64) / (i + 1) as f64;
+    }
+    let mut pairs = pairs as u64;
+    while (0..2 * pair).fold(1.0, |power, _| power * pairs as f64) < 5e6 * choices {
+        pairs += 1;
+    }
+    Some(2 * pairs)
+}
+
+/// Rows, level and cursor of a header, or `None` if no filter has its sizes.
+fn sizes(bytes: &[u8], grows: bool, shape: [u8; 3]) -> Option<(u64, u32, u64)> {
+    let field = |at| number(bytes, at);
+    let [_, bits, slots] = shape;
+    let &(_, scatter, loads) = LAYOUTS.iter().find(|(of, ..)| *of == shape)?;
     let (capacity, max_capacity) = (field(at::CAPACITY), field(at::MAX_CAPACITY));
-    let slots = u128::from(slots);
-    let fewest = if grows { 32 } else { 2 };
-    let even = rows >= fewest && rows % 2 == 0 && greatest % 2 == 0;
-    let kind = if grows {
-        greatest >= rows && greatest <= rows << (bits - 6)
-    } else {
-        greatest == rows && capacity == max_capacity
-    };
-    let most = (1 << 12) * ((1 << 32) - 9) / slots;
-    let extent = level < 64 && cursor < rows << level && (rows << level) + cursor == words;
-    (even
-        && greatest <= most
-        && kind
-        && extent
-        && words <= greatest
-        && capacity <= max_capacity
-        && capacity <= rows * slots
-        && max_capacity <= greatest * slots
-        && field(at::ITEMS) <= words * slots)
-        .then_some((rows as u64, level as u32, cursor as u64))
+    let size = |items| size(items, slots, scatter, loads[usize::from(grows)]);
+    let (mut rows, mut max_buckets) = (size(capacity)?, size(max_capacity)?);
+    if grows {
+        rows = rows.max(32);
+        max_buckets = max_buckets.max(rows);
+    }
+    let capacities = if grows { capacity <= max_capacity } else { capacity == max_capacity };
+    let is_within_reach = u128::from(max_buckets) <= u128::from(rows) << (bits - 6);
+    let (level, cursor, words) = (field(at::LEVEL), field(at::CURSOR), field(at::WORDS));
+    let stride = 1_u128.checked_shl(level.try_into().ok()?)?.checked_mul(rows.into())?;
+    (capacities
+        && (!grows || is_within_reach)
+        && (field(at::ROWS), field(at::MAX_BUCKETS)) == (rows, max_buckets)
+        && u128::from(cursor) < stride
+        && stride.checked_add(cursor.into())? == words.into()
+        && words <= max_buckets
+        && u128::from(field(at::ITEMS)) <= u128::from(words) * u128::from(slots))
+    .then_some((rows, level as u32, cursor))
 }
 
 /// All that the bytes of a snapshot say, or what is wrong first.
@@ -183,7 +212,7 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
         kind => return Err(Fault::UnknownKind(kind)),
     };
     let shape = [header[at::ENCODING], header[at::BITS], header[at::SLOTS]];
-    if !LAYOUTS.contains(&shape) {
+    if LAYOUTS.iter().all(|(of, ..)| *of != shape) {
         return Err(Fault::UnknownLayout(shape));
     }
     let words = number(header, at::WORDS);
@@ -226,8 +255,17 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
     if bytes.len() > end + 8 {
         return Err(Fault::TrailingBytes(bytes.len() - end - 8));
     }
-    let greatest = number(header, at::GREATEST);
-    Ok(Contents { grows, shape, rows, greatest, words, items: stated, copies })
+    Ok(Contents {
+        grows,
+        shape,
+        rows,
+        max_buckets: number(header, at::MAX_BUCKETS),
+        words,
+        items: stated,
+        capacity: number(header, at::CAPACITY),
+        max_capacity: number(header, at::MAX_CAPACITY),
+        copies,
+    })
 }
 
 /// The fingerprints of a word; `None` if the layout does not have this word.

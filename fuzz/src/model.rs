@@ -112,7 +112,7 @@ impl<L: Storage> Modelled<L> {
         // Both buckets of the item are.
         assert!(self.len >= self.most_copies());
         if self.start.grows {
-            assert_eq!(self.filter.slots(), self.start.greatest as usize * self.start.slots());
+            assert_eq!(self.filter.slots(), self.start.max_buckets as usize * self.start.slots());
         }
     }
 
@@ -211,10 +211,10 @@ impl<L: Storage> Modelled<L> {
             }
             Err(MergeError::TooManyCopies) => assert!(too_many),
             Err(MergeError::Full) => {
-                let most = self.start.greatest as usize * self.start.slots();
+                let most = self.start.max_buckets as usize * self.start.slots();
                 assert!(self.len + other.len >= self.most_copies());
-                let at_greatest = self.filter.slots() == most;
-                assert!(!self.start.grows || at_greatest || self.len + other.len > most);
+                let at_maximum = self.filter.slots() == most;
+                assert!(!self.start.grows || at_maximum || self.len + other.len > most);
             }
             Err(error) => panic!("{error}"),
         }

@@ -15,6 +15,9 @@ use crate::operations::{Setup, apply_all, reserve};
 /// sanitizer.
 const MOST_BUCKETS: u64 = 1 << 16;
 
+/// Where the check of the hasher begins, which mutations leave as it is.
+const HASHER_CHECK: usize = 80;
+
 /// Where a header may be changed, and how wide it is there.
 const FIELDS: [(usize, usize); 13] = [
     (at::VERSION, 4),
@@ -25,7 +28,7 @@ const FIELDS: [(usize, usize); 13] = [
     (at::ROWS, 8),
     (at::LEVEL, 8),
     (at::CURSOR, 8),
-    (at::GREATEST, 8),
+    (at::MAX_BUCKETS, 8),
     (at::WORDS, 8),
     (at::ITEMS, 8),
     (at::CAPACITY, 8),
@@ -161,7 +164,7 @@ pub fn restore(data: &[u8]) {
         (Ok(contents), Ok(snapshot)) => {
             assert_eq!(snapshot.to_bytes(), bytes);
             assert_eq!(snapshot.len() as u64, contents.items);
-            if contents.greatest <= MOST_BUCKETS {
+            if contents.max_buckets <= MOST_BUCKETS {
                 in_each_type(&contents, &bytes, &mut rest);
             }
         }
@@ -175,18 +178,59 @@ pub fn restore(data: &[u8]) {
 fn in_each_type(contents: &Contents, bytes: &[u8], rest: &mut Unstructured<'_>) {
     let fixed = Filter::<AnyLayout>::from_bytes(bytes, HASHER);
     let grows = Filter::<Growable<AnyLayout>>::from_bytes(bytes, HASHER);
-    let hasher = bytes[80..88] == empty_snapshot()[80..88];
+    let hasher = bytes[HASHER_CHECK..at::CHECKSUM] == empty_snapshot()[HASHER_CHECK..at::CHECKSUM];
     let wrong = if contents.grows { fixed.as_ref().err() } else { grows.as_ref().err() };
     assert!(matches!(wrong, Some(RestoreError::OtherKind { grows }) if *grows == contents.grows));
     if !hasher {
         let error = if contents.grows { grows.err() } else { fixed.err() };
         assert!(matches!(error, Some(RestoreError::OtherHasher)), "{error:?}");
     } else if contents.grows {
+        let filter = grows.expect("what the reader takes");
+        check_figures(&filter, contents);
+        let reserved = filter.reserved_bytes() - filter.memory_bytes();
+        assert_eq!(reserved as u64, 8 * (contents.max_buckets - contents.words));
+        assert_eq!(filter.max_capacity() as u64, contents.max_capacity);
         use_restored::<Growable<AnyLayout>>(bytes, reserve, rest);
     } else {
+        check_figures(&fixed.expect("what the reader takes"), contents);
         use_restored::<AnyLayout>(bytes, |_, _| {}, rest);
     }
     named_layout(contents, bytes);
+}
+
+/// What a restored filter says of itself follows from the capacities and the number of items.
+fn check_figures<L: Storage>(filter: &Filter<L>, contents: &Contents) {
+    let slots = contents.words as usize * contents.slots();
+    assert_eq!((filter.len() as u64, filter.slots()), (contents.items, slots));
+    let target = (slots as f64 * contents.target_load()) as u64;
+    let capacity = if contents.grows { target.min(contents.max_capacity) } else { 0 };
+    assert_eq!(filter.capacity() as u64, capacity.max(contents.capacity));
+    assert!(filter.capacity() <= slots);
+    let besides = filter.memory_bytes() - 8 * contents.words as usize;
+    assert!(besides <= 48 << 10, "{besides} bytes besides the words");
+
+    let values = f64::from(contents.shape[1]).exp2();
+    let equal = (values + 2.0) / (values * values);
+    let per_row = contents.items as f64 / contents.rows as f64;
+    let expected = 1.0 - (1.0 - equal).powf(2.0 * per_row);
+    let rate = filter.false_positive_rate();
+    assert!((rate - expected).abs() <= expected * 1e-5, "{rate}, {expected}");
+}
+
+/// The table is that of a filter that is built for these capacities.
+fn check_built<L: FixedStorage>(contents: &Contents, bytes: &[u8]) {
+    let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER);
+    let builder = builder.capacity(contents.capacity as usize);
+    let snapshot = if contents.grows {
+        let builder = builder.max_capacity(contents.max_capacity as usize);
+        builder.build().expect("as restored").snapshot()
+    } else {
+        builder.build().expect("as restored").snapshot()
+    };
+    let built = snapshot.expect("memory").to_bytes();
+    for fields in [at::KIND..at::LEVEL, at::MAX_BUCKETS..at::WORDS, at::CAPACITY..HASHER_CHECK] {
+        assert_eq!(bytes[fields.clone()], built[fields]);
+    }
 }
 
 fn empty_snapshot() -> Vec<u8> {
@@ -205,7 +249,7 @@ fn use_restored<L: Storage>(
     apply_all(Modelled::new(filter(), reserve), Modelled::new(other, reserve), rest);
 }
 
-/// Only the layout of the snapshot, where the type names one.
+/// Only the layout of the snapshot, where the type names one; and then it is as one that is built.
 fn named_layout(contents: &Contents, bytes: &[u8]) {
     type Restored<L> = Result<CuckooFilter<L, StableHashBuilder>, RestoreError>;
 
@@ -214,7 +258,12 @@ fn named_layout(contents: &Contents, bytes: &[u8]) {
         matches!(restored, Err(RestoreError::OtherLayout { .. }))
     }
     fn other<L: FixedStorage>(contents: &Contents, bytes: &[u8]) -> bool {
-        if contents.grows { is_other::<Growable<L>>(bytes) } else { is_other::<L>(bytes) }
+        let other =
+            if contents.grows { is_other::<Growable<L>>(bytes) } else { is_other::<L>(bytes) };
+        if !other {
+            check_built::<L>(contents, bytes);
+        }
+        other
     }
     macro_rules! count {
         ($($layout:ident)*) => {

@@ -2,7 +2,7 @@
 
 use super::CuckooFilter;
 use crate::layout::{self, Layout};
-use crate::sizing::{self, Fit, Wanted};
+use crate::sizing::{self, Request, Sizing};
 use crate::table::Table;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -100,8 +100,8 @@ fn what_is_chosen_holds_its_items_at_the_rate() {
 
 /// The run-time layout hands every operation on: it does what a filter of the same layout does.
 fn does_the_same<L: Layout>() {
-    let wanted = Wanted { capacity: 1000, max_capacity: None, rate: None };
-    let rate = Fit::within::<L>(wanted).unwrap().rate;
+    let request = Request { capacity: 1000, max_capacity: None, rate: None };
+    let rate = Sizing::within::<L>(request).unwrap().rate;
     let any = CuckooFilter::with_capacity_rate_and_hasher(1000, rate, ()).unwrap();
     assert_eq!(any.layout_name(), L::NAME);
     let fixed = CuckooFilter::builder().layout::<L>().hasher(()).capacity(1000).build().unwrap();

@@ -8,7 +8,7 @@ use crate::error::RestoreError;
 use crate::extent::Extent;
 use crate::layout::sealed::Encoding;
 use crate::layout::{self, Layout, LayoutId, Word};
-use crate::sizing;
+use crate::sizing::{Request, Sizing};
 
 /// The first bytes of every snapshot. The first is no text in any encoding, and the last is changed
 /// by whoever takes the file for text.
@@ -34,7 +34,7 @@ mod at {
     pub const ROWS: usize = 16;
     pub const LEVEL: usize = 24;
     pub const CURSOR: usize = 32;
-    pub const GREATEST: usize = 40;
+    pub const MAX_BUCKETS: usize = 40;
     pub const WORDS: usize = 48;
     pub const ITEMS: usize = 56;
     pub const CAPACITY: usize = 64;
@@ -43,14 +43,14 @@ mod at {
     pub const CHECKSUM: usize = 88;
 }
 
-/// What a snapshot says before its words.
+/// The header of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) grows: bool,
     pub(crate) layout: LayoutId,
     pub(crate) extent: Extent,
-    /// The buckets that there may ever be.
-    pub(crate) greatest: usize,
+    /// The number of buckets to which the table may grow.
+    pub(crate) max_buckets: usize,
     /// Slots in use.
     pub(crate) items: usize,
     pub(crate) capacity: usize,
@@ -60,7 +60,8 @@ pub(crate) struct Header {
 
 impl Header {
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
-        let Self { grows, layout, extent, greatest, items, capacity, max_capacity, hasher } = *self;
+        let Self { grows, layout, extent, max_buckets, items, capacity, max_capacity, hasher } =
+            *self;
         let shape = Shape::of(layout);
         let mut bytes = [0; HEADER_BYTES];
         let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
@@ -73,7 +74,7 @@ impl Header {
         put(at::ROWS, &number(extent.rows()));
         put(at::LEVEL, &u64::from(extent.level()).to_le_bytes());
         put(at::CURSOR, &number(extent.cursor()));
-        put(at::GREATEST, &number(greatest));
+        put(at::MAX_BUCKETS, &number(max_buckets));
         put(at::WORDS, &number(extent.buckets()));
         put(at::ITEMS, &number(items));
         put(at::CAPACITY, &number(capacity));
@@ -84,8 +85,8 @@ impl Header {
         bytes
     }
 
-    /// The header of these bytes: of a snapshot of this version, undamaged, and of a table that there
-    /// can be.
+    /// The header of these bytes, if it is undamaged, of this version, and of a table that this crate
+    /// builds.
     pub(crate) fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, RestoreError> {
         if bytes[at::MAGIC..at::VERSION] != MAGIC {
             return Err(RestoreError::NotASnapshot);
@@ -115,28 +116,26 @@ impl Header {
             .ok_or(RestoreError::ImpossibleTable { words: field(at::WORDS) })
     }
 
-    /// The header with these numbers, but for the check of the hasher; `None` if there is no such
-    /// table.
+    /// The header with these numbers, but without the check of the hasher; `None` if no filter that
+    /// this crate builds has them.
     fn of_a_table(grows: bool, layout: LayoutId, field: impl Fn(usize) -> usize) -> Option<Self> {
-        let Shape { bits, slots, .. } = Shape::of(layout);
-        let slots = usize::from(slots);
-        let [rows, greatest, words] = [at::ROWS, at::GREATEST, at::WORDS].map(&field);
         let [items, capacity, max_capacity] =
             [at::ITEMS, at::CAPACITY, at::MAX_CAPACITY].map(&field);
+        let request = Request { capacity, max_capacity: grows.then_some(max_capacity), rate: None };
+        let Sizing { rows, buckets: max_buckets, .. } = Sizing::of_layout(layout, request).ok()?;
+        let sizes = [at::ROWS, at::MAX_BUCKETS].map(&field);
         let level = u32::try_from(field(at::LEVEL)).ok()?;
-        // The first condition keeps the products of the others small.
-        let possible = sizing::is_possible(rows, greatest, bits.into(), slots, grows)
-            && capacity <= rows * slots
-            && max_capacity <= greatest * slots
-            && capacity <= max_capacity
+        let extent = Extent::try_new(rows, level, field(at::CURSOR), max_buckets)?;
+        let words = extent.buckets();
+        let possible = sizes == [rows, max_buckets]
+            && words == field(at::WORDS)
+            && items <= words * usize::from(Shape::of(layout).slots)
             && (grows || capacity == max_capacity);
-        let extent =
-            Extent::try_new(rows, level, field(at::CURSOR), greatest).filter(|_| possible)?;
-        (extent.buckets() == words && items <= words * slots).then_some(Self {
+        possible.then_some(Self {
             grows,
             layout,
             extent,
-            greatest,
+            max_buckets,
             items,
             capacity,
             max_capacity,
@@ -161,8 +160,7 @@ impl Header {
         crate::__for_each_layout!(dispatch)
     }
 
-    /// All words at once, without a branch on any of them: only if something is wrong does it matter
-    /// where.
+    /// Checks all words without a branch on any of them, and looks for the position only after an error.
     fn validate_words<L: Layout>(
         &self,
         first: usize,
@@ -195,8 +193,7 @@ impl Header {
         let (rows, cursor) = (self.extent.rows(), self.extent.cursor());
         let (mut start, mut words) = (first, words);
         while !words.is_empty() {
-            // As far as the buckets have the same number among those of their rows, and are all split or
-            // all not.
+            // Up to the last bucket with the same index in its row, and the same state (split or not).
             let share = start / rows;
             let end = (share + 1) * rows;
             let end = if start < cursor { end.min(cursor) } else { end };
@@ -228,8 +225,8 @@ fn word<L: Layout>(bytes: [u8; 8]) -> Word<L> {
     Word::from_bits(u64::from_le_bytes(bytes))
 }
 
-/// Whether an entry of this word does not belong in its bucket, which has the number `share` among
-/// those of a row of this parity.
+/// Whether an entry of this word does not belong in its bucket, which has the index `share` in a row
+/// of this parity.
 #[inline]
 fn misplaced<L: Layout>(bytes: [u8; 8], parity: usize, share: u64, selecting: u64) -> bool {
     let word = word::<L>(bytes);
@@ -245,10 +242,10 @@ fn misplaced<L: Layout>(bytes: [u8; 8], parity: usize, share: u64, selecting: u6
 pub(crate) struct Check {
     header: Header,
     checksum: XxHash3_64,
-    /// How many words there were.
+    /// The number of words so far.
     words: usize,
-    /// Slots that they have in use, or what is wrong with them. That counts only if the checksum is
-    /// right.
+    /// The number of their slots in use, or the first error. The error is reported only if the checksum
+    /// is right.
     items: Result<usize, RestoreError>,
 }
 
@@ -294,7 +291,7 @@ impl Check {
     }
 }
 
-/// What tells a layout from the others.
+/// The three numbers that identify a layout.
 #[derive(PartialEq, Eq)]
 struct Shape {
     encoding: u8,
@@ -332,7 +329,7 @@ fn number(n: usize) -> [u8; 8] {
 }
 
 fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    bytes[at..at + N].try_into().expect("as many bytes as asked for")
+    bytes[at..at + N].try_into().expect("a slice of N bytes")
 }
 
 fn checksum(bytes: &[u8]) -> u64 {

@@ -72,8 +72,10 @@ const BUFFER: usize = (16 << 10) + 256;
 
 /// Where the fields of a header begin, as docs/format.md has it.
 const ROWS: usize = 16;
-const GREATEST: usize = 40;
+const MAX_BUCKETS: usize = 40;
 const WORDS: usize = 48;
+const CAPACITY: usize = 64;
+const MAX_CAPACITY: usize = 72;
 const CHECKSUM: usize = 88;
 
 /// The header of an empty filter, with other numbers in it and the checksum that it has then.
@@ -88,13 +90,21 @@ fn header<L: Storage>(filter: &Filter<L>, sizes: &[(usize, u64)]) -> Vec<u8> {
     bytes
 }
 
+/// The header of a filter of fixed size that has 17 terabytes of words.
+fn terabytes() -> Vec<u8> {
+    let filter = CuckooFilter::with_capacity_and_hasher(0, HASHER);
+    let items = 1_u64 << 43;
+    // The sizes of docs/format.md for the load of `Fp16x4`.
+    let words = 2 * ((items as f64 / 0.96 + 2.5 * (items as f64).sqrt()) / 8.0).ceil() as u64;
+    let sizes = [ROWS, MAX_BUCKETS, WORDS].map(|at| (at, words));
+    let capacities = [CAPACITY, MAX_CAPACITY].map(|at| (at, items));
+    header::<coucal::Fp16x4>(&filter, &[&sizes[..], &capacities].concat())
+}
+
 /// A header that promises terabytes, and then so many bytes.
 #[test]
 fn memory_follows_what_is_read() {
-    let filter = CuckooFilter::with_capacity_and_hasher(0, HASHER);
-    let words = 1 << 41;
-    let header =
-        header::<coucal::Fp16x4>(&filter, &[(ROWS, words), (GREATEST, words), (WORDS, words)]);
+    let header = terabytes();
     for more in
         [0, 1, 8, 1000, 16_383, 16_384, 16_385, 65_536, 131_072, 1_000_000, 10_000_000, 40_000_001]
     {
@@ -115,10 +125,7 @@ fn memory_follows_what_is_read() {
 /// A valid word and then one that is not: nothing is kept from there on.
 #[test]
 fn what_cannot_be_used_is_not_kept() {
-    let filter = CuckooFilter::with_capacity_and_hasher(0, HASHER);
-    let words = 1 << 41;
-    let header =
-        header::<coucal::Fp16x4>(&filter, &[(ROWS, words), (GREATEST, words), (WORDS, words)]);
+    let header = terabytes();
     let restore = || {
         // The highest lane is in use, and no other.
         let reader = (&header[..]).chain(&[0, 0, 0, 0, 0, 0, 0, 1][..]);
@@ -136,7 +143,7 @@ fn no_memory_for_promises() {
     let filter = CuckooFilter::with_capacity_and_hasher(0, HASHER);
     let words = 1 << 60;
     let impossible =
-        header::<coucal::Fp16x4>(&filter, &[(ROWS, words), (GREATEST, words), (WORDS, words)]);
+        header::<coucal::Fp16x4>(&filter, &[(ROWS, words), (MAX_BUCKETS, words), (WORDS, words)]);
     let restore = || CuckooFilter::<AnyLayout, _>::from_bytes(&impossible, HASHER).map(drop);
     let (restored, peak) = peak_of(restore);
     assert!(
@@ -148,8 +155,10 @@ fn no_memory_for_promises() {
     // It may grow to 16 GiB; but the words that it has now do not come.
     let builder = CuckooFilter::builder().layout::<coucal::Fp32x2>().hasher(HASHER);
     let filter = builder.max_capacity(10).build().unwrap();
-    let greatest = 32 << 26;
-    let grows = header::<Growable<coucal::Fp32x2>>(&filter, &[(GREATEST, greatest)]);
+    let items = 3_000_000_000_u64;
+    let max_buckets = 2 * ((items as f64 / 0.75 + 3.0 * (items as f64).sqrt()) / 4.0).ceil() as u64;
+    let sizes = [(MAX_BUCKETS, max_buckets), (MAX_CAPACITY, items)];
+    let grows = header::<Growable<coucal::Fp32x2>>(&filter, &sizes);
     for bytes in [grows.clone(), [&grows[..], &[0; 32 * 8]].concat()] {
         let restore =
             || CuckooFilter::<Growable<AnyLayout>, _>::from_bytes(&bytes, HASHER).map(drop);

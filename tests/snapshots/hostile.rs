@@ -19,7 +19,7 @@ mod at {
     pub const ROWS: usize = 16;
     pub const LEVEL: usize = 24;
     pub const CURSOR: usize = 32;
-    pub const GREATEST: usize = 40;
+    pub const MAX_BUCKETS: usize = 40;
     pub const WORDS: usize = 48;
     pub const ITEMS: usize = 56;
     pub const CAPACITY: usize = 64;
@@ -157,7 +157,7 @@ fn other_fields<L: Layout>() {
             DO_NOT_TRUST
         );
     };
-    let fields = [at::ROWS, at::GREATEST, at::WORDS, at::ITEMS, at::CAPACITY, at::MAX_CAPACITY];
+    let fields = [at::ROWS, at::MAX_BUCKETS, at::WORDS, at::ITEMS, at::CAPACITY, at::MAX_CAPACITY];
     for (bytes, grows) in [(&fixed, false), (&grown, true)] {
         // Numbers whose products and sums overflow, each field by itself and all at once.
         for value in [1 << 43, 1 << 60, 1 << 61, 1 << 63, u64::MAX - 1, u64::MAX] {
@@ -175,9 +175,9 @@ fn other_fields<L: Layout>() {
             (at::ROWS, 1),
             (at::ROWS, of(at::ROWS) + 1),
             (at::ROWS, of(at::ROWS) + 2),
-            (at::GREATEST, 0),
-            (at::GREATEST, of(at::GREATEST) + 1),
-            (at::GREATEST, of(at::WORDS) - 1),
+            (at::MAX_BUCKETS, 0),
+            (at::MAX_BUCKETS, of(at::MAX_BUCKETS) + 1),
+            (at::MAX_BUCKETS, of(at::WORDS) - 1),
             (at::WORDS, 0),
             (at::WORDS, of(at::WORDS) + 1),
             (at::WORDS, of(at::WORDS) - 1),
@@ -189,14 +189,14 @@ fn other_fields<L: Layout>() {
             (at::ITEMS, of(at::WORDS) * slots + 1),
             (at::CAPACITY, of(at::ROWS) * slots + 1),
             (at::CAPACITY, of(at::MAX_CAPACITY) + 1),
-            (at::MAX_CAPACITY, of(at::GREATEST) * slots + 1),
+            (at::MAX_CAPACITY, of(at::MAX_BUCKETS) * slots + 1),
         ] {
             impossible(&with(bytes, field, value), grows);
         }
     }
     // More buckets than it may ever have, those of a table that is never to grow.
     let too_grown = forged(&grown, |bytes| {
-        put(bytes, at::GREATEST, number(&grown, at::ROWS));
+        put(bytes, at::MAX_BUCKETS, number(&grown, at::ROWS));
         put(bytes, at::MAX_CAPACITY, number(&grown, at::CAPACITY));
     });
     impossible(&too_grown, true);
@@ -205,7 +205,7 @@ fn other_fields<L: Layout>() {
     // All sizes agree, but it would grow by more than its fingerprints have bits for; or from too few
     // rows.
     let too_far = (32 << (L::FINGERPRINT_BITS - 6)) + 2;
-    impossible(&with(&grown, at::GREATEST, too_far), true);
+    impossible(&with(&grown, at::MAX_BUCKETS, too_far), true);
     let few_rows = forged(&grown, |bytes| {
         for (field, value) in [
             (at::ROWS, 30),
@@ -530,4 +530,106 @@ fn readers_that_fail() {
     }
     // What is complete needs nothing more of it.
     assert!(CuckooFilter::<AnyLayout, _>::restore(bytes.chain(Fails), HASHER).is_ok());
+}
+
+/// Sets these fields to all values near theirs, and to some far from them, in an empty snapshot that has
+/// no other fault. What is restored is what is built for its capacities; says how many snapshots were
+/// restored, and how many refused.
+fn restored_and_refused<L: Layout>(bytes: &[u8], fields: &[usize]) -> [usize; 2] {
+    fn is_as_built<L: Storage>(
+        bytes: &[u8],
+        build: impl FnOnce() -> CuckooFilter<L, StableHashBuilder>,
+    ) -> bool {
+        let Ok(restored) = CuckooFilter::<L, _>::from_bytes(bytes, HASHER) else { return false };
+        let built = build();
+        assert!(snapshot(&restored, 0) == snapshot(&built, 0), "{restored:?}, {built:?}");
+        let bytes = |filter: &CuckooFilter<L, _>| (filter.memory_bytes(), filter.capacity());
+        assert_eq!(bytes(&restored), bytes(&built));
+        true
+    }
+    let old = number(bytes, fields[0]);
+    let near = old.saturating_sub(20)..=old + 20;
+    let far = (1..10).flat_map(|bits| [old << bits, old >> bits]);
+    let mut counts = [0; 2];
+    for value in near.chain(far) {
+        let rows = if fields.contains(&at::ROWS) { value } else { number(bytes, at::ROWS) };
+        let bytes = forged(bytes, |bytes| {
+            for &at in fields {
+                put(bytes, at, value);
+            }
+            // As many words as rows: it has not grown yet.
+            put(bytes, at::WORDS, rows);
+            bytes.resize(at::BUCKETS + 8 * rows as usize + 8, 0);
+        });
+        let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER);
+        let builder = builder.capacity(number(&bytes, at::CAPACITY) as usize);
+        let restored = if bytes[at::KIND] == 0 {
+            is_as_built::<L>(&bytes, || builder.build().unwrap())
+        } else {
+            let most = number(&bytes, at::MAX_CAPACITY) as usize;
+            is_as_built(&bytes, || builder.max_capacity(most).build().unwrap())
+        };
+        counts[usize::from(!restored)] += 1;
+    }
+    counts
+}
+
+of_each_layout! {
+    rows_follow_from_the_capacity
+    the_maximum_follows_from_the_maximum_capacity
+    the_capacity_fits_the_table
+    the_maximum_capacity_fits_the_table
+}
+
+/// Empty snapshots of a filter of fixed size, and of one that grows from more than the fewest rows.
+fn empty<L: Layout>() -> [Vec<u8>; 2] {
+    let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER).capacity(100 * L::SLOTS);
+    let growing = builder.clone().max_capacity(300 * L::SLOTS).build().unwrap();
+    [snapshot(&builder.build().unwrap(), 0), snapshot(&growing, 0)]
+}
+
+/// One value is left: the table's own.
+fn rows_follow_from_the_capacity<L: Layout>() {
+    let [fixed, growing] = empty::<L>();
+    let [restored, refused] = restored_and_refused::<L>(&fixed, &[at::ROWS, at::MAX_BUCKETS]);
+    assert!(restored == 1 && refused > 50, "{restored}, {refused}");
+    let [restored, refused] = restored_and_refused::<L>(&growing, &[at::ROWS]);
+    assert!(restored == 1 && refused > 50, "{restored}, {refused}");
+}
+
+fn the_maximum_follows_from_the_maximum_capacity<L: Layout>() {
+    let [_, growing] = empty::<L>();
+    let [restored, refused] = restored_and_refused::<L>(&growing, &[at::MAX_BUCKETS]);
+    assert!(restored == 1 && refused > 50, "{restored}, {refused}");
+}
+
+/// The items for which a table is made are those of one pair of buckets more or less.
+fn the_capacity_fits_the_table<L: Layout>() {
+    let [fixed, growing] = empty::<L>();
+    for (bytes, fields) in
+        [(fixed, &[at::CAPACITY, at::MAX_CAPACITY][..]), (growing, &[at::CAPACITY])]
+    {
+        let [restored, refused] = restored_and_refused::<L>(&bytes, fields);
+        assert!((1..=2 * L::SLOTS).contains(&restored) && refused > 20, "{restored}, {refused}");
+    }
+}
+
+fn the_maximum_capacity_fits_the_table<L: Layout>() {
+    let [_, growing] = empty::<L>();
+    let [restored, refused] = restored_and_refused::<L>(&growing, &[at::MAX_CAPACITY]);
+    assert!((1..=2 * L::SLOTS).contains(&restored) && refused > 20, "{restored}, {refused}");
+}
+
+/// 360 bytes ask for no 17 GB of address space for a filter that says it is for 10 items.
+#[test]
+fn a_maximum_far_beyond_the_maximum_capacity() {
+    let builder = CuckooFilter::builder().layout::<coucal::Fp32x2>().hasher(HASHER);
+    let bytes = snapshot(&builder.max_capacity(10).build().unwrap(), 0);
+    let bytes = with(&bytes, at::MAX_BUCKETS, 1 << 31);
+    assert_eq!(bytes.len(), 360);
+    assert_error!(
+        error::<Growable<coucal::Fp32x2>>(&bytes),
+        RestoreError::ImpossibleTable { words: 32 },
+        DO_NOT_TRUST
+    );
 }

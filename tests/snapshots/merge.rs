@@ -89,7 +89,7 @@ fn what_is_not_alike_is_an_error() {
     fill(&filter, 0..10);
     let error = filter.merge(&fixed(2000)).unwrap_err();
     assert!(matches!(error, MergeError::OtherRows { rows, other } if rows < other), "{error}");
-    assert!(error.to_string().contains("build both for the same first capacity"), "{error}");
+    assert!(error.to_string().contains("build both with the same capacity"), "{error}");
 
     let other_seed = CuckooFilter::with_capacity_and_hasher(1000, StableHashBuilder::new(8));
     let error = filter.merge(&other_seed).unwrap_err();
