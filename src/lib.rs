@@ -150,9 +150,9 @@
 //!   and the lowest initial capacity from which this layout can.
 //! * **Time**: lookups take 1.4 to 1.7 times as long as in a table of fixed size; while another
 //!   thread makes the table grow, 1.6 times as long out of cache and 4.3 times in cache. Inserts take
-//!   about 5 times as long as inserts that fill a table of the final size from empty (9 times in a
-//!   batch), since a table at its target load must kick for most inserts. If you know the final size,
-//!   build a filter of fixed size. Before a burst of inserts, call
+//!   2.6 to 5 times as long, by the processor, as inserts that fill a table of the final size from
+//!   empty (9 times in a batch), since a table at its target load must kick for most inserts. If you
+//!   know the final size, build a filter of fixed size. Before a burst of inserts, call
 //!   [`reserve`](CuckooFilter::reserve).
 //! * **Full** comes at the maximum size, and not before, and not below the maximum capacity. A large
 //!   table fills beyond its target, by four percentage points of the slots or more, before it refuses
