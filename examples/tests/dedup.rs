@@ -410,7 +410,7 @@ fn a_state_that_cannot_be_loaded_is_an_error_and_is_left_as_it_is() {
         (flipped, "damaged"),
         (good[..good.len() - 1].to_vec(), "end before"),
         (Vec::new(), "end before"),
-        (numbers(100).into_bytes(), "no snapshot"),
+        (numbers(100).into_bytes(), "not a snapshot"),
         ([&good[..], b"\n"].concat(), "bytes follow"),
         (other.snapshot().expect("memory").to_bytes(), "another hasher"),
     ] {
