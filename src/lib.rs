@@ -308,13 +308,13 @@
 //!   the fingerprint, the item is present. Otherwise load the version again: if it is unchanged, the
 //!   item is absent; if not, start over.
 //! * **Kick** of a fingerprint from bucket A to bucket B, under the stripes of both: store it into B,
-//!   increment its version, then store A without it. The last kick of a path stores the new
+//!   bump its version, then store A without it. The last kick of a path stores the new
 //!   fingerprint into A with the same store.
 //! * **Insert**: lock the stripe of the bucket that has more free slots; one store.
 //! * **Remove**: lock the stripe of the bucket in which the fingerprint was seen; one store. If the
-//!   other bucket also holds a copy, increment the version first.
+//!   other bucket also holds a copy, bump the version first.
 //! * **Split** of a bucket, under its stripe and that of the new bucket: store the fingerprints that
-//!   move into the new bucket, store the new extent of the table, increment the version of each
+//!   move into the new bucket, store the new extent of the table, bump the version of each
 //!   fingerprint that moved, then store the fingerprints that stay into the old bucket. A growable
 //!   table is a linear hash table (Litwin, "Linear Hashing", VLDB 1980): each *row*, which in a table
 //!   of fixed size is a bucket, has one or more buckets; the *extent* (a level and a cursor) and some
@@ -332,17 +332,17 @@
 //!
 //! The value that it read from A was written by the kick or by a later writer of A. Each writer of A
 //! stores with Release or stronger, and has locked the stripe after the previous writer. The lookup
-//! loads with Acquire or stronger. So the increment of the version, which the kick did before it
+//! loads with Acquire or stronger. So the bump of the version, which the kick did before it
 //! cleared A, happens before the lookup's second load of the version, and that load returns the
-//! incremented value or a later one.
+//! bumped value or a later one.
 //!
 //! Its first load of the version cannot have returned that value. It is an Acquire load, and the
-//! increment is a Release operation that comes after the copy into B: the lookup would then have seen
+//! bump is a Release operation that comes after the copy into B: the lookup would then have seen
 //! the copy in B. So the two loads of the version differ, and the lookup starts over.
 //!
 //! A split is a kick to a new bucket. A lookup that has computed the addresses from an old extent
 //! reads the old bucket. If it reads that bucket after the clear, it has synchronized with the
-//! increment, as above. Its next round loads the incremented version, and therefore the new extent,
+//! bump, as above. Its next round loads the bumped version, and therefore the new extent,
 //! which was stored before.
 //!
 //! No version means "wait": a writer that is stopped in the middle of a kick leaves the fingerprint

@@ -85,7 +85,7 @@ fn the_table_of_what_is_chosen_is_right() {
     assert_eq!(chosen, crate::__for_each_layout!(names), "a row for each layout");
 }
 
-/// Whatever is asked for, the filter that comes holds it at that rate.
+/// The filter holds the requested items at the requested rate, whatever they are.
 #[test]
 fn what_is_chosen_holds_its_items_at_the_rate() {
     for items in [0, 1, 4, 10, 100, 1000, 100_000] {
