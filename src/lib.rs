@@ -148,10 +148,10 @@
 //!   among the buckets. So a layout with f bits grows to 2<sup>f-6</sup> times its initial size:
 //!   1,024 times in the default layout. For a wider range, the error names the layout that can do it,
 //!   and the lowest initial capacity from which this layout can.
-//! * **Time**: lookups take 1.4 to 1.7 times as long as in a table of fixed size; while another
-//!   thread makes the table grow, 1.6 times as long out of cache and 4.3 times in cache. Inserts take
-//!   2.6 to 5 times as long, by the processor, as inserts that fill a table of the final size from
-//!   empty (9 times in a batch), since a table at its target load must kick for most inserts. If you
+//! * **Time**: lookups take 1.4 times as long as in a table of fixed size in cache, and 1.6 times out
+//!   of it; while another thread makes the table grow, 1.7 times out of cache, and several times in
+//!   cache. Inserts take 2.6 times as long as inserts that fill a table of the final size from
+//!   empty (8.5 times in a batch), since a table at its target load must kick for most inserts. If you
 //!   know the final size, build a filter of fixed size. Before a burst of inserts, call
 //!   [`reserve`](CuckooFilter::reserve).
 //! * **Full** comes at the maximum size, and not before, and not below the maximum capacity. A large
@@ -308,7 +308,7 @@
 //!   the fingerprint, the item is present. Otherwise load the version again: if it is unchanged, the
 //!   item is absent; if not, start over.
 //! * **Kick** of a fingerprint from bucket A to bucket B, under the stripes of both: store it into B,
-//!   bump its version, then store A without it. The last kick of a path stores the new
+//!   bump its version (add one), then store A without it. The last kick of a path stores the new
 //!   fingerprint into A with the same store.
 //! * **Insert**: lock the stripe of the bucket that has more free slots; one store.
 //! * **Remove**: lock the stripe of the bucket in which the fingerprint was seen; one store. If the

@@ -241,3 +241,16 @@ impl Locked<'_, All<'_>> {
         }
     }
 }
+
+#[cfg(all(test, not(loom), debug_assertions))]
+mod tests {
+    use super::*;
+
+    /// A change of a bucket under the stripe of another one.
+    #[test]
+    #[should_panic(expected = "the stripe of bucket 1 is not locked")]
+    fn a_change_without_the_stripe_is_noticed() {
+        let stripes = Stripes::try_new(100).unwrap();
+        stripes.lock([0]).occupy(1);
+    }
+}
