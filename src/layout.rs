@@ -167,16 +167,20 @@ pub(crate) mod sealed {
         /// most that kicks can even out, the longer searches become: three percentage points more
         /// would double the time of an insert.
         const TARGET_LOAD: f64;
+        /// How often a growing table can double: one bit of the chain of each entry chooses among twice
+        /// as many buckets. 0 for a layout whose tables do not grow.
+        const MAX_LEVEL: u32;
         /// How its entries are written in a word.
         type Encoding: Encoding;
     }
 }
 
-/// Names layouts and says what their tables hold: `LOAD`, `SCATTER`, `FULL`, `TARGET_LOAD`.
+/// Names layouts and says what their tables hold (`LOAD`, `SCATTER`, `FULL`, `TARGET_LOAD`) and how often
+/// they double (`MAX_LEVEL`).
 macro_rules! define {
     ($($(#[$doc:meta])*
         $name:ident = $encoding:ident<$lane:literal, $slots:literal>,
-            $bits:literal bits, $load:literal, $scatter:literal, $full:literal, $target:literal;
+            $bits:literal bits, $load:literal, $scatter:literal, $full:literal, $target:literal, $level:literal;
     )*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,6 +192,7 @@ macro_rules! define {
             const SCATTER: f64 = $scatter;
             const FULL: f64 = $full;
             const TARGET_LOAD: f64 = $target;
+            const MAX_LEVEL: u32 = $level;
             type Encoding = $encoding<$lane, $slots>;
         }
 
@@ -201,23 +206,23 @@ macro_rules! define {
 
 define! {
     /// Eight fingerprints of 8 bits.
-    Fp8x8 = Packed<8, 8>, 8 bits, 0.985, 2.5, 0.997, 0.91;
+    Fp8x8 = Packed<8, 8>, 8 bits, 0.985, 2.5, 0.997, 0.91, 0;
     /// Seven fingerprints of 9 bits.
-    Fp9x7 = Packed<9, 7>, 9 bits, 0.985, 2.5, 0.995, 0.905;
+    Fp9x7 = Packed<9, 7>, 9 bits, 0.985, 2.5, 0.995, 0.905, 0;
     /// Six fingerprints of 10 bits.
-    Fp10x6 = Packed<10, 6>, 10 bits, 0.98, 2.5, 0.992, 0.90;
+    Fp10x6 = Packed<10, 6>, 10 bits, 0.98, 2.5, 0.992, 0.90, 0;
     /// Five fingerprints of 12 bits.
-    Fp12x5 = Packed<12, 5>, 12 bits, 0.975, 2.5, 0.986, 0.885;
+    Fp12x5 = Packed<12, 5>, 12 bits, 0.975, 2.5, 0.986, 0.885, 5;
     /// Five fingerprints of 14 bits, semi-sorted.
-    SemiSorted14x5 = SemiSorted<10, 5>, 14 bits, 0.975, 2.5, 0.986, 0.885;
+    SemiSorted14x5 = SemiSorted<10, 5>, 14 bits, 0.975, 2.5, 0.986, 0.885, 0;
     /// The default layout: four fingerprints of 16 bits.
-    Fp16x4 = Packed<16, 4>, 16 bits, 0.96, 2.5, 0.975, 0.87;
+    Fp16x4 = Packed<16, 4>, 16 bits, 0.96, 2.5, 0.975, 0.87, 9;
     /// Four fingerprints of 17 bits, semi-sorted.
-    SemiSorted17x4 = SemiSorted<13, 4>, 17 bits, 0.96, 2.5, 0.975, 0.87;
+    SemiSorted17x4 = SemiSorted<13, 4>, 17 bits, 0.96, 2.5, 0.975, 0.87, 0;
     /// Three fingerprints of 21 bits.
-    Fp21x3 = Packed<21, 3>, 21 bits, 0.935, 2.5, 0.951, 0.83;
+    Fp21x3 = Packed<21, 3>, 21 bits, 0.935, 2.5, 0.951, 0.83, 12;
     /// Two fingerprints of 32 bits.
-    Fp32x2 = Packed<32, 2>, 32 bits, 0.865, 3.0, 0.883, 0.75;
+    Fp32x2 = Packed<32, 2>, 32 bits, 0.865, 3.0, 0.883, 0.75, 19;
 }
 
 /// Calls a macro with the names of all layouts, from the shortest fingerprint to the longest; what
