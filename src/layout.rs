@@ -104,24 +104,35 @@ impl fmt::Display for LayoutId {
 
 pub(crate) mod sealed {
     use super::{LayoutId, MAX_SLOTS};
-    use crate::entry::{Entry, Pattern};
+    use crate::entry::{Pattern, Slot};
 
     /// How the entries of a bucket are written in 64 bits: the functions behind [`Word`](super::Word).
     pub trait Encoding {
         /// The number of the encoding in snapshots.
         const ID: u8;
 
-        /// How many entries match.
-        fn copies(word: u64, pattern: Pattern) -> usize;
+        /// How many slots hold this.
+        fn copies(word: u64, slot: Slot) -> usize;
 
         /// How many slots are free.
         fn free(word: u64) -> usize;
 
-        /// Whether an entry matches.
-        fn holds(word: u64, pattern: Pattern) -> bool;
+        /// Whether a slot holds this.
+        fn holds(word: u64, slot: Slot) -> bool;
 
-        /// Whether an entry of one word or the other matches.
-        fn either_holds(a: u64, b: u64, pattern: Pattern) -> bool;
+        /// Whether a slot of one word or the other holds this.
+        fn either_holds(a: u64, b: u64, slot: Slot) -> bool;
+
+        /// Whether a slot of one word matches its pattern, or a slot of the other word the other pattern.
+        /// The two patterns are of one level.
+        fn either_matches(words: [u64; 2], patterns: [Pattern; 2]) -> bool {
+            words.into_iter().zip(patterns).any(|(word, pattern)| Self::matches(word, pattern) > 0)
+        }
+
+        /// How many slots match.
+        fn matches(word: u64, pattern: Pattern) -> usize {
+            Self::slots(word).into_iter().filter(|&slot| pattern.matches(slot)).count()
+        }
 
         /// Whether a slot is free.
         fn has_room(word: u64) -> bool;
@@ -132,20 +143,14 @@ pub(crate) mod sealed {
             Self::free(a) < Self::free(b)
         }
 
-        /// The word with this entry added, or `None` if no slot is free.
-        fn with(word: u64, entry: Entry) -> Option<u64>;
+        /// The word with this in one slot more, or `None` if no slot is free.
+        fn with(word: u64, slot: Slot) -> Option<u64>;
 
-        /// The word with one copy of this entry removed, or `None` if it holds no copy.
-        fn without(word: u64, entry: Entry) -> Option<u64>;
+        /// The word with this in one slot less, or `None` if no slot holds it.
+        fn without(word: u64, slot: Slot) -> Option<u64>;
 
         /// What each slot holds, 0 for a free one; the first `SLOTS` count.
         fn slots(word: u64) -> [u64; MAX_SLOTS];
-
-        /// Whether an entry of the word differs from `value` in one of the bits of `mask`. Both are no
-        /// longer than an entry.
-        fn any_differs(word: u64, value: u64, mask: u64) -> bool {
-            Self::slots(word).iter().any(|&bits| bits != 0 && (bits ^ value) & mask != 0)
-        }
 
         /// Whether the other functions can return this word. They are called only with such words.
         fn is_canonical(word: u64) -> bool;
@@ -242,7 +247,7 @@ macro_rules! __for_each_layout {
 mod tests {
     use super::sealed::Encoding;
     use super::*;
-    use crate::entry::Entry;
+    use crate::entry::{Pattern, Slot};
     use proptest::prelude::*;
 
     /// The multiset that a word should be: fingerprints, in any order.
@@ -255,7 +260,7 @@ mod tests {
     fn word_of<L: Layout>(model: &Model) -> Word<L> {
         model
             .iter()
-            .fold(Word::EMPTY, |word, &f| word.with(Entry::in_slot(f)).expect("room for the model"))
+            .fold(Word::EMPTY, |word, &f| word.with(Slot::new(f)).expect("room for the model"))
     }
 
     fn sorted(mut model: Model) -> Model {
@@ -267,7 +272,7 @@ mod tests {
     fn contents<L: Layout>(word: Word<L>) -> Model {
         let beyond = &L::Encoding::slots(word.bits())[L::SLOTS..];
         assert!(beyond.iter().all(|&bits| bits == 0), "beyond the slots");
-        sorted(word.entries().map(Entry::bits).collect())
+        sorted(word.slots_in_use().map(Slot::bits).collect())
     }
 
     /// Every method on the word of `model`, and one step on from there, with `fingerprint`.
@@ -278,28 +283,38 @@ mod tests {
         assert!(word.is_canonical(), "{:x}", word.bits());
         assert_eq!(word.in_use(), model.len());
         assert_eq!(word.has_room(), model.len() < L::SLOTS);
-        let full = word.entries_if_full().map(|entries| entries[..L::SLOTS].to_vec());
-        assert_eq!(full, (!word.has_room()).then(|| word.entries().collect()));
+        let full = word.slots_if_full().map(|slot| (0..L::SLOTS).map(slot).collect::<Vec<_>>());
+        assert_eq!(full, (!word.has_room()).then(|| word.slots_in_use().collect()));
         let held = copies(model, fingerprint);
-        let entry = Entry::in_slot(fingerprint);
-        assert_eq!(word.copies(entry.pattern()), held, "{model:x?} {fingerprint:x}");
-        assert_eq!(word.holds(entry.pattern()), held > 0, "{model:x?} {fingerprint:x}");
-        let [stay, go] = word.partition(|held| held == entry).map(contents);
-        assert_eq!(go, vec![fingerprint; held]);
-        assert_eq!(sorted([stay, go].concat()), contents(word));
-        for mask in [0, 1, 2, 3, fingerprint, (1 << L::FINGERPRINT_BITS) - 1] {
-            let differs = model.iter().any(|held| (held ^ fingerprint) & mask != 0);
-            assert_eq!(word.any_differs(fingerprint, mask), differs, "{model:x?} {mask:x}");
+        let slot = Slot::new(fingerprint);
+        assert_eq!(word.copies(slot), held, "{model:x?} {fingerprint:x}");
+        assert_eq!(word.holds(slot), held > 0, "{model:x?} {fingerprint:x}");
+        let bit = 1 << (L::FINGERPRINT_BITS / 2);
+        if model.iter().all(|&held| held != bit) {
+            let [stay, go] = word.partition(bit).map(contents);
+            let [zeros, ones]: [Vec<u64>; 2] = [0, bit].map(|value| {
+                model.iter().filter(|&held| held & bit == value).map(|held| held & !bit).collect()
+            });
+            assert_eq!([stay, go], [sorted(zeros), sorted(ones)]);
+        }
+        // A pattern has a core, which is not 0.
+        for level in 0..fingerprint.ilog2() {
+            let pattern = Pattern { bits: fingerprint, level };
+            let matching = model.iter().filter(|&&held| pattern.matches(held)).count();
+            assert_eq!(word.matches(pattern), matching, "{model:x?} {pattern:x?}");
+            let either = [[word, Word::EMPTY], [Word::EMPTY, word]]
+                .map(|words| Word::either_matches(words, [pattern; 2]));
+            assert_eq!(either, [matching > 0; 2], "{model:x?} {pattern:x?}");
         }
 
-        match word.with(entry) {
+        match word.with(slot) {
             None => assert_eq!(model.len(), L::SLOTS),
             Some(more) => {
                 let model = [&model[..], &[fingerprint]].concat();
                 assert_eq!(contents(more), sorted(model), "with {fingerprint:x}");
             }
         }
-        match word.without(entry) {
+        match word.without(slot) {
             None => assert_eq!(held, 0),
             Some(less) => {
                 let mut model = model.clone();
@@ -313,9 +328,9 @@ mod tests {
     /// Two words in one lookup.
     fn check_both<L: Layout>(a: &Model, b: &Model, fingerprint: u64) {
         let held = copies(a, fingerprint) + copies(b, fingerprint) > 0;
-        let pattern = Entry::in_slot(fingerprint).pattern();
+        let slot = Slot::new(fingerprint);
         let words = [a, b].map(word_of::<L>);
-        assert_eq!(Word::either_holds(words, pattern), held, "{a:x?} {b:x?} {fingerprint:x}");
+        assert_eq!(Word::either_holds(words, slot), held, "{a:x?} {b:x?} {fingerprint:x}");
         if a.len() != b.len() {
             assert_eq!(words[0].is_fuller(words[1]), a.len() > b.len(), "{a:x?} {b:x?}");
         }
@@ -351,7 +366,7 @@ mod tests {
     /// Any word: it is canonical if its fingerprints, put into an empty one, give it again.
     fn check_any<L: Layout>(bits: u64) {
         let word = Word::<L>::from_bits(bits);
-        let [again, _] = word.partition(|_| false);
+        let [again, _] = word.partition(0);
         assert_eq!(word.is_canonical(), again.bits() == bits, "{bits:x}, again {:x}", again.bits());
     }
 

@@ -392,6 +392,7 @@ mod layout;
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod probe;
+mod reading;
 mod sizing;
 mod snapshot;
 mod storage;

@@ -190,30 +190,12 @@ impl Header {
         first: usize,
         words: &[[u8; 8]],
     ) -> Result<(), RestoreError> {
-        let (rows, cursor) = (self.extent.rows(), self.extent.cursor());
-        let (mut start, mut words) = (first, words);
-        while !words.is_empty() {
-            // Up to the last bucket with the same index in its row, and the same state (split or not).
-            let share = start / rows;
-            let end = (share + 1) * rows;
-            let end = if start < cursor { end.min(cursor) } else { end };
-            let (run, rest) = words.split_at(words.len().min(end - start));
-            let selecting = self.extent.selecting(start);
-            let any_misplaced = |parity: usize| {
-                // The parity of a bucket is that of its row.
-                let from = run.len().min(parity ^ (start & 1));
-                run[from..].chunks(2).fold(false, |any, words| {
-                    any | misplaced::<L>(words[0], parity, share as u64, selecting)
-                })
-            };
-            if any_misplaced(0) | any_misplaced(1) {
-                let wrong = (start..).zip(run).find(|&(bucket, &word)| {
-                    misplaced::<L>(word, bucket & 1, share as u64, selecting)
-                });
-                let (bucket, _) = wrong.expect("one of them");
+        for (bucket, &word) in (first..).zip(words) {
+            let reading = self.extent.bucket_at(bucket).reading;
+            let wrong = self::word::<L>(word).slots_in_use().any(|slot| !reading.is_valid(slot));
+            if wrong {
                 return Err(RestoreError::Misplaced { bucket });
             }
-            (start, words) = (start + run.len(), rest);
         }
         Ok(())
     }
@@ -223,19 +205,6 @@ impl Header {
 #[inline]
 fn word<L: Layout>(bytes: [u8; 8]) -> Word<L> {
     Word::from_bits(u64::from_le_bytes(bytes))
-}
-
-/// Whether an entry of this word does not belong in its bucket, which has the index `share` in a row
-/// of this parity.
-#[inline]
-fn misplaced<L: Layout>(bytes: [u8; 8], parity: usize, share: u64, selecting: u64) -> bool {
-    let word = word::<L>(bytes);
-    // All at once where the selector is the entry itself.
-    if parity == 0 {
-        return word.any_differs(share, selecting);
-    }
-    let wrong_bits = word.entries().fold(0, |wrong, entry| wrong | (entry.selectors()[1] ^ share));
-    wrong_bits & selecting != 0
 }
 
 /// The bytes of a snapshot so far, which come in this order: the header, the words, the checksum.

@@ -5,9 +5,13 @@
 
 use crossbeam_utils::CachePadded;
 
+use super::path::Queued;
 use crate::arch;
-use crate::extent::Extent;
-use crate::geometry::{Geometry, Key, Place};
+use crate::entry::{Entry, Shape};
+use crate::extent::{Bucket, Extent};
+use crate::geometry::{Geometry, Place};
+use crate::layout::Layout;
+use crate::reading::{Reading, Variable, Whole};
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
 /// Buckets from which on a table does not fit well into a core's own cache: 1 MiB of words.
@@ -17,6 +21,12 @@ pub(super) const OUT_OF_CACHE_BUCKETS: usize = 1 << 17;
 pub trait Buckets: Sized + Send + Sync {
     /// What a row's buckets depend on.
     type Extent: Copy;
+
+    /// How the slots of a bucket are read.
+    type Reading: Reading + Copy;
+
+    /// An entry in the queue of a search.
+    type Entry: Queued;
 
     /// Whether the number of buckets can grow.
     const GROWS: bool;
@@ -33,21 +43,32 @@ pub trait Buckets: Sized + Send + Sync {
     /// How far the table has grown by now.
     fn extent(&self) -> Self::Extent;
 
+    /// How often the table has doubled by now.
+    fn level(&self) -> u32;
+
     /// The number of buckets.
     fn count(&self, extent: Self::Extent) -> usize;
 
     /// The bucket of a place.
-    fn bucket(&self, place: Place, extent: Self::Extent) -> usize;
+    fn bucket(&self, place: Place, extent: Self::Extent) -> Bucket<Self::Reading>;
 
-    /// Both buckets of an item.
-    fn both(&self, key: Key, extent: Self::Extent) -> [usize; 2];
+    /// How the slots of the bucket with this number are read in a table of this extent.
+    fn reading(extent: Extent, bucket: usize) -> Self::Reading;
 
     /// The buckets themselves, if they can grow.
     fn growing(&self) -> Option<&Growing>;
 
+    /// Where the items of a table with this layout are.
     #[inline]
-    fn geometry(&self) -> Geometry {
-        Geometry::new(self.rows())
+    fn geometry<L: Layout>(&self) -> Geometry {
+        let shape = const {
+            if Self::GROWS {
+                Shape::growing(L::FINGERPRINT_BITS, L::MAX_LEVEL)
+            } else {
+                Shape::fixed(L::FINGERPRINT_BITS)
+            }
+        };
+        Geometry::new(self.rows(), shape)
     }
 
     #[inline]
@@ -58,14 +79,14 @@ pub trait Buckets: Sized + Send + Sync {
     /// Requests both words of an item that are needed soon. Not in small growing tables: to find the
     /// buckets twice would cost more than it gains.
     #[inline]
-    fn prefetch(&self, key: Key) {
+    fn prefetch(&self, places: impl FnOnce() -> [Place; 2]) {
         let extent = self.extent();
         if Self::GROWS && self.count(extent) < OUT_OF_CACHE_BUCKETS {
             return;
         }
-        for bucket in self.both(key, extent) {
+        for place in places() {
             // Always there; a check that cannot panic leaves a batch more registers.
-            if let Some(word) = self.words().get(bucket) {
+            if let Some(word) = self.words().get(self.bucket(place, extent).number) {
                 arch::prefetch(word);
             }
         }
@@ -79,6 +100,8 @@ pub struct Fixed {
 
 impl Buckets for Fixed {
     type Extent = ();
+    type Reading = Whole;
+    type Entry = u32;
 
     const GROWS: bool = false;
 
@@ -101,18 +124,23 @@ impl Buckets for Fixed {
     fn extent(&self) {}
 
     #[inline]
+    fn level(&self) -> u32 {
+        0
+    }
+
+    #[inline]
     fn count(&self, (): ()) -> usize {
         self.words.len()
     }
 
     #[inline]
-    fn bucket(&self, place: Place, (): ()) -> usize {
-        place.row
+    fn bucket(&self, place: Place, (): ()) -> Bucket<Whole> {
+        Bucket { number: place.row, reading: Whole }
     }
 
     #[inline]
-    fn both(&self, key: Key, (): ()) -> [usize; 2] {
-        [key.first, key.second]
+    fn reading(_: Extent, _: usize) -> Whole {
+        Whole
     }
 
     #[inline]
@@ -151,6 +179,8 @@ impl Growing {
 
 impl Buckets for Growing {
     type Extent = Extent;
+    type Reading = Variable;
+    type Entry = Entry;
 
     const GROWS: bool = true;
 
@@ -179,18 +209,23 @@ impl Buckets for Growing {
     }
 
     #[inline]
+    fn level(&self) -> u32 {
+        self.extent().level()
+    }
+
+    #[inline]
     fn count(&self, extent: Extent) -> usize {
         extent.buckets()
     }
 
     #[inline]
-    fn bucket(&self, place: Place, extent: Extent) -> usize {
+    fn bucket(&self, place: Place, extent: Extent) -> Bucket<Variable> {
         extent.bucket(place)
     }
 
     #[inline]
-    fn both(&self, key: Key, extent: Extent) -> [usize; 2] {
-        extent.both(key)
+    fn reading(extent: Extent, bucket: usize) -> Variable {
+        extent.bucket_at(bucket).reading
     }
 
     #[inline]

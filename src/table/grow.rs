@@ -17,7 +17,7 @@ use super::Table;
 use super::address::{Buckets, Growing};
 use super::stripes::{Few, Locked};
 use crate::extent::Extent;
-use crate::geometry::{Key, Place};
+use crate::geometry::Place;
 use crate::layout::{Layout, Word};
 use crate::sync::Ordering;
 
@@ -59,13 +59,12 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// After an insert of `key`, when no stripe is held: splits some buckets if the load is above the
     /// target. Nobody waits for another thread that is splitting.
     #[inline]
-    pub(super) fn grow_if_loaded(&self, key: Key) {
+    pub(super) fn grow_if_loaded(&self, [near, _]: [Place; 2]) {
         if let Some(growing) = self.buckets.growing() {
             let buckets = growing.extent().buckets();
-            // The selectors of an entry serve as random numbers.
-            let turn = key.entry.selectors()[1] as usize % INSERTS_PER_LOAD_CHECK;
+            let turn = near.entry.chance() % INSERTS_PER_LOAD_CHECK;
             if turn * buckets < INSERTS_PER_LOAD_CHECK * INSERTS_PER_LOAD_CHECK {
-                self.split_if_loaded(growing, Place { row: key.first, entry: key.entry });
+                self.split_if_loaded(growing, near);
             }
         }
     }
@@ -76,7 +75,8 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     fn split_if_loaded(&self, growing: &Growing, near: Place) {
         let extent = growing.extent();
         let buckets = extent.buckets();
-        let load = self.stripes.load_near(extent.bucket(near), buckets, SAMPLE) / L::SLOTS as f64;
+        let load =
+            self.stripes.load_near(extent.bucket(near).number, buckets, SAMPLE) / L::SLOTS as f64;
         let due = buckets as f64 * (load / (L::TARGET_LOAD + MARGIN) - 1.0);
         let due = due.ceil().max(0.0) as usize;
         if due > 0
@@ -140,13 +140,19 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// Splits a run of buckets, of which the first is the one at the cursor.
     ///
     /// Each bucket in this order: copy, publish, bump, clear. The extent is stored once for all of them.
+    /// The extent of the next level, by which entries are read differently, follows the clears: what goes
+    /// has lost a bit, and is read by the old level until no lookup can miss it.
     fn split_run(&self, growing: &Growing, extent: Extent, run: Range<usize>) {
         let locked = self.lock_run(extent, &run);
         let splits = self.partition(extent, &run);
         self.copy_what_goes(&locked, &splits);
-        growing.publish(extent.after(run.len()));
+        let extent = extent.after(run.len());
+        growing.publish(extent);
         self.bump_what_goes(&splits);
         self.clear_what_goes(&locked, &splits);
+        if let Some(next_level) = extent.next_level() {
+            growing.publish(next_level);
+        }
     }
 
     /// Locks the stripes of a run of buckets and of their new ones.
@@ -163,9 +169,8 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     fn partition(&self, extent: Extent, run: &Range<usize>) -> Splits<L> {
         let mut splits = [None; SPLITS_PER_LOCK];
         for (split, old) in splits.iter_mut().zip(run.clone()) {
-            // The row of a bucket has its parity.
-            let goes = |entry| extent.goes(Place { row: old, entry });
-            let [stays, goes] = self.locked_word(old).partition(goes);
+            let next_bit = extent.bucket_at(old).reading.next_bit();
+            let [stays, goes] = self.locked_word(old).partition(next_bit);
             *split = Some(Split { old, new: old + extent.stride(), stays, goes });
         }
         splits
@@ -183,8 +188,12 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 
     /// Bumps the versions of what goes.
     fn bump_what_goes(&self, splits: &Splits<L>) {
-        for entry in splits.iter().flatten().flat_map(|split| split.goes.entries()) {
-            self.versions.bump(entry.core());
+        let geometry = self.geometry();
+        for split in splits.iter().flatten() {
+            let row = split.old % self.rows();
+            for slot in split.goes.slots_in_use() {
+                self.versions.bump(geometry.class_in(row, slot));
+            }
         }
     }
 
@@ -252,6 +261,7 @@ mod tests {
                     || extent.buckets() + run.len() == max_buckets;
                 assert!(ends, "{run:?} of {extent:?}, {most} at the most");
                 extent = extent.after(run.len());
+                extent = extent.next_level().unwrap_or(extent);
             }
             assert!(growing.next_run(extent, most).is_empty());
         }
