@@ -15,8 +15,6 @@ const TABLES: f64 = 5e6;
 
 /// The minimum number of rows of a growing table: fewer rows have too few pairs.
 const MIN_ROWS: usize = 32;
-/// Bits of a fingerprint that growth does not use: they choose among the alternates of a row.
-const ALTERNATE_BITS: u32 = 6;
 
 /// What the user wants.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +51,7 @@ impl Sizing {
         }
         let rows = buckets_for::<L>(capacity, L::TARGET_LOAD)?.max(MIN_ROWS);
         let buckets = buckets_for::<L>(most, L::TARGET_LOAD)?.max(rows);
-        if !is_within_reach(rows, buckets, L::FINGERPRINT_BITS) {
+        if !is_within_reach(rows, buckets, L::MAX_LEVEL) {
             return Err(request.out_of_reach(None, None));
         }
         Ok(Self::new::<L>(most, rows, buckets))
@@ -183,9 +181,9 @@ impl Request {
     }
 }
 
-/// Whether fingerprints of `bits` bits let a table grow from `rows` buckets to `max_buckets`.
-fn is_within_reach(rows: usize, max_buckets: usize, bits: u32) -> bool {
-    max_buckets.div_ceil(rows) <= 1 << (bits - ALTERNATE_BITS)
+/// Whether `doublings` doublings let a table grow from `rows` buckets to `max_buckets`.
+fn is_within_reach(rows: usize, max_buckets: usize, doublings: u32) -> bool {
+    max_buckets.div_ceil(rows) <= 1 << doublings
 }
 
 /// A rate lies between 0 and 1, both excluded.
