@@ -215,15 +215,16 @@ impl Core {
 #[derive(Clone, Copy, Debug)]
 pub struct Pattern {
     pub(crate) bits: u64,
-    pub(crate) level: u32,
+    /// Mask of the extra bits and the 1 above them: bits 0 to L at level L.
+    pub(crate) low: u64,
 }
 
 impl Pattern {
     /// Whether a slot matches; a free one does not. The definition of what the layouts compute for all
     /// slots of a word at once.
     pub(crate) fn matches(self, slot: u64) -> bool {
-        let low = (2 << self.level) - 1;
-        let difference = slot ^ self.bits;
+        let Self { bits, low } = self;
+        let difference = slot ^ bits;
         let extra = (1 << (slot & low).checked_ilog2().unwrap_or(0)) - 1;
         slot != 0 && difference & !low == 0 && difference & extra == 0
     }

@@ -35,18 +35,19 @@ pub struct Bucket<R> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     rows: usize,
-    level: u32,
+    /// The buckets of a row at the start of the level: 2^level.
+    shares: usize,
     buckets: usize,
 }
 
 impl Extent {
-    /// One word holds both parts, so that they are read at once: the level in these low bits, and above
-    /// them the number of buckets, which is less than 2^58.
-    const LEVEL_BITS: u32 = 6;
+    /// One word holds both parts, so that they are read at once: the shares in these low bits, and above
+    /// them the number of buckets, which is less than 2^44.
+    const SHARE_BITS: u32 = 20;
 
     /// The extent of a table in which each row has one bucket.
     pub(crate) fn start(rows: usize) -> Self {
-        Self { rows, level: 0, buckets: rows }
+        Self { rows, shares: 1, buckets: rows }
     }
 
     /// `None` if it has more than `max_buckets` buckets, or no table can have it.
@@ -56,19 +57,21 @@ impl Extent {
         cursor: usize,
         max_buckets: usize,
     ) -> Option<Self> {
-        let stride = 1_usize.checked_shl(level)?.checked_mul(rows)?;
+        let shares =
+            1_usize.checked_shl(level).filter(|&shares| shares >> Self::SHARE_BITS == 0)?;
+        let stride = shares.checked_mul(rows)?;
         let buckets = stride.checked_add(cursor)?;
-        (cursor < stride && buckets <= max_buckets).then_some(Self { rows, level, buckets })
+        (cursor < stride && buckets <= max_buckets).then_some(Self { rows, shares, buckets })
     }
 
     #[inline]
     pub(crate) fn from_bits(rows: usize, bits: u64) -> Self {
-        let level = bits as u32 & ((1 << Self::LEVEL_BITS) - 1);
-        Self { rows, level, buckets: (bits >> Self::LEVEL_BITS) as usize }
+        let shares = bits as usize & ((1 << Self::SHARE_BITS) - 1);
+        Self { rows, shares, buckets: (bits >> Self::SHARE_BITS) as usize }
     }
 
     pub(crate) fn bits(self) -> u64 {
-        u64::from(self.level) | (self.buckets as u64) << Self::LEVEL_BITS
+        self.shares as u64 | (self.buckets as u64) << Self::SHARE_BITS
     }
 
     #[inline]
@@ -77,7 +80,7 @@ impl Extent {
     }
 
     pub(crate) fn level(self) -> u32 {
-        self.level
+        self.shares.ilog2()
     }
 
     /// The bucket that is split next.
@@ -90,7 +93,7 @@ impl Extent {
     /// this far.
     #[inline]
     pub(crate) fn stride(self) -> usize {
-        self.rows << self.level
+        self.rows * self.shares
     }
 
     /// The number of buckets.
@@ -108,36 +111,41 @@ impl Extent {
 
     /// The start of the next level, if this one has ended.
     pub(crate) fn next_level(self) -> Option<Self> {
-        (self.buckets == 2 * self.stride()).then_some(Self { level: self.level + 1, ..self })
+        (self.buckets == 2 * self.stride()).then_some(Self { shares: 2 * self.shares, ..self })
     }
 
     /// The bucket of a place.
     #[inline]
     pub(crate) fn bucket(self, place: Place) -> Bucket<Variable> {
+        let Self { rows, shares, buckets } = self;
         let (selector, stride) = (place.entry.selector(), self.stride());
-        let old = (selector & ((1 << self.level) - 1)) * self.rows + place.row;
-        let is_split = old + stride < self.buckets;
-        let goes = selector >> self.level & 1 != 0;
+        let old = (selector & (shares - 1)) * rows + place.row;
+        let is_split = old + stride < buckets;
+        let goes = is_split & (selector & shares != 0);
         Bucket {
-            number: old + select_unpredictable(goes & is_split, stride, 0),
-            reading: Variable::new(self.level, is_split),
+            number: old + select_unpredictable(goes, stride, 0),
+            reading: Variable::new(shares, is_split),
         }
     }
 
     /// The bucket with this number.
     pub(crate) fn bucket_at(self, number: usize) -> Bucket<Variable> {
         let is_split = number < self.cursor() || number >= self.stride();
-        Bucket { number, reading: Variable::new(self.level, is_split) }
+        Bucket { number, reading: Variable::new(self.shares, is_split) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::{Entry, Shape};
+    use crate::entry::{Entry, Shape, Slot};
     use crate::geometry::Geometry;
     use crate::reading::Reading;
     use proptest::prelude::*;
+
+    fn is_of(bucket: Bucket<Variable>, slot: Slot, item: Entry) -> bool {
+        bucket.reading.pattern(item).matches(slot.bits())
+    }
 
     /// All extents of a table that grows to `buckets`, the two at the end of a level included.
     fn extents(rows: usize, buckets: usize) -> impl Iterator<Item = Extent> {
@@ -194,22 +202,19 @@ mod tests {
                     let slot = bucket.reading.slot(entry);
                     let sibling = Entry::in_share(bucket.number / rows);
                     assert_eq!(bucket.reading.entry(slot, sibling), entry);
-                    assert!(bucket.reading.is_of(slot, place.entry));
+                    assert!(is_of(bucket, slot, place.entry));
                     // And it is of no other item that differs in what is known.
                     for bit in 1..16 {
                         let whole = entry.whole() ^ 1 << bit;
                         let other =
                             Place { entry: Entry::from_parts(whole, place.entry.extra()), ..place };
                         let there = extent.bucket(other);
-                        assert!(
-                            there.number != bucket.number
-                                || !there.reading.is_of(slot, other.entry)
-                        );
+                        assert!(there.number != bucket.number || !is_of(there, slot, other.entry));
                     }
                     for bit in 0..level {
                         let other =
                             Entry::from_parts(entry.whole(), place.entry.extra() ^ 1 << bit);
-                        assert!(!bucket.reading.is_of(slot, other));
+                        assert!(!is_of(bucket, slot, other));
                     }
                 }
             }
@@ -257,7 +262,7 @@ mod tests {
     #[test]
     fn entries_fill_all_buckets() {
         let rows = 6;
-        let extent = Extent { rows, level: 5, buckets: rows << 5 };
+        let extent = Extent { rows, shares: 1 << 5, buckets: rows << 5 };
         let mut held = vec![0_u32; extent.buckets()];
         let geometry = Geometry::new(rows, Shape::growing(16, 9));
         for hash in 0..200_000 {

@@ -49,9 +49,9 @@ impl<const BITS: u32, const SLOTS: usize> Lanes<BITS, SLOTS> {
     /// 0 in each lane of `word` that matches, something else in the others: see
     /// [`Pattern`](crate::entry::Pattern), of which these are the parts.
     #[inline]
-    pub(crate) fn mismatches(word: u64, pattern: u64, level: u32) -> u64 {
-        let above = Self::LOW << (level + 1);
-        let low = above - Self::LOW;
+    pub(crate) fn mismatches(word: u64, pattern: u64, low: u64) -> u64 {
+        let low = low.wrapping_mul(Self::LOW);
+        let above = low + Self::LOW;
         let difference = word ^ pattern.wrapping_mul(Self::LOW);
         // All bits up to the lowest difference; no lane borrows from the next.
         let x = difference & low | above;

@@ -114,6 +114,14 @@ pub(crate) mod sealed {
         /// How many slots hold this.
         fn copies(word: u64, slot: Slot) -> usize;
 
+        /// Of the slots that match, and have less in their low part than `more`, one with the most there: the
+        /// most extra bits. 0 if there is none.
+        fn longest(word: u64, pattern: Pattern, more: u64) -> u64 {
+            let low = |slot: &u64| slot & pattern.low;
+            let matching = Self::slots(word).into_iter().filter(|&slot| pattern.matches(slot));
+            matching.filter(|slot| (1..more).contains(&low(slot))).max_by_key(low).unwrap_or(0)
+        }
+
         /// How many slots are free.
         fn free(word: u64) -> usize;
 
@@ -124,7 +132,7 @@ pub(crate) mod sealed {
         fn either_holds(a: u64, b: u64, slot: Slot) -> bool;
 
         /// Whether a slot of one word matches its pattern, or a slot of the other word the other pattern.
-        /// The two patterns are of one level.
+        /// The two patterns are of one level, that of the table.
         fn either_matches(words: [u64; 2], patterns: [Pattern; 2]) -> bool {
             words.into_iter().zip(patterns).any(|(word, pattern)| Self::matches(word, pattern) > 0)
         }
@@ -299,9 +307,16 @@ mod tests {
         }
         // A pattern has a core, which is not 0.
         for level in 0..fingerprint.ilog2() {
-            let pattern = Pattern { bits: fingerprint, level };
+            let pattern = Pattern { bits: fingerprint, low: (2 << level) - 1 };
             let matching = model.iter().filter(|&&held| pattern.matches(held)).count();
             assert_eq!(word.matches(pattern), matching, "{model:x?} {pattern:x?}");
+            let more = 2 << (level / 2);
+            let low = |slot: u64| slot & pattern.low;
+            let lengths =
+                model.iter().filter(|&&held| pattern.matches(held)).map(|&held| low(held));
+            let longest = lengths.filter(|&low| low < more && low > 0).max();
+            let found = word.longest(pattern, more).map(|slot| low(slot.bits()));
+            assert_eq!(found, longest, "{model:x?} {pattern:x?}");
             let either = [[word, Word::EMPTY], [Word::EMPTY, word]]
                 .map(|words| Word::either_matches(words, [pattern; 2]));
             assert_eq!(either, [matching > 0; 2], "{model:x?} {pattern:x?}");

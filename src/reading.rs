@@ -1,6 +1,8 @@
 //! How the slots of a bucket are read: whole fingerprints in a table of fixed size, entries of variable
 //! length in a growing one. Pure functions.
 
+use core::hint::select_unpredictable;
+
 use crate::entry::{Entry, Pattern, Slot};
 use crate::layout::{Layout, Word};
 
@@ -26,12 +28,13 @@ pub trait Reading: Copy {
     /// Of the entries of an item in the word of the bucket one with the most extra bits.
     fn longest<L: Layout>(self, word: Word<L>, item: Entry) -> Option<Slot>;
 
-    /// Of two words of which at least one holds an entry of an item: whether the first holds the longest.
-    fn first_is_longest<L: Layout>(
+    /// Whether it is the first of two words that holds the longest entry of an item, or one of the
+    /// longest. `None`: no word holds one.
+    fn holder_of_longest<L: Layout>(
         readings: [Self; 2],
         words: [Word<L>; 2],
         items: [Entry; 2],
-    ) -> bool;
+    ) -> Option<bool>;
 }
 
 /// In a table of fixed size a slot holds the entry.
@@ -71,88 +74,74 @@ impl Reading for Whole {
     }
 
     #[inline]
-    fn first_is_longest<L: Layout>(
+    fn holder_of_longest<L: Layout>(
         _: [Self; 2],
-        [first, _]: [Word<L>; 2],
+        words: [Word<L>; 2],
         [item, _]: [Entry; 2],
-    ) -> bool {
-        first.holds(Self.slot(item))
+    ) -> Option<bool> {
+        let slot = Self.slot(item);
+        Word::either_holds(words, slot).then(|| words[0].holds(slot))
     }
 }
 
 /// In a growing table a slot holds an entry of variable length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// How often the table has doubled.
-    level: u32,
-    /// How many bits of the chain the position of the bucket tells: the level, and one more if the bucket
-    /// is split in this level already.
+    /// Mask of the bits that are a number below a 1: bits 0 to L at level L.
+    low: u32,
+    /// Mask of bit 0 and the bits of the chain that the position of the bucket tells: as many as `low` has,
+    /// and one more if the bucket is split in this level already.
     told: u32,
 }
 
 impl Variable {
+    /// Of a bucket in a table with this number of buckets in a row at the start of the level.
     #[inline]
-    pub(crate) fn new(level: u32, is_split: bool) -> Self {
-        Self { level, told: level + u32::from(is_split) }
-    }
-
-    /// The bits of the chain that are not told, and the core.
-    #[inline]
-    fn untold(self) -> u32 {
-        u32::MAX << (self.told + 1)
+    pub(crate) fn new(shares: usize, is_split: bool) -> Self {
+        let low = 2 * shares as u32 - 1;
+        Self { low, told: low + select_unpredictable(is_split, low + 1, 0) }
     }
 
     /// What the slots of this bucket are compared with in a lookup.
     #[inline]
     pub(crate) fn pattern(self, item: Entry) -> Pattern {
-        let extra = item.extra() & ((2 << self.level) - 1);
-        let bits = u64::from(item.whole() & self.untold() | extra);
-        Pattern { bits, level: self.level }
+        let bits = item.whole() & !self.told | item.extra() & self.low;
+        Pattern { bits: bits.into(), low: self.low.into() }
     }
 
     /// The bit of a slot that says whether the next split of the bucket moves the entry, and that is
     /// cleared then.
     #[inline]
     pub(crate) fn next_bit(self) -> u64 {
-        2 << self.told
+        u64::from(self.told) + 1
     }
 
     /// Whether a slot of this bucket can hold this: it says how many extra bits it has, and what the
     /// position tells is left out.
     pub(crate) fn is_valid(self, slot: Slot) -> bool {
-        let told = (2 << self.told) - (2 << self.level);
-        slot.bits() & ((2 << self.level) - 1) != 0 && slot.bits() & told == 0
-    }
-
-    /// Whether the entry in a slot is one of this item: all that it knows, the item has.
-    ///
-    /// An item that is itself an entry with few extra bits has no entries with more.
-    #[inline]
-    pub(crate) fn is_of(self, slot: Slot, item: Entry) -> bool {
-        self.pattern(item).matches(slot.bits()) && self.extra_bits(slot) <= item.extra().ilog2()
+        let bits = slot.bits() as u32;
+        bits & self.low != 0 && bits & (self.told ^ self.low) == 0
     }
 }
 
 impl Reading for Variable {
     #[inline]
     fn slot(self, entry: Entry) -> Slot {
-        let (most, extra) = (1 << self.level, entry.extra());
-        let known = if extra < 2 * most { extra } else { extra & (most - 1) | most };
-        Slot::new(u64::from(entry.whole() & self.untold() | known))
+        let (extra, upper) = (entry.extra(), self.low ^ self.low >> 1);
+        let known = if extra <= self.low { extra } else { extra & !upper & self.low | upper };
+        Slot::new((entry.whole() & !self.told | known).into())
     }
 
     #[inline]
     fn entry(self, slot: Slot, sibling: Entry) -> Entry {
         let bits = slot.bits() as u32;
-        let whole = bits & self.untold() | sibling.whole() & !self.untold();
-        let extra = bits & ((2 << self.level) - 1);
-        Entry::from_parts(whole, extra)
+        Entry::from_parts(bits & !self.told | sibling.whole() & self.told, bits & self.low)
     }
 
     #[inline]
     fn extra_bits(self, slot: Slot) -> u32 {
         // Never 0: the default is for words that are read while they change.
-        (slot.bits() as u32 & ((2 << self.level) - 1)).checked_ilog2().unwrap_or(0)
+        (slot.bits() as u32 & self.low).checked_ilog2().unwrap_or(0)
     }
 
     #[inline]
@@ -169,22 +158,24 @@ impl Reading for Variable {
         word.matches(self.pattern(item))
     }
 
+    /// An item that is itself an entry with few extra bits has no entries with more.
     #[inline]
     fn longest<L: Layout>(self, word: Word<L>, item: Entry) -> Option<Slot> {
-        let slots = word.slots_in_use().filter(|&slot| self.is_of(slot, item));
-        slots.max_by_key(|&slot| self.extra_bits(slot))
+        let more = 2_u64 << item.extra().ilog2();
+        word.longest(self.pattern(item), more)
     }
 
     #[inline]
-    fn first_is_longest<L: Layout>(
+    fn holder_of_longest<L: Layout>(
         readings: [Self; 2],
         words: [Word<L>; 2],
         items: [Entry; 2],
-    ) -> bool {
+    ) -> Option<bool> {
         let length = |at: usize| {
             let longest = readings[at].longest(words[at], items[at]);
-            longest.map(|slot| readings[at].extra_bits(slot))
+            longest.map(|slot| slot.bits() as u32 & readings[at].low)
         };
-        length(0) >= length(1)
+        let [first, second] = [length(0), length(1)];
+        first.max(second).map(|_| first >= second)
     }
 }

@@ -52,15 +52,31 @@ impl<const BITS: u32, const SLOTS: usize> Encoding for Packed<BITS, SLOTS> {
 
     #[inline]
     fn either_matches([a, b]: [u64; 2], [of_a, of_b]: [Pattern; 2]) -> bool {
-        let a = Lanes::<BITS, SLOTS>::mismatches(a, of_a.bits, of_a.level);
-        let b = Lanes::<BITS, SLOTS>::mismatches(b, of_b.bits, of_a.level);
+        let a = Lanes::<BITS, SLOTS>::mismatches(a, of_a.bits, of_a.low);
+        let b = Lanes::<BITS, SLOTS>::mismatches(b, of_b.bits, of_a.low);
         Lanes::<BITS, SLOTS>::any_zero(a) | Lanes::<BITS, SLOTS>::any_zero(b)
     }
 
     #[inline]
     fn matches(word: u64, pattern: Pattern) -> usize {
-        let mismatches = Lanes::<BITS, SLOTS>::mismatches(word, pattern.bits, pattern.level);
+        let mismatches = Lanes::<BITS, SLOTS>::mismatches(word, pattern.bits, pattern.low);
         SLOTS - Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::nonzero(mismatches))
+    }
+
+    #[inline]
+    fn longest(word: u64, pattern: Pattern, more: u64) -> u64 {
+        let mismatches = Lanes::<BITS, SLOTS>::mismatches(word, pattern.bits, pattern.low);
+        let mut matching = Lanes::<BITS, SLOTS>::nonzero(mismatches) ^ Lanes::<BITS, SLOTS>::HIGH;
+        let mut longest = 0;
+        while matching != 0 {
+            let slot =
+                word >> (matching.trailing_zeros() - (BITS - 1)) & Lanes::<BITS, SLOTS>::LANE;
+            if slot & pattern.low > longest & pattern.low && slot & pattern.low < more {
+                longest = slot;
+            }
+            matching &= matching - 1;
+        }
+        longest
     }
 
     #[inline]

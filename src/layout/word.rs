@@ -94,6 +94,13 @@ impl<L: Layout> Word<L> {
         L::Encoding::matches(self.bits, pattern)
     }
 
+    /// Of the slots that match, and have less in their low part than `more`, one with the most extra bits.
+    #[inline]
+    pub(crate) fn longest(self, pattern: Pattern, more: u64) -> Option<Slot> {
+        let longest = L::Encoding::longest(self.bits, pattern, more);
+        (longest != 0).then(|| Slot::new(longest))
+    }
+
     /// With this in one slot more, or `None` if no slot is free.
     #[inline]
     pub(crate) fn with(self, slot: Slot) -> Option<Self> {

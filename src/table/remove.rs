@@ -58,10 +58,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         let words = self.words_in(buckets);
         let entries = places.map(|place| place.entry);
         let readings = buckets.map(|bucket| bucket.reading);
-        if !Reading::either_holds(readings, words, entries) {
-            return None;
-        }
-        let first = Reading::first_is_longest(readings, words, entries);
+        let first = Reading::holder_of_longest(readings, words, entries)?;
         let place = Place::select(first, places);
         let other = Place::select(!first, places);
         let bucket = select_unpredictable(first, buckets[0], buckets[1]);
@@ -137,10 +134,10 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         let [a, b] = places;
         let first = || self.remove_longest(&locked, buckets[0], [a, b], key);
         let second = || self.remove_longest(&locked, buckets[1], [b, a], key);
-        if Reading::first_is_longest(readings, self.words_in(buckets), entries) {
-            first() || second()
-        } else {
-            second() || first()
+        match Reading::holder_of_longest(readings, self.words_in(buckets), entries) {
+            Some(true) => first(),
+            Some(false) => second(),
+            None => false,
         }
     }
 }
