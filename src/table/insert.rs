@@ -3,7 +3,7 @@
 use core::hint::select_unpredictable;
 
 use super::address::{Buckets, Growing};
-use super::path::{FIRST_SEARCH_BUCKETS, Found, MAX_SEARCH_BUCKETS, Search};
+use super::path::{self, FIRST_SEARCH_BUCKETS, Found, MAX_SEARCH_BUCKETS, Search};
 use super::stripes::{All, Held, Locked};
 use super::{Hop, MAX_OPTIMISTIC_ATTEMPTS, Table};
 use crate::arch;
@@ -232,6 +232,11 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// A table at the load where tables of its layout become full gives up after a short search. The
     /// answer depends on the words alone: on their entries, and on how many slots are in use.
     fn kick(&self, key: Key, duplicates: Duplicates, all: Exclusive<'_>) -> Attempt {
+        match path::first_step::<L, B>(&self.buckets, self.places(key)) {
+            Found::Path { last, .. } => return self.last_hop(last, key, duplicates, all),
+            Found::Freed => return Attempt::Stale,
+            Found::Nothing | Found::QueueFull => {}
+        }
         match self.kick_within::<FIRST_SEARCH_BUCKETS>(key, duplicates, all) {
             Some(attempt) => attempt,
             None if self.looks_full() => Attempt::NoRoom,

@@ -90,6 +90,32 @@ pub(super) enum Found {
     Nothing,
 }
 
+/// The first step of a search, from the buckets of both places of an item, which is most of the searches:
+/// an entry that has room in its other bucket. It needs no queue. `QueueFull`: there is none.
+pub(super) fn first_step<L: Layout, B: Buckets>(buckets: &B, places: [Place; 2]) -> Found {
+    let geometry = buckets.geometry::<L>();
+    let extent = buckets.extent();
+    // Relaxed: a hint, checked again under the stripes.
+    let word = |bucket| Word::<L>::from_bits(buckets.word(bucket).load(Ordering::Relaxed));
+    for place in places {
+        #[cfg(all(test, not(loom)))]
+        OPENED.set(OPENED.get() + 1);
+        let bucket = buckets.bucket(place, extent);
+        let Some(slots) = word(bucket.number).slots_if_full() else {
+            return Found::Freed;
+        };
+        for slot in 0..L::SLOTS {
+            let entry = bucket.reading.entry(slots(slot), place.entry);
+            let from = Place { entry, ..place };
+            let to = geometry.other_place(from);
+            if word(buckets.bucket(to, extent).number).has_room() {
+                return Found::Path { last: Hop { from, to }, node: ROOT };
+            }
+        }
+    }
+    Found::QueueFull
+}
+
 /// The queue of a breadth-first search over up to `N` buckets, on the stack.
 pub(super) struct Search<const N: usize, E> {
     nodes: [Node<E>; N],
