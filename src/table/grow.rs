@@ -19,6 +19,7 @@ use super::stripes::{Few, Locked};
 use crate::extent::Extent;
 use crate::geometry::{Key, Place};
 use crate::layout::{Layout, Word};
+use crate::sizing::LOAD_MARGIN;
 use crate::sync::Ordering;
 
 /// Buckets that are split under one set of locks: those of a cache line.
@@ -32,8 +33,6 @@ const SLOTS_PER_LOAD_CHECK: usize = 2 * INSERTS_PER_LOAD_CHECK;
 const SAMPLE: usize = 2048;
 /// How much fuller than its target a table may become: while it grows, it is kept below that.
 const UNEVEN_MARGIN: f64 = 0.04;
-/// How far the load goes beyond the target before a bucket is split: a sample is not exact.
-const MARGIN: f64 = 0.01;
 
 impl Growing {
     /// The share of slots in use from which on a short search is enough. In the middle of a level,
@@ -77,7 +76,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         let extent = growing.extent();
         let buckets = extent.buckets();
         let load = self.stripes.load_near(extent.bucket(near), buckets, SAMPLE) / L::SLOTS as f64;
-        let due = buckets as f64 * (load / (L::TARGET_LOAD + MARGIN) - 1.0);
+        let due = buckets as f64 * (load / (L::TARGET_LOAD + LOAD_MARGIN) - 1.0);
         let due = due.ceil().max(0.0) as usize;
         if due > 0
             && let Some(splitting) = growing.splitting.try_lock()
