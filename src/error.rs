@@ -189,34 +189,25 @@ pub enum BuildError {
         /// The requested maximum number of items.
         max_capacity: usize,
     },
-    /// The fingerprints of the layout are too short for a filter that grows this far: each doubling
-    /// takes one of their bits, and doubles the rate of false positives.
-    ///
-    /// Build the filter with the `layout` of this error, or with
-    /// [`any_layout`](crate::Builder::any_layout), which chooses it; or with the initial capacity of
-    /// this error.
-    GrowthOutOfReach {
-        /// The requested initial number of items.
-        capacity: usize,
-        /// The requested maximum number of items.
-        max_capacity: usize,
-        /// The requested rate, at the maximum capacity.
-        rate: Option<f64>,
-        /// The smallest layout that grows this far, if any does.
-        layout: Option<&'static str>,
-        /// The lowest initial capacity from which this layout grows this far, if there is any; if the
-        /// layout is chosen at run time, the lowest of all layouts.
-        first_capacity: Option<usize>,
+    /// The target load of a growing filter is too low or too high for its layout.
+    TargetLoadOutOfRange {
+        /// The layout; if it is chosen at run time, one that could otherwise be chosen.
+        layout: &'static str,
+        /// The lowest target load.
+        min: f64,
+        /// The highest target load of this layout.
+        max: f64,
     },
     /// The fingerprints of the layout are too short for the requested rate.
     ///
     /// Build the filter with the `layout` of this error, or an
-    /// [`AnyCuckooFilter`](crate::AnyCuckooFilter), which chooses it.
+    /// [`AnyCuckooFilter`](crate::AnyCuckooFilter), which chooses it. A filter that grows has a lower rate
+    /// at its maximum capacity if its initial capacity is larger: it doubles less often.
     RateOutOfReach {
         /// The requested rate.
         rate: f64,
-        /// The rate of this layout at the requested capacity; if the layout is chosen at run time,
-        /// the lowest rate of all layouts.
+        /// The rate of this layout at the requested capacity, which is the maximum capacity of a filter
+        /// that grows; if no layout reaches the requested rate, the lowest rate of all layouts.
         reached: f64,
         /// The smallest layout that reaches the rate, if any does.
         layout: Option<&'static str>,
@@ -243,27 +234,11 @@ impl fmt::Display for BuildError {
                 "a filter cannot grow from {capacity} items to {max_capacity}: \
                  max_capacity must not be below capacity"
             ),
-            Self::GrowthOutOfReach { capacity, max_capacity, rate, layout, first_capacity } => {
-                let subject =
-                    if layout.is_some() { "this layout does not let" } else { "no layout lets" };
-                write!(f, "{subject} a filter grow from {capacity} items to {max_capacity}")?;
-                if let Some(rate) = rate {
-                    write!(f, " at a false-positive rate of {rate:.3e}")?;
-                }
-                f.write_str(match (layout, first_capacity) {
-                    (None, None) => ", and no initial capacity would do",
-                    _ => ": ",
-                })?;
-                if let Some(layout) = layout {
-                    write!(f, "{layout} does")?;
-                }
-                match (layout, first_capacity) {
-                    (Some(_), Some(first)) => {
-                        write!(f, ", and so does this layout from an initial capacity of {first}")
-                    }
-                    (None, Some(first)) => write!(f, "an initial capacity of {first} would do"),
-                    (_, None) => Ok(()),
-                }
+            Self::TargetLoadOutOfRange { layout, min, max } => {
+                write!(
+                    f,
+                    "the target load of a growing filter in {layout} lies between {min} and {max}"
+                )
             }
             Self::RateOutOfReach { rate, reached, layout: Some(layout) } => write!(
                 f,
@@ -589,7 +564,8 @@ pub enum MergeError {
     OtherLayout,
     /// The two filters had different numbers of buckets initially.
     ///
-    /// Build both for the same initial capacity.
+    /// Build both for the same capacity, and filters that grow for the same maximum capacity and target
+    /// load.
     OtherRows {
         /// The initial number of buckets of this filter.
         rows: usize,
@@ -639,7 +615,7 @@ impl fmt::Display for MergeError {
             Self::OtherRows { rows, other } => write!(
                 f,
                 "filters with {rows} and {other} initial buckets cannot be merged: \
-                 build both with the same capacity"
+                 build both with the same capacities"
             ),
             Self::OtherHasher => f.write_str(
                 "filters with two hashers cannot be merged: build one with a clone of the other's",

@@ -8,7 +8,7 @@ use crate::error::{BuildError, InsertError, InsertManyError, LengthMismatch, Res
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::Fp16x4;
 use crate::sizing;
-use crate::storage::{AnyLayout, Figures, FixedStorage, Growable, Operations, Storage, TableOf};
+use crate::storage::{AnyLayout, Figures, Growable, GrowingLayout, Operations, Storage, TableOf};
 
 /// A cuckoo filter that many threads share: a set of items in a few bits each, with a small rate
 /// of false positives, no false negatives, and removal.
@@ -24,7 +24,7 @@ use crate::storage::{AnyLayout, Figures, FixedStorage, Growable, Operations, Sto
 /// one. The [documentation of the crate](crate#which-insert) says which of them to use.
 ///
 /// `L` is the storage: a [`Layout`](crate::Layout) of the buckets, [`AnyLayout`], or [`Growable`] of
-/// one of these. `S` is the hasher of the items.
+/// a [layout that can grow](GrowingLayout). `S` is the hasher of the items.
 ///
 /// The filter implements neither `Extend` nor `FromIterator`, since these cannot return an error when
 /// the filter is full. Use [`insert_many`](Self::insert_many).
@@ -777,8 +777,8 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     }
 
     /// The number of distinct items that the filter was built for. It has some [`slots`](Self::slots)
-    /// more. In a growable filter: the number of items for its present size, between the initial and
-    /// the maximum capacity. It may hold a few more before it grows.
+    /// more. In a growable filter: the number of items for its present size, never less than the builder
+    /// was given and never more than the maximum capacity. It may hold a few more before it grows.
     ///
     /// # Examples
     ///
@@ -835,7 +835,8 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     }
 
     /// The share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to
-    /// report as present at the present load.
+    /// report as present at the present load. In a growable filter:
+    /// [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) tells what it will be.
     ///
     /// # Examples
     ///
@@ -901,7 +902,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
 }
 
 /// Growth.
-impl<L: FixedStorage, S> CuckooFilter<Growable<L>, S> {
+impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     /// The maximum capacity: the number of distinct items that the filter holds at its maximum size.
     ///
     /// # Examples
@@ -916,6 +917,33 @@ impl<L: FixedStorage, S> CuckooFilter<Growable<L>, S> {
     #[must_use]
     pub fn max_capacity(&self) -> usize {
         self.max_capacity
+    }
+
+    /// The share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to report as
+    /// present when the filter holds this number of items, inserted since it had its first size.
+    ///
+    /// It is about 2b·load·2<sup>1-w</sup>·(1 + D) for b slots of w bits in a bucket, in a filter that has
+    /// doubled D times; in the middle of a doubling, D has a fraction. At the
+    /// [`max_capacity`](Self::max_capacity) it is at most the rate that the builder was given. With more
+    /// items than that, it is the rate of a filter of the maximum size that holds them.
+    ///
+    /// The rate of [now](Self::false_positive_rate) may be lower: items that were inserted when the filter
+    /// was larger (after others were removed, or after [`reserve`](Self::reserve)) are told apart better.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let builder = CuckooFilter::builder().capacity(1000).max_capacity(100_000);
+    /// let filter = builder.false_positive_rate(0.002).build()?;
+    /// let [now, then] = [1000, 100_000].map(|items| filter.false_positive_rate_at(items));
+    /// assert!(now < then && then <= 0.002);
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn false_positive_rate_at(&self, items: usize) -> f64 {
+        self.figures().false_positive_rate_at(items)
     }
 
     /// Grows until the table has room for `additional` more items. Inserting them then splits

@@ -175,11 +175,14 @@ pub(crate) mod sealed {
         /// The share of slots in use from which on a short search decides that the table is full:
         /// that at which the first insert fails in a table of 2^20 slots.
         const FULL: f64;
-        /// The share of slots in use that a growing table keeps. While a level is split, half of
-        /// the table has twice the demand of the other half, and the nearer the load comes to the
-        /// most that kicks can even out, the longer searches become: three percentage points more
-        /// would double the time of an insert.
+        /// The share of slots in use that a growing table keeps unless its builder says otherwise; 0 for
+        /// a layout whose tables do not grow. While a level is split, half of the table has twice the
+        /// demand of the other half, and the nearer the load comes to the most that kicks can even out,
+        /// the longer searches become.
         const TARGET_LOAD: f64;
+        /// The highest load that a builder may request: three percentage points more would double the
+        /// time of an insert.
+        const MAX_TARGET_LOAD: f64;
         /// How often a growing table can double: one bit of the chain of each entry chooses among twice
         /// as many buckets. 0 for a layout whose tables do not grow.
         const MAX_LEVEL: u32;
@@ -188,12 +191,23 @@ pub(crate) mod sealed {
     }
 }
 
-/// Names layouts and says what their tables hold (`LOAD`, `SCATTER`, `FULL`, `TARGET_LOAD`) and how often
-/// they double (`MAX_LEVEL`).
+/// The value, or 0 where none is given.
+macro_rules! or_zero {
+    () => {
+        0 as _
+    };
+    ($value:literal) => {
+        $value
+    };
+}
+
+/// Names layouts and says what their tables hold (`LOAD`, `SCATTER`, `FULL`), and of those that grow how
+/// full they are kept (`TARGET_LOAD`, `MAX_TARGET_LOAD`) and how often they double (`MAX_LEVEL`).
 macro_rules! define {
     ($($(#[$doc:meta])*
         $name:ident = $encoding:ident<$lane:literal, $slots:literal>,
-            $bits:literal bits, $load:literal, $scatter:literal, $full:literal, $target:literal, $level:literal;
+            $bits:literal bits, $load:literal, $scatter:literal, $full:literal
+            $(, grows at $target:literal to $max_target:literal, $level:literal times)?;
     )*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,8 +218,9 @@ macro_rules! define {
             const LOAD: f64 = $load;
             const SCATTER: f64 = $scatter;
             const FULL: f64 = $full;
-            const TARGET_LOAD: f64 = $target;
-            const MAX_LEVEL: u32 = $level;
+            const TARGET_LOAD: f64 = or_zero!($($target)?);
+            const MAX_TARGET_LOAD: f64 = or_zero!($($max_target)?);
+            const MAX_LEVEL: u32 = or_zero!($($level)?);
             type Encoding = $encoding<$lane, $slots>;
         }
 
@@ -219,23 +234,23 @@ macro_rules! define {
 
 define! {
     /// Eight fingerprints of 8 bits.
-    Fp8x8 = Packed<8, 8>, 8 bits, 0.985, 2.5, 0.997, 0.91, 0;
+    Fp8x8 = Packed<8, 8>, 8 bits, 0.985, 2.5, 0.997;
     /// Seven fingerprints of 9 bits.
-    Fp9x7 = Packed<9, 7>, 9 bits, 0.985, 2.5, 0.995, 0.905, 0;
+    Fp9x7 = Packed<9, 7>, 9 bits, 0.985, 2.5, 0.995;
     /// Six fingerprints of 10 bits.
-    Fp10x6 = Packed<10, 6>, 10 bits, 0.98, 2.5, 0.992, 0.90, 0;
+    Fp10x6 = Packed<10, 6>, 10 bits, 0.98, 2.5, 0.992;
     /// Five fingerprints of 12 bits.
-    Fp12x5 = Packed<12, 5>, 12 bits, 0.975, 2.5, 0.986, 0.885, 5;
+    Fp12x5 = Packed<12, 5>, 12 bits, 0.975, 2.5, 0.986, grows at 0.815 to 0.885, 5 times;
     /// Five fingerprints of 14 bits, semi-sorted.
-    SemiSorted14x5 = SemiSorted<10, 5>, 14 bits, 0.975, 2.5, 0.986, 0.885, 0;
+    SemiSorted14x5 = SemiSorted<10, 5>, 14 bits, 0.975, 2.5, 0.986;
     /// The default layout: four fingerprints of 16 bits.
-    Fp16x4 = Packed<16, 4>, 16 bits, 0.96, 2.5, 0.975, 0.87, 9;
+    Fp16x4 = Packed<16, 4>, 16 bits, 0.96, 2.5, 0.975, grows at 0.80 to 0.87, 9 times;
     /// Four fingerprints of 17 bits, semi-sorted.
-    SemiSorted17x4 = SemiSorted<13, 4>, 17 bits, 0.96, 2.5, 0.975, 0.87, 0;
+    SemiSorted17x4 = SemiSorted<13, 4>, 17 bits, 0.96, 2.5, 0.975;
     /// Three fingerprints of 21 bits.
-    Fp21x3 = Packed<21, 3>, 21 bits, 0.935, 2.5, 0.951, 0.83, 12;
+    Fp21x3 = Packed<21, 3>, 21 bits, 0.935, 2.5, 0.951, grows at 0.76 to 0.83, 12 times;
     /// Two fingerprints of 32 bits.
-    Fp32x2 = Packed<32, 2>, 32 bits, 0.865, 3.0, 0.883, 0.75, 19;
+    Fp32x2 = Packed<32, 2>, 32 bits, 0.865, 3.0, 0.883, grows at 0.69 to 0.75, 19 times;
 }
 
 /// Calls a macro with the names of all layouts, from the shortest fingerprint to the longest; what
@@ -247,6 +262,18 @@ macro_rules! __for_each_layout {
         $then! {
             $($with)*
             Fp8x8 Fp9x7 Fp10x6 Fp12x5 SemiSorted14x5 Fp16x4 SemiSorted17x4 Fp21x3 Fp32x2
+        }
+    };
+}
+
+/// As [`__for_each_layout`], for the layouts of filters that grow.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __for_each_growing_layout {
+    ($then:ident $($with:tt)*) => {
+        $then! {
+            $($with)*
+            Fp12x5 Fp16x4 Fp21x3 Fp32x2
         }
     };
 }

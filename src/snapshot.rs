@@ -14,7 +14,7 @@ use self::format::{CHECKSUM_BYTES, Check, HEADER_BYTES, Header};
 use crate::error::{MergeError, RestoreError, SnapshotError};
 use crate::filter::CuckooFilter;
 use crate::hasher;
-use crate::storage::sealed::Layouts;
+use crate::storage::sealed::Tables;
 use crate::storage::{BucketsOf, LayoutsOf, Storage};
 use crate::sync::{self, AtomicU64, Ordering};
 use crate::table::{Buckets, Image};
@@ -438,7 +438,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
             return Err(RestoreError::OtherKind { grows: header.grows });
         }
         if !LayoutsOf::<L>::has(header.layout) {
-            let (snapshot, filter) = (header.layout.name(), LayoutsOf::<L>::NAME);
+            let (snapshot, filter) = (header.layout.name(), LayoutsOf::<L>::CHOICE);
             return Err(RestoreError::OtherLayout { snapshot, filter });
         }
         if header.hasher != hasher::check_of(hasher) {

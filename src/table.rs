@@ -40,6 +40,7 @@ use crate::extent::{Bucket, Extent};
 use crate::geometry::{Geometry, Key, Place};
 use crate::layout::{Layout, Word};
 use crate::reading::Reading;
+use crate::sizing::Sizing;
 use crate::sync::{self, AtomicU64, Ordering, fence};
 
 /// Optimistic attempts of a writer before it takes all the locks that it could need.
@@ -76,17 +77,28 @@ impl Hop {
 }
 
 impl<L: Layout, B: Buckets> Table<L, B> {
-    /// An empty table of this number of rows, even and at least 2, with `max_buckets` buckets at the
-    /// most; `None` if the allocator has no memory for it.
+    /// An empty table of this size; `None` if the allocator has no memory for it.
+    pub(crate) fn try_sized(sizing: Sizing) -> Option<Self> {
+        let Sizing { rows, buckets, load_thousandths, .. } = sizing;
+        Self::try_with_words(Extent::start(rows), load_thousandths, sync::try_zeroed(buckets)?)
+    }
+
+    /// For tests and models: an empty table of this number of rows, even and at least 2, with
+    /// `max_buckets` buckets at the most, and the target load of its layout.
+    #[cfg(any(test, loom))]
     pub(crate) fn try_new(rows: usize, max_buckets: usize) -> Option<Self> {
-        Self::try_with_words(Extent::start(rows), sync::try_zeroed(max_buckets)?)
+        Self::try_sized(Sizing::of_table::<L>(rows, max_buckets))
     }
 
     /// A table with these words, without their counts.
-    fn try_with_words(extent: Extent, words: Box<[AtomicU64]>) -> Option<Self> {
+    fn try_with_words(
+        extent: Extent,
+        load_thousandths: u32,
+        words: Box<[AtomicU64]>,
+    ) -> Option<Self> {
         let max_buckets = words.len();
         Some(Self {
-            buckets: B::new(extent, words),
+            buckets: B::new(extent, load_thousandths, words),
             stripes: Stripes::try_new(max_buckets)?,
             versions: Versions::try_new(max_buckets)?,
             inconclusive: Box::new(CachePadded::new(AtomicU64::new(0))),
@@ -303,6 +315,16 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// The buckets that each row had at first: one.
     pub(crate) fn rows(&self) -> usize {
         self.buckets.rows()
+    }
+
+    /// The maximum number of buckets.
+    pub(crate) fn max_buckets(&self) -> usize {
+        self.buckets.words().len()
+    }
+
+    /// The target load of a growing table, in thousandths; 0 for a table of fixed size.
+    pub(crate) fn target_load(&self) -> u32 {
+        self.buckets.growing().map_or(0, Growing::target_load)
     }
 
     /// Lookups that gave up on a certain answer.

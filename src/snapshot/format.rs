@@ -121,7 +121,12 @@ impl Header {
     fn of_a_table(grows: bool, layout: LayoutId, field: impl Fn(usize) -> usize) -> Option<Self> {
         let [items, capacity, max_capacity] =
             [at::ITEMS, at::CAPACITY, at::MAX_CAPACITY].map(&field);
-        let request = Request { capacity, max_capacity: grows.then_some(max_capacity), rate: None };
+        let request = Request {
+            capacity,
+            max_capacity: grows.then_some(max_capacity),
+            rate: None,
+            target_load: None,
+        };
         let Sizing { rows, buckets: max_buckets, .. } = Sizing::of_layout(layout, request).ok()?;
         let sizes = [at::ROWS, at::MAX_BUCKETS].map(&field);
         let level = u32::try_from(field(at::LEVEL)).ok()?;

@@ -32,8 +32,8 @@ pub trait Buckets: Sized + Send + Sync {
     const GROWS: bool;
 
     /// Buckets with these words, as many as the table may ever have. The rows are an even number and at
-    /// least 2.
-    fn new(extent: Extent, words: Box<[AtomicU64]>) -> Self;
+    /// least 2. The target load, in thousandths, is that of buckets that grow.
+    fn new(extent: Extent, load_thousandths: u32, words: Box<[AtomicU64]>) -> Self;
 
     /// The words of the buckets of now, and then those of later ones.
     fn words(&self) -> &[AtomicU64];
@@ -105,7 +105,7 @@ impl Buckets for Fixed {
 
     const GROWS: bool = false;
 
-    fn new(extent: Extent, words: Box<[AtomicU64]>) -> Self {
+    fn new(extent: Extent, _: u32, words: Box<[AtomicU64]>) -> Self {
         debug_assert_eq!(extent, Extent::start(words.len()));
         Self { words }
     }
@@ -153,6 +153,7 @@ impl Buckets for Fixed {
 pub struct Growing {
     words: Box<[AtomicU64]>,
     rows: usize,
+    load_thousandths: u32,
     /// On a line of its own, and in a box as the count of inconclusive lookups is.
     extent: Box<CachePadded<AtomicU64>>,
     /// Held by whoever splits. It is taken before any stripe. In a box for the same reason.
@@ -163,6 +164,11 @@ impl Growing {
     /// The number of buckets at the end of growth.
     pub(super) fn max_buckets(&self) -> usize {
         self.words.len()
+    }
+
+    /// The load that growth keeps, in thousandths.
+    pub(super) fn target_load(&self) -> u32 {
+        self.load_thousandths
     }
 
     /// Lets lookups and writers see the buckets of this extent, whose words are stored.
@@ -184,10 +190,10 @@ impl Buckets for Growing {
 
     const GROWS: bool = true;
 
-    fn new(extent: Extent, words: Box<[AtomicU64]>) -> Self {
+    fn new(extent: Extent, load_thousandths: u32, words: Box<[AtomicU64]>) -> Self {
         let rows = extent.rows();
         let extent = Box::new(CachePadded::new(AtomicU64::new(extent.bits())));
-        Self { words, rows, extent, splitting: Box::new(Mutex::new()) }
+        Self { words, rows, load_thousandths, extent, splitting: Box::new(Mutex::new()) }
     }
 
     #[inline]

@@ -20,6 +20,7 @@ use crate::extent::Extent;
 use crate::geometry::Place;
 use crate::layout::{Layout, Word};
 use crate::reading::Reading;
+use crate::sizing::{LOAD_MARGIN, share};
 use crate::sync::Ordering;
 
 /// Buckets that are split under one set of locks: those of a cache line.
@@ -33,8 +34,6 @@ const SLOTS_PER_LOAD_CHECK: usize = 2 * INSERTS_PER_LOAD_CHECK;
 const SAMPLE: usize = 2048;
 /// How much fuller than its target a table may become: while it grows, it is kept below that.
 const UNEVEN_MARGIN: f64 = 0.04;
-/// How far the load goes beyond the target before a bucket is split: a sample is not exact.
-const MARGIN: f64 = 0.01;
 
 /// Words at most that [`Table::weight`] reads. Those of the oldest entries, which weigh most, are one in
 /// 2^11 after twelve doublings: the sum is then right within 4 % in two cases of three.
@@ -46,7 +45,7 @@ impl Growing {
     pub(super) fn full<L: Layout>(&self) -> f64 {
         let extent = self.extent();
         let even = extent.cursor() == 0 && extent.buckets() == self.max_buckets();
-        if even { L::FULL } else { L::TARGET_LOAD + UNEVEN_MARGIN }
+        if even { L::FULL } else { share(self.target_load()) + UNEVEN_MARGIN }
     }
 
     /// The buckets that are split next: no more than `most`, than the rest of a cache line, than the rest
@@ -82,7 +81,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         let buckets = extent.buckets();
         let load =
             self.stripes.load_near(extent.bucket(near).number, buckets, SAMPLE) / L::SLOTS as f64;
-        let due = buckets as f64 * (load / (L::TARGET_LOAD + MARGIN) - 1.0);
+        let due = buckets as f64 * (load / (share(growing.target_load()) + LOAD_MARGIN) - 1.0);
         let due = due.ceil().max(0.0) as usize;
         if due > 0
             && let Some(splitting) = growing.splitting.try_lock()
@@ -233,7 +232,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 
     /// The items that the present size of a growing table is for; 0 for a table of fixed size.
     pub(crate) fn target_items(&self) -> usize {
-        if B::GROWS { (self.slots() as f64 * L::TARGET_LOAD) as usize } else { 0 }
+        (self.slots() as f64 * share(self.target_load())) as usize
     }
 }
 

@@ -26,6 +26,7 @@ use super::stripes::{All, Locked, MAX_STRIPES};
 use crate::error::SnapshotError;
 use crate::extent::Extent;
 use crate::layout::{Layout, Word};
+use crate::sizing::thousandths;
 use crate::sync::{self, AtomicU64, Mutex, Ordering, Published, fence};
 
 /// Words that are copied before they are compared: few enough to be still in the cache, and enough to
@@ -170,7 +171,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// allocator has no memory for it.
     pub(crate) fn from_image(image: Image) -> Option<Self> {
         let Image { extent, words, .. } = image;
-        let table = Self::try_with_words(extent, words)?;
+        let table = Self::try_with_words(extent, thousandths(L::TARGET_LOAD), words)?;
         let locked = table.stripes.lock_all();
         // Buckets at this distance have the same stripe, however many stripes there are.
         let mut occupied = vec![0; MAX_STRIPES.min(table.present().len())];

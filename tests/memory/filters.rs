@@ -1,8 +1,8 @@
 //! What a filter says about its memory, and what it does where there is too little.
 
 use coucal::{
-    AnyCuckooFilter, BuildError, CuckooFilter, Layout, MergeError, RestoreError, SnapshotError,
-    StableHashBuilder, Storage,
+    AnyCuckooFilter, BuildError, CuckooFilter, GrowingLayout, Layout, MergeError, RestoreError,
+    SnapshotError, StableHashBuilder, Storage,
 };
 
 use crate::allocator::{counted, live_bytes, with_little_memory};
@@ -16,9 +16,14 @@ fn capacities() -> impl Iterator<Item = usize> {
 
 of_each_layout! {
     the_stated_memory_is_what_is_allocated
-    growth_allocates_nothing
     no_memory_is_an_error
     no_memory_for_snapshots
+}
+
+of_each_growing_layout! {
+    growth_allocates_nothing
+    no_memory_for_what_grows_is_an_error
+    no_memory_for_snapshots_of_what_grows
 }
 
 fn the_stated_memory_is_what_is_allocated<L: Layout>() {
@@ -44,7 +49,7 @@ fn the_stated_memory_is_what_is_allocated<L: Layout>() {
 
 /// All that a filter which grows asks for, it asks for at first: what it has reserved. In use is what of
 /// it the table has reached.
-fn growth_allocates_nothing<L: Layout>() {
+fn growth_allocates_nothing<L: GrowingLayout + Layout>() {
     for (first, most) in
         [(0, 0), (0, 200), (100, 300), (1000, 1000), (1000, 3500), (20_000, 70_000)]
     {
@@ -79,7 +84,10 @@ fn no_memory_is_an_error<L: Layout>() {
         assert_eq!(live_bytes(), before, "nothing is kept");
         assert!(with_little_memory(table, build).is_ok(), "no request is larger than the table");
     }
-    // One that grows has its greatest table from the first.
+}
+
+/// One that grows has its greatest table from the first.
+fn no_memory_for_what_grows_is_an_error<L: GrowingLayout + Layout>() {
     let build = || {
         let builder = CuckooFilter::builder().layout::<L>().capacity(10_000);
         builder.max_capacity(30_000).build()
@@ -95,8 +103,14 @@ fn no_memory_is_an_error<L: Layout>() {
 fn no_memory_for_snapshots<L: Layout>() {
     for capacity in [2000, 100_000] {
         let builder = CuckooFilter::builder().layout::<L>().hasher(StableHashBuilder::new(7));
-        let fixed = builder.clone().capacity(capacity).build().expect("memory for a test");
+        let fixed = builder.capacity(capacity).build().expect("memory for a test");
         no_memory_for_a_snapshot_is_an_error(&fixed, fixed.slots() / L::SLOTS * 8);
+    }
+}
+
+fn no_memory_for_snapshots_of_what_grows<L: GrowingLayout + Layout>() {
+    for capacity in [2000, 100_000] {
+        let builder = CuckooFilter::builder().hasher(StableHashBuilder::new(7)).layout::<L>();
         let builder = builder.capacity(capacity / 3).max_capacity(capacity);
         let grows = builder.build().expect("memory for a test");
         let table = grows.reserved_bytes() - grows.memory_bytes() + grows.slots() / L::SLOTS * 8;

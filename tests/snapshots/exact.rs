@@ -16,7 +16,7 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::{env, thread};
 
-use coucal::{FixedStorage, Fp16x4, Fp32x2, Growable, Layout, SemiSorted14x5, Storage, internals};
+use coucal::{Fp16x4, Fp32x2, Growable, GrowingLayout, Layout, SemiSorted14x5, Storage, internals};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
@@ -214,7 +214,7 @@ fn of_fixed_size<L: Layout>(load: f64) {
 }
 
 /// A filter that grows meanwhile, from its first size to its greatest.
-fn that_grows<L: FixedStorage + Layout>() {
+fn that_grows<L: GrowingLayout + Layout>() {
     let filter: Filter<Growable<L>> = growing(50, 6000);
     let snapshots = snapshots_asked_for();
     let each = |taken| 20 + (900 * taken / snapshots) as u64;

@@ -1,15 +1,24 @@
 //! Snapshots: what is restored is what was saved, in every layout.
 
-use coucal::{AnyLayout, CuckooFilter, Layout, RestoreError, StableHashBuilder, Storage};
+use coucal::{
+    AnyLayout, CuckooFilter, GrowingLayout, Layout, RestoreError, StableHashBuilder, Storage,
+};
 
 use crate::{Filter, HASHER, fixed, growing};
 
 of_each_layout!(there_and_back);
 
+of_each_growing_layout!(there_and_back_of_what_grows);
+
 /// The most items are more than the counts of 4,096 stripes are restored from at once, in every layout.
 fn there_and_back<L: Layout>() {
     for items in [0, 10, 1000, 50_000] {
         comes_back(&fixed::<L>(items), items, items as u64);
+    }
+}
+
+fn there_and_back_of_what_grows<L: GrowingLayout>() {
+    for items in [0, 10, 1000, 50_000] {
         let grows = growing::<L>(items / 3, items);
         comes_back(&grows, items / 3, items as u64);
         if items == 1000 {
