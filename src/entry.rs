@@ -17,8 +17,8 @@
 //!
 //! A slot has k + T + 1 bits. It leaves out the chain bits that the position of the bucket tells, and has
 //! the extra bits in their place, below a 1 that says how many there are. So the longer a table grows,
-//! the more it knows of new items: the rate of false positives hardly changes (the idea of the Taffy
-//! cuckoo filter, 2022, InfiniFilter, SIGMOD 2023, and Aleph filter, VLDB 2024). With a extra bits, in a
+//! the more it knows of new items: the rate of false positives hardly changes. (It is the idea of the
+//! Taffy cuckoo filter, 2022, of `InfiniFilter`, SIGMOD 2023, and of the Aleph filter, VLDB 2024.) With a extra bits, in a
 //! bucket whose position tells l bits of the chain:
 //!
 //! ```text

@@ -121,9 +121,9 @@ impl Extent {
         let (selector, stride) = (place.entry.selector(), self.stride());
         let old = (selector & (shares - 1)) * rows + place.row;
         let is_split = old + stride < buckets;
-        let goes = is_split & (selector & shares != 0);
+        let goes = select_unpredictable(is_split, stride, 0);
         Bucket {
-            number: old + select_unpredictable(goes, stride, 0),
+            number: old + select_unpredictable(selector & shares != 0, goes, 0),
             reading: Variable::new(shares, is_split),
         }
     }
