@@ -9,7 +9,7 @@ mod common;
 use std::collections::HashSet;
 
 use coucal::{
-    AnyLayout, BuildError, CuckooFilter, Fp16x4, Fp21x3, Fp32x2, Growable, GrowingLayout,
+    AnyLayout, BuildError, CuckooFilter, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Growable, GrowingLayout,
     InsertError, Layout, internals,
 };
 use rand::rngs::SmallRng;
@@ -344,6 +344,89 @@ fn bits_per_item_in_large_filters() {
     assert_eq!(filter.memory_bytes(), filter.reserved_bytes());
     let besides = besides(filter.slots() / 4);
     assert!(besides <= MOST_BESIDES, "{besides}");
+}
+
+/// The share of absent keys that are found, in so many lookups that some 2,500 are.
+///
+/// One standard deviation is 2 % of that number, so that odds of a deviation of 10 % by chance are one in
+/// 1.7 million.
+fn measured_rate<L: GrowingLayout>(filter: &Growing<L>, expected: f64) -> f64 {
+    let lookups = (2500.0 / expected) as usize;
+    let found = hashes(5).take(lookups).filter(|&hash| filter.contains_hash(hash)).count();
+    found as f64 / lookups as f64
+}
+
+fn is_within_10_percent<L: GrowingLayout + Layout>(filter: &Growing<L>, before: f64) {
+    let (items, now) = (filter.len(), filter.false_positive_rate());
+    let measured = measured_rate(filter, before);
+    println!("{} {items:>9} items: {measured:.6}, now {now:.6}, before {before:.6}", L::NAME);
+    for stated in [now, before] {
+        assert!((measured / stated - 1.0).abs() < 0.1, "{measured}, {stated} stated, {filter:?}");
+    }
+}
+
+/// Grows as often as the layout can. In each quarter of a doubling, the rate is what the filter says for
+/// now, and what it said at first for this number of items. When it was cleared and is filled again, at
+/// its greatest size, its items have more extra bits, and it says so.
+fn false_positives_are_as_stated<L: GrowingLayout + Layout>(first: usize) {
+    let first_slots = growing::<L>(first, first).slots();
+    let items_at = |slots: f64| (slots * target::<L>()) as usize;
+    // A little less than it could, as a table has some slots to spare.
+    let most = items_at((first_slots << doublings::<L>()) as f64 * 0.98);
+    let filter = growing::<L>(first, most);
+    assert_eq!(filter.slots(), first_slots);
+    let sizes = (0..=4 * doublings::<L>()).map(|quarter| {
+        let level = (first_slots << (quarter / 4)) as f64;
+        items_at(level + level * f64::from(quarter % 4) / 4.0).min(most)
+    });
+    let before: Vec<(usize, f64)> =
+        sizes.map(|items| (items, filter.false_positive_rate_at(items))).collect();
+    let mut items = hashes(3);
+    for &(wanted, rate) in &before {
+        let batch: Vec<u64> = items.by_ref().take(wanted - filter.len()).collect();
+        filter.insert_many_hashes(&batch).expect("below the greatest capacity");
+        is_within_10_percent(&filter, rate);
+    }
+    let [(_, at_first), .., (_, at_last)] = before[..] else { panic!("several sizes") };
+    let times = at_last / at_first;
+    let levels = f64::from(1 + doublings::<L>());
+    assert!((times / levels - 1.0).abs() < 0.05, "{times}");
+
+    filter.clear();
+    let batch: Vec<u64> = items.take(most).collect();
+    filter.insert_many_hashes(&batch).expect("below the greatest capacity");
+    let now = filter.false_positive_rate();
+    assert!((now / at_first - 1.0).abs() < 0.1, "{now}, {at_first} at first");
+    is_within_10_percent(&filter, now);
+}
+
+#[test]
+fn false_positives_of_12_bits() {
+    false_positives_are_as_stated::<Fp12x5>(4000);
+}
+
+#[test]
+fn false_positives_of_16_bits() {
+    false_positives_are_as_stated::<Fp16x4>(1000);
+}
+
+/// The load is the one that the builder was given, from the first growth to the greatest size.
+#[test]
+fn the_load_is_that_of_the_builder() {
+    for target in [0.5, 0.66, 0.75, 0.87] {
+        let builder = CuckooFilter::builder().capacity(1000).max_capacity(100_000);
+        let filter = builder.target_load(target).build().expect("memory for a test");
+        let first = filter.slots();
+        for hash in hashes(1).take(100_000) {
+            filter.insert_hash(hash).expect("below the greatest capacity");
+            // In smaller tables, one search in vain makes more of a difference.
+            if filter.slots() > 4 * first {
+                let load = filter.load_factor();
+                assert!((target - 0.01..target + 0.05).contains(&load), "{load}: {filter:?}");
+            }
+        }
+        assert!(filter.slots() > 50 * first, "{filter:?}");
+    }
 }
 
 /// However an item is stored, the load does not get far above the target while the filter may grow: a
