@@ -38,12 +38,12 @@ pub trait Queued: Copy {
 impl Queued for u32 {
     #[inline]
     fn of(entry: Entry) -> Self {
-        entry.bits() as Self
+        entry.whole()
     }
 
     #[inline]
     fn entry(self) -> Entry {
-        Entry::from_bits(self.into())
+        Entry::from_parts(self, 0)
     }
 }
 
