@@ -17,8 +17,8 @@
 //!
 //! A slot has k + T + 1 bits. It leaves out the chain bits that the position of the bucket tells, and has
 //! the extra bits in their place, below a 1 that says how many there are. So the longer a table grows,
-//! the more it knows of new items: the rate of false positives hardly changes (the idea of the Taffy
-//! cuckoo filter, 2022, InfiniFilter, SIGMOD 2023, and Aleph filter, VLDB 2024). With a extra bits, in a
+//! the more it knows of new items: the rate of false positives hardly changes. (It is the idea of the
+//! Taffy cuckoo filter, 2022, of `InfiniFilter`, SIGMOD 2023, and of the Aleph filter, VLDB 2024.) With a extra bits, in a
 //! bucket whose position tells l bits of the chain:
 //!
 //! ```text
@@ -93,7 +93,7 @@ impl Shape {
         if !self.grows() {
             // With 0 counted as 1.
             let low = x & ((1 << self.bits) - 1);
-            return Entry(low + u64::from(low == 0));
+            return Entry::fingerprint(low + u64::from(low == 0));
         }
         let chain = x & self.chain_mask();
         let source = (x >> (self.chain + 1)) & ((1 << CORE_SOURCE_BITS) - 1);
@@ -113,7 +113,7 @@ impl Shape {
     /// The core of the entry in a slot.
     #[inline]
     pub(crate) fn core_of_slot(self, slot: Slot) -> Core {
-        self.core(Entry(slot.0))
+        self.core(Entry::fingerprint(slot.0))
     }
 
     /// The entry of the same item in its other row.
@@ -134,6 +134,12 @@ impl Shape {
 }
 
 impl Entry {
+    /// What a table of fixed size knows of an item.
+    #[inline]
+    pub(crate) fn fingerprint(bits: u64) -> Self {
+        Self(bits)
+    }
+
     #[inline]
     pub(crate) fn from_parts(whole: u32, extra: u32) -> Self {
         Self(u64::from(whole) | u64::from(extra) << 32)
@@ -145,27 +151,10 @@ impl Entry {
         Self((share as u64) << 1)
     }
 
-    /// For storing it where there is no room for its type.
-    #[inline]
-    pub(crate) fn bits(self) -> u64 {
-        self.0
-    }
-
-    #[inline]
-    pub(crate) fn from_bits(bits: u64) -> Self {
-        Self(bits)
-    }
-
-    /// Core and chain.
+    /// Core and chain: bit j of the chain at bit j, counted from 1, and above them the core.
     #[inline]
     pub(crate) fn whole(self) -> u32 {
         self.0 as u32
-    }
-
-    /// The chain, and above it the core: its low bits choose the bucket in the row.
-    #[inline]
-    pub(crate) fn selector(self) -> usize {
-        (self.whole() >> 1) as usize
     }
 
     /// The extra bits below a 1.
@@ -291,7 +280,7 @@ mod tests {
             let cores = 1..1_u32 << (shape.bits - shape.chain - 1);
             let distances = cores.map(|core| {
                 let entry = Entry::from_parts(core << (shape.chain + 1), 1);
-                shape.in_other_row(entry).selector()
+                shape.in_other_row(entry).whole() as usize >> 1
             });
             let mut eighths = [0_u32; 8];
             let mut bits = vec![0_u32; shape.chain as usize];

@@ -118,12 +118,13 @@ impl Extent {
     #[inline]
     pub(crate) fn bucket(self, place: Place) -> Bucket<Variable> {
         let Self { rows, shares, buckets } = self;
-        let (selector, stride) = (place.entry.selector(), self.stride());
-        let old = (selector & (shares - 1)) * rows + place.row;
+        let (whole, stride) = (place.entry.whole() as usize, self.stride());
+        // The chain begins at bit 1, and the number of rows is even.
+        let old = (whole & (2 * shares - 2)) * (rows / 2) + place.row;
         let is_split = old + stride < buckets;
-        let goes = is_split & (selector & shares != 0);
+        let goes = select_unpredictable(is_split, stride, 0);
         Bucket {
-            number: old + select_unpredictable(goes, stride, 0),
+            number: old + select_unpredictable(whole & (2 * shares) != 0, goes, 0),
             reading: Variable::new(shares, is_split),
         }
     }
@@ -248,7 +249,7 @@ mod tests {
             prop_assert_eq!(Extent::from_bits(rows, extent.bits()), extent);
             let geometry = Geometry::new(rows, Shape::growing(32, 19));
             for place in geometry.places(geometry.key(hash)) {
-                let s = place.entry.selector();
+                let s = place.entry.whole() as usize >> 1;
                 let mut n = s % (1 << level) * rows + place.row;
                 if n < cursor {
                     n = s % (1 << (level + 1)) * rows + place.row;

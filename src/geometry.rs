@@ -163,7 +163,7 @@ mod tests {
         fn a_key_lies_in_the_table(buckets in buckets(), hash: u64, bits in 4..=32_u32) {
             let key = Geometry::new(buckets, Shape::fixed(bits)).key(hash);
             prop_assert!(key.first < buckets && key.second < buckets);
-            let f = key.entry.bits();
+            let f = u64::from(key.entry.whole());
             prop_assert!(f > 0 && f < 1 << bits);
         }
 
@@ -185,7 +185,7 @@ mod tests {
     fn small_tables_by_exhaustion() {
         for buckets in (2..=66).step_by(2) {
             let (geometry, shape) = (Geometry::new(buckets, SHAPE), SHAPE);
-            for core in (1..1 << 12).map(|bits| shape.core(Entry::from_bits(bits))) {
+            for core in (1..1 << 12).map(|bits| shape.core(Entry::fingerprint(bits))) {
                 for bucket in 0..buckets {
                     let other = geometry.alternate(bucket, core);
                     assert!(other < buckets && other % 2 != bucket % 2);
@@ -201,7 +201,7 @@ mod tests {
         for buckets in [6, 10, 64, 100] {
             let (geometry, shape) = (Geometry::new(buckets, SHAPE), SHAPE);
             let mut drawn = vec![0_u32; buckets];
-            for core in (1..1 << 16).map(|bits| shape.core(Entry::from_bits(bits))) {
+            for core in (1..1 << 16).map(|bits| shape.core(Entry::fingerprint(bits))) {
                 drawn[geometry.alternate(0, core)] += 1;
             }
             let due = 65_535.0 / (buckets as f64 / 2.0);

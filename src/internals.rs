@@ -39,7 +39,7 @@ impl StripeLock {
 #[must_use]
 pub fn key(buckets: usize, hash: u64, bits: u32) -> (u64, usize, usize) {
     let key = Geometry::new(buckets, Shape::fixed(bits)).key(hash);
-    (key.entry.bits(), key.first, key.second)
+    (key.entry.whole().into(), key.first, key.second)
 }
 
 /// The other bucket of a fingerprint, which is not 0, that is stored in `bucket`.
@@ -48,6 +48,6 @@ pub fn key(buckets: usize, hash: u64, bits: u32) -> (u64, usize, usize) {
 #[must_use]
 pub fn alternate(buckets: usize, bucket: usize, fingerprint: u64) -> usize {
     let shape = Shape::fixed(u32::BITS);
-    let place = Place { row: bucket, entry: Entry::from_bits(fingerprint) };
+    let place = Place { row: bucket, entry: Entry::fingerprint(fingerprint) };
     Geometry::new(buckets, shape).other_place(place).row
 }

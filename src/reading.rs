@@ -44,12 +44,12 @@ pub struct Whole;
 impl Reading for Whole {
     #[inline]
     fn slot(self, entry: Entry) -> Slot {
-        Slot::new(entry.bits())
+        Slot::new(entry.whole().into())
     }
 
     #[inline]
     fn entry(self, slot: Slot, _: Entry) -> Entry {
-        Entry::from_bits(slot.bits())
+        Entry::fingerprint(slot.bits())
     }
 
     #[inline]
@@ -89,23 +89,24 @@ impl Reading for Whole {
 pub struct Variable {
     /// Mask of the bits that are a number below a 1: bits 0 to L at level L.
     low: u32,
-    /// Mask of bit 0 and the bits of the chain that the position of the bucket tells: as many as `low` has,
-    /// and one more if the bucket is split in this level already.
-    told: u32,
+    /// Mask of the core and the bits of the chain that the position of the bucket does not tell: all bits
+    /// above those of `low`, but for the lowest if the bucket is split in this level already.
+    untold: u32,
 }
 
 impl Variable {
     /// Of a bucket in a table with this number of buckets in a row at the start of the level.
     #[inline]
     pub(crate) fn new(shares: usize, is_split: bool) -> Self {
-        let low = 2 * shares as u32 - 1;
-        Self { low, told: low + select_unpredictable(is_split, low + 1, 0) }
+        let doubled = 2 * shares as u32;
+        let untold = doubled.wrapping_neg();
+        Self { low: doubled - 1, untold: select_unpredictable(is_split, untold << 1, untold) }
     }
 
     /// What the slots of this bucket are compared with in a lookup.
     #[inline]
     pub(crate) fn pattern(self, item: Entry) -> Pattern {
-        let bits = item.whole() & !self.told | item.extra() & self.low;
+        let bits = item.whole() & self.untold | item.extra() & self.low;
         Pattern { bits: bits.into(), low: self.low.into() }
     }
 
@@ -113,7 +114,7 @@ impl Variable {
     /// cleared then.
     #[inline]
     pub(crate) fn next_bit(self) -> u64 {
-        u64::from(self.told) + 1
+        u64::from(self.untold.wrapping_neg())
     }
 
     /// Whether a canonical word can be that of this bucket: each entry has a core, says how many extra
@@ -123,7 +124,7 @@ impl Variable {
         let core = (1 << L::FINGERPRINT_BITS) - (2 << L::MAX_LEVEL);
         word.each_has(core)
             & word.each_has(self.low.into())
-            & !word.any_has((self.told ^ self.low).into())
+            & !word.any_has((!self.low & !self.untold).into())
     }
 }
 
@@ -132,13 +133,13 @@ impl Reading for Variable {
     fn slot(self, entry: Entry) -> Slot {
         let (extra, upper) = (entry.extra(), self.low ^ self.low >> 1);
         let known = if extra <= self.low { extra } else { extra & !upper & self.low | upper };
-        Slot::new((entry.whole() & !self.told | known).into())
+        Slot::new((entry.whole() & self.untold | known).into())
     }
 
     #[inline]
     fn entry(self, slot: Slot, sibling: Entry) -> Entry {
         let bits = slot.bits() as u32;
-        Entry::from_parts(bits & !self.told | sibling.whole() & self.told, bits & self.low)
+        Entry::from_parts(bits & self.untold | sibling.whole() & !self.untold, bits & self.low)
     }
 
     #[inline]

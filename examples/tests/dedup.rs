@@ -11,7 +11,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 
 use common::{example, text};
-use coucal::{CuckooFilter, Fp32x2, Growable, StableHashBuilder};
+use coucal::{CuckooFilter, Fp21x3, Growable, StableHashBuilder};
 use tempfile::TempDir;
 
 /// The lines of a text as `dedup` takes them.
@@ -302,8 +302,10 @@ fn without_a_capacity_the_filter_grows() {
         let run = dedup(&["--summary"], numbers(lines).as_bytes());
         assert_eq!(run.status.code(), Some(0));
         let summary = text(&run.stderr).into_owned();
-        // Longer fingerprints than any rate of a test makes use of.
-        assert_eq!(text(&run.stdout).lines().count(), lines, "{summary}");
+        // Some 9 false positives are expected with the most lines: the odds of more than 40 are below one in
+        // 10^12.
+        let printed = text(&run.stdout).lines().count();
+        assert!((lines - 40.min(lines / 1000)..=lines).contains(&printed), "{summary}");
         summary
     };
     let [few, many] = [10, 2_000_000].map(|lines| figure(&summary(lines), "slots"));
@@ -381,7 +383,7 @@ fn a_state_is_a_snapshot_that_other_programs_can_restore() {
     let path = state(&folder, &[], 100);
     let hasher = StableHashBuilder::new(0x6465_6475_7000_0001);
     let open = || fs::File::open(&path).expect("it was saved");
-    let filter: CuckooFilter<Growable<Fp32x2>, _> =
+    let filter: CuckooFilter<Growable<Fp21x3>, _> =
         CuckooFilter::restore(open(), hasher).expect("it is a snapshot");
     assert!(filter.len() == 100 && filter.contains(&b"42"[..]));
 }

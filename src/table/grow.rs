@@ -224,7 +224,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
             // Relaxed: an estimate.
             let word = self.buckets.word(bucket).load(Ordering::Relaxed);
             let reading = extent.bucket_at(bucket).reading;
-            let weight = |slot| 0.5_f64.powi(reading.extra_bits(slot) as i32);
+            let weight = |slot| 1.0 / f64::from(1_u32 << reading.extra_bits(slot));
             Word::<L>::from_bits(word).slots_in_use().map(weight).sum::<f64>()
         });
         sampled.sum::<f64>() * buckets as f64 / buckets.div_ceil(distance) as f64

@@ -38,12 +38,12 @@ pub trait Queued: Copy {
 impl Queued for u32 {
     #[inline]
     fn of(entry: Entry) -> Self {
-        entry.bits() as Self
+        entry.whole()
     }
 
     #[inline]
     fn entry(self) -> Entry {
-        Entry::from_bits(self.into())
+        Entry::from_parts(self, 0)
     }
 }
 
@@ -97,9 +97,7 @@ pub(super) fn first_step<L: Layout, B: Buckets>(buckets: &B, places: [Place; 2])
     let extent = buckets.extent();
     // Relaxed: a hint, checked again under the stripes.
     let word = |bucket| Word::<L>::from_bits(buckets.word(bucket).load(Ordering::Relaxed));
-    for place in places {
-        #[cfg(all(test, not(loom)))]
-        OPENED.set(OPENED.get() + 1);
+    for (_opened, place) in (1..).zip(places) {
         let bucket = buckets.bucket(place, extent);
         let Some(slots) = word(bucket.number).slots_if_full() else {
             return Found::Freed;
@@ -109,6 +107,8 @@ pub(super) fn first_step<L: Layout, B: Buckets>(buckets: &B, places: [Place; 2])
             let from = Place { entry, ..place };
             let to = geometry.other_place(from);
             if word(buckets.bucket(to, extent).number).has_room() {
+                #[cfg(all(test, not(loom)))]
+                OPENED.set(OPENED.get() + _opened);
                 return Found::Path { last: Hop { from, to }, node: ROOT };
             }
         }
