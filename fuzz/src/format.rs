@@ -52,6 +52,9 @@ pub type Class = (u64, u64, u64, u64);
 /// The extra bits below a 1; 1 in a table of fixed size.
 pub type Extra = u64;
 
+/// A chain and how many bits it has; `None` in a table of fixed size.
+type Chain = Option<(u64, u32)>;
+
 /// Whether an entry with these extra bits is of an item with all of its own.
 pub fn is_of(entry: Extra, item: Extra) -> bool {
     let mask = (1 << entry.ilog2()) - 1;
@@ -168,8 +171,8 @@ fn doublings(shape: [u8; 3]) -> u32 {
     LAYOUTS.iter().find(|(of, ..)| *of == shape).expect("a layout that was read").3
 }
 
-/// `chain` is that for this row, and how many bits it has.
-fn class_in(rows: u64, row: u64, core: u64, chain: Option<(u64, u32)>) -> Class {
+/// The chain is that for this row.
+fn class_in(rows: u64, row: u64, core: u64, chain: Chain) -> Class {
     let spread = core.wrapping_mul(GOLDEN).wrapping_mul(core);
     let sum = u128::from(high(spread, rows) | 1) + u128::from(rows);
     let other = ((sum - u128::from(row)) % u128::from(rows)) as u64;
@@ -325,13 +328,9 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
     })
 }
 
-/// Core, chain and its length, and extra bits of a slot, in the bucket with the number `share` in its
+/// Core, chain and extra bits of a slot, in the bucket with the number `share` in its
 /// row, which tells this number of bits of the chain; `None` if no slot of the bucket holds this.
-fn entry(
-    slot: u64,
-    [level, told, doublings]: [u32; 3],
-    share: u64,
-) -> Option<(u64, Option<(u64, u32)>, Extra)> {
+fn entry(slot: u64, [level, told, doublings]: [u32; 3], share: u64) -> Option<(u64, Chain, Extra)> {
     let core = slot >> (doublings + 1);
     let extra = slot % (2 << level);
     let untold = slot % (2 << doublings);
