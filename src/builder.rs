@@ -189,8 +189,8 @@ impl<L: FixedStorage, S> Builder<L, S> {
     /// starts with a capacity of a thousand. If the layout cannot grow this far, [`build`](Self::build)
     /// names a layout that can, and the lowest initial capacity from which this layout can.
     ///
-    /// `build` reserves the address space for the maximum size; the operating system provides memory
-    /// for the part in use. See [growth](crate#growth).
+    /// `build` allocates the table for the initial capacity, and growth the rest, in parts of about an
+    /// eighth of the table's size. See [growth](crate#growth).
     ///
     /// # Examples
     ///
@@ -200,7 +200,7 @@ impl<L: FixedStorage, S> Builder<L, S> {
     /// let builder = CuckooFilter::builder().capacity(1000);
     /// let filter = builder.clone().max_capacity(1_000_000).build()?;
     /// assert_eq!(filter.max_capacity(), 1_000_000);
-    /// assert!(filter.memory_bytes() < filter.reserved_bytes() / 10);
+    /// assert!(filter.memory_bytes() < 10_000);
     ///
     /// let error = builder.max_capacity(1_000_000_000).build().unwrap_err();
     /// let BuildError::GrowthOutOfReach { layout, first_capacity, .. } = error else { panic!() };
