@@ -189,8 +189,8 @@ impl<L: FixedStorage, S> Builder<L, S> {
     /// more, and the capacity may be left out. The [rate](CuckooFilter::false_positive_rate_at) grows with
     /// the number of doublings: the larger the capacity, the lower the rate at the maximum.
     ///
-    /// `build` reserves the address space for the maximum size; the operating system provides memory
-    /// for the part in use. See [growth](crate#growth).
+    /// `build` allocates the table for the initial capacity, and growth the rest, in parts of about an
+    /// eighth of the table's size. See [growth](crate#growth).
     ///
     /// # Examples
     ///
@@ -199,7 +199,7 @@ impl<L: FixedStorage, S> Builder<L, S> {
     ///
     /// let filter = CuckooFilter::builder().capacity(1000).max_capacity(1_000_000).build()?;
     /// assert_eq!(filter.max_capacity(), 1_000_000);
-    /// assert!(filter.memory_bytes() < filter.reserved_bytes() / 10);
+    /// assert!(filter.memory_bytes() < 10_000);
     ///
     /// let filter = CuckooFilter::builder().max_capacity(1_000_000_000).build()?;
     /// assert!(filter.slots() < 1_000_000_000 / 400);

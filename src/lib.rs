@@ -112,8 +112,8 @@
 //! * **Hostile bytes are an error**: [`restore`](CuckooFilter::restore) returns a filter that this
 //!   crate could have made, or an error. No bytes make it panic. Until it has read a whole snapshot
 //!   and found it valid, it allocates at most twice the bytes that it has read, and 16 KiB. Then it
-//!   allocates the table; for a filter that grows, this reserves the [address space](#growth) of the
-//!   maximum size.
+//!   allocates the locks and counters, and what a table of fixed size or the last part of a growing one
+//!   needs beyond these bytes.
 //!
 //! # Growth
 //!
@@ -132,15 +132,13 @@
 //! ```
 //!
 //! * **Memory**: the load stays at a [target](Builder::target_load), 80 % in the default layout, at any
-//!   number of items. That is 20.1 bits per item or fewer from a million items on. In smaller filters, the
-//!   locks and versions for the maximum size (48 KiB or less) weigh more.
-//!   [`memory_bytes`](CuckooFilter::memory_bytes) is the memory in use. The words for the maximum
-//!   size are allocated when the filter is built ([`reserved_bytes`](CuckooFilter::reserved_bytes)),
-//!   and the table uses them in the order of their addresses. Linux, macOS and most systems with
-//!   virtual memory back a page with memory when it is first written, so the rest is address space
-//!   only. Where memory is committed when it is allocated (Windows; Linux with
-//!   `overcommit_memory=2`), all of it counts at once. Growth itself allocates nothing, so no insert
-//!   fails for lack of memory; [`build`](Builder::build) does.
+//!   number of items. Growth allocates the table in parts of about an eighth of its size; they never move.
+//!   So from a million items on, the filter takes 20.1 bits per item for the part in use and at most an
+//!   eighth more; in smaller filters, the locks and versions for the maximum size (48 KiB or less)
+//!   weigh more. [`memory_bytes`](CuckooFilter::memory_bytes) counts all that is allocated. Where the
+//!   allocator has no memory for the next part, an insert that needs room returns
+//!   [`OutOfMemory`](InsertError::OutOfMemory), all others go on, and nothing is lost.
+//!   [`reserve`](CuckooFilter::reserve) takes the memory ahead of time.
 //! * **False positives**: about 2b·load·2<sup>1-w</sup>·(1 + D) after D doublings, for slots of w bits:
 //!   0.020 % in the default layout at its first size, and 0.20 % after nine doublings.
 //!   [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) tells it for any number of items.
