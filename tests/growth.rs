@@ -453,7 +453,7 @@ impl<L: GrowingLayout + Layout> Filters<L> {
                 if filter.slots() / L::SLOTS >= buckets && filter.len() >= items as usize {
                     break;
                 }
-                *weight += 0.5_f64.powi(self.shape.level(filter.slots() / L::SLOTS) as i32);
+                *weight += 1.0 / f64::from(1_u32 << self.shape.level(filter.slots() / L::SLOTS));
                 filter.insert_hash(hash).expect("below the greatest capacity");
                 inserted(number, hash);
             }
