@@ -371,17 +371,23 @@ pub enum RestoreError {
     Truncated,
     /// The bytes do not begin as a snapshot does.
     NotASnapshot,
-    /// The snapshot has a version that this release does not read. It reads version 1.
+    /// The snapshot has a version that this release does not read. It reads version 1 of filters of
+    /// fixed size, and version 2 of growable filters.
     UnknownVersion {
         /// The version of the snapshot.
         version: u32,
     },
+    /// The snapshot is of a growable filter, and has version 1, which is no longer read for these: its
+    /// fingerprints are too short for what a growable filter promises now.
+    ///
+    /// Build a filter from the items again.
+    OldGrowable,
     /// The snapshot is of a kind of filter that this release does not have.
     UnknownKind {
         /// The number of the kind. This release has 0 (fixed size) and 1 (growable).
         kind: u8,
     },
-    /// The snapshot is of a layout that this release does not have.
+    /// The snapshot is of a layout that this release does not have for filters of this kind.
     UnknownLayout {
         /// The number of the encoding of a word. This release has 0 (packed) and 1 (semi-sorted).
         encoding: u8,
@@ -396,19 +402,14 @@ pub enum RestoreError {
     Damaged,
     /// The sizes in the header contradict each other, or no table has them.
     ///
-    /// For this and the next three errors, the checksums are right: the program that wrote the bytes
+    /// For this and the next two errors, the checksums are right: the program that wrote the bytes
     /// is at fault, and another copy of the bytes does not help.
     ImpossibleTable {
         /// The number of words that the header promises.
         words: u64,
     },
-    /// A word is not a valid encoding in its layout.
+    /// A word is none that its bucket can hold.
     InvalidWord {
-        /// The bucket.
-        bucket: usize,
-    },
-    /// A bucket holds a fingerprint that belongs in another bucket.
-    Misplaced {
         /// The bucket.
         bucket: usize,
     },
@@ -474,8 +475,12 @@ impl fmt::Display for RestoreError {
             ),
             Self::UnknownVersion { version } => write!(
                 f,
-                "the snapshot has version {version}, and this release reads version 1: \
-                 read it with the release that wrote it, or a newer one"
+                "the snapshot has version {version}, and this release reads version 1 of filters of \
+                 fixed size and version 2 of filters that grow: read it with the release that wrote it, or a newer one"
+            ),
+            Self::OldGrowable => f.write_str(
+                "the snapshot is of a filter that grows, of version 1, which is no longer read: \
+                 build the filter from its items again",
             ),
             Self::UnknownKind { kind } => write!(
                 f,
@@ -485,8 +490,8 @@ impl fmt::Display for RestoreError {
             Self::UnknownLayout { encoding, fingerprint_bits, slots } => write!(
                 f,
                 "the snapshot has {slots} fingerprints of {fingerprint_bits} bits in a bucket, in \
-                 encoding {encoding}, a layout that this release does not have: \
-                 read it with a newer one"
+                 encoding {encoding}, a layout that this release does not have for filters of this \
+                 kind: read it with a newer one"
             ),
             Self::Damaged => {
                 f.write_str("the snapshot is damaged, a checksum is wrong: read another copy of it")
@@ -498,13 +503,7 @@ impl fmt::Display for RestoreError {
             ),
             Self::InvalidWord { bucket } => write!(
                 f,
-                "bucket {bucket} of the snapshot holds a word that is not a valid encoding in its \
-                 layout: {DO_NOT_TRUST}"
-            ),
-            Self::Misplaced { bucket } => write!(
-                f,
-                "bucket {bucket} of the snapshot holds a fingerprint that belongs in another \
-                 bucket: {DO_NOT_TRUST}"
+                "bucket {bucket} of the snapshot holds a word that no such bucket has: {DO_NOT_TRUST}"
             ),
             Self::WrongLen { stated, found } => write!(
                 f,

@@ -141,6 +141,7 @@ mod tests {
     use super::*;
     use crate::entry::{Entry, Shape, Slot};
     use crate::geometry::Geometry;
+    use crate::layout::{self, Layout, Word};
     use crate::reading::Reading;
     use proptest::prelude::*;
 
@@ -256,6 +257,54 @@ mod tests {
                 prop_assert_eq!(extent.bucket(place).number, n);
                 prop_assert_eq!(extent.bucket(place), extent.bucket_at(n));
             }
+        }
+    }
+
+    /// As docs/format.md has it, slot by slot.
+    fn check_validity<L: Layout>(level: u32, at: f64, random: [u64; 3]) {
+        let (rows, chain, bits) = (6, L::MAX_LEVEL, L::FINGERPRINT_BITS);
+        let level = level % (chain + 1);
+        let stride = rows << level;
+        // No bucket is split at the last level.
+        let cursor = if level == chain { 0 } else { (stride as f64 * at) as usize };
+        let extent = Extent::try_new(rows, level, cursor, usize::MAX).unwrap();
+        let [number, random, zeros] = random;
+        let number = number as usize % extent.buckets();
+        let is_split = number < cursor || number >= stride;
+        // Any slots, and slots with zeros in one of their parts.
+        let lane = (1_u64 << bits) - 1;
+        let low = (2_u64 << level) - 1;
+        let told = if is_split { 2_u64 << level } else { 0 };
+        let slots = (0..L::SLOTS as u64).map(|slot| {
+            let any = random.rotate_left(13 * slot as u32) & lane;
+            match zeros >> (4 * slot) & 15 {
+                0 => any & low,
+                1 => any & !low,
+                2 => any | 1,
+                3 => any & !told & ((2 << chain) - 1),
+                _ => any & !told,
+            }
+        });
+        let slots: Vec<u64> = slots.filter(|&slot| slot != 0).collect();
+        let word =
+            slots.iter().fold(Word::<L>::EMPTY, |word, &bits| word.with(Slot::new(bits)).unwrap());
+        let is_valid = |slot: u64| {
+            let has_core = slot >> (chain + 1) != 0;
+            let has_length = (0..=level).any(|bit| slot >> bit & 1 == 1);
+            has_core && has_length && (!is_split || slot >> (level + 1) & 1 == 0)
+        };
+        let expected = slots.iter().all(|&slot| is_valid(slot));
+        let found = extent.bucket_at(number).reading.is_valid(word);
+        assert_eq!(found, expected, "{slots:x?}, level {level}, split: {is_split}");
+    }
+
+    proptest! {
+        #[test]
+        fn words_are_valid_or_not(level in 0..20_u32, at in 0.0..1.0, random: [u64; 3]) {
+            check_validity::<layout::Fp12x5>(level, at, random);
+            check_validity::<layout::Fp16x4>(level, at, random);
+            check_validity::<layout::Fp21x3>(level, at, random);
+            check_validity::<layout::Fp32x2>(level, at, random);
         }
     }
 

@@ -46,6 +46,12 @@ impl<const BITS: u32, const SLOTS: usize> Lanes<BITS, SLOTS> {
         Self::nonzero(word ^ broadcast) ^ Self::HIGH
     }
 
+    /// The bits of each lane that are in `mask`.
+    #[inline]
+    pub(crate) fn masked(word: u64, mask: u64) -> u64 {
+        word & mask.wrapping_mul(Self::LOW)
+    }
+
     /// 0 in each lane of `word` that matches, something else in the others: see
     /// [`Pattern`](crate::entry::Pattern), of which these are the parts.
     #[inline]

@@ -142,6 +142,16 @@ pub(crate) mod sealed {
             Self::slots(word).into_iter().filter(|&slot| pattern.matches(slot)).count()
         }
 
+        /// Whether each slot in use has a 1 among the bits of the mask.
+        fn each_has(word: u64, mask: u64) -> bool {
+            Self::slots(word).into_iter().all(|slot| slot == 0 || slot & mask != 0)
+        }
+
+        /// Whether a slot has a 1 among the bits of the mask.
+        fn any_has(word: u64, mask: u64) -> bool {
+            Self::slots(word).into_iter().any(|slot| slot & mask != 0)
+        }
+
         /// Whether a slot is free.
         fn has_room(word: u64) -> bool;
 
@@ -331,6 +341,11 @@ mod tests {
                 model.iter().filter(|&held| held & bit == value).map(|held| held & !bit).collect()
             });
             assert_eq!([stay, go], [sorted(zeros), sorted(ones)]);
+        }
+        for mask in [bit, bit - 1, fingerprint, !fingerprint & (bit - 1)] {
+            let has = |held: &u64| held & mask != 0;
+            assert_eq!(word.each_has(mask), model.iter().all(has), "{model:x?} {mask:x}");
+            assert_eq!(word.any_has(mask), model.iter().any(has), "{model:x?} {mask:x}");
         }
         // A pattern has a core, which is not 0.
         for level in 0..fingerprint.ilog2() {

@@ -117,11 +117,14 @@ impl Variable {
         u64::from(self.untold.wrapping_neg())
     }
 
-    /// Whether a slot of this bucket can hold this: it says how many extra bits it has, and what the
-    /// position tells is left out.
-    pub(crate) fn is_valid(self, slot: Slot) -> bool {
-        let bits = slot.bits() as u32;
-        bits & self.low != 0 && bits & !self.low & !self.untold == 0
+    /// Whether a canonical word can be that of this bucket: each entry has a core, says how many extra
+    /// bits it has, and leaves out what the position of the bucket tells.
+    #[inline]
+    pub(crate) fn is_valid<L: Layout>(self, word: Word<L>) -> bool {
+        let core = (1 << L::FINGERPRINT_BITS) - (2 << L::MAX_LEVEL);
+        word.each_has(core)
+            & word.each_has(self.low.into())
+            & !word.any_has((!self.low & !self.untold).into())
     }
 }
 

@@ -339,13 +339,14 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn snapshot(&self) -> Result<Snapshot, SnapshotError> {
-        let Image { extent, items, words } = self.figures().image()?;
+        let Image { extent, target_load, items, words } = self.figures().image()?;
         let [capacity, max_capacity] = self.capacities();
         let header = Header {
             grows: BucketsOf::<L>::GROWS,
             layout: self.figures().layout(),
             extent,
             max_buckets: words.len(),
+            target_load,
             items,
             capacity,
             max_capacity,
@@ -462,9 +463,9 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         words: Box<[AtomicU64]>,
         hasher: S,
     ) -> Result<Self, RestoreError> {
-        let &Header { layout, extent, items, capacity, max_capacity, .. } = header;
+        let &Header { layout, extent, target_load, items, capacity, max_capacity, .. } = header;
         let bytes = size_of_val(&*words);
-        let table = LayoutsOf::<L>::from_image(layout, Image { extent, items, words })
+        let table = LayoutsOf::<L>::from_image(layout, Image { extent, target_load, items, words })
             .ok_or(RestoreError::OutOfMemory { bytes })?;
         Ok(Self::from_parts(table, hasher, [capacity, max_capacity]))
     }

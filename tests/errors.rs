@@ -115,8 +115,14 @@ fn all() -> Vec<(Error, &'static str)> {
         ),
         (
             RestoreError::UnknownVersion { version: 9 }.into(),
-            "the snapshot has version 9, and this release reads version 1: read it with the release \
-             that wrote it, or a newer one",
+            "the snapshot has version 9, and this release reads version 1 of filters of fixed size \
+             and version 2 of filters that grow: read it with the release that wrote it, or a newer \
+             one",
+        ),
+        (
+            RestoreError::OldGrowable.into(),
+            "the snapshot is of a filter that grows, of version 1, which is no longer read: build \
+             the filter from its items again",
         ),
         (
             RestoreError::UnknownKind { kind: 9 }.into(),
@@ -126,7 +132,7 @@ fn all() -> Vec<(Error, &'static str)> {
         (
             RestoreError::UnknownLayout { encoding: 9, fingerprint_bits: 16, slots: 4 }.into(),
             "the snapshot has 4 fingerprints of 16 bits in a bucket, in encoding 9, a layout that \
-             this release does not have: read it with a newer one",
+             this release does not have for filters of this kind: read it with a newer one",
         ),
         (
             RestoreError::Damaged.into(),
@@ -139,13 +145,8 @@ fn all() -> Vec<(Error, &'static str)> {
         ),
         (
             RestoreError::InvalidWord { bucket: 9 }.into(),
-            "bucket 9 of the snapshot holds a word that is not a valid encoding in its layout: the \
-             checksums match, so it was written this way: do not trust the writer",
-        ),
-        (
-            RestoreError::Misplaced { bucket: 9 }.into(),
-            "bucket 9 of the snapshot holds a fingerprint that belongs in another bucket: the \
-             checksums match, so it was written this way: do not trust the writer",
+            "bucket 9 of the snapshot holds a word that no such bucket has: the checksums match, \
+             so it was written this way: do not trust the writer",
         ),
         (
             RestoreError::WrongLen { stated: 9, found: 8 }.into(),

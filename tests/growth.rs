@@ -6,17 +6,18 @@
 #[macro_use]
 mod common;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use coucal::{
     AnyLayout, BuildError, CuckooFilter, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Growable, GrowingLayout,
-    InsertError, Layout, internals,
+    InsertError, Layout,
 };
 use rand::rngs::SmallRng;
-use rand::seq::SliceRandom;
+use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 use rustc_hash::FxHashMap;
 
+use common::prefixes::{Prefixes, Shape, twins};
 use common::{Growing, LEAST_ROWS, doublings, fill, growing, hashes, target};
 
 /// The bytes that a filter has besides its words: locks, counters and versions, and itself.
@@ -30,66 +31,55 @@ of_each_growing_layout! {
     reserved_room_is_enough
 }
 
-/// One fingerprint with one pair of rows: all that a filter knows of an item. It is the same for ever.
-type Class = (u64, usize, usize);
-
-/// What a filter must hold.
+/// What a filter must hold: the items, and the entries of which they are found.
 struct Multiset {
-    rows: usize,
-    bits: u32,
+    entries: Prefixes,
     held: Vec<u64>,
-    copies: FxHashMap<Class, usize>,
 }
 
 impl Multiset {
     /// That of a filter that has not grown yet.
     fn of<L: GrowingLayout + Layout>(filter: &Growing<L>) -> Self {
-        let rows = filter.slots() / L::SLOTS;
-        Self { rows, bits: L::FINGERPRINT_BITS, held: Vec::new(), copies: FxHashMap::default() }
+        Self { entries: Prefixes::of(filter), held: Vec::new() }
     }
 
-    fn class(&self, hash: u64) -> Class {
-        let (fingerprint, first, second) = internals::key(self.rows, hash, self.bits);
-        (fingerprint, first.min(second), first.max(second))
-    }
-
-    fn copies(&self, hash: u64) -> usize {
-        self.copies.get(&self.class(hash)).copied().unwrap_or(0)
-    }
-
-    fn add(&mut self, hash: u64) {
-        *self.copies.entry(self.class(hash)).or_default() += 1;
-    }
-
-    fn take(&mut self, hash: u64) {
-        *self.copies.get_mut(&self.class(hash)).expect("a class that is held") -= 1;
-    }
-
-    /// Inserts into both. `false`: the filter holds as many copies of the class as it can.
+    /// Inserts into both. `false`: all entries of the item's two buckets match it.
     fn insert<L: GrowingLayout + Layout>(&mut self, filter: &Growing<L>, hash: u64) -> bool {
-        match filter.insert_hash(hash) {
+        match self.entries.insert(filter, hash) {
             Ok(()) => {
-                self.add(hash);
                 self.held.push(hash);
                 true
             }
             Err(error) => {
                 let expected = (InsertError::TooManyCopies, 2 * L::SLOTS);
-                assert_eq!((error, self.copies(hash)), expected, "at {filter:?}");
+                assert_eq!((error, self.entries.count(hash)), expected, "at {filter:?}");
                 false
             }
         }
     }
 
-    /// The filter holds exactly the items of the multiset, and of the classes of `others` as many
-    /// copies.
-    fn agrees<L: GrowingLayout + Layout>(&self, filter: &Growing<L>, others: &[u64]) {
-        assert_eq!(filter.len(), self.held.len());
-        for &hash in self.held.iter().chain(others) {
-            let copies = self.copies(hash);
-            assert_eq!(filter.count_hash(hash), copies, "{filter:?}");
-            assert_eq!(filter.contains_hash(hash), copies > 0, "{filter:?}");
+    fn remove<L: GrowingLayout>(&mut self, filter: &Growing<L>, hash: u64) {
+        assert!(filter.remove_hash(hash), "a stored item is lost: {filter:?}");
+        assert!(self.entries.remove(hash));
+    }
+
+    /// The filter finds all items of the multiset, and as many entries of each of them, and of each of
+    /// `others`, as match it.
+    fn agrees<L: GrowingLayout>(&self, filter: &Growing<L>, others: impl Iterator<Item = u64>) {
+        assert_eq!((filter.len(), self.entries.len()), (self.held.len(), self.held.len()));
+        for &hash in &self.held {
+            assert!(self.agrees_on(filter, hash) > 0, "an item is lost");
         }
+        for hash in others {
+            self.agrees_on(filter, hash);
+        }
+    }
+
+    fn agrees_on<L: GrowingLayout>(&self, filter: &Growing<L>, hash: u64) -> usize {
+        let copies = self.entries.count(hash);
+        assert_eq!(filter.count_hash(hash), copies, "{filter:?}");
+        assert_eq!(filter.contains_hash(hash), copies > 0, "{filter:?}");
+        copies
     }
 
     /// Half of the items are removed and put back.
@@ -101,15 +91,14 @@ impl Multiset {
         self.held.shuffle(random);
         let removed = self.held.split_off(self.held.len() / 2);
         for &hash in &removed {
-            assert!(filter.remove_hash(hash), "a stored item is lost");
-            self.take(hash);
+            self.remove(filter, hash);
         }
         assert!(self.held.iter().all(|&hash| filter.contains_hash(hash)), "a kept item is lost");
         for &hash in &removed {
-            assert_eq!(filter.contains_hash(hash), self.copies(hash) > 0, "{filter:?}");
+            self.agrees_on(filter, hash);
         }
         for &hash in &removed {
-            assert!(self.insert(filter, hash), "there were as many copies before");
+            assert!(self.insert(filter, hash), "there was room before");
         }
     }
 
@@ -120,16 +109,11 @@ impl Multiset {
         filter: &Growing<L>,
         mut new: impl FnMut() -> u64,
     ) {
-        // None that shares both its rows with another: that one could not make way.
-        let rows = |hash| {
-            let (_, first, second) = self.class(hash);
-            (first, second)
-        };
-        let is_alone = |item: &u64| self.held.iter().all(|&hash| rows(hash) != rows(*item));
-        let free = (0..100).map(|_| new()).find(is_alone);
-        let Some(item) = free else { return };
-        let copies = (self.copies(item)..2 * L::SLOTS).count();
-        for _ in 0..copies {
+        // None that shares both its buckets with another: that one could not make way.
+        let buckets = |hash| self.entries.buckets(filter, hash);
+        let is_alone = |&item: &u64| self.held.iter().all(|&hash| buckets(hash) != buckets(item));
+        let item = (0..1000).map(|_| new()).find(is_alone).expect("two buckets of no item");
+        for _ in 0..2 * L::SLOTS {
             assert!(self.insert(filter, item));
         }
         let slots = filter.slots();
@@ -138,85 +122,103 @@ impl Multiset {
             assert_eq!(filter.insert_unique_hash(item), Ok(false));
         }
         assert_eq!((filter.slots(), filter.len()), (slots, self.held.len()));
-        self.held.truncate(self.held.len() - copies);
-        for _ in 0..copies {
-            assert!(filter.remove_hash(item));
-            self.take(item);
+        self.held.truncate(self.held.len() - 2 * L::SLOTS);
+        for _ in 0..2 * L::SLOTS {
+            self.remove(filter, item);
         }
     }
 }
 
-/// Items one by one up to the greatest capacity, against an exact multiset: at every doubling all of it
-/// is checked, half of the items removed and put back, and one item inserted as often as it can be.
-fn nothing_is_lost<L: GrowingLayout + Layout>(filter: &Growing<L>, most_slots: usize) {
+/// Items one by one up to the greatest capacity, against exact entries; one in 16 is a copy of another. At
+/// the first size and at every doubling, some more twins are inserted, whose siblings stay absent; all is
+/// checked, half of the items removed and put back, and one item inserted as often as it can be.
+///
+/// Says how many entries the absent items had that were looked up.
+fn nothing_is_lost<L: GrowingLayout + Layout>(filter: &Growing<L>, twins: &[[u64; 2]]) -> usize {
     let mut random = SmallRng::seed_from_u64(filter.slots() as u64);
     let mut model = Multiset::of(filter);
     let mut new = hashes(filter.slots() as u64);
     let mut new = || new.next().expect("endless");
     let first = filter.slots();
-    let mut checked = first;
-    while model.held.len() < filter.max_capacity() && filter.slots() < most_slots {
-        let hash = new();
-        let stored = model.insert(filter, hash);
-        assert!(filter.contains_hash(hash), "an item is lost: inserted {stored}");
-        let any = model.held[random.random_range(0..model.held.len())];
-        assert!(filter.contains_hash(any), "a settled item is lost");
-
-        if filter.slots() >= 2 * checked {
-            checked *= 2;
+    let (mut next_size, mut false_entries) = (first, 0);
+    let mut twins = twins.chunks(20);
+    let mut absent: Vec<u64> = Vec::new();
+    loop {
+        // With room for some more, of one item.
+        let is_last = model.held.len() + 4 * L::SLOTS >= filter.max_capacity();
+        if is_last {
+            filter.reserve(filter.max_capacity() - filter.len()).expect("the greatest capacity");
+        }
+        if filter.slots() >= next_size {
+            next_size *= 2;
+            for &[one, other] in twins.next().unwrap_or_default() {
+                assert!(model.insert(filter, one));
+                absent.push(other);
+            }
             model.remove_half_and_put_it_back(filter, &mut random);
             model.as_many_copies_as_there_can_be(filter, &mut new);
-            let absent: Vec<u64> = (0..1000).map(|_| new()).collect();
-            model.agrees(filter, &absent);
+            let lookups = (20.0 / filter.false_positive_rate()).min(5e5) as usize;
+            let others = || absent.iter().copied().chain(hashes(11).take(lookups));
+            model.agrees(filter, others());
+            false_entries += others().map(|hash| model.entries.count(hash)).sum::<usize>();
         }
+        if is_last {
+            break;
+        }
+        let any = model.held.choose(&mut random).copied();
+        // Two of an item, and no more: as many as two buckets have slots would let no other item in.
+        let copied = any.filter(|&any| random.random_ratio(1, 16) && model.entries.count(any) == 1);
+        let hash = copied.unwrap_or_else(&mut new);
+        let stored = model.insert(filter, hash);
+        assert!(filter.contains_hash(hash), "an item is lost: inserted {stored}");
+        let any = model.held.choose(&mut random).expect("an item");
+        assert!(filter.contains_hash(*any), "a settled item is lost");
     }
-    assert!(filter.slots() > first && checked > first, "{filter:?}");
-    model.agrees(filter, &[]);
-    for &hash in &model.held {
-        assert!(filter.remove_hash(hash), "a stored item is lost");
+    println!("{}: {false_entries} entries of absent items in {filter:?}", L::NAME);
+    while let Some(hash) = model.held.pop() {
+        model.remove(filter, hash);
     }
     assert!(filter.is_empty());
+    false_entries
 }
 
-/// As often as it doubles, or to 2^17 slots.
+/// Over all doublings, or to 2^22 slots.
 fn nothing_is_lost_from_the_smallest_table_on<L: GrowingLayout + Layout>() {
-    let filter = growing::<L>(0, from_the_smallest::<L>(1 << 18));
+    let most = (f64::from(1 << 22) * target::<L>()) as usize;
+    let filter = growing::<L>(0, from_the_smallest::<L>(most));
     assert_eq!(filter.slots(), LEAST_ROWS * L::SLOTS);
-    nothing_is_lost(&filter, 1 << 17);
+    let found = nothing_is_lost(&filter, &twins::<L>(LEAST_ROWS, 200));
+    assert!(found > 40, "{found}");
+    let doublings = doublings::<L>().min(if L::SLOTS == 2 { 15 } else { 12 });
+    assert!(filter.slots() >= (LEAST_ROWS * L::SLOTS) << doublings, "{filter:?}");
 }
 
-/// The greatest capacity of a filter of the fewest rows that doubles as often as it can, if that is no
-/// more than `most`.
+/// The greatest capacity of a filter of the fewest rows, if that is no more than `most`.
 fn from_the_smallest<L: GrowingLayout + Layout>(most: usize) -> usize {
-    let slots = (LEAST_ROWS * L::SLOTS) << doublings::<L>();
-    // Not all of it: a table has some slots to spare.
-    most.min((slots as f64 * target::<L>() * 0.9) as usize)
+    from_rows_of::<L>(0, most)
 }
 
-/// The first capacity of a filter that begins with some 2^13 slots, and one that it grows to when it
-/// has 2^22.
-fn from_13_to_22<L: GrowingLayout + Layout>() -> [usize; 2] {
-    [13, 22].map(|bits| ((1_u64 << bits) as f64 * (target::<L>() - 0.04)) as usize)
-}
-
-#[test]
-fn nothing_is_lost_to_2_22_slots() {
-    fn check<L: GrowingLayout + Layout>() {
-        let [first, most] = from_13_to_22::<L>();
-        let filter = growing::<L>(first, most);
-        assert!(filter.slots() <= 1 << 13);
-        nothing_is_lost(&filter, usize::MAX);
-        assert!(filter.slots() > 1 << 21, "{filter:?}");
+/// The greatest capacity of a filter that starts with no more rows than the first capacity needs, if that
+/// is no more than `most`.
+fn from_rows_of<L: GrowingLayout>(first: usize, most: usize) -> usize {
+    let rows = growing::<L>(first, first).slots();
+    let reaches = |items| growing::<L>(first, items).slots() == rows;
+    let (mut within, mut beyond) = (first, most + 1);
+    while beyond - within > 1 {
+        let items = usize::midpoint(within, beyond);
+        *(if reaches(items) { &mut within } else { &mut beyond }) = items;
     }
-    check::<Fp16x4>();
+    within
 }
 
 #[test]
-fn nothing_is_lost_to_2_21_slots_of_two_a_bucket() {
-    let [first, most] = from_13_to_22::<Fp32x2>();
-    let filter = growing::<Fp32x2>(first, most / 2);
-    nothing_is_lost(&filter, usize::MAX);
-    assert!(filter.slots() > 1 << 20, "{filter:?}");
+fn nothing_is_lost_from_2_11_slots_to_2_20() {
+    let [first, most] =
+        [11, 20].map(|bits| (f64::from(1 << bits) * (target::<Fp16x4>() - 0.04)) as usize);
+    let filter = growing::<Fp16x4>(first, most);
+    assert!(filter.slots() <= 1 << 11);
+    nothing_is_lost(&filter, &[]);
+    assert!(filter.slots() > 1 << 19, "{filter:?}");
 }
 
 /// Fills the filter up to its greatest capacity, and beyond it until an insert fails; says how many
@@ -408,6 +410,177 @@ fn false_positives_of_12_bits() {
 #[test]
 fn false_positives_of_16_bits() {
     false_positives_are_as_stated::<Fp16x4>(1000);
+}
+
+/// A filter, and what a test knows of its entries.
+struct Grown<L: GrowingLayout> {
+    filter: Growing<L>,
+    seed: u64,
+    /// The sum of 2^-a over all entries, where a is how often the table had doubled when an entry came.
+    weight: f64,
+}
+
+/// Filters of different items, which grow together.
+struct Filters<L: GrowingLayout> {
+    shape: Shape,
+    grown: Vec<Grown<L>>,
+}
+
+impl<L: GrowingLayout + Layout> Filters<L> {
+    /// Each of this first capacity, to double as often as this at the most.
+    fn new(number: u64, first: usize, doublings: u32) -> Self {
+        let slots = growing::<L>(first, first).slots() << doublings;
+        let most = from_rows_of::<L>(first, (slots as f64 * target::<L>()) as usize);
+        let build =
+            |seed| Grown { filter: growing::<L>(first, most), seed: 1000 + seed, weight: 0.0 };
+        let grown: Vec<Grown<L>> = (0..number).map(build).collect();
+        Self { shape: Shape::new::<L>(grown[0].filter.slots() / L::SLOTS), grown }
+    }
+
+    fn rows(&self) -> f64 {
+        self.shape.rows() as f64
+    }
+
+    /// Inserts until each filter is as full as it gets in so many buckets in a row, no more filters than
+    /// have `most` items together; the others go. `inserted` is told of each item, with the number of
+    /// its filter.
+    fn grow(&mut self, in_a_row: f64, most: usize, mut inserted: impl FnMut(u32, u64)) {
+        let buckets = (self.rows() * in_a_row) as usize;
+        let items = (buckets * L::SLOTS) as f64 * target::<L>();
+        self.grown.truncate((most / items as usize).max(1));
+        for (number, Grown { filter, seed, weight }) in (0..).zip(&mut self.grown) {
+            for hash in hashes(*seed).skip(filter.len()) {
+                if filter.slots() / L::SLOTS >= buckets && filter.len() >= items as usize {
+                    break;
+                }
+                *weight += 0.5_f64.powi(self.shape.level(filter.slots() / L::SLOTS) as i32);
+                filter.insert_hash(hash).expect("below the greatest capacity");
+                inserted(number, hash);
+            }
+        }
+    }
+
+    /// How many entries match an item that is not theirs, on average: of each entry one of its two rows,
+    /// the core, and all bits of the chain, and as many extra bits as it has.
+    fn expected(&self) -> f64 {
+        let equal = 1.0 / self.shape.cores() as f64 / f64::from(doublings::<L>()).exp2();
+        let weight: f64 = self.grown.iter().map(|grown| grown.weight).sum();
+        2.0 / self.rows() * equal * weight / self.grown.len() as f64
+    }
+
+    /// The same where the load is that of the first filter all the time: at level L with the cursor at c
+    /// it is in proportion to 1 + L + c / (m 2^L).
+    fn by_the_formula(&self) -> f64 {
+        let Grown { filter, .. } = &self.grown[0];
+        let in_a_row = (filter.slots() / L::SLOTS) as f64 / self.rows();
+        let level = f64::from(in_a_row.log2() as u32);
+        let levels = 1.0 + level + (in_a_row / level.exp2() - 1.0);
+        let slots = 2.0 * L::SLOTS as f64 * filter.load_factor();
+        let bits = (L::FINGERPRINT_BITS - 1).cast_signed();
+        // One core of 2^k is not drawn.
+        let drawn = (self.shape.cores() + 1) as f64 / self.shape.cores() as f64;
+        slots * 0.5_f64.powi(bits) * levels * drawn
+    }
+}
+
+fn is_about(measured: f64, expected: f64, tolerance: f64, what: &str) {
+    println!("{what}: {measured:.3e}, {expected:.3e} expected");
+    assert!((measured / expected - 1.0).abs() < tolerance, "{what}: {measured}, not {expected}");
+}
+
+/// The beginning of a level, its middle and its end.
+const PARTS: [f64; 3] = [1.0, 1.5, 1.95];
+
+/// `count` of items that are present finds as many entries of others as are found for an absent item.
+///
+/// 5,000 and more, or as many as there are: one standard deviation is no more than 2 %, as two items of one
+/// level are found for each other.
+fn false_copies<L: GrowingLayout + Layout>(
+    first: usize,
+    levels: std::ops::Range<u32>,
+    most: usize,
+) {
+    let mut filters = Filters::<L>::new((most / first) as u64, first, doublings::<L>());
+    for (level, part) in levels.flat_map(|level| PARTS.map(|part| (level, part))) {
+        filters.grow(f64::from(level).exp2() * part, most, |_, _| {});
+        let (mut items, mut copies) = (0, 0);
+        for Grown { filter, seed, .. } in &filters.grown {
+            items += filter.len();
+            copies += hashes(*seed).take(filter.len()).map(|h| filter.count_hash(h)).sum::<usize>();
+        }
+        let (expected, measured) = (filters.expected(), (copies - items) as f64 / items as f64);
+        assert!(expected * items as f64 > 4500.0, "too few");
+        is_about(measured, expected, 0.1, &format!("{} at {level}, {part}", L::NAME));
+        is_about(filters.by_the_formula(), expected, 0.05, "by the formula");
+    }
+}
+
+#[test]
+fn false_copies_of_12_bits() {
+    false_copies::<Fp12x5>(2000, 0..5, 1_400_000);
+}
+
+#[test]
+fn false_copies_of_16_bits() {
+    false_copies::<Fp16x4>(4000, 5..8, 4_000_000);
+}
+
+/// Absent items are looked up in many filters. One is not found where no item has its class: so it is
+/// looked up only where one has, but for some lookups that show just that. The share that is found is one
+/// of all lookups, made or not: 2,500 of them, so that one standard deviation is 2 %.
+fn planted<L: GrowingLayout + Layout>(number: u64, levels: u32, most: usize) {
+    const BITS: u32 = 25;
+    let mut filters = Filters::<L>::new(number, 0, doublings::<L>().min(levels + 1));
+    let shape = filters.shape;
+    let class = |hash| shape.item(hash).class;
+    // The filters that hold an item of a class; and a bit for many classes, which are faster to ask.
+    let mut holders: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
+    let mut held = vec![0_u64; 1 << (BITS - 6)];
+    let bit = |class: u64| {
+        let at = class.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BITS);
+        (at as usize / 64, 1 << (at % 64))
+    };
+    let points = (0..levels).flat_map(|level| PARTS.map(|part| (level, part)));
+    for (level, part) in points {
+        filters.grow(f64::from(level).exp2() * part, most, |number, hash| {
+            let class = class(hash);
+            let (at, mask) = bit(class);
+            held[at] |= mask;
+            holders.entry(class).or_default().push(number);
+        });
+        let (expected, grown) = (filters.expected(), &filters.grown);
+        let lookups = (2500.0 / expected / grown.len() as f64) as usize;
+        let mut found = 0;
+        for hash in hashes(5).take(lookups) {
+            let class = class(hash);
+            let (at, mask) = bit(class);
+            if held[at] & mask != 0
+                && let Some(numbers) = holders.get(&class)
+            {
+                let numbers: BTreeSet<u32> = numbers.iter().copied().collect();
+                let there = numbers.iter().filter_map(|&number| grown.get(number as usize));
+                found += there.filter(|grown| grown.filter.contains_hash(hash)).count();
+            }
+        }
+        let measured = found as f64 / lookups as f64 / grown.len() as f64;
+        is_about(measured, expected, 0.1, &format!("{} at {level}, {part}", L::NAME));
+        for hash in hashes(6).take(1000).filter(|&hash| !holders.contains_key(&class(hash))) {
+            let some = grown.iter().take(100);
+            assert!(some.into_iter().all(|grown| !grown.filter.contains_hash(hash)));
+        }
+        is_about(filters.by_the_formula(), expected, 0.1, "by the formula");
+    }
+}
+
+#[test]
+fn false_positives_of_21_bits() {
+    planted::<Fp21x3>(256, 12, 1_000_000);
+}
+
+/// Two doublings: they are so rare that more of them would take long.
+#[test]
+fn false_positives_of_32_bits() {
+    planted::<Fp32x2>(1 << 16, 2, 2_900_000);
 }
 
 /// The load is the one that the builder was given, from the first growth to the greatest size.

@@ -209,10 +209,8 @@ fn check_figures<L: Storage>(filter: &Filter<L>, contents: &Contents) {
     let besides = filter.memory_bytes() - 8 * contents.words as usize;
     assert!(besides <= 48 << 10, "{besides} bytes besides the words");
 
-    let values = f64::from(contents.shape[1]).exp2();
-    let equal = (values + 2.0) / (values * values);
-    let per_row = contents.items as f64 / contents.rows as f64;
-    let expected = 1.0 - (1.0 - equal).powf(2.0 * per_row);
+    let expected =
+        1.0 - (1.0 - contents.equal()).powf(2.0 * contents.weight() / contents.rows as f64);
     let rate = filter.false_positive_rate();
     assert!((rate - expected).abs() <= expected * 1e-5, "{rate}, {expected}");
 }
@@ -221,7 +219,12 @@ fn check_figures<L: Storage>(filter: &Filter<L>, contents: &Contents) {
 fn check_built<L: Storage>(builder: Builder<L, StableHashBuilder>, bytes: &[u8]) {
     let filter = builder.build().expect("as restored");
     let built = filter.snapshot().expect("memory").to_bytes();
-    for fields in [at::KIND..at::LEVEL, at::MAX_BUCKETS..at::WORDS, at::CAPACITY..HASHER_CHECK] {
+    for fields in [
+        at::VERSION..at::LEVEL,
+        at::TARGET_LOAD..at::CURSOR,
+        at::MAX_BUCKETS..at::WORDS,
+        at::CAPACITY..HASHER_CHECK,
+    ] {
         assert_eq!(bytes[fields.clone()], built[fields]);
     }
 }
@@ -263,7 +266,8 @@ fn named_layout(contents: &Contents, bytes: &[u8]) {
         if !other {
             let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER);
             let builder = builder.capacity(contents.capacity as usize);
-            check_built(builder.max_capacity(contents.max_capacity as usize), bytes);
+            let builder = builder.max_capacity(contents.max_capacity as usize);
+            check_built(builder.target_load(contents.target_load()), bytes);
         }
         other
     }

@@ -80,6 +80,17 @@ impl<const BITS: u32, const SLOTS: usize> Encoding for Packed<BITS, SLOTS> {
     }
 
     #[inline]
+    fn each_has(word: u64, mask: u64) -> bool {
+        let has = Lanes::<BITS, SLOTS>::masked(word, mask);
+        Lanes::<BITS, SLOTS>::nonzero(has) == Lanes::<BITS, SLOTS>::nonzero(word)
+    }
+
+    #[inline]
+    fn any_has(word: u64, mask: u64) -> bool {
+        Lanes::<BITS, SLOTS>::masked(word, mask) != 0
+    }
+
+    #[inline]
     fn has_room(word: u64) -> bool {
         word >> Lanes::<BITS, SLOTS>::LAST == 0
     }

@@ -101,6 +101,18 @@ impl<L: Layout> Word<L> {
         (longest != 0).then(|| Slot::new(longest))
     }
 
+    /// Whether each slot in use has a 1 among the bits of the mask.
+    #[inline]
+    pub(crate) fn each_has(self, mask: u64) -> bool {
+        L::Encoding::each_has(self.bits, mask)
+    }
+
+    /// Whether a slot has a 1 among the bits of the mask.
+    #[inline]
+    pub(crate) fn any_has(self, mask: u64) -> bool {
+        L::Encoding::any_has(self.bits, mask)
+    }
+
     /// With this in one slot more, or `None` if no slot is free.
     #[inline]
     pub(crate) fn with(self, slot: Slot) -> Option<Self> {

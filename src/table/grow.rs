@@ -27,9 +27,6 @@ use crate::sync::Ordering;
 const SPLITS_PER_LOCK: usize = 8;
 /// Inserts between two checks of the load of a large table.
 const INSERTS_PER_LOAD_CHECK: usize = 32;
-/// Slots that an insert provides at most when the load is above the target: twice as many as the
-/// inserts before the next check.
-const SLOTS_PER_LOAD_CHECK: usize = 2 * INSERTS_PER_LOAD_CHECK;
 /// Buckets at least whose load is taken for that of the table.
 const SAMPLE: usize = 2048;
 /// How much fuller than its target a table may become: while it grows, it is kept below that.
@@ -46,6 +43,13 @@ impl Growing {
         let extent = self.extent();
         let even = extent.cursor() == 0 && extent.buckets() == self.max_buckets();
         if even { L::FULL } else { share(self.target_load()) + UNEVEN_MARGIN }
+    }
+
+    /// The buckets that an insert splits at most when the load is above the target: twice as many as the
+    /// inserts before the next check need.
+    fn most_splits<L: Layout>(&self) -> usize {
+        let slots = INSERTS_PER_LOAD_CHECK as f64 / share(self.target_load());
+        (2.0 * slots / L::SLOTS as f64) as usize
     }
 
     /// The buckets that are split next: no more than `most`, than the rest of a cache line, than the rest
@@ -86,7 +90,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         if due > 0
             && let Some(splitting) = growing.splitting.try_lock()
         {
-            self.split(growing, due.min(SLOTS_PER_LOAD_CHECK / L::SLOTS));
+            self.split(growing, due.min(growing.most_splits::<L>()));
             drop(splitting);
         }
     }
@@ -110,7 +114,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
             loop {
                 let _splitting = growing.splitting.lock();
                 let missing = buckets.saturating_sub(growing.extent().buckets());
-                if self.split(growing, missing.min(SLOTS_PER_LOAD_CHECK / L::SLOTS)) == 0 {
+                if self.split(growing, missing.min(growing.most_splits::<L>())) == 0 {
                     return;
                 }
             }

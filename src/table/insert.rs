@@ -111,7 +111,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     pub(crate) fn insert_unique(&self, key: Key) -> Result<bool, InsertError> {
         // SeqCst loads, so the answer is right without a lock: two threads that each remove the
         // last copy but one and then look cannot both see the copy that the other removed.
-        if self.either_holds(key) && (!B::GROWS || self.certainly_holds(key)) {
+        if self.certainly_holds(key) {
             return Ok(false);
         }
         let Key { entry, first, second } = key;

@@ -95,15 +95,17 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         Reading::either_holds(buckets.map(|bucket| bucket.reading), self.words_in(buckets), entries)
     }
 
-    /// As `either_holds`, where `true` is a decision and no hint: read by the level of the words.
+    /// As `either_holds`, where `true` is a decision and no hint: the words are read by the level that they
+    /// have.
+    #[inline]
     pub(super) fn certainly_holds(&self, key: Key) -> bool {
         loop {
             let level = self.buckets.level();
-            if !self.either_holds(key) {
-                return false;
-            }
-            if self.buckets.level() == level {
-                return true;
+            let found = self.either_holds(key);
+            // After the words, which are loaded with Acquire: an entry of the next level was stored by
+            // a thread that had seen it.
+            if !found || self.buckets.level() == level {
+                return found;
             }
         }
     }

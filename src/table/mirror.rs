@@ -26,7 +26,6 @@ use super::stripes::{All, Locked, MAX_STRIPES};
 use crate::error::SnapshotError;
 use crate::extent::Extent;
 use crate::layout::{Layout, Word};
-use crate::sizing::thousandths;
 use crate::sync::{self, AtomicU64, Mutex, Ordering, Published, fence};
 
 /// Words that are copied before they are compared: few enough to be still in the cache, and enough to
@@ -39,6 +38,8 @@ type Words = Box<[AtomicU64]>;
 /// The words of a table at one instant.
 pub struct Image {
     pub(crate) extent: Extent,
+    /// The target load of a growing table, in thousandths; 0 for a table of fixed size.
+    pub(crate) target_load: u32,
     /// Slots in use.
     pub(crate) items: usize,
     /// The words of all buckets, and zeros for buckets that growth may add.
@@ -115,7 +116,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         let items = self.stripes.occupied();
         let words = recording.stop(&locked).expect("nobody else takes the mirror");
         drop(locked);
-        Ok(Image { extent, items, words })
+        Ok(Image { extent, target_load: self.target_load(), items, words })
     }
 
     /// For the models: an `image` that ends early.
@@ -170,8 +171,8 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// The table of an image, which may grow to as many buckets as the image has words; `None` if the
     /// allocator has no memory for it.
     pub(crate) fn from_image(image: Image) -> Option<Self> {
-        let Image { extent, words, .. } = image;
-        let table = Self::try_with_words(extent, thousandths(L::TARGET_LOAD), words)?;
+        let Image { extent, target_load, words, .. } = image;
+        let table = Self::try_with_words(extent, target_load, words)?;
         let locked = table.stripes.lock_all();
         // Buckets at this distance have the same stripe, however many stripes there are.
         let mut occupied = vec![0; MAX_STRIPES.min(table.present().len())];

@@ -28,6 +28,13 @@ std::thread_local! {
     pub(super) static OPENED: core::cell::Cell<usize> = const { core::cell::Cell::new(0) };
 }
 
+/// For the tests: a search has opened some more buckets.
+#[cfg_attr(not(all(test, not(loom))), expect(unused_variables, reason = "only the tests count"))]
+fn count_opened(buckets: usize) {
+    #[cfg(all(test, not(loom)))]
+    OPENED.set(OPENED.get() + buckets);
+}
+
 /// An entry in a queue, in as little room as it needs.
 pub trait Queued: Copy {
     fn of(entry: Entry) -> Self;
@@ -97,7 +104,7 @@ pub(super) fn first_step<L: Layout, B: Buckets>(buckets: &B, places: [Place; 2])
     let extent = buckets.extent();
     // Relaxed: a hint, checked again under the stripes.
     let word = |bucket| Word::<L>::from_bits(buckets.word(bucket).load(Ordering::Relaxed));
-    for (_opened, place) in (1..).zip(places) {
+    for (at, place) in places.into_iter().enumerate() {
         let bucket = buckets.bucket(place, extent);
         let Some(slots) = word(bucket.number).slots_if_full() else {
             return Found::Freed;
@@ -107,8 +114,7 @@ pub(super) fn first_step<L: Layout, B: Buckets>(buckets: &B, places: [Place; 2])
             let from = Place { entry, ..place };
             let to = geometry.other_place(from);
             if word(buckets.bucket(to, extent).number).has_room() {
-                #[cfg(all(test, not(loom)))]
-                OPENED.set(OPENED.get() + _opened);
+                count_opened(at + 1);
                 return Found::Path { last: Hop { from, to }, node: ROOT };
             }
         }
@@ -145,8 +151,7 @@ impl<const N: usize, E: Queued> Search<N, E> {
         let mut queue_full = false;
         let mut next = 0;
         while next < self.len {
-            #[cfg(all(test, not(loom)))]
-            OPENED.set(OPENED.get() + 1);
+            count_opened(1);
             let node = next as u16;
             let place = self.nodes[next].place();
             let (reading, here) = word(place);

@@ -3,6 +3,7 @@
 #![allow(dead_code, unused_macros, reason = "each test uses a part of it")]
 
 pub mod families;
+pub mod prefixes;
 
 use coucal::{
     CuckooFilter, DefaultHashBuilder, GrowableCuckooFilter, GrowingLayout, Layout, Storage,

@@ -7,6 +7,8 @@ use coucal::{
     StableHashBuilder, Storage,
 };
 
+use crate::common;
+
 const HASHER: StableHashBuilder = StableHashBuilder::new(7);
 
 /// Where the fields of a header begin, as docs/format.md has it.
@@ -18,6 +20,8 @@ mod at {
     pub const SLOTS: usize = 15;
     pub const ROWS: usize = 16;
     pub const LEVEL: usize = 24;
+    /// In version 2.
+    pub const TARGET_LOAD: usize = 28;
     pub const CURSOR: usize = 32;
     pub const MAX_BUCKETS: usize = 40;
     pub const WORDS: usize = 48;
@@ -34,7 +38,9 @@ of_each_growing_layout! {
     a_bit_flipped
     other_fields
     other_words
-    fingerprints_that_lie_elsewhere
+    impossible_entries
+    other_versions
+    other_target_loads
     other_types
 }
 
@@ -49,7 +55,7 @@ fn grown<L: GrowingLayout + Layout>() -> Vec<u8> {
     let most = 60 * L::SLOTS;
     let builder = CuckooFilter::builder().layout::<L>().max_capacity(most).hasher(HASHER);
     let bytes = snapshot(&builder.build().unwrap(), 34 * L::SLOTS as u64);
-    assert_eq!((number(&bytes, at::ROWS), number(&bytes, at::LEVEL)), (32, 0));
+    assert_eq!((number(&bytes, at::ROWS), bytes[at::LEVEL]), (32, 0));
     assert!(number(&bytes, at::CURSOR) > 0);
     bytes
 }
@@ -125,6 +131,7 @@ fn truncated<L: GrowingLayout + Layout>() {
 
 fn a_bit_flipped<L: GrowingLayout + Layout>() {
     fn check<L: Storage>(mut bytes: Vec<u8>) {
+        let version = u32::from(bytes[at::VERSION]);
         for bit in 0..8 * bytes.len() {
             let at = bit / 8;
             bytes[at] ^= 1 << (bit % 8);
@@ -132,8 +139,8 @@ fn a_bit_flipped<L: GrowingLayout + Layout>() {
             let expected = match at {
                 0..at::VERSION => matches!(error, RestoreError::NotASnapshot),
                 at::VERSION..at::KIND => {
-                    let flipped = 1 ^ 1 << (bit - 8 * at::VERSION);
-                    matches!(error, RestoreError::UnknownVersion { version } if version == flipped)
+                    let flipped = version ^ 1 << (bit - 8 * at::VERSION);
+                    matches!(error, RestoreError::UnknownVersion { version: found } if found == flipped)
                 }
                 _ => matches!(error, RestoreError::Damaged),
             };
@@ -202,9 +209,8 @@ fn other_fields<L: GrowingLayout + Layout>() {
     impossible(&too_grown, true);
     // A table of fixed size has one capacity.
     impossible(&with(&fixed, at::CAPACITY, number(&fixed, at::CAPACITY) - 1), false);
-    // All sizes agree, but it would grow by more than its fingerprints have bits for; or from too few
-    // rows.
-    let too_far = (32 << (L::FINGERPRINT_BITS - 6)) + 2;
+    // More often doubled than its entries have bits for, or from too few rows.
+    let too_far = (32 << common::doublings::<L>()) + 2;
     impossible(&with(&grown, at::MAX_BUCKETS, too_far), true);
     let few_rows = forged(&grown, |bytes| {
         for (field, value) in [
@@ -239,7 +245,7 @@ fn other_fields<L: GrowingLayout + Layout>() {
     let error = byte(at::ENCODING, encoding);
     let expected = format!(
         "the snapshot has {slots} fingerprints of {bits} bits in a bucket, in encoding {encoding}, \
-         a layout that this release does not have: read it with a newer one"
+         a layout that this release does not have for filters of this kind: read it with a newer one"
     );
     assert_eq!(error.to_string(), expected);
     assert!(
@@ -305,31 +311,100 @@ fn other_words<L: GrowingLayout + Layout>() {
     check::<Growable<L>>(&grown::<L>(), &words);
 }
 
-/// In a table that grows, each fingerprint has one bucket in a row.
-fn fingerprints_that_lie_elsewhere<L: GrowingLayout + Layout>() {
+/// Entries of a table that grows: without a core, without the 1 above their extra bits, and with a bit
+/// that the position of the bucket tells.
+fn impossible_entries<L: GrowingLayout + Layout>() {
     let bytes = grown::<L>();
     let (rows, cursor) = (number(&bytes, at::ROWS), number(&bytes, at::CURSOR));
-    let word = |bucket: u64| at::BUCKETS + 8 * bucket as usize;
-    // What was split and what came of it, the wrong way round.
-    let mut swapped = 0;
-    for bucket in 0..cursor {
-        let (old, new) = (word(bucket), word(bucket + rows));
-        let (stays, goes) = (number(&bytes, old), number(&bytes, new));
-        let forged = forged(&bytes, |bytes| {
-            put(bytes, old, goes);
-            put(bytes, new, stays);
-        });
-        let first = if goes == 0 { bucket + rows } else { bucket };
-        if stays != 0 || goes != 0 {
+    let upper = 1 << (common::doublings::<L>() + 1);
+    let with_word = |bucket: u64, word: u64| {
+        // At level 0, so bit 0 is the 1.
+        let at = at::BUCKETS + 8 * bucket as usize;
+        (at, with(&bytes, at, word))
+    };
+    let mut told = 0;
+    for bucket in 0..number(&bytes, at::WORDS) {
+        let is_split = bucket < cursor || bucket >= rows;
+        let mut invalid =
+            vec![1, upper, upper - 1, upper << 1, 3, (upper | 1) << L::FINGERPRINT_BITS];
+        let told_bit = upper | 0b11;
+        if is_split {
+            invalid.push(told_bit);
+            told += 1;
+        } else {
+            let (at, possible) = with_word(bucket, told_bit);
+            let held = |word: u64| {
+                (0..L::SLOTS as u32)
+                    .filter(|slot| word >> (slot * L::FINGERPRINT_BITS) != 0)
+                    .count()
+            };
+            let items = number(&bytes, at::ITEMS) as usize + 1 - held(number(&bytes, at));
+            let possible = with(&possible, at::ITEMS, items as u64);
+            assert!(CuckooFilter::<Growable<L>, _>::from_bytes(&possible, HASHER).is_ok());
+        }
+        for word in invalid {
             assert_error!(
-                error::<Growable<L>>(&forged),
-                RestoreError::Misplaced { bucket } if bucket as u64 == first,
+                error::<Growable<L>>(&with_word(bucket, word).1),
+                RestoreError::InvalidWord { bucket: found } if found as u64 == bucket,
                 DO_NOT_TRUST
             );
-            swapped += 1;
         }
     }
-    assert!(swapped > 0);
+    assert!(told > 0 && told < number(&bytes, at::WORDS));
+}
+
+/// Kinds under the version of the other, and layouts that do not grow.
+fn other_versions<L: GrowingLayout + Layout>() {
+    let (fixed, grown) = (fixed::<L>(), grown::<L>());
+    for of_version_1 in [
+        forged(&fixed, |bytes| bytes[at::KIND] = 1),
+        forged(&grown, |bytes| bytes[at::VERSION] = 1),
+    ] {
+        assert_error!(
+            error::<Growable<L>>(&of_version_1),
+            RestoreError::OldGrowable,
+            ": build the filter from its items again"
+        );
+    }
+    for of_version_2 in [
+        forged(&fixed, |bytes| bytes[at::VERSION] = 2),
+        forged(&grown, |bytes| bytes[at::KIND] = 0),
+    ] {
+        let error = error::<L>(&of_version_2);
+        assert!(matches!(error, RestoreError::UnknownVersion { version: 2 }), "{error:?}");
+    }
+    for [encoding, bits, slots] in [[0, 8, 8], [0, 9, 7], [0, 10, 6], [1, 14, 5], [1, 17, 4]] {
+        let bytes = forged(&grown, |bytes| {
+            bytes[at::ENCODING..at::ROWS].copy_from_slice(&[encoding, bits, slots]);
+        });
+        assert_error!(
+            error::<Growable<L>>(&bytes),
+            RestoreError::UnknownLayout { fingerprint_bits, .. } if fingerprint_bits == bits,
+            NEWER
+        );
+    }
+}
+
+/// Target loads that no builder takes, and one that these sizes do not follow from.
+fn other_target_loads<L: GrowingLayout + Layout>() {
+    let [_, grown] = empty::<L>();
+    let with_load = |load: u32| {
+        forged(&grown, |bytes| {
+            bytes[at::TARGET_LOAD..at::CURSOR].copy_from_slice(&load.to_le_bytes());
+        })
+    };
+    let highest = match L::SLOTS {
+        5 => 885,
+        4 => 870,
+        3 => 830,
+        _ => 750,
+    };
+    for load in [0, 1, 499, 500, highest, highest + 1, 1000, u32::MAX] {
+        let error = error::<Growable<L>>(&with_load(load));
+        assert!(matches!(error, RestoreError::ImpossibleTable { .. }), "{load}: {error:?}");
+    }
+    let same = (common::target::<L>() * 1000.0).round() as u32;
+    assert!(with_load(same) == grown);
 }
 
 /// A valid snapshot, and a type or a hasher that it is not for.
@@ -438,15 +513,15 @@ fn other_formats() {
     bytes.insert(7, b'\r');
     assert_error!(error::<AnyLayout>(&bytes), RestoreError::NotASnapshot, magic);
 
-    for version in [0, 2, u32::MAX] {
+    for version in [0, 2, 3, u32::MAX] {
         let bytes = forged(&fixed::<coucal::Fp16x4>(), |bytes| {
             bytes[at::VERSION..at::KIND].copy_from_slice(&version.to_le_bytes());
         });
         let error = error::<AnyLayout>(&bytes);
         assert!(matches!(error, RestoreError::UnknownVersion { version: v } if v == version));
         let expected = format!(
-            "the snapshot has version {version}, and this release reads version 1: \
-             read it with the release that wrote it, or a newer one"
+            "the snapshot has version {version}, and this release reads version 1 of filters of fixed \
+             size and version 2 of filters that grow: read it with the release that wrote it, or a newer one"
         );
         assert_eq!(error.to_string(), expected);
     }
