@@ -29,7 +29,7 @@
 //! * [How it works](#how-it-works)
 //! * [Why a lookup misses nothing](#why-a-lookup-misses-nothing)
 //! * [Why the order holds across items](#why-the-order-holds-across-items)
-//! * [`cookbook`]: a filter in front of a database, filters that rotate, rebuild and swap, rayon, a
+//! * [`cookbook`]: a filter in front of a database, filters that rotate, grow, rebuild and swap, rayon, a
 //!   hash that two processes agree on, a filter across restarts, and other recipes
 //!
 //! # Which constructor?
@@ -360,7 +360,7 @@
 //!
 //! So an entry that is inserted late knows as many bits of its item as one that is inserted at the
 //! first size, and the bucket tells the bits of the chain besides. (The idea is that of the Taffy cuckoo
-//! filter, 2022, of InfiniFilter, SIGMOD 2023, and of the Aleph filter, VLDB 2024, which are for one
+//! filter, 2022, of `InfiniFilter`, SIGMOD 2023, and of the Aleph filter, VLDB 2024, which are for one
 //! thread.)
 //!
 //! An entry *matches* an item if core, chain, and all extra bits of the entry agree with the item's. A
