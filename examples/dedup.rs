@@ -50,8 +50,8 @@ use parking_lot::{Condvar, Mutex};
 #[command(name = "dedup")]
 struct Options {
     /// Take a filter of fixed size, with room for this many distinct lines: a number, such as 250000,
-    /// 250k, 10M, 2G (decimal) or 1e6 [default: a filter that grows from room for a million lines to
-    /// room for a thousand million, or for as many as the system lets it reserve memory for].
+    /// 250k, 10M, 2G (decimal) or 1e6 [default: a filter that grows from room for a million lines or
+    /// more to room for a thousand million].
     ///
     /// If there are more distinct lines, those that it cannot record are printed each time they occur
     /// (no line is lost), a message says so, and the exit status is 1.
@@ -125,7 +125,7 @@ fn main() -> ExitCode {
     match options.capacity {
         Some(lines) => run(
             &options,
-            |_, hasher| builder().capacity(lines).hasher(hasher).build(),
+            |hasher| builder().capacity(lines).hasher(hasher).build(),
             // In proportion to the load.
             |filter, lines| {
                 filter.false_positive_rate() * lines as f64 / filter.len().max(1) as f64
@@ -133,9 +133,7 @@ fn main() -> ExitCode {
         ),
         None => run(
             &options,
-            |most, hasher| {
-                builder().capacity(FIRST_LINES).max_capacity(most).hasher(hasher).build()
-            },
+            |hasher| builder().capacity(FIRST_LINES).max_capacity(MAX_LINES).hasher(hasher).build(),
             CuckooFilter::false_positive_rate_at,
         ),
     }
@@ -143,15 +141,15 @@ fn main() -> ExitCode {
 
 type Filter<L> = CuckooFilter<L, StableHashBuilder>;
 
-/// `build` makes a filter for the options; one that grows, up to this number of lines. `rate_at` is the
-/// false-positive rate that a filter had, or will have, with this number of lines.
+/// `build` makes a filter for the options. `rate_at` is the false-positive rate that a filter had, or will
+/// have, with this number of lines.
 fn run<L: Storage>(
     options: &Options,
-    build: impl Fn(usize, StableHashBuilder) -> Result<Filter<L>, BuildError>,
+    build: impl Fn(StableHashBuilder) -> Result<Filter<L>, BuildError>,
     rate_at: impl Fn(&Filter<L>, usize) -> f64,
 ) -> ExitCode {
     let seed = || if options.state.is_some() { STATE_SEED } else { RandomState::new().hash_one(0) };
-    let new = || build_new(|most| build(most, StableHashBuilder::new(seed())));
+    let new = || build(StableHashBuilder::new(seed())).unwrap_or_else(|error| refuse(&error));
     let state = options.state.as_deref().map(State::open);
     let loaded = state.as_ref().and_then(|state| state.load(options, &build));
     let before = loaded.as_ref().map_or(0, CuckooFilter::len);
@@ -192,18 +190,6 @@ fn run<L: Storage>(
     }
     let failed = dedup.overflowed.into_inner() || dedup.input.into_inner().failed;
     ExitCode::from(u8::from(failed))
-}
-
-/// A new filter; one that grows does so as far as memory can be reserved for it.
-fn build_new<F>(build: impl Fn(usize) -> Result<F, BuildError>) -> F {
-    let mut most = MAX_LINES;
-    loop {
-        match build(most) {
-            Ok(filter) => return filter,
-            Err(BuildError::OutOfMemory { .. }) if most / 2 >= FIRST_LINES => most /= 2,
-            Err(error) => refuse(&error),
-        }
-    }
 }
 
 /// A table that does not fit in the memory of this machine may fit on another; every other error is
@@ -257,7 +243,7 @@ impl State {
     fn load<L: Storage>(
         &self,
         options: &Options,
-        build: impl Fn(usize, StableHashBuilder) -> Result<Filter<L>, BuildError>,
+        build: impl Fn(StableHashBuilder) -> Result<Filter<L>, BuildError>,
     ) -> Option<Filter<L>> {
         let load = || -> Result<Option<Filter<L>>, Box<dyn Error>> {
             if !self.path.exists() {
@@ -268,7 +254,7 @@ impl State {
             if file.read(&mut [0])? > 0 {
                 return Err("bytes follow the snapshot".into());
             }
-            let (capacity, most) = (snapshot.capacity(), snapshot.max_capacity());
+            let capacity = snapshot.capacity();
             let hasher = StableHashBuilder::new(STATE_SEED);
             let filter =
                 Filter::<L>::from_snapshot(snapshot, hasher).map_err(|error| match error {
@@ -283,8 +269,8 @@ impl State {
             if options.capacity.is_some_and(|lines| lines != capacity) {
                 return Err(format!("it was made with --capacity {capacity}: give the same").into());
             }
-            // What these options make, for as many lines.
-            match build(most, hasher) {
+            // What these options make.
+            match build(hasher) {
                 Ok(like) if filter.layout_name() != like.layout_name() => {
                     Err("it was made with another --rate: give the same".into())
                 }

@@ -960,8 +960,8 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     ///
     /// # Errors
     ///
-    /// [`ReserveError`] if the filter would then hold more than [`max_capacity`](Self::max_capacity)
-    /// items; nothing has changed.
+    /// [`ReserveError::AboveMaxCapacity`] if the filter would then hold more than
+    /// [`max_capacity`](Self::max_capacity) items; nothing has changed. [`ReserveError::OutOfMemory`].
     ///
     /// # Examples
     ///
@@ -977,28 +977,8 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     pub fn reserve(&self, additional: usize) -> Result<(), ReserveError> {
         let wanted = self.len().saturating_add(additional);
         ReserveError::check(wanted, self.max_capacity)?;
-        self.figures().grow_for(wanted);
-        Ok(())
-    }
-
-    /// The memory that the filter has allocated, in bytes: [`memory_bytes`](Self::memory_bytes), and
-    /// the part of the table that is not in use yet.
-    ///
-    /// Most operating systems with virtual memory back a page when it is first written. There this is
-    /// address space, and `memory_bytes` is memory. See [growth](crate#growth).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().capacity(1000).max_capacity(1_000_000).build()?;
-    /// assert!(filter.reserved_bytes() > 2_000_000 && filter.memory_bytes() < 50_000);
-    /// # Ok::<(), coucal::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn reserved_bytes(&self) -> usize {
-        size_of::<Self>() + self.figures().reserved_bytes()
+        let grown = self.figures().grow_for(wanted);
+        grown.map_err(|error| ReserveError::OutOfMemory { bytes: error.bytes })
     }
 }
 

@@ -116,7 +116,8 @@
 //! * **Hostile bytes are an error**: [`restore`](CuckooFilter::restore) returns a filter that this
 //!   crate could have made, or an error. No bytes make it panic. Until it has read a whole snapshot
 //!   and found it valid, it allocates at most twice the bytes that it has read, and 16 KiB. Then it
-//!   allocates the table, at the size that it had.
+//!   allocates the locks and counters, and what a table of fixed size or the last part of a growing one
+//!   needs beyond these bytes.
 //!
 //! # Growth
 //!
@@ -163,10 +164,11 @@
 //! * **Memory**: the load stays at a [target](Builder::target_load), 80 % in the default layout, at any
 //!   number of items. The bits per item of the table above are those of the buckets in use. Buckets
 //!   are allocated as growth reaches them, in parts of about an eighth of the table, and never move.
-//!   Locks and versions take up to 48 KiB, depending on the maximum size.
-//!   [`memory_bytes`](CuckooFilter::memory_bytes) is the sum of all. If the allocator cannot provide a
-//!   part, the insert that needs room returns `InsertError::OutOfMemory`, inserts that find room go on,
-//!   and the filter holds what it held. [`reserve`](CuckooFilter::reserve) allocates ahead of time.
+//!   So a table has up to an eighth more than it uses. Locks and versions take up to 48 KiB, depending
+//!   on the maximum size. [`memory_bytes`](CuckooFilter::memory_bytes) is the sum of all. If the
+//!   allocator cannot provide a part, the insert that needs room returns
+//!   [`OutOfMemory`](InsertError::OutOfMemory), inserts that find room go on, and nothing is lost.
+//!   [`reserve`](CuckooFilter::reserve) allocates ahead of time.
 //! * **Time**: inserts and lookups take longer than in a filter of fixed size;
 //!   `docs/performance-growth.md` in the repository has the figures. If you know the number of items,
 //!   build a filter of fixed size. Before a burst of inserts, call [`reserve`](CuckooFilter::reserve).

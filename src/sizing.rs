@@ -110,9 +110,9 @@ impl Sizing {
         Err(BuildError::RateOutOfReach { rate, reached, layout: None })
     }
 
-    /// The allocator could not provide the words of the table.
+    /// The allocator could not provide the first words of the table.
     pub(crate) fn out_of_memory(self) -> BuildError {
-        BuildError::OutOfMemory { bytes: self.buckets * size_of::<u64>() }
+        BuildError::OutOfMemory { bytes: self.rows * size_of::<u64>() }
     }
 
     /// The sizing of a layout, whatever its rate.

@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use crate::error::{BuildError, InsertError, InsertManyError, SnapshotError};
 use crate::layout::{self, Layout, LayoutId};
 use crate::sizing::{self, Request, Sizing};
-use crate::table::{Buckets, Fixed, Growing, Image, Table};
+use crate::table::{Buckets, Fixed, Growing, Image, NoMemory, Table};
 use sealed::Tables;
 
 /// The storage of a [`CuckooFilter`](crate::CuckooFilter): a [`Layout`] or [`AnyLayout`], for a filter
@@ -204,8 +204,8 @@ pub(crate) mod sealed {
         /// Whether the choice includes this layout.
         fn has(layout: LayoutId) -> bool;
 
-        /// The table of an image; its maximum number of buckets is the number of words of the image. The
-        /// choice must include the layout. `None` if the allocator could not provide the memory.
+        /// The table of an image. The choice must include the layout. `None` if the allocator could not
+        /// provide the memory.
         fn from_image(layout: LayoutId, image: Image) -> Option<Self::Table>;
     }
 }
@@ -422,13 +422,12 @@ pub trait Figures: Send + Sync {
     /// Lookups that gave up on a certain answer.
     fn inconclusive(&self) -> u64;
     fn heap_bytes(&self) -> usize;
-    fn reserved_bytes(&self) -> usize;
     /// The number of items at which the present size of a growing table reaches its target load; 0 for
     /// a table of fixed size.
     fn target_items(&self) -> usize;
     /// Grows until the table has room for `items`, or to its maximum. Inserting up to `items` then
     /// splits nothing.
-    fn grow_for(&self, items: usize);
+    fn grow_for(&self, items: usize) -> Result<(), NoMemory>;
     /// The share of absent items that are reported as present.
     fn false_positive_rate(&self) -> f64;
     /// The same for a growing table that has grown to hold this number of items.
@@ -463,17 +462,14 @@ impl<L: Layout, B: Buckets> Figures for Table<L, B> {
         self.heap_bytes()
     }
 
-    fn reserved_bytes(&self) -> usize {
-        self.reserved_bytes()
-    }
-
     fn target_items(&self) -> usize {
         self.target_items()
     }
 
-    fn grow_for(&self, items: usize) {
-        if let Ok(buckets) = sizing::buckets_for::<L>(items, sizing::share(self.target_load())) {
-            self.grow_to(buckets);
+    fn grow_for(&self, items: usize) -> Result<(), NoMemory> {
+        match sizing::buckets_for::<L>(items, sizing::share(self.target_load())) {
+            Ok(buckets) => self.grow_to(buckets),
+            Err(_) => Ok(()),
         }
     }
 

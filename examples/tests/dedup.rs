@@ -340,7 +340,7 @@ fn without_a_capacity_the_filter_grows_and_says_how_many_lines_it_withholds() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn where_little_memory_can_be_reserved_it_grows_less_far() {
+fn a_filter_that_grows_takes_no_memory_for_lines_that_may_come() {
     // Two gigabytes of address space: too little for a thousand million lines.
     let program = example("dedup");
     let mut shell = Command::new("sh");

@@ -134,7 +134,11 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         loop {
             let searched = self.buckets.extent();
             match self.insert_as_it_is(key, duplicates) {
-                Err(InsertError::Full) if self.make_room(searched) => {}
+                Err(InsertError::Full) => match self.make_room(searched) {
+                    Ok(true) => {}
+                    Ok(false) => return Err(InsertError::Full),
+                    Err(_) => return Err(InsertError::OutOfMemory),
+                },
                 ended => {
                     if ended == Ok(true) {
                         self.grow_if_loaded(self.places(key));
@@ -377,7 +381,8 @@ mod tests {
     use crate::layout::sealed::Sealed;
 
     fn words(table: &Table<Fp16x4>) -> Vec<u64> {
-        table.buckets.words().iter().map(|word| word.load(Ordering::Relaxed)).collect()
+        let words = table.buckets.words().iter();
+        words.map(|word| word.load(Ordering::Relaxed)).collect()
     }
 
     /// After too many attempts an insert stores and refuses exactly what the usual way does.
@@ -428,7 +433,7 @@ mod tests {
         let mut grow_to = |buckets| {
             OPENED.set(0);
             let before = hashes.start;
-            while table.present().len() < buckets {
+            while table.present() < buckets {
                 table.insert(table.key(hashes.next().unwrap())).unwrap();
             }
             (hashes.start - before, OPENED.get())

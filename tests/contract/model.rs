@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use coucal::{Growable, GrowingLayout, InsertError, Layout, Storage};
 use proptest::prelude::*;
 
-use crate::common::{Filter, growing, hashes, with_slots};
+use crate::common::{Filter, greatest_slots, growing, hashes, with_slots};
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -83,7 +83,7 @@ fn growable<L: GrowingLayout + Layout>(capacity: usize, max_capacity: usize) -> 
         filter: growing::<L>(capacity, max_capacity),
         slots: L::SLOTS,
         // At the greatest size only.
-        may_be_full: |filter| filter.memory_bytes() == filter.reserved_bytes(),
+        may_be_full: |filter| filter.slots() == greatest_slots::<L>(filter.max_capacity()),
         reserve: |filter, additional| {
             let (slots, wanted) = (filter.slots(), filter.len() + additional);
             if wanted <= filter.max_capacity() {

@@ -505,8 +505,8 @@ pub const FAULTS: &[Fault] = faults! {
         => DUPLICATE_THAT_GOES;
     TABLE clear: "clear looks how large the table is before it has the stripes"
         replace "let locked = self.stripes.lock_all(); self.versions.bump_all();
-            for bucket in 0..self.present().len() {"
-        with "let present = self.present().len();
+            for bucket in 0..self.present() {"
+        with "let present = self.present();
             let locked = self.stripes.lock_all();
             self.versions.bump_all();
             for bucket in 0..present {"
@@ -582,16 +582,14 @@ pub const FAULTS: &[Fault] = faults! {
 
     // Snapshots: the copy.
     MIRROR image: "the flags are set after the copy"
-        swap "let recording = Recording::start(self, Arc::clone(&words));"
+        swap "recording.start();"
         and "self.copy_into(&words);"
         => SNAPSHOT_AND_INSERT;
     MIRROR image: "a word is copied before all flags are set, under another lock"
-        replace "let recording = Recording::start(self, Arc::clone(&words)); self.copy_into(&words);"
-        with "self.mirror.words.replace(Some(Arc::clone(&words)));
-            let recording = Recording { table: self };
-            for bucket in 0..self.present().len() {
+        replace "recording.start(); self.copy_into(&words);"
+        with "for bucket in 0..self.present() {
                 let locked = self.stripes.lock([bucket]);
-                copy(self.buckets.word(bucket), &words[bucket]);
+                copy(self.buckets.word(bucket), words.word(bucket));
                 drop(locked);
                 self.stripes.start_recording();
             }"
@@ -600,11 +598,11 @@ pub const FAULTS: &[Fault] = faults! {
             "snapshots::kick_across_the_frontier",
         ];
     MIRROR copy_into: "words are copied and not compared"
-        replace "now != mirror[bucket].load(Ordering::Relaxed)"
-        with "now != mirror[bucket].load(Ordering::Relaxed) && false"
+        replace "now != copied.load(Ordering::Relaxed)"
+        with "now != copied.load(Ordering::Relaxed) && false"
         => SNAPSHOT_AND_INSERT;
     MIRROR copy_into: "the fence comes before the copy"
-        swap "for bucket in block.clone() { copy(&words[bucket], &mirror[bucket]); }"
+        swap "for (word, copied) in words.iter().zip(copies) { copy(word, copied); }"
         and "fence(Ordering::SeqCst);"
         => SNAPSHOT_AND_INSERT;
     MIRROR copy_into: "a word that has changed is copied again without its stripe"
@@ -614,15 +612,15 @@ pub const FAULTS: &[Fault] = faults! {
         replace "let _locked = self.stripes.lock([bucket]);" with "drop(self.stripes.lock([bucket]));"
         => &["snapshots::two_hops_across_the_frontier"];
     MIRROR copy_into: "a block is copied without its last word"
-        replace "start + BLOCK" with "start + BLOCK - 1"
+        replace "words.chunks(BLOCK)" with "words[..words.len() - 1].chunks(BLOCK)"
         => SNAPSHOT_AND_INSERT;
     MIRROR image: "the buckets to copy are counted before the flags are set"
-        replace "let recording = Recording::start(self, Arc::clone(&words)); self.copy_into(&words);"
-        with "let buckets = self.present().len();
-            let recording = Recording::start(self, Arc::clone(&words));
+        replace "recording.start(); self.copy_into(&words);"
+        with "let buckets = self.present();
+            recording.start();
             for bucket in 0..buckets {
                 let _locked = self.stripes.lock([bucket]);
-                copy(self.buckets.word(bucket), &words[bucket]);
+                copy(self.buckets.word(bucket), words.word(bucket));
             }"
         => SNAPSHOT_AND_SPLIT;
     STRIPES start_recording: "the flags are set without their stripes"
@@ -633,13 +631,19 @@ pub const FAULTS: &[Fault] = faults! {
         => SNAPSHOT_AND_INSERT;
 
     // Snapshots: the instant.
-    MIRROR image: "the extent of a snapshot is read before all stripes are locked"
-        swap "let locked = self.stripes.lock_all();"
-        and "let extent = self.buckets.growing().map_or(Extent::start(self.rows()), Growing::extent);"
-        => SNAPSHOT_AND_SPLIT;
-    MIRROR image: "the extent of a snapshot is read when the stripes are given back"
+    MIRROR image: "the extent of a snapshot is read before any lock is taken"
         put "let extent = self.buckets.growing().map_or(Extent::start(self.rows()), Growing::extent);"
-        after "drop(locked);"
+        before "let splitting = self.lock_splitting();"
+        => SNAPSHOT_AND_SPLIT;
+    MIRROR image: "the extent of a snapshot is read when all locks are given back"
+        put "let extent = self.buckets.growing().map_or(Extent::start(self.rows()), Growing::extent);"
+        after "drop(splitting);"
+        => SNAPSHOT_AND_SPLIT;
+    MIRROR image: "the mirror is taken away while another thread adds a chunk"
+        without "let splitting = self.lock_splitting();"
+        => SNAPSHOT_AND_SPLIT;
+    GROW try_reach: "a chunk is added to the table and not to the mirror"
+        without "self.reach_in_mirror(buckets)?;"
         => SNAPSHOT_AND_SPLIT;
     MIRROR image: "the items of a snapshot are counted before all stripes are locked"
         put "let items = self.stripes.occupied();" before "let locked = self.stripes.lock_all();"

@@ -1,0 +1,234 @@
+//! The words of a growing table: in chunks that are allocated as growth reaches them, and never move.
+//!
+//! A chunk has about an eighth of the words that the table has when it is added, so a table has little
+//! more memory than it uses, and few chunks. With n the number of a bucket and 2^s the number of
+//! buckets in each of the first chunks:
+//!
+//! ```text
+//! u = n >> s
+//! e = max(0, floor(log2(u)) - 3)          0 for u < 16
+//! chunk  = 8e + (u >> e)                  of 2^(s+e) buckets
+//! offset = n mod 2^(s+e)
+//! ```
+
+use core::ops::Range;
+
+use super::address::{NoMemory, Words};
+use crate::sync::{self, AtomicU64, OnceLock};
+
+/// Buckets of the smallest chunk, as a power of two: 512 bytes. One under loom, so that a model's table
+/// gets chunks while it grows.
+const MIN_SHIFT: u32 = if cfg!(loom) { 0 } else { 6 };
+
+/// Which chunk has the word of a bucket. Pure functions.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// The number of buckets in each of the first chunks, as a power of two.
+    shift: u32,
+    max_buckets: usize,
+}
+
+impl Shape {
+    pub(crate) fn new(rows: usize, max_buckets: usize) -> Self {
+        debug_assert!(rows <= max_buckets);
+        Self { shift: rows.ilog2().saturating_sub(3).max(MIN_SHIFT), max_buckets }
+    }
+
+    /// The chunk of a bucket, and where in that chunk its word lies.
+    #[inline]
+    fn place(self, bucket: usize) -> (usize, usize) {
+        let unit = bucket >> self.shift;
+        let doublings = (unit | 8).ilog2() - 3;
+        let chunk = 8 * doublings as usize + (unit >> doublings);
+        (chunk, bucket & ((1 << (self.shift + doublings)) - 1))
+    }
+
+    /// The buckets of a chunk.
+    fn buckets_of(self, chunk: usize) -> Range<usize> {
+        let doublings = (chunk / 8).saturating_sub(1);
+        let shift = self.shift as usize + doublings;
+        let first = chunk - 8 * doublings;
+        let [start, end] = [first, first + 1].map(|unit| (unit << shift).min(self.max_buckets));
+        start..end
+    }
+
+    /// The number of chunks that hold the first `buckets` buckets, of which there is at least one.
+    fn chunks(self, buckets: usize) -> usize {
+        self.place(buckets - 1).0 + 1
+    }
+
+    /// The lengths of the chunks that hold the first `buckets` buckets.
+    pub(crate) fn lens(self, buckets: usize) -> impl Iterator<Item = usize> {
+        (0..self.chunks(buckets)).map(move |chunk| self.buckets_of(chunk).len())
+    }
+}
+
+type Chunk = Box<[AtomicU64]>;
+
+/// Chunks, those of the first buckets first.
+pub struct Chunks {
+    shape: Shape,
+    /// As many as the table may ever have. Nobody reads one that is missing: it is set before the
+    /// extent that reaches it is published.
+    chunks: Box<[OnceLock<Chunk>]>,
+}
+
+impl Chunks {
+    fn chunk(&self, chunk: usize) -> &[AtomicU64] {
+        self.chunks[chunk].get().expect("a chunk that the extent has reached")
+    }
+}
+
+impl Words for Chunks {
+    fn try_new(rows: usize, max_buckets: usize) -> Option<Self> {
+        Self::from_pieces(rows, max_buckets, Vec::new())
+    }
+
+    fn from_pieces(rows: usize, max_buckets: usize, pieces: Vec<Chunk>) -> Option<Self> {
+        let shape = Shape::new(rows, max_buckets);
+        let count = shape.chunks(max_buckets);
+        debug_assert!(
+            pieces.iter().map(|piece| piece.len()).eq(shape.lens(max_buckets).take(pieces.len()))
+        );
+        let mut chunks = Vec::new();
+        chunks.try_reserve_exact(count).ok()?;
+        chunks.extend(pieces.into_iter().map(OnceLock::from));
+        chunks.resize_with(count, OnceLock::new);
+        Some(Self { shape, chunks: chunks.into_boxed_slice() })
+    }
+
+    fn into_pieces(self, buckets: usize) -> Vec<Chunk> {
+        let count = self.shape.chunks(buckets);
+        self.chunks.into_iter().take(count).filter_map(OnceLock::into_inner).collect()
+    }
+
+    fn try_reach(&self, buckets: usize) -> Result<(), NoMemory> {
+        let count = self.shape.chunks(buckets);
+        if self.chunks[count - 1].get().is_some() {
+            return Ok(());
+        }
+        for (at, chunk) in self.chunks[..count].iter().enumerate() {
+            if chunk.get().is_none() {
+                let len = self.shape.buckets_of(at).len();
+                let words =
+                    sync::try_zeroed(len).ok_or(NoMemory { bytes: len * size_of::<u64>() })?;
+                // Nobody else adds one: the caller holds the mutex of those who split, or has the
+                // only reference.
+                let _ = chunk.set(words);
+            }
+        }
+        Ok(())
+    }
+
+    fn reached(&self) -> usize {
+        let there = self.chunks.iter().take_while(|chunk| chunk.get().is_some()).count();
+        there.checked_sub(1).map_or(0, |last| self.shape.buckets_of(last).end)
+    }
+
+    fn max_buckets(&self) -> usize {
+        self.shape.max_buckets
+    }
+
+    #[inline]
+    fn word(&self, bucket: usize) -> &AtomicU64 {
+        let (chunk, offset) = self.shape.place(bucket);
+        &self.chunk(chunk)[offset]
+    }
+
+    #[inline]
+    fn get(&self, bucket: usize) -> Option<&AtomicU64> {
+        let (chunk, offset) = self.shape.place(bucket);
+        self.chunks.get(chunk)?.get()?.get(offset)
+    }
+
+    fn pieces(&self, buckets: usize) -> impl Iterator<Item = &[AtomicU64]> {
+        (0..self.shape.chunks(buckets)).map(move |at| {
+            let Range { start, end } = self.shape.buckets_of(at);
+            &self.chunk(at)[..end.min(buckets) - start]
+        })
+    }
+
+    fn heap_bytes(&self) -> usize {
+        size_of_val(&*self.chunks) + self.reached() * size_of::<u64>()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against the definition: for every bucket its chunk, the chunk's buckets, and the place in it.
+        #[test]
+        fn a_bucket_lies_where_the_definition_says(
+            rows in 1..1_usize << 30,
+            doublings in 0..20_u32,
+            bucket: u64,
+        ) {
+            let max_buckets = (2 * rows) << doublings;
+            let n = bucket as usize % max_buckets;
+            let shape = Shape::new(2 * rows, max_buckets);
+            let s = (2 * rows).ilog2().saturating_sub(3).max(6);
+            let u = n >> s;
+            let e = if u < 16 { 0 } else { u.ilog2() - 3 };
+            let len = 1 << (s + e);
+            let (chunk, offset) = shape.place(n);
+            prop_assert_eq!((chunk, offset), (8 * e as usize + (u >> e), n % len));
+            let buckets = shape.buckets_of(chunk);
+            prop_assert_eq!(buckets.start, n - offset);
+            prop_assert_eq!(buckets.end, (n - offset + len).min(max_buckets));
+        }
+    }
+
+    /// The chunks of a table hold each of its buckets once, and are at most an eighth of those
+    /// before them, from the ninth on.
+    #[test]
+    fn chunks_hold_all_buckets_once() {
+        for rows in [2, 32, 62, 64, 500, 512, 1000, 1024, 4098] {
+            for max_buckets in [rows, rows + 2, 3 * rows, 100 * rows + 2] {
+                let shape = Shape::new(rows, max_buckets);
+                let mut next = 0;
+                for chunk in 0..shape.chunks(max_buckets) {
+                    let buckets = shape.buckets_of(chunk);
+                    assert!(buckets.start == next && !buckets.is_empty(), "{shape:?}");
+                    assert!(chunk < 8 || 8 * buckets.len() <= next, "{shape:?}");
+                    for (offset, bucket) in buckets.clone().enumerate() {
+                        assert_eq!(shape.place(bucket), (chunk, offset));
+                    }
+                    next = buckets.end;
+                }
+                assert_eq!(next, max_buckets);
+                assert!(shape.buckets_of(shape.chunks(max_buckets)).is_empty());
+                let lens: Vec<usize> = shape.lens(rows).collect();
+                let covered: usize = lens.iter().sum();
+                assert!(covered >= rows && covered - lens[lens.len() - 1] < rows);
+            }
+        }
+    }
+
+    /// Each chunk is there from the time on when a bucket in it was reached, and its words stay where
+    /// they are.
+    #[test]
+    fn chunks_come_when_they_are_reached() {
+        let (rows, max_buckets) = (100, 10_000);
+        let words = Chunks::try_new(rows, max_buckets).unwrap();
+        assert_eq!(words.reached(), 0);
+        words.try_reach(rows).unwrap();
+        let first: *const AtomicU64 = words.word(0);
+        for buckets in rows..=max_buckets {
+            words.try_reach(buckets).unwrap();
+            assert!(words.get(buckets - 1).is_some());
+            let reached = words.reached();
+            assert!((buckets..=buckets + (buckets / 8).max(64)).contains(&reached));
+            assert!(words.get(reached).is_none());
+            assert_eq!(words.pieces(buckets).map(<[_]>::len).sum::<usize>(), buckets);
+        }
+        assert_eq!(words.reached(), max_buckets);
+        assert!(core::ptr::eq(first, words.word(0)));
+        // As many words as buckets, none of them twice.
+        let all: std::collections::HashSet<usize> =
+            (0..max_buckets).map(|bucket| core::ptr::from_ref(words.word(bucket)).addr()).collect();
+        assert_eq!(all.len(), max_buckets);
+    }
+}
