@@ -262,7 +262,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     ///
     /// Blocks while another thread writes to the same group of buckets. It holds one lock for a few
     /// instructions, or two for each kick when both buckets are full. In a growable filter, some
-    /// inserts split a few buckets: see [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// inserts split a few buckets, and few allocate memory: see
+    /// [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
@@ -835,8 +836,13 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     }
 
     /// The share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to
-    /// report as present at the present load. In a growable filter:
-    /// [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) tells what it will be.
+    /// report as present now.
+    ///
+    /// In a growable filter it depends on when the items were inserted, and is estimated from the words
+    /// of the table: from all of them in a table of up to 2^15 buckets, and from a sample of that size in
+    /// a larger one, within some percent. So it takes longer than the other figures, but no lock.
+    /// [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) predicts the rate for a number of
+    /// items. See [growth](crate#growth).
     ///
     /// # Examples
     ///
@@ -920,15 +926,15 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     }
 
     /// The share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to report as
-    /// present when the filter holds this number of items, inserted since it had its first size.
+    /// present when the filter holds this number of items, if it grew from its first size with them. The
+    /// formula is in the section about [growth](crate#growth).
     ///
-    /// It is about 2b·load·2<sup>1-w</sup>·(1 + D) for b slots of w bits in a bucket, in a filter that has
-    /// doubled D times; in the middle of a doubling, D has a fraction. At the
-    /// [`max_capacity`](Self::max_capacity) it is at most the rate that the builder was given. With more
-    /// items than that, it is the rate of a filter of the maximum size that holds them.
+    /// At the [`max_capacity`](Self::max_capacity) it is at most the rate that the builder was given. With
+    /// more items than that, it is the rate of a filter of the maximum size that holds them.
     ///
-    /// The rate of [now](Self::false_positive_rate) may be lower: items that were inserted when the filter
-    /// was larger (after others were removed, or after [`reserve`](Self::reserve)) are told apart better.
+    /// The [present rate](Self::false_positive_rate) may be lower: items that were inserted when the
+    /// filter was larger than they needed (after others were removed, or after
+    /// [`reserve`](Self::reserve)) cause fewer false positives.
     ///
     /// # Examples
     ///
@@ -950,8 +956,7 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     /// nothing.
     ///
     /// Blocks while another thread splits buckets, and as [`insert`](Self::insert) does. Other
-    /// threads can read and write meanwhile. It takes some tens of nanoseconds for each bucket that
-    /// is split.
+    /// threads can read and write meanwhile. It allocates the memory that these items need.
     ///
     /// # Errors
     ///

@@ -54,9 +54,9 @@ impl<L: Layout> FixedStorage for L {}
 /// [`Fp16x4`](crate::Fp16x4), [`Fp21x3`](crate::Fp21x3), [`Fp32x2`](crate::Fp32x2), and [`AnyLayout`],
 /// which chooses among them.
 ///
-/// A slot of a growing table has a bit for each doubling beside its fingerprint: in slots of 8 to 10 bits
-/// too few would be left of that. And lookups compare parts of a slot, while a semi-sorted bucket stores
-/// its fingerprints as a set, and compares whole ones.
+/// A slot of a growing table has a bit for each doubling, and six bits or more that never change. In slots
+/// of 8 to 10 bits, one to three bits would be left for doublings, so these layouts would gain nothing.
+/// A semi-sorted bucket compares whole fingerprints, and a growing table compares parts of them.
 ///
 /// The trait is sealed.
 ///
@@ -148,18 +148,18 @@ impl GrowingLayout for AnyLayout {}
 /// The filter has all operations and guarantees of a filter of fixed size, also while it grows. It is
 /// never rebuilt: an insert that leaves the load above a target splits a few buckets, so that the load
 /// stays near the target from the initial to the maximum size. The
-/// [documentation of the crate](crate#growth) says what this costs.
+/// [documentation of the crate](crate#growth) says what this gives and costs.
 ///
-/// | layout | load while it grows | highest load | doubles |
+/// | layout | target load | highest target load | doubles at most |
 /// |---|---|---|---|
 /// | [`Fp12x5`](crate::Fp12x5) | 81.5 % | 88.5 % | 5 times |
 /// | [`Fp16x4`](crate::Fp16x4) | 80 % | 87 % | 9 times |
 /// | [`Fp21x3`](crate::Fp21x3) | 76 % | 83 % | 12 times |
 /// | [`Fp32x2`](crate::Fp32x2) | 69 % | 75 % | 19 times |
 ///
-/// [`Builder::target_load`](crate::Builder::target_load) sets another load. A table that doubles nine
-/// times starts with a 512th of its maximum size, or with what its initial capacity needs if that is
-/// more.
+/// [`Builder::target_load`](crate::Builder::target_load) sets another target. A table that doubles nine
+/// times at most starts with a 512th of its maximum size, or with what its initial capacity needs if that
+/// is more.
 ///
 /// # Examples
 ///
