@@ -199,7 +199,7 @@ impl<L: FixedStorage, S> Builder<L, S> {
     ///
     /// let filter = CuckooFilter::builder().capacity(1000).max_capacity(1_000_000).build()?;
     /// assert_eq!(filter.max_capacity(), 1_000_000);
-    /// assert!(filter.memory_bytes() < 10_000);
+    /// assert!(filter.memory_bytes() < 60_000);
     ///
     /// let filter = CuckooFilter::builder().max_capacity(1_000_000_000).build()?;
     /// assert!(filter.slots() < 1_000_000_000 / 400);
