@@ -570,7 +570,7 @@ fn validated(
 /// than the rest of the words.
 fn piece_lens(header: &Header) -> impl Iterator<Item = usize> + use<> {
     let Header { grows, extent, max_buckets, .. } = *header;
-    let chunks = grows.then(|| Shape::new(extent.rows(), max_buckets).lens(extent.buckets()));
+    let chunks = grows.then(|| Shape::new(max_buckets).lens(extent.buckets()));
     let whole = (!grows).then_some(max_buckets);
     whole.into_iter().chain(chunks.into_iter().flatten())
 }

@@ -83,7 +83,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// An empty table of this size; `None` if the allocator has no memory for it.
     pub(crate) fn try_sized(sizing: Sizing) -> Option<Self> {
         let Sizing { rows, buckets, load_thousandths, .. } = sizing;
-        let words = B::Words::try_new(rows, buckets)?;
+        let words = B::Words::try_new(buckets)?;
         words.try_reach(rows).ok()?;
         Self::try_with_words(Extent::start(rows), load_thousandths, words)
     }

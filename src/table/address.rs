@@ -28,12 +28,12 @@ pub struct NoMemory {
 
 /// The words of a table, or of a second place for each of them: in one piece, or in chunks.
 pub trait Words: Sized + Send + Sync {
-    /// Zeros for a table with this number of rows, as far as they do not wait for `try_reach`; `None`
+    /// Zeros for at most this number of buckets, as far as they do not wait for `try_reach`; `None`
     /// if the allocator has no memory for it.
-    fn try_new(rows: usize, max_buckets: usize) -> Option<Self>;
+    fn try_new(max_buckets: usize) -> Option<Self>;
 
     /// Words of which the first are in these pieces; `None` as for `try_new`.
-    fn from_pieces(rows: usize, max_buckets: usize, pieces: Vec<Box<[AtomicU64]>>) -> Option<Self>;
+    fn from_pieces(max_buckets: usize, pieces: Vec<Box<[AtomicU64]>>) -> Option<Self>;
 
     /// The pieces that hold the words of the first `buckets` buckets.
     fn into_pieces(self, buckets: usize) -> Vec<Box<[AtomicU64]>>;
@@ -61,11 +61,11 @@ pub trait Words: Sized + Send + Sync {
 }
 
 impl Words for Box<[AtomicU64]> {
-    fn try_new(_: usize, max_buckets: usize) -> Option<Self> {
+    fn try_new(max_buckets: usize) -> Option<Self> {
         sync::try_zeroed(max_buckets)
     }
 
-    fn from_pieces(_: usize, _: usize, pieces: Vec<Self>) -> Option<Self> {
+    fn from_pieces(_: usize, pieces: Vec<Self>) -> Option<Self> {
         debug_assert_eq!(pieces.len(), 1);
         pieces.into_iter().next()
     }

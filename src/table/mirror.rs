@@ -135,7 +135,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         let words = self.buckets.words();
         let (max_buckets, reached) = (words.max_buckets(), words.reached());
         let no_memory = SnapshotError::OutOfMemory { bytes: reached * size_of::<u64>() };
-        let words = Arc::new(B::Words::try_new(self.rows(), max_buckets).ok_or(no_memory)?);
+        let words = Arc::new(B::Words::try_new(max_buckets).ok_or(no_memory)?);
         let recording = Recording::publish(self, Arc::clone(&words));
         let present = self.present();
         drop(splitting);
@@ -215,7 +215,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// The table of an image; `None` if the allocator has no memory for it.
     pub(crate) fn from_image(image: Image) -> Option<Self> {
         let Image { extent, target_load, max_buckets, words, .. } = image;
-        let words = B::Words::from_pieces(extent.rows(), max_buckets, words)?;
+        let words = B::Words::from_pieces(max_buckets, words)?;
         let table = Self::try_with_words(extent, target_load, words)?;
         let locked = table.stripes.lock_all();
         // Buckets at this distance have the same stripe, however many stripes there are.
