@@ -35,8 +35,8 @@ impl<L: GrowingLayout + Layout> Modelled for Growable<L> {
     type ItsBuckets = Growing;
 }
 
-/// The version groups of a small table.
-const GROUPS: usize = 8;
+/// The most version groups of a small table.
+const MAX_GROUPS: usize = 8;
 
 /// What a table with some number of rows knows of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,12 +83,12 @@ impl Home {
         Self { first: self.second, second: self.first, chain, ..self }
     }
 
-    /// The number of its version group.
+    /// The number of its version group in a small table that has at most this number of buckets.
     #[must_use]
-    pub fn group<M: Modelled>(self) -> usize {
+    pub fn group<M: Modelled>(self, max_buckets: usize) -> usize {
         let [place, _] = self.places::<M>();
         let geometry = geometry::<M>(self.rows);
-        geometry.class(geometry.key_of(place)) % GROUPS
+        geometry.class(geometry.key_of(place)) % max_buckets.min(MAX_GROUPS)
     }
 
     /// Its buckets in a table that has grown to this number of buckets.

@@ -100,17 +100,20 @@ impl<M: Modelled> Setup<M> {
     /// A new item whose lookups read bucket `first`, then bucket `second`. Four in a row have four
     /// different version groups, if there are such items.
     pub fn item(&mut self, first: usize, second: usize) -> Item {
-        let earlier = self.classes.iter().rev().take(3).map(|item| item.home.group::<M>());
-        let earlier: Vec<_> = earlier.collect();
-        let home = self.homes(first, second).find(|home| !earlier.contains(&home.group::<M>()));
-        let home = home.or_else(|| self.homes(first, second).next());
+        let group = |home: Home| home.group::<M>(self.greatest);
+        let groups: Vec<_> = self.classes.iter().rev().map(|item| group(item.home)).collect();
+        let unlike = |groups: &[usize]| {
+            self.homes(first, second).find(|&home| !groups.contains(&group(home)))
+        };
+        let home = (0..=groups.len().min(3)).rev().find_map(|number| unlike(&groups[..number]));
         self.add(home.expect("an item with these buckets"))
     }
 
     /// A new item with these buckets, of the version group of another.
     pub fn item_of_group(&mut self, first: usize, second: usize, other: Item) -> Item {
-        let group = other.home.group::<M>();
-        let home = self.homes(first, second).find(|home| home.group::<M>() == group);
+        let group = |home: Home| home.group::<M>(self.greatest);
+        let same = |home: &Home| group(*home) == group(other.home);
+        let home = self.homes(first, second).find(same);
         self.add(home.expect("an item with these buckets and this group"))
     }
 
