@@ -229,9 +229,11 @@ impl History {
     #[must_use]
     pub fn left(&self) -> Vec<usize> {
         let mut left = self.initial.clone();
-        for (_, event) in self.all() {
-            left[event.class] += usize::from(event.outcome.stores());
-            left[event.class] -= usize::from(event.outcome == Outcome::Removed);
+        for (_, event) in self.all().filter(|(_, event)| event.outcome.stores()) {
+            left[event.class] += 1;
+        }
+        for (_, event) in self.all().filter(|(_, event)| event.outcome == Outcome::Removed) {
+            left[event.class] -= 1;
         }
         left
     }
@@ -837,6 +839,61 @@ mod tests {
         let one_or_two = [snapshot(&[1, 0]), snapshot(&[2, 0])];
         let taken: Vec<_> = one_or_two.into_iter().cycle().take(2000).collect();
         assert_eq!(apart(&[1, 0], &[&writes, &taken]).explain(), Ok(()));
+    }
+
+    /// Two classes that may have entries in common.
+    fn relatives(initial: &[usize], threads: &[&[(usize, Outcome)]]) -> History {
+        History { relatives: vec![vec![1], vec![0]], ..apart(initial, threads) }
+    }
+
+    fn broken(class: usize) -> Result<(), Unexplained> {
+        Err(Unexplained::Broken { class })
+    }
+
+    #[test]
+    fn a_relative_is_there_until_its_removal_is_called() {
+        for (outcome, explained) in [
+            (Found, Ok(())),
+            (Duplicate, Ok(())),
+            (Removed, Ok(())),
+            (Missing, broken(1)),
+            (NotThere, broken(1)),
+            (Unique, broken(1)),
+            (UniqueFull, broken(1)),
+        ] {
+            let there = relatives(&[1, 1], &[&[(0, Removed)], &[(1, outcome.clone())]]);
+            assert_eq!(there.explain(), explained, "{outcome:?}");
+            let removed = relatives(&[1, 1], &[&[(1, Removed)], &[(1, outcome.clone())]]);
+            assert_eq!(removed.explain(), Ok(()), "{outcome:?}");
+        }
+        let inserted = relatives(&[0, 0], &[&[(1, Inserted)], &[(1, Missing)]]);
+        assert_eq!(inserted.explain(), Ok(()));
+        assert_eq!(knows(inserted, (1, 0), (0, 0)).explain(), broken(1));
+        let both =
+            relatives(&[1, 0], &[&[(0, Removed), (0, Missing), (0, Inserted), (0, Missing)]]);
+        assert_eq!(both.explain(), broken(0));
+    }
+
+    /// An entry of a relative may be found, and then not.
+    #[test]
+    fn what_a_relative_may_have_stored_may_be_found() {
+        let looks = [(1, Found), (1, Missing), (1, Found), (1, Counted(1)), (1, Duplicate)];
+        assert_eq!(relatives(&[1, 0], &[&looks]).explain(), Ok(()));
+        assert_eq!(relatives(&[0, 0], &[&[(0, Inserted)], &looks]).explain(), Ok(()));
+        assert_eq!(relatives(&[0, 0], &[&looks]).explain(), broken(1));
+        assert_eq!(relatives(&[0, 0], &[&[(1, Found), (0, Inserted)]]).explain(), broken(1));
+        let known = knows(relatives(&[0, 0], &[&[(1, Found)], &[(0, Inserted)]]), (1, 0), (0, 0));
+        assert_eq!(known.explain(), broken(1));
+        for (counted, explained) in [(0, broken(0)), (1, Ok(())), (3, Ok(())), (4, broken(0))] {
+            let count = relatives(&[1, 2], &[&[(0, Counted(counted))]]);
+            assert_eq!(count.explain(), explained);
+        }
+    }
+
+    #[test]
+    fn what_is_left_of_each_class() {
+        let ops = [(0, Inserted), (1, Unique), (0, Removed), (0, Removed), (1, Duplicate)];
+        assert_eq!(apart(&[1, 0], &[&ops[2..], &ops[..2]]).left(), [0, 1]);
     }
 
     /// Two buckets of two slots; one class with this pair.
