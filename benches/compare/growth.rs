@@ -7,26 +7,32 @@ use coucal_measure::hash::KeyHash;
 use coucal_measure::keys::{CHUNK, Keys, Which};
 use coucal_measure::peers::{
     Coucal, LockedHashSet, Quotient, Rebuilt, Scalable, coucal_growing, coucal_with_slots,
+    growing_capacity,
 };
 use coucal_measure::plot::{Axis, Plot, Scale, Series};
 use coucal_measure::subject::{Operation, SharedSubject, Step, Subject};
 use coucal_measure::text::power;
 
 use crate::beside::{self, Lookups, PERCENTILES, Singles, percentile};
-use crate::contenders::{ATOMIC, COUCAL, GROWING, HASH_SET, QUOTIENT, SCALABLE};
+use crate::contenders::{
+    COUCAL, GROWING, GROWING_MANY, HASH_SET, QUOTIENT, REBUILT, SCALABLE, shared,
+};
 use crate::filters::{chunks, timed};
 use crate::output::Table;
 use crate::results::Results;
+use crate::threads::through_all;
 use crate::{Plan, Topic, allocated};
 
 pub const TOPIC: Topic =
     Topic { name: "growth", slots: &[1 << 24, 1 << 27], rounds: 3, measure, tables, plots };
 
 /// `COUCAL` has the greatest size from the start.
-const SUBJECTS: [&str; 6] = [GROWING, COUCAL, QUOTIENT, SCALABLE, ATOMIC, HASH_SET];
+const SUBJECTS: [&str; 7] = [GROWING, GROWING_MANY, COUCAL, QUOTIENT, SCALABLE, REBUILT, HASH_SET];
+/// Those of which only inserts are measured.
+const INSERTS_ONLY: [&str; 2] = [GROWING_MANY, COUCAL];
 /// A table of this size is in the inner caches.
 const SMALL: u64 = 1 << 18;
-/// Each doubling is measured in so many steps, equal in their ratio.
+/// Memory and lookups are measured so often in each doubling, at equal ratios.
 const STEPS: u32 = 8;
 /// The places of the cursor in a level.
 const CURSORS: u64 = 4;
@@ -35,11 +41,22 @@ const SCENES: [&str; 3] = ["no growth", "growth of another table", "growth of th
 const BY_EXTENT: [&str; 3] = ["miss by extent", "hit by extent", "half by extent"];
 const SINGLE: &str = "insert";
 const LONGEST: &str = "insert: longest";
-const ALL: [&str; 2] = ["whole course", "whole course, insert_many"];
+/// Inserts in one doubling, and in all.
+const DOUBLING: &str = "doubling";
+const COURSE: &str = "whole course";
+const BITS: &str = "bits per item";
+const RATE: &str = "false positives";
+const STATED: &str = "false positives, stated";
+const TOGETHER: &str = "inserts of several threads";
+const TARGET_LOADS: [f64; 4] = [0.87, 0.80, 0.75, 0.70];
+/// The second one: the default.
+const DEFAULT_LOAD: f64 = TARGET_LOADS[1];
 
 fn measure(plan: &Plan, results: &mut Results) {
     for round in 0..plan.rounds {
         course(plan, round, results);
+        loads(plan, round, results);
+        several_threads(plan, round, results);
     }
     by_extent(plan, results);
     while_growing(plan, results);
@@ -48,19 +65,19 @@ fn measure(plan: &Plan, results: &mut Results) {
 
 pub type Growing = Coucal<coucal::Growable<coucal::Fp16x4>, KeyHash>;
 
-/// A table of so many slots, grown without an item from a size that is some doublings smaller.
-pub fn grown(slots: u64) -> Growing {
-    let doublings = slots.ilog2().saturating_sub(8).min(9);
-    Coucal::grown((slots >> doublings) as usize, doublings, doublings + 1)
+/// An empty table that becomes one of so many slots, and grows on to twice as many.
+pub fn growing(slots: u64) -> Growing {
+    let doublings = slots.ilog2().saturating_sub(8).min(8);
+    Coucal(coucal_growing((slots >> doublings) as usize, doublings + 1, None))
+}
+
+/// The items of a table that grows, when it has so many slots.
+pub fn items(slots: u64) -> u64 {
+    growing_capacity(slots as usize, None) as u64
 }
 
 fn fixed(slots: u64) -> Coucal<coucal::Fp16x4, KeyHash> {
     Coucal(coucal_with_slots(slots as usize))
-}
-
-/// The items at which a table of so many slots begins to grow, or a little less.
-pub fn items(slots: u64) -> u64 {
-    (slots as f64 * 0.87) as u64
 }
 
 /// Inserts the items of the range; the nanoseconds of all of it, what the subject does to grow
@@ -83,25 +100,26 @@ struct Entry {
 /// From a small table to a large one: everything grows, a doubling in turn.
 fn course(plan: &Plan, round: usize, results: &mut Results) {
     let slots = plan.slots[0];
-    let first_slots = (slots >> 9).max(1 << 10);
-    let doublings = (slots / first_slots).ilog2();
-    let first = coucal_growing(first_slots as usize, doublings).capacity() as u64;
+    let first_slots = (slots >> 9).max(1 << 10) as usize;
+    let doublings = (slots as usize / first_slots).ilog2();
+    // All have the rate that this one has with as many items as it can have.
+    let growing = coucal_growing(first_slots, doublings, None);
+    let (first, most) = (growing.capacity(), growing.max_capacity());
+    let rate = growing.false_positive_rate_at(most);
     // The items after each step.
-    let after = |step: u32| (first as f64 * (f64::from(step) / f64::from(STEPS)).exp2()) as u64;
-    let most = after(doublings * STEPS);
-    // The share of absent keys that coucal, with fingerprints of 16 bits, finds at the end.
-    let rate = 8.0 * most as f64 / first_slots as f64 / 65_536.0;
-    let bits = [8, 16].into_iter().find(|bits| 8.0 / f64::from(1 << bits) <= rate).unwrap_or(32);
+    let after = |step: u32| {
+        let share = f64::from(step) / f64::from(doublings * STEPS);
+        (first as f64 * (most as f64 / first as f64).powf(share)).round() as u64
+    };
     let keys = Keys::new(1 + round as u64);
     let build = |name: &str| -> Box<dyn Subject> {
-        let small = first_slots as usize;
         match name {
-            GROWING => Box::new(Coucal(coucal_growing(small, doublings))),
             COUCAL => Box::new(fixed(slots)),
-            QUOTIENT => Box::new(Quotient::resizeable(first, most, rate)),
-            SCALABLE => Box::new(Scalable::with_rate(first as usize, rate)),
-            ATOMIC => Box::new(Rebuilt::with_slots(small, bits, keys)),
-            _ => Box::new(LockedHashSet::with_slots(small)),
+            QUOTIENT => Box::new(Quotient::resizeable(first as u64, most as u64, rate)),
+            SCALABLE => Box::new(Scalable::with_rate(first, rate)),
+            REBUILT => Box::new(Rebuilt::with_rate(first, rate, keys)),
+            HASH_SET => Box::new(LockedHashSet::with_slots(first_slots)),
+            _ => Box::new(Coucal(coucal_growing(first_slots, doublings, None))),
         }
     };
     let entry = |name| {
@@ -115,34 +133,88 @@ fn course(plan: &Plan, round: usize, results: &mut Results) {
         plan.say(&format!("round {}: growing to {} slots", round + 1, first_slots << doubling));
         // The items of the first size count as one step.
         let steps: Vec<_> = match doubling {
-            0 => std::iter::once(0..first).collect(),
+            0 => std::iter::once(0..after(0)).collect(),
             _ => ((doubling - 1) * STEPS..doubling * STEPS)
                 .map(|step| after(step)..after(step + 1))
                 .collect(),
         };
         let (from, to) = (steps[0].start, after(doubling * STEPS));
+        let stated = growing.false_positive_rate_at(to as usize);
+        results.push((to, 1), GROWING, STATED, stated);
         for entry in &mut entries {
             let before = entry.nanos;
             for range in steps.clone() {
                 entry.step(plan, keys, range, results);
             }
             let per_item = (entry.nanos - before) / (to - from) as f64;
-            results.push((to, 1), entry.name, "doubling", per_item);
-            if ![COUCAL, HASH_SET].contains(&entry.name) {
-                let range = (1 << 32)..(1 << 32) + plan.operations / 4;
-                let subject = entry.subject.as_mut();
-                let (_, wrong) = timed(subject, Operation::Contains, keys, Which::Absent, range);
-                let rate = wrong as f64 / (plan.operations / 4) as f64;
-                results.push((to, 1), entry.name, "false positives", rate);
+            results.push((to, 1), entry.name, DOUBLING, per_item);
+            if entry.name != HASH_SET && !INSERTS_ONLY.contains(&entry.name) {
+                let rate = false_positives(plan, entry.subject.as_mut(), keys);
+                results.push((to, 1), entry.name, RATE, rate);
             }
         }
     }
     for Entry { name, nanos, .. } in entries {
-        results.push((slots, 1), name, ALL[0], nanos / most as f64);
+        results.push((slots, 1), name, COURSE, nanos / most as f64);
     }
-    for name in [GROWING, COUCAL] {
-        let nanos = insert(build(name).as_mut(), Operation::InsertMany, keys, 0..most);
-        results.push((slots, 1), name, ALL[1], nanos / most as f64);
+}
+
+fn false_positives(plan: &Plan, subject: &mut dyn Subject, keys: Keys) -> f64 {
+    let range = (1 << 32)..(1 << 32) + plan.operations;
+    let (_, wrong) = timed(subject, Operation::Contains, keys, Which::Absent, range);
+    wrong as f64 / plan.operations as f64
+}
+
+/// Tables that grow to the same number of slots with different target loads.
+fn loads(plan: &Plan, round: usize, results: &mut Results) {
+    let slots = plan.slots[0];
+    let doublings = slots.ilog2().saturating_sub(8).min(9);
+    let keys = Keys::new(400 + round as u64);
+    for load in TARGET_LOADS {
+        plan.say(&format!("round {}: target load {load}", round + 1));
+        let filter = coucal_growing((slots >> doublings) as usize, doublings, Some(load));
+        let most = filter.max_capacity() as u64;
+        let mut table = Coucal(filter);
+        let nanos = insert(&mut table, Operation::Insert, keys, 0..most);
+        let (place, name) = ((slots, 1), target_load(load));
+        results.push(place, &name, COURSE, nanos / most as f64);
+        let bits = 8.0 * table.0.memory_bytes() as f64 / most as f64;
+        results.push(place, &name, BITS, bits);
+        results.push(place, &name, RATE, false_positives(plan, &mut table, keys));
+        lookups(plan, &mut table, &name, keys, most, place, results);
+    }
+}
+
+fn target_load(load: f64) -> String {
+    format!("target load {load:.2}")
+}
+
+/// One thread and two that grow one table.
+fn several_threads(plan: &Plan, round: usize, results: &mut Results) {
+    let slots = plan.slots[0];
+    let keys = Keys::new(700 + round as u64).collect(Which::InOrder, 0..items(slots));
+    for threads in [1, 2] {
+        plan.say(&format!("round {}: {threads} threads that insert", round + 1));
+        let table = growing(slots);
+        let insert = |table: &dyn SharedSubject, keys: &[u64]| table.insert(keys);
+        let counted = through_all(&[shared(&table)], &keys, threads, insert);
+        results.push_counted((slots, threads), GROWING, TOGETHER, counted);
+    }
+}
+
+/// Lookups of absent and of present keys.
+fn lookups(
+    plan: &Plan,
+    subject: &mut dyn Subject,
+    name: &str,
+    keys: Keys,
+    items: u64,
+    place: (u64, usize),
+    results: &mut Results,
+) {
+    for (figure, which) in [("miss", Which::Absent), ("hit", Which::Present { items })] {
+        let (nanos, _) = timed(subject, Operation::Contains, keys, which, 0..plan.operations / 32);
+        results.push(place, name, figure, nanos);
     }
 }
 
@@ -150,24 +222,16 @@ impl Entry {
     fn step(&mut self, plan: &Plan, keys: Keys, range: Range<u64>, results: &mut Results) {
         let place = (range.end, 1);
         let before = allocated();
-        let nanos = insert(self.subject.as_mut(), Operation::Insert, keys, range.clone());
+        let many = self.name == GROWING_MANY;
+        let operation = if many { Operation::InsertMany } else { Operation::Insert };
+        self.nanos += insert(self.subject.as_mut(), operation, keys, range.clone());
         self.bytes = (self.bytes + allocated()).saturating_sub(before);
-        self.nanos += nanos;
-        let per_item = nanos / (range.end - range.start) as f64;
-        results.push(place, self.name, "growing insert", per_item);
-        if self.name == COUCAL {
+        if INSERTS_ONLY.contains(&self.name) {
             return;
         }
-        // coucal asks for address space, and says how much of it is in use.
         let bytes = self.subject.bytes().unwrap_or(self.bytes);
-        results.push(place, self.name, "bits per item", 8.0 * bytes as f64 / range.end as f64);
-        let present = Which::Present { items: range.end };
-        for (figure, which) in [("miss", Which::Absent), ("hit", present)] {
-            let lookups = 0..plan.operations / 32;
-            let (nanos, _) =
-                timed(self.subject.as_mut(), Operation::Contains, keys, which, lookups);
-            results.push(place, self.name, figure, nanos);
-        }
+        results.push(place, self.name, BITS, 8.0 * bytes as f64 / range.end as f64);
+        lookups(plan, self.subject.as_mut(), self.name, keys, range.end, place, results);
     }
 }
 
@@ -176,7 +240,7 @@ impl Entry {
 fn by_extent(plan: &Plan, results: &mut Results) {
     for base in [SMALL.min(plan.slots[0] / 2), plan.slots[0]] {
         let keys = Keys::new(500);
-        let mut growing = grown(base);
+        let mut growing = growing(base);
         let mut stored = 0;
         for cursor in 0..CURSORS {
             // By the slots that are due, so that the name of a place has no accidents.
@@ -216,7 +280,7 @@ fn while_growing(plan: &Plan, results: &mut Results) {
     for round in 0..plan.rounds as u64 {
         plan.say(&format!("{slots} slots, round {}: lookups while it grows", round + 1));
         // New tables each time, so that the growth is the same.
-        let (mut growing, mut other, mut fixed) = (grown(slots), grown(slots), fixed(slots));
+        let (mut growing, mut other, mut fixed) = (growing(slots), growing(slots), fixed(slots));
         let tables: [(&mut dyn Subject, _); 3] =
             [(&mut growing, here), (&mut other, elsewhere), (&mut fixed, here)];
         for (table, keys) in tables {
@@ -256,7 +320,7 @@ fn singles(plan: &Plan, results: &mut Results) {
     // The first time that a page is written, a virtual machine may have to ask its host for it, which
     // takes as long as thousands of inserts.
     black_box(vec![1_u8; slots as usize * size_of::<u16>()]);
-    let mut growing = grown(slots / 2);
+    let mut growing = growing(slots / 2);
     insert(&mut growing, Operation::InsertMany, keys, 0..items(slots / 2));
     single_inserts((GROWING, &growing), keys, slots, items(slots / 2), results);
     drop(growing);
@@ -291,40 +355,109 @@ fn medians(results: &Results, name: &str, figure: &str) -> Vec<(u64, f64)> {
     results.slots_with(figure).into_iter().filter_map(at).collect()
 }
 
-fn tables(results: &Results) -> Vec<Table> {
-    let mut course = Table::new(
-        "growth-course",
-        [
-            "ns per insert",
-            "in the slowest doubling",
-            "by `insert_many`",
-            "ns per lookup at the end, absent",
-            "present",
-            "bits per item, average",
-            "at the end",
-            "false positives at the end, %",
-        ],
-    );
+/// Each subject with its times, memory and rate; and how many times as fast as each other one coucal is
+/// while it grows.
+fn course_tables(results: &Results) -> [Table; 2] {
+    let columns = [
+        "ns per insert",
+        "in the slowest doubling",
+        "ns per lookup at the end, absent",
+        "present",
+        "bits per item, average",
+        "at the end",
+        "false positives at the end, %",
+        "stated, %",
+    ];
+    let mut course = Table::new("growth-course", columns);
     for name in SUBJECTS {
         let values = |figure| medians(results, name, figure).into_iter().map(|median| median.1);
         let last = |figure| values(figure).next_back();
-        let bits: Vec<_> = values("bits per item").collect();
+        let bits: Vec<_> = values(BITS).collect();
         let mean = bits.iter().sum::<f64>() / bits.len() as f64;
+        let percent = |figure| last(figure).map(|rate| 100.0 * rate);
         course.row(
             name,
             [
-                last(ALL[0]),
+                last(COURSE),
                 // Without the first size, which is filled from empty.
-                values("doubling").skip(1).reduce(f64::max),
-                last(ALL[1]),
+                values(DOUBLING).skip(1).reduce(f64::max),
                 last("miss"),
                 last("hit"),
                 Some(mean).filter(|mean| mean.is_finite()),
-                last("bits per item"),
-                last("false positives").map(|rate| 100.0 * rate),
+                last(BITS),
+                percent(RATE),
+                percent(STATED),
             ],
         );
     }
+    let columns = [
+        "inserts",
+        "in the worst doubling",
+        "by `insert_many`",
+        "in the worst doubling",
+        "lookups at the end, absent",
+        "at the worst size",
+        "present, at the end",
+        "at the worst size",
+    ];
+    let mut peers = Table::new("growth-peers", columns);
+    for peer in SUBJECTS.into_iter().filter(|name| ![GROWING, GROWING_MANY].contains(name)) {
+        let times = |name, figure| {
+            let at = |items| results.at(items, 1).ratio((peer, figure), (name, figure));
+            results.slots_with(figure).into_iter().filter_map(at).collect::<Vec<_>>()
+        };
+        let inserts = [GROWING, GROWING_MANY].map(|name| {
+            let worst = times(name, DOUBLING).into_iter().skip(1).reduce(f64::min);
+            [times(name, COURSE).last().copied(), worst]
+        });
+        let lookups = ["miss", "hit"].map(|figure| {
+            let times = times(GROWING, figure);
+            [times.last().copied(), times.into_iter().reduce(f64::min)]
+        });
+        peers.row(peer, [inserts, lookups].concat().concat());
+    }
+    [course, peers]
+}
+
+fn loads_table(results: &Results) -> Table {
+    let columns = [
+        "bits per item",
+        "false positives, %",
+        "time of an insert, to that at 0.80",
+        "of a lookup, absent",
+        "present",
+    ];
+    let mut table = Table::new("growth-loads", columns);
+    let default = target_load(DEFAULT_LOAD);
+    for name in TARGET_LOADS.map(target_load) {
+        for slots in results.slots_with(COURSE) {
+            let view = results.at(slots, 1);
+            let ratio = |figure| view.ratio((&name, figure), (&default, figure));
+            let rate = view.median(&name, RATE).map(|rate| 100.0 * rate);
+            let [insert, miss, hit] = [COURSE, "miss", "hit"].map(ratio);
+            table.row(&name, [view.median(&name, BITS), rate, insert, miss, hit]);
+        }
+    }
+    table
+}
+
+fn threads_table(results: &Results) -> Table {
+    let columns = ["million inserts/s", "times one thread", "pieces"];
+    let mut table = Table::new("growth-threads", columns);
+    for slots in results.slots_with(TOGETHER) {
+        for threads in results.threads_with(slots, TOGETHER) {
+            let (view, one) = (results.at(slots, threads), results.at(slots, 1));
+            let times = view.times(GROWING, (one, GROWING), TOGETHER);
+            let pieces = view.pieces(GROWING, TOGETHER) as f64;
+            let label = format!("{GROWING}, threads: {threads}");
+            table.row(&label, [view.median(GROWING, TOGETHER), times, Some(pieces)]);
+        }
+    }
+    table
+}
+
+fn tables(results: &Results) -> Vec<Table> {
+    let [course, peers] = course_tables(results);
     let columns = ["growing, ns", "fixed, ns", "ratio, half present", "absent", "present"];
     let mut lookups = Table::new("growth-lookups", columns);
     for slots in results.slots_with(BY_EXTENT[2]) {
@@ -354,31 +487,42 @@ fn tables(results: &Results) -> Vec<Table> {
             singles.row(&label, percentiles.into_iter().chain([longest]));
         }
     }
-    vec![course, lookups, beside, singles]
+    let (loads, threads) = (loads_table(results), threads_table(results));
+    vec![course, peers, loads, lookups, beside, singles, threads]
 }
 
 fn plots(results: &Results) -> Vec<Plot> {
     let plot = |(file, what, unit, figure, factor): (&str, &str, &str, &str, f64)| {
-        let line = |name| {
+        let points = |name, figure| {
             let medians = medians(results, name, figure);
             // Zero has no place on these axes.
             let points = medians.into_iter().filter(|point| point.1 > 0.0);
-            let points = points.map(|(items, value)| (items as f64, factor * value));
-            let line = Series::new(name, points.collect());
-            if name == COUCAL { line.label("coucal, fixed").dashed() } else { line }
+            points.map(|(items, value)| (items as f64, factor * value)).collect()
         };
+        let line = |name| {
+            let line = Series::new(name, points(name, figure));
+            match name {
+                COUCAL => line.label("coucal, fixed").dashed(),
+                GROWING_MANY => line.label("coucal, insert_many").dashed(),
+                _ => line,
+            }
+        };
+        let mut series: Vec<_> = SUBJECTS.map(line).into();
+        if figure == RATE {
+            series.push(Series::new(GROWING, points(GROWING, STATED)).label("stated").dashed());
+        }
         Plot {
             file: format!("growth-{file}"),
             title: format!("{what} over the items, growing"),
             x: Axis::new("items", Scale::Log),
             y: Axis::new(unit, Scale::Log),
-            series: SUBJECTS.map(line).into(),
+            series,
         }
     };
     let plots = [
-        ("bits-per-item", "Memory", "bits per item", "bits per item", 1.0),
-        ("false-positives", "False positives", "false positives, %", "false positives", 100.0),
-        ("inserts", "Time of an insert", "ns per insert", "growing insert", 1.0),
+        ("bits-per-item", "Memory", "bits per item", BITS, 1.0),
+        ("false-positives", "False positives", "false positives, %", RATE, 100.0),
+        ("inserts", "Time of an insert", "ns per insert", DOUBLING, 1.0),
         ("lookups", "Time of a lookup of an absent key", "ns per lookup", "miss", 1.0),
     ];
     plots.map(plot).into()
