@@ -7,7 +7,7 @@ use coucal::DefaultHashBuilder;
 use coucal_measure::hash::KeyHash;
 use coucal_measure::peers::{
     Atomic, Bloom, Coucal, LockedHashSet, LockedMutex, Quotient, Scalable, Sequential, Sharded,
-    ShardedRwLock, coucal_growing, coucal_with_slots,
+    ShardedRwLock, coucal_growing, coucal_with_slots, growing_capacity,
 };
 use coucal_measure::subject::{Peer, Shared, SharedSubject, Subject};
 use coucal_measure::{by_shared, keys};
@@ -38,8 +38,8 @@ pub fn build(name: &str, slots: usize) -> Box<dyn Subject> {
         GROWING => {
             // From a 256th of these slots, or from 2^10; one doubling more than these, so that it grows
             // before it is full.
-            let first = (slots >> 8).max(1 << 10);
-            Box::new(Coucal(coucal_growing(first, 1 + (slots / first).ilog2(), None)))
+            let [first, greatest] = [(slots >> 8).max(1 << 10), 2 * slots].map(growing_capacity);
+            Box::new(Coucal(coucal_growing(first, greatest, None)))
         }
         ATOMIC => Box::new(Atomic::with_slots(slots, 16)),
         SEQUENTIAL => Box::new(Sequential::with_slots(slots)),

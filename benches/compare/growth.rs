@@ -30,15 +30,18 @@ pub const TOPIC: Topic =
 const SUBJECTS: [&str; 7] = [GROWING, GROWING_MANY, COUCAL, QUOTIENT, SCALABLE, REBUILT, HASH_SET];
 /// Those of which only inserts are measured.
 const INSERTS_ONLY: [&str; 2] = [GROWING_MANY, COUCAL];
+/// `GROWING` with other target loads than its own, which is 0.80.
+const TARGET_LOADS: [(&str, f64); 3] =
+    [("target load 0.87", 0.87), ("target load 0.75", 0.75), ("target load 0.70", 0.70)];
 /// A table of this size is in the inner caches.
 const SMALL: u64 = 1 << 18;
 /// Memory and lookups are measured so often in each doubling, at equal ratios.
 const STEPS: u32 = 8;
 /// The places of the cursor in a level.
 const CURSORS: u64 = 4;
-const SCENES: [&str; 3] = ["no growth", "growth of another table", "growth of this table"];
+const SCENES: [&str; 2] = ["no growth", "growth of this table"];
 /// Lookups by how far a table has grown.
-const BY_EXTENT: [&str; 3] = ["miss by extent", "hit by extent", "half by extent"];
+const BY_EXTENT: &str = "half by extent";
 const SINGLE: &str = "insert";
 const LONGEST: &str = "insert: longest";
 /// Inserts in one doubling, and in all.
@@ -48,14 +51,9 @@ const BITS: &str = "bits per item";
 const RATE: &str = "false positives";
 const STATED: &str = "false positives, stated";
 const TOGETHER: &str = "inserts of several threads";
-const TARGET_LOADS: [f64; 4] = [0.87, 0.80, 0.75, 0.70];
-/// The second one: the default.
-const DEFAULT_LOAD: f64 = TARGET_LOADS[1];
-
 fn measure(plan: &Plan, results: &mut Results) {
     for round in 0..plan.rounds {
         course(plan, round, results);
-        loads(plan, round, results);
         several_threads(plan, round, results);
     }
     by_extent(plan, results);
@@ -67,13 +65,13 @@ pub type Growing = Coucal<coucal::Growable<coucal::Fp16x4>, KeyHash>;
 
 /// An empty table that becomes one of so many slots, and grows on to twice as many.
 pub fn growing(slots: u64) -> Growing {
-    let doublings = slots.ilog2().saturating_sub(8).min(8);
-    Coucal(coucal_growing((slots >> doublings) as usize, doublings + 1, None))
+    let first = slots >> slots.ilog2().saturating_sub(8).min(8);
+    Coucal(coucal_growing(items(first) as usize, items(2 * slots) as usize, None))
 }
 
 /// The items of a table that grows, when it has so many slots.
 pub fn items(slots: u64) -> u64 {
-    growing_capacity(slots as usize, None) as u64
+    growing_capacity(slots as usize) as u64
 }
 
 fn fixed(slots: u64) -> Coucal<coucal::Fp16x4, KeyHash> {
@@ -103,8 +101,8 @@ fn course(plan: &Plan, round: usize, results: &mut Results) {
     let first_slots = (slots >> 9).max(1 << 10) as usize;
     let doublings = (slots as usize / first_slots).ilog2();
     // All have the rate that this one has with as many items as it can have.
-    let growing = coucal_growing(first_slots, doublings, None);
-    let (first, most) = (growing.capacity(), growing.max_capacity());
+    let [first, most] = [first_slots, slots as usize].map(growing_capacity);
+    let growing = coucal_growing(first, most, None);
     let rate = growing.false_positive_rate_at(most);
     // The items after each step.
     let after = |step: u32| {
@@ -117,9 +115,13 @@ fn course(plan: &Plan, round: usize, results: &mut Results) {
             COUCAL => Box::new(fixed(slots)),
             QUOTIENT => Box::new(Quotient::resizeable(first as u64, most as u64, rate)),
             SCALABLE => Box::new(Scalable::with_rate(first, rate)),
-            REBUILT => Box::new(Rebuilt::with_rate(first, rate, keys)),
+            // Some times twice its first capacity are all items.
+            REBUILT => Box::new(Rebuilt::with_rate(most.div_ceil(1 << doublings), rate, keys)),
             HASH_SET => Box::new(LockedHashSet::with_slots(first_slots)),
-            _ => Box::new(Coucal(coucal_growing(first_slots, doublings, None))),
+            _ => {
+                let load = TARGET_LOADS.iter().find(|load| load.0 == name).map(|load| load.1);
+                Box::new(Coucal(coucal_growing(first, most, load)))
+            }
         }
     };
     let entry = |name| {
@@ -127,7 +129,8 @@ fn course(plan: &Plan, round: usize, results: &mut Results) {
         let subject = build(name);
         Entry { name, subject, bytes: allocated() - before, nanos: 0.0 }
     };
-    let names = SUBJECTS.into_iter().filter(|name| plan.includes(name));
+    let all = SUBJECTS.into_iter().chain(TARGET_LOADS.map(|load| load.0));
+    let names = all.filter(|name| plan.includes(name));
     let mut entries: Vec<_> = names.map(entry).collect();
     for doubling in 0..=doublings {
         plan.say(&format!("round {}: growing to {} slots", round + 1, first_slots << doubling));
@@ -149,7 +152,10 @@ fn course(plan: &Plan, round: usize, results: &mut Results) {
             let per_item = (entry.nanos - before) / (to - from) as f64;
             results.push((to, 1), entry.name, DOUBLING, per_item);
             if entry.name != HASH_SET && !INSERTS_ONLY.contains(&entry.name) {
-                let rate = false_positives(plan, entry.subject.as_mut(), keys);
+                let range = (1 << 32)..(1 << 32) + plan.operations;
+                let subject = entry.subject.as_mut();
+                let (_, wrong) = timed(subject, Operation::Contains, keys, Which::Absent, range);
+                let rate = wrong as f64 / plan.operations as f64;
                 results.push((to, 1), entry.name, RATE, rate);
             }
         }
@@ -157,36 +163,6 @@ fn course(plan: &Plan, round: usize, results: &mut Results) {
     for Entry { name, nanos, .. } in entries {
         results.push((slots, 1), name, COURSE, nanos / most as f64);
     }
-}
-
-fn false_positives(plan: &Plan, subject: &mut dyn Subject, keys: Keys) -> f64 {
-    let range = (1 << 32)..(1 << 32) + plan.operations;
-    let (_, wrong) = timed(subject, Operation::Contains, keys, Which::Absent, range);
-    wrong as f64 / plan.operations as f64
-}
-
-/// Tables that grow to the same number of slots with different target loads.
-fn loads(plan: &Plan, round: usize, results: &mut Results) {
-    let slots = plan.slots[0];
-    let doublings = slots.ilog2().saturating_sub(8).min(9);
-    let keys = Keys::new(400 + round as u64);
-    for load in TARGET_LOADS {
-        plan.say(&format!("round {}: target load {load}", round + 1));
-        let filter = coucal_growing((slots >> doublings) as usize, doublings, Some(load));
-        let most = filter.max_capacity() as u64;
-        let mut table = Coucal(filter);
-        let nanos = insert(&mut table, Operation::Insert, keys, 0..most);
-        let (place, name) = ((slots, 1), target_load(load));
-        results.push(place, &name, COURSE, nanos / most as f64);
-        let bits = 8.0 * table.0.memory_bytes() as f64 / most as f64;
-        results.push(place, &name, BITS, bits);
-        results.push(place, &name, RATE, false_positives(plan, &mut table, keys));
-        lookups(plan, &mut table, &name, keys, most, place, results);
-    }
-}
-
-fn target_load(load: f64) -> String {
-    format!("target load {load:.2}")
 }
 
 /// One thread and two that grow one table.
@@ -202,22 +178,6 @@ fn several_threads(plan: &Plan, round: usize, results: &mut Results) {
     }
 }
 
-/// Lookups of absent and of present keys.
-fn lookups(
-    plan: &Plan,
-    subject: &mut dyn Subject,
-    name: &str,
-    keys: Keys,
-    items: u64,
-    place: (u64, usize),
-    results: &mut Results,
-) {
-    for (figure, which) in [("miss", Which::Absent), ("hit", Which::Present { items })] {
-        let (nanos, _) = timed(subject, Operation::Contains, keys, which, 0..plan.operations / 32);
-        results.push(place, name, figure, nanos);
-    }
-}
-
 impl Entry {
     fn step(&mut self, plan: &Plan, keys: Keys, range: Range<u64>, results: &mut Results) {
         let place = (range.end, 1);
@@ -229,9 +189,14 @@ impl Entry {
         if INSERTS_ONLY.contains(&self.name) {
             return;
         }
-        let bytes = self.subject.bytes().unwrap_or(self.bytes);
-        results.push(place, self.name, BITS, 8.0 * bytes as f64 / range.end as f64);
-        lookups(plan, self.subject.as_mut(), self.name, keys, range.end, place, results);
+        results.push(place, self.name, BITS, 8.0 * self.bytes as f64 / range.end as f64);
+        let present = Which::Present { items: range.end };
+        for (figure, which) in [("miss", Which::Absent), ("hit", present)] {
+            let lookups = 0..plan.operations / 32;
+            let (nanos, _) =
+                timed(self.subject.as_mut(), Operation::Contains, keys, which, lookups);
+            results.push(place, self.name, figure, nanos);
+        }
     }
 }
 
@@ -251,53 +216,43 @@ fn by_extent(plan: &Plan, results: &mut Results) {
             stored = items;
             let mut fixed = fixed(Subject::slots(&growing));
             insert(&mut fixed, Operation::InsertMany, keys, 0..items);
-            let which = [Which::Absent, Which::Present { items }, Which::Half { items }];
+            let which = Which::Half { items };
             for round in 0..plan.rounds as u64 {
-                for (figure, which) in BY_EXTENT.into_iter().zip(which) {
-                    let pair: [(&str, &mut dyn Subject); 2] =
-                        [(GROWING, &mut growing), (COUCAL, &mut fixed)];
-                    for (name, table) in pair {
-                        // Each comes into the cache first, if it can.
-                        let warm = if slots <= 2 * SMALL { slots / 4 } else { 0 };
-                        timed(table, Operation::Contains, keys, which, 0..warm);
-                        let lookups = plan.operations / 4;
-                        let range = (round + 1) * lookups..(round + 2) * lookups;
-                        let (nanos, _) = timed(table, Operation::Contains, keys, which, range);
-                        results.push((slots, 1), name, figure, nanos);
-                    }
+                let pair: [(&str, &mut dyn Subject); 2] =
+                    [(GROWING, &mut growing), (COUCAL, &mut fixed)];
+                for (name, table) in pair {
+                    // Each comes into the cache first, if it can.
+                    let warm = if slots <= 2 * SMALL { slots / 4 } else { 0 };
+                    timed(table, Operation::Contains, keys, which, 0..warm);
+                    let lookups = plan.operations / 4;
+                    let range = (round + 1) * lookups..(round + 2) * lookups;
+                    let (nanos, _) = timed(table, Operation::Contains, keys, which, range);
+                    results.push((slots, 1), name, BY_EXTENT, nanos);
                 }
             }
         }
     }
 }
 
-/// Lookups while another thread inserts, so that this table grows or another one. Only out of cache: a
-/// smaller table has grown before there are enough pieces.
+/// Lookups while another thread inserts, so that the table grows. Only out of cache: a smaller table has
+/// grown before there are enough pieces.
 fn while_growing(plan: &Plan, results: &mut Results) {
     let slots = plan.slots[0];
     let items = items(slots);
-    let [here, elsewhere] = [600, 601].map(Keys::new);
+    let keys = Keys::new(600);
     for round in 0..plan.rounds as u64 {
         plan.say(&format!("{slots} slots, round {}: lookups while it grows", round + 1));
         // New tables each time, so that the growth is the same.
-        let (mut growing, mut other, mut fixed) = (growing(slots), growing(slots), fixed(slots));
-        let tables: [(&mut dyn Subject, _); 3] =
-            [(&mut growing, here), (&mut other, elsewhere), (&mut fixed, here)];
-        for (table, keys) in tables {
-            insert(table, Operation::InsertMany, keys, 0..items);
-        }
+        let (mut growing, mut fixed) = (growing(slots), fixed(slots));
+        insert(&mut growing, Operation::InsertMany, keys, 0..items);
+        insert(&mut fixed, Operation::InsertMany, keys, 0..items);
         let range = round * plan.operations..(round + 1) * plan.operations;
-        let lookups = here.collect(Which::Half { items }, range);
+        let lookups = keys.collect(Which::Half { items }, range);
         let of = |name, table| Lookups { place: (slots, 2), name, table, keys: &lookups };
-        let mut grow_other = grow(&other, elsewhere, items);
-        for (name, table) in
-            [(COUCAL, &fixed as &dyn SharedSubject), (GROWING, &growing as &dyn SharedSubject)]
-        {
-            of(name, table).measure(plan, SCENES[0], None, results);
-            of(name, table).measure(plan, SCENES[1], Some(&mut grow_other), results);
-        }
-        let mut grow_here = grow(&growing, here, items);
-        of(GROWING, &growing).measure(plan, SCENES[2], Some(&mut grow_here), results);
+        of(COUCAL, &fixed).measure(plan, SCENES[0], None, results);
+        of(GROWING, &growing).measure(plan, SCENES[0], None, results);
+        let mut grow = grow(&growing, keys, items);
+        of(GROWING, &growing).measure(plan, SCENES[1], Some(&mut grow), results);
     }
 }
 
@@ -311,8 +266,7 @@ fn grow(table: &Growing, keys: Keys, mut next: u64) -> impl FnMut() -> u64 + Sen
     }
 }
 
-/// The times of single inserts: in the last doubling of a table that grows, and in the whole fill of one
-/// of fixed size.
+/// The times of single inserts in the last doubling of a table that grows.
 fn singles(plan: &Plan, results: &mut Results) {
     let slots = *plan.slots.last().expect("there is a size");
     let keys = Keys::new(800);
@@ -321,32 +275,21 @@ fn singles(plan: &Plan, results: &mut Results) {
     // takes as long as thousands of inserts.
     black_box(vec![1_u8; slots as usize * size_of::<u16>()]);
     let mut growing = growing(slots / 2);
-    insert(&mut growing, Operation::InsertMany, keys, 0..items(slots / 2));
-    single_inserts((GROWING, &growing), keys, slots, items(slots / 2), results);
-    drop(growing);
-    single_inserts((COUCAL, &fixed(slots)), keys, slots, 0, results);
-}
-
-fn single_inserts(
-    (name, table): (&str, &dyn SharedSubject),
-    keys: Keys,
-    slots: u64,
-    from: u64,
-    results: &mut Results,
-) {
+    let (from, to) = (items(slots / 2), items(slots));
+    insert(&mut growing, Operation::InsertMany, keys, 0..from);
     let mut singles = Singles::of_this_thread();
-    for start in (from..items(slots)).step_by(CHUNK) {
-        let range = start..items(slots).min(start + CHUNK as u64);
+    for start in (from..to).step_by(CHUNK) {
+        let range = start..to.min(start + CHUNK as u64);
         let steps: Vec<_> = range.map(|index| Step::Insert(keys.key(index))).collect();
         singles.begin();
-        table.run_timed(&steps, &mut |_, stored, nanos| {
+        SharedSubject::run_timed(&growing, &steps, &mut |_, stored, nanos| {
             assert!(stored, "there is room");
             let own = singles.took(nanos);
             singles.histogram.saturating_record(own);
         });
     }
-    singles.push_percentiles((slots, 1), name, SINGLE, results);
-    results.push((slots, 1), name, LONGEST, singles.histogram.max() as f64);
+    singles.push_percentiles((slots, 1), GROWING, SINGLE, results);
+    results.push((slots, 1), GROWING, LONGEST, singles.histogram.max() as f64);
 }
 
 /// The medians of a figure at all numbers of items.
@@ -395,48 +338,39 @@ fn course_tables(results: &Results) -> [Table; 2] {
         "in the worst doubling",
         "by `insert_many`",
         "in the worst doubling",
-        "lookups at the end, absent",
-        "at the worst size",
-        "present, at the end",
-        "at the worst size",
+        "lookups at the worst size, absent",
+        "present",
     ];
     let mut peers = Table::new("growth-peers", columns);
     for peer in SUBJECTS.into_iter().filter(|name| ![GROWING, GROWING_MANY].contains(name)) {
         let times = |name, figure| {
-            let at = |items| results.at(items, 1).ratio((peer, figure), (name, figure));
-            results.slots_with(figure).into_iter().filter_map(at).collect::<Vec<_>>()
+            let at = move |items| results.at(items, 1).ratio((peer, figure), (name, figure));
+            results.slots_with(figure).into_iter().filter_map(at)
         };
         let inserts = [GROWING, GROWING_MANY].map(|name| {
-            let worst = times(name, DOUBLING).into_iter().skip(1).reduce(f64::min);
-            [times(name, COURSE).last().copied(), worst]
+            let worst = times(name, DOUBLING).skip(1).reduce(f64::min);
+            [times(name, COURSE).next(), worst]
         });
-        let lookups = ["miss", "hit"].map(|figure| {
-            let times = times(GROWING, figure);
-            [times.last().copied(), times.into_iter().reduce(f64::min)]
-        });
-        peers.row(peer, [inserts, lookups].concat().concat());
+        let lookups = ["miss", "hit"].map(|figure| times(GROWING, figure).reduce(f64::min));
+        peers.row(peer, inserts.into_iter().flatten().chain(lookups));
     }
     [course, peers]
 }
 
+/// At the greatest size; times are multiples of those at the default load.
 fn loads_table(results: &Results) -> Table {
-    let columns = [
-        "bits per item",
-        "false positives, %",
-        "time of an insert, to that at 0.80",
-        "of a lookup, absent",
-        "present",
-    ];
+    let columns = ["bits per item", "false positives, %", "insert", "lookup, absent", "present"];
     let mut table = Table::new("growth-loads", columns);
-    let default = target_load(DEFAULT_LOAD);
-    for name in TARGET_LOADS.map(target_load) {
-        for slots in results.slots_with(COURSE) {
-            let view = results.at(slots, 1);
-            let ratio = |figure| view.ratio((&name, figure), (&default, figure));
-            let rate = view.median(&name, RATE).map(|rate| 100.0 * rate);
-            let [insert, miss, hit] = [COURSE, "miss", "hit"].map(ratio);
-            table.row(&name, [view.median(&name, BITS), rate, insert, miss, hit]);
-        }
+    let default = ("target load 0.80", GROWING);
+    let [dense, sparse @ ..] = TARGET_LOADS.map(|load| (load.0, load.0));
+    for (label, name) in [dense, default].into_iter().chain(sparse) {
+        let last = |figure| medians(results, name, figure).last().map(|median| median.1);
+        let ratio = |figure| {
+            let place = results.slots_with(figure).pop()?;
+            results.at(place, 1).ratio((name, figure), (GROWING, figure))
+        };
+        let [insert, miss, hit] = [COURSE, "miss", "hit"].map(ratio);
+        table.row(label, [last(BITS), last(RATE).map(|rate| 100.0 * rate), insert, miss, hit]);
     }
     table
 }
@@ -458,16 +392,14 @@ fn threads_table(results: &Results) -> Table {
 
 fn tables(results: &Results) -> Vec<Table> {
     let [course, peers] = course_tables(results);
-    let columns = ["growing, ns", "fixed, ns", "ratio, half present", "absent", "present"];
-    let mut lookups = Table::new("growth-lookups", columns);
-    for slots in results.slots_with(BY_EXTENT[2]) {
+    let mut lookups = Table::new("growth-lookups", ["growing, ns", "fixed, ns", "ratio"]);
+    for slots in results.slots_with(BY_EXTENT) {
         let base = 1 << slots.ilog2();
         let view = results.at(slots, 1);
-        let [miss, hit, half] =
-            BY_EXTENT.map(|figure| view.ratio((GROWING, figure), (COUCAL, figure)));
-        let nanos = [GROWING, COUCAL].map(|name| view.median(name, BY_EXTENT[2]));
+        let [growing, fixed] = [GROWING, COUCAL].map(|name| view.median(name, BY_EXTENT));
+        let ratio = view.ratio((GROWING, BY_EXTENT), (COUCAL, BY_EXTENT));
         let label = format!("{} slots and {} %", power(base), 100 * (slots - base) / base);
-        lookups.row(&label, nanos.into_iter().chain([half, miss, hit]));
+        lookups.row(&label, [growing, fixed, ratio]);
     }
     let mut beside = Table::new("growth-beside", beside::COLUMNS);
     for slots in results.slots_with(&percentile(SCENES[0], 50.0)) {
@@ -479,13 +411,11 @@ fn tables(results: &Results) -> Vec<Table> {
     let columns = ["50 %, ns", "99 %, ns", "99.9 %, ns", "longest, µs"];
     let mut singles = Table::new("growth-singles", columns);
     for slots in results.slots_with(LONGEST) {
-        for (name, what) in [(GROWING, "last doubling"), (COUCAL, "whole fill")] {
-            let view = results.at(slots, 1);
-            let percentiles = PERCENTILES.map(|p| view.median(name, &percentile(SINGLE, p)));
-            let longest = view.median(name, LONGEST).map(|nanos| nanos / 1e3);
-            let label = format!("{name}, {} slots, {what}", power(slots));
-            singles.row(&label, percentiles.into_iter().chain([longest]));
-        }
+        let view = results.at(slots, 1);
+        let percentiles = PERCENTILES.map(|p| view.median(GROWING, &percentile(SINGLE, p)));
+        let longest = view.median(GROWING, LONGEST).map(|nanos| nanos / 1e3);
+        let label = format!("{GROWING}, to {} slots", power(slots));
+        singles.row(&label, percentiles.into_iter().chain([longest]));
     }
     let (loads, threads) = (loads_table(results), threads_table(results));
     vec![course, peers, loads, lookups, beside, singles, threads]

@@ -63,11 +63,10 @@ mod tests {
         }
         let first = SLOTS * 8 / 10;
         for target_load in [None, Some(0.87), Some(0.7)] {
-            let filter = coucal_growing(SLOTS, 4, target_load);
-            assert_eq!(filter.slots(), SLOTS);
-            assert_eq!(filter.max_capacity(), growing_capacity(16 * SLOTS, target_load));
-            check("coucal", Coucal(filter));
+            check("coucal", Coucal(coucal_growing(first, 16 * first, target_load)));
         }
+        let items = growing_capacity(16 * SLOTS);
+        assert_eq!(coucal_growing(items, items, None).slots(), 16 * SLOTS);
         check("coucal, rebuilt", Rebuilt::with_rate(first, 0.01, Keys::new(1)));
         check("scalable_cuckoo_filter", Scalable::with_rate(first, 0.01));
         check("qfilter", Quotient::resizeable(first as u64, 16 * SLOTS as u64, 0.01));

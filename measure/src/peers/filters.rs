@@ -32,32 +32,14 @@ fn largest_capacity(most_items: usize, fits: impl Fn(usize) -> bool) -> usize {
     good
 }
 
-/// A filter of the default layout that grows, with this target load or that of the layout: from this
-/// number of slots, or the nearest number below, by this number of doublings.
+/// A filter of the default layout that grows: from this number of items to the greatest number, with this
+/// target load or that of the layout.
 ///
 /// # Panics
 ///
-/// When there is not enough memory, or the layout does not grow so far.
+/// When there is not enough memory.
 #[must_use]
 pub fn coucal_growing(
-    first_slots: usize,
-    doublings: u32,
-    target_load: Option<f64>,
-) -> GrowableCuckooFilter<Fp16x4, KeyHash> {
-    let [first, greatest] =
-        [first_slots, first_slots << doublings].map(|slots| growing_capacity(slots, target_load));
-    let filter = build_growing(first, greatest, target_load);
-    assert!(filter.slots() <= first_slots, "{doublings} doublings are too many");
-    filter
-}
-
-/// The items for which a growing filter of this number of slots is made.
-#[must_use]
-pub fn growing_capacity(slots: usize, target_load: Option<f64>) -> usize {
-    largest_capacity(slots, |items| build_growing(items, items, target_load).slots() <= slots)
-}
-
-fn build_growing(
     first: usize,
     greatest: usize,
     target_load: Option<f64>,
@@ -68,6 +50,12 @@ fn build_growing(
         None => builder,
     };
     builder.hasher(KeyHash::default()).build().expect("there is enough memory")
+}
+
+/// The items for which a filter that grows is made when it has this number of slots.
+#[must_use]
+pub fn growing_capacity(slots: usize) -> usize {
+    largest_capacity(slots, |items| coucal_growing(items, items, None).slots() <= slots)
 }
 
 /// A filter of the default layout with this number of slots, or the nearest number below; its memory
@@ -92,10 +80,6 @@ impl<L: Storage, S: BuildHasher + Send + Sync> Peer for Coucal<L, S> {
 
     fn slots(&self) -> usize {
         self.0.slots()
-    }
-
-    fn bytes(&self) -> Option<usize> {
-        Some(self.0.memory_bytes())
     }
 
     #[inline]
