@@ -2,6 +2,7 @@
 
 use std::hint::black_box;
 use std::ops::Range;
+use std::time::Instant;
 
 use coucal_measure::hash::KeyHash;
 use coucal_measure::keys::{CHUNK, Keys, Which};
@@ -17,7 +18,7 @@ use crate::beside::{self, Lookups, PERCENTILES, Singles, percentile};
 use crate::contenders::{
     COUCAL, GROWING, GROWING_MANY, HASH_SET, QUOTIENT, REBUILT, SCALABLE, shared,
 };
-use crate::filters::{chunks, timed};
+use crate::filters::timed;
 use crate::output::Table;
 use crate::results::Results;
 use crate::threads::through_all;
@@ -78,12 +79,19 @@ fn fixed(slots: u64) -> Coucal<coucal::Fp16x4, KeyHash> {
     Coucal(coucal_with_slots(slots as usize))
 }
 
-/// Inserts the items of the range; the nanoseconds of all of it, what the subject does to grow
-/// included.
+/// Inserts the items of the range; the nanoseconds of all of it, what the subject does to grow included,
+/// but not the time that the thread waited for a processor.
 fn insert(subject: &mut dyn Subject, operation: Operation, keys: Keys, range: Range<u64>) -> f64 {
-    let (chunks, stored) = chunks(subject, operation, keys, Which::InOrder, range.clone());
-    assert_eq!(stored, range.end - range.start, "there is room");
-    chunks.iter().map(|chunk| chunk.0).sum()
+    let (mut singles, mut nanos) = (Singles::of_this_thread(), 0);
+    for from in range.clone().step_by(CHUNK) {
+        let chunk = keys.collect(Which::InOrder, from..range.end.min(from + CHUNK as u64));
+        singles.begin();
+        let started = Instant::now();
+        let stored = subject.run(operation, &chunk);
+        nanos += singles.took(started.elapsed().as_nanos() as u64);
+        assert_eq!(stored, chunk.len() as u64, "there is room");
+    }
+    nanos as f64
 }
 
 struct Entry {
