@@ -40,6 +40,12 @@ pub enum InsertError {
     ///
     /// Use [`insert_unique`](crate::CuckooFilter::insert_unique) if one copy is enough.
     TooManyCopies,
+    /// There is no room for the item in a growing filter at its present size, and the allocator could
+    /// not provide the memory for growth.
+    ///
+    /// Free memory and insert the item again, or remove items. Inserts that find room go on.
+    /// [`reserve`](crate::CuckooFilter::reserve) takes the memory ahead of time.
+    OutOfMemory,
 }
 
 impl fmt::Display for InsertError {
@@ -49,6 +55,10 @@ impl fmt::Display for InsertError {
             Self::TooManyCopies => {
                 "the filter holds the maximum number of copies of this item: \
                  insert_unique stores one copy only"
+            }
+            Self::OutOfMemory => {
+                "the allocator could not provide the memory for the filter to grow: \
+                 free memory and insert the item again, or remove items"
             }
         })
     }
@@ -256,51 +266,64 @@ impl fmt::Display for BuildError {
 
 impl error::Error for BuildError {}
 
-/// The filter cannot grow to hold the reserved items; nothing has changed.
+/// Why a filter could not grow to hold the reserved items. It holds the items that it held.
 ///
 /// # Examples
 ///
 /// ```
-/// use coucal::CuckooFilter;
+/// use coucal::{CuckooFilter, ReserveError};
 ///
 /// let filter = CuckooFilter::builder().capacity(100).max_capacity(1000).build()?;
 /// assert!(filter.reserve(500).is_ok());
 /// let error = filter.reserve(5000).unwrap_err();
-/// assert_eq!((error.wanted(), error.max_capacity()), (5000, 1000));
+/// assert_eq!(error, ReserveError::AboveMaxCapacity { wanted: 5000, max_capacity: 1000 });
 /// # Ok::<(), coucal::BuildError>(())
 /// ```
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ReserveError {
-    wanted: usize,
-    max_capacity: usize,
+pub enum ReserveError {
+    /// The filter would hold more items than its maximum capacity; nothing has changed.
+    ///
+    /// Build one with a larger [`max_capacity`](crate::Builder::max_capacity).
+    AboveMaxCapacity {
+        /// The requested number of items: those in the filter and the additional ones.
+        wanted: usize,
+        /// The maximum capacity of the filter.
+        max_capacity: usize,
+    },
+    /// The allocator could not provide the memory. The filter has grown as far as there was memory.
+    ///
+    /// Free memory and call [`reserve`](crate::CuckooFilter::reserve) again, or reserve less.
+    OutOfMemory {
+        /// The size in bytes of the part of the table that could not be added.
+        bytes: usize,
+    },
 }
 
 impl ReserveError {
     pub(crate) fn check(wanted: usize, max_capacity: usize) -> Result<(), Self> {
-        if wanted <= max_capacity { Ok(()) } else { Err(Self { wanted, max_capacity }) }
-    }
-
-    /// The requested number of items: those in the filter and the additional ones.
-    #[must_use]
-    pub fn wanted(&self) -> usize {
-        self.wanted
-    }
-
-    /// The maximum capacity of the filter.
-    #[must_use]
-    pub fn max_capacity(&self) -> usize {
-        self.max_capacity
+        if wanted <= max_capacity {
+            Ok(())
+        } else {
+            Err(Self::AboveMaxCapacity { wanted, max_capacity })
+        }
     }
 }
 
 impl fmt::Display for ReserveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { wanted, max_capacity } = self;
-        write!(
-            f,
-            "the filter grows to {max_capacity} items, and {wanted} need room: \
-             build one with a larger max_capacity"
-        )
+        match self {
+            Self::AboveMaxCapacity { wanted, max_capacity } => write!(
+                f,
+                "the filter grows to {max_capacity} items, and {wanted} need room: \
+                 build one with a larger max_capacity"
+            ),
+            Self::OutOfMemory { bytes } => write!(
+                f,
+                "the allocator could not provide {bytes} bytes for the filter to grow: \
+                 free memory, or reserve less"
+            ),
+        }
     }
 }
 
@@ -322,8 +345,7 @@ impl error::Error for ReserveError {}
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotError {
-    /// The allocator could not provide the memory: as much as the buckets of the filter take, at its
-    /// maximum size if it grows.
+    /// The allocator could not provide the memory: as much as the buckets of the filter take.
     OutOfMemory {
         /// The size of these buckets in bytes.
         bytes: usize,
@@ -582,6 +604,9 @@ pub enum MergeError {
     Full,
     /// Both filters together hold more copies of one item than a filter can count.
     TooManyCopies,
+    /// The allocator could not provide the memory for this filter to grow: see
+    /// [`InsertError::OutOfMemory`].
+    NoMemoryToGrow,
     /// The allocator could not provide the memory for a snapshot of the other filter: see
     /// [`SnapshotError::OutOfMemory`].
     OutOfMemory {
@@ -603,6 +628,7 @@ impl From<InsertError> for MergeError {
         match error {
             InsertError::Full => Self::Full,
             InsertError::TooManyCopies => Self::TooManyCopies,
+            InsertError::OutOfMemory => Self::NoMemoryToGrow,
         }
     }
 }
@@ -622,6 +648,10 @@ impl fmt::Display for MergeError {
             Self::Full => f.write_str("this filter has no room for the items of both"),
             Self::TooManyCopies => f.write_str(
                 "both filters together hold more copies of an item than one filter can hold",
+            ),
+            Self::NoMemoryToGrow => f.write_str(
+                "the allocator could not provide the memory for this filter to grow: \
+                 free memory and merge again",
             ),
             Self::OutOfMemory { bytes } => {
                 write!(f, "the allocator could not provide the {bytes} bytes of a snapshot")

@@ -262,7 +262,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     ///
     /// Blocks while another thread writes to the same group of buckets. It holds one lock for a few
     /// instructions, or two for each kick when both buckets are full. In a growable filter, some
-    /// inserts split a few buckets: see [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// inserts split a few buckets, and few allocate memory: see
+    /// [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
@@ -819,9 +820,9 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         sizing::load(self.len(), self.slots())
     }
 
-    /// The memory of the filter in bytes: itself, its table, its locks and its counters. It does not
-    /// include memory that the hasher owns on the heap, nor the
-    /// [reserved](CuckooFilter::reserved_bytes) part of a growable table that is not in use yet.
+    /// The memory of the filter in bytes: itself, and all that it has allocated, which is its table, its
+    /// locks and its counters. It does not include memory that the hasher owns on the heap. A table that
+    /// grows is allocated in [parts](crate#growth), as growth reaches them.
     ///
     /// # Examples
     ///
@@ -835,8 +836,13 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     }
 
     /// The share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to
-    /// report as present at the present load. In a growable filter:
-    /// [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) tells what it will be.
+    /// report as present now.
+    ///
+    /// In a growable filter it depends on when the items were inserted, and is estimated from the words
+    /// of the table: from all of them in a table of up to 2^15 buckets, and from a sample of that size in
+    /// a larger one, within some percent. So it takes longer than the other figures, but no lock.
+    /// [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) predicts the rate for a number of
+    /// items. See [growth](crate#growth).
     ///
     /// # Examples
     ///
@@ -920,15 +926,15 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     }
 
     /// The share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to report as
-    /// present when the filter holds this number of items, inserted since it had its first size.
+    /// present when the filter holds this number of items, if it grew from its first size with them. The
+    /// formula is in the section about [growth](crate#growth).
     ///
-    /// It is about 2b·load·2<sup>1-w</sup>·(1 + D) for b slots of w bits in a bucket, in a filter that has
-    /// doubled D times; in the middle of a doubling, D has a fraction. At the
-    /// [`max_capacity`](Self::max_capacity) it is at most the rate that the builder was given. With more
-    /// items than that, it is the rate of a filter of the maximum size that holds them.
+    /// At the [`max_capacity`](Self::max_capacity) it is at most the rate that the builder was given. With
+    /// more items than that, it is the rate of a filter of the maximum size that holds them.
     ///
-    /// The rate of [now](Self::false_positive_rate) may be lower: items that were inserted when the filter
-    /// was larger (after others were removed, or after [`reserve`](Self::reserve)) are told apart better.
+    /// The [present rate](Self::false_positive_rate) may be lower: items that were inserted when the
+    /// filter was larger than they needed (after others were removed, or after
+    /// [`reserve`](Self::reserve)) cause fewer false positives.
     ///
     /// # Examples
     ///
@@ -950,13 +956,12 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     /// nothing.
     ///
     /// Blocks while another thread splits buckets, and as [`insert`](Self::insert) does. Other
-    /// threads can read and write meanwhile. It takes some tens of nanoseconds for each bucket that
-    /// is split.
+    /// threads can read and write meanwhile. It allocates the memory that these items need.
     ///
     /// # Errors
     ///
-    /// [`ReserveError`] if the filter would then hold more than [`max_capacity`](Self::max_capacity)
-    /// items; nothing has changed.
+    /// [`ReserveError::AboveMaxCapacity`] if the filter would then hold more than
+    /// [`max_capacity`](Self::max_capacity) items; nothing has changed. [`ReserveError::OutOfMemory`].
     ///
     /// # Examples
     ///
@@ -972,28 +977,8 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     pub fn reserve(&self, additional: usize) -> Result<(), ReserveError> {
         let wanted = self.len().saturating_add(additional);
         ReserveError::check(wanted, self.max_capacity)?;
-        self.figures().grow_for(wanted);
-        Ok(())
-    }
-
-    /// The memory that the filter has allocated, in bytes: [`memory_bytes`](Self::memory_bytes), and
-    /// the part of the table that is not in use yet.
-    ///
-    /// Most operating systems with virtual memory back a page when it is first written. There this is
-    /// address space, and `memory_bytes` is memory. See [growth](crate#growth).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().capacity(1000).max_capacity(1_000_000).build()?;
-    /// assert!(filter.reserved_bytes() > 2_000_000 && filter.memory_bytes() < 50_000);
-    /// # Ok::<(), coucal::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn reserved_bytes(&self) -> usize {
-        size_of::<Self>() + self.figures().reserved_bytes()
+        let grown = self.figures().grow_for(wanted);
+        grown.map_err(|error| ReserveError::OutOfMemory { bytes: error.bytes })
     }
 }
 

@@ -17,7 +17,7 @@ use crate::hasher;
 use crate::storage::sealed::Tables;
 use crate::storage::{BucketsOf, LayoutsOf, Storage};
 use crate::sync::{self, AtomicU64, Ordering};
-use crate::table::{Buckets, Image};
+use crate::table::{Buckets, Image, Shape};
 
 /// Words that are read or written at once.
 const CHUNK: usize = 1 << 11;
@@ -49,12 +49,13 @@ const CHUNK: usize = 1 << 11;
 /// ```
 pub struct Snapshot {
     header: Header,
-    /// The word of each bucket, with its lowest byte first in memory on every machine.
-    words: Vec<u64>,
+    /// The word of each bucket, with its lowest byte first in memory on every machine; in pieces as a
+    /// table has them, the last of them only as far as it is in use.
+    words: Vec<Vec<u64>>,
 }
 
 impl Snapshot {
-    /// Writes the snapshot, in steps of 16 KiB.
+    /// Writes the snapshot, in steps of up to 16 KiB.
     ///
     /// To keep it across a crash, write to another file than the last snapshot's, call
     /// [`sync_all`](std::fs::File::sync_all), and then rename it: see the
@@ -80,7 +81,7 @@ impl Snapshot {
             writer.write_all(bytes)
         };
         write(&self.header.encode())?;
-        for chunk in self.words.chunks(CHUNK) {
+        for chunk in self.words.iter().flat_map(|piece| piece.chunks(CHUNK)) {
             write(bytemuck::cast_slice(chunk))?;
         }
         writer.write_all(&checksum.finish().to_le_bytes())
@@ -149,10 +150,16 @@ impl Snapshot {
     /// # Ok::<(), coucal::SnapshotError>(())
     /// ```
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, RestoreError> {
-        let (header, from) = validated(bytes, |_| Ok(()))?;
+        let (header, mut from) = validated(bytes, |_| Ok(()))?;
         let mut words = Vec::new();
-        try_reserve(&mut words, from.len())?;
-        words.extend(from.iter().copied().map(u64::from_ne_bytes));
+        for len in piece_lens(&header) {
+            let (in_piece, rest) = from.split_at(len.min(from.len()));
+            from = rest;
+            let mut piece = Vec::new();
+            try_reserve(&mut piece, in_piece.len())?;
+            piece.extend(in_piece.iter().copied().map(u64::from_ne_bytes));
+            words.push(piece);
+        }
         Ok(Self { header, words })
     }
 
@@ -176,19 +183,29 @@ impl Snapshot {
         accept(check.header())?;
         let mut words = Vec::new();
         let mut missing = check.header().extent.buckets();
-        while missing > 0 {
-            if check.has_failed() {
-                // What follows is read for the checksum alone.
-                words.clear();
+        // The number of words that are kept.
+        let mut kept = 0;
+        for len in piece_lens(check.header()) {
+            let mut piece = Vec::new();
+            let end = missing.saturating_sub(len);
+            while missing > end {
+                if check.has_failed() {
+                    // What follows is read for the checksum alone.
+                    words.clear();
+                    piece.clear();
+                    kept = 0;
+                }
+                let (read, chunk) = (piece.len(), (missing - end).min(CHUNK));
+                if piece.capacity() - read < chunk {
+                    try_reserve(&mut piece, (len - read).min(kept.max(chunk)))?;
+                }
+                piece.resize(read + chunk, 0);
+                read_exact(bytemuck::cast_slice_mut(&mut piece[read..]))?;
+                check.add(bytemuck::cast_slice(&piece[read..]));
+                kept += chunk;
+                missing -= chunk;
             }
-            let (read, chunk) = (words.len(), missing.min(CHUNK));
-            if words.capacity() - read < chunk {
-                try_reserve(&mut words, missing.min(read.max(chunk)))?;
-            }
-            words.resize(read + chunk, 0);
-            read_exact(bytemuck::cast_slice_mut(&mut words[read..]))?;
-            check.add(bytemuck::cast_slice(&words[read..]));
-            missing -= chunk;
+            words.push(piece);
         }
         let mut checksum = [0; CHECKSUM_BYTES];
         read_exact(&mut checksum)?;
@@ -239,8 +256,7 @@ impl Snapshot {
     }
 
     /// The number of distinct items to which the filter can grow; the [capacity](Self::capacity) of a
-    /// filter of fixed size. A filter that is restored from the snapshot reserves the address space for
-    /// this number of items: check it first if you do not trust the source of the bytes.
+    /// filter of fixed size.
     ///
     /// # Examples
     ///
@@ -311,8 +327,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     ///
     /// It takes as much memory as the table has in use, and out of cache about 1.3 times as long as a
     /// copy of it to new memory: 0.03 s for a table of 2^24 slots, on the machine of
-    /// `docs/performance-snapshots.md`. (A snapshot of a growing filter reserves the address space for
-    /// its maximum size.)
+    /// `docs/performance-snapshots.md`.
     ///
     /// The hasher is not in it: to restore the filter, you need a hasher with the same hashes. The default
     /// one has a random seed that dies with the process; take a
@@ -339,22 +354,27 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn snapshot(&self) -> Result<Snapshot, SnapshotError> {
-        let Image { extent, target_load, items, words } = self.figures().image()?;
+        let Image { extent, target_load, items, max_buckets, words } = self.figures().image()?;
         let [capacity, max_capacity] = self.capacities();
         let header = Header {
             grows: BucketsOf::<L>::GROWS,
             layout: self.figures().layout(),
             extent,
-            max_buckets: words.len(),
+            max_buckets,
             target_load,
             items,
             capacity,
             max_capacity,
             hasher: hasher::check_of(self.hasher()),
         };
-        let mut words = words.into_vec();
-        words.truncate(extent.buckets());
-        Ok(Snapshot { header, words: lowest_byte_first(words) })
+        let mut missing = extent.buckets();
+        let words = words.into_iter().map(|piece| {
+            let mut piece = piece.into_vec();
+            piece.truncate(missing);
+            missing -= piece.len();
+            lowest_byte_first(piece)
+        });
+        Ok(Snapshot { header, words: words.collect() })
     }
 
     /// Restores the filter of a snapshot that [`Snapshot::write_to`] has written: it gives the same
@@ -406,7 +426,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// ```
     pub fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, RestoreError> {
         let (header, words) = validated(bytes, |header| Self::check(header, &hasher))?;
-        Self::from_words(&header, table_words(words, header.max_buckets)?, hasher)
+        Self::from_words(&header, table_words(&header, words)?, hasher)
     }
 
     /// The filter of a snapshot.
@@ -450,23 +470,29 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
 
     fn from_valid(snapshot: Snapshot, hasher: S) -> Result<Self, RestoreError> {
         let Snapshot { header, words } = snapshot;
-        let words = if words.len() == header.max_buckets {
-            as_numbers(words).into_boxed_slice()
-        } else {
-            table_words(bytemuck::cast_slice(&words), header.max_buckets)?
-        };
+        let words = words.into_iter().zip(piece_lens(&header)).map(|(mut piece, len)| {
+            // The last one as a table has it.
+            let missing = len - piece.len();
+            try_reserve(&mut piece, missing)?;
+            piece.resize(len, 0);
+            Ok(as_numbers(piece).into_boxed_slice())
+        });
+        let words = words.collect::<Result<_, RestoreError>>()?;
         Self::from_words(&header, words, hasher)
     }
 
     fn from_words(
         header: &Header,
-        words: Box<[AtomicU64]>,
+        words: Vec<Box<[AtomicU64]>>,
         hasher: S,
     ) -> Result<Self, RestoreError> {
-        let &Header { layout, extent, target_load, items, capacity, max_capacity, .. } = header;
-        let bytes = size_of_val(&*words);
-        let table = LayoutsOf::<L>::from_image(layout, Image { extent, target_load, items, words })
-            .ok_or(RestoreError::OutOfMemory { bytes })?;
+        let &Header {
+            layout, extent, target_load, items, max_buckets, capacity, max_capacity, ..
+        } = header;
+        let bytes = words.iter().map(|piece| size_of_val(&**piece)).sum();
+        let image = Image { extent, target_load, items, max_buckets, words };
+        let table =
+            LayoutsOf::<L>::from_image(layout, image).ok_or(RestoreError::OutOfMemory { bytes })?;
         Ok(Self::from_parts(table, hasher, [capacity, max_capacity]))
     }
 
@@ -540,21 +566,38 @@ fn validated(
     }
 }
 
+/// The lengths of the pieces that a table has of the words of such a snapshot. The last may be longer
+/// than the rest of the words.
+fn piece_lens(header: &Header) -> impl Iterator<Item = usize> + use<> {
+    let Header { grows, extent, max_buckets, .. } = *header;
+    let chunks = grows.then(|| Shape::new(max_buckets).lens(extent.buckets()));
+    let whole = (!grows).then_some(max_buckets);
+    whole.into_iter().chain(chunks.into_iter().flatten())
+}
+
 /// Reserves memory for exactly `more` further words.
 fn try_reserve(words: &mut Vec<u64>, more: usize) -> Result<(), RestoreError> {
     let bytes = (words.len() + more) * size_of::<u64>();
     words.try_reserve_exact(more).map_err(|_| RestoreError::OutOfMemory { bytes })
 }
 
-/// The words of a table with at most `max_buckets` buckets; the others are zeros.
-fn table_words(words: &[[u8; 8]], max_buckets: usize) -> Result<Box<[AtomicU64]>, RestoreError> {
-    let bytes = max_buckets * size_of::<u64>();
-    let all = sync::try_zeroed(max_buckets).ok_or(RestoreError::OutOfMemory { bytes })?;
-    for (word, &bytes) in all.iter().zip(words) {
-        // Relaxed: no other thread has it yet.
-        word.store(u64::from_le_bytes(bytes), Ordering::Relaxed);
-    }
-    Ok(all)
+/// The words of a table, in pieces; zeros follow those of the snapshot.
+fn table_words(
+    header: &Header,
+    mut words: &[[u8; 8]],
+) -> Result<Vec<Box<[AtomicU64]>>, RestoreError> {
+    let piece_of = |len| {
+        let bytes = len * size_of::<u64>();
+        let piece = sync::try_zeroed(len).ok_or(RestoreError::OutOfMemory { bytes })?;
+        let (in_piece, rest) = words.split_at(len.min(words.len()));
+        words = rest;
+        for (word, &bytes) in piece.iter().zip(in_piece) {
+            // Relaxed: no other thread has it yet.
+            word.store(u64::from_le_bytes(bytes), Ordering::Relaxed);
+        }
+        Ok(piece)
+    };
+    piece_lens(header).map(piece_of).collect()
 }
 
 /// The words of a table in the byte order of a snapshot. Takes no time on a little-endian machine: the

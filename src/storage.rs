@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use crate::error::{BuildError, InsertError, InsertManyError, SnapshotError};
 use crate::layout::{self, Layout, LayoutId};
 use crate::sizing::{self, Request, Sizing};
-use crate::table::{Buckets, Fixed, Growing, Image, Table};
+use crate::table::{Buckets, Fixed, Growing, Image, NoMemory, Table};
 use sealed::Tables;
 
 /// The storage of a [`CuckooFilter`](crate::CuckooFilter): a [`Layout`] or [`AnyLayout`], for a filter
@@ -54,9 +54,9 @@ impl<L: Layout> FixedStorage for L {}
 /// [`Fp16x4`](crate::Fp16x4), [`Fp21x3`](crate::Fp21x3), [`Fp32x2`](crate::Fp32x2), and [`AnyLayout`],
 /// which chooses among them.
 ///
-/// A slot of a growing table has a bit for each doubling beside its fingerprint: in slots of 8 to 10 bits
-/// too few would be left of that. And lookups compare parts of a slot, while a semi-sorted bucket stores
-/// its fingerprints as a set, and compares whole ones.
+/// A slot of a growing table has a bit for each doubling, and six bits or more that never change. In slots
+/// of 8 to 10 bits, one to three bits would be left for doublings, so these layouts would gain nothing.
+/// A semi-sorted bucket compares whole fingerprints, and a growing table compares parts of them.
 ///
 /// The trait is sealed.
 ///
@@ -148,18 +148,18 @@ impl GrowingLayout for AnyLayout {}
 /// The filter has all operations and guarantees of a filter of fixed size, also while it grows. It is
 /// never rebuilt: an insert that leaves the load above a target splits a few buckets, so that the load
 /// stays near the target from the initial to the maximum size. The
-/// [documentation of the crate](crate#growth) says what this costs.
+/// [documentation of the crate](crate#growth) says what this gives and costs.
 ///
-/// | layout | load while it grows | highest load | doubles |
+/// | layout | target load | highest target load | doubles at most |
 /// |---|---|---|---|
 /// | [`Fp12x5`](crate::Fp12x5) | 81.5 % | 88.5 % | 5 times |
 /// | [`Fp16x4`](crate::Fp16x4) | 80 % | 87 % | 9 times |
 /// | [`Fp21x3`](crate::Fp21x3) | 76 % | 83 % | 12 times |
 /// | [`Fp32x2`](crate::Fp32x2) | 69 % | 75 % | 19 times |
 ///
-/// [`Builder::target_load`](crate::Builder::target_load) sets another load. A table that doubles nine
-/// times starts with a 512th of its maximum size, or with what its initial capacity needs if that is
-/// more.
+/// [`Builder::target_load`](crate::Builder::target_load) sets another target. A table that doubles nine
+/// times at most starts with a 512th of its maximum size, or with what its initial capacity needs if that
+/// is more.
 ///
 /// # Examples
 ///
@@ -204,8 +204,8 @@ pub(crate) mod sealed {
         /// Whether the choice includes this layout.
         fn has(layout: LayoutId) -> bool;
 
-        /// The table of an image; its maximum number of buckets is the number of words of the image. The
-        /// choice must include the layout. `None` if the allocator could not provide the memory.
+        /// The table of an image. The choice must include the layout. `None` if the allocator could not
+        /// provide the memory.
         fn from_image(layout: LayoutId, image: Image) -> Option<Self::Table>;
     }
 }
@@ -422,13 +422,12 @@ pub trait Figures: Send + Sync {
     /// Lookups that gave up on a certain answer.
     fn inconclusive(&self) -> u64;
     fn heap_bytes(&self) -> usize;
-    fn reserved_bytes(&self) -> usize;
     /// The number of items at which the present size of a growing table reaches its target load; 0 for
     /// a table of fixed size.
     fn target_items(&self) -> usize;
     /// Grows until the table has room for `items`, or to its maximum. Inserting up to `items` then
     /// splits nothing.
-    fn grow_for(&self, items: usize);
+    fn grow_for(&self, items: usize) -> Result<(), NoMemory>;
     /// The share of absent items that are reported as present.
     fn false_positive_rate(&self) -> f64;
     /// The same for a growing table that has grown to hold this number of items.
@@ -463,17 +462,14 @@ impl<L: Layout, B: Buckets> Figures for Table<L, B> {
         self.heap_bytes()
     }
 
-    fn reserved_bytes(&self) -> usize {
-        self.reserved_bytes()
-    }
-
     fn target_items(&self) -> usize {
         self.target_items()
     }
 
-    fn grow_for(&self, items: usize) {
-        if let Ok(buckets) = sizing::buckets_for::<L>(items, sizing::share(self.target_load())) {
-            self.grow_to(buckets);
+    fn grow_for(&self, items: usize) -> Result<(), NoMemory> {
+        match sizing::buckets_for::<L>(items, sizing::share(self.target_load())) {
+            Ok(buckets) => self.grow_to(buckets),
+            Err(_) => Ok(()),
         }
     }
 

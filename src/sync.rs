@@ -11,6 +11,8 @@ mod loom;
 mod machine;
 
 use std::sync::Arc;
+// loom does not see it, either: it is set before what leads other threads to it is published.
+pub(crate) use std::sync::OnceLock;
 
 use parking_lot::RwLock;
 

@@ -15,6 +15,7 @@
 
 mod address;
 mod batch;
+mod chunks;
 mod grow;
 mod insert;
 mod lookup;
@@ -29,7 +30,9 @@ use core::marker::PhantomData;
 
 use crossbeam_utils::CachePadded;
 
-pub(crate) use self::address::{Buckets, Fixed, Growing};
+use self::address::Words;
+pub(crate) use self::address::{Buckets, Fixed, Growing, NoMemory};
+pub(crate) use self::chunks::Shape;
 pub(crate) use self::mirror::Image;
 use self::mirror::Mirror;
 pub(crate) use self::stripes::MAX_STRIPES;
@@ -41,13 +44,13 @@ use crate::geometry::{Geometry, Key, Place};
 use crate::layout::{Layout, Word};
 use crate::reading::Reading;
 use crate::sizing::Sizing;
-use crate::sync::{self, AtomicU64, Ordering, fence};
+use crate::sync::{AtomicU64, Ordering, fence};
 
 /// Optimistic attempts of a writer before it takes all the locks that it could need.
 const MAX_OPTIMISTIC_ATTEMPTS: usize = 64;
 
 /// A table of one layout, of fixed size or growing.
-pub struct Table<L, B = Fixed> {
+pub struct Table<L, B: Buckets = Fixed> {
     buckets: B,
     stripes: Stripes,
     versions: Versions,
@@ -58,7 +61,7 @@ pub struct Table<L, B = Fixed> {
     /// stay in registers from one Acquire load to the next.
     inconclusive: Box<CachePadded<AtomicU64>>,
     /// In a box for the same reason.
-    mirror: Box<Mirror>,
+    mirror: Box<Mirror<B::Words>>,
     layout: PhantomData<L>,
 }
 
@@ -80,7 +83,9 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// An empty table of this size; `None` if the allocator has no memory for it.
     pub(crate) fn try_sized(sizing: Sizing) -> Option<Self> {
         let Sizing { rows, buckets, load_thousandths, .. } = sizing;
-        Self::try_with_words(Extent::start(rows), load_thousandths, sync::try_zeroed(buckets)?)
+        let words = B::Words::try_new(buckets)?;
+        words.try_reach(rows).ok()?;
+        Self::try_with_words(Extent::start(rows), load_thousandths, words)
     }
 
     /// For tests and models: an empty table of this number of rows, even and at least 2, with
@@ -91,12 +96,8 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     }
 
     /// A table with these words, without their counts.
-    fn try_with_words(
-        extent: Extent,
-        load_thousandths: u32,
-        words: Box<[AtomicU64]>,
-    ) -> Option<Self> {
-        let max_buckets = words.len();
+    fn try_with_words(extent: Extent, load_thousandths: u32, words: B::Words) -> Option<Self> {
+        let max_buckets = words.max_buckets();
         Some(Self {
             buckets: B::new(extent, load_thousandths, words),
             stripes: Stripes::try_new(max_buckets)?,
@@ -267,7 +268,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     pub(crate) fn clear(&self) {
         let locked = self.stripes.lock_all();
         self.versions.bump_all();
-        for bucket in 0..self.present().len() {
+        for bucket in 0..self.present() {
             // Release: pairs with the loads of lookups.
             self.store_word(&locked, bucket, Word::EMPTY, Ordering::Release);
         }
@@ -281,7 +282,8 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// where that value was stored `SeqCst`, and an initial value was not stored at all.
     #[cfg(loom)]
     pub(crate) fn store_zeros(&self) {
-        for word in self.buckets.words() {
+        let words = self.buckets.words();
+        for word in words.pieces(words.reached()).flatten() {
             word.store(0, Ordering::SeqCst);
         }
         if let Some(growing) = self.buckets.growing() {
@@ -297,9 +299,9 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         self.store_in(&locked, bucket, place.entry)
     }
 
-    /// The words of the buckets of now.
-    fn present(&self) -> &[AtomicU64] {
-        &self.buckets.words()[..self.buckets.count(self.buckets.extent())]
+    /// The number of buckets.
+    fn present(&self) -> usize {
+        self.buckets.count(self.buckets.extent())
     }
 
     /// Slots in use.
@@ -309,7 +311,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 
     /// Slots in all.
     pub(crate) fn slots(&self) -> usize {
-        self.present().len() * L::SLOTS
+        self.present() * L::SLOTS
     }
 
     /// The buckets that each row had at first: one.
@@ -319,7 +321,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 
     /// The maximum number of buckets.
     pub(crate) fn max_buckets(&self) -> usize {
-        self.buckets.words().len()
+        self.buckets.words().max_buckets()
     }
 
     /// The target load of a growing table, in thousandths; 0 for a table of fixed size.
@@ -335,16 +337,8 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 
     /// What the table uses on the heap.
     pub(crate) fn heap_bytes(&self) -> usize {
-        size_of_val(self.present()) + self.bytes_besides()
-    }
-
-    /// What the table has allocated, the buckets of later included.
-    pub(crate) fn reserved_bytes(&self) -> usize {
-        size_of_val(self.buckets.words()) + self.bytes_besides()
-    }
-
-    fn bytes_besides(&self) -> usize {
-        self.stripes.memory_bytes()
+        self.buckets.words().heap_bytes()
+            + self.stripes.memory_bytes()
             + self.versions.memory_bytes()
             + size_of_val(&*self.inconclusive)
             + size_of_val(&*self.mirror)

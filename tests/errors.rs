@@ -5,7 +5,8 @@ use std::io;
 
 use coucal::{
     AnyCuckooFilter, BuildError, Builder, CuckooFilter, Error, Fp12x5, Fp16x4, Fp21x3,
-    GrowableCuckooFilter, InsertError, MergeError, RestoreError, SnapshotError, StableHashBuilder,
+    GrowableCuckooFilter, InsertError, MergeError, ReserveError, RestoreError, SnapshotError,
+    StableHashBuilder,
 };
 
 const HASHER: StableHashBuilder = StableHashBuilder::new(7);
@@ -54,6 +55,11 @@ fn all() -> Vec<(Error, &'static str)> {
             InsertError::TooManyCopies.into(),
             "the filter holds the maximum number of copies of this item: insert_unique stores one \
              copy only",
+        ),
+        (
+            InsertError::OutOfMemory.into(),
+            "the allocator could not provide the memory for the filter to grow: free memory and insert \
+             the item again, or remove items",
         ),
         (
             copies.into(),
@@ -196,6 +202,16 @@ fn all() -> Vec<(Error, &'static str)> {
             "both filters together hold more copies of an item than one filter can hold",
         ),
         (
+            MergeError::NoMemoryToGrow.into(),
+            "the allocator could not provide the memory for this filter to grow: free memory and merge \
+             again",
+        ),
+        (
+            ReserveError::OutOfMemory { bytes: 9 }.into(),
+            "the allocator could not provide 9 bytes for the filter to grow: free memory, or reserve \
+             less",
+        ),
+        (
             MergeError::OutOfMemory { bytes: 9 }.into(),
             "the allocator could not provide the 9 bytes of a snapshot",
         ),
@@ -244,7 +260,8 @@ fn what_the_errors_of_inserts_tell_to_do_works() {
 
     let growing = builder().capacity(100).max_capacity(1000).build().unwrap();
     let error = growing.reserve(5000).unwrap_err();
-    let larger = builder().capacity(100).max_capacity(error.wanted()).build().unwrap();
+    let ReserveError::AboveMaxCapacity { wanted, .. } = error else { panic!("{error}") };
+    let larger = builder().capacity(100).max_capacity(wanted).build().unwrap();
     assert_eq!(larger.reserve(5000), Ok(()));
 }
 

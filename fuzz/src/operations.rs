@@ -1,7 +1,7 @@
 //! Sequences of operations on two filters of any layout and kind.
 
 use arbitrary::{Arbitrary, Unstructured};
-use coucal::{CuckooFilter, FixedStorage, Growable, GrowingLayout, Storage};
+use coucal::{CuckooFilter, FixedStorage, Growable, GrowingLayout, ReserveError, Storage};
 
 use crate::for_each_layout;
 use crate::model::{Filter, HASHER, Modelled, Op};
@@ -101,7 +101,11 @@ pub fn reserve<L: GrowingLayout>(filter: &Filter<Growable<L>>, additional: usize
     let wanted = filter.len() + additional;
     match filter.reserve(additional) {
         Ok(()) => assert!(wanted <= filter.max_capacity() && filter.capacity() >= wanted),
-        Err(error) => assert!(wanted > error.max_capacity()),
+        Err(error) => {
+            let max_capacity = filter.max_capacity();
+            assert_eq!(error, ReserveError::AboveMaxCapacity { wanted, max_capacity });
+            assert!(wanted > max_capacity);
+        }
     }
 }
 

@@ -3,8 +3,11 @@
 //! In a table of fixed size a row is a bucket, and all of this costs nothing. In a growing table, the
 //! bucket depends on the extent, which each operation reads anew.
 
+use core::iter;
+
 use crossbeam_utils::CachePadded;
 
+use super::chunks::Chunks;
 use super::path::Queued;
 use crate::arch;
 use crate::entry::{Entry, Shape};
@@ -12,12 +15,98 @@ use crate::extent::{Bucket, Extent};
 use crate::geometry::{Geometry, Place};
 use crate::layout::Layout;
 use crate::reading::{Reading, Variable, Whole};
-use crate::sync::{AtomicU64, Mutex, Ordering};
+use crate::sync::{self, AtomicU64, Mutex, Ordering};
 
 /// Buckets from which on a table does not fit well into a core's own cache: 1 MiB of words.
 pub(super) const OUT_OF_CACHE_BUCKETS: usize = 1 << 17;
 
-/// The words of a table, by bucket.
+/// The allocator could not provide this many bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoMemory {
+    pub(crate) bytes: usize,
+}
+
+/// The words of a table, or of a second place for each of them: in one piece, or in chunks.
+pub trait Words: Sized + Send + Sync {
+    /// Zeros for at most this number of buckets, as far as they do not wait for `try_reach`; `None`
+    /// if the allocator has no memory for it.
+    fn try_new(max_buckets: usize) -> Option<Self>;
+
+    /// Words of which the first are in these pieces; `None` as for `try_new`.
+    fn from_pieces(max_buckets: usize, pieces: Vec<Box<[AtomicU64]>>) -> Option<Self>;
+
+    /// The pieces that hold the words of the first `buckets` buckets.
+    fn into_pieces(self, buckets: usize) -> Vec<Box<[AtomicU64]>>;
+
+    /// Allocates what is missing of the words of the first `buckets` buckets. One thread at a time.
+    fn try_reach(&self, buckets: usize) -> Result<(), NoMemory>;
+
+    /// The number of buckets whose words are allocated.
+    fn reached(&self) -> usize;
+
+    /// The number of buckets that there may ever be.
+    fn max_buckets(&self) -> usize;
+
+    /// The word of a bucket, which is allocated.
+    fn word(&self, bucket: usize) -> &AtomicU64;
+
+    /// The word of a bucket, if it is allocated.
+    fn get(&self, bucket: usize) -> Option<&AtomicU64>;
+
+    /// The words of the first `buckets` buckets, which are allocated, piece by piece.
+    fn pieces(&self, buckets: usize) -> impl Iterator<Item = &[AtomicU64]>;
+
+    /// What is allocated.
+    fn heap_bytes(&self) -> usize;
+}
+
+impl Words for Box<[AtomicU64]> {
+    fn try_new(max_buckets: usize) -> Option<Self> {
+        sync::try_zeroed(max_buckets)
+    }
+
+    fn from_pieces(_: usize, pieces: Vec<Self>) -> Option<Self> {
+        debug_assert_eq!(pieces.len(), 1);
+        pieces.into_iter().next()
+    }
+
+    fn into_pieces(self, _: usize) -> Vec<Self> {
+        vec![self]
+    }
+
+    fn try_reach(&self, _: usize) -> Result<(), NoMemory> {
+        Ok(())
+    }
+
+    fn reached(&self) -> usize {
+        self.len()
+    }
+
+    #[inline]
+    fn max_buckets(&self) -> usize {
+        self.len()
+    }
+
+    #[inline]
+    fn word(&self, bucket: usize) -> &AtomicU64 {
+        &self[bucket]
+    }
+
+    #[inline]
+    fn get(&self, bucket: usize) -> Option<&AtomicU64> {
+        <[AtomicU64]>::get(self, bucket)
+    }
+
+    fn pieces(&self, buckets: usize) -> impl Iterator<Item = &[AtomicU64]> {
+        iter::once(&self[..buckets])
+    }
+
+    fn heap_bytes(&self) -> usize {
+        size_of_val(&**self)
+    }
+}
+
+/// The buckets of a table.
 pub trait Buckets: Sized + Send + Sync {
     /// What a row's buckets depend on.
     type Extent: Copy;
@@ -27,16 +116,18 @@ pub trait Buckets: Sized + Send + Sync {
 
     /// An entry in the queue of a search.
     type Entry: Queued;
+    /// How the words are stored.
+    type Words: Words;
 
     /// Whether the number of buckets can grow.
     const GROWS: bool;
 
-    /// Buckets with these words, as many as the table may ever have. The rows are an even number and at
-    /// least 2. The target load, in thousandths, is that of buckets that grow.
-    fn new(extent: Extent, load_thousandths: u32, words: Box<[AtomicU64]>) -> Self;
+    /// Buckets with these words, of which those of the extent are allocated. The rows are an even number
+    /// and at least 2. The target load, in thousandths, is that of buckets that grow.
+    fn new(extent: Extent, load_thousandths: u32, words: Self::Words) -> Self;
 
     /// The words of the buckets of now, and then those of later ones.
-    fn words(&self) -> &[AtomicU64];
+    fn words(&self) -> &Self::Words;
 
     fn rows(&self) -> usize;
 
@@ -73,7 +164,7 @@ pub trait Buckets: Sized + Send + Sync {
 
     #[inline]
     fn word(&self, bucket: usize) -> &AtomicU64 {
-        &self.words()[bucket]
+        self.words().word(bucket)
     }
 
     /// Requests both words of an item that are needed soon. Not in small growing tables: to find the
@@ -102,6 +193,7 @@ impl Buckets for Fixed {
     type Extent = ();
     type Reading = Whole;
     type Entry = u32;
+    type Words = Box<[AtomicU64]>;
 
     const GROWS: bool = false;
 
@@ -111,7 +203,7 @@ impl Buckets for Fixed {
     }
 
     #[inline]
-    fn words(&self) -> &[AtomicU64] {
+    fn words(&self) -> &Box<[AtomicU64]> {
         &self.words
     }
 
@@ -151,7 +243,7 @@ impl Buckets for Fixed {
 
 /// Buckets that can become more.
 pub struct Growing {
-    words: Box<[AtomicU64]>,
+    words: Chunks,
     rows: usize,
     load_thousandths: u32,
     /// On a line of its own, and in a box as the count of inconclusive lookups is.
@@ -163,7 +255,7 @@ pub struct Growing {
 impl Growing {
     /// The number of buckets at the end of growth.
     pub(super) fn max_buckets(&self) -> usize {
-        self.words.len()
+        self.words.max_buckets()
     }
 
     /// The load that growth keeps, in thousandths.
@@ -187,17 +279,18 @@ impl Buckets for Growing {
     type Extent = Extent;
     type Reading = Variable;
     type Entry = Entry;
+    type Words = Chunks;
 
     const GROWS: bool = true;
 
-    fn new(extent: Extent, load_thousandths: u32, words: Box<[AtomicU64]>) -> Self {
+    fn new(extent: Extent, load_thousandths: u32, words: Chunks) -> Self {
         let rows = extent.rows();
         let extent = Box::new(CachePadded::new(AtomicU64::new(extent.bits())));
         Self { words, rows, load_thousandths, extent, splitting: Box::new(Mutex::new()) }
     }
 
     #[inline]
-    fn words(&self) -> &[AtomicU64] {
+    fn words(&self) -> &Chunks {
         &self.words
     }
 

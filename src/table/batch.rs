@@ -51,7 +51,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         let mut stored = 0;
         // A growing table is always nearly full: more than half of the inserts have to search. One of
         // fixed size seldom is. In a small table it would cost more than it gains.
-        let searches = B::GROWS && self.present().len() >= OUT_OF_CACHE_BUCKETS;
+        let searches = B::GROWS && self.present() >= OUT_OF_CACHE_BUCKETS;
         let prepare = |key| {
             if searches {
                 self.prefetch_search(key);

@@ -14,7 +14,7 @@ use core::array;
 use core::ops::Range;
 
 use super::Table;
-use super::address::{Buckets, Growing};
+use super::address::{Buckets, Growing, NoMemory, Words};
 use super::stripes::{Few, Locked};
 use crate::extent::Extent;
 use crate::geometry::Place;
@@ -90,35 +90,37 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         if due > 0
             && let Some(splitting) = growing.splitting.try_lock()
         {
-            self.split(growing, due.min(growing.most_splits::<L>()));
+            // Without memory for it the load rises: this insert has its room.
+            let _ = self.split(growing, due.min(growing.most_splits::<L>()));
             drop(splitting);
         }
     }
 
     /// After a search for room in a table of the extent `searched` was in vain: lets it grow by a
     /// run. `false`: it has its maximum size already. Waits for another thread that is splitting.
-    pub(super) fn make_room(&self, searched: B::Extent) -> bool {
+    pub(super) fn make_room(&self, searched: B::Extent) -> Result<bool, NoMemory> {
         let Some(growing) = self.buckets.growing() else {
-            return false;
+            return Ok(false);
         };
         let _splitting = growing.splitting.lock();
         // In a small table a run would be too much.
         let share = self.buckets.count(searched) / 64;
-        self.buckets.count(self.buckets.extent()) != self.buckets.count(searched)
-            || self.split(growing, share.clamp(1, SPLITS_PER_LOCK)) > 0
+        Ok(self.buckets.count(self.buckets.extent()) != self.buckets.count(searched)
+            || self.split(growing, share.clamp(1, SPLITS_PER_LOCK))? > 0)
     }
 
     /// Grows to this number of buckets, or to its maximum. Between two runs others may split.
-    pub(crate) fn grow_to(&self, buckets: usize) {
+    pub(crate) fn grow_to(&self, buckets: usize) -> Result<(), NoMemory> {
         if let Some(growing) = self.buckets.growing() {
             loop {
                 let _splitting = growing.splitting.lock();
                 let missing = buckets.saturating_sub(growing.extent().buckets());
-                if self.split(growing, missing.min(growing.most_splits::<L>())) == 0 {
-                    return;
+                if self.split(growing, missing.min(growing.most_splits::<L>()))? == 0 {
+                    break;
                 }
             }
         }
+        Ok(())
     }
 
     /// For the models: as `split`.
@@ -126,12 +128,14 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     pub(crate) fn split_next(&self, most: usize) -> usize {
         self.buckets.growing().map_or(0, |growing| {
             let _splitting = growing.splitting.lock();
-            self.split(growing, most)
+            self.split(growing, most).expect("memory for a model")
         })
     }
 
     /// Splits up to `most` buckets, while it holds the mutex of those who split, and says how many.
-    fn split(&self, growing: &Growing, most: usize) -> usize {
+    /// Where memory ends, it splits as many as there is memory for, and returns the error if that is
+    /// none.
+    fn split(&self, growing: &Growing, most: usize) -> Result<usize, NoMemory> {
         let mut split = 0;
         while split < most {
             let extent = growing.extent();
@@ -139,10 +143,27 @@ impl<L: Layout, B: Buckets> Table<L, B> {
             if run.is_empty() {
                 break;
             }
+            match self.try_reach(growing, extent.buckets() + run.len()) {
+                Err(error) if split == 0 => return Err(error),
+                Err(_) => break,
+                Ok(()) => {}
+            }
             split += run.len();
             self.split_run(growing, extent, run);
         }
-        split
+        Ok(split)
+    }
+
+    /// Allocates what is missing of the words of the first `buckets` buckets, in the mirror, too. While
+    /// no stripe is held: an allocation may take long.
+    fn try_reach(&self, growing: &Growing, buckets: usize) -> Result<(), NoMemory> {
+        let words = growing.words();
+        if words.get(buckets - 1).is_none() {
+            // A mirror has each chunk that the table has.
+            self.reach_in_mirror(buckets)?;
+            words.try_reach(buckets)?;
+        }
+        Ok(())
     }
 
     /// Splits a run of buckets, of which the first is the one at the cursor.
@@ -337,7 +358,7 @@ mod tests {
         while (table.occupied() as f64) < full * table.slots() as f64 {
             assert!(insert().0, "below the share from which on a table is full");
         }
-        assert_eq!(table.present().len(), 3 << 11);
+        assert_eq!(table.present(), 3 << 11);
         let mut refused = 0;
         for _ in 0..3000 {
             let (stored, opened) = insert();

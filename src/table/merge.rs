@@ -1,5 +1,6 @@
 //! Merging: all that another table holds, into this one.
 
+use super::address::Words;
 use super::{Buckets, Image, Table};
 use crate::entry::Entry;
 use crate::error::InsertError;
@@ -11,7 +12,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// Inserts each entry of the image, which is that of a table with as many rows; all
     /// of them, or none. Each of them is an insert, and each that is taken back a removal.
     pub(crate) fn merge(&self, image: &Image) -> Result<(), InsertError> {
-        if self.occupied() + image.items > self.buckets.words().len() * L::SLOTS {
+        if self.occupied() + image.items > self.buckets.words().max_buckets() * L::SLOTS {
             return Err(InsertError::Full);
         }
         for (stored, key) in self.keys_of(image).enumerate() {

@@ -1,6 +1,7 @@
 //! Snapshots: the words of a table at one instant, while other threads use it.
 //!
-//! 1. Allocate a mirror: a zero for each word that the table may ever have.
+//! 1. Publish a mirror: a zero for each word of the table. A thread that adds a chunk of words to a
+//!    growing table adds it to the mirror first.
 //! 2. For each stripe: lock it and set its flag `recording`. From then on, a writer stores each word of
 //!    that stripe in the table and in the mirror.
 //! 3. For each block of words: copy it into the mirror, then compare. A word that has changed meanwhile is
@@ -21,19 +22,17 @@
 use std::sync::Arc;
 
 use super::Table;
-use super::address::{Buckets, Growing};
+use super::address::{Buckets, Growing, NoMemory, Words};
 use super::stripes::{All, Locked, MAX_STRIPES};
 use crate::error::SnapshotError;
 use crate::extent::Extent;
 use crate::layout::{Layout, Word};
-use crate::sync::{self, AtomicU64, Mutex, Ordering, Published, fence};
+use crate::sync::{self, AtomicU64, Mutex, MutexGuard, Ordering, Published, fence};
 
 /// Words that are copied before they are compared: few enough to be still in the cache, and enough to
 /// make the cost of the fence small. Two under loom, so that a model's table of four words has two
 /// blocks.
 const BLOCK: usize = if cfg!(loom) { 2 } else { 512 };
-
-type Words = Box<[AtomicU64]>;
 
 /// The words of a table at one instant.
 pub struct Image {
@@ -42,26 +41,29 @@ pub struct Image {
     pub(crate) target_load: u32,
     /// Slots in use.
     pub(crate) items: usize,
-    /// The words of all buckets, and zeros for buckets that growth may add.
-    pub(crate) words: Words,
+    /// The number of buckets that the table may ever have.
+    pub(crate) max_buckets: usize,
+    /// The words of all buckets, and zeros for the next ones, in pieces as the table has them.
+    pub(crate) words: Vec<Box<[AtomicU64]>>,
 }
 
 impl Image {
     /// The words of all buckets.
-    pub(crate) fn words(&self) -> impl ExactSizeIterator<Item = u64> {
+    pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
+        let words = self.words.iter().flatten().take(self.extent.buckets());
         // Relaxed: nobody stores in it any more.
-        self.words[..self.extent.buckets()].iter().map(|word| word.load(Ordering::Relaxed))
+        words.map(|word| word.load(Ordering::Relaxed))
     }
 }
 
 /// A second place for every store of a word, while a snapshot is taken.
-pub(super) struct Mirror {
+pub(super) struct Mirror<W> {
     /// Held by whoever takes a snapshot. It is taken before any stripe.
     taking: Mutex,
-    words: Published<Words>,
+    words: Published<W>,
 }
 
-impl Mirror {
+impl<W> Mirror<W> {
     pub(super) fn new() -> Self {
         Self { taking: Mutex::new(), words: Published::none() }
     }
@@ -72,19 +74,25 @@ struct Recording<'a, L: Layout, B: Buckets> {
     table: &'a Table<L, B>,
 }
 
+/// A mirror in use, and its words.
+type MirrorOf<'a, L, B> = (Recording<'a, L, B>, Arc<<B as Buckets>::Words>);
+
 impl<'a, L: Layout, B: Buckets> Recording<'a, L, B> {
-    /// Sets the flag of each stripe.
-    fn start(table: &'a Table<L, B>, words: Arc<Words>) -> Self {
+    /// Publishes the mirror, while nobody adds a chunk to the table.
+    fn publish(table: &'a Table<L, B>, words: Arc<B::Words>) -> Self {
         table.mirror.words.replace(Some(words));
-        let recording = Self { table };
-        table.stripes.start_recording();
-        recording
+        Self { table }
+    }
+
+    /// Sets the flag of each stripe, when the mirror has all words that the table has.
+    fn start(&self) {
+        self.table.stripes.start_recording();
     }
 
     /// Clears the flags, while all stripes are locked, and takes the mirror away.
-    fn stop(&self, locked: &Locked<'_, All<'_>>) -> Option<Words> {
+    fn stop(&self, locked: &Locked<'_, All<'_>>) -> Option<B::Words> {
         locked.stop_recording();
-        // Another thread has a reference to it only while it holds a stripe.
+        // Another thread has a reference to it only while it holds a stripe, or adds a chunk.
         self.table.mirror.words.replace(None).and_then(Arc::into_inner)
     }
 }
@@ -103,28 +111,60 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// Blocks while another thread takes an image, and as writers do.
     pub(crate) fn image(&self) -> Result<Image, SnapshotError> {
         let _taking = self.mirror.taking.lock();
-        let max_buckets = self.buckets.words().len();
-        let no_memory = SnapshotError::OutOfMemory { bytes: max_buckets * size_of::<u64>() };
-        let words = Arc::new(sync::try_zeroed(max_buckets).ok_or(no_memory)?);
-        sync::touch(&words[..self.present().len()]);
-        let recording = Recording::start(self, Arc::clone(&words));
+        let max_buckets = self.buckets.words().max_buckets();
+        let (recording, words) = self.publish_mirror()?;
+        recording.start();
         self.copy_into(&words);
         drop(words);
 
+        // Whoever adds a chunk has a reference to the mirror meanwhile.
+        let splitting = self.lock_splitting();
         let locked = self.stripes.lock_all();
         let extent = self.buckets.growing().map_or(Extent::start(self.rows()), Growing::extent);
         let items = self.stripes.occupied();
         let words = recording.stop(&locked).expect("nobody else takes the mirror");
         drop(locked);
-        Ok(Image { extent, target_load: self.target_load(), items, words })
+        drop(splitting);
+        let (target_load, words) = (self.target_load(), words.into_pieces(extent.buckets()));
+        Ok(Image { extent, target_load, items, max_buckets, words })
+    }
+
+    /// A mirror with all words that the table has.
+    fn publish_mirror(&self) -> Result<MirrorOf<'_, L, B>, SnapshotError> {
+        let splitting = self.lock_splitting();
+        let words = self.buckets.words();
+        let (max_buckets, reached) = (words.max_buckets(), words.reached());
+        let no_memory = SnapshotError::OutOfMemory { bytes: reached * size_of::<u64>() };
+        let words = Arc::new(B::Words::try_new(max_buckets).ok_or(no_memory)?);
+        let recording = Recording::publish(self, Arc::clone(&words));
+        let present = self.present();
+        drop(splitting);
+        // All that the table has now. What is added from now on, its new owner adds here as well.
+        words.try_reach(reached).map_err(|_| no_memory)?;
+        words.pieces(present).for_each(sync::touch);
+        Ok((recording, words))
+    }
+
+    /// The mutex of those who split, if the table grows.
+    fn lock_splitting(&self) -> Option<MutexGuard<'_>> {
+        self.buckets.growing().map(|growing| growing.splitting.lock())
+    }
+
+    /// Allocates what is missing of the mirror's words of the first `buckets` buckets, if there is a
+    /// mirror: before the table has them. Called while no stripe is held, by the thread that splits.
+    pub(super) fn reach_in_mirror(&self, buckets: usize) -> Result<(), NoMemory> {
+        match self.mirror.words.get() {
+            Some(mirror) => mirror.try_reach(buckets),
+            None => Ok(()),
+        }
     }
 
     /// For the models: an `image` that ends early.
     #[cfg(loom)]
     pub(crate) fn abandon_image(&self) {
         let _taking = self.mirror.taking.lock();
-        let words = Arc::new(sync::try_zeroed(self.buckets.words().len()).expect("a small table"));
-        drop(Recording::start(self, words));
+        let (recording, _) = self.publish_mirror().expect("memory for a model");
+        recording.start();
     }
 
     /// For the models: whether there is a mirror.
@@ -141,45 +181,55 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         let words = self.mirror.words.get().expect("a mirror, while flags are set");
         // SeqCst: pairs with the fence of `copy_into`.
         fence(Ordering::SeqCst);
-        copy(self.buckets.word(bucket), &words[bucket]);
+        copy(self.buckets.word(bucket), words.word(bucket));
     }
 
     /// Copies every word, when the flags of all stripes are set. Later splits store the words of their new
     /// buckets in the mirror themselves.
-    fn copy_into(&self, mirror: &[AtomicU64]) {
-        let words = self.present();
-        for start in (0..words.len()).step_by(BLOCK) {
-            let block = start..words.len().min(start + BLOCK);
-            for bucket in block.clone() {
-                copy(&words[bucket], &mirror[bucket]);
+    fn copy_into(&self, mirror: &B::Words) {
+        let present = self.present();
+        let pieces = self.buckets.words().pieces(present).zip(mirror.pieces(present));
+        let blocks =
+            pieces.flat_map(|(words, copies)| words.chunks(BLOCK).zip(copies.chunks(BLOCK)));
+        let mut first = 0;
+        for (words, copies) in blocks {
+            for (word, copied) in words.iter().zip(copies) {
+                copy(word, copied);
             }
             #[cfg(all(test, not(loom)))]
-            tests::copied(&mirror[block.clone()]);
+            tests::copied(copies);
             // SeqCst: pairs with the fence of `copy_to_mirror`.
             fence(Ordering::SeqCst);
-            for bucket in block {
+            for (bucket, (word, copied)) in (first..).zip(words.iter().zip(copies)) {
                 // Relaxed: the fence orders this load.
-                let now = words[bucket].load(Ordering::Relaxed);
-                if now != mirror[bucket].load(Ordering::Relaxed) {
+                let now = word.load(Ordering::Relaxed);
+                if now != copied.load(Ordering::Relaxed) {
                     let _locked = self.stripes.lock([bucket]);
-                    copy(&words[bucket], &mirror[bucket]);
+                    copy(word, copied);
                 }
             }
+            first += words.len();
         }
     }
 
-    /// The table of an image, which may grow to as many buckets as the image has words; `None` if the
-    /// allocator has no memory for it.
+    /// The table of an image; `None` if the allocator has no memory for it.
     pub(crate) fn from_image(image: Image) -> Option<Self> {
-        let Image { extent, target_load, words, .. } = image;
+        let Image { extent, target_load, max_buckets, words, .. } = image;
+        let words = B::Words::from_pieces(max_buckets, words)?;
         let table = Self::try_with_words(extent, target_load, words)?;
         let locked = table.stripes.lock_all();
         // Buckets at this distance have the same stripe, however many stripes there are.
-        let mut occupied = vec![0; MAX_STRIPES.min(table.present().len())];
-        for words in table.present().chunks(MAX_STRIPES) {
-            for (occupied, word) in occupied.iter_mut().zip(words) {
-                // Relaxed: no other thread has it yet.
-                *occupied += Word::<L>::from_bits(word.load(Ordering::Relaxed)).in_use();
+        let mut occupied = vec![0; MAX_STRIPES.min(table.present())];
+        let mut first = 0;
+        for mut words in table.buckets.words().pieces(table.present()) {
+            while !words.is_empty() {
+                let counts = &mut occupied[first % MAX_STRIPES..];
+                let (run, rest) = words.split_at(words.len().min(counts.len()));
+                for (occupied, word) in counts.iter_mut().zip(run) {
+                    // Relaxed: no other thread has it yet.
+                    *occupied += Word::<L>::from_bits(word.load(Ordering::Relaxed)).in_use();
+                }
+                (first, words) = (first + run.len(), rest);
             }
         }
         for (bucket, slots) in occupied.into_iter().enumerate() {
@@ -242,8 +292,8 @@ mod tests {
         }
         let panicked = panic::catch_unwind(AssertUnwindSafe(|| {
             let _taking = table.mirror.taking.lock();
-            let words = Arc::new(sync::try_zeroed(100).unwrap());
-            let _recording = Recording::start(&table, Arc::clone(&words));
+            let (recording, _) = table.publish_mirror().unwrap();
+            recording.start();
             let locked = table.stripes.lock([99]);
             assert!(locked.is_recorded(99));
             // While it holds a stripe.
@@ -311,17 +361,15 @@ mod tests {
         const BUCKETS: usize = 5 << 20;
         const PAGE: usize = 4096;
         let table = &Table::<Fp16x4>::try_new(BUCKETS, BUCKETS).unwrap();
-        let locked = table.stripes.lock([0]);
+        let locked = table.stripes.lock([1]);
         let resident = thread::scope(|scope| {
             scope.spawn(|| table.image().unwrap());
-            let mirror = loop {
-                match table.mirror.words.get() {
-                    Some(mirror) => break mirror,
-                    None => thread::yield_now(),
-                }
-            };
+            while !table.stripes.lock([0]).is_recorded(0) {
+                thread::yield_now();
+            }
+            let mirror = table.mirror.words.get().unwrap();
             let first_page = mirror.as_ptr().addr() / PAGE;
-            let mut pages = vec![0; size_of_val(&**mirror) / PAGE * size_of::<u64>()];
+            let mut pages = vec![0; mirror.len() * size_of::<u64>() / PAGE * size_of::<u64>()];
             let map = File::open("/proc/self/pagemap").expect("procfs");
             let at = (first_page * size_of::<u64>()) as u64;
             map.read_exact_at(&mut pages, at).expect("an entry for each page");

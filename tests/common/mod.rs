@@ -79,6 +79,11 @@ pub fn doublings<L: Layout>() -> u32 {
     }
 }
 
+/// The slots of a filter with this greatest capacity when it has grown as far as it may.
+pub fn greatest_slots<L: GrowingLayout + Layout>(max_capacity: usize) -> usize {
+    growing::<L>(max_capacity, max_capacity).slots()
+}
+
 /// The largest filter of at most `slots` slots.
 pub fn with_slots<L: Layout>(slots: usize) -> Filter<L> {
     let (mut fits, mut too_many) = (0, slots + 1);

@@ -141,8 +141,15 @@ impl Prefixes {
         let more = self.more.get(&item.class).into_iter().flatten();
         first.chain(more).copied().filter(|&entry| {
             // All that the entry knows, the item has.
-            (entry ^ item.extra) % (1 << entry.ilog2()) == 0
+            (entry ^ item.extra).is_multiple_of(1 << entry.ilog2())
         })
+    }
+
+    /// How many entries have the core and the chain of an item.
+    pub fn of_class(&self, hash: u64) -> usize {
+        let class = self.shape.item(hash).class;
+        let more = self.more.get(&class).map_or(0, Vec::len);
+        usize::from(self.first.contains_key(&class)) + more
     }
 
     /// How many entries match an item.
@@ -163,7 +170,7 @@ impl Prefixes {
     /// One entry more, of an item that was inserted at this level.
     pub fn add(&mut self, hash: u64, level: u32) {
         let item = self.shape.item(hash);
-        let entry = item.extra % (1 << level) | 1 << level;
+        let entry = (item.extra % (1 << level)) | (1 << level);
         if let Some(others) = self.first.insert(item.class, entry) {
             self.more.entry(item.class).or_default().push(others);
         }
@@ -215,7 +222,9 @@ impl Prefixes {
     /// are removed, which leaves the others as they were, and inserted again.
     pub fn stored<L: GrowingLayout>(&mut self, filter: &Growing<L>, level: u32, hashes: &[u64]) {
         if self.level(filter) == level {
-            hashes.iter().for_each(|&hash| self.add(hash, level));
+            for &hash in hashes {
+                self.add(hash, level);
+            }
             return;
         }
         for &hash in hashes {

@@ -1,12 +1,12 @@
 //! What a filter says about its memory, and what it does where there is too little.
 
 use coucal::{
-    AnyCuckooFilter, BuildError, CuckooFilter, GrowingLayout, Layout, MergeError, RestoreError,
-    SnapshotError, StableHashBuilder, Storage,
+    AnyCuckooFilter, BuildError, CuckooFilter, GrowingLayout, InsertError, Layout, MergeError,
+    ReserveError, RestoreError, SnapshotError, StableHashBuilder, Storage,
 };
 
 use crate::allocator::{counted, live_bytes, with_little_memory};
-use crate::common::{fill, growing, hashes, with_capacity};
+use crate::common::{fill, greatest_slots, growing, hashes, with_capacity};
 
 /// Every small one, and a few of each magnitude to a million.
 fn capacities() -> impl Iterator<Item = usize> {
@@ -21,7 +21,8 @@ of_each_layout! {
 }
 
 of_each_growing_layout! {
-    growth_allocates_nothing
+    growth_allocates_what_it_says
+    where_memory_ends_nothing_is_lost
     no_memory_for_what_grows_is_an_error
     no_memory_for_snapshots_of_what_grows
 }
@@ -47,29 +48,82 @@ fn the_stated_memory_is_what_is_allocated<L: Layout>() {
     }
 }
 
-/// All that a filter which grows asks for, it asks for at first: what it has reserved. In use is what of
-/// it the table has reached.
-fn growth_allocates_nothing<L: GrowingLayout + Layout>() {
+/// The bytes of the words of a filter that are in use.
+fn words_in_use<L: Storage, S>(filter: &CuckooFilter<L, S>, slots: usize) -> usize {
+    filter.slots() / slots * 8
+}
+
+/// At each size, what a growing filter says is what it has allocated: its words, an eighth of them at
+/// most for growth, and at first up to 512 bytes.
+fn growth_allocates_what_it_says<L: GrowingLayout + Layout>() {
     for (first, most) in
         [(0, 0), (0, 200), (100, 300), (1000, 1000), (1000, 3500), (20_000, 70_000)]
     {
-        let (filter, heap) = counted(|| growing::<L>(first, most));
-        let reserved = filter.reserved_bytes();
-        assert_eq!(reserved, size_of_val(&filter) + heap, "{filter:?}");
-        let besides = filter.memory_bytes() - filter.slots() / L::SLOTS * 8;
-        let live = live_bytes();
+        let before = live_bytes();
+        let filter = growing::<L>(first, most);
+        let allocated = || (live_bytes() - before).cast_unsigned() + size_of_val(&filter);
+        // Grown to the end, one like it has nothing for growth.
+        let greatest = growing::<L>(first, most);
+        assert_eq!(greatest.reserve(most), Ok(()));
+        let besides = greatest.memory_bytes() - words_in_use(&greatest, L::SLOTS);
+        drop(greatest);
+        let check = || {
+            assert_eq!(filter.memory_bytes(), allocated(), "{filter:?}");
+            let words = words_in_use(&filter, L::SLOTS);
+            let most = words + (words / 8).max(512) + besides;
+            assert!(allocated() <= most, "{} bytes, not {most}: {filter:?}", allocated());
+        };
+        check();
         for hash in hashes(67).take(most) {
             filter.insert_hash(hash).expect("below the greatest capacity");
-            assert_eq!(filter.memory_bytes(), filter.slots() / L::SLOTS * 8 + besides);
+            check();
         }
         assert_eq!(filter.reserve(most - filter.len()), Ok(()));
-        assert_eq!((filter.memory_bytes(), filter.reserved_bytes()), (reserved, reserved));
+        assert_eq!(filter.slots(), greatest_slots::<L>(most));
+        let greatest = words_in_use(&filter, L::SLOTS) + besides;
         fill(&filter, hashes(71));
         filter.clear();
-        assert_eq!((filter.memory_bytes(), live_bytes()), (reserved, live));
+        check();
+        assert!(allocated() <= greatest, "{} bytes, not {greatest}", allocated());
         drop(filter);
-        assert_eq!(live - live_bytes(), heap.cast_signed(), "freed, all of it");
+        assert_eq!(live_bytes(), before, "freed, all of it");
     }
+}
+
+/// The allocator has no more memory: an insert that needs it says so, and changes nothing; others go on;
+/// and growth goes on with memory.
+fn where_memory_ends_nothing_is_lost<L: GrowingLayout + Layout>() {
+    /// Less than a chunk, and enough for the message of a failure.
+    const LITTLE: usize = 2000;
+    let most = 120_000;
+    let filter = growing::<L>(40_000, most);
+    let before = live_bytes();
+    let inserted = with_little_memory(LITTLE, || fill(&filter, hashes(67)));
+    let slots = filter.slots();
+    assert!(inserted < most && inserted as f64 > 0.75 * slots as f64, "{filter:?}");
+    assert_eq!(live_bytes(), before, "nothing is kept");
+    let refused = hashes(67).nth(inserted).expect("no end of items");
+    with_little_memory(LITTLE, || {
+        assert_eq!(filter.insert_hash(refused), Err(InsertError::OutOfMemory));
+        let failed = filter.insert_many_hashes(&[refused]).expect_err("no memory");
+        assert_eq!((failed.stored(), failed.cause()), (0, InsertError::OutOfMemory));
+        let error = filter.reserve(most - filter.len()).expect_err("no memory");
+        assert!(matches!(error, ReserveError::OutOfMemory { bytes } if bytes > LITTLE), "{error}");
+        assert_eq!(filter.slots(), slots);
+        // Lookups, removals, and inserts that find room.
+        assert!(hashes(67).take(inserted).all(|item| filter.contains_hash(item)));
+        for item in hashes(67).take(1000) {
+            assert!(filter.remove_hash(item));
+            assert_eq!(filter.insert_hash(item), Ok(()));
+        }
+    });
+    assert_eq!(filter.len(), inserted);
+    for item in hashes(67).take(most).skip(inserted) {
+        filter.insert_hash(item).expect("memory again");
+    }
+    assert!(filter.slots() > slots);
+    assert!(hashes(67).take(most).all(|item| filter.remove_hash(item)));
+    assert!(filter.is_empty());
 }
 
 /// The table, which is most of the memory, cannot be had.
@@ -86,25 +140,25 @@ fn no_memory_is_an_error<L: Layout>() {
     }
 }
 
-/// One that grows has its greatest table from the first.
+/// One that grows has the table for its first capacity, in chunks of an eighth of it.
 fn no_memory_for_what_grows_is_an_error<L: GrowingLayout + Layout>() {
     let build = || {
         let builder = CuckooFilter::builder().layout::<L>().capacity(10_000);
         builder.max_capacity(30_000).build()
     };
-    let filter = build().expect("memory for a test");
-    filter.reserve(30_000).expect("the greatest capacity");
-    let table = filter.slots() / L::SLOTS * 8;
-    let refused = with_little_memory(table - 1, build);
+    let table = words_in_use(&build().expect("memory for a test"), L::SLOTS);
+    let before = live_bytes();
+    let refused = with_little_memory(table / 16, build);
     assert_eq!(refused.expect_err("too large"), BuildError::OutOfMemory { bytes: table });
-    assert!(with_little_memory(table, build).is_ok(), "no request is larger than the table");
+    assert_eq!(live_bytes(), before, "nothing is kept");
+    assert!(with_little_memory(table / 8, build).is_ok(), "no request is larger than a chunk");
 }
 
 fn no_memory_for_snapshots<L: Layout>() {
     for capacity in [2000, 100_000] {
         let builder = CuckooFilter::builder().layout::<L>().hasher(StableHashBuilder::new(7));
         let fixed = builder.capacity(capacity).build().expect("memory for a test");
-        no_memory_for_a_snapshot_is_an_error(&fixed, fixed.slots() / L::SLOTS * 8);
+        no_memory_for_a_snapshot_is_an_error(&fixed, L::SLOTS, 1);
     }
 }
 
@@ -113,32 +167,38 @@ fn no_memory_for_snapshots_of_what_grows<L: GrowingLayout + Layout>() {
         let builder = CuckooFilter::builder().hasher(StableHashBuilder::new(7)).layout::<L>();
         let builder = builder.capacity(capacity / 3).max_capacity(capacity);
         let grows = builder.build().expect("memory for a test");
-        let table = grows.reserved_bytes() - grows.memory_bytes() + grows.slots() / L::SLOTS * 8;
-        no_memory_for_a_snapshot_is_an_error(&grows, table);
+        no_memory_for_a_snapshot_is_an_error(&grows, L::SLOTS, 16);
     }
 }
 
 /// A snapshot, what is restored from it, and a merge: an error for any request that fails, and the
-/// filter as it was.
+/// filter as it was. The words are in pieces of which some have this part of them, or more.
 fn no_memory_for_a_snapshot_is_an_error<L: Storage>(
     filter: &CuckooFilter<L, StableHashBuilder>,
-    table: usize,
+    slots: usize,
+    part: usize,
 ) {
     let hasher = *filter.hasher();
     let most = filter.snapshot().expect("memory for a test").max_capacity();
     for hash in hashes(73).take(most / 2) {
         filter.insert_hash(hash).expect("half of what it holds");
     }
+    let table = words_in_use(filter, slots);
+    // With what growth has allocated and not reached yet.
+    let tables = table..=if part == 1 { table } else { table + (table / 8).max(512) };
     let before = filter.snapshot().expect("memory for a test").to_bytes();
     // A large request may be made in several steps: in one of them, each of these fails.
-    let too_little = (0..8).map(|power| (table >> power) - 1).filter(|most| *most > 1 << 10);
+    let too_little = (0..8).map(|power| ((table / part) >> power).saturating_sub(1));
+    let too_little = too_little.filter(|most| *most > 1 << 10);
     let live = live_bytes();
     for most in too_little {
         let refused = with_little_memory(most, || filter.snapshot());
-        let error = SnapshotError::OutOfMemory { bytes: table };
-        assert_eq!(refused.expect_err("too large"), error);
+        let SnapshotError::OutOfMemory { bytes } = refused.expect_err("too large") else {
+            panic!("another error");
+        };
+        assert!(tables.contains(&bytes), "{bytes} of {table}");
         let refused = with_little_memory(most, || filter.merge(filter));
-        assert_eq!(refused, Err(MergeError::OutOfMemory { bytes: table }));
+        assert_eq!(refused, Err(MergeError::OutOfMemory { bytes }));
         let restored = with_little_memory(most, || {
             let from_bytes = CuckooFilter::<L, _>::from_bytes(&before, hasher);
             [from_bytes, CuckooFilter::restore(&before[..], hasher)]
@@ -146,7 +206,8 @@ fn no_memory_for_a_snapshot_is_an_error<L: Storage>(
         for refused in restored {
             let error = refused.expect_err("too large");
             let RestoreError::OutOfMemory { bytes } = error else { panic!("{error}") };
-            assert!((most + 1..=table).contains(&bytes), "{bytes} of {table}, {most} were there");
+            let requests = most + 1..=*tables.end();
+            assert!(requests.contains(&bytes), "{bytes} of {table}, {most} were there");
         }
         assert_eq!(live_bytes(), live, "nothing is kept");
         assert!(filter.snapshot().expect("memory again").to_bytes() == before);

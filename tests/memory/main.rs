@@ -1,5 +1,4 @@
-//! Memory: what a filter says of its own, and what snapshots take, by an allocator that counts; and
-//! what the process has from the operating system.
+//! Memory: what a filter says of its own, and what snapshots take, by an allocator that counts.
 
 #[path = "../common/mod.rs"]
 #[macro_use]
@@ -7,5 +6,4 @@ mod common;
 
 mod allocator;
 mod filters;
-mod resident;
 mod snapshots;
