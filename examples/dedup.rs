@@ -18,6 +18,7 @@ use std::fmt::Display;
 use std::fs::{self, File, TryLockError};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::ops::Range;
 use std::path::{self, Path, PathBuf};
 use std::process::{self, ExitCode};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -25,7 +26,9 @@ use std::{thread, vec};
 
 use bstr::ByteSlice;
 use clap::{CommandFactory, Parser};
-use coucal::{BuildError, CuckooFilter, RestoreError, Snapshot, StableHashBuilder, Storage};
+use coucal::{
+    BuildError, CuckooFilter, InsertError, RestoreError, Snapshot, StableHashBuilder, Storage,
+};
 use parking_lot::{Condvar, Mutex};
 
 /// Print each line the first time it is seen.
@@ -33,7 +36,7 @@ use parking_lot::{Condvar, Mutex};
 /// Lines are bytes: they need not be UTF-8. Every printed line ends with a newline, and a last line
 /// without a newline equals the same line with one.
 ///
-/// A filter remembers the lines, and grows with them: 43 bits for each distinct line, or 17 with
+/// A filter remembers the lines, and grows with them: 28 bits for each distinct line, or 17 with
 /// --capacity. It prints no line twice. But it takes some new lines for recorded ones and withholds
 /// them: see --rate and --withheld. Use an exact tool when no line may be lost, or when the distinct
 /// lines fit in memory anyway.
@@ -47,8 +50,8 @@ use parking_lot::{Condvar, Mutex};
 #[command(name = "dedup")]
 struct Options {
     /// Take a filter of fixed size, with room for this many distinct lines: a number, such as 250000,
-    /// 250k, 10M, 2G (decimal) or 1e6 [default: a filter that grows from room for a million lines to
-    /// room for a thousand million, or for as many as the system lets it reserve memory for].
+    /// 250k, 10M, 2G (decimal) or 1e6 [default: a filter that grows from room for a million lines or
+    /// more to room for a thousand million].
     ///
     /// If there are more distinct lines, those that it cannot record are printed each time they occur
     /// (no line is lost), a message says so, and the exit status is 1.
@@ -57,9 +60,9 @@ struct Options {
 
     /// The highest acceptable probability that a new line is withheld by mistake, between 0 and 1.
     ///
-    /// It applies when the filter is full; over a whole run it is half of that or less. A filter that
-    /// grows takes 43 bits per line at any rate down to 7e-7. With --capacity, 0.1 takes 8 bits per
-    /// line of the capacity, 0.001 takes 13, the default 17, 1e-5 takes 23, and 1e-6 takes 37.
+    /// It applies when the filter is full; until then the probability is lower. In a filter that grows,
+    /// 0.0025 takes 20 bits per line, the default 28, and 1e-5 takes 46. With --capacity, 0.1 takes 8 bits
+    /// per line of the capacity, 0.001 takes 13, the default 17, 1e-5 takes 23, and 1e-6 takes 37.
     #[arg(long, default_value_t = 0.000_125)]
     rate: f64,
 
@@ -89,7 +92,8 @@ struct Options {
     threads: Option<u16>,
 
     /// Print on standard error, at the end, how many lines were read and printed, how many new
-    /// lines were probably withheld by mistake, and how large and how full the filter is.
+    /// lines were probably withheld by mistake, the probability for the next new line, and how large
+    /// and how full the filter is.
     #[arg(long)]
     summary: bool,
 
@@ -119,26 +123,36 @@ fn main() -> ExitCode {
     let options = Options::parse();
     let builder = || CuckooFilter::builder().false_positive_rate(options.rate).any_layout();
     match options.capacity {
-        Some(lines) => run(&options, |_, hasher| builder().capacity(lines).hasher(hasher).build()),
-        None => run(&options, |most, hasher| {
-            builder().capacity(FIRST_LINES).max_capacity(most).hasher(hasher).build()
-        }),
+        Some(lines) => run(
+            &options,
+            |hasher| builder().capacity(lines).hasher(hasher).build(),
+            // In proportion to the load.
+            |filter, lines| {
+                filter.false_positive_rate() * lines as f64 / filter.len().max(1) as f64
+            },
+        ),
+        None => run(
+            &options,
+            |hasher| builder().capacity(FIRST_LINES).max_capacity(MAX_LINES).hasher(hasher).build(),
+            CuckooFilter::false_positive_rate_at,
+        ),
     }
 }
 
 type Filter<L> = CuckooFilter<L, StableHashBuilder>;
 
-/// `build` makes a filter for the options; one that grows, up to this number of lines.
+/// `build` makes a filter for the options. `rate_at` is the false-positive rate that a filter had, or will
+/// have, with this number of lines.
 fn run<L: Storage>(
     options: &Options,
-    build: impl Fn(usize, StableHashBuilder) -> Result<Filter<L>, BuildError>,
+    build: impl Fn(StableHashBuilder) -> Result<Filter<L>, BuildError>,
+    rate_at: impl Fn(&Filter<L>, usize) -> f64,
 ) -> ExitCode {
     let seed = || if options.state.is_some() { STATE_SEED } else { RandomState::new().hash_one(0) };
-    let new = || build_new(|most| build(most, StableHashBuilder::new(seed())));
+    let new = || build(StableHashBuilder::new(seed())).unwrap_or_else(|error| refuse(&error));
     let state = options.state.as_deref().map(State::open);
     let loaded = state.as_ref().and_then(|state| state.load(options, &build));
     let before = loaded.as_ref().map_or(0, CuckooFilter::len);
-    let rate_before = loaded.as_ref().map_or(0.0, CuckooFilter::false_positive_rate);
     let audit = options.withheld.as_ref().map(|path| {
         let file = File::create(path);
         let file = file.unwrap_or_else(|error| fail(format_args!("{}: {error}", path.display())));
@@ -172,22 +186,10 @@ fn run<L: Storage>(
         state.save(&dedup.filter);
     }
     if options.summary {
-        dedup.summarize(before, rate_before);
+        dedup.summarize(before, rate_at);
     }
     let failed = dedup.overflowed.into_inner() || dedup.input.into_inner().failed;
     ExitCode::from(u8::from(failed))
-}
-
-/// A new filter; one that grows does so as far as memory can be reserved for it.
-fn build_new<F>(build: impl Fn(usize) -> Result<F, BuildError>) -> F {
-    let mut most = MAX_LINES;
-    loop {
-        match build(most) {
-            Ok(filter) => return filter,
-            Err(BuildError::OutOfMemory { .. }) if most / 2 >= FIRST_LINES => most /= 2,
-            Err(error) => refuse(&error),
-        }
-    }
 }
 
 /// A table that does not fit in the memory of this machine may fit on another; every other error is
@@ -241,7 +243,7 @@ impl State {
     fn load<L: Storage>(
         &self,
         options: &Options,
-        build: impl Fn(usize, StableHashBuilder) -> Result<Filter<L>, BuildError>,
+        build: impl Fn(StableHashBuilder) -> Result<Filter<L>, BuildError>,
     ) -> Option<Filter<L>> {
         let load = || -> Result<Option<Filter<L>>, Box<dyn Error>> {
             if !self.path.exists() {
@@ -252,7 +254,7 @@ impl State {
             if file.read(&mut [0])? > 0 {
                 return Err("bytes follow the snapshot".into());
             }
-            let (capacity, most) = (snapshot.capacity(), snapshot.max_capacity());
+            let capacity = snapshot.capacity();
             let hasher = StableHashBuilder::new(STATE_SEED);
             let filter =
                 Filter::<L>::from_snapshot(snapshot, hasher).map_err(|error| match error {
@@ -267,8 +269,8 @@ impl State {
             if options.capacity.is_some_and(|lines| lines != capacity) {
                 return Err(format!("it was made with --capacity {capacity}: give the same").into());
             }
-            // What these options make, for as many lines.
-            match build(most, hasher) {
+            // What these options make.
+            match build(hasher) {
                 Ok(like) if filter.layout_name() != like.layout_name() => {
                     Err("it was made with another --rate: give the same".into())
                 }
@@ -411,14 +413,20 @@ impl<L: Storage> Dedup<L> {
 
     /// Records the line, and says once, and as soon as it happens, that a filter is too small.
     fn is_new(&self, filter: &Filter<L>, line: &[u8]) -> bool {
-        filter.insert_unique(line).unwrap_or_else(|_| {
+        filter.insert_unique(line).unwrap_or_else(|error| {
             if !self.overflowed.swap(true, Ordering::Relaxed) {
-                let and = if self.has_state { " and a new --state" } else { "" };
+                let why = match error {
+                    InsertError::Full => format!(
+                        "the filter is full: it was made for {} distinct lines and there are more; \
+                         use a larger --capacity{}",
+                        filter.capacity(),
+                        if self.has_state { " and a new --state" } else { "" }
+                    ),
+                    error => error.to_string(),
+                };
                 complain(format_args!(
-                    "the filter is full: it was made for {} distinct lines and there are more; \
-                     those it cannot record are printed each time they occur, and none is listed \
-                     as withheld any more; use a larger --capacity{and}",
-                    filter.capacity()
+                    "{why}; lines that cannot be recorded are printed each time they occur, and \
+                     none is listed as withheld any more"
                 ));
             }
             true
@@ -453,14 +461,15 @@ impl<L: Storage> Dedup<L> {
         self.passed.notify_all();
     }
 
-    fn summarize(&self, before: usize, rate_before: f64) {
+    fn summarize(&self, before: usize, rate_at: impl Fn(&Filter<L>, usize) -> f64) {
         let printed = self.printed.load(Ordering::Relaxed);
-        // The rate grew in proportion to the load, from what it was to what it is now: a line that was
-        // recorded met the mean of both, and a line that found no room met all of it.
-        let recorded = self.filter.len() as f64 - before as f64;
-        let unrecorded = printed as f64 - recorded;
+        // A line that was recorded met the rate of that moment, and a line that found no room met the
+        // rate of now.
+        let recorded = before..self.filter.len();
+        let unrecorded = printed as f64 - recorded.len() as f64;
         let rate = self.filter.false_positive_rate();
-        let withheld = recorded * f64::midpoint(rate_before, rate) + unrecorded * rate;
+        let withheld =
+            sum(recorded.clone(), |lines| rate_at(&self.filter, lines)) + unrecorded * rate;
         let mut rows = vec![
             ("lines read", self.read.load(Ordering::Relaxed).to_string()),
             ("lines printed", printed.to_string()),
@@ -471,14 +480,15 @@ impl<L: Storage> Dedup<L> {
             rows.push(("lines in the state, saved", self.filter.len().to_string()));
         }
         if let Some(Audit { filter, listed, .. }) = &self.audit {
-            // Both filters must be mistaken: the mean of the square of a rate that grows so is a
-            // third of the square of the last.
-            let both = (recorded / 3.0 + unrecorded) * rate * filter.false_positive_rate();
+            // Both filters must be mistaken.
+            let both_at = |lines| rate_at(&self.filter, lines) * rate_at(filter, lines);
+            let both = sum(recorded, both_at) + unrecorded * rate * filter.false_positive_rate();
             let listed = listed.load(Ordering::Relaxed).to_string();
             rows.push(("new lines withheld, listed", listed));
             rows.push(("expected, not listed", format!("{both:.2}")));
         }
         rows.extend([
+            ("false-positive rate", format!("{rate:.2e}")),
             ("slots", self.filter.slots().to_string()),
             ("load factor", format!("{:.4}", self.filter.load_factor())),
             ("bytes of the filter", self.filter.memory_bytes().to_string()),
@@ -487,6 +497,13 @@ impl<L: Storage> Dedup<L> {
             let _ = writeln!(io::stderr(), "{label:<28} {value:>14}");
         }
     }
+}
+
+/// The sum over a range, from a sample of it.
+fn sum(range: Range<usize>, of: impl Fn(usize) -> f64) -> f64 {
+    const SAMPLE: usize = 1000;
+    let middle = |step| range.start + range.len() * (2 * step + 1) / (2 * SAMPLE);
+    (0..SAMPLE).map(|step| of(middle(step))).sum::<f64>() * range.len() as f64 / SAMPLE as f64
 }
 
 /// The most bytes of a chunk, but for the rest of its last line.

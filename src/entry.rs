@@ -3,18 +3,45 @@
 //! | name | what it is | what needs it |
 //! |---|---|---|
 //! | [`Core`] | what never changes about an item in the table | its other row, its version group |
-//! | [`Entry`] | what a slot holds of it, never 0 | kicks, splits, removals and merges move it |
-//! | [`Pattern`] | what the entries of an item have in common | a lookup compares it with the slots of a word |
+//! | [`Entry`] | all that a table knows of an item in a row | kicks, splits and merges move it |
+//! | [`Slot`] | what a slot holds of an entry, never 0 | the words |
+//! | [`Pattern`] | what a slot of one bucket holds of an item at the most | lookups in growing tables |
 //!
-//! All three are the item's fingerprint: 4 to 32 bits of its hash. Whoever needs one of them asks the
-//! entry for it, so that what a slot holds beside the core can change here and nowhere else.
+//! In a table of fixed size all three are the item's fingerprint: 4 to 32 bits of its hash. In a growing
+//! table an entry has these parts, of which [`Shape`] knows the lengths:
+//!
+//! * the core, k bits, never 0;
+//! * the chain, T bits: the lowest of them are the number of the bucket in its row, one more with each
+//!   doubling of the table. The chains of an item in its two rows differ by a number that the core gives;
+//! * up to T extra bits, as many as the table had doubled when the item was inserted.
+//!
+//! A slot has k + T + 1 bits. It leaves out the chain bits that the position of the bucket tells, and has
+//! the extra bits in their place, below a 1 that says how many there are. So the longer a table grows,
+//! the more it knows of new items: the rate of false positives hardly changes. (It is the idea of the
+//! Taffy cuckoo filter, 2022, of `InfiniFilter`, SIGMOD 2023, and of the Aleph filter, VLDB 2024.) With a extra bits, in a
+//! bucket whose position tells l bits of the chain:
+//!
+//! ```text
+//! bits T+1 and above   the core
+//! bits l+1 to T        bit j of the chain at bit j, counted from 1
+//! bits a+1 to l        0
+//! bit  a               1
+//! bits 0 to a-1        the extra bits
+//! ```
+//!
+//! What a slot holds is read by the level of the table alone: bits 0 to L are a number below a 1. When a
+//! bucket is split, the entries whose next bit of the chain is 1 go to the new bucket, and this bit is
+//! cleared in them: it is told there. What stays has a 0 there already, so its word is the same, whether
+//! it is read as that of a bucket that is split or not.
 
 /// A word without pattern: the digits of the golden ratio. One constant serves every use: a lookup
 /// has few registers to spare.
 pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What a slot holds of an item, never 0, which marks a free slot. (The default value fills an array of
-/// keys before there are any; no operation is called with it.)
+/// All that a table knows of an item in a row: core and chain, as a slot would hold them if no bit of
+/// the chain were told by an address, in the lower half; above them the extra bits below a 1. In a
+/// table of fixed size the fingerprint. (The default value fills an array of keys before there are any;
+/// no operation is called with it.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry(u64);
 
@@ -22,58 +49,138 @@ pub struct Entry(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Core(u64);
 
-/// What a lookup compares with the slots of a word.
+/// What a slot in use holds: never 0, which marks a free one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pattern(u64);
+pub struct Slot(u64);
 
-impl Entry {
-    /// The low `bits` bits of a mixed hash, with 0 counted as 1.
+/// The lengths of the parts of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Bits of a slot.
+    bits: u32,
+    /// Bits of the chain; 0 in a table of fixed size.
+    chain: u32,
+}
+
+/// Bits of the hash that choose a core: many more than it has, so that all cores are drawn alike.
+const CORE_SOURCE_BITS: u32 = 16;
+/// Where the distance between the chains of an item begins in the spread of its core. The uppermost bits
+/// choose the other row.
+const CHAIN_DISTANCE: u32 = 20;
+
+impl Shape {
+    /// Fingerprints of this many bits.
     #[inline]
-    pub(crate) fn of_hash(x: u64, bits: u32) -> Self {
-        let low = x & ((1 << bits) - 1);
-        Self(low + u64::from(low == 0))
+    pub(crate) const fn fixed(bits: u32) -> Self {
+        Self { bits, chain: 0 }
     }
 
-    /// The entry in a slot that is not free.
+    /// Slots of `bits` bits in a table that doubles at most `doublings` times, at least once.
     #[inline]
-    pub(crate) fn in_slot(bits: u64) -> Self {
+    pub(crate) const fn growing(bits: u32, doublings: u32) -> Self {
+        debug_assert!(doublings + 2 < bits && bits <= 32);
+        Self { bits, chain: doublings }
+    }
+
+    #[inline]
+    pub(crate) const fn grows(self) -> bool {
+        self.chain > 0
+    }
+
+    /// The entry in the first row of an item with this mixed hash, with all its extra bits.
+    #[inline]
+    pub(crate) fn entry(self, x: u64) -> Entry {
+        if !self.grows() {
+            // With 0 counted as 1.
+            let low = x & ((1 << self.bits) - 1);
+            return Entry::fingerprint(low + u64::from(low == 0));
+        }
+        let chain = x & self.chain_mask();
+        let source = (x >> (self.chain + 1)) & ((1 << CORE_SOURCE_BITS) - 1);
+        let cores = (1 << (self.bits - self.chain - 1)) - 1;
+        let core = 1 + ((source * cores) >> CORE_SOURCE_BITS);
+        // The upper bits of a product depend on all bits of the hash, also where row, chain and core
+        // leave few.
+        let extra = x.wrapping_mul(GOLDEN) >> (u64::BITS - self.chain) | 1 << self.chain;
+        Entry(core << (self.chain + 1) | chain | extra << 32)
+    }
+
+    #[inline]
+    pub(crate) fn core(self, entry: Entry) -> Core {
+        Core(if self.grows() { u64::from(entry.whole() >> (self.chain + 1)) } else { entry.0 })
+    }
+
+    /// The core of the entry in a slot.
+    #[inline]
+    pub(crate) fn core_of_slot(self, slot: Slot) -> Core {
+        self.core(Entry::fingerprint(slot.0))
+    }
+
+    /// The entry of the same item in its other row.
+    #[inline]
+    pub(crate) fn in_other_row(self, entry: Entry) -> Entry {
+        if !self.grows() {
+            return entry;
+        }
+        let distance = self.core(entry).spread() >> CHAIN_DISTANCE << 1 & self.chain_mask();
+        Entry(entry.0 ^ distance)
+    }
+
+    /// The bits of the chain, bit j of it at bit j.
+    #[inline]
+    const fn chain_mask(self) -> u64 {
+        (2 << self.chain) - 2
+    }
+}
+
+impl Entry {
+    /// What a table of fixed size knows of an item.
+    #[inline]
+    pub(crate) fn fingerprint(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    #[inline]
+    pub(crate) fn from_parts(whole: u32, extra: u32) -> Self {
+        Self(u64::from(whole) | u64::from(extra) << 32)
+    }
+
+    /// An entry of the bucket with this number in its row, of which nothing else is known.
+    #[inline]
+    pub(crate) fn in_share(share: usize) -> Self {
+        Self((share as u64) << 1)
+    }
+
+    /// Core and chain: bit j of the chain at bit j, counted from 1, and above them the core.
+    #[inline]
+    pub(crate) fn whole(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// The extra bits below a 1.
+    #[inline]
+    pub(crate) fn extra(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// A number that has nothing to do with the bucket: five bits or more in a growing table.
+    #[inline]
+    pub(crate) fn chance(self) -> usize {
+        self.extra() as usize
+    }
+}
+
+impl Slot {
+    /// What a slot in use holds.
+    #[inline]
+    pub(crate) fn new(bits: u64) -> Self {
         debug_assert!(bits != 0, "a free slot holds no entry");
         Self(bits)
     }
 
-    /// What the slot holds, not 0.
     #[inline]
     pub(crate) fn bits(self) -> u64 {
         self.0
-    }
-
-    #[inline]
-    pub(crate) fn core(self) -> Core {
-        Core(self.0)
-    }
-
-    #[inline]
-    pub(crate) fn pattern(self) -> Pattern {
-        Pattern(self.0)
-    }
-
-    /// The same item's entry in its other row.
-    #[inline]
-    pub(crate) fn in_other_row(self) -> Self {
-        self
-    }
-
-    /// Two independent numbers of 32 bits or more, by which a table that grows chooses among the buckets
-    /// of a row: one for rows with even numbers and one for rows with odd ones.
-    ///
-    /// The shift is one for which the lowest bits of the second are even over all entries, however
-    /// many bits growth takes, and over those that share the lowest bits of the first. With 32 in its
-    /// place, 15 bits of those of 21 would leave some buckets without any entry. And it is not
-    /// less than the bits that growth takes: a bit of the product below those would be known from the
-    /// first number.
-    #[inline]
-    pub(crate) fn selectors(self) -> [u64; 2] {
-        [self.0, self.0.wrapping_mul(GOLDEN) >> 26]
     }
 }
 
@@ -86,58 +193,107 @@ impl Core {
         self.0.wrapping_mul(GOLDEN).wrapping_mul(self.0)
     }
 
-    /// Its place among `groups`, a power of two.
-    #[inline]
-    pub(crate) fn group(self, groups: usize) -> usize {
-        self.0 as usize & (groups - 1)
-    }
-}
-
-impl Pattern {
-    /// What the slot of a matching entry holds.
     #[inline]
     pub(crate) fn bits(self) -> u64 {
         self.0
     }
 }
 
+/// What a slot of one bucket holds of an item, if it holds all extra bits that this level has; the 1
+/// above them, and what is told, are left out.
+#[derive(Clone, Copy, Debug)]
+pub struct Pattern {
+    pub(crate) bits: u64,
+    /// Mask of the extra bits and the 1 above them: bits 0 to L at level L.
+    pub(crate) low: u64,
+}
+
+impl Pattern {
+    /// Whether a slot matches; a free one does not. The definition of what the layouts compute for all
+    /// slots of a word at once.
+    pub(crate) fn matches(self, slot: u64) -> bool {
+        let Self { bits, low } = self;
+        let difference = slot ^ bits;
+        let extra = (1 << (slot & low).checked_ilog2().unwrap_or(0)) - 1;
+        slot != 0 && difference & !low == 0 && difference & extra == 0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand::rngs::SmallRng;
+    use rand::{RngExt, SeedableRng};
 
-    /// However far a table grows, a bucket in an odd row is that of as many entries as any other;
-    /// and the entries of a bucket in an even row have alternates all over the table.
+    const SHAPES: [Shape; 4] = [
+        Shape::growing(12, 5),
+        Shape::growing(16, 9),
+        Shape::growing(21, 12),
+        Shape::growing(32, 19),
+    ];
+
+    fn hashes(n: u64) -> impl Iterator<Item = u64> {
+        let mut random = SmallRng::seed_from_u64(43);
+        (0..n).map(move |_| random.random())
+    }
+
     #[test]
-    fn selectors_are_even_at_every_level() {
-        for bits in [8, 9, 10, 12, 14, 16, 17, 21] {
-            let selectors = |bits: u64| Entry(bits).selectors().map(|s| s as usize);
-            // Growth leaves 6 bits.
-            for level in 1..=bits - 6 {
-                let (buckets, due) = (1 << level, 1_u32 << (bits - level));
-                let mut entries = vec![0; buckets];
-                (1..1 << bits).for_each(|entry| entries[selectors(entry)[1] % buckets] += 1);
-                let (low, high) = (due * 3 / 4, due * 5 / 4);
-                assert!(
-                    entries.iter().all(|n| (low..=high).contains(n)),
-                    "{bits} bits, level {level}: {:?} to {:?}, {due} are due",
-                    entries.iter().min(),
-                    entries.iter().max(),
-                );
-                // Eighths of the odd rows' buckets.
-                let eighths = buckets.min(8);
-                for even in (0..buckets).step_by(buckets.div_ceil(256)) {
-                    let mut alternates = [0_u32; 8];
-                    for f in (even as u64..1 << bits).step_by(buckets).filter(|&f| f != 0) {
-                        let [first, second] = selectors(f).map(|s| s % buckets);
-                        assert_eq!(first, even);
-                        alternates[second * eighths / buckets] += 1;
-                    }
-                    let due = due / eighths as u32;
-                    let even =
-                        alternates[..eighths].iter().all(|n| (due / 2..=2 * due).contains(n));
-                    assert!(even, "{bits} bits, level {level}: {alternates:?}, {due} are due");
+    fn the_other_row_is_its_own_inverse() {
+        for shape in SHAPES {
+            for entry in hashes(1000).map(|x| shape.entry(x)) {
+                let other = shape.in_other_row(entry);
+                assert_eq!(shape.core(other), shape.core(entry));
+                assert_eq!(other.extra(), entry.extra());
+                assert_eq!(shape.in_other_row(other), entry);
+            }
+        }
+    }
+
+    /// Every core but 0 is drawn as often as any other, and all bits of chain and extra are even.
+    #[test]
+    fn the_parts_are_drawn_evenly() {
+        for shape in SHAPES {
+            let cores = (1_usize << (shape.bits - shape.chain - 1)) - 1;
+            let n = cores as u64 * 400;
+            let mut drawn = vec![0_u32; cores + 1];
+            let (mut chains, mut extras) = ([0_u64; 32], [0_u64; 32]);
+            for entry in hashes(n).map(|x| shape.entry(x)) {
+                drawn[shape.core(entry).bits() as usize] += 1;
+                for bit in 0..32 {
+                    chains[bit] += u64::from(entry.whole() >> bit & 1);
+                    extras[bit] += u64::from(entry.extra() >> bit & 1);
                 }
             }
+            assert_eq!(drawn[0], 0);
+            assert!(drawn[1..].iter().all(|n| (290..=510).contains(n)), "{shape:?}");
+            let chain = shape.chain as usize;
+            let even = |ones: &u64| (0.45..0.55).contains(&(*ones as f64 / n as f64));
+            assert!(chains[1..=chain].iter().all(even) && chains[0] == 0, "{chains:?}");
+            assert!(extras[..chain].iter().all(even) && extras[chain] == n, "{extras:?}");
+        }
+    }
+
+    /// The entries of one bucket have their other buckets all over the table.
+    #[test]
+    fn distances_between_chains_are_even() {
+        for shape in SHAPES {
+            let cores = 1..1_u32 << (shape.bits - shape.chain - 1);
+            let distances = cores.map(|core| {
+                let entry = Entry::from_parts(core << (shape.chain + 1), 1);
+                shape.in_other_row(entry).whole() as usize >> 1
+            });
+            let mut eighths = [0_u32; 8];
+            let mut bits = vec![0_u32; shape.chain as usize];
+            let mut n = 0;
+            for distance in distances.map(|d| d & ((1 << shape.chain) - 1)) {
+                n += 1;
+                eighths[distance >> (shape.chain - 3)] += 1;
+                bits.iter_mut()
+                    .enumerate()
+                    .for_each(|(i, ones)| *ones += (distance >> i & 1) as u32);
+            }
+            assert!(eighths.iter().all(|held| *held * 16 >= n && *held * 4 <= n), "{eighths:?}");
+            assert!(bits.iter().all(|ones| ones * 3 >= n && ones * 3 <= 2 * n), "{bits:?} of {n}");
         }
     }
 }

@@ -199,34 +199,25 @@ pub enum BuildError {
         /// The requested maximum number of items.
         max_capacity: usize,
     },
-    /// The fingerprints of the layout are too short for a filter that grows this far: each doubling
-    /// takes one of their bits, and doubles the rate of false positives.
-    ///
-    /// Build the filter with the `layout` of this error, or with
-    /// [`any_layout`](crate::Builder::any_layout), which chooses it; or with the initial capacity of
-    /// this error.
-    GrowthOutOfReach {
-        /// The requested initial number of items.
-        capacity: usize,
-        /// The requested maximum number of items.
-        max_capacity: usize,
-        /// The requested rate, at the maximum capacity.
-        rate: Option<f64>,
-        /// The smallest layout that grows this far, if any does.
-        layout: Option<&'static str>,
-        /// The lowest initial capacity from which this layout grows this far, if there is any; if the
-        /// layout is chosen at run time, the lowest of all layouts.
-        first_capacity: Option<usize>,
+    /// The target load of a growing filter is too low or too high for its layout.
+    TargetLoadOutOfRange {
+        /// The layout; if it is chosen at run time, one that could otherwise be chosen.
+        layout: &'static str,
+        /// The lowest target load.
+        min: f64,
+        /// The highest target load of this layout.
+        max: f64,
     },
     /// The fingerprints of the layout are too short for the requested rate.
     ///
     /// Build the filter with the `layout` of this error, or an
-    /// [`AnyCuckooFilter`](crate::AnyCuckooFilter), which chooses it.
+    /// [`AnyCuckooFilter`](crate::AnyCuckooFilter), which chooses it. A filter that grows has a lower rate
+    /// at its maximum capacity if its initial capacity is larger: it doubles less often.
     RateOutOfReach {
         /// The requested rate.
         rate: f64,
-        /// The rate of this layout at the requested capacity; if the layout is chosen at run time,
-        /// the lowest rate of all layouts.
+        /// The rate of this layout at the requested capacity, which is the maximum capacity of a filter
+        /// that grows; if no layout reaches the requested rate, the lowest rate of all layouts.
         reached: f64,
         /// The smallest layout that reaches the rate, if any does.
         layout: Option<&'static str>,
@@ -253,27 +244,11 @@ impl fmt::Display for BuildError {
                 "a filter cannot grow from {capacity} items to {max_capacity}: \
                  max_capacity must not be below capacity"
             ),
-            Self::GrowthOutOfReach { capacity, max_capacity, rate, layout, first_capacity } => {
-                let subject =
-                    if layout.is_some() { "this layout does not let" } else { "no layout lets" };
-                write!(f, "{subject} a filter grow from {capacity} items to {max_capacity}")?;
-                if let Some(rate) = rate {
-                    write!(f, " at a false-positive rate of {rate:.3e}")?;
-                }
-                f.write_str(match (layout, first_capacity) {
-                    (None, None) => ", and no initial capacity would do",
-                    _ => ": ",
-                })?;
-                if let Some(layout) = layout {
-                    write!(f, "{layout} does")?;
-                }
-                match (layout, first_capacity) {
-                    (Some(_), Some(first)) => {
-                        write!(f, ", and so does this layout from an initial capacity of {first}")
-                    }
-                    (None, Some(first)) => write!(f, "an initial capacity of {first} would do"),
-                    (_, None) => Ok(()),
-                }
+            Self::TargetLoadOutOfRange { layout, min, max } => {
+                write!(
+                    f,
+                    "the target load of a growing filter in {layout} lies between {min} and {max}"
+                )
             }
             Self::RateOutOfReach { rate, reached, layout: Some(layout) } => write!(
                 f,
@@ -418,17 +393,23 @@ pub enum RestoreError {
     Truncated,
     /// The bytes do not begin as a snapshot does.
     NotASnapshot,
-    /// The snapshot has a version that this release does not read. It reads version 1.
+    /// The snapshot has a version that this release does not read. It reads version 1 of filters of
+    /// fixed size, and version 2 of growable filters.
     UnknownVersion {
         /// The version of the snapshot.
         version: u32,
     },
+    /// The snapshot is of a growable filter, and has version 1, which is no longer read for these: its
+    /// fingerprints are too short for what a growable filter promises now.
+    ///
+    /// Build a filter from the items again.
+    OldGrowable,
     /// The snapshot is of a kind of filter that this release does not have.
     UnknownKind {
         /// The number of the kind. This release has 0 (fixed size) and 1 (growable).
         kind: u8,
     },
-    /// The snapshot is of a layout that this release does not have.
+    /// The snapshot is of a layout that this release does not have for filters of this kind.
     UnknownLayout {
         /// The number of the encoding of a word. This release has 0 (packed) and 1 (semi-sorted).
         encoding: u8,
@@ -443,19 +424,14 @@ pub enum RestoreError {
     Damaged,
     /// The sizes in the header contradict each other, or no table has them.
     ///
-    /// For this and the next three errors, the checksums are right: the program that wrote the bytes
+    /// For this and the next two errors, the checksums are right: the program that wrote the bytes
     /// is at fault, and another copy of the bytes does not help.
     ImpossibleTable {
         /// The number of words that the header promises.
         words: u64,
     },
-    /// A word is not a valid encoding in its layout.
+    /// A word is none that its bucket can hold.
     InvalidWord {
-        /// The bucket.
-        bucket: usize,
-    },
-    /// A bucket holds a fingerprint that belongs in another bucket.
-    Misplaced {
         /// The bucket.
         bucket: usize,
     },
@@ -521,8 +497,12 @@ impl fmt::Display for RestoreError {
             ),
             Self::UnknownVersion { version } => write!(
                 f,
-                "the snapshot has version {version}, and this release reads version 1: \
-                 read it with the release that wrote it, or a newer one"
+                "the snapshot has version {version}, and this release reads version 1 of filters of \
+                 fixed size and version 2 of filters that grow: read it with the release that wrote it, or a newer one"
+            ),
+            Self::OldGrowable => f.write_str(
+                "the snapshot is of a filter that grows, of version 1, which is no longer read: \
+                 build the filter from its items again",
             ),
             Self::UnknownKind { kind } => write!(
                 f,
@@ -532,8 +512,8 @@ impl fmt::Display for RestoreError {
             Self::UnknownLayout { encoding, fingerprint_bits, slots } => write!(
                 f,
                 "the snapshot has {slots} fingerprints of {fingerprint_bits} bits in a bucket, in \
-                 encoding {encoding}, a layout that this release does not have: \
-                 read it with a newer one"
+                 encoding {encoding}, a layout that this release does not have for filters of this \
+                 kind: read it with a newer one"
             ),
             Self::Damaged => {
                 f.write_str("the snapshot is damaged, a checksum is wrong: read another copy of it")
@@ -545,13 +525,7 @@ impl fmt::Display for RestoreError {
             ),
             Self::InvalidWord { bucket } => write!(
                 f,
-                "bucket {bucket} of the snapshot holds a word that is not a valid encoding in its \
-                 layout: {DO_NOT_TRUST}"
-            ),
-            Self::Misplaced { bucket } => write!(
-                f,
-                "bucket {bucket} of the snapshot holds a fingerprint that belongs in another \
-                 bucket: {DO_NOT_TRUST}"
+                "bucket {bucket} of the snapshot holds a word that no such bucket has: {DO_NOT_TRUST}"
             ),
             Self::WrongLen { stated, found } => write!(
                 f,
@@ -611,7 +585,8 @@ pub enum MergeError {
     OtherLayout,
     /// The two filters had different numbers of buckets initially.
     ///
-    /// Build both for the same initial capacity.
+    /// Build both for the same capacity, and filters that grow for the same maximum capacity and target
+    /// load.
     OtherRows {
         /// The initial number of buckets of this filter.
         rows: usize,
@@ -665,7 +640,7 @@ impl fmt::Display for MergeError {
             Self::OtherRows { rows, other } => write!(
                 f,
                 "filters with {rows} and {other} initial buckets cannot be merged: \
-                 build both with the same capacity"
+                 build both with the same capacities"
             ),
             Self::OtherHasher => f.write_str(
                 "filters with two hashers cannot be merged: build one with a clone of the other's",

@@ -7,35 +7,47 @@
 //! empty.
 //!
 //! ```text
-//! s = selector of the entry, by the parity of its row i
+//! s = chain of the entry in row i
 //! n = (s mod 2^L) * m + i
 //! if n < cursor:  n = (s mod 2^(L+1)) * m + i
 //! ```
 //!
-//! The two rows of an item have opposite parity, so two independent selectors choose its two buckets.
-//! With one selector for both, each of its values would be a closed table of m rows; with two, kicks
-//! carry load between all parts of the table, also between those split already and those not.
+//! The chains of an item in its two rows differ. With one chain for both, each of its values would be
+//! a closed table of m rows; so kicks carry load between all parts of the table, also between those
+//! split already and those not.
+//!
+//! A level ends in two steps: (L, cursor at the end), and then (L + 1, cursor at 0). Both extents name
+//! the same buckets, but entries are read by the level.
 
 use core::hint::select_unpredictable;
 
-use crate::geometry::{Key, Place};
+use crate::geometry::Place;
+use crate::reading::Variable;
+
+/// A bucket, and how its slots are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bucket<R> {
+    pub(crate) number: usize,
+    pub(crate) reading: R,
+}
 
 /// The extent of a table with some number of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     rows: usize,
-    level: u32,
+    /// The buckets of a row at the start of the level: 2^level.
+    shares: usize,
     buckets: usize,
 }
 
 impl Extent {
-    /// One word holds both parts, so that they are read at once: the level in these low bits, and above
-    /// them the number of buckets, which is less than 2^58.
-    const LEVEL_BITS: u32 = 6;
+    /// One word holds both parts, so that they are read at once: the shares in these low bits, and above
+    /// them the number of buckets, which is less than 2^44.
+    const SHARE_BITS: u32 = 20;
 
     /// The extent of a table in which each row has one bucket.
     pub(crate) fn start(rows: usize) -> Self {
-        Self { rows, level: 0, buckets: rows }
+        Self { rows, shares: 1, buckets: rows }
     }
 
     /// `None` if it has more than `max_buckets` buckets, or no table can have it.
@@ -45,19 +57,21 @@ impl Extent {
         cursor: usize,
         max_buckets: usize,
     ) -> Option<Self> {
-        let stride = 1_usize.checked_shl(level)?.checked_mul(rows)?;
+        let shares =
+            1_usize.checked_shl(level).filter(|&shares| shares >> Self::SHARE_BITS == 0)?;
+        let stride = shares.checked_mul(rows)?;
         let buckets = stride.checked_add(cursor)?;
-        (cursor < stride && buckets <= max_buckets).then_some(Self { rows, level, buckets })
+        (cursor < stride && buckets <= max_buckets).then_some(Self { rows, shares, buckets })
     }
 
     #[inline]
     pub(crate) fn from_bits(rows: usize, bits: u64) -> Self {
-        let level = bits as u32 & ((1 << Self::LEVEL_BITS) - 1);
-        Self { rows, level, buckets: (bits >> Self::LEVEL_BITS) as usize }
+        let shares = bits as usize & ((1 << Self::SHARE_BITS) - 1);
+        Self { rows, shares, buckets: (bits >> Self::SHARE_BITS) as usize }
     }
 
     pub(crate) fn bits(self) -> u64 {
-        u64::from(self.level) | (self.buckets as u64) << Self::LEVEL_BITS
+        self.shares as u64 | (self.buckets as u64) << Self::SHARE_BITS
     }
 
     #[inline]
@@ -66,7 +80,7 @@ impl Extent {
     }
 
     pub(crate) fn level(self) -> u32 {
-        self.level
+        self.shares.ilog2()
     }
 
     /// The bucket that is split next.
@@ -79,7 +93,7 @@ impl Extent {
     /// this far.
     #[inline]
     pub(crate) fn stride(self) -> usize {
-        self.rows << self.level
+        self.rows * self.shares
     }
 
     /// The number of buckets.
@@ -92,86 +106,117 @@ impl Extent {
     pub(crate) fn after(self, splits: usize) -> Self {
         let buckets = self.buckets + splits;
         debug_assert!(buckets <= 2 * self.stride());
-        let level = self.level + u32::from(buckets == 2 * self.stride());
-        Self { level, buckets, ..self }
+        Self { buckets, ..self }
     }
 
-    /// Whether a split in this level moves the entry.
-    #[inline]
-    pub(crate) fn goes(self, place: Place) -> bool {
-        place.entry.selectors()[place.row & 1] >> self.level & 1 != 0
-    }
-
-    /// Mask of the selector bits that choose this bucket: an entry belongs here if its masked selector
-    /// equals the bucket's index in its row.
-    #[inline]
-    pub(crate) fn selecting(self, bucket: usize) -> u64 {
-        let is_split = bucket < self.cursor() || bucket >= self.stride();
-        (1 << (self.level + u32::from(is_split))) - 1
+    /// The start of the next level, if this one has ended.
+    pub(crate) fn next_level(self) -> Option<Self> {
+        (self.buckets == 2 * self.stride()).then_some(Self { shares: 2 * self.shares, ..self })
     }
 
     /// The bucket of a place.
     #[inline]
-    pub(crate) fn bucket(self, place: Place) -> usize {
-        let [even, odd] = place.entry.selectors();
-        self.select(place.row, select_unpredictable(place.row & 1 == 0, even, odd))
+    pub(crate) fn bucket(self, place: Place) -> Bucket<Variable> {
+        let Self { rows, shares, buckets } = self;
+        let (whole, stride) = (place.entry.whole() as usize, self.stride());
+        // The chain begins at bit 1, and the number of rows is even.
+        let old = (whole & (2 * shares - 2)) * (rows / 2) + place.row;
+        let is_split = old + stride < buckets;
+        let goes = select_unpredictable(is_split, stride, 0);
+        Bucket {
+            number: old + select_unpredictable(whole & (2 * shares) != 0, goes, 0),
+            reading: Variable::new(shares, is_split),
+        }
     }
 
-    /// Both buckets of an item: as `bucket` for each of its rows, which have opposite parity.
-    #[inline]
-    pub(crate) fn both(self, key: Key) -> [usize; 2] {
-        let [even, odd] = key.entry.selectors();
-        let first_is_even = key.first & 1 == 0;
-        let of_first = select_unpredictable(first_is_even, even, odd);
-        let of_second = select_unpredictable(first_is_even, odd, even);
-        [self.select(key.first, of_first), self.select(key.second, of_second)]
-    }
-
-    /// The bucket of the next level, or, if it does not exist yet, the bucket whose split will make it.
-    /// This equals the formula above: the cursor is the number of buckets less the stride.
-    #[inline]
-    fn select(self, row: usize, selector: u64) -> usize {
-        let after = (selector & ((2 << self.level) - 1)) as usize * self.rows + row;
-        let stride = self.stride();
-        after - select_unpredictable(after < self.buckets, 0, stride)
+    /// The bucket with this number.
+    pub(crate) fn bucket_at(self, number: usize) -> Bucket<Variable> {
+        let is_split = number < self.cursor() || number >= self.stride();
+        Bucket { number, reading: Variable::new(self.shares, is_split) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::Entry;
+    use crate::entry::{Entry, Shape, Slot};
     use crate::geometry::Geometry;
+    use crate::layout::{self, Layout, Word};
+    use crate::reading::Reading;
     use proptest::prelude::*;
 
-    /// All extents of a table that grows to `buckets`.
+    fn is_of(bucket: Bucket<Variable>, slot: Slot, item: Entry) -> bool {
+        bucket.reading.pattern(item).matches(slot.bits())
+    }
+
+    /// All extents of a table that grows to `buckets`, the two at the end of a level included.
     fn extents(rows: usize, buckets: usize) -> impl Iterator<Item = Extent> {
         let start = Extent::start(rows);
         core::iter::successors(Some(start), move |extent| {
-            (extent.buckets() < buckets).then(|| extent.after(1))
+            (extent.buckets() < buckets)
+                .then(|| extent.next_level().unwrap_or_else(|| extent.after(1)))
         })
     }
 
-    /// A split moves what goes to the one new bucket, and nothing else moves.
+    /// A split moves what goes to the one new bucket, and nothing else moves; what stays is the same in
+    /// a slot, and what goes but for one bit.
     #[test]
     fn a_split_moves_from_one_bucket_to_one_new_one() {
         for rows in [2, 6, 10] {
-            let geometry = Geometry::new(rows);
-            for hash in 0..300 {
-                let key = geometry.key(hash, 16);
-                for extent in extents(rows, 20 * rows) {
+            let geometry = Geometry::new(rows, Shape::growing(16, 9));
+            for place in (0..300).flat_map(|hash| geometry.places(geometry.key(hash))) {
+                for extent in extents(rows, 20 * rows).filter(|e| e.next_level().is_none()) {
                     let next = extent.after(1);
-                    assert_eq!(next.buckets(), extent.buckets() + 1);
-                    assert_eq!(extent.both(key), key.places().map(|p| extent.bucket(p)));
-                    for place in key.places() {
-                        let (before, after) = (extent.bucket(place), next.bucket(place));
-                        assert!(before < extent.buckets());
-                        assert_eq!(before % rows, place.row);
-                        if before == extent.cursor() && extent.goes(place) {
-                            assert_eq!(after, extent.buckets());
-                        } else {
-                            assert_eq!(after, before);
-                        }
+                    let (before, after) = (extent.bucket(place), next.bucket(place));
+                    let slot = before.reading.slot(place.entry);
+                    assert!(before.number < extent.buckets());
+                    assert_eq!(before.number % rows, place.row);
+                    assert_eq!(before, extent.bucket_at(before.number));
+                    let goes = before.number == extent.cursor()
+                        && slot.bits() & before.reading.next_bit() != 0;
+                    let cleared = if goes { before.reading.next_bit() } else { 0 };
+                    let number = if goes { extent.buckets() } else { before.number };
+                    assert_eq!(after.number, number);
+                    assert_eq!(after.reading.slot(place.entry).bits(), slot.bits() & !cleared);
+                }
+            }
+        }
+    }
+
+    /// A slot and its bucket tell the entry: all of the chain and the core, and the extra bits that the
+    /// level had when it was inserted.
+    #[test]
+    fn a_slot_and_its_bucket_tell_the_entry() {
+        let (rows, shape) = (6, Shape::growing(16, 9));
+        let geometry = Geometry::new(rows, shape);
+        for hash in 0..100 {
+            let [place, _] = geometry.places(geometry.key(hash));
+            for (from, inserted) in extents(rows, 20 * rows).enumerate().step_by(7) {
+                let first = inserted.bucket(place);
+                let stored = first.reading.slot(place.entry);
+                let entry = first.reading.entry(stored, place.entry);
+                assert_eq!(entry.whole(), place.entry.whole());
+                let level = inserted.level();
+                assert_eq!(first.reading.extra_bits(stored), level);
+                assert_eq!(entry.extra(), place.entry.extra() & ((1 << level) - 1) | 1 << level);
+                for extent in extents(rows, 20 * rows).skip(from) {
+                    let bucket = extent.bucket(place);
+                    let slot = bucket.reading.slot(entry);
+                    let sibling = Entry::in_share(bucket.number / rows);
+                    assert_eq!(bucket.reading.entry(slot, sibling), entry);
+                    assert!(is_of(bucket, slot, place.entry));
+                    // And it is of no other item that differs in what is known.
+                    for bit in 1..16 {
+                        let whole = entry.whole() ^ 1 << bit;
+                        let other =
+                            Place { entry: Entry::from_parts(whole, place.entry.extra()), ..place };
+                        let there = extent.bucket(other);
+                        assert!(there.number != bucket.number || !is_of(there, slot, other.entry));
+                    }
+                    for bit in 0..level {
+                        let other =
+                            Entry::from_parts(entry.whole(), place.entry.extra() ^ 1 << bit);
+                        assert!(!is_of(bucket, slot, other));
                     }
                 }
             }
@@ -194,44 +239,87 @@ mod tests {
         #[test]
         fn a_bucket_is_where_the_formula_says(
             pairs in 1_usize..1 << 20,
-            level in 0_u32..20,
+            level in 0_u32..19,
             at in 0.0..1.0,
             hash: u64,
-            bits in 4_u32..=32,
         ) {
             let rows = 2 * pairs;
             let cursor = ((rows << level) as f64 * at) as usize;
             let extent = Extent::try_new(rows, level, cursor, usize::MAX).unwrap();
             prop_assert_eq!(Extent::from_bits(rows, extent.bits()), extent);
-            let key = Geometry::new(rows).key(hash, bits);
-            for place in key.places() {
-                let s = place.entry.selectors()[place.row % 2] as usize;
+            let geometry = Geometry::new(rows, Shape::growing(32, 19));
+            for place in geometry.places(geometry.key(hash)) {
+                let s = place.entry.whole() as usize >> 1;
                 let mut n = s % (1 << level) * rows + place.row;
                 if n < cursor {
                     n = s % (1 << (level + 1)) * rows + place.row;
                 }
-                prop_assert_eq!(extent.bucket(place), n);
-                prop_assert_eq!((s as u64 & extent.selecting(n)) as usize, n / rows);
-                // And in no other bucket of the row.
-                for other in (place.row..extent.buckets()).step_by(rows).take(64) {
-                    let share = s as u64 & extent.selecting(other);
-                    prop_assert_eq!(share as usize == other / rows, other == n);
-                }
+                prop_assert_eq!(extent.bucket(place).number, n);
+                prop_assert_eq!(extent.bucket(place), extent.bucket_at(n));
             }
         }
     }
 
-    /// Every bucket of a grown table is the bucket of about as many entries as any other.
+    /// As docs/format.md has it, slot by slot.
+    fn check_validity<L: Layout>(level: u32, at: f64, random: [u64; 3]) {
+        let (rows, chain, bits) = (6, L::MAX_LEVEL, L::FINGERPRINT_BITS);
+        let level = level % (chain + 1);
+        let stride = rows << level;
+        // No bucket is split at the last level.
+        let cursor = if level == chain { 0 } else { (stride as f64 * at) as usize };
+        let extent = Extent::try_new(rows, level, cursor, usize::MAX).unwrap();
+        let [number, random, zeros] = random;
+        let number = number as usize % extent.buckets();
+        let is_split = number < cursor || number >= stride;
+        // Any slots, and slots with zeros in one of their parts.
+        let lane = (1_u64 << bits) - 1;
+        let low = (2_u64 << level) - 1;
+        let told = if is_split { 2_u64 << level } else { 0 };
+        let slots = (0..L::SLOTS as u64).map(|slot| {
+            let any = random.rotate_left(13 * slot as u32) & lane;
+            match zeros >> (4 * slot) & 15 {
+                0 => any & low,
+                1 => any & !low,
+                2 => any | 1,
+                3 => any & !told & ((2 << chain) - 1),
+                _ => any & !told,
+            }
+        });
+        let slots: Vec<u64> = slots.filter(|&slot| slot != 0).collect();
+        let word =
+            slots.iter().fold(Word::<L>::EMPTY, |word, &bits| word.with(Slot::new(bits)).unwrap());
+        let is_valid = |slot: u64| {
+            let has_core = slot >> (chain + 1) != 0;
+            let has_length = (0..=level).any(|bit| slot >> bit & 1 == 1);
+            has_core && has_length && (!is_split || slot >> (level + 1) & 1 == 0)
+        };
+        let expected = slots.iter().all(|&slot| is_valid(slot));
+        let found = extent.bucket_at(number).reading.is_valid(word);
+        assert_eq!(found, expected, "{slots:x?}, level {level}, split: {is_split}");
+    }
+
+    proptest! {
+        #[test]
+        fn words_are_valid_or_not(level in 0..20_u32, at in 0.0..1.0, random: [u64; 3]) {
+            check_validity::<layout::Fp12x5>(level, at, random);
+            check_validity::<layout::Fp16x4>(level, at, random);
+            check_validity::<layout::Fp21x3>(level, at, random);
+            check_validity::<layout::Fp32x2>(level, at, random);
+        }
+    }
+
+    /// Every bucket of a grown table is the bucket of about as many items as any other.
     #[test]
     fn entries_fill_all_buckets() {
         let rows = 6;
-        let extent = Extent { rows, level: 5, buckets: rows << 5 };
+        let extent = Extent { rows, shares: 1 << 5, buckets: rows << 5 };
         let mut held = vec![0_u32; extent.buckets()];
-        for entry in (1..1 << 16).map(Entry::in_slot) {
-            for row in 0..rows {
-                held[extent.bucket(Place { row, entry })] += 1;
+        let geometry = Geometry::new(rows, Shape::growing(16, 9));
+        for hash in 0..200_000 {
+            for place in geometry.places(geometry.key(hash)) {
+                held[extent.bucket(place).number] += 1;
             }
         }
-        assert!(held.iter().all(|held| (2000..2100).contains(held)), "{held:?}");
+        assert!(held.iter().all(|held| (1850..2320).contains(held)), "{held:?}");
     }
 }

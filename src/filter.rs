@@ -8,7 +8,7 @@ use crate::error::{BuildError, InsertError, InsertManyError, LengthMismatch, Res
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::Fp16x4;
 use crate::sizing;
-use crate::storage::{AnyLayout, Figures, FixedStorage, Growable, Operations, Storage, TableOf};
+use crate::storage::{AnyLayout, Figures, Growable, GrowingLayout, Operations, Storage, TableOf};
 
 /// A cuckoo filter that many threads share: a set of items in a few bits each, with a small rate
 /// of false positives, no false negatives, and removal.
@@ -24,7 +24,7 @@ use crate::storage::{AnyLayout, Figures, FixedStorage, Growable, Operations, Sto
 /// one. The [documentation of the crate](crate#which-insert) says which of them to use.
 ///
 /// `L` is the storage: a [`Layout`](crate::Layout) of the buckets, [`AnyLayout`], or [`Growable`] of
-/// one of these. `S` is the hasher of the items.
+/// a [layout that can grow](GrowingLayout). `S` is the hasher of the items.
 ///
 /// The filter implements neither `Extend` nor `FromIterator`, since these cannot return an error when
 /// the filter is full. Use [`insert_many`](Self::insert_many).
@@ -262,7 +262,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     ///
     /// Blocks while another thread writes to the same group of buckets. It holds one lock for a few
     /// instructions, or two for each kick when both buckets are full. In a growable filter, some
-    /// inserts split a few buckets: see [what blocks](crate#what-blocks-on-whom-and-how-long).
+    /// inserts split a few buckets, and few allocate memory: see
+    /// [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
@@ -777,8 +778,8 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     }
 
     /// The number of distinct items that the filter was built for. It has some [`slots`](Self::slots)
-    /// more. In a growable filter: the number of items for its present size, between the initial and
-    /// the maximum capacity. It may hold a few more before it grows.
+    /// more. In a growable filter: the number of items for its present size, never less than the builder
+    /// was given and never more than the maximum capacity. It may hold a few more before it grows.
     ///
     /// # Examples
     ///
@@ -835,7 +836,13 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     }
 
     /// The share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to
-    /// report as present at the present load.
+    /// report as present now.
+    ///
+    /// In a growable filter it depends on when the items were inserted, and is estimated from the words
+    /// of the table: from all of them in a table of up to 2^15 buckets, and from a sample of that size in
+    /// a larger one, within some percent. So it takes longer than the other figures, but no lock.
+    /// [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) predicts the rate for a number of
+    /// items. See [growth](crate#growth).
     ///
     /// # Examples
     ///
@@ -901,7 +908,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
 }
 
 /// Growth.
-impl<L: FixedStorage, S> CuckooFilter<Growable<L>, S> {
+impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     /// The maximum capacity: the number of distinct items that the filter holds at its maximum size.
     ///
     /// # Examples
@@ -918,12 +925,38 @@ impl<L: FixedStorage, S> CuckooFilter<Growable<L>, S> {
         self.max_capacity
     }
 
+    /// The share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to report as
+    /// present when the filter holds this number of items, if it grew from its first size with them. The
+    /// formula is in the section about [growth](crate#growth).
+    ///
+    /// At the [`max_capacity`](Self::max_capacity) it is at most the rate that the builder was given. With
+    /// more items than that, it is the rate of a filter of the maximum size that holds them.
+    ///
+    /// The [present rate](Self::false_positive_rate) may be lower: items that were inserted when the
+    /// filter was larger than they needed (after others were removed, or after
+    /// [`reserve`](Self::reserve)) cause fewer false positives.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let builder = CuckooFilter::builder().capacity(1000).max_capacity(100_000);
+    /// let filter = builder.false_positive_rate(0.002).build()?;
+    /// let [now, then] = [1000, 100_000].map(|items| filter.false_positive_rate_at(items));
+    /// assert!(now < then && then <= 0.002);
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn false_positive_rate_at(&self, items: usize) -> f64 {
+        self.figures().false_positive_rate_at(items)
+    }
+
     /// Grows until the table has room for `additional` more items. Inserting them then splits
     /// nothing.
     ///
     /// Blocks while another thread splits buckets, and as [`insert`](Self::insert) does. Other
-    /// threads can read and write meanwhile. It takes some tens of nanoseconds for each bucket that
-    /// is split.
+    /// threads can read and write meanwhile. It allocates the memory that these items need.
     ///
     /// # Errors
     ///

@@ -17,7 +17,7 @@
 
 use core::hint::select_unpredictable;
 
-use crate::entry::{Core, Entry, GOLDEN};
+use crate::entry::{Core, Entry, GOLDEN, Shape, Slot};
 
 /// An item as the table sees it.
 ///
@@ -26,23 +26,12 @@ use crate::entry::{Core, Entry, GOLDEN};
 /// there before it can branch, and every lookup had some instructions more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Key {
-    /// What a slot in the first row would hold of it.
+    /// Its entry in the first row.
     pub(crate) entry: Entry,
     /// The row that the hash names.
     pub(crate) first: usize,
     /// The alternate of `first`.
     pub(crate) second: usize,
-}
-
-impl Key {
-    /// Both places of the item.
-    #[inline]
-    pub(crate) fn places(self) -> [Place; 2] {
-        [
-            Place { row: self.first, entry: self.entry },
-            Place { row: self.second, entry: self.entry.in_other_row() },
-        ]
-    }
 }
 
 /// An entry in one of the two rows of its item. A place belongs to exactly one bucket.
@@ -63,36 +52,46 @@ impl Place {
     }
 }
 
-/// The shape of a table: its number of rows, even and at least 2.
+/// The rows of a table, an even number of at least 2, and the shape of its entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
     rows: u64,
+    shape: Shape,
 }
 
 impl Geometry {
-    pub(crate) fn new(rows: usize) -> Self {
+    #[inline]
+    pub(crate) fn new(rows: usize, shape: Shape) -> Self {
         debug_assert!(rows >= 2 && rows.is_multiple_of(2));
-        Self { rows: rows as u64 }
+        Self { rows: rows as u64, shape }
     }
 
-    /// The entry of `bits` bits and both rows of a 64-bit hash, mixed here once.
+    /// The item with this 64-bit hash, mixed here once.
     #[inline]
-    pub(crate) fn key(self, hash: u64, bits: u32) -> Key {
+    pub(crate) fn key(self, hash: u64) -> Key {
         let x = mix(hash);
-        let entry = Entry::of_hash(x, bits);
+        let entry = self.shape.entry(x);
         self.key_of(Place { row: high_product(x, self.rows) as usize, entry })
     }
 
     /// The item of an entry, as if its hash named the row where the entry lies.
     #[inline]
     pub(crate) fn key_of(self, Place { row, entry }: Place) -> Key {
-        Key { entry, first: row, second: self.alternate(row, entry.core()) }
+        Key { entry, first: row, second: self.alternate(row, self.shape.core(entry)) }
     }
 
-    /// Where the entry lies when it is kicked.
+    /// Both places of an item.
     #[inline]
-    pub(crate) fn other_place(self, Place { row, entry }: Place) -> Place {
-        Place { row: self.alternate(row, entry.core()), entry: entry.in_other_row() }
+    pub(crate) fn places(self, Key { entry, first, second }: Key) -> [Place; 2] {
+        let other = self.shape.in_other_row(entry);
+        [Place { row: first, entry }, Place { row: second, entry: other }]
+    }
+
+    /// The other place of the item that has an entry in this one.
+    #[inline]
+    pub(crate) fn other_place(self, place: Place) -> Place {
+        let [_, other] = self.places(self.key_of(place));
+        other
     }
 
     /// The other row of an item with this core that lies in `row`.
@@ -102,6 +101,24 @@ impl Geometry {
         let r = high_product(core.spread(), self.rows) | 1;
         let (difference, below_zero) = r.overflowing_sub(row as u64);
         (if below_zero { difference.wrapping_add(self.rows) } else { difference }) as usize
+    }
+
+    /// A number of an item that is the same in both of its rows, for groups of items. A core alone will
+    /// do where cores have many bits.
+    #[inline]
+    pub(crate) fn class(self, Key { entry, first, second }: Key) -> usize {
+        self.class_of(self.shape.core(entry), first.min(second))
+    }
+
+    /// As `class`, of the item that has what this slot holds in a bucket of this row.
+    pub(crate) fn class_in(self, row: usize, slot: Slot) -> usize {
+        let core = self.shape.core_of_slot(slot);
+        self.class_of(core, row.min(self.alternate(row, core)))
+    }
+
+    #[inline]
+    fn class_of(self, core: Core, lower_row: usize) -> usize {
+        core.bits() as usize + if self.shape.grows() { lower_row } else { 0 }
     }
 }
 
@@ -133,6 +150,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const SHAPE: Shape = Shape::fixed(16);
+
     /// Even numbers of buckets of every magnitude, the extremes included.
     fn buckets() -> impl Strategy<Value = usize> {
         prop_oneof![1..100_usize, 1..1_usize << 20, 1..1_usize << 61, Just(1 << 61)]
@@ -142,28 +161,31 @@ mod tests {
     proptest! {
         #[test]
         fn a_key_lies_in_the_table(buckets in buckets(), hash: u64, bits in 4..=32_u32) {
-            let key = Geometry::new(buckets).key(hash, bits);
+            let key = Geometry::new(buckets, Shape::fixed(bits)).key(hash);
             prop_assert!(key.first < buckets && key.second < buckets);
-            let f = key.entry.bits();
+            let f = u64::from(key.entry.whole());
             prop_assert!(f > 0 && f < 1 << bits);
         }
 
         #[test]
-        fn the_alternate_is_its_own_inverse(buckets in buckets(), at: u64, f in 1..=u32::MAX) {
-            let geometry = Geometry::new(buckets);
-            let core = Entry::in_slot(f.into()).core();
-            let bucket = high_product(at, buckets as u64) as usize;
-            let other = geometry.alternate(bucket, core);
-            prop_assert_eq!(geometry.alternate(other, core), bucket);
-            prop_assert_eq!((bucket + other) % 2, 1, "opposite parity");
+        fn the_other_place_is_its_own_inverse(buckets in buckets(), hash: u64) {
+            for shape in [Shape::fixed(4), Shape::fixed(32), Shape::growing(16, 9)] {
+                let geometry = Geometry::new(buckets, shape);
+                let key = geometry.key(hash);
+                let [first, second] = geometry.places(key);
+                prop_assert_eq!(geometry.other_place(first), second);
+                prop_assert_eq!(geometry.other_place(second), first);
+                prop_assert_eq!((first.row + second.row) % 2, 1, "opposite parity");
+                prop_assert_eq!(geometry.class(key), geometry.class(geometry.key_of(second)));
+            }
         }
     }
 
     #[test]
     fn small_tables_by_exhaustion() {
         for buckets in (2..=66).step_by(2) {
-            let geometry = Geometry::new(buckets);
-            for core in (1..1 << 12).map(|bits| Entry::in_slot(bits).core()) {
+            let (geometry, shape) = (Geometry::new(buckets, SHAPE), SHAPE);
+            for core in (1..1 << 12).map(|bits| shape.core(Entry::fingerprint(bits))) {
                 for bucket in 0..buckets {
                     let other = geometry.alternate(bucket, core);
                     assert!(other < buckets && other % 2 != bucket % 2);
@@ -177,9 +199,9 @@ mod tests {
     #[test]
     fn distances_are_drawn_evenly() {
         for buckets in [6, 10, 64, 100] {
-            let geometry = Geometry::new(buckets);
+            let (geometry, shape) = (Geometry::new(buckets, SHAPE), SHAPE);
             let mut drawn = vec![0_u32; buckets];
-            for core in (1..1 << 16).map(|bits| Entry::in_slot(bits).core()) {
+            for core in (1..1 << 16).map(|bits| shape.core(Entry::fingerprint(bits))) {
                 drawn[geometry.alternate(0, core)] += 1;
             }
             let due = 65_535.0 / (buckets as f64 / 2.0);

@@ -5,8 +5,8 @@
 //! evaluation simulates tables with bucket and fingerprint sizes that the crate does not have, and
 //! must place items exactly as the crate does.
 
-use crate::entry::Entry;
-use crate::geometry::Geometry;
+use crate::entry::{Entry, Shape};
+use crate::geometry::{Geometry, Place};
 #[cfg(not(loom))]
 use crate::sync::Lock;
 
@@ -38,8 +38,8 @@ impl StripeLock {
 #[inline]
 #[must_use]
 pub fn key(buckets: usize, hash: u64, bits: u32) -> (u64, usize, usize) {
-    let key = Geometry::new(buckets).key(hash, bits);
-    (key.entry.bits(), key.first, key.second)
+    let key = Geometry::new(buckets, Shape::fixed(bits)).key(hash);
+    (key.entry.whole().into(), key.first, key.second)
 }
 
 /// The other bucket of a fingerprint, which is not 0, that is stored in `bucket`.
@@ -47,5 +47,7 @@ pub fn key(buckets: usize, hash: u64, bits: u32) -> (u64, usize, usize) {
 #[inline]
 #[must_use]
 pub fn alternate(buckets: usize, bucket: usize, fingerprint: u64) -> usize {
-    Geometry::new(buckets).alternate(bucket, Entry::in_slot(fingerprint).core())
+    let shape = Shape::fixed(u32::BITS);
+    let place = Place { row: bucket, entry: Entry::fingerprint(fingerprint) };
+    Geometry::new(buckets, shape).other_place(place).row
 }

@@ -46,11 +46,30 @@ impl<const BITS: u32, const SLOTS: usize> Lanes<BITS, SLOTS> {
         Self::nonzero(word ^ broadcast) ^ Self::HIGH
     }
 
-    /// The highest bit of each lane that differs from `value` in one of the bits of `mask`.
+    /// The bits of each lane that are in `mask`.
     #[inline]
-    pub(crate) fn differ(word: u64, value: u64, mask: u64) -> u64 {
-        let [value, mask] = [value, mask].map(|lane| lane.wrapping_mul(Self::LOW));
-        Self::nonzero((word ^ value) & mask)
+    pub(crate) fn masked(word: u64, mask: u64) -> u64 {
+        word & mask.wrapping_mul(Self::LOW)
+    }
+
+    /// 0 in each lane of `word` that matches, something else in the others: see
+    /// [`Pattern`](crate::entry::Pattern), of which these are the parts.
+    #[inline]
+    pub(crate) fn mismatches(word: u64, pattern: u64, low: u64) -> u64 {
+        let low = low.wrapping_mul(Self::LOW);
+        let above = low + Self::LOW;
+        let difference = word ^ pattern.wrapping_mul(Self::LOW);
+        // All bits up to the lowest difference; no lane borrows from the next.
+        let x = difference & low | above;
+        let agreeing = x ^ (x - Self::LOW);
+        // The 1 above the extra bits lies no higher than that.
+        word & low & !agreeing | difference & !low
+    }
+
+    /// Whether some lane is 0; which one, it does not say.
+    #[inline]
+    pub(crate) fn any_zero(word: u64) -> bool {
+        word.wrapping_sub(Self::LOW) & !word & Self::HIGH != 0
     }
 
     /// How many of the highest bits are set: the product adds up all lanes in the last one.

@@ -104,24 +104,53 @@ impl fmt::Display for LayoutId {
 
 pub(crate) mod sealed {
     use super::{LayoutId, MAX_SLOTS};
-    use crate::entry::{Entry, Pattern};
+    use crate::entry::{Pattern, Slot};
 
     /// How the entries of a bucket are written in 64 bits: the functions behind [`Word`](super::Word).
     pub trait Encoding {
         /// The number of the encoding in snapshots.
         const ID: u8;
 
-        /// How many entries match.
-        fn copies(word: u64, pattern: Pattern) -> usize;
+        /// How many slots hold this.
+        fn copies(word: u64, slot: Slot) -> usize;
+
+        /// Of the slots that match, and have less in their low part than `more`, one with the most there: the
+        /// most extra bits. 0 if there is none.
+        fn longest(word: u64, pattern: Pattern, more: u64) -> u64 {
+            let low = |slot: &u64| slot & pattern.low;
+            let matching = Self::slots(word).into_iter().filter(|&slot| pattern.matches(slot));
+            matching.filter(|slot| (1..more).contains(&low(slot))).max_by_key(low).unwrap_or(0)
+        }
 
         /// How many slots are free.
         fn free(word: u64) -> usize;
 
-        /// Whether an entry matches.
-        fn holds(word: u64, pattern: Pattern) -> bool;
+        /// Whether a slot holds this.
+        fn holds(word: u64, slot: Slot) -> bool;
 
-        /// Whether an entry of one word or the other matches.
-        fn either_holds(a: u64, b: u64, pattern: Pattern) -> bool;
+        /// Whether a slot of one word or the other holds this.
+        fn either_holds(a: u64, b: u64, slot: Slot) -> bool;
+
+        /// Whether a slot of one word matches its pattern, or a slot of the other word the other pattern.
+        /// The two patterns are of one level, that of the table.
+        fn either_matches(words: [u64; 2], patterns: [Pattern; 2]) -> bool {
+            words.into_iter().zip(patterns).any(|(word, pattern)| Self::matches(word, pattern) > 0)
+        }
+
+        /// How many slots match.
+        fn matches(word: u64, pattern: Pattern) -> usize {
+            Self::slots(word).into_iter().filter(|&slot| pattern.matches(slot)).count()
+        }
+
+        /// Whether each slot in use has a 1 among the bits of the mask.
+        fn each_has(word: u64, mask: u64) -> bool {
+            Self::slots(word).into_iter().all(|slot| slot == 0 || slot & mask != 0)
+        }
+
+        /// Whether a slot has a 1 among the bits of the mask.
+        fn any_has(word: u64, mask: u64) -> bool {
+            Self::slots(word).into_iter().any(|slot| slot & mask != 0)
+        }
 
         /// Whether a slot is free.
         fn has_room(word: u64) -> bool;
@@ -132,20 +161,14 @@ pub(crate) mod sealed {
             Self::free(a) < Self::free(b)
         }
 
-        /// The word with this entry added, or `None` if no slot is free.
-        fn with(word: u64, entry: Entry) -> Option<u64>;
+        /// The word with this in one slot more, or `None` if no slot is free.
+        fn with(word: u64, slot: Slot) -> Option<u64>;
 
-        /// The word with one copy of this entry removed, or `None` if it holds no copy.
-        fn without(word: u64, entry: Entry) -> Option<u64>;
+        /// The word with this in one slot less, or `None` if no slot holds it.
+        fn without(word: u64, slot: Slot) -> Option<u64>;
 
         /// What each slot holds, 0 for a free one; the first `SLOTS` count.
         fn slots(word: u64) -> [u64; MAX_SLOTS];
-
-        /// Whether an entry of the word differs from `value` in one of the bits of `mask`. Both are no
-        /// longer than an entry.
-        fn any_differs(word: u64, value: u64, mask: u64) -> bool {
-            Self::slots(word).iter().any(|&bits| bits != 0 && (bits ^ value) & mask != 0)
-        }
 
         /// Whether the other functions can return this word. They are called only with such words.
         fn is_canonical(word: u64) -> bool;
@@ -162,11 +185,14 @@ pub(crate) mod sealed {
         /// The share of slots in use from which on a short search decides that the table is full:
         /// that at which the first insert fails in a table of 2^20 slots.
         const FULL: f64;
-        /// The share of slots in use that a growing table keeps. While a level is split, half of
-        /// the table has twice the demand of the other half, and the nearer the load comes to the
-        /// most that kicks can even out, the longer searches become: three percentage points more
-        /// would double the time of an insert.
+        /// The share of slots in use that a growing table keeps unless its builder says otherwise; 0 for
+        /// a layout whose tables do not grow. While a level is split, half of the table has twice the
+        /// demand of the other half, and the nearer the load comes to the most that kicks can even out,
+        /// the longer searches become.
         const TARGET_LOAD: f64;
+        /// The highest load that a builder may request: three percentage points more would double the
+        /// time of an insert.
+        const MAX_TARGET_LOAD: f64;
         /// How often a growing table can double: one bit of the chain of each entry chooses among twice
         /// as many buckets. 0 for a layout whose tables do not grow.
         const MAX_LEVEL: u32;
@@ -175,12 +201,23 @@ pub(crate) mod sealed {
     }
 }
 
-/// Names layouts and says what their tables hold (`LOAD`, `SCATTER`, `FULL`, `TARGET_LOAD`) and how often
-/// they double (`MAX_LEVEL`).
+/// The value, or 0 where none is given.
+macro_rules! or_zero {
+    () => {
+        0 as _
+    };
+    ($value:literal) => {
+        $value
+    };
+}
+
+/// Names layouts and says what their tables hold (`LOAD`, `SCATTER`, `FULL`), and of those that grow how
+/// full they are kept (`TARGET_LOAD`, `MAX_TARGET_LOAD`) and how often they double (`MAX_LEVEL`).
 macro_rules! define {
     ($($(#[$doc:meta])*
         $name:ident = $encoding:ident<$lane:literal, $slots:literal>,
-            $bits:literal bits, $load:literal, $scatter:literal, $full:literal, $target:literal, $level:literal;
+            $bits:literal bits, $load:literal, $scatter:literal, $full:literal
+            $(, grows at $target:literal to $max_target:literal, $level:literal times)?;
     )*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,8 +228,9 @@ macro_rules! define {
             const LOAD: f64 = $load;
             const SCATTER: f64 = $scatter;
             const FULL: f64 = $full;
-            const TARGET_LOAD: f64 = $target;
-            const MAX_LEVEL: u32 = $level;
+            const TARGET_LOAD: f64 = or_zero!($($target)?);
+            const MAX_TARGET_LOAD: f64 = or_zero!($($max_target)?);
+            const MAX_LEVEL: u32 = or_zero!($($level)?);
             type Encoding = $encoding<$lane, $slots>;
         }
 
@@ -206,23 +244,23 @@ macro_rules! define {
 
 define! {
     /// Eight fingerprints of 8 bits.
-    Fp8x8 = Packed<8, 8>, 8 bits, 0.985, 2.5, 0.997, 0.91, 0;
+    Fp8x8 = Packed<8, 8>, 8 bits, 0.985, 2.5, 0.997;
     /// Seven fingerprints of 9 bits.
-    Fp9x7 = Packed<9, 7>, 9 bits, 0.985, 2.5, 0.995, 0.905, 0;
+    Fp9x7 = Packed<9, 7>, 9 bits, 0.985, 2.5, 0.995;
     /// Six fingerprints of 10 bits.
-    Fp10x6 = Packed<10, 6>, 10 bits, 0.98, 2.5, 0.992, 0.90, 0;
+    Fp10x6 = Packed<10, 6>, 10 bits, 0.98, 2.5, 0.992;
     /// Five fingerprints of 12 bits.
-    Fp12x5 = Packed<12, 5>, 12 bits, 0.975, 2.5, 0.986, 0.885, 5;
+    Fp12x5 = Packed<12, 5>, 12 bits, 0.975, 2.5, 0.986, grows at 0.815 to 0.885, 5 times;
     /// Five fingerprints of 14 bits, semi-sorted.
-    SemiSorted14x5 = SemiSorted<10, 5>, 14 bits, 0.975, 2.5, 0.986, 0.885, 0;
+    SemiSorted14x5 = SemiSorted<10, 5>, 14 bits, 0.975, 2.5, 0.986;
     /// The default layout: four fingerprints of 16 bits.
-    Fp16x4 = Packed<16, 4>, 16 bits, 0.96, 2.5, 0.975, 0.87, 9;
+    Fp16x4 = Packed<16, 4>, 16 bits, 0.96, 2.5, 0.975, grows at 0.80 to 0.87, 9 times;
     /// Four fingerprints of 17 bits, semi-sorted.
-    SemiSorted17x4 = SemiSorted<13, 4>, 17 bits, 0.96, 2.5, 0.975, 0.87, 0;
+    SemiSorted17x4 = SemiSorted<13, 4>, 17 bits, 0.96, 2.5, 0.975;
     /// Three fingerprints of 21 bits.
-    Fp21x3 = Packed<21, 3>, 21 bits, 0.935, 2.5, 0.951, 0.83, 12;
+    Fp21x3 = Packed<21, 3>, 21 bits, 0.935, 2.5, 0.951, grows at 0.76 to 0.83, 12 times;
     /// Two fingerprints of 32 bits.
-    Fp32x2 = Packed<32, 2>, 32 bits, 0.865, 3.0, 0.883, 0.75, 19;
+    Fp32x2 = Packed<32, 2>, 32 bits, 0.865, 3.0, 0.883, grows at 0.69 to 0.75, 19 times;
 }
 
 /// Calls a macro with the names of all layouts, from the shortest fingerprint to the longest; what
@@ -238,11 +276,23 @@ macro_rules! __for_each_layout {
     };
 }
 
+/// As [`__for_each_layout`], for the layouts of filters that grow.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __for_each_growing_layout {
+    ($then:ident $($with:tt)*) => {
+        $then! {
+            $($with)*
+            Fp12x5 Fp16x4 Fp21x3 Fp32x2
+        }
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use super::sealed::Encoding;
     use super::*;
-    use crate::entry::Entry;
+    use crate::entry::{Pattern, Slot};
     use proptest::prelude::*;
 
     /// The multiset that a word should be: fingerprints, in any order.
@@ -255,7 +305,7 @@ mod tests {
     fn word_of<L: Layout>(model: &Model) -> Word<L> {
         model
             .iter()
-            .fold(Word::EMPTY, |word, &f| word.with(Entry::in_slot(f)).expect("room for the model"))
+            .fold(Word::EMPTY, |word, &f| word.with(Slot::new(f)).expect("room for the model"))
     }
 
     fn sorted(mut model: Model) -> Model {
@@ -267,7 +317,7 @@ mod tests {
     fn contents<L: Layout>(word: Word<L>) -> Model {
         let beyond = &L::Encoding::slots(word.bits())[L::SLOTS..];
         assert!(beyond.iter().all(|&bits| bits == 0), "beyond the slots");
-        sorted(word.entries().map(Entry::bits).collect())
+        sorted(word.slots_in_use().map(Slot::bits).collect())
     }
 
     /// Every method on the word of `model`, and one step on from there, with `fingerprint`.
@@ -278,28 +328,50 @@ mod tests {
         assert!(word.is_canonical(), "{:x}", word.bits());
         assert_eq!(word.in_use(), model.len());
         assert_eq!(word.has_room(), model.len() < L::SLOTS);
-        let full = word.entries_if_full().map(|entries| entries[..L::SLOTS].to_vec());
-        assert_eq!(full, (!word.has_room()).then(|| word.entries().collect()));
+        let full = word.slots_if_full().map(|slot| (0..L::SLOTS).map(slot).collect::<Vec<_>>());
+        assert_eq!(full, (!word.has_room()).then(|| word.slots_in_use().collect()));
         let held = copies(model, fingerprint);
-        let entry = Entry::in_slot(fingerprint);
-        assert_eq!(word.copies(entry.pattern()), held, "{model:x?} {fingerprint:x}");
-        assert_eq!(word.holds(entry.pattern()), held > 0, "{model:x?} {fingerprint:x}");
-        let [stay, go] = word.partition(|held| held == entry).map(contents);
-        assert_eq!(go, vec![fingerprint; held]);
-        assert_eq!(sorted([stay, go].concat()), contents(word));
-        for mask in [0, 1, 2, 3, fingerprint, (1 << L::FINGERPRINT_BITS) - 1] {
-            let differs = model.iter().any(|held| (held ^ fingerprint) & mask != 0);
-            assert_eq!(word.any_differs(fingerprint, mask), differs, "{model:x?} {mask:x}");
+        let slot = Slot::new(fingerprint);
+        assert_eq!(word.copies(slot), held, "{model:x?} {fingerprint:x}");
+        assert_eq!(word.holds(slot), held > 0, "{model:x?} {fingerprint:x}");
+        let bit = 1 << (L::FINGERPRINT_BITS / 2);
+        if model.iter().all(|&held| held != bit) {
+            let [stay, go] = word.partition(bit).map(contents);
+            let [zeros, ones]: [Vec<u64>; 2] = [0, bit].map(|value| {
+                model.iter().filter(|&held| held & bit == value).map(|held| held & !bit).collect()
+            });
+            assert_eq!([stay, go], [sorted(zeros), sorted(ones)]);
+        }
+        for mask in [bit, bit - 1, fingerprint, !fingerprint & (bit - 1)] {
+            let has = |held: &u64| held & mask != 0;
+            assert_eq!(word.each_has(mask), model.iter().all(has), "{model:x?} {mask:x}");
+            assert_eq!(word.any_has(mask), model.iter().any(has), "{model:x?} {mask:x}");
+        }
+        // A pattern has a core, which is not 0.
+        for level in 0..fingerprint.ilog2() {
+            let pattern = Pattern { bits: fingerprint, low: (2 << level) - 1 };
+            let matching = model.iter().filter(|&&held| pattern.matches(held)).count();
+            assert_eq!(word.matches(pattern), matching, "{model:x?} {pattern:x?}");
+            let more = 2 << (level / 2);
+            let low = |slot: u64| slot & pattern.low;
+            let lengths =
+                model.iter().filter(|&&held| pattern.matches(held)).map(|&held| low(held));
+            let longest = lengths.filter(|&low| low < more && low > 0).max();
+            let found = word.longest(pattern, more).map(|slot| low(slot.bits()));
+            assert_eq!(found, longest, "{model:x?} {pattern:x?}");
+            let either = [[word, Word::EMPTY], [Word::EMPTY, word]]
+                .map(|words| Word::either_matches(words, [pattern; 2]));
+            assert_eq!(either, [matching > 0; 2], "{model:x?} {pattern:x?}");
         }
 
-        match word.with(entry) {
+        match word.with(slot) {
             None => assert_eq!(model.len(), L::SLOTS),
             Some(more) => {
                 let model = [&model[..], &[fingerprint]].concat();
                 assert_eq!(contents(more), sorted(model), "with {fingerprint:x}");
             }
         }
-        match word.without(entry) {
+        match word.without(slot) {
             None => assert_eq!(held, 0),
             Some(less) => {
                 let mut model = model.clone();
@@ -313,9 +385,9 @@ mod tests {
     /// Two words in one lookup.
     fn check_both<L: Layout>(a: &Model, b: &Model, fingerprint: u64) {
         let held = copies(a, fingerprint) + copies(b, fingerprint) > 0;
-        let pattern = Entry::in_slot(fingerprint).pattern();
+        let slot = Slot::new(fingerprint);
         let words = [a, b].map(word_of::<L>);
-        assert_eq!(Word::either_holds(words, pattern), held, "{a:x?} {b:x?} {fingerprint:x}");
+        assert_eq!(Word::either_holds(words, slot), held, "{a:x?} {b:x?} {fingerprint:x}");
         if a.len() != b.len() {
             assert_eq!(words[0].is_fuller(words[1]), a.len() > b.len(), "{a:x?} {b:x?}");
         }
@@ -351,7 +423,7 @@ mod tests {
     /// Any word: it is canonical if its fingerprints, put into an empty one, give it again.
     fn check_any<L: Layout>(bits: u64) {
         let word = Word::<L>::from_bits(bits);
-        let [again, _] = word.partition(|_| false);
+        let [again, _] = word.partition(0);
         assert_eq!(word.is_canonical(), again.bits() == bits, "{bits:x}, again {:x}", again.bits());
     }
 

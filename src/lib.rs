@@ -29,7 +29,7 @@
 //! * [How it works](#how-it-works)
 //! * [Why a lookup misses nothing](#why-a-lookup-misses-nothing)
 //! * [Why the order holds across items](#why-the-order-holds-across-items)
-//! * [`cookbook`]: a filter in front of a database, filters that rotate, rebuild and swap, rayon, a
+//! * [`cookbook`]: a filter in front of a database, filters that rotate, grow, rebuild and swap, rayon, a
 //!   hash that two processes agree on, a filter across restarts, and other recipes
 //!
 //! # Which constructor?
@@ -39,7 +39,7 @@
 //! | the number of distinct items | [`CuckooFilter::with_capacity`] |
 //! | the same, and you want an error instead of a panic or an abort | [`CuckooFilter::try_with_capacity`] |
 //! | the number of items and the highest false-positive rate | [`CuckooFilter::with_capacity_and_rate`]: the smallest layout that reaches the rate, chosen at run time |
-//! | an initial and a maximum number of items | `CuckooFilter::builder().capacity(1000).max_capacity(1_000_000).build()`: a [`GrowableCuckooFilter`] |
+//! | a maximum number of items, and there may be far fewer | `CuckooFilter::builder().max_capacity(1_000_000).build()`: a [`GrowableCuckooFilter`] |
 //! | the [layout](Layout) | `CuckooFilter::builder().layout::<Fp12x5>().capacity(n).build()` |
 //! | a hasher | [`CuckooFilter::with_capacity_and_hasher`] |
 //! | hashes that are the same in every process | the same, with a [`StableHashBuilder`] |
@@ -59,7 +59,9 @@
 //!
 //! Items whose fingerprint and pair of buckets are equal form one *class*. A filter cannot tell the
 //! items of a class apart. A class holds up to 2b copies, where b is the number of slots of a bucket:
-//! 8 copies in the default layout.
+//! 8 copies in the default layout. In a [growing](#growth) filter, a copy that was inserted early belongs
+//! to more items than one that was inserted late. The class of an item then has all copies that match
+//! the item, and `remove` removes the one of them that tells most about the item.
 //!
 //! | what you need | what to call | an equal item takes | when the class has 2b copies |
 //! |---|---|---|---|
@@ -90,11 +92,12 @@
 //!   another began comes before it. So if two threads each insert an item and then look up the
 //!   other's, at least one finds it. `contains` may answer true for an absent item. The items of one
 //!   [class](#which-insert) share their copies, so `insert_unique`, `remove` and `count` are about
-//!   the class.
+//!   the class. In a growing filter, a copy that was inserted early may be shared by an item that is
+//!   absent: lookups of that item may be true, and then false, while other threads write.
 //! * **Predicted false positives**: about 2b·load/2<sup>f</sup> of the absent items are reported as
 //!   present, for b slots per bucket and fingerprints of f bits: 0.0122 % in the default layout at
 //!   full load. [`false_positive_rate`](CuckooFilter::false_positive_rate) gives the exact prediction
-//!   at the present load.
+//!   at the present load. [Growing](#growth) filters have another rate.
 //! * **Full means full**: a filter made by [`with_capacity(n)`](CuckooFilter::with_capacity) holds n
 //!   distinct items. With distinct items, no insert into the default layout, or into one with more
 //!   slots per bucket, fails below 97 % of the slots, in tables of 2<sup>15</sup> slots and more.
@@ -103,8 +106,9 @@
 //!   before its capacity; a filter of 9 to 20 items that is kept at its capacity refuses up to five
 //!   of 10<sup>8</sup> replacements.
 //! * **Growth without a pause**: a [growable](GrowableCuckooFilter) filter keeps all of these while
-//!   it grows. Its load stays at the target of its layout, nothing is rebuilt, and it is never
-//!   [full](InsertError::Full) before it has its maximum size.
+//!   it grows. Its load stays at its target, nothing is rebuilt, its [rate](#growth) rises
+//!   by the same amount with each doubling, and it is never [full](InsertError::Full) before it has its
+//!   maximum size.
 //! * **An exact image of a live filter**: a [snapshot](#snapshots) is the filter at one instant
 //!   between call and return. Lookups never wait. A writer waits for a fraction of a millisecond,
 //!   whatever the size; longer only if the thread that takes the snapshot is preempted while it holds
@@ -117,47 +121,69 @@
 //!
 //! # Growth
 //!
-//! [`Builder::max_capacity`] makes a filter that grows from an initial to a maximum number of items.
+//! [`Builder::max_capacity`] makes a filter that grows with its items, up to a maximum number of them.
 //!
 //! ```
 //! use coucal::CuckooFilter;
 //!
-//! let filter = CuckooFilter::builder().capacity(1000).max_capacity(1_000_000).build()?;
+//! let filter = CuckooFilter::builder().max_capacity(1_000_000).build()?;
 //! for item in 0..100_000 {
 //!     filter.insert(&item)?; // now and then one of them splits a few buckets
 //! }
-//! assert!(filter.slots() < 120_000);
+//! assert!(filter.slots() < 130_000);
 //! assert!((0..100_000).all(|item| filter.contains(&item)));
+//! assert!(filter.false_positive_rate() < 0.0014);
+//! assert!(filter.false_positive_rate_at(1_000_000) < 0.0021);
 //! # Ok::<(), coucal::Error>(())
 //! ```
 //!
-//! * **Memory**: the load stays at a [target](Growable), 87 % in the default layout, at any number of
-//!   items. Growth allocates the table in parts of about an eighth of its size; they never move. So
-//!   from a million items on, the filter takes 18.8 bits per item for the part in use and at most an
-//!   eighth more; in smaller filters, the locks and versions for the maximum size (48 KiB or less)
-//!   weigh more. [`memory_bytes`](CuckooFilter::memory_bytes) counts all that is allocated. Where the
-//!   allocator has no memory for the next part, an insert that needs room returns
-//!   [`OutOfMemory`](InsertError::OutOfMemory), all others go on, and nothing is lost.
-//!   [`reserve`](CuckooFilter::reserve) takes the memory ahead of time.
-//! * **False positives**: the fingerprints keep their length, so the rate is in proportion to the
-//!   number of items: 2n/(m·2<sup>f</sup>) for n items and m initial buckets. The rate that the
-//!   builder was given holds at the maximum capacity.
-//! * **How far**: each doubling takes one bit of a fingerprint, and six bits must remain to choose
-//!   among the buckets. So a layout with f bits grows to 2<sup>f-6</sup> times its initial size:
-//!   1,024 times in the default layout. For a wider range, the error names the layout that can do it,
-//!   and the lowest initial capacity from which this layout can.
-//! * **Time**: lookups take 1.4 times as long as in a table of fixed size in cache, and 1.6 times out
-//!   of it; while another thread makes the table grow, 1.7 times out of cache, and several times in
-//!   cache. Inserts take 2.6 times as long as inserts that fill a table of the final size from
-//!   empty (8.5 times in a batch), since a table at its target load must kick for most inserts. If you
-//!   know the final size, build a filter of fixed size. Before a burst of inserts, call
+//! This is what each layout that can grow gives, beside a full filter of fixed size; [`Fp16x4`] is the
+//! default. With 8 times the items of its first size, a filter has doubled 3 times; with 64 times, 6
+//! times; with 512 times, 9 times.
+//!
+//! | layout | false positives at the first size | with 8 times the items | 64 times | 512 times | at the greatest size | bits per item | fixed size: false positives | bits per item |
+//! |---|---|---|---|---|---|---|---|---|
+//! | [`Fp12x5`] | 0.40 % | 1.6 % | – | – | 2.4 % (5 doublings) | 15.7 | 0.24 % | 13.1 |
+//! | [`Fp16x4`] | 0.020 % | 0.080 % | 0.14 % | 0.20 % | 0.20 % (9 doublings) | 20.0 | 0.012 % | 16.7 |
+//! | [`Fp21x3`] | 0.00044 % | 0.0018 % | 0.0031 % | 0.0044 % | 0.0057 % (12 doublings) | 28.1 | 0.00027 % | 22.8 |
+//! | [`Fp32x2`] | 0.00000013 % | 0.00000052 % | 0.00000091 % | 0.0000013 % | 0.0000026 % (19 doublings) | 46.4 | 0.000000081 % | 37.0 |
+//!
+//! * **False positives**: a filter that has grown from its first size and has doubled D times reports
+//!   about 2b·load·2<sup>1-w</sup>·(1 + D) of the absent items as present, for b slots of w bits in a
+//!   bucket. So each doubling adds as much as the first size had. The rate is lower if items were
+//!   inserted at a larger size than they needed: after removals, or after
 //!   [`reserve`](CuckooFilter::reserve).
+//!   [`false_positive_rate`](CuckooFilter::false_positive_rate) estimates the present rate from the words
+//!   of the table (of 2<sup>15</sup> of them at most), and is right within some percent.
+//!   [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) predicts the rate for any number of
+//!   items. The [rate that the builder is given](Builder::false_positive_rate) holds at the maximum
+//!   capacity.
+//! * **Size**: without an initial capacity, a filter starts with the smallest table that can reach
+//!   the maximum: in the default layout, a 512th of it. With a larger initial capacity it doubles less
+//!   often, and has fewer false positives at the maximum. A table has 32 buckets or more.
+//! * **Memory**: the load stays at a [target](Builder::target_load), 80 % in the default layout, at any
+//!   number of items. The bits per item of the table above are those of the buckets in use. Buckets
+//!   are allocated as growth reaches them, in parts of about an eighth of the table, and never move.
+//!   So a table has up to an eighth more than it uses. Locks and versions take up to 48 KiB, depending
+//!   on the maximum size. [`memory_bytes`](CuckooFilter::memory_bytes) is the sum of all. If the
+//!   allocator cannot provide a part, the insert that needs room returns
+//!   [`OutOfMemory`](InsertError::OutOfMemory), inserts that find room go on, and nothing is lost.
+//!   [`reserve`](CuckooFilter::reserve) allocates ahead of time.
+//! * **Time**: inserts and lookups take longer than in a filter of fixed size;
+//!   `docs/performance-growth.md` in the repository has the figures. If you know the number of items,
+//!   build a filter of fixed size. Before a burst of inserts, call [`reserve`](CuckooFilter::reserve).
+//! * **Removal** is exact, as in a filter of fixed size: remove only what was inserted, once for each
+//!   insert. It makes room for other items, but the table never shrinks, and
+//!   [`clear`](CuckooFilter::clear) does not shrink it either.
 //! * **Full** comes at the maximum size, and not before, and not below the maximum capacity. A large
 //!   table fills beyond its target, by four percentage points of the slots or more, before it refuses
 //!   an item. Tables of 2<sup>10</sup> slots and more reach their target; smaller ones may refuse an
 //!   item below it.
-//! * **Removal** makes room for other items, but the table never shrinks, and
-//!   [`clear`](CuckooFilter::clear) does not shrink it either.
+//! * **Layouts**: the four of the table, and [`AnyLayout`] among them; the [others](GrowingLayout) are for
+//!   filters of fixed size. A slot of a growing table needs a bit for each doubling, and a *core* of six
+//!   bits or more that never changes. Slots of 8 to 10 bits would have one to three bits left, so they
+//!   would gain nothing. A semi-sorted bucket compares whole fingerprints, and a growing table
+//!   compares parts of them.
 //!
 //! # Snapshots
 //!
@@ -181,7 +207,8 @@
 //! The image is that of one instant, although no writer waits for as long as a copy of the table
 //! takes:
 //!
-//! 1. `snapshot` makes a *mirror*: an array of zeros, with as many words as the table may ever have.
+//! 1. `snapshot` makes a *mirror*: zeros, as many words as the table has. If the table grows meanwhile,
+//!    so does the mirror.
 //! 2. It locks each stripe in turn, and sets its *flag*. From then on, each writer that stores a word
 //!    under that stripe stores the same word in the mirror.
 //! 3. It copies the words, and compares each word with its copy. Between copying and comparing is a
@@ -233,8 +260,8 @@
 //!   depends on the hasher. Use one type for the keys of a filter.
 //! * **Items are not stored**, so a filter cannot list them, and cannot be converted to another
 //!   layout or initial capacity.
-//! * **To merge, filters must be alike**: of the same layout and hasher, built for the same initial
-//!   capacity.
+//! * **To merge, filters must be alike**: of the same layout and hasher, built for the same capacity; if
+//!   they grow, for the same initial and maximum capacity and the same target load.
 //!
 //! # What blocks, on whom, and how long
 //!
@@ -249,7 +276,7 @@
 //! | `insert`, both buckets full | two stripes at a time | two, for each kick of a short path; nothing during the search for the path |
 //! | `insert_unique`, item present | nobody, unless the item is moved meanwhile: then two stripes | these, for two loads |
 //! | `insert_unique`, item absent | two stripes, three for the last kick of a path | these |
-//! | `remove`, item present | one stripe | that stripe, for one store |
+//! | `remove`, item present | one stripe | that stripe, for one store; in a growable filter also for a load of the other bucket |
 //! | `remove`, item absent | nobody. While fingerprints of its version group are being moved it starts over; after 64 attempts it takes two stripes | |
 //! | `insert_many`, `remove_many` | as `insert` and `remove`, for each item by itself | as these; nothing between two items |
 //! | `count`, item absent | nobody, unless a fingerprint of its version group is being moved: then two stripes | these, for two loads |
@@ -258,7 +285,7 @@
 //! | `snapshot` | another `snapshot` or `merge` of the same filter; then one stripe after the other, and at the end every stripe | one stripe at a time, for a load and a store; at the end every stripe, for a few loads and stores to each |
 //! | `Snapshot::write_to` and so on, `restore` | nobody | nothing: they use no memory that other threads have |
 //! | `merge` | as `snapshot` of the other filter, then as one `insert` after the other | the same |
-//! | in a growable filter, also: an insert that leaves the load above the target | for splits: the stripes of up to eight buckets and their eight new ones at a time | these, and the growth mutex. If another thread has the mutex, it returns without splitting |
+//! | in a growable filter, also: an insert that leaves the load above the target | for splits: the stripes of up to eight buckets and their eight new ones at a time; at times for the allocator, which provides the next part of the table | these, and the growth mutex. If another thread has the mutex, it returns without splitting |
 //! | in a growable filter, also: an insert that finds no room | the growth mutex, for the splits of another thread; then as above | the growth mutex, for the splits of one run; then it searches again |
 //! | `reserve` | the growth mutex, and stripes as above | both, for some splits at a time |
 //!
@@ -284,7 +311,8 @@
 //! The data structure is the cuckoo filter of Fan, Andersen, Kaminsky and Mitzenmacher ("Cuckoo
 //! Filter: Practically Better Than Bloom", CoNEXT 2014). Its terms:
 //!
-//! * A *slot* holds one *fingerprint*: some bits of an item's hash, 16 in the default layout.
+//! * A *slot* holds one *fingerprint*: some bits of an item's hash, 16 in the default layout. (In a
+//!   table that grows, it holds an *entry* of the same length: [see below](#entries-of-variable-length).)
 //! * A *bucket* is a small number of slots, 4 in the default layout, in one atomic 64-bit word.
 //! * Every item has two buckets, and its fingerprint may be in either. The second bucket is computed
 //!   from the first and the fingerprint alone, and the first from the second in the same way: the
@@ -315,9 +343,40 @@
 //!   move into the new bucket, store the new extent of the table, bump the version of each
 //!   fingerprint that moved, then store the fingerprints that stay into the old bucket. A growable
 //!   table is a linear hash table (Litwin, "Linear Hashing", VLDB 1980): each *row*, which in a table
-//!   of fixed size is a bucket, has one or more buckets; the *extent* (a level and a cursor) and some
-//!   bits of a fingerprint choose its bucket among them. A lookup loads the extent after the version
-//!   and before the words. Writers compute the buckets again when they hold the stripes.
+//!   of fixed size is a bucket, has one or more buckets; the *extent* (a level and a cursor) and the
+//!   *chain*, some bits of the entry, choose its bucket among them. A lookup loads the extent after the
+//!   version and before the words. Writers compute the buckets again when they hold the stripes.
+//!
+//! ## Entries of variable length
+//!
+//! In a growing table, some bits of an item choose its bucket among those of a row, one bit more with
+//! each doubling. These bits are the same in all entries of a bucket, so a slot need not store them. If
+//! they left the slot empty there, each doubling would double the false positives. So a slot holds, from
+//! its upper end to its lower end:
+//!
+//! * the *core*: bits of the hash that never change. The other row and the version are computed from it;
+//! * the part of the *chain* that has not chosen the bucket yet. The chain has one bit for each
+//!   doubling of which the table is capable;
+//! * *extra bits* of the hash, as many as the table had doubled when the item was inserted, below a 1 that
+//!   marks their number.
+//!
+//! So an entry that is inserted late knows as many bits of its item as one that is inserted at the
+//! first size, and the bucket tells the bits of the chain besides. (The idea is that of the Taffy cuckoo
+//! filter, 2022, of `InfiniFilter`, SIGMOD 2023, and of the Aleph filter, VLDB 2024, which are for one
+//! thread.)
+//!
+//! An entry *matches* an item if core, chain, and all extra bits of the entry agree with the item's. A
+//! lookup is true if an entry matches. A removal takes the longest match of both buckets, the entry
+//! with the most extra bits: it reads the other bucket under the stripe of the first, and starts over
+//! if the other has a longer match. If it took a shorter match, that could be the only entry of
+//! another item, which would then be missed.
+//!
+//! A split reads one bit of the chain, and clears it in the entries that move. In those that stay it is
+//! 0 already. So an entry that stays has the same bits before and after the split, and a lookup finds it
+//! with the old extent and with the new one. At the end of a level the extent changes once more, when
+//! nothing remains to be cleared: both extents choose the same buckets.
+//!
+//! ## Where the versions are
 //!
 //! The versions are in other memory than the stripes, so an insert that kicks nothing writes to no
 //! cache line that lookups read, except the bucket itself.
@@ -338,10 +397,10 @@
 //! bump is a Release operation that comes after the copy into B: the lookup would then have seen
 //! the copy in B. So the two loads of the version differ, and the lookup starts over.
 //!
-//! A split is a kick to a new bucket. A lookup that has computed the addresses from an old extent
-//! reads the old bucket. If it reads that bucket after the clear, it has synchronized with the
-//! bump, as above. Its next round loads the bumped version, and therefore the new extent,
-//! which was stored before.
+//! A split is a kick to a new bucket, and does not change the entries that stay. A lookup that has
+//! computed the addresses from an old extent reads the old bucket. If it reads that bucket after the
+//! clear, it has synchronized with the bump, as above. Its next round loads the bumped version, and
+//! therefore the new extent, which was stored before.
 //!
 //! No version means "wait": a writer that is stopped in the middle of a kick leaves the fingerprint
 //! in both buckets, where lookups find it. After eight rounds with a changed version, the lookup
@@ -390,6 +449,7 @@ mod layout;
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod probe;
+mod reading;
 mod sizing;
 mod snapshot;
 mod storage;
@@ -407,7 +467,7 @@ pub use layout::{
     Fp8x8, Fp9x7, Fp10x6, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, SemiSorted14x5, SemiSorted17x4,
 };
 pub use snapshot::Snapshot;
-pub use storage::{AnyLayout, FixedStorage, Growable, Storage};
+pub use storage::{AnyLayout, FixedStorage, Growable, GrowingLayout, Storage};
 
 #[cfg(any(doc, doctest))]
 #[doc = include_str!("../docs/cookbook.md")]

@@ -7,7 +7,7 @@ use crate::filter::CuckooFilter;
 use crate::geometry::{Geometry, Place};
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::{Layout, Word};
-use crate::storage::{Growable, Storage, sealed};
+use crate::storage::{Growable, GrowingLayout, Storage, sealed};
 use crate::sync::Ordering;
 pub use crate::sync::probe::{Guard, Lock, Step, after_each_step, moving, set_seq_cst_is_exact};
 use crate::table::{self, Table};
@@ -24,7 +24,7 @@ impl<L: Layout> Modelled for L {
     type Layout = L;
 }
 
-impl<L: Layout> Modelled for Growable<L> {
+impl<L: Layout + GrowingLayout> Modelled for Growable<L> {
     type Layout = L;
 }
 

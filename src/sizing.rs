@@ -15,8 +15,11 @@ const TABLES: f64 = 5e6;
 
 /// The minimum number of rows of a growing table: fewer rows have too few pairs.
 const MIN_ROWS: usize = 32;
-/// Bits of a fingerprint that growth does not use: they choose among the alternates of a row.
-const ALTERNATE_BITS: u32 = 6;
+/// The lowest target load of a growing table that a builder may request, in thousandths.
+const MIN_TARGET_LOAD: u32 = 500;
+/// How far the load of a growing table goes beyond the target before a bucket is split: the load is that
+/// of a sample, which is not exact.
+pub(crate) const LOAD_MARGIN: f64 = 0.01;
 
 /// What the user wants.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +30,8 @@ pub struct Request {
     pub(crate) max_capacity: Option<usize>,
     /// The highest acceptable false-positive rate of a filter that holds all these items.
     pub(crate) rate: Option<f64>,
+    /// The target load of a growing filter, in thousandths; without it, that of the layout.
+    pub(crate) target_load: Option<u32>,
 }
 
 /// The table that a layout needs for a request, and its false-positive rate.
@@ -36,6 +41,8 @@ pub(crate) struct Sizing {
     pub(crate) rows: usize,
     /// The maximum number of buckets; that of the rows in a table of fixed size.
     pub(crate) buckets: usize,
+    /// The target load of a growing table, in thousandths; 0 for a table of fixed size.
+    pub(crate) load_thousandths: u32,
     /// The false-positive rate of a table that holds all items of the request.
     pub(crate) rate: f64,
 }
@@ -44,50 +51,44 @@ impl Sizing {
     /// The sizing of `L`, whatever its rate.
     fn of<L: Layout>(request: Request) -> Result<Self, BuildError> {
         let Request { capacity, max_capacity, .. } = request;
-        let Some(most) = max_capacity else {
+        let Some(max_capacity) = max_capacity else {
             let buckets = buckets_for::<L>(capacity, L::LOAD)?;
-            return Ok(Self::new::<L>(capacity, buckets, buckets));
+            let rate = false_positive_rate::<L>(capacity as f64 / buckets as f64);
+            return Ok(Self { layout: L::ID, rows: buckets, buckets, load_thousandths: 0, rate });
         };
-        if most < capacity {
-            return Err(BuildError::MaxCapacityTooLow { capacity, max_capacity: most });
+        if max_capacity < capacity {
+            return Err(BuildError::MaxCapacityTooLow { capacity, max_capacity });
         }
-        let rows = buckets_for::<L>(capacity, L::TARGET_LOAD)?.max(MIN_ROWS);
-        let buckets = buckets_for::<L>(most, L::TARGET_LOAD)?.max(rows);
-        if !is_within_reach(rows, buckets, L::FINGERPRINT_BITS) {
-            return Err(request.out_of_reach(None, None));
-        }
-        Ok(Self::new::<L>(most, rows, buckets))
+        let load_thousandths = request.target_load_of::<L>()?;
+        let load = share(load_thousandths);
+        let most = buckets_for::<L>(max_capacity, load)?;
+        // The table doubles a limited number of times: so it starts with what that takes at least.
+        let least = most.div_ceil(1 << L::MAX_LEVEL).next_multiple_of(2);
+        let rows = buckets_for::<L>(capacity, load)?.max(least).max(MIN_ROWS);
+        let buckets = most.max(rows);
+        let rate = false_positive_rate_at::<L>(max_capacity, rows, buckets, load_thousandths);
+        Ok(Self { layout: L::ID, rows, buckets, load_thousandths, rate })
     }
 
-    fn new<L: Layout>(items: usize, rows: usize, buckets: usize) -> Self {
-        let rate = false_positive_rate::<L>(items as f64 / rows as f64);
-        Self { layout: L::ID, rows, buckets, rate }
-    }
-
-    fn reaches(self, rate: Option<f64>) -> bool {
-        rate.is_none_or(|rate| self.rate <= rate)
+    /// For tests and models: a table of these sizes, with the layout's target load.
+    #[cfg(any(test, loom))]
+    pub(crate) fn of_table<L: Layout>(rows: usize, buckets: usize) -> Self {
+        let load_thousandths = thousandths(L::TARGET_LOAD);
+        Self { layout: L::ID, rows, buckets, load_thousandths, rate: 1.0 }
     }
 
     /// The sizing of `L`, or an error if its rate is too high.
     pub(crate) fn within<L: Layout>(request: Request) -> Result<Self, BuildError> {
         validate_rate(request.rate)?;
-        let reached = match Self::of::<L>(request) {
-            Ok(sizing) if sizing.reaches(request.rate) => return Ok(sizing),
-            Ok(sizing) => sizing.rate,
-            Err(BuildError::GrowthOutOfReach { .. }) => f64::INFINITY,
-            Err(error) => return Err(error),
+        let sizing = Self::of::<L>(request)?;
+        let Some(rate) = request.rate.filter(|&rate| sizing.rate > rate) else {
+            return Ok(sizing);
         };
-        let layout = match Self::smallest(request) {
-            Ok(sizing) => Some(sizing.layout.name()),
-            Err(error @ BuildError::CapacityOverflow { .. }) => return Err(error),
-            Err(_) => None,
-        };
-        Err(match request {
-            Request { max_capacity: None, rate: Some(rate), .. } => {
-                BuildError::RateOutOfReach { rate, reached, layout }
-            }
-            _ => request.out_of_reach(layout, Self::first_capacity::<L>(request)),
-        })
+        // If only the target load is in the way, it is better to say which layout reaches the rate.
+        let with_other_load = Request { target_load: None, ..request };
+        let smallest = Self::smallest(request).or_else(|_| Self::smallest(with_other_load))?;
+        let layout = Some(smallest.layout.name());
+        Err(BuildError::RateOutOfReach { rate, reached: sizing.rate, layout })
     }
 
     /// The sizing of the layout with the smallest table that reaches the rate; without a rate, among
@@ -95,28 +96,18 @@ impl Sizing {
     /// same size, the layout with the shorter fingerprints is chosen: the other is no faster.
     pub(crate) fn smallest(request: Request) -> Result<Self, BuildError> {
         validate_rate(request.rate)?;
-        let sizings = || Self::of_each_layout(request).into_iter().flatten();
-        let reach = |sizing: &Self| match request.rate {
-            Some(rate) => sizing.rate <= rate,
-            None => sizing.layout as u8 >= Fp16x4::ID as u8,
-        };
-        if let Some(sizing) = sizings().filter(reach).min_by_key(|sizing| sizing.buckets) {
+        let sizings = Self::of_each_layout(request).flatten();
+        let reach = |sizing: &Self| request.rate.is_none_or(|rate| sizing.rate <= rate);
+        if let Some(sizing) = sizings.filter(reach).min_by_key(|sizing| sizing.buckets) {
             return Ok(sizing);
         }
-        // A layout whose table is too large might have reached the rate.
-        for sizing in Self::of_each_layout(request) {
-            match sizing {
-                Ok(_) | Err(BuildError::GrowthOutOfReach { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Err(match request {
-            Request { max_capacity: None, rate: Some(rate), .. } => {
-                let reached = sizings().map(|sizing| sizing.rate).fold(f64::INFINITY, f64::min);
-                BuildError::RateOutOfReach { rate, reached, layout: None }
-            }
-            _ => request.out_of_reach(None, Self::first_capacity_of_any_layout(request)),
-        })
+        // A layout whose table is too large, or cannot be as full, might have reached the rate.
+        let reached = Self::of_each_layout(request)
+            .try_fold(f64::INFINITY, |reached, sizing| {
+                sizing.map(|sizing| reached.min(sizing.rate))
+            })?;
+        let rate = request.rate.expect("without a rate, a layout that can be built is chosen");
+        Err(BuildError::RateOutOfReach { rate, reached, layout: None })
     }
 
     /// The allocator could not provide the first words of the table.
@@ -136,56 +127,42 @@ impl Sizing {
         crate::__for_each_layout!(dispatch)
     }
 
-    /// The sizing of each layout, in ascending order of fingerprint length.
-    fn of_each_layout(request: Request) -> impl IntoIterator<Item = Result<Self, BuildError>> {
+    /// The sizing of each layout that may be chosen for the request, in ascending order of fingerprint
+    /// length.
+    fn of_each_layout(request: Request) -> impl Iterator<Item = Result<Self, BuildError>> {
+        fn candidate<L: Layout>(request: Request) -> Option<Result<Sizing, BuildError>> {
+            let may_grow = L::MAX_LEVEL > 0 || request.max_capacity.is_none();
+            let is_long = L::ID as u8 >= Fp16x4::ID as u8 || request.rate.is_some();
+            (may_grow && is_long).then(|| Sizing::of::<L>(request))
+        }
         macro_rules! sizings {
             ($request:ident $($layout:ident)*) => {
-                [$(Self::of::<layout::$layout>($request)),*]
+                [$(candidate::<layout::$layout>($request)),*]
             };
         }
-        crate::__for_each_layout!(sizings request)
-    }
-
-    fn first_capacity_of_any_layout(request: Request) -> Option<usize> {
-        macro_rules! firsts {
-            ($request:ident $($layout:ident)*) => {
-                [$(Self::first_capacity::<layout::$layout>($request)),*]
-            };
-        }
-        crate::__for_each_layout!(firsts request).into_iter().flatten().min()
-    }
-
-    /// The lowest initial capacity from which `L` grows to the requested maximum, at the requested rate.
-    fn first_capacity<L: Layout>(request: Request) -> Option<usize> {
-        let most = request.max_capacity?;
-        let reaches = |capacity| {
-            Self::of::<L>(Request { capacity, ..request })
-                .is_ok_and(|sizing| sizing.reaches(request.rate))
-        };
-        let (mut too_few, mut enough) = (request.capacity, reaches(most).then_some(most)?);
-        while enough - too_few > 1 {
-            let capacity = usize::midpoint(too_few, enough);
-            *(if reaches(capacity) { &mut enough } else { &mut too_few }) = capacity;
-        }
-        Some(enough)
+        crate::__for_each_layout!(sizings request).into_iter().flatten()
     }
 }
 
 impl Request {
-    fn out_of_reach(
-        self,
-        layout: Option<&'static str>,
-        first_capacity: Option<usize>,
-    ) -> BuildError {
-        let Self { capacity, max_capacity, rate } = self;
-        let max_capacity = max_capacity.unwrap_or(capacity);
-        BuildError::GrowthOutOfReach { capacity, max_capacity, rate, layout, first_capacity }
+    /// The target load of a growing table of `L`, in thousandths.
+    fn target_load_of<L: Layout>(self) -> Result<u32, BuildError> {
+        let load = self.target_load.unwrap_or(thousandths(L::TARGET_LOAD));
+        if (MIN_TARGET_LOAD..=thousandths(L::MAX_TARGET_LOAD)).contains(&load) {
+            return Ok(load);
+        }
+        let [min, max] = [share(MIN_TARGET_LOAD), L::MAX_TARGET_LOAD];
+        Err(BuildError::TargetLoadOutOfRange { layout: L::NAME, min, max })
     }
 }
 
-/// Whether fingerprints of `bits` bits let a table grow from `rows` buckets to `max_buckets`.
-fn is_within_reach(rows: usize, max_buckets: usize, bits: u32) -> bool {
-    max_buckets.div_ceil(rows) <= 1 << (bits - ALTERNATE_BITS)
+/// A share in thousandths, the nearest number; 0 if it is negative or not a number.
+pub(crate) fn thousandths(share: f64) -> u32 {
+    (1000.0 * share).round() as u32
+}
+
+pub(crate) fn share(thousandths: u32) -> f64 {
+    f64::from(thousandths) / 1000.0
 }
 
 /// A rate lies between 0 and 1, both excluded.
@@ -201,9 +178,8 @@ pub(crate) fn load(items: usize, slots: usize) -> f64 {
     items as f64 / slots as f64
 }
 
-/// The false-positive rate of a table with this number of items per row: a lookup compares the
-/// fingerprints of two rows (Fan et al., CoNEXT 2014, section 5.1). In a grown table, it reads one
-/// bucket of each row, and all fingerprints of the row that could be equal are in this bucket.
+/// The false-positive rate of a table of fixed size with this number of items per row: a lookup compares
+/// the fingerprints of two rows (Fan et al., CoNEXT 2014, section 5.1).
 ///
 /// Two fingerprints are equal by chance with probability (2^f + 2) / 4^f: since 0 is counted as 1,
 /// the value 1 is twice as frequent as each of the 2^f - 2 others.
@@ -211,6 +187,52 @@ pub(crate) fn false_positive_rate<L: Layout>(items_per_row: f64) -> f64 {
     let values = f64::from(L::FINGERPRINT_BITS).exp2();
     let equal = (values + 2.0) / (values * values);
     -(2.0 * items_per_row * (-equal).ln_1p()).exp_m1()
+}
+
+/// The false-positive rate of a growing table with this number of rows. `weight` is the sum of 2^-a over
+/// all entries, where a is the number of extra bits of an entry.
+///
+/// An absent item has two rows, and an entry lies in one of them with probability 2/m. There it matches
+/// if the cores are equal, one of 2^k - 1 values that are all as frequent, and the T bits of the chain
+/// (the address tells those that the slot does not), and the a extra bits.
+pub(crate) fn false_positive_rate_of_grown<L: Layout>(weight: f64, rows: usize) -> f64 {
+    let core_bits = L::FINGERPRINT_BITS - L::MAX_LEVEL - 1;
+    let cores = f64::from(core_bits).exp2() - 1.0;
+    let equal = 1.0 / (cores * f64::from(L::MAX_LEVEL).exp2());
+    -(2.0 * weight / rows as f64 * (-equal).ln_1p()).exp_m1()
+}
+
+/// The sum of 2^-a over all entries of a table that grew from `rows` to this number of buckets with the
+/// same load all the time.
+///
+/// An entry that is inserted at level L has L extra bits. The items of the first size weigh 1 each; a
+/// level doubles the items, and the new ones, at 2^-L each, weigh as much again as those of the first
+/// size.
+pub(crate) fn weight(items: f64, rows: usize, buckets: f64) -> f64 {
+    let doubled = buckets / rows as f64;
+    let level = (doubled as u64).ilog2();
+    // At level L with the cursor at c: 1 + L + c / (m 2^L), as the doubled part of the level is
+    // m 2^L + c buckets.
+    let levels = f64::from(level) + doubled / f64::from(level).exp2();
+    items / doubled * levels
+}
+
+/// The false-positive rate of a growing table that has grown from its first size, `rows`, to hold this
+/// number of items. With more items than its maximum size is for, it is that of a fuller table.
+pub(crate) fn false_positive_rate_at<L: Layout>(
+    items: usize,
+    rows: usize,
+    max_buckets: usize,
+    load_thousandths: u32,
+) -> f64 {
+    let items = items as f64;
+    let items_per_bucket = L::SLOTS as f64 * (share(load_thousandths) + LOAD_MARGIN);
+    let buckets = (items / items_per_bucket).clamp(rows as f64, max_buckets as f64);
+    let while_growing = items.min(buckets * items_per_bucket);
+    // What comes after that has the extra bits of the last level.
+    let level = (buckets / rows as f64).log2().floor();
+    let weight = weight(while_growing, rows, buckets) + (items - while_growing) * (-level).exp2();
+    false_positive_rate_of_grown::<L>(weight, rows)
 }
 
 /// The number of buckets of a table that holds `items` distinct items at this load.
@@ -256,10 +278,11 @@ fn power(base: f64, exponent: usize) -> f64 {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::layout::{Fp8x8, Fp16x4, Fp32x2, SemiSorted17x4};
+    use crate::layout::{Fp8x8, Fp12x5, Fp16x4, Fp21x3, Fp32x2, SemiSorted17x4};
+    use proptest::prelude::*;
 
     fn fixed(capacity: usize, rate: Option<f64>) -> Request {
-        Request { capacity, max_capacity: None, rate }
+        Request { capacity, max_capacity: None, rate, target_load: None }
     }
 
     /// The sizing reaches any rate, and no layout with a smaller table does.
@@ -269,7 +292,7 @@ mod tests {
             for rate in (1..90).map(|tenths| 10_f64.powf(-f64::from(tenths) / 10.0)) {
                 let sizing = Sizing::smallest(fixed(items, Some(rate))).unwrap();
                 assert!(sizing.rate <= rate);
-                for other in Sizing::of_each_layout(fixed(items, None)).into_iter().flatten() {
+                for other in Sizing::of_each_layout(fixed(items, Some(rate))).flatten() {
                     let smaller = other.buckets < sizing.buckets;
                     assert!(!smaller || other.rate > rate, "{} for {items}, {rate}", other.layout);
                 }
@@ -303,8 +326,10 @@ mod tests {
         assert!(error.to_string().ends_with(": SemiSorted17x4 reaches it"), "{error}");
         assert!(Sizing::within::<SemiSorted17x4>(fixed(10_000, Some(0.0001))).is_ok());
 
-        let error = Sizing::within::<Fp16x4>(fixed(10_000, Some(1e-12))).err().unwrap();
-        assert!(matches!(error, BuildError::RateOutOfReach { layout: None, .. }), "{error:?}");
+        // None can: then the error tells the lowest rate there is.
+        let error = Sizing::within::<Fp16x4>(fixed(10_000, Some(1e-12))).err();
+        let reached = Sizing::of::<Fp32x2>(fixed(10_000, None)).unwrap().rate;
+        assert_eq!(error, Some(BuildError::RateOutOfReach { rate: 1e-12, reached, layout: None }));
     }
 
     /// The largest table has nearly 2^44 slots, whatever its layout.
@@ -342,5 +367,164 @@ mod tests {
         let predicted = 1.0 - (1.0 - equal).powf(16.0 * 0.5);
         let stated = false_positive_rate::<Fp8x8>(8.0 * 0.5);
         assert!((stated / predicted - 1.0).abs() < 1e-9, "{stated}, {predicted}");
+    }
+
+    fn growing(capacity: usize, max_capacity: usize) -> Request {
+        Request { capacity, max_capacity: Some(max_capacity), rate: None, target_load: None }
+    }
+
+    /// Requests of any magnitude that every layout can fulfil, and an item number for each.
+    fn requests() -> impl Strategy<Value = (Request, [usize; 2])> {
+        let items = || (0..36_u32).prop_flat_map(|bits| 0..=1_usize << bits);
+        let load = prop_oneof![Just(None), (MIN_TARGET_LOAD..=750).prop_map(Some)];
+        (items(), items(), load, items(), items()).prop_map(|(a, b, target_load, c, d)| {
+            let request = Request { target_load, ..growing(a.min(b), a.max(b)) };
+            (request, [c.min(d), c.max(d)])
+        })
+    }
+
+    /// The table of a growing filter, whatever is requested.
+    fn check<L: Layout>(request: Request, [fewer, more]: [usize; 2]) {
+        let sizing = Sizing::of::<L>(request).unwrap();
+        let Sizing { rows, buckets, load_thousandths, rate, .. } = sizing;
+        let max_capacity = request.max_capacity.unwrap();
+        assert!(rows % 2 == 0 && rows >= MIN_ROWS);
+        assert!(rows <= buckets && buckets.div_ceil(rows) <= 1 << L::MAX_LEVEL);
+        let load = share(load_thousandths);
+        assert_eq!(load_thousandths, request.target_load.unwrap_or(thousandths(L::TARGET_LOAD)));
+        let room = |buckets: usize| (buckets * L::SLOTS) as f64 * load;
+        assert!(room(rows) >= request.capacity as f64 && room(buckets) >= max_capacity as f64);
+        // Two rows less would be too few.
+        let holds = |rows| {
+            let needed = |items| buckets_for::<L>(items, load).unwrap();
+            rows >= needed(request.capacity) && rows << L::MAX_LEVEL >= needed(max_capacity)
+        };
+        assert!(holds(rows) && (rows == MIN_ROWS || !holds(rows - 2)));
+
+        let at = |items| false_positive_rate_at::<L>(items, rows, buckets, load_thousandths);
+        assert!(at(0) == 0.0 && at(fewer) <= at(more) && at(more) <= 1.0);
+        assert_eq!(at(max_capacity).to_bits(), rate.to_bits());
+        assert!(at(fewer.min(max_capacity)) <= rate);
+    }
+
+    macro_rules! sizing_of_each_growing_layout {
+        ($($layout:ident)*) => {
+            proptest! {$(
+                #[test]
+                #[expect(non_snake_case, reason = "named after the layout")]
+                fn $layout((request, items) in requests()) {
+                    check::<layout::$layout>(request, items);
+                }
+            )*}
+        };
+    }
+
+    mod a_growing_table_has_room_and_keeps_its_rate {
+        use super::*;
+        crate::__for_each_growing_layout!(sizing_of_each_growing_layout);
+    }
+
+    /// The closed formula against a sum, item by item: each has the extra bits of the level at which it
+    /// is inserted.
+    #[test]
+    fn the_weight_is_the_sum_over_all_entries() {
+        fn check<L: Layout>(rows: usize, max_buckets: usize, load: u32) {
+            let items_per_bucket = L::SLOTS as f64 * (share(load) + LOAD_MARGIN);
+            let room = (max_buckets as f64 * items_per_bucket) as usize;
+            let (mut sum, mut steps) = (0.0, 0);
+            for items in 0..room * 11 / 10 {
+                if items % 29 == 0 && items > 0 {
+                    let rate = false_positive_rate_at::<L>(items, rows, max_buckets, load);
+                    let expected = false_positive_rate_of_grown::<L>(sum, rows);
+                    assert!((rate / expected - 1.0).abs() < 0.005, "{items}: {rate}, {expected}");
+                    steps += 1;
+                }
+                let buckets = (items as f64 / items_per_bucket) as usize;
+                let level = (buckets.clamp(rows, max_buckets) / rows).ilog2();
+                sum += (-f64::from(level)).exp2();
+            }
+            assert!(steps > 100);
+        }
+        check::<Fp12x5>(32, 32 << 5, 815);
+        check::<Fp16x4>(100, 100 << 9, 800);
+        check::<Fp16x4>(100, 7000, 500);
+        check::<Fp16x4>(1 << 12, 1 << 12, 870);
+        check::<Fp21x3>(34, 34 * 1000, 760);
+        check::<Fp32x2>(32, 32 << 12, 690);
+    }
+
+    /// Cores are drawn from 2^k - 1 values with 16 bits of a hash, and chains are bits of it; rates of
+    /// tables that doubled D times are what the documentation says: 2b·load·2^(1-w)·(1 + D).
+    #[test]
+    fn the_rate_of_a_grown_table() {
+        fn check<L: Layout>() {
+            let core_bits = L::FINGERPRINT_BITS - L::MAX_LEVEL - 1;
+            let cores = (1_u64 << core_bits) - 1;
+            let mut drawn = vec![0_u32; cores as usize];
+            for bits in 0..1 << 16 {
+                drawn[((bits * cores) >> 16) as usize] += 1;
+            }
+            let of_one = |drawn: &u32| (f64::from(*drawn) / 65_536.0).powi(2);
+            let equal = drawn.iter().map(of_one).sum::<f64>() / f64::from(L::MAX_LEVEL).exp2();
+
+            let (rows, load) = (1 << 10, thousandths(L::TARGET_LOAD));
+            let items_per_row = L::SLOTS as f64 * (L::TARGET_LOAD + LOAD_MARGIN);
+            for doublings in 0..=L::MAX_LEVEL {
+                let buckets = rows << doublings;
+                let items = (buckets as f64 * items_per_row) as usize;
+                let rate = false_positive_rate_at::<L>(items, rows, buckets, load);
+                let levels = f64::from(1 + doublings);
+                let of_pairs = |equal: f64| -(-2.0 * items_per_row * levels * equal).exp_m1();
+                let expected = of_pairs(equal);
+                assert!((rate / expected - 1.0).abs() < 0.002, "{doublings}: {rate}, {expected}");
+                let documented = of_pairs((1.0 - f64::from(L::FINGERPRINT_BITS)).exp2());
+                assert!((rate / documented - 1.0).abs() < 0.02, "{rate}, {documented}");
+            }
+        }
+        macro_rules! each {
+            ($($layout:ident)*) => { $(check::<layout::$layout>();)* };
+        }
+        crate::__for_each_growing_layout!(each);
+    }
+
+    /// What cannot grow is not chosen, and a layout that could not reach the rate is not either.
+    #[test]
+    fn a_layout_that_grows_is_chosen_by_its_rate() {
+        for (rate, name) in [(0.1, "Fp12x5"), (0.01, "Fp16x4"), (1e-4, "Fp21x3"), (1e-7, "Fp32x2")]
+        {
+            let request = Request { rate: Some(rate), ..growing(1000, 1_000_000) };
+            let sizing = Sizing::smallest(request).unwrap();
+            assert_eq!(sizing.layout.name(), name);
+            assert!(sizing.rate <= rate);
+            if name != "Fp12x5" {
+                let error = Sizing::within::<Fp12x5>(request).err().unwrap();
+                let message = format!(": {name} reaches it");
+                assert!(error.to_string().ends_with(&message), "{error}");
+            }
+        }
+        assert_eq!(Sizing::smallest(growing(0, 1 << 30)).unwrap().layout.name(), "Fp16x4");
+        for layout in [Fp8x8::ID, SemiSorted17x4::ID] {
+            assert!(Sizing::of_layout(layout, growing(0, 1000)).is_err());
+        }
+    }
+
+    /// The range of loads is that of the layout; among several, of one that would do otherwise.
+    #[test]
+    fn loads_beyond_the_range_are_an_error() {
+        let of = |load, rate| Request { target_load: Some(load), rate, ..growing(100, 10_000) };
+        let range = |layout, max| BuildError::TargetLoadOutOfRange { layout, min: 0.5, max };
+        for (load, is_in_range) in [(499, false), (500, true), (870, true), (871, false)] {
+            let sizing = Sizing::within::<Fp16x4>(of(load, None));
+            let expected = (!is_in_range).then_some(range("Fp16x4", 0.87));
+            assert_eq!(sizing.err(), expected);
+            assert_eq!(Sizing::smallest(of(load, None)).err(), expected);
+        }
+        for share in [f64::NAN, -1.0, f64::NEG_INFINITY, f64::INFINITY, 1e300] {
+            assert!(Sizing::within::<Fp16x4>(of(thousandths(share), None)).is_err(), "{share}");
+        }
+        // Without that load, Fp21x3 would reach the rate.
+        assert_eq!(Sizing::smallest(of(850, Some(1e-4))).err(), Some(range("Fp21x3", 0.83)));
+        let error = Sizing::within::<Fp16x4>(of(850, Some(1e-4))).err().unwrap();
+        assert!(matches!(error, BuildError::RateOutOfReach { layout: Some("Fp21x3"), .. }));
     }
 }

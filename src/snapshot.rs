@@ -14,7 +14,7 @@ use self::format::{CHECKSUM_BYTES, Check, HEADER_BYTES, Header};
 use crate::error::{MergeError, RestoreError, SnapshotError};
 use crate::filter::CuckooFilter;
 use crate::hasher;
-use crate::storage::sealed::Layouts;
+use crate::storage::sealed::Tables;
 use crate::storage::{BucketsOf, LayoutsOf, Storage};
 use crate::sync::{self, AtomicU64, Ordering};
 use crate::table::{Buckets, Image, Shape};
@@ -354,13 +354,14 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn snapshot(&self) -> Result<Snapshot, SnapshotError> {
-        let Image { extent, items, max_buckets, words } = self.figures().image()?;
+        let Image { extent, target_load, items, max_buckets, words } = self.figures().image()?;
         let [capacity, max_capacity] = self.capacities();
         let header = Header {
             grows: BucketsOf::<L>::GROWS,
             layout: self.figures().layout(),
             extent,
             max_buckets,
+            target_load,
             items,
             capacity,
             max_capacity,
@@ -458,7 +459,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
             return Err(RestoreError::OtherKind { grows: header.grows });
         }
         if !LayoutsOf::<L>::has(header.layout) {
-            let (snapshot, filter) = (header.layout.name(), LayoutsOf::<L>::NAME);
+            let (snapshot, filter) = (header.layout.name(), LayoutsOf::<L>::CHOICE);
             return Err(RestoreError::OtherLayout { snapshot, filter });
         }
         if header.hasher != hasher::check_of(hasher) {
@@ -485,9 +486,11 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         words: Vec<Box<[AtomicU64]>>,
         hasher: S,
     ) -> Result<Self, RestoreError> {
-        let &Header { layout, extent, items, max_buckets, capacity, max_capacity, .. } = header;
+        let &Header {
+            layout, extent, target_load, items, max_buckets, capacity, max_capacity, ..
+        } = header;
         let bytes = words.iter().map(|piece| size_of_val(&**piece)).sum();
-        let image = Image { extent, items, max_buckets, words };
+        let image = Image { extent, target_load, items, max_buckets, words };
         let table =
             LayoutsOf::<L>::from_image(layout, image).ok_or(RestoreError::OutOfMemory { bytes })?;
         Ok(Self::from_parts(table, hasher, [capacity, max_capacity]))
@@ -567,7 +570,7 @@ fn validated(
 /// than the rest of the words.
 fn piece_lens(header: &Header) -> impl Iterator<Item = usize> + use<> {
     let Header { grows, extent, max_buckets, .. } = *header;
-    let chunks = grows.then(|| Shape::new(extent.rows(), max_buckets).lens(extent.buckets()));
+    let chunks = grows.then(|| Shape::new(max_buckets).lens(extent.buckets()));
     let whole = (!grows).then_some(max_buckets);
     whole.into_iter().chain(chunks.into_iter().flatten())
 }

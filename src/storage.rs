@@ -7,10 +7,10 @@ use crate::error::{BuildError, InsertError, InsertManyError, SnapshotError};
 use crate::layout::{self, Layout, LayoutId};
 use crate::sizing::{self, Request, Sizing};
 use crate::table::{Buckets, Fixed, Growing, Image, NoMemory, Table};
-use sealed::Layouts;
+use sealed::Tables;
 
 /// The storage of a [`CuckooFilter`](crate::CuckooFilter): a [`Layout`] or [`AnyLayout`], for a filter
-/// of fixed size, or [`Growable`] of one of these.
+/// of fixed size, or [`Growable`] of a [layout that can grow](GrowingLayout).
 ///
 /// The trait is sealed. Code that is generic over filters has it as a bound:
 ///
@@ -30,28 +30,72 @@ pub trait Storage: sealed::Storage {}
 
 impl<L: Layout> Storage for L {}
 
-/// A [`Storage`] of fixed size: a [`Layout`], or [`AnyLayout`]. [`Growable`] makes a growing storage of
-/// each.
+/// A [`Storage`] of fixed size: a [`Layout`], or [`AnyLayout`].
 ///
 /// The trait is sealed.
 ///
 /// # Examples
 ///
 /// ```
-/// use coucal::{BuildError, CuckooFilter, FixedStorage, Growable};
+/// use coucal::{BuildError, CuckooFilter, FixedStorage};
 ///
-/// /// From a thousand items to a million, whatever the layout.
-/// fn grows<L: FixedStorage>() -> Result<CuckooFilter<Growable<L>>, BuildError> {
+/// fn made_for_a_thousand<L: FixedStorage>() -> Result<CuckooFilter<L>, BuildError> {
+///     CuckooFilter::builder().layout::<L>().capacity(1000).build()
+/// }
+///
+/// assert!(made_for_a_thousand::<coucal::Fp16x4>()?.is_empty());
+/// # Ok::<(), BuildError>(())
+/// ```
+pub trait FixedStorage: Storage + Tables<Fixed> {}
+
+impl<L: Layout> FixedStorage for L {}
+
+/// A layout whose tables can grow: what [`Growable`] takes. These are [`Fp12x5`](crate::Fp12x5),
+/// [`Fp16x4`](crate::Fp16x4), [`Fp21x3`](crate::Fp21x3), [`Fp32x2`](crate::Fp32x2), and [`AnyLayout`],
+/// which chooses among them.
+///
+/// A slot of a growing table has a bit for each doubling, and six bits or more that never change. In slots
+/// of 8 to 10 bits, one to three bits would be left for doublings, so these layouts would gain nothing.
+/// A semi-sorted bucket compares whole fingerprints, and a growing table compares parts of them.
+///
+/// The trait is sealed.
+///
+/// # Examples
+///
+/// ```
+/// use coucal::{BuildError, CuckooFilter, Growable, GrowingLayout};
+///
+/// /// From a thousand items to a million, in any layout that grows.
+/// fn grows<L: GrowingLayout>() -> Result<CuckooFilter<Growable<L>>, BuildError> {
 ///     let builder = CuckooFilter::builder().capacity(1000).max_capacity(1_000_000);
 ///     builder.layout::<L>().build()
 /// }
 ///
-/// assert!(grows::<coucal::Fp16x4>()?.is_empty());
+/// assert!(grows::<coucal::Fp21x3>()?.is_empty());
 /// # Ok::<(), BuildError>(())
 /// ```
-pub trait FixedStorage: Storage + Layouts {}
+///
+/// The other layouts are for filters of fixed size:
+///
+/// ```compile_fail,E0277
+/// type Filter = coucal::CuckooFilter<coucal::Growable<coucal::Fp8x8>>;
+/// fn grows(filter: &Filter) {}
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a filter with the layout `{Self}` cannot grow",
+    label = "this layout is for filters of fixed size",
+    note = "filters grow with the layouts `Fp12x5`, `Fp16x4`, `Fp21x3` and `Fp32x2`, and with \
+            `AnyLayout`, which chooses among them",
+    note = "the slots of `Fp8x8`, `Fp9x7` and `Fp10x6` have no bits to spare for growth, and the \
+            semi-sorted layouts only compare whole fingerprints"
+)]
+pub trait GrowingLayout: FixedStorage + Tables<Growing> {}
 
-impl<L: Layout> FixedStorage for L {}
+macro_rules! let_grow {
+    ($($layout:ident)*) => { $(impl GrowingLayout for layout::$layout {})* };
+}
+
+crate::__for_each_growing_layout!(let_grow);
 
 /// The smallest layout that reaches a rate of false positives, chosen at run time, when the filter
 /// is built.
@@ -62,7 +106,7 @@ impl<L: Layout> FixedStorage for L {}
 /// when the program is written, name the layout in the type instead:
 /// `CuckooFilter::builder().layout::<Fp12x5>()`.
 ///
-/// The layout for a million items, and the memory of the whole filter:
+/// The layout for a million items in a filter of fixed size, and the memory of the whole filter:
 ///
 /// | rate | layout | bits per item |
 /// |---|---|---|
@@ -77,7 +121,8 @@ impl<L: Layout> FixedStorage for L {}
 /// | 0.000001 | `Fp32x2` | 37.4 |
 ///
 /// For a rate between two lines, the line with the lower rate holds. Without a rate it is the
-/// default layout, [`Fp16x4`](crate::Fp16x4).
+/// default layout, [`Fp16x4`](crate::Fp16x4). For a filter that grows, it is one of the layouts that
+/// [can grow](GrowingLayout), and reaches the rate at the maximum capacity.
 ///
 /// # Examples
 ///
@@ -96,16 +141,25 @@ impl Storage for AnyLayout {}
 
 impl FixedStorage for AnyLayout {}
 
-/// A storage that grows with its items: of a [`Layout`], or of [`AnyLayout`].
+impl GrowingLayout for AnyLayout {}
+
+/// A storage that grows with its items: of a [layout that can grow](GrowingLayout), or of [`AnyLayout`].
 ///
 /// The filter has all operations and guarantees of a filter of fixed size, also while it grows. It is
 /// never rebuilt: an insert that leaves the load above a target splits a few buckets, so that the load
 /// stays near the target from the initial to the maximum size. The
-/// [documentation of the crate](crate#growth) says what this costs.
+/// [documentation of the crate](crate#growth) says what this gives and costs.
 ///
-/// | slots of a bucket | 8 | 7 | 6 | 5 | 4 | 3 | 2 |
-/// |---|---|---|---|---|---|---|---|
-/// | load while it grows | 91 % | 90.5 % | 90 % | 88.5 % | 87 % | 83 % | 75 % |
+/// | layout | target load | highest target load | doubles at most |
+/// |---|---|---|---|
+/// | [`Fp12x5`](crate::Fp12x5) | 81.5 % | 88.5 % | 5 times |
+/// | [`Fp16x4`](crate::Fp16x4) | 80 % | 87 % | 9 times |
+/// | [`Fp21x3`](crate::Fp21x3) | 76 % | 83 % | 12 times |
+/// | [`Fp32x2`](crate::Fp32x2) | 69 % | 75 % | 19 times |
+///
+/// [`Builder::target_load`](crate::Builder::target_load) sets another target. A table that doubles nine
+/// times at most starts with a 512th of its maximum size, or with what its initial capacity needs if that
+/// is more.
 ///
 /// # Examples
 ///
@@ -117,12 +171,12 @@ impl FixedStorage for AnyLayout {}
 /// for item in 0..100_000 {
 ///     filter.insert(&item)?;
 /// }
-/// assert!(filter.load_factor() > 0.86);
+/// assert!(filter.load_factor() > 0.79);
 /// # Ok::<(), coucal::Error>(())
 /// ```
-pub struct Growable<L>(PhantomData<L>, Infallible);
+pub struct Growable<L: GrowingLayout>(PhantomData<L>, Infallible);
 
-impl<L: FixedStorage> Storage for Growable<L> {}
+impl<L: GrowingLayout> Storage for Growable<L> {}
 
 pub(crate) mod sealed {
     use super::{Buckets, BuildError, Image, LayoutId, Operations, Request};
@@ -130,28 +184,29 @@ pub(crate) mod sealed {
     /// A choice of layouts and a choice of buckets.
     pub trait Storage {
         /// One layout, or all of them.
-        type Layouts: Layouts;
+        type Layouts: Tables<Self::Buckets>;
         /// Of fixed size, or growing.
         type Buckets: Buckets;
     }
 
-    /// A choice of layouts: one, or all of them.
-    pub trait Layouts {
+    /// A choice of layouts, one or several, of which tables with these buckets can be built.
+    pub trait Tables<B: Buckets> {
         /// A table of one of these layouts.
-        type Table<B: Buckets>: Operations;
+        type Table: Operations;
 
-        /// The name of the choice, printed by a builder.
-        const NAME: &'static str;
+        /// The name of the choice, printed by a builder. (It is not called `NAME` for the sake of users
+        /// whose bounds are `Layout` and `GrowingLayout`.)
+        const CHOICE: &'static str;
 
         /// An empty table for a request.
-        fn try_build<B: Buckets>(request: Request) -> Result<Self::Table<B>, BuildError>;
+        fn try_build(request: Request) -> Result<Self::Table, BuildError>;
 
         /// Whether the choice includes this layout.
         fn has(layout: LayoutId) -> bool;
 
         /// The table of an image. The choice must include the layout. `None` if the allocator could not
         /// provide the memory.
-        fn from_image<B: Buckets>(layout: LayoutId, image: Image) -> Option<Self::Table<B>>;
+        fn from_image(layout: LayoutId, image: Image) -> Option<Self::Table>;
     }
 }
 
@@ -162,7 +217,7 @@ pub(crate) type LayoutsOf<S> = <S as sealed::Storage>::Layouts;
 pub(crate) type BucketsOf<S> = <S as sealed::Storage>::Buckets;
 
 /// The table of a storage.
-pub(crate) type TableOf<S> = <LayoutsOf<S> as Layouts>::Table<BucketsOf<S>>;
+pub(crate) type TableOf<S> = <LayoutsOf<S> as Tables<BucketsOf<S>>>::Table;
 
 impl<L: Layout> sealed::Storage for L {
     type Layouts = L;
@@ -174,98 +229,121 @@ impl sealed::Storage for AnyLayout {
     type Buckets = Fixed;
 }
 
-impl<L: FixedStorage> sealed::Storage for Growable<L> {
+impl<L: GrowingLayout> sealed::Storage for Growable<L> {
     type Layouts = L;
     type Buckets = Growing;
 }
 
-impl<L: Layout> Layouts for L {
-    type Table<B: Buckets> = Table<L, B>;
+impl<L: Layout, B: Buckets> Tables<B> for L {
+    type Table = Table<L, B>;
 
-    const NAME: &'static str = L::NAME;
+    const CHOICE: &'static str = L::NAME;
 
-    fn try_build<B: Buckets>(request: Request) -> Result<Table<L, B>, BuildError> {
+    fn try_build(request: Request) -> Result<Table<L, B>, BuildError> {
         let sizing = Sizing::within::<L>(request)?;
-        Table::try_new(sizing.rows, sizing.buckets).ok_or(sizing.out_of_memory())
+        Table::try_sized(sizing).ok_or(sizing.out_of_memory())
     }
 
     fn has(layout: LayoutId) -> bool {
         layout == L::ID
     }
 
-    fn from_image<B: Buckets>(_: LayoutId, image: Image) -> Option<Table<L, B>> {
+    fn from_image(_: LayoutId, image: Image) -> Option<Table<L, B>> {
         Table::from_image(image)
     }
 }
 
-impl Layouts for AnyLayout {
-    type Table<B: Buckets> = AnyTable<B>;
-
-    const NAME: &'static str = "AnyLayout";
-
-    fn try_build<B: Buckets>(request: Request) -> Result<AnyTable<B>, BuildError> {
-        let sizing = Sizing::smallest(request)?;
-        AnyTable::try_new(sizing).ok_or(sizing.out_of_memory())
-    }
-
-    fn has(_: LayoutId) -> bool {
-        true
-    }
-
-    fn from_image<B: Buckets>(layout: LayoutId, image: Image) -> Option<AnyTable<B>> {
-        AnyTable::from_image(layout, image)
-    }
-}
-
+/// Defines the table of a layout that is chosen at run time among some layouts.
 macro_rules! define_any_table {
-    ($($layout:ident)*) => {
-        /// A table of any layout.
-        pub enum AnyTable<B: Buckets> {
-            $($layout(Table<layout::$layout, B>),)*
+    ($(#[$doc:meta])* $any:ident $buckets:ident; $($layout:ident)*) => {
+        $(#[$doc])*
+        pub enum $any {
+            $($layout(Table<layout::$layout, $buckets>),)*
         }
 
-        impl<B: Buckets> AnyTable<B> {
-            /// As [`Table::try_new`].
-            fn try_new(sizing: Sizing) -> Option<Self> {
-                match sizing.layout {
-                    $(LayoutId::$layout => {
-                        Table::try_new(sizing.rows, sizing.buckets).map(Self::$layout)
-                    })*
-                }
+        impl Tables<$buckets> for AnyLayout {
+            type Table = $any;
+
+            const CHOICE: &'static str = "AnyLayout";
+
+            fn try_build(request: Request) -> Result<$any, BuildError> {
+                let sizing = Sizing::smallest(request)?;
+                let table = match sizing.layout {
+                    $(LayoutId::$layout => Table::try_sized(sizing).map($any::$layout),)*
+                    #[allow(unreachable_patterns, reason = "where these are all layouts")]
+                    layout => unreachable!("{layout} is not a candidate"),
+                };
+                table.ok_or(sizing.out_of_memory())
             }
 
-            /// As [`Table::from_image`].
-            fn from_image(layout: LayoutId, image: Image) -> Option<Self> {
+            fn has(layout: LayoutId) -> bool {
+                matches!(layout, $(LayoutId::$layout)|*)
+            }
+
+            fn from_image(layout: LayoutId, image: Image) -> Option<$any> {
                 match layout {
-                    $(LayoutId::$layout => {
-                        Table::from_image(image).map(Self::$layout)
-                    })*
+                    $(LayoutId::$layout => Table::from_image(image).map($any::$layout),)*
+                    #[allow(unreachable_patterns, reason = "where these are all layouts")]
+                    layout => unreachable!("{layout} is not one of the choice"),
                 }
             }
         }
     };
 }
 
-crate::__for_each_layout!(define_any_table);
+crate::__for_each_layout! { define_any_table
+    /// A table of fixed size, of any layout.
+    AnyTable Fixed;
+}
 
-/// Evaluates an expression on the table, whatever its layout.
+crate::__for_each_growing_layout! { define_any_table
+    /// A growing table of any layout that grows.
+    AnyGrowingTable Growing;
+}
+
+/// Evaluates an expression on the table, whatever its layout, which is one of those of `$each`.
 macro_rules! dispatch {
-    ($any:ident, $table:ident => $value:expr) => {
-        crate::__for_each_layout!(match_each_layout [$any $table $value])
+    ($each:ident $any:ident $self:ident, $table:ident => $value:expr) => {
+        crate::$each!(match_each_layout [$any $self $table $value])
     };
 }
 
 macro_rules! match_each_layout {
-    ([$any:ident $table:ident $value:expr] $($layout:ident)*) => {
-        match $any {
-            $(AnyTable::$layout($table) => $value,)*
+    ([$any:ident $self:ident $table:ident $value:expr] $($layout:ident)*) => {
+        match $self {
+            $($any::$layout($table) => $value,)*
         }
     };
 }
 
-/// Defines [`Operations`], for a table and for one whose layout was chosen at run time: those on the
-/// hash of an item, which a table has for a key, and those on many items.
+/// Defines [`Operations`], for a table and for those whose layout was chosen at run time: the operations
+/// on the hash of an item, which a table has for a key, and those on many items.
 macro_rules! operations {
+    // For a table whose layout is one of those of `$each`.
+    (@any $any:ident $each:ident
+        item { $($(#[$on_item:meta])* $item:ident -> $answer:ty;)* }
+        items { $($items:ident($($argument:ident: $type:ty),*) -> $answers:ty;)* }
+    ) => {
+        impl Operations for $any {
+            fn figures(&self) -> &dyn Figures {
+                dispatch!($each $any self, table => table)
+            }
+
+            $($(#[$on_item])*
+            fn $item(&self, hash: u64) -> $answer {
+                dispatch!($each $any self, table => Operations::$item(table, hash))
+            })*
+
+            $(fn $items<Q>(
+                &self,
+                items: &[Q],
+                hash: impl Fn(&Q) -> u64,
+                $($argument: $type),*
+            ) -> $answers {
+                dispatch!($each $any self, table => table.$items(items, hash, $($argument),*))
+            })*
+        }
+    };
     (
         item { $($(#[$on_item:meta])* $item:ident -> $answer:ty;)* }
         items { $(
@@ -306,24 +384,14 @@ macro_rules! operations {
             })*
         }
 
-        impl<B: Buckets> Operations for AnyTable<B> {
-            fn figures(&self) -> &dyn Figures {
-                dispatch!(self, table => table)
-            }
+        operations! { @any AnyTable __for_each_layout
+            item { $($(#[$on_item])* $item -> $answer;)* }
+            items { $($items($($argument: $type),*) -> $answers;)* }
+        }
 
-            $($(#[$on_item])*
-            fn $item(&self, hash: u64) -> $answer {
-                dispatch!(self, table => Operations::$item(table, hash))
-            })*
-
-            $(fn $items<Q>(
-                &self,
-                items: &[Q],
-                hash: impl Fn(&Q) -> u64,
-                $($argument: $type),*
-            ) -> $answers {
-                dispatch!(self, table => table.$items(items, hash, $($argument),*))
-            })*
+        operations! { @any AnyGrowingTable __for_each_growing_layout
+            item { $($(#[$on_item])* $item -> $answer;)* }
+            items { $($items($($argument: $type),*) -> $answers;)* }
         }
     };
 }
@@ -362,6 +430,8 @@ pub trait Figures: Send + Sync {
     fn grow_for(&self, items: usize) -> Result<(), NoMemory>;
     /// The share of absent items that are reported as present.
     fn false_positive_rate(&self) -> f64;
+    /// The same for a growing table that has grown to hold this number of items.
+    fn false_positive_rate_at(&self, items: usize) -> f64;
     fn layout(&self) -> LayoutId;
     /// The number of rows, each of which has one bucket at first.
     fn rows(&self) -> usize;
@@ -397,14 +467,24 @@ impl<L: Layout, B: Buckets> Figures for Table<L, B> {
     }
 
     fn grow_for(&self, items: usize) -> Result<(), NoMemory> {
-        match sizing::buckets_for::<L>(items, L::TARGET_LOAD) {
+        match sizing::buckets_for::<L>(items, sizing::share(self.target_load())) {
             Ok(buckets) => self.grow_to(buckets),
             Err(_) => Ok(()),
         }
     }
 
     fn false_positive_rate(&self) -> f64 {
-        sizing::false_positive_rate::<L>(self.occupied() as f64 / self.rows() as f64)
+        let rows = self.rows();
+        if B::GROWS {
+            sizing::false_positive_rate_of_grown::<L>(self.weight(), rows)
+        } else {
+            sizing::false_positive_rate::<L>(self.occupied() as f64 / rows as f64)
+        }
+    }
+
+    fn false_positive_rate_at(&self, items: usize) -> f64 {
+        let (rows, max_buckets) = (self.rows(), self.max_buckets());
+        sizing::false_positive_rate_at::<L>(items, rows, max_buckets, self.target_load())
     }
 
     fn layout(&self) -> LayoutId {

@@ -38,10 +38,12 @@ use self::mirror::Mirror;
 pub(crate) use self::stripes::MAX_STRIPES;
 use self::stripes::{Few, Held, Locked, Stripes};
 use self::versions::Versions;
-use crate::entry::Entry;
-use crate::extent::Extent;
-use crate::geometry::{Key, Place};
+use crate::entry::{Entry, Slot};
+use crate::extent::{Bucket, Extent};
+use crate::geometry::{Geometry, Key, Place};
 use crate::layout::{Layout, Word};
+use crate::reading::Reading;
+use crate::sizing::Sizing;
 use crate::sync::{AtomicU64, Ordering, fence};
 
 /// Optimistic attempts of a writer before it takes all the locks that it could need.
@@ -63,37 +65,41 @@ pub struct Table<L, B: Buckets = Fixed> {
     layout: PhantomData<L>,
 }
 
-/// One entry to be moved from one of its rows to the other.
+/// One entry to be moved from one of its rows to the other: where it is, and where it is to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Hop {
-    /// As it is where it comes from.
-    entry: Entry,
-    from: usize,
-    to: usize,
+    from: Place,
+    to: Place,
 }
 
 impl Hop {
-    /// Where the entry is, and where it is to go.
-    fn places(self) -> [Place; 2] {
-        let Self { entry, from, to } = self;
-        [Place { row: from, entry }, Place { row: to, entry: entry.in_other_row() }]
+    /// The item that is moved.
+    fn key(self) -> Key {
+        Key { entry: self.from.entry, first: self.from.row, second: self.to.row }
     }
 }
 
 impl<L: Layout, B: Buckets> Table<L, B> {
-    /// An empty table of this number of rows, even and at least 2, with `max_buckets` buckets at the
-    /// most; `None` if the allocator has no memory for it.
-    pub(crate) fn try_new(rows: usize, max_buckets: usize) -> Option<Self> {
-        let words = B::Words::try_new(rows, max_buckets)?;
+    /// An empty table of this size; `None` if the allocator has no memory for it.
+    pub(crate) fn try_sized(sizing: Sizing) -> Option<Self> {
+        let Sizing { rows, buckets, load_thousandths, .. } = sizing;
+        let words = B::Words::try_new(buckets)?;
         words.try_reach(rows).ok()?;
-        Self::try_with_words(Extent::start(rows), words)
+        Self::try_with_words(Extent::start(rows), load_thousandths, words)
+    }
+
+    /// For tests and models: an empty table of this number of rows, even and at least 2, with
+    /// `max_buckets` buckets at the most, and the target load of its layout.
+    #[cfg(any(test, loom))]
+    pub(crate) fn try_new(rows: usize, max_buckets: usize) -> Option<Self> {
+        Self::try_sized(Sizing::of_table::<L>(rows, max_buckets))
     }
 
     /// A table with these words, without their counts.
-    fn try_with_words(extent: Extent, words: B::Words) -> Option<Self> {
+    fn try_with_words(extent: Extent, load_thousandths: u32, words: B::Words) -> Option<Self> {
         let max_buckets = words.max_buckets();
         Some(Self {
-            buckets: B::new(extent, words),
+            buckets: B::new(extent, load_thousandths, words),
             stripes: Stripes::try_new(max_buckets)?,
             versions: Versions::try_new(max_buckets)?,
             inconclusive: Box::new(CachePadded::new(AtomicU64::new(0))),
@@ -102,31 +108,42 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         })
     }
 
+    #[inline]
+    fn geometry(&self) -> Geometry {
+        self.buckets.geometry::<L>()
+    }
+
     /// The entry and the rows of the item with this hash.
     #[inline]
     pub(crate) fn key(&self, hash: u64) -> Key {
-        self.buckets.geometry().key(hash, L::FINGERPRINT_BITS)
+        self.geometry().key(hash)
+    }
+
+    /// Both places of an item.
+    #[inline]
+    fn places(&self, key: Key) -> [Place; 2] {
+        self.geometry().places(key)
     }
 
     /// Locks the stripes of the buckets of some places: while they are locked, none of these buckets is
     /// split, and so the places stay where they are. `buckets` is where they were a moment ago; what is
-    /// returned is where they are. Blocks as [`Stripes::lock`] does.
+    /// returned is where they are, and how they are read by the extent as it is under the locks. Blocks as [`Stripes::lock`] does.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     fn lock<const N: usize>(
         &self,
         places: [Place; N],
-        mut buckets: [usize; N],
-    ) -> (Locked<'_, Few<'_, N>>, [usize; N]) {
+        mut buckets: [Bucket<B::Reading>; N],
+    ) -> (Locked<'_, Few<'_, N>>, [Bucket<B::Reading>; N]) {
         loop {
-            let locked = self.stripes.lock(buckets);
+            let locked = self.stripes.lock(buckets.map(|bucket| bucket.number));
             // In a table of fixed size nothing moves: without this test the compiler would compare.
             if !B::GROWS {
                 return (locked, buckets);
             }
             let now = self.locate(places);
-            if now == buckets {
-                return (locked, buckets);
+            if now.map(|bucket| bucket.number) == buckets.map(|bucket| bucket.number) {
+                return (locked, now);
             }
             // Overtaken by a split, which is the success of another thread.
             buckets = now;
@@ -135,7 +152,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 
     /// The buckets of some places as they are now.
     #[inline]
-    fn locate<const N: usize>(&self, places: [Place; N]) -> [usize; N] {
+    fn locate<const N: usize>(&self, places: [Place; N]) -> [Bucket<B::Reading>; N] {
         let extent = self.buckets.extent();
         places.map(|place| self.buckets.bucket(place, extent))
     }
@@ -164,13 +181,18 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 
     /// One more entry into `bucket`, whose stripe is locked. `false`: it is full.
     #[inline]
-    fn store_in<H: Held>(&self, locked: &Locked<'_, H>, bucket: usize, entry: Entry) -> bool {
-        let Some(copied) = self.locked_word(bucket).with(entry) else {
+    fn store_in<H: Held>(
+        &self,
+        locked: &Locked<'_, H>,
+        Bucket { number, reading }: Bucket<B::Reading>,
+        entry: Entry,
+    ) -> bool {
+        let Some(copied) = self.locked_word(number).with(reading.slot(entry)) else {
             return false;
         };
         // SeqCst: an insert takes effect here. Pairs with the loads of lookups.
-        self.store_word(locked, bucket, copied, Ordering::SeqCst);
-        locked.occupy(bucket);
+        self.store_word(locked, number, copied, Ordering::SeqCst);
+        locked.occupy(number);
         true
     }
 
@@ -180,57 +202,58 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// Copy, bump, clear: in this order, a lookup that sees neither the copy nor what was cleared
     /// sees two different versions. A writer that is stopped in between leaves the entry in
     /// both buckets, where lookups find it.
+    ///
+    /// In a growing table the entry is written as the bucket that it goes to is read, by the extent as
+    /// it is under the locks: it may have been planned by an older one.
     fn relocate<H: Held>(
         &self,
         locked: &Locked<'_, H>,
-        entry: Entry,
-        [from, to]: [usize; 2],
+        hop: Hop,
+        [from, to]: [Bucket<B::Reading>; 2],
         new: Option<Entry>,
     ) -> bool {
-        let Some(cleared) = self.locked_word(from).without(entry) else {
+        let Some(cleared) =
+            self.locked_word(from.number).without(from.reading.slot(hop.from.entry))
+        else {
             return false;
         };
-        let Some(copied) = self.locked_word(to).with(entry.in_other_row()) else {
+        let Some(copied) = self.locked_word(to.number).with(to.reading.slot(hop.to.entry)) else {
             return false;
         };
         // Release, here and below: pairs with the loads of lookups.
-        self.store_word(locked, to, copied, Ordering::Release);
-        self.versions.bump(entry.core());
-        locked.occupy(to);
-        if let Some(replaced) = new.and_then(|new| cleared.with(new)) {
+        self.store_word(locked, to.number, copied, Ordering::Release);
+        self.versions.bump(self.geometry().class(hop.key()));
+        locked.occupy(to.number);
+        if let Some(replaced) = new.and_then(|new| cleared.with(from.reading.slot(new))) {
             // SeqCst: the insert of the new one takes effect here.
-            self.store_word(locked, from, replaced, Ordering::SeqCst);
+            self.store_word(locked, from.number, replaced, Ordering::SeqCst);
         } else {
-            self.store_word(locked, from, cleared, Ordering::Release);
-            locked.vacate(from);
+            self.store_word(locked, from.number, cleared, Ordering::Release);
+            locked.vacate(from.number);
         }
         true
     }
 
-    /// Takes an entry out of `bucket`, whose stripe is locked; its item has another place. `false`: the
-    /// bucket does not hold it.
+    /// Takes what a slot holds out of `bucket`, whose stripe is locked. `in_other`: whether the
+    /// item's other bucket holds an entry of the item, too. `false`: the bucket does not hold it.
     #[inline]
     fn remove_from<H: Held>(
         &self,
         locked: &Locked<'_, H>,
         bucket: usize,
-        entry: Entry,
-        other: Place,
+        slot: Slot,
+        key: Key,
+        in_other: impl FnOnce() -> bool,
     ) -> bool {
-        let Some(cleared) = self.locked_word(bucket).without(entry) else {
+        let Some(cleared) = self.locked_word(bucket).without(slot) else {
             return false;
         };
         // A copy in the other bucket may be younger than a lookup's read of that bucket, and this
         // clear older than its read of this one: it would miss an item that never was absent. A
-        // lookup that begins with the bumped version comes after this load, and so reads what this
-        // load read or something later (coherence).
-        // Acquire: pairs with the clear of a split. Where that has taken the copy away, nothing is
-        // bumped here, and this clear passes on what the split bumped. `locate` reads the extent
-        // under the lock for the same reason.
-        let [in_other] = self.locate([other]);
-        let other_word = self.buckets.word(in_other).load(Ordering::Acquire);
-        if Word::<L>::from_bits(other_word).holds(other.entry.pattern()) {
-            self.versions.bump(entry.core());
+        // lookup that begins with the bumped version comes after the load of the other bucket's word,
+        // and so reads what that load read or something later (coherence).
+        if in_other() {
+            self.versions.bump(self.geometry().class(key));
         }
         // SeqCst: the removal takes effect here. Pairs with the loads of lookups.
         self.store_word(locked, bucket, cleared, Ordering::SeqCst);
@@ -270,8 +293,10 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 
     /// For the models: an entry into this bucket and no other.
     #[cfg(loom)]
-    pub(crate) fn put(&self, bucket: usize, entry: Entry) -> bool {
-        self.store_in(&self.stripes.lock([bucket]), bucket, entry)
+    pub(crate) fn put(&self, place: Place) -> bool {
+        let buckets = self.locate([place]);
+        let (locked, [bucket]) = self.lock([place], buckets);
+        self.store_in(&locked, bucket, place.entry)
     }
 
     /// The number of buckets.
@@ -292,6 +317,16 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// The buckets that each row had at first: one.
     pub(crate) fn rows(&self) -> usize {
         self.buckets.rows()
+    }
+
+    /// The maximum number of buckets.
+    pub(crate) fn max_buckets(&self) -> usize {
+        self.buckets.words().max_buckets()
+    }
+
+    /// The target load of a growing table, in thousandths; 0 for a table of fixed size.
+    pub(crate) fn target_load(&self) -> u32 {
+        self.buckets.growing().map_or(0, Growing::target_load)
     }
 
     /// Lookups that gave up on a certain answer.

@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::io;
 
 use coucal::{
-    AnyCuckooFilter, AnyLayout, BuildError, Builder, CuckooFilter, Error, Fp12x5, Fp16x4, Fp21x3,
+    AnyCuckooFilter, BuildError, Builder, CuckooFilter, Error, Fp12x5, Fp16x4, Fp21x3,
     GrowableCuckooFilter, InsertError, MergeError, ReserveError, RestoreError, SnapshotError,
     StableHashBuilder,
 };
@@ -46,13 +46,6 @@ fn all() -> Vec<(Error, &'static str)> {
     let copies = small.insert_many(&["nest"; 10]).unwrap_err();
     let length = small.contains_many(&["a", "b", "c"], &mut [false; 2]).unwrap_err();
     let reserve = builder().capacity(100).max_capacity(1000).build().unwrap().reserve(5000);
-    let too_far = |layout, first_capacity, rate| BuildError::GrowthOutOfReach {
-        capacity: 10,
-        max_capacity: 1000,
-        rate,
-        layout,
-        first_capacity,
-    };
     vec![
         (
             InsertError::Full.into(),
@@ -91,21 +84,8 @@ fn all() -> Vec<(Error, &'static str)> {
             "a filter cannot grow from 9 items to 8: max_capacity must not be below capacity",
         ),
         (
-            too_far(Some("Fp21x3"), Some(20), Some(0.01)).into(),
-            "this layout does not let a filter grow from 10 items to 1000 at a false-positive rate of \
-             1.000e-2: Fp21x3 does, and so does this layout from an initial capacity of 20",
-        ),
-        (
-            too_far(Some("Fp21x3"), None, None).into(),
-            "this layout does not let a filter grow from 10 items to 1000: Fp21x3 does",
-        ),
-        (
-            too_far(None, Some(20), None).into(),
-            "no layout lets a filter grow from 10 items to 1000: an initial capacity of 20 would do",
-        ),
-        (
-            too_far(None, None, None).into(),
-            "no layout lets a filter grow from 10 items to 1000, and no initial capacity would do",
+            BuildError::TargetLoadOutOfRange { layout: "Fp16x4", min: 0.5, max: 0.87 }.into(),
+            "the target load of a growing filter in Fp16x4 lies between 0.5 and 0.87",
         ),
         (
             BuildError::RateOutOfReach { rate: 0.01, reached: 0.03, layout: Some("Fp12x5") }.into(),
@@ -141,8 +121,14 @@ fn all() -> Vec<(Error, &'static str)> {
         ),
         (
             RestoreError::UnknownVersion { version: 9 }.into(),
-            "the snapshot has version 9, and this release reads version 1: read it with the release \
-             that wrote it, or a newer one",
+            "the snapshot has version 9, and this release reads version 1 of filters of fixed size \
+             and version 2 of filters that grow: read it with the release that wrote it, or a newer \
+             one",
+        ),
+        (
+            RestoreError::OldGrowable.into(),
+            "the snapshot is of a filter that grows, of version 1, which is no longer read: build \
+             the filter from its items again",
         ),
         (
             RestoreError::UnknownKind { kind: 9 }.into(),
@@ -152,7 +138,7 @@ fn all() -> Vec<(Error, &'static str)> {
         (
             RestoreError::UnknownLayout { encoding: 9, fingerprint_bits: 16, slots: 4 }.into(),
             "the snapshot has 4 fingerprints of 16 bits in a bucket, in encoding 9, a layout that \
-             this release does not have: read it with a newer one",
+             this release does not have for filters of this kind: read it with a newer one",
         ),
         (
             RestoreError::Damaged.into(),
@@ -165,13 +151,8 @@ fn all() -> Vec<(Error, &'static str)> {
         ),
         (
             RestoreError::InvalidWord { bucket: 9 }.into(),
-            "bucket 9 of the snapshot holds a word that is not a valid encoding in its layout: the \
-             checksums match, so it was written this way: do not trust the writer",
-        ),
-        (
-            RestoreError::Misplaced { bucket: 9 }.into(),
-            "bucket 9 of the snapshot holds a fingerprint that belongs in another bucket: the \
-             checksums match, so it was written this way: do not trust the writer",
+            "bucket 9 of the snapshot holds a word that no such bucket has: the checksums match, \
+             so it was written this way: do not trust the writer",
         ),
         (
             RestoreError::WrongLen { stated: 9, found: 8 }.into(),
@@ -209,7 +190,7 @@ fn all() -> Vec<(Error, &'static str)> {
         (
             MergeError::OtherRows { rows: 9, other: 8 }.into(),
             "filters with 9 and 8 initial buckets cannot be merged: build both with the same \
-             capacity",
+             capacities",
         ),
         (
             MergeError::OtherHasher.into(),
@@ -292,21 +273,19 @@ fn what_the_errors_of_building_tell_to_do_works() {
     assert!(builder().layout::<Fp21x3>().capacity(1000).false_positive_rate(1e-5).build().is_ok());
     assert!(builder().capacity(1000).false_positive_rate(reached * 1.001).build().is_ok());
 
-    // As far as any layout goes, and one step farther.
-    let grow = |first: usize, max| builder().layout::<Fp16x4>().capacity(first).max_capacity(max);
-    let BuildError::GrowthOutOfReach { layout: Some(layout), first_capacity: Some(first), .. } =
-        grow(10, 1_000_000_000).build().unwrap_err()
-    else {
-        panic!()
-    };
-    assert!(grow(first, 1_000_000_000).build().is_ok());
-    assert!(matches!(
-        grow(first * 9 / 10, 1_000_000_000).build(),
-        Err(BuildError::GrowthOutOfReach { .. })
-    ));
-    let any: GrowableCuckooFilter<AnyLayout> =
-        builder().any_layout().capacity(10).max_capacity(1_000_000_000).build().unwrap();
-    assert_eq!(any.layout_name(), layout);
+    // At the greatest capacity of one that grows.
+    let grows = || builder().capacity(1000).max_capacity(1_000_000).false_positive_rate(1e-4);
+    let error = grows().layout::<Fp16x4>().build().unwrap_err();
+    let BuildError::RateOutOfReach { layout, reached, .. } = error else { panic!() };
+    assert_eq!(layout, Some("Fp21x3"));
+    assert!(grows().layout::<Fp21x3>().build().is_ok());
+    assert!(grows().false_positive_rate(reached * 1.001).build().is_ok());
+
+    let error = grows().layout::<Fp21x3>().target_load(0.9).build().unwrap_err();
+    let BuildError::TargetLoadOutOfRange { layout: "Fp21x3", min, max } = error else { panic!() };
+    for load in [min, max] {
+        assert!(grows().layout::<Fp21x3>().target_load(load).build().is_ok());
+    }
 }
 
 #[test]
@@ -343,6 +322,9 @@ fn what_the_errors_of_restoring_tell_to_do_works() {
 
 #[test]
 fn what_the_errors_of_merging_tell_to_do_works() {
+    let grows = |max| builder().hasher(HASHER).max_capacity(max).build().unwrap();
+    assert!(matches!(grows(1_000_000).merge(&grows(2)), Err(MergeError::OtherRows { .. })));
+    assert_eq!(grows(2).merge(&grows(2)), Ok(()));
     let (one, larger) = (filter(100), filter(1000));
     larger.insert("egg").unwrap();
     assert!(matches!(one.merge(&larger), Err(MergeError::OtherRows { .. })));

@@ -12,13 +12,13 @@ mod common;
 use std::hint::spin_loop;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
 use coucal::{Fp16x4, InsertError, Layout, internals};
 
-use common::{Filter, hashes, with_slots};
+use common::{Filter, growing, hashes, with_slots};
 
 /// How many rounds, and for how long at most.
 fn rounds() -> (u64, Duration) {
@@ -361,4 +361,52 @@ fn the_last_copy_of_a_full_class() {
             }
         };
     litmus(prepare, act, |both| both[0] + both[1] == 1);
+}
+
+/// A third thread lets a table grow, bucket by bucket, and a new one when it cannot grow further. What two
+/// threads insert in each round lies anywhere, in buckets that are split at that time among others.
+#[test]
+fn insert_then_contains_while_a_filter_grows() {
+    const MOST: usize = 10_000;
+    let filter = RwLock::new(growing::<Fp16x4>(0, MOST));
+    let read = || filter.read().unwrap_or_else(PoisonError::into_inner);
+    // SeqCst: nothing here is about it.
+    let stop = AtomicBool::new(false);
+    let item = |of: usize, round: u64| (2 * round + of as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let prepare = |_| {
+        let is_largest = read().capacity() == MOST;
+        if is_largest {
+            *filter.write().unwrap_or_else(PoisonError::into_inner) = growing::<Fp16x4>(0, MOST);
+        }
+    };
+    let act = |of: usize, round| {
+        let filter = read();
+        filter.insert_hash(item(of, round)).expect("below the greatest capacity");
+        usize::from(!filter.contains_hash(item(1 - of, round)))
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::SeqCst) {
+                let filter = read();
+                let more = (filter.capacity() + 1).saturating_sub(filter.len());
+                // It may be fuller than its target.
+                let more = more.max(1);
+                if filter.reserve(more).is_err() {
+                    drop(filter);
+                    thread::yield_now();
+                }
+            }
+        });
+        let _stop = Stop(&stop);
+        litmus(prepare, act, |both| both != [1, 1]);
+    });
+}
+
+/// Tells a thread to stop when it is dropped, also where an assertion fails.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }

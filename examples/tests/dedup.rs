@@ -11,7 +11,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 
 use common::{example, text};
-use coucal::{CuckooFilter, Fp32x2, Growable, StableHashBuilder};
+use coucal::{AnyLayout, CuckooFilter, Fp21x3, Growable, StableHashBuilder};
 use tempfile::TempDir;
 
 /// The lines of a text as `dedup` takes them.
@@ -266,6 +266,21 @@ fn the_rate_chooses_the_layout() {
         let measured = figure(&text(&run.stderr), "bytes of the filter") * 8.0 / 1e6;
         assert_eq!(measured.round().to_bits(), f64::to_bits(bits), "{rate}: {measured}");
     }
+    // And of those of a filter that grows.
+    for (rate, layout, bucket, bits) in [
+        ("--rate=0.0025", "Fp16x4", 4.0, 20.0),
+        ("--rate=0.000125", "Fp21x3", 3.0, 28.0),
+        ("--rate=1e-5", "Fp32x2", 2.0, 46.0),
+    ] {
+        let folder = folder();
+        let file = fs::File::open(state(&folder, &[rate], 1)).expect("it was saved");
+        let hasher = StableHashBuilder::new(0x6465_6475_7000_0001);
+        let filter: CuckooFilter<Growable<AnyLayout>, _> =
+            CuckooFilter::restore(file, hasher).expect("it is a snapshot");
+        assert_eq!(filter.layout_name(), layout);
+        let measured = 64.0 * filter.slots() as f64 / bucket / filter.capacity() as f64;
+        assert_eq!(measured.round().to_bits(), f64::to_bits(bits), "{rate}: {measured}");
+    }
 }
 
 #[test]
@@ -297,22 +312,35 @@ fn a_filter_that_is_too_small_loses_nothing_and_says_what_to_do() {
 }
 
 #[test]
-fn without_a_capacity_the_filter_grows() {
-    let summary = |lines| {
-        let run = dedup(&["--summary"], numbers(lines).as_bytes());
+fn without_a_capacity_the_filter_grows_and_says_how_many_lines_it_withholds() {
+    const LINES: usize = 5_000_000;
+    let run = |lines| {
+        let run = dedup(&["--summary", "--rate=0.0025"], numbers(lines).as_bytes());
         assert_eq!(run.status.code(), Some(0));
-        let summary = text(&run.stderr).into_owned();
-        // Longer fingerprints than any rate of a test makes use of.
-        assert_eq!(text(&run.stdout).lines().count(), lines, "{summary}");
-        summary
+        (text(&run.stderr).into_owned(), lines - text(&run.stdout).lines().count())
     };
-    let [few, many] = [10, 2_000_000].map(|lines| figure(&summary(lines), "slots"));
-    assert!(many > 2_000_000.0 && many > 1.4 * few, "{few} to {many} slots");
+    let [(few, none), (many, withheld)] = [10, LINES].map(run);
+    assert_eq!(none, 0);
+    let [few, slots] = [&few, &many].map(|summary| figure(summary, "slots"));
+    assert!(slots > 1.2 * LINES as f64 && slots > 2.0 * few, "{few} to {slots} slots");
+
+    // Beside each line that is recorded: a rate in proportion to the lines would give a tenth less.
+    let like = CuckooFilter::builder().capacity(1_000_000).max_capacity(1_000_000_000);
+    let like = like.build().expect("memory for a table");
+    let rates = (0..LINES).step_by(100).map(|lines| like.false_positive_rate_at(lines));
+    let expected = 100.0 * rates.sum::<f64>();
+    let stated = figure(&many, "expected new lines withheld");
+    assert!((stated / expected - 1.0).abs() < 0.01, "stated {stated}, expected {expected}");
+    // Six and a half standard deviations, and what the formula neglects: odds below 10^-9.
+    let off = (withheld as f64 - stated).abs();
+    assert!(off < 6.5 * stated.sqrt() + 0.05 * stated, "{withheld} lines withheld\n{many}");
+    let rate = figure(&many, "false-positive rate");
+    assert!((rate / like.false_positive_rate_at(LINES) - 1.0).abs() < 0.05, "{many}");
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn where_little_memory_can_be_reserved_it_grows_less_far() {
+fn a_filter_that_grows_takes_no_memory_for_lines_that_may_come() {
     // Two gigabytes of address space: too little for a thousand million lines.
     let program = example("dedup");
     let mut shell = Command::new("sh");
@@ -381,7 +409,7 @@ fn a_state_is_a_snapshot_that_other_programs_can_restore() {
     let path = state(&folder, &[], 100);
     let hasher = StableHashBuilder::new(0x6465_6475_7000_0001);
     let open = || fs::File::open(&path).expect("it was saved");
-    let filter: CuckooFilter<Growable<Fp32x2>, _> =
+    let filter: CuckooFilter<Growable<Fp21x3>, _> =
         CuckooFilter::restore(open(), hasher).expect("it is a snapshot");
     assert!(filter.len() == 100 && filter.contains(&b"42"[..]));
 }

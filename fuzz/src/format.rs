@@ -17,6 +17,8 @@ pub mod at {
     pub const SLOTS: usize = 15;
     pub const ROWS: usize = 16;
     pub const LEVEL: usize = 24;
+    /// In version 2.
+    pub const TARGET_LOAD: usize = 28;
     pub const CURSOR: usize = 32;
     pub const MAX_BUCKETS: usize = 40;
     pub const WORDS: usize = 48;
@@ -26,24 +28,38 @@ pub mod at {
     pub const CHECKSUM: usize = 88;
 }
 
-/// What the page says of a layout: encoding, bits of a fingerprint and slots of a bucket; the scatter,
-/// and the loads of tables of fixed size and of growing ones.
-const LAYOUTS: [([u8; 3], f64, [f64; 2]); 9] = [
-    ([0, 8, 8], 2.5, [0.985, 0.91]),
-    ([0, 9, 7], 2.5, [0.985, 0.905]),
-    ([0, 10, 6], 2.5, [0.98, 0.9]),
-    ([0, 12, 5], 2.5, [0.975, 0.885]),
-    ([1, 14, 5], 2.5, [0.975, 0.885]),
-    ([0, 16, 4], 2.5, [0.96, 0.87]),
-    ([1, 17, 4], 2.5, [0.96, 0.87]),
-    ([0, 21, 3], 2.5, [0.935, 0.83]),
-    ([0, 32, 2], 3.0, [0.865, 0.75]),
+/// What the page says of a layout: encoding, bits of a slot and slots of a bucket; the scatter and the
+/// load of tables of fixed size; how often growing tables double, and their highest target load in
+/// thousandths.
+const LAYOUTS: [([u8; 3], f64, f64, u32, u32); 9] = [
+    ([0, 8, 8], 2.5, 0.985, 0, 0),
+    ([0, 9, 7], 2.5, 0.985, 0, 0),
+    ([0, 10, 6], 2.5, 0.98, 0, 0),
+    ([0, 12, 5], 2.5, 0.975, 5, 885),
+    ([1, 14, 5], 2.5, 0.975, 0, 0),
+    ([0, 16, 4], 2.5, 0.96, 9, 870),
+    ([1, 17, 4], 2.5, 0.96, 0, 0),
+    ([0, 21, 3], 2.5, 0.935, 12, 830),
+    ([0, 32, 2], 3.0, 0.865, 19, 750),
 ];
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A fingerprint, and the lower and the higher of its rows.
-pub type Class = (u64, u64, u64);
+/// What a table never forgets of an item: the fingerprint or the core, the lower and the higher of its
+/// rows, and in a growing table the chain for the lower row.
+pub type Class = (u64, u64, u64, u64);
+
+/// The extra bits below a 1; 1 in a table of fixed size.
+pub type Extra = u64;
+
+/// A chain and how many bits it has; `None` in a table of fixed size.
+type Chain = Option<(u64, u32)>;
+
+/// Whether an entry with these extra bits is of an item with all of its own.
+pub fn is_of(entry: Extra, item: Extra) -> bool {
+    let mask = (1 << entry.ilog2()) - 1;
+    entry & mask == item & mask
+}
 
 /// Why bytes are no snapshot: the kinds of [`RestoreError`], and what they say.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,12 +67,12 @@ pub enum Fault {
     Truncated,
     NotASnapshot,
     UnknownVersion(u32),
+    OldGrowable,
     UnknownKind(u8),
     UnknownLayout([u8; 3]),
     Damaged,
     ImpossibleTable(u64),
     InvalidWord(usize),
-    Misplaced(usize),
     WrongLen { stated: usize, found: usize },
     TrailingBytes(usize),
 }
@@ -69,6 +85,7 @@ impl Fault {
             RestoreError::Truncated => Self::Truncated,
             RestoreError::NotASnapshot => Self::NotASnapshot,
             RestoreError::UnknownVersion { version } => Self::UnknownVersion(version),
+            RestoreError::OldGrowable => Self::OldGrowable,
             RestoreError::UnknownKind { kind } => Self::UnknownKind(kind),
             RestoreError::UnknownLayout { encoding, fingerprint_bits, slots } => {
                 Self::UnknownLayout([encoding, fingerprint_bits, slots])
@@ -76,7 +93,6 @@ impl Fault {
             RestoreError::Damaged => Self::Damaged,
             RestoreError::ImpossibleTable { words } => Self::ImpossibleTable(words),
             RestoreError::InvalidWord { bucket } => Self::InvalidWord(bucket),
-            RestoreError::Misplaced { bucket } => Self::Misplaced(bucket),
             RestoreError::WrongLen { stated, found } => Self::WrongLen { stated, found },
             RestoreError::TrailingBytes { bytes } => Self::TrailingBytes(bytes),
             _ => panic!("bytes in memory, and no hasher: {error}"),
@@ -94,8 +110,10 @@ pub struct Contents {
     pub items: u64,
     pub capacity: u64,
     pub max_capacity: u64,
-    /// How many copies there are of each class that has any.
-    pub copies: BTreeMap<Class, usize>,
+    /// In thousandths; 0 in a table of fixed size.
+    pub load: u32,
+    /// How many copies there are of each entry that has any.
+    pub copies: BTreeMap<(Class, Extra), usize>,
 }
 
 impl Contents {
@@ -103,18 +121,45 @@ impl Contents {
         self.shape[2].into()
     }
 
-    /// The share of slots in use that a growing table of this layout keeps.
+    /// The share of slots in use that a growing table keeps.
     pub fn target_load(&self) -> f64 {
-        let layout = LAYOUTS.iter().find(|(shape, ..)| *shape == self.shape);
-        layout.expect("a layout that was read").2[1]
+        f64::from(self.load) / 1000.0
     }
 
-    /// The class of the items with this hash.
-    pub fn class(&self, hash: u64) -> Class {
+    /// How likely an absent item is to match an entry without extra bits in its bucket.
+    pub fn equal(&self) -> f64 {
+        let values = f64::from(self.shape[1]).exp2();
+        if !self.grows {
+            // 0 is counted as 1.
+            return (values + 2.0) / (values * values);
+        }
+        let chains = f64::from(doublings(self.shape)).exp2();
+        1.0 / ((values / chains / 2.0 - 1.0) * chains)
+    }
+
+    /// The number of entries, each with a extra bits counted as 2^-a.
+    pub fn weight(&self) -> f64 {
+        let of_entry = |(&(_, extra), &n): (&(Class, Extra), &usize)| {
+            n as f64 / f64::from(extra.ilog2()).exp2()
+        };
+        self.copies.iter().map(of_entry).sum()
+    }
+
+    /// The item with this hash, as the table sees it.
+    pub fn item(&self, hash: u64) -> (Class, Extra) {
         let product = u128::from(hash ^ GOLDEN) * u128::from(hash.rotate_left(23) ^ GOLDEN);
         let mixed = product as u64 ^ (product >> 64) as u64;
-        let low = mixed % (1 << self.shape[1]);
-        class_in(self.rows, high(mixed, self.rows), low.max(1))
+        let (bits, row) = (self.shape[1], high(mixed, self.rows));
+        if !self.grows {
+            let low = mixed % (1 << bits);
+            return (class_in(self.rows, row, low.max(1), None), 1);
+        }
+        let doublings = doublings(self.shape);
+        let cores = (1 << (u32::from(bits) - doublings - 1)) - 1;
+        let core = 1 + (((mixed >> (doublings + 1)) % (1 << 16) * cores) >> 16);
+        let chain = (mixed >> 1) % (1 << doublings);
+        let extra = mixed.wrapping_mul(GOLDEN) >> (64 - doublings);
+        (class_in(self.rows, row, core, Some((chain, doublings))), extra | 1 << doublings)
     }
 }
 
@@ -122,11 +167,19 @@ fn high(a: u64, b: u64) -> u64 {
     ((u128::from(a) * u128::from(b)) >> 64) as u64
 }
 
-fn class_in(rows: u64, row: u64, fingerprint: u64) -> Class {
-    let spread = fingerprint.wrapping_mul(GOLDEN).wrapping_mul(fingerprint);
+fn doublings(shape: [u8; 3]) -> u32 {
+    LAYOUTS.iter().find(|(of, ..)| *of == shape).expect("a layout that was read").3
+}
+
+/// The chain is that for this row.
+fn class_in(rows: u64, row: u64, core: u64, chain: Chain) -> Class {
+    let spread = core.wrapping_mul(GOLDEN).wrapping_mul(core);
     let sum = u128::from(high(spread, rows) | 1) + u128::from(rows);
     let other = ((sum - u128::from(row)) % u128::from(rows)) as u64;
-    (fingerprint, row.min(other), row.max(other))
+    let chain = chain.map_or(0, |(chain, bits)| {
+        chain ^ if row < other { 0 } else { (spread >> 20) % (1 << bits) }
+    });
+    (core, row.min(other), row.max(other), chain)
 }
 
 pub fn number(bytes: &[u8], at: usize) -> u64 {
@@ -168,30 +221,36 @@ fn size(items: u64, slots: u8, scatter: f64, load: f64) -> Option<u64> {
     Some(2 * pairs)
 }
 
-/// Rows, level and cursor of a header, or `None` if no filter has its sizes.
-fn sizes(bytes: &[u8], grows: bool, shape: [u8; 3]) -> Option<(u64, u32, u64)> {
+/// Rows, level, cursor and target load of a header, or `None` if no filter has its sizes.
+fn sizes(bytes: &[u8], grows: bool, shape: [u8; 3]) -> Option<(u64, u32, u64, u32)> {
     let field = |at| number(bytes, at);
-    let [_, bits, slots] = shape;
-    let &(_, scatter, loads) = LAYOUTS.iter().find(|(of, ..)| *of == shape)?;
+    let slots = shape[2];
+    let &(_, scatter, fixed_load, doublings, highest) =
+        LAYOUTS.iter().find(|(of, ..)| *of == shape)?;
     let (capacity, max_capacity) = (field(at::CAPACITY), field(at::MAX_CAPACITY));
-    let size = |items| size(items, slots, scatter, loads[usize::from(grows)]);
+    let (low, high) = (field(at::LEVEL) as u32, field(at::LEVEL) >> 32);
+    let (level, load) = if grows { (u64::from(low), high as u32) } else { (field(at::LEVEL), 0) };
+    if grows && !(500..=highest).contains(&load) {
+        return None;
+    }
+    let share = if grows { f64::from(load) / 1000.0 } else { fixed_load };
+    let size = |items| size(items, slots, scatter, share);
     let (mut rows, mut max_buckets) = (size(capacity)?, size(max_capacity)?);
     if grows {
-        rows = rows.max(32);
+        let least = max_buckets.div_ceil(1 << doublings);
+        rows = rows.max(least + least % 2).max(32);
         max_buckets = max_buckets.max(rows);
     }
     let capacities = if grows { capacity <= max_capacity } else { capacity == max_capacity };
-    let is_within_reach = u128::from(max_buckets) <= u128::from(rows) << (bits - 6);
-    let (level, cursor, words) = (field(at::LEVEL), field(at::CURSOR), field(at::WORDS));
+    let (cursor, words) = (field(at::CURSOR), field(at::WORDS));
     let stride = 1_u128.checked_shl(level.try_into().ok()?)?.checked_mul(rows.into())?;
     (capacities
-        && (!grows || is_within_reach)
         && (field(at::ROWS), field(at::MAX_BUCKETS)) == (rows, max_buckets)
         && u128::from(cursor) < stride
         && stride.checked_add(cursor.into())? == words.into()
         && words <= max_buckets
         && u128::from(field(at::ITEMS)) <= u128::from(words) * u128::from(slots))
-    .then_some((rows, level as u32, cursor))
+    .then_some((rows, level as u32, cursor, load))
 }
 
 /// All that the bytes of a snapshot say, or what is wrong first.
@@ -201,7 +260,7 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
         return Err(Fault::NotASnapshot);
     }
     let version = number(header, at::VERSION) as u32;
-    if version != 1 {
+    if !(1..=2).contains(&version) {
         return Err(Fault::UnknownVersion(version));
     }
     if number(header, at::CHECKSUM) != xxh3_64(&header[..at::CHECKSUM]) {
@@ -211,12 +270,18 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
         kind @ 0..=1 => kind == 1,
         kind => return Err(Fault::UnknownKind(kind)),
     };
+    match (grows, version) {
+        (true, 1) => return Err(Fault::OldGrowable),
+        (false, 2) => return Err(Fault::UnknownVersion(2)),
+        _ => {}
+    }
     let shape = [header[at::ENCODING], header[at::BITS], header[at::SLOTS]];
-    if LAYOUTS.iter().all(|(of, ..)| *of != shape) {
+    if LAYOUTS.iter().all(|(of, .., doublings, _)| *of != shape || grows && *doublings == 0) {
         return Err(Fault::UnknownLayout(shape));
     }
     let words = number(header, at::WORDS);
-    let (rows, level, cursor) = sizes(header, grows, shape).ok_or(Fault::ImpossibleTable(words))?;
+    let (rows, level, cursor, load) =
+        sizes(header, grows, shape).ok_or(Fault::ImpossibleTable(words))?;
     let end = usize::try_from(words).expect("64 bits") * 8 + HEADER;
     if bytes.len() < end + 8 {
         return Err(Fault::Truncated);
@@ -225,28 +290,22 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
         return Err(Fault::Damaged);
     }
 
-    let mut copies: BTreeMap<Class, usize> = BTreeMap::new();
+    let mut copies: BTreeMap<(Class, Extra), usize> = BTreeMap::new();
     let (mut found, stated) = (0, number(header, at::ITEMS));
-    // All words before all places: so does the crate, in steps of more words than inputs have.
-    let read = bytes[HEADER..end].chunks(8).map(|word| fingerprints(number(word, 0), shape));
-    let read = read.enumerate().map(|(bucket, word)| word.ok_or(Fault::InvalidWord(bucket)));
-    let buckets: Vec<Vec<u64>> = read.collect::<Result<_, _>>()?;
-    for (bucket, fingerprints) in buckets.into_iter().enumerate() {
-        let row = bucket as u64 % rows;
-        for fingerprint in fingerprints {
-            let selector = match row % 2 {
-                0 => fingerprint,
-                _ => fingerprint.wrapping_mul(GOLDEN) >> 26,
+    for (bucket, word) in bytes[HEADER..end].chunks(8).enumerate() {
+        let invalid = Fault::InvalidWord(bucket);
+        let Some(slots) = fingerprints(number(word, 0), shape) else { return Err(invalid) };
+        let (bucket, row) = (bucket as u64, bucket as u64 % rows);
+        for slot in slots {
+            let entry = if grows {
+                let is_split = bucket < cursor || bucket >= rows << level;
+                entry(slot, [level, level + u32::from(is_split), doublings(shape)], bucket / rows)
+            } else {
+                Some((slot, None, 1))
             };
-            let mut place = selector % (1 << level) * rows + row;
-            if place < cursor {
-                place = selector % (2 << level) * rows + row;
-            }
-            if grows && place != bucket as u64 {
-                return Err(Fault::Misplaced(bucket));
-            }
+            let Some((core, chain, extra)) = entry else { return Err(invalid) };
             found += 1;
-            *copies.entry(class_in(rows, row, fingerprint)).or_default() += 1;
+            *copies.entry((class_in(rows, row, core, chain), extra)).or_default() += 1;
         }
     }
     if found as u64 != stated {
@@ -264,11 +323,26 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
         items: stated,
         capacity: number(header, at::CAPACITY),
         max_capacity: number(header, at::MAX_CAPACITY),
+        load,
         copies,
     })
 }
 
-/// The fingerprints of a word; `None` if the layout does not have this word.
+/// Core, chain and extra bits of a slot, in the bucket with the number `share` in its
+/// row, which tells this number of bits of the chain; `None` if no slot of the bucket holds this.
+fn entry(slot: u64, [level, told, doublings]: [u32; 3], share: u64) -> Option<(u64, Chain, Extra)> {
+    let core = slot >> (doublings + 1);
+    let extra = slot % (2 << level);
+    let untold = slot % (2 << doublings);
+    let in_place_of_told = (level + 1..=told).any(|bit| slot >> bit & 1 == 1);
+    if core == 0 || extra == 0 || in_place_of_told {
+        return None;
+    }
+    let chain = untold >> (told + 1) << told | share;
+    Some((core, Some((chain, doublings)), extra))
+}
+
+/// The slots in use of a word; `None` if the layout does not have this word.
 fn fingerprints(word: u64, [encoding, bits, slots]: [u8; 3]) -> Option<Vec<u64>> {
     let (bits, slots) = (u32::from(bits), u32::from(slots));
     if encoding == 0 {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use arbitrary::Arbitrary;
 use coucal::{CuckooFilter, InsertError, MergeError, Snapshot, StableHashBuilder, Storage};
 
-use crate::format::{self, Class, Contents};
+use crate::format::{self, Class, Contents, Extra, is_of};
 
 pub const HASHER: StableHashBuilder = StableHashBuilder::new(7);
 
@@ -51,7 +51,7 @@ pub struct Modelled<L: Storage> {
     reserve: fn(&Filter<L>, usize),
     /// For the geometry, not for what was in the filter at first.
     start: Contents,
-    copies: BTreeMap<Class, usize>,
+    copies: BTreeMap<(Class, Extra), usize>,
     len: usize,
 }
 
@@ -96,15 +96,45 @@ impl<L: Storage> Modelled<L> {
         2 * self.start.slots()
     }
 
-    fn held(&self, key: u16) -> (u64, Class, usize) {
+    /// The hash of a key, the item of this hash, and how many entries are of this item.
+    fn held(&self, key: u16) -> (u64, (Class, Extra), usize) {
         let hash = hash(key);
-        let class = self.start.class(hash);
-        (hash, class, self.copies.get(&class).copied().unwrap_or(0))
+        let item = self.start.item(hash);
+        (hash, item, self.copies_of(item))
     }
 
-    fn add(&mut self, class: Class) {
-        *self.copies.entry(class).or_default() += 1;
-        self.len += 1;
+    /// The entries of an item, the longest last.
+    fn entries_of(&self, (class, extra): (Class, Extra)) -> impl Iterator<Item = (Extra, usize)> {
+        let of_class = self.copies.range((class, 0)..=(class, Extra::MAX));
+        of_class
+            .map(|(&(_, entry), &copies)| (entry, copies))
+            .filter(move |&(entry, _)| is_of(entry, extra))
+    }
+
+    fn copies_of(&self, item: (Class, Extra)) -> usize {
+        self.entries_of(item).map(|(_, copies)| copies).sum()
+    }
+
+    fn level(&self) -> u32 {
+        let buckets = self.filter.slots() / self.start.slots();
+        (buckets / self.start.rows as usize).ilog2()
+    }
+
+    /// These items were added, the first of them at this level. If the level has changed since, the
+    /// snapshot says at which of the two each of them was.
+    fn add(&mut self, items: &[(Class, Extra)], level: u32) {
+        for &(class, extra) in items {
+            let known = extra.ilog2().min(level);
+            let entry = extra & ((1 << known) - 1) | 1 << known;
+            *self.copies.entry((class, entry)).or_default() += 1;
+        }
+        self.len += items.len();
+        if self.level() != level {
+            let bytes = self.filter.snapshot().expect("memory").to_bytes();
+            let now = format::read(&bytes).expect("a snapshot").copies;
+            assert_eq!(by_class(&now), by_class(&self.copies));
+            self.copies = now;
+        }
     }
 
     /// An insert has failed with "full".
@@ -117,11 +147,12 @@ impl<L: Storage> Modelled<L> {
     }
 
     fn insert(&mut self, key: u16) {
-        let (hash, class, held) = self.held(key);
+        let (hash, item, held) = self.held(key);
+        let level = self.level();
         match self.filter.insert_hash(hash) {
             Ok(()) => {
                 assert!(held < self.most_copies());
-                self.add(class);
+                self.add(&[item], level);
             }
             Err(InsertError::TooManyCopies) => assert_eq!(held, self.most_copies()),
             Err(_) => {
@@ -132,12 +163,13 @@ impl<L: Storage> Modelled<L> {
     }
 
     fn insert_unique(&mut self, key: u16) {
-        let (hash, class, held) = self.held(key);
+        let (hash, item, held) = self.held(key);
+        let level = self.level();
         match self.filter.insert_unique_hash(hash) {
             Ok(inserted) => {
                 assert_eq!(inserted, held == 0);
                 if inserted {
-                    self.add(class);
+                    self.add(&[item], level);
                 }
             }
             Err(error) => {
@@ -148,12 +180,16 @@ impl<L: Storage> Modelled<L> {
     }
 
     fn remove(&mut self, key: u16) {
-        let (hash, class, held) = self.held(key);
+        let (hash, item, held) = self.held(key);
         assert_eq!(self.filter.remove_hash(hash), held > 0);
-        if held > 1 {
-            self.copies.insert(class, held - 1);
-        } else {
-            self.copies.remove(&class);
+        let longest = self.entries_of(item).last();
+        if let Some((longest, copies)) = longest {
+            let entry = (item.0, longest);
+            if copies > 1 {
+                self.copies.insert(entry, copies - 1);
+            } else {
+                self.copies.remove(&entry);
+            }
         }
         self.len -= held.min(1);
     }
@@ -166,15 +202,15 @@ impl<L: Storage> Modelled<L> {
 
     fn insert_many(&mut self, first: u16, count: u8) {
         let hashes: Vec<u64> = keys(first, count).map(hash).collect();
+        let level = self.level();
         let stored = match self.filter.insert_many_hashes(&hashes) {
             Ok(()) => hashes.len(),
             Err(error) => error.stored(),
         };
-        for &hash in &hashes[..stored] {
-            self.add(self.start.class(hash));
-        }
+        let items: Vec<_> = hashes[..stored].iter().map(|&hash| self.start.item(hash)).collect();
+        self.add(&items, level);
         if let Some(&failed) = hashes.get(stored) {
-            let held = self.copies.get(&self.start.class(failed)).copied().unwrap_or(0);
+            let held = self.copies_of(self.start.item(failed));
             if held < self.most_copies() {
                 self.must_be_full();
             }
@@ -196,18 +232,17 @@ impl<L: Storage> Modelled<L> {
     }
 
     fn merge(&mut self, other: &Self) {
-        let both = |class| {
-            let copies = |of: &Self| of.copies.get(class).copied().unwrap_or(0);
-            copies(self) + copies(other)
-        };
-        let too_many = other.copies.keys().any(|class| both(class) > self.most_copies());
+        let [ours, theirs] = [&*self, other].map(|of| by_class(&of.copies));
+        let too_many = theirs.iter().any(|(class, copies)| {
+            copies + ours.get(class).copied().unwrap_or(0) > self.most_copies()
+        });
+        let level = self.level();
         match self.filter.merge(&other.filter) {
             Ok(()) => {
                 assert!(!too_many);
-                for (&class, &copies) in &other.copies {
-                    *self.copies.entry(class).or_default() += copies;
-                    self.len += copies;
-                }
+                let copies = |(&item, &n): (&_, &_)| std::iter::repeat_n(item, n);
+                let items: Vec<_> = other.copies.iter().flat_map(copies).collect();
+                self.add(&items, level);
             }
             Err(MergeError::TooManyCopies) => assert!(too_many),
             Err(MergeError::Full) => {
@@ -232,4 +267,13 @@ impl<L: Storage> Modelled<L> {
         }
         assert_eq!(self.filter.stats().inconclusive_lookups, 0, "one thread");
     }
+}
+
+/// How many entries there are of each class.
+fn by_class(copies: &BTreeMap<(Class, Extra), usize>) -> BTreeMap<Class, usize> {
+    let mut of_class = BTreeMap::new();
+    for (&(class, _), &copies) in copies {
+        *of_class.entry(class).or_default() += copies;
+    }
+    of_class
 }

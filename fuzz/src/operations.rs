@@ -1,13 +1,16 @@
 //! Sequences of operations on two filters of any layout and kind.
 
 use arbitrary::{Arbitrary, Unstructured};
-use coucal::{CuckooFilter, Growable, Layout, ReserveError};
+use coucal::{CuckooFilter, FixedStorage, Growable, GrowingLayout, ReserveError, Storage};
 
 use crate::for_each_layout;
 use crate::model::{Filter, HASHER, Modelled, Op};
 
 /// What is done after the filters are built.
 const MOST_OPS: usize = 300;
+
+/// The bytes of a filter of this shape with these items.
+type SnapshotOf = fn(&Setup, &[u64]) -> Vec<u8>;
 
 /// Two filters of one shape.
 #[derive(Arbitrary, Debug)]
@@ -21,41 +24,43 @@ pub struct Setup {
 }
 
 impl Setup {
-    fn fixed<L: Layout>(&self) -> Filter<L> {
+    fn fixed<L: FixedStorage>(&self) -> Filter<L> {
         let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER);
         builder.capacity(self.capacity.into()).build().expect("memory")
     }
 
-    fn growable<L: Layout>(&self) -> Filter<Growable<L>> {
+    fn growable<L: GrowingLayout>(&self) -> Filter<Growable<L>> {
         let first = usize::from(self.capacity);
         let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER).capacity(first);
-        // Four times as many is within reach of every layout, but for what rounding adds.
         let most = first + first * usize::from(self.factor) / 100;
-        builder.max_capacity(most).build().expect("growth within reach")
+        builder.max_capacity(most).build().expect("memory")
     }
 
     /// The bytes of a filter of this shape with these items, or with those that it has room for.
     pub fn snapshot(&self, hashes: &[u64]) -> Vec<u8> {
-        macro_rules! dispatch {
-            ($($layout:ident)*) => {{
-                let all = [$(Self::snapshot_of::<coucal::$layout>),*];
-                all[usize::from(self.layout) % all.len()](self, hashes)
-            }};
+        fn snapshot_of<L: Storage>(filter: &Filter<L>, hashes: &[u64]) -> Vec<u8> {
+            let _ = filter.insert_many_hashes(hashes);
+            filter.snapshot().expect("memory").to_bytes()
         }
-        for_each_layout!(dispatch)
+        macro_rules! fixed {
+            ($($layout:ident)*) => {
+                [$(|this, hashes| snapshot_of(&this.fixed::<coucal::$layout>(), hashes)),*]
+            };
+        }
+        macro_rules! growing {
+            ($($layout:ident)*) => {
+                [$(|this, hashes| snapshot_of(&this.growable::<coucal::$layout>(), hashes)),*]
+            };
+        }
+        let fixed: [SnapshotOf; _] = for_each_layout!(fixed);
+        let growing: [SnapshotOf; _] = coucal::__for_each_growing_layout!(growing);
+        self.choose(&fixed, &growing)(self, hashes)
     }
 
-    fn snapshot_of<L: Layout>(&self, hashes: &[u64]) -> Vec<u8> {
-        let snapshot = if self.grows {
-            let filter = self.growable::<L>();
-            let _ = filter.insert_many_hashes(hashes);
-            filter.snapshot()
-        } else {
-            let filter = self.fixed::<L>();
-            let _ = filter.insert_many_hashes(hashes);
-            filter.snapshot()
-        };
-        snapshot.expect("memory").to_bytes()
+    /// Which of these functions is for a filter of this shape.
+    fn choose<F: Copy>(&self, fixed: &[F], growing: &[F]) -> F {
+        let all = if self.grows { growing } else { fixed };
+        all[usize::from(self.layout) % all.len()]
     }
 }
 
@@ -69,27 +74,30 @@ pub fn operations(data: &[u8]) {
     let Ok(setup) = Setup::arbitrary(&mut data) else {
         return;
     };
-    macro_rules! dispatch {
-        ($($layout:ident)*) => {{
-            let all = [$(run::<coucal::$layout>),*];
-            all[usize::from(setup.layout) % all.len()](&setup, &mut data);
-        }};
+    macro_rules! fixed {
+        ($($layout:ident)*) => { [$(run_fixed::<coucal::$layout>),*] };
     }
-    for_each_layout!(dispatch);
+    macro_rules! growing {
+        ($($layout:ident)*) => { [$(run_growing::<coucal::$layout>),*] };
+    }
+    let fixed: [fn(&Setup, &mut Unstructured<'_>); _] = for_each_layout!(fixed);
+    let growing: [fn(&Setup, &mut Unstructured<'_>); _] =
+        coucal::__for_each_growing_layout!(growing);
+    setup.choose(&fixed, &growing)(&setup, &mut data);
 }
 
-fn run<L: Layout>(setup: &Setup, data: &mut Unstructured<'_>) {
-    if setup.grows {
-        let filter = || Modelled::new(setup.growable::<L>(), reserve);
-        apply_all(filter(), filter(), data);
-    } else {
-        let filter = || Modelled::new(setup.fixed::<L>(), |_, _| {});
-        apply_all(filter(), filter(), data);
-    }
+fn run_fixed<L: FixedStorage>(setup: &Setup, data: &mut Unstructured<'_>) {
+    let filter = || Modelled::new(setup.fixed::<L>(), |_, _| {});
+    apply_all(filter(), filter(), data);
+}
+
+fn run_growing<L: GrowingLayout>(setup: &Setup, data: &mut Unstructured<'_>) {
+    let filter = || Modelled::new(setup.growable::<L>(), reserve);
+    apply_all(filter(), filter(), data);
 }
 
 /// As `Modelled` wants it.
-pub fn reserve<L: coucal::FixedStorage>(filter: &Filter<Growable<L>>, additional: usize) {
+pub fn reserve<L: GrowingLayout>(filter: &Filter<Growable<L>>, additional: usize) {
     let wanted = filter.len() + additional;
     match filter.reserve(additional) {
         Ok(()) => assert!(wanted <= filter.max_capacity() && filter.capacity() >= wanted),
@@ -102,7 +110,7 @@ pub fn reserve<L: coucal::FixedStorage>(filter: &Filter<Growable<L>>, additional
 }
 
 /// Does what the bytes say to two filters, and checks both.
-pub fn apply_all<L: coucal::Storage>(
+pub fn apply_all<L: Storage>(
     mut this: Modelled<L>,
     mut other: Modelled<L>,
     data: &mut Unstructured<'_>,

@@ -2,8 +2,8 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use coucal::{
-    AnyLayout, CuckooFilter, FixedStorage, Growable, RestoreError, Snapshot, StableHashBuilder,
-    Storage,
+    AnyLayout, Builder, CuckooFilter, FixedStorage, Growable, GrowingLayout, RestoreError,
+    Snapshot, StableHashBuilder, Storage,
 };
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -209,26 +209,22 @@ fn check_figures<L: Storage>(filter: &Filter<L>, contents: &Contents) {
     let besides = filter.memory_bytes() - 8 * contents.words as usize;
     assert!(besides <= 48 << 10, "{besides} bytes besides the words");
 
-    let values = f64::from(contents.shape[1]).exp2();
-    let equal = (values + 2.0) / (values * values);
-    let per_row = contents.items as f64 / contents.rows as f64;
-    let expected = 1.0 - (1.0 - equal).powf(2.0 * per_row);
+    let expected =
+        1.0 - (1.0 - contents.equal()).powf(2.0 * contents.weight() / contents.rows as f64);
     let rate = filter.false_positive_rate();
     assert!((rate - expected).abs() <= expected * 1e-5, "{rate}, {expected}");
 }
 
 /// The table is that of a filter that is built for these capacities.
-fn check_built<L: FixedStorage>(contents: &Contents, bytes: &[u8]) {
-    let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER);
-    let builder = builder.capacity(contents.capacity as usize);
-    let snapshot = if contents.grows {
-        let builder = builder.max_capacity(contents.max_capacity as usize);
-        builder.build().expect("as restored").snapshot()
-    } else {
-        builder.build().expect("as restored").snapshot()
-    };
-    let built = snapshot.expect("memory").to_bytes();
-    for fields in [at::KIND..at::LEVEL, at::MAX_BUCKETS..at::WORDS, at::CAPACITY..HASHER_CHECK] {
+fn check_built<L: Storage>(builder: Builder<L, StableHashBuilder>, bytes: &[u8]) {
+    let filter = builder.build().expect("as restored");
+    let built = filter.snapshot().expect("memory").to_bytes();
+    for fields in [
+        at::VERSION..at::LEVEL,
+        at::TARGET_LOAD..at::CURSOR,
+        at::MAX_BUCKETS..at::WORDS,
+        at::CAPACITY..HASHER_CHECK,
+    ] {
         assert_eq!(bytes[fields.clone()], built[fields]);
     }
 }
@@ -257,18 +253,35 @@ fn named_layout(contents: &Contents, bytes: &[u8]) {
         let restored: Restored<L> = CuckooFilter::from_bytes(bytes, HASHER);
         matches!(restored, Err(RestoreError::OtherLayout { .. }))
     }
-    fn other<L: FixedStorage>(contents: &Contents, bytes: &[u8]) -> bool {
-        let other =
-            if contents.grows { is_other::<Growable<L>>(bytes) } else { is_other::<L>(bytes) };
+    fn fixed<L: FixedStorage>(contents: &Contents, bytes: &[u8]) -> bool {
+        let other = is_other::<L>(bytes);
         if !other {
-            check_built::<L>(contents, bytes);
+            let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER);
+            check_built(builder.capacity(contents.capacity as usize), bytes);
+        }
+        other
+    }
+    fn growing<L: GrowingLayout>(contents: &Contents, bytes: &[u8]) -> bool {
+        let other = is_other::<Growable<L>>(bytes);
+        if !other {
+            let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER);
+            let builder = builder.capacity(contents.capacity as usize);
+            let builder = builder.max_capacity(contents.max_capacity as usize);
+            check_built(builder.target_load(contents.target_load()), bytes);
         }
         other
     }
     macro_rules! count {
-        ($($layout:ident)*) => {
-            [$(other::<coucal::$layout>(contents, bytes)),*].iter().filter(|&&other| other).count()
+        ($is_other:ident $($layout:ident)*) => {
+            [$($is_other::<coucal::$layout>(contents, bytes)),*]
+                .iter()
+                .filter(|&&other| other)
+                .count()
         };
     }
-    assert_eq!(crate::for_each_layout!(count), 8);
+    if contents.grows {
+        assert_eq!(coucal::__for_each_growing_layout!(count growing), 3);
+    } else {
+        assert_eq!(coucal::__for_each_layout!(count fixed), 8);
+    }
 }

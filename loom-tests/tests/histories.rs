@@ -9,7 +9,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{env, thread};
 
-use coucal::{CuckooFilter, InsertError, Layout, Snapshot, Storage};
+use coucal::{CuckooFilter, GrowingLayout, InsertError, Layout, Snapshot, Storage};
 use loom_tests::checker::{Event, History, Interval, Outcome};
 use rand::rngs::SmallRng;
 use rand::{Rng, RngExt, SeedableRng};
@@ -178,7 +178,7 @@ fn recorded_histories_have_an_explanation<L: Layout>() {
 
 /// The same for filters that start near the load at which they grow. None says that it is full before
 /// it has its greatest size, which is a few buckets more, or twice as many.
-fn histories_of_growth_have_an_explanation<L: Layout>() {
+fn histories_of_growth_have_an_explanation<L: GrowingLayout + Layout>() {
     let first = CuckooFilter::builder().layout::<L>().max_capacity(0);
     let first_slots = first.clone().build().expect("memory for a test").slots();
     let histories = histories_asked_for().unwrap_or(90) / 6;
@@ -200,25 +200,22 @@ fn histories_of_growth_have_an_explanation<L: Layout>() {
     assert!(grown.get() > 2 * histories, "of {} filters {} grew", 6 * histories, grown.get());
 }
 
-/// The same for each layout.
+/// A test of this function for each layout.
 macro_rules! of_each_layout {
-    ($($layout:ident)*) => {
+    ($histories:ident $($layout:ident)*) => {
         $(#[test]
         #[allow(non_snake_case)]
         fn $layout() {
-            recorded_histories_have_an_explanation::<coucal::$layout>();
+            super::$histories::<coucal::$layout>();
         }
         )*
-
-        mod growing {
-            $(#[test]
-            #[allow(non_snake_case)]
-            fn $layout() {
-                super::histories_of_growth_have_an_explanation::<coucal::$layout>();
-            }
-            )*
-        }
     };
 }
 
-coucal::__for_each_layout!(of_each_layout);
+mod fixed {
+    coucal::__for_each_layout!(of_each_layout recorded_histories_have_an_explanation);
+}
+
+mod growing {
+    coucal::__for_each_growing_layout!(of_each_layout histories_of_growth_have_an_explanation);
+}

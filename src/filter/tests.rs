@@ -1,7 +1,8 @@
 //! The tables of the documentation against the code, and the run-time layout against the others.
 
 use super::CuckooFilter;
-use crate::layout::{self, Layout};
+use crate::layout::sealed::Sealed;
+use crate::layout::{self, Fp16x4, Layout};
 use crate::sizing::{self, Request, Sizing};
 use crate::table::Table;
 use rand::rngs::SmallRng;
@@ -9,9 +10,9 @@ use rand::{Rng, SeedableRng};
 
 /// The cells of the lines of a documentation table that begin with `start`.
 fn table_rows(source: &str, start: &str) -> Vec<Vec<String>> {
-    let lines = source.lines().filter(|line| line.starts_with(start));
+    let lines = source.lines().map(str::trim_start).filter(|line| line.starts_with(start));
     let cells = |line: &str| -> Vec<String> {
-        line.trim_matches(['/', ' ', '|']).split('|').map(|cell| cell.trim().into()).collect()
+        line.trim_matches(['/', '!', ' ', '|']).split('|').map(|cell| cell.trim().into()).collect()
     };
     lines.map(cells).collect()
 }
@@ -36,17 +37,31 @@ fn measured<L: Layout>() -> [f64; 2] {
     [L::FULL, first_failure::<L>()]
 }
 
+/// With two digits, without an exponent.
+fn percent(rate: f64) -> String {
+    let percent = 100.0 * rate;
+    let digits = (1.0 - percent.log10().floor()) as usize;
+    format!("{percent:.digits$} %")
+}
+
+/// The bits of its bucket that each item has.
+fn bits_per_item<L: Layout>(load: f64) -> String {
+    format!("{:.1}", 64.0 / (L::SLOTS as f64 * load))
+}
+
+fn fixed_rate<L: Layout>() -> String {
+    percent(sizing::false_positive_rate::<L>(L::SLOTS as f64 * L::LOAD))
+}
+
 /// A row of the table in the documentation of `Layout`, without the first failure.
 fn row<L: Layout>() -> [String; 6] {
-    let percent = 100.0 * sizing::false_positive_rate::<L>(L::SLOTS as f64 * L::LOAD);
-    let digits = (1.0 - percent.log10().floor()) as usize;
     [
         format!("[`{}`]", L::NAME),
         L::SLOTS.to_string(),
         L::FINGERPRINT_BITS.to_string(),
         format!("{} %", 100.0 * L::LOAD),
-        format!("{percent:.digits$} %"),
-        format!("{:.1}", 64.0 / (L::SLOTS as f64 * L::LOAD)),
+        fixed_rate::<L>(),
+        bits_per_item::<L>(L::LOAD),
     ]
 }
 
@@ -65,6 +80,76 @@ fn the_table_of_layouts_is_right() {
         assert!((measured - full).abs() < 0.006, "{row:?}: {measured}");
     }
     assert_eq!(documented.next(), None);
+}
+
+/// The rate of a table that has this load at its first size and at its present one.
+fn grown_rate<L: Layout>(load: f64, doublings: u32) -> String {
+    let rows = 1 << 10;
+    let items = (rows as f64 * L::SLOTS as f64 * load) as usize;
+    percent(sizing::false_positive_rate_at::<L>(
+        items << doublings,
+        rows,
+        rows << L::MAX_LEVEL,
+        sizing::thousandths(load),
+    ))
+}
+
+/// A row of the table of growth, in the documentation of the crate and in the README.
+fn growth_row<L: Layout>() -> [String; 9] {
+    let rate = |doublings| grown_rate::<L>(L::TARGET_LOAD, doublings);
+    let after = |doublings| {
+        if doublings <= L::MAX_LEVEL { rate(doublings) } else { "–".to_owned() }
+    };
+    [
+        format!("`{}`", L::NAME),
+        after(0),
+        after(3),
+        after(6),
+        after(9),
+        format!("{} ({} doublings)", rate(L::MAX_LEVEL), L::MAX_LEVEL),
+        bits_per_item::<L>(L::TARGET_LOAD),
+        fixed_rate::<L>(),
+        bits_per_item::<L>(L::LOAD),
+    ]
+}
+
+/// A row of the table in the documentation of `Growable`.
+fn growable_row<L: Layout>() -> [String; 4] {
+    let percent = |load: f64| format!("{} %", (1000.0 * load).round() / 10.0);
+    let doubles = format!("{} times", L::MAX_LEVEL);
+    let name = format!("[`{0}`](crate::{0})", L::NAME);
+    [name, percent(L::TARGET_LOAD), percent(L::MAX_TARGET_LOAD), doubles]
+}
+
+#[test]
+fn the_tables_of_growth_are_right() {
+    macro_rules! rows {
+        ($row:ident $($layout:ident)*) => { [$($row::<layout::$layout>().to_vec()),*] };
+    }
+    let expected = crate::__for_each_growing_layout!(rows growth_row);
+    let [library, readme] = [include_str!("../lib.rs"), include_str!("../../README.md")];
+    let mut documented = table_rows(library, "//! | [`Fp");
+    for row in &mut documented {
+        row[0] = row[0].trim_matches(['[', ']']).to_owned();
+    }
+    assert_eq!(documented, expected);
+    assert_eq!(table_rows(readme, "| `Fp"), expected);
+
+    let expected = crate::__for_each_growing_layout!(rows growable_row);
+    assert_eq!(table_rows(include_str!("../storage.rs"), "/// | [`Fp"), expected);
+}
+
+/// The rates and bits in the documentation of `Builder::target_load`.
+#[test]
+fn the_table_of_target_loads_is_right() {
+    let documented = table_rows(include_str!("../builder.rs"), "/// | 0.");
+    let [greatest, default] = [Fp16x4::MAX_TARGET_LOAD, Fp16x4::TARGET_LOAD];
+    let loads = [(greatest, ", the highest"), (default, ", the default"), (0.75, ""), (0.7, "")];
+    let expected = loads.map(|(load, remark)| {
+        let [first, grown] = [0, 9].map(|doublings| grown_rate::<Fp16x4>(load, doublings));
+        vec![format!("{load:.2}{remark}"), bits_per_item::<Fp16x4>(load), first, grown]
+    });
+    assert_eq!(documented, expected);
 }
 
 #[test]
@@ -100,7 +185,7 @@ fn what_is_chosen_holds_its_items_at_the_rate() {
 
 /// The run-time layout hands every operation on: it does what a filter of the same layout does.
 fn does_the_same<L: Layout>() {
-    let request = Request { capacity: 1000, max_capacity: None, rate: None };
+    let request = Request { capacity: 1000, max_capacity: None, rate: None, target_load: None };
     let rate = Sizing::within::<L>(request).unwrap().rate;
     let any = CuckooFilter::with_capacity_rate_and_hasher(1000, rate, ()).unwrap();
     assert_eq!(any.layout_name(), L::NAME);

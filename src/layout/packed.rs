@@ -3,7 +3,7 @@
 use super::MAX_SLOTS;
 use super::sealed::Encoding;
 use crate::arch;
-use crate::entry::{Entry, Pattern};
+use crate::entry::{Pattern, Slot};
 use crate::lanes::Lanes;
 
 /// The plain layout: `SLOTS` lanes of `BITS` bits, from the lowest bit up, a fingerprint in each.
@@ -31,8 +31,8 @@ impl<const BITS: u32, const SLOTS: usize> Encoding for Packed<BITS, SLOTS> {
     const ID: u8 = 0;
 
     #[inline]
-    fn copies(word: u64, pattern: Pattern) -> usize {
-        Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::equal(word, pattern.bits()))
+    fn copies(word: u64, slot: Slot) -> usize {
+        Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::equal(word, slot.bits()))
     }
 
     #[inline]
@@ -41,13 +41,53 @@ impl<const BITS: u32, const SLOTS: usize> Encoding for Packed<BITS, SLOTS> {
     }
 
     #[inline]
-    fn holds(word: u64, pattern: Pattern) -> bool {
-        Self::either_holds(word, 0, pattern)
+    fn holds(word: u64, slot: Slot) -> bool {
+        Self::either_holds(word, 0, slot)
     }
 
     #[inline]
-    fn either_holds(a: u64, b: u64, pattern: Pattern) -> bool {
-        arch::either_holds::<BITS, SLOTS>(a, b, pattern.bits())
+    fn either_holds(a: u64, b: u64, slot: Slot) -> bool {
+        arch::either_holds::<BITS, SLOTS>(a, b, slot.bits())
+    }
+
+    #[inline]
+    fn either_matches([a, b]: [u64; 2], [of_a, of_b]: [Pattern; 2]) -> bool {
+        let a = Lanes::<BITS, SLOTS>::mismatches(a, of_a.bits, of_a.low);
+        let b = Lanes::<BITS, SLOTS>::mismatches(b, of_b.bits, of_a.low);
+        Lanes::<BITS, SLOTS>::any_zero(a) | Lanes::<BITS, SLOTS>::any_zero(b)
+    }
+
+    #[inline]
+    fn matches(word: u64, pattern: Pattern) -> usize {
+        let mismatches = Lanes::<BITS, SLOTS>::mismatches(word, pattern.bits, pattern.low);
+        SLOTS - Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::nonzero(mismatches))
+    }
+
+    #[inline]
+    fn longest(word: u64, pattern: Pattern, more: u64) -> u64 {
+        let mismatches = Lanes::<BITS, SLOTS>::mismatches(word, pattern.bits, pattern.low);
+        let mut matching = Lanes::<BITS, SLOTS>::nonzero(mismatches) ^ Lanes::<BITS, SLOTS>::HIGH;
+        let mut longest = 0;
+        while matching != 0 {
+            let slot =
+                word >> (matching.trailing_zeros() - (BITS - 1)) & Lanes::<BITS, SLOTS>::LANE;
+            if slot & pattern.low > longest & pattern.low && slot & pattern.low < more {
+                longest = slot;
+            }
+            matching &= matching - 1;
+        }
+        longest
+    }
+
+    #[inline]
+    fn each_has(word: u64, mask: u64) -> bool {
+        let has = Lanes::<BITS, SLOTS>::masked(word, mask);
+        Lanes::<BITS, SLOTS>::nonzero(has) == Lanes::<BITS, SLOTS>::nonzero(word)
+    }
+
+    #[inline]
+    fn any_has(word: u64, mask: u64) -> bool {
+        Lanes::<BITS, SLOTS>::masked(word, mask) != 0
     }
 
     #[inline]
@@ -61,14 +101,14 @@ impl<const BITS: u32, const SLOTS: usize> Encoding for Packed<BITS, SLOTS> {
     }
 
     #[inline]
-    fn with(word: u64, entry: Entry) -> Option<u64> {
-        Self::has_room(word).then(|| word | (entry.bits() << Self::first_free(word)))
+    fn with(word: u64, slot: Slot) -> Option<u64> {
+        Self::has_room(word).then(|| word | (slot.bits() << Self::first_free(word)))
     }
 
     /// The lanes above the gap move down by one.
     #[inline]
-    fn without(word: u64, entry: Entry) -> Option<u64> {
-        arch::find::<BITS, SLOTS>(word, entry.bits())
+    fn without(word: u64, slot: Slot) -> Option<u64> {
+        arch::find::<BITS, SLOTS>(word, slot.bits())
             .map(|gap| word ^ ((word ^ (word >> BITS)) & (u64::MAX << gap)))
     }
 
@@ -79,11 +119,6 @@ impl<const BITS: u32, const SLOTS: usize> Encoding for Packed<BITS, SLOTS> {
             *slot = Lanes::<BITS, SLOTS>::get(word, index);
         }
         slots
-    }
-
-    #[inline]
-    fn any_differs(word: u64, value: u64, mask: u64) -> bool {
-        Lanes::<BITS, SLOTS>::differ(word, value, mask) & Lanes::<BITS, SLOTS>::nonzero(word) != 0
     }
 
     #[inline]

@@ -14,7 +14,7 @@
 
 use super::MAX_SLOTS;
 use super::sealed::Encoding;
-use crate::entry::{Entry, Pattern};
+use crate::entry::Slot;
 use crate::lanes::Lanes;
 
 /// Bits of a nibble.
@@ -185,8 +185,8 @@ impl<const REST: u32, const SLOTS: usize> Encoding for SemiSorted<REST, SLOTS> {
     const ID: u8 = 1;
 
     #[inline]
-    fn copies(word: u64, pattern: Pattern) -> usize {
-        Self::count(word, pattern.bits())
+    fn copies(word: u64, slot: Slot) -> usize {
+        Self::count(word, slot.bits())
     }
 
     #[inline]
@@ -196,14 +196,14 @@ impl<const REST: u32, const SLOTS: usize> Encoding for SemiSorted<REST, SLOTS> {
 
     /// The rest of an absent item seldom matches, and then nothing needs to be decoded.
     #[inline]
-    fn holds(word: u64, pattern: Pattern) -> bool {
-        let equal = Self::equal_rests(word, pattern.bits());
-        equal != 0 && equal & Self::equal_nibbles(word, pattern.bits()) != 0
+    fn holds(word: u64, slot: Slot) -> bool {
+        let equal = Self::equal_rests(word, slot.bits());
+        equal != 0 && equal & Self::equal_nibbles(word, slot.bits()) != 0
     }
 
     #[inline]
-    fn either_holds(a: u64, b: u64, pattern: Pattern) -> bool {
-        let bits = pattern.bits();
+    fn either_holds(a: u64, b: u64, slot: Slot) -> bool {
+        let bits = slot.bits();
         let (in_a, in_b) = (Self::equal_rests(a, bits), Self::equal_rests(b, bits));
         // One test for both words: a caller who branches on the answer pays for one of the two
         // branches only, as they go the same way.
@@ -217,13 +217,13 @@ impl<const REST: u32, const SLOTS: usize> Encoding for SemiSorted<REST, SLOTS> {
     }
 
     #[inline]
-    fn with(word: u64, entry: Entry) -> Option<u64> {
+    fn with(word: u64, slot: Slot) -> Option<u64> {
         let mut sorted = Self::slots(word);
         if sorted[0] != 0 {
             return None;
         }
         // Rises to its place.
-        sorted[0] = entry.bits();
+        sorted[0] = slot.bits();
         for slot in 1..SLOTS {
             let (low, high) = (sorted[slot - 1], sorted[slot]);
             (sorted[slot - 1], sorted[slot]) = (low.min(high), low.max(high));
@@ -232,10 +232,10 @@ impl<const REST: u32, const SLOTS: usize> Encoding for SemiSorted<REST, SLOTS> {
     }
 
     #[inline]
-    fn without(word: u64, entry: Entry) -> Option<u64> {
+    fn without(word: u64, slot: Slot) -> Option<u64> {
         let mut sorted = Self::slots(word);
-        let slot = sorted[..SLOTS].iter().position(|&held| held == entry.bits())?;
-        sorted.copy_within(..slot, 1);
+        let at = sorted[..SLOTS].iter().position(|&held| held == slot.bits())?;
+        sorted.copy_within(..at, 1);
         sorted[0] = 0;
         Some(Self::encode(sorted))
     }

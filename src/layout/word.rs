@@ -1,11 +1,10 @@
 //! The word of a bucket.
 
-use core::array;
 use core::marker::PhantomData;
 
 use super::sealed::Encoding;
 use super::{Layout, MAX_SLOTS};
-use crate::entry::{Entry, Pattern};
+use crate::entry::{Pattern, Slot};
 
 /// The 64 bits of a bucket: a multiset of entries, as a layout encodes it. All zeros are the empty
 /// bucket.
@@ -34,19 +33,17 @@ impl<L: Layout> Word<L> {
         L::Encoding::slots(self.bits)
     }
 
-    /// The entries, in no order that has a meaning.
+    /// The slots in use, in no order that has a meaning.
     #[inline]
-    pub(crate) fn entries(self) -> impl Iterator<Item = Entry> {
-        self.slots().into_iter().filter(|&bits| bits != 0).map(Entry::in_slot)
+    pub(crate) fn slots_in_use(self) -> impl Iterator<Item = Slot> {
+        self.slots().into_iter().filter(|&bits| bits != 0).map(Slot::new)
     }
 
-    /// The entries of a full word, of which the first `SLOTS` count, or `None` if a slot is free.
+    /// The slots of a full word, or `None` if a slot is free.
     #[inline]
-    pub(crate) fn entries_if_full(self) -> Option<[Entry; MAX_SLOTS]> {
+    pub(crate) fn slots_if_full(self) -> Option<impl Fn(usize) -> Slot> {
         let slots = (!self.has_room()).then(|| self.slots())?;
-        let entry =
-            |slot| if slot < L::SLOTS { Entry::in_slot(slots[slot]) } else { Entry::default() };
-        Some(array::from_fn(entry))
+        Some(move |slot| Slot::new(slots[slot]))
     }
 
     /// How many slots are in use.
@@ -67,49 +64,75 @@ impl<L: Layout> Word<L> {
         L::Encoding::fuller(self.bits, other.bits)
     }
 
-    /// Whether an entry matches.
+    /// Whether a slot holds this.
     #[inline]
-    pub(crate) fn holds(self, pattern: Pattern) -> bool {
-        L::Encoding::holds(self.bits, pattern)
+    pub(crate) fn holds(self, slot: Slot) -> bool {
+        L::Encoding::holds(self.bits, slot)
     }
 
-    /// Whether an entry of one word or the other matches: the heart of a lookup.
+    /// Whether a slot of one word or the other holds this.
     #[inline]
-    pub(crate) fn either_holds([a, b]: [Self; 2], pattern: Pattern) -> bool {
-        L::Encoding::either_holds(a.bits, b.bits, pattern)
+    pub(crate) fn either_holds([a, b]: [Self; 2], slot: Slot) -> bool {
+        L::Encoding::either_holds(a.bits, b.bits, slot)
     }
 
-    /// How many entries match.
+    /// How many slots hold this.
     #[inline]
-    pub(crate) fn copies(self, pattern: Pattern) -> usize {
-        L::Encoding::copies(self.bits, pattern)
+    pub(crate) fn copies(self, slot: Slot) -> usize {
+        L::Encoding::copies(self.bits, slot)
     }
 
-    /// With one entry more, or `None` if no slot is free.
+    /// Whether a slot of one word matches its pattern, or a slot of the other word the other pattern.
     #[inline]
-    pub(crate) fn with(self, entry: Entry) -> Option<Self> {
-        L::Encoding::with(self.bits, entry).map(Self::from_bits)
+    pub(crate) fn either_matches(words: [Self; 2], patterns: [Pattern; 2]) -> bool {
+        L::Encoding::either_matches(words.map(Self::bits), patterns)
     }
 
-    /// Without one such entry, or `None` if there is none.
+    /// How many slots match.
     #[inline]
-    pub(crate) fn without(self, entry: Entry) -> Option<Self> {
-        L::Encoding::without(self.bits, entry).map(Self::from_bits)
+    pub(crate) fn matches(self, pattern: Pattern) -> usize {
+        L::Encoding::matches(self.bits, pattern)
     }
 
-    /// The entries that `goes` says no to, and the others.
-    pub(crate) fn partition(self, goes: impl Fn(Entry) -> bool) -> [Self; 2] {
-        self.entries().fold([Self::EMPTY; 2], |mut parts, entry| {
-            let part = &mut parts[usize::from(goes(entry))];
-            *part = part.with(entry).expect("a part of a bucket fits");
+    /// Of the slots that match, and have less in their low part than `more`, one with the most extra bits.
+    #[inline]
+    pub(crate) fn longest(self, pattern: Pattern, more: u64) -> Option<Slot> {
+        let longest = L::Encoding::longest(self.bits, pattern, more);
+        (longest != 0).then(|| Slot::new(longest))
+    }
+
+    /// Whether each slot in use has a 1 among the bits of the mask.
+    #[inline]
+    pub(crate) fn each_has(self, mask: u64) -> bool {
+        L::Encoding::each_has(self.bits, mask)
+    }
+
+    /// Whether a slot has a 1 among the bits of the mask.
+    #[inline]
+    pub(crate) fn any_has(self, mask: u64) -> bool {
+        L::Encoding::any_has(self.bits, mask)
+    }
+
+    /// With this in one slot more, or `None` if no slot is free.
+    #[inline]
+    pub(crate) fn with(self, slot: Slot) -> Option<Self> {
+        L::Encoding::with(self.bits, slot).map(Self::from_bits)
+    }
+
+    /// Without this in one slot, or `None` if no slot holds it.
+    #[inline]
+    pub(crate) fn without(self, slot: Slot) -> Option<Self> {
+        L::Encoding::without(self.bits, slot).map(Self::from_bits)
+    }
+
+    /// The slots that have a 0 at `bit`, and the others, in which this bit becomes 0.
+    pub(crate) fn partition(self, bit: u64) -> [Self; 2] {
+        self.slots_in_use().fold([Self::EMPTY; 2], |mut parts, slot| {
+            let part = &mut parts[usize::from(slot.bits() & bit != 0)];
+            let slot = Slot::new(slot.bits() & !bit);
+            *part = part.with(slot).expect("a part of a bucket fits");
             parts
         })
-    }
-
-    /// Whether an entry differs from `value` in one of the bits of `mask`. Both are no longer than an entry.
-    #[inline]
-    pub(crate) fn any_differs(self, value: u64, mask: u64) -> bool {
-        L::Encoding::any_differs(self.bits, value, mask)
     }
 
     /// Whether the words that are made from [`EMPTY`](Self::EMPTY) by `with` and `without` include this

@@ -14,8 +14,11 @@ use crate::sizing::{Request, Sizing};
 /// by whoever takes the file for text.
 const MAGIC: [u8; 8] = *b"\x89coucal\n";
 
-/// The version that is written, and the only one that is read.
-pub(crate) const VERSION: u32 = 1;
+/// The version of tables of fixed size.
+const FIXED_VERSION: u32 = 1;
+
+/// The version of growing tables.
+const GROWING_VERSION: u32 = 2;
 
 /// Bytes of the header.
 pub(crate) const HEADER_BYTES: usize = 96;
@@ -32,7 +35,9 @@ mod at {
     pub const FINGERPRINT_BITS: usize = 14;
     pub const SLOTS: usize = 15;
     pub const ROWS: usize = 16;
+    /// Of 8 bytes in version 1, and of 4 in version 2.
     pub const LEVEL: usize = 24;
+    pub const TARGET_LOAD: usize = 28;
     pub const CURSOR: usize = 32;
     pub const MAX_BUCKETS: usize = 40;
     pub const WORDS: usize = 48;
@@ -51,6 +56,8 @@ pub(crate) struct Header {
     pub(crate) extent: Extent,
     /// The number of buckets to which the table may grow.
     pub(crate) max_buckets: usize,
+    /// The target load of a growing table, in thousandths; 0 for a table of fixed size.
+    pub(crate) target_load: u32,
     /// Slots in use.
     pub(crate) items: usize,
     pub(crate) capacity: usize,
@@ -60,19 +67,21 @@ pub(crate) struct Header {
 
 impl Header {
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
-        let Self { grows, layout, extent, max_buckets, items, capacity, max_capacity, hasher } =
-            *self;
+        let Self { grows, layout, extent, max_buckets, target_load, .. } = *self;
+        let Self { items, capacity, max_capacity, hasher, .. } = *self;
+        let version = if grows { GROWING_VERSION } else { FIXED_VERSION };
         let shape = Shape::of(layout);
         let mut bytes = [0; HEADER_BYTES];
         let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
         put(at::MAGIC, &MAGIC);
-        put(at::VERSION, &VERSION.to_le_bytes());
+        put(at::VERSION, &version.to_le_bytes());
         put(at::KIND, &[u8::from(grows)]);
         put(at::ENCODING, &[shape.encoding]);
         put(at::FINGERPRINT_BITS, &[shape.bits]);
         put(at::SLOTS, &[shape.slots]);
         put(at::ROWS, &number(extent.rows()));
-        put(at::LEVEL, &u64::from(extent.level()).to_le_bytes());
+        put(at::LEVEL, &extent.level().to_le_bytes());
+        put(at::TARGET_LOAD, &target_load.to_le_bytes());
         put(at::CURSOR, &number(extent.cursor()));
         put(at::MAX_BUCKETS, &number(max_buckets));
         put(at::WORDS, &number(extent.buckets()));
@@ -85,14 +94,14 @@ impl Header {
         bytes
     }
 
-    /// The header of these bytes, if it is undamaged, of this version, and of a table that this crate
+    /// The header of these bytes, if it is undamaged, of a version that is read, and of a table that this crate
     /// builds.
     pub(crate) fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, RestoreError> {
         if bytes[at::MAGIC..at::VERSION] != MAGIC {
             return Err(RestoreError::NotASnapshot);
         }
         let version = u32::from_le_bytes(array(bytes, at::VERSION));
-        if version != VERSION {
+        if !matches!(version, FIXED_VERSION | GROWING_VERSION) {
             return Err(RestoreError::UnknownVersion { version });
         }
         let field = |at| u64::from_le_bytes(array(bytes, at));
@@ -104,13 +113,25 @@ impl Header {
             1 => true,
             kind => return Err(RestoreError::UnknownKind { kind }),
         };
+        match (grows, version) {
+            (false, FIXED_VERSION) | (true, GROWING_VERSION) => {}
+            (true, FIXED_VERSION) => return Err(RestoreError::OldGrowable),
+            _ => return Err(RestoreError::UnknownVersion { version }),
+        }
         let [encoding, bits, slots] =
             [at::ENCODING, at::FINGERPRINT_BITS, at::SLOTS].map(|at| bytes[at]);
         let layout = Shape { encoding, bits, slots }
-            .layout()
+            .layout(grows)
             .ok_or(RestoreError::UnknownLayout { encoding, fingerprint_bits: bits, slots })?;
         let size = |at| usize::try_from(field(at)).expect("64-bit pointers");
-        let header = Self::of_a_table(grows, layout, size);
+        let header = if grows {
+            let [level, target_load] =
+                [at::LEVEL, at::TARGET_LOAD].map(|at| u32::from_le_bytes(array(bytes, at)));
+            Self::of_a_table(layout, Some(target_load), level, size)
+        } else {
+            let level = u32::try_from(field(at::LEVEL)).unwrap_or(u32::MAX);
+            Self::of_a_table(layout, None, level, size)
+        };
         header
             .map(|header| Self { hasher: field(at::HASHER), ..header })
             .ok_or(RestoreError::ImpossibleTable { words: field(at::WORDS) })
@@ -118,13 +139,24 @@ impl Header {
 
     /// The header with these numbers, but without the check of the hasher; `None` if no filter that
     /// this crate builds has them.
-    fn of_a_table(grows: bool, layout: LayoutId, field: impl Fn(usize) -> usize) -> Option<Self> {
+    fn of_a_table(
+        layout: LayoutId,
+        target_load: Option<u32>,
+        level: u32,
+        field: impl Fn(usize) -> usize,
+    ) -> Option<Self> {
+        let grows = target_load.is_some();
         let [items, capacity, max_capacity] =
             [at::ITEMS, at::CAPACITY, at::MAX_CAPACITY].map(&field);
-        let request = Request { capacity, max_capacity: grows.then_some(max_capacity), rate: None };
-        let Sizing { rows, buckets: max_buckets, .. } = Sizing::of_layout(layout, request).ok()?;
+        let request = Request {
+            capacity,
+            max_capacity: grows.then_some(max_capacity),
+            rate: None,
+            target_load,
+        };
+        let Sizing { rows, buckets: max_buckets, load_thousandths, .. } =
+            Sizing::of_layout(layout, request).ok()?;
         let sizes = [at::ROWS, at::MAX_BUCKETS].map(&field);
-        let level = u32::try_from(field(at::LEVEL)).ok()?;
         let extent = Extent::try_new(rows, level, field(at::CURSOR), max_buckets)?;
         let words = extent.buckets();
         let possible = sizes == [rows, max_buckets]
@@ -136,6 +168,7 @@ impl Header {
             layout,
             extent,
             max_buckets,
+            target_load: load_thousandths,
             items,
             capacity,
             max_capacity,
@@ -166,56 +199,23 @@ impl Header {
         first: usize,
         words: &[[u8; 8]],
     ) -> Result<usize, RestoreError> {
-        let (mut canonical, mut items) = (true, 0);
-        let mut words_of_layout = words.iter().copied().map(word::<L>);
-        for word in words_of_layout.clone() {
-            canonical &= word.is_canonical();
+        // In a table of fixed size, any entry may be in any bucket.
+        let grows = self.grows;
+        let is_valid = |bucket: usize, word: Word<L>| {
+            word.is_canonical() & (!grows || self.extent.bucket_at(bucket).reading.is_valid(word))
+        };
+        let (mut valid, mut items) = (true, 0);
+        let mut words = (first..).zip(words.iter().copied().map(word::<L>));
+        for (bucket, word) in words.clone() {
+            valid &= is_valid(bucket, word);
             items += word.in_use();
         }
-        if !canonical {
-            let wrong = words_of_layout.position(|word| !word.is_canonical());
-            let bucket = first + wrong.expect("one of them");
-            return Err(RestoreError::InvalidWord { bucket });
+        if valid {
+            return Ok(items);
         }
-        // In a table that never grew, any entry may be in any bucket.
-        if self.grows {
-            self.validate_places::<L>(first, words)?;
-        }
-        Ok(items)
-    }
-
-    /// Checks that all entries of these words belong in their buckets.
-    fn validate_places<L: Layout>(
-        &self,
-        first: usize,
-        words: &[[u8; 8]],
-    ) -> Result<(), RestoreError> {
-        let (rows, cursor) = (self.extent.rows(), self.extent.cursor());
-        let (mut start, mut words) = (first, words);
-        while !words.is_empty() {
-            // Up to the last bucket with the same index in its row, and the same state (split or not).
-            let share = start / rows;
-            let end = (share + 1) * rows;
-            let end = if start < cursor { end.min(cursor) } else { end };
-            let (run, rest) = words.split_at(words.len().min(end - start));
-            let selecting = self.extent.selecting(start);
-            let any_misplaced = |parity: usize| {
-                // The parity of a bucket is that of its row.
-                let from = run.len().min(parity ^ (start & 1));
-                run[from..].chunks(2).fold(false, |any, words| {
-                    any | misplaced::<L>(words[0], parity, share as u64, selecting)
-                })
-            };
-            if any_misplaced(0) | any_misplaced(1) {
-                let wrong = (start..).zip(run).find(|&(bucket, &word)| {
-                    misplaced::<L>(word, bucket & 1, share as u64, selecting)
-                });
-                let (bucket, _) = wrong.expect("one of them");
-                return Err(RestoreError::Misplaced { bucket });
-            }
-            (start, words) = (start + run.len(), rest);
-        }
-        Ok(())
+        let wrong = words.find(|&(bucket, word)| !is_valid(bucket, word));
+        let (bucket, _) = wrong.expect("one of them");
+        Err(RestoreError::InvalidWord { bucket })
     }
 }
 
@@ -223,19 +223,6 @@ impl Header {
 #[inline]
 fn word<L: Layout>(bytes: [u8; 8]) -> Word<L> {
     Word::from_bits(u64::from_le_bytes(bytes))
-}
-
-/// Whether an entry of this word does not belong in its bucket, which has the index `share` in a row
-/// of this parity.
-#[inline]
-fn misplaced<L: Layout>(bytes: [u8; 8], parity: usize, share: u64, selecting: u64) -> bool {
-    let word = word::<L>(bytes);
-    // All at once where the selector is the entry itself.
-    if parity == 0 {
-        return word.any_differs(share, selecting);
-    }
-    let wrong_bits = word.entries().fold(0, |wrong, entry| wrong | (entry.selectors()[1] ^ share));
-    wrong_bits & selecting != 0
 }
 
 /// The bytes of a snapshot so far, which come in this order: the header, the words, the checksum.
@@ -315,12 +302,17 @@ impl Shape {
         Self { encoding: L::Encoding::ID, bits: L::FINGERPRINT_BITS as u8, slots: L::SLOTS as u8 }
     }
 
-    fn layout(&self) -> Option<LayoutId> {
+    /// The layout with these numbers, among those that grow or among all.
+    fn layout(&self, grows: bool) -> Option<LayoutId> {
         macro_rules! all {
-            ($($layout:ident)*) => { [$(LayoutId::$layout),*] };
+            ($($layout:ident)*) => { &[$(LayoutId::$layout),*] };
         }
-        let all = crate::__for_each_layout!(all);
-        all.into_iter().find(|&layout| Self::of(layout) == *self)
+        let all: &[_] = if grows {
+            crate::__for_each_growing_layout!(all)
+        } else {
+            crate::__for_each_layout!(all)
+        };
+        all.iter().copied().find(|&layout| Self::of(layout) == *self)
     }
 }
 

@@ -8,9 +8,13 @@ use core::iter;
 use crossbeam_utils::CachePadded;
 
 use super::chunks::Chunks;
+use super::path::Queued;
 use crate::arch;
-use crate::extent::Extent;
-use crate::geometry::{Geometry, Key, Place};
+use crate::entry::{Entry, Shape};
+use crate::extent::{Bucket, Extent};
+use crate::geometry::{Geometry, Place};
+use crate::layout::Layout;
+use crate::reading::{Reading, Variable, Whole};
 use crate::sync::{self, AtomicU64, Mutex, Ordering};
 
 /// Buckets from which on a table does not fit well into a core's own cache: 1 MiB of words.
@@ -24,12 +28,12 @@ pub struct NoMemory {
 
 /// The words of a table, or of a second place for each of them: in one piece, or in chunks.
 pub trait Words: Sized + Send + Sync {
-    /// Zeros for a table with this number of rows, as far as they do not wait for `try_reach`; `None`
+    /// Zeros for at most this number of buckets, as far as they do not wait for `try_reach`; `None`
     /// if the allocator has no memory for it.
-    fn try_new(rows: usize, max_buckets: usize) -> Option<Self>;
+    fn try_new(max_buckets: usize) -> Option<Self>;
 
     /// Words of which the first are in these pieces; `None` as for `try_new`.
-    fn from_pieces(rows: usize, max_buckets: usize, pieces: Vec<Box<[AtomicU64]>>) -> Option<Self>;
+    fn from_pieces(max_buckets: usize, pieces: Vec<Box<[AtomicU64]>>) -> Option<Self>;
 
     /// The pieces that hold the words of the first `buckets` buckets.
     fn into_pieces(self, buckets: usize) -> Vec<Box<[AtomicU64]>>;
@@ -57,11 +61,11 @@ pub trait Words: Sized + Send + Sync {
 }
 
 impl Words for Box<[AtomicU64]> {
-    fn try_new(_: usize, max_buckets: usize) -> Option<Self> {
+    fn try_new(max_buckets: usize) -> Option<Self> {
         sync::try_zeroed(max_buckets)
     }
 
-    fn from_pieces(_: usize, _: usize, pieces: Vec<Self>) -> Option<Self> {
+    fn from_pieces(_: usize, pieces: Vec<Self>) -> Option<Self> {
         debug_assert_eq!(pieces.len(), 1);
         pieces.into_iter().next()
     }
@@ -107,6 +111,11 @@ pub trait Buckets: Sized + Send + Sync {
     /// What a row's buckets depend on.
     type Extent: Copy;
 
+    /// How the slots of a bucket are read.
+    type Reading: Reading + Copy;
+
+    /// An entry in the queue of a search.
+    type Entry: Queued;
     /// How the words are stored.
     type Words: Words;
 
@@ -114,8 +123,8 @@ pub trait Buckets: Sized + Send + Sync {
     const GROWS: bool;
 
     /// Buckets with these words, of which those of the extent are allocated. The rows are an even number
-    /// and at least 2.
-    fn new(extent: Extent, words: Self::Words) -> Self;
+    /// and at least 2. The target load, in thousandths, is that of buckets that grow.
+    fn new(extent: Extent, load_thousandths: u32, words: Self::Words) -> Self;
 
     /// The words of the buckets of now, and then those of later ones.
     fn words(&self) -> &Self::Words;
@@ -125,21 +134,32 @@ pub trait Buckets: Sized + Send + Sync {
     /// How far the table has grown by now.
     fn extent(&self) -> Self::Extent;
 
+    /// How often the table has doubled by now.
+    fn level(&self) -> u32;
+
     /// The number of buckets.
     fn count(&self, extent: Self::Extent) -> usize;
 
     /// The bucket of a place.
-    fn bucket(&self, place: Place, extent: Self::Extent) -> usize;
+    fn bucket(&self, place: Place, extent: Self::Extent) -> Bucket<Self::Reading>;
 
-    /// Both buckets of an item.
-    fn both(&self, key: Key, extent: Self::Extent) -> [usize; 2];
+    /// How the slots of the bucket with this number are read in a table of this extent.
+    fn reading(extent: Extent, bucket: usize) -> Self::Reading;
 
     /// The buckets themselves, if they can grow.
     fn growing(&self) -> Option<&Growing>;
 
+    /// Where the items of a table with this layout are.
     #[inline]
-    fn geometry(&self) -> Geometry {
-        Geometry::new(self.rows())
+    fn geometry<L: Layout>(&self) -> Geometry {
+        let shape = const {
+            if Self::GROWS {
+                Shape::growing(L::FINGERPRINT_BITS, L::MAX_LEVEL)
+            } else {
+                Shape::fixed(L::FINGERPRINT_BITS)
+            }
+        };
+        Geometry::new(self.rows(), shape)
     }
 
     #[inline]
@@ -150,14 +170,14 @@ pub trait Buckets: Sized + Send + Sync {
     /// Requests both words of an item that are needed soon. Not in small growing tables: to find the
     /// buckets twice would cost more than it gains.
     #[inline]
-    fn prefetch(&self, key: Key) {
+    fn prefetch(&self, places: impl FnOnce() -> [Place; 2]) {
         let extent = self.extent();
         if Self::GROWS && self.count(extent) < OUT_OF_CACHE_BUCKETS {
             return;
         }
-        for bucket in self.both(key, extent) {
+        for place in places() {
             // Always there; a check that cannot panic leaves a batch more registers.
-            if let Some(word) = self.words().get(bucket) {
+            if let Some(word) = self.words().get(self.bucket(place, extent).number) {
                 arch::prefetch(word);
             }
         }
@@ -171,11 +191,13 @@ pub struct Fixed {
 
 impl Buckets for Fixed {
     type Extent = ();
+    type Reading = Whole;
+    type Entry = u32;
     type Words = Box<[AtomicU64]>;
 
     const GROWS: bool = false;
 
-    fn new(extent: Extent, words: Box<[AtomicU64]>) -> Self {
+    fn new(extent: Extent, _: u32, words: Box<[AtomicU64]>) -> Self {
         debug_assert_eq!(extent, Extent::start(words.len()));
         Self { words }
     }
@@ -194,18 +216,23 @@ impl Buckets for Fixed {
     fn extent(&self) {}
 
     #[inline]
+    fn level(&self) -> u32 {
+        0
+    }
+
+    #[inline]
     fn count(&self, (): ()) -> usize {
         self.words.len()
     }
 
     #[inline]
-    fn bucket(&self, place: Place, (): ()) -> usize {
-        place.row
+    fn bucket(&self, place: Place, (): ()) -> Bucket<Whole> {
+        Bucket { number: place.row, reading: Whole }
     }
 
     #[inline]
-    fn both(&self, key: Key, (): ()) -> [usize; 2] {
-        [key.first, key.second]
+    fn reading(_: Extent, _: usize) -> Whole {
+        Whole
     }
 
     #[inline]
@@ -218,6 +245,7 @@ impl Buckets for Fixed {
 pub struct Growing {
     words: Chunks,
     rows: usize,
+    load_thousandths: u32,
     /// On a line of its own, and in a box as the count of inconclusive lookups is.
     extent: Box<CachePadded<AtomicU64>>,
     /// Held by whoever splits. It is taken before any stripe. In a box for the same reason.
@@ -228,6 +256,11 @@ impl Growing {
     /// The number of buckets at the end of growth.
     pub(super) fn max_buckets(&self) -> usize {
         self.words.max_buckets()
+    }
+
+    /// The load that growth keeps, in thousandths.
+    pub(super) fn target_load(&self) -> u32 {
+        self.load_thousandths
     }
 
     /// Lets lookups and writers see the buckets of this extent, whose words are stored.
@@ -244,14 +277,16 @@ impl Growing {
 
 impl Buckets for Growing {
     type Extent = Extent;
+    type Reading = Variable;
+    type Entry = Entry;
     type Words = Chunks;
 
     const GROWS: bool = true;
 
-    fn new(extent: Extent, words: Chunks) -> Self {
+    fn new(extent: Extent, load_thousandths: u32, words: Chunks) -> Self {
         let rows = extent.rows();
         let extent = Box::new(CachePadded::new(AtomicU64::new(extent.bits())));
-        Self { words, rows, extent, splitting: Box::new(Mutex::new()) }
+        Self { words, rows, load_thousandths, extent, splitting: Box::new(Mutex::new()) }
     }
 
     #[inline]
@@ -273,18 +308,23 @@ impl Buckets for Growing {
     }
 
     #[inline]
+    fn level(&self) -> u32 {
+        self.extent().level()
+    }
+
+    #[inline]
     fn count(&self, extent: Extent) -> usize {
         extent.buckets()
     }
 
     #[inline]
-    fn bucket(&self, place: Place, extent: Extent) -> usize {
+    fn bucket(&self, place: Place, extent: Extent) -> Bucket<Variable> {
         extent.bucket(place)
     }
 
     #[inline]
-    fn both(&self, key: Key, extent: Extent) -> [usize; 2] {
-        extent.both(key)
+    fn reading(extent: Extent, bucket: usize) -> Variable {
+        extent.bucket_at(bucket).reading
     }
 
     #[inline]

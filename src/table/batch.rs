@@ -100,7 +100,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     ) -> Result<(), E> {
         let prefetched = |item| {
             let key = self.key(hash(item));
-            self.buckets.prefetch(key);
+            self.buckets.prefetch(|| self.places(key));
             key
         };
         let mut keys = [Key::default(); PREFETCH_DISTANCE];

@@ -1,14 +1,12 @@
 //! The words of a growing table: in chunks that are allocated as growth reaches them, and never move.
 //!
-//! A chunk has about an eighth of the words that the table has when it is added, so a table has little
-//! more memory than it uses, and few chunks. With n the number of a bucket and 2^s the number of
-//! buckets in each of the first chunks:
+//! All chunks of a table have as many words, a power of two, but for the last one. There are up to
+//! [`CHUNKS`] of them at the maximum size: so a chunk is no larger than the smallest table that grows as far,
+//! or twice that. With n the number of a bucket and 2^s the words of a chunk:
 //!
 //! ```text
-//! u = n >> s
-//! e = max(0, floor(log2(u)) - 3)          0 for u < 16
-//! chunk  = 8e + (u >> e)                  of 2^(s+e) buckets
-//! offset = n mod 2^(s+e)
+//! chunk  = n >> s
+//! offset = n mod 2^s
 //! ```
 
 use core::ops::Range;
@@ -16,6 +14,8 @@ use core::ops::Range;
 use super::address::{NoMemory, Words};
 use crate::sync::{self, AtomicU64, OnceLock};
 
+/// The most chunks of a table.
+const CHUNKS: usize = 512;
 /// Buckets of the smallest chunk, as a power of two: 512 bytes. One under loom, so that a model's table
 /// gets chunks while it grows.
 const MIN_SHIFT: u32 = if cfg!(loom) { 0 } else { 6 };
@@ -23,32 +23,26 @@ const MIN_SHIFT: u32 = if cfg!(loom) { 0 } else { 6 };
 /// Which chunk has the word of a bucket. Pure functions.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// The number of buckets in each of the first chunks, as a power of two.
+    /// The number of buckets in a chunk, as a power of two.
     shift: u32,
     max_buckets: usize,
 }
 
 impl Shape {
-    pub(crate) fn new(rows: usize, max_buckets: usize) -> Self {
-        debug_assert!(rows <= max_buckets);
-        Self { shift: rows.ilog2().saturating_sub(3).max(MIN_SHIFT), max_buckets }
+    pub(crate) fn new(max_buckets: usize) -> Self {
+        let least = max_buckets.div_ceil(CHUNKS).next_power_of_two();
+        Self { shift: least.ilog2().max(MIN_SHIFT), max_buckets }
     }
 
     /// The chunk of a bucket, and where in that chunk its word lies.
     #[inline]
     fn place(self, bucket: usize) -> (usize, usize) {
-        let unit = bucket >> self.shift;
-        let doublings = (unit | 8).ilog2() - 3;
-        let chunk = 8 * doublings as usize + (unit >> doublings);
-        (chunk, bucket & ((1 << (self.shift + doublings)) - 1))
+        (bucket >> self.shift, bucket & ((1 << self.shift) - 1))
     }
 
     /// The buckets of a chunk.
     fn buckets_of(self, chunk: usize) -> Range<usize> {
-        let doublings = (chunk / 8).saturating_sub(1);
-        let shift = self.shift as usize + doublings;
-        let first = chunk - 8 * doublings;
-        let [start, end] = [first, first + 1].map(|unit| (unit << shift).min(self.max_buckets));
+        let [start, end] = [chunk, chunk + 1].map(|n| (n << self.shift).min(self.max_buckets));
         start..end
     }
 
@@ -80,12 +74,12 @@ impl Chunks {
 }
 
 impl Words for Chunks {
-    fn try_new(rows: usize, max_buckets: usize) -> Option<Self> {
-        Self::from_pieces(rows, max_buckets, Vec::new())
+    fn try_new(max_buckets: usize) -> Option<Self> {
+        Self::from_pieces(max_buckets, Vec::new())
     }
 
-    fn from_pieces(rows: usize, max_buckets: usize, pieces: Vec<Chunk>) -> Option<Self> {
-        let shape = Shape::new(rows, max_buckets);
+    fn from_pieces(max_buckets: usize, pieces: Vec<Chunk>) -> Option<Self> {
+        let shape = Shape::new(max_buckets);
         let count = shape.chunks(max_buckets);
         debug_assert!(
             pieces.iter().map(|piece| piece.len()).eq(shape.lens(max_buckets).take(pieces.len()))
@@ -161,48 +155,38 @@ mod tests {
     proptest! {
         /// Against the definition: for every bucket its chunk, the chunk's buckets, and the place in it.
         #[test]
-        fn a_bucket_lies_where_the_definition_says(
-            rows in 1..1_usize << 30,
-            doublings in 0..20_u32,
-            bucket: u64,
-        ) {
-            let max_buckets = (2 * rows) << doublings;
+        fn a_bucket_lies_where_the_definition_says(max_buckets in 2..1_usize << 44, bucket: u64) {
             let n = bucket as usize % max_buckets;
-            let shape = Shape::new(2 * rows, max_buckets);
-            let s = (2 * rows).ilog2().saturating_sub(3).max(6);
-            let u = n >> s;
-            let e = if u < 16 { 0 } else { u.ilog2() - 3 };
-            let len = 1 << (s + e);
+            let shape = Shape::new(max_buckets);
             let (chunk, offset) = shape.place(n);
-            prop_assert_eq!((chunk, offset), (8 * e as usize + (u >> e), n % len));
             let buckets = shape.buckets_of(chunk);
-            prop_assert_eq!(buckets.start, n - offset);
-            prop_assert_eq!(buckets.end, (n - offset + len).min(max_buckets));
+            prop_assert!(buckets.contains(&n) && offset == n - buckets.start);
+            let len = shape.buckets_of(0).len();
+            prop_assert!(chunk < CHUNKS && (chunk == 0 || len.is_power_of_two()));
+            prop_assert!(len <= 64 || len * CHUNKS < 2 * max_buckets + 2 * CHUNKS, "{len}");
         }
     }
 
-    /// The chunks of a table hold each of its buckets once, and are at most an eighth of those
-    /// before them, from the ninth on.
+    /// The chunks of a table hold each of its buckets once.
     #[test]
     fn chunks_hold_all_buckets_once() {
-        for rows in [2, 32, 62, 64, 500, 512, 1000, 1024, 4098] {
-            for max_buckets in [rows, rows + 2, 3 * rows, 100 * rows + 2] {
-                let shape = Shape::new(rows, max_buckets);
-                let mut next = 0;
-                for chunk in 0..shape.chunks(max_buckets) {
-                    let buckets = shape.buckets_of(chunk);
-                    assert!(buckets.start == next && !buckets.is_empty(), "{shape:?}");
-                    assert!(chunk < 8 || 8 * buckets.len() <= next, "{shape:?}");
-                    for (offset, bucket) in buckets.clone().enumerate() {
-                        assert_eq!(shape.place(bucket), (chunk, offset));
-                    }
-                    next = buckets.end;
+        for max_buckets in [2, 32, 62, 64, 66, 500, 512, 32_768, 32_770, 100_002] {
+            let shape = Shape::new(max_buckets);
+            let mut next = 0;
+            for chunk in 0..shape.chunks(max_buckets) {
+                let buckets = shape.buckets_of(chunk);
+                assert!(buckets.start == next && !buckets.is_empty(), "{shape:?}");
+                for (offset, bucket) in buckets.clone().enumerate() {
+                    assert_eq!(shape.place(bucket), (chunk, offset));
                 }
-                assert_eq!(next, max_buckets);
-                assert!(shape.buckets_of(shape.chunks(max_buckets)).is_empty());
-                let lens: Vec<usize> = shape.lens(rows).collect();
+                next = buckets.end;
+            }
+            assert_eq!(next, max_buckets);
+            assert!(shape.buckets_of(shape.chunks(max_buckets)).is_empty());
+            for buckets in [1, 2, max_buckets / 3 + 1, max_buckets] {
+                let lens: Vec<usize> = shape.lens(buckets).collect();
                 let covered: usize = lens.iter().sum();
-                assert!(covered >= rows && covered - lens[lens.len() - 1] < rows);
+                assert!(covered >= buckets && covered - lens[lens.len() - 1] < buckets);
             }
         }
     }
@@ -212,7 +196,7 @@ mod tests {
     #[test]
     fn chunks_come_when_they_are_reached() {
         let (rows, max_buckets) = (100, 10_000);
-        let words = Chunks::try_new(rows, max_buckets).unwrap();
+        let words = Chunks::try_new(max_buckets).unwrap();
         assert_eq!(words.reached(), 0);
         words.try_reach(rows).unwrap();
         let first: *const AtomicU64 = words.word(0);
@@ -220,7 +204,7 @@ mod tests {
             words.try_reach(buckets).unwrap();
             assert!(words.get(buckets - 1).is_some());
             let reached = words.reached();
-            assert!((buckets..=buckets + (buckets / 8).max(64)).contains(&reached));
+            assert!((buckets..buckets + 64).contains(&reached));
             assert!(words.get(reached).is_none());
             assert_eq!(words.pieces(buckets).map(<[_]>::len).sum::<usize>(), buckets);
         }

@@ -17,23 +17,24 @@ use super::Table;
 use super::address::{Buckets, Growing, NoMemory, Words};
 use super::stripes::{Few, Locked};
 use crate::extent::Extent;
-use crate::geometry::{Key, Place};
+use crate::geometry::Place;
 use crate::layout::{Layout, Word};
+use crate::reading::Reading;
+use crate::sizing::{LOAD_MARGIN, share};
 use crate::sync::Ordering;
 
 /// Buckets that are split under one set of locks: those of a cache line.
 const SPLITS_PER_LOCK: usize = 8;
 /// Inserts between two checks of the load of a large table.
 const INSERTS_PER_LOAD_CHECK: usize = 32;
-/// Slots that an insert provides at most when the load is above the target: twice as many as the
-/// inserts before the next check.
-const SLOTS_PER_LOAD_CHECK: usize = 2 * INSERTS_PER_LOAD_CHECK;
 /// Buckets at least whose load is taken for that of the table.
 const SAMPLE: usize = 2048;
 /// How much fuller than its target a table may become: while it grows, it is kept below that.
 const UNEVEN_MARGIN: f64 = 0.04;
-/// How far the load goes beyond the target before a bucket is split: a sample is not exact.
-const MARGIN: f64 = 0.01;
+
+/// Words at most that [`Table::weight`] reads. Those of the oldest entries, which weigh most, are one in
+/// 2^11 after twelve doublings: the sum is then right within 4 % in two cases of three.
+const WEIGHED: usize = 1 << 15;
 
 impl Growing {
     /// The share of slots in use from which on a short search is enough. In the middle of a level,
@@ -41,7 +42,14 @@ impl Growing {
     pub(super) fn full<L: Layout>(&self) -> f64 {
         let extent = self.extent();
         let even = extent.cursor() == 0 && extent.buckets() == self.max_buckets();
-        if even { L::FULL } else { L::TARGET_LOAD + UNEVEN_MARGIN }
+        if even { L::FULL } else { share(self.target_load()) + UNEVEN_MARGIN }
+    }
+
+    /// The buckets that an insert splits at most when the load is above the target: twice as many as the
+    /// inserts before the next check need.
+    fn most_splits<L: Layout>(&self) -> usize {
+        let slots = INSERTS_PER_LOAD_CHECK as f64 / share(self.target_load());
+        (2.0 * slots / L::SLOTS as f64) as usize
     }
 
     /// The buckets that are split next: no more than `most`, than the rest of a cache line, than the rest
@@ -59,13 +67,12 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// After an insert of `key`, when no stripe is held: splits some buckets if the load is above the
     /// target. Nobody waits for another thread that is splitting.
     #[inline]
-    pub(super) fn grow_if_loaded(&self, key: Key) {
+    pub(super) fn grow_if_loaded(&self, [near, _]: [Place; 2]) {
         if let Some(growing) = self.buckets.growing() {
             let buckets = growing.extent().buckets();
-            // The selectors of an entry serve as random numbers.
-            let turn = key.entry.selectors()[1] as usize % INSERTS_PER_LOAD_CHECK;
+            let turn = near.entry.chance() % INSERTS_PER_LOAD_CHECK;
             if turn * buckets < INSERTS_PER_LOAD_CHECK * INSERTS_PER_LOAD_CHECK {
-                self.split_if_loaded(growing, Place { row: key.first, entry: key.entry });
+                self.split_if_loaded(growing, near);
             }
         }
     }
@@ -76,14 +83,15 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     fn split_if_loaded(&self, growing: &Growing, near: Place) {
         let extent = growing.extent();
         let buckets = extent.buckets();
-        let load = self.stripes.load_near(extent.bucket(near), buckets, SAMPLE) / L::SLOTS as f64;
-        let due = buckets as f64 * (load / (L::TARGET_LOAD + MARGIN) - 1.0);
+        let load =
+            self.stripes.load_near(extent.bucket(near).number, buckets, SAMPLE) / L::SLOTS as f64;
+        let due = buckets as f64 * (load / (share(growing.target_load()) + LOAD_MARGIN) - 1.0);
         let due = due.ceil().max(0.0) as usize;
         if due > 0
             && let Some(splitting) = growing.splitting.try_lock()
         {
             // Without memory for it the load rises: this insert has its room.
-            let _ = self.split(growing, due.min(SLOTS_PER_LOAD_CHECK / L::SLOTS));
+            let _ = self.split(growing, due.min(growing.most_splits::<L>()));
             drop(splitting);
         }
     }
@@ -107,7 +115,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
             loop {
                 let _splitting = growing.splitting.lock();
                 let missing = buckets.saturating_sub(growing.extent().buckets());
-                if self.split(growing, missing.min(SLOTS_PER_LOAD_CHECK / L::SLOTS))? == 0 {
+                if self.split(growing, missing.min(growing.most_splits::<L>()))? == 0 {
                     break;
                 }
             }
@@ -161,13 +169,19 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// Splits a run of buckets, of which the first is the one at the cursor.
     ///
     /// Each bucket in this order: copy, publish, bump, clear. The extent is stored once for all of them.
+    /// The extent of the next level, by which entries are read differently, follows the clears: what goes
+    /// has lost a bit, and is read by the old level until no lookup can miss it.
     fn split_run(&self, growing: &Growing, extent: Extent, run: Range<usize>) {
         let locked = self.lock_run(extent, &run);
         let splits = self.partition(extent, &run);
         self.copy_what_goes(&locked, &splits);
-        growing.publish(extent.after(run.len()));
+        let extent = extent.after(run.len());
+        growing.publish(extent);
         self.bump_what_goes(&splits);
         self.clear_what_goes(&locked, &splits);
+        if let Some(next_level) = extent.next_level() {
+            growing.publish(next_level);
+        }
     }
 
     /// Locks the stripes of a run of buckets and of their new ones.
@@ -184,9 +198,8 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     fn partition(&self, extent: Extent, run: &Range<usize>) -> Splits<L> {
         let mut splits = [None; SPLITS_PER_LOCK];
         for (split, old) in splits.iter_mut().zip(run.clone()) {
-            // The row of a bucket has its parity.
-            let goes = |entry| extent.goes(Place { row: old, entry });
-            let [stays, goes] = self.locked_word(old).partition(goes);
+            let next_bit = extent.bucket_at(old).reading.next_bit();
+            let [stays, goes] = self.locked_word(old).partition(next_bit);
             *split = Some(Split { old, new: old + extent.stride(), stays, goes });
         }
         splits
@@ -204,8 +217,12 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 
     /// Bumps the versions of what goes.
     fn bump_what_goes(&self, splits: &Splits<L>) {
-        for entry in splits.iter().flatten().flat_map(|split| split.goes.entries()) {
-            self.versions.bump(entry.core());
+        let geometry = self.geometry();
+        for split in splits.iter().flatten() {
+            let row = split.old % self.rows();
+            for slot in split.goes.slots_in_use() {
+                self.versions.bump(geometry.class_in(row, slot));
+            }
         }
     }
 
@@ -217,9 +234,30 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         }
     }
 
+    /// The sum of 2^-a over all entries, where a is how many extra bits an entry has: how likely all of
+    /// them together are to match what they do not belong to. Taken from a sample of the words, if there
+    /// are more than [`WEIGHED`].
+    pub(crate) fn weight(&self) -> f64 {
+        let Some(growing) = self.buckets.growing() else {
+            return self.occupied() as f64;
+        };
+        let extent = growing.extent();
+        let buckets = extent.buckets();
+        // An odd distance: rows of both parities.
+        let distance = buckets.div_ceil(WEIGHED) | 1;
+        let sampled = (0..buckets).step_by(distance).map(|bucket| {
+            // Relaxed: an estimate.
+            let word = self.buckets.word(bucket).load(Ordering::Relaxed);
+            let reading = extent.bucket_at(bucket).reading;
+            let weight = |slot| 1.0 / f64::from(1_u32 << reading.extra_bits(slot));
+            Word::<L>::from_bits(word).slots_in_use().map(weight).sum::<f64>()
+        });
+        sampled.sum::<f64>() * buckets as f64 / buckets.div_ceil(distance) as f64
+    }
+
     /// The items that the present size of a growing table is for; 0 for a table of fixed size.
     pub(crate) fn target_items(&self) -> usize {
-        if B::GROWS { (self.slots() as f64 * L::TARGET_LOAD) as usize } else { 0 }
+        (self.slots() as f64 * share(self.target_load())) as usize
     }
 }
 
@@ -273,6 +311,7 @@ mod tests {
                     || extent.buckets() + run.len() == max_buckets;
                 assert!(ends, "{run:?} of {extent:?}, {most} at the most");
                 extent = extent.after(run.len());
+                extent = extent.next_level().unwrap_or(extent);
             }
             assert!(growing.next_run(extent, most).is_empty());
         }

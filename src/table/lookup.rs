@@ -3,8 +3,10 @@
 use super::Table;
 use super::address::Buckets;
 use crate::entry::Entry;
+use crate::extent::Bucket;
 use crate::geometry::Key;
 use crate::layout::{Layout, Word};
+use crate::reading::Reading;
 use crate::sync::Ordering;
 
 /// Rounds of a lookup before it gives up on a certain answer and says that the item is there.
@@ -25,7 +27,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// which is the one store that a lookup ever makes.)
     #[inline]
     pub(crate) fn contains(&self, key: Key) -> bool {
-        let version = self.versions.read(key.entry.core());
+        let version = self.versions.read(self.geometry().class(key));
         let found = self.either_holds(key);
         // One branch, which does not depend on whether the item is there.
         if version.validate() {
@@ -57,7 +59,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     #[inline]
     pub(super) fn look_up(&self, key: Key, rounds: usize) -> Lookup {
         for _ in 0..rounds {
-            let version = self.versions.read(key.entry.core());
+            let version = self.versions.read(self.geometry().class(key));
             if self.either_holds(key) {
                 return Lookup::Present;
             }
@@ -68,29 +70,44 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         Lookup::Inconclusive
     }
 
-    /// Both words of an item, found by the extent as it is now.
-    #[expect(clippy::inline_always, reason = "as for `insert`")]
-    #[inline(always)]
-    pub(super) fn words(&self, key: Key) -> [Word<L>; 2] {
-        self.words_in(self.buckets.both(key, self.buckets.extent()))
-    }
-
     /// The words of these buckets.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    pub(super) fn words_in(&self, [first, second]: [usize; 2]) -> [Word<L>; 2] {
+    pub(super) fn words_in(&self, buckets: [Bucket<B::Reading>; 2]) -> [Word<L>; 2] {
         // SeqCst, both: whatever is decided by them has its place in the one order of all SeqCst
         // accesses. As Acquire loads they pair with the stores in `table`, and keep the second look
         // at the version behind them.
         let load = |bucket| Word::from_bits(self.buckets.word(bucket).load(Ordering::SeqCst));
+        let [first, second] = buckets.map(|bucket| bucket.number);
         [load(first), load(second)]
     }
 
-    /// Whether either bucket holds an entry that matches, each read once.
+    /// Whether either bucket holds an entry that matches, each read once, by the extent as it is now.
+    ///
+    /// A table that has begun its next level since is read by the old level. That can find an entry that
+    /// is none of the item, as a filter may, and misses none: where it could, a version was bumped.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     pub(super) fn either_holds(&self, key: Key) -> bool {
-        Word::either_holds(self.words(key), key.entry.pattern())
+        let places = self.places(key);
+        let buckets = self.locate(places);
+        let entries = places.map(|place| place.entry);
+        Reading::either_holds(buckets.map(|bucket| bucket.reading), self.words_in(buckets), entries)
+    }
+
+    /// As `either_holds`, where `true` is a decision and no hint: the words are read by the level that they
+    /// have.
+    #[inline]
+    pub(super) fn certainly_holds(&self, key: Key) -> bool {
+        loop {
+            let level = self.buckets.level();
+            let found = self.either_holds(key);
+            // After the words, which are loaded with Acquire: an entry of the next level was stored by
+            // a thread that had seen it.
+            if !found || self.buckets.level() == level {
+                return found;
+            }
+        }
     }
 
     /// How many copies there are: read under both stripes, unless there are certainly none.
@@ -100,7 +117,10 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         }
         // Both: a removal under way in one bucket, which found no copy in the other, comes before all
         // that is inserted there; a count of all those copies together would contradict it.
-        let (_locked, buckets) = self.lock(key.places(), self.locate(key.places()));
-        self.words_in(buckets).iter().map(|word| word.copies(key.entry.pattern())).sum()
+        let places = self.places(key);
+        let (_locked, buckets) = self.lock(places, self.locate(places));
+        let words = self.words_in(buckets);
+        let copies = |at: usize| buckets[at].reading.copies(words[at], places[at].entry);
+        copies(0) + copies(1)
     }
 }

@@ -2,9 +2,11 @@
 
 use super::address::Words;
 use super::{Buckets, Image, Table};
+use crate::entry::Entry;
 use crate::error::InsertError;
 use crate::geometry::{Key, Place};
 use crate::layout::{Layout, Word};
+use crate::reading::Reading;
 
 impl<L: Layout, B: Buckets> Table<L, B> {
     /// Inserts each entry of the image, which is that of a table with as many rows; all
@@ -26,13 +28,18 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 
     /// The items of the entries that the image holds, in the order of its buckets.
     fn keys_of(&self, image: &Image) -> impl Iterator<Item = Key> {
-        debug_assert_eq!(image.extent.rows(), self.rows());
-        let geometry = self.buckets.geometry();
+        let Image { extent, .. } = image;
+        debug_assert_eq!(extent.rows(), self.rows());
+        let geometry = self.geometry();
         // A bucket lies in the row with its number modulo the rows.
-        let words = (0..self.rows()).cycle().zip(image.words());
-        words.flat_map(move |(row, word)| {
-            let entries = Word::<L>::from_bits(word).entries();
-            entries.map(move |entry| geometry.key_of(Place { row, entry }))
+        let rows = (0..).flat_map(|share| (0..extent.rows()).map(move |row| (share, row)));
+        rows.zip(image.words()).enumerate().flat_map(move |(bucket, ((share, row), word))| {
+            let reading = B::reading(*extent, bucket);
+            let sibling = Entry::in_share(share);
+            let slots = Word::<L>::from_bits(word).slots_in_use();
+            slots.map(move |slot| {
+                geometry.key_of(Place { row, entry: reading.entry(slot, sibling) })
+            })
         })
     }
 }

@@ -37,6 +37,8 @@ const BLOCK: usize = if cfg!(loom) { 2 } else { 512 };
 /// The words of a table at one instant.
 pub struct Image {
     pub(crate) extent: Extent,
+    /// The target load of a growing table, in thousandths; 0 for a table of fixed size.
+    pub(crate) target_load: u32,
     /// Slots in use.
     pub(crate) items: usize,
     /// The number of buckets that the table may ever have.
@@ -123,7 +125,8 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         let words = recording.stop(&locked).expect("nobody else takes the mirror");
         drop(locked);
         drop(splitting);
-        Ok(Image { extent, items, max_buckets, words: words.into_pieces(extent.buckets()) })
+        let (target_load, words) = (self.target_load(), words.into_pieces(extent.buckets()));
+        Ok(Image { extent, target_load, items, max_buckets, words })
     }
 
     /// A mirror with all words that the table has.
@@ -132,7 +135,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         let words = self.buckets.words();
         let (max_buckets, reached) = (words.max_buckets(), words.reached());
         let no_memory = SnapshotError::OutOfMemory { bytes: reached * size_of::<u64>() };
-        let words = Arc::new(B::Words::try_new(self.rows(), max_buckets).ok_or(no_memory)?);
+        let words = Arc::new(B::Words::try_new(max_buckets).ok_or(no_memory)?);
         let recording = Recording::publish(self, Arc::clone(&words));
         let present = self.present();
         drop(splitting);
@@ -211,9 +214,9 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 
     /// The table of an image; `None` if the allocator has no memory for it.
     pub(crate) fn from_image(image: Image) -> Option<Self> {
-        let Image { extent, max_buckets, words, .. } = image;
-        let words = B::Words::from_pieces(extent.rows(), max_buckets, words)?;
-        let table = Self::try_with_words(extent, words)?;
+        let Image { extent, target_load, max_buckets, words, .. } = image;
+        let words = B::Words::from_pieces(max_buckets, words)?;
+        let table = Self::try_with_words(extent, target_load, words)?;
         let locked = table.stripes.lock_all();
         // Buckets at this distance have the same stripe, however many stripes there are.
         let mut occupied = vec![0; MAX_STRIPES.min(table.present())];

@@ -9,8 +9,9 @@ use core::iter;
 use super::Hop;
 use super::address::Buckets;
 use crate::entry::Entry;
-use crate::geometry::{Key, Place};
+use crate::geometry::{Geometry, Place};
 use crate::layout::{Layout, MAX_SLOTS, Word};
+use crate::reading::Reading;
 use crate::sync::Ordering;
 
 /// Buckets that a first search opens: little to clear, and enough for most kicks.
@@ -27,23 +28,60 @@ std::thread_local! {
     pub(super) static OPENED: core::cell::Cell<usize> = const { core::cell::Cell::new(0) };
 }
 
+/// For the tests: a search has opened some more buckets.
+#[cfg_attr(not(all(test, not(loom))), expect(unused_variables, reason = "only the tests count"))]
+fn count_opened(buckets: usize) {
+    #[cfg(all(test, not(loom)))]
+    OPENED.set(OPENED.get() + buckets);
+}
+
+/// An entry in a queue, in as little room as it needs.
+pub trait Queued: Copy {
+    fn of(entry: Entry) -> Self;
+    fn entry(self) -> Entry;
+}
+
+/// No fingerprint has more than 32 bits.
+impl Queued for u32 {
+    #[inline]
+    fn of(entry: Entry) -> Self {
+        entry.whole()
+    }
+
+    #[inline]
+    fn entry(self) -> Entry {
+        Entry::from_parts(self, 0)
+    }
+}
+
+impl Queued for Entry {
+    #[inline]
+    fn of(entry: Entry) -> Self {
+        entry
+    }
+
+    #[inline]
+    fn entry(self) -> Entry {
+        self
+    }
+}
+
 /// A bucket that the search has reached, all its slots in use: that of an entry in a row.
 #[derive(Clone, Copy)]
-struct Node {
+struct Node<E> {
     row: usize,
-    /// What would move from the parent's bucket to this one, as it would be here; or the new item's. No
-    /// layout has more than 32 bits.
-    entry: u32,
+    /// What would move from the parent's bucket to this one, as it would be here; or the new item's.
+    entry: E,
     parent: u16,
 }
 
-impl Node {
+impl<E: Queued> Node<E> {
     fn new(Place { row, entry }: Place, parent: u16) -> Self {
-        Self { row, entry: entry.bits() as u32, parent }
+        Self { row, entry: E::of(entry), parent }
     }
 
     fn place(self) -> Place {
-        Place { row: self.row, entry: Entry::in_slot(self.entry.into()) }
+        Place { row: self.row, entry: self.entry.entry() }
     }
 }
 
@@ -59,17 +97,42 @@ pub(super) enum Found {
     Nothing,
 }
 
+/// The first step of a search, from the buckets of both places of an item, which is most of the searches:
+/// an entry that has room in its other bucket. It needs no queue. `QueueFull`: there is none.
+pub(super) fn first_step<L: Layout, B: Buckets>(buckets: &B, places: [Place; 2]) -> Found {
+    let geometry = buckets.geometry::<L>();
+    let extent = buckets.extent();
+    // Relaxed: a hint, checked again under the stripes.
+    let word = |bucket| Word::<L>::from_bits(buckets.word(bucket).load(Ordering::Relaxed));
+    for (at, place) in places.into_iter().enumerate() {
+        let bucket = buckets.bucket(place, extent);
+        let Some(slots) = word(bucket.number).slots_if_full() else {
+            return Found::Freed;
+        };
+        for slot in 0..L::SLOTS {
+            let entry = bucket.reading.entry(slots(slot), place.entry);
+            let from = Place { entry, ..place };
+            let to = geometry.other_place(from);
+            if word(buckets.bucket(to, extent).number).has_room() {
+                count_opened(at + 1);
+                return Found::Path { last: Hop { from, to }, node: ROOT };
+            }
+        }
+    }
+    Found::QueueFull
+}
+
 /// The queue of a breadth-first search over up to `N` buckets, on the stack.
-pub(super) struct Search<const N: usize> {
-    nodes: [Node; N],
+pub(super) struct Search<const N: usize, E> {
+    nodes: [Node<E>; N],
     len: usize,
 }
 
-impl<const N: usize> Search<N> {
-    /// A search from both buckets of `key`.
+impl<const N: usize, E: Queued> Search<N, E> {
+    /// A search from the buckets of both places of an item.
     #[inline]
-    pub(super) fn new(key: Key) -> Self {
-        let [first, second] = key.places().map(|place| Node::new(place, ROOT));
+    pub(super) fn new(places: [Place; 2]) -> Self {
+        let [first, second] = places.map(|place| Node::new(place, ROOT));
         let mut nodes = [first; N];
         nodes[1] = second;
         Self { nodes, len: 2 }
@@ -77,34 +140,37 @@ impl<const N: usize> Search<N> {
 
     /// Looks for the shortest path; deterministic for a table that nobody changes.
     pub(super) fn run<L: Layout, B: Buckets>(&mut self, buckets: &B) -> Found {
-        let geometry = buckets.geometry();
+        let geometry = buckets.geometry::<L>();
         let extent = buckets.extent();
         // Relaxed: a hint, checked again under the stripes.
         let word = |place| {
-            let word = buckets.word(buckets.bucket(place, extent));
-            Word::<L>::from_bits(word.load(Ordering::Relaxed))
+            let bucket = buckets.bucket(place, extent);
+            let word = buckets.word(bucket.number).load(Ordering::Relaxed);
+            (bucket.reading, Word::<L>::from_bits(word))
         };
         let mut queue_full = false;
         let mut next = 0;
         while next < self.len {
-            #[cfg(all(test, not(loom)))]
-            OPENED.set(OPENED.get() + 1);
+            count_opened(1);
             let node = next as u16;
-            let from = self.nodes[next].row;
-            let Some(entries) = word(self.nodes[next].place()).entries_if_full() else {
+            let place = self.nodes[next].place();
+            let (reading, here) = word(place);
+            let Some(slots) = here.slots_if_full() else {
                 return Found::Freed;
             };
+            let entry =
+                |slot| Place { row: place.row, entry: reading.entry(slots(slot), place.entry) };
             // The alternates and their words together, so that their cache misses overlap.
             let mut alternates = [Place::default(); MAX_SLOTS];
             let mut free = [false; MAX_SLOTS];
             for slot in 0..L::SLOTS {
-                alternates[slot] = geometry.other_place(Place { row: from, entry: entries[slot] });
-                free[slot] = word(alternates[slot]).has_room();
+                alternates[slot] = geometry.other_place(entry(slot));
+                free[slot] = word(alternates[slot]).1.has_room();
             }
             for slot in 0..L::SLOTS {
-                let to = alternates[slot].row;
-                if free[slot] && !self.on_path(node, to) {
-                    return Found::Path { last: Hop { entry: entries[slot], from, to }, node };
+                let to = alternates[slot];
+                if free[slot] && !self.on_path(node, to.row) {
+                    return Found::Path { last: Hop { from: entry(slot), to }, node };
                 }
             }
             for &alternate in &alternates[..L::SLOTS] {
@@ -121,14 +187,14 @@ impl<const N: usize> Search<N> {
     }
 
     /// The hops that lead from a bucket of the new item to `node`, the last of them first.
-    pub(super) fn back(&self, node: u16) -> impl Iterator<Item = Hop> {
+    pub(super) fn back(&self, node: u16, geometry: Geometry) -> impl Iterator<Item = Hop> {
         let mut reached = node;
         iter::from_fn(move || {
             let node = self.nodes[usize::from(reached)];
             reached = node.parent;
-            let from = self.nodes.get(usize::from(node.parent))?.row;
-            let Place { row: to, entry } = node.place();
-            Some(Hop { entry: entry.in_other_row(), from, to })
+            self.nodes.get(usize::from(node.parent))?;
+            let to = node.place();
+            Some(Hop { from: geometry.other_place(to), to })
         })
     }
 

@@ -134,8 +134,8 @@ impl Stripes {
         let distance = floor_power_of_two(buckets / sample).min(most);
         let start = bucket & (distance - 1);
         // Some stripes may have no bucket yet.
-        let sampled = self.stripes[..stripes.min(buckets)].iter().skip(start).step_by(distance);
-        let occupied: usize = sampled.map(|s| s.occupied.hint() as usize).sum();
+        let sampled = (start..stripes.min(buckets)).step_by(distance);
+        let occupied: usize = sampled.map(|at| self.stripes[at].occupied.hint() as usize).sum();
         occupied as f64 / (buckets - start).div_ceil(distance) as f64
     }
 

@@ -1,6 +1,7 @@
 //! Relocation versions: how a lookup learns that an entry was moved meanwhile.
 //!
-//! One counter for each group of cores. A writer bumps it between the copy of an entry
+//! One counter for each group of items, by a number that is the same in both rows of an item
+//! ([`Geometry::class`](crate::geometry::Geometry::class)). A writer bumps it between the copy of an entry
 //! into its other bucket and the clear of the first; a lookup that found nothing compares it before
 //! and after, as in MemC3 (Fan et al., NSDI 2013). The counters stand apart from the stripes, so
 //! that an ordinary insert writes to no line that a lookup reads but the bucket.
@@ -8,7 +9,6 @@
 //! The counters have 64 bits: none wraps within the life of a process, so equal means not moved.
 
 use super::stripes::power_of_two_share;
-use crate::entry::Core;
 use crate::sync::{self, AtomicU64, Ordering};
 
 /// The most groups, for tables of 2^17 buckets and more: 8 KiB of counters.
@@ -37,14 +37,15 @@ impl Versions {
     }
 
     #[inline]
-    fn group(&self, core: Core) -> &AtomicU64 {
-        &self.groups[core.group(self.groups.len())]
+    fn group(&self, class: usize) -> &AtomicU64 {
+        // Their number is a power of two.
+        &self.groups[class & (self.groups.len() - 1)]
     }
 
     /// Called before the buckets are read.
     #[inline]
-    pub(super) fn read(&self, core: Core) -> ReadVersion<'_> {
-        let group = self.group(core);
+    pub(super) fn read(&self, class: usize) -> ReadVersion<'_> {
+        let group = self.group(class);
         // Acquire: pairs with the Release of `bump`. A lookup that reads a bumped version also sees
         // the copy that was stored before the bump.
         ReadVersion { group, version: group.load(Ordering::Acquire) }
@@ -53,9 +54,9 @@ impl Versions {
     /// Called after the entry was copied and before it is cleared where it was, under the
     /// stripe of the bucket that is cleared.
     #[inline]
-    pub(super) fn bump(&self, core: Core) {
+    pub(super) fn bump(&self, class: usize) {
         // Release: pairs with the Acquire of `read`.
-        self.group(core).fetch_add(1, Ordering::Release);
+        self.group(class).fetch_add(1, Ordering::Release);
     }
 
     /// Bumps every group.
@@ -92,19 +93,16 @@ impl ReadVersion<'_> {
 mod tests {
     use super::super::Table;
     use super::*;
-    use crate::entry::Entry;
     use crate::layout::Fp16x4;
 
     /// A kick in one group must not send lookups of all others into another round.
     #[test]
-    fn groups_share_the_cores_evenly() {
+    fn groups_share_the_classes_evenly() {
         for (buckets, groups) in [(2, 2), (100, 8), (1 << 12, 32), (1 << 17, 1024), (1 << 20, 1024)]
         {
             let versions = Versions::try_new(buckets).unwrap();
             assert_eq!(versions.groups.len(), groups, "{buckets} buckets");
-            for bits in 1..=4096_u64 {
-                versions.bump(Entry::in_slot(bits).core());
-            }
+            (1..=4096).for_each(|class| versions.bump(class));
             let due = 4096 / groups as u64;
             assert!(versions.groups.iter().all(|group| group.load(Ordering::Relaxed) == due));
         }

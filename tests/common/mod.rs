@@ -3,8 +3,11 @@
 #![allow(dead_code, unused_macros, reason = "each test uses a part of it")]
 
 pub mod families;
+pub mod prefixes;
 
-use coucal::{CuckooFilter, DefaultHashBuilder, GrowableCuckooFilter, Layout, Storage};
+use coucal::{
+    CuckooFilter, DefaultHashBuilder, GrowableCuckooFilter, GrowingLayout, Layout, Storage,
+};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -31,6 +34,13 @@ macro_rules! of_each_layout {
     };
 }
 
+/// As `of_each_layout`, for the layouts of filters that grow.
+macro_rules! of_each_growing_layout {
+    ($($test:ident)*) => {
+        coucal::__for_each_growing_layout!(of_each_layout [$($test)*]);
+    };
+}
+
 pub type Filter<L> = CuckooFilter<L, DefaultHashBuilder>;
 pub type Growing<L> = GrowableCuckooFilter<L, DefaultHashBuilder>;
 
@@ -39,45 +49,38 @@ pub fn with_capacity<L: Layout>(capacity: usize) -> Filter<L> {
 }
 
 /// One that grows from the first capacity to the greatest.
-pub fn growing<L: Layout>(capacity: usize, max_capacity: usize) -> Growing<L> {
+pub fn growing<L: GrowingLayout>(capacity: usize, max_capacity: usize) -> Growing<L> {
     let builder = CuckooFilter::builder().capacity(capacity).max_capacity(max_capacity);
-    builder.layout::<L>().build().expect("memory for a test, and growth within reach")
+    builder.layout::<L>().build().expect("memory for a test")
 }
 
 /// The share of slots in use that a filter which grows keeps, as the documentation has it.
 pub fn target<L: Layout>() -> f64 {
     match L::SLOTS {
-        8 => 0.91,
-        7 => 0.905,
-        6 => 0.90,
-        5 => 0.885,
-        4 => 0.87,
-        3 => 0.83,
-        2 => 0.75,
-        slots => panic!("no layout has {slots} slots"),
+        5 => 0.815,
+        4 => 0.80,
+        3 => 0.76,
+        2 => 0.69,
+        slots => panic!("no layout that grows has {slots} slots"),
     }
 }
 
 /// The rows of the smallest filter that grows.
 pub const LEAST_ROWS: usize = 32;
 
-/// The greatest capacity that a filter of this layout can have, if it is no more than `most`.
-pub fn greatest<L: Layout>(capacity: usize, most: usize) -> usize {
-    let builder = CuckooFilter::builder().layout::<L>().capacity(capacity);
-    let reaches = |items| builder.clone().max_capacity(items).build().is_ok();
-    if reaches(most) {
-        return most;
+/// How often a table of this layout can double, as the documentation has it.
+pub fn doublings<L: Layout>() -> u32 {
+    match L::SLOTS {
+        5 => 5,
+        4 => 9,
+        3 => 12,
+        2 => 19,
+        slots => panic!("no layout that grows has {slots} slots"),
     }
-    let (mut within, mut beyond) = (capacity, most);
-    while beyond - within > 1 {
-        let items = usize::midpoint(within, beyond);
-        *(if reaches(items) { &mut within } else { &mut beyond }) = items;
-    }
-    within
 }
 
 /// The slots of a filter with this greatest capacity when it has grown as far as it may.
-pub fn greatest_slots<L: Layout>(max_capacity: usize) -> usize {
+pub fn greatest_slots<L: GrowingLayout + Layout>(max_capacity: usize) -> usize {
     growing::<L>(max_capacity, max_capacity).slots()
 }
 

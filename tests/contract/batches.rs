@@ -5,7 +5,7 @@ use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{panic, thread};
 
-use coucal::{CuckooFilter, InsertError, Layout, Storage};
+use coucal::{CuckooFilter, GrowingLayout, InsertError, Layout, Storage};
 
 use crate::common::{Filter, growing, hashes, with_capacity};
 
@@ -21,29 +21,51 @@ of_each_layout! {
     refusals
 }
 
-/// In a filter of fixed size and in one that grows meanwhile, here and below.
+of_each_growing_layout! {
+    right_answers_while_it_grows
+    stores_while_it_grows
+    removes_from_what_grows
+    removes_copies_from_what_grows
+    refusals_of_what_grows
+}
+
 fn right_answers<L: Layout>() {
     every_length_gets_the_right_answers(&with_capacity::<L>(10_000));
+}
+
+fn right_answers_while_it_grows<L: GrowingLayout>() {
     every_length_gets_the_right_answers(&growing::<L>(0, 500));
 }
 
 fn stores<L: Layout>() {
     every_length_is_stored(|| with_capacity::<L>(10_000));
+}
+
+fn stores_while_it_grows<L: GrowingLayout>() {
     every_length_is_stored(|| growing::<L>(0, 500));
 }
 
 fn removes<L: Layout>() {
     every_length_is_removed(&with_capacity::<L>(10_000));
+}
+
+fn removes_from_what_grows<L: GrowingLayout>() {
     every_length_is_removed(&growing::<L>(0, 500));
 }
 
 fn removes_copies<L: Layout>() {
     a_batch_removes_one_copy_for_each_item(&with_capacity::<L>(10_000));
+}
+
+fn removes_copies_from_what_grows<L: GrowingLayout>() {
     a_batch_removes_one_copy_for_each_item(&growing::<L>(0, 500));
 }
 
 fn refusals<L: Layout>() {
     a_refused_item_ends_the_batch(|| with_capacity::<L>(10_000), 2 * L::SLOTS);
+}
+
+fn refusals_of_what_grows<L: GrowingLayout + Layout>() {
     a_refused_item_ends_the_batch(|| growing::<L>(1000, 2000), 2 * L::SLOTS);
 }
 

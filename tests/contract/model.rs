@@ -1,14 +1,16 @@
-//! Sequences of random operations against an exact multiset of classes, down to the tiniest table.
+//! Sequences of random operations against an exact model, down to the tiniest table.
 //!
-//! A filter cannot tell apart items of one class: one fingerprint with one pair of buckets. Which
-//! hashes share a class is learned from the filter itself, one hash inserted at a time.
+//! A filter of fixed size cannot tell apart items of one class: one fingerprint with one pair of buckets.
+//! Which hashes share a class is learned from the filter itself, one hash inserted at a time. Of a filter
+//! that grows, a reference tells the entries.
 
 use std::collections::HashMap;
 
-use coucal::{Growable, InsertError, Layout, Storage};
+use coucal::{GrowingLayout, InsertError, Layout, Storage};
 use proptest::prelude::*;
 
-use crate::common::{Filter, greatest_slots, growing, hashes, with_slots};
+use crate::common::prefixes::{Prefixes, twins};
+use crate::common::{Filter, Growing, LEAST_ROWS, growing, hashes, with_slots};
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -41,8 +43,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..300)
 }
 
-/// Keys for a table, each a hash and the number of its class. Every fourth key repeats the hash
-/// or, where one is at hand, the class of another.
+/// Keys for a table, each a hash and the number of its class.
 fn keys<L: Storage>(filter: &Filter<L>, seed: u64, distinct: usize) -> Vec<(u64, usize)> {
     let mut keys: Vec<(u64, usize)> = Vec::new();
     for hash in hashes(seed).take(distinct) {
@@ -57,48 +58,8 @@ fn keys<L: Storage>(filter: &Filter<L>, seed: u64, distinct: usize) -> Vec<(u64,
     keys
 }
 
-/// What the model must know of the kind of a filter.
-struct Kind<L: Storage> {
-    filter: Filter<L>,
-    /// Slots of a bucket.
-    slots: usize,
-    /// Whether an item may be refused although there are fewer copies of it than there can be.
-    may_be_full: fn(&Filter<L>) -> bool,
-    /// Room for so many items more, if the filter can grow.
-    reserve: fn(&Filter<L>, usize),
-}
-
-fn fixed<L: Layout>(buckets: usize) -> Kind<L> {
-    Kind {
-        filter: with_slots::<L>(buckets * L::SLOTS),
-        slots: L::SLOTS,
-        // Two buckets hold what they have slots for.
-        may_be_full: |filter| filter.slots() > 2 * L::SLOTS || filter.len() == filter.slots(),
-        reserve: |_, _| {},
-    }
-}
-
-fn growable<L: Layout>(capacity: usize, max_capacity: usize) -> Kind<Growable<L>> {
-    Kind {
-        filter: growing::<L>(capacity, max_capacity),
-        slots: L::SLOTS,
-        // At the greatest size only.
-        may_be_full: |filter| filter.slots() == greatest_slots::<L>(filter.max_capacity()),
-        reserve: |filter, additional| {
-            let (slots, wanted) = (filter.slots(), filter.len() + additional);
-            if wanted <= filter.max_capacity() {
-                filter.reserve(additional).expect("within the greatest capacity");
-                assert!(filter.capacity() >= wanted && filter.slots() >= slots);
-            } else {
-                filter.reserve(additional).expect_err("beyond the greatest capacity");
-                assert_eq!(filter.slots(), slots);
-            }
-        },
-    }
-}
-
-fn agrees_with_a_multiset<L: Storage>(
-    Kind { filter, slots, may_be_full, reserve }: &Kind<L>,
+fn agrees_with_a_multiset<L: Layout>(
+    filter: &Filter<L>,
     seed: u64,
     distinct: usize,
     ops: &[Op],
@@ -107,7 +68,9 @@ fn agrees_with_a_multiset<L: Storage>(
     let key = |i: usize| keys[i % keys.len()];
     let mut model: HashMap<usize, usize> = HashMap::new();
     let copies = |model: &HashMap<usize, usize>, class| model.get(&class).copied().unwrap_or(0);
-    let most = 2 * slots;
+    let most = 2 * L::SLOTS;
+    // Two buckets hold what they have slots for.
+    let may_be_full = || filter.slots() > most || filter.len() == filter.slots();
 
     for op in ops {
         match op {
@@ -119,7 +82,7 @@ fn agrees_with_a_multiset<L: Storage>(
                     Err(InsertError::TooManyCopies) => prop_assert_eq!(held, most),
                     Err(_) => {
                         prop_assert!(held < most);
-                        prop_assert!(may_be_full(filter));
+                        prop_assert!(may_be_full());
                     }
                 }
             }
@@ -172,7 +135,7 @@ fn agrees_with_a_multiset<L: Storage>(
                 filter.clear();
                 model.clear();
             }
-            &Op::Reserve(additional) => reserve(filter, additional),
+            Op::Reserve(_) => {}
         }
         prop_assert_eq!(filter.len(), model.values().sum::<usize>());
     }
@@ -182,22 +145,97 @@ fn agrees_with_a_multiset<L: Storage>(
     Ok(())
 }
 
-of_each_layout! {
-    fixed_size
-    growth
-}
+of_each_layout!(fixed_size);
+
+of_each_growing_layout!(growth);
 
 fn fixed_size<L: Layout>() {
     let buckets = prop_oneof![Just(2), Just(4), Just(6), (4..40_usize).prop_map(|n| 2 * n)];
     let config = ProptestConfig::with_cases(1500);
     proptest!(config, |(n in buckets, seed: u64, distinct in 1..120_usize, ops in ops())| {
-        agrees_with_a_multiset(&fixed::<L>(n), seed, distinct, &ops)?;
+        agrees_with_a_multiset(&with_slots::<L>(n * L::SLOTS), seed, distinct, &ops)?;
     });
 }
 
-fn growth<L: Layout>() {
+/// The greatest capacity of a filter that grows from the fewest rows.
+const MOST: usize = 3000;
+
+fn agrees_with_a_reference<L: GrowingLayout + Layout>(
+    filter: &Growing<L>,
+    keys: &[u64],
+    most_slots: usize,
+    ops: &[Op],
+) -> Result<(), TestCaseError> {
+    let mut model = Prefixes::of(filter);
+    let key = |i: usize| keys[i % keys.len()];
+    let keys_of = |batch: &[usize]| batch.iter().map(|&i| key(i)).collect::<Vec<u64>>();
+    for op in ops {
+        let level = model.level(filter);
+        match op {
+            &Op::Insert(i) => match model.insert(filter, key(i)) {
+                Ok(()) => {}
+                Err(InsertError::TooManyCopies) => {
+                    prop_assert_eq!(model.count(key(i)), 2 * L::SLOTS);
+                }
+                Err(_) => prop_assert_eq!(filter.slots(), most_slots),
+            },
+            &Op::InsertUnique(i) => match filter.insert_unique_hash(key(i)) {
+                Ok(inserted) => {
+                    prop_assert_eq!(inserted, model.count(key(i)) == 0);
+                    if inserted {
+                        model.stored(filter, level, &[key(i)]);
+                    }
+                }
+                Err(_) => {
+                    prop_assert_eq!((filter.slots(), model.count(key(i))), (most_slots, 0));
+                }
+            },
+            &Op::Remove(i) => prop_assert_eq!(filter.remove_hash(key(i)), model.remove(key(i))),
+            &Op::Contains(i) => {
+                prop_assert_eq!(filter.contains_hash(key(i)), model.count(key(i)) > 0);
+            }
+            &Op::Count(i) => prop_assert_eq!(filter.count_hash(key(i)), model.count(key(i))),
+            Op::InsertMany(batch) => {
+                let hashes = keys_of(batch);
+                let stored = match filter.insert_many_hashes(&hashes) {
+                    Ok(()) => hashes.len(),
+                    Err(error) => error.stored(),
+                };
+                model.stored(filter, level, &hashes[..stored]);
+            }
+            Op::ContainsMany(batch) => {
+                let expected: Vec<bool> =
+                    keys_of(batch).into_iter().map(|hash| model.count(hash) > 0).collect();
+                prop_assert_eq!(filter.contains_each_hash(&keys_of(batch)), expected);
+            }
+            Op::Clear => {
+                filter.clear();
+                model.clear();
+            }
+            &Op::Reserve(additional) => {
+                let (slots, wanted) = (filter.slots(), filter.len() + additional);
+                filter.reserve(additional).expect("within the greatest capacity");
+                prop_assert!(filter.capacity() >= wanted && filter.slots() >= slots);
+            }
+        }
+        prop_assert_eq!(filter.len(), model.len());
+    }
+    for &hash in keys {
+        prop_assert_eq!(filter.count_hash(hash), model.count(hash));
+    }
+    Ok(())
+}
+
+/// Half of the keys are of the class of another.
+fn growth<L: GrowingLayout + Layout>() {
+    let twins = twins::<L>(LEAST_ROWS, 60);
+    let largest = growing::<L>(0, MOST);
+    assert_eq!(largest.slots(), LEAST_ROWS * L::SLOTS);
+    largest.reserve(MOST).expect("the greatest capacity");
     let config = ProptestConfig::with_cases(500);
-    proptest!(config, |(first in 0..200_usize, seed: u64, distinct in 1..300_usize, ops in ops())| {
-        agrees_with_a_multiset(&growable::<L>(first, 2 * first + 400), seed, distinct, &ops)?;
+    proptest!(config, |(seed: u64, distinct in 1..60_usize, ops in ops())| {
+        let siblings = twins[..distinct].as_flattened().iter().copied();
+        let keys: Vec<u64> = siblings.chain(hashes(seed).take(2 * distinct)).collect();
+        agrees_with_a_reference(&growing::<L>(0, MOST), &keys, largest.slots(), &ops)?;
     });
 }

@@ -1,8 +1,8 @@
 //! What a filter says about its memory, and what it does where there is too little.
 
 use coucal::{
-    AnyCuckooFilter, BuildError, CuckooFilter, InsertError, Layout, MergeError, ReserveError,
-    RestoreError, SnapshotError, StableHashBuilder, Storage,
+    AnyCuckooFilter, BuildError, CuckooFilter, GrowingLayout, InsertError, Layout, MergeError,
+    ReserveError, RestoreError, SnapshotError, StableHashBuilder, Storage,
 };
 
 use crate::allocator::{counted, live_bytes, with_little_memory};
@@ -16,10 +16,15 @@ fn capacities() -> impl Iterator<Item = usize> {
 
 of_each_layout! {
     the_stated_memory_is_what_is_allocated
-    growth_allocates_what_it_says
-    where_memory_ends_nothing_is_lost
     no_memory_is_an_error
     no_memory_for_snapshots
+}
+
+of_each_growing_layout! {
+    growth_allocates_what_it_says
+    where_memory_ends_nothing_is_lost
+    no_memory_for_what_grows_is_an_error
+    no_memory_for_snapshots_of_what_grows
 }
 
 fn the_stated_memory_is_what_is_allocated<L: Layout>() {
@@ -50,7 +55,7 @@ fn words_in_use<L: Storage, S>(filter: &CuckooFilter<L, S>, slots: usize) -> usi
 
 /// At each size, what a growing filter says is what it has allocated: its words, an eighth of them at
 /// most for growth, and at first up to 512 bytes.
-fn growth_allocates_what_it_says<L: Layout>() {
+fn growth_allocates_what_it_says<L: GrowingLayout + Layout>() {
     for (first, most) in
         [(0, 0), (0, 200), (100, 300), (1000, 1000), (1000, 3500), (20_000, 70_000)]
     {
@@ -87,7 +92,7 @@ fn growth_allocates_what_it_says<L: Layout>() {
 
 /// The allocator has no more memory: an insert that needs it says so, and changes nothing; others go on;
 /// and growth goes on with memory.
-fn where_memory_ends_nothing_is_lost<L: Layout>() {
+fn where_memory_ends_nothing_is_lost<L: GrowingLayout + Layout>() {
     /// Less than a chunk, and enough for the message of a failure.
     const LITTLE: usize = 2000;
     let most = 120_000;
@@ -133,7 +138,10 @@ fn no_memory_is_an_error<L: Layout>() {
         assert_eq!(live_bytes(), before, "nothing is kept");
         assert!(with_little_memory(table, build).is_ok(), "no request is larger than the table");
     }
-    // One that grows has the table for its first capacity, in chunks of an eighth of it.
+}
+
+/// One that grows has the table for its first capacity, in chunks of an eighth of it.
+fn no_memory_for_what_grows_is_an_error<L: GrowingLayout + Layout>() {
     let build = || {
         let builder = CuckooFilter::builder().layout::<L>().capacity(10_000);
         builder.max_capacity(30_000).build()
@@ -149,8 +157,14 @@ fn no_memory_is_an_error<L: Layout>() {
 fn no_memory_for_snapshots<L: Layout>() {
     for capacity in [2000, 100_000] {
         let builder = CuckooFilter::builder().layout::<L>().hasher(StableHashBuilder::new(7));
-        let fixed = builder.clone().capacity(capacity).build().expect("memory for a test");
+        let fixed = builder.capacity(capacity).build().expect("memory for a test");
         no_memory_for_a_snapshot_is_an_error(&fixed, L::SLOTS, 1);
+    }
+}
+
+fn no_memory_for_snapshots_of_what_grows<L: GrowingLayout + Layout>() {
+    for capacity in [2000, 100_000] {
+        let builder = CuckooFilter::builder().hasher(StableHashBuilder::new(7)).layout::<L>();
         let builder = builder.capacity(capacity / 3).max_capacity(capacity);
         let grows = builder.build().expect("memory for a test");
         no_memory_for_a_snapshot_is_an_error(&grows, L::SLOTS, 16);

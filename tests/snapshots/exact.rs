@@ -13,14 +13,16 @@
 //! A bounded run by default. `COUCAL_STRESS_SNAPSHOTS` is the number of snapshots of each filter.
 
 use std::collections::HashSet;
+use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::{env, thread};
 
-use coucal::{FixedStorage, Fp16x4, Fp32x2, Growable, Layout, SemiSorted14x5, Storage, internals};
+use coucal::{Fp16x4, Fp32x2, Growable, GrowingLayout, Layout, SemiSorted14x5, Storage, internals};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
 use crate::common::hashes;
+use crate::common::prefixes::Shape;
 use crate::{Filter, HASHER, fixed, growing};
 
 /// More than there are cores on most machines that run tests.
@@ -41,14 +43,10 @@ fn snapshots_asked_for() -> usize {
     asked.map_or(500, |n| n.parse().expect("COUCAL_STRESS_SNAPSHOTS is a number of snapshots"))
 }
 
-/// Hashes of which no two share a class in a table of a layout with `rows` rows.
-fn distinct<L: Layout>(rows: usize, count: usize) -> Vec<u64> {
+/// Hashes of which no two share a class, so that a filter tells them apart.
+fn distinct<C: Eq + Hash>(class: impl Fn(u64) -> C, count: usize) -> Vec<u64> {
     let mut classes = HashSet::new();
-    let is_new = |&hash: &u64| {
-        let (fingerprint, first, second) = internals::key(rows, hash, L::FINGERPRINT_BITS);
-        classes.insert((fingerprint, first.min(second)))
-    };
-    hashes(1).filter(is_new).take(count).collect()
+    hashes(1).filter(|&hash| classes.insert(class(hash))).take(count).collect()
 }
 
 /// What the threads of a test share.
@@ -127,14 +125,16 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Takes snapshots of a filter of a layout, in which writers keep so many items each.
-fn snapshots_are_exact<L: Layout, F: Storage>(
+/// Takes snapshots of a filter, which tells the classes of items apart, and in which writers keep so many
+/// items each.
+fn snapshots_are_exact<F: Storage, C: Eq + Hash>(
     filter: &Filter<F>,
+    class: impl Fn(u64) -> C,
     settled: usize,
     items_of_each: impl Fn(usize) -> u64 + Sync,
 ) {
     let snapshots = snapshots_asked_for();
-    let items = distinct::<L>(filter.slots() / L::SLOTS, settled + WRITERS * ROW);
+    let items = distinct(class, settled + WRITERS * ROW);
     let (settled, rows) = items.split_at(settled);
     filter.insert_many_hashes(settled).expect("there is room");
     let shared = Shared {
@@ -210,15 +210,21 @@ fn of_fixed_size<L: Layout>(load: f64) {
     let filter = fixed::<L>(4000);
     let items = (filter.slots() as f64 * load) as usize;
     let each = (items / 2 / WRITERS) as u64;
-    snapshots_are_exact::<L, _>(&filter, items / 2, |_| each);
+    let class = |hash| {
+        let buckets = filter.slots() / L::SLOTS;
+        let (fingerprint, first, second) = internals::key(buckets, hash, L::FINGERPRINT_BITS);
+        (fingerprint, first.min(second))
+    };
+    snapshots_are_exact(&filter, class, items / 2, |_| each);
 }
 
 /// A filter that grows meanwhile, from its first size to its greatest.
-fn that_grows<L: FixedStorage + Layout>() {
+fn that_grows<L: GrowingLayout + Layout>() {
     let filter: Filter<Growable<L>> = growing(50, 6000);
     let snapshots = snapshots_asked_for();
     let each = |taken| 20 + (900 * taken / snapshots) as u64;
-    snapshots_are_exact::<L, _>(&filter, 50, each);
+    let shape = Shape::new::<L>(filter.slots() / L::SLOTS);
+    snapshots_are_exact(&filter, |hash| shape.item(hash).class, 50, each);
     assert!(filter.len() > 500, "it has not grown: {filter:?}");
 }
 

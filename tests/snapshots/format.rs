@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use coucal::{AnyLayout, CuckooFilter, FixedStorage, Fp16x4, Growable, Layout, Storage};
+use coucal::{AnyLayout, CuckooFilter, Fp16x4, Growable, GrowingLayout, Layout, Storage};
 
 use crate::{Filter, HASHER, fixed, growing};
 
@@ -26,16 +26,6 @@ fn items(count: u64) -> impl Iterator<Item = (u64, usize)> {
 
 fn golden(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
-}
-
-/// 32 buckets at first.
-fn growable<L: FixedStorage>(slots: usize) -> Filter<Growable<L>> {
-    growing(slots, 100 * slots)
-}
-
-/// Half of the slots of a filter of fixed size, and in the middle of the second level of one that grows.
-fn count<L: Layout>(grows: bool) -> u64 {
-    if grows { 60 * L::SLOTS as u64 } else { 20 }
 }
 
 fn fill<L: Storage>(filter: &Filter<L>, count: u64) {
@@ -69,9 +59,7 @@ fn holds<L: Storage>(filter: &Filter<L>, bytes: &[u8], count: u64) {
 
 fn check<L: Storage>(name: &str, new: impl FnOnce() -> Filter<L>, count: u64) -> Vec<u8> {
     if std::env::var_os("COUCAL_WRITE_GOLDEN").is_some() {
-        let filter = new();
-        fill(&filter, count);
-        fs::write(golden(name), filter.snapshot().unwrap().to_bytes()).unwrap();
+        fs::write(golden(name), new().snapshot().unwrap().to_bytes()).unwrap();
     }
     let bytes = fs::read(golden(name)).unwrap();
     holds(&Filter::<L>::from_bytes(&bytes, HASHER).unwrap(), &bytes, count);
@@ -80,24 +68,48 @@ fn check<L: Storage>(name: &str, new: impl FnOnce() -> Filter<L>, count: u64) ->
 
 fn golden_files<L: Layout>() {
     let name = format!("{}.coucal", L::NAME);
-    let bytes = check::<L>(&name, || fixed(40), count::<L>(false));
+    let new = || {
+        let filter = fixed::<L>(40);
+        fill(&filter, 20);
+        filter
+    };
+    let bytes = check::<L>(&name, new, 20);
     let any = Filter::<AnyLayout>::from_bytes(&bytes, HASHER).unwrap();
     assert_eq!((any.layout_name(), any.capacity()), (L::NAME, 40));
+}
 
-    let name = format!("{}-grown.coucal", L::NAME);
-    let bytes = check::<Growable<L>>(&name, || growable::<L>(L::SLOTS), count::<L>(true));
-    let any = Filter::<Growable<AnyLayout>>::from_bytes(&bytes, HASHER).unwrap();
-    assert_eq!((any.layout_name(), any.max_capacity()), (L::NAME, 100 * L::SLOTS));
-    let (level, cursor) = (number(&bytes, LEVEL), number(&bytes, CURSOR));
-    assert!(level == 1 && (4..60).contains(&cursor), "level {level}, cursor {cursor}");
-    // It grows on.
-    let words = number(&bytes, WORDS);
-    any.reserve(100 * L::SLOTS - any.len()).unwrap();
-    assert!(any.slots() as u64 > words * L::SLOTS as u64);
-    holds(&any, &any.snapshot().unwrap().to_bytes(), count::<L>(true));
+/// Before the first split, in the middle of the second level, and after three doublings: in each of them
+/// one item in five is removed again.
+fn golden_files_of_what_grows<L: GrowingLayout + Layout>() {
+    for (name, buckets, level) in [("new", 16, 0), ("grown", 60, 1), ("doubled", 240, 3)] {
+        let name = format!("{}-{name}.coucal", L::NAME);
+        let (count, most) = (buckets * L::SLOTS as u64, 400 * L::SLOTS);
+        // 32 buckets at first.
+        let new = || {
+            let filter = growing::<L>(L::SLOTS, most);
+            let passing = 2 * count..2 * count + count / 4;
+            passing.clone().for_each(|item| filter.insert(&item).unwrap());
+            fill(&filter, count);
+            passing.for_each(|item| assert!(filter.remove(&item)));
+            filter
+        };
+        let bytes = check::<Growable<L>>(&name, new, count);
+        let any = Filter::<Growable<AnyLayout>>::from_bytes(&bytes, HASHER).unwrap();
+        assert_eq!((any.layout_name(), any.max_capacity()), (L::NAME, most));
+        let cursor = number(&bytes, CURSOR);
+        assert_eq!(u64::from(bytes[LEVEL]), level);
+        assert!(cursor < 28 << level && (level == 0 || cursor >= 4), "cursor {cursor}");
+        // It grows on.
+        let words = number(&bytes, WORDS);
+        any.reserve(most - any.len()).unwrap();
+        assert!(any.slots() as u64 > words * L::SLOTS as u64);
+        holds(&any, &any.snapshot().unwrap().to_bytes(), count);
+    }
 }
 
 of_each_layout!(golden_files);
+
+of_each_growing_layout!(golden_files_of_what_grows);
 
 /// The example that docs/format.md works out by hand, which is made by these lines.
 #[test]
@@ -106,22 +118,39 @@ fn the_example_of_the_page() {
     filter.insert("egg").unwrap();
     filter.insert("nest").unwrap();
     filter.insert("nest").unwrap();
-    let written = filter.snapshot().unwrap().to_bytes();
+    is_on_the_page("<!-- example -->", &filter.snapshot().unwrap().to_bytes());
+}
 
-    // Each line between these marks: an offset, bytes, and two spaces before what they mean.
+/// The same of a filter that grows.
+#[test]
+fn the_growing_example_of_the_page() {
+    let filter = growing::<Fp16x4>(9, 1000);
+    filter.insert("egg").unwrap();
+    filter.reserve(200).unwrap();
+    filter.insert("nest").unwrap();
+    filter.insert("nest").unwrap();
+    assert!(!filter.contains("owl"));
+    is_on_the_page("<!-- growing example -->", &filter.snapshot().unwrap().to_bytes());
+}
+
+/// Each line after this mark has an offset, bytes, and two spaces before what they mean. Bytes that are
+/// on no line are 0.
+fn is_on_the_page(mark: &str, written: &[u8]) {
     let page = include_str!("../../docs/format.md");
-    let (_, from) = page.split_once("<!-- example -->").expect("the start of the example");
+    let (_, from) = page.split_once(mark).expect("the start of the example");
     let (example, _) = from.split_once("<!-- end of example -->").expect("its end");
-    let mut bytes = Vec::new();
+    let mut bytes = vec![0; written.len()];
     for line in example.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())) {
         let (offset, line) = line.split_once(' ').unwrap();
-        assert_eq!(offset.parse(), Ok(bytes.len()), "{line}");
+        let offset: usize = offset.parse().expect("an offset");
         let (hex, _) = line.trim_start().split_once("  ").expect("what they mean");
-        bytes.extend(hex.split(' ').map(|byte| u8::from_str_radix(byte, 16).unwrap()));
+        for (byte, hex) in bytes[offset..].iter_mut().zip(hex.split(' ')) {
+            *byte = u8::from_str_radix(hex, 16).unwrap();
+        }
     }
     let right = || {
-        let lines = written.chunks(8).enumerate();
+        let lines = written.chunks(8).enumerate().filter(|(_, bytes)| **bytes != [0; 8]);
         lines.map(|(line, bytes)| format!("{:<4}{bytes:02x?}", 8 * line)).collect::<Vec<_>>()
     };
-    assert_eq!(bytes, written, "docs/format.md shows other bytes; these are right: {:#?}", right());
+    assert!(bytes == written, "docs/format.md shows other bytes; these are right: {:#?}", right());
 }

@@ -3,9 +3,11 @@
 use std::io::{self, Read};
 
 use coucal::{
-    AnyLayout, CuckooFilter, FixedStorage, Growable, Layout, RestoreError, Snapshot,
+    AnyLayout, CuckooFilter, FixedStorage, Growable, GrowingLayout, Layout, RestoreError, Snapshot,
     StableHashBuilder, Storage,
 };
+
+use crate::common;
 
 const HASHER: StableHashBuilder = StableHashBuilder::new(7);
 
@@ -18,6 +20,8 @@ mod at {
     pub const SLOTS: usize = 15;
     pub const ROWS: usize = 16;
     pub const LEVEL: usize = 24;
+    /// In version 2.
+    pub const TARGET_LOAD: usize = 28;
     pub const CURSOR: usize = 32;
     pub const MAX_BUCKETS: usize = 40;
     pub const WORDS: usize = 48;
@@ -29,12 +33,14 @@ mod at {
     pub const BUCKETS: usize = 96;
 }
 
-of_each_layout! {
+of_each_growing_layout! {
     truncated
     a_bit_flipped
     other_fields
     other_words
-    fingerprints_that_lie_elsewhere
+    impossible_entries
+    other_versions
+    other_target_loads
     other_types
 }
 
@@ -45,11 +51,11 @@ fn fixed<L: FixedStorage>() -> Vec<u8> {
 }
 
 /// In the middle of the first level.
-fn grown<L: Layout>() -> Vec<u8> {
+fn grown<L: GrowingLayout + Layout>() -> Vec<u8> {
     let most = 60 * L::SLOTS;
     let builder = CuckooFilter::builder().layout::<L>().max_capacity(most).hasher(HASHER);
     let bytes = snapshot(&builder.build().unwrap(), 34 * L::SLOTS as u64);
-    assert_eq!((number(&bytes, at::ROWS), number(&bytes, at::LEVEL)), (32, 0));
+    assert_eq!((number(&bytes, at::ROWS), bytes[at::LEVEL]), (32, 0));
     assert!(number(&bytes, at::CURSOR) > 0);
     bytes
 }
@@ -112,7 +118,7 @@ const DO_NOT_TRUST: &str =
     ": the checksums match, so it was written this way: do not trust the writer";
 const NEWER: &str = ": read it with a newer one";
 
-fn truncated<L: Layout>() {
+fn truncated<L: GrowingLayout + Layout>() {
     for len in 0..fixed::<L>().len() {
         assert_error!(error::<L>(&fixed::<L>()[..len]), RestoreError::Truncated, ANOTHER_COPY);
     }
@@ -123,8 +129,9 @@ fn truncated<L: Layout>() {
     }
 }
 
-fn a_bit_flipped<L: Layout>() {
+fn a_bit_flipped<L: GrowingLayout + Layout>() {
     fn check<L: Storage>(mut bytes: Vec<u8>) {
+        let version = u32::from(bytes[at::VERSION]);
         for bit in 0..8 * bytes.len() {
             let at = bit / 8;
             bytes[at] ^= 1 << (bit % 8);
@@ -132,8 +139,8 @@ fn a_bit_flipped<L: Layout>() {
             let expected = match at {
                 0..at::VERSION => matches!(error, RestoreError::NotASnapshot),
                 at::VERSION..at::KIND => {
-                    let flipped = 1 ^ 1 << (bit - 8 * at::VERSION);
-                    matches!(error, RestoreError::UnknownVersion { version } if version == flipped)
+                    let flipped = version ^ 1 << (bit - 8 * at::VERSION);
+                    matches!(error, RestoreError::UnknownVersion { version: found } if found == flipped)
                 }
                 _ => matches!(error, RestoreError::Damaged),
             };
@@ -146,7 +153,7 @@ fn a_bit_flipped<L: Layout>() {
 }
 
 /// Headers with the right checksum that are those of no table.
-fn other_fields<L: Layout>() {
+fn other_fields<L: GrowingLayout + Layout>() {
     let (fixed, grown) = (fixed::<L>(), grown::<L>());
     let impossible = |bytes: &[u8], grows: bool| {
         let promised = number(bytes, at::WORDS);
@@ -202,9 +209,8 @@ fn other_fields<L: Layout>() {
     impossible(&too_grown, true);
     // A table of fixed size has one capacity.
     impossible(&with(&fixed, at::CAPACITY, number(&fixed, at::CAPACITY) - 1), false);
-    // All sizes agree, but it would grow by more than its fingerprints have bits for; or from too few
-    // rows.
-    let too_far = (32 << (L::FINGERPRINT_BITS - 6)) + 2;
+    // More often doubled than its entries have bits for, or from too few rows.
+    let too_far = (32 << common::doublings::<L>()) + 2;
     impossible(&with(&grown, at::MAX_BUCKETS, too_far), true);
     let few_rows = forged(&grown, |bytes| {
         for (field, value) in [
@@ -239,7 +245,7 @@ fn other_fields<L: Layout>() {
     let error = byte(at::ENCODING, encoding);
     let expected = format!(
         "the snapshot has {slots} fingerprints of {bits} bits in a bucket, in encoding {encoding}, \
-         a layout that this release does not have: read it with a newer one"
+         a layout that this release does not have for filters of this kind: read it with a newer one"
     );
     assert_eq!(error.to_string(), expected);
     assert!(
@@ -248,7 +254,7 @@ fn other_fields<L: Layout>() {
 }
 
 /// Words that are none of the layout, and numbers of items that are not theirs.
-fn other_words<L: Layout>() {
+fn other_words<L: GrowingLayout + Layout>() {
     fn check<L: Storage>(bytes: &[u8], words: &[u64]) {
         let buckets = number(bytes, at::WORDS) as usize;
         for &word in words {
@@ -305,35 +311,104 @@ fn other_words<L: Layout>() {
     check::<Growable<L>>(&grown::<L>(), &words);
 }
 
-/// In a table that grows, each fingerprint has one bucket in a row.
-fn fingerprints_that_lie_elsewhere<L: Layout>() {
+/// Entries of a table that grows: without a core, without the 1 above their extra bits, and with a bit
+/// that the position of the bucket tells.
+fn impossible_entries<L: GrowingLayout + Layout>() {
     let bytes = grown::<L>();
     let (rows, cursor) = (number(&bytes, at::ROWS), number(&bytes, at::CURSOR));
-    let word = |bucket: u64| at::BUCKETS + 8 * bucket as usize;
-    // What was split and what came of it, the wrong way round.
-    let mut swapped = 0;
-    for bucket in 0..cursor {
-        let (old, new) = (word(bucket), word(bucket + rows));
-        let (stays, goes) = (number(&bytes, old), number(&bytes, new));
-        let forged = forged(&bytes, |bytes| {
-            put(bytes, old, goes);
-            put(bytes, new, stays);
-        });
-        let first = if goes == 0 { bucket + rows } else { bucket };
-        if stays != 0 || goes != 0 {
+    let upper = 1 << (common::doublings::<L>() + 1);
+    let with_word = |bucket: u64, word: u64| {
+        // At level 0, so bit 0 is the 1.
+        let at = at::BUCKETS + 8 * bucket as usize;
+        (at, with(&bytes, at, word))
+    };
+    let mut told = 0;
+    for bucket in 0..number(&bytes, at::WORDS) {
+        let is_split = bucket < cursor || bucket >= rows;
+        let mut invalid =
+            vec![1, upper, upper - 1, upper << 1, 3, (upper | 1) << L::FINGERPRINT_BITS];
+        let told_bit = upper | 0b11;
+        if is_split {
+            invalid.push(told_bit);
+            told += 1;
+        } else {
+            let (at, possible) = with_word(bucket, told_bit);
+            let held = |word: u64| {
+                (0..L::SLOTS as u32)
+                    .filter(|slot| word >> (slot * L::FINGERPRINT_BITS) != 0)
+                    .count()
+            };
+            let items = number(&bytes, at::ITEMS) as usize + 1 - held(number(&bytes, at));
+            let possible = with(&possible, at::ITEMS, items as u64);
+            assert!(CuckooFilter::<Growable<L>, _>::from_bytes(&possible, HASHER).is_ok());
+        }
+        for word in invalid {
             assert_error!(
-                error::<Growable<L>>(&forged),
-                RestoreError::Misplaced { bucket } if bucket as u64 == first,
+                error::<Growable<L>>(&with_word(bucket, word).1),
+                RestoreError::InvalidWord { bucket: found } if found as u64 == bucket,
                 DO_NOT_TRUST
             );
-            swapped += 1;
         }
     }
-    assert!(swapped > 0);
+    assert!(told > 0 && told < number(&bytes, at::WORDS));
+}
+
+/// Kinds under the version of the other, and layouts that do not grow.
+fn other_versions<L: GrowingLayout + Layout>() {
+    let (fixed, grown) = (fixed::<L>(), grown::<L>());
+    for of_version_1 in [
+        forged(&fixed, |bytes| bytes[at::KIND] = 1),
+        forged(&grown, |bytes| bytes[at::VERSION] = 1),
+    ] {
+        assert_error!(
+            error::<Growable<L>>(&of_version_1),
+            RestoreError::OldGrowable,
+            ": build the filter from its items again"
+        );
+    }
+    for of_version_2 in [
+        forged(&fixed, |bytes| bytes[at::VERSION] = 2),
+        forged(&grown, |bytes| bytes[at::KIND] = 0),
+    ] {
+        let error = error::<L>(&of_version_2);
+        assert!(matches!(error, RestoreError::UnknownVersion { version: 2 }), "{error:?}");
+    }
+    for [encoding, bits, slots] in [[0, 8, 8], [0, 9, 7], [0, 10, 6], [1, 14, 5], [1, 17, 4]] {
+        let bytes = forged(&grown, |bytes| {
+            bytes[at::ENCODING..at::ROWS].copy_from_slice(&[encoding, bits, slots]);
+        });
+        assert_error!(
+            error::<Growable<L>>(&bytes),
+            RestoreError::UnknownLayout { fingerprint_bits, .. } if fingerprint_bits == bits,
+            NEWER
+        );
+    }
+}
+
+/// Target loads that no builder takes, and one that these sizes do not follow from.
+fn other_target_loads<L: GrowingLayout + Layout>() {
+    let [_, grown] = empty::<L>();
+    let with_load = |load: u32| {
+        forged(&grown, |bytes| {
+            bytes[at::TARGET_LOAD..at::CURSOR].copy_from_slice(&load.to_le_bytes());
+        })
+    };
+    let highest = match L::SLOTS {
+        5 => 885,
+        4 => 870,
+        3 => 830,
+        _ => 750,
+    };
+    for load in [0, 1, 499, 500, highest, highest + 1, 1000, u32::MAX] {
+        let error = error::<Growable<L>>(&with_load(load));
+        assert!(matches!(error, RestoreError::ImpossibleTable { .. }), "{load}: {error:?}");
+    }
+    let same = (common::target::<L>() * 1000.0).round() as u32;
+    assert!(with_load(same) == grown);
 }
 
 /// A valid snapshot, and a type or a hasher that it is not for.
-fn other_types<L: Layout>() {
+fn other_types<L: GrowingLayout + Layout>() {
     fn refused<L: Storage>(bytes: &[u8], hasher: StableHashBuilder) -> RestoreError {
         let error = CuckooFilter::<L, _>::from_bytes(bytes, hasher).unwrap_err();
         let snapshot = Snapshot::from_bytes(bytes).unwrap();
@@ -344,7 +419,7 @@ fn other_types<L: Layout>() {
     fn is_taken<L: Storage>(bytes: &[u8]) -> bool {
         CuckooFilter::<L, _>::from_bytes(bytes, HASHER).is_ok()
     }
-    fn other<L: Layout, Other: Layout>(fixed: &[u8], grown: &[u8]) {
+    fn other<L: Layout, Other: GrowingLayout + Layout>(fixed: &[u8], grown: &[u8]) {
         if L::NAME == Other::NAME {
             assert!(is_taken::<Other>(fixed) && is_taken::<Growable<Other>>(grown));
             return;
@@ -362,7 +437,7 @@ fn other_types<L: Layout>() {
     macro_rules! others {
         ($($other:ident)*) => { $(other::<L, coucal::$other>(&fixed, &grown);)* };
     }
-    coucal::__for_each_layout!(others);
+    coucal::__for_each_growing_layout!(others);
     assert!(is_taken::<AnyLayout>(&fixed) && is_taken::<Growable<AnyLayout>>(&grown));
 
     for error in [refused::<L>(&grown, HASHER), refused::<AnyLayout>(&grown, HASHER)] {
@@ -397,9 +472,9 @@ fn words_under_the_header_of_another_layout() {
     let mut taken = 0;
     macro_rules! each {
         ($($layout:ident)*) => {{
-            let all = [$((fixed::<coucal::$layout>(), grown::<coucal::$layout>())),*];
-            for (from, _) in &all {
-                for (to, _) in &all {
+            let all = [$(fixed::<coucal::$layout>()),*];
+            for from in &all {
+                for to in &all {
                     let bytes = forged(from, |bytes| {
                         bytes[at::ENCODING..at::ROWS].copy_from_slice(&to[at::ENCODING..at::ROWS]);
                     });
@@ -438,15 +513,15 @@ fn other_formats() {
     bytes.insert(7, b'\r');
     assert_error!(error::<AnyLayout>(&bytes), RestoreError::NotASnapshot, magic);
 
-    for version in [0, 2, u32::MAX] {
+    for version in [0, 2, 3, u32::MAX] {
         let bytes = forged(&fixed::<coucal::Fp16x4>(), |bytes| {
             bytes[at::VERSION..at::KIND].copy_from_slice(&version.to_le_bytes());
         });
         let error = error::<AnyLayout>(&bytes);
         assert!(matches!(error, RestoreError::UnknownVersion { version: v } if v == version));
         let expected = format!(
-            "the snapshot has version {version}, and this release reads version 1: \
-             read it with the release that wrote it, or a newer one"
+            "the snapshot has version {version}, and this release reads version 1 of filters of fixed \
+             size and version 2 of filters that grow: read it with the release that wrote it, or a newer one"
         );
         assert_eq!(error.to_string(), expected);
     }
@@ -464,11 +539,11 @@ fn trailing_bytes() {
         );
     }
     // Two snapshots in one stream.
-    let stream = [fixed::<coucal::Fp16x4>(), grown::<coucal::Fp8x8>()].concat();
+    let stream = [fixed::<coucal::Fp16x4>(), grown::<coucal::Fp12x5>()].concat();
     let mut reader = &stream[..];
     let first = CuckooFilter::<AnyLayout, _>::restore(&mut reader, HASHER).unwrap();
     let second = CuckooFilter::<Growable<AnyLayout>, _>::restore(&mut reader, HASHER).unwrap();
-    assert_eq!((first.layout_name(), second.layout_name()), ("Fp16x4", "Fp8x8"));
+    assert_eq!((first.layout_name(), second.layout_name()), ("Fp16x4", "Fp12x5"));
     assert!(reader.is_empty());
 }
 
@@ -535,7 +610,7 @@ fn readers_that_fail() {
 /// Sets these fields to all values near theirs, and to some far from them, in an empty snapshot that has
 /// no other fault. What is restored is what is built for its capacities; says how many snapshots were
 /// restored, and how many refused.
-fn restored_and_refused<L: Layout>(bytes: &[u8], fields: &[usize]) -> [usize; 2] {
+fn restored_and_refused<L: GrowingLayout + Layout>(bytes: &[u8], fields: &[usize]) -> [usize; 2] {
     fn is_as_built<L: Storage>(
         bytes: &[u8],
         build: impl FnOnce() -> CuckooFilter<L, StableHashBuilder>,
@@ -574,7 +649,7 @@ fn restored_and_refused<L: Layout>(bytes: &[u8], fields: &[usize]) -> [usize; 2]
     counts
 }
 
-of_each_layout! {
+of_each_growing_layout! {
     rows_follow_from_the_capacity
     the_maximum_follows_from_the_maximum_capacity
     the_capacity_fits_the_table
@@ -582,14 +657,14 @@ of_each_layout! {
 }
 
 /// Empty snapshots of a filter of fixed size, and of one that grows from more than the fewest rows.
-fn empty<L: Layout>() -> [Vec<u8>; 2] {
+fn empty<L: GrowingLayout + Layout>() -> [Vec<u8>; 2] {
     let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER).capacity(100 * L::SLOTS);
     let growing = builder.clone().max_capacity(300 * L::SLOTS).build().unwrap();
     [snapshot(&builder.build().unwrap(), 0), snapshot(&growing, 0)]
 }
 
 /// One value is left: the table's own.
-fn rows_follow_from_the_capacity<L: Layout>() {
+fn rows_follow_from_the_capacity<L: GrowingLayout + Layout>() {
     let [fixed, growing] = empty::<L>();
     let [restored, refused] = restored_and_refused::<L>(&fixed, &[at::ROWS, at::MAX_BUCKETS]);
     assert!(restored == 1 && refused > 50, "{restored}, {refused}");
@@ -597,14 +672,14 @@ fn rows_follow_from_the_capacity<L: Layout>() {
     assert!(restored == 1 && refused > 50, "{restored}, {refused}");
 }
 
-fn the_maximum_follows_from_the_maximum_capacity<L: Layout>() {
+fn the_maximum_follows_from_the_maximum_capacity<L: GrowingLayout + Layout>() {
     let [_, growing] = empty::<L>();
     let [restored, refused] = restored_and_refused::<L>(&growing, &[at::MAX_BUCKETS]);
     assert!(restored == 1 && refused > 50, "{restored}, {refused}");
 }
 
 /// The items for which a table is made are those of one pair of buckets more or less.
-fn the_capacity_fits_the_table<L: Layout>() {
+fn the_capacity_fits_the_table<L: GrowingLayout + Layout>() {
     let [fixed, growing] = empty::<L>();
     for (bytes, fields) in
         [(fixed, &[at::CAPACITY, at::MAX_CAPACITY][..]), (growing, &[at::CAPACITY])]
@@ -614,7 +689,7 @@ fn the_capacity_fits_the_table<L: Layout>() {
     }
 }
 
-fn the_maximum_capacity_fits_the_table<L: Layout>() {
+fn the_maximum_capacity_fits_the_table<L: GrowingLayout + Layout>() {
     let [_, growing] = empty::<L>();
     let [restored, refused] = restored_and_refused::<L>(&growing, &[at::MAX_CAPACITY]);
     assert!((1..=2 * L::SLOTS).contains(&restored) && refused > 20, "{restored}, {refused}");

@@ -12,7 +12,7 @@ mod round_trip;
 #[cfg(feature = "serde")]
 mod serde;
 
-use coucal::{CuckooFilter, FixedStorage, Growable, StableHashBuilder};
+use coucal::{CuckooFilter, FixedStorage, Growable, GrowingLayout, StableHashBuilder};
 
 const HASHER: StableHashBuilder = StableHashBuilder::new(7);
 
@@ -23,7 +23,7 @@ fn fixed<L: FixedStorage>(items: usize) -> Filter<L> {
     builder.build().expect("memory for a test")
 }
 
-fn growing<L: FixedStorage>(first: usize, items: usize) -> Filter<Growable<L>> {
+fn growing<L: GrowingLayout>(first: usize, items: usize) -> Filter<Growable<L>> {
     let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER).capacity(first);
     builder.max_capacity(items).build().expect("memory for a test")
 }

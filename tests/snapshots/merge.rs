@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use coucal::{
-    AnyCuckooFilter, AnyLayout, CuckooFilter, DefaultHashBuilder, Fp16x4, Layout, MergeError,
-    StableHashBuilder, Storage,
+    AnyCuckooFilter, AnyLayout, CuckooFilter, DefaultHashBuilder, Fp16x4, GrowingLayout, Layout,
+    MergeError, StableHashBuilder, Storage,
 };
 
 use crate::{Filter, HASHER, fixed, growing};
@@ -14,6 +14,8 @@ of_each_layout! {
     the_union_of_both
     to_the_last_slot
 }
+
+of_each_growing_layout!(the_union_of_two_that_grow);
 
 fn fill<L: Storage>(filter: &Filter<L>, items: impl Iterator<Item = u64>) {
     items.for_each(|item| filter.insert(&item).expect("room for the items of a test"));
@@ -41,8 +43,12 @@ fn the_union_of_both<L: Layout>() {
         fill(&one, 0..items / 2);
         fill(&other, items / 3..items * 3 / 4);
         check_union(&one, &other, items);
+    }
+}
 
-        // The one grows while it takes in the other, which has grown further.
+/// The one grows while it takes in the other, which has grown further.
+fn the_union_of_two_that_grow<L: GrowingLayout>() {
+    for items in [4, 100, 5000_u64] {
         let first = items as usize / 3;
         let [one, other] = [0; 2].map(|_| growing::<L>(first, items as usize));
         fill(&one, 0..items / 8);
@@ -89,7 +95,7 @@ fn what_is_not_alike_is_an_error() {
     fill(&filter, 0..10);
     let error = filter.merge(&fixed(2000)).unwrap_err();
     assert!(matches!(error, MergeError::OtherRows { rows, other } if rows < other), "{error}");
-    assert!(error.to_string().contains("build both with the same capacity"), "{error}");
+    assert!(error.to_string().contains("build both with the same capacities"), "{error}");
 
     let other_seed = CuckooFilter::with_capacity_and_hasher(1000, StableHashBuilder::new(8));
     let error = filter.merge(&other_seed).unwrap_err();

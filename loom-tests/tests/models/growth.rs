@@ -4,12 +4,12 @@
 //! (2, 1) goes from bucket 0 to bucket 2 when 0 is split, and its other bucket is 1; an item (0, 1)
 //! stays.
 
-use coucal::{Growable, Layout};
+use coucal::{Growable, GrowingLayout, Layout};
 use loom_tests::model::{Item, Setup, Signal};
 
 use crate::fewer_if_wide;
 
-models! {
+growing_models! {
     split_against_lookups_in_its_direction
     split_against_lookups_the_other_way
     end_of_level_against_lookups_in_its_direction
@@ -48,13 +48,13 @@ models! {
 
 /// Two rows. The bucket of this row is split next, at the end of a level if it is row 1; it holds
 /// one item that goes and one that stays.
-struct OneSplit<L> {
+struct OneSplit<L: GrowingLayout> {
     setup: Setup<Growable<L>>,
     goes: Item,
     stays: Item,
 }
 
-impl<L: Layout> OneSplit<L> {
+impl<L: GrowingLayout + Layout> OneSplit<L> {
     fn new(row: usize) -> Self {
         let mut setup = Setup::growable(2, 4).split(row);
         let goes = setup.item(row + 2, 1 - row);
@@ -65,7 +65,7 @@ impl<L: Layout> OneSplit<L> {
 }
 
 /// Two threads: one splits a bucket, the other looks up what goes and what stays.
-fn split_against_lookups<L: Layout>(row: usize, order: fn(Item) -> Item) {
+fn split_against_lookups<L: GrowingLayout + Layout>(row: usize, order: fn(Item) -> Item) {
     let OneSplit { setup, goes, stays } = OneSplit::<L>::new(row);
     let goes = order(goes);
     setup.check(400, 3, move |model| {
@@ -77,23 +77,23 @@ fn split_against_lookups<L: Layout>(row: usize, order: fn(Item) -> Item) {
     });
 }
 
-fn split_against_lookups_in_its_direction<L: Layout>() {
+fn split_against_lookups_in_its_direction<L: GrowingLayout + Layout>() {
     split_against_lookups::<L>(0, |item| item);
 }
 
-fn split_against_lookups_the_other_way<L: Layout>() {
+fn split_against_lookups_the_other_way<L: GrowingLayout + Layout>() {
     split_against_lookups::<L>(0, Item::swapped);
 }
 
-fn end_of_level_against_lookups_in_its_direction<L: Layout>() {
+fn end_of_level_against_lookups_in_its_direction<L: GrowingLayout + Layout>() {
     split_against_lookups::<L>(1, |item| item);
 }
 
-fn end_of_level_against_lookups_the_other_way<L: Layout>() {
+fn end_of_level_against_lookups_the_other_way<L: GrowingLayout + Layout>() {
     split_against_lookups::<L>(1, Item::swapped);
 }
 
-fn split_against_two_lookups<L: Layout>() {
+fn split_against_two_lookups<L: GrowingLayout + Layout>() {
     let OneSplit { setup, goes, .. } = OneSplit::<L>::new(0);
     let swapped = goes.swapped();
     setup.check(400, 2, move |model| {
@@ -104,7 +104,7 @@ fn split_against_two_lookups<L: Layout>() {
 }
 
 /// Two fingerprints go that have different versions.
-fn split_of_several_against_lookups<L: Layout>() {
+fn split_of_several_against_lookups<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let items = [(2, 1); 2].map(|(a, b)| setup.item(a, b));
     setup.store(0, &items);
@@ -119,7 +119,7 @@ fn split_of_several_against_lookups<L: Layout>() {
 }
 
 /// Two buckets are split at once, to the end of the level.
-fn run_of_two_against_lookups<L: Layout>() {
+fn run_of_two_against_lookups<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let [even, odd] = [(2, 1), (3, 0)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[even]).store(1, &[odd]);
@@ -134,7 +134,7 @@ fn run_of_two_against_lookups<L: Layout>() {
 
 /// Two splits, one after the other, each of which moves an item of the same version: the second may
 /// overtake the second round of a lookup of what it moves.
-fn two_splits_of_one_group_against_lookup<L: Layout>() {
+fn two_splits_of_one_group_against_lookup<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let [other, _, item] = [(2, 1), (2, 1), (3, 2)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[other]).store(1, &[item]);
@@ -148,7 +148,7 @@ fn two_splits_of_one_group_against_lookup<L: Layout>() {
 }
 
 /// From bucket 0 to 2 in the first level, from there to 6 in the second.
-fn item_that_goes_twice_against_lookup<L: Layout>() {
+fn item_that_goes_twice_against_lookup<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 8);
     let item = setup.item(6, 1);
     setup.store(0, &[item]);
@@ -161,7 +161,7 @@ fn item_that_goes_twice_against_lookup<L: Layout>() {
     });
 }
 
-fn split_against_batch_of_lookups<L: Layout>() {
+fn split_against_batch_of_lookups<L: GrowingLayout + Layout>() {
     let OneSplit { setup, goes, stays } = OneSplit::<L>::new(0);
     let swapped = goes.swapped();
     setup.check(400, 2, move |model| {
@@ -175,7 +175,7 @@ fn split_against_batch_of_lookups<L: Layout>() {
 
 /// A lookup that happens after an insert into the new bucket finds the item, and one that happens
 /// after its removal does not.
-fn what_is_known_to_go_is_found<L: Layout>() {
+fn what_is_known_to_go_is_found<L: GrowingLayout + Layout>() {
     let OneSplit { mut setup, goes, .. } = OneSplit::<L>::new(0);
     let new = setup.item(2, 1);
     setup.check(100, 2, move |model| {
@@ -201,7 +201,7 @@ fn what_is_known_to_go_is_found<L: Layout>() {
 
 /// The removal finds the item in the old bucket, and it goes: the removal must try again. It counts
 /// the slot where it frees it.
-fn removal_of_what_goes<L: Layout>(order: fn(Item) -> Item) {
+fn removal_of_what_goes<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
     let OneSplit { setup, goes, .. } = OneSplit::<L>::new(0);
     let goes = order(goes);
     setup.check(150, 3, move |model| {
@@ -213,15 +213,15 @@ fn removal_of_what_goes<L: Layout>(order: fn(Item) -> Item) {
     });
 }
 
-fn removal_of_what_goes_in_its_direction<L: Layout>() {
+fn removal_of_what_goes_in_its_direction<L: GrowingLayout + Layout>() {
     removal_of_what_goes::<L>(|item| item);
 }
 
-fn removal_of_what_goes_the_other_way<L: Layout>() {
+fn removal_of_what_goes_the_other_way<L: GrowingLayout + Layout>() {
     removal_of_what_goes::<L>(Item::swapped);
 }
 
-fn removal_of_what_stays<L: Layout>() {
+fn removal_of_what_stays<L: GrowingLayout + Layout>() {
     let OneSplit { setup, goes, stays } = OneSplit::<L>::new(0);
     setup.check(150, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
@@ -234,7 +234,7 @@ fn removal_of_what_stays<L: Layout>() {
 }
 
 /// The new bucket is written to as soon as the extent tells of it.
-fn split_and_removal_beside_an_insert<L: Layout>() {
+fn split_and_removal_beside_an_insert<L: GrowingLayout + Layout>() {
     let OneSplit { mut setup, goes, .. } = OneSplit::<L>::new(0);
     let [new, low] = [(2, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.fill(1, low);
@@ -251,7 +251,7 @@ fn split_and_removal_beside_an_insert<L: Layout>() {
 }
 
 /// Its other bucket is full: the insert sees room in the bucket that is split.
-fn insert_of_what_goes<L: Layout>() {
+fn insert_of_what_goes<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let [new, low] = [(2, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.fill(1, low);
@@ -265,7 +265,7 @@ fn insert_of_what_goes<L: Layout>() {
 }
 
 /// One insert into the old bucket and one into the new.
-fn insert_into_both_buckets_of_a_split<L: Layout>() {
+fn insert_into_both_buckets_of_a_split<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let [goes, stays, low] = [(2, 1), (0, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.fill(1, low);
@@ -277,7 +277,7 @@ fn insert_into_both_buckets_of_a_split<L: Layout>() {
 }
 
 /// One of the two stores it.
-fn unique_inserts_of_what_goes<L: Layout>() {
+fn unique_inserts_of_what_goes<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let x = setup.item(2, 1);
     let swapped = x.swapped();
@@ -291,7 +291,7 @@ fn unique_inserts_of_what_goes<L: Layout>() {
     });
 }
 
-fn insert_unique_of_what_is_there<L: Layout>() {
+fn insert_unique_of_what_is_there<L: GrowingLayout + Layout>() {
     let OneSplit { setup, goes, stays } = OneSplit::<L>::new(0);
     setup.check(60, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
@@ -303,7 +303,7 @@ fn insert_unique_of_what_is_there<L: Layout>() {
 }
 
 /// A copy in each bucket, of which one goes.
-fn count_of_what_goes<L: Layout>() {
+fn count_of_what_goes<L: GrowingLayout + Layout>() {
     let OneSplit { mut setup, goes, .. } = OneSplit::<L>::new(0);
     setup.store(1, &[goes]);
     setup.check(100, 3, move |model| {
@@ -314,7 +314,7 @@ fn count_of_what_goes<L: Layout>() {
 
 /// The duplicate rule: the item has a copy in bucket 1. A younger one is stored in bucket 0 and goes
 /// from there to 2, then the older one is removed. A lookup may have read bucket 0 before all this.
-fn duplicate_that_goes_and_removal_of_the_other<L: Layout>() {
+fn duplicate_that_goes_and_removal_of_the_other<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let x = setup.item(2, 1);
     setup.store(1, &[x]);
@@ -331,7 +331,7 @@ fn duplicate_that_goes_and_removal_of_the_other<L: Layout>() {
 
 /// A removal of the only copy, in bucket 1, has begun when bucket 0 is split and a second copy is stored
 /// in the new bucket. Both are counted before the first is removed, so there is one at any time.
-fn removal_beside_a_copy_into_the_new_bucket<L: Layout>() {
+fn removal_beside_a_copy_into_the_new_bucket<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let x = setup.item(2, 1);
     setup.store(1, &[x]);
@@ -350,7 +350,7 @@ fn removal_beside_a_copy_into_the_new_bucket<L: Layout>() {
 }
 
 /// What goes while the table is emptied is not forgotten in its new bucket.
-fn clear_against_split<L: Layout>() {
+fn clear_against_split<L: GrowingLayout + Layout>() {
     let OneSplit { setup, goes, stays } = OneSplit::<L>::new(0);
     setup.check(50, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
@@ -364,7 +364,11 @@ fn clear_against_split<L: Layout>() {
 
 /// Four rows. Buckets 0 and 1 are full, 2 and 3 are empty. An insert of `new` moves `moved` from 0 to
 /// 3, while 0 is split. Each of the two goes or stays.
-fn kick_out_of_the_bucket_that_is_split<L: Layout>(moved: usize, new: usize, unique: bool) {
+fn kick_out_of_the_bucket_that_is_split<L: GrowingLayout + Layout>(
+    moved: usize,
+    new: usize,
+    unique: bool,
+) {
     let mut setup = Setup::<Growable<L>>::growable(4, 8);
     let [moved, new, low] = [(moved, 3), (new, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[moved]).fill(0, low).fill(1, low);
@@ -379,25 +383,25 @@ fn kick_out_of_the_bucket_that_is_split<L: Layout>(moved: usize, new: usize, uni
 }
 
 /// Its slot is free then, and the new item needs no kick.
-fn kick_of_what_goes<L: Layout>() {
+fn kick_of_what_goes<L: GrowingLayout + Layout>() {
     kick_out_of_the_bucket_that_is_split::<L>(4, 0, false);
 }
 
 /// The slot that it leaves is not one for the new item.
-fn kick_of_what_stays_for_what_goes<L: Layout>() {
+fn kick_of_what_stays_for_what_goes<L: GrowingLayout + Layout>() {
     kick_out_of_the_bucket_that_is_split::<L>(0, 4, false);
 }
 
-fn kick_of_what_goes_for_what_goes<L: Layout>() {
+fn kick_of_what_goes_for_what_goes<L: GrowingLayout + Layout>() {
     kick_out_of_the_bucket_that_is_split::<L>(4, 4, false);
 }
 
-fn unique_kick_of_what_stays_for_what_goes<L: Layout>() {
+fn unique_kick_of_what_stays_for_what_goes<L: GrowingLayout + Layout>() {
     kick_out_of_the_bucket_that_is_split::<L>(0, 4, true);
 }
 
 /// The path ends in bucket 0; when that is split, in bucket 4.
-fn kick_into_the_bucket_that_is_split<L: Layout>() {
+fn kick_into_the_bucket_that_is_split<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(4, 8);
     let [moved, new, high] = [(4, 3), (2, 3), (2, 3)].map(|(a, b)| setup.item(a, b));
     setup.store(3, &[moved]).fill(3, high).fill(2, high);
@@ -411,7 +415,7 @@ fn kick_into_the_bucket_that_is_split<L: Layout>() {
 }
 
 /// An insert moves `far` from 1 to 0, or to 4 when that is split, and then `near` from 2 to 1.
-fn middle_hop_into_the_bucket_that_is_split<L: Layout>() {
+fn middle_hop_into_the_bucket_that_is_split<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(4, 8);
     let [far, near] = [(4, 1), (2, 1)].map(|(a, b)| setup.item(a, b));
     let [new, high, low] = [(2, 3), (2, 3), (2, 1)].map(|(a, b)| setup.item(a, b));
@@ -426,7 +430,7 @@ fn middle_hop_into_the_bucket_that_is_split<L: Layout>() {
 }
 
 /// An insert moves `far` from 0, or from 4 when that is split, to 1, and then `near` from 3 to 0.
-fn middle_hop_out_of_the_bucket_that_is_split<L: Layout>() {
+fn middle_hop_out_of_the_bucket_that_is_split<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(4, 8);
     let [far, near] = [(4, 1), (0, 3)].map(|(a, b)| setup.item(a, b));
     let [new, high, low] = [(2, 3), (2, 3), (0, 3)].map(|(a, b)| setup.item(a, b));
@@ -441,7 +445,7 @@ fn middle_hop_out_of_the_bucket_that_is_split<L: Layout>() {
 }
 
 /// Two threads that each split a bucket, and do not split one twice.
-fn two_splitters<L: Layout>() {
+fn two_splitters<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let [even, odd] = [(2, 1), (3, 0)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[even]).store(1, &[odd]);
@@ -457,7 +461,7 @@ fn two_splitters<L: Layout>() {
 }
 
 /// Both buckets are full, and half of what they hold goes. The table grows for both inserts.
-fn two_inserts_that_find_no_room<L: Layout>() {
+fn two_inserts_that_find_no_room<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let [x, y] = [(2, 1), (0, 3)].map(|(a, b)| setup.item(a, b));
     let [even, odd] = [(2, 1), (0, 3)].map(|(a, b)| setup.item(a, b));
@@ -474,7 +478,7 @@ fn two_inserts_that_find_no_room<L: Layout>() {
 
 /// Each of two inserts may leave the load above the target. One of them splits; the other may find it
 /// doing so, and goes on.
-fn two_inserts_above_the_target<L: Layout>() {
+fn two_inserts_above_the_target<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(4, 8);
     let [x, y] = [(4, 1), (0, 3)].map(|(a, b)| setup.item(a, b));
     let [goes, stays, rest] = [(4, 1), (0, 3), (1, 2)].map(|(a, b)| setup.item(a, b));
@@ -493,7 +497,7 @@ fn two_inserts_above_the_target<L: Layout>() {
 
 /// An item has no room, though the table grows as far as it can. Another thread splits the first bucket
 /// and inserts an item that has.
-fn full_at_the_greatest_size_only<L: Layout>() {
+fn full_at_the_greatest_size_only<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let [outsider, guest, low] = [(0, 1), (2, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.fill(0, low).fill(1, low);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use coucal::probe::{self, Modelled, Step};
-use coucal::{Growable, Layout};
+use coucal::{Growable, GrowingLayout, Layout};
 use loom_tests::model::{Item, Setup, Thread};
 
 use crate::LastSlot;
@@ -17,6 +17,9 @@ models! {
     insert_that_finds_room_in_the_end
     insert_unique_overtaken_in_every_attempt
     insert_unique_of_an_item_that_turns_up
+}
+
+growing_models! {
     removal_whose_bucket_is_split
     removal_whose_bucket_is_split_the_other_way
     insert_whose_bucket_is_split
@@ -235,7 +238,7 @@ fn insert_unique_of_an_item_that_turns_up<L: Layout>() {
 /// As `removal`, in a filter that grows: four rows, of which the first three are split, and nothing has
 /// gone. When the last resort knows the buckets of the item and has no stripe yet, the fourth is split,
 /// and the item goes with it: the last resort must compute its buckets again.
-fn removal_beside_a_split<L: Layout>(order: fn(Item) -> Item) {
+fn removal_beside_a_split<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
     let mut setup = Setup::<Growable<L>>::growable(4, 8).split(3);
     let [moved, new, low] = [(0, 7), (0, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
     let [back, high] = [(2, 3); 2].map(|(a, b)| setup.item(a, b));
@@ -280,18 +283,18 @@ fn removal_beside_a_split<L: Layout>(order: fn(Item) -> Item) {
     });
 }
 
-fn removal_whose_bucket_is_split<L: Layout>() {
+fn removal_whose_bucket_is_split<L: GrowingLayout + Layout>() {
     removal_beside_a_split::<L>(|item| item);
 }
 
-fn removal_whose_bucket_is_split_the_other_way<L: Layout>() {
+fn removal_whose_bucket_is_split_the_other_way<L: GrowingLayout + Layout>() {
     removal_beside_a_split::<L>(Item::swapped);
 }
 
 /// As `Overtaken`, in a filter that grows: four rows, of which the first is split. While the last
 /// resort waits for its second stripe, bucket 1 is split, and with it the item has another bucket.
 /// All else in 1 has the first bucket `rest` at the greatest size.
-fn insert_beside_a_split<L: Layout>(rest: usize) {
+fn insert_beside_a_split<L: GrowingLayout + Layout>(rest: usize) {
     let mut setup = Setup::<Growable<L>>::growable(4, 8).split(1);
     let [new, rest] = [(5, 2), (rest, 2)].map(|(a, b)| setup.item(a, b));
     let [moved, high] = [(2, 3), (3, 2)].map(|(a, b)| setup.item(a, b));
@@ -309,11 +312,11 @@ fn insert_beside_a_split<L: Layout>(rest: usize) {
 }
 
 /// It is empty: all else stays.
-fn insert_whose_bucket_is_split<L: Layout>() {
+fn insert_whose_bucket_is_split<L: GrowingLayout + Layout>() {
     insert_beside_a_split::<L>(1);
 }
 
 /// It is full: all else goes, and the last resort kicks out of bucket 2.
-fn insert_whose_bucket_is_split_and_full<L: Layout>() {
+fn insert_whose_bucket_is_split_and_full<L: GrowingLayout + Layout>() {
     insert_beside_a_split::<L>(5);
 }

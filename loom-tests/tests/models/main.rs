@@ -21,6 +21,21 @@ macro_rules! models {
     };
 }
 
+/// The same of models of growth, for every layout that grows.
+#[cfg(feature = "every-layout")]
+macro_rules! growing_models {
+    ($($model:ident)*) => {
+        $(coucal::__for_each_growing_layout!(of_each_layout $model);)*
+    };
+}
+
+#[cfg(not(feature = "every-layout"))]
+macro_rules! growing_models {
+    ($($model:ident)*) => {
+        $(of_each_layout!($model Fp16x4);)*
+    };
+}
+
 macro_rules! of_each_layout {
     ($model:ident $($layout:ident)*) => {
         mod $model {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use coucal::probe::Modelled;
-use coucal::{Growable, Layout};
+use coucal::{Growable, GrowingLayout, Layout};
 use loom_tests::model::{Item, Model, Setup, Thread};
 
 use crate::OneHop;
@@ -23,6 +23,9 @@ models! {
     inserts_then_removals
     removals_then_unique_inserts
     remove_then_insert_unique
+}
+
+growing_models! {
     insert_and_split_with_insert_then_lookups
     insert_and_split_with_insert_then_counts
     insert_and_split_with_insert_then_removals
@@ -163,7 +166,7 @@ fn remove_then_insert_unique<L: Layout>() {
 }
 
 /// Four rows; the first item stays in 2, the second goes from 0 to 4.
-fn apart_in_growing<L: Layout>() -> (Setup<Growable<L>>, [Item; 2]) {
+fn apart_in_growing<L: GrowingLayout + Layout>() -> (Setup<Growable<L>>, [Item; 2]) {
     let mut setup = Setup::growable(4, 8);
     let items = [(2, 3), (4, 1)].map(|(a, b)| setup.item(a, b));
     (setup, items)
@@ -171,7 +174,7 @@ fn apart_in_growing<L: Layout>() -> (Setup<Growable<L>>, [Item; 2]) {
 
 /// One thread splits bucket 0 and inserts an item that goes into the new bucket. If the other thread looks into the old one,
 /// its look comes first, and so does its insert.
-fn insert_and_split_with_insert_then<L: Layout>(look: Operation<Growable<L>>) {
+fn insert_and_split_with_insert_then<L: GrowingLayout + Layout>(look: Operation<Growable<L>>) {
     let (setup, items) = apart_in_growing::<L>();
     let insert = Thread::insert;
     let split_and_insert: Operation<Growable<L>> = |t, item| {
@@ -188,20 +191,20 @@ fn insert_and_split_with_insert_then<L: Layout>(look: Operation<Growable<L>>) {
     );
 }
 
-fn insert_and_split_with_insert_then_lookups<L: Layout>() {
+fn insert_and_split_with_insert_then_lookups<L: GrowingLayout + Layout>() {
     insert_and_split_with_insert_then::<L>(Thread::contains);
 }
 
-fn insert_and_split_with_insert_then_counts<L: Layout>() {
+fn insert_and_split_with_insert_then_counts<L: GrowingLayout + Layout>() {
     insert_and_split_with_insert_then::<L>(|t, item| t.count(item) > 0);
 }
 
-fn insert_and_split_with_insert_then_removals<L: Layout>() {
+fn insert_and_split_with_insert_then_removals<L: GrowingLayout + Layout>() {
     insert_and_split_with_insert_then::<L>(Thread::remove);
 }
 
 /// It removes an item from the new bucket.
-fn removal_and_split_with_removal_then_lookups<L: Layout>() {
+fn removal_and_split_with_removal_then_lookups<L: GrowingLayout + Layout>() {
     let (mut setup, items) = apart_in_growing::<L>();
     setup.store(2, &items[..1]).store(0, &items[1..]);
     let split_and_remove: Operation<Growable<L>> = |t, item| {
@@ -220,7 +223,7 @@ fn removal_and_split_with_removal_then_lookups<L: Layout>() {
 }
 
 /// A third thread splits the bucket.
-fn inserts_beside_a_split_then_lookups<L: Layout>() {
+fn inserts_beside_a_split_then_lookups<L: GrowingLayout + Layout>() {
     let (setup, items) = apart_in_growing::<L>();
     let (insert, look) = (Thread::insert, Thread::contains);
     let sides = items.map(|own| Side { own, operation: insert, look, missed: false });

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use coucal::{Growable, Layout, probe};
+use coucal::{Growable, GrowingLayout, Layout, probe};
 use loom_tests::model::{Item, Setup, Signal, Thread};
 
 use crate::{OneHop, TwoHops};
@@ -24,22 +24,25 @@ models! {
     insert_unique_beside_a_snapshot
     unique_kick_across_the_frontier
     clear_beside_a_snapshot
-    split_beside_a_snapshot
-    end_of_level_beside_a_snapshot
-    run_of_two_beside_a_snapshot
-    two_splits_beside_a_snapshot
-    split_and_insert_beside_a_snapshot
-    split_and_removal_beside_a_snapshot
     two_writers_beside_a_snapshot
     kick_and_removal_beside_a_snapshot
     two_snapshots_beside_a_kick
-    two_snapshots_beside_a_split
     snapshots_one_after_the_other
     what_is_known_is_in_the_snapshot
     abandoned_snapshot_beside_a_kick
     merge_beside_a_lookup_and_an_insert
     merge_beside_a_removal
     merge_that_fails_against_lookups
+}
+
+growing_models! {
+    split_beside_a_snapshot
+    end_of_level_beside_a_snapshot
+    run_of_two_beside_a_snapshot
+    two_splits_beside_a_snapshot
+    split_and_insert_beside_a_snapshot
+    split_and_removal_beside_a_snapshot
+    two_snapshots_beside_a_split
     merge_into_a_filter_that_grows
 }
 
@@ -175,7 +178,7 @@ fn clear_beside_a_snapshot<L: Layout>() {
 
 /// Two rows. The bucket of this row is split, which is copied already or not; what goes and what stays
 /// is in the snapshot once, in its bucket by the extent of the snapshot.
-fn split<L: Layout>(row: usize) {
+fn split<L: GrowingLayout + Layout>(row: usize) {
     let mut setup = Setup::<Growable<L>>::growable(2, 4).split(row);
     let [goes, stays] = [(row + 2, 1 - row), (row, 1 - row)].map(|(a, b)| setup.item(a, b));
     setup.store(row, &[goes, stays]);
@@ -188,23 +191,23 @@ fn split<L: Layout>(row: usize) {
     });
 }
 
-fn split_beside_a_snapshot<L: Layout>() {
+fn split_beside_a_snapshot<L: GrowingLayout + Layout>() {
     split::<L>(0);
 }
 
-fn end_of_level_beside_a_snapshot<L: Layout>() {
+fn end_of_level_beside_a_snapshot<L: GrowingLayout + Layout>() {
     split::<L>(1);
 }
 
 /// Two rows, with one item in each that goes.
-fn both_go<L: Layout>() -> (Setup<Growable<L>>, [Item; 2]) {
+fn both_go<L: GrowingLayout + Layout>() -> (Setup<Growable<L>>, [Item; 2]) {
     let mut setup = Setup::growable(2, 4);
     let [even, odd] = [(2, 1), (3, 0)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[even]).store(1, &[odd]);
     (setup, [even, odd])
 }
 
-fn run_of_two_beside_a_snapshot<L: Layout>() {
+fn run_of_two_beside_a_snapshot<L: GrowingLayout + Layout>() {
     let (setup, items) = both_go::<L>();
     setup.check(1100, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(2), 2));
@@ -215,7 +218,7 @@ fn run_of_two_beside_a_snapshot<L: Layout>() {
     });
 }
 
-fn two_splits_beside_a_snapshot<L: Layout>() {
+fn two_splits_beside_a_snapshot<L: GrowingLayout + Layout>() {
     let (setup, items) = both_go::<L>();
     setup.check(2200, 3, move |model| {
         model.thread(move |t| {
@@ -230,7 +233,7 @@ fn two_splits_beside_a_snapshot<L: Layout>() {
 }
 
 /// The new item goes into the new bucket: its other one is full.
-fn split_and_insert_beside_a_snapshot<L: Layout>() {
+fn split_and_insert_beside_a_snapshot<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let [goes, new, low] = [(2, 1), (2, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[goes]).fill(1, low);
@@ -241,7 +244,7 @@ fn split_and_insert_beside_a_snapshot<L: Layout>() {
     });
 }
 
-fn split_and_removal_beside_a_snapshot<L: Layout>() {
+fn split_and_removal_beside_a_snapshot<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let [goes, stays] = [(2, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[goes, stays]);
@@ -288,7 +291,7 @@ fn two_snapshots_beside_a_kick<L: Layout>() {
     });
 }
 
-fn two_snapshots_beside_a_split<L: Layout>() {
+fn two_snapshots_beside_a_split<L: GrowingLayout + Layout>() {
     let (setup, items) = both_go::<L>();
     setup.check(1300, 2, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
@@ -408,7 +411,7 @@ fn merge_that_fails_against_lookups<L: Layout>() {
 }
 
 /// The item that is merged has room when the table has grown.
-fn merge_into_a_filter_that_grows<L: Layout>() {
+fn merge_into_a_filter_that_grows<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let [new, goes, low] = [(2, 1), (2, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[goes]).fill(0, low).fill(1, low);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use coucal::probe::{self, Modelled, Step};
-use coucal::{Growable, Layout};
+use coucal::{Growable, GrowingLayout, Layout};
 use loom::sync::{Condvar, Mutex};
 use loom_tests::model::{Item, Setup, Thread};
 
@@ -12,11 +12,14 @@ use crate::TwoHops;
 
 models! {
     writer_stopped_at_each_step_of_a_kick
-    splitter_stopped_at_each_step
     snapshot_stopped_at_each_step
+    lookup_overtaken_in_every_round
+}
+
+growing_models! {
+    splitter_stopped_at_each_step
     snapshot_of_a_growing_filter_stopped_at_each_step
     lookup_of_what_goes_overtaken_in_two_rounds
-    lookup_overtaken_in_every_round
 }
 
 /// Rounds of a lookup, and its steps in each: it reads a version, two words and the version again.
@@ -65,7 +68,7 @@ fn writer_stopped_at_each_step_of_a_kick<L: Layout>() {
 }
 
 /// The same for a split that moves two of three items.
-fn splitter_stopped_at_each_step<L: Layout>() {
+fn splitter_stopped_at_each_step<L: GrowingLayout + Layout>() {
     let stopped_at = |stop| {
         let mut setup = Setup::<Growable<L>>::growable(2, 4);
         let [goes, goes_too, stays] = [(2, 1), (2, 1), (1, 0)].map(|(a, b)| setup.item(a, b));
@@ -102,7 +105,7 @@ fn snapshot_stopped_at_each_step<L: Layout>() {
     snapshot_stopped::<L>(STEPS, 2, || Setup::new(2));
 }
 
-fn snapshot_of_a_growing_filter_stopped_at_each_step<L: Layout>() {
+fn snapshot_of_a_growing_filter_stopped_at_each_step<L: GrowingLayout + Layout>() {
     snapshot_stopped::<Growable<L>>(STEPS_IF_GROWING, 4, || Setup::growable(2, 4));
 }
 
@@ -213,7 +216,7 @@ fn lookup_overtaken_in_every_round<L: Layout>() {
 
 /// An item goes while the first round of a lookup reads it, and once more in the second: each round
 /// must find it by the extent as it is then. Scripted.
-fn lookup_of_what_goes_overtaken_in_two_rounds<L: Layout>() {
+fn lookup_of_what_goes_overtaken_in_two_rounds<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 8);
     let item = setup.item(6, 1);
     setup.store(0, &[item]);

@@ -1,0 +1,185 @@
+//! How the slots of a bucket are read: whole fingerprints in a table of fixed size, entries of variable
+//! length in a growing one. Pure functions.
+
+use core::hint::select_unpredictable;
+
+use crate::entry::{Entry, Pattern, Slot};
+use crate::layout::{Layout, Word};
+
+/// How the slots of a bucket are read.
+pub trait Reading: Copy {
+    /// What a slot of the bucket holds of an entry.
+    fn slot(self, entry: Entry) -> Slot;
+
+    /// The entry in a slot of the bucket, in which `sibling` is or could be, too.
+    fn entry(self, slot: Slot, sibling: Entry) -> Entry;
+
+    /// How many extra bits a slot has; 0 in a table of fixed size.
+    fn extra_bits(self, slot: Slot) -> u32;
+
+    /// Whether the words of two buckets hold an entry of an item, of which these are the entries in
+    /// the rows of these buckets: the heart of a lookup.
+    fn either_holds<L: Layout>(readings: [Self; 2], words: [Word<L>; 2], items: [Entry; 2])
+    -> bool;
+
+    /// How many entries of an item the word of the bucket holds.
+    fn copies<L: Layout>(self, word: Word<L>, item: Entry) -> usize;
+
+    /// Of the entries of an item in the word of the bucket one with the most extra bits.
+    fn longest<L: Layout>(self, word: Word<L>, item: Entry) -> Option<Slot>;
+
+    /// Whether it is the first of two words that holds the longest entry of an item, or one of the
+    /// longest. `None`: no word holds one.
+    fn holder_of_longest<L: Layout>(
+        readings: [Self; 2],
+        words: [Word<L>; 2],
+        items: [Entry; 2],
+    ) -> Option<bool>;
+}
+
+/// In a table of fixed size a slot holds the entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Whole;
+
+impl Reading for Whole {
+    #[inline]
+    fn slot(self, entry: Entry) -> Slot {
+        Slot::new(entry.whole().into())
+    }
+
+    #[inline]
+    fn entry(self, slot: Slot, _: Entry) -> Entry {
+        Entry::fingerprint(slot.bits())
+    }
+
+    #[inline]
+    fn extra_bits(self, _: Slot) -> u32 {
+        0
+    }
+
+    #[inline]
+    fn either_holds<L: Layout>(_: [Self; 2], words: [Word<L>; 2], [item, _]: [Entry; 2]) -> bool {
+        Word::either_holds(words, Self.slot(item))
+    }
+
+    #[inline]
+    fn copies<L: Layout>(self, word: Word<L>, item: Entry) -> usize {
+        word.copies(self.slot(item))
+    }
+
+    #[inline]
+    fn longest<L: Layout>(self, word: Word<L>, item: Entry) -> Option<Slot> {
+        let slot = self.slot(item);
+        word.holds(slot).then_some(slot)
+    }
+
+    #[inline]
+    fn holder_of_longest<L: Layout>(
+        _: [Self; 2],
+        words: [Word<L>; 2],
+        [item, _]: [Entry; 2],
+    ) -> Option<bool> {
+        let slot = Self.slot(item);
+        Word::either_holds(words, slot).then(|| words[0].holds(slot))
+    }
+}
+
+/// In a growing table a slot holds an entry of variable length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Mask of the bits that are a number below a 1: bits 0 to L at level L.
+    low: u32,
+    /// Mask of the core and the bits of the chain that the position of the bucket does not tell: all bits
+    /// above those of `low`, but for the lowest if the bucket is split in this level already.
+    untold: u32,
+}
+
+impl Variable {
+    /// Of a bucket in a table with this number of buckets in a row at the start of the level.
+    #[inline]
+    pub(crate) fn new(shares: usize, is_split: bool) -> Self {
+        let doubled = 2 * shares as u32;
+        let untold = doubled.wrapping_neg();
+        Self { low: doubled - 1, untold: select_unpredictable(is_split, untold << 1, untold) }
+    }
+
+    /// What the slots of this bucket are compared with in a lookup.
+    #[inline]
+    pub(crate) fn pattern(self, item: Entry) -> Pattern {
+        let bits = item.whole() & self.untold | item.extra() & self.low;
+        Pattern { bits: bits.into(), low: self.low.into() }
+    }
+
+    /// The bit of a slot that says whether the next split of the bucket moves the entry, and that is
+    /// cleared then.
+    #[inline]
+    pub(crate) fn next_bit(self) -> u64 {
+        u64::from(self.untold.wrapping_neg())
+    }
+
+    /// Whether a canonical word can be that of this bucket: each entry has a core, says how many extra
+    /// bits it has, and leaves out what the position of the bucket tells.
+    #[inline]
+    pub(crate) fn is_valid<L: Layout>(self, word: Word<L>) -> bool {
+        let core = (1 << L::FINGERPRINT_BITS) - (2 << L::MAX_LEVEL);
+        word.each_has(core)
+            & word.each_has(self.low.into())
+            & !word.any_has((!self.low & !self.untold).into())
+    }
+}
+
+impl Reading for Variable {
+    #[inline]
+    fn slot(self, entry: Entry) -> Slot {
+        let (extra, upper) = (entry.extra(), self.low ^ self.low >> 1);
+        let known = if extra <= self.low { extra } else { extra & !upper & self.low | upper };
+        Slot::new((entry.whole() & self.untold | known).into())
+    }
+
+    #[inline]
+    fn entry(self, slot: Slot, sibling: Entry) -> Entry {
+        let bits = slot.bits() as u32;
+        Entry::from_parts(bits & self.untold | sibling.whole() & !self.untold, bits & self.low)
+    }
+
+    #[inline]
+    fn extra_bits(self, slot: Slot) -> u32 {
+        // Never 0: the default is for words that are read while they change.
+        (slot.bits() as u32 & self.low).checked_ilog2().unwrap_or(0)
+    }
+
+    #[inline]
+    fn either_holds<L: Layout>(
+        [first, second]: [Self; 2],
+        words: [Word<L>; 2],
+        items: [Entry; 2],
+    ) -> bool {
+        Word::either_matches(words, [first.pattern(items[0]), second.pattern(items[1])])
+    }
+
+    #[inline]
+    fn copies<L: Layout>(self, word: Word<L>, item: Entry) -> usize {
+        word.matches(self.pattern(item))
+    }
+
+    /// An item that is itself an entry with few extra bits has no entries with more.
+    #[inline]
+    fn longest<L: Layout>(self, word: Word<L>, item: Entry) -> Option<Slot> {
+        let more = 2_u64 << item.extra().ilog2();
+        word.longest(self.pattern(item), more)
+    }
+
+    #[inline]
+    fn holder_of_longest<L: Layout>(
+        readings: [Self; 2],
+        words: [Word<L>; 2],
+        items: [Entry; 2],
+    ) -> Option<bool> {
+        let length = |at: usize| {
+            let longest = readings[at].longest(words[at], items[at]);
+            longest.map(|slot| slot.bits() as u32 & readings[at].low)
+        };
+        let [first, second] = [length(0), length(1)];
+        first.max(second).map(|_| first >= second)
+    }
+}
