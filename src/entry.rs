@@ -63,7 +63,7 @@ pub struct Shape {
 }
 
 /// Bits of the hash that choose a core: many more than it has, so that all cores are drawn alike.
-const CORE_SOURCE_BITS: u32 = 16;
+pub(crate) const CORE_SOURCE_BITS: u32 = 16;
 /// Where the distance between the chains of an item begins in the spread of its core. The uppermost bits
 /// choose the other row.
 const CHAIN_DISTANCE: u32 = 20;
@@ -191,6 +191,12 @@ impl Core {
     #[inline]
     pub(crate) fn spread(self) -> u64 {
         self.0.wrapping_mul(GOLDEN).wrapping_mul(self.0)
+    }
+
+    /// For the models.
+    #[cfg(loom)]
+    pub(crate) fn new(bits: u64) -> Self {
+        Self(bits)
     }
 
     #[inline]

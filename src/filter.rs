@@ -822,7 +822,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
 
     /// The memory of the filter in bytes: itself, and all that it has allocated, which is its table, its
     /// locks and its counters. It does not include memory that the hasher owns on the heap. A table that
-    /// grows is allocated in parts of about an eighth of its size, as growth reaches them.
+    /// grows is allocated in [parts](crate#growth), as growth reaches them.
     ///
     /// # Examples
     ///

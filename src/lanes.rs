@@ -7,7 +7,7 @@ pub(crate) struct Lanes<const BITS: u32, const SLOTS: usize>;
 
 impl<const BITS: u32, const SLOTS: usize> Lanes<BITS, SLOTS> {
     /// The lowest bit of every lane.
-    const LOW: u64 = {
+    pub(crate) const LOW: u64 = {
         assert!(BITS as usize * SLOTS <= 64 && BITS >= 4 && SLOTS >= 2 && SLOTS <= 8);
         let (mut low, mut slot) = (0, 0);
         while slot < SLOTS {

@@ -152,6 +152,12 @@ pub(crate) mod sealed {
             Self::slots(word).into_iter().any(|slot| slot & mask != 0)
         }
 
+        /// How many slots in use hold what `bits` has among the bits of the mask.
+        fn alike(word: u64, bits: u64, mask: u64) -> usize {
+            let slots = Self::slots(word).into_iter();
+            slots.filter(|&slot| slot != 0 && (slot ^ bits) & mask == 0).count()
+        }
+
         /// Whether a slot is free.
         fn has_room(word: u64) -> bool;
 
@@ -346,6 +352,11 @@ mod tests {
             let has = |held: &u64| held & mask != 0;
             assert_eq!(word.each_has(mask), model.iter().all(has), "{model:x?} {mask:x}");
             assert_eq!(word.any_has(mask), model.iter().any(has), "{model:x?} {mask:x}");
+            // A free slot is told by a 0 there.
+            if fingerprint & mask != 0 {
+                let alike = model.iter().filter(|&&held| (held ^ fingerprint) & mask == 0).count();
+                assert_eq!(word.alike(fingerprint, mask), alike, "{model:x?} {mask:x}");
+            }
         }
         // A pattern has a core, which is not 0.
         for level in 0..fingerprint.ilog2() {

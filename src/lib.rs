@@ -163,10 +163,11 @@
 //!   often, and has fewer false positives at the maximum. A table has 32 buckets or more.
 //! * **Memory**: the load stays at a [target](Builder::target_load), 80 % in the default layout, at any
 //!   number of items. The bits per item of the table above are those of the buckets in use. Buckets
-//!   are allocated as growth reaches them, in parts of about an eighth of the table, and never move.
-//!   So a table has up to an eighth more than it uses. Locks and versions take up to 48 KiB, depending
-//!   on the maximum size. [`memory_bytes`](CuckooFilter::memory_bytes) is the sum of all. If the
-//!   allocator cannot provide a part, the insert that needs room returns
+//!   are allocated as growth reaches them, in parts of a 512th to a 256th of the maximum size (512 bytes
+//!   at least), and never move. So a table has up to one such part more than it uses. Locks,
+//!   versions and the list of the parts take up to 53 KiB, depending on the maximum size.
+//!   [`memory_bytes`](CuckooFilter::memory_bytes) is the sum of all. If the allocator cannot provide a
+//!   part, the insert that needs room returns
 //!   [`OutOfMemory`](InsertError::OutOfMemory), inserts that find room go on, and nothing is lost.
 //!   [`reserve`](CuckooFilter::reserve) allocates ahead of time.
 //! * **Time**: inserts and lookups take longer than in a filter of fixed size;

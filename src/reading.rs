@@ -25,6 +25,10 @@ pub trait Reading: Copy {
     /// How many entries of an item the word of the bucket holds.
     fn copies<L: Layout>(self, word: Word<L>, item: Entry) -> usize;
 
+    /// How many entries in the word of the bucket have the same core and the same chain as those of an item:
+    /// no growth parts them.
+    fn of_class<L: Layout>(self, word: Word<L>, item: Entry) -> usize;
+
     /// Of the entries of an item in the word of the bucket one with the most extra bits.
     fn longest<L: Layout>(self, word: Word<L>, item: Entry) -> Option<Slot>;
 
@@ -65,6 +69,11 @@ impl Reading for Whole {
     #[inline]
     fn copies<L: Layout>(self, word: Word<L>, item: Entry) -> usize {
         word.copies(self.slot(item))
+    }
+
+    #[inline]
+    fn of_class<L: Layout>(self, word: Word<L>, item: Entry) -> usize {
+        self.copies(word, item)
     }
 
     #[inline]
@@ -160,6 +169,12 @@ impl Reading for Variable {
     #[inline]
     fn copies<L: Layout>(self, word: Word<L>, item: Entry) -> usize {
         word.matches(self.pattern(item))
+    }
+
+    #[inline]
+    fn of_class<L: Layout>(self, word: Word<L>, item: Entry) -> usize {
+        // What the position tells of the chain is the same in all slots of the bucket.
+        word.alike(item.whole().into(), self.untold.into())
     }
 
     /// An item that is itself an entry with few extra bits has no entries with more.

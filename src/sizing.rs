@@ -199,7 +199,8 @@ pub(crate) fn false_positive_rate_of_grown<L: Layout>(weight: f64, rows: usize) 
     let core_bits = L::FINGERPRINT_BITS - L::MAX_LEVEL - 1;
     let cores = f64::from(core_bits).exp2() - 1.0;
     let equal = 1.0 / (cores * f64::from(L::MAX_LEVEL).exp2());
-    -(2.0 * weight / rows as f64 * (-equal).ln_1p()).exp_m1()
+    // Not -0.
+    0.0 - (2.0 * weight / rows as f64 * (-equal).ln_1p()).exp_m1()
 }
 
 /// The sum of 2^-a over all entries of a table that grew from `rows` to this number of buckets with the

@@ -4,7 +4,6 @@
 // Models report failure by a panic.
 #![allow(clippy::missing_panics_doc)]
 
-use std::collections::HashMap;
 use std::env;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,17 +27,15 @@ pub struct Item {
     swapped_hash: u64,
     /// Index of its class.
     class: usize,
-    /// Its fingerprint and its two buckets, which are those at the greatest size of the table.
-    place: Home,
+    /// What the table knows of it.
+    home: Home,
 }
 
 impl Item {
     /// An item of the same class whose first and second bucket are swapped.
     #[must_use]
     pub fn swapped(self) -> Self {
-        let Home { fingerprint, first, second } = self.place;
-        let place = Home { fingerprint, first: second, second: first };
-        Self { hash: self.swapped_hash, swapped_hash: self.hash, place, ..self }
+        Self { hash: self.swapped_hash, swapped_hash: self.hash, ..self }
     }
 }
 
@@ -54,10 +51,21 @@ pub struct Setup<M> {
     buckets: usize,
     /// One item of each class.
     classes: Vec<Item>,
-    stored: Vec<(usize, Item)>,
+    stored: Vec<Stored>,
     exact_seq_cst: bool,
     storage: PhantomData<fn() -> M>,
 }
+
+/// An entry that is stored before a thread starts.
+#[derive(Clone, Copy)]
+struct Stored {
+    bucket: usize,
+    item: Item,
+    extra_bits: u32,
+}
+
+/// As many extra bits as the table has doubled.
+const ALL: u32 = u32::MAX;
 
 impl<M: Modelled> Setup<M> {
     /// An empty table with this number of buckets.
@@ -89,57 +97,62 @@ impl<M: Modelled> Setup<M> {
         Self { buckets: self.buckets + splits, ..self }
     }
 
-    /// A new item whose lookups read bucket `first`, then bucket `second`. In a table that does not
-    /// grow, four items in a row have four different version groups, if it has that many; in one that
-    /// does, two whose buckets of an even row are equal, if there are such fingerprints.
+    /// A new item whose lookups read bucket `first`, then bucket `second`. Four in a row have four
+    /// different version groups, if there are such items.
     pub fn item(&mut self, first: usize, second: usize) -> Item {
-        let class = self.classes.len();
-        let orders = [(first, second), (second, first)];
-        // The selector of the even row is the fingerprint itself, so it lays down the low bits.
-        let even = if first.is_multiple_of(2) { first } else { second };
-        let grows = self.greatest > self.rows;
-        let groups = if grows { 2 } else { 4 };
-        let alike = |item: &&Item| !grows || [item.place.first, item.place.second].contains(&even);
-        let group = self.classes.iter().filter(alike).count() as u64 % groups;
-        // Searched together with the swapped hash: among about a million hashes two share a
-        // fingerprint, even one of 32 bits. To find the partner of a fixed hash would take billions.
-        let mut candidates: HashMap<u64, [Option<u64>; 2]> = HashMap::new();
-        let item = (0..u64::MAX).find_map(|hash| {
-            let Home { fingerprint, first: one, second: other } =
-                probe::home::<M::Layout>(self.rows, hash);
-            let in_group = fingerprint / (self.greatest / self.rows) as u64 % groups == group;
-            // Fingerprints of 8 bits may have none in that group.
-            if !in_group && hash < 1 << 22 {
-                return None;
-            }
-            let at = |row| probe::bucket(self.rows, self.greatest, row, fingerprint);
-            let order = orders.iter().position(|&order| order == (at(one), at(other)))?;
-            if self.classes.iter().any(|item| item.place.fingerprint == fingerprint) {
-                return None;
-            }
-            let hashes = candidates.entry(fingerprint).or_default();
-            hashes[order] = Some(hash);
-            let [hash, swapped_hash] = [hashes[0]?, hashes[1]?];
-            Some(Item { hash, swapped_hash, class, place: Home { fingerprint, first, second } })
-        });
-        let item = item.expect("there are 2^64 hashes");
+        let group = |home: Home| home.group::<M>(self.greatest);
+        let groups: Vec<_> = self.classes.iter().rev().map(|item| group(item.home)).collect();
+        let unlike = |groups: &[usize]| {
+            self.homes(first, second).find(|&home| !groups.contains(&group(home)))
+        };
+        let home = (0..=groups.len().min(3)).rev().find_map(|number| unlike(&groups[..number]));
+        self.add(home.expect("an item with these buckets"))
+    }
+
+    /// A new item with these buckets, of the version group of another.
+    pub fn item_of_group(&mut self, first: usize, second: usize, other: Item) -> Item {
+        let group = |home: Home| home.group::<M>(self.greatest);
+        let same = |home: &Home| group(*home) == group(other.home);
+        let home = self.homes(first, second).find(same);
+        self.add(home.expect("an item with these buckets and this group"))
+    }
+
+    /// A new item with the core and the rows of another. Its chain and its extra bits differ from those
+    /// of the other in these bits.
+    pub fn variant(&mut self, other: Item, chain: usize, extra: u64) -> Item {
+        let Home { chain: its_chain, extra: its_extra, .. } = other.home;
+        self.add(Home { chain: its_chain ^ chain, extra: its_extra ^ extra, ..other.home })
+    }
+
+    /// What has these buckets and another core than all items so far.
+    fn homes(&self, first: usize, second: usize) -> impl Iterator<Item = Home> {
+        let (chain, row) = (first / self.rows, first % self.rows);
+        let homes = (1..).map_while(move |core| Home::new::<M>(self.rows, row, core, chain, 0));
+        homes.filter(move |home| {
+            home.buckets::<M>(self.greatest) == [first, second]
+                && self.classes.iter().all(|item| item.home.core != home.core)
+        })
+    }
+
+    fn add(&mut self, home: Home) -> Item {
+        let (hash, swapped_hash) = (home.hash::<M>(), home.swapped::<M>().hash::<M>());
+        let item = Item { hash, swapped_hash, class: self.classes.len(), home };
         self.classes.push(item);
         item
     }
 
-    /// The buckets of an item when the threads start.
-    fn buckets_of(&self, item: Item) -> [usize; 2] {
-        let Home { fingerprint, first, second } = item.place;
-        [first, second]
-            .map(|last| probe::bucket(self.rows, self.buckets, last % self.rows, fingerprint))
-    }
-
     /// Stores one copy of each item in this bucket.
     pub fn store(&mut self, bucket: usize, items: &[Item]) -> &mut Self {
+        self.store_as_of(ALL, bucket, items)
+    }
+
+    /// Stores an entry of each item in this bucket as it was inserted when the table had doubled `level`
+    /// times.
+    pub fn store_as_of(&mut self, level: u32, bucket: usize, items: &[Item]) -> &mut Self {
         for &item in items {
-            let buckets = self.buckets_of(item);
+            let buckets = item.home.buckets::<M>(self.buckets);
             assert!(buckets.contains(&bucket), "{item:?} does not belong in bucket {bucket}");
-            self.stored.push((bucket, item));
+            self.stored.push(Stored { bucket, item, extra_bits: level });
         }
         self
     }
@@ -157,17 +170,26 @@ impl<M: Modelled> Setup<M> {
     }
 
     fn free_slots(&self, bucket: usize) -> usize {
-        M::Layout::SLOTS - self.stored.iter().filter(|stored| stored.0 == bucket).count()
+        M::Layout::SLOTS - self.stored.iter().filter(|stored| stored.bucket == bucket).count()
+    }
+
+    /// The other classes that have entries in common with this item: all but extra bits is equal.
+    fn relatives(&self, item: &Item) -> Vec<usize> {
+        let related = |other: &&Item| {
+            let extra = item.home.extra;
+            other.class != item.class && Home { extra, ..other.home } == item.home
+        };
+        self.classes.iter().filter(related).map(|other| other.class).collect()
     }
 
     fn table(&self) -> Table {
         Table { rows: self.rows, classes: self.classes.clone() }
     }
 
-    /// Everything that is stored so far, with its bucket.
+    /// How many items are stored in a bucket so far.
     #[must_use]
-    pub fn contents(&self) -> &[(usize, Item)] {
-        &self.stored
+    pub fn stored_in(&self, bucket: usize) -> usize {
+        self.stored.iter().filter(|stored| stored.bucket == bucket).count()
     }
 
     /// The model keeps `SeqCst` accesses; other models replace them by Acquire and Release. For models
@@ -226,27 +248,25 @@ struct Table {
 }
 
 impl Table {
-    fn class(&self, fingerprint: u64) -> usize {
-        let class = self.classes.iter().position(|item| item.place.fingerprint == fingerprint);
-        class.unwrap_or_else(|| panic!("{fingerprint:#x} is not the fingerprint of an item"))
+    /// The class of what a slot of an image holds, which must be in a bucket of this class by the
+    /// extent of the image.
+    fn class<M: Modelled>(&self, image: &Image, bucket: usize, slot: u64) -> usize {
+        let is_of = |item: &Item| image.is_of::<M>(bucket, slot, item.home);
+        let class = self.classes.iter().position(is_of);
+        class.unwrap_or_else(|| panic!("{slot:#x} in bucket {bucket} is not an entry of an item"))
     }
 
-    /// The copies of each class in an image, each of which must be in a bucket of its class by the
-    /// extent of the image.
-    fn count(&self, image: &Image) -> Vec<usize> {
-        let buckets = image.buckets.len();
+    /// The classes of all that an image holds, in its order.
+    fn classes_in<M: Modelled>(&self, image: &Image) -> Vec<usize> {
+        let slots = image.buckets.iter().enumerate();
+        let slots = slots.flat_map(|(bucket, slots)| slots.iter().map(move |&slot| (bucket, slot)));
+        slots.map(|(bucket, slot)| self.class::<M>(image, bucket, slot)).collect()
+    }
+
+    /// The copies of each class in an image.
+    fn count<M: Modelled>(&self, image: &Image) -> Vec<usize> {
         let mut counts = vec![0; self.classes.len()];
-        for (bucket, fingerprints) in image.buckets.iter().enumerate() {
-            for &fingerprint in fingerprints {
-                let class = self.class(fingerprint);
-                let Home { first, second, .. } = self.classes[class].place;
-                let lies_here = [first, second].into_iter().any(|last| {
-                    probe::bucket(self.rows, buckets, last % self.rows, fingerprint) == bucket
-                });
-                assert!(lies_here, "class {class} in bucket {bucket} of {buckets}");
-                counts[class] += 1;
-            }
-        }
+        self.classes_in::<M>(image).into_iter().for_each(|class| counts[class] += 1);
         assert_eq!(image.items, counts.iter().sum::<usize>(), "items of an image");
         counts
     }
@@ -265,8 +285,9 @@ impl<M: Modelled> Model<M> {
         let filter = Arc::new(probe::filter(setup.rows, setup.greatest));
         let splits = setup.buckets - setup.rows;
         assert_eq!(probe::split(&filter, splits), splits);
-        for &(bucket, item) in &setup.stored {
-            assert!(probe::put(&filter, bucket, item.place.fingerprint), "bucket {bucket} is full");
+        for &Stored { bucket, item, extra_bits } in &setup.stored {
+            let stored = probe::put(&filter, bucket, item.home, extra_bits);
+            assert!(stored, "bucket {bucket} is full");
         }
         let table = Arc::new(setup.table());
         let main = Thread { filter, table, index: 0, known: Vec::new(), events: Vec::new() };
@@ -280,7 +301,7 @@ impl<M: Modelled> Model<M> {
         let Table { rows, .. } = *self.main.table;
         let filter = probe::filter::<M>(rows, rows);
         for item in items {
-            assert!(probe::put(&filter, item.place.first % rows, item.place.fingerprint));
+            assert!(probe::put(&filter, item.home.first, item.home, ALL));
         }
         probe::image(&filter)
     }
@@ -317,30 +338,45 @@ impl<M: Modelled> Model<M> {
             all.push(handle.join().expect("a thread panicked"));
         }
         main.known = all.iter().map(Vec::len).collect();
+        let relatives: Vec<_> = setup.classes.iter().map(|item| setup.relatives(item)).collect();
         let stored = setup.classes.iter().map(|&item| main.count(item)).sum::<usize>();
-        assert_eq!(main.filter.len(), stored, "`len` when no thread is running");
+        let none = relatives.iter().all(Vec::is_empty);
+        assert!(!none || main.filter.len() == stored, "`len` when no thread is running");
         assert!(!probe::has_mirror(&main.filter), "a mirror is left");
         let snapshot = |event: &Event| matches!(event.outcome, Outcome::Snapshot(_));
         if all.iter().flatten().any(snapshot) {
             // One more is the table as it is.
             main.snapshot();
         }
-        all[0] = main.events;
+        all[0] = main.events.clone();
         let mut initial = vec![0; setup.classes.len()];
-        for (_, item) in &setup.stored {
-            initial[item.class] += 1;
+        for stored in &setup.stored {
+            initial[stored.item.class] += 1;
         }
         let inconclusive = main.filter.stats().inconclusive_lookups as usize;
         let most = 2 * M::Layout::SLOTS;
-        let history = History { initial, threads: all, most, inconclusive, timed: false };
+        let history =
+            History { initial, threads: all, most, inconclusive, timed: false, relatives };
         let shape = Shape {
             buckets: setup.greatest,
             slots: M::Layout::SLOTS,
             grown: main.filter.slots() == setup.greatest * M::Layout::SLOTS,
-            pairs: setup.classes.iter().map(|item| [item.place.first, item.place.second]).collect(),
+            pairs: setup
+                .classes
+                .iter()
+                .map(|item| item.home.buckets::<M>(setup.greatest))
+                .collect(),
         };
         if let Err(reason) = history.explain().and_then(|()| history.explain_full(&shape)) {
             panic!("{reason}: {history:#?}");
+        }
+        if !history.relatives.iter().all(Vec::is_empty) {
+            let left = history.left();
+            assert_eq!(main.filter.len(), left.iter().sum::<usize>());
+            for (&item, &copies) in setup.classes.iter().zip(&left) {
+                assert!((0..copies).all(|_| main.remove(item)), "{item:?} was lost: {history:#?}");
+            }
+            assert!(main.filter.is_empty());
         }
     }
 }
@@ -418,7 +454,7 @@ impl<M: Modelled> Thread<M> {
 
     /// The copies of each class at one instant, as a snapshot has them.
     pub fn snapshot(&mut self) -> Counts {
-        let counts = self.table.count(&probe::image(&self.filter));
+        let counts = self.table.count::<M>(&probe::image(&self.filter));
         self.record_of_class(0, Outcome::Snapshot(counts.clone()));
         Counts(counts)
     }
@@ -427,7 +463,7 @@ impl<M: Modelled> Thread<M> {
     /// back.
     pub fn merge(&mut self, image: &Image, stored: usize) -> bool {
         let table = Arc::clone(&self.table);
-        let classes = image.buckets.iter().flatten().map(|&bits| table.class(bits));
+        let classes = table.classes_in::<M>(image).into_iter();
         let merged = probe::merge(&self.filter, image);
         for class in classes.clone().take(if merged.is_ok() { usize::MAX } else { stored }) {
             self.record_of_class(class, Outcome::Inserted);
@@ -492,10 +528,7 @@ impl<M: Modelled> Thread<M> {
 
     /// Stores a copy of the item in this bucket, which must have a free slot. Not recorded.
     pub fn put(&self, bucket: usize, item: Item) {
-        assert!(
-            probe::put(&self.filter, bucket, item.place.fingerprint),
-            "bucket {bucket} is full"
-        );
+        assert!(probe::put(&self.filter, bucket, item.home, ALL), "bucket {bucket} is full");
     }
 
     /// A handle to the same filter whose operations are not recorded.

@@ -90,6 +90,14 @@ impl<const BITS: u32, const SLOTS: usize> Encoding for Packed<BITS, SLOTS> {
         Lanes::<BITS, SLOTS>::masked(word, mask) != 0
     }
 
+    /// In a word whose slots in use have a 1 among the bits of the mask.
+    #[inline]
+    fn alike(word: u64, bits: u64, mask: u64) -> usize {
+        let difference = word ^ bits.wrapping_mul(Lanes::<BITS, SLOTS>::LOW);
+        let different = Lanes::<BITS, SLOTS>::masked(difference, mask);
+        SLOTS - Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::nonzero(different))
+    }
+
     #[inline]
     fn has_room(word: u64) -> bool {
         word >> Lanes::<BITS, SLOTS>::LAST == 0

@@ -94,6 +94,12 @@ impl<L: Layout> Word<L> {
         L::Encoding::matches(self.bits, pattern)
     }
 
+    /// How many slots in use hold what `bits` has among the bits of the mask, one of which is a 1.
+    #[inline]
+    pub(crate) fn alike(self, bits: u64, mask: u64) -> usize {
+        L::Encoding::alike(self.bits, bits, mask)
+    }
+
     /// Of the slots that match, and have less in their low part than `more`, one with the most extra bits.
     #[inline]
     pub(crate) fn longest(self, pattern: Pattern, more: u64) -> Option<Slot> {

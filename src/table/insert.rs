@@ -31,7 +31,7 @@ enum Situation {
     Duplicate,
     /// The item's first bucket has more free slots than its second, or not.
     Room { first: bool },
-    /// Both buckets hold nothing but copies of this item.
+    /// Both buckets hold nothing but items that no growth parts from this one, most likely copies of it.
     TooManyCopies,
     /// Both buckets are full.
     Full,
@@ -363,7 +363,7 @@ fn classify<L: Layout, R: Reading>(
     let emptier = select_unpredictable(second_is_emptier, second, first);
     if emptier.has_room() {
         Situation::Room { first: !second_is_emptier }
-    } else if readings[0].copies(first, entries[0]) + readings[1].copies(second, entries[1])
+    } else if readings[0].of_class(first, entries[0]) + readings[1].of_class(second, entries[1])
         == 2 * L::SLOTS
     {
         Situation::TooManyCopies

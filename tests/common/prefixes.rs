@@ -145,6 +145,13 @@ impl Prefixes {
         })
     }
 
+    /// How many entries have the core and the chain of an item.
+    pub fn of_class(&self, hash: u64) -> usize {
+        let class = self.shape.item(hash).class;
+        let more = self.more.get(&class).map_or(0, Vec::len);
+        usize::from(self.first.contains_key(&class)) + more
+    }
+
     /// How many entries match an item.
     pub fn count(&self, hash: u64) -> usize {
         self.matching(&self.shape.item(hash)).count()

@@ -25,7 +25,7 @@ fn insert_into_the_emptier_bucket<L: Layout>(crowded: usize, empty: usize, key: 
     let outside = if crowded == 0 { 3 } else { 2 };
     let [high, next] = [(2, 3), (crowded, outside)].map(|(a, b)| setup.item(a, b));
     setup.fill_but_one(crowded, low).fill(outside, high);
-    assert_eq!(setup.contents().iter().filter(|stored| stored.0 == empty).count(), 0);
+    assert_eq!(setup.stored_in(empty), 0);
     setup.check(1, 2, move |model| {
         model.thread(move |t| {
             let kicked = Rc::new(Cell::new(false));

@@ -136,7 +136,8 @@ fn run_of_two_against_lookups<L: GrowingLayout + Layout>() {
 /// overtake the second round of a lookup of what it moves.
 fn two_splits_of_one_group_against_lookup<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
-    let [other, _, item] = [(2, 1), (2, 1), (3, 2)].map(|(a, b)| setup.item(a, b));
+    let other = setup.item(2, 1);
+    let item = setup.item_of_group(3, 2, other);
     setup.store(0, &[other]).store(1, &[item]);
     setup.check(400, 3, move |model| {
         model.thread(move |t| {

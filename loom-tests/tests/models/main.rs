@@ -51,6 +51,7 @@ macro_rules! of_each_layout {
 
 mod batches;
 mod costs;
+mod entries;
 mod growth;
 mod kicks;
 mod last_resort;

@@ -58,6 +58,7 @@ macro_rules! edit {
 
 const ADDRESS: &str = "src/table/address.rs";
 const EXTENT: &str = "src/extent.rs";
+const GEOMETRY: &str = "src/geometry.rs";
 const GROW: &str = "src/table/grow.rs";
 const INSERT: &str = "src/table/insert.rs";
 const LOCK: &str = "src/sync/lock.rs";
@@ -65,6 +66,7 @@ const LOOKUP: &str = "src/table/lookup.rs";
 const MERGE: &str = "src/table/merge.rs";
 const MIRROR: &str = "src/table/mirror.rs";
 const PATH: &str = "src/table/path.rs";
+const READING: &str = "src/reading.rs";
 const REMOVE: &str = "src/table/remove.rs";
 const STRIPES: &str = "src/table/stripes.rs";
 const TABLE: &str = "src/table.rs";
@@ -186,33 +188,33 @@ pub const FAULTS: &[Fault] = faults! {
 
     // The version: bumped, at the right step, and validated.
     TABLE relocate: "a kick bumps no version"
-        without "self.versions.bump(entry.core());"
+        without "self.versions.bump(self.geometry().class(hop.key()));"
         => LOOKUPS;
-    TABLE relocate: "a kick bumps the version of the new entry"
-        replace "bump(entry.core())" with "bump(new.unwrap_or(entry).core())"
+    TABLE relocate: "a kick bumps the version of another entry"
+        replace "class(hop.key())" with "class(hop.key()) ^ 1"
         => LOOKUPS;
     TABLE relocate: "a kick bumps the version before it copies"
-        swap "self.store_word(locked, to, copied, Ordering::Release);"
-        and "self.versions.bump(entry.core());"
+        swap "self.store_word(locked, to.number, copied, Ordering::Release);"
+        and "self.versions.bump(self.geometry().class(hop.key()));"
         => LOOKUPS;
     TABLE relocate: "a kick bumps the version after it clears"
-        put "self.versions.bump(entry.core());" after "locked.vacate(from); }"
+        put "self.versions.bump(self.geometry().class(hop.key()));" after "locked.vacate(from.number); }"
         => LOOKUPS;
     TABLE relocate: "a kick clears before it copies"
-        put "self.store_word(locked, to, copied, Ordering::Release);" after "locked.vacate(from); }"
+        put "self.store_word(locked, to.number, copied, Ordering::Release);" after "locked.vacate(from.number); }"
         => LOOKUPS;
     TABLE clear: "clear bumps no version"
         without "self.versions.bump_all();"
         => CLEAR;
     TABLE remove_from: "a removal of a duplicate bumps no version"
-        without "self.versions.bump(entry.core());"
+        without "self.versions.bump(self.geometry().class(key));"
         => COPIES;
     TABLE remove_from: "a removal of a duplicate bumps the version after it clears"
         put "self.store_word(locked, bucket, cleared, Ordering::SeqCst);"
-        before "if Word::<L>::from_bits(other_word)"
+        before "if in_other()"
         => COPIES;
     LOOKUP contains: "a lookup reads its version after its buckets"
-        swap "let version = self.versions.read(key.entry.core());"
+        swap "let version = self.versions.read(self.geometry().class(key));"
         and "let found = self.either_holds(key);"
         => LOOKUPS;
     LOOKUP contains: "the first round of a lookup does not validate the version"
@@ -225,7 +227,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "self.remove_slow" with "false && self.remove_slow"
         => REMOVALS;
     VERSIONS group: "all fingerprints share one version"
-        replace "core.group(self.groups.len())" with "core.group(self.groups.len()) & 0"
+        replace "class & (self.groups.len() - 1)" with "class & 0"
         => &["costs::lookup_beside_a_kick_of_another_version_group"];
 
     // The bound of a lookup.
@@ -254,46 +256,46 @@ pub const FAULTS: &[Fault] = faults! {
         replace "self.lock([place], [bucket]);" with "(self.stripes.lock([0; 0]), self.locate([place]));"
         => &["races::two_inserts_for_the_last_slot"];
     INSERT try_place: "an insert_unique locks one of its stripes"
-        replace "let (locked, buckets) = self.lock(key.places(), self.locate(key.places()));"
-        with "let buckets = self.locate(key.places());
-            let locked = self.stripes.lock([buckets[0]]);"
+        replace "let (locked, buckets) = self.lock(places, self.locate(places));"
+        with "let buckets = self.locate(places);
+            let locked = self.stripes.lock([buckets[0].number]);"
         => UNIQUE;
     INSERT last_hop: "an insert_unique that kicks locks only the stripes of the hop"
-        replace "let places = [first, second, to]; let (locked, [_, _, to]) ="
-        with "let own = if hop.from == key.first { first } else { second };
-                    let places = [own, to];
+        replace "let places = [first, second, hop.to]; let (locked, [_, _, to]) ="
+        with "let own = if hop.from.row == key.first { first } else { second };
+                    let places = [own, hop.to];
                     let (locked, [_, to]) ="
         => &["unique::two_of_one_item_that_kick"];
     INSERT last_hop_locked: "an insert_unique that kicks does not look again"
         replace "self.either_holds(key)" with "false"
         => &["unique::two_of_one_item_that_kick"];
     INSERT hop: "a middle hop locks only the bucket that it leaves"
-        replace "let (locked, buckets) = self.lock(hop.places(), buckets);"
-        with "let locked = self.stripes.lock([buckets[0]]);"
+        replace "let (locked, buckets) = self.lock(places, buckets);"
+        with "let locked = self.stripes.lock([buckets[0].number]);"
         => &["races::two_hops_into_a_bucket_that_others_use"];
     INSERT hop: "a middle hop locks only the bucket that it fills"
-        replace "let (locked, buckets) = self.lock(hop.places(), buckets);"
-        with "let locked = self.stripes.lock([buckets[1]]);"
+        replace "let (locked, buckets) = self.lock(places, buckets);"
+        with "let locked = self.stripes.lock([buckets[1].number]);"
         => &["races::two_hops_into_a_bucket_that_others_use"];
     INSERT last_hop: "the last hop locks only the bucket that it leaves"
-        replace "let (locked, buckets) = self.lock(hop.places(), buckets);"
-        with "let locked = self.stripes.lock([buckets[0]]);"
+        replace "let (locked, buckets) = self.lock(hop_places, buckets);"
+        with "let locked = self.stripes.lock([buckets[0].number]);"
         => LAST_SLOT;
     INSERT last_hop: "the last hop locks only the bucket that it fills"
-        replace "let (locked, buckets) = self.lock(hop.places(), buckets);"
-        with "let locked = self.stripes.lock([buckets[1]]);"
+        replace "let (locked, buckets) = self.lock(hop_places, buckets);"
+        with "let locked = self.stripes.lock([buckets[1].number]);"
         => REMOVALS;
     REMOVE remove_seen: "a removal locks no stripe"
         replace "self.lock([place], [bucket]);" with "(self.stripes.lock([0; 0]), self.locate([place]));"
         => &["races::two_removals_of_one_copy"];
     LOOKUP count: "count locks no stripe"
-        replace "let (_locked, buckets) = self.lock(key.places(), self.locate(key.places()));"
-        with "let buckets = self.locate(key.places());"
+        replace "let (_locked, buckets) = self.lock(places, self.locate(places));"
+        with "let buckets = self.locate(places);"
         => &["batches::count_of_what_is_kicked", "batches::count_against_kick"];
     LOOKUP count: "count locks one of its stripes"
-        replace "let (_locked, buckets) = self.lock(key.places(), self.locate(key.places()));"
-        with "let buckets = self.locate(key.places());
-            let _locked = self.stripes.lock([buckets[0]]);"
+        replace "let (_locked, buckets) = self.lock(places, self.locate(places));"
+        with "let buckets = self.locate(places);
+            let _locked = self.stripes.lock([buckets[0].number]);"
         => &["races::copy_in_counted_and_copy_out_against_lookup"];
     LOOKUP count: "count takes an inconclusive look for an absent item"
         replace "== Lookup::Absent" with "!= Lookup::Present"
@@ -302,25 +304,25 @@ pub const FAULTS: &[Fault] = faults! {
         replace "Guards::lock(&self.stripes)" with "Guards::lock(&self.stripes[..0])"
         => &["batches::clear_against_insert_and_removal"];
     TABLE relocate: "a hop does not check that its entry is still there"
-        replace "let Some(cleared) = self.locked_word(from).without(entry) else { return false; };"
-        with "let in_from = self.locked_word(from);
-            let cleared = in_from.without(entry).unwrap_or(in_from);"
+        replace "let Some(cleared) = self.locked_word(from.number).without(from.reading.slot(hop.from.entry)) else { return false; };"
+        with "let in_from = self.locked_word(from.number);
+            let cleared = in_from.without(from.reading.slot(hop.from.entry)).unwrap_or(in_from);"
         => REMOVALS;
     TABLE relocate: "a hop does not check that there is still room"
         replace
-        "let Some(copied) = self.locked_word(to).with(entry.in_other_row()) else { return false; };"
-        with "let in_to = self.locked_word(to);
-            let copied = in_to.with(entry.in_other_row()).unwrap_or(in_to);"
+        "let Some(copied) = self.locked_word(to.number).with(to.reading.slot(hop.to.entry)) else { return false; };"
+        with "let in_to = self.locked_word(to.number);
+            let copied = in_to.with(to.reading.slot(hop.to.entry)).unwrap_or(in_to);"
         => LAST_SLOT;
     TABLE relocate: "a stale hop loses its entry"
-        replace "with(entry.in_other_row()) else {"
-        with "with(entry.in_other_row()) else {
-                self.store_word(locked, from, cleared, Ordering::Release);"
+        replace "with(to.reading.slot(hop.to.entry)) else {"
+        with "with(to.reading.slot(hop.to.entry)) else {
+                self.store_word(locked, from.number, cleared, Ordering::Release);"
         => LAST_SLOT;
     TABLE relocate: "a stale hop leaves its copy behind"
-        replace "without(entry) else {"
-        with "without(entry) else {
-                if let Some(early) = self.locked_word(to).with(entry.in_other_row()) {
+        replace "without(from.reading.slot(hop.from.entry)) else {"
+        with "without(from.reading.slot(hop.from.entry)) else {
+                if let Some(early) = self.locked_word(to.number).with(to.reading.slot(hop.to.entry)) {
                     self.store_word(locked, to, early, Ordering::Release);
                 }"
         => REMOVALS;
@@ -352,15 +354,15 @@ pub const FAULTS: &[Fault] = faults! {
 
     // The last resort, after too many optimistic attempts.
     REMOVE remove_slow: "the last resort of a removal looks only at the first bucket"
-        without "|| self.remove_from(&locked, buckets[1], places[1].entry, places[0])"
+        replace "Some(false) => second()," with "Some(false) => false,"
         => OVERTAKEN_REMOVALS;
     REMOVE remove_slow: "the last resort of a removal looks only at the second bucket"
-        without "self.remove_from(&locked, buckets[0], places[0].entry, places[1]) ||"
+        replace "Some(true) => first()," with "Some(true) => false,"
         => OVERTAKEN_REMOVALS;
     REMOVE remove_slow: "the last resort of a removal locks one of its stripes"
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);
-            let locked = self.stripes.lock([buckets[0]]);"
+            let locked = self.stripes.lock([buckets[0].number]);"
         => OVERTAKEN_REMOVALS;
     INSERT insert_exclusive: "the last resort of an insert goes on to kick after it has stored"
         replace "Attempt::NoRoom => self.kick" with "Attempt::NoRoom | Attempt::Stored => self.kick"
@@ -375,10 +377,10 @@ pub const FAULTS: &[Fault] = faults! {
 
     // The counts of slots in use.
     TABLE relocate: "a kick does not count the slot that it fills"
-        without "locked.occupy(to);"
+        without "locked.occupy(to.number);"
         => LOOKUPS;
     TABLE relocate: "a middle hop still counts the slot that it leaves"
-        without "locked.vacate(from);"
+        without "locked.vacate(from.number);"
         => TWO_HOPS;
     TABLE clear: "clear still counts the slots that it empties"
         without "locked.vacate_all();"
@@ -386,7 +388,7 @@ pub const FAULTS: &[Fault] = faults! {
 
     // Growth: the order of the steps of a split.
     GROW split_run: "a split publishes the extent before it copies"
-        swap "self.copy_what_goes(&locked, &splits);" and "growing.publish(extent.after(run.len()));"
+        swap "self.copy_what_goes(&locked, &splits);" and "growing.publish(extent);"
         => SPLITS;
     GROW split_run: "a split clears before it publishes the extent"
         put "self.clear_what_goes(&locked, &splits);" after "self.copy_what_goes(&locked, &splits);"
@@ -401,39 +403,43 @@ pub const FAULTS: &[Fault] = faults! {
         put "self.bump_what_goes(&splits);" before "self.copy_what_goes(&locked, &splits);"
         => SPLITS;
     GROW split_run: "a split bumps the versions before it publishes the extent"
-        swap "growing.publish(extent.after(run.len()));" and "self.bump_what_goes(&splits);"
+        swap "growing.publish(extent);" and "self.bump_what_goes(&splits);"
         => SPLITS;
     GROW split_run: "a split bumps the versions after it clears"
         swap "self.bump_what_goes(&splits);" and "self.clear_what_goes(&locked, &splits);"
         => SPLITS;
     GROW split_run: "a split publishes the extent when it has given back its stripes"
-        replace "growing.publish(extent.after(run.len())); self.bump_what_goes(&splits);
+        replace "growing.publish(extent); self.bump_what_goes(&splits);
             self.clear_what_goes(&locked, &splits);"
         with "self.bump_what_goes(&splits);
             self.clear_what_goes(&locked, &splits);
             drop(locked);
-            growing.publish(extent.after(run.len()));"
+            growing.publish(extent);"
         => &["growth::insert_of_what_goes"];
     GROW copy_what_goes: "a split does not move the counts"
         without "locked.transfer(split.old, split.new, split.goes.in_use());"
         => &["growth::removal_of_what_goes_in_its_direction"];
     GROW bump_what_goes: "a split bumps the version of the first entry that goes"
-        replace "split.goes.entries()" with "split.goes.entries().take(1)"
+        replace "split.goes.slots_in_use()" with "split.goes.slots_in_use().take(1)"
         => &["growth::split_of_several_against_lookups"];
     LOOKUP contains: "a lookup reads the extent before its version"
         replace
-        "let version = self.versions.read(key.entry.core()); let found = self.either_holds(key);"
-        with "let buckets = self.buckets.both(key, self.buckets.extent());
-            let version = self.versions.read(key.entry.core());
-            let found = Word::either_holds(self.words_in(buckets), key.entry.pattern());"
+        "let version = self.versions.read(self.geometry().class(key)); let found = self.either_holds(key);"
+        with "let places = self.places(key);
+            let buckets = self.locate(places);
+            let version = self.versions.read(self.geometry().class(key));
+            let (readings, entries) = (buckets.map(|b| b.reading), places.map(|p| p.entry));
+            let found = Reading::either_holds(readings, self.words_in(buckets), entries);"
         => SPLITS;
     LOOKUP look_up: "a lookup keeps the extent from one round to the next"
-        replace "for _ in 0..rounds { let version = self.versions.read(key.entry.core());
+        replace "for _ in 0..rounds { let version = self.versions.read(self.geometry().class(key));
             if self.either_holds(key) {"
-        with "let buckets = self.buckets.both(key, self.buckets.extent());
+        with "let places = self.places(key);
+            let buckets = self.locate(places);
+            let (readings, entries) = (buckets.map(|b| b.reading), places.map(|p| p.entry));
             for _ in 0..rounds {
-                let version = self.versions.read(key.entry.core());
-                if Word::either_holds(self.words_in(buckets), key.entry.pattern()) {"
+                let version = self.versions.read(self.geometry().class(key));
+                if Reading::either_holds(readings, self.words_in(buckets), entries) {"
         => &[
             "stopped::lookup_of_what_goes_overtaken_in_two_rounds",
             "growth::two_splits_of_one_group_against_lookup",
@@ -450,52 +456,49 @@ pub const FAULTS: &[Fault] = faults! {
     GROW make_room: "an insert without room splits beside others"
         without "let _splitting = growing.splitting.lock();"
         => NO_ROOM;
-    EXTENT select: "the bucket that the next split makes is taken for one that is there"
-        replace "after < self.buckets" with "after <= self.buckets"
+    EXTENT bucket: "the bucket that the next split makes is taken for one that is there"
+        replace "old + stride < buckets" with "old + stride <= buckets"
         => &["growth::end_of_level_against_lookups_in_its_direction"];
     INSERT store: "an insert does not compute its bucket again"
         replace "let (locked, [bucket]) = self.lock([place], [bucket]);"
-        with "let locked = self.stripes.lock([bucket]);"
+        with "let locked = self.stripes.lock([bucket.number]);"
         => &["growth::insert_of_what_goes"];
     INSERT try_place: "an insert_unique does not compute its buckets again"
-        replace "let (locked, buckets) = self.lock(key.places(), self.locate(key.places()));"
-        with "let buckets = self.locate(key.places());
-            let locked = self.stripes.lock(buckets);"
+        replace "let (locked, buckets) = self.lock(places, self.locate(places));"
+        with "let buckets = self.locate(places);
+            let locked = self.stripes.lock(buckets.map(|bucket| bucket.number));"
         => &["growth::unique_inserts_of_what_goes"];
     LOOKUP count: "count does not compute its buckets again"
-        replace "let (_locked, buckets) = self.lock(key.places(), self.locate(key.places()));"
-        with "let buckets = self.locate(key.places());
-            let _locked = self.stripes.lock(buckets);"
+        replace "let (_locked, buckets) = self.lock(places, self.locate(places));"
+        with "let buckets = self.locate(places);
+            let _locked = self.stripes.lock(buckets.map(|bucket| bucket.number));"
         => &["growth::count_of_what_goes"];
     INSERT hop: "a middle hop does not compute the bucket again that it fills"
-        replace "let (locked, buckets) = self.lock(hop.places(), buckets);"
-        with "let (locked, [from, _]) = self.lock(hop.places(), buckets);
+        replace "let (locked, buckets) = self.lock(places, buckets);"
+        with "let (locked, [from, _]) = self.lock(places, buckets);
                 let buckets = [from, buckets[1]];"
         => &["growth::middle_hop_into_the_bucket_that_is_split"];
     INSERT last_hop: "the last hop does not compute the bucket again that it fills"
-        replace "let (locked, buckets) = self.lock(hop.places(), buckets);"
-        with "let (locked, [from, _]) = self.lock(hop.places(), buckets);
+        replace "let (locked, buckets) = self.lock(hop_places, buckets);"
+        with "let (locked, [from, _]) = self.lock(hop_places, buckets);
                     let buckets = [from, buckets[1]];"
         => &["growth::kick_into_the_bucket_that_is_split"];
     INSERT last_hop_locked: "the last hop does not compute the bucket of the new item again"
         replace "B::GROWS && self.locate" with "false && self.locate"
         => &["growth::kick_of_what_stays_for_what_goes"];
-    REMOVE remove_seen: "a removal looks at the other bucket by an old extent"
+    REMOVE remove_seen: "a removal looks at the other bucket before it has its stripe"
         replace "let (locked, [bucket]) = self.lock([place], [bucket]);
-            Some(self.remove_from(&locked, bucket, place.entry, other))"
-        with "use crate::sync::Ordering::{Acquire, SeqCst};
-            let [in_other] = self.locate([other]);
+            Some(self.remove_longest(&locked, bucket, [place, other], key))"
+        with "let elsewhere = self.longest_elsewhere(other);
             let (locked, [bucket]) = self.lock([place], [bucket]);
-            let Some(cleared) = self.locked_word(bucket).without(place.entry) else {
+            let word = self.locked_word(bucket.number);
+            let Some(slot) = bucket.reading.longest(word, place.entry) else {
                 return Some(false);
             };
-            let other_word = self.buckets.word(in_other).load(Acquire);
-            if Word::<L>::from_bits(other_word).holds(other.entry.pattern()) {
-                self.versions.bump(place.entry.core());
+            if elsewhere.is_some_and(|extra_bits| extra_bits > bucket.reading.extra_bits(slot)) {
+                return Some(false);
             }
-            self.store_word(&locked, bucket, cleared, SeqCst);
-            locked.vacate(bucket);
-            Some(true)"
+            Some(self.remove_from(&locked, bucket.number, slot, key, || elsewhere.is_some()))"
         => &["growth::removal_beside_a_copy_into_the_new_bucket"];
     ADDRESS bucket: "a place has its bucket by an extent that is read Relaxed"
         replace "extent.bucket(place)"
@@ -518,11 +521,59 @@ pub const FAULTS: &[Fault] = faults! {
         replace "!= self.buckets.count(searched) ||" with "== self.buckets.count(searched) &&"
         => NO_ROOM;
 
+    // Entries of different lengths, and the levels that they are read by.
+    GEOMETRY class: "the version of an item depends on which of its rows is the first"
+        replace "first.min(second)" with "first"
+        => &["growth::split_against_lookups_the_other_way"];
+    TABLE relocate: "a kick writes the chain of the row that it leaves"
+        replace "to.reading.slot(hop.to.entry)" with "to.reading.slot(hop.from.entry)"
+        => &["growth::kick_of_what_stays_for_what_goes"];
+    TABLE relocate: "a kick takes out any entry of the item that it moves"
+        replace "without(from.reading.slot(hop.from.entry)) else {"
+        with "without(match from.reading.longest(self.locked_word(from.number), hop.from.entry) {
+                Some(slot) => slot,
+                None => return false,
+            }) else {"
+        => &["entries::kick_of_what_is_removed_beside_a_short_entry"];
+    TABLE lock: "a writer reads words by the extent that it has planned with"
+        replace "return (locked, now);" with "return (locked, buckets);"
+        => &["entries::unique_inserts_at_the_end_of_a_level"];
+    GROW split_run: "a split begins the next level before it clears"
+        replace "self.clear_what_goes(&locked, &splits);
+            if let Some(next_level) = extent.next_level() { growing.publish(next_level); }"
+        with "if let Some(next_level) = extent.next_level() {
+                growing.publish(next_level);
+            }
+            self.clear_what_goes(&locked, &splits);"
+        => &["entries::insert_unique_beside_what_goes_at_the_end_of_a_level"];
+    LOOKUP certainly_holds: "an insert_unique does not look at the level again"
+        replace "self.buckets.level() == level" with "self.buckets.level() >= level"
+        => &["entries::insert_unique_beside_an_entry_of_the_next_level"];
+    READING longest: "a removal takes any entry of the item"
+        replace "word.longest(self.pattern(item), more)"
+        with "word.slots_in_use().find(|slot| {
+                let one = Word::<L>::EMPTY.with(*slot);
+                one.is_some_and(|one| one.longest(self.pattern(item), more).is_some())
+            })"
+        => &["entries::removal_of_the_longest_of_one_bucket"];
+    READING holder_of_longest: "a removal takes the shorter of two entries"
+        replace "first >= second" with "first.is_some_and(|first| second.is_none_or(|second| first <= second))"
+        => &["entries::removal_beside_a_relative_with_a_short_entry"];
+    REMOVE remove_longest: "a removal does not look for a longer entry when it has its stripe"
+        replace "extra_bits > reading.extra_bits(slot)" with "extra_bits > u32::MAX - 1"
+        => &["entries::removal_of_a_long_entry_that_is_kicked_to_a_short_one"];
+    REMOVE longest_elsewhere: "a removal does not look where a longer entry has gone"
+        replace "now.number == bucket.number" with "true || now.number == bucket.number"
+        => &["entries::kick_and_split_of_what_is_removed"];
+    REMOVE remove_longest: "a removal bumps the version for an entry as long as its own only"
+        replace "elsewhere.is_some())" with "elsewhere == Some(reading.extra_bits(slot)))"
+        => &["entries::short_copy_and_removal_of_the_long_one"];
+
     // Growth beside the last resorts.
     REMOVE remove_slow: "the last resort of a removal does not compute its buckets again"
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);
-            let locked = self.stripes.lock(buckets);"
+            let locked = self.stripes.lock(buckets.map(|bucket| bucket.number));"
         => &[
             "last_resort::removal_whose_bucket_is_split",
             "last_resort::removal_whose_bucket_is_split_the_other_way",
@@ -530,8 +581,9 @@ pub const FAULTS: &[Fault] = faults! {
     INSERT insert_exclusive:
         "the last resort of an insert computes its buckets before it has the stripes"
         replace "let all = self.stripes.lock_all();
-            let attempt = match self.try_place_locked(&all, self.locate(key.places()), key, duplicates)"
-        with "let buckets = self.locate(key.places());
+            let attempt =
+            match self.try_place_locked(&all, self.locate(self.places(key)), key, duplicates)"
+        with "let buckets = self.locate(self.places(key));
             let all = self.stripes.lock_all();
             let attempt = match self.try_place_locked(&all, buckets, key, duplicates)"
         => &[
@@ -541,20 +593,20 @@ pub const FAULTS: &[Fault] = faults! {
 
     // Snapshots: what is mirrored.
     TABLE store_in: "an insert does not mirror its word"
-        replace "self.store_word(locked, bucket, copied, Ordering::SeqCst)"
-        with "self.buckets.word(bucket).store(copied.bits(), Ordering::SeqCst)"
+        replace "self.store_word(locked, number, copied, Ordering::SeqCst)"
+        with "self.buckets.word(number).store(copied.bits(), Ordering::SeqCst)"
         => SNAPSHOT_AND_INSERT;
     TABLE relocate: "a kick does not mirror the word that it fills"
-        replace "self.store_word(locked, to, copied, Ordering::Release)"
-        with "self.buckets.word(to).store(copied.bits(), Ordering::Release)"
+        replace "self.store_word(locked, to.number, copied, Ordering::Release)"
+        with "self.buckets.word(to.number).store(copied.bits(), Ordering::Release)"
         => FRONTIER;
     TABLE relocate: "the last hop of a kick does not mirror the word that it leaves"
-        replace "self.store_word(locked, from, replaced, Ordering::SeqCst)"
-        with "self.buckets.word(from).store(replaced.bits(), Ordering::SeqCst)"
+        replace "self.store_word(locked, from.number, replaced, Ordering::SeqCst)"
+        with "self.buckets.word(from.number).store(replaced.bits(), Ordering::SeqCst)"
         => FRONTIER;
     TABLE relocate: "a middle hop does not mirror the word that it leaves"
-        replace "self.store_word(locked, from, cleared, Ordering::Release)"
-        with "self.buckets.word(from).store(cleared.bits(), Ordering::Release)"
+        replace "self.store_word(locked, from.number, cleared, Ordering::Release)"
+        with "self.buckets.word(from.number).store(cleared.bits(), Ordering::Release)"
         => &[
             "snapshots::two_hops_across_the_frontier",
             "snapshots::two_hops_across_the_frontier_the_other_way",
