@@ -355,7 +355,10 @@ mod tests {
             // A free slot is told by a 0 there.
             if fingerprint & mask != 0 {
                 let alike = model.iter().filter(|&&held| (held ^ fingerprint) & mask == 0).count();
-                assert_eq!(word.alike(fingerprint, mask), alike, "{model:x?} {mask:x}");
+                for above in [0, u64::MAX << L::FINGERPRINT_BITS] {
+                    let counted = word.alike(fingerprint, mask | above);
+                    assert_eq!(counted, alike, "{model:x?} {mask:x}");
+                }
             }
         }
         // A pattern has a core, which is not 0.

@@ -214,8 +214,8 @@ pub fn image<M: Modelled>(filter: &CuckooFilter<M>) -> Image {
     let image = filter.table().image().expect("memory for a model");
     let slots = |word| Word::<M::Layout>::from_bits(word).slots_in_use().map(Slot::bits).collect();
     let buckets: Vec<_> = image.words().map(slots).collect();
-    let beyond = image.words[buckets.len()..].iter();
-    assert!(beyond.into_iter().all(|word| word.load(Ordering::Relaxed) == 0), "beyond the extent");
+    let mut beyond = image.words.iter().flatten().skip(buckets.len());
+    assert!(beyond.all(|word| word.load(Ordering::Relaxed) == 0), "beyond the extent");
     Image { items: image.items, buckets, taken: image }
 }
 

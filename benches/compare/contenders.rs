@@ -7,7 +7,7 @@ use coucal::DefaultHashBuilder;
 use coucal_measure::hash::KeyHash;
 use coucal_measure::peers::{
     Atomic, Bloom, Coucal, LockedHashSet, LockedMutex, Quotient, Scalable, Sequential, Sharded,
-    ShardedRwLock, coucal_growing, coucal_with_slots,
+    ShardedRwLock, coucal_growing, coucal_with_slots, growing_capacity,
 };
 use coucal_measure::subject::{Peer, Shared, SharedSubject, Subject};
 use coucal_measure::{by_shared, keys};
@@ -15,6 +15,8 @@ use coucal_measure::{by_shared, keys};
 pub const COUCAL: &str = "coucal";
 pub const DEFAULT_HASHER: &str = "coucal (default hasher)";
 pub const GROWING: &str = "coucal, growing";
+pub const GROWING_MANY: &str = "coucal, growing, `insert_many`";
+pub const REBUILT: &str = "coucal, rebuilt";
 pub const ATOMIC: &str = "atomic-cuckoo-filter";
 pub const SEQUENTIAL: &str = "cuckoofilter";
 pub const SCALABLE: &str = "scalable_cuckoo_filter";
@@ -34,10 +36,10 @@ pub fn build(name: &str, slots: usize) -> Box<dyn Subject> {
         COUCAL => Box::new(Coucal(coucal_with_slots::<KeyHash>(slots))),
         DEFAULT_HASHER => Box::new(Coucal(coucal_with_slots::<DefaultHashBuilder>(slots))),
         GROWING => {
-            // From a 512th of these slots, or from 2^10; one doubling more than these, so that it grows
+            // From a 256th of these slots, or from 2^10; one doubling more than these, so that it grows
             // before it is full.
-            let first = (slots >> 9).max(1 << 10);
-            Box::new(Coucal(coucal_growing(first, 1 + (slots / first).ilog2())))
+            let [first, greatest] = [(slots >> 8).max(1 << 10), 2 * slots].map(growing_capacity);
+            Box::new(Coucal(coucal_growing(first, greatest, None)))
         }
         ATOMIC => Box::new(Atomic::with_slots(slots, 16)),
         SEQUENTIAL => Box::new(Sequential::with_slots(slots)),

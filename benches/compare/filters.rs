@@ -72,7 +72,7 @@ fn measure(plan: &Plan, results: &mut Results) {
 /// Does the operation with the keys of the range, chunk by chunk. Only the work is timed, not the
 /// generation of the keys. Returns the nanoseconds of each chunk, and the number of times that the answer
 /// was yes.
-pub fn chunks(
+fn chunks(
     subject: &mut dyn Subject,
     operation: Operation,
     keys: Keys,

@@ -2,44 +2,60 @@
 
 use std::hint::black_box;
 use std::ops::Range;
+use std::time::Instant;
 
 use coucal_measure::hash::KeyHash;
 use coucal_measure::keys::{CHUNK, Keys, Which};
 use coucal_measure::peers::{
     Coucal, LockedHashSet, Quotient, Rebuilt, Scalable, coucal_growing, coucal_with_slots,
+    growing_capacity,
 };
 use coucal_measure::plot::{Axis, Plot, Scale, Series};
 use coucal_measure::subject::{Operation, SharedSubject, Step, Subject};
 use coucal_measure::text::power;
 
 use crate::beside::{self, Lookups, PERCENTILES, Singles, percentile};
-use crate::contenders::{ATOMIC, COUCAL, GROWING, HASH_SET, QUOTIENT, SCALABLE};
-use crate::filters::{chunks, timed};
+use crate::contenders::{
+    COUCAL, GROWING, GROWING_MANY, HASH_SET, QUOTIENT, REBUILT, SCALABLE, shared,
+};
+use crate::filters::timed;
 use crate::output::Table;
 use crate::results::Results;
+use crate::threads::through_all;
 use crate::{Plan, Topic, allocated};
 
 pub const TOPIC: Topic =
     Topic { name: "growth", slots: &[1 << 24, 1 << 27], rounds: 3, measure, tables, plots };
 
 /// `COUCAL` has the greatest size from the start.
-const SUBJECTS: [&str; 6] = [GROWING, COUCAL, QUOTIENT, SCALABLE, ATOMIC, HASH_SET];
+const SUBJECTS: [&str; 7] = [GROWING, GROWING_MANY, COUCAL, QUOTIENT, SCALABLE, REBUILT, HASH_SET];
+/// Those of which only inserts are measured.
+const INSERTS_ONLY: [&str; 2] = [GROWING_MANY, COUCAL];
+/// `GROWING` with other target loads than its own, which is 0.80.
+const TARGET_LOADS: [(&str, f64); 3] =
+    [("target load 0.87", 0.87), ("target load 0.75", 0.75), ("target load 0.70", 0.70)];
 /// A table of this size is in the inner caches.
 const SMALL: u64 = 1 << 18;
-/// Each doubling is measured in so many steps, equal in their ratio.
+/// Memory and lookups are measured so often in each doubling, at equal ratios.
 const STEPS: u32 = 8;
 /// The places of the cursor in a level.
 const CURSORS: u64 = 4;
-const SCENES: [&str; 3] = ["no growth", "growth of another table", "growth of this table"];
+const SCENES: [&str; 2] = ["no growth", "growth of this table"];
 /// Lookups by how far a table has grown.
-const BY_EXTENT: [&str; 3] = ["miss by extent", "hit by extent", "half by extent"];
+const BY_EXTENT: &str = "half by extent";
 const SINGLE: &str = "insert";
 const LONGEST: &str = "insert: longest";
-const ALL: [&str; 2] = ["whole course", "whole course, insert_many"];
-
+/// Inserts in one doubling, and in all.
+const DOUBLING: &str = "doubling";
+const COURSE: &str = "whole course";
+const BITS: &str = "bits per item";
+const RATE: &str = "false positives";
+const STATED: &str = "false positives, stated";
+const TOGETHER: &str = "inserts of several threads";
 fn measure(plan: &Plan, results: &mut Results) {
     for round in 0..plan.rounds {
         course(plan, round, results);
+        several_threads(plan, round, results);
     }
     by_extent(plan, results);
     while_growing(plan, results);
@@ -48,27 +64,34 @@ fn measure(plan: &Plan, results: &mut Results) {
 
 pub type Growing = Coucal<coucal::Growable<coucal::Fp16x4>, KeyHash>;
 
-/// A table of so many slots, grown without an item from a size that is some doublings smaller.
-pub fn grown(slots: u64) -> Growing {
-    let doublings = slots.ilog2().saturating_sub(8).min(9);
-    Coucal::grown((slots >> doublings) as usize, doublings, doublings + 1)
+/// An empty table that becomes one of so many slots, and grows on to twice as many.
+pub fn growing(slots: u64) -> Growing {
+    let first = slots >> slots.ilog2().saturating_sub(8).min(8);
+    Coucal(coucal_growing(items(first) as usize, items(2 * slots) as usize, None))
+}
+
+/// The items of a table that grows, when it has so many slots.
+pub fn items(slots: u64) -> u64 {
+    growing_capacity(slots as usize) as u64
 }
 
 fn fixed(slots: u64) -> Coucal<coucal::Fp16x4, KeyHash> {
     Coucal(coucal_with_slots(slots as usize))
 }
 
-/// The items at which a table of so many slots begins to grow, or a little less.
-pub fn items(slots: u64) -> u64 {
-    (slots as f64 * 0.87) as u64
-}
-
-/// Inserts the items of the range; the nanoseconds of all of it, what the subject does to grow
-/// included.
+/// Inserts the items of the range; the nanoseconds of all of it, what the subject does to grow included,
+/// but not the time that the thread waited for a processor.
 fn insert(subject: &mut dyn Subject, operation: Operation, keys: Keys, range: Range<u64>) -> f64 {
-    let (chunks, stored) = chunks(subject, operation, keys, Which::InOrder, range.clone());
-    assert_eq!(stored, range.end - range.start, "there is room");
-    chunks.iter().map(|chunk| chunk.0).sum()
+    let (mut singles, mut nanos) = (Singles::of_this_thread(), 0);
+    for from in range.clone().step_by(CHUNK) {
+        let chunk = keys.collect(Which::InOrder, from..range.end.min(from + CHUNK as u64));
+        singles.begin();
+        let started = Instant::now();
+        let stored = subject.run(operation, &chunk);
+        nanos += singles.took(started.elapsed().as_nanos() as u64);
+        assert_eq!(stored, chunk.len() as u64, "there is room");
+    }
+    nanos as f64
 }
 
 struct Entry {
@@ -83,25 +106,30 @@ struct Entry {
 /// From a small table to a large one: everything grows, a doubling in turn.
 fn course(plan: &Plan, round: usize, results: &mut Results) {
     let slots = plan.slots[0];
-    let first_slots = (slots >> 9).max(1 << 10);
-    let doublings = (slots / first_slots).ilog2();
-    let first = coucal_growing(first_slots as usize, doublings).capacity() as u64;
+    let first_slots = (slots >> 9).max(1 << 10) as usize;
+    let doublings = (slots as usize / first_slots).ilog2();
+    // All have the rate that this one has with as many items as it can have.
+    let [first, most] = [first_slots, slots as usize].map(growing_capacity);
+    let growing = coucal_growing(first, most, None);
+    let rate = growing.false_positive_rate_at(most);
     // The items after each step.
-    let after = |step: u32| (first as f64 * (f64::from(step) / f64::from(STEPS)).exp2()) as u64;
-    let most = after(doublings * STEPS);
-    // The share of absent keys that coucal, with fingerprints of 16 bits, finds at the end.
-    let rate = 8.0 * most as f64 / first_slots as f64 / 65_536.0;
-    let bits = [8, 16].into_iter().find(|bits| 8.0 / f64::from(1 << bits) <= rate).unwrap_or(32);
+    let after = |step: u32| {
+        let share = f64::from(step) / f64::from(doublings * STEPS);
+        (first as f64 * (most as f64 / first as f64).powf(share)).round() as u64
+    };
     let keys = Keys::new(1 + round as u64);
     let build = |name: &str| -> Box<dyn Subject> {
-        let small = first_slots as usize;
         match name {
-            GROWING => Box::new(Coucal(coucal_growing(small, doublings))),
             COUCAL => Box::new(fixed(slots)),
-            QUOTIENT => Box::new(Quotient::resizeable(first, most, rate)),
-            SCALABLE => Box::new(Scalable::with_rate(first as usize, rate)),
-            ATOMIC => Box::new(Rebuilt::with_slots(small, bits, keys)),
-            _ => Box::new(LockedHashSet::with_slots(small)),
+            QUOTIENT => Box::new(Quotient::resizeable(first as u64, most as u64, rate)),
+            SCALABLE => Box::new(Scalable::with_rate(first, rate)),
+            // Some times twice its first capacity are all items.
+            REBUILT => Box::new(Rebuilt::with_rate(most.div_ceil(1 << doublings), rate, keys)),
+            HASH_SET => Box::new(LockedHashSet::with_slots(first_slots)),
+            _ => {
+                let load = TARGET_LOADS.iter().find(|load| load.0 == name).map(|load| load.1);
+                Box::new(Coucal(coucal_growing(first, most, load)))
+            }
         }
     };
     let entry = |name| {
@@ -109,40 +137,52 @@ fn course(plan: &Plan, round: usize, results: &mut Results) {
         let subject = build(name);
         Entry { name, subject, bytes: allocated() - before, nanos: 0.0 }
     };
-    let names = SUBJECTS.into_iter().filter(|name| plan.includes(name));
+    let all = SUBJECTS.into_iter().chain(TARGET_LOADS.map(|load| load.0));
+    let names = all.filter(|name| plan.includes(name));
     let mut entries: Vec<_> = names.map(entry).collect();
     for doubling in 0..=doublings {
         plan.say(&format!("round {}: growing to {} slots", round + 1, first_slots << doubling));
         // The items of the first size count as one step.
         let steps: Vec<_> = match doubling {
-            0 => std::iter::once(0..first).collect(),
+            0 => std::iter::once(0..after(0)).collect(),
             _ => ((doubling - 1) * STEPS..doubling * STEPS)
                 .map(|step| after(step)..after(step + 1))
                 .collect(),
         };
         let (from, to) = (steps[0].start, after(doubling * STEPS));
+        let stated = growing.false_positive_rate_at(to as usize);
+        results.push((to, 1), GROWING, STATED, stated);
         for entry in &mut entries {
             let before = entry.nanos;
             for range in steps.clone() {
                 entry.step(plan, keys, range, results);
             }
             let per_item = (entry.nanos - before) / (to - from) as f64;
-            results.push((to, 1), entry.name, "doubling", per_item);
-            if ![COUCAL, HASH_SET].contains(&entry.name) {
-                let range = (1 << 32)..(1 << 32) + plan.operations / 4;
+            results.push((to, 1), entry.name, DOUBLING, per_item);
+            if entry.name != HASH_SET && !INSERTS_ONLY.contains(&entry.name) {
+                let range = (1 << 32)..(1 << 32) + plan.operations;
                 let subject = entry.subject.as_mut();
                 let (_, wrong) = timed(subject, Operation::Contains, keys, Which::Absent, range);
-                let rate = wrong as f64 / (plan.operations / 4) as f64;
-                results.push((to, 1), entry.name, "false positives", rate);
+                let rate = wrong as f64 / plan.operations as f64;
+                results.push((to, 1), entry.name, RATE, rate);
             }
         }
     }
     for Entry { name, nanos, .. } in entries {
-        results.push((slots, 1), name, ALL[0], nanos / most as f64);
+        results.push((slots, 1), name, COURSE, nanos / most as f64);
     }
-    for name in [GROWING, COUCAL] {
-        let nanos = insert(build(name).as_mut(), Operation::InsertMany, keys, 0..most);
-        results.push((slots, 1), name, ALL[1], nanos / most as f64);
+}
+
+/// One thread and two that grow one table.
+fn several_threads(plan: &Plan, round: usize, results: &mut Results) {
+    let slots = plan.slots[0];
+    let keys = Keys::new(700 + round as u64).collect(Which::InOrder, 0..items(slots));
+    for threads in [1, 2] {
+        plan.say(&format!("round {}: {threads} threads that insert", round + 1));
+        let table = growing(slots);
+        let insert = |table: &dyn SharedSubject, keys: &[u64]| table.insert(keys);
+        let counted = through_all(&[shared(&table)], &keys, threads, insert);
+        results.push_counted((slots, threads), GROWING, TOGETHER, counted);
     }
 }
 
@@ -150,17 +190,14 @@ impl Entry {
     fn step(&mut self, plan: &Plan, keys: Keys, range: Range<u64>, results: &mut Results) {
         let place = (range.end, 1);
         let before = allocated();
-        let nanos = insert(self.subject.as_mut(), Operation::Insert, keys, range.clone());
+        let many = self.name == GROWING_MANY;
+        let operation = if many { Operation::InsertMany } else { Operation::Insert };
+        self.nanos += insert(self.subject.as_mut(), operation, keys, range.clone());
         self.bytes = (self.bytes + allocated()).saturating_sub(before);
-        self.nanos += nanos;
-        let per_item = nanos / (range.end - range.start) as f64;
-        results.push(place, self.name, "growing insert", per_item);
-        if self.name == COUCAL {
+        if INSERTS_ONLY.contains(&self.name) {
             return;
         }
-        // coucal asks for address space, and says how much of it is in use.
-        let bytes = self.subject.bytes().unwrap_or(self.bytes);
-        results.push(place, self.name, "bits per item", 8.0 * bytes as f64 / range.end as f64);
+        results.push(place, self.name, BITS, 8.0 * self.bytes as f64 / range.end as f64);
         let present = Which::Present { items: range.end };
         for (figure, which) in [("miss", Which::Absent), ("hit", present)] {
             let lookups = 0..plan.operations / 32;
@@ -176,7 +213,7 @@ impl Entry {
 fn by_extent(plan: &Plan, results: &mut Results) {
     for base in [SMALL.min(plan.slots[0] / 2), plan.slots[0]] {
         let keys = Keys::new(500);
-        let mut growing = grown(base);
+        let mut growing = growing(base);
         let mut stored = 0;
         for cursor in 0..CURSORS {
             // By the slots that are due, so that the name of a place has no accidents.
@@ -187,53 +224,43 @@ fn by_extent(plan: &Plan, results: &mut Results) {
             stored = items;
             let mut fixed = fixed(Subject::slots(&growing));
             insert(&mut fixed, Operation::InsertMany, keys, 0..items);
-            let which = [Which::Absent, Which::Present { items }, Which::Half { items }];
+            let which = Which::Half { items };
             for round in 0..plan.rounds as u64 {
-                for (figure, which) in BY_EXTENT.into_iter().zip(which) {
-                    let pair: [(&str, &mut dyn Subject); 2] =
-                        [(GROWING, &mut growing), (COUCAL, &mut fixed)];
-                    for (name, table) in pair {
-                        // Each comes into the cache first, if it can.
-                        let warm = if slots <= 2 * SMALL { slots / 4 } else { 0 };
-                        timed(table, Operation::Contains, keys, which, 0..warm);
-                        let lookups = plan.operations / 4;
-                        let range = (round + 1) * lookups..(round + 2) * lookups;
-                        let (nanos, _) = timed(table, Operation::Contains, keys, which, range);
-                        results.push((slots, 1), name, figure, nanos);
-                    }
+                let pair: [(&str, &mut dyn Subject); 2] =
+                    [(GROWING, &mut growing), (COUCAL, &mut fixed)];
+                for (name, table) in pair {
+                    // Each comes into the cache first, if it can.
+                    let warm = if slots <= 2 * SMALL { slots / 4 } else { 0 };
+                    timed(table, Operation::Contains, keys, which, 0..warm);
+                    let lookups = plan.operations / 4;
+                    let range = (round + 1) * lookups..(round + 2) * lookups;
+                    let (nanos, _) = timed(table, Operation::Contains, keys, which, range);
+                    results.push((slots, 1), name, BY_EXTENT, nanos);
                 }
             }
         }
     }
 }
 
-/// Lookups while another thread inserts, so that this table grows or another one. Only out of cache: a
-/// smaller table has grown before there are enough pieces.
+/// Lookups while another thread inserts, so that the table grows. Only out of cache: a smaller table has
+/// grown before there are enough pieces.
 fn while_growing(plan: &Plan, results: &mut Results) {
     let slots = plan.slots[0];
     let items = items(slots);
-    let [here, elsewhere] = [600, 601].map(Keys::new);
+    let keys = Keys::new(600);
     for round in 0..plan.rounds as u64 {
         plan.say(&format!("{slots} slots, round {}: lookups while it grows", round + 1));
         // New tables each time, so that the growth is the same.
-        let (mut growing, mut other, mut fixed) = (grown(slots), grown(slots), fixed(slots));
-        let tables: [(&mut dyn Subject, _); 3] =
-            [(&mut growing, here), (&mut other, elsewhere), (&mut fixed, here)];
-        for (table, keys) in tables {
-            insert(table, Operation::InsertMany, keys, 0..items);
-        }
+        let (mut growing, mut fixed) = (growing(slots), fixed(slots));
+        insert(&mut growing, Operation::InsertMany, keys, 0..items);
+        insert(&mut fixed, Operation::InsertMany, keys, 0..items);
         let range = round * plan.operations..(round + 1) * plan.operations;
-        let lookups = here.collect(Which::Half { items }, range);
+        let lookups = keys.collect(Which::Half { items }, range);
         let of = |name, table| Lookups { place: (slots, 2), name, table, keys: &lookups };
-        let mut grow_other = grow(&other, elsewhere, items);
-        for (name, table) in
-            [(COUCAL, &fixed as &dyn SharedSubject), (GROWING, &growing as &dyn SharedSubject)]
-        {
-            of(name, table).measure(plan, SCENES[0], None, results);
-            of(name, table).measure(plan, SCENES[1], Some(&mut grow_other), results);
-        }
-        let mut grow_here = grow(&growing, here, items);
-        of(GROWING, &growing).measure(plan, SCENES[2], Some(&mut grow_here), results);
+        of(COUCAL, &fixed).measure(plan, SCENES[0], None, results);
+        of(GROWING, &growing).measure(plan, SCENES[0], None, results);
+        let mut grow = grow(&growing, keys, items);
+        of(GROWING, &growing).measure(plan, SCENES[1], Some(&mut grow), results);
     }
 }
 
@@ -247,8 +274,7 @@ fn grow(table: &Growing, keys: Keys, mut next: u64) -> impl FnMut() -> u64 + Sen
     }
 }
 
-/// The times of single inserts: in the last doubling of a table that grows, and in the whole fill of one
-/// of fixed size.
+/// The times of single inserts in the last doubling of a table that grows.
 fn singles(plan: &Plan, results: &mut Results) {
     let slots = *plan.slots.last().expect("there is a size");
     let keys = Keys::new(800);
@@ -256,33 +282,22 @@ fn singles(plan: &Plan, results: &mut Results) {
     // The first time that a page is written, a virtual machine may have to ask its host for it, which
     // takes as long as thousands of inserts.
     black_box(vec![1_u8; slots as usize * size_of::<u16>()]);
-    let mut growing = grown(slots / 2);
-    insert(&mut growing, Operation::InsertMany, keys, 0..items(slots / 2));
-    single_inserts((GROWING, &growing), keys, slots, items(slots / 2), results);
-    drop(growing);
-    single_inserts((COUCAL, &fixed(slots)), keys, slots, 0, results);
-}
-
-fn single_inserts(
-    (name, table): (&str, &dyn SharedSubject),
-    keys: Keys,
-    slots: u64,
-    from: u64,
-    results: &mut Results,
-) {
+    let mut growing = growing(slots / 2);
+    let (from, to) = (items(slots / 2), items(slots));
+    insert(&mut growing, Operation::InsertMany, keys, 0..from);
     let mut singles = Singles::of_this_thread();
-    for start in (from..items(slots)).step_by(CHUNK) {
-        let range = start..items(slots).min(start + CHUNK as u64);
+    for start in (from..to).step_by(CHUNK) {
+        let range = start..to.min(start + CHUNK as u64);
         let steps: Vec<_> = range.map(|index| Step::Insert(keys.key(index))).collect();
         singles.begin();
-        table.run_timed(&steps, &mut |_, stored, nanos| {
+        SharedSubject::run_timed(&growing, &steps, &mut |_, stored, nanos| {
             assert!(stored, "there is room");
             let own = singles.took(nanos);
             singles.histogram.saturating_record(own);
         });
     }
-    singles.push_percentiles((slots, 1), name, SINGLE, results);
-    results.push((slots, 1), name, LONGEST, singles.histogram.max() as f64);
+    singles.push_percentiles((slots, 1), GROWING, SINGLE, results);
+    results.push((slots, 1), GROWING, LONGEST, singles.histogram.max() as f64);
 }
 
 /// The medians of a figure at all numbers of items.
@@ -291,50 +306,108 @@ fn medians(results: &Results, name: &str, figure: &str) -> Vec<(u64, f64)> {
     results.slots_with(figure).into_iter().filter_map(at).collect()
 }
 
-fn tables(results: &Results) -> Vec<Table> {
-    let mut course = Table::new(
-        "growth-course",
-        [
-            "ns per insert",
-            "in the slowest doubling",
-            "by `insert_many`",
-            "ns per lookup at the end, absent",
-            "present",
-            "bits per item, average",
-            "at the end",
-            "false positives at the end, %",
-        ],
-    );
+/// Each subject with its times, memory and rate; and how many times as fast as each other one coucal is
+/// while it grows.
+fn course_tables(results: &Results) -> [Table; 2] {
+    let columns = [
+        "ns per insert",
+        "in the slowest doubling",
+        "ns per lookup at the end, absent",
+        "present",
+        "bits per item, average",
+        "at the end",
+        "false positives at the end, %",
+        "stated, %",
+    ];
+    let mut course = Table::new("growth-course", columns);
     for name in SUBJECTS {
         let values = |figure| medians(results, name, figure).into_iter().map(|median| median.1);
         let last = |figure| values(figure).next_back();
-        let bits: Vec<_> = values("bits per item").collect();
+        let bits: Vec<_> = values(BITS).collect();
         let mean = bits.iter().sum::<f64>() / bits.len() as f64;
+        let percent = |figure| last(figure).map(|rate| 100.0 * rate);
         course.row(
             name,
             [
-                last(ALL[0]),
+                last(COURSE),
                 // Without the first size, which is filled from empty.
-                values("doubling").skip(1).reduce(f64::max),
-                last(ALL[1]),
+                values(DOUBLING).skip(1).reduce(f64::max),
                 last("miss"),
                 last("hit"),
                 Some(mean).filter(|mean| mean.is_finite()),
-                last("bits per item"),
-                last("false positives").map(|rate| 100.0 * rate),
+                last(BITS),
+                percent(RATE),
+                percent(STATED),
             ],
         );
     }
-    let columns = ["growing, ns", "fixed, ns", "ratio, half present", "absent", "present"];
-    let mut lookups = Table::new("growth-lookups", columns);
-    for slots in results.slots_with(BY_EXTENT[2]) {
+    let columns = [
+        "inserts",
+        "in the worst doubling",
+        "by `insert_many`",
+        "in the worst doubling",
+        "lookups at the worst size, absent",
+        "present",
+    ];
+    let mut peers = Table::new("growth-peers", columns);
+    for peer in SUBJECTS.into_iter().filter(|name| ![GROWING, GROWING_MANY].contains(name)) {
+        let times = |name, figure| {
+            let at = move |items| results.at(items, 1).ratio((peer, figure), (name, figure));
+            results.slots_with(figure).into_iter().filter_map(at)
+        };
+        let inserts = [GROWING, GROWING_MANY].map(|name| {
+            let worst = times(name, DOUBLING).skip(1).reduce(f64::min);
+            [times(name, COURSE).next(), worst]
+        });
+        let lookups = ["miss", "hit"].map(|figure| times(GROWING, figure).reduce(f64::min));
+        peers.row(peer, inserts.into_iter().flatten().chain(lookups));
+    }
+    [course, peers]
+}
+
+/// At the greatest size; times are multiples of those at the default load.
+fn loads_table(results: &Results) -> Table {
+    let columns = ["bits per item", "false positives, %", "insert", "lookup, absent", "present"];
+    let mut table = Table::new("growth-loads", columns);
+    let default = ("target load 0.80", GROWING);
+    let [dense, sparse @ ..] = TARGET_LOADS.map(|load| (load.0, load.0));
+    for (label, name) in [dense, default].into_iter().chain(sparse) {
+        let last = |figure| medians(results, name, figure).last().map(|median| median.1);
+        let ratio = |figure| {
+            let place = results.slots_with(figure).pop()?;
+            results.at(place, 1).ratio((name, figure), (GROWING, figure))
+        };
+        let [insert, miss, hit] = [COURSE, "miss", "hit"].map(ratio);
+        table.row(label, [last(BITS), last(RATE).map(|rate| 100.0 * rate), insert, miss, hit]);
+    }
+    table
+}
+
+fn threads_table(results: &Results) -> Table {
+    let columns = ["million inserts/s", "times one thread", "pieces"];
+    let mut table = Table::new("growth-threads", columns);
+    for slots in results.slots_with(TOGETHER) {
+        for threads in results.threads_with(slots, TOGETHER) {
+            let (view, one) = (results.at(slots, threads), results.at(slots, 1));
+            let times = view.times(GROWING, (one, GROWING), TOGETHER);
+            let pieces = view.pieces(GROWING, TOGETHER) as f64;
+            let label = format!("{GROWING}, threads: {threads}");
+            table.row(&label, [view.median(GROWING, TOGETHER), times, Some(pieces)]);
+        }
+    }
+    table
+}
+
+fn tables(results: &Results) -> Vec<Table> {
+    let [course, peers] = course_tables(results);
+    let mut lookups = Table::new("growth-lookups", ["growing, ns", "fixed, ns", "ratio"]);
+    for slots in results.slots_with(BY_EXTENT) {
         let base = 1 << slots.ilog2();
         let view = results.at(slots, 1);
-        let [miss, hit, half] =
-            BY_EXTENT.map(|figure| view.ratio((GROWING, figure), (COUCAL, figure)));
-        let nanos = [GROWING, COUCAL].map(|name| view.median(name, BY_EXTENT[2]));
+        let [growing, fixed] = [GROWING, COUCAL].map(|name| view.median(name, BY_EXTENT));
+        let ratio = view.ratio((GROWING, BY_EXTENT), (COUCAL, BY_EXTENT));
         let label = format!("{} slots and {} %", power(base), 100 * (slots - base) / base);
-        lookups.row(&label, nanos.into_iter().chain([half, miss, hit]));
+        lookups.row(&label, [growing, fixed, ratio]);
     }
     let mut beside = Table::new("growth-beside", beside::COLUMNS);
     for slots in results.slots_with(&percentile(SCENES[0], 50.0)) {
@@ -346,39 +419,48 @@ fn tables(results: &Results) -> Vec<Table> {
     let columns = ["50 %, ns", "99 %, ns", "99.9 %, ns", "longest, µs"];
     let mut singles = Table::new("growth-singles", columns);
     for slots in results.slots_with(LONGEST) {
-        for (name, what) in [(GROWING, "last doubling"), (COUCAL, "whole fill")] {
-            let view = results.at(slots, 1);
-            let percentiles = PERCENTILES.map(|p| view.median(name, &percentile(SINGLE, p)));
-            let longest = view.median(name, LONGEST).map(|nanos| nanos / 1e3);
-            let label = format!("{name}, {} slots, {what}", power(slots));
-            singles.row(&label, percentiles.into_iter().chain([longest]));
-        }
+        let view = results.at(slots, 1);
+        let percentiles = PERCENTILES.map(|p| view.median(GROWING, &percentile(SINGLE, p)));
+        let longest = view.median(GROWING, LONGEST).map(|nanos| nanos / 1e3);
+        let label = format!("{GROWING}, to {} slots", power(slots));
+        singles.row(&label, percentiles.into_iter().chain([longest]));
     }
-    vec![course, lookups, beside, singles]
+    let (loads, threads) = (loads_table(results), threads_table(results));
+    vec![course, peers, loads, lookups, beside, singles, threads]
 }
 
 fn plots(results: &Results) -> Vec<Plot> {
     let plot = |(file, what, unit, figure, factor): (&str, &str, &str, &str, f64)| {
-        let line = |name| {
+        let points = |name, figure| {
             let medians = medians(results, name, figure);
             // Zero has no place on these axes.
             let points = medians.into_iter().filter(|point| point.1 > 0.0);
-            let points = points.map(|(items, value)| (items as f64, factor * value));
-            let line = Series::new(name, points.collect());
-            if name == COUCAL { line.label("coucal, fixed").dashed() } else { line }
+            points.map(|(items, value)| (items as f64, factor * value)).collect()
         };
+        let line = |name| {
+            let line = Series::new(name, points(name, figure));
+            match name {
+                COUCAL => line.label("coucal, fixed").dashed(),
+                GROWING_MANY => line.label("coucal, insert_many").dashed(),
+                _ => line,
+            }
+        };
+        let mut series: Vec<_> = SUBJECTS.map(line).into();
+        if figure == RATE {
+            series.push(Series::new(GROWING, points(GROWING, STATED)).label("stated").dashed());
+        }
         Plot {
             file: format!("growth-{file}"),
             title: format!("{what} over the items, growing"),
             x: Axis::new("items", Scale::Log),
             y: Axis::new(unit, Scale::Log),
-            series: SUBJECTS.map(line).into(),
+            series,
         }
     };
     let plots = [
-        ("bits-per-item", "Memory", "bits per item", "bits per item", 1.0),
-        ("false-positives", "False positives", "false positives, %", "false positives", 100.0),
-        ("inserts", "Time of an insert", "ns per insert", "growing insert", 1.0),
+        ("bits-per-item", "Memory", "bits per item", BITS, 1.0),
+        ("false-positives", "False positives", "false positives, %", RATE, 100.0),
+        ("inserts", "Time of an insert", "ns per insert", DOUBLING, 1.0),
         ("lookups", "Time of a lookup of an absent key", "ns per lookup", "miss", 1.0),
     ];
     plots.map(plot).into()

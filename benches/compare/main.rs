@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn a_run_of_each_topic_fills_its_tables_and_plots() {
         for (topic, [tables_due, plots_due]) in
-            TOPICS.iter().zip([[5, 2], [1, 3], [3, 0], [4, 4], [3, 0]])
+            TOPICS.iter().zip([[5, 2], [1, 3], [3, 0], [7, 4], [3, 0]])
         {
             let plan = Plan {
                 slots: vec![1 << 12],
@@ -158,7 +158,7 @@ mod tests {
             for table in &tables {
                 let rows = table.lines().skip(2).map(|row| row.split('|').map(str::trim).collect());
                 let rows: Vec<Vec<_>> = rows.collect();
-                assert!(rows.len() > 1, "{table}");
+                assert!(!rows.is_empty(), "{table}");
                 for column in 2..rows[0].len() - 1 {
                     assert!(rows.iter().any(|row| row[column] != "–"), "column {column}: {table}");
                 }

@@ -69,7 +69,7 @@ fn measure(plan: &Plan, results: &mut Results) {
     for &slots in &plan.slots {
         let subject = Coucal::<Fp16x4, _>(coucal_with_slots(slots as usize));
         Filled { name: COUCAL, slots, items: slots * 94 / 100, subject }.measure(plan, results);
-        let (subject, items) = (growth::grown(slots), growth::items(slots));
+        let (subject, items) = (growth::growing(slots), growth::items(slots));
         Filled::<Growable<Fp16x4>> { name: GROWING, slots, items, subject }.measure(plan, results);
     }
 }

@@ -142,7 +142,7 @@ impl Work {
 }
 
 /// Each thread does its part of the keys in one table after the other. NaN if something failed.
-fn through_all(
+pub fn through_all(
     tables: &[&dyn SharedSubject],
     keys: &[u64],
     threads: usize,

@@ -348,7 +348,7 @@ impl<M: Modelled> Model<M> {
             // One more is the table as it is.
             main.snapshot();
         }
-        all[0] = main.events.clone();
+        all[0].clone_from(&main.events);
         let mut initial = vec![0; setup.classes.len()];
         for stored in &setup.stored {
             initial[stored.item.class] += 1;

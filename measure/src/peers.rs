@@ -8,7 +8,7 @@ mod sets;
 
 pub use filters::{
     Atomic, Bloom, Coucal, LockedMutex, Quotient, Rebuilt, Scalable, Sequential, ShardedRwLock,
-    coucal_growing, coucal_with_slots,
+    coucal_growing, coucal_with_slots, growing_capacity,
 };
 pub use sets::{LockedHashSet, Sharded};
 
@@ -57,14 +57,17 @@ mod tests {
     fn every_peer_that_grows_keeps_what_it_has() {
         fn check(name: &str, mut peer: impl Peer) {
             let keys = Keys::new(1);
-            let items = SLOTS as u64 * 13;
+            let items = SLOTS as u64 * 12;
             assert!((0..items).all(|index| peer.insert(keys.key(index))), "{name} is full");
             assert!((0..items).all(|index| peer.contains(keys.key(index))), "{name} misses a key");
         }
         let first = SLOTS * 8 / 10;
-        check("coucal", Coucal(coucal_growing(SLOTS, 4)));
-        check("coucal, grown by half", Coucal::grown(SLOTS, 2, 4));
-        check("atomic-cuckoo-filter", Rebuilt::with_slots(SLOTS, 8, Keys::new(1)));
+        for target_load in [None, Some(0.87), Some(0.7)] {
+            check("coucal", Coucal(coucal_growing(first, 16 * first, target_load)));
+        }
+        let items = growing_capacity(16 * SLOTS);
+        assert_eq!(coucal_growing(items, items, None).slots(), 16 * SLOTS);
+        check("coucal, rebuilt", Rebuilt::with_rate(first, 0.01, Keys::new(1)));
         check("scalable_cuckoo_filter", Scalable::with_rate(first, 0.01));
         check("qfilter", Quotient::resizeable(first as u64, 16 * SLOTS as u64, 0.01));
         check("RwLock<HashSet>", LockedHashSet::with_slots(SLOTS));

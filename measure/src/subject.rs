@@ -25,11 +25,6 @@ pub trait Peer: Sized {
         false
     }
 
-    /// The memory that is in use, where it differs from what was requested.
-    fn bytes(&self) -> Option<usize> {
-        None
-    }
-
     #[inline]
     fn contains_many(&self, keys: &[u64], found: &mut [bool]) {
         for (key, found) in keys.iter().zip(found) {
@@ -103,8 +98,6 @@ pub enum Operation {
 /// A peer, as one thread uses it.
 pub trait Subject {
     fn slots(&self) -> u64;
-    /// The memory that is in use, where it differs from what was requested.
-    fn bytes(&self) -> Option<usize>;
     /// Does the operation with every key; the number of times that the answer was yes. Inserts stop
     /// when one fails.
     fn run(&mut self, operation: Operation, keys: &[u64]) -> u64;
@@ -115,10 +108,6 @@ pub trait Subject {
 impl<P: Peer> Subject for P {
     fn slots(&self) -> u64 {
         Peer::slots(self) as u64
-    }
-
-    fn bytes(&self) -> Option<usize> {
-        Peer::bytes(self)
     }
 
     fn run(&mut self, operation: Operation, keys: &[u64]) -> u64 {

@@ -94,7 +94,7 @@ impl<const BITS: u32, const SLOTS: usize> Encoding for Packed<BITS, SLOTS> {
     #[inline]
     fn alike(word: u64, bits: u64, mask: u64) -> usize {
         let difference = word ^ bits.wrapping_mul(Lanes::<BITS, SLOTS>::LOW);
-        let different = Lanes::<BITS, SLOTS>::masked(difference, mask);
+        let different = Lanes::<BITS, SLOTS>::masked(difference, mask & Lanes::<BITS, SLOTS>::LANE);
         SLOTS - Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::nonzero(different))
     }
 

@@ -16,9 +16,9 @@ use crate::sync::{self, AtomicU64, OnceLock};
 
 /// The most chunks of a table.
 const CHUNKS: usize = 512;
-/// Buckets of the smallest chunk, as a power of two: 512 bytes. One under loom, so that a model's table
-/// gets chunks while it grows.
-const MIN_SHIFT: u32 = if cfg!(loom) { 0 } else { 6 };
+/// Buckets of the smallest chunk: 512 bytes. One under loom, so that a model's table gets chunks while it
+/// grows.
+const MIN_BUCKETS: usize = if cfg!(loom) { 1 } else { 64 };
 
 /// Which chunk has the word of a bucket. Pure functions.
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +30,8 @@ pub struct Shape {
 
 impl Shape {
     pub(crate) fn new(max_buckets: usize) -> Self {
-        let least = max_buckets.div_ceil(CHUNKS).next_power_of_two();
-        Self { shift: least.ilog2().max(MIN_SHIFT), max_buckets }
+        let buckets = max_buckets.div_ceil(CHUNKS).next_power_of_two().max(MIN_BUCKETS);
+        Self { shift: buckets.ilog2(), max_buckets }
     }
 
     /// The chunk of a bucket, and where in that chunk its word lies.

@@ -267,7 +267,7 @@ fn insert_of_what_goes<L: GrowingLayout + Layout>() {
 
 /// One insert into the old bucket and one into the new.
 fn insert_into_both_buckets_of_a_split<L: GrowingLayout + Layout>() {
-    let mut setup = Setup::<Growable<L>>::growable(2, 4);
+    let mut setup = Setup::<Growable<L>>::growable(2, 8);
     let [goes, stays, low] = [(2, 1), (0, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.fill(1, low);
     setup.check(400, 2, move |model| {

@@ -3,7 +3,7 @@
 
 use std::hash::BuildHasher;
 
-use coucal::{CuckooFilter, Fp16x4, Growable, GrowableCuckooFilter, Storage};
+use coucal::{AnyCuckooFilter, CuckooFilter, Fp16x4, GrowableCuckooFilter, Storage};
 use crossbeam_utils::CachePadded;
 use parking_lot::{Mutex, RwLock};
 
@@ -32,39 +32,30 @@ fn largest_capacity(most_items: usize, fits: impl Fn(usize) -> bool) -> usize {
     good
 }
 
-/// A filter of the default layout that grows: from this number of slots, or the nearest number
-/// below, by this number of doublings.
+/// A filter of the default layout that grows: from this number of items to the greatest number, with this
+/// target load or that of the layout.
 ///
 /// # Panics
 ///
-/// When there is not enough memory, or the first size is 0.
+/// When there is not enough memory.
 #[must_use]
-pub fn coucal_growing(first_slots: usize, doublings: u32) -> GrowableCuckooFilter<Fp16x4, KeyHash> {
-    let build = |first: usize, greatest: usize| {
-        let builder = CuckooFilter::builder().capacity(first).hasher(KeyHash::default());
-        builder.max_capacity(greatest).build()
+pub fn coucal_growing(
+    first: usize,
+    greatest: usize,
+    target_load: Option<f64>,
+) -> GrowableCuckooFilter<Fp16x4, KeyHash> {
+    let builder = CuckooFilter::builder().capacity(first).max_capacity(greatest);
+    let builder = match target_load {
+        Some(load) => builder.target_load(load),
+        None => builder,
     };
-    let fits = |capacity| build(capacity, capacity).is_ok_and(|f| f.slots() <= first_slots);
-    let first = largest_capacity(first_slots, fits);
-    // What it holds of these slots, and so many times more, if the layout grows so far.
-    let greatest = build(first, 2 * first).expect("one doubling is possible").capacity();
-    let can_grow = |capacity| build(first, first.max(capacity)).is_ok();
-    let greatest = largest_capacity(greatest << doublings, can_grow);
-    build(first, greatest).expect("it was built before")
+    builder.hasher(KeyHash::default()).build().expect("there is enough memory")
 }
 
-impl Coucal<Growable<Fp16x4>, KeyHash> {
-    /// As [`coucal_growing`], grown without an item to its size after `grown` of its doublings.
-    ///
-    /// # Panics
-    ///
-    /// When it does not grow as far.
-    #[must_use]
-    pub fn grown(first_slots: usize, grown: u32, doublings: u32) -> Self {
-        let filter = coucal_growing(first_slots, doublings);
-        filter.reserve(filter.capacity() << grown).expect("within the greatest capacity");
-        Self(filter)
-    }
+/// The items for which a filter that grows is made when it has this number of slots.
+#[must_use]
+pub fn growing_capacity(slots: usize) -> usize {
+    largest_capacity(slots, |items| coucal_growing(items, items, None).slots() <= slots)
 }
 
 /// A filter of the default layout with this number of slots, or the nearest number below; its memory
@@ -89,10 +80,6 @@ impl<L: Storage, S: BuildHasher + Send + Sync> Peer for Coucal<L, S> {
 
     fn slots(&self) -> usize {
         self.0.slots()
-    }
-
-    fn bytes(&self) -> Option<usize> {
-        Some(self.0.memory_bytes())
     }
 
     #[inline]
@@ -151,32 +138,38 @@ impl Atomic {
     }
 }
 
-/// `atomic-cuckoo-filter`, which cannot grow: built anew at twice its size, from the items, when an
-/// insert fails. It takes the keys of a set in their order, so it can name those that it holds.
+/// A filter of fixed size, with the layout that takes the least memory for a rate: built anew at twice its
+/// size, from the items, when it has as many as it was built for. It takes the keys of a set in their
+/// order, so it can name those that it holds.
 pub struct Rebuilt {
-    filter: Atomic,
-    bits: usize,
+    filter: AnyCuckooFilter<KeyHash>,
+    rate: f64,
     keys: Keys,
     stored: u64,
 }
 
 impl Rebuilt {
-    /// For the items of `keys`, with fingerprints of this many bits: 4, 8, 16 or 32.
+    /// For the items of `keys`, at first for this number of them, with this rate at most.
+    ///
+    /// # Panics
+    ///
+    /// When there is not enough memory, or no layout has this rate.
     #[must_use]
-    pub fn with_slots(slots: usize, bits: usize, keys: Keys) -> Self {
-        Self { filter: Atomic::with_slots(slots, bits), bits, keys, stored: 0 }
+    pub fn with_rate(items: usize, rate: f64, keys: Keys) -> Self {
+        Self { filter: Self::build(items, rate), rate, keys, stored: 0 }
+    }
+
+    fn build(items: usize, rate: f64) -> AnyCuckooFilter<KeyHash> {
+        let hasher = KeyHash::default();
+        let filter = CuckooFilter::with_capacity_rate_and_hasher(items, rate, hasher);
+        filter.expect("some layout has the rate")
     }
 
     #[cold]
     fn rebuild(&mut self) {
-        let mut slots = 2 * self.filter.slots();
-        loop {
-            self.filter = Atomic::with_slots(slots, self.bits);
-            let mut indices = 0..self.stored;
-            if indices.all(|index| self.filter.insert_shared(self.keys.key(index))) {
-                return;
-            }
-            slots *= 2;
+        self.filter = Self::build(2 * self.filter.capacity(), self.rate);
+        for index in 0..self.stored {
+            self.filter.insert(&self.keys.key(index)).expect("it is made for twice as many");
         }
     }
 }
@@ -188,17 +181,17 @@ impl Peer for Rebuilt {
 
     #[inline]
     fn contains(&self, key: u64) -> bool {
-        self.filter.contains(key)
+        self.filter.contains(&key)
     }
 
     #[inline]
     fn insert(&mut self, key: u64) -> bool {
         debug_assert_eq!(key, self.keys.key(self.stored), "the keys come in order");
-        while !self.filter.insert_shared(key) {
+        if self.stored == self.filter.capacity() as u64 {
             self.rebuild();
         }
         self.stored += 1;
-        true
+        self.filter.insert(&key).is_ok()
     }
 }
 
