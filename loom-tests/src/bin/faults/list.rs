@@ -515,7 +515,7 @@ pub const FAULTS: &[Fault] = faults! {
             for bucket in 0..present {"
         => &["growth::clear_against_split"];
     INSERT insert_slow: "an insert that finds no room says full before the table has grown"
-        replace "if self.make_room(searched)" with "if !B::GROWS && self.make_room(searched)"
+        replace "Ok(true) => {}" with "Ok(true) => return Err(InsertError::Full),"
         => NO_ROOM;
     GROW make_room: "an insert says full if another has made room meanwhile"
         replace "!= self.buckets.count(searched) ||" with "== self.buckets.count(searched) &&"
