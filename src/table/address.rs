@@ -92,7 +92,8 @@ impl Words for Box<[AtomicU64]> {
         &self[bucket]
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "a batch has few registers to spare")]
+    #[inline(always)]
     fn get(&self, bucket: usize) -> Option<&AtomicU64> {
         <[AtomicU64]>::get(self, bucket)
     }
@@ -175,9 +176,10 @@ pub trait Buckets: Sized + Send + Sync {
         if Self::GROWS && self.count(extent) < OUT_OF_CACHE_BUCKETS {
             return;
         }
-        for place in places() {
+        let words = self.words();
+        for bucket in places().map(|place| self.bucket(place, extent).number) {
             // Always there; a check that cannot panic leaves a batch more registers.
-            if let Some(word) = self.words().get(self.bucket(place, extent).number) {
+            if let Some(word) = words.get(bucket) {
                 arch::prefetch(word);
             }
         }

@@ -515,7 +515,8 @@ pub const FAULTS: &[Fault] = faults! {
             for bucket in 0..present {"
         => &["growth::clear_against_split"];
     INSERT insert_slow: "an insert that finds no room says full before the table has grown"
-        replace "Ok(true) => {}" with "Ok(true) => return Err(InsertError::Full),"
+        replace "match self.make_room(searched) {"
+        with "match self.make_room(searched).map(|room| room & !B::GROWS) {"
         => NO_ROOM;
     GROW make_room: "an insert says full if another has made room meanwhile"
         replace "!= self.buckets.count(searched) ||" with "== self.buckets.count(searched) &&"
@@ -692,7 +693,8 @@ pub const FAULTS: &[Fault] = faults! {
         after "drop(splitting);"
         => SNAPSHOT_AND_SPLIT;
     MIRROR image: "the mirror is taken away while another thread adds a chunk"
-        without "let splitting = self.lock_splitting();"
+        replace "let splitting = self.lock_splitting();"
+        with "let splitting = None::<MutexGuard<'_>>;"
         => SNAPSHOT_AND_SPLIT;
     GROW try_reach: "a chunk is added to the table and not to the mirror"
         without "self.reach_in_mirror(buckets)?;"
