@@ -148,6 +148,7 @@ impl<const N: usize, E: Queued> Search<N, E> {
             let word = buckets.word(bucket.number).load(Ordering::Relaxed);
             (bucket.reading, Word::<L>::from_bits(word))
         };
+        let bucket_of = |place| buckets.bucket(place, extent).number;
         let mut queue_full = false;
         let mut next = 0;
         while next < self.len {
@@ -169,14 +170,14 @@ impl<const N: usize, E: Queued> Search<N, E> {
             }
             for slot in 0..L::SLOTS {
                 let to = alternates[slot];
-                if free[slot] && !self.on_path(node, to.row) {
+                if free[slot] && !self.on_path(node, to, bucket_of) {
                     return Found::Path { last: Hop { from: entry(slot), to }, node };
                 }
             }
             for &alternate in &alternates[..L::SLOTS] {
                 if self.len == N {
                     queue_full = true;
-                } else if !self.on_path(node, alternate.row) {
+                } else if !self.on_path(node, alternate, bucket_of) {
                     self.nodes[self.len] = Node::new(alternate, node);
                     self.len += 1;
                 }
@@ -198,15 +199,16 @@ impl<const N: usize, E: Queued> Search<N, E> {
         })
     }
 
-    /// Whether the path from the start to `node` passes through this row: a path that passes through
-    /// a bucket twice could never be applied.
-    fn on_path(&self, mut node: u16, row: usize) -> bool {
+    /// Whether the path from the start to `node` passes through the bucket of this place: a path that passes
+    /// through a bucket twice could never be applied.
+    fn on_path(&self, mut node: u16, place: Place, bucket_of: impl Fn(Place) -> usize) -> bool {
         while node != ROOT {
-            let Node { row: passed, parent, .. } = self.nodes[usize::from(node)];
-            if passed == row {
+            let passed = self.nodes[usize::from(node)];
+            // A row has one bucket in a table of fixed size, but many in a growing one.
+            if passed.row == place.row && bucket_of(passed.place()) == bucket_of(place) {
                 return true;
             }
-            node = parent;
+            node = passed.parent;
         }
         false
     }
