@@ -398,8 +398,10 @@ fn false_positives_are_as_stated<L: GrowingLayout + Layout>(first: usize) {
     filter.clear();
     let batch: Vec<u64> = items.take(most).collect();
     filter.insert_many_hashes(&batch).expect("below the greatest capacity");
-    let now = filter.false_positive_rate();
-    assert!((now / at_first - 1.0).abs() < 0.1, "{now}, {at_first} at first");
+    // All have the extra bits of the last level, but the table has grown a part of that level beyond its start.
+    let (now, start) = (filter.false_positive_rate(), first_slots << (doublings::<L>() - 1));
+    let due = at_first * filter.slots() as f64 / start as f64;
+    assert!((now / due - 1.0).abs() < 0.1, "{now}, {at_first} at first");
     is_within_10_percent(&filter, now);
 }
 
@@ -645,9 +647,9 @@ fn every_insert_lets_it_grow<L: GrowingLayout + Layout>() {
             insert(&filter, hash);
             highest = highest.max(filter.load_factor());
         }
-        // In a small table the margin may be a little more than the four points of a large one; without
-        // growth by the load it would be eight or more.
-        assert!(highest < target::<L>() + 0.06, "{highest}: {filter:?}");
+        // In a small table the margin may be more than the four points of a large one; without growth by the
+        // load it would be thirteen or more.
+        assert!(highest < target::<L>() + 0.09, "{highest}: {filter:?}");
     }
 }
 

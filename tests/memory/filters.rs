@@ -95,8 +95,8 @@ fn growth_allocates_what_it_says<L: GrowingLayout + Layout>() {
 fn where_memory_ends_nothing_is_lost<L: GrowingLayout + Layout>() {
     /// Less than a chunk, and enough for the message of a failure.
     const LITTLE: usize = 2000;
-    let most = 120_000;
-    let filter = growing::<L>(40_000, most);
+    let most = 300_000;
+    let filter = growing::<L>(100_000, most);
     let before = live_bytes();
     let inserted = with_little_memory(LITTLE, || fill(&filter, hashes(67)));
     let slots = filter.slots();
@@ -140,18 +140,18 @@ fn no_memory_is_an_error<L: Layout>() {
     }
 }
 
-/// One that grows has the table for its first capacity, in chunks of an eighth of it.
+/// One that grows has the table for its first capacity, in chunks of 16 KiB or more.
 fn no_memory_for_what_grows_is_an_error<L: GrowingLayout + Layout>() {
     let build = || {
-        let builder = CuckooFilter::builder().layout::<L>().capacity(10_000);
-        builder.max_capacity(30_000).build()
+        let builder = CuckooFilter::builder().layout::<L>().capacity(1_000_000);
+        builder.max_capacity(3_000_000).build()
     };
     let table = words_in_use(&build().expect("memory for a test"), L::SLOTS);
     let before = live_bytes();
-    let refused = with_little_memory(table / 16, build);
+    let refused = with_little_memory(16_000, build);
     assert_eq!(refused.expect_err("too large"), BuildError::OutOfMemory { bytes: table });
     assert_eq!(live_bytes(), before, "nothing is kept");
-    assert!(with_little_memory(table / 8, build).is_ok(), "no request is larger than a chunk");
+    assert!(with_little_memory(table / 8, build).is_ok(), "no request is as large");
 }
 
 fn no_memory_for_snapshots<L: Layout>() {
@@ -163,12 +163,10 @@ fn no_memory_for_snapshots<L: Layout>() {
 }
 
 fn no_memory_for_snapshots_of_what_grows<L: GrowingLayout + Layout>() {
-    for capacity in [2000, 100_000] {
-        let builder = CuckooFilter::builder().hasher(StableHashBuilder::new(7)).layout::<L>();
-        let builder = builder.capacity(capacity / 3).max_capacity(capacity);
-        let grows = builder.build().expect("memory for a test");
-        no_memory_for_a_snapshot_is_an_error(&grows, L::SLOTS, 16);
-    }
+    let builder = CuckooFilter::builder().hasher(StableHashBuilder::new(7)).layout::<L>();
+    let builder = builder.capacity(1_000_000).max_capacity(3_000_000);
+    let grows = builder.build().expect("memory for a test");
+    no_memory_for_a_snapshot_is_an_error(&grows, L::SLOTS, 256);
 }
 
 /// A snapshot, what is restored from it, and a merge: an error for any request that fails, and the
