@@ -93,7 +93,8 @@ impl Words for Chunks {
 
     fn into_pieces(self, buckets: usize) -> Vec<Chunk> {
         let count = self.shape.chunks(buckets);
-        self.chunks.into_iter().take(count).filter_map(OnceLock::into_inner).collect()
+        let chunks = self.chunks.into_iter().take(count).map(OnceLock::into_inner);
+        chunks.map(|chunk| chunk.expect("a chunk that the extent has reached")).collect()
     }
 
     fn try_reach(&self, buckets: usize) -> Result<(), NoMemory> {

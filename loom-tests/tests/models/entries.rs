@@ -280,7 +280,7 @@ fn snapshot_beside_an_entry_of_the_next_level<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4).split(1);
     let [goes, new] = [(3, 0), (1, 0)].map(|(a, b)| setup.item(a, b));
     setup.store(1, &[goes]);
-    setup.check(300, 3, move |model| {
+    setup.check(440, 3, move |model| {
         model.thread(move |t| {
             assert_eq!(t.split(1), 1);
             assert!(t.insert(new));

@@ -209,7 +209,7 @@ fn both_go<L: GrowingLayout + Layout>() -> (Setup<Growable<L>>, [Item; 2]) {
 
 fn run_of_two_beside_a_snapshot<L: GrowingLayout + Layout>() {
     let (setup, items) = both_go::<L>();
-    setup.check(1100, 3, move |model| {
+    setup.check(900, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(2), 2));
         model.thread(move |t| {
             let snapshot = t.snapshot();
@@ -220,7 +220,7 @@ fn run_of_two_beside_a_snapshot<L: GrowingLayout + Layout>() {
 
 fn two_splits_beside_a_snapshot<L: GrowingLayout + Layout>() {
     let (setup, items) = both_go::<L>();
-    setup.check(2200, 3, move |model| {
+    setup.check(2000, 3, move |model| {
         model.thread(move |t| {
             assert_eq!(t.split(1), 1);
             assert_eq!(t.split(1), 1);
@@ -237,7 +237,7 @@ fn split_and_insert_beside_a_snapshot<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let [goes, new, low] = [(2, 1), (2, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[goes]).fill(1, low);
-    setup.check(2900, 2, move |model| {
+    setup.check(2100, 2, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert_eq!(t.snapshot().of(goes), 1));

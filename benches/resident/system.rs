@@ -1,0 +1,4 @@
+//! Resident memory, with the allocator of the system.
+
+#[path = "mod.rs"]
+mod resident;
