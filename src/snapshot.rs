@@ -158,7 +158,7 @@ impl Snapshot {
             let mut piece = Vec::new();
             try_reserve(&mut piece, in_piece.len())?;
             piece.extend(in_piece.iter().copied().map(u64::from_ne_bytes));
-            words.push(piece);
+            try_push(&mut words, piece)?;
         }
         Ok(Self { header, words })
     }
@@ -205,7 +205,7 @@ impl Snapshot {
                 kept += chunk;
                 missing -= chunk;
             }
-            words.push(piece);
+            try_push(&mut words, piece)?;
         }
         let mut checksum = [0; CHECKSUM_BYTES];
         read_exact(&mut checksum)?;
@@ -368,13 +368,17 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
             hasher: hasher::check_of(self.hasher()),
         };
         let mut missing = extent.buckets();
-        let words = words.into_iter().map(|piece| {
+        let bytes = missing * size_of::<u64>();
+        let mut pieces = Vec::new();
+        let room = pieces.try_reserve_exact(words.len());
+        room.map_err(|_| SnapshotError::OutOfMemory { bytes })?;
+        pieces.extend(words.into_iter().map(|piece| {
             let mut piece = piece.into_vec();
             piece.truncate(missing);
             missing -= piece.len();
             lowest_byte_first(piece)
-        });
-        Ok(Snapshot { header, words: words.collect() })
+        }));
+        Ok(Snapshot { header, words: pieces })
     }
 
     /// Restores the filter of a snapshot that [`Snapshot::write_to`] has written: it gives the same
@@ -470,15 +474,15 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
 
     fn from_valid(snapshot: Snapshot, hasher: S) -> Result<Self, RestoreError> {
         let Snapshot { header, words } = snapshot;
-        let words = words.into_iter().zip(piece_lens(&header)).map(|(mut piece, len)| {
+        let mut pieces = Vec::new();
+        for (mut piece, len) in words.into_iter().zip(piece_lens(&header)) {
             // The last one as a table has it.
             let missing = len - piece.len();
             try_reserve(&mut piece, missing)?;
             piece.resize(len, 0);
-            Ok(as_numbers(piece).into_boxed_slice())
-        });
-        let words = words.collect::<Result<_, RestoreError>>()?;
-        Self::from_words(&header, words, hasher)
+            try_push(&mut pieces, as_numbers(piece).into_boxed_slice())?;
+        }
+        Self::from_words(&header, pieces, hasher)
     }
 
     fn from_words(
@@ -581,12 +585,25 @@ fn try_reserve(words: &mut Vec<u64>, more: usize) -> Result<(), RestoreError> {
     words.try_reserve_exact(more).map_err(|_| RestoreError::OutOfMemory { bytes })
 }
 
+/// One more piece, which may need a larger list of them.
+fn try_push<T>(pieces: &mut Vec<T>, piece: T) -> Result<(), RestoreError> {
+    if pieces.len() == pieces.capacity() {
+        let more = pieces.len().max(1);
+        let bytes = (pieces.len() + more) * size_of::<T>();
+        let room = pieces.try_reserve_exact(more);
+        room.map_err(|_| RestoreError::OutOfMemory { bytes })?;
+    }
+    pieces.push(piece);
+    Ok(())
+}
+
 /// The words of a table, in pieces; zeros follow those of the snapshot.
 fn table_words(
     header: &Header,
     mut words: &[[u8; 8]],
 ) -> Result<Vec<Box<[AtomicU64]>>, RestoreError> {
-    let piece_of = |len| {
+    let mut pieces = Vec::new();
+    for len in piece_lens(header) {
         let bytes = len * size_of::<u64>();
         let piece = sync::try_zeroed(len).ok_or(RestoreError::OutOfMemory { bytes })?;
         let (in_piece, rest) = words.split_at(len.min(words.len()));
@@ -595,9 +612,9 @@ fn table_words(
             // Relaxed: no other thread has it yet.
             word.store(u64::from_le_bytes(bytes), Ordering::Relaxed);
         }
-        Ok(piece)
-    };
-    piece_lens(header).map(piece_of).collect()
+        try_push(&mut pieces, piece)?;
+    }
+    Ok(pieces)
 }
 
 /// The words of a table in the byte order of a snapshot. Takes no time on a little-endian machine: the

@@ -35,8 +35,8 @@ pub trait Words: Sized + Send + Sync {
     /// Words of which the first are in these pieces; `None` as for `try_new`.
     fn from_pieces(max_buckets: usize, pieces: Vec<Box<[AtomicU64]>>) -> Option<Self>;
 
-    /// The pieces that hold the words of the first `buckets` buckets.
-    fn into_pieces(self, buckets: usize) -> Vec<Box<[AtomicU64]>>;
+    /// The pieces that hold the words of the first `buckets` buckets; `None` as for `try_new`.
+    fn into_pieces(self, buckets: usize) -> Option<Vec<Box<[AtomicU64]>>>;
 
     /// Allocates what is missing of the words of the first `buckets` buckets. One thread at a time.
     fn try_reach(&self, buckets: usize) -> Result<(), NoMemory>;
@@ -70,8 +70,8 @@ impl Words for Box<[AtomicU64]> {
         pieces.into_iter().next()
     }
 
-    fn into_pieces(self, _: usize) -> Vec<Self> {
-        vec![self]
+    fn into_pieces(self, _: usize) -> Option<Vec<Self>> {
+        Some(vec![self])
     }
 
     fn try_reach(&self, _: usize) -> Result<(), NoMemory> {

@@ -91,10 +91,13 @@ impl Words for Chunks {
         Some(Self { shape, chunks: chunks.into_boxed_slice() })
     }
 
-    fn into_pieces(self, buckets: usize) -> Vec<Chunk> {
+    fn into_pieces(self, buckets: usize) -> Option<Vec<Chunk>> {
         let count = self.shape.chunks(buckets);
+        let mut pieces = Vec::new();
+        pieces.try_reserve_exact(count).ok()?;
         let chunks = self.chunks.into_iter().take(count).map(OnceLock::into_inner);
-        chunks.map(|chunk| chunk.expect("a chunk that the extent has reached")).collect()
+        pieces.extend(chunks.map(|chunk| chunk.expect("a chunk that the extent has reached")));
+        Some(pieces)
     }
 
     fn try_reach(&self, buckets: usize) -> Result<(), NoMemory> {

@@ -125,7 +125,10 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         let words = recording.stop(&locked).expect("nobody else takes the mirror");
         drop(locked);
         drop(splitting);
-        let (target_load, words) = (self.target_load(), words.into_pieces(extent.buckets()));
+        let buckets = extent.buckets();
+        let no_memory = SnapshotError::OutOfMemory { bytes: buckets * size_of::<u64>() };
+        let (target_load, words) =
+            (self.target_load(), words.into_pieces(buckets).ok_or(no_memory)?);
         Ok(Image { extent, target_load, items, max_buckets, words })
     }
 
@@ -219,7 +222,10 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         let table = Self::try_with_words(extent, target_load, words)?;
         let locked = table.stripes.lock_all();
         // Buckets at this distance have the same stripe, however many stripes there are.
-        let mut occupied = vec![0; MAX_STRIPES.min(table.present())];
+        let mut occupied = Vec::new();
+        let stripes = MAX_STRIPES.min(table.present());
+        occupied.try_reserve_exact(stripes).ok()?;
+        occupied.resize(stripes, 0);
         let mut first = 0;
         for mut words in table.buckets.words().pieces(table.present()) {
             while !words.is_empty() {

@@ -1,12 +1,15 @@
 //! What a filter says about its memory, and what it does where there is too little.
 
 use coucal::{
-    AnyCuckooFilter, BuildError, CuckooFilter, GrowingLayout, InsertError, Layout, MergeError,
-    ReserveError, RestoreError, SnapshotError, StableHashBuilder, Storage,
+    AnyCuckooFilter, BuildError, CuckooFilter, Growable, GrowingLayout, InsertError, Layout,
+    MergeError, ReserveError, RestoreError, Snapshot, SnapshotError, StableHashBuilder, Storage,
 };
 
 use crate::allocator::{counted, live_bytes, with_little_memory};
 use crate::common::{fill, greatest_slots, growing, hashes, with_capacity};
+
+/// One that grows and has snapshots.
+type Filter<L> = CuckooFilter<Growable<L>, StableHashBuilder>;
 
 /// Every small one, and a few of each magnitude to a million.
 fn capacities() -> impl Iterator<Item = usize> {
@@ -23,6 +26,7 @@ of_each_layout! {
 of_each_growing_layout! {
     growth_allocates_what_it_says
     where_memory_ends_nothing_is_lost
+    no_memory_for_the_list_of_parts
     no_memory_for_what_grows_is_an_error
     no_memory_for_snapshots_of_what_grows
 }
@@ -167,6 +171,35 @@ fn no_memory_for_snapshots_of_what_grows<L: GrowingLayout + Layout>() {
     let builder = builder.capacity(1_000_000).max_capacity(3_000_000);
     let grows = builder.build().expect("memory for a test");
     no_memory_for_a_snapshot_is_an_error(&grows, L::SLOTS, 256);
+}
+
+/// The list of the parts of a table takes more than each part: that there is no memory for it is an
+/// error, too, and nothing is kept.
+fn no_memory_for_the_list_of_parts<L: GrowingLayout + Layout>() {
+    let builder = CuckooFilter::builder().hasher(StableHashBuilder::new(7)).layout::<L>();
+    let filter = builder.capacity(50_000).max_capacity(50_000).build().expect("memory for a test");
+    let hasher = *filter.hasher();
+    let bytes = filter.snapshot().expect("memory for a test").to_bytes();
+    let live = live_bytes();
+    let (mut had, mut refused) = (0, 0);
+    for most in (1500..40_000).step_by(300) {
+        let results = with_little_memory(most, || {
+            let snapshot = filter.snapshot().map(drop);
+            let read = Snapshot::from_bytes(&bytes).map(drop);
+            let restored = Filter::<L>::from_bytes(&bytes, hasher).map(drop);
+            let from_reader = Filter::<L>::restore(&bytes[..], hasher).map(drop);
+            (snapshot, [read, restored, from_reader])
+        });
+        let (snapshot, others) = results;
+        had += usize::from(snapshot.is_ok());
+        refused += usize::from(snapshot.is_err());
+        for other in others {
+            had += usize::from(other.is_ok());
+            refused += usize::from(matches!(other, Err(RestoreError::OutOfMemory { .. })));
+        }
+        assert_eq!(live_bytes(), live, "nothing is kept");
+    }
+    assert!(had > 50 && refused > 50 && had + refused == 4 * 129, "{had} had, {refused} refused");
 }
 
 /// A snapshot, what is restored from it, and a merge: an error for any request that fails, and the
