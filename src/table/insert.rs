@@ -440,7 +440,7 @@ mod tests {
         };
         grow_to(1 << 15);
         let quarters = [5, 6, 7, 8].map(|quarters| grow_to(quarters << 13));
-        let counted = [(26_176, 15_480), (26_893, 25_977), (26_260, 18_760), (26_632, 12_171)];
+        let counted = [(26_194, 15_515), (26_893, 25_912), (26_268, 18_738), (26_647, 12_119)];
         assert_eq!(quarters, counted);
     }
 
