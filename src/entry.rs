@@ -29,6 +29,11 @@
 //! bits 0 to a-1        the extra bits
 //! ```
 //!
+//! In a [maplet](crate::CuckooMaplet) the uppermost v bits of a slot hold a value, in tables of both
+//! kinds. It is part of the entry, and so kicks, splits and merges move it; but the core, and all that
+//! follows from it, does not depend on the value. The fingerprint is v bits shorter then. In a growing
+//! table it is the chain that is, so the table doubles v times less.
+//!
 //! What a slot holds is read by the level of the table alone: bits 0 to L are a number below a 1. When a
 //! bucket is split, the entries whose next bit of the chain is 1 go to the new bucket, and this bit is
 //! cleared in them: it is told there. What stays has a 0 there already, so its word is the same, whether
@@ -60,10 +65,14 @@ pub struct Shape {
     bits: u32,
     /// Bits of the chain; 0 in a table of fixed size.
     chain: u32,
+    /// Bits of the value, above all others; 0 in a filter.
+    value: u32,
 }
 
 /// Bits of the hash that choose a core: many more than it has, so that all cores are drawn alike.
 pub(crate) const CORE_SOURCE_BITS: u32 = 16;
+/// How many bits more than it has choose the fingerprint of a maplet.
+const SPARE_SOURCE_BITS: u32 = 8;
 /// Where the distance between the chains of an item begins in the spread of its core. The uppermost bits
 /// choose the other row.
 const CHAIN_DISTANCE: u32 = 20;
@@ -72,14 +81,22 @@ impl Shape {
     /// Fingerprints of this many bits.
     #[inline]
     pub(crate) const fn fixed(bits: u32) -> Self {
-        Self { bits, chain: 0 }
+        Self { bits, chain: 0, value: 0 }
     }
 
     /// Slots of `bits` bits in a table that doubles at most `doublings` times, at least once.
     #[inline]
     pub(crate) const fn growing(bits: u32, doublings: u32) -> Self {
         debug_assert!(doublings + 2 < bits && bits <= 32);
-        Self { bits, chain: doublings }
+        Self { bits, chain: doublings, value: 0 }
+    }
+
+    /// The same slots with a value of this many bits in each of them.
+    #[inline]
+    pub(crate) const fn with_values(self, bits: u32) -> Self {
+        debug_assert!(self.value == 0 && bits > 0 && bits < self.bits);
+        let chain = if self.grows() { self.chain - bits } else { 0 };
+        Self { chain, value: bits, ..self }
     }
 
     #[inline]
@@ -91,13 +108,20 @@ impl Shape {
     #[inline]
     pub(crate) fn entry(self, x: u64) -> Entry {
         if !self.grows() {
+            let bits = self.core_bits();
+            if self.value > 0 {
+                // All values alike, and not one of them twice as often: that would show in short
+                // fingerprints. Drawn with eight bits more.
+                let source = u128::from(x << (u64::BITS - SPARE_SOURCE_BITS - bits));
+                return Entry::fingerprint(1 + (source * ((1 << bits) - 1) >> u64::BITS) as u64);
+            }
             // With 0 counted as 1.
-            let low = x & ((1 << self.bits) - 1);
+            let low = x & ((1 << bits) - 1);
             return Entry::fingerprint(low + u64::from(low == 0));
         }
         let chain = x & self.chain_mask();
         let source = (x >> (self.chain + 1)) & ((1 << CORE_SOURCE_BITS) - 1);
-        let cores = (1 << (self.bits - self.chain - 1)) - 1;
+        let cores = (1 << self.core_bits()) - 1;
         let core = 1 + ((source * cores) >> CORE_SOURCE_BITS);
         // The upper bits of a product depend on all bits of the hash, also where row, chain and core
         // leave few.
@@ -107,7 +131,27 @@ impl Shape {
 
     #[inline]
     pub(crate) fn core(self, entry: Entry) -> Core {
-        Core(if self.grows() { u64::from(entry.whole() >> (self.chain + 1)) } else { entry.0 })
+        let core = if self.grows() { u64::from(entry.whole() >> (self.chain + 1)) } else { entry.0 };
+        Core(if self.value > 0 { core & ((1 << self.core_bits()) - 1) } else { core })
+    }
+
+    /// Bits of the core.
+    #[inline]
+    const fn core_bits(self) -> u32 {
+        self.bits - self.value - if self.grows() { self.chain + 1 } else { 0 }
+    }
+
+    /// An entry of an item of a filter, with a value.
+    #[inline]
+    pub(crate) fn with_value(self, entry: Entry, value: u32) -> Entry {
+        Entry(entry.0 | u64::from(value) << (self.bits - self.value))
+    }
+
+    /// A number that has nothing to do with the bucket: five bits or more in a growing table.
+    #[inline]
+    pub(crate) fn chance(self, entry: Entry) -> usize {
+        // Beside values there may be few extra bits. A core is not 0.
+        if self.value > 0 { self.core(entry).0 as usize - 1 } else { entry.extra() as usize }
     }
 
     /// The core of the entry in a slot.
@@ -161,12 +205,6 @@ impl Entry {
     #[inline]
     pub(crate) fn extra(self) -> u32 {
         (self.0 >> 32) as u32
-    }
-
-    /// A number that has nothing to do with the bucket: five bits or more in a growing table.
-    #[inline]
-    pub(crate) fn chance(self) -> usize {
-        self.extra() as usize
     }
 }
 

@@ -294,7 +294,7 @@ mod tests {
             has_core && has_length && (!is_split || slot >> (level + 1) & 1 == 0)
         };
         let expected = slots.iter().all(|&slot| is_valid(slot));
-        let found = extent.bucket_at(number).reading.is_valid(word);
+        let found = extent.bucket_at(number).reading.is_valid(word, 0);
         assert_eq!(found, expected, "{slots:x?}, level {level}, split: {is_split}");
     }
 

@@ -66,12 +66,31 @@ impl Geometry {
         Self { rows: rows as u64, shape }
     }
 
+    /// That of a maplet with values of this many bits, where this is that of a filter.
+    #[inline]
+    pub(crate) fn with_values(self, bits: u32) -> Self {
+        Self { shape: self.shape.with_values(bits), ..self }
+    }
+
     /// The item with this 64-bit hash, mixed here once.
     #[inline]
     pub(crate) fn key(self, hash: u64) -> Key {
         let x = mix(hash);
         let entry = self.shape.entry(x);
         self.key_of(Place { row: high_product(x, self.rows) as usize, entry })
+    }
+
+    /// The item with this hash and this value.
+    #[inline]
+    pub(crate) fn key_with_value(self, hash: u64, value: u32) -> Key {
+        let key = self.key(hash);
+        Key { entry: self.shape.with_value(key.entry, value), ..key }
+    }
+
+    /// A number of a place that has nothing to do with its bucket.
+    #[inline]
+    pub(crate) fn chance(self, place: Place) -> usize {
+        self.shape.chance(place.entry)
     }
 
     /// The item of an entry, as if its hash named the row where the entry lies.

@@ -158,6 +158,34 @@ pub(crate) mod sealed {
             slots.filter(|&slot| slot != 0 && (slot ^ bits) & mask == 0).count()
         }
 
+        /// Whether a slot in use, of one word or the other, holds what `bits` has among the bits of the
+        /// mask.
+        fn either_alike([a, b]: [u64; 2], bits: u64, mask: u64) -> bool {
+            Self::alike(a, bits, mask) + Self::alike(b, bits, mask) > 0
+        }
+
+        /// Calls `each` with the slots in use that hold what `bits` has among the bits of the mask.
+        fn for_each_alike(word: u64, bits: u64, mask: u64, each: impl FnMut(u64)) {
+            let slots = Self::slots(word).into_iter();
+            slots.filter(|&slot| slot != 0 && (slot ^ bits) & mask == 0).for_each(each);
+        }
+
+        /// As `either_matches`, by the bits of the mask alone; the core is among them.
+        fn either_matches_in(words: [u64; 2], patterns: [Pattern; 2], mask: u64) -> bool {
+            let mut found = false;
+            for (word, pattern) in words.into_iter().zip(patterns) {
+                Self::for_each_match(word, pattern, mask, |_| found = true);
+            }
+            found
+        }
+
+        /// Calls `each` with the slots that match by the bits of the mask; the core is among them.
+        fn for_each_match(word: u64, pattern: Pattern, mask: u64, each: impl FnMut(u64)) {
+            let pattern = Pattern { bits: pattern.bits & mask, ..pattern };
+            let slots = Self::slots(word).into_iter();
+            slots.filter(|&slot| pattern.matches(slot & mask)).for_each(each);
+        }
+
         /// Whether a slot is free.
         fn has_room(word: u64) -> bool;
 

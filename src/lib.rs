@@ -437,6 +437,7 @@ compile_error!("coucal needs 64-bit pointers: the number of a bucket is as wide 
 
 mod arch;
 mod builder;
+mod candidates;
 mod entry;
 mod error;
 mod extent;
@@ -445,8 +446,10 @@ mod geometry;
 mod hasher;
 #[doc(hidden)]
 pub mod internals;
+mod keyed;
 mod lanes;
 mod layout;
+mod maplet;
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod probe;
@@ -457,16 +460,18 @@ mod storage;
 mod sync;
 mod table;
 
-pub use builder::Builder;
+pub use builder::{Builder, Filters, MapletBuilder, Maplets};
+pub use candidates::Candidates;
 pub use error::{
     BuildError, Error, InsertError, InsertManyError, LengthMismatch, MergeError, ReserveError,
-    RestoreError, SnapshotError,
+    RestoreError, SnapshotError, ValueTooLarge,
 };
 pub use filter::{AnyCuckooFilter, CuckooFilter, GrowableCuckooFilter, Stats};
 pub use hasher::{DefaultHashBuilder, DefaultHasher, StableHashBuilder, StableHasher};
 pub use layout::{
     Fp8x8, Fp9x7, Fp10x6, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, SemiSorted14x5, SemiSorted17x4,
 };
+pub use maplet::{AnyCuckooMaplet, CuckooMaplet, GrowableCuckooMaplet};
 pub use snapshot::Snapshot;
 pub use storage::{AnyLayout, FixedStorage, Growable, GrowingLayout, Storage};
 

@@ -185,7 +185,9 @@ fn what_is_chosen_holds_its_items_at_the_rate() {
 
 /// The run-time layout hands every operation on: it does what a filter of the same layout does.
 fn does_the_same<L: Layout>() {
-    let request = Request { capacity: 1000, max_capacity: None, rate: None, target_load: None };
+    let (max_capacity, rate, target_load) = (None, None, None);
+    let request =
+        Request { capacity: 1000, max_capacity, rate, target_load, value_bits: None };
     let rate = Sizing::within::<L>(request).unwrap().rate;
     let any = CuckooFilter::with_capacity_rate_and_hasher(1000, rate, ()).unwrap();
     assert_eq!(any.layout_name(), L::NAME);
