@@ -105,7 +105,8 @@ impl Shape {
     }
 
     /// The entry in the first row of an item with this mixed hash, with all its extra bits.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "of constant lengths, little of it is left")]
+    #[inline(always)]
     pub(crate) fn entry(self, x: u64) -> Entry {
         if !self.grows() {
             let bits = self.core_bits();
@@ -113,7 +114,7 @@ impl Shape {
                 // All values alike, and not one of them twice as often: that would show in short
                 // fingerprints. Drawn with eight bits more.
                 let source = u128::from(x << (u64::BITS - SPARE_SOURCE_BITS - bits));
-                return Entry::fingerprint(1 + (source * ((1 << bits) - 1) >> u64::BITS) as u64);
+                return Entry::fingerprint(1 + ((source * ((1 << bits) - 1)) >> u64::BITS) as u64);
             }
             // With 0 counted as 1.
             let low = x & ((1 << bits) - 1);
@@ -129,9 +130,11 @@ impl Shape {
         Entry(core << (self.chain + 1) | chain | extra << 32)
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "of constant lengths, little of it is left")]
+    #[inline(always)]
     pub(crate) fn core(self, entry: Entry) -> Core {
-        let core = if self.grows() { u64::from(entry.whole() >> (self.chain + 1)) } else { entry.0 };
+        let core =
+            if self.grows() { u64::from(entry.whole() >> (self.chain + 1)) } else { entry.0 };
         Core(if self.value > 0 { core & ((1 << self.core_bits()) - 1) } else { core })
     }
 

@@ -73,7 +73,8 @@ impl Geometry {
     }
 
     /// The item with this 64-bit hash, mixed here once.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "of a constant shape, little of it is left")]
+    #[inline(always)]
     pub(crate) fn key(self, hash: u64) -> Key {
         let x = mix(hash);
         let entry = self.shape.entry(x);
@@ -130,6 +131,7 @@ impl Geometry {
     }
 
     /// As `class`, of the item that has what this slot holds in a bucket of this row.
+    #[inline]
     pub(crate) fn class_in(self, row: usize, slot: Slot) -> usize {
         let core = self.shape.core_of_slot(slot);
         self.class_of(core, row.min(self.alternate(row, core)))

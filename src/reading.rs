@@ -25,9 +25,9 @@ pub trait Reading: Copy {
     /// How many entries of an item the word of the bucket holds.
     fn copies<L: Layout>(self, word: Word<L>, item: Entry) -> usize;
 
-    /// Whether the word of the bucket holds an entry of an item, of which `longest` is the longest there.
-    fn holds<L: Layout>(self, _: Word<L>, _: Entry, longest: Option<Slot>) -> bool {
-        longest.is_some()
+    /// Whether the word of the bucket of a maplet holds an entry of an item, whatever its value is.
+    fn holds_key<L: Layout>(self, _: Word<L>, _: Entry) -> bool {
+        false
     }
 
     /// Calls `each` with the values of an item in the word of the bucket.
@@ -319,10 +319,9 @@ impl<R: Masked> Reading for Valued<R> {
         self.reading.copies(word, item)
     }
 
-    /// Whatever their values are.
     #[inline]
-    fn holds<L: Layout>(self, word: Word<L>, item: Entry, longest: Option<Slot>) -> bool {
-        longest.is_some() || Self::either_holds([self; 2], [word, Word::EMPTY], [item; 2])
+    fn holds_key<L: Layout>(self, word: Word<L>, item: Entry) -> bool {
+        Self::either_holds([self; 2], [word, Word::EMPTY], [item; 2])
     }
 
     #[inline]

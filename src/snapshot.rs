@@ -16,7 +16,7 @@ use crate::filter::CuckooFilter;
 use crate::hasher;
 use crate::keyed::Keyed;
 use crate::storage::sealed::Tables;
-use crate::storage::Storage;
+use crate::storage::{Figures, Storage};
 use crate::sync::{self, AtomicU64, Ordering};
 use crate::table::{Buckets, Image, Shape};
 
@@ -565,7 +565,7 @@ impl<C: Tables<B>, B: Buckets, S: BuildHasher> Keyed<C, B, S> {
         if this.layout() != others.layout() {
             return Err(MergeError::OtherLayout);
         }
-        let [value_bits, other_bits] = [this, others].map(|figures| figures.value_bits());
+        let [value_bits, other_bits] = [this, others].map(Figures::value_bits);
         if value_bits != other_bits {
             return Err(MergeError::OtherValueBits { value_bits, other: other_bits });
         }

@@ -91,10 +91,7 @@ impl<L: Layout> FixedStorage for L {}
     note = "the slots of `Fp8x8`, `Fp9x7` and `Fp10x6` have no bits to spare for growth, and the \
             semi-sorted layouts only compare whole fingerprints"
 )]
-pub trait GrowingLayout:
-    FixedStorage + Tables<Growing> + Tables<WithValues<Growing>>
-{
-}
+pub trait GrowingLayout: FixedStorage + Tables<Growing> + Tables<WithValues<Growing>> {}
 
 macro_rules! let_grow {
     ($($layout:ident)*) => { $(impl GrowingLayout for layout::$layout {})* };
@@ -501,7 +498,13 @@ impl<L: Layout, B: Buckets> Figures for Table<L, B> {
     fn false_positive_rate_at(&self, items: usize) -> f64 {
         let (rows, max_buckets) = (self.rows(), self.max_buckets());
         let value_bits = self.value_bits();
-        sizing::false_positive_rate_at::<L>(items, rows, max_buckets, self.target_load(), value_bits)
+        sizing::false_positive_rate_at::<L>(
+            items,
+            rows,
+            max_buckets,
+            self.target_load(),
+            value_bits,
+        )
     }
 
     fn layout(&self) -> LayoutId {

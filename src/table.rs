@@ -87,15 +87,9 @@ trait Change: Copy {
     /// The word with what becomes of one slot that holds this; `None` if no slot does.
     fn applied<L: Layout>(self, word: Word<L>, slot: Slot) -> Option<Word<L>>;
 
-    /// Whether this word, that of the item's other bucket, holds what a lookup could miss, unless a version
-    /// is bumped: something for which it finds the entry before the change, and not after it. `longest`
-    /// is the item's longest entry there.
-    fn leaves<L: Layout, R: Reading>(
-        reading: R,
-        word: Word<L>,
-        item: Entry,
-        longest: Option<Slot>,
-    ) -> bool;
+    /// Whether this word, that of the item's other bucket, holds what lookups find in place of the entry, in
+    /// addition to other entries of the item.
+    fn leaves<L: Layout, R: Reading>(reading: R, word: Word<L>, item: Entry) -> bool;
 }
 
 impl<L: Layout, B: Buckets> Table<L, B> {
@@ -138,13 +132,15 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     }
 
     /// The entry and the rows of the item with this hash, without a value.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as for `Geometry::key`")]
+    #[inline(always)]
     pub(crate) fn key(&self, hash: u64) -> Key {
         self.geometry().key(hash)
     }
 
     /// The entry and the rows of an item.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as for `Geometry::key`")]
+    #[inline(always)]
     pub(crate) fn key_of(&self, item: B::Item) -> Key {
         B::key(self.geometry(), item)
     }

@@ -121,9 +121,9 @@ fn all() -> Vec<(Error, &'static str)> {
         ),
         (
             RestoreError::UnknownVersion { version: 9 }.into(),
-            "the snapshot has version 9, and this release reads version 1 of filters of fixed size \
-             and version 2 of filters that grow: read it with the release that wrote it, or a newer \
-             one",
+            "the snapshot has version 9, and this release reads version 1 of filters of fixed size, \
+             version 2 of filters that grow and version 3 of maplets: read it with the release that \
+             wrote it, or a newer one",
         ),
         (
             RestoreError::OldGrowable.into(),

@@ -83,13 +83,16 @@ impl<const BITS: u32, const SLOTS: usize> Encoding for Packed<BITS, SLOTS> {
     #[inline]
     fn longest(word: u64, pattern: Pattern, more: u64) -> u64 {
         let mismatches = Lanes::<BITS, SLOTS>::mismatches(word, pattern.bits, pattern.low);
-        let matching = Lanes::<BITS, SLOTS>::nonzero(mismatches) ^ Lanes::<BITS, SLOTS>::HIGH;
+        let mut matching = Lanes::<BITS, SLOTS>::nonzero(mismatches) ^ Lanes::<BITS, SLOTS>::HIGH;
         let mut longest = 0;
-        Self::for_each_marked(word, matching, |slot| {
+        while matching != 0 {
+            let slot =
+                word >> (matching.trailing_zeros() - (BITS - 1)) & Lanes::<BITS, SLOTS>::LANE;
             if slot & pattern.low > longest & pattern.low && slot & pattern.low < more {
                 longest = slot;
             }
-        });
+            matching &= matching - 1;
+        }
         longest
     }
 

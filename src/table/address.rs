@@ -221,7 +221,8 @@ impl Buckets for Fixed {
         Self { words }
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as for `Geometry::key`")]
+    #[inline(always)]
     fn key(geometry: Geometry, hash: u64) -> Key {
         geometry.key(hash)
     }
@@ -314,7 +315,8 @@ impl Buckets for Growing {
         Self { words, rows, load_thousandths, extent, splitting: Box::new(Mutex::new()) }
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as for `Geometry::key`")]
+    #[inline(always)]
     fn key(geometry: Geometry, hash: u64) -> Key {
         geometry.key(hash)
     }
@@ -397,7 +399,8 @@ impl<B: Buckets<Reading: Masked>> Buckets for WithValues<B> {
         self.value_bits
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as for `Geometry::key`")]
+    #[inline(always)]
     fn key(geometry: Geometry, Pair { hash, value }: Pair) -> Key {
         geometry.key_with_value(hash, value)
     }

@@ -29,15 +29,10 @@ impl Change for Removal {
         word.without(slot)
     }
 
-    /// In a maplet also an entry with another value: `contains` finds either.
+    /// An entry with another value: `contains` finds either.
     #[inline]
-    fn leaves<L: Layout, R: Reading>(
-        reading: R,
-        word: Word<L>,
-        item: Entry,
-        longest: Option<Slot>,
-    ) -> bool {
-        reading.holds(word, item, longest)
+    fn leaves<L: Layout, R: Reading>(reading: R, word: Word<L>, item: Entry) -> bool {
+        reading.holds_key(word, item)
     }
 }
 
@@ -60,12 +55,10 @@ impl Change for Replacement {
         word.without(slot)?.with(Slot::new(kept | u64::from(self.value) << shift))
     }
 
-    /// An entry with the old value: without a bumped version, a lookup could read the other bucket before
-    /// that was put there, and this one after the change, and miss a value that the key had all the
-    /// time.
+    /// Nothing: with its other value the entry is found as before by whoever asks for the key alone.
     #[inline]
-    fn leaves<L: Layout, R: Reading>(_: R, _: Word<L>, _: Entry, longest: Option<Slot>) -> bool {
-        longest.is_some()
+    fn leaves<L: Layout, R: Reading>(_: R, _: Word<L>, _: Entry) -> bool {
+        false
     }
 }
 
@@ -75,6 +68,15 @@ struct Elsewhere {
     longest: Option<u32>,
     /// See [`Change::leaves`].
     leaves: bool,
+}
+
+impl Elsewhere {
+    /// Whether a lookup that reads the other bucket too early could miss what is there: an entry of the item,
+    /// or what is found in its place.
+    #[inline]
+    fn may_be_missed(&self) -> bool {
+        self.longest.is_some() || self.leaves
+    }
 }
 
 /// How an attempt to change a copy ended.
@@ -154,17 +156,17 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         let reading = bucket.reading;
         if !B::GROWS {
             let slot = reading.slot(place.entry);
-            let leaves = || self.elsewhere::<C>(other).leaves;
-            return self.change_in(locked, bucket.number, slot, key, change, leaves);
+            let in_other = || self.elsewhere::<C>(other).may_be_missed();
+            return self.change_in(locked, bucket.number, slot, key, change, in_other);
         }
         let Some(slot) = reading.longest(self.locked_word(bucket.number), place.entry) else {
             return false;
         };
-        let Elsewhere { longest, leaves } = self.elsewhere::<C>(other);
-        if longest.is_some_and(|extra_bits| extra_bits > reading.extra_bits(slot)) {
+        let elsewhere = self.elsewhere::<C>(other);
+        if elsewhere.longest.is_some_and(|extra_bits| extra_bits > reading.extra_bits(slot)) {
             return false;
         }
-        self.change_in(locked, bucket.number, slot, key, change, || leaves)
+        self.change_in(locked, bucket.number, slot, key, change, || elsewhere.may_be_missed())
     }
 
     /// What a bucket holds of an item whose stripe is not locked.
@@ -180,13 +182,10 @@ impl<L: Layout, B: Buckets> Table<L, B> {
             let word = self.buckets.word(bucket.number).load(Ordering::Acquire);
             let (word, reading) = (Word::<L>::from_bits(word), bucket.reading);
             let longest = reading.longest(word, place.entry);
-            let leaves = C::leaves(reading, word, place.entry, longest);
+            let leaves = C::leaves(reading, word, place.entry);
             let [now] = self.locate([place]);
             if now.number == bucket.number {
-                return Elsewhere {
-                    longest: longest.map(|slot| reading.extra_bits(slot)),
-                    leaves,
-                };
+                return Elsewhere { longest: longest.map(|slot| reading.extra_bits(slot)), leaves };
             }
             bucket = now;
         }
@@ -197,13 +196,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// See [`Key`] for the arguments.
     #[cold]
     #[inline(never)]
-    fn change_slow<C: Change>(
-        &self,
-        entry: Entry,
-        first: usize,
-        second: usize,
-        change: C,
-    ) -> bool {
+    fn change_slow<C: Change>(&self, entry: Entry, first: usize, second: usize, change: C) -> bool {
         for _ in 0..MAX_OPTIMISTIC_ATTEMPTS {
             match self.try_change(Key { entry, first, second }, change) {
                 Attempt::Changed => return true,

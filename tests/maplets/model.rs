@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use crate::common::{LEAST_ROWS, hashes};
 use crate::reference::Reference;
 use crate::{
-    Maplet, candidates, from_the_fewest_rows, growing, largest, widths, widths_that_grow, with_slots,
+    Maplet, candidates, from_the_fewest_rows, growing, largest, widths, widths_that_grow,
+    with_slots,
 };
 
 /// The number of a key and that of a value.
@@ -114,7 +115,8 @@ fn agrees_with_the_reference<St: Storage>(
             Op::GetMany(batch) => {
                 let hashes: Vec<u64> = batch.iter().map(|key| keys[key % keys.len()]).collect();
                 // What they held before does not matter.
-                let mut found = vec![maplet.get_hash(hashes.first().copied().unwrap_or(0)); batch.len()];
+                let mut found =
+                    vec![maplet.get_hash(hashes.first().copied().unwrap_or(0)); batch.len()];
                 maplet.get_many_hashes(&hashes, &mut found).expect("as long");
                 let sorted = |candidates: Candidates| {
                     let mut values: Vec<u32> = candidates.collect();
@@ -122,7 +124,8 @@ fn agrees_with_the_reference<St: Storage>(
                     values
                 };
                 let found: Vec<Vec<u32>> = found.into_iter().map(sorted).collect();
-                let expected: Vec<Vec<u32>> = hashes.iter().map(|&hash| model.values(hash)).collect();
+                let expected: Vec<Vec<u32>> =
+                    hashes.iter().map(|&hash| model.values(hash)).collect();
                 prop_assert_eq!(&found, &expected);
                 let found: Vec<Vec<u32>> =
                     maplet.get_each_hash(&hashes).into_iter().map(sorted).collect();

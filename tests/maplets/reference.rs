@@ -14,7 +14,10 @@ use crate::common::prefixes::{self, K, hi};
 #[derive(Clone, Copy)]
 enum Shape {
     /// In a table of fixed size: the number of rows, and bits of a fingerprint.
-    Fixed { rows: u64, bits: u32 },
+    Fixed {
+        rows: u64,
+        bits: u32,
+    },
     Growing(prefixes::Shape),
 }
 
@@ -26,7 +29,7 @@ impl Shape {
                 let product = u128::from(hash ^ K) * u128::from(hash.rotate_left(23) ^ K);
                 let x = product as u64 ^ (product >> 64) as u64;
                 let source = u128::from(x % (1 << (bits + 8)));
-                let fingerprint = 1 + (source * ((1 << bits) - 1) >> (bits + 8)) as u64;
+                let fingerprint = 1 + ((source * ((1 << bits) - 1)) >> (bits + 8)) as u64;
                 let first = hi(x, rows);
                 let distance = hi(fingerprint.wrapping_mul(K).wrapping_mul(fingerprint), rows) | 1;
                 let second = (distance + rows - first) % rows;
@@ -94,7 +97,7 @@ impl Reference {
     /// One entry more, of a pair that was inserted at this level.
     pub fn add(&mut self, hash: u64, value: u32, level: u32) {
         let (class, extra) = self.shape.of(hash);
-        let known = extra % (1 << level) | 1 << level;
+        let known = (extra % (1 << level)) | (1 << level);
         self.classes.entry(class).or_default().push((known, value));
         self.len += 1;
     }
@@ -146,12 +149,7 @@ impl Reference {
     ///
     /// Which of them came before the end of the level, if it has ended meanwhile, does not show. So they
     /// are removed, which leaves the others as they were, and inserted again.
-    pub fn stored<St: Storage>(
-        &mut self,
-        maplet: &Maplet<St>,
-        level: u32,
-        pairs: &[(u64, u32)],
-    ) {
+    pub fn stored<St: Storage>(&mut self, maplet: &Maplet<St>, level: u32, pairs: &[(u64, u32)]) {
         if self.level(maplet) == level {
             for &(hash, value) in pairs {
                 self.add(hash, value, level);
