@@ -1,4 +1,4 @@
-//! Snapshots: a filter as bytes, and back.
+//! Snapshots: a filter or a maplet as bytes, and back.
 
 mod format;
 #[cfg(feature = "serde")]
@@ -23,8 +23,9 @@ use crate::table::{Buckets, Image, Shape};
 /// Words that are read or written at once.
 const CHUNK: usize = 1 << 11;
 
-/// A [`CuckooFilter`] as it was at one instant; made by [`CuckooFilter::snapshot`], or read from
-/// bytes.
+/// A [`CuckooFilter`], or a [`CuckooMaplet`](crate::CuckooMaplet), as it was at one instant; made by
+/// [`CuckooFilter::snapshot`] or [`CuckooMaplet::snapshot`](crate::CuckooMaplet::snapshot), or read from
+/// bytes. What is said of filters here holds for maplets, too.
 ///
 /// It holds the entries of the filter, and no hasher. Writing it takes no lock, and other threads can
 /// use the filter meanwhile. The bytes are the same on every machine, and `docs/format.md` in the
@@ -288,6 +289,24 @@ impl Snapshot {
         self.header.encoded_len()
     }
 
+    /// The bits of each value, if it is a snapshot of a [`CuckooMaplet`](crate::CuckooMaplet); `None` for
+    /// that of a filter.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooFilter, CuckooMaplet};
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// assert_eq!(maplet.snapshot()?.value_bits(), Some(6));
+    /// assert_eq!(CuckooFilter::with_capacity(100).snapshot()?.value_bits(), None);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[must_use]
+    pub fn value_bits(&self) -> Option<u32> {
+        self.header.has_values().then_some(self.header.value_bits)
+    }
+
     /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME).
     ///
     /// # Examples
@@ -306,8 +325,12 @@ impl Snapshot {
 impl fmt::Debug for Snapshot {
     /// Prints figures, not the words.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Snapshot")
-            .field("layout", &self.layout_name())
+        let mut printed = f.debug_struct("Snapshot");
+        printed.field("layout", &self.layout_name());
+        if let Some(value_bits) = self.value_bits() {
+            printed.field("value_bits", &value_bits);
+        }
+        printed
             .field("len", &self.len())
             .field("capacity", &self.header.capacity)
             .field("max_capacity", &self.header.max_capacity)

@@ -293,7 +293,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 
     /// Empties the table, while it holds every stripe.
     ///
-    /// Each version is bumped first, for the reason given in `remove_from`: a lookup may have read
+    /// Each version is bumped first, for the reason given in `change_in`: a lookup may have read
     /// one bucket before the last copy was put there.
     pub(crate) fn clear(&self) {
         let locked = self.stripes.lock_all();
