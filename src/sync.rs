@@ -4,6 +4,7 @@
 //! `--cfg loom` the same names stand for loom's own, so a model runs the crate's code and not a
 //! copy of it.
 
+mod array;
 mod lock;
 #[cfg(loom)]
 mod loom;
@@ -11,11 +12,10 @@ mod loom;
 mod machine;
 
 use std::sync::Arc;
-// loom does not see it, either: it is set before what leads other threads to it is published.
-pub(crate) use std::sync::OnceLock;
 
 use parking_lot::RwLock;
 
+pub(crate) use array::PieceArray;
 #[cfg(not(loom))]
 pub(crate) use lock::{Guard, Guards, Lock};
 #[cfg(loom)]

@@ -202,7 +202,7 @@ impl Header {
         // In a table of fixed size, any entry may be in any bucket.
         let grows = self.grows;
         let is_valid = |bucket: usize, word: Word<L>| {
-            word.is_canonical() & (!grows || self.extent.bucket_at(bucket).reading.is_valid(word))
+            word.is_canonical() & (!grows || self.extent.is_valid(bucket, word))
         };
         let (mut valid, mut items) = (true, 0);
         let mut words = (first..).zip(words.iter().copied().map(word::<L>));
