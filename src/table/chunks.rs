@@ -78,7 +78,9 @@ impl Words for Chunks {
             pieces.iter().map(|piece| piece.len()).eq(shape.lens(max_buckets).take(pieces.len()))
         );
         let words = PieceArray::try_new(shape.shift, shape.chunks(max_buckets))?;
-        pieces.into_iter().for_each(|piece| words.push(piece));
+        for piece in pieces {
+            words.push(piece);
+        }
         Some(Self { shape, words })
     }
 
