@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
+#[cfg(not(loom))]
 pub(crate) use array::PieceArray;
 #[cfg(not(loom))]
 pub(crate) use lock::{Guard, Guards, Lock};
@@ -42,9 +43,10 @@ impl<T> Published<T> {
     }
 }
 
-/// The hook of the models, and the lock itself, which has models of its own.
+/// The hook of the models, and what has models of its own: the lock, and the array of words.
 #[cfg(loom)]
 pub mod probe {
+    pub use super::array::PieceArray;
     pub use super::lock::{Guard, Lock};
     pub use super::loom::{Step, after_each_step, moving, set_seq_cst_is_exact};
 }

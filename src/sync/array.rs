@@ -11,11 +11,8 @@
 
 use core::marker::PhantomData;
 use core::ptr;
-// Of the standard library: loom does not see them. A piece is there before what leads other threads to
-// it is published.
-use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use super::AtomicU64;
+use super::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 type Piece = Box<[AtomicU64]>;
 
@@ -25,7 +22,7 @@ type Piece = Box<[AtomicU64]>;
 /// words of a box, as many as there are up to (k + 1)·2^`shift` or to `len`. `pieces[k]` is the pointer
 /// to them, and the array owns the box. While the array is shared, this pointer does not change, and
 /// `len` does not become less.
-pub(crate) struct PieceArray {
+pub struct PieceArray {
     shift: u32,
     pieces: Box<[AtomicPtr<AtomicU64>]>,
     /// In a box: the compiler knows that an array without atomics of its own does not change, so the
@@ -34,26 +31,30 @@ pub(crate) struct PieceArray {
     owned: PhantomData<Piece>,
 }
 
+#[allow(clippy::len_without_is_empty, reason = "an array is empty only while it is made")]
 impl PieceArray {
     /// Without words, and with a place for this number of pieces; `None` if the allocator has no memory
     /// for it.
-    pub(crate) fn try_new(shift: u32, places: usize) -> Option<Self> {
+    #[must_use]
+    pub fn try_new(shift: u32, places: usize) -> Option<Self> {
         let mut pieces = Vec::new();
         pieces.try_reserve_exact(places).ok()?;
-        pieces.resize_with(places, AtomicPtr::default);
+        pieces.resize_with(places, || AtomicPtr::new(ptr::null_mut()));
         let pieces = pieces.into_boxed_slice();
-        Some(Self { shift, pieces, len: Box::default(), owned: PhantomData })
+        Some(Self { shift, pieces, len: Box::new(AtomicUsize::new(0)), owned: PhantomData })
     }
 
     /// The number of words.
+    #[must_use]
     #[inline]
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         // Acquire: pairs with the Release in `push`. Whoever sees the number sees the pointers.
         self.len.load(Ordering::Acquire)
     }
 
     /// The number of pieces.
-    pub(crate) fn count(&self) -> usize {
+    #[must_use]
+    pub fn count(&self) -> usize {
         self.len().div_ceil(1 << self.shift)
     }
 
@@ -62,8 +63,9 @@ impl PieceArray {
     /// # Panics
     ///
     /// If it is not there.
+    #[must_use]
     #[inline]
-    pub(crate) fn word(&self, index: usize) -> &AtomicU64 {
+    pub fn word(&self, index: usize) -> &AtomicU64 {
         assert!(index < self.len(), "a word that is there");
         let offset = index & ((1 << self.shift) - 1);
         // SAFETY: the word is one of the `len` words, so its piece is there, and has more than `offset`
@@ -71,12 +73,20 @@ impl PieceArray {
         unsafe {
             let piece = self.pieces.get_unchecked(index >> self.shift);
             // Relaxed: `len` has made it visible.
-            &*piece.load(Ordering::Relaxed).add(offset)
+            let words = piece.load(Ordering::Relaxed);
+            // A model that loses the pointer says so.
+            assert!(cfg!(not(loom)) || !words.is_null());
+            &*words.add(offset)
         }
     }
 
     /// The words of a piece that is there.
-    pub(crate) fn piece(&self, at: usize) -> &[AtomicU64] {
+    ///
+    /// # Panics
+    ///
+    /// If it is not there.
+    #[must_use]
+    pub fn piece(&self, at: usize) -> &[AtomicU64] {
         let (start, len) = (at << self.shift, self.len());
         assert!(start < len, "a piece that is there");
         // Relaxed: `len` has made it visible.
@@ -91,15 +101,17 @@ impl PieceArray {
     /// # Panics
     ///
     /// If the piece is empty or too long, there is no place for it, or the piece before it is shorter.
-    pub(crate) fn push(&self, piece: Piece) {
+    pub fn push(&self, piece: Piece) {
         let (len, added) = (self.len(), piece.len());
         assert!(len.is_multiple_of(1 << self.shift), "the last piece is shorter");
         assert!((1..=1 << self.shift).contains(&added), "{added} words");
         let place = &self.pieces[len >> self.shift];
         let words = Box::into_raw(piece);
-        // Relaxed: the store below makes it visible.
-        let (none, ordering) = (ptr::null_mut(), Ordering::Relaxed);
-        if place.compare_exchange(none, words.cast(), ordering, ordering).is_ok() {
+        // Relaxed, both: the store below makes it visible.
+        if place
+            .compare_exchange(ptr::null_mut(), words.cast(), Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
+        {
             // Only one thread comes here before `len` is more. Release: pairs with the load in `len`.
             self.len.store(len + added, Ordering::Release);
         } else {
@@ -109,18 +121,36 @@ impl PieceArray {
     }
 
     /// Takes the last piece out.
-    pub(crate) fn pop(&mut self) -> Option<Piece> {
-        let len = *self.len.get_mut();
+    pub fn pop(&mut self) -> Option<Piece> {
+        // Relaxed: nobody else has the array.
+        let len = self.len.load(Ordering::Relaxed);
         let at = len.checked_sub(1)? >> self.shift;
         let start = at << self.shift;
-        *self.len.get_mut() = start;
-        let words = core::mem::take(self.pieces[at].get_mut());
+        self.len.store(start, Ordering::Relaxed);
+        let words = self.pieces[at].load(Ordering::Relaxed);
+        self.pieces[at].store(ptr::null_mut(), Ordering::Relaxed);
         // SAFETY: it comes from a box of this number of words, and is not in the array any more.
         Some(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(words, len - start)) })
     }
 
+    /// For the models: a piece of these words.
+    ///
+    /// # Panics
+    ///
+    /// Never.
+    #[cfg(loom)]
+    #[must_use]
+    pub fn piece_of<const N: usize>(words: [u64; N]) -> Piece {
+        let piece = super::try_zeroed(N).expect("memory for a model");
+        for (word, value) in piece.iter().zip(words) {
+            word.store(value, Ordering::Relaxed);
+        }
+        piece
+    }
+
     /// What is allocated.
-    pub(crate) fn heap_bytes(&self) -> usize {
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
         size_of_val(&*self.pieces) + size_of_val(&*self.len) + self.len() * size_of::<u64>()
     }
 }
