@@ -246,10 +246,11 @@ impl Core {
     }
 }
 
-/// What a slot of one bucket holds of an item, if it holds all extra bits that this level has; the 1
-/// above them, and what is told, are left out.
+/// What a slot of one bucket holds of an item, if it holds all extra bits that this level has.
 #[derive(Clone, Copy, Debug)]
 pub struct Pattern {
+    /// Core and chain without what is told, and below them the extra bits, inverted: those in which a
+    /// slot differs from these agree. The bit above the extra bits has no meaning.
     pub(crate) bits: u64,
     /// Mask of the extra bits and the 1 above them: bits 0 to L at level L.
     pub(crate) low: u64,
@@ -262,7 +263,7 @@ impl Pattern {
         let Self { bits, low } = self;
         let difference = slot ^ bits;
         let extra = (1 << (slot & low).checked_ilog2().unwrap_or(0)) - 1;
-        slot != 0 && difference & !low == 0 && difference & extra == 0
+        slot != 0 && difference & !low == 0 && difference & extra == extra
     }
 }
 

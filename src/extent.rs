@@ -22,6 +22,7 @@
 use core::hint::select_unpredictable;
 
 use crate::geometry::Place;
+use crate::layout::{Layout, Word};
 use crate::reading::Variable;
 
 /// A bucket, and how its slots are read.
@@ -119,20 +120,25 @@ impl Extent {
     pub(crate) fn bucket(self, place: Place) -> Bucket<Variable> {
         let Self { rows, shares, buckets } = self;
         let (whole, stride) = (place.entry.whole() as usize, self.stride());
-        // The chain begins at bit 1, and the number of rows is even.
-        let old = (whole & (2 * shares - 2)) * (rows / 2) + place.row;
-        let is_split = old + stride < buckets;
-        let goes = select_unpredictable(is_split, stride, 0);
-        Bucket {
-            number: old + select_unpredictable(whole & (2 * shares) != 0, goes, 0),
-            reading: Variable::new(shares, is_split),
-        }
+        // As if all buckets were split; one that is not lies a stride before its new one, which does
+        // not exist yet. The chain begins at bit 1, and the number of rows is even.
+        let split = (whole & (4 * shares - 2)) * (rows / 2) + place.row;
+        let number = select_unpredictable(split < buckets, split, split.wrapping_sub(stride));
+        Bucket { number, reading: Variable::new(shares, number >= stride) }
     }
 
     /// The bucket with this number.
     pub(crate) fn bucket_at(self, number: usize) -> Bucket<Variable> {
+        Bucket { number, reading: Variable::new(self.shares, number >= self.stride()) }
+    }
+
+    /// Whether a canonical word can be that of the bucket with this number, in a table with values of
+    /// this many bits, 0 in a filter.
+    #[inline]
+    pub(crate) fn is_valid<L: Layout>(self, number: usize, word: Word<L>, value_bits: u32) -> bool {
         let is_split = number < self.cursor() || number >= self.stride();
-        Bucket { number, reading: Variable::new(self.shares, is_split) }
+        let told = if is_split { 2 * self.shares } else { 0 };
+        self.bucket_at(number).reading.is_valid(word, value_bits) & !word.any_has(told as u64)
     }
 }
 
@@ -141,7 +147,7 @@ mod tests {
     use super::*;
     use crate::entry::{Entry, Shape, Slot};
     use crate::geometry::Geometry;
-    use crate::layout::{self, Layout, Word};
+    use crate::layout;
     use crate::reading::Reading;
     use proptest::prelude::*;
 
@@ -294,7 +300,7 @@ mod tests {
             has_core && has_length && (!is_split || slot >> (level + 1) & 1 == 0)
         };
         let expected = slots.iter().all(|&slot| is_valid(slot));
-        let found = extent.bucket_at(number).reading.is_valid(word, 0);
+        let found = extent.is_valid(number, word, 0);
         assert_eq!(found, expected, "{slots:x?}, level {level}, split: {is_split}");
     }
 

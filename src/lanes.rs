@@ -57,13 +57,13 @@ impl<const BITS: u32, const SLOTS: usize> Lanes<BITS, SLOTS> {
     #[inline]
     pub(crate) fn mismatches(word: u64, pattern: u64, low: u64) -> u64 {
         let low = low.wrapping_mul(Self::LOW);
-        let above = low + Self::LOW;
         let difference = word ^ pattern.wrapping_mul(Self::LOW);
-        // All bits up to the lowest difference; no lane borrows from the next.
-        let x = difference & low | above;
-        let agreeing = x ^ (x - Self::LOW);
+        let agreeing = difference & low;
+        // The complement of all bits up to the lowest that disagrees: `agreeing ^ (agreeing + LOW)`.
+        // No lane carries into the next.
+        let above = agreeing ^ (!Self::LOW).wrapping_sub(agreeing);
         // The 1 above the extra bits lies no higher than that.
-        word & low & !agreeing | difference & !low
+        word & low & above | difference ^ agreeing
     }
 
     /// Whether some lane is 0; which one, it does not say.

@@ -12,7 +12,9 @@ use crate::layout::{Layout, Word};
 use crate::reading::Reading;
 use crate::storage::{Growable, GrowingLayout, Storage, sealed};
 use crate::sync::Ordering;
-pub use crate::sync::probe::{Guard, Lock, Step, after_each_step, moving, set_seq_cst_is_exact};
+pub use crate::sync::probe::{
+    Guard, Lock, PieceArray, Step, after_each_step, moving, set_seq_cst_is_exact,
+};
 use crate::table::{self, Buckets, Fixed, Growing, Table};
 
 /// A storage of one layout, of fixed size or growing.

@@ -147,23 +147,24 @@ pub struct Variable {
     /// Mask of the bits that are a number below a 1: bits 0 to L at level L.
     low: u32,
     /// Mask of the core and the bits of the chain that the position of the bucket does not tell: all bits
-    /// above those of `low`, but for the lowest if the bucket is split in this level already.
+    /// above those of `low`, but for the lowest in a bucket that is new in this level. (In an old one that is
+    /// split this bit is told, too: it is 0 in the item as in the slot.)
     untold: u32,
 }
 
 impl Variable {
     /// Of a bucket in a table with this number of buckets in a row at the start of the level.
     #[inline]
-    pub(crate) fn new(shares: usize, is_split: bool) -> Self {
+    pub(crate) fn new(shares: usize, is_new: bool) -> Self {
         let doubled = 2 * shares as u32;
         let untold = doubled.wrapping_neg();
-        Self { low: doubled - 1, untold: select_unpredictable(is_split, untold << 1, untold) }
+        Self { low: doubled - 1, untold: select_unpredictable(is_new, untold << 1, untold) }
     }
 
     /// What the slots of this bucket are compared with in a lookup.
     #[inline]
     pub(crate) fn pattern(self, item: Entry) -> Pattern {
-        let bits = item.whole() & self.untold | item.extra() & self.low;
+        let bits = item.whole() & self.untold | !item.extra() & self.low;
         Pattern { bits: bits.into(), low: self.low.into() }
     }
 
@@ -174,14 +175,11 @@ impl Variable {
         u64::from(self.untold.wrapping_neg())
     }
 
-    /// Whether a canonical word can be that of this bucket: each entry has a core, says how many extra
-    /// bits it has, and leaves out what the position of the bucket tells.
+    /// Whether each entry in a word of this level has a core, and says how many extra bits it has.
     #[inline]
     pub(crate) fn is_valid<L: Layout>(self, word: Word<L>, value_bits: u32) -> bool {
         let core = (1 << (L::FINGERPRINT_BITS - value_bits)) - (2 << (L::MAX_LEVEL - value_bits));
-        word.each_has(core)
-            & word.each_has(self.low.into())
-            & !word.any_has((!self.low & !self.untold).into())
+        word.each_has(core) & word.each_has(self.low.into())
     }
 }
 

@@ -4,6 +4,7 @@
 //! `--cfg loom` the same names stand for loom's own, so a model runs the crate's code and not a
 //! copy of it.
 
+mod array;
 mod lock;
 #[cfg(loom)]
 mod loom;
@@ -11,11 +12,11 @@ mod loom;
 mod machine;
 
 use std::sync::Arc;
-// loom does not see it, either: it is set before what leads other threads to it is published.
-pub(crate) use std::sync::OnceLock;
 
 use parking_lot::RwLock;
 
+#[cfg(not(loom))]
+pub(crate) use array::PieceArray;
 #[cfg(not(loom))]
 pub(crate) use lock::{Guard, Guards, Lock};
 #[cfg(loom)]
@@ -42,9 +43,10 @@ impl<T> Published<T> {
     }
 }
 
-/// The hook of the models, and the lock itself, which has models of its own.
+/// The hook of the models, and what has models of its own: the lock, and the array of words.
 #[cfg(loom)]
 pub mod probe {
+    pub use super::array::PieceArray;
     pub use super::lock::{Guard, Lock};
     pub use super::loom::{Step, after_each_step, moving, set_seq_cst_is_exact};
 }

@@ -1,4 +1,4 @@
-//! The one use of `unsafe`: three instructions that the processor has and the language does not.
+//! Three instructions that the processor has and the language does not.
 //!
 //! None can do harm: they take plain values or live references. Two belong to SSE2, which every
 //! x86-64 processor has; the third is a hint.

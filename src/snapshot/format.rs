@@ -236,7 +236,7 @@ impl Header {
         let fingerprint = (1 << (L::FINGERPRINT_BITS - value_bits)) - 1;
         let is_valid = |bucket: usize, word: Word<L>| {
             let entries = if grows {
-                self.extent.bucket_at(bucket).reading.is_valid(word, value_bits)
+                self.extent.is_valid(bucket, word, value_bits)
             } else {
                 value_bits == 0 || word.each_has(fingerprint)
             };

@@ -2,9 +2,10 @@
 
 use core::cell::{Cell, RefCell};
 use core::marker::PhantomData;
+use std::sync::OnceLock;
 
 use loom::sync::atomic::AtomicU32;
-pub(crate) use loom::sync::atomic::{AtomicBool, Ordering, fence};
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
 
 /// An access to shared memory, or a lock taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +90,7 @@ impl AtomicU64 {
         self.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn load(&self, order: Ordering) -> u64 {
+    pub fn load(&self, order: Ordering) -> u64 {
         let value = self.atomic.load(modelled(order, Ordering::Acquire));
         stepped(Step::Load);
         value
@@ -187,6 +188,54 @@ impl<'a, T: AsRef<Lock>> Guards<'a, T> {
             _guards: locks.iter().map(|lock| lock.as_ref().lock()).collect(),
             locks: PhantomData,
         }
+    }
+}
+
+/// Boxes in place of the array of this crate, which has models of its own: to a table, a piece is there
+/// before loom sees what leads other threads to it.
+pub(crate) struct PieceArray {
+    shift: u32,
+    pieces: Box<[OnceLock<Box<[AtomicU64]>>]>,
+}
+
+impl PieceArray {
+    #[allow(clippy::unnecessary_wraps)]
+    pub(crate) fn try_new(shift: u32, places: usize) -> Option<Self> {
+        Some(Self { shift, pieces: (0..places).map(|_| OnceLock::new()).collect() })
+    }
+
+    fn there(&self) -> impl Iterator<Item = &Box<[AtomicU64]>> {
+        self.pieces.iter().map_while(OnceLock::get)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.there().map(|piece| piece.len()).sum()
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.there().count()
+    }
+
+    pub(crate) fn word(&self, index: usize) -> &AtomicU64 {
+        &self.piece(index >> self.shift)[index & ((1 << self.shift) - 1)]
+    }
+
+    pub(crate) fn piece(&self, at: usize) -> &[AtomicU64] {
+        self.pieces[at].get().expect("a piece that is there")
+    }
+
+    pub(crate) fn push(&self, piece: Box<[AtomicU64]>) {
+        // Only one thread adds pieces to a table.
+        let _ = self.pieces[self.count()].set(piece);
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Box<[AtomicU64]>> {
+        let last = self.count().checked_sub(1)?;
+        self.pieces[last].take()
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.len() * size_of::<AtomicU64>()
     }
 }
 

@@ -3,7 +3,9 @@
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::AtomicU32;
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+pub(crate) use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence,
+};
 use std::time::Duration;
 
 /// How often a thread spins or yields before it sleeps: on an idle processor for about 50 µs, which is

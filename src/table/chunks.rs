@@ -12,7 +12,7 @@
 use core::ops::Range;
 
 use super::address::{NoMemory, Words};
-use crate::sync::{self, AtomicU64, OnceLock};
+use crate::sync::{self, AtomicU64, PieceArray};
 
 /// The most chunks of a table.
 const CHUNKS: usize = 512;
@@ -62,15 +62,9 @@ type Chunk = Box<[AtomicU64]>;
 /// Chunks, those of the first buckets first.
 pub struct Chunks {
     shape: Shape,
-    /// As many as the table may ever have. Nobody reads one that is missing: it is set before the
-    /// extent that reaches it is published.
-    chunks: Box<[OnceLock<Chunk>]>,
-}
-
-impl Chunks {
-    fn chunk(&self, chunk: usize) -> &[AtomicU64] {
-        self.chunks[chunk].get().expect("a chunk that the extent has reached")
-    }
+    /// Has a place for each chunk that the table may ever have. Nobody reads one that is missing: it is
+    /// added before the extent that reaches it is published.
+    words: PieceArray,
 }
 
 impl Words for Chunks {
@@ -80,47 +74,39 @@ impl Words for Chunks {
 
     fn from_pieces(max_buckets: usize, pieces: Vec<Chunk>) -> Option<Self> {
         let shape = Shape::new(max_buckets);
-        let count = shape.chunks(max_buckets);
         debug_assert!(
             pieces.iter().map(|piece| piece.len()).eq(shape.lens(max_buckets).take(pieces.len()))
         );
-        let mut chunks = Vec::new();
-        chunks.try_reserve_exact(count).ok()?;
-        chunks.extend(pieces.into_iter().map(OnceLock::from));
-        chunks.resize_with(count, OnceLock::new);
-        Some(Self { shape, chunks: chunks.into_boxed_slice() })
+        let words = PieceArray::try_new(shape.shift, shape.chunks(max_buckets))?;
+        for piece in pieces {
+            words.push(piece);
+        }
+        Some(Self { shape, words })
     }
 
-    fn into_pieces(self, buckets: usize) -> Option<Vec<Chunk>> {
+    fn into_pieces(mut self, buckets: usize) -> Option<Vec<Chunk>> {
         let count = self.shape.chunks(buckets);
+        while self.words.count() > count {
+            self.words.pop();
+        }
         let mut pieces = Vec::new();
         pieces.try_reserve_exact(count).ok()?;
-        let chunks = self.chunks.into_iter().take(count).map(OnceLock::into_inner);
-        pieces.extend(chunks.map(|chunk| chunk.expect("a chunk that the extent has reached")));
+        pieces.extend(core::iter::from_fn(|| self.words.pop()));
+        pieces.reverse();
         Some(pieces)
     }
 
     fn try_reach(&self, buckets: usize) -> Result<(), NoMemory> {
-        let count = self.shape.chunks(buckets);
-        if self.chunks[count - 1].get().is_some() {
-            return Ok(());
-        }
-        for (at, chunk) in self.chunks[..count].iter().enumerate() {
-            if chunk.get().is_none() {
-                let len = self.shape.buckets_of(at).len();
-                let words =
-                    sync::try_zeroed(len).ok_or(NoMemory { bytes: len * size_of::<u64>() })?;
-                // Nobody else adds one: the caller holds the mutex of those who split, or has the
-                // only reference.
-                let _ = chunk.set(words);
-            }
+        while self.reached() < buckets {
+            let len = self.shape.buckets_of(self.words.count()).len();
+            let chunk = sync::try_zeroed(len).ok_or(NoMemory { bytes: len * size_of::<u64>() })?;
+            self.words.push(chunk);
         }
         Ok(())
     }
 
     fn reached(&self) -> usize {
-        let there = self.chunks.iter().take_while(|chunk| chunk.get().is_some()).count();
-        there.checked_sub(1).map_or(0, |last| self.shape.buckets_of(last).end)
+        self.words.len()
     }
 
     fn max_buckets(&self) -> usize {
@@ -129,25 +115,23 @@ impl Words for Chunks {
 
     #[inline]
     fn word(&self, bucket: usize) -> &AtomicU64 {
-        let (chunk, offset) = self.shape.place(bucket);
-        &self.chunk(chunk)[offset]
+        self.words.word(bucket)
     }
 
     #[inline]
     fn get(&self, bucket: usize) -> Option<&AtomicU64> {
-        let (chunk, offset) = self.shape.place(bucket);
-        self.chunks.get(chunk)?.get()?.get(offset)
+        (bucket < self.words.len()).then(|| self.words.word(bucket))
     }
 
     fn pieces(&self, buckets: usize) -> impl Iterator<Item = &[AtomicU64]> {
         (0..self.shape.chunks(buckets)).map(move |at| {
             let Range { start, end } = self.shape.buckets_of(at);
-            &self.chunk(at)[..end.min(buckets) - start]
+            &self.words.piece(at)[..end.min(buckets) - start]
         })
     }
 
     fn heap_bytes(&self) -> usize {
-        size_of_val(&*self.chunks) + self.reached() * size_of::<u64>()
+        self.words.heap_bytes()
     }
 }
 

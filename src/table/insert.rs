@@ -2,7 +2,7 @@
 
 use core::hint::select_unpredictable;
 
-use super::address::{Buckets, Growing};
+use super::address::{Buckets, Growing, OUT_OF_CACHE_BUCKETS};
 use super::path::{self, FIRST_SEARCH_BUCKETS, Found, MAX_SEARCH_BUCKETS, Search};
 use super::stripes::{All, Held, Locked};
 use super::{Hop, MAX_OPTIMISTIC_ATTEMPTS, Table};
@@ -236,6 +236,10 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// A table at the load where tables of its layout become full gives up after a short search. The
     /// answer depends on the words alone: on their entries, and on how many slots are in use.
     fn kick(&self, key: Key, duplicates: Duplicates, all: Exclusive<'_>) -> Attempt {
+        // In a growing table every second insert searches, at any size.
+        if B::GROWS && self.present() >= OUT_OF_CACHE_BUCKETS {
+            self.prefetch_search(key);
+        }
         match path::first_step::<L, B>(&self.buckets, self.places(key)) {
             Found::Path { last, .. } => return self.last_hop(last, key, duplicates, all),
             Found::Freed => return Attempt::Stale,

@@ -28,7 +28,8 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// Whether the item is in the table. Wait-free: it neither locks nor stores, and after
     /// [`MAX_LOOKUP_ROUNDS`] rounds it answers true, as a filter may. (It counts such an answer,
     /// which is the one store that a lookup ever makes.)
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as for `insert`")]
+    #[inline(always)]
     pub(crate) fn contains(&self, key: Key) -> bool {
         let version = self.versions.read(self.geometry().class(key));
         let found = self.either_holds(key);

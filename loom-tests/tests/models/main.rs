@@ -49,6 +49,7 @@ macro_rules! of_each_layout {
     };
 }
 
+mod array;
 mod batches;
 mod costs;
 mod entries;

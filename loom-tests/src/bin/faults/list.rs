@@ -57,6 +57,7 @@ macro_rules! edit {
 }
 
 const ADDRESS: &str = "src/table/address.rs";
+const ARRAY: &str = "src/sync/array.rs";
 const EXTENT: &str = "src/extent.rs";
 const GEOMETRY: &str = "src/geometry.rs";
 const GROW: &str = "src/table/grow.rs";
@@ -83,6 +84,7 @@ const TWO_HOPS: &[&str] = &[
     "kicks::two_hops_against_lookups_the_other_way",
 ];
 const EXCLUSION: &[&str] = &["lock::three_threads", "lock::two_threads_that_come_back"];
+const PIECES: &[&str] = &["array::one_thread_adds", "array::two_threads_add"];
 const CLEAR: &[&str] = &["batches::clear_against_lookups"];
 const COPIES: &[&str] = &["races::copy_in_and_copy_out_against_lookup"];
 const UNIQUE: &[&str] = &["unique::two_of_one_item"];
@@ -118,6 +120,7 @@ const ORDER: &[&str] = &[
 
 /// Models that notice weaker orderings of a file, most likely. They are run first.
 pub const LIKELY: &[(&str, &[&[&str]])] = &[
+    (ARRAY, &[PIECES]),
     (LOCK, &[EXCLUSION]),
     (TABLE, &[LOOKUPS, TWO_HOPS, CLEAR, DUPLICATE_THAT_GOES, KICKS, ORDER]),
     (ADDRESS, &[SPLITS, SPLIT_THEN_LOOKUPS]),
@@ -457,7 +460,7 @@ pub const FAULTS: &[Fault] = faults! {
         without "let _splitting = growing.splitting.lock();"
         => NO_ROOM;
     EXTENT bucket: "the bucket that the next split makes is taken for one that is there"
-        replace "old + stride < buckets" with "old + stride <= buckets"
+        replace "split < buckets" with "split <= buckets"
         => &["growth::end_of_level_against_lookups_in_its_direction"];
     INSERT store: "an insert does not compute its bucket again"
         replace "let (locked, [bucket]) = self.lock([place], [bucket]);"
@@ -763,4 +766,9 @@ pub const FAULTS: &[Fault] = faults! {
         replace "!self.held.load(Ordering::Relaxed) && self.try_acquire()"
         with "self.held.load(Ordering::Relaxed) || self.try_acquire()"
         => EXCLUSION;
+
+    // The array of words.
+    ARRAY push: "the words of a piece count before it is there"
+        put "self.len.store(len + added, Ordering::Release);" before "if place"
+        => PIECES;
 };
