@@ -94,8 +94,12 @@ impl Shape {
 
 /// Pairs of items of one class, which differ in their extra bits, in a table of this number of rows.
 pub fn twins<L: Layout>(rows: usize, pairs: usize) -> Vec<[u64; 2]> {
-    let shape = Shape::new::<L>(rows);
-    let classes = (rows as u64 / 2 * shape.cores()) << shape.chain_bits;
+    twins_of(Shape::new::<L>(rows), pairs)
+}
+
+/// The same in a table of this shape.
+pub fn twins_of(shape: Shape, pairs: usize) -> Vec<[u64; 2]> {
+    let classes = (shape.rows / 2 * shape.cores()) << shape.chain_bits;
     // Among n items there are n^2/2 pairs.
     let candidates = 1.3 * (2.0 * pairs as f64 * classes as f64).sqrt();
     let mut items: Vec<(u64, u64)> =

@@ -4,7 +4,9 @@
 #[macro_use]
 mod common;
 
+mod growth;
 mod model;
+mod rates;
 mod reference;
 
 use coucal::{

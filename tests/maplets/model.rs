@@ -176,7 +176,12 @@ fn growth<L: GrowingLayout + Layout>() {
         let largest = growing::<L>(most, most, bits).slots();
         let model = Reference::of::<L, _>(&maplet, true);
         let keys: Vec<u64> = hashes(seed).take(distinct).collect();
-        let reserve = |more: usize| maplet.reserve(more.min(most.saturating_sub(maplet.len()))).expect("within the maximum");
+        let reserve = |more: usize| {
+            // It may hold a few more than its capacity.
+            if let Some(room) = most.checked_sub(maplet.len()) {
+                maplet.reserve(more.min(room)).expect("within the maximum");
+            }
+        };
         agrees_with_the_reference(&maplet, model, L::SLOTS, largest, reserve, &keys, &ops)?;
     });
 }

@@ -94,6 +94,11 @@ impl Reference {
         self.classes.get(&self.shape.of(hash).0).map_or(0, Vec::len)
     }
 
+    /// The class of a key: keys of one class cannot be told apart but for their extra bits.
+    pub fn class(&self, hash: u64) -> u64 {
+        self.shape.of(hash).0
+    }
+
     /// One entry more, of a pair that was inserted at this level.
     pub fn add(&mut self, hash: u64, value: u32, level: u32) {
         let (class, extra) = self.shape.of(hash);
