@@ -6,8 +6,11 @@ mod common;
 
 mod growth;
 mod model;
+mod promises;
 mod rates;
 mod reference;
+mod snapshots;
+mod stress;
 
 use coucal::{
     CuckooMaplet, FixedStorage, Growable, GrowingLayout, Layout, StableHashBuilder, Storage,
