@@ -273,11 +273,13 @@ mod tests {
     use rand::rngs::SmallRng;
     use rand::{RngExt, SeedableRng};
 
-    const SHAPES: [Shape; 4] = [
+    const SHAPES: [Shape; 6] = [
         Shape::growing(12, 5),
         Shape::growing(16, 9),
         Shape::growing(21, 12),
         Shape::growing(32, 19),
+        Shape::growing(16, 9).with_values(4),
+        Shape::growing(32, 19).with_values(11),
     ];
 
     fn hashes(n: u64) -> impl Iterator<Item = u64> {
@@ -301,7 +303,7 @@ mod tests {
     #[test]
     fn the_parts_are_drawn_evenly() {
         for shape in SHAPES {
-            let cores = (1_usize << (shape.bits - shape.chain - 1)) - 1;
+            let cores = (1_usize << shape.core_bits()) - 1;
             let n = cores as u64 * 400;
             let mut drawn = vec![0_u32; cores + 1];
             let (mut chains, mut extras) = ([0_u64; 32], [0_u64; 32]);
@@ -325,7 +327,7 @@ mod tests {
     #[test]
     fn distances_between_chains_are_even() {
         for shape in SHAPES {
-            let cores = 1..1_u32 << (shape.bits - shape.chain - 1);
+            let cores = 1..1_u32 << shape.core_bits();
             let distances = cores.map(|core| {
                 let entry = Entry::from_parts(core << (shape.chain + 1), 1);
                 shape.in_other_row(entry).whole() as usize >> 1
@@ -342,6 +344,40 @@ mod tests {
             }
             assert!(eighths.iter().all(|held| *held * 16 >= n && *held * 4 <= n), "{eighths:?}");
             assert!(bits.iter().all(|ones| ones * 3 >= n && ones * 3 <= 2 * n), "{bits:?} of {n}");
+        }
+    }
+
+    /// Each fingerprint beside a value, but 0, is drawn as often as any other.
+    #[test]
+    fn fingerprints_beside_values_are_drawn_evenly() {
+        for (bits, value) in [(8, 3), (12, 6), (16, 8)] {
+            let shape = Shape::fixed(bits).with_values(value);
+            let fingerprints = (1_usize << (bits - value)) - 1;
+            let mut drawn = vec![0_u32; fingerprints + 1];
+            for x in hashes(fingerprints as u64 * 400) {
+                drawn[shape.entry(x).whole() as usize] += 1;
+            }
+            assert_eq!(drawn[0], 0);
+            assert!(drawn[1..].iter().all(|n| (290..=510).contains(n)), "{shape:?}");
+        }
+    }
+
+    /// A value is in the bits above the core, and changes nothing of what follows from it.
+    #[test]
+    fn a_value_is_no_part_of_the_core() {
+        let fixed = [(8, 3), (16, 1), (32, 23)].map(|(bits, v)| Shape::fixed(bits).with_values(v));
+        for shape in SHAPES.into_iter().filter(|shape| shape.value > 0).chain(fixed) {
+            for x in hashes(1000) {
+                let entry = shape.entry(x);
+                let value = (x >> 11) as u32 & ((1 << shape.value) - 1);
+                let valued = shape.with_value(entry, value);
+                assert_eq!(u64::from(valued.whole()) >> (shape.bits - shape.value), value.into());
+                assert!(u64::from(valued.whole()) >> shape.bits == 0);
+                assert_eq!(shape.core(valued), shape.core(entry));
+                assert_eq!(shape.chance(valued), shape.chance(entry));
+                let [other, of_valued] = [entry, valued].map(|entry| shape.in_other_row(entry));
+                assert_eq!(of_valued, shape.with_value(other, value));
+            }
         }
     }
 }

@@ -389,6 +389,21 @@ mod tests {
                 }
             }
         }
+        // Beside values: each slot has something below its value.
+        for value_bits in [1, 3, L::FINGERPRINT_BITS - 5] {
+            let mask = (1 << (L::FINGERPRINT_BITS - value_bits)) - 1;
+            if model.iter().chain([&fingerprint]).any(|held| held & mask == 0) {
+                continue;
+            }
+            let is_alike = |held: &&u64| (**held ^ fingerprint) & mask == 0;
+            let expected: Model = model.iter().filter(is_alike).copied().collect();
+            let mut alike = Model::new();
+            word.for_each_alike(fingerprint, mask, |slot| alike.push(slot.bits()));
+            assert_eq!(sorted(alike), sorted(expected.clone()), "{model:x?} {fingerprint:x}");
+            let either = [[word, Word::EMPTY], [Word::EMPTY, word]]
+                .map(|words| Word::either_alike(words, fingerprint, mask));
+            assert_eq!(either, [!expected.is_empty(); 2], "{model:x?} {fingerprint:x}");
+        }
         // A pattern has a core, which is not 0.
         for level in 0..fingerprint.ilog2() {
             let pattern = Pattern { bits: fingerprint, low: (2 << level) - 1 };
@@ -404,6 +419,20 @@ mod tests {
             let either = [[word, Word::EMPTY], [Word::EMPTY, word]]
                 .map(|words| Word::either_matches(words, [pattern; 2]));
             assert_eq!(either, [matching > 0; 2], "{model:x?} {pattern:x?}");
+
+            let mask = (1 << (L::FINGERPRINT_BITS - 3)) - 1;
+            if fingerprint & mask & !pattern.low == 0 {
+                continue;
+            }
+            let masked = Pattern { bits: fingerprint & mask, ..pattern };
+            let matching: Model =
+                model.iter().copied().filter(|held| masked.matches(held & mask)).collect();
+            let mut found = Model::new();
+            word.for_each_match(pattern, mask, |slot| found.push(slot.bits()));
+            assert_eq!(sorted(found), sorted(matching.clone()), "{model:x?} {pattern:x?}");
+            let either = [[word, Word::EMPTY], [Word::EMPTY, word]]
+                .map(|words| Word::either_matches_in(words, [pattern; 2], mask));
+            assert_eq!(either, [!matching.is_empty(); 2], "{model:x?} {pattern:x?}");
         }
 
         match word.with(slot) {

@@ -57,21 +57,21 @@ use crate::table::{Pair, WithValues};
 ///
 /// # Layouts
 ///
-/// A value takes bits of the fingerprint. A fingerprint of a maplet of fixed size has 4 bits or more. In a
-/// maplet that [grows](crate#growth), a value takes bits of the chain, of which a table needs one for each
-/// doubling, and one at least:
+/// A value takes bits of the fingerprint. What is left, 5 bits or more, is as much as a table needs to hold
+/// the pairs that it is made for. In a maplet that [grows](crate#growth), a value takes bits of the chain, of
+/// which a table needs one for each doubling, and one at least:
 ///
-/// | layout | value bits | doublings with values of v bits | longest values that grow |
+/// | layout | value bits | value bits if it grows | doublings with values of v bits |
 /// |---|---|---|---|
-/// | [`Fp8x8`](crate::Fp8x8) | 1 to 4 | | |
-/// | [`Fp9x7`](crate::Fp9x7) | 1 to 5 | | |
-/// | [`Fp10x6`](crate::Fp10x6) | 1 to 6 | | |
-/// | [`Fp12x5`](crate::Fp12x5) | 1 to 8 | 5 - v | 4 bits |
-/// | [`SemiSorted14x5`](crate::SemiSorted14x5) | 1 to 10 | | |
-/// | [`Fp16x4`](crate::Fp16x4) | 1 to 12 | 9 - v | 8 bits |
-/// | [`SemiSorted17x4`](crate::SemiSorted17x4) | 1 to 13 | | |
-/// | [`Fp21x3`](crate::Fp21x3) | 1 to 17 | 12 - v | 11 bits |
-/// | [`Fp32x2`](crate::Fp32x2) | 1 to 28 | 19 - v | 18 bits |
+/// | [`Fp8x8`](crate::Fp8x8) | 1 to 3 | | |
+/// | [`Fp9x7`](crate::Fp9x7) | 1 to 4 | | |
+/// | [`Fp10x6`](crate::Fp10x6) | 1 to 5 | | |
+/// | [`Fp12x5`](crate::Fp12x5) | 1 to 6 | 1 to 4 | 5 - v |
+/// | [`SemiSorted14x5`](crate::SemiSorted14x5) | 1 to 8 | | |
+/// | [`Fp16x4`](crate::Fp16x4) | 1 to 10 | 1 to 8 | 9 - v |
+/// | [`SemiSorted17x4`](crate::SemiSorted17x4) | 1 to 11 | | |
+/// | [`Fp21x3`](crate::Fp21x3) | 1 to 14 | 1 to 11 | 12 - v |
+/// | [`Fp32x2`](crate::Fp32x2) | 1 to 23 | 1 to 18 | 19 - v |
 ///
 /// A maplet that grew D times twofold returns about `2b·load·2^(1+v-w)·(1 + D)` candidates for an absent
 /// key, for slots of w bits.

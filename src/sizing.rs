@@ -557,6 +557,68 @@ mod tests {
         crate::__for_each_growing_layout!(each);
     }
 
+    /// The table of `CuckooMaplet` has the lengths of values of each layout.
+    #[test]
+    fn lengths_of_values_are_documented() {
+        fn check<L: Layout>() {
+            let most = |request: Request| request.most_value_bits::<L>();
+            let grows = if L::MAX_LEVEL == 0 {
+                "| |".to_owned()
+            } else {
+                format!("1 to {} | {} - v |", most(growing(0, 1)), L::MAX_LEVEL)
+            };
+            let name = L::NAME;
+            let fixed = most(fixed(0, None));
+            let row = format!("/// | [`{name}`](crate::{name}) | 1 to {fixed} | {grows}\n");
+            assert!(include_str!("maplet.rs").contains(&row), "{row}");
+        }
+        macro_rules! each {
+            ($($layout:ident)*) => { $(check::<layout::$layout>();)* };
+        }
+        crate::__for_each_layout!(each);
+    }
+
+    /// A value takes one doubling for each of its bits, and doubles what is reported.
+    #[test]
+    fn values_take_bits_of_the_chain() {
+        fn check<L: Layout>() {
+            let of = |value_bits, most| {
+                Sizing::of::<L>(Request { value_bits, ..growing(1000, most) }).unwrap()
+            };
+            for value_bits in 1..L::MAX_LEVEL {
+                let sizing = of(Some(value_bits), 1_000_000);
+                let doublings = L::MAX_LEVEL - value_bits;
+                assert!(sizing.buckets.div_ceil(sizing.rows) <= 1 << doublings);
+                assert_eq!(sizing.value_bits, value_bits);
+                // Of tables of one size: the filter's share is that of many lookups with one match.
+                let (with, without) = (of(Some(value_bits), 1900), of(None, 1900));
+                if with.rows == without.rows {
+                    let matches = -(-without.rate).ln_1p() * f64::from(value_bits).exp2();
+                    assert!((with.rate / matches - 1.0).abs() < 0.001, "{}", L::NAME);
+                }
+            }
+            let error =
+                Sizing::of::<L>(Request { value_bits: Some(L::MAX_LEVEL), ..growing(1000, 1900) });
+            assert!(matches!(error.err(), Some(BuildError::ValueBitsOutOfRange { .. })));
+        }
+        macro_rules! each {
+            ($($layout:ident)*) => { $(check::<layout::$layout>();)* };
+        }
+        crate::__for_each_growing_layout!(each);
+    }
+
+    /// Of fingerprints of f bits beside a value, each of 2^f - 1 is drawn alike.
+    #[test]
+    fn candidates_of_a_maplet_of_fixed_size() {
+        let stated = false_positive_rate::<Fp8x8>(8.0 * 0.5, 3);
+        assert!((stated - 16.0 * 0.5 / 31.0).abs() < 1e-12, "{stated}");
+        let request = Request { value_bits: Some(3), ..fixed(1000, Some(0.3)) };
+        assert_eq!(Sizing::smallest(request).unwrap().layout.name(), "Fp9x7");
+        let request = Request { value_bits: Some(24), ..fixed(1000, Some(0.3)) };
+        let error = Sizing::smallest(request).err();
+        assert!(matches!(error, Some(BuildError::ValueBitsOutOfRange { layout: "Fp32x2", .. })));
+    }
+
     /// What cannot grow is not chosen, and a layout that could not reach the rate is not either.
     #[test]
     fn a_layout_that_grows_is_chosen_by_its_rate() {
