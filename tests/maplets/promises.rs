@@ -85,7 +85,9 @@ fn batches_do_as_the_loop_does<L: Layout>() {
         for pairs in pairs.chunks(batch) {
             one.insert_many_hashes(pairs).expect("within the capacity");
         }
-        pairs.iter().for_each(|&(hash, value)| other.insert_hash(hash, value).expect("capacity"));
+        for &(hash, value) in &pairs {
+            other.insert_hash(hash, value).expect("within the capacity");
+        }
         let keys: Vec<u64> = hashes(17).take(4000).collect();
         for keys in keys.chunks(batch) {
             let mut found = vec![Candidates::new(); keys.len()];

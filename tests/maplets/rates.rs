@@ -1,5 +1,7 @@
 //! How many candidates keys have: as few as stated.
 
+use std::hash::BuildHasher;
+
 use coucal::{CuckooMaplet, GrowingLayout, Layout, Storage};
 
 use crate::common::{doublings, hashes, target};
@@ -92,7 +94,7 @@ fn long_fingerprints_meet_as_often_as_stated<L: Layout>() {
         let mut keys: Vec<(u64, u64)> =
             hashes(7).take(keys as usize).map(|hash| (reference.class(hash), hash)).collect();
         keys.sort_unstable();
-        let meet = keys.chunk_by(|one, other| one.0 == other.0).map(|met| met.len());
+        let meet = keys.chunk_by(|one, other| one.0 == other.0).map(<[_]>::len);
         let meetings: usize = meet.map(|met| met * (met - 1) / 2).sum();
         let stated = (keys.len() as f64).powi(2) / 2.0 / fingerprints;
         let what = format!("{} with {bits} bits, keys that meet", L::NAME);
@@ -127,7 +129,7 @@ fn candidates_are_as_few_as_stated_while_it_grows<L: GrowingLayout + Layout>() {
             let before = maplet.false_positive_rate_at(maplet.len());
             let slots = 2.0 * L::SLOTS as f64 * maplet.load_factor();
             let unit = 0.5_f64.powi((L::FINGERPRINT_BITS - bits - 1).cast_signed());
-            let level = ((maplet.slots() / first_slots).ilog2()) as f64;
+            let level = f64::from((maplet.slots() / first_slots).ilog2());
             let split = maplet.slots() as f64 / first_slots as f64 / level.exp2() - 1.0;
             measure(&maplet, slots * unit * (1.0 + level + split));
             let what = format!("{} with {bits} bits, as stated before", L::NAME);
@@ -162,10 +164,7 @@ fn the_rate_that_was_asked_for() {
 }
 
 /// The number of words of a maplet.
-fn buckets<St: Storage, S: std::hash::BuildHasher>(maplet: &CuckooMaplet<St, S>) -> usize
-where
-    S: Clone,
-{
+fn buckets<St: Storage, S: BuildHasher>(maplet: &CuckooMaplet<St, S>) -> usize {
     let snapshot = maplet.snapshot().expect("memory for a test");
     (snapshot.encoded_len() - 104) / 8
 }

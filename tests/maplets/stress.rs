@@ -170,7 +170,10 @@ fn look<L: Storage>(maplet: &Maplet<L>, settled: &[u64], reader: usize, top: u32
         let values: Vec<u32> = found.collect();
         assert!(values.contains(&0), "a settled value is missed: {values:?}");
         let has_other = values.contains(&top) || values.contains(&1);
-        assert!(at % 4 != 0 || has_other, "neither the old nor the new value: {values:?}");
+        assert!(
+            !at.is_multiple_of(4) || has_other,
+            "neither the old nor the new value: {values:?}"
+        );
     };
     if reader.is_multiple_of(2) {
         for (at, &hash) in settled.iter().enumerate() {
