@@ -36,7 +36,8 @@ pub enum InsertError {
     /// time during the call.
     Full,
     /// Both buckets are full of copies of this fingerprint: one item, or several that collide, were
-    /// inserted as many times as a filter can count.
+    /// inserted as many times as a filter can count. In a growing filter, items that no growth parts
+    /// collide: they have the same core and the same chain.
     ///
     /// Use [`insert_unique`](crate::CuckooFilter::insert_unique) if one copy is enough.
     TooManyCopies,
