@@ -37,7 +37,8 @@ pub enum InsertError {
     Full,
     /// Both buckets are full of copies of this fingerprint: one item, or several that collide, were
     /// inserted as many times as a filter can count; or one key of a maplet, or several that collide, have
-    /// as many values as it can hold.
+    /// as many values as it can hold. In a growing filter, items that no growth parts collide: they have
+    /// the same core and the same chain.
     ///
     /// In a filter use [`insert_unique`](crate::CuckooFilter::insert_unique) if one copy is enough.
     TooManyCopies,

@@ -143,7 +143,11 @@ fn the_tables_of_growth_are_right() {
 /// The rates and bits in the documentation of `Builder::target_load`.
 #[test]
 fn the_table_of_target_loads_is_right() {
-    let documented = table_rows(include_str!("../builder.rs"), "/// | 0.");
+    let mut documented = table_rows(include_str!("../builder.rs"), "/// | 0.");
+    // The last column is measured.
+    for row in &mut documented {
+        row.truncate(4);
+    }
     let [greatest, default] = [Fp16x4::MAX_TARGET_LOAD, Fp16x4::TARGET_LOAD];
     let loads = [(greatest, ", the highest"), (default, ", the default"), (0.75, ""), (0.7, "")];
     let expected = loads.map(|(load, remark)| {
