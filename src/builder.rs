@@ -6,10 +6,15 @@ use core::marker::PhantomData;
 use crate::error::BuildError;
 use crate::filter::CuckooFilter;
 use crate::hasher::DefaultHashBuilder;
+use crate::keyed::Keyed;
 use crate::layout::Fp16x4;
+use crate::maplet::CuckooMaplet;
 use crate::sizing::{self, Request};
 use crate::storage::sealed::Tables;
-use crate::storage::{AnyLayout, FixedStorage, Growable, GrowingLayout, LayoutsOf, Storage};
+use crate::storage::{
+    AnyLayout, BucketsOf, FixedStorage, Growable, GrowingLayout, LayoutsOf, Storage,
+};
+use crate::table::Buckets;
 
 /// Builds a [`CuckooFilter`] step by step; made by [`CuckooFilter::builder`].
 ///
@@ -28,12 +33,41 @@ use crate::storage::{AnyLayout, FixedStorage, Growable, GrowingLayout, LayoutsOf
 /// assert!(filter.insert(&7_u64).is_ok());
 /// # Ok::<(), coucal::BuildError>(())
 /// ```
+///
+/// With [`Maplets`] for `T` it builds a [`CuckooMaplet`]: see [`MapletBuilder`].
 #[must_use = "a builder builds nothing until `build` is called"]
-pub struct Builder<L = Fp16x4, S = DefaultHashBuilder> {
+pub struct Builder<L = Fp16x4, S = DefaultHashBuilder, T = Filters> {
     request: Request,
     hasher: Hasher<S>,
-    layout: PhantomData<L>,
+    layout: PhantomData<(L, T)>,
 }
+
+/// What a [`Builder`] builds: a [`CuckooFilter`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filters {}
+
+/// What a [`MapletBuilder`] builds: a [`CuckooMaplet`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Maplets {}
+
+/// Builds a [`CuckooMaplet`] step by step; made by [`CuckooMaplet::builder`].
+///
+/// It is the [`Builder`] of filters, with the [length of the values](Builder::value_bits). Where the
+/// documentation of a method speaks of items of a filter, these are the pairs of a key and a value; where
+/// it speaks of the rate of false positives, it is the mean number of [candidates](crate::Candidates) for
+/// an absent key.
+///
+/// # Examples
+///
+/// ```
+/// use coucal::{CuckooMaplet, MapletBuilder};
+///
+/// let builder: MapletBuilder = CuckooMaplet::builder().capacity(10_000).value_bits(6);
+/// let maplet = builder.false_positive_rate(0.01).build()?;
+/// assert_eq!((maplet.capacity(), maplet.value_bits()), (10_000, 6));
+/// # Ok::<(), coucal::BuildError>(())
+/// ```
+pub type MapletBuilder<L = Fp16x4, S = DefaultHashBuilder> = Builder<L, S, Maplets>;
 
 /// The hasher of the filters of a builder.
 #[derive(Clone)]
@@ -45,21 +79,35 @@ enum Hasher<S> {
 }
 
 // Not derived: the storage need not be `Clone`.
-impl<L, S: Clone> Clone for Builder<L, S> {
+impl<L, S: Clone, T> Clone for Builder<L, S, T> {
     fn clone(&self) -> Self {
         Self { request: self.request, hasher: self.hasher.clone(), layout: PhantomData }
     }
 }
 
-impl Builder {
-    pub(crate) fn new() -> Self {
+impl<T> Builder<Fp16x4, DefaultHashBuilder, T> {
+    fn with_values(value_bits: Option<u32>) -> Self {
         let hasher = Hasher::New(DefaultHashBuilder::default);
-        let request = Request { capacity: 0, max_capacity: None, rate: None, target_load: None };
+        let (max_capacity, rate, target_load) = (None, None, None);
+        let request = Request { capacity: 0, max_capacity, rate, target_load, value_bits };
         Self { request, hasher, layout: PhantomData }
     }
 }
 
-impl<L: Storage, S> Builder<L, S> {
+impl Builder {
+    pub(crate) fn of_filters() -> Self {
+        Self::with_values(None)
+    }
+}
+
+impl MapletBuilder {
+    pub(crate) fn of_maplets() -> Self {
+        // None that can be built: whoever calls the builder says how long the values are.
+        Self::with_values(Some(0))
+    }
+}
+
+impl<L: Storage, S, T> Builder<L, S, T> {
     /// The number of distinct items that the filter must hold. With
     /// [`max_capacity`](Self::max_capacity), the number that it must hold before it grows. The default
     /// is 0, the smallest table.
@@ -107,15 +155,32 @@ impl<L: Storage, S> Builder<L, S> {
     /// assert_eq!(filter.insert_unique("egg"), Ok(true));
     /// # Ok::<(), coucal::BuildError>(())
     /// ```
-    pub fn hasher<H>(self, hasher: H) -> Builder<L, H> {
+    pub fn hasher<H>(self, hasher: H) -> Builder<L, H, T> {
         let hasher = Hasher::Given(hasher);
         Builder { request: self.request, hasher, layout: PhantomData }
     }
 
-    fn with_storage<M: Storage>(self) -> Builder<M, S> {
+    fn with_storage<M: Storage>(self) -> Builder<M, S, T> {
         Builder { request: self.request, hasher: self.hasher, layout: PhantomData }
     }
 
+    /// The table, the hasher and the capacities of what is built.
+    fn build_keyed<B: Buckets>(self) -> Result<Keyed<LayoutsOf<L>, B, S>, BuildError>
+    where
+        LayoutsOf<L>: Tables<B>,
+    {
+        let table = <LayoutsOf<L> as Tables<B>>::try_build(self.request)?;
+        let hasher = match self.hasher {
+            Hasher::New(new) => new(),
+            Hasher::Given(hasher) => hasher,
+        };
+        let Request { capacity, max_capacity, .. } = self.request;
+        Ok(Keyed { table, hasher, capacity, max_capacity: max_capacity.unwrap_or(capacity) })
+    }
+}
+
+/// What is built: a filter.
+impl<L: Storage, S> Builder<L, S> {
     /// Builds an empty filter.
     ///
     /// # Errors
@@ -133,18 +198,59 @@ impl<L: Storage, S> Builder<L, S> {
     /// assert_eq!(error, BuildError::InvalidRate { rate: 1.5 });
     /// ```
     pub fn build(self) -> Result<CuckooFilter<L, S>, BuildError> {
-        let table = LayoutsOf::<L>::try_build(self.request)?;
-        let hasher = match self.hasher {
-            Hasher::New(new) => new(),
-            Hasher::Given(hasher) => hasher,
-        };
-        let Request { capacity, max_capacity, .. } = self.request;
-        Ok(CuckooFilter::from_parts(table, hasher, [capacity, max_capacity.unwrap_or(capacity)]))
+        self.build_keyed().map(CuckooFilter::from_keyed)
+    }
+}
+
+/// What is built: a maplet.
+impl<L: Storage, S> MapletBuilder<L, S> {
+    /// The bits of each value: from 1 to as many as the [layout](crate::CuckooMaplet#layouts) has room for.
+    /// A maplet needs it.
+    ///
+    /// Each bit of a value is one bit less of the fingerprint, so it doubles the mean number of false
+    /// candidates. In a maplet that grows, it also takes one of the doublings.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{BuildError, CuckooMaplet};
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(1000).value_bits(6).build()?;
+    /// assert!(maplet.insert("egg", 63).is_ok());
+    /// assert!(maplet.insert("egg", 64).is_err());
+    ///
+    /// assert!(CuckooMaplet::builder().capacity(1000).build().is_err());
+    /// let error = CuckooMaplet::builder().capacity(1000).value_bits(20).build().unwrap_err();
+    /// assert!(matches!(error, BuildError::ValueBitsOutOfRange { other: Some("Fp32x2"), .. }));
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    pub fn value_bits(self, bits: u32) -> Self {
+        Self { request: Request { value_bits: Some(bits), ..self.request }, ..self }
+    }
+
+    /// Builds an empty maplet.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`]: as for a filter, and for [value bits](Self::value_bits) that are not given or do not
+    /// fit into the layout.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(1000).value_bits(6).build()?;
+    /// assert!(maplet.is_empty());
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    pub fn build(self) -> Result<CuckooMaplet<L, S>, BuildError> {
+        self.build_keyed().map(CuckooMaplet::from_keyed)
     }
 }
 
 /// The storage of a filter of fixed size.
-impl<L: FixedStorage, S> Builder<L, S> {
+impl<L: FixedStorage, S, T> Builder<L, S, T> {
     /// The [`Layout`](crate::Layout) of the buckets, [`Fp16x4`] by default.
     ///
     /// # Examples
@@ -157,7 +263,7 @@ impl<L: FixedStorage, S> Builder<L, S> {
     /// assert_eq!(filter.insert_unique("egg"), Ok(true));
     /// # Ok::<(), coucal::BuildError>(())
     /// ```
-    pub fn layout<M: FixedStorage>(self) -> Builder<M, S> {
+    pub fn layout<M: FixedStorage>(self) -> Builder<M, S, T> {
         self.with_storage()
     }
 
@@ -176,7 +282,7 @@ impl<L: FixedStorage, S> Builder<L, S> {
     /// assert_eq!(filter.layout_name(), "Fp21x3");
     /// # Ok::<(), coucal::BuildError>(())
     /// ```
-    pub fn any_layout(self) -> Builder<AnyLayout, S> {
+    pub fn any_layout(self) -> Builder<AnyLayout, S, T> {
         self.with_storage()
     }
 
@@ -205,7 +311,7 @@ impl<L: FixedStorage, S> Builder<L, S> {
     /// assert!(filter.slots() < 1_000_000_000 / 400);
     /// # Ok::<(), coucal::BuildError>(())
     /// ```
-    pub fn max_capacity(self, items: usize) -> Builder<Growable<L>, S>
+    pub fn max_capacity(self, items: usize) -> Builder<Growable<L>, S, T>
     where
         L: GrowingLayout,
     {
@@ -214,7 +320,7 @@ impl<L: FixedStorage, S> Builder<L, S> {
 }
 
 /// The storage of a growing filter.
-impl<L: GrowingLayout, S> Builder<Growable<L>, S> {
+impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
     /// The layout of the buckets, one of those that [can grow](GrowingLayout).
     ///
     /// # Examples
@@ -227,7 +333,7 @@ impl<L: GrowingLayout, S> Builder<Growable<L>, S> {
     /// assert_eq!(filter.max_capacity(), 1_000_000_000);
     /// # Ok::<(), coucal::BuildError>(())
     /// ```
-    pub fn layout<M: GrowingLayout>(self) -> Builder<Growable<M>, S> {
+    pub fn layout<M: GrowingLayout>(self) -> Builder<Growable<M>, S, T> {
         self.with_storage()
     }
 
@@ -244,7 +350,7 @@ impl<L: GrowingLayout, S> Builder<Growable<L>, S> {
     /// assert_eq!(filter.layout_name(), "Fp21x3");
     /// # Ok::<(), coucal::BuildError>(())
     /// ```
-    pub fn any_layout(self) -> Builder<Growable<AnyLayout>, S> {
+    pub fn any_layout(self) -> Builder<Growable<AnyLayout>, S, T> {
         self.with_storage()
     }
 
@@ -298,10 +404,14 @@ impl<L: GrowingLayout, S> Builder<Growable<L>, S> {
     }
 }
 
-impl<L: Storage, S> fmt::Debug for Builder<L, S> {
+impl<L: Storage, S, T> fmt::Debug for Builder<L, S, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
-            .field("layout", &LayoutsOf::<L>::CHOICE)
+        let mut printed = f.debug_struct("Builder");
+        if let Some(value_bits) = self.request.value_bits {
+            printed.field("value_bits", &value_bits);
+        }
+        printed
+            .field("layout", &<LayoutsOf<L> as Tables<BucketsOf<L>>>::CHOICE)
             .field("capacity", &self.request.capacity)
             .field("max_capacity", &self.request.max_capacity)
             .field("false_positive_rate", &self.request.rate)

@@ -29,6 +29,11 @@
 //! bits 0 to a-1        the extra bits
 //! ```
 //!
+//! In a [maplet](crate::CuckooMaplet) the uppermost v bits of a slot hold a value, in tables of both
+//! kinds. It is part of the entry, and so kicks, splits and merges move it; but the core, and all that
+//! follows from it, does not depend on the value. The fingerprint is v bits shorter then. In a growing
+//! table it is the chain that is, so the table doubles v times less.
+//!
 //! What a slot holds is read by the level of the table alone: bits 0 to L are a number below a 1. When a
 //! bucket is split, the entries whose next bit of the chain is 1 go to the new bucket, and this bit is
 //! cleared in them: it is told there. What stays has a 0 there already, so its word is the same, whether
@@ -60,10 +65,14 @@ pub struct Shape {
     bits: u32,
     /// Bits of the chain; 0 in a table of fixed size.
     chain: u32,
+    /// Bits of the value, above all others; 0 in a filter.
+    value: u32,
 }
 
 /// Bits of the hash that choose a core: many more than it has, so that all cores are drawn alike.
 pub(crate) const CORE_SOURCE_BITS: u32 = 16;
+/// How many bits more than it has choose the fingerprint of a maplet.
+const SPARE_SOURCE_BITS: u32 = 8;
 /// Where the distance between the chains of an item begins in the spread of its core. The uppermost bits
 /// choose the other row.
 const CHAIN_DISTANCE: u32 = 20;
@@ -72,14 +81,22 @@ impl Shape {
     /// Fingerprints of this many bits.
     #[inline]
     pub(crate) const fn fixed(bits: u32) -> Self {
-        Self { bits, chain: 0 }
+        Self { bits, chain: 0, value: 0 }
     }
 
     /// Slots of `bits` bits in a table that doubles at most `doublings` times, at least once.
     #[inline]
     pub(crate) const fn growing(bits: u32, doublings: u32) -> Self {
         debug_assert!(doublings + 2 < bits && bits <= 32);
-        Self { bits, chain: doublings }
+        Self { bits, chain: doublings, value: 0 }
+    }
+
+    /// The same slots with a value of this many bits in each of them.
+    #[inline]
+    pub(crate) const fn with_values(self, bits: u32) -> Self {
+        debug_assert!(self.value == 0 && bits > 0 && bits < self.bits);
+        let chain = if self.grows() { self.chain - bits } else { 0 };
+        Self { chain, value: bits, ..self }
     }
 
     #[inline]
@@ -88,16 +105,24 @@ impl Shape {
     }
 
     /// The entry in the first row of an item with this mixed hash, with all its extra bits.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "of constant lengths, little of it is left")]
+    #[inline(always)]
     pub(crate) fn entry(self, x: u64) -> Entry {
         if !self.grows() {
+            let bits = self.core_bits();
+            if self.value > 0 {
+                // All values alike, and not one of them twice as often: that would show in short
+                // fingerprints. Drawn with eight bits more.
+                let source = u128::from(x << (u64::BITS - SPARE_SOURCE_BITS - bits));
+                return Entry::fingerprint(1 + ((source * ((1 << bits) - 1)) >> u64::BITS) as u64);
+            }
             // With 0 counted as 1.
-            let low = x & ((1 << self.bits) - 1);
+            let low = x & ((1 << bits) - 1);
             return Entry::fingerprint(low + u64::from(low == 0));
         }
         let chain = x & self.chain_mask();
         let source = (x >> (self.chain + 1)) & ((1 << CORE_SOURCE_BITS) - 1);
-        let cores = (1 << (self.bits - self.chain - 1)) - 1;
+        let cores = (1 << self.core_bits()) - 1;
         let core = 1 + ((source * cores) >> CORE_SOURCE_BITS);
         // The upper bits of a product depend on all bits of the hash, also where row, chain and core
         // leave few.
@@ -105,9 +130,31 @@ impl Shape {
         Entry(core << (self.chain + 1) | chain | extra << 32)
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "of constant lengths, little of it is left")]
+    #[inline(always)]
     pub(crate) fn core(self, entry: Entry) -> Core {
-        Core(if self.grows() { u64::from(entry.whole() >> (self.chain + 1)) } else { entry.0 })
+        let core =
+            if self.grows() { u64::from(entry.whole() >> (self.chain + 1)) } else { entry.0 };
+        Core(if self.value > 0 { core & ((1 << self.core_bits()) - 1) } else { core })
+    }
+
+    /// Bits of the core.
+    #[inline]
+    const fn core_bits(self) -> u32 {
+        self.bits - self.value - if self.grows() { self.chain + 1 } else { 0 }
+    }
+
+    /// An entry of an item of a filter, with a value.
+    #[inline]
+    pub(crate) fn with_value(self, entry: Entry, value: u32) -> Entry {
+        Entry(entry.0 | u64::from(value) << (self.bits - self.value))
+    }
+
+    /// A number that has nothing to do with the bucket: five bits or more in a growing table.
+    #[inline]
+    pub(crate) fn chance(self, entry: Entry) -> usize {
+        // Beside values there may be few extra bits. A core is not 0.
+        if self.value > 0 { self.core(entry).0 as usize - 1 } else { entry.extra() as usize }
     }
 
     /// The core of the entry in a slot.
@@ -161,12 +208,6 @@ impl Entry {
     #[inline]
     pub(crate) fn extra(self) -> u32 {
         (self.0 >> 32) as u32
-    }
-
-    /// A number that has nothing to do with the bucket: five bits or more in a growing table.
-    #[inline]
-    pub(crate) fn chance(self) -> usize {
-        self.extra() as usize
     }
 }
 
@@ -232,11 +273,13 @@ mod tests {
     use rand::rngs::SmallRng;
     use rand::{RngExt, SeedableRng};
 
-    const SHAPES: [Shape; 4] = [
+    const SHAPES: [Shape; 6] = [
         Shape::growing(12, 5),
         Shape::growing(16, 9),
         Shape::growing(21, 12),
         Shape::growing(32, 19),
+        Shape::growing(16, 9).with_values(4),
+        Shape::growing(32, 19).with_values(11),
     ];
 
     fn hashes(n: u64) -> impl Iterator<Item = u64> {
@@ -260,7 +303,7 @@ mod tests {
     #[test]
     fn the_parts_are_drawn_evenly() {
         for shape in SHAPES {
-            let cores = (1_usize << (shape.bits - shape.chain - 1)) - 1;
+            let cores = (1_usize << shape.core_bits()) - 1;
             let n = cores as u64 * 400;
             let mut drawn = vec![0_u32; cores + 1];
             let (mut chains, mut extras) = ([0_u64; 32], [0_u64; 32]);
@@ -284,7 +327,7 @@ mod tests {
     #[test]
     fn distances_between_chains_are_even() {
         for shape in SHAPES {
-            let cores = 1..1_u32 << (shape.bits - shape.chain - 1);
+            let cores = 1..1_u32 << shape.core_bits();
             let distances = cores.map(|core| {
                 let entry = Entry::from_parts(core << (shape.chain + 1), 1);
                 shape.in_other_row(entry).whole() as usize >> 1
@@ -301,6 +344,40 @@ mod tests {
             }
             assert!(eighths.iter().all(|held| *held * 16 >= n && *held * 4 <= n), "{eighths:?}");
             assert!(bits.iter().all(|ones| ones * 3 >= n && ones * 3 <= 2 * n), "{bits:?} of {n}");
+        }
+    }
+
+    /// Each fingerprint beside a value, but 0, is drawn as often as any other.
+    #[test]
+    fn fingerprints_beside_values_are_drawn_evenly() {
+        for (bits, value) in [(8, 3), (12, 6), (16, 8)] {
+            let shape = Shape::fixed(bits).with_values(value);
+            let fingerprints = (1_usize << (bits - value)) - 1;
+            let mut drawn = vec![0_u32; fingerprints + 1];
+            for x in hashes(fingerprints as u64 * 400) {
+                drawn[shape.entry(x).whole() as usize] += 1;
+            }
+            assert_eq!(drawn[0], 0);
+            assert!(drawn[1..].iter().all(|n| (290..=510).contains(n)), "{shape:?}");
+        }
+    }
+
+    /// A value is in the bits above the core, and changes nothing of what follows from it.
+    #[test]
+    fn a_value_is_no_part_of_the_core() {
+        let fixed = [(8, 3), (16, 1), (32, 23)].map(|(bits, v)| Shape::fixed(bits).with_values(v));
+        for shape in SHAPES.into_iter().filter(|shape| shape.value > 0).chain(fixed) {
+            for x in hashes(1000) {
+                let entry = shape.entry(x);
+                let value = (x >> 11) as u32 & ((1 << shape.value) - 1);
+                let valued = shape.with_value(entry, value);
+                assert_eq!(u64::from(valued.whole()) >> (shape.bits - shape.value), value.into());
+                assert!(u64::from(valued.whole()) >> shape.bits == 0);
+                assert_eq!(shape.core(valued), shape.core(entry));
+                assert_eq!(shape.chance(valued), shape.chance(entry));
+                let [other, of_valued] = [entry, valued].map(|entry| shape.in_other_row(entry));
+                assert_eq!(of_valued, shape.with_value(other, value));
+            }
         }
     }
 }

@@ -36,10 +36,11 @@ pub enum InsertError {
     /// time during the call.
     Full,
     /// Both buckets are full of copies of this fingerprint: one item, or several that collide, were
-    /// inserted as many times as a filter can count. In a growing filter, items that no growth parts
-    /// collide: they have the same core and the same chain.
+    /// inserted as many times as a filter can count; or one key of a maplet, or several that collide, have
+    /// as many values as it can hold. In a growing filter, items that no growth parts collide: they have
+    /// the same core and the same chain.
     ///
-    /// Use [`insert_unique`](crate::CuckooFilter::insert_unique) if one copy is enough.
+    /// In a filter use [`insert_unique`](crate::CuckooFilter::insert_unique) if one copy is enough.
     TooManyCopies,
     /// There is no room for the item in a growing filter at its present size, and the allocator could
     /// not provide the memory for growth.
@@ -47,6 +48,10 @@ pub enum InsertError {
     /// Free memory and insert the item again, or remove items. Inserts that find room go on.
     /// [`reserve`](crate::CuckooFilter::reserve) takes the memory ahead of time.
     OutOfMemory,
+    /// The value has more bits than the maplet stores.
+    ///
+    /// Build the maplet with more [value bits](crate::Builder::value_bits).
+    ValueTooLarge,
 }
 
 impl fmt::Display for InsertError {
@@ -60,6 +65,9 @@ impl fmt::Display for InsertError {
             Self::OutOfMemory => {
                 "the allocator could not provide the memory for the filter to grow: \
                  free memory and insert the item again, or remove items"
+            }
+            Self::ValueTooLarge => {
+                "the value has more bits than this maplet stores: build one with more value bits"
             }
         })
     }
@@ -165,7 +173,57 @@ impl fmt::Display for LengthMismatch {
 
 impl error::Error for LengthMismatch {}
 
-/// Why a filter could not be built.
+/// A value that has more bits than the maplet stores; nothing was done.
+///
+/// Build the maplet with more [value bits](crate::Builder::value_bits).
+///
+/// # Examples
+///
+/// ```
+/// use coucal::CuckooMaplet;
+///
+/// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+/// let error = maplet.replace("egg", 7, 64).unwrap_err();
+/// assert_eq!((error.value(), error.value_bits()), (64, 6));
+/// # Ok::<(), coucal::BuildError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ValueTooLarge {
+    value: u32,
+    value_bits: u32,
+}
+
+impl ValueTooLarge {
+    pub(crate) fn new(value: u32, value_bits: u32) -> Self {
+        Self { value, value_bits }
+    }
+
+    /// The value.
+    #[must_use]
+    pub fn value(&self) -> u32 {
+        self.value
+    }
+
+    /// The bits that the maplet stores of each value.
+    #[must_use]
+    pub fn value_bits(&self) -> u32 {
+        self.value_bits
+    }
+}
+
+impl fmt::Display for ValueTooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "this maplet stores values of {} bits, and {} has more: build one with more value bits",
+            self.value_bits, self.value
+        )
+    }
+}
+
+impl error::Error for ValueTooLarge {}
+
+/// Why a filter or a maplet could not be built.
 ///
 /// # Examples
 ///
@@ -223,6 +281,20 @@ pub enum BuildError {
         /// The smallest layout that reaches the rate, if any does.
         layout: Option<&'static str>,
     },
+    /// The layout has no room for values of this length, or their length was not said.
+    ///
+    /// Request between 1 and `max` [value bits](crate::Builder::value_bits), or build the maplet with the
+    /// layout `other`. In a maplet that grows the bits of a value take the place of doublings.
+    ValueBitsOutOfRange {
+        /// The layout.
+        layout: &'static str,
+        /// The requested bits of a value; 0 if none were requested.
+        value_bits: u32,
+        /// The most bits of a value in this layout; 0 if it stores none.
+        max: u32,
+        /// A layout that stores such values, if any does.
+        other: Option<&'static str>,
+    },
 }
 
 impl fmt::Display for BuildError {
@@ -261,6 +333,20 @@ impl fmt::Display for BuildError {
                 "no layout has a false-positive rate below {reached:.3e} at that capacity, \
                  and {rate:.3e} was requested"
             ),
+            Self::ValueBitsOutOfRange { value_bits: 0, .. } => {
+                f.write_str("a maplet needs the length of its values: call `value_bits`")
+            }
+            Self::ValueBitsOutOfRange { layout, value_bits, max, other } => {
+                write!(
+                    f,
+                    "such a maplet in {layout} stores values of at most {max} bits, and {value_bits} \
+                     were requested"
+                )?;
+                match other {
+                    Some(other) => write!(f, ": {other} stores them"),
+                    None => f.write_str(", which no layout stores"),
+                }
+            }
         }
     }
 }
@@ -395,7 +481,7 @@ pub enum RestoreError {
     /// The bytes do not begin as a snapshot does.
     NotASnapshot,
     /// The snapshot has a version that this release does not read. It reads version 1 of filters of
-    /// fixed size, and version 2 of growable filters.
+    /// fixed size, version 2 of growable filters, and version 3 of maplets.
     UnknownVersion {
         /// The version of the snapshot.
         version: u32,
@@ -407,7 +493,8 @@ pub enum RestoreError {
     OldGrowable,
     /// The snapshot is of a kind of filter that this release does not have.
     UnknownKind {
-        /// The number of the kind. This release has 0 (fixed size) and 1 (growable).
+        /// The number of the kind. This release has 0 (a filter of fixed size), 1 (a growable filter), 2
+        /// and 3 (the same of maplets).
         kind: u8,
     },
     /// The snapshot is of a layout that this release does not have for filters of this kind.
@@ -447,10 +534,18 @@ pub enum RestoreError {
     /// way round.
     ///
     /// For the snapshot of a growable filter, restore a
-    /// [`GrowableCuckooFilter`](crate::GrowableCuckooFilter).
+    /// [`GrowableCuckooFilter`](crate::GrowableCuckooFilter), and of a growable maplet a
+    /// [`GrowableCuckooMaplet`](crate::GrowableCuckooMaplet).
     OtherKind {
         /// Whether the filter of the snapshot grows.
         grows: bool,
+    },
+    /// The snapshot is of a maplet and is to be restored as a filter, or the other way round.
+    ///
+    /// Restore a [`CuckooMaplet`](crate::CuckooMaplet) of the snapshot of a maplet.
+    OtherType {
+        /// Whether the snapshot is of a maplet.
+        is_maplet: bool,
     },
     /// The snapshot is of another layout.
     ///
@@ -499,7 +594,8 @@ impl fmt::Display for RestoreError {
             Self::UnknownVersion { version } => write!(
                 f,
                 "the snapshot has version {version}, and this release reads version 1 of filters of \
-                 fixed size and version 2 of filters that grow: read it with the release that wrote it, or a newer one"
+                 fixed size, version 2 of filters that grow and version 3 of maplets: read it with the \
+                 release that wrote it, or a newer one"
             ),
             Self::OldGrowable => f.write_str(
                 "the snapshot is of a filter that grows, of version 1, which is no longer read: \
@@ -539,6 +635,12 @@ impl fmt::Display for RestoreError {
                 "the snapshot is of a filter of fixed size: restore a CuckooFilter of its layout, \
                  or an AnyCuckooFilter",
             ),
+            Self::OtherType { is_maplet: true } => {
+                f.write_str("the snapshot is of a maplet: restore a CuckooMaplet")
+            }
+            Self::OtherType { is_maplet: false } => {
+                f.write_str("the snapshot is of a filter: restore a CuckooFilter")
+            }
             Self::OtherLayout { snapshot, filter } => write!(
                 f,
                 "the snapshot has the layout {snapshot} and not {filter}: \
@@ -594,6 +696,15 @@ pub enum MergeError {
         /// The initial number of buckets of the other filter.
         other: usize,
     },
+    /// The other maplet has values of another length.
+    ///
+    /// Build both with the same [value bits](crate::Builder::value_bits).
+    OtherValueBits {
+        /// The bits of a value in this maplet.
+        value_bits: u32,
+        /// The bits of a value in the other maplet.
+        other: u32,
+    },
     /// The other filter has a hasher with other hashes.
     ///
     /// Build it with a clone of this filter's hasher.
@@ -624,12 +735,14 @@ impl From<SnapshotError> for MergeError {
     }
 }
 
-impl From<InsertError> for MergeError {
-    fn from(error: InsertError) -> Self {
+impl MergeError {
+    /// Why an item of one table could not be inserted into another with values of the same length.
+    pub(crate) fn of_insert(error: InsertError) -> Self {
         match error {
             InsertError::Full => Self::Full,
             InsertError::TooManyCopies => Self::TooManyCopies,
             InsertError::OutOfMemory => Self::NoMemoryToGrow,
+            InsertError::ValueTooLarge => unreachable!("the values of both have one length"),
         }
     }
 }
@@ -642,6 +755,11 @@ impl fmt::Display for MergeError {
                 f,
                 "filters with {rows} and {other} initial buckets cannot be merged: \
                  build both with the same capacities"
+            ),
+            Self::OtherValueBits { value_bits, other } => write!(
+                f,
+                "maplets with values of {value_bits} and of {other} bits cannot be merged: \
+                 build both with the same value bits"
             ),
             Self::OtherHasher => f.write_str(
                 "filters with two hashers cannot be merged: build one with a clone of the other's",
@@ -682,7 +800,7 @@ impl error::Error for MergeError {}
 #[non_exhaustive]
 #[derive(Debug)]
 pub enum Error {
-    /// A filter could not be built.
+    /// A filter or a maplet could not be built.
     Build(BuildError),
     /// An item could not be inserted.
     Insert(InsertError),
@@ -690,6 +808,8 @@ pub enum Error {
     InsertMany(InsertManyError),
     /// The slice for the answers of a batch has the wrong length.
     LengthMismatch(LengthMismatch),
+    /// A value has more bits than the maplet stores.
+    ValueTooLarge(ValueTooLarge),
     /// A filter cannot grow to hold the reserved items.
     Reserve(ReserveError),
     /// A snapshot could not be taken.
@@ -732,6 +852,7 @@ from_each! {
     Insert(InsertError)
     InsertMany(InsertManyError)
     LengthMismatch(LengthMismatch)
+    ValueTooLarge(ValueTooLarge)
     Reserve(ReserveError)
     Snapshot(SnapshotError)
     Restore(RestoreError)

@@ -132,12 +132,13 @@ impl Extent {
         Bucket { number, reading: Variable::new(self.shares, number >= self.stride()) }
     }
 
-    /// Whether a canonical word can be that of the bucket with this number.
+    /// Whether a canonical word can be that of the bucket with this number, in a table with values of
+    /// this many bits, 0 in a filter.
     #[inline]
-    pub(crate) fn is_valid<L: Layout>(self, number: usize, word: Word<L>) -> bool {
+    pub(crate) fn is_valid<L: Layout>(self, number: usize, word: Word<L>, value_bits: u32) -> bool {
         let is_split = number < self.cursor() || number >= self.stride();
         let told = if is_split { 2 * self.shares } else { 0 };
-        self.bucket_at(number).reading.is_valid(word) & !word.any_has(told as u64)
+        self.bucket_at(number).reading.is_valid(word, value_bits) & !word.any_has(told as u64)
     }
 }
 
@@ -299,7 +300,7 @@ mod tests {
             has_core && has_length && (!is_split || slot >> (level + 1) & 1 == 0)
         };
         let expected = slots.iter().all(|&slot| is_valid(slot));
-        let found = extent.is_valid(number, word);
+        let found = extent.is_valid(number, word, 0);
         assert_eq!(found, expected, "{slots:x?}, level {level}, split: {is_split}");
     }
 

@@ -6,9 +6,13 @@ use core::hash::{BuildHasher, Hash};
 use crate::builder::Builder;
 use crate::error::{BuildError, InsertError, InsertManyError, LengthMismatch, ReserveError};
 use crate::hasher::DefaultHashBuilder;
+use crate::keyed::Keyed;
 use crate::layout::Fp16x4;
-use crate::sizing;
-use crate::storage::{AnyLayout, Figures, Growable, GrowingLayout, Operations, Storage, TableOf};
+#[cfg(loom)]
+use crate::storage::sealed::Tables;
+use crate::storage::{
+    AnyLayout, BucketsOf, Figures, Growable, GrowingLayout, LayoutsOf, Operations, Storage,
+};
 
 /// A cuckoo filter that many threads share: a set of items in a few bits each, with a small rate
 /// of false positives, no false negatives, and removal.
@@ -51,10 +55,7 @@ use crate::storage::{AnyLayout, Figures, Growable, GrowingLayout, Operations, St
 /// assert!(filter.remove(&(3_u64, 999)));
 /// ```
 pub struct CuckooFilter<L: Storage = Fp16x4, S = DefaultHashBuilder> {
-    table: TableOf<L>,
-    hasher: S,
-    capacity: usize,
-    max_capacity: usize,
+    keyed: Keyed<LayoutsOf<L>, BucketsOf<L>, S>,
 }
 
 /// A [`CuckooFilter`] whose layout is chosen at run time: see [`AnyLayout`].
@@ -168,7 +169,7 @@ impl CuckooFilter {
     /// # Ok::<(), coucal::BuildError>(())
     /// ```
     pub fn builder() -> Builder {
-        Builder::new()
+        Builder::of_filters()
     }
 }
 
@@ -419,7 +420,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         found: &mut [bool],
     ) -> Result<(), LengthMismatch> {
         LengthMismatch::check(items.len(), found.len())?;
-        self.table.contains_many(items, |item| self.hash_of(item), found);
+        self.keyed.table.contains_many(items, |item| self.hash_of(item), found);
         Ok(())
     }
 
@@ -438,7 +439,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     #[must_use]
     pub fn contains_each<Q: Hash>(&self, items: &[Q]) -> Vec<bool> {
         let mut found = vec![false; items.len()];
-        self.table.contains_many(items, |item| self.hash_of(item), &mut found);
+        self.keyed.table.contains_many(items, |item| self.hash_of(item), &mut found);
         found
     }
 
@@ -467,7 +468,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::InsertManyError>(())
     /// ```
     pub fn insert_many<Q: Hash>(&self, items: &[Q]) -> Result<(), InsertManyError> {
-        self.table.insert_many(items, |item| self.hash_of(item))
+        self.keyed.table.insert_many(items, |item| self.hash_of(item))
     }
 
     /// Removes one copy of each item, in order, and writes to `removed` whether there was a copy.
@@ -505,7 +506,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         removed: &mut [bool],
     ) -> Result<usize, LengthMismatch> {
         LengthMismatch::check(items.len(), removed.len())?;
-        Ok(self.table.remove_many(items, |item| self.hash_of(item), removed))
+        Ok(self.keyed.table.remove_many(items, |item| self.hash_of(item), removed))
     }
 
     /// The 64-bit hash of `item`, for the methods that take a hash: compute it once, use it often.
@@ -522,7 +523,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// ```
     #[inline]
     pub fn hash_of<Q: Hash + ?Sized>(&self, item: &Q) -> u64 {
-        self.hasher.hash_one(item)
+        self.keyed.hash_of(item)
     }
 }
 
@@ -546,7 +547,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[inline]
     pub fn insert_hash(&self, hash: u64) -> Result<(), InsertError> {
-        self.table.insert(hash)
+        self.keyed.table.insert(hash)
     }
 
     /// Adds the item with this hash unless the filter contains it. See
@@ -565,7 +566,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[inline]
     pub fn insert_unique_hash(&self, hash: u64) -> Result<bool, InsertError> {
-        self.table.insert_unique(hash)
+        self.keyed.table.insert_unique(hash)
     }
 
     /// Whether the item with this hash is in the filter. See [`contains`](Self::contains).
@@ -579,7 +580,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     #[inline]
     #[must_use]
     pub fn contains_hash(&self, hash: u64) -> bool {
-        self.table.contains(hash)
+        self.keyed.table.contains(hash)
     }
 
     /// Removes one copy of the item with this hash. See [`remove`](Self::remove).
@@ -595,7 +596,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[inline]
     pub fn remove_hash(&self, hash: u64) -> bool {
-        self.table.remove(hash)
+        self.keyed.table.remove(hash)
     }
 
     /// The number of copies of the item with this hash. See [`count`](Self::count).
@@ -610,7 +611,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn count_hash(&self, hash: u64) -> usize {
-        self.table.count(hash)
+        self.keyed.table.count(hash)
     }
 
     /// Writes to `found` whether the item of each hash is in the filter. See
@@ -636,7 +637,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         found: &mut [bool],
     ) -> Result<(), LengthMismatch> {
         LengthMismatch::check(hashes.len(), found.len())?;
-        self.table.contains_many(hashes, |&hash| hash, found);
+        self.keyed.table.contains_many(hashes, |&hash| hash, found);
         Ok(())
     }
 
@@ -654,7 +655,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     #[must_use]
     pub fn contains_each_hash(&self, hashes: &[u64]) -> Vec<bool> {
         let mut found = vec![false; hashes.len()];
-        self.table.contains_many(hashes, |&hash| hash, &mut found);
+        self.keyed.table.contains_many(hashes, |&hash| hash, &mut found);
         found
     }
 
@@ -675,7 +676,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::InsertManyError>(())
     /// ```
     pub fn insert_many_hashes(&self, hashes: &[u64]) -> Result<(), InsertManyError> {
-        self.table.insert_many(hashes, |&hash| hash)
+        self.keyed.table.insert_many(hashes, |&hash| hash)
     }
 
     /// Removes one copy of the item of each hash, in order, and writes to `removed` whether there was
@@ -701,33 +702,28 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         removed: &mut [bool],
     ) -> Result<usize, LengthMismatch> {
         LengthMismatch::check(hashes.len(), removed.len())?;
-        Ok(self.table.remove_many(hashes, |&hash| hash, removed))
+        Ok(self.keyed.table.remove_many(hashes, |&hash| hash, removed))
     }
 }
 
 /// Figures.
 impl<L: Storage, S> CuckooFilter<L, S> {
-    pub(crate) fn from_parts(
-        table: TableOf<L>,
-        hasher: S,
-        [capacity, max_capacity]: [usize; 2],
-    ) -> Self {
-        Self { table, hasher, capacity, max_capacity }
+    pub(crate) fn from_keyed(keyed: Keyed<LayoutsOf<L>, BucketsOf<L>, S>) -> Self {
+        Self { keyed }
     }
 
-    pub(crate) fn figures(&self) -> &dyn Figures {
-        self.table.figures()
+    pub(crate) fn keyed(&self) -> &Keyed<LayoutsOf<L>, BucketsOf<L>, S> {
+        &self.keyed
+    }
+
+    fn figures(&self) -> &dyn Figures {
+        self.keyed.figures()
     }
 
     /// For the models.
     #[cfg(loom)]
-    pub(crate) fn table(&self) -> &TableOf<L> {
-        &self.table
-    }
-
-    /// The initial and the maximum capacity.
-    pub(crate) fn capacities(&self) -> [usize; 2] {
-        [self.capacity, self.max_capacity]
+    pub(crate) fn table(&self) -> &<LayoutsOf<L> as Tables<BucketsOf<L>>>::Table {
+        &self.keyed.table
     }
 
     /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME).
@@ -761,7 +757,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn len(&self) -> usize {
-        self.figures().occupied()
+        self.keyed.len()
     }
 
     /// Whether no item is stored; as exact as [`len`](Self::len).
@@ -789,7 +785,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.figures().target_items().min(self.max_capacity).max(self.capacity)
+        self.keyed.capacity()
     }
 
     /// The number of slots of the table; in a growable filter, at its present size.
@@ -817,7 +813,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn load_factor(&self) -> f64 {
-        sizing::load(self.len(), self.slots())
+        self.keyed.load_factor()
     }
 
     /// The memory of the filter in bytes: itself, and all that it has allocated, which is its table, its
@@ -890,7 +886,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn hasher(&self) -> &S {
-        &self.hasher
+        &self.keyed.hasher
     }
 
     /// Figures since the filter was built. Takes no lock.
@@ -922,7 +918,7 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     /// ```
     #[must_use]
     pub fn max_capacity(&self) -> usize {
-        self.max_capacity
+        self.keyed.max_capacity
     }
 
     /// The share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to report as
@@ -975,25 +971,14 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn reserve(&self, additional: usize) -> Result<(), ReserveError> {
-        let wanted = self.len().saturating_add(additional);
-        ReserveError::check(wanted, self.max_capacity)?;
-        let grown = self.figures().grow_for(wanted);
-        grown.map_err(|error| ReserveError::OutOfMemory { bytes: error.bytes })
+        self.keyed.reserve(additional)
     }
 }
 
 impl<L: Storage, S> fmt::Debug for CuckooFilter<L, S> {
     /// Prints figures, not the table.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CuckooFilter")
-            .field("layout", &self.layout_name())
-            .field("len", &self.len())
-            .field("capacity", &self.capacity())
-            .field("slots", &self.slots())
-            .field("load_factor", &self.load_factor())
-            .field("false_positive_rate", &self.false_positive_rate())
-            .field("memory_bytes", &self.memory_bytes())
-            .finish_non_exhaustive()
+        self.keyed.print("CuckooFilter", self.memory_bytes(), f)
     }
 }
 

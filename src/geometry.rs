@@ -66,12 +66,32 @@ impl Geometry {
         Self { rows: rows as u64, shape }
     }
 
-    /// The item with this 64-bit hash, mixed here once.
+    /// That of a maplet with values of this many bits, where this is that of a filter.
     #[inline]
+    pub(crate) fn with_values(self, bits: u32) -> Self {
+        Self { shape: self.shape.with_values(bits), ..self }
+    }
+
+    /// The item with this 64-bit hash, mixed here once.
+    #[expect(clippy::inline_always, reason = "of a constant shape, little of it is left")]
+    #[inline(always)]
     pub(crate) fn key(self, hash: u64) -> Key {
         let x = mix(hash);
         let entry = self.shape.entry(x);
         self.key_of(Place { row: high_product(x, self.rows) as usize, entry })
+    }
+
+    /// The item with this hash and this value.
+    #[inline]
+    pub(crate) fn key_with_value(self, hash: u64, value: u32) -> Key {
+        let key = self.key(hash);
+        Key { entry: self.shape.with_value(key.entry, value), ..key }
+    }
+
+    /// A number of a place that has nothing to do with its bucket.
+    #[inline]
+    pub(crate) fn chance(self, place: Place) -> usize {
+        self.shape.chance(place.entry)
     }
 
     /// The item of an entry, as if its hash named the row where the entry lies.
@@ -111,6 +131,7 @@ impl Geometry {
     }
 
     /// As `class`, of the item that has what this slot holds in a bucket of this row.
+    #[inline]
     pub(crate) fn class_in(self, row: usize, slot: Slot) -> usize {
         let core = self.shape.core_of_slot(slot);
         self.class_of(core, row.min(self.alternate(row, core)))

@@ -158,6 +158,34 @@ pub(crate) mod sealed {
             slots.filter(|&slot| slot != 0 && (slot ^ bits) & mask == 0).count()
         }
 
+        /// Whether a slot in use, of one word or the other, holds what `bits` has among the bits of the
+        /// mask.
+        fn either_alike([a, b]: [u64; 2], bits: u64, mask: u64) -> bool {
+            Self::alike(a, bits, mask) + Self::alike(b, bits, mask) > 0
+        }
+
+        /// Calls `each` with the slots in use that hold what `bits` has among the bits of the mask.
+        fn for_each_alike(word: u64, bits: u64, mask: u64, each: impl FnMut(u64)) {
+            let slots = Self::slots(word).into_iter();
+            slots.filter(|&slot| slot != 0 && (slot ^ bits) & mask == 0).for_each(each);
+        }
+
+        /// As `either_matches`, by the bits of the mask alone; the core is among them.
+        fn either_matches_in(words: [u64; 2], patterns: [Pattern; 2], mask: u64) -> bool {
+            let mut found = false;
+            for (word, pattern) in words.into_iter().zip(patterns) {
+                Self::for_each_match(word, pattern, mask, |_| found = true);
+            }
+            found
+        }
+
+        /// Calls `each` with the slots that match by the bits of the mask; the core is among them.
+        fn for_each_match(word: u64, pattern: Pattern, mask: u64, each: impl FnMut(u64)) {
+            let pattern = Pattern { bits: pattern.bits & mask, ..pattern };
+            let slots = Self::slots(word).into_iter();
+            slots.filter(|&slot| pattern.matches(slot & mask)).for_each(each);
+        }
+
         /// Whether a slot is free.
         fn has_room(word: u64) -> bool;
 
@@ -361,6 +389,21 @@ mod tests {
                 }
             }
         }
+        // Beside values: each slot has something below its value.
+        for value_bits in [1, 3, L::FINGERPRINT_BITS - 5] {
+            let mask = (1 << (L::FINGERPRINT_BITS - value_bits)) - 1;
+            if model.iter().chain([&fingerprint]).any(|held| held & mask == 0) {
+                continue;
+            }
+            let is_alike = |held: &&u64| (**held ^ fingerprint) & mask == 0;
+            let expected: Model = model.iter().filter(is_alike).copied().collect();
+            let mut alike = Model::new();
+            word.for_each_alike(fingerprint, mask, |slot| alike.push(slot.bits()));
+            assert_eq!(sorted(alike), sorted(expected.clone()), "{model:x?} {fingerprint:x}");
+            let either = [[word, Word::EMPTY], [Word::EMPTY, word]]
+                .map(|words| Word::either_alike(words, fingerprint, mask));
+            assert_eq!(either, [!expected.is_empty(); 2], "{model:x?} {fingerprint:x}");
+        }
         // A pattern has a core, which is not 0.
         for level in 0..fingerprint.ilog2() {
             let pattern = Pattern { bits: fingerprint, low: (2 << level) - 1 };
@@ -376,6 +419,20 @@ mod tests {
             let either = [[word, Word::EMPTY], [Word::EMPTY, word]]
                 .map(|words| Word::either_matches(words, [pattern; 2]));
             assert_eq!(either, [matching > 0; 2], "{model:x?} {pattern:x?}");
+
+            let mask = (1 << (L::FINGERPRINT_BITS - 3)) - 1;
+            if fingerprint & mask & !pattern.low == 0 {
+                continue;
+            }
+            let masked = Pattern { bits: fingerprint & mask, ..pattern };
+            let matching: Model =
+                model.iter().copied().filter(|held| masked.matches(held & mask)).collect();
+            let mut found = Model::new();
+            word.for_each_match(pattern, mask, |slot| found.push(slot.bits()));
+            assert_eq!(sorted(found), sorted(matching.clone()), "{model:x?} {pattern:x?}");
+            let either = [[word, Word::EMPTY], [Word::EMPTY, word]]
+                .map(|words| Word::either_matches_in(words, [pattern; 2], mask));
+            assert_eq!(either, [!matching.is_empty(); 2], "{model:x?} {pattern:x?}");
         }
 
         match word.with(slot) {

@@ -29,6 +29,7 @@
 //! * [How it works](#how-it-works)
 //! * [Why a lookup misses nothing](#why-a-lookup-misses-nothing)
 //! * [Why the order holds across items](#why-the-order-holds-across-items)
+//! * [Values](#values): how a [`CuckooMaplet`] is made of the same
 //! * [`cookbook`]: a filter in front of a database, filters that rotate, grow, rebuild and swap, rayon, a
 //!   hash that two processes agree on, a filter across restarts, and other recipes
 //!
@@ -288,6 +289,9 @@
 //! | `snapshot` | another `snapshot` or `merge` of the same filter; then one stripe after the other, and at the end every stripe | one stripe at a time, for a load and a store; at the end every stripe, for a few loads and stores to each |
 //! | `Snapshot::write_to` and so on, `restore` | nobody | nothing: they use no memory that other threads have |
 //! | `merge` | as `snapshot` of the other filter, then as one `insert` after the other | the same |
+//! | of a maplet: `contains_key`, `insert`, `remove`, `insert_many` and so on | as `contains`, `insert`, `remove` and so on | the same |
+//! | of a maplet: `replace` | as `remove` | the same |
+//! | of a maplet: `get`, `get_many` | nobody. After 8 rounds, in each of which a fingerprint of its version group was moved: two stripes | these, for two loads |
 //! | in a growable filter, also: an insert that leaves the load above the target | for splits: the stripes of up to eight buckets and their eight new ones at a time; at times for the allocator, which provides the next part of the table | these, and the growth mutex. If another thread has the mutex, it returns without splitting |
 //! | in a growable filter, also: an insert that finds no room | the growth mutex, for the splits of another thread; then as above | the growth mutex, for the splits of one run; then it searches again |
 //! | `reserve` | the growth mutex, and stripes as above | both, for some splits at a time |
@@ -432,6 +436,33 @@
 //! from synchronization, or from the order of sequentially consistent accesses. On x86-64 it may also
 //! follow from a clock, since a sequentially consistent store has left the processor's buffer when
 //! the operation returns.
+//!
+//! # Values
+//!
+//! A [`CuckooMaplet`] is the same table, with a value in the uppermost bits of each slot. Kicks, splits,
+//! snapshots and merges move what a slot holds as a whole. What follows from a fingerprint (the
+//! other bucket, the version) does not depend on the value. Lookups compare slots without their values;
+//! `remove` and `replace` compare them with their values, and in a growing maplet take the longest entry
+//! that has the value.
+//!
+//! * **`get`** loads the version, both words, and the version again. If it has changed, `get` starts over,
+//!   *also if it has found something*: one value of the key may have been found, while another was moved
+//!   past the lookup. So the proof [above](#why-a-lookup-misses-nothing) holds for each value by itself. In
+//!   a growing maplet, a round also starts over if the table has begun its next level meanwhile, since
+//!   entries of that level are read differently. After eight rounds `get` reads both words under their
+//!   stripes.
+//! * **`replace`** finds the entry as `remove` does, locks the stripe of the bucket where the entry is, and
+//!   stores the word with the new value: one sequentially consistent store, as each store by which an
+//!   operation takes effect. A kick of this entry has either not begun or has ended then, since it holds
+//!   the stripes of both buckets from its copy to its clear; and a kick that was planned with the old
+//!   value finds that its entry is gone. So there is never a second copy with the old value, and a lookup
+//!   that reads this word sees the old value or the new one. A lookup that reads the word of the other
+//!   bucket before a kick, and this word after it, sees neither, but then the version has changed.
+//! * **A bump** before the store is needed only for duplicates. If the other bucket has an entry that a
+//!   lookup may find in place of this one, a lookup may have read that bucket before the entry was put
+//!   there, and may read this bucket after the store: it would miss something that was there all the time.
+//!   For `replace` that is an entry of the key with the old value. For `remove` it is an entry of the key
+//!   with any value, since `contains_key` finds either.
 #![deny(missing_docs)]
 
 #[cfg(not(target_pointer_width = "64"))]
@@ -439,6 +470,7 @@ compile_error!("coucal needs 64-bit pointers: the number of a bucket is as wide 
 
 mod arch;
 mod builder;
+mod candidates;
 mod entry;
 mod error;
 mod extent;
@@ -447,8 +479,10 @@ mod geometry;
 mod hasher;
 #[doc(hidden)]
 pub mod internals;
+mod keyed;
 mod lanes;
 mod layout;
+mod maplet;
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod probe;
@@ -459,16 +493,18 @@ mod storage;
 mod sync;
 mod table;
 
-pub use builder::Builder;
+pub use builder::{Builder, Filters, MapletBuilder, Maplets};
+pub use candidates::Candidates;
 pub use error::{
     BuildError, Error, InsertError, InsertManyError, LengthMismatch, MergeError, ReserveError,
-    RestoreError, SnapshotError,
+    RestoreError, SnapshotError, ValueTooLarge,
 };
 pub use filter::{AnyCuckooFilter, CuckooFilter, GrowableCuckooFilter, Stats};
 pub use hasher::{DefaultHashBuilder, DefaultHasher, StableHashBuilder, StableHasher};
 pub use layout::{
     Fp8x8, Fp9x7, Fp10x6, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, SemiSorted14x5, SemiSorted17x4,
 };
+pub use maplet::{AnyCuckooMaplet, CuckooMaplet, GrowableCuckooMaplet};
 pub use snapshot::Snapshot;
 pub use storage::{AnyLayout, FixedStorage, Growable, GrowingLayout, Storage};
 

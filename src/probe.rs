@@ -6,6 +6,7 @@ use crate::extent::Extent;
 use crate::filter::CuckooFilter;
 use crate::geometry::{Geometry, Place};
 use crate::hasher::DefaultHashBuilder;
+use crate::keyed::Keyed;
 use crate::layout::sealed::Sealed;
 use crate::layout::{Layout, Word};
 use crate::reading::Reading;
@@ -160,7 +161,8 @@ fn extent(rows: usize, buckets: usize) -> Extent {
 pub fn filter<M: Modelled>(rows: usize, max_buckets: usize) -> CuckooFilter<M> {
     let table = Table::try_new(rows, max_buckets).expect("a small table");
     table.store_zeros();
-    CuckooFilter::from_parts(table, DefaultHashBuilder::default(), [0, 0])
+    let hasher = DefaultHashBuilder::default();
+    CuckooFilter::from_keyed(Keyed { table, hasher, capacity: 0, max_capacity: 0 })
 }
 
 /// Stores an entry of the item in a bucket, as inserts and kicks could have done; in a growing table
@@ -204,7 +206,7 @@ impl Image {
     pub fn is_of<M: Modelled>(&self, bucket: usize, slot: u64, home: Home) -> bool {
         let buckets = home.buckets::<M>(self.buckets.len());
         let word = Word::<M::Layout>::EMPTY.with(Slot::new(slot)).expect("an empty bucket");
-        let reading = M::ItsBuckets::reading(self.taken.extent, bucket);
+        let reading = M::ItsBuckets::reading(self.taken.extent, bucket, self.taken.value_bits);
         let places = home.places::<M>();
         (0..2).any(|at| buckets[at] == bucket && reading.copies(word, places[at].entry) == 1)
     }

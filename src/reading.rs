@@ -25,6 +25,14 @@ pub trait Reading: Copy {
     /// How many entries of an item the word of the bucket holds.
     fn copies<L: Layout>(self, word: Word<L>, item: Entry) -> usize;
 
+    /// Whether the word of the bucket of a maplet holds an entry of an item, whatever its value is.
+    fn holds_key<L: Layout>(self, _: Word<L>, _: Entry) -> bool {
+        false
+    }
+
+    /// Calls `each` with the values of an item in the word of the bucket.
+    fn for_each_value<L: Layout>(self, _: Word<L>, _: Entry, _: impl FnMut(u32)) {}
+
     /// How many entries in the word of the bucket have the same core and the same chain as those of an item:
     /// no growth parts them.
     fn of_class<L: Layout>(self, word: Word<L>, item: Entry) -> usize;
@@ -39,6 +47,24 @@ pub trait Reading: Copy {
         words: [Word<L>; 2],
         items: [Entry; 2],
     ) -> Option<bool>;
+}
+
+/// A reading that can leave a part of each slot out.
+pub trait Masked: Reading {
+    /// As `either_holds`, by the bits of the mask alone; the core is among them.
+    fn either_holds_in<L: Layout>(
+        readings: [Self; 2],
+        words: [Word<L>; 2],
+        items: [Entry; 2],
+        mask: u64,
+    ) -> bool;
+
+    /// As `of_class`, by the bits of the mask alone.
+    fn of_class_in<L: Layout>(self, word: Word<L>, item: Entry, mask: u64) -> usize;
+
+    /// Calls `each` with the slots of the word that hold an entry of the item, by the bits of the mask
+    /// alone.
+    fn for_each_in<L: Layout>(self, word: Word<L>, item: Entry, mask: u64, each: impl FnMut(Slot));
 }
 
 /// In a table of fixed size a slot holds the entry.
@@ -93,6 +119,28 @@ impl Reading for Whole {
     }
 }
 
+impl Masked for Whole {
+    #[inline]
+    fn either_holds_in<L: Layout>(
+        _: [Self; 2],
+        words: [Word<L>; 2],
+        [item, _]: [Entry; 2],
+        mask: u64,
+    ) -> bool {
+        Word::either_alike(words, item.whole().into(), mask)
+    }
+
+    #[inline]
+    fn of_class_in<L: Layout>(self, word: Word<L>, item: Entry, mask: u64) -> usize {
+        word.alike(item.whole().into(), mask)
+    }
+
+    #[inline]
+    fn for_each_in<L: Layout>(self, word: Word<L>, item: Entry, mask: u64, each: impl FnMut(Slot)) {
+        word.for_each_alike(item.whole().into(), mask, each);
+    }
+}
+
 /// In a growing table a slot holds an entry of variable length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variable {
@@ -129,8 +177,8 @@ impl Variable {
 
     /// Whether each entry in a word of this level has a core, and says how many extra bits it has.
     #[inline]
-    pub(crate) fn is_valid<L: Layout>(self, word: Word<L>) -> bool {
-        let core = (1 << L::FINGERPRINT_BITS) - (2 << L::MAX_LEVEL);
+    pub(crate) fn is_valid<L: Layout>(self, word: Word<L>, value_bits: u32) -> bool {
+        let core = (1 << (L::FINGERPRINT_BITS - value_bits)) - (2 << (L::MAX_LEVEL - value_bits));
         word.each_has(core) & word.each_has(self.low.into())
     }
 }
@@ -194,5 +242,112 @@ impl Reading for Variable {
         };
         let [first, second] = [length(0), length(1)];
         first.max(second).map(|_| first >= second)
+    }
+}
+
+impl Masked for Variable {
+    #[inline]
+    fn either_holds_in<L: Layout>(
+        [first, second]: [Self; 2],
+        words: [Word<L>; 2],
+        items: [Entry; 2],
+        mask: u64,
+    ) -> bool {
+        let patterns = [first.pattern(items[0]), second.pattern(items[1])];
+        Word::either_matches_in(words, patterns, mask)
+    }
+
+    #[inline]
+    fn of_class_in<L: Layout>(self, word: Word<L>, item: Entry, mask: u64) -> usize {
+        word.alike(item.whole().into(), u64::from(self.untold) & mask)
+    }
+
+    #[inline]
+    fn for_each_in<L: Layout>(self, word: Word<L>, item: Entry, mask: u64, each: impl FnMut(Slot)) {
+        word.for_each_match(self.pattern(item), mask, each);
+    }
+}
+
+/// In a maplet a slot holds a value, too, in its uppermost bits. An item of a maplet is a key with a
+/// value: its slot has both, and so has what a removal looks for. Lookups ask for the key alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Valued<R> {
+    pub(crate) reading: R,
+    pub(crate) value_bits: u32,
+}
+
+impl<R: Masked> Valued<R> {
+    /// All bits of a slot but those of the value.
+    #[inline]
+    fn mask<L: Layout>(self) -> u64 {
+        (1 << (L::FINGERPRINT_BITS - self.value_bits)) - 1
+    }
+}
+
+impl<R: Masked> Reading for Valued<R> {
+    #[inline]
+    fn slot(self, entry: Entry) -> Slot {
+        self.reading.slot(entry)
+    }
+
+    #[inline]
+    fn entry(self, slot: Slot, sibling: Entry) -> Entry {
+        self.reading.entry(slot, sibling)
+    }
+
+    #[inline]
+    fn extra_bits(self, slot: Slot) -> u32 {
+        self.reading.extra_bits(slot)
+    }
+
+    /// Whatever their values are.
+    #[inline]
+    fn either_holds<L: Layout>(
+        readings: [Self; 2],
+        words: [Word<L>; 2],
+        items: [Entry; 2],
+    ) -> bool {
+        let mask = readings[0].mask::<L>();
+        R::either_holds_in(readings.map(|valued| valued.reading), words, items, mask)
+    }
+
+    /// With its value.
+    #[inline]
+    fn copies<L: Layout>(self, word: Word<L>, item: Entry) -> usize {
+        self.reading.copies(word, item)
+    }
+
+    #[inline]
+    fn holds_key<L: Layout>(self, word: Word<L>, item: Entry) -> bool {
+        Self::either_holds([self; 2], [word, Word::EMPTY], [item; 2])
+    }
+
+    #[inline]
+    fn for_each_value<L: Layout>(self, word: Word<L>, item: Entry, mut each: impl FnMut(u32)) {
+        self.reading.for_each_in(word, item, self.mask::<L>(), |slot| {
+            each((slot.bits() >> (L::FINGERPRINT_BITS - self.value_bits)) as u32);
+        });
+    }
+
+    /// Whatever their values are: the entries of a key are in its two buckets.
+    #[inline]
+    fn of_class<L: Layout>(self, word: Word<L>, item: Entry) -> usize {
+        self.reading.of_class_in(word, item, self.mask::<L>())
+    }
+
+    /// With its value.
+    #[inline]
+    fn longest<L: Layout>(self, word: Word<L>, item: Entry) -> Option<Slot> {
+        self.reading.longest(word, item)
+    }
+
+    /// With its value.
+    #[inline]
+    fn holder_of_longest<L: Layout>(
+        readings: [Self; 2],
+        words: [Word<L>; 2],
+        items: [Entry; 2],
+    ) -> Option<bool> {
+        R::holder_of_longest(readings.map(|valued| valued.reading), words, items)
     }
 }

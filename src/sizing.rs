@@ -2,7 +2,7 @@
 
 use crate::error::BuildError;
 use crate::layout::sealed::Sealed;
-use crate::layout::{self, Fp16x4, Layout, LayoutId};
+use crate::layout::{self, Fp16x4, Fp32x2, Layout, LayoutId};
 use crate::table::MAX_STRIPES;
 
 /// The maximum number of slots of a table, just below 2^44: each stripe counts its slots in use with 32
@@ -32,6 +32,8 @@ pub struct Request {
     pub(crate) rate: Option<f64>,
     /// The target load of a growing filter, in thousandths; without it, that of the layout.
     pub(crate) target_load: Option<u32>,
+    /// Bits of the value in each slot of a maplet; `None` for a filter.
+    pub(crate) value_bits: Option<u32>,
 }
 
 /// The table that a layout needs for a request, and its false-positive rate.
@@ -43,6 +45,8 @@ pub(crate) struct Sizing {
     pub(crate) buckets: usize,
     /// The target load of a growing table, in thousandths; 0 for a table of fixed size.
     pub(crate) load_thousandths: u32,
+    /// Bits of the value in each slot; 0 in a filter.
+    pub(crate) value_bits: u32,
     /// The false-positive rate of a table that holds all items of the request.
     pub(crate) rate: f64,
 }
@@ -51,10 +55,13 @@ impl Sizing {
     /// The sizing of `L`, whatever its rate.
     fn of<L: Layout>(request: Request) -> Result<Self, BuildError> {
         let Request { capacity, max_capacity, .. } = request;
+        let value_bits = request.value_bits_of::<L>()?;
+        let layout = L::ID;
         let Some(max_capacity) = max_capacity else {
             let buckets = buckets_for::<L>(capacity, L::LOAD)?;
-            let rate = false_positive_rate::<L>(capacity as f64 / buckets as f64);
-            return Ok(Self { layout: L::ID, rows: buckets, buckets, load_thousandths: 0, rate });
+            let rate = false_positive_rate::<L>(capacity as f64 / buckets as f64, value_bits);
+            let rows = buckets;
+            return Ok(Self { layout, rows, buckets, load_thousandths: 0, value_bits, rate });
         };
         if max_capacity < capacity {
             return Err(BuildError::MaxCapacityTooLow { capacity, max_capacity });
@@ -63,18 +70,19 @@ impl Sizing {
         let load = share(load_thousandths);
         let most = buckets_for::<L>(max_capacity, load)?;
         // The table doubles a limited number of times: so it starts with what that takes at least.
-        let least = most.div_ceil(1 << L::MAX_LEVEL).next_multiple_of(2);
+        let least = most.div_ceil(1 << (L::MAX_LEVEL - value_bits)).next_multiple_of(2);
         let rows = buckets_for::<L>(capacity, load)?.max(least).max(MIN_ROWS);
         let buckets = most.max(rows);
-        let rate = false_positive_rate_at::<L>(max_capacity, rows, buckets, load_thousandths);
-        Ok(Self { layout: L::ID, rows, buckets, load_thousandths, rate })
+        let rate =
+            false_positive_rate_at::<L>(max_capacity, rows, buckets, load_thousandths, value_bits);
+        Ok(Self { layout, rows, buckets, load_thousandths, value_bits, rate })
     }
 
     /// For tests and models: a table of these sizes, with the layout's target load.
     #[cfg(any(test, loom))]
     pub(crate) fn of_table<L: Layout>(rows: usize, buckets: usize) -> Self {
         let load_thousandths = thousandths(L::TARGET_LOAD);
-        Self { layout: L::ID, rows, buckets, load_thousandths, rate: 1.0 }
+        Self { layout: L::ID, rows, buckets, load_thousandths, value_bits: 0, rate: 1.0 }
     }
 
     /// The sizing of `L`, or an error if its rate is too high.
@@ -96,6 +104,8 @@ impl Sizing {
     /// same size, the layout with the shorter fingerprints is chosen: the other is no faster.
     pub(crate) fn smallest(request: Request) -> Result<Self, BuildError> {
         validate_rate(request.rate)?;
+        // No layout stores longer values.
+        request.value_bits_of::<Fp32x2>()?;
         let sizings = Self::of_each_layout(request).flatten();
         let reach = |sizing: &Self| request.rate.is_none_or(|rate| sizing.rate <= rate);
         if let Some(sizing) = sizings.filter(reach).min_by_key(|sizing| sizing.buckets) {
@@ -133,7 +143,8 @@ impl Sizing {
         fn candidate<L: Layout>(request: Request) -> Option<Result<Sizing, BuildError>> {
             let may_grow = L::MAX_LEVEL > 0 || request.max_capacity.is_none();
             let is_long = L::ID as u8 >= Fp16x4::ID as u8 || request.rate.is_some();
-            (may_grow && is_long).then(|| Sizing::of::<L>(request))
+            let stores_values = request.value_bits_of::<L>().is_ok();
+            (may_grow && is_long && stores_values).then(|| Sizing::of::<L>(request))
         }
         macro_rules! sizings {
             ($request:ident $($layout:ident)*) => {
@@ -145,6 +156,30 @@ impl Sizing {
 }
 
 impl Request {
+    /// Bits of the value in each slot of a table of `L`; 0 for a filter.
+    fn value_bits_of<L: Layout>(self) -> Result<u32, BuildError> {
+        let Some(value_bits) = self.value_bits else {
+            return Ok(0);
+        };
+        let max = self.most_value_bits::<L>();
+        if (1..=max).contains(&value_bits) {
+            return Ok(value_bits);
+        }
+        let most = self.most_value_bits::<Fp32x2>();
+        let other = (1..=most).contains(&value_bits).then_some(Fp32x2::NAME);
+        Err(BuildError::ValueBitsOutOfRange { layout: L::NAME, value_bits, max, other })
+    }
+
+    /// The longest values that a table of `L` stores. In a growing table they take the place of bits of
+    /// the chain, of which it needs one.
+    fn most_value_bits<L: Layout>(self) -> u32 {
+        if self.max_capacity.is_some() {
+            L::MAX_LEVEL.saturating_sub(1)
+        } else {
+            L::FINGERPRINT_BITS - min_fingerprint_bits(L::SLOTS)
+        }
+    }
+
     /// The target load of a growing table of `L`, in thousandths.
     fn target_load_of<L: Layout>(self) -> Result<u32, BuildError> {
         let load = self.target_load.unwrap_or(thousandths(L::TARGET_LOAD));
@@ -153,6 +188,21 @@ impl Request {
         }
         let [min, max] = [share(MIN_TARGET_LOAD), L::MAX_TARGET_LOAD];
         Err(BuildError::TargetLoadOutOfRange { layout: L::NAME, min, max })
+    }
+}
+
+/// Bits of the shortest fingerprint beside a value, in buckets of this number of slots.
+///
+/// The shorter a fingerprint is, the more items share it with both buckets. With more than 2b of them, a
+/// table is full: at these lengths, that is expected in less than one table of 2^20 buckets in 30,000.
+/// And the fewer other buckets the entries of a bucket have, which costs load: with one bit less, large tables
+/// of most layouts would not hold the items that they are made for.
+fn min_fingerprint_bits(slots: usize) -> u32 {
+    match slots {
+        2 => 9,
+        3 => 7,
+        4 | 5 => 6,
+        _ => 5,
     }
 }
 
@@ -182,25 +232,42 @@ pub(crate) fn load(items: usize, slots: usize) -> f64 {
 /// the fingerprints of two rows (Fan et al., CoNEXT 2014, section 5.1).
 ///
 /// Two fingerprints are equal by chance with probability (2^f + 2) / 4^f: since 0 is counted as 1,
-/// the value 1 is twice as frequent as each of the 2^f - 2 others.
-pub(crate) fn false_positive_rate<L: Layout>(items_per_row: f64) -> f64 {
-    let values = f64::from(L::FINGERPRINT_BITS).exp2();
-    let equal = (values + 2.0) / (values * values);
-    -(2.0 * items_per_row * (-equal).ln_1p()).exp_m1()
+/// the value 1 is twice as frequent as each of the 2^f - 2 others. In a maplet all values but 0 are as
+/// frequent.
+pub(crate) fn false_positive_rate<L: Layout>(items_per_row: f64, value_bits: u32) -> f64 {
+    let values = f64::from(L::FINGERPRINT_BITS - value_bits).exp2();
+    let equal =
+        if value_bits > 0 { 1.0 / (values - 1.0) } else { (values + 2.0) / (values * values) };
+    reported(2.0 * items_per_row, equal, value_bits)
 }
 
 /// The false-positive rate of a growing table with this number of rows. `weight` is the sum of 2^-a over
 /// all entries, where a is the number of extra bits of an entry.
 ///
 /// An absent item has two rows, and an entry lies in one of them with probability 2/m. There it matches
-/// if the cores are equal, one of 2^k - 1 values that are all as frequent, and the T bits of the chain
+/// if the cores are equal, one of 2^k - 1 values that are all as frequent, and the bits of the chain
 /// (the address tells those that the slot does not), and the a extra bits.
-pub(crate) fn false_positive_rate_of_grown<L: Layout>(weight: f64, rows: usize) -> f64 {
+pub(crate) fn false_positive_rate_of_grown<L: Layout>(
+    weight: f64,
+    rows: usize,
+    value_bits: u32,
+) -> f64 {
     let core_bits = L::FINGERPRINT_BITS - L::MAX_LEVEL - 1;
     let cores = f64::from(core_bits).exp2() - 1.0;
-    let equal = 1.0 / (cores * f64::from(L::MAX_LEVEL).exp2());
-    // Not -0.
-    0.0 - (2.0 * weight / rows as f64 * (-equal).ln_1p()).exp_m1()
+    let equal = 1.0 / (cores * f64::from(L::MAX_LEVEL - value_bits).exp2());
+    reported(2.0 * weight / rows as f64, equal, value_bits)
+}
+
+/// What is reported of absent items, each of which is compared with this number of entries and is equal to
+/// one by chance with this probability: the share of them for which there is a match; in a maplet the mean
+/// number of matches, each of which is a candidate.
+fn reported(compared: f64, equal: f64, value_bits: u32) -> f64 {
+    if value_bits > 0 {
+        compared * equal
+    } else {
+        // Not -0.
+        0.0 - (compared * (-equal).ln_1p()).exp_m1()
+    }
 }
 
 /// The sum of 2^-a over all entries of a table that grew from `rows` to this number of buckets with the
@@ -225,6 +292,7 @@ pub(crate) fn false_positive_rate_at<L: Layout>(
     rows: usize,
     max_buckets: usize,
     load_thousandths: u32,
+    value_bits: u32,
 ) -> f64 {
     let items = items as f64;
     let items_per_bucket = L::SLOTS as f64 * (share(load_thousandths) + LOAD_MARGIN);
@@ -233,7 +301,7 @@ pub(crate) fn false_positive_rate_at<L: Layout>(
     // What comes after that has the extra bits of the last level.
     let level = (buckets / rows as f64).log2().floor();
     let weight = weight(while_growing, rows, buckets) + (items - while_growing) * (-level).exp2();
-    false_positive_rate_of_grown::<L>(weight, rows)
+    false_positive_rate_of_grown::<L>(weight, rows, value_bits)
 }
 
 /// The number of buckets of a table that holds `items` distinct items at this load.
@@ -283,7 +351,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn fixed(capacity: usize, rate: Option<f64>) -> Request {
-        Request { capacity, max_capacity: None, rate, target_load: None }
+        Request { capacity, max_capacity: None, rate, target_load: None, value_bits: None }
     }
 
     /// The sizing reaches any rate, and no layout with a smaller table does.
@@ -366,12 +434,13 @@ mod tests {
         // 254 values of one in 256 each, and one of two in 256.
         let equal = 254.0 / 256_f64.powi(2) + (2.0 / 256_f64).powi(2);
         let predicted = 1.0 - (1.0 - equal).powf(16.0 * 0.5);
-        let stated = false_positive_rate::<Fp8x8>(8.0 * 0.5);
+        let stated = false_positive_rate::<Fp8x8>(8.0 * 0.5, 0);
         assert!((stated / predicted - 1.0).abs() < 1e-9, "{stated}, {predicted}");
     }
 
     fn growing(capacity: usize, max_capacity: usize) -> Request {
-        Request { capacity, max_capacity: Some(max_capacity), rate: None, target_load: None }
+        let request = fixed(capacity, None);
+        Request { max_capacity: Some(max_capacity), ..request }
     }
 
     /// Requests of any magnitude that every layout can fulfil, and an item number for each.
@@ -402,7 +471,7 @@ mod tests {
         };
         assert!(holds(rows) && (rows == MIN_ROWS || !holds(rows - 2)));
 
-        let at = |items| false_positive_rate_at::<L>(items, rows, buckets, load_thousandths);
+        let at = |items| false_positive_rate_at::<L>(items, rows, buckets, load_thousandths, 0);
         assert!(at(0) == 0.0 && at(fewer) <= at(more) && at(more) <= 1.0);
         assert_eq!(at(max_capacity).to_bits(), rate.to_bits());
         assert!(at(fewer.min(max_capacity)) <= rate);
@@ -435,8 +504,8 @@ mod tests {
             let (mut sum, mut steps) = (0.0, 0);
             for items in 0..room * 11 / 10 {
                 if items % 29 == 0 && items > 0 {
-                    let rate = false_positive_rate_at::<L>(items, rows, max_buckets, load);
-                    let expected = false_positive_rate_of_grown::<L>(sum, rows);
+                    let rate = false_positive_rate_at::<L>(items, rows, max_buckets, load, 0);
+                    let expected = false_positive_rate_of_grown::<L>(sum, rows, 0);
                     assert!((rate / expected - 1.0).abs() < 0.005, "{items}: {rate}, {expected}");
                     steps += 1;
                 }
@@ -473,7 +542,7 @@ mod tests {
             for doublings in 0..=L::MAX_LEVEL {
                 let buckets = rows << doublings;
                 let items = (buckets as f64 * items_per_row) as usize;
-                let rate = false_positive_rate_at::<L>(items, rows, buckets, load);
+                let rate = false_positive_rate_at::<L>(items, rows, buckets, load, 0);
                 let levels = f64::from(1 + doublings);
                 let of_pairs = |equal: f64| -(-2.0 * items_per_row * levels * equal).exp_m1();
                 let expected = of_pairs(equal);
@@ -486,6 +555,68 @@ mod tests {
             ($($layout:ident)*) => { $(check::<layout::$layout>();)* };
         }
         crate::__for_each_growing_layout!(each);
+    }
+
+    /// The table of `CuckooMaplet` has the lengths of values of each layout.
+    #[test]
+    fn lengths_of_values_are_documented() {
+        fn check<L: Layout>() {
+            let most = |request: Request| request.most_value_bits::<L>();
+            let grows = if L::MAX_LEVEL == 0 {
+                "| |".to_owned()
+            } else {
+                format!("1 to {} | {} - v |", most(growing(0, 1)), L::MAX_LEVEL)
+            };
+            let name = L::NAME;
+            let fixed = most(fixed(0, None));
+            let row = format!("/// | [`{name}`](crate::{name}) | 1 to {fixed} | {grows}\n");
+            assert!(include_str!("maplet.rs").contains(&row), "{row}");
+        }
+        macro_rules! each {
+            ($($layout:ident)*) => { $(check::<layout::$layout>();)* };
+        }
+        crate::__for_each_layout!(each);
+    }
+
+    /// A value takes one doubling for each of its bits, and doubles what is reported.
+    #[test]
+    fn values_take_bits_of_the_chain() {
+        fn check<L: Layout>() {
+            let of = |value_bits, most| {
+                Sizing::of::<L>(Request { value_bits, ..growing(1000, most) }).unwrap()
+            };
+            for value_bits in 1..L::MAX_LEVEL {
+                let sizing = of(Some(value_bits), 1_000_000);
+                let doublings = L::MAX_LEVEL - value_bits;
+                assert!(sizing.buckets.div_ceil(sizing.rows) <= 1 << doublings);
+                assert_eq!(sizing.value_bits, value_bits);
+                // Of tables of one size: the filter's share is that of many lookups with one match.
+                let (with, without) = (of(Some(value_bits), 1900), of(None, 1900));
+                if with.rows == without.rows {
+                    let matches = -(-without.rate).ln_1p() * f64::from(value_bits).exp2();
+                    assert!((with.rate / matches - 1.0).abs() < 0.001, "{}", L::NAME);
+                }
+            }
+            let error =
+                Sizing::of::<L>(Request { value_bits: Some(L::MAX_LEVEL), ..growing(1000, 1900) });
+            assert!(matches!(error.err(), Some(BuildError::ValueBitsOutOfRange { .. })));
+        }
+        macro_rules! each {
+            ($($layout:ident)*) => { $(check::<layout::$layout>();)* };
+        }
+        crate::__for_each_growing_layout!(each);
+    }
+
+    /// Of fingerprints of f bits beside a value, each of 2^f - 1 is drawn alike.
+    #[test]
+    fn candidates_of_a_maplet_of_fixed_size() {
+        let stated = false_positive_rate::<Fp8x8>(8.0 * 0.5, 3);
+        assert!((stated - 16.0 * 0.5 / 31.0).abs() < 1e-12, "{stated}");
+        let request = Request { value_bits: Some(3), ..fixed(1000, Some(0.3)) };
+        assert_eq!(Sizing::smallest(request).unwrap().layout.name(), "Fp9x7");
+        let request = Request { value_bits: Some(24), ..fixed(1000, Some(0.3)) };
+        let error = Sizing::smallest(request).err();
+        assert!(matches!(error, Some(BuildError::ValueBitsOutOfRange { layout: "Fp32x2", .. })));
     }
 
     /// What cannot grow is not chosen, and a layout that could not reach the rate is not either.

@@ -1,4 +1,4 @@
-//! Snapshots: a filter as bytes, and back.
+//! Snapshots: a filter or a maplet as bytes, and back.
 
 mod format;
 #[cfg(feature = "serde")]
@@ -14,16 +14,18 @@ use self::format::{CHECKSUM_BYTES, Check, HEADER_BYTES, Header};
 use crate::error::{MergeError, RestoreError, SnapshotError};
 use crate::filter::CuckooFilter;
 use crate::hasher;
+use crate::keyed::Keyed;
 use crate::storage::sealed::Tables;
-use crate::storage::{BucketsOf, LayoutsOf, Storage};
+use crate::storage::{Figures, Storage};
 use crate::sync::{self, AtomicU64, Ordering};
 use crate::table::{Buckets, Image, Shape};
 
 /// Words that are read or written at once.
 const CHUNK: usize = 1 << 11;
 
-/// A [`CuckooFilter`] as it was at one instant; made by [`CuckooFilter::snapshot`], or read from
-/// bytes.
+/// A [`CuckooFilter`], or a [`CuckooMaplet`](crate::CuckooMaplet), as it was at one instant; made by
+/// [`CuckooFilter::snapshot`] or [`CuckooMaplet::snapshot`](crate::CuckooMaplet::snapshot), or read from
+/// bytes. What is said of filters here holds for maplets, too.
 ///
 /// It holds the entries of the filter, and no hasher. Writing it takes no lock, and other threads can
 /// use the filter meanwhile. The bytes are the same on every machine, and `docs/format.md` in the
@@ -287,6 +289,24 @@ impl Snapshot {
         self.header.encoded_len()
     }
 
+    /// The bits of each value, if it is a snapshot of a [`CuckooMaplet`](crate::CuckooMaplet); `None` for
+    /// that of a filter.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooFilter, CuckooMaplet};
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// assert_eq!(maplet.snapshot()?.value_bits(), Some(6));
+    /// assert_eq!(CuckooFilter::with_capacity(100).snapshot()?.value_bits(), None);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[must_use]
+    pub fn value_bits(&self) -> Option<u32> {
+        self.header.has_values().then_some(self.header.value_bits)
+    }
+
     /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME).
     ///
     /// # Examples
@@ -305,8 +325,12 @@ impl Snapshot {
 impl fmt::Debug for Snapshot {
     /// Prints figures, not the words.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Snapshot")
-            .field("layout", &self.layout_name())
+        let mut printed = f.debug_struct("Snapshot");
+        printed.field("layout", &self.layout_name());
+        if let Some(value_bits) = self.value_bits() {
+            printed.field("value_bits", &value_bits);
+        }
+        printed
             .field("len", &self.len())
             .field("capacity", &self.header.capacity)
             .field("max_capacity", &self.header.max_capacity)
@@ -354,31 +378,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn snapshot(&self) -> Result<Snapshot, SnapshotError> {
-        let Image { extent, target_load, items, max_buckets, words } = self.figures().image()?;
-        let [capacity, max_capacity] = self.capacities();
-        let header = Header {
-            grows: BucketsOf::<L>::GROWS,
-            layout: self.figures().layout(),
-            extent,
-            max_buckets,
-            target_load,
-            items,
-            capacity,
-            max_capacity,
-            hasher: hasher::check_of(self.hasher()),
-        };
-        let mut missing = extent.buckets();
-        let bytes = missing * size_of::<u64>();
-        let mut pieces = Vec::new();
-        let room = pieces.try_reserve_exact(words.len());
-        room.map_err(|_| SnapshotError::OutOfMemory { bytes })?;
-        pieces.extend(words.into_iter().map(|piece| {
-            let mut piece = piece.into_vec();
-            piece.truncate(missing);
-            missing -= piece.len();
-            lowest_byte_first(piece)
-        }));
-        Ok(Snapshot { header, words: pieces })
+        self.keyed().snapshot()
     }
 
     /// Restores the filter of a snapshot that [`Snapshot::write_to`] has written: it gives the same
@@ -406,8 +406,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn restore(reader: impl Read, hasher: S) -> Result<Self, RestoreError> {
-        let snapshot = Snapshot::read(reader, |header| Self::check(header, &hasher))?;
-        Self::from_valid(snapshot, hasher)
+        Keyed::restore(reader, hasher).map(Self::from_keyed)
     }
 
     /// As [`restore`](Self::restore), from bytes that are a snapshot and nothing else.
@@ -429,8 +428,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, RestoreError> {
-        let (header, words) = validated(bytes, |header| Self::check(header, &hasher))?;
-        Self::from_words(&header, table_words(&header, words)?, hasher)
+        Keyed::from_bytes(bytes, hasher).map(Self::from_keyed)
     }
 
     /// The filter of a snapshot.
@@ -453,51 +451,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn from_snapshot(snapshot: Snapshot, hasher: S) -> Result<Self, RestoreError> {
-        Self::check(&snapshot.header, &hasher)?;
-        Self::from_valid(snapshot, hasher)
-    }
-
-    /// Checks that a snapshot with this header is for a filter of this type with this hasher.
-    fn check(header: &Header, hasher: &S) -> Result<(), RestoreError> {
-        if header.grows != BucketsOf::<L>::GROWS {
-            return Err(RestoreError::OtherKind { grows: header.grows });
-        }
-        if !LayoutsOf::<L>::has(header.layout) {
-            let (snapshot, filter) = (header.layout.name(), LayoutsOf::<L>::CHOICE);
-            return Err(RestoreError::OtherLayout { snapshot, filter });
-        }
-        if header.hasher != hasher::check_of(hasher) {
-            return Err(RestoreError::OtherHasher);
-        }
-        Ok(())
-    }
-
-    fn from_valid(snapshot: Snapshot, hasher: S) -> Result<Self, RestoreError> {
-        let Snapshot { header, words } = snapshot;
-        let mut pieces = Vec::new();
-        for (mut piece, len) in words.into_iter().zip(piece_lens(&header)) {
-            // The last one as a table has it.
-            let missing = len - piece.len();
-            try_reserve(&mut piece, missing)?;
-            piece.resize(len, 0);
-            try_push(&mut pieces, as_numbers(piece).into_boxed_slice())?;
-        }
-        Self::from_words(&header, pieces, hasher)
-    }
-
-    fn from_words(
-        header: &Header,
-        words: Vec<Box<[AtomicU64]>>,
-        hasher: S,
-    ) -> Result<Self, RestoreError> {
-        let &Header {
-            layout, extent, target_load, items, max_buckets, capacity, max_capacity, ..
-        } = header;
-        let bytes = words.iter().map(|piece| size_of_val(&**piece)).sum();
-        let image = Image { extent, target_load, items, max_buckets, words };
-        let table =
-            LayoutsOf::<L>::from_image(layout, image).ok_or(RestoreError::OutOfMemory { bytes })?;
-        Ok(Self::from_parts(table, hasher, [capacity, max_capacity]))
+        Keyed::from_snapshot(snapshot, hasher).map(Self::from_keyed)
     }
 
     /// Adds all that `other` holds, copy by copy: afterwards the filter answers for both. All of it is
@@ -535,17 +489,116 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn merge(&self, other: &Self) -> Result<(), MergeError> {
-        let [this, others] = [self, other].map(CuckooFilter::figures);
+        self.keyed().merge(other.keyed())
+    }
+}
+
+/// Snapshots of a table with a hasher.
+impl<C: Tables<B>, B: Buckets, S: BuildHasher> Keyed<C, B, S> {
+    pub(crate) fn snapshot(&self) -> Result<Snapshot, SnapshotError> {
+        let image = self.figures().image()?;
+        let Image { extent, target_load, value_bits, items, max_buckets, words } = image;
+        let header = Header {
+            grows: B::GROWS,
+            value_bits,
+            layout: self.figures().layout(),
+            extent,
+            max_buckets,
+            target_load,
+            items,
+            capacity: self.capacity,
+            max_capacity: self.max_capacity,
+            hasher: hasher::check_of(&self.hasher),
+        };
+        let mut missing = extent.buckets();
+        let bytes = missing * size_of::<u64>();
+        let mut pieces = Vec::new();
+        let room = pieces.try_reserve_exact(words.len());
+        room.map_err(|_| SnapshotError::OutOfMemory { bytes })?;
+        pieces.extend(words.into_iter().map(|piece| {
+            let mut piece = piece.into_vec();
+            piece.truncate(missing);
+            missing -= piece.len();
+            lowest_byte_first(piece)
+        }));
+        Ok(Snapshot { header, words: pieces })
+    }
+
+    pub(crate) fn restore(reader: impl Read, hasher: S) -> Result<Self, RestoreError> {
+        let snapshot = Snapshot::read(reader, |header| Self::check(header, &hasher))?;
+        Self::from_valid(snapshot, hasher)
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, RestoreError> {
+        let (header, words) = validated(bytes, |header| Self::check(header, &hasher))?;
+        Self::from_words(&header, table_words(&header, words)?, hasher)
+    }
+
+    pub(crate) fn from_snapshot(snapshot: Snapshot, hasher: S) -> Result<Self, RestoreError> {
+        Self::check(&snapshot.header, &hasher)?;
+        Self::from_valid(snapshot, hasher)
+    }
+
+    /// Checks that a snapshot with this header is for a filter or a maplet of this type with this hasher.
+    fn check(header: &Header, hasher: &S) -> Result<(), RestoreError> {
+        if header.has_values() != B::HAS_VALUES {
+            return Err(RestoreError::OtherType { is_maplet: header.has_values() });
+        }
+        if header.grows != B::GROWS {
+            return Err(RestoreError::OtherKind { grows: header.grows });
+        }
+        if !C::has(header.layout) {
+            let (snapshot, filter) = (header.layout.name(), C::CHOICE);
+            return Err(RestoreError::OtherLayout { snapshot, filter });
+        }
+        if header.hasher != hasher::check_of(hasher) {
+            return Err(RestoreError::OtherHasher);
+        }
+        Ok(())
+    }
+
+    fn from_valid(snapshot: Snapshot, hasher: S) -> Result<Self, RestoreError> {
+        let Snapshot { header, words } = snapshot;
+        let mut pieces = Vec::new();
+        for (mut piece, len) in words.into_iter().zip(piece_lens(&header)) {
+            // The last one as a table has it.
+            let missing = len - piece.len();
+            try_reserve(&mut piece, missing)?;
+            piece.resize(len, 0);
+            try_push(&mut pieces, as_numbers(piece).into_boxed_slice())?;
+        }
+        Self::from_words(&header, pieces, hasher)
+    }
+
+    fn from_words(
+        header: &Header,
+        words: Vec<Box<[AtomicU64]>>,
+        hasher: S,
+    ) -> Result<Self, RestoreError> {
+        let &Header { layout, extent, target_load, value_bits, items, max_buckets, .. } = header;
+        let &Header { capacity, max_capacity, .. } = header;
+        let bytes = words.iter().map(|piece| size_of_val(&**piece)).sum();
+        let image = Image { extent, target_load, value_bits, items, max_buckets, words };
+        let table = C::from_image(layout, image).ok_or(RestoreError::OutOfMemory { bytes })?;
+        Ok(Self { table, hasher, capacity, max_capacity })
+    }
+
+    pub(crate) fn merge(&self, other: &Self) -> Result<(), MergeError> {
+        let [this, others] = [self, other].map(Keyed::figures);
         if this.layout() != others.layout() {
             return Err(MergeError::OtherLayout);
+        }
+        let [value_bits, other_bits] = [this, others].map(Figures::value_bits);
+        if value_bits != other_bits {
+            return Err(MergeError::OtherValueBits { value_bits, other: other_bits });
         }
         if this.rows() != others.rows() {
             return Err(MergeError::OtherRows { rows: this.rows(), other: others.rows() });
         }
-        if hasher::check_of(self.hasher()) != hasher::check_of(other.hasher()) {
+        if hasher::check_of(&self.hasher) != hasher::check_of(&other.hasher) {
             return Err(MergeError::OtherHasher);
         }
-        Ok(this.merge(&others.image()?)?)
+        this.merge(&others.image()?).map_err(MergeError::of_insert)
     }
 }
 

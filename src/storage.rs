@@ -3,10 +3,12 @@
 use core::convert::Infallible;
 use core::marker::PhantomData;
 
+use crate::candidates::Candidates;
 use crate::error::{BuildError, InsertError, InsertManyError, SnapshotError};
 use crate::layout::{self, Layout, LayoutId};
+use crate::reading::Masked;
 use crate::sizing::{self, Request, Sizing};
-use crate::table::{Buckets, Fixed, Growing, Image, NoMemory, Table};
+use crate::table::{Buckets, Fixed, Growing, Image, NoMemory, Table, WithValues};
 use sealed::Tables;
 
 /// The storage of a [`CuckooFilter`](crate::CuckooFilter): a [`Layout`] or [`AnyLayout`], for a filter
@@ -46,7 +48,7 @@ impl<L: Layout> Storage for L {}
 /// assert!(made_for_a_thousand::<coucal::Fp16x4>()?.is_empty());
 /// # Ok::<(), BuildError>(())
 /// ```
-pub trait FixedStorage: Storage + Tables<Fixed> {}
+pub trait FixedStorage: Storage + Tables<Fixed> + Tables<WithValues<Fixed>> {}
 
 impl<L: Layout> FixedStorage for L {}
 
@@ -89,7 +91,7 @@ impl<L: Layout> FixedStorage for L {}
     note = "the slots of `Fp8x8`, `Fp9x7` and `Fp10x6` have no bits to spare for growth, and the \
             semi-sorted layouts only compare whole fingerprints"
 )]
-pub trait GrowingLayout: FixedStorage + Tables<Growing> {}
+pub trait GrowingLayout: FixedStorage + Tables<Growing> + Tables<WithValues<Growing>> {}
 
 macro_rules! let_grow {
     ($($layout:ident)*) => { $(impl GrowingLayout for layout::$layout {})* };
@@ -179,20 +181,20 @@ pub struct Growable<L: GrowingLayout>(PhantomData<L>, Infallible);
 impl<L: GrowingLayout> Storage for Growable<L> {}
 
 pub(crate) mod sealed {
-    use super::{Buckets, BuildError, Image, LayoutId, Operations, Request};
+    use super::{Buckets, BuildError, Image, LayoutId, Masked, Operations, Request, WithValues};
 
     /// A choice of layouts and a choice of buckets.
     pub trait Storage {
         /// One layout, or all of them.
-        type Layouts: Tables<Self::Buckets>;
-        /// Of fixed size, or growing.
-        type Buckets: Buckets;
+        type Layouts: Tables<Self::Buckets> + Tables<WithValues<Self::Buckets>>;
+        /// Of fixed size, or growing; those of a filter.
+        type Buckets: Buckets<Item = u64, Reading: Masked>;
     }
 
     /// A choice of layouts, one or several, of which tables with these buckets can be built.
     pub trait Tables<B: Buckets> {
         /// A table of one of these layouts.
-        type Table: Operations;
+        type Table: Operations<B::Item>;
 
         /// The name of the choice, printed by a builder. (It is not called `NAME` for the sake of users
         /// whose bounds are `Layout` and `GrowingLayout`.)
@@ -215,9 +217,6 @@ pub(crate) type LayoutsOf<S> = <S as sealed::Storage>::Layouts;
 
 /// The buckets of a storage.
 pub(crate) type BucketsOf<S> = <S as sealed::Storage>::Buckets;
-
-/// The table of a storage.
-pub(crate) type TableOf<S> = <LayoutsOf<S> as Tables<BucketsOf<S>>>::Table;
 
 impl<L: Layout> sealed::Storage for L {
     type Layouts = L;
@@ -257,16 +256,20 @@ impl<L: Layout, B: Buckets> Tables<B> for L {
 macro_rules! define_any_table {
     ($(#[$doc:meta])* $any:ident $buckets:ident; $($layout:ident)*) => {
         $(#[$doc])*
-        pub enum $any {
-            $($layout(Table<layout::$layout, $buckets>),)*
+        pub enum $any<B: Buckets = $buckets> {
+            $($layout(Table<layout::$layout, B>),)*
         }
 
+        define_any_table! { @tables $any $buckets; $($layout)* }
+        define_any_table! { @tables $any WithValues<$buckets>; $($layout)* }
+    };
+    (@tables $any:ident $buckets:ty; $($layout:ident)*) => {
         impl Tables<$buckets> for AnyLayout {
-            type Table = $any;
+            type Table = $any<$buckets>;
 
             const CHOICE: &'static str = "AnyLayout";
 
-            fn try_build(request: Request) -> Result<$any, BuildError> {
+            fn try_build(request: Request) -> Result<$any<$buckets>, BuildError> {
                 let sizing = Sizing::smallest(request)?;
                 let table = match sizing.layout {
                     $(LayoutId::$layout => Table::try_sized(sizing).map($any::$layout),)*
@@ -280,7 +283,7 @@ macro_rules! define_any_table {
                 matches!(layout, $(LayoutId::$layout)|*)
             }
 
-            fn from_image(layout: LayoutId, image: Image) -> Option<$any> {
+            fn from_image(layout: LayoutId, image: Image) -> Option<$any<$buckets>> {
                 match layout {
                     $(LayoutId::$layout => Table::from_image(image).map($any::$layout),)*
                     #[allow(unreachable_patterns, reason = "where these are all layouts")]
@@ -317,98 +320,106 @@ macro_rules! match_each_layout {
 }
 
 /// Defines [`Operations`], for a table and for those whose layout was chosen at run time: the operations
-/// on the hash of an item, which a table has for a key, and those on many items.
+/// on an item or on the hash of one, which a table has for a key, and those on many.
 macro_rules! operations {
     // For a table whose layout is one of those of `$each`.
     (@any $any:ident $each:ident
-        item { $($(#[$on_item:meta])* $item:ident -> $answer:ty;)* }
-        items { $($items:ident($($argument:ident: $type:ty),*) -> $answers:ty;)* }
+        one { $($(#[$on_one:meta])* $one:ident($named:ident: $name:ty $(, $more:ident: $of:ty)?)
+            -> $answer:ty = $key:ident;)* }
+        many { $($many:ident($by:ident: $by_name:ty $(, $found:ident: $type:ty)?) -> $answers:ty;)* }
     ) => {
-        impl Operations for $any {
+        impl<B: Buckets> Operations<B::Item> for $any<B> {
             fn figures(&self) -> &dyn Figures {
                 dispatch!($each $any self, table => table)
             }
 
-            $($(#[$on_item])*
-            fn $item(&self, hash: u64) -> $answer {
-                dispatch!($each $any self, table => Operations::$item(table, hash))
+            $($(#[$on_one])*
+            fn $one(&self, $named: operations!(@name $named B), $($more: $of)?) -> $answer {
+                dispatch!($each $any self, table => Operations::$one(table, $named, $($more)?))
             })*
 
-            $(fn $items<Q>(
+            $(fn $many<Q>(
                 &self,
                 items: &[Q],
-                hash: impl Fn(&Q) -> u64,
-                $($argument: $type),*
+                $by: impl Fn(&Q) -> operations!(@name $by B),
+                $($found: $type)?
             ) -> $answers {
-                dispatch!($each $any self, table => table.$items(items, hash, $($argument),*))
+                dispatch!($each $any self, table => table.$many(items, $by, $($found)?))
             })*
         }
     };
+    (@name item $buckets:ident) => { $buckets::Item };
+    (@name hash $buckets:ident) => { u64 };
     (
-        item { $($(#[$on_item:meta])* $item:ident -> $answer:ty;)* }
-        items { $(
-            $(#[$on_items:meta])* $items:ident($($argument:ident: $type:ty),*) -> $answers:ty;
+        one { $($(#[$on_one:meta])* $one:ident($named:ident: $name:ty $(, $more:ident: $of:ty)?)
+            -> $answer:ty = $key:ident;)* }
+        many { $(
+            $(#[$on_many:meta])*
+            $many:ident($by:ident: $by_name:ty $(, $found:ident: $type:ty)?) -> $answers:ty;
         )* }
     ) => {
-        /// The operations of a filter whose speed matters.
-        pub trait Operations: Send + Sync {
+        /// The operations whose speed matters. `I` names an item; lookups have the hash of a key.
+        pub trait Operations<I>: Send + Sync {
             /// The other operations.
             fn figures(&self) -> &dyn Figures;
-            $(fn $item(&self, hash: u64) -> $answer;)*
-            $(fn $items<Q>(
+            $(fn $one(&self, $named: $name, $($more: $of)?) -> $answer;)*
+            $(fn $many<Q>(
                 &self,
                 items: &[Q],
-                hash: impl Fn(&Q) -> u64,
-                $($argument: $type),*
+                $by: impl Fn(&Q) -> $by_name,
+                $($found: $type)?
             ) -> $answers;)*
         }
 
-        impl<L: Layout, B: Buckets> Operations for Table<L, B> {
+        impl<L: Layout, B: Buckets> Operations<B::Item> for Table<L, B> {
             fn figures(&self) -> &dyn Figures {
                 self
             }
 
-            $($(#[$on_item])*
-            fn $item(&self, hash: u64) -> $answer {
-                self.$item(self.key(hash))
+            $($(#[$on_one])*
+            fn $one(&self, $named: operations!(@name $named B), $($more: $of)?) -> $answer {
+                self.$one(self.$key($named), $($more)?)
             })*
 
-            $($(#[$on_items])*
-            fn $items<Q>(
+            $($(#[$on_many])*
+            fn $many<Q>(
                 &self,
                 items: &[Q],
-                hash: impl Fn(&Q) -> u64,
-                $($argument: $type),*
+                $by: impl Fn(&Q) -> operations!(@name $by B),
+                $($found: $type)?
             ) -> $answers {
-                self.$items(items, hash, $($argument),*)
+                self.$many(items, $by, $($found)?)
             })*
         }
 
         operations! { @any AnyTable __for_each_layout
-            item { $($(#[$on_item])* $item -> $answer;)* }
-            items { $($items($($argument: $type),*) -> $answers;)* }
+            one { $($(#[$on_one])* $one($named: $name $(, $more: $of)?) -> $answer = $key;)* }
+            many { $($many($by: $by_name $(, $found: $type)?) -> $answers;)* }
         }
 
         operations! { @any AnyGrowingTable __for_each_growing_layout
-            item { $($(#[$on_item])* $item -> $answer;)* }
-            items { $($items($($argument: $type),*) -> $answers;)* }
+            one { $($(#[$on_one])* $one($named: $name $(, $more: $of)?) -> $answer = $key;)* }
+            many { $($many($by: $by_name $(, $found: $type)?) -> $answers;)* }
         }
     };
 }
 
 operations! {
-    item {
-        #[inline] insert -> Result<(), InsertError>;
-        #[inline] insert_unique -> Result<bool, InsertError>;
+    one {
+        #[inline] insert(item: I) -> Result<(), InsertError> = key_of;
+        #[inline] insert_unique(item: I) -> Result<bool, InsertError> = key_of;
         // As a call it costs a third more out of cache.
-        #[allow(clippy::inline_always)] #[inline(always)] contains -> bool;
-        #[inline] remove -> bool;
-        count -> usize;
+        #[allow(clippy::inline_always)] #[inline(always)] contains(hash: u64) -> bool = key;
+        #[inline] get(hash: u64) -> Candidates = key;
+        #[inline] replace(item: I, value: u32) -> bool = key_of;
+        #[inline] remove(item: I) -> bool = key_of;
+        count(item: I) -> usize = key_of;
     }
-    items {
-        #[inline] contains_many(found: &mut [bool]) -> ();
-        #[inline] insert_many() -> Result<(), InsertManyError>;
-        #[inline] remove_many(removed: &mut [bool]) -> usize;
+    many {
+        #[inline] contains_many(hash: u64, found: &mut [bool]) -> ();
+        #[inline] get_many(hash: u64, found: &mut [Candidates]) -> ();
+        #[inline] insert_many(item: I) -> Result<(), InsertManyError>;
+        #[inline] remove_many(item: I, removed: &mut [bool]) -> usize;
     }
 }
 
@@ -433,6 +444,8 @@ pub trait Figures: Send + Sync {
     /// The same for a growing table that has grown to hold this number of items.
     fn false_positive_rate_at(&self, items: usize) -> f64;
     fn layout(&self) -> LayoutId;
+    /// Bits of the value in each slot; 0 in a filter.
+    fn value_bits(&self) -> u32;
     /// The number of rows, each of which has one bucket at first.
     fn rows(&self) -> usize;
     /// The table at one instant.
@@ -474,21 +487,32 @@ impl<L: Layout, B: Buckets> Figures for Table<L, B> {
     }
 
     fn false_positive_rate(&self) -> f64 {
-        let rows = self.rows();
+        let (rows, value_bits) = (self.rows(), self.value_bits());
         if B::GROWS {
-            sizing::false_positive_rate_of_grown::<L>(self.weight(), rows)
+            sizing::false_positive_rate_of_grown::<L>(self.weight(), rows, value_bits)
         } else {
-            sizing::false_positive_rate::<L>(self.occupied() as f64 / rows as f64)
+            sizing::false_positive_rate::<L>(self.occupied() as f64 / rows as f64, value_bits)
         }
     }
 
     fn false_positive_rate_at(&self, items: usize) -> f64 {
         let (rows, max_buckets) = (self.rows(), self.max_buckets());
-        sizing::false_positive_rate_at::<L>(items, rows, max_buckets, self.target_load())
+        let value_bits = self.value_bits();
+        sizing::false_positive_rate_at::<L>(
+            items,
+            rows,
+            max_buckets,
+            self.target_load(),
+            value_bits,
+        )
     }
 
     fn layout(&self) -> LayoutId {
         L::ID
+    }
+
+    fn value_bits(&self) -> u32 {
+        self.value_bits()
     }
 
     fn rows(&self) -> usize {

@@ -31,7 +31,7 @@ use core::marker::PhantomData;
 use crossbeam_utils::CachePadded;
 
 use self::address::Words;
-pub(crate) use self::address::{Buckets, Fixed, Growing, NoMemory};
+pub(crate) use self::address::{Buckets, Fixed, Growing, NoMemory, Pair, WithValues};
 pub(crate) use self::chunks::Shape;
 pub(crate) use self::mirror::Image;
 use self::mirror::Mirror;
@@ -79,13 +79,26 @@ impl Hop {
     }
 }
 
+/// What becomes of an entry that was found under the stripe of its bucket.
+trait Change: Copy {
+    /// Whether its slot is free afterwards.
+    const REMOVES: bool;
+
+    /// The word with what becomes of one slot that holds this; `None` if no slot does.
+    fn applied<L: Layout>(self, word: Word<L>, slot: Slot) -> Option<Word<L>>;
+
+    /// Whether this word, that of the item's other bucket, holds what lookups find in place of the entry, in
+    /// addition to other entries of the item.
+    fn leaves<L: Layout, R: Reading>(reading: R, word: Word<L>, item: Entry) -> bool;
+}
+
 impl<L: Layout, B: Buckets> Table<L, B> {
     /// An empty table of this size; `None` if the allocator has no memory for it.
     pub(crate) fn try_sized(sizing: Sizing) -> Option<Self> {
-        let Sizing { rows, buckets, load_thousandths, .. } = sizing;
+        let Sizing { rows, buckets, load_thousandths, value_bits, .. } = sizing;
         let words = B::Words::try_new(buckets)?;
         words.try_reach(rows).ok()?;
-        Self::try_with_words(Extent::start(rows), load_thousandths, words)
+        Self::try_with_words(Extent::start(rows), load_thousandths, value_bits, words)
     }
 
     /// For tests and models: an empty table of this number of rows, even and at least 2, with
@@ -96,10 +109,15 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     }
 
     /// A table with these words, without their counts.
-    fn try_with_words(extent: Extent, load_thousandths: u32, words: B::Words) -> Option<Self> {
+    fn try_with_words(
+        extent: Extent,
+        load_thousandths: u32,
+        value_bits: u32,
+        words: B::Words,
+    ) -> Option<Self> {
         let max_buckets = words.max_buckets();
         Some(Self {
-            buckets: B::new(extent, load_thousandths, words),
+            buckets: B::new(extent, load_thousandths, value_bits, words),
             stripes: Stripes::try_new(max_buckets)?,
             versions: Versions::try_new(max_buckets)?,
             inconclusive: Box::new(CachePadded::new(AtomicU64::new(0))),
@@ -113,10 +131,18 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         self.buckets.geometry::<L>()
     }
 
-    /// The entry and the rows of the item with this hash.
-    #[inline]
+    /// The entry and the rows of the item with this hash, without a value.
+    #[expect(clippy::inline_always, reason = "as for `Geometry::key`")]
+    #[inline(always)]
     pub(crate) fn key(&self, hash: u64) -> Key {
         self.geometry().key(hash)
+    }
+
+    /// The entry and the rows of an item.
+    #[expect(clippy::inline_always, reason = "as for `Geometry::key`")]
+    #[inline(always)]
+    pub(crate) fn key_of(&self, item: B::Item) -> Key {
+        B::key(self.geometry(), item)
     }
 
     /// Both places of an item.
@@ -234,18 +260,20 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         true
     }
 
-    /// Takes what a slot holds out of `bucket`, whose stripe is locked. `in_other`: whether the
-    /// item's other bucket holds an entry of the item, too. `false`: the bucket does not hold it.
+    /// Takes what a slot holds out of `bucket`, whose stripe is locked, or replaces it: what `change`
+    /// says. `in_other`: whether the item's other bucket holds an entry of the item, too. `false`: the
+    /// bucket does not hold it.
     #[inline]
-    fn remove_from<H: Held>(
+    fn change_in<H: Held, C: Change>(
         &self,
         locked: &Locked<'_, H>,
         bucket: usize,
         slot: Slot,
         key: Key,
+        change: C,
         in_other: impl FnOnce() -> bool,
     ) -> bool {
-        let Some(cleared) = self.locked_word(bucket).without(slot) else {
+        let Some(changed) = change.applied(self.locked_word(bucket), slot) else {
             return false;
         };
         // A copy in the other bucket may be younger than a lookup's read of that bucket, and this
@@ -255,15 +283,17 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         if in_other() {
             self.versions.bump(self.geometry().class(key));
         }
-        // SeqCst: the removal takes effect here. Pairs with the loads of lookups.
-        self.store_word(locked, bucket, cleared, Ordering::SeqCst);
-        locked.vacate(bucket);
+        // SeqCst: the removal, or the replacement, takes effect here. Pairs with the loads of lookups.
+        self.store_word(locked, bucket, changed, Ordering::SeqCst);
+        if C::REMOVES {
+            locked.vacate(bucket);
+        }
         true
     }
 
     /// Empties the table, while it holds every stripe.
     ///
-    /// Each version is bumped first, for the reason given in `remove_from`: a lookup may have read
+    /// Each version is bumped first, for the reason given in `change_in`: a lookup may have read
     /// one bucket before the last copy was put there.
     pub(crate) fn clear(&self) {
         let locked = self.stripes.lock_all();
@@ -322,6 +352,11 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// The maximum number of buckets.
     pub(crate) fn max_buckets(&self) -> usize {
         self.buckets.words().max_buckets()
+    }
+
+    /// Bits of the value in each slot; 0 in a filter.
+    pub(crate) fn value_bits(&self) -> u32 {
+        self.buckets.value_bits()
     }
 
     /// The target load of a growing table, in thousandths; 0 for a table of fixed size.

@@ -4,9 +4,9 @@ use std::error::Error as _;
 use std::io;
 
 use coucal::{
-    AnyCuckooFilter, BuildError, Builder, CuckooFilter, Error, Fp12x5, Fp16x4, Fp21x3,
-    GrowableCuckooFilter, InsertError, MergeError, ReserveError, RestoreError, SnapshotError,
-    StableHashBuilder,
+    AnyCuckooFilter, BuildError, Builder, CuckooFilter, CuckooMaplet, Error, Fp12x5, Fp16x4,
+    Fp21x3, GrowableCuckooFilter, InsertError, MergeError, ReserveError, RestoreError,
+    SnapshotError, StableHashBuilder,
 };
 
 const HASHER: StableHashBuilder = StableHashBuilder::new(7);
@@ -20,6 +20,10 @@ fn filter(capacity: usize) -> CuckooFilter<Fp16x4, StableHashBuilder> {
 
 fn builder() -> Builder {
     CuckooFilter::builder()
+}
+
+fn maplet(value_bits: u32) -> CuckooMaplet {
+    CuckooMaplet::builder().capacity(100).value_bits(value_bits).build().unwrap()
 }
 
 /// An error of a reader, with a cause below it.
@@ -62,6 +66,14 @@ fn all() -> Vec<(Error, &'static str)> {
              the item again, or remove items",
         ),
         (
+            InsertError::ValueTooLarge.into(),
+            "the value has more bits than this maplet stores: build one with more value bits",
+        ),
+        (
+            maplet(6).replace("egg", 1, 64).unwrap_err().into(),
+            "this maplet stores values of 6 bits, and 64 has more: build one with more value bits",
+        ),
+        (
             copies.into(),
             "stored the first 8 items and no more: the filter holds the maximum number of copies of \
              this item: insert_unique stores one copy only",
@@ -98,6 +110,38 @@ fn all() -> Vec<(Error, &'static str)> {
              requested",
         ),
         (
+            BuildError::ValueBitsOutOfRange {
+                layout: "Fp16x4",
+                value_bits: 12,
+                max: 10,
+                other: Some("Fp32x2"),
+            }
+            .into(),
+            "such a maplet in Fp16x4 stores values of at most 10 bits, and 12 were requested: Fp32x2 \
+             stores them",
+        ),
+        (
+            BuildError::ValueBitsOutOfRange {
+                layout: "Fp16x4",
+                value_bits: 30,
+                max: 10,
+                other: None,
+            }
+            .into(),
+            "such a maplet in Fp16x4 stores values of at most 10 bits, and 30 were requested, which no \
+             layout stores",
+        ),
+        (
+            BuildError::ValueBitsOutOfRange {
+                layout: "Fp16x4",
+                value_bits: 0,
+                max: 10,
+                other: None,
+            }
+            .into(),
+            "a maplet needs the length of its values: call `value_bits`",
+        ),
+        (
             reserve.unwrap_err().into(),
             "the filter grows to 1000 items, and 5000 need room: build one with a larger \
              max_capacity",
@@ -121,9 +165,9 @@ fn all() -> Vec<(Error, &'static str)> {
         ),
         (
             RestoreError::UnknownVersion { version: 9 }.into(),
-            "the snapshot has version 9, and this release reads version 1 of filters of fixed size \
-             and version 2 of filters that grow: read it with the release that wrote it, or a newer \
-             one",
+            "the snapshot has version 9, and this release reads version 1 of filters of fixed size, \
+             version 2 of filters that grow and version 3 of maplets: read it with the release that \
+             wrote it, or a newer one",
         ),
         (
             RestoreError::OldGrowable.into(),
@@ -169,6 +213,14 @@ fn all() -> Vec<(Error, &'static str)> {
              AnyCuckooFilter",
         ),
         (
+            RestoreError::OtherType { is_maplet: true }.into(),
+            "the snapshot is of a maplet: restore a CuckooMaplet",
+        ),
+        (
+            RestoreError::OtherType { is_maplet: false }.into(),
+            "the snapshot is of a filter: restore a CuckooFilter",
+        ),
+        (
             RestoreError::OtherLayout { snapshot: "Fp16x4", filter: "Fp12x5" }.into(),
             "the snapshot has the layout Fp16x4 and not Fp12x5: restore a filter of that layout, or \
              of AnyLayout",
@@ -195,6 +247,11 @@ fn all() -> Vec<(Error, &'static str)> {
         (
             MergeError::OtherHasher.into(),
             "filters with two hashers cannot be merged: build one with a clone of the other's",
+        ),
+        (
+            MergeError::OtherValueBits { value_bits: 6, other: 7 }.into(),
+            "maplets with values of 6 and of 7 bits cannot be merged: build both with the same value \
+             bits",
         ),
         (MergeError::Full.into(), "this filter has no room for the items of both"),
         (

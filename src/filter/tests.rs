@@ -50,7 +50,7 @@ fn bits_per_item<L: Layout>(load: f64) -> String {
 }
 
 fn fixed_rate<L: Layout>() -> String {
-    percent(sizing::false_positive_rate::<L>(L::SLOTS as f64 * L::LOAD))
+    percent(sizing::false_positive_rate::<L>(L::SLOTS as f64 * L::LOAD, 0))
 }
 
 /// A row of the table in the documentation of `Layout`, without the first failure.
@@ -91,6 +91,7 @@ fn grown_rate<L: Layout>(load: f64, doublings: u32) -> String {
         rows,
         rows << L::MAX_LEVEL,
         sizing::thousandths(load),
+        0,
     ))
 }
 
@@ -189,7 +190,8 @@ fn what_is_chosen_holds_its_items_at_the_rate() {
 
 /// The run-time layout hands every operation on: it does what a filter of the same layout does.
 fn does_the_same<L: Layout>() {
-    let request = Request { capacity: 1000, max_capacity: None, rate: None, target_load: None };
+    let (max_capacity, rate, target_load) = (None, None, None);
+    let request = Request { capacity: 1000, max_capacity, rate, target_load, value_bits: None };
     let rate = Sizing::within::<L>(request).unwrap().rate;
     let any = CuckooFilter::with_capacity_rate_and_hasher(1000, rate, ()).unwrap();
     assert_eq!(any.layout_name(), L::NAME);

@@ -19,6 +19,23 @@ use crate::lanes::Lanes;
 pub struct Packed<const BITS: u32, const SLOTS: usize>;
 
 impl<const BITS: u32, const SLOTS: usize> Packed<BITS, SLOTS> {
+    /// Calls `each` with these lanes, of each of which the highest bit is marked.
+    #[inline]
+    fn for_each_marked(word: u64, mut marked: u64, mut each: impl FnMut(u64)) {
+        while marked != 0 {
+            each(word >> (marked.trailing_zeros() - (BITS - 1)) & Lanes::<BITS, SLOTS>::LANE);
+            marked &= marked - 1;
+        }
+    }
+
+    /// The highest bit of each lane that matches.
+    #[inline]
+    fn matching(word: u64, pattern: Pattern, mask: u64) -> u64 {
+        let mismatches = Lanes::<BITS, SLOTS>::mismatches(word, pattern.bits, pattern.low);
+        let mismatches = Lanes::<BITS, SLOTS>::masked(mismatches, mask);
+        Lanes::<BITS, SLOTS>::nonzero(mismatches) ^ Lanes::<BITS, SLOTS>::HIGH
+    }
+
     /// The lowest bit of the first free lane of a word that has one.
     #[inline]
     fn first_free(word: u64) -> u32 {
@@ -96,6 +113,31 @@ impl<const BITS: u32, const SLOTS: usize> Encoding for Packed<BITS, SLOTS> {
         let difference = word ^ bits.wrapping_mul(Lanes::<BITS, SLOTS>::LOW);
         let different = Lanes::<BITS, SLOTS>::masked(difference, mask & Lanes::<BITS, SLOTS>::LANE);
         SLOTS - Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::nonzero(different))
+    }
+
+    #[inline]
+    fn either_alike([a, b]: [u64; 2], bits: u64, mask: u64) -> bool {
+        let [a, b] = [a, b].map(|word| Lanes::<BITS, SLOTS>::masked(word, mask));
+        arch::either_holds::<BITS, SLOTS>(a, b, bits & mask)
+    }
+
+    #[inline]
+    fn for_each_alike(word: u64, bits: u64, mask: u64, each: impl FnMut(u64)) {
+        let compared = Lanes::<BITS, SLOTS>::masked(word, mask);
+        Self::for_each_marked(word, Lanes::<BITS, SLOTS>::equal(compared, bits & mask), each);
+    }
+
+    #[inline]
+    fn either_matches_in([a, b]: [u64; 2], [of_a, of_b]: [Pattern; 2], mask: u64) -> bool {
+        let a = Lanes::<BITS, SLOTS>::mismatches(a, of_a.bits, of_a.low);
+        let b = Lanes::<BITS, SLOTS>::mismatches(b, of_b.bits, of_a.low);
+        Lanes::<BITS, SLOTS>::any_zero(Lanes::<BITS, SLOTS>::masked(a, mask))
+            | Lanes::<BITS, SLOTS>::any_zero(Lanes::<BITS, SLOTS>::masked(b, mask))
+    }
+
+    #[inline]
+    fn for_each_match(word: u64, pattern: Pattern, mask: u64, each: impl FnMut(u64)) {
+        Self::for_each_marked(word, Self::matching(word, pattern, mask), each);
     }
 
     #[inline]

@@ -100,6 +100,32 @@ impl<L: Layout> Word<L> {
         L::Encoding::alike(self.bits, bits, mask)
     }
 
+    /// Whether a slot in use, of one word or the other, holds what `bits` has among the bits of the mask,
+    /// one of which is a 1.
+    #[inline]
+    pub(crate) fn either_alike(words: [Self; 2], bits: u64, mask: u64) -> bool {
+        L::Encoding::either_alike(words.map(Self::bits), bits, mask)
+    }
+
+    /// Calls `each` with the slots in use that hold what `bits` has among the bits of the mask, one of
+    /// which is a 1.
+    #[inline]
+    pub(crate) fn for_each_alike(self, bits: u64, mask: u64, mut each: impl FnMut(Slot)) {
+        L::Encoding::for_each_alike(self.bits, bits, mask, |slot| each(Slot::new(slot)));
+    }
+
+    /// As `either_matches`, by the bits of the mask alone; the core is among them.
+    #[inline]
+    pub(crate) fn either_matches_in(words: [Self; 2], patterns: [Pattern; 2], mask: u64) -> bool {
+        L::Encoding::either_matches_in(words.map(Self::bits), patterns, mask)
+    }
+
+    /// Calls `each` with the slots that match by the bits of the mask; the core is among them.
+    #[inline]
+    pub(crate) fn for_each_match(self, pattern: Pattern, mask: u64, mut each: impl FnMut(Slot)) {
+        L::Encoding::for_each_match(self.bits, pattern, mask, |slot| each(Slot::new(slot)));
+    }
+
     /// Of the slots that match, and have less in their low part than `more`, one with the most extra bits.
     #[inline]
     pub(crate) fn longest(self, pattern: Pattern, more: u64) -> Option<Slot> {

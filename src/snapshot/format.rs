@@ -20,6 +20,12 @@ const FIXED_VERSION: u32 = 1;
 /// The version of growing tables.
 const GROWING_VERSION: u32 = 2;
 
+/// The version of maplets, of both kinds.
+const MAPLET_VERSION: u32 = 3;
+
+/// What is added to the number of a kind, if it is that of a maplet.
+const MAPLET_KIND: u8 = 2;
+
 /// Bytes of the header.
 pub(crate) const HEADER_BYTES: usize = 96;
 
@@ -35,8 +41,10 @@ mod at {
     pub const FINGERPRINT_BITS: usize = 14;
     pub const SLOTS: usize = 15;
     pub const ROWS: usize = 16;
-    /// Of 8 bytes in version 1, and of 4 in version 2.
+    /// Of 8 bytes in version 1, of 4 in version 2, and of 2 in version 3.
     pub const LEVEL: usize = 24;
+    /// In version 3.
+    pub const VALUE_BITS: usize = 26;
     pub const TARGET_LOAD: usize = 28;
     pub const CURSOR: usize = 32;
     pub const MAX_BUCKETS: usize = 40;
@@ -52,6 +60,8 @@ mod at {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) grows: bool,
+    /// Bits of the value in each slot of a maplet; 0 for a filter.
+    pub(crate) value_bits: u32,
     pub(crate) layout: LayoutId,
     pub(crate) extent: Extent,
     /// The number of buckets to which the table may grow.
@@ -66,21 +76,34 @@ pub(crate) struct Header {
 }
 
 impl Header {
+    /// Whether it is that of a maplet.
+    pub(crate) fn has_values(&self) -> bool {
+        self.value_bits > 0
+    }
+
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
-        let Self { grows, layout, extent, max_buckets, target_load, .. } = *self;
+        let Self { grows, value_bits, layout, extent, max_buckets, target_load, .. } = *self;
         let Self { items, capacity, max_capacity, hasher, .. } = *self;
-        let version = if grows { GROWING_VERSION } else { FIXED_VERSION };
+        let (version, kind) = match (self.has_values(), grows) {
+            (false, false) => (FIXED_VERSION, 0),
+            (false, true) => (GROWING_VERSION, 1),
+            (true, grows) => (MAPLET_VERSION, MAPLET_KIND + u8::from(grows)),
+        };
         let shape = Shape::of(layout);
         let mut bytes = [0; HEADER_BYTES];
         let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
         put(at::MAGIC, &MAGIC);
         put(at::VERSION, &version.to_le_bytes());
-        put(at::KIND, &[u8::from(grows)]);
+        put(at::KIND, &[kind]);
         put(at::ENCODING, &[shape.encoding]);
         put(at::FINGERPRINT_BITS, &[shape.bits]);
         put(at::SLOTS, &[shape.slots]);
         put(at::ROWS, &number(extent.rows()));
+        // Of a level only the lowest byte is not 0.
         put(at::LEVEL, &extent.level().to_le_bytes());
+        if self.has_values() {
+            put(at::VALUE_BITS, &(value_bits as u16).to_le_bytes());
+        }
         put(at::TARGET_LOAD, &target_load.to_le_bytes());
         put(at::CURSOR, &number(extent.cursor()));
         put(at::MAX_BUCKETS, &number(max_buckets));
@@ -101,21 +124,23 @@ impl Header {
             return Err(RestoreError::NotASnapshot);
         }
         let version = u32::from_le_bytes(array(bytes, at::VERSION));
-        if !matches!(version, FIXED_VERSION | GROWING_VERSION) {
+        if !matches!(version, FIXED_VERSION | GROWING_VERSION | MAPLET_VERSION) {
             return Err(RestoreError::UnknownVersion { version });
         }
         let field = |at| u64::from_le_bytes(array(bytes, at));
         if field(at::CHECKSUM) != checksum(&bytes[..at::CHECKSUM]) {
             return Err(RestoreError::Damaged);
         }
-        let grows = match bytes[at::KIND] {
-            0 => false,
-            1 => true,
-            kind => return Err(RestoreError::UnknownKind { kind }),
+        let kind = bytes[at::KIND];
+        let (is_maplet, grows) = match kind {
+            0..4 => (kind & MAPLET_KIND > 0, kind & 1 > 0),
+            _ => return Err(RestoreError::UnknownKind { kind }),
         };
-        match (grows, version) {
-            (false, FIXED_VERSION) | (true, GROWING_VERSION) => {}
-            (true, FIXED_VERSION) => return Err(RestoreError::OldGrowable),
+        match (is_maplet, grows, version) {
+            (false, false, FIXED_VERSION)
+            | (false, true, GROWING_VERSION)
+            | (true, _, MAPLET_VERSION) => {}
+            (false, true, FIXED_VERSION) => return Err(RestoreError::OldGrowable),
             _ => return Err(RestoreError::UnknownVersion { version }),
         }
         let [encoding, bits, slots] =
@@ -124,13 +149,17 @@ impl Header {
             .layout(grows)
             .ok_or(RestoreError::UnknownLayout { encoding, fingerprint_bits: bits, slots })?;
         let size = |at| usize::try_from(field(at)).expect("64-bit pointers");
+        let [level, target_load] =
+            [at::LEVEL, at::TARGET_LOAD].map(|at| u32::from_le_bytes(array(bytes, at)));
+        // Below the bits of a value.
+        let (level, value_bits) =
+            if is_maplet { (level & 0xffff, Some(level >> 16)) } else { (level, None) };
         let header = if grows {
-            let [level, target_load] =
-                [at::LEVEL, at::TARGET_LOAD].map(|at| u32::from_le_bytes(array(bytes, at)));
-            Self::of_a_table(layout, Some(target_load), level, size)
+            Self::of_a_table(layout, value_bits, Some(target_load), level, size)
         } else {
-            let level = u32::try_from(field(at::LEVEL)).unwrap_or(u32::MAX);
-            Self::of_a_table(layout, None, level, size)
+            // All of these bytes are 0.
+            let level = if target_load == 0 { level } else { u32::MAX };
+            Self::of_a_table(layout, value_bits, None, level, size)
         };
         header
             .map(|header| Self { hasher: field(at::HASHER), ..header })
@@ -141,6 +170,7 @@ impl Header {
     /// this crate builds has them.
     fn of_a_table(
         layout: LayoutId,
+        value_bits: Option<u32>,
         target_load: Option<u32>,
         level: u32,
         field: impl Fn(usize) -> usize,
@@ -153,8 +183,9 @@ impl Header {
             max_capacity: grows.then_some(max_capacity),
             rate: None,
             target_load,
+            value_bits,
         };
-        let Sizing { rows, buckets: max_buckets, load_thousandths, .. } =
+        let Sizing { rows, buckets: max_buckets, load_thousandths, value_bits, .. } =
             Sizing::of_layout(layout, request).ok()?;
         let sizes = [at::ROWS, at::MAX_BUCKETS].map(&field);
         let extent = Extent::try_new(rows, level, field(at::CURSOR), max_buckets)?;
@@ -165,6 +196,7 @@ impl Header {
             && (grows || capacity == max_capacity);
         possible.then_some(Self {
             grows,
+            value_bits,
             layout,
             extent,
             max_buckets,
@@ -199,10 +231,16 @@ impl Header {
         first: usize,
         words: &[[u8; 8]],
     ) -> Result<usize, RestoreError> {
-        // In a table of fixed size, any entry may be in any bucket.
-        let grows = self.grows;
+        // In a table of fixed size, any entry may be in any bucket; it has a fingerprint.
+        let (grows, value_bits) = (self.grows, self.value_bits);
+        let fingerprint = (1 << (L::FINGERPRINT_BITS - value_bits)) - 1;
         let is_valid = |bucket: usize, word: Word<L>| {
-            word.is_canonical() & (!grows || self.extent.is_valid(bucket, word))
+            let entries = if grows {
+                self.extent.is_valid(bucket, word, value_bits)
+            } else {
+                value_bits == 0 || word.each_has(fingerprint)
+            };
+            word.is_canonical() & entries
         };
         let (mut valid, mut items) = (true, 0);
         let mut words = (first..).zip(words.iter().copied().map(word::<L>));

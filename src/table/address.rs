@@ -12,9 +12,9 @@ use super::path::Queued;
 use crate::arch;
 use crate::entry::{Entry, Shape};
 use crate::extent::{Bucket, Extent};
-use crate::geometry::{Geometry, Place};
+use crate::geometry::{Geometry, Key, Place};
 use crate::layout::Layout;
-use crate::reading::{Reading, Variable, Whole};
+use crate::reading::{Masked, Reading, Valued, Variable, Whole};
 use crate::sync::{self, AtomicU64, Mutex, Ordering};
 
 /// Buckets from which on a table does not fit well into a core's own cache: 1 MiB of words.
@@ -109,6 +109,9 @@ impl Words for Box<[AtomicU64]> {
 
 /// The buckets of a table.
 pub trait Buckets: Sized + Send + Sync {
+    /// What names an item: its hash; in a maplet the hash of a key, and a value.
+    type Item: Copy;
+
     /// What a row's buckets depend on.
     type Extent: Copy;
 
@@ -123,9 +126,22 @@ pub trait Buckets: Sized + Send + Sync {
     /// Whether the number of buckets can grow.
     const GROWS: bool;
 
+    /// Whether slots have values, as those of a maplet do.
+    const HAS_VALUES: bool = false;
+
     /// Buckets with these words, of which those of the extent are allocated. The rows are an even number
-    /// and at least 2. The target load, in thousandths, is that of buckets that grow.
-    fn new(extent: Extent, load_thousandths: u32, words: Self::Words) -> Self;
+    /// and at least 2. The target load, in thousandths, is that of buckets that grow; the bits of a value
+    /// are those of a maplet.
+    fn new(extent: Extent, load_thousandths: u32, value_bits: u32, words: Self::Words) -> Self;
+
+    /// Bits of the value in each slot; 0 in a filter.
+    #[inline]
+    fn value_bits(&self) -> u32 {
+        0
+    }
+
+    /// The item in a table with this geometry.
+    fn key(geometry: Geometry, item: Self::Item) -> Key;
 
     /// The words of the buckets of now, and then those of later ones.
     fn words(&self) -> &Self::Words;
@@ -145,7 +161,7 @@ pub trait Buckets: Sized + Send + Sync {
     fn bucket(&self, place: Place, extent: Self::Extent) -> Bucket<Self::Reading>;
 
     /// How the slots of the bucket with this number are read in a table of this extent.
-    fn reading(extent: Extent, bucket: usize) -> Self::Reading;
+    fn reading(extent: Extent, bucket: usize, value_bits: u32) -> Self::Reading;
 
     /// The buckets themselves, if they can grow.
     fn growing(&self) -> Option<&Growing>;
@@ -192,6 +208,7 @@ pub struct Fixed {
 }
 
 impl Buckets for Fixed {
+    type Item = u64;
     type Extent = ();
     type Reading = Whole;
     type Entry = u32;
@@ -199,9 +216,15 @@ impl Buckets for Fixed {
 
     const GROWS: bool = false;
 
-    fn new(extent: Extent, _: u32, words: Box<[AtomicU64]>) -> Self {
+    fn new(extent: Extent, _: u32, _: u32, words: Box<[AtomicU64]>) -> Self {
         debug_assert_eq!(extent, Extent::start(words.len()));
         Self { words }
+    }
+
+    #[expect(clippy::inline_always, reason = "as for `Geometry::key`")]
+    #[inline(always)]
+    fn key(geometry: Geometry, hash: u64) -> Key {
+        geometry.key(hash)
     }
 
     #[inline]
@@ -233,7 +256,7 @@ impl Buckets for Fixed {
     }
 
     #[inline]
-    fn reading(_: Extent, _: usize) -> Whole {
+    fn reading(_: Extent, _: usize, _: u32) -> Whole {
         Whole
     }
 
@@ -278,6 +301,7 @@ impl Growing {
 }
 
 impl Buckets for Growing {
+    type Item = u64;
     type Extent = Extent;
     type Reading = Variable;
     type Entry = Entry;
@@ -285,10 +309,16 @@ impl Buckets for Growing {
 
     const GROWS: bool = true;
 
-    fn new(extent: Extent, load_thousandths: u32, words: Chunks) -> Self {
+    fn new(extent: Extent, load_thousandths: u32, _: u32, words: Chunks) -> Self {
         let rows = extent.rows();
         let extent = Box::new(CachePadded::new(AtomicU64::new(extent.bits())));
         Self { words, rows, load_thousandths, extent, splitting: Box::new(Mutex::new()) }
+    }
+
+    #[expect(clippy::inline_always, reason = "as for `Geometry::key`")]
+    #[inline(always)]
+    fn key(geometry: Geometry, hash: u64) -> Key {
+        geometry.key(hash)
     }
 
     #[inline]
@@ -325,12 +355,99 @@ impl Buckets for Growing {
     }
 
     #[inline]
-    fn reading(extent: Extent, bucket: usize) -> Variable {
+    fn reading(extent: Extent, bucket: usize, _: u32) -> Variable {
         extent.bucket_at(bucket).reading
     }
 
     #[inline]
     fn growing(&self) -> Option<&Growing> {
         Some(self)
+    }
+}
+
+/// The hash of a key, and one of its values.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair {
+    pub(crate) hash: u64,
+    pub(crate) value: u32,
+}
+
+/// The buckets of a maplet: those of a filter, with a value in each slot.
+pub struct WithValues<B> {
+    buckets: B,
+    value_bits: u32,
+}
+
+impl<B: Buckets<Reading: Masked>> Buckets for WithValues<B> {
+    type Item = Pair;
+    type Extent = B::Extent;
+    type Reading = Valued<B::Reading>;
+    type Entry = B::Entry;
+    type Words = B::Words;
+
+    const GROWS: bool = B::GROWS;
+
+    const HAS_VALUES: bool = true;
+
+    fn new(extent: Extent, load_thousandths: u32, value_bits: u32, words: B::Words) -> Self {
+        let buckets = B::new(extent, load_thousandths, value_bits, words);
+        Self { buckets, value_bits }
+    }
+
+    #[inline]
+    fn value_bits(&self) -> u32 {
+        self.value_bits
+    }
+
+    #[expect(clippy::inline_always, reason = "as for `Geometry::key`")]
+    #[inline(always)]
+    fn key(geometry: Geometry, Pair { hash, value }: Pair) -> Key {
+        geometry.key_with_value(hash, value)
+    }
+
+    #[inline]
+    fn words(&self) -> &B::Words {
+        self.buckets.words()
+    }
+
+    #[inline]
+    fn rows(&self) -> usize {
+        self.buckets.rows()
+    }
+
+    #[inline]
+    fn extent(&self) -> B::Extent {
+        self.buckets.extent()
+    }
+
+    #[inline]
+    fn level(&self) -> u32 {
+        self.buckets.level()
+    }
+
+    #[inline]
+    fn count(&self, extent: B::Extent) -> usize {
+        self.buckets.count(extent)
+    }
+
+    #[inline]
+    fn bucket(&self, place: Place, extent: B::Extent) -> Bucket<Self::Reading> {
+        let Bucket { number, reading } = self.buckets.bucket(place, extent);
+        Bucket { number, reading: Valued { reading, value_bits: self.value_bits } }
+    }
+
+    #[inline]
+    fn reading(extent: Extent, bucket: usize, value_bits: u32) -> Self::Reading {
+        Valued { reading: B::reading(extent, bucket, value_bits), value_bits }
+    }
+
+    #[inline]
+    fn growing(&self) -> Option<&Growing> {
+        self.buckets.growing()
+    }
+
+    #[inline]
+    fn geometry<L: Layout>(&self) -> Geometry {
+        self.buckets.geometry::<L>().with_values(self.value_bits)
     }
 }

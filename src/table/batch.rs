@@ -9,6 +9,7 @@ use core::convert::Infallible;
 
 use super::Table;
 use super::address::{Buckets, OUT_OF_CACHE_BUCKETS};
+use crate::candidates::Candidates;
 use crate::error::InsertManyError;
 use crate::geometry::Key;
 use crate::layout::Layout;
@@ -31,10 +32,31 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         found: &mut [bool],
     ) {
         let mut found = found.iter_mut();
+        let key = |named: &Q| self.key(hash(named));
         let nothing = |_| {};
-        let decided = self.for_each_prefetched(items, hash, nothing, |key| {
+        let decided = self.for_each_prefetched(items, key, nothing, |key| {
             if let Some(found) = found.next() {
                 *found = self.contains(key);
+            }
+            Ok::<(), Infallible>(())
+        });
+        let Ok(()) = decided;
+    }
+
+    /// As `get` for each key.
+    #[inline]
+    pub(crate) fn get_many<Q>(
+        &self,
+        keys: &[Q],
+        hash: impl Fn(&Q) -> u64,
+        found: &mut [Candidates],
+    ) {
+        let mut found = found.iter_mut();
+        let key = |named: &Q| self.key(hash(named));
+        let nothing = |_| {};
+        let decided = self.for_each_prefetched(keys, key, nothing, |key| {
+            if let Some(found) = found.next() {
+                *found = self.get(key);
             }
             Ok::<(), Infallible>(())
         });
@@ -46,7 +68,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     pub(crate) fn insert_many<Q>(
         &self,
         items: &[Q],
-        hash: impl Fn(&Q) -> u64,
+        item: impl Fn(&Q) -> B::Item,
     ) -> Result<(), InsertManyError> {
         let mut stored = 0;
         // A growing table is always nearly full: more than half of the inserts have to search. One of
@@ -57,7 +79,8 @@ impl<L: Layout, B: Buckets> Table<L, B> {
                 self.prefetch_search(key);
             }
         };
-        self.for_each_prefetched(items, hash, prepare, |key| {
+        let key = |named: &Q| self.key_of(item(named));
+        self.for_each_prefetched(items, key, prepare, |key| {
             self.insert(key).map_err(|cause| InsertManyError::new(stored, cause))?;
             stored += 1;
             Ok(())
@@ -69,13 +92,14 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     pub(crate) fn remove_many<Q>(
         &self,
         items: &[Q],
-        hash: impl Fn(&Q) -> u64,
+        item: impl Fn(&Q) -> B::Item,
         removed: &mut [bool],
     ) -> usize {
         let mut count = 0;
         let mut answers = removed.iter_mut();
+        let key = |named: &Q| self.key_of(item(named));
         let nothing = |_| {};
-        let decided = self.for_each_prefetched(items, hash, nothing, |key| {
+        let decided = self.for_each_prefetched(items, key, nothing, |key| {
             let removed = self.remove(key);
             count += usize::from(removed);
             if let Some(answer) = answers.next() {
@@ -94,12 +118,12 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     fn for_each_prefetched<Q, E>(
         &self,
         items: &[Q],
-        hash: impl Fn(&Q) -> u64,
+        key: impl Fn(&Q) -> Key,
         prepare: impl Fn(Key),
         mut operation: impl FnMut(Key) -> Result<(), E>,
     ) -> Result<(), E> {
         let prefetched = |item| {
-            let key = self.key(hash(item));
+            let key = key(item);
             self.buckets.prefetch(|| self.places(key));
             key
         };

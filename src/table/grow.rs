@@ -70,7 +70,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     pub(super) fn grow_if_loaded(&self, [near, _]: [Place; 2]) {
         if let Some(growing) = self.buckets.growing() {
             let buckets = growing.extent().buckets();
-            let turn = near.entry.chance() % INSERTS_PER_LOAD_CHECK;
+            let turn = self.geometry().chance(near) % INSERTS_PER_LOAD_CHECK;
             if turn * buckets < INSERTS_PER_LOAD_CHECK * INSERTS_PER_LOAD_CHECK {
                 self.split_if_loaded(growing, near);
             }

@@ -1,10 +1,13 @@
 //! Lookups: optimistic, bounded, without a lock.
 
+use core::iter;
+
 use super::Table;
 use super::address::Buckets;
+use crate::candidates::Candidates;
 use crate::entry::Entry;
 use crate::extent::Bucket;
-use crate::geometry::Key;
+use crate::geometry::{Key, Place};
 use crate::layout::{Layout, Word};
 use crate::reading::Reading;
 use crate::sync::Ordering;
@@ -109,6 +112,65 @@ impl<L: Layout, B: Buckets> Table<L, B> {
                 return found;
             }
         }
+    }
+
+    /// The values of a key of a maplet, and few others. Every value that the key had all the time is
+    /// among them.
+    ///
+    /// All matches of both words of one round in which nothing of the group was moved: one that is
+    /// found does not end the round, since a kick may have moved another meanwhile. Growth must not have
+    /// begun its next level either, as for `certainly_holds`.
+    #[inline]
+    pub(crate) fn get(&self, key: Key) -> Candidates {
+        match self.try_get(key) {
+            Some(candidates) => candidates,
+            None => self.get_slow(key.entry, key.first, key.second),
+        }
+    }
+
+    /// One round. `None`: something of the group was moved meanwhile.
+    #[inline]
+    fn try_get(&self, key: Key) -> Option<Candidates> {
+        let version = self.versions.read(self.geometry().class(key));
+        let level = self.buckets.level();
+        let places = self.places(key);
+        let buckets = self.locate(places);
+        let words = self.words_in(buckets);
+        (version.validate() && self.buckets.level() == level)
+            .then(|| Self::candidates(places, buckets, words))
+    }
+
+    /// The rest of a `get` whose first round saw something move: some more rounds, and then both words
+    /// under their stripes. See [`Key`] for the arguments.
+    #[cold]
+    #[inline(never)]
+    fn get_slow(&self, entry: Entry, first: usize, second: usize) -> Candidates {
+        let key = Key { entry, first, second };
+        let round = || self.try_get(key);
+        iter::repeat_with(round).take(MAX_LOOKUP_ROUNDS - 1).flatten().next().unwrap_or_else(|| {
+            let places = self.places(key);
+            let (_locked, buckets) = self.lock(places, self.locate(places));
+            Self::candidates(places, buckets, self.words_in(buckets))
+        })
+    }
+
+    /// The values that two words hold of a key.
+    #[inline]
+    fn candidates(
+        places: [Place; 2],
+        buckets: [Bucket<B::Reading>; 2],
+        words: [Word<L>; 2],
+    ) -> Candidates {
+        let mut candidates = Candidates::default();
+        let entries = places.map(|place| place.entry);
+        let readings = buckets.map(|bucket| bucket.reading);
+        // One branch, which is nearly always taken for a key that is absent.
+        if Reading::either_holds(readings, words, entries) {
+            for at in 0..2 {
+                readings[at].for_each_value(words[at], entries[at], |value| candidates.add(value));
+            }
+        }
+        candidates
     }
 
     /// How many copies there are: read under both stripes, unless there are certainly none.

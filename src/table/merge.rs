@@ -28,13 +28,13 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 
     /// The items of the entries that the image holds, in the order of its buckets.
     fn keys_of(&self, image: &Image) -> impl Iterator<Item = Key> {
-        let Image { extent, .. } = image;
+        let Image { extent, value_bits, .. } = image;
         debug_assert_eq!(extent.rows(), self.rows());
         let geometry = self.geometry();
         // A bucket lies in the row with its number modulo the rows.
         let rows = (0..).flat_map(|share| (0..extent.rows()).map(move |row| (share, row)));
         rows.zip(image.words()).enumerate().flat_map(move |(bucket, ((share, row), word))| {
-            let reading = B::reading(*extent, bucket);
+            let reading = B::reading(*extent, bucket, *value_bits);
             let sibling = Entry::in_share(share);
             let slots = Word::<L>::from_bits(word).slots_in_use();
             slots.map(move |slot| {

@@ -39,6 +39,8 @@ pub struct Image {
     pub(crate) extent: Extent,
     /// The target load of a growing table, in thousandths; 0 for a table of fixed size.
     pub(crate) target_load: u32,
+    /// Bits of the value in each slot; 0 in a filter.
+    pub(crate) value_bits: u32,
     /// Slots in use.
     pub(crate) items: usize,
     /// The number of buckets that the table may ever have.
@@ -127,9 +129,9 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         drop(splitting);
         let buckets = extent.buckets();
         let no_memory = SnapshotError::OutOfMemory { bytes: buckets * size_of::<u64>() };
-        let (target_load, words) =
-            (self.target_load(), words.into_pieces(buckets).ok_or(no_memory)?);
-        Ok(Image { extent, target_load, items, max_buckets, words })
+        let words = words.into_pieces(buckets).ok_or(no_memory)?;
+        let (target_load, value_bits) = (self.target_load(), self.value_bits());
+        Ok(Image { extent, target_load, value_bits, items, max_buckets, words })
     }
 
     /// A mirror with all words that the table has.
@@ -217,9 +219,9 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 
     /// The table of an image; `None` if the allocator has no memory for it.
     pub(crate) fn from_image(image: Image) -> Option<Self> {
-        let Image { extent, target_load, max_buckets, words, .. } = image;
+        let Image { extent, target_load, value_bits, max_buckets, words, .. } = image;
         let words = B::Words::from_pieces(max_buckets, words)?;
-        let table = Self::try_with_words(extent, target_load, words)?;
+        let table = Self::try_with_words(extent, target_load, value_bits, words)?;
         let locked = table.stripes.lock_all();
         // Buckets at this distance have the same stripe, however many stripes there are.
         let mut occupied = Vec::new();

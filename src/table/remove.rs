@@ -1,4 +1,5 @@
-//! Removal: finds an entry without a lock and clears it under the stripe of its bucket.
+//! Removal: finds an entry without a lock and clears it under the stripe of its bucket. In a maplet, an
+//! entry is also found in this way to replace its value.
 //!
 //! In a growing table the entries of an item differ in length, and an entry may be one of several items.
 //! The longest is removed: an item for which a short one was stored has no other, but an item with a
@@ -8,18 +9,80 @@ use core::hint::select_unpredictable;
 
 use super::address::Buckets;
 use super::stripes::{Held, Locked};
-use super::{MAX_OPTIMISTIC_ATTEMPTS, Table};
-use crate::entry::Entry;
+use super::{Change, MAX_OPTIMISTIC_ATTEMPTS, Table};
+use crate::entry::{Entry, Slot};
 use crate::extent::Bucket;
 use crate::geometry::{Key, Place};
 use crate::layout::{Layout, Word};
 use crate::reading::Reading;
 use crate::sync::Ordering;
 
-/// How an attempt to remove a copy ended.
+/// The slot of an entry becomes free.
+#[derive(Clone, Copy)]
+struct Removal;
+
+impl Change for Removal {
+    const REMOVES: bool = true;
+
+    #[inline]
+    fn applied<L: Layout>(self, word: Word<L>, slot: Slot) -> Option<Word<L>> {
+        word.without(slot)
+    }
+
+    /// An entry with another value: `contains` finds either.
+    #[inline]
+    fn leaves<L: Layout, R: Reading>(reading: R, word: Word<L>, item: Entry) -> bool {
+        reading.holds_key(word, item)
+    }
+}
+
+/// An entry gets another value. It stays where it is and as long as it is: so whatever found it, whatever
+/// its value is, goes on to find it.
+#[derive(Clone, Copy)]
+struct Replacement {
+    value_bits: u32,
+    value: u32,
+}
+
+impl Change for Replacement {
+    const REMOVES: bool = false;
+
+    /// One word, so a lookup sees the old value or the new one.
+    #[inline]
+    fn applied<L: Layout>(self, word: Word<L>, slot: Slot) -> Option<Word<L>> {
+        let shift = L::FINGERPRINT_BITS - self.value_bits;
+        let kept = slot.bits() & ((1 << shift) - 1);
+        word.without(slot)?.with(Slot::new(kept | u64::from(self.value) << shift))
+    }
+
+    /// Nothing: with its other value the entry is found as before by whoever asks for the key alone.
+    #[inline]
+    fn leaves<L: Layout, R: Reading>(_: R, _: Word<L>, _: Entry) -> bool {
+        false
+    }
+}
+
+/// What a bucket holds of an item beside the bucket in which an entry is changed.
+struct Elsewhere {
+    /// How many extra bits the longest entry has.
+    longest: Option<u32>,
+    /// See [`Change::leaves`].
+    leaves: bool,
+}
+
+impl Elsewhere {
+    /// Whether a lookup that reads the other bucket too early could miss what is there: an entry of the item,
+    /// or what is found in its place.
+    #[inline]
+    fn may_be_missed(&self) -> bool {
+        self.longest.is_some() || self.leaves
+    }
+}
+
+/// How an attempt to change a copy ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Attempt {
-    Removed,
+    Changed,
     Absent,
     /// A copy was seen, and was gone when its stripe was locked; or nothing was seen, and the
     /// version changed meanwhile.
@@ -31,28 +94,40 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     pub(crate) fn remove(&self, key: Key) -> bool {
+        self.change(key, Removal)
+    }
+
+    /// Another value for one copy of the item of a maplet, in one store. `false`: there is none.
+    #[inline]
+    pub(crate) fn replace(&self, key: Key, value: u32) -> bool {
+        self.change(key, Replacement { value_bits: self.value_bits(), value })
+    }
+
+    #[expect(clippy::inline_always, reason = "as for `insert`")]
+    #[inline(always)]
+    fn change<C: Change>(&self, key: Key, change: C) -> bool {
         // Without the version, which only the answer `false` needs: an item that was inserted is there.
-        if self.remove_seen(key) == Some(true) {
+        if self.change_seen(key, change) == Some(true) {
             return true;
         }
         let Key { entry, first, second } = key;
-        self.remove_slow(entry, first, second)
+        self.change_slow(entry, first, second, change)
     }
 
-    fn try_remove(&self, key: Key) -> Attempt {
+    fn try_change<C: Change>(&self, key: Key, change: C) -> Attempt {
         let version = self.versions.read(self.geometry().class(key));
-        match self.remove_seen(key) {
-            Some(true) => Attempt::Removed,
+        match self.change_seen(key, change) {
+            Some(true) => Attempt::Changed,
             None if version.validate() => Attempt::Absent,
             Some(false) | None => Attempt::Overtaken,
         }
     }
 
-    /// Looks for a copy without a lock, and removes it under the stripe of its bucket. `None`: no
+    /// Looks for a copy without a lock, and changes it under the stripe of its bucket. `None`: no
     /// copy was seen. `Some(false)`: one was, and was gone when the stripe was locked.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    fn remove_seen(&self, key: Key) -> Option<bool> {
+    fn change_seen<C: Change>(&self, key: Key, change: C) -> Option<bool> {
         let places = self.places(key);
         let buckets = self.locate(places);
         let words = self.words_in(buckets);
@@ -63,51 +138,54 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         let other = Place::select(!first, places);
         let bucket = select_unpredictable(first, buckets[0], buckets[1]);
         let (locked, [bucket]) = self.lock([place], [bucket]);
-        Some(self.remove_longest(&locked, bucket, [place, other], key))
+        Some(self.change_longest(&locked, bucket, [place, other], key, change))
     }
 
-    /// Removes the longest entry of the item in `bucket`, that of the first place, whose stripe is locked.
+    /// Changes the longest entry of the item in `bucket`, that of the first place, whose stripe is locked.
     /// `false`: there is none, or there is a longer one in the other bucket.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    fn remove_longest<H: Held>(
+    fn change_longest<H: Held, C: Change>(
         &self,
         locked: &Locked<'_, H>,
         bucket: Bucket<B::Reading>,
         [place, other]: [Place; 2],
         key: Key,
+        change: C,
     ) -> bool {
         let reading = bucket.reading;
         if !B::GROWS {
             let slot = reading.slot(place.entry);
-            let in_other = || self.longest_elsewhere(other).is_some();
-            return self.remove_from(locked, bucket.number, slot, key, in_other);
+            let in_other = || self.elsewhere::<C>(other).may_be_missed();
+            return self.change_in(locked, bucket.number, slot, key, change, in_other);
         }
         let Some(slot) = reading.longest(self.locked_word(bucket.number), place.entry) else {
             return false;
         };
-        let elsewhere = self.longest_elsewhere(other);
-        if elsewhere.is_some_and(|extra_bits| extra_bits > reading.extra_bits(slot)) {
+        let elsewhere = self.elsewhere::<C>(other);
+        if elsewhere.longest.is_some_and(|extra_bits| extra_bits > reading.extra_bits(slot)) {
             return false;
         }
-        self.remove_from(locked, bucket.number, slot, key, || elsewhere.is_some())
+        self.change_in(locked, bucket.number, slot, key, change, || elsewhere.may_be_missed())
     }
 
-    /// The length of the longest entry of an item in a bucket whose stripe is not locked: its extra bits.
+    /// What a bucket holds of an item whose stripe is not locked.
     ///
-    /// Read under the lock of the item's other bucket: so no kick takes one from there to here and
+    /// Read under the lock of the item's other bucket: so no kick takes an entry from there to here and
     /// past this look. A split can take one from the bucket to a new one, once in each level.
     #[inline]
-    fn longest_elsewhere(&self, place: Place) -> Option<u32> {
+    fn elsewhere<C: Change>(&self, place: Place) -> Elsewhere {
         let [mut bucket] = self.locate([place]);
         loop {
             // Acquire: pairs with the stores of kicks, and with the clear of a split. Whoever reads that
             // has synchronized with the bumped versions, and sees the new extent below.
             let word = self.buckets.word(bucket.number).load(Ordering::Acquire);
-            let longest = bucket.reading.longest(Word::<L>::from_bits(word), place.entry);
+            let (word, reading) = (Word::<L>::from_bits(word), bucket.reading);
+            let longest = reading.longest(word, place.entry);
+            let leaves = C::leaves(reading, word, place.entry);
             let [now] = self.locate([place]);
             if now.number == bucket.number {
-                return longest.map(|slot| bucket.reading.extra_bits(slot));
+                return Elsewhere { longest: longest.map(|slot| reading.extra_bits(slot)), leaves };
             }
             bucket = now;
         }
@@ -118,10 +196,10 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// See [`Key`] for the arguments.
     #[cold]
     #[inline(never)]
-    fn remove_slow(&self, entry: Entry, first: usize, second: usize) -> bool {
+    fn change_slow<C: Change>(&self, entry: Entry, first: usize, second: usize, change: C) -> bool {
         for _ in 0..MAX_OPTIMISTIC_ATTEMPTS {
-            match self.try_remove(Key { entry, first, second }) {
-                Attempt::Removed => return true,
+            match self.try_change(Key { entry, first, second }, change) {
+                Attempt::Changed => return true,
                 Attempt::Absent => return false,
                 Attempt::Overtaken => {}
             }
@@ -132,8 +210,8 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         let entries = places.map(|place| place.entry);
         let readings = buckets.map(|bucket| bucket.reading);
         let [a, b] = places;
-        let first = || self.remove_longest(&locked, buckets[0], [a, b], key);
-        let second = || self.remove_longest(&locked, buckets[1], [b, a], key);
+        let first = || self.change_longest(&locked, buckets[0], [a, b], key, change);
+        let second = || self.change_longest(&locked, buckets[1], [b, a], key, change);
         match Reading::holder_of_longest(readings, self.words_in(buckets), entries) {
             Some(true) => first(),
             Some(false) => second(),

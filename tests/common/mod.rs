@@ -111,3 +111,25 @@ pub fn fill<L: Storage, S>(
 ) -> usize {
     hashes.take_while(|&hash| filter.insert_hash(hash).is_ok()).count()
 }
+
+/// A snapshot is as docs/format.md shows it: each line after this mark has an offset, bytes, and two spaces
+/// before what they mean. Bytes that are on no line are 0.
+pub fn is_on_the_page(mark: &str, written: &[u8]) {
+    let page = include_str!("../../docs/format.md");
+    let (_, from) = page.split_once(mark).expect("the start of the example");
+    let (example, _) = from.split_once("<!-- end of example -->").expect("its end");
+    let mut bytes = vec![0; written.len()];
+    for line in example.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())) {
+        let (offset, line) = line.split_once(' ').unwrap();
+        let offset: usize = offset.parse().expect("an offset");
+        let (hex, _) = line.trim_start().split_once("  ").expect("what they mean");
+        for (byte, hex) in bytes[offset..].iter_mut().zip(hex.split(' ')) {
+            *byte = u8::from_str_radix(hex, 16).unwrap();
+        }
+    }
+    let right = || {
+        let lines = written.chunks(8).enumerate().filter(|(_, bytes)| **bytes != [0; 8]);
+        lines.map(|(line, bytes)| format!("{:<4}{bytes:02x?}", 8 * line)).collect::<Vec<_>>()
+    };
+    assert!(bytes == written, "docs/format.md shows other bytes; these are right: {:#?}", right());
+}

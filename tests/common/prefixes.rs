@@ -10,10 +10,10 @@ use rustc_hash::FxHashMap;
 
 use super::{Growing, doublings, hashes};
 
-const K: u64 = 0x9e37_79b9_7f4a_7c15;
+pub const K: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The upper half of a product of 128 bits.
-fn hi(a: u64, b: u64) -> u64 {
+pub fn hi(a: u64, b: u64) -> u64 {
     ((u128::from(a) * u128::from(b)) >> 64) as u64
 }
 
@@ -29,7 +29,7 @@ pub struct Shape {
 pub struct Item {
     /// Core, lower row, and chain in that row: equal in both rows.
     pub class: u64,
-    extra: u32,
+    pub extra: u32,
     /// The rows, and the chain in each.
     places: [(u64, u64); 2],
 }
@@ -38,6 +38,12 @@ impl Shape {
     pub fn new<L: Layout>(rows: usize) -> Self {
         let chain_bits = doublings::<L>();
         Self { rows: rows as u64, core_bits: L::FINGERPRINT_BITS - chain_bits - 1, chain_bits }
+    }
+
+    /// Of a maplet: the bits of a value are taken from the chain.
+    pub fn with_values<L: Layout>(rows: usize, value_bits: u32) -> Self {
+        let shape = Self::new::<L>(rows);
+        Self { chain_bits: shape.chain_bits - value_bits, ..shape }
     }
 
     pub fn rows(self) -> u64 {
@@ -88,8 +94,12 @@ impl Shape {
 
 /// Pairs of items of one class, which differ in their extra bits, in a table of this number of rows.
 pub fn twins<L: Layout>(rows: usize, pairs: usize) -> Vec<[u64; 2]> {
-    let shape = Shape::new::<L>(rows);
-    let classes = (rows as u64 / 2 * shape.cores()) << shape.chain_bits;
+    twins_of(Shape::new::<L>(rows), pairs)
+}
+
+/// The same in a table of this shape.
+pub fn twins_of(shape: Shape, pairs: usize) -> Vec<[u64; 2]> {
+    let classes = (shape.rows / 2 * shape.cores()) << shape.chain_bits;
     // Among n items there are n^2/2 pairs.
     let candidates = 1.3 * (2.0 * pairs as f64 * classes as f64).sqrt();
     let mut items: Vec<(u64, u64)> =

@@ -138,10 +138,13 @@ fn a_bit_flipped<L: GrowingLayout + Layout>() {
             let error = CuckooFilter::<L, _>::from_bytes(&bytes, HASHER).unwrap_err();
             let expected = match at {
                 0..at::VERSION => matches!(error, RestoreError::NotASnapshot),
-                at::VERSION..at::KIND => {
-                    let flipped = version ^ 1 << (bit - 8 * at::VERSION);
-                    matches!(error, RestoreError::UnknownVersion { version: found } if found == flipped)
-                }
+                at::VERSION..at::KIND => match version ^ 1 << (bit - 8 * at::VERSION) {
+                    // That of maplets, and the header is not one of them.
+                    3 => matches!(error, RestoreError::Damaged),
+                    flipped => {
+                        matches!(error, RestoreError::UnknownVersion { version } if version == flipped)
+                    }
+                },
                 _ => matches!(error, RestoreError::Damaged),
             };
             assert!(expected, "bit {bit}: {error:?}");
@@ -227,7 +230,7 @@ fn other_fields<L: GrowingLayout + Layout>() {
     impossible(&few_rows, true);
 
     let byte = |at: usize, value: u8| error::<L>(&forged(&fixed, |bytes| bytes[at] = value));
-    for kind in [2, 255] {
+    for kind in [4, 255] {
         assert_error!(
             byte(at::KIND, kind),
             RestoreError::UnknownKind { kind: found } if found == kind,
@@ -366,12 +369,20 @@ fn other_versions<L: GrowingLayout + Layout>() {
             ": build the filter from its items again"
         );
     }
-    for of_version_2 in [
-        forged(&fixed, |bytes| bytes[at::VERSION] = 2),
-        forged(&grown, |bytes| bytes[at::KIND] = 0),
+    for (bytes, version) in [
+        (forged(&fixed, |bytes| bytes[at::VERSION] = 2), 2),
+        (forged(&grown, |bytes| bytes[at::KIND] = 0), 2),
+        // Those of maplets.
+        (forged(&fixed, |bytes| bytes[at::VERSION] = 3), 3),
+        (forged(&grown, |bytes| bytes[at::VERSION] = 3), 3),
+        (forged(&fixed, |bytes| bytes[at::KIND] = 2), 1),
+        (forged(&grown, |bytes| bytes[at::KIND] = 3), 2),
     ] {
-        let error = error::<L>(&of_version_2);
-        assert!(matches!(error, RestoreError::UnknownVersion { version: 2 }), "{error:?}");
+        let error = error::<L>(&bytes);
+        assert!(
+            matches!(error, RestoreError::UnknownVersion { version: found } if found == version),
+            "{error:?}"
+        );
     }
     for [encoding, bits, slots] in [[0, 8, 8], [0, 9, 7], [0, 10, 6], [1, 14, 5], [1, 17, 4]] {
         let bytes = forged(&grown, |bytes| {
@@ -521,7 +532,8 @@ fn other_formats() {
         assert!(matches!(error, RestoreError::UnknownVersion { version: v } if v == version));
         let expected = format!(
             "the snapshot has version {version}, and this release reads version 1 of filters of fixed \
-             size and version 2 of filters that grow: read it with the release that wrote it, or a newer one"
+             size, version 2 of filters that grow and version 3 of maplets: read it with the release that \
+             wrote it, or a newer one"
         );
         assert_eq!(error.to_string(), expected);
     }

@@ -168,13 +168,13 @@ pub const FAULTS: &[Fault] = faults! {
         replace "[load(first), load(second)]"
         with "[load(first), Word::from_bits(self.buckets.word(second).load(Ordering::Relaxed))]"
         => LOOKUPS;
-    REMOVE remove_seen: "a removal reads its first bucket Relaxed"
+    REMOVE change_seen: "a removal reads its first bucket Relaxed"
         replace "let words = self.words_in(buckets);"
         with "use crate::sync::Ordering::{Relaxed, SeqCst};
             let words: [Word<L>; 2] = [(buckets[0], Relaxed), (buckets[1], SeqCst)]
                 .map(|(bucket, order)| Word::from_bits(self.buckets.word(bucket.number).load(order)));"
         => REMOVALS;
-    REMOVE remove_seen: "a removal reads its second bucket Relaxed"
+    REMOVE change_seen: "a removal reads its second bucket Relaxed"
         replace "let words = self.words_in(buckets);"
         with "use crate::sync::Ordering::{Relaxed, SeqCst};
             let words: [Word<L>; 2] = [(buckets[0], SeqCst), (buckets[1], Relaxed)]
@@ -209,11 +209,11 @@ pub const FAULTS: &[Fault] = faults! {
     TABLE clear: "clear bumps no version"
         without "self.versions.bump_all();"
         => CLEAR;
-    TABLE remove_from: "a removal of a duplicate bumps no version"
+    TABLE change_in: "a removal of a duplicate bumps no version"
         without "self.versions.bump(self.geometry().class(key));"
         => COPIES;
-    TABLE remove_from: "a removal of a duplicate bumps the version after it clears"
-        put "self.store_word(locked, bucket, cleared, Ordering::SeqCst);"
+    TABLE change_in: "a removal of a duplicate bumps the version after it clears"
+        put "self.store_word(locked, bucket, changed, Ordering::SeqCst);"
         before "if in_other()"
         => COPIES;
     LOOKUP contains: "a lookup reads its version after its buckets"
@@ -226,8 +226,8 @@ pub const FAULTS: &[Fault] = faults! {
     LOOKUP look_up: "a later round of a lookup does not validate the version"
         replace "version.validate()" with "version.validate() | true"
         => OVERTAKEN_LOOKUP;
-    REMOVE remove: "a removal that finds no copy at first does not look again with the version"
-        replace "self.remove_slow" with "false && self.remove_slow"
+    REMOVE change: "a removal that finds no copy at first does not look again with the version"
+        replace "self.change_slow" with "false && self.change_slow"
         => REMOVALS;
     VERSIONS group: "all fingerprints share one version"
         replace "class & (self.groups.len() - 1)" with "class & 0"
@@ -288,7 +288,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "let (locked, buckets) = self.lock(hop_places, buckets);"
         with "let locked = self.stripes.lock([buckets[1].number]);"
         => REMOVALS;
-    REMOVE remove_seen: "a removal locks no stripe"
+    REMOVE change_seen: "a removal locks no stripe"
         replace "self.lock([place], [bucket]);" with "(self.stripes.lock([0; 0]), self.locate([place]));"
         => &["races::two_removals_of_one_copy"];
     LOOKUP count: "count locks no stripe"
@@ -344,9 +344,9 @@ pub const FAULTS: &[Fault] = faults! {
     INSERT insert_as_it_is: "an insert whose path is stale says full"
         replace "backoff.snooze()" with "return Err(InsertError::Full)"
         => REMOVALS;
-    REMOVE remove: "a removal whose copy is gone says that there is none"
-        replace "if self.remove_seen(key) == Some(true) { return true; }"
-        with "if let Some(removed) = self.remove_seen(key) { return removed; }"
+    REMOVE change: "a removal whose copy is gone says that there is none"
+        replace "if self.change_seen(key, change) == Some(true) { return true; }"
+        with "if let Some(removed) = self.change_seen(key, change) { return removed; }"
         => REMOVALS;
     INSERT classify: "an insert takes the first bucket with room, not the emptier one"
         replace "first.is_fuller(second)" with "!first.has_room()"
@@ -356,13 +356,13 @@ pub const FAULTS: &[Fault] = faults! {
         => &["costs::insert_into_the_emptier_first_bucket"];
 
     // The last resort, after too many optimistic attempts.
-    REMOVE remove_slow: "the last resort of a removal looks only at the first bucket"
+    REMOVE change_slow: "the last resort of a removal looks only at the first bucket"
         replace "Some(false) => second()," with "Some(false) => false,"
         => OVERTAKEN_REMOVALS;
-    REMOVE remove_slow: "the last resort of a removal looks only at the second bucket"
+    REMOVE change_slow: "the last resort of a removal looks only at the second bucket"
         replace "Some(true) => first()," with "Some(true) => false,"
         => OVERTAKEN_REMOVALS;
-    REMOVE remove_slow: "the last resort of a removal locks one of its stripes"
+    REMOVE change_slow: "the last resort of a removal locks one of its stripes"
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);
             let locked = self.stripes.lock([buckets[0].number]);"
@@ -489,19 +489,21 @@ pub const FAULTS: &[Fault] = faults! {
     INSERT last_hop_locked: "the last hop does not compute the bucket of the new item again"
         replace "B::GROWS && self.locate" with "false && self.locate"
         => &["growth::kick_of_what_stays_for_what_goes"];
-    REMOVE remove_seen: "a removal looks at the other bucket before it has its stripe"
+    REMOVE change_seen: "a removal looks at the other bucket before it has its stripe"
         replace "let (locked, [bucket]) = self.lock([place], [bucket]);
-            Some(self.remove_longest(&locked, bucket, [place, other], key))"
-        with "let elsewhere = self.longest_elsewhere(other);
+            Some(self.change_longest(&locked, bucket, [place, other], key, change))"
+        with "let elsewhere = self.elsewhere::<C>(other);
             let (locked, [bucket]) = self.lock([place], [bucket]);
             let word = self.locked_word(bucket.number);
             let Some(slot) = bucket.reading.longest(word, place.entry) else {
                 return Some(false);
             };
-            if elsewhere.is_some_and(|extra_bits| extra_bits > bucket.reading.extra_bits(slot)) {
+            let is_longer = |extra_bits| extra_bits > bucket.reading.extra_bits(slot);
+            if elsewhere.longest.is_some_and(is_longer) {
                 return Some(false);
             }
-            Some(self.remove_from(&locked, bucket.number, slot, key, || elsewhere.is_some()))"
+            let in_other = || elsewhere.may_be_missed();
+            Some(self.change_in(&locked, bucket.number, slot, key, change, in_other))"
         => &["growth::removal_beside_a_copy_into_the_new_bucket"];
     ADDRESS bucket: "a place has its bucket by an extent that is read Relaxed"
         replace "extent.bucket(place)"
@@ -563,18 +565,19 @@ pub const FAULTS: &[Fault] = faults! {
     READING holder_of_longest: "a removal takes the shorter of two entries"
         replace "first >= second" with "first.is_some_and(|first| second.is_none_or(|second| first <= second))"
         => &["entries::removal_beside_a_relative_with_a_short_entry"];
-    REMOVE remove_longest: "a removal does not look for a longer entry when it has its stripe"
+    REMOVE change_longest: "a removal does not look for a longer entry when it has its stripe"
         replace "extra_bits > reading.extra_bits(slot)" with "extra_bits > u32::MAX - 1"
         => &["entries::removal_of_a_long_entry_that_is_kicked_to_a_short_one"];
-    REMOVE longest_elsewhere: "a removal does not look where a longer entry has gone"
+    REMOVE elsewhere: "a removal does not look where a longer entry has gone"
         replace "now.number == bucket.number" with "true || now.number == bucket.number"
         => &["entries::kick_and_split_of_what_is_removed"];
-    REMOVE remove_longest: "a removal bumps the version for an entry as long as its own only"
-        replace "elsewhere.is_some())" with "elsewhere == Some(reading.extra_bits(slot)))"
+    REMOVE change_longest: "a removal bumps the version for an entry as long as its own only"
+        replace "elsewhere.may_be_missed())"
+        with "elsewhere.longest == Some(reading.extra_bits(slot)))"
         => &["entries::short_copy_and_removal_of_the_long_one"];
 
     // Growth beside the last resorts.
-    REMOVE remove_slow: "the last resort of a removal does not compute its buckets again"
+    REMOVE change_slow: "the last resort of a removal does not compute its buckets again"
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);
             let locked = self.stripes.lock(buckets.map(|bucket| bucket.number));"
@@ -615,9 +618,9 @@ pub const FAULTS: &[Fault] = faults! {
             "snapshots::two_hops_across_the_frontier",
             "snapshots::two_hops_across_the_frontier_the_other_way",
         ];
-    TABLE remove_from: "a removal does not mirror its word"
-        replace "self.store_word(locked, bucket, cleared, Ordering::SeqCst)"
-        with "self.buckets.word(bucket).store(cleared.bits(), Ordering::SeqCst)"
+    TABLE change_in: "a removal does not mirror its word"
+        replace "self.store_word(locked, bucket, changed, Ordering::SeqCst)"
+        with "self.buckets.word(bucket).store(changed.bits(), Ordering::SeqCst)"
         => &["snapshots::removal_beside_a_snapshot"];
     TABLE clear: "clear does not mirror its words"
         replace "self.store_word(&locked, bucket, Word::EMPTY, Ordering::Release)"

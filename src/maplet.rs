@@ -1,0 +1,1115 @@
+//! The public type with values: hashing in, candidates out.
+
+use core::fmt;
+use core::hash::{BuildHasher, Hash};
+use std::io::Read;
+
+use crate::builder::MapletBuilder;
+use crate::candidates::Candidates;
+use crate::error::{
+    InsertError, InsertManyError, LengthMismatch, MergeError, ReserveError, RestoreError,
+    SnapshotError, ValueTooLarge,
+};
+use crate::filter::Stats;
+use crate::hasher::DefaultHashBuilder;
+use crate::keyed::Keyed;
+use crate::layout::Fp16x4;
+use crate::snapshot::Snapshot;
+use crate::storage::{
+    AnyLayout, BucketsOf, Figures, Growable, GrowingLayout, LayoutsOf, Operations, Storage,
+};
+use crate::table::{Pair, WithValues};
+
+/// A table of small values that many threads share: for each key it gives all values of the key, and few
+/// others.
+///
+/// A maplet is a cuckoo filter with a value of some bits in each slot. One lookup says which shards,
+/// segments, runs or partitions may hold a key, in place of one filter for each of them. Keys are not
+/// stored: so a lookup may return values of other keys, too, the *false candidates*.
+///
+/// It stores *pairs* of a key and a value. A key may have several values, and a pair may be stored several
+/// times: each copy is removed for itself. All pairs of a key lie in its two buckets, so a key has at most
+/// as many as these have slots: 8 in the default layout.
+///
+/// All methods take `&self`: put the maplet into an [`Arc`](std::sync::Arc) or lend it to scoped threads.
+/// Equal keys are keys with equal hashes, as in a [`CuckooFilter`](crate::CuckooFilter).
+///
+/// `L` is the storage: a [`Layout`](crate::Layout) of the buckets, [`AnyLayout`], or [`Growable`] of a
+/// [layout that can grow](GrowingLayout). `S` is the hasher of the keys.
+///
+/// # Guarantees
+///
+/// * **Every value of the key**: [`get`](Self::get) returns every value whose insert returned before the
+///   call, and whose removal or replacement was not called before the return.
+/// * **Few others**: for an absent key `2b·load/2^f` candidates on average, with b slots per bucket and
+///   fingerprints of f bits; for a key with n values, n and as many false candidates as for an absent one.
+///   [`false_positive_rate`](Self::false_positive_rate) gives the mean number at the present load.
+/// * **A replacement is atomic**: while [`replace`](Self::replace) runs, a lookup sees the old value or the
+///   new one, and never neither.
+/// * **Lookups**: [`contains_key`](Self::contains_key) is wait-free. [`get`](Self::get) waits for no writer
+///   either in its first eight rounds; if pairs of its version group are moved in each of them, it takes
+///   two locks for two loads.
+/// * **The others** are those of filters, in the [documentation of the crate](crate#guarantees): an
+///   operation that fails changes nothing; a maplet holds the pairs of distinct keys that it was built for;
+///   growth without a pause, exact snapshots, hostile bytes are an error.
+///
+/// Pairs are independent of each other: no order is promised across the pairs of one key.
+///
+/// # Layouts
+///
+/// A value takes bits of the fingerprint. What is left, 5 bits or more, is as much as a table needs to hold
+/// the pairs that it is made for. In a maplet that [grows](crate#growth), a value takes bits of the chain, of
+/// which a table needs one for each doubling, and one at least:
+///
+/// | layout | value bits | value bits if it grows | doublings with values of v bits |
+/// |---|---|---|---|
+/// | [`Fp8x8`](crate::Fp8x8) | 1 to 3 | | |
+/// | [`Fp9x7`](crate::Fp9x7) | 1 to 4 | | |
+/// | [`Fp10x6`](crate::Fp10x6) | 1 to 5 | | |
+/// | [`Fp12x5`](crate::Fp12x5) | 1 to 6 | 1 to 4 | 5 - v |
+/// | [`SemiSorted14x5`](crate::SemiSorted14x5) | 1 to 8 | | |
+/// | [`Fp16x4`](crate::Fp16x4) | 1 to 10 | 1 to 8 | 9 - v |
+/// | [`SemiSorted17x4`](crate::SemiSorted17x4) | 1 to 11 | | |
+/// | [`Fp21x3`](crate::Fp21x3) | 1 to 14 | 1 to 11 | 12 - v |
+/// | [`Fp32x2`](crate::Fp32x2) | 1 to 23 | 1 to 18 | 19 - v |
+///
+/// A maplet that grew D times twofold returns about `2b·load·2^(1+v-w)·(1 + D)` candidates for an absent
+/// key, for slots of w bits.
+///
+/// # Sources
+///
+/// Fan, Andersen, Kaminsky, Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom" (CoNEXT 2014),
+/// section 6: "an associated value for each matched fingerprint". The word is that of "Time To Replace Your
+/// Filter: How Maplets Simplify System Design" (2025). Chucky (SIGMOD 2021) replaced the Bloom filters of an
+/// LSM tree by such a table.
+///
+/// # Examples
+///
+/// ```
+/// use coucal::CuckooMaplet;
+///
+/// // Which of 64 partitions may hold a key?
+/// let maplet = CuckooMaplet::builder().capacity(10_000).value_bits(6).build()?;
+/// std::thread::scope(|scope| {
+///     for partition in 0..4 {
+///         let maplet = &maplet;
+///         scope.spawn(move || {
+///             for key in 0..1000 {
+///                 maplet.insert(&(partition, key), partition).expect("made for 10,000 pairs");
+///             }
+///         });
+///     }
+/// });
+/// assert!(maplet.get(&(3_u32, 999)).any(|partition| partition == 3));
+///
+/// // Partition 3 was merged into partition 7.
+/// assert!(maplet.replace(&(3_u32, 999), 3, 7)?);
+/// assert!(maplet.get(&(3_u32, 999)).any(|partition| partition == 7));
+/// assert!(maplet.remove(&(3_u32, 999), 7));
+/// # Ok::<(), coucal::Error>(())
+/// ```
+pub struct CuckooMaplet<L: Storage = Fp16x4, S = DefaultHashBuilder> {
+    keyed: KeyedMaplet<L, S>,
+    value_bits: u32,
+}
+
+/// What a maplet has in common with a filter.
+type KeyedMaplet<L, S> = Keyed<LayoutsOf<L>, WithValues<BucketsOf<L>>, S>;
+
+/// A [`CuckooMaplet`] whose layout is chosen at run time: see [`AnyLayout`].
+///
+/// # Examples
+///
+/// ```
+/// use coucal::{AnyCuckooMaplet, CuckooMaplet};
+///
+/// let builder = CuckooMaplet::builder().capacity(10_000).value_bits(6);
+/// let maplet: AnyCuckooMaplet = builder.false_positive_rate(0.001).any_layout().build()?;
+/// assert_eq!(maplet.layout_name(), "Fp21x3");
+/// # Ok::<(), coucal::BuildError>(())
+/// ```
+pub type AnyCuckooMaplet<S = DefaultHashBuilder> = CuckooMaplet<AnyLayout, S>;
+
+/// A [`CuckooMaplet`] that grows with its pairs: see [`Growable`].
+///
+/// # Examples
+///
+/// ```
+/// use coucal::{CuckooMaplet, GrowableCuckooMaplet};
+///
+/// let builder = CuckooMaplet::builder().capacity(1000).max_capacity(100_000).value_bits(6);
+/// let maplet: GrowableCuckooMaplet = builder.build()?;
+/// for key in 0..20_000 {
+///     maplet.insert(&key, key % 64)?;
+/// }
+/// assert!(maplet.get(&777).any(|value| value == 777 % 64));
+/// # Ok::<(), coucal::Error>(())
+/// ```
+pub type GrowableCuckooMaplet<L = Fp16x4, S = DefaultHashBuilder> = CuckooMaplet<Growable<L>, S>;
+
+impl CuckooMaplet {
+    /// A builder, which needs the [length of the values](MapletBuilder::value_bits).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(1000).value_bits(6).build()?;
+    /// assert_eq!(maplet.len(), 0);
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    pub fn builder() -> MapletBuilder {
+        MapletBuilder::of_maplets()
+    }
+}
+
+/// Operations on keys.
+impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
+    /// Adds one more pair of `key` and `value`.
+    ///
+    /// Blocks as [`CuckooFilter::insert`](crate::CuckooFilter::insert) does.
+    ///
+    /// # Errors
+    ///
+    /// [`InsertError`]: if there is no room, if the key has as many values as two buckets have slots
+    /// ([`TooManyCopies`](InsertError::TooManyCopies)), and if the value has more bits than
+    /// [`value_bits`](Self::value_bits). Then nothing has changed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooMaplet, InsertError};
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert("egg", 7)?;
+    /// maplet.insert("egg", 9)?;
+    /// assert_eq!(maplet.len(), 2);
+    /// assert_eq!(maplet.insert("egg", 64), Err(InsertError::ValueTooLarge));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[inline]
+    pub fn insert<Q: Hash + ?Sized>(&self, key: &Q, value: u32) -> Result<(), InsertError> {
+        self.insert_hash(self.hash_of(key), value)
+    }
+
+    /// The values of `key`, and few others: see [`Candidates`].
+    ///
+    /// Takes no lock, unless pairs of the same version group are moved in each of eight rounds: then it
+    /// takes the locks of the two buckets of the key for two loads, and blocks while another thread writes
+    /// there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert("egg", 7)?;
+    /// for partition in maplet.get("egg") {
+    ///     println!("look into partition {partition}");
+    /// }
+    /// assert!(maplet.get("egg").any(|partition| partition == 7));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[inline]
+    pub fn get<Q: Hash + ?Sized>(&self, key: &Q) -> Candidates {
+        self.get_hash(self.hash_of(key))
+    }
+
+    /// Whether `key` has a value. `false` is certain; `true` may be wrong, as often as
+    /// [`get`](Self::get) returns a false candidate.
+    ///
+    /// Wait-free, as [`CuckooFilter::contains`](crate::CuckooFilter::contains) is.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// assert!(!maplet.contains_key("egg"));
+    /// maplet.insert("egg", 7)?;
+    /// assert!(maplet.contains_key("egg"));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn contains_key<Q: Hash + ?Sized>(&self, key: &Q) -> bool {
+        self.contains_key_hash(self.hash_of(key))
+    }
+
+    /// Replaces the value `old` of `key` by `new`, in one store: a lookup sees the old value or the new one,
+    /// and never neither. Returns whether there was such a pair. Of several copies it replaces one.
+    ///
+    /// Replace only what was inserted. A pair that was never inserted may collide with that of another key,
+    /// which then loses its value.
+    ///
+    /// Blocks as [`remove`](Self::remove) does.
+    ///
+    /// # Errors
+    ///
+    /// [`ValueTooLarge`] if `new` has more bits than [`value_bits`](Self::value_bits); then nothing has
+    /// changed. (An `old` of more bits is a value that no key has: `Ok(false)`.)
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert("egg", 7)?;
+    /// assert_eq!(maplet.replace("egg", 7, 9), Ok(true));
+    /// assert_eq!(maplet.replace("egg", 7, 9), Ok(false));
+    /// assert!(maplet.get("egg").eq([9]));
+    /// assert!(maplet.replace("egg", 9, 64).is_err());
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[inline]
+    pub fn replace<Q: Hash + ?Sized>(
+        &self,
+        key: &Q,
+        old: u32,
+        new: u32,
+    ) -> Result<bool, ValueTooLarge> {
+        self.replace_hash(self.hash_of(key), old, new)
+    }
+
+    /// Removes one pair of `key` and `value`. Returns whether there was one. (A value of more bits than
+    /// [`value_bits`](Self::value_bits) is none that a key has: `false`.)
+    ///
+    /// Remove only what was inserted, once for each insert. A pair that was never inserted may collide with
+    /// that of another key, which then loses its value.
+    ///
+    /// Blocks while another thread writes to the same group of buckets. Takes no lock if there is no such
+    /// pair.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert("egg", 7)?;
+    /// assert!(!maplet.remove("egg", 9));
+    /// assert!(maplet.remove("egg", 7));
+    /// assert!(maplet.is_empty());
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[inline]
+    pub fn remove<Q: Hash + ?Sized>(&self, key: &Q, value: u32) -> bool {
+        self.remove_hash(self.hash_of(key), value)
+    }
+
+    /// Adds one more of each pair of a key and a value, in order, until one fails.
+    ///
+    /// Blocks as [`insert`](Self::insert) does, for each pair by itself: the batch is not atomic.
+    ///
+    /// # Errors
+    ///
+    /// [`InsertManyError`]: how many pairs were stored (the first ones of the slice), and why the next pair
+    /// was not.
+    ///
+    /// # Panics
+    ///
+    /// As [`CuckooFilter::insert_many`](crate::CuckooFilter::insert_many).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooMaplet, InsertError};
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert_many(&[("egg", 7), ("nest", 9)])?;
+    /// assert_eq!(maplet.len(), 2);
+    /// let failed = maplet.insert_many(&[("owl", 1), ("owl", 64)]).unwrap_err();
+    /// assert_eq!((failed.stored(), failed.cause()), (1, InsertError::ValueTooLarge));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn insert_many<Q: Hash>(&self, pairs: &[(Q, u32)]) -> Result<(), InsertManyError> {
+        self.insert_each(pairs, |(key, value)| (self.hash_of(key), *value))
+    }
+
+    /// Writes to `candidates` the values of each key, and few others: [`get`](Self::get) for a batch, which
+    /// hides the latency of memory in a maplet larger than the cache. The batch is not atomic: it is one
+    /// lookup for each key.
+    ///
+    /// Blocks as `get` does, for each key by itself.
+    ///
+    /// # Errors
+    ///
+    /// [`LengthMismatch`] if the two slices differ in length; then nothing is written.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{Candidates, CuckooMaplet};
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert("egg", 7)?;
+    /// let mut candidates = [const { Candidates::new() }; 2];
+    /// maplet.get_many(&["egg", "nest"], &mut candidates)?;
+    /// assert!(candidates[0].any(|value| value == 7));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn get_many<Q: Hash>(
+        &self,
+        keys: &[Q],
+        candidates: &mut [Candidates],
+    ) -> Result<(), LengthMismatch> {
+        LengthMismatch::check(keys.len(), candidates.len())?;
+        self.keyed.table.get_many(keys, |key| self.hash_of(key), candidates);
+        Ok(())
+    }
+
+    /// As [`get_many`](Self::get_many), but returns the candidates in a new vector.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert("egg", 7)?;
+    /// let [mut of_egg, _]: [_; 2] = maplet.get_each(&["egg", "nest"]).try_into().unwrap();
+    /// assert!(of_egg.any(|value| value == 7));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[must_use]
+    pub fn get_each<Q: Hash>(&self, keys: &[Q]) -> Vec<Candidates> {
+        let mut candidates = vec![Candidates::new(); keys.len()];
+        self.keyed.table.get_many(keys, |key| self.hash_of(key), &mut candidates);
+        candidates
+    }
+
+    /// Removes one of each pair of a key and a value, in order, and writes to `removed` whether there was
+    /// one. Returns how many were removed. As with [`remove`](Self::remove), remove only what was inserted.
+    ///
+    /// Blocks as `remove` does, for each pair by itself: the batch is not atomic.
+    ///
+    /// # Errors
+    ///
+    /// [`LengthMismatch`] if the two slices differ in length; then nothing is removed.
+    ///
+    /// # Panics
+    ///
+    /// As [`CuckooFilter::remove_many`](crate::CuckooFilter::remove_many).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert_many(&[("egg", 7), ("nest", 9)])?;
+    /// let mut removed = [false; 3];
+    /// assert_eq!(maplet.remove_many(&[("egg", 7), ("nest", 9), ("egg", 7)], &mut removed)?, 2);
+    /// assert_eq!(removed, [true, true, false]);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn remove_many<Q: Hash>(
+        &self,
+        pairs: &[(Q, u32)],
+        removed: &mut [bool],
+    ) -> Result<usize, LengthMismatch> {
+        self.remove_each(pairs, |(key, value)| (self.hash_of(key), *value), removed)
+    }
+
+    /// The 64-bit hash of `key`, for the methods that take a hash: compute it once, use it often.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert("egg", 7)?;
+    /// assert!(maplet.contains_key_hash(maplet.hash_of("egg")));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[inline]
+    pub fn hash_of<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
+        self.keyed.hash_of(key)
+    }
+}
+
+/// Operations on 64-bit hashes, one for each operation on keys.
+///
+/// Any hash that tells keys apart will do, even consecutive integers: the maplet mixes its bits.
+impl<L: Storage, S> CuckooMaplet<L, S> {
+    /// Adds one more pair of the key with this hash and `value`. See [`insert`](Self::insert).
+    ///
+    /// # Errors
+    ///
+    /// [`InsertError`]; then nothing has changed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert_hash(42, 7)?;
+    /// assert!(maplet.get_hash(42).eq([7]));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[inline]
+    pub fn insert_hash(&self, hash: u64, value: u32) -> Result<(), InsertError> {
+        match self.pair(hash, value) {
+            Some(pair) => self.keyed.table.insert(pair),
+            None => Err(InsertError::ValueTooLarge),
+        }
+    }
+
+    /// The values of the key with this hash, and few others. See [`get`](Self::get).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// assert_eq!(maplet.get_hash(42).next(), None);
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    #[inline]
+    pub fn get_hash(&self, hash: u64) -> Candidates {
+        self.keyed.table.get(hash)
+    }
+
+    /// Whether the key with this hash has a value. See [`contains_key`](Self::contains_key).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// assert!(!maplet.contains_key_hash(42));
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn contains_key_hash(&self, hash: u64) -> bool {
+        self.keyed.table.contains(hash)
+    }
+
+    /// Replaces the value `old` of the key with this hash by `new`. See [`replace`](Self::replace).
+    ///
+    /// # Errors
+    ///
+    /// [`ValueTooLarge`]; then nothing has changed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert_hash(42, 7)?;
+    /// assert_eq!(maplet.replace_hash(42, 7, 9), Ok(true));
+    /// assert!(maplet.get_hash(42).eq([9]));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[inline]
+    pub fn replace_hash(&self, hash: u64, old: u32, new: u32) -> Result<bool, ValueTooLarge> {
+        if !self.fits(new) {
+            return Err(ValueTooLarge::new(new, self.value_bits));
+        }
+        Ok(self.pair(hash, old).is_some_and(|pair| self.keyed.table.replace(pair, new)))
+    }
+
+    /// Removes one pair of the key with this hash and `value`. See [`remove`](Self::remove).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert_hash(42, 7)?;
+    /// assert!(maplet.remove_hash(42, 7));
+    /// assert!(!maplet.remove_hash(42, 7));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[inline]
+    pub fn remove_hash(&self, hash: u64, value: u32) -> bool {
+        self.pair(hash, value).is_some_and(|pair| self.keyed.table.remove(pair))
+    }
+
+    /// Adds one more of each pair of the hash of a key and a value, in order, until one fails. See
+    /// [`insert_many`](Self::insert_many).
+    ///
+    /// # Errors
+    ///
+    /// [`InsertManyError`]: how many pairs were stored (the first ones of the slice), and why the next pair
+    /// was not.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert_many_hashes(&[(42, 7), (43, 9)])?;
+    /// assert_eq!(maplet.len(), 2);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn insert_many_hashes(&self, pairs: &[(u64, u32)]) -> Result<(), InsertManyError> {
+        self.insert_each(pairs, |&pair| pair)
+    }
+
+    /// Writes to `candidates` the values of the key of each hash, and few others. See
+    /// [`get_many`](Self::get_many).
+    ///
+    /// # Errors
+    ///
+    /// [`LengthMismatch`] if the two slices differ in length; then nothing is written.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{Candidates, CuckooMaplet};
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert_hash(42, 7)?;
+    /// let mut candidates = [const { Candidates::new() }; 2];
+    /// maplet.get_many_hashes(&[42, 43], &mut candidates)?;
+    /// assert_eq!(candidates.map(|values| values.len()), [1, 0]);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn get_many_hashes(
+        &self,
+        hashes: &[u64],
+        candidates: &mut [Candidates],
+    ) -> Result<(), LengthMismatch> {
+        LengthMismatch::check(hashes.len(), candidates.len())?;
+        self.keyed.table.get_many(hashes, |&hash| hash, candidates);
+        Ok(())
+    }
+
+    /// As [`get_many_hashes`](Self::get_many_hashes), but returns the candidates in a new vector.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert_hash(42, 7)?;
+    /// let candidates = maplet.get_each_hash(&[42, 43]);
+    /// assert_eq!(candidates.iter().map(|values| values.len()).collect::<Vec<_>>(), [1, 0]);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[must_use]
+    pub fn get_each_hash(&self, hashes: &[u64]) -> Vec<Candidates> {
+        let mut candidates = vec![Candidates::new(); hashes.len()];
+        self.keyed.table.get_many(hashes, |&hash| hash, &mut candidates);
+        candidates
+    }
+
+    /// Removes one of each pair of the hash of a key and a value, in order, and writes to `removed` whether
+    /// there was one. Returns how many were removed. See [`remove_many`](Self::remove_many).
+    ///
+    /// # Errors
+    ///
+    /// [`LengthMismatch`] if the two slices differ in length; then nothing is removed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert_hash(42, 7)?;
+    /// let mut removed = [false; 2];
+    /// assert_eq!(maplet.remove_many_hashes(&[(42, 7), (42, 9)], &mut removed)?, 1);
+    /// assert_eq!(removed, [true, false]);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn remove_many_hashes(
+        &self,
+        pairs: &[(u64, u32)],
+        removed: &mut [bool],
+    ) -> Result<usize, LengthMismatch> {
+        self.remove_each(pairs, |&pair| pair, removed)
+    }
+
+    /// Whether a value has no more bits than are stored.
+    #[inline]
+    fn fits(&self, value: u32) -> bool {
+        value >> self.value_bits == 0
+    }
+
+    /// `None`: the value has too many bits.
+    #[inline]
+    fn pair(&self, hash: u64, value: u32) -> Option<Pair> {
+        self.fits(value).then_some(Pair { hash, value })
+    }
+
+    fn insert_each<Q>(
+        &self,
+        pairs: &[(Q, u32)],
+        hashed: impl Fn(&(Q, u32)) -> (u64, u32),
+    ) -> Result<(), InsertManyError> {
+        let fitting = pairs.iter().take_while(|(_, value)| self.fits(*value)).count();
+        self.keyed.table.insert_many(&pairs[..fitting], |pair| pair_of(hashed(pair)))?;
+        if fitting < pairs.len() {
+            return Err(InsertManyError::new(fitting, InsertError::ValueTooLarge));
+        }
+        Ok(())
+    }
+
+    fn remove_each<Q>(
+        &self,
+        pairs: &[(Q, u32)],
+        hashed: impl Fn(&(Q, u32)) -> (u64, u32),
+        mut removed: &mut [bool],
+    ) -> Result<usize, LengthMismatch> {
+        LengthMismatch::check(pairs.len(), removed.len())?;
+        let mut count = 0;
+        for run in pairs.chunk_by(|(_, a), (_, b)| self.fits(*a) == self.fits(*b)) {
+            let (answers, rest) = removed.split_at_mut(run.len());
+            removed = rest;
+            if self.fits(run[0].1) {
+                count += self.keyed.table.remove_many(run, |pair| pair_of(hashed(pair)), answers);
+            } else {
+                answers.fill(false);
+            }
+        }
+        Ok(count)
+    }
+}
+
+/// A pair whose value has few enough bits.
+#[inline]
+fn pair_of((hash, value): (u64, u32)) -> Pair {
+    Pair { hash, value }
+}
+
+/// Figures.
+impl<L: Storage, S> CuckooMaplet<L, S> {
+    pub(crate) fn from_keyed(keyed: KeyedMaplet<L, S>) -> Self {
+        let value_bits = keyed.figures().value_bits();
+        Self { keyed, value_bits }
+    }
+
+    fn figures(&self) -> &dyn Figures {
+        self.keyed.figures()
+    }
+
+    /// The bits of each value: values are from 0 to 2^bits - 1.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// assert_eq!(maplet.value_bits(), 6);
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn value_bits(&self) -> u32 {
+        self.value_bits
+    }
+
+    /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// assert_eq!(maplet.layout_name(), "Fp16x4");
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn layout_name(&self) -> &'static str {
+        self.figures().layout().name()
+    }
+
+    /// The number of stored pairs, each copy counted; as exact as
+    /// [`CuckooFilter::len`](crate::CuckooFilter::len), and takes no lock.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert_many(&[("egg", 7), ("egg", 7), ("egg", 9)])?;
+    /// assert_eq!(maplet.len(), 3);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.keyed.len()
+    }
+
+    /// Whether no pair is stored; as exact as [`len`](Self::len).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// assert!(maplet.is_empty());
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number of pairs of distinct keys that the maplet was built for. In a growable maplet: for its
+    /// present size, as [`CuckooFilter::capacity`](crate::CuckooFilter::capacity).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// assert_eq!(maplet.capacity(), 100);
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.keyed.capacity()
+    }
+
+    /// The number of slots of the table; in a growable maplet, at its present size.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// assert!(maplet.slots() > 100);
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn slots(&self) -> usize {
+        self.figures().slots()
+    }
+
+    /// The share of slots in use, from 0 to 1; as exact as [`len`](Self::len).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().value_bits(6).build()?;
+    /// maplet.insert("egg", 7)?;
+    /// assert_eq!(maplet.load_factor(), 1.0 / maplet.slots() as f64);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[must_use]
+    pub fn load_factor(&self) -> f64 {
+        self.keyed.load_factor()
+    }
+
+    /// The memory of the maplet in bytes: itself, and all that it has allocated, without what the hasher
+    /// owns on the heap.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// assert!(maplet.memory_bytes() < 1024);
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Self>() + self.figures().heap_bytes()
+    }
+
+    /// The mean number of candidates that [`get`](Self::get) is expected to return for an absent key now,
+    /// and beside its values for a present one. It may be above 1 where fingerprints are short.
+    /// [`contains_key`](Self::contains_key) is true for at most this share of absent keys.
+    ///
+    /// In a growable maplet it is an estimate, as
+    /// [`CuckooFilter::false_positive_rate`](crate::CuckooFilter::false_positive_rate).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// assert_eq!(maplet.false_positive_rate(), 0.0);
+    /// maplet.insert("egg", 7)?;
+    /// assert!(maplet.false_positive_rate() < 0.000_1);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[must_use]
+    pub fn false_positive_rate(&self) -> f64 {
+        self.figures().false_positive_rate()
+    }
+
+    /// Removes all pairs that were inserted before the call.
+    ///
+    /// Blocks as [`CuckooFilter::clear`](crate::CuckooFilter::clear) does; lookups go on.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert("egg", 7)?;
+    /// maplet.clear();
+    /// assert!(maplet.is_empty() && !maplet.contains_key("egg"));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn clear(&self) {
+        self.figures().clear();
+    }
+
+    /// The hasher of the keys.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::hash::BuildHasher;
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// assert_eq!(maplet.hasher().hash_one("egg"), maplet.hash_of("egg"));
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn hasher(&self) -> &S {
+        &self.keyed.hasher
+    }
+
+    /// Figures since the maplet was built. Takes no lock. Its lookups that end without a certain answer are
+    /// those of [`contains_key`](Self::contains_key); [`get`](Self::get) has none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// assert_eq!(maplet.stats().inconclusive_lookups, 0);
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        Stats { inconclusive_lookups: self.figures().inconclusive() }
+    }
+}
+
+/// Growth.
+impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
+    /// The maximum capacity: the number of pairs of distinct keys that the maplet holds at its maximum size.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().max_capacity(1000).value_bits(6).build()?;
+    /// assert_eq!(maplet.max_capacity(), 1000);
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn max_capacity(&self) -> usize {
+        self.keyed.max_capacity
+    }
+
+    /// The mean number of candidates that [`get`](Self::get) is expected to return for an absent key when
+    /// the maplet holds this number of pairs, if it grew from its first size with them. At the
+    /// [`max_capacity`](Self::max_capacity) it is at most the rate that the builder was given.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let builder = CuckooMaplet::builder().capacity(1000).max_capacity(8000).value_bits(6);
+    /// let maplet = builder.false_positive_rate(0.1).build()?;
+    /// let [now, then] = [1000, 8000].map(|pairs| maplet.false_positive_rate_at(pairs));
+    /// assert!(now < then && then <= 0.1);
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn false_positive_rate_at(&self, pairs: usize) -> f64 {
+        self.figures().false_positive_rate_at(pairs)
+    }
+
+    /// Grows until the table has room for `additional` more pairs. Inserting them then splits nothing.
+    ///
+    /// Blocks as [`CuckooFilter::reserve`](crate::CuckooFilter::reserve) does.
+    ///
+    /// # Errors
+    ///
+    /// [`ReserveError`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().max_capacity(10_000).value_bits(6).build()?;
+    /// maplet.reserve(5000)?;
+    /// assert!(maplet.capacity() >= 5000);
+    /// assert!(maplet.reserve(20_000).is_err());
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn reserve(&self, additional: usize) -> Result<(), ReserveError> {
+        self.keyed.reserve(additional)
+    }
+}
+
+/// Snapshots.
+impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
+    /// The maplet as it is at one instant between the call and its return: every operation on a pair is in
+    /// it as a whole, or not at all.
+    ///
+    /// What it takes, and who waits for it, is the same as for
+    /// [`CuckooFilter::snapshot`](crate::CuckooFilter::snapshot). The hasher is not in it.
+    ///
+    /// # Errors
+    ///
+    /// [`SnapshotError::OutOfMemory`]; the maplet is as it was.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooMaplet, Fp16x4, StableHashBuilder};
+    ///
+    /// let builder = CuckooMaplet::builder().capacity(100).value_bits(6);
+    /// let maplet = builder.hasher(StableHashBuilder::new(7)).build()?;
+    /// maplet.insert("egg", 7)?;
+    /// let bytes = maplet.snapshot()?.to_bytes();
+    ///
+    /// // In another process:
+    /// let maplet: CuckooMaplet<Fp16x4, _> =
+    ///     CuckooMaplet::from_bytes(&bytes, StableHashBuilder::new(7))?;
+    /// assert!(maplet.get("egg").eq([7]));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn snapshot(&self) -> Result<Snapshot, SnapshotError> {
+        self.keyed.snapshot()
+    }
+
+    /// Restores the maplet of a snapshot that [`Snapshot::write_to`] has written. Reads the snapshot in steps
+    /// of 16 KiB, and not a byte more, and validates every byte.
+    ///
+    /// # Errors
+    ///
+    /// [`RestoreError`], as [`CuckooFilter::restore`](crate::CuckooFilter::restore) has it; and for the
+    /// snapshot of a filter.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::fs::File;
+    /// use coucal::{AnyCuckooMaplet, CuckooMaplet, StableHashBuilder};
+    ///
+    /// let file = File::open("partitions.coucal")?;
+    /// let maplet: AnyCuckooMaplet<_> = CuckooMaplet::restore(file, StableHashBuilder::new(7))?;
+    /// println!("{} pairs", maplet.len());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn restore(reader: impl Read, hasher: S) -> Result<Self, RestoreError> {
+        Keyed::restore(reader, hasher).map(Self::from_keyed)
+    }
+
+    /// As [`restore`](Self::restore), from bytes that are a snapshot and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// The same, and [`RestoreError::TrailingBytes`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooFilter, CuckooMaplet, Fp16x4, RestoreError, StableHashBuilder};
+    ///
+    /// let filter = CuckooFilter::with_capacity_and_hasher(100, StableHashBuilder::new(7));
+    /// let bytes = filter.snapshot()?.to_bytes();
+    /// let restored = CuckooMaplet::<Fp16x4, _>::from_bytes(&bytes, StableHashBuilder::new(7));
+    /// assert!(matches!(restored, Err(RestoreError::OtherType { is_maplet: false })));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, RestoreError> {
+        Keyed::from_bytes(bytes, hasher).map(Self::from_keyed)
+    }
+
+    /// The maplet of a snapshot.
+    ///
+    /// # Errors
+    ///
+    /// [`RestoreError`] for a snapshot of a filter, of another layout or hasher, and if the memory cannot be
+    /// had.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// // A copy that goes its own way.
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert("egg", 7)?;
+    /// let hasher = maplet.hasher().clone();
+    /// let copy: CuckooMaplet = CuckooMaplet::from_snapshot(maplet.snapshot()?, hasher)?;
+    /// assert!(copy.remove("egg", 7) && maplet.contains_key("egg"));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn from_snapshot(snapshot: Snapshot, hasher: S) -> Result<Self, RestoreError> {
+        Keyed::from_snapshot(snapshot, hasher).map(Self::from_keyed)
+    }
+
+    /// Adds all pairs that `other` holds, copy by copy: all of them, or nothing.
+    ///
+    /// Both must have been built alike: the same layout, capacities and value bits, and hashers with the same
+    /// hashes. What other threads see meanwhile, and what they must not do, is the same as for
+    /// [`CuckooFilter::merge`](crate::CuckooFilter::merge); and where a merge may fail, do not replace values
+    /// of keys of `other` meanwhile.
+    ///
+    /// Blocks as [`snapshot`](Self::snapshot) and [`insert`](Self::insert) do.
+    ///
+    /// # Errors
+    ///
+    /// [`MergeError`]; then the maplet holds what it held before.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let builder = CuckooMaplet::builder().capacity(100).value_bits(6);
+    /// let today = builder.clone().build()?;
+    /// let yesterday = builder.hasher(today.hasher().clone()).build()?;
+    /// today.insert("egg", 7)?;
+    /// yesterday.insert("nest", 9)?;
+    /// today.merge(&yesterday)?;
+    /// assert!(today.get("nest").any(|value| value == 9));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn merge(&self, other: &Self) -> Result<(), MergeError> {
+        self.keyed.merge(&other.keyed)
+    }
+}
+
+impl<L: Storage, S> fmt::Debug for CuckooMaplet<L, S> {
+    /// Prints figures, not the table.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.keyed.print("CuckooMaplet", self.memory_bytes(), f)
+    }
+}
+
+const _: () = {
+    const fn shared_between_threads<T: Send + Sync>() {}
+    shared_between_threads::<CuckooMaplet>();
+};

@@ -1,0 +1,360 @@
+//! What else one thread is promised.
+
+use coucal::{
+    AnyLayout, BuildError, Candidates, CuckooMaplet, Fp8x8, Fp12x5, Fp16x4, Fp32x2, Growable,
+    GrowingLayout, InsertError, Layout, MapletBuilder, Storage,
+};
+
+use crate::common::{LEAST_ROWS, doublings, hashes, target};
+use crate::{
+    Maplet, candidates, fixed, from_the_fewest_rows, growing, largest, longest_values, widths,
+    widths_that_grow, with_slots,
+};
+
+of_each_layout! {
+    a_key_has_as_many_values_as_its_buckets_have_slots
+    values_that_do_not_fit
+    batches_do_as_the_loop_does
+    figures_are_exact
+    an_insert_that_fails_changes_nothing
+    lengths_of_values
+    the_layout_chosen_at_run_time_does_the_same
+}
+
+of_each_growing_layout! {
+    lengths_of_values_that_grow
+    the_load_stays_at_the_target
+    values_of_one_key_do_not_let_it_grow
+}
+
+/// Each of them is found and removed; one more is refused.
+fn a_key_has_as_many_values_as_its_buckets_have_slots<L: Layout>() {
+    for bits in widths::<L>() {
+        let maplet = fixed::<L>(1000, bits);
+        let most = 2 * L::SLOTS as u32;
+        let value = |n: u32| n % (1 << bits);
+        let mut values: Vec<u32> = (0..most).map(value).collect();
+        for (stored, &value) in values.iter().enumerate() {
+            assert_eq!(maplet.insert_hash(1, value), Ok(()), "{stored} of {most}");
+        }
+        values.sort_unstable();
+        assert_eq!(candidates(&maplet, 1), values);
+        assert_eq!(maplet.get_hash(1).len(), 2 * L::SLOTS);
+        for n in 0..most {
+            assert_eq!(maplet.insert_hash(1, value(n)), Err(InsertError::TooManyCopies));
+        }
+        assert_eq!(maplet.len(), 2 * L::SLOTS);
+        while let Some(value) = values.pop() {
+            assert!(maplet.remove_hash(1, value));
+            assert_eq!(candidates(&maplet, 1), values);
+        }
+        assert!(!maplet.contains_key_hash(1));
+    }
+}
+
+fn values_that_do_not_fit<L: Layout>() {
+    for bits in widths::<L>() {
+        let maplet = fixed::<L>(100, bits);
+        let largest = largest(bits);
+        assert_eq!(maplet.insert_hash(1, largest), Ok(()));
+        for value in [largest + 1, 2 * largest + 1, u32::MAX] {
+            assert_eq!(maplet.insert_hash(1, value), Err(InsertError::ValueTooLarge));
+            let error = maplet.replace_hash(1, largest, value).unwrap_err();
+            assert_eq!((error.value(), error.value_bits()), (value, bits));
+            // No key has it, whatever its lower bits are.
+            assert_eq!(maplet.replace_hash(1, value, 0), Ok(false));
+            assert!(!maplet.remove_hash(1, value));
+            let mut removed = [true; 3];
+            let pairs = [(1, value), (1, value ^ 1), (2, largest)];
+            assert_eq!(maplet.remove_many_hashes(&pairs, &mut removed), Ok(0));
+            assert_eq!(removed, [false; 3]);
+            let failed = maplet.insert_many_hashes(&[(3, 0), (3, value), (3, 1)]).unwrap_err();
+            assert_eq!((failed.stored(), failed.cause()), (1, InsertError::ValueTooLarge));
+            assert!(maplet.remove_hash(3, 0));
+            assert_eq!((maplet.len(), candidates(&maplet, 1)), (1, vec![largest]));
+        }
+    }
+}
+
+fn batches_do_as_the_loop_does<L: Layout>() {
+    let bits = widths::<L>()[1];
+    let [one, other] = [0; 2].map(|_| fixed::<L>(3000, bits));
+    let pairs: Vec<(u64, u32)> =
+        hashes(17).take(2000).map(|hash| (hash, hash as u32 % (1 << bits))).collect();
+    for batch in [1, 2, 31, 32, 33, 1000] {
+        for pairs in pairs.chunks(batch) {
+            one.insert_many_hashes(pairs).expect("within the capacity");
+        }
+        for &(hash, value) in &pairs {
+            other.insert_hash(hash, value).expect("within the capacity");
+        }
+        let keys: Vec<u64> = hashes(17).take(4000).collect();
+        for keys in keys.chunks(batch) {
+            let mut found = vec![Candidates::new(); keys.len()];
+            one.get_many_hashes(keys, &mut found).expect("as long");
+            for (key, found) in keys.iter().zip(found) {
+                assert!(found.eq(other.get_hash(*key)));
+            }
+        }
+        // The last ones are not there.
+        for pairs in
+            pairs.iter().chain(&[(1, 0), (2, 0)]).copied().collect::<Vec<_>>().chunks(batch)
+        {
+            let mut removed = vec![false; pairs.len()];
+            one.remove_many_hashes(pairs, &mut removed).expect("as long");
+            let expected: Vec<bool> =
+                pairs.iter().map(|&(hash, value)| other.remove_hash(hash, value)).collect();
+            assert_eq!(removed, expected);
+        }
+        assert!(one.is_empty() && other.is_empty());
+    }
+    for answers in [0, 1, 3] {
+        let error = one.get_many_hashes(&[1, 2], &mut vec![Candidates::new(); answers]);
+        assert_eq!(error.map_err(|error| (error.items(), error.answers())), Err((2, answers)));
+        let error = one.remove_many_hashes(&[(1, 0), (2, 0)], &mut vec![false; answers]);
+        assert_eq!(error.map_err(|error| (error.items(), error.answers())), Err((2, answers)));
+    }
+}
+
+fn figures_are_exact<L: Layout>() {
+    let bits = widths::<L>()[0];
+    for capacity in [0, 1, 50, 10_000] {
+        let maplet = fixed::<L>(capacity, bits);
+        assert_eq!((maplet.capacity(), maplet.value_bits()), (capacity, bits));
+        assert_eq!(maplet.layout_name(), L::NAME);
+        for (inserted, hash) in hashes(11).take(capacity).enumerate() {
+            assert_eq!(maplet.len(), inserted);
+            assert_eq!(maplet.insert_hash(hash, 1), Ok(()));
+        }
+        let (len, slots) = (maplet.len() as f64, maplet.slots() as f64);
+        assert_eq!(maplet.load_factor().to_bits(), (len / slots).to_bits());
+        // As much memory as a filter of as many slots.
+        let filter = crate::common::with_capacity::<L>(capacity);
+        let [of_maplet, of_filter] = [
+            maplet.memory_bytes() - size_of_val(&maplet),
+            filter.memory_bytes() - size_of_val(&filter),
+        ];
+        assert_eq!(of_maplet, of_filter);
+        assert_eq!(maplet.stats().inconclusive_lookups, 0);
+        let text = format!("{maplet:?} {:?}", maplet.hasher());
+        assert!(
+            text.contains(&format!("{}\", value_bits: {bits}, len: {capacity}", L::NAME)),
+            "{text}"
+        );
+        maplet.clear();
+        assert!(maplet.is_empty());
+        assert!(hashes(11).take(capacity).all(|hash| !maplet.contains_key_hash(hash)));
+    }
+}
+
+/// Each key has the same candidates before and after.
+fn an_insert_that_fails_changes_nothing<L: Layout>() {
+    for (buckets, bits) in [(2, widths::<L>()[0]), (6, longest_values::<L>()), (128, 1)] {
+        let maplet = with_slots::<L>(buckets * L::SLOTS, bits);
+        let mut new = hashes(buckets as u64).map(|hash| (hash, hash as u32 & 1));
+        let mut stored = Vec::new();
+        let all = |stored: &[(u64, u32)]| -> Vec<Vec<u32>> {
+            stored.iter().map(|&(hash, _)| candidates(&maplet, hash)).collect()
+        };
+        let mut refused = 0;
+        while refused < 50 {
+            let (hash, value) = new.next().expect("endless");
+            let before = all(&stored);
+            if maplet.insert_hash(hash, value).is_ok() {
+                stored.push((hash, value));
+            } else {
+                refused += 1;
+                assert_eq!(all(&stored), before);
+                assert_eq!(maplet.len(), stored.len());
+            }
+        }
+        assert!(stored.into_iter().all(|(hash, value)| maplet.remove_hash(hash, value)));
+        assert!(maplet.is_empty());
+    }
+}
+
+fn build<L: coucal::FixedStorage>(bits: u32) -> Result<CuckooMaplet<L>, BuildError> {
+    CuckooMaplet::builder().layout::<L>().capacity(100).value_bits(bits).build()
+}
+
+/// From 1 to the longest; beyond it the error says what to do, and that works.
+fn lengths_of_values<L: Layout>() {
+    let longest = longest_values::<L>();
+    for bits in 1..=longest {
+        let maplet = build::<L>(bits).expect("values that fit");
+        let value = largest(bits);
+        maplet.insert_hash(1, value).expect("room");
+        assert_eq!(maplet.get_hash(1).collect::<Vec<_>>(), [value]);
+    }
+    for bits in [0, longest + 1, L::FINGERPRINT_BITS, 24, 31, 32, 33, u32::MAX] {
+        if (1..=longest).contains(&bits) {
+            continue;
+        }
+        let error = build::<L>(bits).map(|_| ()).unwrap_err();
+        let fits = (1..=longest_values::<Fp32x2>()).contains(&bits);
+        let other = fits.then_some("Fp32x2");
+        let expected = BuildError::ValueBitsOutOfRange {
+            layout: L::NAME,
+            value_bits: bits,
+            max: longest,
+            other,
+        };
+        assert_eq!(error, expected);
+        assert_eq!(build::<Fp32x2>(bits).is_ok(), fits);
+        assert_eq!(build::<AnyLayout>(bits).is_ok(), fits);
+    }
+}
+
+fn lengths_of_values_that_grow<L: GrowingLayout + Layout>() {
+    let build = |bits| -> Result<CuckooMaplet<Growable<L>>, BuildError> {
+        CuckooMaplet::builder().layout::<L>().max_capacity(1000).value_bits(bits).build()
+    };
+    let longest = doublings::<L>() - 1;
+    assert!((1..=longest).all(|bits| build(bits).is_ok()));
+    for bits in [0, longest + 1, longest + 2, 32] {
+        let other = (1..=18).contains(&bits).then_some("Fp32x2");
+        let expected = BuildError::ValueBitsOutOfRange {
+            layout: L::NAME,
+            value_bits: bits,
+            max: longest,
+            other,
+        };
+        assert_eq!(build(bits).map(|_| ()), Err(expected));
+    }
+    // As often as is left, and no oftener.
+    for bits in widths_that_grow::<L>() {
+        let most = from_the_fewest_rows::<L>(100_000, bits);
+        let maplet = growing::<L>(0, most, bits);
+        maplet.reserve(most).expect("the maximum capacity");
+        let most_doublings = doublings::<L>() - bits;
+        assert!(maplet.slots() <= (LEAST_ROWS * L::SLOTS) << most_doublings);
+        if most < 100_000 {
+            assert!(maplet.slots() * 10 > ((LEAST_ROWS * L::SLOTS) << most_doublings) * 9);
+        }
+    }
+}
+
+#[test]
+fn a_builder_says_what_it_builds() {
+    let builder: MapletBuilder<Fp8x8, _> = CuckooMaplet::builder().layout().value_bits(3);
+    let text = format!("{:?}", builder.clone().capacity(77));
+    assert!(text.contains("value_bits: 3") && text.contains("capacity: 77"), "{text}");
+    // Layouts whose values are too short are passed over.
+    let any = CuckooMaplet::builder().capacity(1000).value_bits(14).any_layout().build().unwrap();
+    assert_eq!(any.layout_name(), "Fp21x3");
+    let builder = CuckooMaplet::builder().capacity(1000).value_bits(6);
+    let error = builder.false_positive_rate(1e-3).build();
+    let Err(BuildError::RateOutOfReach { layout, .. }) = error.map(|_| ()) else { panic!() };
+    assert_eq!(layout, Some("Fp21x3"));
+    let error = CuckooMaplet::builder().value_bits(6).false_positive_rate(0.0).build();
+    assert!(matches!(error.map(|_| ()), Err(BuildError::InvalidRate { .. })));
+}
+
+/// Whatever is left of the extra bits, by which inserts take turns to look at the load.
+fn the_load_stays_at_the_target<L: GrowingLayout + Layout>() {
+    for bits in widths_that_grow::<L>() {
+        let first = 8000;
+        let maplet = growing::<L>(first, 2 * first, bits);
+        let first_slots = maplet.slots();
+        for hash in hashes(bits.into()).take(2 * first - 200) {
+            maplet.insert_hash(hash, 1).expect("below the maximum");
+            if maplet.slots() > first_slots + 100 * L::SLOTS {
+                let over = maplet.load_factor() - target::<L>();
+                assert!((-0.01..0.04).contains(&over), "{over} over the target: {maplet:?}");
+            }
+        }
+        assert!(maplet.slots() > first_slots * 3 / 2, "{maplet:?}");
+    }
+}
+
+/// No growth parts them.
+fn values_of_one_key_do_not_let_it_grow<L: GrowingLayout + Layout>() {
+    let maplet = growing::<L>(0, 1000, 1);
+    let slots = maplet.slots();
+    for n in 0..2 * L::SLOTS as u32 {
+        assert_eq!(maplet.insert_hash(1, n & 1), Ok(()));
+    }
+    assert_eq!(maplet.insert_hash(1, 0), Err(InsertError::TooManyCopies));
+    assert_eq!(maplet.insert_hash(1, 1), Err(InsertError::TooManyCopies));
+    assert_eq!(maplet.slots(), slots);
+}
+
+/// As a maplet of the layout that it chooses.
+fn the_layout_chosen_at_run_time_does_the_same<L: Layout>() {
+    let bits = widths::<L>()[0];
+    let of_type = fixed::<L>(1000, bits);
+    let bytes = of_type.snapshot().expect("memory for a test").to_bytes();
+    let any: Maplet<AnyLayout> = CuckooMaplet::from_bytes(&bytes, crate::HASHER).unwrap();
+    assert_eq!((any.layout_name(), any.value_bits()), (L::NAME, bits));
+    let pairs: Vec<(u64, u32)> = (0..900).map(|hash| (hash, hash as u32 % (1 << bits))).collect();
+    assert_eq!(any.insert_many_hashes(&pairs), of_type.insert_many_hashes(&pairs));
+    for (hash, value) in (0..1200).map(|hash| (hash, hash as u32 % (1 << bits))) {
+        match hash % 4 {
+            0 => assert_eq!(any.insert_hash(hash, value), of_type.insert_hash(hash, value)),
+            1 => {
+                let new = largest(bits) - value;
+                let [one, other] =
+                    [any.replace_hash(hash, value, new), of_type.replace_hash(hash, value, new)];
+                assert_eq!(one, other);
+            }
+            2 => assert_eq!(any.remove_hash(hash, value), of_type.remove_hash(hash, value)),
+            _ => {}
+        }
+        assert!(any.get_hash(hash).eq(of_type.get_hash(hash)));
+        assert_eq!(any.contains_key_hash(hash), of_type.contains_key_hash(hash));
+    }
+    assert_eq!((any.len(), any.slots()), (of_type.len(), of_type.slots()));
+    assert_eq!(any.false_positive_rate().to_bits(), of_type.false_positive_rate().to_bits());
+    let snapshots = [any.snapshot().unwrap(), of_type.snapshot().unwrap()];
+    assert_eq!(snapshots[0].to_bytes(), snapshots[1].to_bytes());
+    any.clear();
+    assert!(any.is_empty());
+}
+
+/// Keys of many kinds, by reference; equal keys are keys with equal hashes.
+#[test]
+fn keys_of_many_kinds() {
+    let maplet = fixed::<Fp16x4>(100, 6);
+    maplet.insert("egg", 7).unwrap();
+    assert!(maplet.get(&String::from("egg")).eq([7]));
+    maplet.insert_many(&[((1, "two"), 3), ((4, "five"), 6)]).unwrap();
+    let each = maplet.get_each(&[(1, "two"), (4, "five")]);
+    assert!(each.into_iter().flatten().eq([3, 6]));
+    assert_eq!(maplet.replace(&(1, "two"), 3, 4), Ok(true));
+    let mut removed = [false; 2];
+    assert_eq!(maplet.remove_many(&[((1, "two"), 4), ((1, "two"), 3)], &mut removed), Ok(1));
+    assert_eq!(removed, [true, false]);
+    assert!(maplet.contains_key("egg") && maplet.remove("egg", 7) && !maplet.contains_key("egg"));
+}
+
+/// An iterator over what is left.
+#[test]
+fn candidates_are_an_iterator() {
+    let maplet = fixed::<Fp12x5>(100, 4);
+    (1..=5).for_each(|value| maplet.insert_hash(1, value).unwrap());
+    let mut found = maplet.get_hash(1);
+    let copy = found.clone();
+    assert_eq!((found.len(), found.size_hint()), (5, (5, Some(5))));
+    let first = found.next().unwrap();
+    assert_eq!((found.len(), found.clone().count()), (4, 4));
+    let mut all: Vec<u32> = found.by_ref().chain([first]).collect();
+    all.sort_unstable();
+    assert_eq!(all, [1, 2, 3, 4, 5]);
+    assert_eq!((found.next(), found.next(), found.len()), (None, None, 0));
+    assert_eq!(format!("{found:?}"), "[]");
+    assert_eq!(copy.len(), 5);
+    assert_eq!(Candidates::new().next(), None);
+}
+
+/// Both kinds, and a layout that is chosen at run time, behind one bound.
+#[test]
+fn any_storage_will_do() {
+    fn where_is<L: Storage>(maplet: &Maplet<L>, key: &str) -> Vec<u32> {
+        maplet.insert(key, 3).expect("room");
+        maplet.get(key).collect()
+    }
+    assert_eq!(where_is(&fixed::<Fp16x4>(10, 6), "egg"), [3]);
+    assert_eq!(where_is(&fixed::<AnyLayout>(10, 6), "egg"), [3]);
+    assert_eq!(where_is(&growing::<Fp16x4>(10, 1000, 6), "egg"), [3]);
+    assert_eq!(where_is(&growing::<AnyLayout>(10, 1000, 6), "egg"), [3]);
+}

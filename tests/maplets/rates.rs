@@ -1,0 +1,170 @@
+//! How many candidates keys have: as few as stated.
+
+use std::hash::BuildHasher;
+
+use coucal::{CuckooMaplet, GrowingLayout, Layout, Storage};
+
+use crate::common::{doublings, hashes, target};
+use crate::reference::Reference;
+use crate::{Maplet, candidates, fixed, growing, widths, widths_that_grow};
+
+of_each_layout! {
+    candidates_are_as_few_as_stated
+    short_fingerprints_hold_what_they_are_made_for
+    long_fingerprints_meet_as_often_as_stated
+}
+
+of_each_growing_layout!(candidates_are_as_few_as_stated_while_it_grows);
+
+/// False candidates that a measurement counts.
+const COUNTED: f64 = 1500.0;
+/// Lookups of a measurement at most: for so few false candidates that this is too few, see
+/// `long_fingerprints_meet_as_often_as_stated`.
+const LOOKUPS: f64 = 1.3e7;
+
+fn is_within_10_percent(measured: f64, stated: f64, what: &str) {
+    println!("{what}: {measured:.4e}, stated {stated:.4e}");
+    assert!((measured / stated - 1.0).abs() < 0.1, "{what}: {measured}, stated {stated}");
+}
+
+/// The mean number of candidates of absent keys is as stated, where it can be measured.
+fn measure<St: Storage>(maplet: &Maplet<St>, by_formula: f64) {
+    let stated = maplet.false_positive_rate();
+    let what = format!("{} with {} bits", maplet.layout_name(), maplet.value_bits());
+    is_within_10_percent(by_formula, stated, &what);
+    let lookups = COUNTED / stated;
+    if lookups <= LOOKUPS {
+        let absent = hashes(5).take(lookups as usize);
+        let found: usize = absent.map(|hash| maplet.get_hash(hash).len()).sum();
+        is_within_10_percent(found as f64 / lookups, stated, &what);
+        is_within_10_percent(found as f64 / lookups, by_formula, &what);
+    }
+}
+
+/// At the capacity: for absent keys `2b·load/2^f`, and for present ones that and one more.
+fn candidates_are_as_few_as_stated<L: Layout>() {
+    for bits in widths::<L>() {
+        let pairs = 200_000;
+        let maplet = fixed::<L>(pairs, bits);
+        let keys = || hashes(3).take(pairs);
+        for hash in keys() {
+            maplet.insert_hash(hash, hash as u32 % (1 << bits)).expect("within the capacity");
+        }
+        let slots = 2.0 * L::SLOTS as f64 * maplet.load_factor();
+        let by_formula = slots * 0.5_f64.powi((L::FINGERPRINT_BITS - bits).cast_signed());
+        measure(&maplet, by_formula);
+
+        let found: usize = keys().map(|hash| maplet.get_hash(hash).len()).sum();
+        let false_ones = (found - pairs) as f64;
+        let stated = maplet.false_positive_rate() * pairs as f64;
+        // Two keys that meet are found for each other: twice the variance.
+        let scatter = 4.0 * (2.0 * stated).sqrt();
+        println!("{false_ones} beside the values of present keys, {stated:.0} stated");
+        assert!((false_ones - stated).abs() < 0.1 * stated + scatter);
+    }
+}
+
+/// With the longest values, from the smallest table to a large one.
+fn short_fingerprints_hold_what_they_are_made_for<L: Layout>() {
+    let bits = *widths::<L>().last().expect("the longest");
+    let small = (1..200).map(|pairs| (pairs, 20));
+    for (pairs, seeds) in small.chain([(1000, 20), (10_000, 5), (100_000, 2), (1_000_000, 1)]) {
+        for seed in 0..seeds {
+            let maplet = fixed::<L>(pairs, bits);
+            for hash in hashes(seed ^ (pairs as u64) << 20).take(pairs) {
+                assert_eq!(maplet.insert_hash(hash, 1), Ok(()), "capacity {pairs}, seed {seed}");
+            }
+        }
+    }
+}
+
+/// Where candidates are too few to be counted: fingerprints meet as often as stated, and keys whose
+/// fingerprints and rows meet, and no others, have each other's values. The table has two buckets, so
+/// that all keys have the same rows.
+fn long_fingerprints_meet_as_often_as_stated<L: Layout>() {
+    for bits in widths::<L>() {
+        let fingerprints = f64::from(L::FINGERPRINT_BITS - bits).exp2() - 1.0;
+        if 2.0 * L::SLOTS as f64 / fingerprints * LOOKUPS > COUNTED {
+            continue;
+        }
+        let maplet = fixed::<L>(0, bits);
+        let reference = Reference::of::<L, _>(&maplet, false);
+        // Among n keys there are n^2/2 pairs.
+        let keys = (2.0 * 4.0 * COUNTED * fingerprints).sqrt();
+        let mut keys: Vec<(u64, u64)> =
+            hashes(7).take(keys as usize).map(|hash| (reference.class(hash), hash)).collect();
+        keys.sort_unstable();
+        let meet = keys.chunk_by(|one, other| one.0 == other.0).map(<[_]>::len);
+        let meetings: usize = meet.map(|met| met * (met - 1) / 2).sum();
+        let stated = (keys.len() as f64).powi(2) / 2.0 / fingerprints;
+        let what = format!("{} with {bits} bits, keys that meet", L::NAME);
+        is_within_10_percent(meetings as f64, stated, &what);
+        let value = crate::largest(bits);
+        for pair in keys.windows(2).take(20_000) {
+            let [(of_one, one), (of_other, other)] = pair else { unreachable!("two") };
+            maplet.insert_hash(*one, value).expect("room for one");
+            let expected = if of_one == of_other { vec![value] } else { vec![] };
+            assert_eq!(candidates(&maplet, *other), expected);
+            assert!(maplet.remove_hash(*one, value));
+        }
+    }
+}
+
+/// After each doubling: `2b·load·2^(1+v-w)·(1 + D)`.
+fn candidates_are_as_few_as_stated_while_it_grows<L: GrowingLayout + Layout>() {
+    for bits in widths_that_grow::<L>() {
+        // As often as it can, but for the largest tables.
+        let doublings = (doublings::<L>() - bits).min(7);
+        let items_at = |slots: usize| (slots as f64 * target::<L>() * 0.98) as usize;
+        let least = growing::<L>(1000, 1000, bits).slots();
+        let most = items_at(least << doublings);
+        let maplet = growing::<L>(1000, most, bits);
+        let first_slots = maplet.slots();
+        let mut new = hashes(3);
+        for doubled in 0..=doublings {
+            let wanted = items_at(first_slots << doubled).min(most);
+            for hash in new.by_ref().take(wanted - maplet.len()) {
+                maplet.insert_hash(hash, hash as u32 % (1 << bits)).expect("within the maximum");
+            }
+            let before = maplet.false_positive_rate_at(maplet.len());
+            let slots = 2.0 * L::SLOTS as f64 * maplet.load_factor();
+            let unit = 0.5_f64.powi((L::FINGERPRINT_BITS - bits - 1).cast_signed());
+            let level = f64::from((maplet.slots() / first_slots).ilog2());
+            let split = maplet.slots() as f64 / first_slots as f64 / level.exp2() - 1.0;
+            measure(&maplet, slots * unit * (1.0 + level + split));
+            let what = format!("{} with {bits} bits, as stated before", L::NAME);
+            is_within_10_percent(before, maplet.false_positive_rate(), &what);
+        }
+    }
+}
+
+/// The builder's rate holds at the capacity, and the layout that is chosen for it is the smallest.
+#[test]
+fn the_rate_that_was_asked_for() {
+    for bits in [1, 4, 8, 12] {
+        for rate in [0.5, 0.1, 0.01, 0.001, 0.000_1] {
+            let builder = || CuckooMaplet::builder().value_bits(bits).false_positive_rate(rate);
+            let any = builder().capacity(10_000).any_layout().build().expect("a layout for it");
+            hashes(1).take(10_000).for_each(|hash| any.insert_hash(hash, 1).expect("capacity"));
+            assert!(any.false_positive_rate() <= rate, "{any:?}");
+            macro_rules! no_smaller {
+                ($($layout:ident)*) => { $(
+                    if let Ok(other) = builder().capacity(10_000).layout::<coucal::$layout>().build() {
+                        assert!(other.slots() / <coucal::$layout as Layout>::SLOTS >= buckets(&any));
+                    }
+                )* };
+            }
+            coucal::__for_each_layout!(no_smaller);
+
+            let builder = builder().capacity(1000).max_capacity(8000);
+            let any = builder.any_layout().build().expect("a layout for it");
+            assert!(any.false_positive_rate_at(8000) <= rate, "{any:?}");
+        }
+    }
+}
+
+/// The number of words of a maplet.
+fn buckets<St: Storage, S: BuildHasher>(maplet: &CuckooMaplet<St, S>) -> usize {
+    let snapshot = maplet.snapshot().expect("memory for a test");
+    (snapshot.encoded_len() - 104) / 8
+}

@@ -1,0 +1,430 @@
+//! Snapshots of maplets and what is made of them. What they have in common with those of filters is tested
+//! there: here is what values change.
+
+use std::fs;
+use std::path::PathBuf;
+
+use coucal::{
+    AnyLayout, CuckooFilter, FixedStorage, Fp16x4, Growable, GrowingLayout, Layout, MergeError,
+    RestoreError, Snapshot, StableHashBuilder, Storage,
+};
+
+use crate::common::{doublings, hashes};
+use crate::{HASHER, Maplet, candidates, fixed, growing, largest, widths, widths_that_grow};
+
+of_each_layout! {
+    there_and_back
+    golden_files
+    the_union_of_both
+    hostile_headers
+    slots_without_a_fingerprint
+}
+
+of_each_growing_layout! {
+    there_and_back_of_what_grows
+    golden_files_of_what_grows
+    the_union_of_two_that_grow
+    hostile_headers_of_what_grows
+    slots_without_a_core
+}
+
+/// Where the fields of a header begin, as docs/format.md has it.
+mod at {
+    pub const VERSION: usize = 8;
+    pub const KIND: usize = 12;
+    pub const ROWS: usize = 16;
+    pub const LEVEL: usize = 24;
+    pub const VALUE_BITS: usize = 26;
+    pub const WORDS: usize = 48;
+    pub const ITEMS: usize = 56;
+    pub const CHECKSUM: usize = 88;
+    pub const BUCKETS: usize = 96;
+}
+
+fn value(hash: u64, bits: u32) -> u32 {
+    (hash >> 7) as u32 & largest(bits)
+}
+
+fn fill<L: Storage>(maplet: &Maplet<L>, seed: u64, pairs: usize) {
+    for hash in hashes(seed).take(pairs) {
+        maplet.insert_hash(hash, value(hash, maplet.value_bits())).expect("room for a test");
+    }
+}
+
+fn bytes_of<L: Storage>(maplet: &Maplet<L>) -> Vec<u8> {
+    maplet.snapshot().expect("memory for a test").to_bytes()
+}
+
+/// What is restored is what was saved.
+fn comes_back<L: Storage>(maplet: &Maplet<L>, pairs: usize) {
+    fill(maplet, 3, pairs);
+    for hash in hashes(3).take(pairs).step_by(3) {
+        assert!(maplet.remove_hash(hash, value(hash, maplet.value_bits())));
+    }
+    let snapshot = maplet.snapshot().unwrap();
+    assert_eq!((snapshot.len(), snapshot.value_bits()), (maplet.len(), Some(maplet.value_bits())));
+    assert!(format!("{snapshot:?}").contains(&format!("value_bits: {}", maplet.value_bits())));
+    let bytes = snapshot.to_bytes();
+    let restored = Maplet::<L>::from_bytes(&bytes, HASHER).unwrap();
+    let by_reader = Maplet::<L>::restore(&bytes[..], HASHER).unwrap();
+    let by_snapshot = Maplet::<L>::from_snapshot(snapshot, HASHER).unwrap();
+    for restored in [&restored, &by_reader, &by_snapshot] {
+        assert_eq!((restored.len(), restored.value_bits()), (maplet.len(), maplet.value_bits()));
+        assert_eq!(restored.capacity(), maplet.capacity());
+        for hash in hashes(3).take(2 * pairs) {
+            assert_eq!(candidates(restored, hash), candidates(maplet, hash));
+        }
+        assert_eq!(bytes_of(restored), bytes);
+    }
+    // What was read can be used.
+    for hash in hashes(3).take(pairs).skip(1).step_by(3) {
+        assert!(restored.remove_hash(hash, value(hash, maplet.value_bits())));
+    }
+}
+
+fn there_and_back<L: Layout>() {
+    for bits in widths::<L>() {
+        for pairs in [0, 10, 3000] {
+            comes_back(&fixed::<L>(pairs, bits), pairs);
+        }
+    }
+}
+
+fn there_and_back_of_what_grows<L: GrowingLayout + Layout>() {
+    for bits in widths_that_grow::<L>() {
+        for pairs in [0, 10, 3000] {
+            comes_back(&growing::<L>(pairs / 2, pairs, bits), pairs);
+        }
+    }
+}
+
+#[test]
+fn of_layouts_chosen_at_run_time() {
+    comes_back(&fixed::<AnyLayout>(1000, 6), 1000);
+    comes_back(&growing::<AnyLayout>(333, 1000, 6), 1000);
+}
+
+fn golden<L: Storage>(name: &str, new: impl FnOnce() -> Maplet<L>) -> Maplet<L> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("COUCAL_WRITE_GOLDEN").is_some() {
+        fs::write(&path, bytes_of(&new())).unwrap();
+    }
+    let bytes = fs::read(path).unwrap();
+    let maplet = Maplet::<L>::from_bytes(&bytes, HASHER).unwrap();
+    assert_eq!(bytes_of(&maplet), bytes);
+    maplet
+}
+
+/// Every second key has two values.
+fn fill_golden<L: Storage>(maplet: &Maplet<L>, keys: u64) {
+    for key in 0..keys {
+        maplet.insert(&key, 1).unwrap();
+        if key % 2 == 0 {
+            maplet.insert(&key, largest(maplet.value_bits())).unwrap();
+        }
+    }
+}
+
+fn holds_golden<L: Storage>(maplet: &Maplet<L>, keys: u64) {
+    assert_eq!(maplet.len() as u64, keys + keys.div_ceil(2));
+    for key in 0..keys {
+        assert!(maplet.remove(&key, 1));
+        assert!(key % 2 == 1 || maplet.remove(&key, largest(maplet.value_bits())));
+    }
+    assert!(maplet.is_empty());
+}
+
+fn golden_files<L: Layout>() {
+    let maplet = golden::<L>(&format!("{}-maplet.coucal", L::NAME), || {
+        let maplet = fixed::<L>(40, 3);
+        fill_golden(&maplet, 20);
+        maplet
+    });
+    assert_eq!((maplet.value_bits(), maplet.capacity()), (3, 40));
+    holds_golden(&maplet, 20);
+}
+
+/// In the second level.
+fn golden_files_of_what_grows<L: GrowingLayout + Layout>() {
+    let keys = 24 * L::SLOTS as u64;
+    let maplet = golden::<Growable<L>>(&format!("{}-maplet-grown.coucal", L::NAME), || {
+        let maplet = growing::<L>(0, 90 * L::SLOTS, 2);
+        fill_golden(&maplet, keys);
+        maplet
+    });
+    assert_eq!((maplet.value_bits(), maplet.max_capacity()), (2, 90 * L::SLOTS));
+    assert!((32 * L::SLOTS + 1..64 * L::SLOTS).contains(&maplet.slots()), "{maplet:?}");
+    holds_golden(&maplet, keys);
+}
+
+/// The example of docs/format.md, which is made by these lines.
+#[test]
+fn the_example_of_the_page() {
+    let maplet = fixed::<Fp16x4>(9, 6);
+    maplet.insert("egg", 7).unwrap();
+    maplet.insert("nest", 7).unwrap();
+    maplet.insert("nest", 9).unwrap();
+    crate::common::is_on_the_page("<!-- maplet example -->", &bytes_of(&maplet));
+}
+
+fn check_union<L: Storage>(one: &Maplet<L>, other: &Maplet<L>, pairs: usize) {
+    fill(one, 1, pairs / 3);
+    fill(other, 2, pairs / 3);
+    fill(other, 1, pairs / 10);
+    let all = |maplet: &Maplet<L>, hash| candidates(maplet, hash);
+    let keys = || hashes(1).take(pairs).chain(hashes(2).take(pairs));
+    let expected: Vec<Vec<u32>> = keys()
+        .map(|hash| {
+            let mut values = [all(one, hash), all(other, hash)].concat();
+            values.sort_unstable();
+            values
+        })
+        .collect();
+    let len = one.len() + other.len();
+    one.merge(other).unwrap();
+    assert_eq!(one.len(), len);
+    assert!(keys().map(|hash| all(one, hash)).eq(expected));
+}
+
+fn the_union_of_both<L: Layout>() {
+    for bits in widths::<L>() {
+        let [one, other] = [0; 2].map(|_| fixed::<L>(2000, bits));
+        check_union(&one, &other, 2000);
+        // All of it, or nothing.
+        let [one, other] = [0; 2].map(|_| fixed::<L>(0, bits));
+        fill(&one, 1, L::SLOTS + 1);
+        fill(&other, 2, L::SLOTS);
+        let before = bytes_of(&one);
+        assert_eq!(one.merge(&other), Err(MergeError::Full));
+        assert_eq!(bytes_of(&one), before);
+    }
+    let [one, other] = [1, 2].map(|bits| fixed::<L>(100, bits));
+    let error = MergeError::OtherValueBits { value_bits: 1, other: 2 };
+    assert_eq!(one.merge(&other), Err(error));
+    assert_eq!(other.merge(&fixed::<L>(100, 2)), Ok(()));
+}
+
+/// The one grows while it takes in the other, which has grown further.
+fn the_union_of_two_that_grow<L: GrowingLayout + Layout>() {
+    for bits in widths_that_grow::<L>() {
+        let [one, other] = [0; 2].map(|_| growing::<L>(400, 2000, bits));
+        check_union(&one, &other, 2000);
+    }
+}
+
+fn number(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
+}
+
+/// These bytes with a change, and with both checksums as they should be then.
+fn forged(bytes: &[u8], change: impl FnOnce(&mut [u8])) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    change(&mut bytes);
+    let checksum = |bytes: &[u8]| StableHashBuilder::new(0).hash_bytes(bytes).to_le_bytes();
+    let of_header = checksum(&bytes[..at::CHECKSUM]);
+    bytes[at::CHECKSUM..at::BUCKETS].copy_from_slice(&of_header);
+    let end = bytes.len() - 8;
+    let of_all = checksum(&bytes[..end]);
+    bytes[end..].copy_from_slice(&of_all);
+    bytes
+}
+
+/// What reading says, by each way of reading: all say the same.
+fn error<L: Storage>(bytes: &[u8]) -> RestoreError {
+    let error = Maplet::<L>::from_bytes(bytes, HASHER).unwrap_err();
+    let by_reader = Maplet::<L>::restore(bytes, HASHER).unwrap_err();
+    assert_eq!(format!("{by_reader:?}"), format!("{error:?}"));
+    error
+}
+
+macro_rules! assert_error {
+    ($error:expr, $pattern:pat) => {
+        let error = $error;
+        assert!(matches!(error, $pattern), "{error:?}");
+    };
+}
+
+/// Cut off anywhere, with any bit changed, with value bits that the layout does not store or that were not
+/// those of the table, and under the versions and kinds of others.
+fn check_header<L: Storage>(bytes: &[u8], longest: u32, level_of_value_bits: bool) {
+    for len in 0..bytes.len() {
+        assert_error!(error::<L>(&bytes[..len]), RestoreError::Truncated);
+    }
+    let mut damaged = bytes.to_vec();
+    for bit in 8 * at::KIND..8 * bytes.len() {
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        assert_error!(error::<L>(&damaged), RestoreError::Damaged);
+        damaged[bit / 8] ^= 1 << (bit % 8);
+    }
+    let with_bits = |bits: u16| {
+        forged(bytes, |bytes| {
+            bytes[at::VALUE_BITS..at::VALUE_BITS + 2].copy_from_slice(&bits.to_le_bytes());
+        })
+    };
+    for bits in [0, longest as u16 + 1, 64, u16::MAX] {
+        assert_error!(error::<L>(&with_bits(bits)), RestoreError::ImpossibleTable { .. });
+    }
+    if level_of_value_bits {
+        // A table that would have doubled too often for values as long as these.
+        let grown = forged(&with_bits(longest as u16), |bytes| bytes[at::LEVEL] = 2);
+        assert_error!(error::<L>(&grown), RestoreError::ImpossibleTable { .. });
+    }
+    for version in [1, 2] {
+        let other = forged(bytes, |bytes| bytes[at::VERSION] = version);
+        let error = error::<L>(&other);
+        assert!(
+            matches!(error, RestoreError::UnknownVersion { version: found } if found == u32::from(version))
+        );
+    }
+    let as_filter = forged(bytes, |bytes| bytes[at::KIND] &= 1);
+    assert_error!(error::<L>(&as_filter), RestoreError::UnknownVersion { version: 3 });
+    let unknown = forged(bytes, |bytes| bytes[at::KIND] += 2);
+    assert_error!(error::<L>(&unknown), RestoreError::UnknownKind { kind: 4 | 5 });
+    let more = [bytes, b"more"].concat();
+    let trailing = Maplet::<L>::from_bytes(&more, HASHER).unwrap_err();
+    assert_error!(trailing, RestoreError::TrailingBytes { bytes: 4 });
+    let other = Maplet::<L>::from_bytes(bytes, StableHashBuilder::new(8)).unwrap_err();
+    assert_error!(other, RestoreError::OtherHasher);
+}
+
+/// A snapshot of a maplet is for no filter, and one of a filter for no maplet.
+fn check_types<L: Storage>(of_maplet: &[u8], of_filter: &[u8]) {
+    type Filter<L> = CuckooFilter<L, StableHashBuilder>;
+    assert!(Snapshot::from_bytes(of_maplet).is_ok() && Snapshot::from_bytes(of_filter).is_ok());
+    let error = Filter::<L>::from_bytes(of_maplet, HASHER).unwrap_err();
+    assert_error!(error, RestoreError::OtherType { is_maplet: true });
+    let snapshot = Snapshot::from_bytes(of_maplet).unwrap();
+    let error = Filter::<L>::from_snapshot(snapshot, HASHER).unwrap_err();
+    assert_error!(error, RestoreError::OtherType { is_maplet: true });
+    let error = Maplet::<L>::from_bytes(of_filter, HASHER).unwrap_err();
+    assert_error!(error, RestoreError::OtherType { is_maplet: false });
+    assert!(Filter::<L>::from_bytes(of_filter, HASHER).is_ok());
+    assert!(Maplet::<L>::from_bytes(of_maplet, HASHER).is_ok());
+}
+
+fn filter_bytes<L: FixedStorage>() -> Vec<u8> {
+    let builder = CuckooFilter::builder().layout::<L>().capacity(20).hasher(HASHER);
+    builder.build().unwrap().snapshot().unwrap().to_bytes()
+}
+
+fn hostile_headers<L: Layout>() {
+    let maplet = fixed::<L>(16, 2);
+    fill(&maplet, 1, 10);
+    let bytes = bytes_of(&maplet);
+    check_header::<L>(&bytes, crate::longest_values::<L>(), false);
+    check_types::<L>(&bytes, &filter_bytes::<L>());
+    assert_error!(error::<Growable<AnyLayout>>(&bytes), RestoreError::OtherKind { grows: false });
+}
+
+fn hostile_headers_of_what_grows<L: GrowingLayout + Layout>() {
+    let maplet = growing::<L>(0, 60 * L::SLOTS, 2);
+    fill(&maplet, 1, 34 * L::SLOTS);
+    let bytes = bytes_of(&maplet);
+    check_header::<Growable<L>>(&bytes, doublings::<L>() - 1, true);
+    let builder = CuckooFilter::builder().layout::<L>().max_capacity(100).hasher(HASHER);
+    let of_filter = builder.build().unwrap().snapshot().unwrap().to_bytes();
+    check_types::<Growable<L>>(&bytes, &of_filter);
+    assert_error!(error::<AnyLayout>(&bytes), RestoreError::OtherKind { grows: true });
+}
+
+/// With a value alone, a slot in use has nothing by which a key could be found.
+fn slots_without_a_fingerprint<L: Layout>() {
+    for bits in widths::<L>() {
+        let maplet = fixed::<L>(16, bits);
+        fill(&maplet, 1, 10);
+        let bytes = bytes_of(&maplet);
+        let with_slot = |slot: u64, items: u64| {
+            // In the first bucket the only one.
+            let held = number(&bytes, at::ITEMS);
+            let first = held_in_first::<L>(&bytes);
+            let word = one_slot::<L>(slot);
+            forged(&bytes, |bytes| {
+                bytes[at::BUCKETS..at::BUCKETS + 8].copy_from_slice(&word.to_le_bytes());
+                let items = held - first + items;
+                bytes[at::ITEMS..at::ITEMS + 8].copy_from_slice(&items.to_le_bytes());
+            })
+        };
+        let shift = L::FINGERPRINT_BITS - bits;
+        for value in [1, u64::from(largest(bits))] {
+            let alone = with_slot(value << shift, 1);
+            assert_error!(error::<L>(&alone), RestoreError::InvalidWord { bucket: 0 });
+            let with_fingerprint = with_slot(value << shift | 1, 1);
+            assert!(Maplet::<L>::from_bytes(&with_fingerprint, HASHER).is_ok());
+        }
+        assert!(Maplet::<L>::from_bytes(&with_slot(1, 1), HASHER).is_ok(), "the value 0");
+    }
+}
+
+/// Slots in use of the first bucket.
+fn held_in_first<L: Layout>(bytes: &[u8]) -> u64 {
+    // Without that word, the number in the header is the number of the others and of these.
+    let without = forged(bytes, |bytes| bytes[at::BUCKETS..at::BUCKETS + 8].fill(0));
+    match Maplet::<L>::from_bytes(&without, HASHER) {
+        Ok(_) => 0,
+        Err(RestoreError::WrongLen { stated, found }) => (stated - found) as u64,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// The word of a bucket with one slot in use.
+fn one_slot<L: Layout>(slot: u64) -> u64 {
+    let (slots, nibble) = (L::SLOTS as u64, slot >> (L::FINGERPRINT_BITS - 4));
+    let rest = L::FINGERPRINT_BITS - 4;
+    let choose = |n: u64, k: u64| (0..k).map(|i| n - i).product::<u64>() / (1..=k).product::<u64>();
+    match L::FINGERPRINT_BITS {
+        // The nibbles of a semi-sorted bucket, of which the others are 0, have a number: the highest is
+        // that of the last slot.
+        14 => {
+            let start = (1..=nibble).map(|n| choose(n + 3, 4).next_multiple_of(64)).sum::<u64>();
+            start << (rest * 5) | (slot & ((1 << rest) - 1)) << (rest * 4)
+        }
+        17 => {
+            choose(nibble + 3, 4) << (rest * 4)
+                | (slot & ((1 << rest) - 1)) << (rest * (slots as u32 - 1))
+        }
+        _ => slot,
+    }
+}
+
+/// Of a table that grows: without a core, and without the 1 above the extra bits.
+fn slots_without_a_core<L: GrowingLayout + Layout>() {
+    for bits in widths_that_grow::<L>() {
+        let maplet = growing::<L>(0, 20, bits);
+        let bytes = bytes_of(&maplet);
+        assert_eq!((number(&bytes, at::ROWS), number(&bytes, at::WORDS)), (32, 32));
+        let with_slot = |slot: u64| {
+            forged(&bytes, |bytes| {
+                bytes[at::BUCKETS..at::BUCKETS + 8].copy_from_slice(&slot.to_le_bytes());
+                bytes[at::ITEMS] = 1;
+            })
+        };
+        let value = u64::from(largest(bits)) << (L::FINGERPRINT_BITS - bits);
+        // At level 0 bit 0 is the 1.
+        let core = 2 << (doublings::<L>() - bits);
+        for invalid in [value, value | 1, value | core, 1, core, value | (core - 2) | 1] {
+            assert_error!(
+                error::<Growable<L>>(&with_slot(invalid)),
+                RestoreError::InvalidWord { bucket: 0 }
+            );
+        }
+        for valid in [value | core | 1, core | 1, value | core | (core - 2) | 1] {
+            let restored = Maplet::<Growable<L>>::from_bytes(&with_slot(valid), HASHER);
+            assert_eq!(restored.unwrap().len(), 1);
+        }
+    }
+}
+
+/// By the feature of that name.
+#[cfg(feature = "serde")]
+#[test]
+fn serde() {
+    let maplet = fixed::<Fp16x4>(1000, 6);
+    fill(&maplet, 1, 500);
+    let written = postcard::to_allocvec(&maplet.snapshot().unwrap()).unwrap();
+    let snapshot: Snapshot = postcard::from_bytes(&written).unwrap();
+    assert_eq!(snapshot.value_bits(), Some(6));
+    let restored: CuckooMaplet<Fp16x4, _> = CuckooMaplet::from_snapshot(snapshot, HASHER).unwrap();
+    assert!(
+        hashes(1).take(500).all(|hash| candidates(&restored, hash) == candidates(&maplet, hash))
+    );
+}
