@@ -477,6 +477,7 @@ mod extent;
 mod filter;
 mod geometry;
 mod hasher;
+#[cfg(feature = "__internals")]
 #[doc(hidden)]
 pub mod internals;
 mod keyed;
