@@ -691,11 +691,11 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// let filter = coucal::CuckooFilter::with_capacity(100);
     /// filter.insert_hash(42)?;
     /// let mut found = [false; 2];
-    /// filter.contains_many_hashes(&[42, 43], &mut found)?;
+    /// filter.contains_hash_many(&[42, 43], &mut found)?;
     /// assert_eq!(found, [true, false]);
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn contains_many_hashes(
+    pub fn contains_hash_many(
         &self,
         hashes: &[u64],
         found: &mut [bool],
@@ -705,7 +705,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         Ok(())
     }
 
-    /// As [`contains_many_hashes`](Self::contains_many_hashes), but returns the answers in a new
+    /// As [`contains_hash_many`](Self::contains_hash_many), but returns the answers in a new
     /// vector.
     ///
     /// # Examples
@@ -713,11 +713,11 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     /// let filter = coucal::CuckooFilter::with_capacity(100);
     /// filter.insert_hash(42)?;
-    /// assert_eq!(filter.contains_each_hash(&[42, 43]), [true, false]);
+    /// assert_eq!(filter.contains_hash_each(&[42, 43]), [true, false]);
     /// # Ok::<(), coucal::InsertError>(())
     /// ```
     #[must_use]
-    pub fn contains_each_hash(&self, hashes: &[u64]) -> Vec<bool> {
+    pub fn contains_hash_each(&self, hashes: &[u64]) -> Vec<bool> {
         let mut found = vec![false; hashes.len()];
         self.keyed.table.contains_many(hashes, |&hash| hash, &mut found);
         found
@@ -735,11 +735,11 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     ///
     /// ```
     /// let filter = coucal::CuckooFilter::with_capacity(100);
-    /// filter.insert_many_hashes(&[42, 43])?;
+    /// filter.insert_hash_many(&[42, 43])?;
     /// assert_eq!(filter.len(), 2);
     /// # Ok::<(), coucal::InsertManyError>(())
     /// ```
-    pub fn insert_many_hashes(&self, hashes: &[u64]) -> Result<(), InsertManyError> {
+    pub fn insert_hash_many(&self, hashes: &[u64]) -> Result<(), InsertManyError> {
         self.keyed.table.insert_many(hashes, |&hash| hash)
     }
 
@@ -767,7 +767,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         &self,
         hashes: impl IntoIterator<Item = u64>,
     ) -> Result<(), InsertManyError> {
-        keyed::insert_in_batches(hashes, |batch| self.insert_many_hashes(batch))
+        keyed::insert_in_batches(hashes, |batch| self.insert_hash_many(batch))
     }
 
     /// Removes one copy of the item of each hash, in order, and writes to `removed` whether there was
@@ -781,13 +781,13 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     ///
     /// ```
     /// let filter = coucal::CuckooFilter::with_capacity(100);
-    /// filter.insert_many_hashes(&[42, 43])?;
+    /// filter.insert_hash_many(&[42, 43])?;
     /// let mut removed = [false; 3];
-    /// assert_eq!(filter.remove_many_hashes(&[42, 43, 42], &mut removed)?, 2);
+    /// assert_eq!(filter.remove_hash_many(&[42, 43, 42], &mut removed)?, 2);
     /// assert_eq!(removed, [true, true, false]);
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn remove_many_hashes(
+    pub fn remove_hash_many(
         &self,
         hashes: &[u64],
         removed: &mut [bool],

@@ -587,11 +587,11 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// use coucal::CuckooMaplet;
     ///
     /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
-    /// maplet.insert_many_hashes(&[(42, 7), (43, 9)])?;
+    /// maplet.insert_hash_many(&[(42, 7), (43, 9)])?;
     /// assert_eq!(maplet.len(), 2);
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn insert_many_hashes(&self, pairs: &[(u64, u32)]) -> Result<(), InsertManyError> {
+    pub fn insert_hash_many(&self, pairs: &[(u64, u32)]) -> Result<(), InsertManyError> {
         self.insert_each(pairs, |&pair| pair)
     }
 
@@ -621,7 +621,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         &self,
         pairs: impl IntoIterator<Item = (u64, u32)>,
     ) -> Result<(), InsertManyError> {
-        keyed::insert_in_batches(pairs, |batch| self.insert_many_hashes(batch))
+        keyed::insert_in_batches(pairs, |batch| self.insert_hash_many(batch))
     }
 
     /// Writes to `candidates` the values of the key of each hash, and few others. See
@@ -639,11 +639,11 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
     /// maplet.insert_hash(42, 7)?;
     /// let mut candidates = [const { Candidates::new() }; 2];
-    /// maplet.get_many_hashes(&[42, 43], &mut candidates)?;
+    /// maplet.get_hash_many(&[42, 43], &mut candidates)?;
     /// assert_eq!(candidates.map(|values| values.len()), [1, 0]);
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn get_many_hashes(
+    pub fn get_hash_many(
         &self,
         hashes: &[u64],
         candidates: &mut [Candidates],
@@ -653,7 +653,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         Ok(())
     }
 
-    /// As [`get_many_hashes`](Self::get_many_hashes), but returns the candidates in a new vector.
+    /// As [`get_hash_many`](Self::get_hash_many), but returns the candidates in a new vector.
     ///
     /// # Examples
     ///
@@ -662,12 +662,12 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     ///
     /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
     /// maplet.insert_hash(42, 7)?;
-    /// let candidates = maplet.get_each_hash(&[42, 43]);
+    /// let candidates = maplet.get_hash_each(&[42, 43]);
     /// assert_eq!(candidates.iter().map(|values| values.len()).collect::<Vec<_>>(), [1, 0]);
     /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
-    pub fn get_each_hash(&self, hashes: &[u64]) -> Vec<Candidates> {
+    pub fn get_hash_each(&self, hashes: &[u64]) -> Vec<Candidates> {
         let mut candidates = vec![Candidates::new(); hashes.len()];
         self.keyed.table.get_many(hashes, |&hash| hash, &mut candidates);
         candidates
@@ -688,11 +688,11 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
     /// maplet.insert_hash(42, 7)?;
     /// let mut removed = [false; 2];
-    /// assert_eq!(maplet.remove_many_hashes(&[(42, 7), (42, 9)], &mut removed)?, 1);
+    /// assert_eq!(maplet.remove_hash_many(&[(42, 7), (42, 9)], &mut removed)?, 1);
     /// assert_eq!(removed, [true, false]);
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn remove_many_hashes(
+    pub fn remove_hash_many(
         &self,
         pairs: &[(u64, u32)],
         removed: &mut [bool],
