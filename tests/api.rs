@@ -224,3 +224,21 @@ fn the_type_of_a_key_is_part_of_it() {
     assert_eq!(default.hash_one(7_u32), default.hash_one(7_u64));
     assert_eq!(default.hash_one("egg"), default.hash_one(String::from("egg")));
 }
+
+/// Each constructor of the table in the crate's documentation is a line of the documentation test.
+#[test]
+fn each_constructor_of_the_table_is_compiled() {
+    let crate_docs = include_str!("../src/lib.rs");
+    let (_, table) = crate_docs.split_once("//! # Constructors").unwrap();
+    let rows = table.lines().skip_while(|line| !line.starts_with("//! |"));
+    let rows = rows.take_while(|line| line.starts_with("//! |")).skip(2);
+    let constructors: Vec<&str> = rows.map(|row| row.rsplit('`').nth(1).unwrap()).collect();
+    let (_, compiled) = crate_docs.split_once("/// The constructors of the table").unwrap();
+    let compiled = compiled.lines().filter_map(|line| line.strip_prefix("/// "));
+    let compiled: Vec<&str> = compiled
+        .filter(|line| !line.starts_with("# ") && !line.starts_with("use "))
+        .filter_map(|line| line.strip_suffix(';'))
+        .collect();
+    assert!(constructors.len() > 10);
+    assert_eq!(constructors, compiled);
+}
