@@ -232,7 +232,7 @@ pub struct Home {
 }
 
 impl Home {
-    /// The item with this core, this first row and the value 0. `None`: there are no more such cores.
+    /// The item with this core, this first row and the greatest value. `None`: there are no more such cores.
     #[must_use]
     pub fn new<M: Subject>(
         rows: usize,
@@ -245,7 +245,8 @@ impl Home {
         if core >> core_bits != 0 {
             return None;
         }
-        let mut home = Self { rows, core, first, second: 0, chain, extra, value: 0 };
+        let value = (1 << M::VALUE_BITS) - 1;
+        let mut home = Self { rows, core, first, second: 0, chain, extra, value };
         home.second = geometry::<M>(rows).alternate(first, Core::new(core));
         Some(home)
     }

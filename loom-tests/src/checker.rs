@@ -364,6 +364,8 @@ impl History {
             .collect();
         groups.sort_unstable();
         groups.dedup();
+        // The reason why there is no order names a class, if one by itself is reason enough.
+        groups.sort_by_key(Vec::len);
         groups
     }
 
@@ -1001,6 +1003,171 @@ mod tests {
     fn what_is_left_of_each_class() {
         let ops = [(0, Inserted), (1, Unique), (0, Removed), (0, Removed), (1, Duplicate)];
         assert_eq!(apart(&[1, 0], &[&ops[2..], &ops[..2]]).left(), [0, 1]);
+    }
+
+    /// Three values of one key.
+    fn values(initial: [usize; 3], threads: &[&[(usize, Outcome)]]) -> History {
+        History { keys: vec![0; 3], ..apart(&initial, threads) }
+    }
+
+    fn got(classes: &[usize]) -> (usize, Outcome) {
+        (0, Got(classes.to_vec()))
+    }
+
+    #[test]
+    fn a_get_finds_every_value_and_no_other() {
+        let no_order = |class| Err(Unexplained::NoOrder { class });
+        for (found, explained) in [
+            (&[0, 1][..], Ok(())),
+            (&[1, 0], Ok(())),
+            (&[0], no_order(1)),
+            (&[1], NO_ORDER),
+            (&[], NO_ORDER),
+            (&[0, 1, 2], no_order(2)),
+        ] {
+            assert_eq!(values([1, 2, 0], &[&[got(found)]]).explain(), explained, "{found:?}");
+        }
+        // Another key has nothing to do with it.
+        let other = History { keys: vec![0, 1, 1], ..values([1, 1, 0], &[&[got(&[0])]]) };
+        assert_eq!(other.explain(), Ok(()));
+    }
+
+    /// No order is promised across the values of a key.
+    #[test]
+    fn each_value_may_come_and_go() {
+        let writers: [&[_]; 2] = [&[(0, Removed), (1, Inserted)], &[(2, Inserted)]];
+        for found in [&[][..], &[0], &[1], &[0, 1], &[0, 1, 2]] {
+            let history = values([1, 0, 0], &[writers[0], writers[1], &[got(found)]]);
+            assert_eq!(history.explain(), Ok(()), "{found:?}");
+        }
+        let history = values([1, 0, 0], &[writers[0], &[got(&[])]]);
+        assert_eq!(
+            knows(history, (1, 0), (0, 1)).explain(),
+            Err(Unexplained::NoOrder { class: 1 })
+        );
+    }
+
+    #[test]
+    fn a_replacement_is_one_instant() {
+        let replaced = [(0, Replaced(1))];
+        for (found, explained) in
+            [(&[0][..], Ok(())), (&[1], Ok(())), (&[0, 1], Ok(())), (&[], NO_ORDER)]
+        {
+            let history = values([1, 0, 0], &[&replaced, &[got(found)]]);
+            assert_eq!(history.explain(), explained, "{found:?}");
+            // A third value does not stand for them.
+            let found = [found, &[2]].concat();
+            let history = values([1, 0, 1], &[&replaced, &[got(&found)]]);
+            assert_eq!(history.explain(), explained, "{found:?}");
+        }
+        let known = |found| knows(values([1, 0, 0], &[&replaced, &[got(found)]]), (1, 0), (0, 0));
+        assert_eq!(known(&[1]).explain(), Ok(()));
+        assert_eq!(known(&[0]).explain(), NO_ORDER);
+    }
+
+    #[test]
+    fn replacements_in_a_row_are_one_copy() {
+        let there_and_on = [(0, Replaced(1)), (1, Replaced(2))];
+        for (found, explained) in
+            [(&[0][..], Ok(())), (&[1], Ok(())), (&[2], Ok(())), (&[], NO_ORDER)]
+        {
+            let history = values([1, 0, 0], &[&there_and_on, &[got(found)]]);
+            assert_eq!(history.explain(), explained, "{found:?}");
+        }
+        let back = [(0, Replaced(1)), (1, Replaced(0)), got(&[0])];
+        assert_eq!(values([1, 0, 0], &[&back]).explain(), Ok(()));
+        // It is removed in the end, so a `get` may find nothing; but not before that.
+        let gone = [&there_and_on[..], &[(2, Removed)]].concat();
+        let history = values([1, 0, 0], &[&gone, &[got(&[])]]);
+        assert_eq!(history.explain(), Ok(()));
+        let early = [got(&[]), (0, Inserted)];
+        let history = values([1, 0, 0], &[&gone, &early]);
+        assert_eq!(knows(history, (0, 0), (1, 1)).explain(), NO_ORDER);
+    }
+
+    #[test]
+    fn one_of_two_replacements_finds_the_pair() {
+        let both = |first, second| values([1, 0, 0], &[&[(0, first)], &[(0, second)]]).explain();
+        assert_eq!(both(Replaced(1), NotThere), Ok(()));
+        assert_eq!(both(Replaced(1), Replaced(2)), NO_ORDER);
+        assert_eq!(both(Replaced(1), Removed), NO_ORDER);
+        assert_eq!(both(NotThere, NotThere), NO_ORDER);
+        // One comes after the other.
+        let in_a_row = values([1, 0, 0], &[&[(0, Replaced(1))], &[(1, Replaced(2))]]);
+        assert_eq!(in_a_row.explain(), Ok(()));
+        assert_eq!(values([2, 0, 0], &[&[(0, Replaced(1)), got(&[0, 1])]]).explain(), Ok(()));
+        assert_eq!(values([2, 0, 0], &[&[(0, Replaced(1)), got(&[1])]]).explain(), NO_ORDER);
+    }
+
+    #[test]
+    fn a_key_is_there_while_it_has_a_value() {
+        let has = |writes: &[_], has| values([1, 0, 0], &[writes, &[(1, HasKey(has))]]).explain();
+        let (out, of) = ((0, Removed), (1, Inserted));
+        assert_eq!(has(&[of.clone(), out.clone()], false), NO_ORDER);
+        assert_eq!(has(&[of.clone(), out.clone()], true), Ok(()));
+        assert_eq!(has(&[out.clone(), of], false), Ok(()));
+        assert_eq!(has(&[(0, Replaced(2))], false), NO_ORDER);
+        assert_eq!(has(&[(0, Replaced(2))], true), Ok(()));
+        let absent = values([0; 3], &[&[(2, HasKey(true))]]);
+        assert_eq!(absent.explain(), Err(Unexplained::FoundNothing { needed: 1 }));
+        assert_eq!(History { inconclusive: 1, ..absent }.explain(), Ok(()));
+        // It explains no `get`.
+        let found = History { inconclusive: 1, ..values([0; 3], &[&[got(&[1])]]) };
+        assert_eq!(found.explain(), Err(Unexplained::NoOrder { class: 1 }));
+    }
+
+    #[test]
+    fn all_values_of_a_key_share_its_slots() {
+        assert_eq!(values([4, 4, 0], &[&[(2, TooManyCopies)]]).explain(), Ok(()));
+        assert_eq!(values([4, 3, 0], &[&[(2, TooManyCopies)]]).explain(), NO_ORDER);
+        assert_eq!(values([4, 4, 0], &[&[(2, Inserted)]]).explain(), NO_ORDER);
+        assert_eq!(values([4, 4, 0], &[&[(0, Removed), (2, Inserted)]]).explain(), Ok(()));
+    }
+
+    #[test]
+    fn a_replacement_makes_no_room() {
+        let full = |stored| {
+            let history = apart(&[stored, 0, 0], &[&[(0, Replaced(1)), (1, Removed), (2, Full)]]);
+            History { keys: vec![0, 0, 2], ..history }.explain_full(&shape(3))
+        };
+        assert_eq!(full(5), Ok(()));
+        assert_eq!(full(4), room(0, 2));
+    }
+
+    #[test]
+    fn a_replacement_is_one_instant_for_a_snapshot() {
+        let taken = |counts: &[usize]| {
+            let ops = [(0, Replaced(1)), (2, Removed)];
+            values([1, 0, 1], &[&ops, &[snapshot(counts)]]).explain()
+        };
+        for counts in [[1, 0, 1], [0, 1, 1], [0, 1, 0]] {
+            assert_eq!(taken(&counts), Ok(()), "{counts:?}");
+        }
+        assert_eq!(taken(&[1, 1, 1]), NO_ORDER);
+        assert_eq!(taken(&[0, 0, 1]), NO_ORDER);
+        assert_eq!(taken(&[1, 0, 0]), NO_INSTANT);
+        // A `get` reads its values one after the other.
+        let history = values(
+            [1, 0, 1],
+            &[&[(0, Replaced(1)), (2, Removed)], &[got(&[1]), snapshot(&[0, 1, 0])]],
+        );
+        assert_eq!(History { timed: true, ..history }.explain(), Ok(()));
+    }
+
+    #[test]
+    fn a_replacement_beside_a_relative() {
+        let history = |ops: &[_]| History {
+            keys: vec![0, 1, 0],
+            relatives: vec![vec![1], vec![0], vec![]],
+            ..apart(&[1, 1, 0], &[ops])
+        };
+        let replaced = [(0, Replaced(2)), (1, Got(vec![1]))];
+        assert_eq!(history(&replaced).explain(), Ok(()));
+        assert_eq!(history(&replaced).left(), [0, 1, 1]);
+        assert_eq!(history(&[(0, Replaced(2)), (1, Got(vec![]))]).explain(), broken(1));
+        assert_eq!(history(&[(0, Got(vec![]))]).explain(), broken(0));
+        let twice = [(0, Replaced(2)), (0, Replaced(2)), (0, Replaced(2))];
+        assert_eq!(history(&twice[..2]).explain(), Ok(()));
     }
 
     /// Two buckets of two slots; one class with this pair.

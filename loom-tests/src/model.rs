@@ -126,8 +126,8 @@ impl<M: Subject> Setup<M> {
         self.add(Home { chain: its_chain ^ chain, extra: its_extra ^ extra, ..other.home })
     }
 
-    /// An item of a maplet with the key of another, and another value, at most 3. The first item of a key
-    /// has the value 0.
+    /// An item of a maplet with the key of another, and another value, at most 2. The first item of a key
+    /// has the value 3: what loses its value has another.
     pub fn with_value(&mut self, other: Item, value: u32) -> Item {
         let item = self.add(Home { value, ..other.home });
         self.classes[item.class].key = other.key;

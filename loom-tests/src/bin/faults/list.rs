@@ -852,9 +852,9 @@ pub const FAULTS: &[Fault] = faults! {
                 let one = Word::<L>::EMPTY.with(*slot);
                 one.is_some_and(|one| reading.holds_key(one, place.entry))
             };
-            let mut slots = self.locked_word(bucket.number).slots_in_use();
-            let slot = slots.find(alike).unwrap_or(reading.slot(place.entry));"
-        => &["maplets::removal_beside_a_kick_of_another_value", "maplets::two_replacements_in_a_row"];
+            let any = || self.locked_word(bucket.number).slots_in_use().find(alike);
+            let slot = B::HAS_VALUES.then(any).flatten().unwrap_or(reading.slot(place.entry));"
+        => &["maplets::removal_of_one_value_against_get_of_the_other"];
     READING longest: "in a growing table a removal takes an entry of the key with any value"
         replace "self.reading.longest(word, item)"
         with "self.reading.longest(word, item)?;
