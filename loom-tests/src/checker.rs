@@ -324,7 +324,7 @@ impl History {
                 Outcome::Counted(classes.iter().map(|&class| counts[class]).sum())
             }
             // That there is one, and not as in `Found` by a lookup that may be inconclusive.
-            Outcome::Got(found) if ours && found.iter().any(has) => Outcome::Duplicate,
+            Outcome::Got(found) if found.iter().any(has) => Outcome::Duplicate,
             Outcome::Got(_) | Outcome::HasKey(false) => ours.then_some(Outcome::Missing)?,
             Outcome::HasKey(true) => whole_key().then_some(Outcome::Found)?,
             Outcome::Replaced(new) => match (has(&event.class), has(new)) {
@@ -1125,13 +1125,16 @@ mod tests {
     }
 
     #[test]
-    fn a_replacement_makes_no_room() {
+    fn what_has_another_value_takes_as_much_room() {
         let full = |stored| {
             let history = apart(&[stored, 0, 0], &[&[(0, Replaced(1)), (1, Removed), (2, Full)]]);
             History { keys: vec![0, 0, 2], ..history }.explain_full(&shape(3))
         };
         assert_eq!(full(5), Ok(()));
         assert_eq!(full(4), room(0, 2));
+        let come_and_gone = [(1, Inserted), (1, Removed), (2, Full)];
+        let history = History { keys: vec![0, 0, 2], ..apart(&[0, 0, 3], &[&come_and_gone]) };
+        assert_eq!(history.explain_full(&shape(3)), room(0, 2));
     }
 
     #[test]
