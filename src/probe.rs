@@ -148,7 +148,7 @@ pub trait Shared: Send + Sync + 'static {
     fn copies(&self, hash: u64, value: u32) -> usize;
 
     /// Slots in use.
-    fn len(&self) -> usize;
+    fn occupied(&self) -> usize;
 
     /// Slots in all.
     fn slots(&self) -> usize;
@@ -170,7 +170,7 @@ impl<M: Storage + 'static> Shared for CuckooFilter<M> {
         self.count_hash(hash)
     }
 
-    fn len(&self) -> usize {
+    fn occupied(&self) -> usize {
         self.len()
     }
 
@@ -196,7 +196,7 @@ impl<M: Storage + 'static> Shared for CuckooMaplet<M> {
         self.get_hash(hash).filter(|&candidate| candidate == value).count()
     }
 
-    fn len(&self) -> usize {
+    fn occupied(&self) -> usize {
         self.len()
     }
 

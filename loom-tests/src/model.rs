@@ -352,7 +352,7 @@ impl<M: Subject> Model<M> {
         let relatives: Vec<_> = setup.classes.iter().map(|item| setup.relatives(item)).collect();
         let stored = setup.classes.iter().map(|&item| main.count(item)).sum::<usize>();
         let none = relatives.iter().all(Vec::is_empty);
-        assert!(!none || main.shared.len() == stored, "`len` when no thread is running");
+        assert!(!none || main.shared.occupied() == stored, "`len` when no thread is running");
         assert!(!probe::has_mirror::<M>(&main.shared), "a mirror is left");
         let snapshot = |event: &Event| matches!(event.outcome, Outcome::Snapshot(_));
         if all.iter().flatten().any(snapshot) {
@@ -388,11 +388,11 @@ impl<M: Subject> Model<M> {
         }
         if !history.relatives.iter().all(Vec::is_empty) {
             let left = history.left();
-            assert_eq!(main.shared.len(), left.iter().sum::<usize>());
+            assert_eq!(main.shared.occupied(), left.iter().sum::<usize>());
             for (&item, &copies) in setup.classes.iter().zip(&left) {
                 assert!((0..copies).all(|_| main.remove(item)), "{item:?} was lost: {history:#?}");
             }
-            assert_eq!(main.shared.len(), 0);
+            assert_eq!(main.shared.occupied(), 0);
         }
     }
 }

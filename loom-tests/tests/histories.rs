@@ -161,10 +161,8 @@ impl<M: Storage> Subject for Maplet<M> {
             0..25 => inserted(self.insert(class)),
             25..50 => {
                 let other = (value + 1 + operation % 2) % VALUES as u32;
-                match maplet.replace_hash(hash, value, other).expect("a value that fits") {
-                    true => Outcome::Replaced(first + other as usize),
-                    false => Outcome::NotThere,
-                }
+                let replaced = maplet.replace_hash(hash, value, other).expect("a value that fits");
+                if replaced { Outcome::Replaced(first + other as usize) } else { Outcome::NotThere }
             }
             50..65 if maplet.remove_hash(hash, value) => Outcome::Removed,
             50..65 => Outcome::NotThere,
