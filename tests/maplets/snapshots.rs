@@ -5,8 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use coucal::{
-    AnyLayout, CuckooFilter, CuckooMaplet, FixedStorage, Fp16x4, Growable, GrowingLayout, Layout,
-    MergeError, RestoreError, Snapshot, StableHashBuilder, Storage,
+    AnyLayout, CuckooFilter, FixedStorage, Fp16x4, Growable, GrowingLayout, Layout, MergeError,
+    RestoreError, Snapshot, StableHashBuilder, Storage,
 };
 
 use crate::common::{doublings, hashes};
