@@ -110,7 +110,7 @@ impl<L: Layout> TwoValues<L> {
 /// The two inserts may want to move the same value.
 fn get_beside_kicks_of_both_values<L: Layout>() {
     let TwoValues { setup, xa, xb, new, newer } = TwoValues::<L>::new(3, 0);
-    setup.check(1500, 1, move |model| {
+    setup.check(5000, 1, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert!(t.insert(newer)));
         model.thread(move |t| {
