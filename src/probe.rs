@@ -146,15 +146,6 @@ pub trait Shared: Send + Sync + 'static {
 
     /// How many copies there are: a maplet may count some of them twice while another thread moves them.
     fn copies(&self, hash: u64, value: u32) -> usize;
-
-    /// Slots in use.
-    fn occupied(&self) -> usize;
-
-    /// Slots in all.
-    fn slots(&self) -> usize;
-
-    /// Lookups that gave up on a certain answer.
-    fn inconclusive(&self) -> usize;
 }
 
 impl<M: Storage + 'static> Shared for CuckooFilter<M> {
@@ -169,18 +160,6 @@ impl<M: Storage + 'static> Shared for CuckooFilter<M> {
     fn copies(&self, hash: u64, _: u32) -> usize {
         self.count_hash(hash)
     }
-
-    fn occupied(&self) -> usize {
-        self.len()
-    }
-
-    fn slots(&self) -> usize {
-        self.slots()
-    }
-
-    fn inconclusive(&self) -> usize {
-        self.stats().inconclusive_lookups as usize
-    }
 }
 
 impl<M: Storage + 'static> Shared for CuckooMaplet<M> {
@@ -194,18 +173,6 @@ impl<M: Storage + 'static> Shared for CuckooMaplet<M> {
 
     fn copies(&self, hash: u64, value: u32) -> usize {
         self.get_hash(hash).filter(|&candidate| candidate == value).count()
-    }
-
-    fn occupied(&self) -> usize {
-        self.len()
-    }
-
-    fn slots(&self) -> usize {
-        self.slots()
-    }
-
-    fn inconclusive(&self) -> usize {
-        self.stats().inconclusive_lookups as usize
     }
 }
 
@@ -361,7 +328,7 @@ pub fn empty<M: Subject>(rows: usize, max_buckets: usize) -> M::Shared {
 /// `false`: the bucket is full.
 #[must_use]
 pub fn put<M: Subject>(shared: &M::Shared, bucket: usize, home: Home, extra_bits: u32) -> bool {
-    let buckets = home.buckets::<M>(shared.slots() / M::Layout::SLOTS);
+    let buckets = home.buckets::<M>(slots::<M>(shared) / M::Layout::SLOTS);
     let at = buckets.iter().position(|&its| its == bucket).expect("a bucket of the item");
     let mut place = home.places::<M>()[at];
     let (_, doublings) = lengths::<M>();
@@ -370,6 +337,21 @@ pub fn put<M: Subject>(shared: &M::Shared, bucket: usize, home: Home, extra_bits
         place.entry = Entry::from_parts(place.entry.whole(), known);
     }
     M::table(shared).put(place)
+}
+
+/// Slots in use.
+pub fn occupied<M: Subject>(shared: &M::Shared) -> usize {
+    M::table(shared).occupied()
+}
+
+/// Slots in all.
+pub fn slots<M: Subject>(shared: &M::Shared) -> usize {
+    M::table(shared).slots()
+}
+
+/// Lookups that gave up on a certain answer.
+pub fn inconclusive<M: Subject>(shared: &M::Shared) -> usize {
+    M::table(shared).inconclusive() as usize
 }
 
 /// Splits up to `most` buckets, neighbours at once. Returns how many were split.

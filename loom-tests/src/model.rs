@@ -352,7 +352,10 @@ impl<M: Subject> Model<M> {
         let relatives: Vec<_> = setup.classes.iter().map(|item| setup.relatives(item)).collect();
         let stored = setup.classes.iter().map(|&item| main.count(item)).sum::<usize>();
         let none = relatives.iter().all(Vec::is_empty);
-        assert!(!none || main.shared.occupied() == stored, "`len` when no thread is running");
+        assert!(
+            !none || probe::occupied::<M>(&main.shared) == stored,
+            "`len` when no thread is running"
+        );
         assert!(!probe::has_mirror::<M>(&main.shared), "a mirror is left");
         let snapshot = |event: &Event| matches!(event.outcome, Outcome::Snapshot(_));
         if all.iter().flatten().any(snapshot) {
@@ -369,14 +372,14 @@ impl<M: Subject> Model<M> {
             keys: setup.classes.iter().map(|item| item.key).collect(),
             threads: all,
             most: 2 * M::Layout::SLOTS,
-            inconclusive: main.shared.inconclusive(),
+            inconclusive: probe::inconclusive::<M>(&main.shared),
             timed: false,
             relatives,
         };
         let shape = Shape {
             buckets: setup.greatest,
             slots: M::Layout::SLOTS,
-            grown: main.shared.slots() == setup.greatest * M::Layout::SLOTS,
+            grown: probe::slots::<M>(&main.shared) == setup.greatest * M::Layout::SLOTS,
             pairs: setup
                 .classes
                 .iter()
@@ -388,11 +391,11 @@ impl<M: Subject> Model<M> {
         }
         if !history.relatives.iter().all(Vec::is_empty) {
             let left = history.left();
-            assert_eq!(main.shared.occupied(), left.iter().sum::<usize>());
+            assert_eq!(probe::occupied::<M>(&main.shared), left.iter().sum::<usize>());
             for (&item, &copies) in setup.classes.iter().zip(&left) {
                 assert!((0..copies).all(|_| main.remove(item)), "{item:?} was lost: {history:#?}");
             }
-            assert_eq!(main.shared.occupied(), 0);
+            assert_eq!(probe::occupied::<M>(&main.shared), 0);
         }
     }
 }

@@ -882,6 +882,10 @@ pub const FAULTS: &[Fault] = faults! {
                 self.locked_word(from.number).slots_in_use().find(alike).unwrap_or(planned)
             }) else {"
         => &["maplets::kick_of_what_is_removed_beside_another_value"];
+    GEOMETRY class: "the version of an entry depends on its value"
+        replace "self.class_of(self.shape.core(entry), first.min(second))"
+        with "self.class_of(self.shape.core(entry), first.min(second)) + (entry.whole() >> 14) as usize"
+        => GETS;
     GROW partition: "a split loses the values of what goes"
         replace "let [stays, goes] = self.locked_word(old).partition(next_bit);"
         with "let [stays, goes] = self.locked_word(old).partition(next_bit);
