@@ -279,9 +279,9 @@ impl History {
     /// [`explain`](Self::explain).
     fn keeps_promises(&self, class: usize) -> bool {
         let relatives = &self.relatives[class];
-        let outcomes =
+        let mut outcomes =
             self.all().filter_map(|(at, event)| Some((at, self.outcome_for(event, &[class])?)));
-        outcomes.into_iter().all(|(at, outcome)| {
+        outcomes.all(|(at, outcome)| {
             // Entries of the class that are there during all of the operation, and entries that may
             // be there, of it and of its relatives.
             let (mut at_least, mut at_most) = (self.initial[class], self.initial[class]);
@@ -384,8 +384,10 @@ impl History {
         let mut needed = 0;
         for group in self.groups() {
             let class = group[0];
-            if self.relatives.get(class).is_some_and(|relatives| !relatives.is_empty()) {
-                if !self.keeps_promises(class) {
+            let relatives =
+                |&class: &usize| self.relatives.get(class).map_or(&[][..], Vec::as_slice);
+            if group.iter().any(|class| !relatives(class).is_empty()) {
+                if group.len() == 1 && !self.keeps_promises(class) {
                     return Err(Unexplained::Broken { class });
                 }
                 continue;
