@@ -423,7 +423,7 @@ fn serde() {
     let written = postcard::to_allocvec(&maplet.snapshot().unwrap()).unwrap();
     let snapshot: Snapshot = postcard::from_bytes(&written).unwrap();
     assert_eq!(snapshot.value_bits(), Some(6));
-    let restored: CuckooMaplet<Fp16x4, _> = CuckooMaplet::from_snapshot(snapshot, HASHER).unwrap();
+    let restored: Maplet<Fp16x4> = Maplet::from_snapshot(snapshot, HASHER).unwrap();
     assert!(
         hashes(1).take(500).all(|hash| candidates(&restored, hash) == candidates(&maplet, hash))
     );

@@ -794,9 +794,11 @@ pub const FAULTS: &[Fault] = faults! {
         replace "self.buckets.level() == level" with "self.buckets.level() >= level"
         => &["maplets::get_beside_an_entry_of_the_next_level"];
     LOOKUP candidates: "a get leaves out the second word if the first has a value"
-        replace "for at in 0..2 {"
-        with "let first = Reading::either_holds([readings[0]; 2], [words[0], Word::EMPTY], [entries[0]; 2]);
-            for at in 0..2 - usize::from(first) {"
+        replace "Reading::values(buckets.map(|bucket| bucket.reading), words, entries)"
+        with "let readings = buckets.map(|bucket| bucket.reading);
+            let one = [words[0], Word::EMPTY];
+            let first = Reading::either_holds([readings[0]; 2], one, [entries[0]; 2]);
+            Reading::values(readings, if first { one } else { words }, entries)"
         => GETS;
     LOOKUP get_slow: "a get makes one round too many"
         replace "MAX_LOOKUP_ROUNDS - 1" with "MAX_LOOKUP_ROUNDS"
