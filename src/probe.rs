@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use crate::entry::{CORE_SOURCE_BITS, Core, Entry, SPARE_SOURCE_BITS, Shape, Slot};
+use crate::entry::{CORE_SOURCE_BITS, Core, Entry, SPARE_SOURCE_BITS, Shape, Slot, ValueBits};
 use crate::error::InsertError;
 use crate::extent::Extent;
 use crate::filter::CuckooFilter;
@@ -301,7 +301,10 @@ fn geometry<M: Subject>(rows: usize) -> Geometry {
         Shape::fixed(bits)
     };
     let geometry = Geometry::new(rows, shape);
-    if M::VALUE_BITS > 0 { geometry.with_values(M::VALUE_BITS) } else { geometry }
+    if M::VALUE_BITS == 0 {
+        return geometry;
+    }
+    geometry.with_values(ValueBits::new(bits, M::VALUE_BITS))
 }
 
 /// The extent of a table that has grown to this number of buckets.
