@@ -860,9 +860,10 @@ pub const FAULTS: &[Fault] = faults! {
     READING longest: "in a growing table a removal takes an entry of the key with any value"
         replace "self.reading.longest(word, item)"
         with "self.reading.longest(word, item)?;
-            let mut longest = None;
-            self.reading.for_each_in(word, item, self.mask::<L>(), |slot| longest = Some(slot));
-            longest"
+            word.slots_in_use().find(|slot| {
+                let one = Word::<L>::EMPTY.with(*slot);
+                one.is_some_and(|one| self.holds_key(one, item))
+            })"
         => &["maplets::split_against_replacement"];
 
     // Values: what moves.
