@@ -16,6 +16,8 @@ use crate::hasher::DefaultHashBuilder;
 use crate::keyed::{self, Keyed};
 use crate::layout::Fp16x4;
 use crate::snapshot::Snapshot;
+#[cfg(loom)]
+use crate::storage::sealed::Tables;
 use crate::storage::{
     AnyLayout, BucketsOf, Figures, Growable, GrowingLayout, LayoutsOf, Operations, Storage,
 };
@@ -774,6 +776,11 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     pub(crate) fn from_keyed(keyed: KeyedMaplet<L, S>) -> Self {
         let value_bits = keyed.figures().value_bits();
         Self { keyed, value_bits }
+    }
+
+    #[cfg(loom)]
+    pub(crate) fn table(&self) -> &<LayoutsOf<L> as Tables<WithValues<BucketsOf<L>>>>::Table {
+        &self.keyed.table
     }
 
     fn figures(&self) -> &dyn Figures {
