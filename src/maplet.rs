@@ -1196,6 +1196,8 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
 impl<L: Storage, S: UnwindSafe> UnwindSafe for CuckooMaplet<L, S> {}
 impl<L: Storage, S: RefUnwindSafe> RefUnwindSafe for CuckooMaplet<L, S> {}
 
+impl<L: Storage, S: Unpin> Unpin for CuckooMaplet<L, S> {}
+
 impl<L: Storage, S> fmt::Debug for CuckooMaplet<L, S> {
     /// Prints figures, not the table.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -96,7 +96,7 @@ fn filter_of<M, L: Layout, B: Buckets<Item = u64, Reading: Masked>>(
     table: Table<L, B>,
 ) -> CuckooFilter<M>
 where
-    M: Storage + sealed::Storage<Layouts = L, Buckets = B>,
+    M: Storage + sealed::Sealed<Layouts = L, Buckets = B>,
 {
     CuckooFilter::from_keyed(keyed::<L, B>(table))
 }
@@ -105,7 +105,7 @@ fn table_of_filter<M, L: Layout, B: Buckets<Item = u64, Reading: Masked>>(
     filter: &CuckooFilter<M>,
 ) -> &Table<L, B>
 where
-    M: Storage + sealed::Storage<Layouts = L, Buckets = B>,
+    M: Storage + sealed::Sealed<Layouts = L, Buckets = B>,
 {
     filter.table()
 }
@@ -114,7 +114,7 @@ fn maplet_of<M, L: Layout, B: Buckets<Item = u64, Reading: Masked>>(
     table: Table<L, WithValues<B>>,
 ) -> CuckooMaplet<M>
 where
-    M: Storage + sealed::Storage<Layouts = L, Buckets = B>,
+    M: Storage + sealed::Sealed<Layouts = L, Buckets = B>,
 {
     CuckooMaplet::from_keyed(keyed::<L, WithValues<B>>(table))
 }
@@ -123,7 +123,7 @@ fn table_of_maplet<M, L: Layout, B: Buckets<Item = u64, Reading: Masked>>(
     maplet: &CuckooMaplet<M>,
 ) -> &Table<L, WithValues<B>>
 where
-    M: Storage + sealed::Storage<Layouts = L, Buckets = B>,
+    M: Storage + sealed::Sealed<Layouts = L, Buckets = B>,
 {
     maplet.table()
 }
