@@ -860,10 +860,11 @@ pub const FAULTS: &[Fault] = faults! {
     READING longest: "in a growing table a removal takes an entry of the key with any value"
         replace "self.reading.longest(word, item)"
         with "self.reading.longest(word, item)?;
-            word.slots_in_use().find(|slot| {
+            let alike = |slot: &Slot| {
                 let one = Word::<L>::EMPTY.with(*slot);
                 one.is_some_and(|one| self.holds_key(one, item))
-            })"
+            };
+            word.slots_in_use().filter(alike).last()"
         => &["maplets::split_against_replacement"];
 
     // Values: what moves.
