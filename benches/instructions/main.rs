@@ -1,7 +1,8 @@
 //! Instructions of each operation, counted under callgrind: a guard against regressions that needs no
 //! quiet machine. Each operation is counted twice: with the layout in the type of the filter, and (names
 //! that begin with `any-`) with the layout chosen at run time. Some are counted a third time (`grow-`):
-//! in a filter that grows, after some doublings, and inserts while it does.
+//! in a filter that grows, after some doublings, and inserts while it does. Those of a maplet begin with
+//! `maplet-`: lookups there are `get`.
 //!
 //! ```text
 //! cargo run --release -p coucal-benches --bin instructions              # compare with the record
@@ -18,7 +19,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::{env, fs};
 
 use clap::{Parser, ValueEnum};
-use coucal::{AnyCuckooFilter, CuckooFilter, Fp16x4, GrowableCuckooFilter, Layout};
+use coucal::{AnyCuckooFilter, CuckooFilter, CuckooMaplet, Fp16x4, GrowableCuckooFilter, Layout};
 use coucal_measure::keys::mix;
 use coucal_measure::machine::compiler;
 
@@ -29,6 +30,9 @@ const CAPACITY: u64 = 60_000;
 const OPERATIONS: u64 = 20_000;
 /// The relative change that the guard accepts: more fails, less asks for a new record.
 const TOLERANCE: f64 = 0.05;
+
+/// Of the values of a maplet.
+const VALUE_BITS: u32 = 6;
 
 /// A rate for which the layout chosen at run time is the default one.
 const RATE: f64 = 0.0005;
@@ -68,10 +72,11 @@ enum Kind {
     Fixed,
     AtRunTime,
     Growing,
+    Maplet,
 }
 
 impl Kind {
-    const ALL: [Self; 3] = [Self::Fixed, Self::AtRunTime, Self::Growing];
+    const ALL: [Self; 4] = [Self::Fixed, Self::AtRunTime, Self::Growing, Self::Maplet];
 
     /// What the names of its tasks begin with.
     fn prefix(self) -> &'static str {
@@ -79,6 +84,7 @@ impl Kind {
             Self::Fixed => "",
             Self::AtRunTime => "any-",
             Self::Growing => "grow-",
+            Self::Maplet => "maplet-",
         }
     }
 
@@ -86,7 +92,7 @@ impl Kind {
         match work {
             Work::Miss | Work::Hit | Work::Remove => true,
             Work::Insert => self == Self::Growing,
-            _ => self != Self::Growing,
+            _ => matches!(self, Self::Fixed | Self::AtRunTime),
         }
     }
 }
@@ -214,6 +220,7 @@ impl Task {
             Kind::Fixed => run::<Fixed>(self.work, units),
             Kind::AtRunTime => run::<Chosen>(self.work, units),
             Kind::Growing => run_growing(self.work, units),
+            Kind::Maplet => run_maplet(self.work, units),
         }
     }
 }
@@ -226,6 +233,21 @@ fn run_growing(work: Work, units: u64) -> u64 {
         Work::Hit => repeat(units, |index| filter.contains_hash(mix(index))),
         Work::Remove => repeat(units, |index| filter.remove_hash(mix(index))),
         _ => unreachable!("not counted for a filter that grows"),
+    }
+}
+
+fn run_maplet(work: Work, units: u64) -> u64 {
+    let builder = CuckooMaplet::builder().capacity(CAPACITY as usize).value_bits(VALUE_BITS);
+    let maplet = builder.hasher(()).build().expect("the layout has room for the values");
+    let value = |index| (index % (1 << VALUE_BITS)) as u32;
+    for index in 0..CAPACITY {
+        maplet.insert_hash(mix(index), value(index)).expect("within the capacity");
+    }
+    match work {
+        Work::Miss => repeat(units, |index| maplet.get_hash(mix(!index)).next().is_some()),
+        Work::Hit => repeat(units, |index| maplet.get_hash(mix(index)).next().is_some()),
+        Work::Remove => repeat(units, |index| maplet.remove_hash(mix(index), value(index))),
+        _ => unreachable!("not counted for a maplet"),
     }
 }
 
