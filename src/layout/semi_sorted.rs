@@ -211,6 +211,17 @@ impl<const REST: u32, const SLOTS: usize> Encoding for SemiSorted<REST, SLOTS> {
             && in_a & Self::equal_nibbles(a, bits) | in_b & Self::equal_nibbles(b, bits) != 0
     }
 
+    /// As for `holds`: the rest of an absent item seldom matches.
+    #[inline]
+    fn either_alike(words: [u64; 2], bits: u64, mask: u64) -> bool {
+        let mask_of_rest = mask & Lanes::<REST, SLOTS>::LANE;
+        let [in_a, in_b] = words.map(|word| {
+            let rests = Lanes::<REST, SLOTS>::masked(word, mask_of_rest);
+            Lanes::<REST, SLOTS>::equal(rests, bits & mask_of_rest)
+        });
+        in_a | in_b != 0 && words.into_iter().any(|word| Self::alike(word, bits, mask) > 0)
+    }
+
     #[inline]
     fn has_room(word: u64) -> bool {
         Lanes::<REST, SLOTS>::get(word, 0) == 0 && Self::nibbles(word) % NIBBLES as u64 == 0

@@ -532,7 +532,8 @@ fn other_formats() {
         assert!(matches!(error, RestoreError::UnknownVersion { version: v } if v == version));
         let expected = format!(
             "the snapshot has version {version}, and this release reads version 1 of filters of fixed \
-             size and version 2 of filters that grow: read it with the release that wrote it, or a newer one"
+             size, version 2 of filters that grow and version 3 of maplets: read it with the release that \
+             wrote it, or a newer one"
         );
         assert_eq!(error.to_string(), expected);
     }

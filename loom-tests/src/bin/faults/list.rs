@@ -172,13 +172,13 @@ pub const FAULTS: &[Fault] = faults! {
         replace "let words = self.words_in(buckets);"
         with "use crate::sync::Ordering::{Relaxed, SeqCst};
             let words: [Word<L>; 2] = [(buckets[0], Relaxed), (buckets[1], SeqCst)]
-                .map(|(bucket, order)| Word::from_bits(self.buckets.word(bucket).load(order)));"
+                .map(|(bucket, order)| Word::from_bits(self.buckets.word(bucket.number).load(order)));"
         => REMOVALS;
     REMOVE change_seen: "a removal reads its second bucket Relaxed"
         replace "let words = self.words_in(buckets);"
         with "use crate::sync::Ordering::{Relaxed, SeqCst};
             let words: [Word<L>; 2] = [(buckets[0], SeqCst), (buckets[1], Relaxed)]
-                .map(|(bucket, order)| Word::from_bits(self.buckets.word(bucket).load(order)));"
+                .map(|(bucket, order)| Word::from_bits(self.buckets.word(bucket.number).load(order)));"
         => REMOVALS;
     LOOKUP words_in: "a lookup reads its first bucket Acquire, not SeqCst"
         replace "[load(first), load(second)]"
@@ -326,7 +326,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "without(from.reading.slot(hop.from.entry)) else {"
         with "without(from.reading.slot(hop.from.entry)) else {
                 if let Some(early) = self.locked_word(to.number).with(to.reading.slot(hop.to.entry)) {
-                    self.store_word(locked, to, early, Ordering::Release);
+                    self.store_word(locked, to.number, early, Ordering::Release);
                 }"
         => REMOVALS;
 
