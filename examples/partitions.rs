@@ -464,7 +464,7 @@ impl Store {
 
     /// How many pairs of the partitions the maplet lacks, or has in excess.
     fn check(&self) -> Result<u64> {
-        let (mut pairs, mut missing) = (0, 0);
+        let (mut pairs, mut missing) = (0_u64, 0);
         for (partition, database) in self.partitions.iter().enumerate() {
             let database = database.read();
             let Some(database) = &*database else { continue };
