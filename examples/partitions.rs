@@ -264,7 +264,8 @@ impl Store {
             members(data.times(number)).for_each(|time| keys[usize::from(time)].push(key(number)));
         }
         let pairs = keys.iter().map(Vec::len).sum::<usize>() + data.new as usize;
-        let builder = CuckooMaplet::builder().capacity(pairs).value_bits(VALUE_BITS);
+        // A key with several values uses up slots of its two buckets: with no room to spare, inserts fail.
+        let builder = CuckooMaplet::builder().capacity(pairs + pairs / 4).value_bits(VALUE_BITS);
         let maplet = builder.hasher(HASHER).build()?;
         let mut filters = Vec::new();
         let mut partitions = Vec::new();
