@@ -3,8 +3,6 @@
 use core::fmt;
 use core::iter::FusedIterator;
 
-use crate::layout::MAX_SLOTS;
-
 /// The values that a key may have: an iterator, returned by [`CuckooMaplet::get`].
 ///
 /// It has all values of the key, in no order, and few others: those of keys that cannot be told from it.
@@ -32,11 +30,19 @@ use crate::layout::MAX_SLOTS;
 #[derive(Clone, Default)]
 #[must_use = "an iterator does nothing unless it is asked for its values"]
 pub struct Candidates {
-    values: [u32; 2 * MAX_SLOTS],
-    /// How many were taken.
-    taken: u8,
-    /// How many there are, those that were taken included.
-    len: u8,
+    /// Those that were not taken yet, of each of the two buckets.
+    rest: [Values; 2],
+    /// Bits of a value.
+    bits: u32,
+}
+
+/// The values of the slots of a bucket that match.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Values {
+    /// The values side by side, with other bits between them.
+    pub(crate) word: u64,
+    /// The highest bit of each value.
+    pub(crate) marks: u64,
 }
 
 impl Candidates {
@@ -49,20 +55,13 @@ impl Candidates {
     /// ```
     #[inline]
     pub const fn new() -> Self {
-        Self { values: [0; 2 * MAX_SLOTS], taken: 0, len: 0 }
+        Self { rest: [Values { word: 0, marks: 0 }; 2], bits: 0 }
     }
 
-    /// One value more, of at most as many as two buckets have slots.
+    /// Values of this many bits.
     #[inline]
-    pub(crate) fn add(&mut self, value: u32) {
-        self.values[usize::from(self.len)] = value;
-        self.len += 1;
-    }
-
-    /// Those that were not taken yet.
-    #[inline]
-    fn rest(&self) -> &[u32] {
-        &self.values[usize::from(self.taken)..usize::from(self.len)]
+    pub(crate) fn of(values: [Values; 2], bits: u32) -> Self {
+        Self { rest: values, bits }
     }
 }
 
@@ -71,15 +70,21 @@ impl Iterator for Candidates {
 
     #[inline]
     fn next(&mut self) -> Option<u32> {
-        let next = self.rest().first().copied();
-        self.taken += u8::from(next.is_some());
-        next
+        let [first, second] = &mut self.rest;
+        // One test for both: a key that is absent mostly has none.
+        if first.marks | second.marks == 0 {
+            return None;
+        }
+        let rest = if first.marks != 0 { first } else { second };
+        let value = rest.word >> (rest.marks.trailing_zeros() + 1 - self.bits);
+        rest.marks &= rest.marks - 1;
+        Some(value as u32 & ((1 << self.bits) - 1))
     }
 
     #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let len = self.rest().len();
-        (len, Some(len))
+        let [first, second] = self.rest.map(|values| values.marks.count_ones() as usize);
+        (first + second, Some(first + second))
     }
 }
 
@@ -90,6 +95,6 @@ impl FusedIterator for Candidates {}
 impl fmt::Debug for Candidates {
     /// Prints the values that were not taken yet.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.rest()).finish()
+        f.debug_list().entries(self.clone()).finish()
     }
 }

@@ -39,6 +39,8 @@
 //! cleared in them: it is told there. What stays has a 0 there already, so its word is the same, whether
 //! it is read as that of a bucket that is split or not.
 
+use core::num::NonZeroU32;
+
 /// A word without pattern: the digits of the golden ratio. One constant serves every use: a lookup
 /// has few registers to spare.
 pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -67,6 +69,34 @@ pub struct Shape {
     chain: u32,
     /// Bits of the value, above all others; 0 in a filter.
     value: u32,
+    /// All bits of a slot below its value.
+    below: u64,
+}
+
+/// The value in each slot of a maplet: its uppermost bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValueBits {
+    bits: NonZeroU32,
+    /// All bits of a slot below its value. Not computed where it is used: every lookup needs it.
+    below: u64,
+}
+
+impl ValueBits {
+    /// For slots of `slot` bits, with this number of bits, which is not 0, for the value.
+    pub(crate) fn new(slot: u32, bits: u32) -> Self {
+        let bits = NonZeroU32::new(bits).expect("a maplet has values");
+        Self { bits, below: (1 << (slot - bits.get())) - 1 }
+    }
+
+    #[inline]
+    pub(crate) fn bits(self) -> u32 {
+        self.bits.get()
+    }
+
+    #[inline]
+    pub(crate) fn below(self) -> u64 {
+        self.below
+    }
 }
 
 /// Bits of the hash that choose a core: many more than it has, so that all cores are drawn alike.
@@ -81,22 +111,23 @@ impl Shape {
     /// Fingerprints of this many bits.
     #[inline]
     pub(crate) const fn fixed(bits: u32) -> Self {
-        Self { bits, chain: 0, value: 0 }
+        Self { bits, chain: 0, value: 0, below: (1 << bits) - 1 }
     }
 
     /// Slots of `bits` bits in a table that doubles at most `doublings` times, at least once.
     #[inline]
     pub(crate) const fn growing(bits: u32, doublings: u32) -> Self {
         debug_assert!(doublings + 2 < bits && bits <= 32);
-        Self { bits, chain: doublings, value: 0 }
+        Self { bits, chain: doublings, value: 0, below: (1 << bits) - 1 }
     }
 
-    /// The same slots with a value of this many bits in each of them.
+    /// The same slots with a value in each of them.
     #[inline]
-    pub(crate) const fn with_values(self, bits: u32) -> Self {
-        debug_assert!(self.value == 0 && bits > 0 && bits < self.bits);
-        let chain = if self.grows() { self.chain - bits } else { 0 };
-        Self { chain, value: bits, ..self }
+    pub(crate) fn with_values(self, ValueBits { bits, below }: ValueBits) -> Self {
+        let value = bits.get();
+        debug_assert!(self.value == 0 && below == (1 << (self.bits - value)) - 1);
+        let chain = if self.grows() { self.chain - value } else { 0 };
+        Self { chain, value, below, ..self }
     }
 
     #[inline]
@@ -109,21 +140,22 @@ impl Shape {
     #[inline(always)]
     pub(crate) fn entry(self, x: u64) -> Entry {
         if !self.grows() {
-            let bits = self.core_bits();
             if self.value > 0 {
                 // All values alike, and not one of them twice as often: that would show in short
                 // fingerprints. Drawn with eight bits more.
-                let source = u128::from(x << (u64::BITS - SPARE_SOURCE_BITS - bits));
-                return Entry::fingerprint(1 + ((source * ((1 << bits) - 1)) >> u64::BITS) as u64);
+                let above = u64::BITS - SPARE_SOURCE_BITS - self.bits + self.value;
+                let source = u128::from(x << above);
+                return Entry::fingerprint(
+                    1 + ((source * u128::from(self.cores())) >> u64::BITS) as u64,
+                );
             }
             // With 0 counted as 1.
-            let low = x & ((1 << bits) - 1);
+            let low = x & self.cores();
             return Entry::fingerprint(low + u64::from(low == 0));
         }
         let chain = x & self.chain_mask();
         let source = (x >> (self.chain + 1)) & ((1 << CORE_SOURCE_BITS) - 1);
-        let cores = (1 << self.core_bits()) - 1;
-        let core = 1 + ((source * cores) >> CORE_SOURCE_BITS);
+        let core = 1 + ((source * self.cores()) >> CORE_SOURCE_BITS);
         // The upper bits of a product depend on all bits of the hash, also where row, chain and core
         // leave few.
         let extra = x.wrapping_mul(GOLDEN) >> (u64::BITS - self.chain) | 1 << self.chain;
@@ -135,13 +167,13 @@ impl Shape {
     pub(crate) fn core(self, entry: Entry) -> Core {
         let core =
             if self.grows() { u64::from(entry.whole() >> (self.chain + 1)) } else { entry.0 };
-        Core(if self.value > 0 { core & ((1 << self.core_bits()) - 1) } else { core })
+        Core(if self.value > 0 { core & self.cores() } else { core })
     }
 
-    /// Bits of the core.
+    /// All bits of a core, and so the number of cores, as there is no core 0.
     #[inline]
-    const fn core_bits(self) -> u32 {
-        self.bits - self.value - if self.grows() { self.chain + 1 } else { 0 }
+    const fn cores(self) -> u64 {
+        if self.grows() { self.below >> (self.chain + 1) } else { self.below }
     }
 
     /// An entry of an item of a filter, with a value.
@@ -273,14 +305,23 @@ mod tests {
     use rand::rngs::SmallRng;
     use rand::{RngExt, SeedableRng};
 
-    const SHAPES: [Shape; 6] = [
+    const SHAPES: [Shape; 4] = [
         Shape::growing(12, 5),
         Shape::growing(16, 9),
         Shape::growing(21, 12),
         Shape::growing(32, 19),
-        Shape::growing(16, 9).with_values(4),
-        Shape::growing(32, 19).with_values(11),
     ];
+
+    /// All of these, and some with values.
+    fn shapes() -> Vec<Shape> {
+        let [_, of_16, _, of_32] = SHAPES;
+        let with_values = [(of_16, 4), (of_32, 11)].map(|(shape, value)| with_values(shape, value));
+        SHAPES.into_iter().chain(with_values).collect()
+    }
+
+    fn with_values(shape: Shape, value: u32) -> Shape {
+        shape.with_values(ValueBits::new(shape.bits, value))
+    }
 
     fn hashes(n: u64) -> impl Iterator<Item = u64> {
         let mut random = SmallRng::seed_from_u64(43);
@@ -289,7 +330,7 @@ mod tests {
 
     #[test]
     fn the_other_row_is_its_own_inverse() {
-        for shape in SHAPES {
+        for shape in shapes() {
             for entry in hashes(1000).map(|x| shape.entry(x)) {
                 let other = shape.in_other_row(entry);
                 assert_eq!(shape.core(other), shape.core(entry));
@@ -302,8 +343,8 @@ mod tests {
     /// Every core but 0 is drawn as often as any other, and all bits of chain and extra are even.
     #[test]
     fn the_parts_are_drawn_evenly() {
-        for shape in SHAPES {
-            let cores = (1_usize << shape.core_bits()) - 1;
+        for shape in shapes() {
+            let cores = shape.cores() as usize;
             let n = cores as u64 * 400;
             let mut drawn = vec![0_u32; cores + 1];
             let (mut chains, mut extras) = ([0_u64; 32], [0_u64; 32]);
@@ -326,8 +367,8 @@ mod tests {
     /// The entries of one bucket have their other buckets all over the table.
     #[test]
     fn distances_between_chains_are_even() {
-        for shape in SHAPES {
-            let cores = 1..1_u32 << shape.core_bits();
+        for shape in shapes() {
+            let cores = 1..=shape.cores() as u32;
             let distances = cores.map(|core| {
                 let entry = Entry::from_parts(core << (shape.chain + 1), 1);
                 shape.in_other_row(entry).whole() as usize >> 1
@@ -351,7 +392,7 @@ mod tests {
     #[test]
     fn fingerprints_beside_values_are_drawn_evenly() {
         for (bits, value) in [(8, 3), (12, 6), (16, 8)] {
-            let shape = Shape::fixed(bits).with_values(value);
+            let shape = with_values(Shape::fixed(bits), value);
             let fingerprints = (1_usize << (bits - value)) - 1;
             let mut drawn = vec![0_u32; fingerprints + 1];
             for x in hashes(fingerprints as u64 * 400) {
@@ -365,8 +406,8 @@ mod tests {
     /// A value is in the bits above the core, and changes nothing of what follows from it.
     #[test]
     fn a_value_is_no_part_of_the_core() {
-        let fixed = [(8, 3), (16, 1), (32, 23)].map(|(bits, v)| Shape::fixed(bits).with_values(v));
-        for shape in SHAPES.into_iter().filter(|shape| shape.value > 0).chain(fixed) {
+        let fixed = [(8, 3), (16, 1), (32, 23)].map(|(bits, v)| with_values(Shape::fixed(bits), v));
+        for shape in shapes().into_iter().filter(|shape| shape.value > 0).chain(fixed) {
             for x in hashes(1000) {
                 let entry = shape.entry(x);
                 let value = (x >> 11) as u32 & ((1 << shape.value) - 1);

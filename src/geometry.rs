@@ -17,7 +17,7 @@
 
 use core::hint::select_unpredictable;
 
-use crate::entry::{Core, Entry, GOLDEN, Shape, Slot};
+use crate::entry::{Core, Entry, GOLDEN, Shape, Slot, ValueBits};
 
 /// An item as the table sees it.
 ///
@@ -66,10 +66,10 @@ impl Geometry {
         Self { rows: rows as u64, shape }
     }
 
-    /// That of a maplet with values of this many bits, where this is that of a filter.
+    /// That of a maplet with such values, where this is that of a filter.
     #[inline]
-    pub(crate) fn with_values(self, bits: u32) -> Self {
-        Self { shape: self.shape.with_values(bits), ..self }
+    pub(crate) fn with_values(self, values: ValueBits) -> Self {
+        Self { shape: self.shape.with_values(values), ..self }
     }
 
     /// The item with this 64-bit hash, mixed here once.

@@ -39,6 +39,13 @@ impl<const BITS: u32, const SLOTS: usize> Lanes<BITS, SLOTS> {
         (((word & Self::REST) + Self::REST) | word) & Self::HIGH
     }
 
+    /// The highest bit of each lane that is 0, where the highest bit of every lane is.
+    #[inline]
+    pub(crate) fn zeros_below_the_highest_bit(word: u64) -> u64 {
+        debug_assert_eq!(word & Self::HIGH, 0);
+        !(word + Self::REST) & Self::HIGH
+    }
+
     /// The highest bit of each lane that equals `value`.
     #[inline]
     pub(crate) fn equal(word: u64, value: u64) -> u64 {

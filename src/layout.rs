@@ -104,6 +104,7 @@ impl fmt::Display for LayoutId {
 
 pub(crate) mod sealed {
     use super::{LayoutId, MAX_SLOTS};
+    use crate::candidates::Values;
     use crate::entry::{Pattern, Slot};
 
     /// How the entries of a bucket are written in 64 bits: the functions behind [`Word`](super::Word).
@@ -164,27 +165,21 @@ pub(crate) mod sealed {
             Self::alike(a, bits, mask) + Self::alike(b, bits, mask) > 0
         }
 
-        /// Calls `each` with the slots in use that hold what `bits` has among the bits of the mask.
-        fn for_each_alike(word: u64, bits: u64, mask: u64, each: impl FnMut(u64)) {
-            let slots = Self::slots(word).into_iter();
-            slots.filter(|&slot| slot != 0 && (slot ^ bits) & mask == 0).for_each(each);
-        }
-
         /// As `either_matches`, by the bits of the mask alone; the core is among them.
         fn either_matches_in(words: [u64; 2], patterns: [Pattern; 2], mask: u64) -> bool {
-            let mut found = false;
-            for (word, pattern) in words.into_iter().zip(patterns) {
-                Self::for_each_match(word, pattern, mask, |_| found = true);
-            }
-            found
+            words.into_iter().zip(patterns).any(|(word, pattern)| {
+                let pattern = Pattern { bits: pattern.bits & mask, ..pattern };
+                Self::slots(word).into_iter().any(|slot| pattern.matches(slot & mask))
+            })
         }
 
-        /// Calls `each` with the slots that match by the bits of the mask; the core is among them.
-        fn for_each_match(word: u64, pattern: Pattern, mask: u64, each: impl FnMut(u64)) {
-            let pattern = Pattern { bits: pattern.bits & mask, ..pattern };
-            let slots = Self::slots(word).into_iter();
-            slots.filter(|&slot| pattern.matches(slot & mask)).for_each(each);
-        }
+        /// The values of the slots in use of each word that hold what `bits` has among the bits of the
+        /// mask: all bits below a value.
+        fn values_alike(words: [u64; 2], bits: u64, mask: u64) -> [Values; 2];
+
+        /// The values of the slots of each word that match its pattern by the bits of the mask: all bits
+        /// below a value.
+        fn values_matching(words: [u64; 2], patterns: [Pattern; 2], mask: u64) -> [Values; 2];
 
         /// Whether a slot is free.
         fn has_room(word: u64) -> bool;
@@ -326,6 +321,8 @@ macro_rules! __for_each_growing_layout {
 mod tests {
     use super::sealed::Encoding;
     use super::*;
+    use crate::candidates::Candidates;
+    use crate::entry::ValueBits;
     use crate::entry::{Pattern, Slot};
     use proptest::prelude::*;
 
@@ -345,6 +342,15 @@ mod tests {
     fn sorted(mut model: Model) -> Model {
         model.sort_unstable();
         model
+    }
+
+    /// The values of the slots of a model, which begin at this bit.
+    fn values_of(model: &Model, at: u32) -> Model {
+        sorted(model.iter().map(|slot| slot >> at).collect())
+    }
+
+    fn values(found: Candidates) -> Model {
+        sorted(found.map(u64::from).collect())
     }
 
     /// What the word holds, read as a whole.
@@ -397,9 +403,13 @@ mod tests {
             }
             let is_alike = |held: &&u64| (**held ^ fingerprint) & mask == 0;
             let expected: Model = model.iter().filter(is_alike).copied().collect();
-            let mut alike = Model::new();
-            word.for_each_alike(fingerprint, mask, |slot| alike.push(slot.bits()));
-            assert_eq!(sorted(alike), sorted(expected.clone()), "{model:x?} {fingerprint:x}");
+            let at = L::FINGERPRINT_BITS - value_bits;
+            let bits = ValueBits::new(L::FINGERPRINT_BITS, value_bits);
+            for words in [[word, Word::EMPTY], [Word::EMPTY, word]] {
+                let found =
+                    Candidates::of(Word::values_alike(words, fingerprint, bits), value_bits);
+                assert_eq!(values(found), values_of(&expected, at), "{model:x?} {fingerprint:x}");
+            }
             let either = [[word, Word::EMPTY], [Word::EMPTY, word]]
                 .map(|words| Word::either_alike(words, fingerprint, mask));
             assert_eq!(either, [!expected.is_empty(); 2], "{model:x?} {fingerprint:x}");
@@ -427,9 +437,11 @@ mod tests {
             let masked = Pattern { bits: fingerprint & mask, ..pattern };
             let matching: Model =
                 model.iter().copied().filter(|held| masked.matches(held & mask)).collect();
-            let mut found = Model::new();
-            word.for_each_match(pattern, mask, |slot| found.push(slot.bits()));
-            assert_eq!(sorted(found), sorted(matching.clone()), "{model:x?} {pattern:x?}");
+            let (at, bits) = (L::FINGERPRINT_BITS - 3, ValueBits::new(L::FINGERPRINT_BITS, 3));
+            for words in [[word, Word::EMPTY], [Word::EMPTY, word]] {
+                let found = Candidates::of(Word::values_matching(words, [pattern; 2], bits), 3);
+                assert_eq!(values(found), values_of(&matching, at), "{model:x?} {pattern:x?}");
+            }
             let either = [[word, Word::EMPTY], [Word::EMPTY, word]]
                 .map(|words| Word::either_matches_in(words, [pattern; 2], mask));
             assert_eq!(either, [!matching.is_empty(); 2], "{model:x?} {pattern:x?}");

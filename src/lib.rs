@@ -174,7 +174,7 @@
 //!   [`reserve`](CuckooFilter::reserve) allocates ahead of time.
 //! * **Time**: while a filter grows from 2<sup>15</sup> to 2<sup>24</sup> slots, an insert takes 1.4 times
 //!   as long as in a filter of fixed size, and a lookup 2.5 to 2.8 times as long
-//!   (`docs/performance-growth.md` in the repository). If you know the number of items,
+//!   (`docs/performance.md` in the repository). If you know the number of items,
 //!   build a filter of fixed size. Before a burst of inserts, call [`reserve`](CuckooFilter::reserve).
 //! * **Removal** is exact, as in a filter of fixed size: remove only what was inserted, once for each
 //!   insert. It makes room for other items, but the table never shrinks, and

@@ -206,7 +206,8 @@ impl Image {
     pub fn is_of<M: Modelled>(&self, bucket: usize, slot: u64, home: Home) -> bool {
         let buckets = home.buckets::<M>(self.buckets.len());
         let word = Word::<M::Layout>::EMPTY.with(Slot::new(slot)).expect("an empty bucket");
-        let reading = M::ItsBuckets::reading(self.taken.extent, bucket, self.taken.value_bits);
+        let reading =
+            M::ItsBuckets::reading::<M::Layout>(self.taken.extent, bucket, self.taken.value_bits);
         let places = home.places::<M>();
         (0..2).any(|at| buckets[at] == bucket && reading.copies(word, places[at].entry) == 1)
     }

@@ -3,7 +3,8 @@
 
 use core::hint::select_unpredictable;
 
-use crate::entry::{Entry, Pattern, Slot};
+use crate::candidates::{Candidates, Values};
+use crate::entry::{Entry, Pattern, Slot, ValueBits};
 use crate::layout::{Layout, Word};
 
 /// How the slots of a bucket are read.
@@ -30,8 +31,10 @@ pub trait Reading: Copy {
         false
     }
 
-    /// Calls `each` with the values of an item in the word of the bucket.
-    fn for_each_value<L: Layout>(self, _: Word<L>, _: Entry, _: impl FnMut(u32)) {}
+    /// The values of an item in the words of two buckets of a maplet.
+    fn values<L: Layout>(_: [Self; 2], _: [Word<L>; 2], _: [Entry; 2]) -> Candidates {
+        Candidates::new()
+    }
 
     /// How many entries in the word of the bucket have the same core and the same chain as those of an item:
     /// no growth parts them.
@@ -62,9 +65,13 @@ pub trait Masked: Reading {
     /// As `of_class`, by the bits of the mask alone.
     fn of_class_in<L: Layout>(self, word: Word<L>, item: Entry, mask: u64) -> usize;
 
-    /// Calls `each` with the slots of the word that hold an entry of the item, by the bits of the mask
-    /// alone.
-    fn for_each_in<L: Layout>(self, word: Word<L>, item: Entry, mask: u64, each: impl FnMut(Slot));
+    /// The values of the slots of each word that hold an entry of the item below their values.
+    fn values_in<L: Layout>(
+        readings: [Self; 2],
+        words: [Word<L>; 2],
+        items: [Entry; 2],
+        values: ValueBits,
+    ) -> [Values; 2];
 }
 
 /// In a table of fixed size a slot holds the entry.
@@ -136,8 +143,13 @@ impl Masked for Whole {
     }
 
     #[inline]
-    fn for_each_in<L: Layout>(self, word: Word<L>, item: Entry, mask: u64, each: impl FnMut(Slot)) {
-        word.for_each_alike(item.whole().into(), mask, each);
+    fn values_in<L: Layout>(
+        _: [Self; 2],
+        words: [Word<L>; 2],
+        [item, _]: [Entry; 2],
+        values: ValueBits,
+    ) -> [Values; 2] {
+        Word::values_alike(words, item.whole().into(), values)
     }
 }
 
@@ -263,8 +275,14 @@ impl Masked for Variable {
     }
 
     #[inline]
-    fn for_each_in<L: Layout>(self, word: Word<L>, item: Entry, mask: u64, each: impl FnMut(Slot)) {
-        word.for_each_match(self.pattern(item), mask, each);
+    fn values_in<L: Layout>(
+        [first, second]: [Self; 2],
+        words: [Word<L>; 2],
+        items: [Entry; 2],
+        values: ValueBits,
+    ) -> [Values; 2] {
+        let patterns = [first.pattern(items[0]), second.pattern(items[1])];
+        Word::values_matching(words, patterns, values)
     }
 }
 
@@ -273,15 +291,7 @@ impl Masked for Variable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Valued<R> {
     pub(crate) reading: R,
-    pub(crate) value_bits: u32,
-}
-
-impl<R: Masked> Valued<R> {
-    /// All bits of a slot but those of the value.
-    #[inline]
-    fn mask<L: Layout>(self) -> u64 {
-        (1 << (L::FINGERPRINT_BITS - self.value_bits)) - 1
-    }
+    pub(crate) values: ValueBits,
 }
 
 impl<R: Masked> Reading for Valued<R> {
@@ -307,7 +317,7 @@ impl<R: Masked> Reading for Valued<R> {
         words: [Word<L>; 2],
         items: [Entry; 2],
     ) -> bool {
-        let mask = readings[0].mask::<L>();
+        let mask = readings[0].values.below();
         R::either_holds_in(readings.map(|valued| valued.reading), words, items, mask)
     }
 
@@ -323,16 +333,20 @@ impl<R: Masked> Reading for Valued<R> {
     }
 
     #[inline]
-    fn for_each_value<L: Layout>(self, word: Word<L>, item: Entry, mut each: impl FnMut(u32)) {
-        self.reading.for_each_in(word, item, self.mask::<L>(), |slot| {
-            each((slot.bits() >> (L::FINGERPRINT_BITS - self.value_bits)) as u32);
-        });
+    fn values<L: Layout>(
+        readings: [Self; 2],
+        words: [Word<L>; 2],
+        items: [Entry; 2],
+    ) -> Candidates {
+        let values = readings[0].values;
+        let readings = readings.map(|valued| valued.reading);
+        Candidates::of(R::values_in(readings, words, items, values), values.bits())
     }
 
     /// Whatever their values are: the entries of a key are in its two buckets.
     #[inline]
     fn of_class<L: Layout>(self, word: Word<L>, item: Entry) -> usize {
-        self.reading.of_class_in(word, item, self.mask::<L>())
+        self.reading.of_class_in(word, item, self.values.below())
     }
 
     /// With its value.

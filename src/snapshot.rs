@@ -351,7 +351,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     ///
     /// It takes as much memory as the table has in use, and out of cache about 1.3 times as long as a
     /// copy of it to new memory: 0.03 s for a table of 2^24 slots, on the machine of
-    /// `docs/performance-snapshots.md`.
+    /// `docs/performance.md`.
     ///
     /// The hasher is not in it: to restore the filter, you need a hasher with the same hashes. The default
     /// one has a random seed that dies with the process; take a

@@ -117,7 +117,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     ) -> Option<Self> {
         let max_buckets = words.max_buckets();
         Some(Self {
-            buckets: B::new(extent, load_thousandths, value_bits, words),
+            buckets: B::new::<L>(extent, load_thousandths, value_bits, words),
             stripes: Stripes::try_new(max_buckets)?,
             versions: Versions::try_new(max_buckets)?,
             inconclusive: Box::new(CachePadded::new(AtomicU64::new(0))),

@@ -2,12 +2,11 @@
 //! threads as cores, with more, and with a holder that is stopped; and a hot item of a filter.
 
 use std::hint::black_box;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use coucal::internals::StripeLock;
-use coucal_measure::keys::{Keys, mix};
+use coucal_measure::keys::Keys;
 use coucal_measure::machine;
 use coucal_measure::pieces::{self, Counted, Meter, count};
 use coucal_measure::subject::{Step, fill};
@@ -34,14 +33,11 @@ pub const TOPIC: Topic = Topic {
 
 const OURS: &str = "coucal's lock";
 const PARKING: &str = "parking_lot's mutex";
-/// Keeps nobody apart: shows what the scheduler and the caches do.
-const NONE: &str = "no lock";
-const LOCKS: [&str; 3] = [OURS, PARKING, NONE];
 const FILTERS: [&str; 3] = [COUCAL, ATOMIC, MUTEX];
 
-/// Stripes, one of which each operation takes at random: all threads want the same one, or seldom.
-const SCENES: [(u64, &str); 2] = [(1, "one stripe"), (4096, "4096 stripes")];
 const HOT: &str = "one hot item";
+/// Its throughput.
+const RATE: &str = "one hot item: Mops/s";
 const WAITING: [&str; 3] =
     ["processor time of all waiters, ms", "first has it after, µs", "last has it after, µs"];
 /// How long a holder is stopped.
@@ -55,19 +51,10 @@ fn thread_counts() -> [usize; 3] {
     [1, cores, 32 * cores]
 }
 
-fn rate(scene: &str) -> String {
-    format!("{scene}: Mops/s")
-}
-
 fn measure(plan: &Plan, results: &mut Results) {
     for round in 0..plan.rounds {
         for threads in thread_counts() {
             plan.say(&format!("round {}, {}", round + 1, threads_in_words(threads)));
-            for scene in SCENES {
-                contend::<StripeLock>(plan, OURS, threads, scene, results);
-                contend::<Mutex<()>>(plan, PARKING, threads, scene, results);
-                contend::<NoLock>(plan, NONE, threads, scene, results);
-            }
             for (name, waited) in
                 [(OURS, wait::<StripeLock>(threads)), (PARKING, wait::<Mutex<()>>(threads))]
             {
@@ -118,20 +105,6 @@ fn record<F: FnMut()>(
     (counted, histogram)
 }
 
-fn push(
-    place: (u64, usize),
-    name: &str,
-    scene: &str,
-    (counted, histogram): (Counted, Histogram<u64>),
-    results: &mut Results,
-) {
-    results.push_counted(place, name, &rate(scene), counted);
-    for percent in PERCENTILES {
-        let nanos = histogram.value_at_percentile(percent) as f64;
-        results.push(place, name, &percentile(scene, percent), nanos);
-    }
-}
-
 /// What keeps threads apart.
 trait Exclusive: Default + Sync {
     fn with<R>(&self, work: impl FnOnce() -> R) -> R;
@@ -150,54 +123,6 @@ impl Exclusive for Mutex<()> {
         let _guard = self.lock();
         work()
     }
-}
-
-#[derive(Default)]
-struct NoLock;
-
-impl Exclusive for NoLock {
-    #[inline]
-    fn with<R>(&self, work: impl FnOnce() -> R) -> R {
-        work()
-    }
-}
-
-/// As in a table: the lock, and beside it the number of slots in use.
-#[derive(Default)]
-struct Stripe<L> {
-    lock: L,
-    occupied: AtomicU32,
-}
-
-/// Each operation locks a stripe, loads and stores a word of a bucket, counts, and unlocks.
-fn contend<L: Exclusive>(
-    plan: &Plan,
-    name: &str,
-    threads: usize,
-    (stripes, scene): (u64, &str),
-    results: &mut Results,
-) {
-    /// Buckets of each stripe.
-    const BUCKETS: u64 = 8;
-    let place = (stripes, threads);
-    let words: Vec<_> = (0..stripes * BUCKETS).map(AtomicU64::new).collect();
-    let stripes: Vec<Stripe<L>> = (0..stripes).map(|_| Stripe::default()).collect();
-    let recorded = record(plan, threads, |thread| {
-        let mut random = (thread as u64) << 40;
-        let (stripes, words) = (&stripes, &words);
-        move || {
-            random += 1;
-            let bucket = mix(random) as usize % words.len();
-            let Stripe { lock, occupied } = &stripes[bucket % stripes.len()];
-            lock.with(|| {
-                let word = words[bucket].load(Ordering::Relaxed);
-                words[bucket].store(word.rotate_left(16) ^ random, Ordering::Relaxed);
-                let count = occupied.load(Ordering::Relaxed);
-                occupied.store(count.wrapping_add(1), Ordering::Relaxed);
-            });
-        }
-    });
-    push(place, name, scene, recorded, results);
 }
 
 /// One thread holds the lock and sleeps, and all others wait for it: the milliseconds that they had a
@@ -235,7 +160,7 @@ fn hot_item(plan: &Plan, threads: usize, results: &mut Results) {
         let keys = Keys::new(1000);
         fill(table.as_mut(), keys, slots / 2);
         let (table, key) = (shared(table.as_ref()), keys.key(slots / 2));
-        let recorded = record(plan, threads, |_| {
+        let (counted, histogram) = record(plan, threads, |_| {
             let mut inserts = false;
             move || {
                 inserts = !inserts;
@@ -243,19 +168,30 @@ fn hot_item(plan: &Plan, threads: usize, results: &mut Results) {
                 table.run(&[if inserts { Step::Insert(key) } else { Step::Remove(key) }]);
             }
         });
-        push((slots, threads), name, HOT, recorded, results);
+        let place = (slots, threads);
+        results.push_counted(place, name, RATE, counted);
+        for percent in PERCENTILES {
+            let nanos = histogram.value_at_percentile(percent) as f64;
+            results.push(place, name, &percentile(HOT, percent), nanos);
+        }
     }
 }
 
 fn tables(results: &Results) -> Vec<Table> {
-    let columns = ["million ops/s", "pieces", "50 %, µs", "99 %, µs", "99.9 %, µs", "times"];
-    let mut locks = Table::new("contention-locks", columns);
-    for (stripes, scene) in SCENES {
-        rows(&mut locks, results, (stripes, scene), &LOCKS, PARKING);
-    }
-    let mut filters = Table::new("contention-filters", columns);
-    for slots in results.slots_with(&percentile(HOT, PERCENTILES[0])) {
-        rows(&mut filters, results, (slots, HOT), &FILTERS, MUTEX);
+    let columns = ["million ops/s", "pieces", "50 %, µs", "99 %, µs", "99.9 %, µs"];
+    let mut hot = Table::new("contention-hot", columns);
+    for slots in results.slots_with(RATE) {
+        for threads in results.threads_with(slots, RATE) {
+            let view = results.at(slots, threads);
+            for name in FILTERS {
+                let throughput = view.median(name, RATE);
+                let mut row = vec![throughput, throughput.map(|_| view.pieces(name, RATE) as f64)];
+                row.extend(PERCENTILES.map(|percent| {
+                    view.median(name, &percentile(HOT, percent)).map(|nanos| nanos / 1e3)
+                }));
+                hot.row(&format!("{name}, {}", threads_in_words(threads)), row);
+            }
+        }
     }
     let mut waiting = Table::new("contention-waiting", WAITING);
     for threads in results.threads_with(1, WAITING[0]) {
@@ -264,28 +200,5 @@ fn tables(results: &Results) -> Vec<Table> {
             waiting.row(&label, WAITING.map(|figure| results.at(1, threads).median(name, figure)));
         }
     }
-    vec![locks, waiting, filters]
-}
-
-/// The last column: how many times the throughput of `base`.
-fn rows(
-    table: &mut Table,
-    results: &Results,
-    (slots, scene): (u64, &str),
-    names: &[&str],
-    base: &str,
-) {
-    let rate = rate(scene);
-    for threads in results.threads_with(slots, &percentile(scene, PERCENTILES[0])) {
-        let view = results.at(slots, threads);
-        for name in names {
-            let throughput = view.median(name, &rate);
-            let mut row = vec![throughput, throughput.map(|_| view.pieces(name, &rate) as f64)];
-            row.extend(PERCENTILES.map(|percent| {
-                view.median(name, &percentile(scene, percent)).map(|nanos| nanos / 1e3)
-            }));
-            row.push(view.times(name, (view, base), &rate));
-            table.row(&format!("{scene}, {}: {name}", threads_in_words(threads)), row);
-        }
-    }
+    vec![waiting, hot]
 }

@@ -45,14 +45,11 @@ const STEPS: u64 = 19;
 const SMALL: u64 = 1 << 20;
 
 /// Figures and their titles, in ns.
-const TIMES: [(&str, &str); 8] = [
+const TIMES: [(&str, &str); 5] = [
     ("miss", "lookup, absent"),
-    ("hit", "present"),
-    ("half", "half present"),
+    ("hit", "lookup, present"),
     ("fill", "insert, 0–95 %"),
-    ("insert at 95 %", "90–95 %"),
-    ("unique new", "`insert_unique`, new"),
-    ("unique present", "present"),
+    ("insert at 95 %", "insert, 90–95 %"),
     ("remove", "remove"),
 ];
 
@@ -144,7 +141,7 @@ fn beside_peers(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
     if round == 0 {
         comparison.memory_and_false_positives();
     }
-    comparison.writes();
+    comparison.removals();
 }
 
 impl Comparison<'_> {
@@ -226,9 +223,6 @@ impl Comparison<'_> {
         self.turn("hit", Operation::Contains, &range, |entry| {
             Some(Which::Present { items: entry.items })
         });
-        self.turn("half", Operation::Contains, &range, |entry| {
-            Some(Which::Half { items: entry.items })
-        });
     }
 
     fn memory_and_false_positives(&mut self) {
@@ -250,17 +244,11 @@ impl Comparison<'_> {
         }
     }
 
-    /// A quarter of the items is removed, the oldest first; then there is room for new ones.
-    fn writes(&mut self) {
-        let (slots, share) = (self.slots, self.slots / 32);
-        self.turn("remove", Operation::Remove, &(0..slots / 4), |entry| {
+    /// A quarter of the items is removed, the oldest first.
+    fn removals(&mut self) {
+        self.turn("remove", Operation::Remove, &(0..self.slots / 4), |entry| {
             (entry.name != LIMIT && removes(entry.name)).then_some(Which::InOrder)
         });
-        let new = |entry: &Entry| (!entry.full).then_some(Which::InOrder);
-        self.turn("unique new", Operation::InsertUnique, &(slots..slots + share), new);
-        // These items have not been removed.
-        let at = slots * 6 / 10;
-        self.turn("unique present", Operation::InsertUnique, &(at..at + share), new);
     }
 }
 
@@ -355,18 +343,14 @@ fn tables(results: &Results) -> Vec<Table> {
     let sizes = results.slots_with("fill");
     for &slots in &sizes {
         let view = results.at(slots, 1);
-        let mut table = Table::new(&of_size("filters", slots), TIMES.map(|time| time.1));
+        let columns = TIMES.map(|time| time.1).into_iter();
+        let columns = columns.chain(["bits per item", "false positives, %"]);
+        let mut table = Table::new(&of_size("filters", slots), columns);
         for name in SUBJECTS {
-            table.row(name, TIMES.map(|time| view.median(name, time.0)));
-        }
-        tables.push(table);
-    }
-    if let Some(&slots) = sizes.last() {
-        let mut table = Table::new("filters-memory", ["bits per item", "false positives, %"]);
-        for name in SUBJECTS {
-            let median = |figure| results.at(slots, 1).median(name, figure);
+            let median = |figure| view.median(name, figure);
             let wrong = median("false positives").map(|rate| 100.0 * rate);
-            table.row(name, [median("bits per item"), wrong]);
+            let times = TIMES.map(|time| median(time.0)).into_iter();
+            table.row(name, times.chain([median("bits per item"), wrong]));
         }
         tables.push(table);
     }
@@ -402,7 +386,8 @@ fn tables(results: &Results) -> Vec<Table> {
 
 fn plots(results: &Results) -> Vec<Plot> {
     let mut plots = Vec::new();
-    for slots in results.slots_with("fill") {
+    // In cache the lines are those of memory, only higher.
+    if let Some(slots) = results.slots_with("fill").pop() {
         for (kind, what) in [("insert", "Inserts"), ("half", "Lookups, half of the keys present,")]
         {
             let points = |name: &str| {

@@ -15,13 +15,10 @@ use coucal_measure::subject::{Operation, SharedSubject, Step, Subject};
 use coucal_measure::text::power;
 
 use crate::beside::{self, Lookups, PERCENTILES, Singles, percentile};
-use crate::contenders::{
-    COUCAL, GROWING, GROWING_MANY, HASH_SET, QUOTIENT, REBUILT, SCALABLE, shared,
-};
+use crate::contenders::{COUCAL, GROWING, GROWING_MANY, HASH_SET, QUOTIENT, REBUILT, SCALABLE};
 use crate::filters::timed;
 use crate::output::Table;
 use crate::results::Results;
-use crate::threads::through_all;
 use crate::{Plan, Topic, allocated};
 
 pub const TOPIC: Topic =
@@ -51,11 +48,10 @@ const COURSE: &str = "whole course";
 const BITS: &str = "bits per item";
 const RATE: &str = "false positives";
 const STATED: &str = "false positives, stated";
-const TOGETHER: &str = "inserts of several threads";
+
 fn measure(plan: &Plan, results: &mut Results) {
     for round in 0..plan.rounds {
         course(plan, round, results);
-        several_threads(plan, round, results);
     }
     by_extent(plan, results);
     while_growing(plan, results);
@@ -170,19 +166,6 @@ fn course(plan: &Plan, round: usize, results: &mut Results) {
     }
     for Entry { name, nanos, .. } in entries {
         results.push((slots, 1), name, COURSE, nanos / most as f64);
-    }
-}
-
-/// One thread and two that grow one table.
-fn several_threads(plan: &Plan, round: usize, results: &mut Results) {
-    let slots = plan.slots[0];
-    let keys = Keys::new(700 + round as u64).collect(Which::InOrder, 0..items(slots));
-    for threads in [1, 2] {
-        plan.say(&format!("round {}: {threads} threads that insert", round + 1));
-        let table = growing(slots);
-        let insert = |table: &dyn SharedSubject, keys: &[u64]| table.insert(keys);
-        let counted = through_all(&[shared(&table)], &keys, threads, insert);
-        results.push_counted((slots, threads), GROWING, TOGETHER, counted);
     }
 }
 
@@ -306,9 +289,8 @@ fn medians(results: &Results, name: &str, figure: &str) -> Vec<(u64, f64)> {
     results.slots_with(figure).into_iter().filter_map(at).collect()
 }
 
-/// Each subject with its times, memory and rate; and how many times as fast as each other one coucal is
-/// while it grows.
-fn course_tables(results: &Results) -> [Table; 2] {
+/// Each subject with its times, memory and rate.
+fn course_table(results: &Results) -> Table {
     let columns = [
         "ns per insert",
         "in the slowest doubling",
@@ -341,28 +323,7 @@ fn course_tables(results: &Results) -> [Table; 2] {
             ],
         );
     }
-    let columns = [
-        "inserts",
-        "in the worst doubling",
-        "by `insert_many`",
-        "in the worst doubling",
-        "lookups at the worst size, absent",
-        "present",
-    ];
-    let mut peers = Table::new("growth-peers", columns);
-    for peer in SUBJECTS.into_iter().filter(|name| ![GROWING, GROWING_MANY].contains(name)) {
-        let times = |name, figure| {
-            let at = move |items| results.at(items, 1).ratio((peer, figure), (name, figure));
-            results.slots_with(figure).into_iter().filter_map(at)
-        };
-        let inserts = [GROWING, GROWING_MANY].map(|name| {
-            let worst = times(name, DOUBLING).skip(1).reduce(f64::min);
-            [times(name, COURSE).next(), worst]
-        });
-        let lookups = ["miss", "hit"].map(|figure| times(GROWING, figure).reduce(f64::min));
-        peers.row(peer, inserts.into_iter().flatten().chain(lookups));
-    }
-    [course, peers]
+    course
 }
 
 /// At the greatest size; times are multiples of those at the default load.
@@ -381,23 +342,7 @@ fn loads_table(results: &Results) -> Table {
     table
 }
 
-fn threads_table(results: &Results) -> Table {
-    let columns = ["million inserts/s", "times one thread", "pieces"];
-    let mut table = Table::new("growth-threads", columns);
-    for slots in results.slots_with(TOGETHER) {
-        for threads in results.threads_with(slots, TOGETHER) {
-            let (view, one) = (results.at(slots, threads), results.at(slots, 1));
-            let times = view.times(GROWING, (one, GROWING), TOGETHER);
-            let pieces = view.pieces(GROWING, TOGETHER) as f64;
-            let label = format!("{GROWING}, threads: {threads}");
-            table.row(&label, [view.median(GROWING, TOGETHER), times, Some(pieces)]);
-        }
-    }
-    table
-}
-
 fn tables(results: &Results) -> Vec<Table> {
-    let [course, peers] = course_tables(results);
     let mut lookups = Table::new("growth-lookups", ["growing, ns", "fixed, ns", "ratio"]);
     for slots in results.slots_with(BY_EXTENT) {
         let base = 1 << slots.ilog2();
@@ -423,17 +368,16 @@ fn tables(results: &Results) -> Vec<Table> {
         let label = format!("{GROWING}, to {} slots", power(slots));
         singles.row(&label, percentiles.into_iter().chain([longest]));
     }
-    let (loads, threads) = (loads_table(results), threads_table(results));
-    vec![course, peers, loads, lookups, beside, singles, threads]
+    vec![course_table(results), loads_table(results), lookups, beside, singles]
 }
 
 fn plots(results: &Results) -> Vec<Plot> {
-    let plot = |(file, what, unit, figure, factor): (&str, &str, &str, &str, f64)| {
+    let plot = |(file, what, unit, figure): (&str, &str, &str, &str)| {
         let points = |name, figure| {
             let medians = medians(results, name, figure);
             // Zero has no place on these axes.
             let points = medians.into_iter().filter(|point| point.1 > 0.0);
-            points.map(|(items, value)| (items as f64, factor * value)).collect()
+            points.map(|(items, value)| (items as f64, value)).collect()
         };
         let line = |name| {
             let line = Series::new(name, points(name, figure));
@@ -443,23 +387,17 @@ fn plots(results: &Results) -> Vec<Plot> {
                 _ => line,
             }
         };
-        let mut series: Vec<_> = SUBJECTS.map(line).into();
-        if figure == RATE {
-            series.push(Series::new(GROWING, points(GROWING, STATED)).label("stated").dashed());
-        }
         Plot {
             file: format!("growth-{file}"),
             title: format!("{what} over the items, growing"),
             x: Axis::new("items", Scale::Log),
             y: Axis::new(unit, Scale::Log),
-            series,
+            series: SUBJECTS.map(line).into(),
         }
     };
     let plots = [
-        ("bits-per-item", "Memory", "bits per item", BITS, 1.0),
-        ("false-positives", "False positives", "false positives, %", RATE, 100.0),
-        ("inserts", "Time of an insert", "ns per insert", DOUBLING, 1.0),
-        ("lookups", "Time of a lookup of an absent key", "ns per lookup", "miss", 1.0),
+        ("bits-per-item", "Memory", "bits per item", BITS),
+        ("lookups", "Time of a lookup of an absent key", "ns per lookup", "miss"),
     ];
     plots.map(plot).into()
 }

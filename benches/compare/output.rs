@@ -77,7 +77,7 @@ pub fn write(topic: &Topic, results: &Results, out: &Path) -> Result<(), Box<dyn
     }
     let tables = (topic.tables)(results).into_iter().filter(|table| !table.rows.is_empty());
     let mut texts: Vec<_> = tables.map(|table| (table.name.clone(), table.markdown())).collect();
-    texts.insert(0, (format!("{}-machine", topic.name), machine(results)));
+    texts.insert(0, ("machine".into(), machine(results)));
     for (name, text) in &texts {
         println!("{name}\n\n{text}");
     }
@@ -95,11 +95,12 @@ pub fn write(topic: &Topic, results: &Results, out: &Path) -> Result<(), Box<dyn
     Ok(())
 }
 
-/// The machine and the command.
+/// The machine; how the file was made is at its head.
 fn machine(results: &Results) -> String {
-    let notes = results.notes.iter().filter(|note| note.0 != "command");
-    let notes: Vec<_> = notes.map(|(name, note)| format!("- {name}: {note}")).collect();
-    format!("{}\n\n```text\n{}\n```\n", notes.join("\n"), results.note("command"))
+    const OF_THE_RUN: [&str; 3] = ["load average before the run", "command", "run time"];
+    let notes = results.notes.iter().filter(|note| !OF_THE_RUN.contains(&note.0.as_str()));
+    let lines: Vec<_> = notes.map(|(name, note)| format!("- {name}: {note}\n")).collect();
+    lines.concat()
 }
 
 /// Says what is being measured, and since when.

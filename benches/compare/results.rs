@@ -78,10 +78,6 @@ impl Results {
         distinct(self.figures.keys().filter(with).map(|id| id.threads))
     }
 
-    pub fn note(&self, name: &str) -> &str {
-        self.notes.iter().find(|note| note.0 == name).map_or("", |note| &note.1)
-    }
-
     pub fn to_csv(&self) -> String {
         let mut text = String::new();
         for (name, note) in &self.notes {
@@ -190,7 +186,7 @@ mod tests {
             results.push((8, 2), "coucal, growing", "mixed, 10 % writes", run);
         }
         let read = Results::from_csv(&results.to_csv()).expect("it was written by this program");
-        assert_eq!(read.note("command"), results.note("command"));
+        assert_eq!(read.notes, results.notes);
         let median = read.at(8, 2).median("coucal, growing", "mixed, 10 % writes");
         assert_eq!(median, Some(2.0));
         assert_eq!(read.to_csv(), results.to_csv());

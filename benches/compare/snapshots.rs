@@ -9,13 +9,13 @@ use std::{env, process, thread};
 
 use coucal::{CuckooFilter, Fp16x4, Growable, Storage};
 use coucal_measure::hash::KeyHash;
-use coucal_measure::keys::{Keys, Which};
+use coucal_measure::keys::Keys;
 use coucal_measure::peers::{Coucal, coucal_with_slots};
 use coucal_measure::subject::{SharedSubject as _, Step, Window, fill};
 use coucal_measure::text::power;
 use coucal_measure::timing::median;
 
-use crate::beside::{self, Lookups, PERCENTILES, Singles, both, percentile};
+use crate::beside::{PERCENTILES, Singles, both, percentile};
 use crate::contenders::{COUCAL, GROWING};
 use crate::growth;
 use crate::output::Table;
@@ -83,7 +83,6 @@ impl<L: Storage> Filled<L> {
         plan.say(&format!("{}, {} slots", self.name, self.slots));
         assert_eq!(fill(&mut self.subject, Keys::new(KEYS), self.items), self.items);
         self.times(plan, results);
-        self.lookups(plan, results);
         // Last: afterwards it holds other items.
         self.inserts(plan, results);
     }
@@ -134,25 +133,6 @@ impl<L: Storage> Filled<L> {
             }
         }
         fs::remove_file(path).expect("the temporary file");
-    }
-
-    /// Lookups beside a thread that takes snapshots of this table, or of another one, or none.
-    fn lookups(&self, plan: &Plan, results: &mut Results) {
-        let twin = self.twin();
-        for round in 0..plan.rounds as u64 {
-            let range = round * plan.operations..(round + 1) * plan.operations;
-            let keys = Keys::new(KEYS).collect(Which::Half { items: self.items }, range);
-            let (table, place) = (&self.subject, (self.slots, 2));
-            let lookups = Lookups { place, name: self.name, table, keys: &keys };
-            lookups.measure(plan, SCENES[0], None, results);
-            for (scene, filter) in [(SCENES[1], &twin), (SCENES[2], self.filter())] {
-                let mut snapshots = || {
-                    take(filter);
-                    0
-                };
-                lookups.measure(plan, scene, Some(&mut snapshots), results);
-            }
-        }
     }
 
     /// A writer that removes and inserts, which at this load takes kicks; and a thread that takes
@@ -263,7 +243,6 @@ fn tables(results: &Results) -> Vec<Table> {
     let columns =
         ["50 %, ns", "99 %, ns", "99.9 %, ns", "longest of a snapshot, µs", "million inserts/s"];
     let mut inserts = Table::new("snapshots-inserts", columns);
-    let mut lookups = Table::new("snapshots-lookups", beside::COLUMNS.into_iter().take(5));
     let gigabytes = TIMES.map(|name| format!("{name}, GB/s"));
     let mut times =
         Table::new("snapshots-times", ["snapshot, ms".to_owned()].into_iter().chain(gigabytes));
@@ -278,15 +257,13 @@ fn tables(results: &Results) -> Vec<Table> {
                 let pause = view.median(name, &figure(scene, PAUSE)).map(|nanos| nanos / 1e3);
                 let rate = view.median(name, &figure(scene, INSERTS));
                 inserts.row(&label, percentiles.into_iter().chain([pause, rate]));
-                // Nothing is inserted beside these.
-                lookups.row(&label, beside::values(view, name, scene).into_iter().take(5));
             }
             let millis = |figure: &str| results.at(slots, 1).median(name, figure);
             let speeds = TIMES.map(|figure| millis(figure).map(|millis| speed(slots, millis)));
             times.row(&size, [millis(TIMES[0])].into_iter().chain(speeds));
         }
     }
-    vec![inserts, lookups, times]
+    vec![times, inserts]
 }
 
 /// GB/s of the words of a table, which its snapshot has besides a header.

@@ -8,9 +8,8 @@ use std::time::{Duration, Instant};
 use coucal_measure::keys::{CHUNK, Keys, Which, mix};
 use coucal_measure::machine;
 use coucal_measure::pieces::{self, Counted, count};
-use coucal_measure::plot::{Axis, Plot, Scale, Series};
 use coucal_measure::subject::{SharedSubject, Step};
-use coucal_measure::text::{figures, power};
+use coucal_measure::text::figures;
 
 use crate::contenders::{
     ATOMIC, BLOOM, COUCAL, DASH_SET, GROWING, LIMIT, MUTEX, QUOTIENT_SHARDS, SHARDS, build,
@@ -20,8 +19,14 @@ use crate::output::{Table, of_size};
 use crate::results::{Results, View};
 use crate::{Plan, Topic};
 
-pub const TOPIC: Topic =
-    Topic { name: "threads", slots: &[1 << 18, 1 << 24], rounds: 3, measure, tables, plots };
+pub const TOPIC: Topic = Topic {
+    name: "threads",
+    slots: &[1 << 18, 1 << 24],
+    rounds: 3,
+    measure,
+    tables,
+    plots: |_| Vec::new(),
+};
 
 const SUBJECTS: [&str; 9] =
     [LIMIT, COUCAL, GROWING, ATOMIC, BLOOM, MUTEX, SHARDS, QUOTIENT_SHARDS, DASH_SET];
@@ -142,7 +147,7 @@ impl Work {
 }
 
 /// Each thread does its part of the keys in one table after the other. NaN if something failed.
-pub fn through_all(
+fn through_all(
     tables: &[&dyn SharedSubject],
     keys: &[u64],
     threads: usize,
@@ -215,33 +220,6 @@ fn tables(results: &Results) -> Vec<Table> {
         table
     };
     results.slots_with(LOOKUPS).into_iter().map(table).collect()
-}
-
-fn plots(results: &Results) -> Vec<Plot> {
-    let mut plots = Vec::new();
-    for slots in results.slots_with(LOOKUPS) {
-        for (workload, file) in [(TO_HALF, "inserts"), (LOOKUPS, "lookups"), (FEW_WRITES, "mixed")]
-        {
-            let line = |name| {
-                let point = |threads: usize| {
-                    Some((threads as f64, results.at(slots, threads).median(name, workload)?))
-                };
-                let counts = results.threads_with(slots, workload).into_iter();
-                Series::new(name, counts.filter_map(point).collect())
-            };
-            plots.push(Plot {
-                file: of_size(&format!("threads-{file}"), slots),
-                title: format!(
-                    "Throughput by number of threads: {workload}, {} slots",
-                    power(slots)
-                ),
-                x: Axis::new("threads", Scale::Powers),
-                y: Axis::new("million ops/s", Scale::FromZero),
-                series: SUBJECTS.map(line).into(),
-            });
-        }
-    }
-    plots
 }
 
 #[cfg(test)]

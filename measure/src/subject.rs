@@ -13,12 +13,6 @@ pub trait Peer: Sized {
     /// Stores one more copy (a set: the key); `false` if there is no room.
     fn insert(&mut self, key: u64) -> bool;
 
-    /// `true` if the key was not there and was stored.
-    #[inline]
-    fn insert_unique(&mut self, key: u64) -> bool {
-        !self.contains(key) && self.insert(key)
-    }
-
     /// Removes one copy; `false` if there was none, or if this peer removes nothing.
     #[inline]
     fn remove(&mut self, _key: u64) -> bool {
@@ -90,7 +84,6 @@ pub enum Operation {
     ContainsMany,
     Insert,
     InsertMany,
-    InsertUnique,
     Remove,
     RemoveMany,
 }
@@ -116,7 +109,6 @@ impl<P: Peer> Subject for P {
             Operation::ContainsMany => contains_many(self, keys),
             Operation::Insert => insert(self, keys),
             Operation::InsertMany => insert_many(self, keys),
-            Operation::InsertUnique => insert_unique(self, keys),
             Operation::Remove => remove(self, keys),
             Operation::RemoveMany => remove_many(self, keys),
         }
@@ -151,11 +143,6 @@ fn insert<P: Peer>(peer: &mut P, keys: &[u64]) -> u64 {
 #[inline(never)]
 fn insert_many<P: Peer>(peer: &mut P, keys: &[u64]) -> u64 {
     keys.chunks(BATCH).map(|keys| peer.insert_many(keys) as u64).sum()
-}
-
-#[inline(never)]
-fn insert_unique<P: Peer>(peer: &mut P, keys: &[u64]) -> u64 {
-    keys.iter().map(|key| u64::from(peer.insert_unique(*key))).sum()
 }
 
 #[inline(never)]

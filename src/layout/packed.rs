@@ -3,6 +3,7 @@
 use super::MAX_SLOTS;
 use super::sealed::Encoding;
 use crate::arch;
+use crate::candidates::Values;
 use crate::entry::{Pattern, Slot};
 use crate::lanes::Lanes;
 
@@ -19,21 +20,11 @@ use crate::lanes::Lanes;
 pub struct Packed<const BITS: u32, const SLOTS: usize>;
 
 impl<const BITS: u32, const SLOTS: usize> Packed<BITS, SLOTS> {
-    /// Calls `each` with these lanes, of each of which the highest bit is marked.
+    /// The values of the lanes of a word that differ in no bit of the mask: all bits below a value.
     #[inline]
-    fn for_each_marked(word: u64, mut marked: u64, mut each: impl FnMut(u64)) {
-        while marked != 0 {
-            each(word >> (marked.trailing_zeros() - (BITS - 1)) & Lanes::<BITS, SLOTS>::LANE);
-            marked &= marked - 1;
-        }
-    }
-
-    /// The highest bit of each lane that matches.
-    #[inline]
-    fn matching(word: u64, pattern: Pattern, mask: u64) -> u64 {
-        let mismatches = Lanes::<BITS, SLOTS>::mismatches(word, pattern.bits, pattern.low);
-        let mismatches = Lanes::<BITS, SLOTS>::masked(mismatches, mask);
-        Lanes::<BITS, SLOTS>::nonzero(mismatches) ^ Lanes::<BITS, SLOTS>::HIGH
+    fn values(word: u64, differences: u64, mask: u64) -> Values {
+        let different = Lanes::<BITS, SLOTS>::masked(differences, mask);
+        Values { word, marks: Lanes::<BITS, SLOTS>::zeros_below_the_highest_bit(different) }
     }
 
     /// The lowest bit of the first free lane of a word that has one.
@@ -122,9 +113,9 @@ impl<const BITS: u32, const SLOTS: usize> Encoding for Packed<BITS, SLOTS> {
     }
 
     #[inline]
-    fn for_each_alike(word: u64, bits: u64, mask: u64, each: impl FnMut(u64)) {
-        let compared = Lanes::<BITS, SLOTS>::masked(word, mask);
-        Self::for_each_marked(word, Lanes::<BITS, SLOTS>::equal(compared, bits & mask), each);
+    fn values_alike(words: [u64; 2], bits: u64, mask: u64) -> [Values; 2] {
+        let broadcast = bits.wrapping_mul(Lanes::<BITS, SLOTS>::LOW);
+        words.map(|word| Self::values(word, word ^ broadcast, mask))
     }
 
     #[inline]
@@ -136,8 +127,10 @@ impl<const BITS: u32, const SLOTS: usize> Encoding for Packed<BITS, SLOTS> {
     }
 
     #[inline]
-    fn for_each_match(word: u64, pattern: Pattern, mask: u64, each: impl FnMut(u64)) {
-        Self::for_each_marked(word, Self::matching(word, pattern, mask), each);
+    fn values_matching([a, b]: [u64; 2], [of_a, of_b]: [Pattern; 2], mask: u64) -> [Values; 2] {
+        let in_a = Lanes::<BITS, SLOTS>::mismatches(a, of_a.bits, of_a.low);
+        let in_b = Lanes::<BITS, SLOTS>::mismatches(b, of_b.bits, of_a.low);
+        [Self::values(a, in_a, mask), Self::values(b, in_b, mask)]
     }
 
     #[inline]

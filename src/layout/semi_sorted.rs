@@ -14,7 +14,8 @@
 
 use super::MAX_SLOTS;
 use super::sealed::Encoding;
-use crate::entry::Slot;
+use crate::candidates::Values;
+use crate::entry::{Pattern, Slot};
 use crate::lanes::Lanes;
 
 /// Bits of a nibble.
@@ -173,6 +174,21 @@ impl<const REST: u32, const SLOTS: usize> SemiSorted<REST, SLOTS> {
         equal.wrapping_mul(Self::WIDEN)
     }
 
+    /// The values of the slots that match: what is above the mask. Slots have no lanes here, but values are
+    /// short enough for lanes of their own.
+    #[inline]
+    fn values(word: u64, mask: u64, matches: impl Fn(u64) -> bool) -> Values {
+        let lane = u64::BITS / SLOTS as u32;
+        let value_bits = REST + NIBBLE - mask.count_ones();
+        debug_assert!(value_bits <= lane);
+        let mut values = Values::default();
+        for slot in Self::slots(word).into_iter().take(SLOTS) {
+            values.word = values.word << lane | slot >> mask.count_ones();
+            values.marks = values.marks << lane | u64::from(matches(slot)) << (value_bits - 1);
+        }
+        values
+    }
+
     /// How many slots hold `bits`, a fingerprint or 0.
     #[inline]
     fn count(word: u64, bits: u64) -> usize {
@@ -220,6 +236,24 @@ impl<const REST: u32, const SLOTS: usize> Encoding for SemiSorted<REST, SLOTS> {
             Lanes::<REST, SLOTS>::equal(rests, bits & mask_of_rest)
         });
         in_a | in_b != 0 && words.into_iter().any(|word| Self::alike(word, bits, mask) > 0)
+    }
+
+    #[inline]
+    fn values_alike(words: [u64; 2], bits: u64, mask: u64) -> [Values; 2] {
+        if !Self::either_alike(words, bits, mask) {
+            return [Values::default(); 2];
+        }
+        let alike = |slot| slot != 0 && (slot ^ bits) & mask == 0;
+        words.map(|word| Self::values(word, mask, alike))
+    }
+
+    #[inline]
+    fn values_matching(words: [u64; 2], patterns: [Pattern; 2], mask: u64) -> [Values; 2] {
+        let of = |at: usize| {
+            let pattern = Pattern { bits: patterns[at].bits & mask, ..patterns[at] };
+            Self::values(words[at], mask, |slot| pattern.matches(slot & mask))
+        };
+        [of(0), of(1)]
     }
 
     #[inline]

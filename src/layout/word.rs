@@ -4,7 +4,8 @@ use core::marker::PhantomData;
 
 use super::sealed::Encoding;
 use super::{Layout, MAX_SLOTS};
-use crate::entry::{Pattern, Slot};
+use crate::candidates::Values;
+use crate::entry::{Pattern, Slot, ValueBits};
 
 /// The 64 bits of a bucket: a multiset of entries, as a layout encodes it. All zeros are the empty
 /// bucket.
@@ -107,23 +108,27 @@ impl<L: Layout> Word<L> {
         L::Encoding::either_alike(words.map(Self::bits), bits, mask)
     }
 
-    /// Calls `each` with the slots in use that hold what `bits` has among the bits of the mask, one of
-    /// which is a 1.
-    #[inline]
-    pub(crate) fn for_each_alike(self, bits: u64, mask: u64, mut each: impl FnMut(Slot)) {
-        L::Encoding::for_each_alike(self.bits, bits, mask, |slot| each(Slot::new(slot)));
-    }
-
     /// As `either_matches`, by the bits of the mask alone; the core is among them.
     #[inline]
     pub(crate) fn either_matches_in(words: [Self; 2], patterns: [Pattern; 2], mask: u64) -> bool {
         L::Encoding::either_matches_in(words.map(Self::bits), patterns, mask)
     }
 
-    /// Calls `each` with the slots that match by the bits of the mask; the core is among them.
+    /// The values of the slots in use of each word that hold what `bits` has below its value, which is not
+    /// 0.
     #[inline]
-    pub(crate) fn for_each_match(self, pattern: Pattern, mask: u64, mut each: impl FnMut(Slot)) {
-        L::Encoding::for_each_match(self.bits, pattern, mask, |slot| each(Slot::new(slot)));
+    pub(crate) fn values_alike(words: [Self; 2], bits: u64, values: ValueBits) -> [Values; 2] {
+        L::Encoding::values_alike(words.map(Self::bits), bits, values.below())
+    }
+
+    /// The values of the slots of each word that match its pattern below their values; the core is below.
+    #[inline]
+    pub(crate) fn values_matching(
+        words: [Self; 2],
+        patterns: [Pattern; 2],
+        values: ValueBits,
+    ) -> [Values; 2] {
+        L::Encoding::values_matching(words.map(Self::bits), patterns, values.below())
     }
 
     /// Of the slots that match, and have less in their low part than `more`, one with the most extra bits.

@@ -10,7 +10,7 @@ use crossbeam_utils::CachePadded;
 use super::chunks::Chunks;
 use super::path::Queued;
 use crate::arch;
-use crate::entry::{Entry, Shape};
+use crate::entry::{Entry, Shape, ValueBits};
 use crate::extent::{Bucket, Extent};
 use crate::geometry::{Geometry, Key, Place};
 use crate::layout::Layout;
@@ -132,7 +132,12 @@ pub trait Buckets: Sized + Send + Sync {
     /// Buckets with these words, of which those of the extent are allocated. The rows are an even number
     /// and at least 2. The target load, in thousandths, is that of buckets that grow; the bits of a value
     /// are those of a maplet.
-    fn new(extent: Extent, load_thousandths: u32, value_bits: u32, words: Self::Words) -> Self;
+    fn new<L: Layout>(
+        extent: Extent,
+        load_thousandths: u32,
+        value_bits: u32,
+        words: Self::Words,
+    ) -> Self;
 
     /// Bits of the value in each slot; 0 in a filter.
     #[inline]
@@ -161,7 +166,7 @@ pub trait Buckets: Sized + Send + Sync {
     fn bucket(&self, place: Place, extent: Self::Extent) -> Bucket<Self::Reading>;
 
     /// How the slots of the bucket with this number are read in a table of this extent.
-    fn reading(extent: Extent, bucket: usize, value_bits: u32) -> Self::Reading;
+    fn reading<L: Layout>(extent: Extent, bucket: usize, value_bits: u32) -> Self::Reading;
 
     /// The buckets themselves, if they can grow.
     fn growing(&self) -> Option<&Growing>;
@@ -216,7 +221,7 @@ impl Buckets for Fixed {
 
     const GROWS: bool = false;
 
-    fn new(extent: Extent, _: u32, _: u32, words: Box<[AtomicU64]>) -> Self {
+    fn new<L: Layout>(extent: Extent, _: u32, _: u32, words: Box<[AtomicU64]>) -> Self {
         debug_assert_eq!(extent, Extent::start(words.len()));
         Self { words }
     }
@@ -256,7 +261,7 @@ impl Buckets for Fixed {
     }
 
     #[inline]
-    fn reading(_: Extent, _: usize, _: u32) -> Whole {
+    fn reading<L: Layout>(_: Extent, _: usize, _: u32) -> Whole {
         Whole
     }
 
@@ -309,7 +314,7 @@ impl Buckets for Growing {
 
     const GROWS: bool = true;
 
-    fn new(extent: Extent, load_thousandths: u32, _: u32, words: Chunks) -> Self {
+    fn new<L: Layout>(extent: Extent, load_thousandths: u32, _: u32, words: Chunks) -> Self {
         let rows = extent.rows();
         let extent = Box::new(CachePadded::new(AtomicU64::new(extent.bits())));
         Self { words, rows, load_thousandths, extent, splitting: Box::new(Mutex::new()) }
@@ -355,7 +360,7 @@ impl Buckets for Growing {
     }
 
     #[inline]
-    fn reading(extent: Extent, bucket: usize, _: u32) -> Variable {
+    fn reading<L: Layout>(extent: Extent, bucket: usize, _: u32) -> Variable {
         extent.bucket_at(bucket).reading
     }
 
@@ -375,7 +380,7 @@ pub struct Pair {
 /// The buckets of a maplet: those of a filter, with a value in each slot.
 pub struct WithValues<B> {
     buckets: B,
-    value_bits: u32,
+    values: ValueBits,
 }
 
 impl<B: Buckets<Reading: Masked>> Buckets for WithValues<B> {
@@ -389,14 +394,19 @@ impl<B: Buckets<Reading: Masked>> Buckets for WithValues<B> {
 
     const HAS_VALUES: bool = true;
 
-    fn new(extent: Extent, load_thousandths: u32, value_bits: u32, words: B::Words) -> Self {
-        let buckets = B::new(extent, load_thousandths, value_bits, words);
-        Self { buckets, value_bits }
+    fn new<L: Layout>(
+        extent: Extent,
+        load_thousandths: u32,
+        value_bits: u32,
+        words: B::Words,
+    ) -> Self {
+        let buckets = B::new::<L>(extent, load_thousandths, value_bits, words);
+        Self { buckets, values: ValueBits::new(L::FINGERPRINT_BITS, value_bits) }
     }
 
     #[inline]
     fn value_bits(&self) -> u32 {
-        self.value_bits
+        self.values.bits()
     }
 
     #[expect(clippy::inline_always, reason = "as for `Geometry::key`")]
@@ -433,12 +443,13 @@ impl<B: Buckets<Reading: Masked>> Buckets for WithValues<B> {
     #[inline]
     fn bucket(&self, place: Place, extent: B::Extent) -> Bucket<Self::Reading> {
         let Bucket { number, reading } = self.buckets.bucket(place, extent);
-        Bucket { number, reading: Valued { reading, value_bits: self.value_bits } }
+        Bucket { number, reading: Valued { reading, values: self.values } }
     }
 
     #[inline]
-    fn reading(extent: Extent, bucket: usize, value_bits: u32) -> Self::Reading {
-        Valued { reading: B::reading(extent, bucket, value_bits), value_bits }
+    fn reading<L: Layout>(extent: Extent, bucket: usize, value_bits: u32) -> Self::Reading {
+        let values = ValueBits::new(L::FINGERPRINT_BITS, value_bits);
+        Valued { reading: B::reading::<L>(extent, bucket, value_bits), values }
     }
 
     #[inline]
@@ -448,6 +459,6 @@ impl<B: Buckets<Reading: Masked>> Buckets for WithValues<B> {
 
     #[inline]
     fn geometry<L: Layout>(&self) -> Geometry {
-        self.buckets.geometry::<L>().with_values(self.value_bits)
+        self.buckets.geometry::<L>().with_values(self.values)
     }
 }

@@ -120,7 +120,8 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// All matches of both words of one round in which nothing of the group was moved: one that is
     /// found does not end the round, since a kick may have moved another meanwhile. Growth must not have
     /// begun its next level either, as for `certainly_holds`.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as for `insert`")]
+    #[inline(always)]
     pub(crate) fn get(&self, key: Key) -> Candidates {
         match self.try_get(key) {
             Some(candidates) => candidates,
@@ -129,7 +130,8 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     }
 
     /// One round. `None`: something of the group was moved meanwhile.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "what it returns is more than registers take")]
+    #[inline(always)]
     fn try_get(&self, key: Key) -> Option<Candidates> {
         let version = self.versions.read(self.geometry().class(key));
         let level = self.buckets.level();
@@ -161,16 +163,8 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         buckets: [Bucket<B::Reading>; 2],
         words: [Word<L>; 2],
     ) -> Candidates {
-        let mut candidates = Candidates::default();
         let entries = places.map(|place| place.entry);
-        let readings = buckets.map(|bucket| bucket.reading);
-        // One branch, which is nearly always taken for a key that is absent.
-        if Reading::either_holds(readings, words, entries) {
-            for at in 0..2 {
-                readings[at].for_each_value(words[at], entries[at], |value| candidates.add(value));
-            }
-        }
-        candidates
+        Reading::values(buckets.map(|bucket| bucket.reading), words, entries)
     }
 
     /// How many copies there are: read under both stripes, unless there are certainly none.

@@ -34,7 +34,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         // A bucket lies in the row with its number modulo the rows.
         let rows = (0..).flat_map(|share| (0..extent.rows()).map(move |row| (share, row)));
         rows.zip(image.words()).enumerate().flat_map(move |(bucket, ((share, row), word))| {
-            let reading = B::reading(*extent, bucket, *value_bits);
+            let reading = B::reading::<L>(*extent, bucket, *value_bits);
             let sibling = Entry::in_share(share);
             let slots = Word::<L>::from_bits(word).slots_in_use();
             slots.map(move |slot| {

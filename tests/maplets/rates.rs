@@ -2,7 +2,7 @@
 
 use std::hash::BuildHasher;
 
-use coucal::{CuckooMaplet, GrowingLayout, Layout, Storage};
+use coucal::{CuckooMaplet, Fp12x5, Fp16x4, Fp21x3, GrowingLayout, Layout, Storage};
 
 use crate::common::{doublings, hashes, target};
 use crate::reference::Reference;
@@ -15,6 +15,23 @@ of_each_layout! {
 }
 
 of_each_growing_layout!(candidates_are_as_few_as_stated_while_it_grows);
+
+/// The table of the documentation of `CuckooMaplet`, for keys with one value and with two.
+#[test]
+fn several_values_for_each_key() {
+    fn check<L: Layout>(value_bits: u32, stated: [f64; 2]) {
+        for (values, stated) in (1..).zip(stated) {
+            let maplet = fixed::<L>(1 << 17, value_bits);
+            let pairs = hashes(13).flat_map(|hash| (0..values).map(move |value| (hash, value)));
+            let stored = pairs.take_while(|&(hash, value)| maplet.insert_hash(hash, value).is_ok());
+            let load = stored.count() as f64 / maplet.slots() as f64;
+            assert!((load - stated).abs() < 0.03, "{}, {values}: {load:.3}", L::NAME);
+        }
+    }
+    check::<Fp12x5>(4, [0.98, 0.91]);
+    check::<Fp16x4>(6, [0.97, 0.87]);
+    check::<Fp21x3>(6, [0.95, 0.73]);
+}
 
 /// False candidates that a measurement counts.
 const COUNTED: f64 = 1500.0;

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use coucal::{
-    AnyLayout, CuckooFilter, CuckooMaplet, FixedStorage, Fp16x4, Growable, GrowingLayout, Layout,
-    MergeError, RestoreError, Snapshot, StableHashBuilder, Storage,
+    AnyLayout, CuckooFilter, FixedStorage, Fp16x4, Growable, GrowingLayout, Layout, MergeError,
+    RestoreError, Snapshot, StableHashBuilder, Storage,
 };
 
 use crate::common::{doublings, hashes};
@@ -423,7 +423,7 @@ fn serde() {
     let written = postcard::to_allocvec(&maplet.snapshot().unwrap()).unwrap();
     let snapshot: Snapshot = postcard::from_bytes(&written).unwrap();
     assert_eq!(snapshot.value_bits(), Some(6));
-    let restored: CuckooMaplet<Fp16x4, _> = CuckooMaplet::from_snapshot(snapshot, HASHER).unwrap();
+    let restored: Maplet<Fp16x4> = Maplet::from_snapshot(snapshot, HASHER).unwrap();
     assert!(
         hashes(1).take(500).all(|hash| candidates(&restored, hash) == candidates(&maplet, hash))
     );

@@ -88,11 +88,6 @@ impl<L: Storage, S: BuildHasher + Send + Sync> Peer for Coucal<L, S> {
     }
 
     #[inline]
-    fn insert_unique(&mut self, key: u64) -> bool {
-        self.0.insert_unique(&key) == Ok(true)
-    }
-
-    #[inline]
     fn contains_many(&self, keys: &[u64], found: &mut [bool]) {
         self.0.contains_many(keys, found).expect("as many answers as keys");
     }
@@ -206,11 +201,6 @@ impl Peer for Atomic {
     fn contains(&self, key: u64) -> bool {
         self.0.contains(&key)
     }
-
-    #[inline]
-    fn insert_unique(&mut self, key: u64) -> bool {
-        self.0.insert_unique(&key) == Ok(true)
-    }
 }
 
 impl Shared for Atomic {
@@ -249,11 +239,6 @@ impl Peer for Sequential {
     #[inline]
     fn insert(&mut self, key: u64) -> bool {
         self.0.add(&key).is_ok()
-    }
-
-    #[inline]
-    fn insert_unique(&mut self, key: u64) -> bool {
-        self.0.test_and_add(&key).is_ok_and(|added| added)
     }
 
     #[inline]
@@ -302,11 +287,6 @@ impl Peer for Scalable {
     fn insert(&mut self, key: u64) -> bool {
         self.filter.insert(&key);
         self.slots.is_none_or(|slots| self.filter.capacity() < 2 * slots)
-    }
-
-    #[inline]
-    fn insert_unique(&mut self, key: u64) -> bool {
-        !self.filter.insert_if_not_contained(&key)
     }
 
     #[inline]
@@ -363,11 +343,6 @@ impl Peer for Quotient {
     }
 
     #[inline]
-    fn insert_unique(&mut self, key: u64) -> bool {
-        self.0.insert(key).is_ok_and(|added| added)
-    }
-
-    #[inline]
     fn remove(&mut self, key: u64) -> bool {
         self.0.remove(key)
     }
@@ -401,12 +376,6 @@ impl Peer for Bloom {
     #[inline]
     fn contains(&self, key: u64) -> bool {
         self.filter.contains(&key)
-    }
-
-    /// Its insert says whether all bits were set before.
-    #[inline]
-    fn insert_unique(&mut self, key: u64) -> bool {
-        !self.filter.insert(&key)
     }
 }
 

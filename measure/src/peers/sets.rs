@@ -42,11 +42,6 @@ macro_rules! set {
             fn contains(&$self, key: u64) -> bool {
                 $read.contains(&key)
             }
-
-            #[inline]
-            fn insert_unique(&mut $self, key: u64) -> bool {
-                $write.insert(key)
-            }
         }
 
         impl Shared for $type {
