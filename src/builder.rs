@@ -94,6 +94,20 @@ impl<T> Builder<Fp16x4, DefaultHashBuilder, T> {
     }
 }
 
+/// As [`CuckooFilter::builder`].
+impl Default for Builder {
+    fn default() -> Self {
+        Self::of_filters()
+    }
+}
+
+/// As [`CuckooMaplet::builder`].
+impl Default for MapletBuilder {
+    fn default() -> Self {
+        Self::of_maplets()
+    }
+}
+
 impl Builder {
     pub(crate) fn of_filters() -> Self {
         Self::with_values(None)

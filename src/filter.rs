@@ -2,11 +2,12 @@
 
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::builder::Builder;
 use crate::error::{BuildError, InsertError, InsertManyError, LengthMismatch, ReserveError};
 use crate::hasher::DefaultHashBuilder;
-use crate::keyed::Keyed;
+use crate::keyed::{self, Keyed};
 use crate::layout::Fp16x4;
 #[cfg(loom)]
 use crate::storage::sealed::Tables;
@@ -31,7 +32,13 @@ use crate::storage::{
 /// a [layout that can grow](GrowingLayout). `S` is the hasher of the items.
 ///
 /// The filter implements neither `Extend` nor `FromIterator`, since these cannot return an error when
-/// the filter is full. Use [`insert_many`](Self::insert_many).
+/// the filter is full. Use [`insert_all`](Self::insert_all) for an iterator, and
+/// [`insert_many`](Self::insert_many) for a slice. It does not implement `Clone` either:
+/// [`from_snapshot`](Self::from_snapshot) shows how to copy a filter.
+///
+/// If the [`Hash`] implementation of an item, the hasher, or an iterator panics, no lock is held, so the
+/// filter stays valid and other threads go on. An [`Arc`](std::sync::Arc) of a filter can be used in
+/// [`catch_unwind`](std::panic::catch_unwind).
 ///
 /// # Examples
 ///
@@ -245,7 +252,7 @@ impl<S> CuckooFilter<Fp16x4, S> {
     /// ```
     #[must_use]
     pub fn with_capacity_and_hasher(items: usize, hasher: S) -> Self {
-        match CuckooFilter::builder().capacity(items).hasher(hasher).build() {
+        match Self::try_with_capacity_and_hasher(items, hasher) {
             Ok(filter) => filter,
             Err(BuildError::OutOfMemory { bytes }) => {
                 let layout =
@@ -254,6 +261,28 @@ impl<S> CuckooFilter<Fp16x4, S> {
             }
             Err(error) => panic!("{error}"),
         }
+    }
+
+    /// As [`with_capacity_and_hasher`](Self::with_capacity_and_hasher), but returns an error instead of
+    /// panicking or aborting.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::CapacityOverflow`] and [`BuildError::OutOfMemory`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::hash::RandomState;
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::try_with_capacity_and_hasher(1000, RandomState::new())?;
+    /// assert!(filter.insert("egg").is_ok());
+    /// assert!(CuckooFilter::try_with_capacity_and_hasher(usize::MAX, RandomState::new()).is_err());
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    pub fn try_with_capacity_and_hasher(items: usize, hasher: S) -> Result<Self, BuildError> {
+        CuckooFilter::builder().capacity(items).hasher(hasher).build()
     }
 }
 
@@ -471,6 +500,41 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         self.keyed.table.insert_many(items, |item| self.hash_of(item))
     }
 
+    /// Adds one more copy of each item of an iterator, in order, until one fails:
+    /// [`insert_many`](Self::insert_many) for items that are not in a slice.
+    ///
+    /// It takes up to 256 items from the iterator, hashes them, inserts them as one batch, and goes on
+    /// with the next 256. It does not allocate (a growable filter does, when it grows). Blocks as
+    /// [`insert`](Self::insert) does, for each item by itself. No lock is held while the iterator runs, so
+    /// the iterator may use the filter.
+    ///
+    /// # Errors
+    ///
+    /// [`InsertManyError`]: how many items were stored (the first ones of the iterator), and why the next
+    /// item was not. The iterator may have given up to 255 items after that one, which are dropped.
+    ///
+    /// # Panics
+    ///
+    /// If the iterator or the [`Hash`] implementation of an item panics. Up to 255 items that the
+    /// iterator gave before are not stored either. The filter stays valid.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::with_capacity(100);
+    /// filter.insert_all("egg nest owl".split(' '))?;
+    /// assert_eq!(filter.len(), 3);
+    /// # Ok::<(), coucal::InsertManyError>(())
+    /// ```
+    pub fn insert_all<I>(&self, items: I) -> Result<(), InsertManyError>
+    where
+        I: IntoIterator<Item: Hash>,
+    {
+        self.insert_hash_all(items.into_iter().map(|item| self.hash_of(&item)))
+    }
+
     /// Removes one copy of each item, in order, and writes to `removed` whether there was a copy.
     /// Returns how many were removed. As with [`remove`](Self::remove), remove only what was
     /// inserted.
@@ -627,11 +691,11 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// let filter = coucal::CuckooFilter::with_capacity(100);
     /// filter.insert_hash(42)?;
     /// let mut found = [false; 2];
-    /// filter.contains_many_hashes(&[42, 43], &mut found)?;
+    /// filter.contains_hash_many(&[42, 43], &mut found)?;
     /// assert_eq!(found, [true, false]);
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn contains_many_hashes(
+    pub fn contains_hash_many(
         &self,
         hashes: &[u64],
         found: &mut [bool],
@@ -641,7 +705,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         Ok(())
     }
 
-    /// As [`contains_many_hashes`](Self::contains_many_hashes), but returns the answers in a new
+    /// As [`contains_hash_many`](Self::contains_hash_many), but returns the answers in a new
     /// vector.
     ///
     /// # Examples
@@ -649,11 +713,11 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     /// let filter = coucal::CuckooFilter::with_capacity(100);
     /// filter.insert_hash(42)?;
-    /// assert_eq!(filter.contains_each_hash(&[42, 43]), [true, false]);
+    /// assert_eq!(filter.contains_hash_each(&[42, 43]), [true, false]);
     /// # Ok::<(), coucal::InsertError>(())
     /// ```
     #[must_use]
-    pub fn contains_each_hash(&self, hashes: &[u64]) -> Vec<bool> {
+    pub fn contains_hash_each(&self, hashes: &[u64]) -> Vec<bool> {
         let mut found = vec![false; hashes.len()];
         self.keyed.table.contains_many(hashes, |&hash| hash, &mut found);
         found
@@ -671,12 +735,39 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     ///
     /// ```
     /// let filter = coucal::CuckooFilter::with_capacity(100);
-    /// filter.insert_many_hashes(&[42, 43])?;
+    /// filter.insert_hash_many(&[42, 43])?;
     /// assert_eq!(filter.len(), 2);
     /// # Ok::<(), coucal::InsertManyError>(())
     /// ```
-    pub fn insert_many_hashes(&self, hashes: &[u64]) -> Result<(), InsertManyError> {
+    pub fn insert_hash_many(&self, hashes: &[u64]) -> Result<(), InsertManyError> {
         self.keyed.table.insert_many(hashes, |&hash| hash)
+    }
+
+    /// Adds one more copy of the item of each hash of an iterator, in order, until one fails. See
+    /// [`insert_all`](Self::insert_all).
+    ///
+    /// # Errors
+    ///
+    /// [`InsertManyError`]: how many items were stored (the first ones of the iterator), and why the next
+    /// item was not.
+    ///
+    /// # Panics
+    ///
+    /// If the iterator panics. The filter stays valid.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = coucal::CuckooFilter::with_capacity(100);
+    /// filter.insert_hash_all(42..52)?;
+    /// assert_eq!(filter.len(), 10);
+    /// # Ok::<(), coucal::InsertManyError>(())
+    /// ```
+    pub fn insert_hash_all(
+        &self,
+        hashes: impl IntoIterator<Item = u64>,
+    ) -> Result<(), InsertManyError> {
+        keyed::insert_in_batches(hashes, |batch| self.insert_hash_many(batch))
     }
 
     /// Removes one copy of the item of each hash, in order, and writes to `removed` whether there was
@@ -690,13 +781,13 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     ///
     /// ```
     /// let filter = coucal::CuckooFilter::with_capacity(100);
-    /// filter.insert_many_hashes(&[42, 43])?;
+    /// filter.insert_hash_many(&[42, 43])?;
     /// let mut removed = [false; 3];
-    /// assert_eq!(filter.remove_many_hashes(&[42, 43, 42], &mut removed)?, 2);
+    /// assert_eq!(filter.remove_hash_many(&[42, 43, 42], &mut removed)?, 2);
     /// assert_eq!(removed, [true, true, false]);
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn remove_many_hashes(
+    pub fn remove_hash_many(
         &self,
         hashes: &[u64],
         removed: &mut [bool],
@@ -773,9 +864,11 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         self.len() == 0
     }
 
-    /// The number of distinct items that the filter was built for. It has some [`slots`](Self::slots)
-    /// more. In a growable filter: the number of items for its present size, never less than the builder
-    /// was given and never more than the maximum capacity. It may hold a few more before it grows.
+    /// The number of distinct items that the filter was built for, or [`len`](Self::len) if it holds
+    /// more. In a growable filter, the number of items for its present size: at least the initial
+    /// capacity, and at most the maximum capacity unless the filter holds more.
+    ///
+    /// Takes no lock. It is as exact as `len`, and takes as long.
     ///
     /// # Examples
     ///
@@ -974,6 +1067,11 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
         self.keyed.reserve(additional)
     }
 }
+
+// The keys are hashed, and iterators advanced, before a lock is taken: so no code of the caller runs while
+// a lock is held or a path of kicks is half applied, and a panic of it leaves the table as it was.
+impl<L: Storage, S: UnwindSafe> UnwindSafe for CuckooFilter<L, S> {}
+impl<L: Storage, S: RefUnwindSafe> RefUnwindSafe for CuckooFilter<L, S> {}
 
 impl<L: Storage, S> fmt::Debug for CuckooFilter<L, S> {
     /// Prints figures, not the table.

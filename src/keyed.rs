@@ -4,11 +4,38 @@
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
 
-use crate::error::ReserveError;
+use crate::error::{InsertManyError, ReserveError};
 use crate::sizing;
 use crate::storage::sealed::Tables;
 use crate::storage::{Figures, Operations};
 use crate::table::Buckets;
+
+/// Items of an iterator that are inserted as one batch: many times as many as are prefetched, few enough
+/// for the stack.
+const BATCH: usize = 256;
+
+/// Calls `insert_many` for the items of an iterator, a batch at a time, until it fails.
+pub fn insert_in_batches<T: Copy + Default>(
+    items: impl IntoIterator<Item = T>,
+    insert_many: impl Fn(&[T]) -> Result<(), InsertManyError>,
+) -> Result<(), InsertManyError> {
+    let mut items = items.into_iter().fuse();
+    let mut batch = [T::default(); BATCH];
+    let mut stored = 0;
+    loop {
+        let mut len = 0;
+        for (place, item) in batch.iter_mut().zip(&mut items) {
+            *place = item;
+            len += 1;
+        }
+        if len == 0 {
+            return Ok(());
+        }
+        insert_many(&batch[..len])
+            .map_err(|error| InsertManyError::new(stored + error.stored(), error.cause()))?;
+        stored += len;
+    }
+}
 
 /// A table of one of the layouts of `C`, with buckets `B`, and the hasher of its keys.
 pub struct Keyed<C: Tables<B>, B: Buckets, S> {
@@ -36,7 +63,8 @@ impl<C: Tables<B>, B: Buckets, S> Keyed<C, B, S> {
     }
 
     pub(crate) fn capacity(&self) -> usize {
-        self.figures().target_items().min(self.max_capacity).max(self.capacity)
+        let of_this_size = self.figures().target_items().min(self.max_capacity);
+        of_this_size.max(self.capacity).max(self.len())
     }
 
     pub(crate) fn load_factor(&self) -> f64 {

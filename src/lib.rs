@@ -1,7 +1,7 @@
 //! A concurrent cuckoo filter: one set that many threads share without a lock around it.
 //!
-//! It answers "is x in the set?" in about 17 bits per item, with few false positives and no false
-//! negatives. Unlike a Bloom filter, it can remove items. Lookups never wait. Put it in front of a
+//! It answers "is x in the set?" with few false positives and no false negatives. The default layout takes
+//! about 17 bits per item. Unlike a Bloom filter, it can remove items. Lookups never wait. Put it in front of a
 //! slow store (a database, a disk, another machine) to skip lookups of keys that do not exist.
 //!
 //! ```
@@ -19,7 +19,9 @@
 //!
 //! # Contents
 //!
-//! * [Which constructor?](#which-constructor)
+//! * [Filter or maplet?](#filter-or-maplet)
+//! * [Constructors](#constructors)
+//! * [Names](#names)
 //! * [Which insert?](#which-insert)
 //! * [Guarantees](#guarantees)
 //! * [Growth](#growth)
@@ -33,28 +35,74 @@
 //! * [`cookbook`]: a filter in front of a database, filters that rotate, grow, rebuild and swap, rayon, a
 //!   hash that two processes agree on, a filter across restarts, and other recipes
 //!
-//! # Which constructor?
+//! # Filter or maplet?
+//!
+//! A [`CuckooFilter`] answers "is x in the set?". A [`CuckooMaplet`] stores a small value with each key,
+//! and answers "which values may x have?", for example which of 64 partitions may hold it. Use one maplet
+//! in place of many filters that you would ask one after the other. Each bit of a value doubles the number
+//! of false answers in a table of the same size, so use a filter where yes or no is enough.
+//!
+//! ```
+//! use coucal::CuckooMaplet;
+//!
+//! let partitions = CuckooMaplet::builder().capacity(10_000).value_bits(6).build()?;
+//! partitions.insert("egg", 7)?; // partition 7 has the key "egg"
+//! assert!(partitions.get("egg").any(|partition| partition == 7));
+//! partitions.replace("egg", 7, 9)?; // the key moved to partition 9
+//! assert!(partitions.get("egg").any(|partition| partition == 9));
+//! # Ok::<(), coucal::Error>(())
+//! ```
+//!
+//! # Constructors
+//!
+//! `n` is the number of distinct items, `max` the greatest number to which a filter grows, `rate` the
+//! highest acceptable share of false positives, and `hasher` a [`StableHashBuilder`]. `bytes` and `file`
+//! (any reader) hold a snapshot.
 //!
 //! | what you know | constructor |
 //! |---|---|
-//! | the number of distinct items | [`CuckooFilter::with_capacity`] |
-//! | the same, and you want an error instead of a panic or an abort | [`CuckooFilter::try_with_capacity`] |
-//! | the number of items and the highest false-positive rate | [`CuckooFilter::with_capacity_and_rate`]: the smallest layout that reaches the rate, chosen at run time |
-//! | a maximum number of items, and there may be far fewer | `CuckooFilter::builder().max_capacity(1_000_000).build()`: a [`GrowableCuckooFilter`] |
-//! | the [layout](Layout) | `CuckooFilter::builder().layout::<Fp12x5>().capacity(n).build()` |
-//! | a hasher | [`CuckooFilter::with_capacity_and_hasher`] |
-//! | hashes that are the same in every process | the same, with a [`StableHashBuilder`] |
-//! | there is a snapshot of the filter | [`CuckooFilter::restore`] from a reader, [`CuckooFilter::from_bytes`], or [`CuckooFilter::from_snapshot`] |
-//! | keys from an adversary | [`CuckooFilter::with_capacity_and_hasher`], with a [`RandomState`](std::hash::RandomState): some 10 ns more per operation |
-//! | keys that are hashed already | the same, with `()` as the hasher, or a [`StableHashBuilder`] if there are to be [snapshots](#snapshots); then [`insert_hash`](CuckooFilter::insert_hash), [`contains_hash`](CuckooFilter::contains_hash) and so on |
-//! | several of these | [`CuckooFilter::builder`] |
+//! | the number of items | `CuckooFilter::with_capacity(n)` |
+//! | the same, and you want an error in place of a panic or an abort | `CuckooFilter::try_with_capacity(n)?` |
+//! | a hasher | `CuckooFilter::with_capacity_and_hasher(n, hasher)` |
+//! | a hasher, and you want an error | `CuckooFilter::try_with_capacity_and_hasher(n, hasher)?` |
+//! | the rate: the smallest [layout](AnyLayout) that reaches it is chosen at run time | `CuckooFilter::with_capacity_and_rate(n, rate)?` |
+//! | the rate and a hasher | `CuckooFilter::with_capacity_rate_and_hasher(n, rate, hasher)?` |
+//! | the [layout](Layout) | `CuckooFilter::builder().layout::<Fp12x5>().capacity(n).build()?` |
+//! | the greatest number of items: a filter that [grows](#growth) | `CuckooFilter::builder().max_capacity(max).build()?` |
+//! | the same, and the rate | `CuckooFilter::builder().max_capacity(max).false_positive_rate(rate).any_layout().build()?` |
+//! | the bits of a value: a maplet | `CuckooMaplet::builder().capacity(n).value_bits(6).build()?` |
+//! | the same, and the greatest number of pairs: a maplet that grows | `CuckooMaplet::builder().max_capacity(max).value_bits(6).build()?` |
+//! | a [snapshot](#snapshots) in a file | `CuckooFilter::<Fp16x4, _>::restore(file, hasher)?` |
+//! | a snapshot in memory | `CuckooFilter::<Fp16x4, _>::from_bytes(&bytes, hasher)?` |
+//! | a snapshot of a filter of fixed size, of any layout | `AnyCuckooFilter::restore(file, hasher)?` |
+//! | a snapshot of a filter that grows | `GrowableCuckooFilter::<Fp16x4, _>::restore(file, hasher)?` |
+//! | a snapshot of a maplet | `CuckooMaplet::<Fp16x4, _>::restore(file, hasher)?` |
+//! | several of these | `CuckooFilter::builder().capacity(n).false_positive_rate(rate).any_layout().hasher(hasher).build()?` |
 //!
-//! The capacity counts distinct items. If equal items are inserted more than once, [each of them
-//! takes a slot](#which-insert).
+//! * A capacity counts distinct items. [Equal items take a slot each](#which-insert).
+//! * The aliases have the parameters of [`CuckooFilter`], layout and then hasher. [`AnyCuckooFilter`] has
+//!   a hasher only.
+//! * Name the type of what you restore, as the table does: the compiler cannot infer a layout from bytes.
+//! * **Fixed or growing, decided at run time**: use [`GrowableCuckooFilter`] for both. With
+//!   `.capacity(n).max_capacity(n)` it keeps its size. It has more slots than a filter of fixed size,
+//!   since its load stays at its [target](Builder::target_load).
+//! * **Keys from an adversary**: give [`RandomState`](std::hash::RandomState) as the hasher. An operation
+//!   takes some 10 ns more.
+//! * **Keys that are hashed already**: give `()` as the hasher, or a [`StableHashBuilder`] if you take
+//!   [snapshots](#snapshots).
+//! * **Maplets** have the same builder, and [`restore`](CuckooMaplet::restore),
+//!   [`from_bytes`](CuckooMaplet::from_bytes) and [`from_snapshot`](CuckooMaplet::from_snapshot).
+//! * **A copy** of a filter is [made of its snapshot](CuckooFilter::from_snapshot).
 //!
-//! Many items at a time: [`insert_many`](CuckooFilter::insert_many),
-//! [`contains_many`](CuckooFilter::contains_many) and [`remove_many`](CuckooFilter::remove_many) hide
-//! the latency of memory in a filter that is larger than the cache.
+//! # Names
+//!
+//! * A method that ends in `_hash` takes the hash of an item in place of the item:
+//!   [`insert_hash`](CuckooFilter::insert_hash).
+//! * `_many` takes a slice, and writes its answers to another slice:
+//!   [`contains_many`](CuckooFilter::contains_many), [`contains_hash_many`](CuckooFilter::contains_hash_many).
+//!   It hides the latency of memory in a filter that is larger than the cache.
+//! * `_each` returns the answers in a `Vec`: [`contains_each`](CuckooFilter::contains_each).
+//! * `_all` takes an iterator: [`insert_all`](CuckooFilter::insert_all).
 //!
 //! # Which insert?
 //!
@@ -228,8 +276,9 @@
 //! nor the mirror.
 //!
 //! * **Memory**: as much as the table has in use, until the [`Snapshot`] is dropped.
-//! * **Hasher**: it is not in the snapshot, only a check of it. The default hasher has a random seed;
-//!   for a filter that outlives its process use a [`StableHashBuilder`].
+//! * **Hasher**: the snapshot contains a check of the hasher, and not the hasher. The default hasher has a
+//!   random seed that is lost when the process ends: build a filter that must outlive its process with a
+//!   [`StableHashBuilder`].
 //! * **Serde**: with the feature `serde`, a [`Snapshot`] is `Serialize` and `Deserialize`, as its
 //!   bytes.
 //! * **Bytes**: 8 for each bucket, and 104 more. `docs/format.md` in the repository describes each of
@@ -260,8 +309,10 @@
 //!   item. Lookups that run during a [`clear`](CuckooFilter::clear) may find some items and miss
 //!   others. [`Full`](InsertError::Full) is about the whole call: an item is refused only if the
 //!   search finds no room for it beside all items that were in the table at any time during the call.
-//! * **Equal items are items with equal hashes.** Whether `7_u32` and `7_u64` have the same hash
-//!   depends on the hasher. Use one type for the keys of a filter.
+//! * **Items are equal if their hashes are equal, so use one type for the keys of a filter.** `"egg"` and
+//!   `String::from("egg")` are one key; `"egg"` and `b"egg"` are two. Whether `7_u32` and `7_u64` are one
+//!   key depends on the hasher: with the default hasher they are, with a [`StableHashBuilder`] they are
+//!   two.
 //! * **Items are not stored**, so a filter cannot list them, and cannot be converted to another
 //!   layout or initial capacity.
 //! * **To merge, filters must be alike**: of the same layout and hasher, built for the same capacity; if
@@ -282,7 +333,7 @@
 //! | `insert_unique`, item absent | two stripes, three for the last kick of a path | these |
 //! | `remove`, item present | one stripe | that stripe, for one store; in a growable filter also for a load of the other bucket |
 //! | `remove`, item absent | nobody. While fingerprints of its version group are being moved it starts over; after 64 attempts it takes two stripes | |
-//! | `insert_many`, `remove_many` | as `insert` and `remove`, for each item by itself | as these; nothing between two items |
+//! | `insert_many`, `insert_all`, `remove_many` | as `insert` and `remove`, for each item by itself | as these; nothing between two items |
 //! | `count`, item absent | nobody, unless a fingerprint of its version group is being moved: then two stripes | these, for two loads |
 //! | `count`, item present | two stripes | these, for two loads |
 //! | `clear` | every stripe | every stripe, until the table is empty |
@@ -477,6 +528,7 @@ mod extent;
 mod filter;
 mod geometry;
 mod hasher;
+#[cfg(feature = "__internals")]
 #[doc(hidden)]
 pub mod internals;
 mod keyed;
@@ -516,3 +568,41 @@ pub mod cookbook {}
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// The constructors of the table above, line by line, run as a documentation test.
+///
+/// ```
+/// use coucal::*;
+///
+/// # let (n, max, rate, hasher) = (100, 1000, 0.01, StableHashBuilder::default());
+/// # let saved = CuckooFilter::with_capacity_and_hasher(n, hasher).snapshot()?;
+/// # let (bytes, any) = (saved.to_bytes(), saved.to_bytes());
+/// # let (file, any_file) = (&bytes[..], &any[..]);
+/// # let growing = CuckooFilter::builder().max_capacity(max).hasher(hasher).build()?.snapshot()?;
+/// # let growing_file = &growing.to_bytes()[..];
+/// # let maplet = CuckooMaplet::builder().value_bits(6).hasher(hasher).build()?.snapshot()?;
+/// # let maplet_file = &maplet.to_bytes()[..];
+/// CuckooFilter::with_capacity(n);
+/// CuckooFilter::try_with_capacity(n)?;
+/// CuckooFilter::with_capacity_and_hasher(n, hasher);
+/// CuckooFilter::try_with_capacity_and_hasher(n, hasher)?;
+/// CuckooFilter::with_capacity_and_rate(n, rate)?;
+/// CuckooFilter::with_capacity_rate_and_hasher(n, rate, hasher)?;
+/// CuckooFilter::builder().layout::<Fp12x5>().capacity(n).build()?;
+/// CuckooFilter::builder().max_capacity(max).build()?;
+/// CuckooFilter::builder().max_capacity(max).false_positive_rate(rate).any_layout().build()?;
+/// CuckooMaplet::builder().capacity(n).value_bits(6).build()?;
+/// CuckooMaplet::builder().max_capacity(max).value_bits(6).build()?;
+/// CuckooFilter::<Fp16x4, _>::restore(file, hasher)?;
+/// CuckooFilter::<Fp16x4, _>::from_bytes(&bytes, hasher)?;
+/// # let file = any_file;
+/// AnyCuckooFilter::restore(file, hasher)?;
+/// # let file = growing_file;
+/// GrowableCuckooFilter::<Fp16x4, _>::restore(file, hasher)?;
+/// # let file = maplet_file;
+/// CuckooMaplet::<Fp16x4, _>::restore(file, hasher)?;
+/// CuckooFilter::builder().capacity(n).false_positive_rate(rate).any_layout().hasher(hasher).build()?;
+/// # Ok::<(), coucal::Error>(())
+/// ```
+#[cfg(doctest)]
+struct Constructors;

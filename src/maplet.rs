@@ -3,6 +3,7 @@
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
 use std::io::Read;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::builder::MapletBuilder;
 use crate::candidates::Candidates;
@@ -12,7 +13,7 @@ use crate::error::{
 };
 use crate::filter::Stats;
 use crate::hasher::DefaultHashBuilder;
-use crate::keyed::Keyed;
+use crate::keyed::{self, Keyed};
 use crate::layout::Fp16x4;
 use crate::snapshot::Snapshot;
 use crate::storage::{
@@ -32,7 +33,8 @@ use crate::table::{Pair, WithValues};
 /// as many as these have slots: 8 in the default layout.
 ///
 /// All methods take `&self`: put the maplet into an [`Arc`](std::sync::Arc) or lend it to scoped threads.
-/// Equal keys are keys with equal hashes, as in a [`CuckooFilter`](crate::CuckooFilter).
+/// Equal keys are keys with equal hashes, as in a [`CuckooFilter`](crate::CuckooFilter), and a panic of
+/// your code (a [`Hash`] implementation, the hasher, an iterator) leaves the maplet valid.
 ///
 /// `L` is the storage: a [`Layout`](crate::Layout) of the buckets, [`AnyLayout`], or [`Growable`] of a
 /// [layout that can grow](GrowingLayout). `S` is the hasher of the keys.
@@ -347,6 +349,40 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
         self.insert_each(pairs, |(key, value)| (self.hash_of(key), *value))
     }
 
+    /// Adds one more of each pair of an iterator, in order, until one fails. As
+    /// [`CuckooFilter::insert_all`](crate::CuckooFilter::insert_all): in batches of up to 256 pairs, without
+    /// allocation.
+    ///
+    /// Blocks as [`insert`](Self::insert) does, for each pair by itself. No lock is held while the iterator
+    /// runs.
+    ///
+    /// # Errors
+    ///
+    /// [`InsertManyError`]: how many pairs were stored (the first ones of the iterator), and why the next
+    /// pair was not. The iterator may have given up to 255 pairs after that one, which are dropped.
+    ///
+    /// # Panics
+    ///
+    /// As `CuckooFilter::insert_all`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert_all(["egg", "nest"].into_iter().zip(0..))?;
+    /// assert!(maplet.get("nest").any(|value| value == 1));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn insert_all<Q: Hash>(
+        &self,
+        pairs: impl IntoIterator<Item = (Q, u32)>,
+    ) -> Result<(), InsertManyError> {
+        let hashed = pairs.into_iter().map(|(key, value)| (self.hash_of(&key), value));
+        self.insert_hash_all(hashed)
+    }
+
     /// Writes to `candidates` the values of each key, and few others: [`get`](Self::get) for a batch, which
     /// hides the latency of memory in a maplet larger than the cache. The batch is not atomic: it is one
     /// lookup for each key.
@@ -568,12 +604,41 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// use coucal::CuckooMaplet;
     ///
     /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
-    /// maplet.insert_many_hashes(&[(42, 7), (43, 9)])?;
+    /// maplet.insert_hash_many(&[(42, 7), (43, 9)])?;
     /// assert_eq!(maplet.len(), 2);
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn insert_many_hashes(&self, pairs: &[(u64, u32)]) -> Result<(), InsertManyError> {
+    pub fn insert_hash_many(&self, pairs: &[(u64, u32)]) -> Result<(), InsertManyError> {
         self.insert_each(pairs, |&pair| pair)
+    }
+
+    /// Adds one more pair for each hash of a key and value of an iterator, in order, until one fails. See
+    /// [`insert_all`](Self::insert_all).
+    ///
+    /// # Errors
+    ///
+    /// [`InsertManyError`]: how many pairs were stored (the first ones of the iterator), and why the next
+    /// pair was not.
+    ///
+    /// # Panics
+    ///
+    /// If the iterator panics. The maplet stays valid.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert_hash_all((42..52).zip(0..))?;
+    /// assert_eq!(maplet.len(), 10);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn insert_hash_all(
+        &self,
+        pairs: impl IntoIterator<Item = (u64, u32)>,
+    ) -> Result<(), InsertManyError> {
+        keyed::insert_in_batches(pairs, |batch| self.insert_hash_many(batch))
     }
 
     /// Writes to `candidates` the values of the key of each hash, and few others. See
@@ -591,11 +656,11 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
     /// maplet.insert_hash(42, 7)?;
     /// let mut candidates = [const { Candidates::new() }; 2];
-    /// maplet.get_many_hashes(&[42, 43], &mut candidates)?;
+    /// maplet.get_hash_many(&[42, 43], &mut candidates)?;
     /// assert_eq!(candidates.map(|values| values.len()), [1, 0]);
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn get_many_hashes(
+    pub fn get_hash_many(
         &self,
         hashes: &[u64],
         candidates: &mut [Candidates],
@@ -605,7 +670,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         Ok(())
     }
 
-    /// As [`get_many_hashes`](Self::get_many_hashes), but returns the candidates in a new vector.
+    /// As [`get_hash_many`](Self::get_hash_many), but returns the candidates in a new vector.
     ///
     /// # Examples
     ///
@@ -614,12 +679,12 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     ///
     /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
     /// maplet.insert_hash(42, 7)?;
-    /// let candidates = maplet.get_each_hash(&[42, 43]);
+    /// let candidates = maplet.get_hash_each(&[42, 43]);
     /// assert_eq!(candidates.iter().map(|values| values.len()).collect::<Vec<_>>(), [1, 0]);
     /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
-    pub fn get_each_hash(&self, hashes: &[u64]) -> Vec<Candidates> {
+    pub fn get_hash_each(&self, hashes: &[u64]) -> Vec<Candidates> {
         let mut candidates = vec![Candidates::new(); hashes.len()];
         self.keyed.table.get_many(hashes, |&hash| hash, &mut candidates);
         candidates
@@ -640,11 +705,11 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
     /// maplet.insert_hash(42, 7)?;
     /// let mut removed = [false; 2];
-    /// assert_eq!(maplet.remove_many_hashes(&[(42, 7), (42, 9)], &mut removed)?, 1);
+    /// assert_eq!(maplet.remove_hash_many(&[(42, 7), (42, 9)], &mut removed)?, 1);
     /// assert_eq!(removed, [true, false]);
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn remove_many_hashes(
+    pub fn remove_hash_many(
         &self,
         pairs: &[(u64, u32)],
         removed: &mut [bool],
@@ -781,8 +846,9 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         self.len() == 0
     }
 
-    /// The number of pairs of distinct keys that the maplet was built for. In a growable maplet: for its
-    /// present size, as [`CuckooFilter::capacity`](crate::CuckooFilter::capacity).
+    /// The number of pairs of distinct keys that the maplet was built for, or [`len`](Self::len) if it
+    /// holds more. In a growable maplet: for its present size, as
+    /// [`CuckooFilter::capacity`](crate::CuckooFilter::capacity).
     ///
     /// # Examples
     ///
@@ -1118,6 +1184,10 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
         self.keyed.merge(&other.keyed)
     }
 }
+
+// As for filters: no code of the caller runs while a lock is held.
+impl<L: Storage, S: UnwindSafe> UnwindSafe for CuckooMaplet<L, S> {}
+impl<L: Storage, S: RefUnwindSafe> RefUnwindSafe for CuckooMaplet<L, S> {}
 
 impl<L: Storage, S> fmt::Debug for CuckooMaplet<L, S> {
     /// Prints figures, not the table.

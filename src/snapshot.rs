@@ -49,6 +49,9 @@ const CHUNK: usize = 1 << 11;
 /// assert!(restored.contains("egg"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// A clone allocates as much memory as the snapshot, and aborts, as `Vec` does, if the allocator fails.
+#[derive(Clone)]
 pub struct Snapshot {
     header: Header,
     /// The word of each bucket, with its lowest byte first in memory on every machine; in pieces as a
@@ -353,10 +356,11 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// copy of it to new memory: 0.03 s for a table of 2^24 slots, on the machine of
     /// `docs/performance.md`.
     ///
-    /// The hasher is not in it: to restore the filter, you need a hasher with the same hashes. The default
-    /// one has a random seed that dies with the process; take a
-    /// [`StableHashBuilder`](crate::StableHashBuilder) for filters that outlive it. A filter that has
-    /// `()` as its hasher has no snapshots, since nothing would tell how its hashes were made.
+    /// **A filter with the default hasher cannot be restored in another process.** The snapshot does not
+    /// contain the hasher, and the random seed of the default hasher is lost when the process ends:
+    /// [`restore`](Self::restore) then returns [`OtherHasher`](RestoreError::OtherHasher). If the filter
+    /// must outlive its process, build it with a [`StableHashBuilder`](crate::StableHashBuilder). A filter
+    /// whose hasher is `()` has no `snapshot` method.
     ///
     /// # Errors
     ///
@@ -431,7 +435,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         Keyed::from_bytes(bytes, hasher).map(Self::from_keyed)
     }
 
-    /// The filter of a snapshot.
+    /// The filter of a snapshot. This is also how to copy a filter: a filter does not implement `Clone`,
+    /// since a copy may fail to allocate, and waits for writers as [`snapshot`](Self::snapshot) does.
     ///
     /// # Errors
     ///
@@ -442,7 +447,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// ```
     /// use coucal::CuckooFilter;
     ///
-    /// // A copy that goes its own way.
+    /// // A copy, which later changes of the first filter do not reach.
     /// let filter = CuckooFilter::with_capacity(100);
     /// filter.insert("egg")?;
     /// let hasher = filter.hasher().clone();

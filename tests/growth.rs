@@ -332,7 +332,7 @@ fn bits_per_item_in_large_filters() {
     let mut items = hashes(1);
     for before in (0..MOST).step_by(BATCH) {
         let batch: Vec<u64> = items.by_ref().take(BATCH).collect();
-        filter.insert_many_hashes(&batch).expect("below the greatest capacity");
+        filter.insert_hash_many(&batch).expect("below the greatest capacity");
         let items = before + BATCH;
         if items >= 1_000_000 {
             lowest_load = lowest_load.min(items as f64 / filter.slots() as f64);
@@ -387,7 +387,7 @@ fn false_positives_are_as_stated<L: GrowingLayout + Layout>(first: usize) {
     let mut items = hashes(3);
     for &(wanted, rate) in &before {
         let batch: Vec<u64> = items.by_ref().take(wanted - filter.len()).collect();
-        filter.insert_many_hashes(&batch).expect("below the greatest capacity");
+        filter.insert_hash_many(&batch).expect("below the greatest capacity");
         is_within_10_percent(&filter, rate);
     }
     let [(_, at_first), .., (_, at_last)] = before[..] else { panic!("several sizes") };
@@ -397,7 +397,7 @@ fn false_positives_are_as_stated<L: GrowingLayout + Layout>(first: usize) {
 
     filter.clear();
     let batch: Vec<u64> = items.take(most).collect();
-    filter.insert_many_hashes(&batch).expect("below the greatest capacity");
+    filter.insert_hash_many(&batch).expect("below the greatest capacity");
     // All have the extra bits of the last level, but the table has grown a part of that level beyond its start.
     let (now, start) = (filter.false_positive_rate(), first_slots << (doublings::<L>() - 1));
     let due = at_first * filter.slots() as f64 / start as f64;

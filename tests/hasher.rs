@@ -60,7 +60,7 @@ fn absent_keys_are_reported_at_the_stated_rate() {
             let filter = builder.build().expect("memory for a test");
             let hashes = shuffled(family.hashes(filter.hasher()));
             let (present, absent) = hashes.split_at(stored);
-            filter.insert_many_hashes(present).expect(family.name);
+            filter.insert_hash_many(present).expect(family.name);
             reported += absent.iter().filter(|&&hash| filter.contains_hash(hash)).count();
             expected += filter.false_positive_rate() * absent.len() as f64;
         }
@@ -96,7 +96,7 @@ fn holds_as_many_keys_as_it_was_made_for() {
     for family in families::<Seed>() {
         let filter = CuckooFilter::with_capacity(family.len);
         let hashes = family.hashes(filter.hasher());
-        assert_eq!(filter.insert_many_hashes(&hashes), Ok(()), "{}", family.name);
+        assert_eq!(filter.insert_hash_many(&hashes), Ok(()), "{}", family.name);
         assert_eq!(filter.len(), family.len);
         assert!(hashes.iter().all(|&hash| filter.contains_hash(hash)));
     }

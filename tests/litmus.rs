@@ -168,9 +168,9 @@ fn insert_unique_then_contains() {
 #[test]
 fn insert_then_contains_in_batches() {
     Pair::new().never_both(false, false, |filter, own, other| {
-        filter.insert_many_hashes(&[own]).expect("two items at the most");
+        filter.insert_hash_many(&[own]).expect("two items at the most");
         let mut found = [false];
-        filter.contains_many_hashes(&[other], &mut found).expect("equal lengths");
+        filter.contains_hash_many(&[other], &mut found).expect("equal lengths");
         found[0]
     });
 }

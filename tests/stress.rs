@@ -128,7 +128,7 @@ fn settled_keys_are_found_in<L: Layout>(slots: usize, threads: usize, lookups: u
                             }
                         } else {
                             let found = &mut found[..batch.len()];
-                            filter.contains_many_hashes(batch, found).expect("equal lengths");
+                            filter.contains_hash_many(batch, found).expect("equal lengths");
                             assert!(found.iter().all(|&found| found), "a settled item is missed");
                         }
                         at += BATCH;
@@ -285,7 +285,7 @@ fn look<L: GrowingLayout>(
                 }
             } else {
                 let found = &mut found[..batch.len()];
-                filter.contains_many_hashes(batch, found).expect("equal lengths");
+                filter.contains_hash_many(batch, found).expect("equal lengths");
                 assert!(found.iter().all(|&found| found), "a settled item is missed");
             }
             looks += batch.len() as u64;

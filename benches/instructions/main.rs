@@ -129,7 +129,7 @@ macro_rules! guarded {
 
             #[inline]
             fn contains_many(&self, hashes: &[u64], found: &mut [bool]) {
-                self.contains_many_hashes(hashes, found).expect("as many answers as hashes");
+                self.contains_hash_many(hashes, found).expect("as many answers as hashes");
             }
 
             #[inline]
@@ -139,7 +139,7 @@ macro_rules! guarded {
 
             #[inline]
             fn insert_many(&self, hashes: &[u64]) {
-                self.insert_many_hashes(hashes).expect("there is room for all");
+                self.insert_hash_many(hashes).expect("there is room for all");
             }
 
             #[inline]
@@ -154,7 +154,7 @@ macro_rules! guarded {
 
             #[inline]
             fn remove_many(&self, hashes: &[u64], removed: &mut [bool]) {
-                self.remove_many_hashes(hashes, removed).expect("as many answers as hashes");
+                self.remove_hash_many(hashes, removed).expect("as many answers as hashes");
             }
         }
     };

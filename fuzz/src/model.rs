@@ -203,7 +203,7 @@ impl<L: Storage> Modelled<L> {
     fn insert_many(&mut self, first: u16, count: u8) {
         let hashes: Vec<u64> = keys(first, count).map(hash).collect();
         let level = self.level();
-        let stored = match self.filter.insert_many_hashes(&hashes) {
+        let stored = match self.filter.insert_hash_many(&hashes) {
             Ok(()) => hashes.len(),
             Err(error) => error.stored(),
         };
@@ -219,7 +219,7 @@ impl<L: Storage> Modelled<L> {
 
     fn look_many(&self, first: u16, count: u8) {
         let hashes: Vec<u64> = keys(first, count).map(hash).collect();
-        let found = self.filter.contains_each_hash(&hashes);
+        let found = self.filter.contains_hash_each(&hashes);
         for (key, found) in keys(first, count).zip(found) {
             assert_eq!(found, self.held(key).2 > 0);
         }

@@ -39,7 +39,7 @@ impl Setup {
     /// The bytes of a filter of this shape with these items, or with those that it has room for.
     pub fn snapshot(&self, hashes: &[u64]) -> Vec<u8> {
         fn snapshot_of<L: Storage>(filter: &Filter<L>, hashes: &[u64]) -> Vec<u8> {
-            let _ = filter.insert_many_hashes(hashes);
+            let _ = filter.insert_hash_many(hashes);
             filter.snapshot().expect("memory").to_bytes()
         }
         macro_rules! fixed {

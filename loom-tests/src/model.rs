@@ -481,7 +481,7 @@ impl<M: Modelled> Thread<M> {
     /// How many of the items were stored, in order.
     pub fn insert_many(&mut self, items: &[Item]) -> usize {
         let hashes: Vec<_> = items.iter().map(|item| item.hash).collect();
-        let (stored, cause) = match self.filter.insert_many_hashes(&hashes) {
+        let (stored, cause) = match self.filter.insert_hash_many(&hashes) {
             Ok(()) => (items.len(), None),
             Err(error) => (error.stored(), Some(error.cause())),
         };
@@ -500,7 +500,7 @@ impl<M: Modelled> Thread<M> {
     pub fn remove_many(&mut self, items: &[Item]) -> Vec<bool> {
         let hashes: Vec<_> = items.iter().map(|item| item.hash).collect();
         let mut removed = vec![false; items.len()];
-        let count = self.filter.remove_many_hashes(&hashes, &mut removed);
+        let count = self.filter.remove_hash_many(&hashes, &mut removed);
         assert_eq!(count, Ok(removed.iter().filter(|&&removed| removed).count()));
         for (&item, &removed) in items.iter().zip(&removed) {
             self.record(item, if removed { Outcome::Removed } else { Outcome::NotThere });
@@ -512,7 +512,7 @@ impl<M: Modelled> Thread<M> {
     pub fn contains_many(&mut self, items: &[Item]) -> Vec<bool> {
         let hashes: Vec<_> = items.iter().map(|item| item.hash).collect();
         let mut found = vec![false; items.len()];
-        self.filter.contains_many_hashes(&hashes, &mut found).expect("as many answers as items");
+        self.filter.contains_hash_many(&hashes, &mut found).expect("as many answers as items");
         for (&item, &found) in items.iter().zip(&found) {
             self.record(item, if found { Outcome::Found } else { Outcome::Missing });
         }

@@ -180,7 +180,7 @@ fn what_is_chosen_holds_its_items_at_the_rate() {
         for rate in (1..90).step_by(3).map(|tenths| 10_f64.powf(-f64::from(tenths) / 10.0)) {
             let filter = CuckooFilter::with_capacity_rate_and_hasher(items, rate, ()).unwrap();
             let hashes: Vec<u64> = (0..items as u64).collect();
-            filter.insert_many_hashes(&hashes).unwrap();
+            filter.insert_hash_many(&hashes).unwrap();
             assert!(filter.false_positive_rate() <= rate, "{items} items, {rate}");
         }
     }
@@ -195,7 +195,7 @@ fn does_the_same<L: Layout>() {
     assert_eq!(any.layout_name(), L::NAME);
     let fixed = CuckooFilter::builder().layout::<L>().hasher(()).capacity(1000).build().unwrap();
     let hashes: Vec<u64> = (0..1000).collect();
-    assert_eq!(any.insert_many_hashes(&hashes[..900]), fixed.insert_many_hashes(&hashes[..900]));
+    assert_eq!(any.insert_hash_many(&hashes[..900]), fixed.insert_hash_many(&hashes[..900]));
     for hash in 0..1100 {
         match hash % 4 {
             0 => assert_eq!(any.insert_hash(hash), fixed.insert_hash(hash)),
@@ -206,7 +206,7 @@ fn does_the_same<L: Layout>() {
         assert_eq!(any.contains_hash(hash), fixed.contains_hash(hash));
         assert_eq!(any.count_hash(hash), fixed.count_hash(hash));
     }
-    assert_eq!(any.contains_each_hash(&hashes), fixed.contains_each_hash(&hashes));
+    assert_eq!(any.contains_hash_each(&hashes), fixed.contains_hash_each(&hashes));
     assert_eq!(any.len(), fixed.len());
     assert_eq!(any.slots(), fixed.slots());
     assert_eq!(any.false_positive_rate().to_bits(), fixed.false_positive_rate().to_bits());

@@ -110,7 +110,7 @@ fn every_length_gets_the_right_answers<L: Storage>(filter: &Filter<L>) {
             // What was there before must not matter.
             for before in [false, true] {
                 let mut found = vec![before; length];
-                assert_eq!(filter.contains_many_hashes(&batch, &mut found), Ok(()));
+                assert_eq!(filter.contains_hash_many(&batch, &mut found), Ok(()));
                 assert_eq!(found, expected, "a batch of {length}");
             }
         }
@@ -122,7 +122,7 @@ fn every_length_is_stored<L: Storage>(build: impl Fn() -> Filter<L>) {
     for length in 0..=LONGEST {
         let filter = build();
         let (batch, others) = items.split_at(length);
-        assert_eq!(filter.insert_many_hashes(batch), Ok(()));
+        assert_eq!(filter.insert_hash_many(batch), Ok(()));
         assert_eq!(filter.len(), length);
         assert!(batch.iter().all(|&hash| filter.count_hash(hash) == 1), "a batch of {length}");
         assert!(others.iter().chain(&absent).all(|&hash| !filter.contains_hash(hash)));
@@ -135,13 +135,13 @@ fn every_length_is_removed<L: Storage>(filter: &Filter<L>) {
     let (present, absent) = apart(filter, LONGEST);
     for pattern in PATTERNS {
         for length in 0..=LONGEST {
-            assert_eq!(filter.insert_many_hashes(&present), Ok(()));
+            assert_eq!(filter.insert_hash_many(&present), Ok(()));
             let expected: Vec<bool> = (0..length).map(pattern).collect();
             let choose = |at: usize| if pattern(at) { present[at] } else { absent[at] };
             let batch: Vec<u64> = (0..length).map(choose).collect();
             // What was there before must not matter.
             let mut removed: Vec<bool> = (0..length).map(|at| at % 3 == 0).collect();
-            let count = filter.remove_many_hashes(&batch, &mut removed);
+            let count = filter.remove_hash_many(&batch, &mut removed);
             assert_eq!(count, Ok(expected.iter().filter(|&&there| there).count()));
             assert_eq!(removed, expected, "a batch of {length}");
             for (at, &hash) in present.iter().enumerate() {
@@ -162,7 +162,7 @@ fn a_batch_removes_one_copy_for_each_item<L: Storage>(filter: &Filter<L>) {
         }
         let batch = [items[0], items[1], items[0], items[2]];
         let mut removed = [false; 4];
-        let count = filter.remove_many_hashes(&batch, &mut removed);
+        let count = filter.remove_hash_many(&batch, &mut removed);
         assert_eq!(removed, [copies > 0, true, copies > 1, true]);
         assert_eq!(count, Ok(2 + copies.min(2)));
         assert_eq!(filter.len(), copies.saturating_sub(2) + 1);
@@ -199,7 +199,7 @@ fn a_refused_item_ends_the_batch<L: Storage>(build: impl Fn() -> Filter<L>, copi
             }
             let mut batch = items[..length].to_vec();
             batch[at] = *refused;
-            let failed = filter.insert_many_hashes(&batch).expect_err("one copy too many");
+            let failed = filter.insert_hash_many(&batch).expect_err("one copy too many");
             assert_eq!((failed.stored(), failed.cause()), (at, InsertError::TooManyCopies));
             assert_eq!(filter.len(), copies + at);
             let counts = items.iter().map(|&hash| filter.count_hash(hash));

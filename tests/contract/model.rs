@@ -115,7 +115,7 @@ fn agrees_with_a_multiset<L: Layout>(
             }
             Op::InsertMany(batch) => {
                 let hashes: Vec<u64> = batch.iter().map(|&i| key(i).0).collect();
-                let stored = match filter.insert_many_hashes(&hashes) {
+                let stored = match filter.insert_hash_many(&hashes) {
                     Ok(()) => batch.len(),
                     Err(error) => error.stored(),
                 };
@@ -126,7 +126,7 @@ fn agrees_with_a_multiset<L: Layout>(
             Op::ContainsMany(batch) => {
                 let hashes: Vec<u64> = batch.iter().map(|&i| key(i).0).collect();
                 let mut found = vec![false; batch.len()];
-                filter.contains_many_hashes(&hashes, &mut found).expect("equal lengths");
+                filter.contains_hash_many(&hashes, &mut found).expect("equal lengths");
                 for (&i, found) in batch.iter().zip(found) {
                     prop_assert_eq!(found, copies(&model, key(i).1) > 0);
                 }
@@ -201,7 +201,7 @@ fn agrees_with_a_reference<L: GrowingLayout + Layout>(
             &Op::Count(i) => prop_assert_eq!(filter.count_hash(key(i)), model.count(key(i))),
             Op::InsertMany(batch) => {
                 let hashes = keys_of(batch);
-                let stored = match filter.insert_many_hashes(&hashes) {
+                let stored = match filter.insert_hash_many(&hashes) {
                     Ok(()) => hashes.len(),
                     Err(error) => error.stored(),
                 };
@@ -210,7 +210,7 @@ fn agrees_with_a_reference<L: GrowingLayout + Layout>(
             Op::ContainsMany(batch) => {
                 let expected: Vec<bool> =
                     keys_of(batch).into_iter().map(|hash| model.count(hash) > 0).collect();
-                prop_assert_eq!(filter.contains_each_hash(&keys_of(batch)), expected);
+                prop_assert_eq!(filter.contains_hash_each(&keys_of(batch)), expected);
             }
             Op::Clear => {
                 filter.clear();

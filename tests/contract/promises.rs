@@ -41,7 +41,7 @@ fn copies_of_one_item<L: Layout>() {
         // Room for as many copies at least, in tables of two buckets too; and so few that none has
         // both its buckets in common with the item, and could not make way for it.
         let others: Vec<u64> = hashes(7).take(capacity / 1000 * 100).collect();
-        filter.insert_many_hashes(&others).expect("less than the capacity");
+        filter.insert_hash_many(&others).expect("less than the capacity");
         let mut stored = 0;
         while stored < copies {
             assert_eq!(filter.insert_hash(1), Ok(()), "copy {stored} of {copies}");
@@ -124,7 +124,7 @@ fn figures_are_exact<L: Layout>() {
 fn insert_many_says_what_was_stored<L: Layout>() {
     let items: Vec<u64> = hashes(13).take(5000).collect();
     let filter = with_capacity::<L>(3000);
-    let failed = filter.insert_many_hashes(&items).expect_err("more items than slots");
+    let failed = filter.insert_hash_many(&items).expect_err("more items than slots");
     assert_eq!(failed.cause(), InsertError::Full);
     assert!(failed.stored() >= 3000);
     assert_eq!(filter.len(), failed.stored());
@@ -139,17 +139,17 @@ fn a_batch_answers_as_the_loop_does<L: Layout>() {
     for batch in [0, 1, 2, 31, 32, 33, 1000] {
         filter.clear();
         for items in items[..2000].chunks(batch.max(1)) {
-            filter.insert_many_hashes(items).expect("within the capacity");
+            filter.insert_hash_many(items).expect("within the capacity");
         }
         assert_eq!(filter.len(), 2000);
         for items in items.chunks(batch.max(1)) {
             let mut found = vec![false; items.len()];
-            assert_eq!(filter.contains_many_hashes(items, &mut found), Ok(()));
+            assert_eq!(filter.contains_hash_many(items, &mut found), Ok(()));
             let expected: Vec<bool> =
                 items.iter().map(|&hash| filter.contains_hash(hash)).collect();
             assert_eq!(found, expected);
         }
-        assert_eq!(filter.contains_many_hashes(&[], &mut []), Ok(()));
+        assert_eq!(filter.contains_hash_many(&[], &mut []), Ok(()));
     }
 }
 
@@ -305,7 +305,7 @@ fn bad_input_is_an_error() {
         let error = filter.contains_many(&[1, 2, 3], &mut found).expect_err("3 items");
         assert_eq!((error.items(), error.answers()), (3, answers));
         assert!(found.iter().all(|&answer| answer), "nothing is written");
-        assert!(filter.contains_many_hashes(&[1, 2, 3], &mut found).is_err());
+        assert!(filter.contains_hash_many(&[1, 2, 3], &mut found).is_err());
     }
 }
 

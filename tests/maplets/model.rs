@@ -97,7 +97,7 @@ fn agrees_with_the_reference<St: Storage>(
             }
             Op::InsertMany(batch) => {
                 let pairs: Vec<(u64, u32)> = batch.iter().map(pair).collect();
-                let stored = match maplet.insert_many_hashes(&pairs) {
+                let stored = match maplet.insert_hash_many(&pairs) {
                     Ok(()) => pairs.len(),
                     Err(error) => error.stored(),
                 };
@@ -108,7 +108,7 @@ fn agrees_with_the_reference<St: Storage>(
                 let expected: Vec<bool> =
                     pairs.iter().map(|&(hash, value)| model.remove(hash, value)).collect();
                 let mut removed = vec![true; pairs.len()];
-                let count = maplet.remove_many_hashes(&pairs, &mut removed).expect("as long");
+                let count = maplet.remove_hash_many(&pairs, &mut removed).expect("as long");
                 prop_assert_eq!(count, expected.iter().filter(|&&removed| removed).count());
                 prop_assert_eq!(removed, expected);
             }
@@ -117,7 +117,7 @@ fn agrees_with_the_reference<St: Storage>(
                 // What they held before does not matter.
                 let mut found =
                     vec![maplet.get_hash(hashes.first().copied().unwrap_or(0)); batch.len()];
-                maplet.get_many_hashes(&hashes, &mut found).expect("as long");
+                maplet.get_hash_many(&hashes, &mut found).expect("as long");
                 let sorted = |candidates: Candidates| {
                     let mut values: Vec<u32> = candidates.collect();
                     values.sort_unstable();
@@ -128,7 +128,7 @@ fn agrees_with_the_reference<St: Storage>(
                     hashes.iter().map(|&hash| model.values(hash)).collect();
                 prop_assert_eq!(&found, &expected);
                 let found: Vec<Vec<u32>> =
-                    maplet.get_each_hash(&hashes).into_iter().map(sorted).collect();
+                    maplet.get_hash_each(&hashes).into_iter().map(sorted).collect();
                 prop_assert_eq!(&found, &expected);
             }
             Op::Clear => {

@@ -66,9 +66,9 @@ fn values_that_do_not_fit<L: Layout>() {
             assert!(!maplet.remove_hash(1, value));
             let mut removed = [true; 3];
             let pairs = [(1, value), (1, value ^ 1), (2, largest)];
-            assert_eq!(maplet.remove_many_hashes(&pairs, &mut removed), Ok(0));
+            assert_eq!(maplet.remove_hash_many(&pairs, &mut removed), Ok(0));
             assert_eq!(removed, [false; 3]);
-            let failed = maplet.insert_many_hashes(&[(3, 0), (3, value), (3, 1)]).unwrap_err();
+            let failed = maplet.insert_hash_many(&[(3, 0), (3, value), (3, 1)]).unwrap_err();
             assert_eq!((failed.stored(), failed.cause()), (1, InsertError::ValueTooLarge));
             assert!(maplet.remove_hash(3, 0));
             assert_eq!((maplet.len(), candidates(&maplet, 1)), (1, vec![largest]));
@@ -83,7 +83,7 @@ fn batches_do_as_the_loop_does<L: Layout>() {
         hashes(17).take(2000).map(|hash| (hash, hash as u32 % (1 << bits))).collect();
     for batch in [1, 2, 31, 32, 33, 1000] {
         for pairs in pairs.chunks(batch) {
-            one.insert_many_hashes(pairs).expect("within the capacity");
+            one.insert_hash_many(pairs).expect("within the capacity");
         }
         for &(hash, value) in &pairs {
             other.insert_hash(hash, value).expect("within the capacity");
@@ -91,7 +91,7 @@ fn batches_do_as_the_loop_does<L: Layout>() {
         let keys: Vec<u64> = hashes(17).take(4000).collect();
         for keys in keys.chunks(batch) {
             let mut found = vec![Candidates::new(); keys.len()];
-            one.get_many_hashes(keys, &mut found).expect("as long");
+            one.get_hash_many(keys, &mut found).expect("as long");
             for (key, found) in keys.iter().zip(found) {
                 assert!(found.eq(other.get_hash(*key)));
             }
@@ -101,7 +101,7 @@ fn batches_do_as_the_loop_does<L: Layout>() {
             pairs.iter().chain(&[(1, 0), (2, 0)]).copied().collect::<Vec<_>>().chunks(batch)
         {
             let mut removed = vec![false; pairs.len()];
-            one.remove_many_hashes(pairs, &mut removed).expect("as long");
+            one.remove_hash_many(pairs, &mut removed).expect("as long");
             let expected: Vec<bool> =
                 pairs.iter().map(|&(hash, value)| other.remove_hash(hash, value)).collect();
             assert_eq!(removed, expected);
@@ -109,9 +109,9 @@ fn batches_do_as_the_loop_does<L: Layout>() {
         assert!(one.is_empty() && other.is_empty());
     }
     for answers in [0, 1, 3] {
-        let error = one.get_many_hashes(&[1, 2], &mut vec![Candidates::new(); answers]);
+        let error = one.get_hash_many(&[1, 2], &mut vec![Candidates::new(); answers]);
         assert_eq!(error.map_err(|error| (error.items(), error.answers())), Err((2, answers)));
-        let error = one.remove_many_hashes(&[(1, 0), (2, 0)], &mut vec![false; answers]);
+        let error = one.remove_hash_many(&[(1, 0), (2, 0)], &mut vec![false; answers]);
         assert_eq!(error.map_err(|error| (error.items(), error.answers())), Err((2, answers)));
     }
 }
@@ -287,7 +287,7 @@ fn the_layout_chosen_at_run_time_does_the_same<L: Layout>() {
     let any: Maplet<AnyLayout> = CuckooMaplet::from_bytes(&bytes, crate::HASHER).unwrap();
     assert_eq!((any.layout_name(), any.value_bits()), (L::NAME, bits));
     let pairs: Vec<(u64, u32)> = (0..900).map(|hash| (hash, hash as u32 % (1 << bits))).collect();
-    assert_eq!(any.insert_many_hashes(&pairs), of_type.insert_many_hashes(&pairs));
+    assert_eq!(any.insert_hash_many(&pairs), of_type.insert_hash_many(&pairs));
     for (hash, value) in (0..1200).map(|hash| (hash, hash as u32 % (1 << bits))) {
         match hash % 4 {
             0 => assert_eq!(any.insert_hash(hash, value), of_type.insert_hash(hash, value)),

@@ -181,7 +181,7 @@ fn look<L: Storage>(maplet: &Maplet<L>, settled: &[u64], reader: usize, top: u32
             assert!(maplet.contains_key_hash(hash), "a settled key is missed");
         }
     } else {
-        let found = maplet.get_each_hash(settled);
+        let found = maplet.get_hash_each(settled);
         found.into_iter().enumerate().for_each(|(at, found)| check(at, found));
     }
 }

@@ -109,7 +109,7 @@ fn where_memory_ends_nothing_is_lost<L: GrowingLayout + Layout>() {
     let refused = hashes(67).nth(inserted).expect("no end of items");
     with_little_memory(LITTLE, || {
         assert_eq!(filter.insert_hash(refused), Err(InsertError::OutOfMemory));
-        let failed = filter.insert_many_hashes(&[refused]).expect_err("no memory");
+        let failed = filter.insert_hash_many(&[refused]).expect_err("no memory");
         assert_eq!((failed.stored(), failed.cause()), (0, InsertError::OutOfMemory));
         let error = filter.reserve(most - filter.len()).expect_err("no memory");
         assert!(matches!(error, ReserveError::OutOfMemory { bytes } if bytes > LITTLE), "{error}");

@@ -45,7 +45,7 @@ fn takes_the_memory_of_one_table<L: Storage>(filter: &Filter<L>, words: usize, b
     const LITTLE: usize = 128 << 10;
 
     let items: Vec<u64> = hashes(79).take(1000).collect();
-    filter.insert_many_hashes(&items).expect("few items");
+    filter.insert_hash_many(&items).expect("few items");
     let (snapshot, peak) = peak_of(|| filter.snapshot().expect("memory for a test"));
     let most = words + besides + LITTLE;
     assert!((words..most).contains(&peak), "{peak} bytes for {words} of words");

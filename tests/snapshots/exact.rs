@@ -136,7 +136,7 @@ fn snapshots_are_exact<F: Storage, C: Eq + Hash>(
     let snapshots = snapshots_asked_for();
     let items = distinct(class, settled + WRITERS * ROW);
     let (settled, rows) = items.split_at(settled);
-    filter.insert_many_hashes(settled).expect("there is room");
+    filter.insert_hash_many(settled).expect("there is room");
     let shared = Shared {
         filter,
         rows: rows.chunks(ROW).collect(),
