@@ -182,9 +182,12 @@ fn merge_while_serving(store: &Store) -> Result<Tally> {
     thread::scope(|scope| {
         let lookups = scope.spawn(|| {
             // Half of them are for the key whose pair is replaced just then: if any is missed, it is this one.
-            let moving_or_any = |random: &mut SmallRng| match random.random() {
-                true => store.moving.load(Ordering::Relaxed),
-                false => random.random_range(0..2 * store.keys),
+            let moving_or_any = |random: &mut SmallRng| {
+                if random.random() {
+                    store.moving.load(Ordering::Relaxed)
+                } else {
+                    random.random_range(0..2 * store.keys)
+                }
             };
             let goes_on = |_| !is_done.load(Ordering::Relaxed);
             store.serve(moving_or_any, |key| store.candidates(key), goes_on)

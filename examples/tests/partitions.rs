@@ -23,14 +23,13 @@ fn a_short_run_gives_only_right_answers() {
     let reads = labels.map(|label| {
         let [lookups, _, reads, useless, again, wrong] = row(label)[..] else { panic!("{table}") };
         assert!(lookups >= 500 && useless < reads, "{table}");
+        assert!(label != "all " || reads == 64 * lookups, "{table}");
         // At least the slow lookup of each merge.
         assert!(if label == "merging " { again >= 8 } else { again == 0 }, "{table}");
         assert_eq!(wrong, 0, "{table}");
         reads as f64 / lookups as f64
     });
-    let [all, filters, maplet, merging, restarted] = reads;
-    assert_eq!(all, 64.0, "{table}");
-    assert!([filters, maplet, merging, restarted].iter().all(|&reads| reads < 3.0), "{table}");
+    assert!(reads[1..].iter().all(|&reads| reads < 3.0), "{table}");
 
     // The 500 new keys, then these with the keys of one partition, then these with those of another: 310 on average.
     let [replayed, left] = row("restart:")[..2] else { panic!("{table}") };
