@@ -417,9 +417,9 @@ impl<L: Storage> Dedup<L> {
             if !self.overflowed.swap(true, Ordering::Relaxed) {
                 let why = match error {
                     InsertError::Full => format!(
-                        "the filter is full: it was made for {} distinct lines and there are more; \
+                        "the filter is full: it holds {} distinct lines and there are more; \
                          use a larger --capacity{}",
-                        filter.capacity(),
+                        filter.len(),
                         if self.has_state { " and a new --state" } else { "" }
                     ),
                     error => error.to_string(),

@@ -102,7 +102,7 @@ impl ValueBits {
 /// Bits of the hash that choose a core: many more than it has, so that all cores are drawn alike.
 pub(crate) const CORE_SOURCE_BITS: u32 = 16;
 /// How many bits more than it has choose the fingerprint of a maplet.
-const SPARE_SOURCE_BITS: u32 = 8;
+pub(crate) const SPARE_SOURCE_BITS: u32 = 8;
 /// Where the distance between the chains of an item begins in the spread of its core. The uppermost bits
 /// choose the other row.
 const CHAIN_DISTANCE: u32 = 20;

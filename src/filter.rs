@@ -1073,6 +1073,8 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
 impl<L: Storage, S: UnwindSafe> UnwindSafe for CuckooFilter<L, S> {}
 impl<L: Storage, S: RefUnwindSafe> RefUnwindSafe for CuckooFilter<L, S> {}
 
+impl<L: Storage, S: Unpin> Unpin for CuckooFilter<L, S> {}
+
 impl<L: Storage, S> fmt::Debug for CuckooFilter<L, S> {
     /// Prints figures, not the table.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

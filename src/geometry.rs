@@ -88,6 +88,12 @@ impl Geometry {
         Key { entry: self.shape.with_value(key.entry, value), ..key }
     }
 
+    /// For the models.
+    #[cfg(loom)]
+    pub(crate) fn with_value(self, entry: Entry, value: u32) -> Entry {
+        if value > 0 { self.shape.with_value(entry, value) } else { entry }
+    }
+
     /// A number of a place that has nothing to do with its bucket.
     #[inline]
     pub(crate) fn chance(self, place: Place) -> usize {

@@ -32,8 +32,8 @@
 //! * [Why a lookup misses nothing](#why-a-lookup-misses-nothing)
 //! * [Why the order holds across items](#why-the-order-holds-across-items)
 //! * [Values](#values): how a [`CuckooMaplet`] is made of the same
-//! * [`cookbook`]: a filter in front of a database, filters that rotate, grow, rebuild and swap, rayon, a
-//!   hash that two processes agree on, a filter across restarts, and other recipes
+//! * [`cookbook`]: a filter in front of a database, filters that rotate, grow, rebuild and swap, a maplet of
+//!   partitions or shards, a filter in a static, tokio, rayon, a filter across restarts, and other recipes
 //!
 //! # Filter or maplet?
 //!

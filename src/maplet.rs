@@ -16,6 +16,8 @@ use crate::hasher::DefaultHashBuilder;
 use crate::keyed::{self, Keyed};
 use crate::layout::Fp16x4;
 use crate::snapshot::Snapshot;
+#[cfg(loom)]
+use crate::storage::sealed::Tables;
 use crate::storage::{
     AnyLayout, BucketsOf, Figures, Growable, GrowingLayout, LayoutsOf, Operations, Storage,
 };
@@ -776,6 +778,11 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         Self { keyed, value_bits }
     }
 
+    #[cfg(loom)]
+    pub(crate) fn table(&self) -> &<LayoutsOf<L> as Tables<WithValues<BucketsOf<L>>>>::Table {
+        &self.keyed.table
+    }
+
     fn figures(&self) -> &dyn Figures {
         self.keyed.figures()
     }
@@ -1188,6 +1195,8 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
 // As for filters: no code of the caller runs while a lock is held.
 impl<L: Storage, S: UnwindSafe> UnwindSafe for CuckooMaplet<L, S> {}
 impl<L: Storage, S: RefUnwindSafe> RefUnwindSafe for CuckooMaplet<L, S> {}
+
+impl<L: Storage, S: Unpin> Unpin for CuckooMaplet<L, S> {}
 
 impl<L: Storage, S> fmt::Debug for CuckooMaplet<L, S> {
     /// Prints figures, not the table.

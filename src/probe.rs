@@ -1,6 +1,8 @@
 //! What the models of `loom-tests` may see and do that a user may not. Exists under `--cfg loom`.
 
-use crate::entry::{CORE_SOURCE_BITS, Core, Entry, Shape, Slot};
+use core::marker::PhantomData;
+
+use crate::entry::{CORE_SOURCE_BITS, Core, Entry, SPARE_SOURCE_BITS, Shape, Slot, ValueBits};
 use crate::error::InsertError;
 use crate::extent::Extent;
 use crate::filter::CuckooFilter;
@@ -9,33 +11,169 @@ use crate::hasher::DefaultHashBuilder;
 use crate::keyed::Keyed;
 use crate::layout::sealed::Sealed;
 use crate::layout::{Layout, Word};
-use crate::reading::Reading;
+use crate::maplet::CuckooMaplet;
+use crate::reading::{Masked, Reading};
+use crate::sizing::Sizing;
 use crate::storage::{Growable, GrowingLayout, Storage, sealed};
 use crate::sync::Ordering;
 pub use crate::sync::probe::{
     Guard, Lock, PieceArray, Step, after_each_step, moving, set_seq_cst_is_exact,
 };
-use crate::table::{self, Buckets, Fixed, Growing, Table};
+use crate::table::{self, Buckets, Fixed, Growing, Table, WithValues};
 
-/// A storage of one layout, of fixed size or growing.
-pub trait Modelled: Storage
-    + sealed::Storage<Layouts = <Self as Modelled>::Layout, Buckets = <Self as Modelled>::ItsBuckets>
-    + 'static
-{
+/// What a model runs: the filter of a storage of one layout, or a [`Maplet`].
+pub trait Subject: Sized + 'static {
     /// Its layout.
     type Layout: Layout;
     /// Its buckets.
     type ItsBuckets: Buckets;
+    /// Its public type.
+    type Shared: Shared;
+
+    /// Bits of a value; 0 in a filter.
+    const VALUE_BITS: u32;
+
+    #[doc(hidden)]
+    fn of_table(table: Table<Self::Layout, Self::ItsBuckets>) -> Self::Shared;
+
+    #[doc(hidden)]
+    fn table(shared: &Self::Shared) -> &Table<Self::Layout, Self::ItsBuckets>;
 }
 
-impl<L: Layout> Modelled for L {
-    type Layout = L;
-    type ItsBuckets = Fixed;
+/// A storage of one layout, of fixed size or growing.
+pub trait Modelled: Subject<Shared = CuckooFilter<Self>> + Storage {}
+
+impl<M: Subject<Shared = CuckooFilter<M>> + Storage> Modelled for M {}
+
+/// The maplet of a storage of one layout.
+pub struct Maplet<M>(PhantomData<M>);
+
+macro_rules! subjects {
+    ($(<$layout:ident: $bound:ident> $storage:ty, $buckets:ty;)*) => {$(
+        impl<$layout: $bound + Layout> Subject for $storage {
+            type Layout = $layout;
+            type ItsBuckets = $buckets;
+            type Shared = CuckooFilter<Self>;
+
+            const VALUE_BITS: u32 = 0;
+
+            fn of_table(table: Table<$layout, $buckets>) -> Self::Shared {
+                filter_of(table)
+            }
+
+            fn table(filter: &Self::Shared) -> &Table<$layout, $buckets> {
+                table_of_filter(filter)
+            }
+        }
+
+        impl<$layout: $bound + Layout> Subject for Maplet<$storage> {
+            type Layout = $layout;
+            type ItsBuckets = WithValues<$buckets>;
+            type Shared = CuckooMaplet<$storage>;
+
+            const VALUE_BITS: u32 = 2;
+
+            fn of_table(table: Table<$layout, WithValues<$buckets>>) -> Self::Shared {
+                maplet_of(table)
+            }
+
+            fn table(maplet: &Self::Shared) -> &Table<$layout, WithValues<$buckets>> {
+                table_of_maplet(maplet)
+            }
+        }
+    )*};
 }
 
-impl<L: GrowingLayout + Layout> Modelled for Growable<L> {
-    type Layout = L;
-    type ItsBuckets = Growing;
+subjects! {
+    <L: Layout> L, Fixed;
+    <L: GrowingLayout> Growable<L>, Growing;
+}
+
+// For these, a storage is no more than its layout and its buckets: of a layout that grows, the compiler
+// would not know its table.
+
+fn filter_of<M, L: Layout, B: Buckets<Item = u64, Reading: Masked>>(
+    table: Table<L, B>,
+) -> CuckooFilter<M>
+where
+    M: Storage + sealed::Sealed<Layouts = L, Buckets = B>,
+{
+    CuckooFilter::from_keyed(keyed::<L, B>(table))
+}
+
+fn table_of_filter<M, L: Layout, B: Buckets<Item = u64, Reading: Masked>>(
+    filter: &CuckooFilter<M>,
+) -> &Table<L, B>
+where
+    M: Storage + sealed::Sealed<Layouts = L, Buckets = B>,
+{
+    filter.table()
+}
+
+fn maplet_of<M, L: Layout, B: Buckets<Item = u64, Reading: Masked>>(
+    table: Table<L, WithValues<B>>,
+) -> CuckooMaplet<M>
+where
+    M: Storage + sealed::Sealed<Layouts = L, Buckets = B>,
+{
+    CuckooMaplet::from_keyed(keyed::<L, WithValues<B>>(table))
+}
+
+fn table_of_maplet<M, L: Layout, B: Buckets<Item = u64, Reading: Masked>>(
+    maplet: &CuckooMaplet<M>,
+) -> &Table<L, WithValues<B>>
+where
+    M: Storage + sealed::Sealed<Layouts = L, Buckets = B>,
+{
+    maplet.table()
+}
+
+fn keyed<L: Layout, B: Buckets>(table: Table<L, B>) -> Keyed<L, B, DefaultHashBuilder> {
+    Keyed { table, hasher: DefaultHashBuilder::default(), capacity: 0, max_capacity: 0 }
+}
+
+/// What filters and maplets have in common. The value of an item of a filter has no meaning.
+pub trait Shared: Send + Sync + 'static {
+    /// One more copy of an item.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none.
+    fn insert(&self, hash: u64, value: u32) -> Result<(), InsertError>;
+
+    /// One copy less. `false`: there was none.
+    fn remove(&self, hash: u64, value: u32) -> bool;
+
+    /// How many copies there are: a maplet may count some of them twice while another thread moves them.
+    fn copies(&self, hash: u64, value: u32) -> usize;
+}
+
+impl<M: Storage + 'static> Shared for CuckooFilter<M> {
+    fn insert(&self, hash: u64, _: u32) -> Result<(), InsertError> {
+        self.insert_hash(hash)
+    }
+
+    fn remove(&self, hash: u64, _: u32) -> bool {
+        self.remove_hash(hash)
+    }
+
+    fn copies(&self, hash: u64, _: u32) -> usize {
+        self.count_hash(hash)
+    }
+}
+
+impl<M: Storage + 'static> Shared for CuckooMaplet<M> {
+    fn insert(&self, hash: u64, value: u32) -> Result<(), InsertError> {
+        self.insert_hash(hash, value)
+    }
+
+    fn remove(&self, hash: u64, value: u32) -> bool {
+        self.remove_hash(hash, value)
+    }
+
+    fn copies(&self, hash: u64, value: u32) -> usize {
+        self.get_hash(hash).filter(|&candidate| candidate == value).count()
+    }
 }
 
 /// The most version groups of a small table.
@@ -56,31 +194,33 @@ pub struct Home {
     pub chain: usize,
     /// Its extra bits: none in a table of fixed size.
     pub extra: u64,
+    /// Its value: 0 in a filter.
+    pub value: u32,
 }
 
 impl Home {
-    /// The item with this core and this first row. `None`: there are no more such cores.
+    /// The item with this core, this first row and the greatest value. `None`: there are no more such cores.
     #[must_use]
-    pub fn new<M: Modelled>(
+    pub fn new<M: Subject>(
         rows: usize,
         first: usize,
         core: u64,
         chain: usize,
         extra: u64,
     ) -> Option<Self> {
-        let (bits, doublings) = lengths::<M>();
-        let core_bits = if doublings > 0 { bits - doublings - 1 } else { bits };
+        let (core_bits, _) = lengths::<M>();
         if core >> core_bits != 0 {
             return None;
         }
-        let mut home = Self { rows, core, first, second: 0, chain, extra };
+        let value = (1 << M::VALUE_BITS) - 1;
+        let mut home = Self { rows, core, first, second: 0, chain, extra, value };
         home.second = geometry::<M>(rows).alternate(first, Core::new(core));
         Some(home)
     }
 
     /// The same item with its rows exchanged.
     #[must_use]
-    pub fn swapped<M: Modelled>(self) -> Self {
+    pub fn swapped<M: Subject>(self) -> Self {
         let [_, other] = self.places::<M>();
         let chain = (other.entry.whole() >> 1) as usize & ((1 << lengths::<M>().1) - 1);
         Self { first: self.second, second: self.first, chain, ..self }
@@ -88,7 +228,7 @@ impl Home {
 
     /// The number of its version group in a small table that has at most this number of buckets.
     #[must_use]
-    pub fn group<M: Modelled>(self, max_buckets: usize) -> usize {
+    pub fn group<M: Subject>(self, max_buckets: usize) -> usize {
         let [place, _] = self.places::<M>();
         let geometry = geometry::<M>(self.rows);
         geometry.class(geometry.key_of(place)) % max_buckets.min(MAX_GROUPS)
@@ -96,7 +236,7 @@ impl Home {
 
     /// Its buckets in a table that has grown to this number of buckets.
     #[must_use]
-    pub fn buckets<M: Modelled>(self, buckets: usize) -> [usize; 2] {
+    pub fn buckets<M: Subject>(self, buckets: usize) -> [usize; 2] {
         let extent = extent(self.rows, buckets);
         self.places::<M>()
             .map(|place| if M::ItsBuckets::GROWS { extent.bucket(place).number } else { place.row })
@@ -104,25 +244,32 @@ impl Home {
 
     /// A hash of the item.
     #[must_use]
-    pub fn hash<M: Modelled>(self) -> u64 {
-        let (bits, doublings) = lengths::<M>();
+    pub fn hash<M: Subject>(self) -> u64 {
+        let (core_bits, doublings) = lengths::<M>();
         let start = ((self.first as u128) << 64).div_ceil(self.rows as u128) as u64;
+        let cores = (1 << core_bits) - 1;
+        let source_of = |bits: u32| ((self.core - 1) << bits).div_ceil(cores);
         // Above all but the row.
         let (fixed, next) = if doublings > 0 {
-            let cores = (1 << (bits - doublings - 1)) - 1;
-            let source = ((self.core - 1) << CORE_SOURCE_BITS).div_ceil(cores);
-            (source << (doublings + 1) | (self.chain as u64) << 1, doublings + 1 + CORE_SOURCE_BITS)
+            let chain = (self.chain as u64) << 1;
+            (
+                source_of(CORE_SOURCE_BITS) << (doublings + 1) | chain,
+                doublings + 1 + CORE_SOURCE_BITS,
+            )
+        } else if M::VALUE_BITS > 0 {
+            let source_bits = core_bits + SPARE_SOURCE_BITS;
+            (source_of(source_bits), source_bits)
         } else {
-            (self.core, bits)
+            (self.core, core_bits)
         };
         let above = start.next_multiple_of(1 << next);
         let mut hashes = (0..).map(|n: u64| above + (n << next) + fixed);
         let geometry = geometry::<M>(self.rows);
-        let [place, _] = self.places::<M>();
+        let [place, _] = Self { value: 0, ..self }.places::<M>();
         hashes.find(|&hash| geometry.key(hash) == geometry.key_of(place)).expect("a hash")
     }
 
-    fn places<M: Modelled>(self) -> [Place; 2] {
+    fn places<M: Subject>(self) -> [Place; 2] {
         let (_, doublings) = lengths::<M>();
         let entry = if doublings > 0 {
             let whole = self.core << (doublings + 1) | (self.chain as u64) << 1;
@@ -131,20 +278,33 @@ impl Home {
             Entry::fingerprint(self.core)
         };
         let geometry = geometry::<M>(self.rows);
+        let entry = geometry.with_value(entry, self.value);
         geometry.places(geometry.key_of(Place { row: self.first, entry }))
     }
 }
 
-/// Bits of a slot, and how often a table can double.
-fn lengths<M: Modelled>() -> (u32, u32) {
-    let bits = M::Layout::FINGERPRINT_BITS;
-    (bits, if M::ItsBuckets::GROWS { M::Layout::MAX_LEVEL } else { 0 })
+/// Bits of a core, and how often a table can double.
+fn lengths<M: Subject>() -> (u32, u32) {
+    let bits = M::Layout::FINGERPRINT_BITS - M::VALUE_BITS;
+    if !M::ItsBuckets::GROWS {
+        return (bits, 0);
+    }
+    let doublings = M::Layout::MAX_LEVEL - M::VALUE_BITS;
+    (bits - doublings - 1, doublings)
 }
 
-fn geometry<M: Modelled>(rows: usize) -> Geometry {
-    let (bits, doublings) = lengths::<M>();
-    let shape = if doublings > 0 { Shape::growing(bits, doublings) } else { Shape::fixed(bits) };
-    Geometry::new(rows, shape)
+fn geometry<M: Subject>(rows: usize) -> Geometry {
+    let bits = M::Layout::FINGERPRINT_BITS;
+    let shape = if M::ItsBuckets::GROWS {
+        Shape::growing(bits, M::Layout::MAX_LEVEL)
+    } else {
+        Shape::fixed(bits)
+    };
+    let geometry = Geometry::new(rows, shape);
+    if M::VALUE_BITS == 0 {
+        return geometry;
+    }
+    geometry.with_values(ValueBits::new(bits, M::VALUE_BITS))
 }
 
 /// The extent of a table that has grown to this number of buckets.
@@ -155,27 +315,23 @@ fn extent(rows: usize, buckets: usize) -> Extent {
     })
 }
 
-/// An empty filter with this number of rows, and at most `max_buckets` buckets: also small tables that
-/// no capacity leads to.
+/// An empty filter, or maplet, with this number of rows, and at most `max_buckets` buckets: also small
+/// tables that no capacity leads to.
 #[must_use]
-pub fn filter<M: Modelled>(rows: usize, max_buckets: usize) -> CuckooFilter<M> {
-    let table = Table::try_new(rows, max_buckets).expect("a small table");
+pub fn empty<M: Subject>(rows: usize, max_buckets: usize) -> M::Shared {
+    let sizing = Sizing::of_table::<M::Layout>(rows, max_buckets);
+    let sizing = Sizing { value_bits: M::VALUE_BITS, ..sizing };
+    let table = Table::try_sized(sizing).expect("a small table");
     table.store_zeros();
-    let hasher = DefaultHashBuilder::default();
-    CuckooFilter::from_keyed(Keyed { table, hasher, capacity: 0, max_capacity: 0 })
+    M::of_table(table)
 }
 
 /// Stores an entry of the item in a bucket, as inserts and kicks could have done; in a growing table
 /// with this number of extra bits, or as many as the table has doubled if that is fewer.
 /// `false`: the bucket is full.
 #[must_use]
-pub fn put<M: Modelled>(
-    filter: &CuckooFilter<M>,
-    bucket: usize,
-    home: Home,
-    extra_bits: u32,
-) -> bool {
-    let buckets = home.buckets::<M>(filter.slots() / M::Layout::SLOTS);
+pub fn put<M: Subject>(shared: &M::Shared, bucket: usize, home: Home, extra_bits: u32) -> bool {
+    let buckets = home.buckets::<M>(slots::<M>(shared) / M::Layout::SLOTS);
     let at = buckets.iter().position(|&its| its == bucket).expect("a bucket of the item");
     let mut place = home.places::<M>()[at];
     let (_, doublings) = lengths::<M>();
@@ -183,12 +339,27 @@ pub fn put<M: Modelled>(
         let known = place.entry.extra() & ((1 << extra_bits) - 1) | 1 << extra_bits;
         place.entry = Entry::from_parts(place.entry.whole(), known);
     }
-    filter.table().put(place)
+    M::table(shared).put(place)
+}
+
+/// Slots in use.
+pub fn occupied<M: Subject>(shared: &M::Shared) -> usize {
+    M::table(shared).occupied()
+}
+
+/// Slots in all.
+pub fn slots<M: Subject>(shared: &M::Shared) -> usize {
+    M::table(shared).slots()
+}
+
+/// Lookups that gave up on a certain answer.
+pub fn inconclusive<M: Subject>(shared: &M::Shared) -> usize {
+    M::table(shared).inconclusive() as usize
 }
 
 /// Splits up to `most` buckets, neighbours at once. Returns how many were split.
-pub fn split<M: Modelled>(filter: &CuckooFilter<M>, most: usize) -> usize {
-    moving(|| filter.table().split_next(most))
+pub fn split<M: Subject>(shared: &M::Shared, most: usize) -> usize {
+    moving(|| M::table(shared).split_next(most))
 }
 
 /// What a snapshot takes of a filter.
@@ -203,7 +374,7 @@ pub struct Image {
 impl Image {
     /// Whether what a slot of this bucket holds is an entry of the item.
     #[must_use]
-    pub fn is_of<M: Modelled>(&self, bucket: usize, slot: u64, home: Home) -> bool {
+    pub fn is_of<M: Subject>(&self, bucket: usize, slot: u64, home: Home) -> bool {
         let buckets = home.buckets::<M>(self.buckets.len());
         let word = Word::<M::Layout>::EMPTY.with(Slot::new(slot)).expect("an empty bucket");
         let reading =
@@ -215,8 +386,8 @@ impl Image {
 
 /// The filter at one instant during the call.
 #[must_use]
-pub fn image<M: Modelled>(filter: &CuckooFilter<M>) -> Image {
-    let image = filter.table().image().expect("memory for a model");
+pub fn image<M: Subject>(shared: &M::Shared) -> Image {
+    let image = M::table(shared).image().expect("memory for a model");
     let slots = |word| Word::<M::Layout>::from_bits(word).slots_in_use().map(Slot::bits).collect();
     let buckets: Vec<_> = image.words().map(slots).collect();
     let mut beyond = image.words.iter().flatten().skip(buckets.len());
@@ -229,17 +400,17 @@ pub fn image<M: Modelled>(filter: &CuckooFilter<M>) -> Image {
 /// # Errors
 ///
 /// Why it does not fit.
-pub fn merge<M: Modelled>(filter: &CuckooFilter<M>, image: &Image) -> Result<(), InsertError> {
-    filter.table().merge(&image.taken)
+pub fn merge<M: Subject>(shared: &M::Shared, image: &Image) -> Result<(), InsertError> {
+    M::table(shared).merge(&image.taken)
 }
 
 /// Begins to take an image, and gives up when the flag of every stripe is set.
-pub fn abandon_image<M: Modelled>(filter: &CuckooFilter<M>) {
-    filter.table().abandon_image();
+pub fn abandon_image<M: Subject>(shared: &M::Shared) {
+    M::table(shared).abandon_image();
 }
 
 /// Whether there is a mirror, in which writers repeat their stores.
 #[must_use]
-pub fn has_mirror<M: Modelled>(filter: &CuckooFilter<M>) -> bool {
-    filter.table().has_mirror()
+pub fn has_mirror<M: Subject>(shared: &M::Shared) -> bool {
+    M::table(shared).has_mirror()
 }

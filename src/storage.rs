@@ -28,7 +28,7 @@ use sealed::Tables;
 /// assert!(first_seen(&CuckooFilter::with_capacity_and_rate(100, 0.01)?, "egg"));
 /// # Ok::<(), coucal::BuildError>(())
 /// ```
-pub trait Storage: sealed::Storage {}
+pub trait Storage: sealed::Sealed {}
 
 impl<L: Layout> Storage for L {}
 
@@ -48,7 +48,7 @@ impl<L: Layout> Storage for L {}
 /// assert!(made_for_a_thousand::<coucal::Fp16x4>()?.is_empty());
 /// # Ok::<(), BuildError>(())
 /// ```
-pub trait FixedStorage: Storage + Tables<Fixed> + Tables<WithValues<Fixed>> {}
+pub trait FixedStorage: Storage + sealed::SealedFixed {}
 
 impl<L: Layout> FixedStorage for L {}
 
@@ -91,7 +91,7 @@ impl<L: Layout> FixedStorage for L {}
     note = "the slots of `Fp8x8`, `Fp9x7` and `Fp10x6` have no bits to spare for growth, and the \
             semi-sorted layouts only compare whole fingerprints"
 )]
-pub trait GrowingLayout: FixedStorage + Tables<Growing> + Tables<WithValues<Growing>> {}
+pub trait GrowingLayout: FixedStorage + sealed::SealedGrowing {}
 
 macro_rules! let_grow {
     ($($layout:ident)*) => { $(impl GrowingLayout for layout::$layout {})* };
@@ -181,15 +181,28 @@ pub struct Growable<L: GrowingLayout>(PhantomData<L>, Infallible);
 impl<L: GrowingLayout> Storage for Growable<L> {}
 
 pub(crate) mod sealed {
-    use super::{Buckets, BuildError, Image, LayoutId, Masked, Operations, Request, WithValues};
+    use super::{
+        Buckets, BuildError, Fixed, Growing, Image, LayoutId, Masked, Operations, Request,
+        WithValues,
+    };
 
     /// A choice of layouts and a choice of buckets.
-    pub trait Storage {
+    pub trait Sealed {
         /// One layout, or all of them.
         type Layouts: Tables<Self::Buckets> + Tables<WithValues<Self::Buckets>>;
         /// Of fixed size, or growing; those of a filter.
         type Buckets: Buckets<Item = u64, Reading: Masked>;
     }
+
+    /// Tables of fixed size, of filters and of maplets.
+    pub trait SealedFixed: Tables<Fixed> + Tables<WithValues<Fixed>> {}
+
+    impl<C: Tables<Fixed> + Tables<WithValues<Fixed>>> SealedFixed for C {}
+
+    /// Tables that grow, of filters and of maplets.
+    pub trait SealedGrowing: Tables<Growing> + Tables<WithValues<Growing>> {}
+
+    impl<C: Tables<Growing> + Tables<WithValues<Growing>>> SealedGrowing for C {}
 
     /// A choice of layouts, one or several, of which tables with these buckets can be built.
     pub trait Tables<B: Buckets> {
@@ -213,22 +226,22 @@ pub(crate) mod sealed {
 }
 
 /// The layouts to choose from.
-pub(crate) type LayoutsOf<S> = <S as sealed::Storage>::Layouts;
+pub(crate) type LayoutsOf<S> = <S as sealed::Sealed>::Layouts;
 
 /// The buckets of a storage.
-pub(crate) type BucketsOf<S> = <S as sealed::Storage>::Buckets;
+pub(crate) type BucketsOf<S> = <S as sealed::Sealed>::Buckets;
 
-impl<L: Layout> sealed::Storage for L {
+impl<L: Layout> sealed::Sealed for L {
     type Layouts = L;
     type Buckets = Fixed;
 }
 
-impl sealed::Storage for AnyLayout {
+impl sealed::Sealed for AnyLayout {
     type Layouts = Self;
     type Buckets = Fixed;
 }
 
-impl<L: GrowingLayout> sealed::Storage for Growable<L> {
+impl<L: GrowingLayout> sealed::Sealed for Growable<L> {
     type Layouts = L;
     type Buckets = Growing;
 }

@@ -101,9 +101,9 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         Self::try_with_words(Extent::start(rows), load_thousandths, value_bits, words)
     }
 
-    /// For tests and models: an empty table of this number of rows, even and at least 2, with
-    /// `max_buckets` buckets at the most, and the target load of its layout.
-    #[cfg(any(test, loom))]
+    /// For tests: an empty table of this number of rows, even and at least 2, with `max_buckets` buckets
+    /// at the most, and the target load of its layout.
+    #[cfg(test)]
     pub(crate) fn try_new(rows: usize, max_buckets: usize) -> Option<Self> {
         Self::try_sized(Sizing::of_table::<L>(rows, max_buckets))
     }

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use coucal::DefaultHashBuilder;
 use coucal_measure::hash::KeyHash;
 use coucal_measure::peers::{
-    Atomic, Bloom, Coucal, LockedHashSet, LockedMutex, Quotient, Scalable, Sequential, Sharded,
-    ShardedRwLock, coucal_growing, coucal_with_slots, growing_capacity,
+    Atomic, Bloom, Coucal, Filters, LockedHashMap, LockedHashSet, LockedMutex, Maplet, Quotient,
+    Scalable, Sequential, Sharded, ShardedMap, ShardedRwLock, coucal_growing, coucal_with_slots,
+    growing_capacity,
 };
 use coucal_measure::subject::{Peer, Shared, SharedSubject, Subject};
 use coucal_measure::{by_shared, keys};
@@ -27,6 +28,14 @@ pub const SHARDS: &str = "sharded RwLock<cuckoofilter>";
 pub const QUOTIENT_SHARDS: &str = "sharded RwLock<qfilter>";
 pub const HASH_SET: &str = "RwLock<HashSet>";
 pub const DASH_SET: &str = "DashSet";
+pub const MAPLET: &str = "maplet";
+/// A filter and a maplet that have doubled three times.
+pub const GROWN_FILTER: &str = "grown filter";
+pub const GROWN_MAPLET: &str = "grown maplet";
+pub const FILTERS: &str = "64 filters of coucal";
+pub const BLOOMS: &str = "64 filters of fastbloom";
+pub const HASH_MAP: &str = "RwLock<HashMap<u64, u8>>";
+pub const DASH_MAP: &str = "DashMap<u64, u8>";
 /// What the machine does at best.
 pub const LIMIT: &str = "two loads";
 
@@ -41,6 +50,19 @@ pub fn build(name: &str, slots: usize) -> Box<dyn Subject> {
             let [first, greatest] = [(slots >> 8).max(1 << 10), 2 * slots].map(growing_capacity);
             Box::new(Coucal(coucal_growing(first, greatest, None)))
         }
+        MAPLET => Box::new(Maplet::with_slots(slots)),
+        GROWN_FILTER => {
+            let items = growing_capacity(slots);
+            Box::new(Coucal(coucal_growing(items >> 3, items, None)))
+        }
+        GROWN_MAPLET => {
+            let items = growing_capacity(slots);
+            Box::new(Maplet::growing(items >> 3, items))
+        }
+        FILTERS => Box::new(Filters::coucal(slots)),
+        BLOOMS => Box::new(Filters::bloom(slots)),
+        HASH_MAP => Box::new(LockedHashMap::with_slots(slots)),
+        DASH_MAP => Box::new(ShardedMap::with_slots(slots)),
         ATOMIC => Box::new(Atomic::with_slots(slots, 16)),
         SEQUENTIAL => Box::new(Sequential::with_slots(slots)),
         SCALABLE => Box::new(Scalable::with_slots(slots)),

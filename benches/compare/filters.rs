@@ -42,7 +42,7 @@ const SCENES: [&str; 3] = ["no writer", "writer in another table", "writer in th
 const STEPS: u64 = 19;
 /// Tables up to this size are filled in one turn: otherwise each change of turn would begin with
 /// fetching the table into the cache.
-const SMALL: u64 = 1 << 20;
+pub const SMALL: u64 = 1 << 20;
 
 /// Figures and their titles, in ns.
 const TIMES: [(&str, &str); 5] = [

@@ -9,6 +9,7 @@ mod contenders;
 mod contention;
 mod filters;
 mod growth;
+mod maplets;
 mod output;
 mod results;
 mod snapshots;
@@ -42,7 +43,7 @@ fn allocated() -> usize {
 /// replaced.
 #[derive(Parser)]
 struct Arguments {
-    /// filters (one thread, beside other filters and sets), threads, contention, growth or snapshots.
+    /// filters (one thread, beside other filters and sets), threads, contention, growth, snapshots or maplets.
     #[arg(value_parser = topic)]
     topic: &'static Topic,
     /// Table sizes; powers are written as 2^24. Growth goes to the first, and times single inserts at
@@ -73,8 +74,14 @@ struct Topic {
     plots: fn(&Results) -> Vec<Plot>,
 }
 
-static TOPICS: [Topic; 5] =
-    [filters::TOPIC, threads::TOPIC, contention::TOPIC, growth::TOPIC, snapshots::TOPIC];
+static TOPICS: [Topic; 6] = [
+    filters::TOPIC,
+    threads::TOPIC,
+    contention::TOPIC,
+    growth::TOPIC,
+    snapshots::TOPIC,
+    maplets::TOPIC,
+];
 
 fn topic(name: &str) -> Result<&'static Topic, String> {
     TOPICS
@@ -141,7 +148,7 @@ mod tests {
     #[test]
     fn a_run_of_each_topic_fills_its_tables_and_plots() {
         for (topic, [tables_due, plots_due]) in
-            TOPICS.iter().zip([[4, 2], [1, 0], [2, 0], [5, 2], [2, 0]])
+            TOPICS.iter().zip([[4, 2], [1, 0], [2, 0], [5, 2], [2, 0], [2, 0]])
         {
             let plan = Plan {
                 slots: vec![1 << 12],

@@ -300,7 +300,7 @@ fn a_filter_that_is_too_small_loses_nothing_and_says_what_to_do() {
     let run = dedup(&["--capacity", "50"], input.repeat(2).as_bytes());
     assert_eq!(run.status.code(), Some(1));
     let message = text(&run.stderr);
-    assert!(message.contains("made for 50 distinct lines"), "{message}");
+    assert!(message.contains("the filter is full: it holds"), "{message}");
     assert!(message.contains("use a larger --capacity"), "{message}");
     assert_eq!(message.lines().count(), 1, "{message}");
     let printed = lines(&run.stdout);

@@ -20,6 +20,17 @@
 //! Wing, "Linearizability", 1990). In a model it is not: the order between operations on different
 //! classes needs assertions of its own.
 //!
+//! # Maplets
+//!
+//! A class of a maplet is a key with a value. A `get` is a lookup of each value of its key, and a
+//! replacement removes a copy of one class and stores one of another. There is no instant at which a
+//! `get` reads all values of its key; but a replacement has one, at which it does both. So, beside each
+//! class, all classes of a key that replacements connect are checked as one: a copy that gets another
+//! value stays one of them, and a `get` must find it. `contains_key` is a lookup of all classes of its key
+//! as one.
+//!
+//! # Snapshots and other cases
+//!
 //! A snapshot reads every class at one instant, so no class can be checked by itself any more. A
 //! history with a snapshot must have one more order: of the operations on all classes together, with
 //! a counter for each. Where known means time, it is an order of all operations. In a model, it is
@@ -65,13 +76,15 @@ pub enum Outcome {
     Cleared,
     /// A snapshot, with the copies of each class in it: whatever class its event names.
     Snapshot(Vec<usize>),
+    /// `get`, of the key of its class, with the classes that it found.
+    Got(Vec<usize>),
+    /// `contains_key`, of the key of its class.
+    HasKey(bool),
+    /// `replace`: `true`, with the class of the new value.
+    Replaced(usize),
 }
 
 impl Outcome {
-    fn concerns_every_class(&self) -> bool {
-        matches!(self, Self::Cleared | Self::Snapshot(_))
-    }
-
     /// The number of copies afterwards; `None` if this result is impossible with `count` copies.
     fn apply(&self, count: usize, most: usize) -> Option<usize> {
         let (possible, after) = match *self {
@@ -83,14 +96,19 @@ impl Outcome {
             Self::Duplicate | Self::Found => (count > 0, count),
             Self::NotThere | Self::Missing | Self::UniqueFull => (count == 0, count),
             Self::Counted(counted) => (count == counted, count),
-            Self::Cleared | Self::Snapshot(_) => unreachable!("no operation on one class"),
+            Self::Cleared
+            | Self::Snapshot(_)
+            | Self::Got(_)
+            | Self::HasKey(_)
+            | Self::Replaced(_) => unreachable!("no operation on one class"),
         };
         possible.then_some(after)
     }
 
     /// Whether the multiset stays the same.
     fn is_read_only(&self) -> bool {
-        !matches!(self, Self::Inserted | Self::Unique | Self::Removed | Self::Cleared)
+        let changes = self.stores() || matches!(self, Self::Removed | Self::Cleared);
+        !changes && !matches!(self, Self::Replaced(_))
     }
 
     fn stores(&self) -> bool {
@@ -108,6 +126,19 @@ pub struct Event {
     /// For each thread, how many of its operations are known to have returned before this one was
     /// invoked.
     pub known: Vec<usize>,
+}
+
+impl Event {
+    /// Whether it stores a copy of this class.
+    fn stores(&self, class: usize) -> bool {
+        let stores = self.class == class && self.outcome.stores();
+        stores || self.outcome == Outcome::Replaced(class)
+    }
+
+    /// Whether it takes a copy of this class away, and of no other.
+    fn takes(&self, class: usize) -> bool {
+        self.class == class && matches!(self.outcome, Outcome::Removed | Outcome::Replaced(_))
+    }
 }
 
 /// An operation with the time of its call and of its return.
@@ -128,6 +159,8 @@ pub struct Interval {
 pub struct History {
     /// Copies of each class at the start.
     pub initial: Vec<usize>,
+    /// The key of each class, which several classes of a maplet have in common.
+    pub keys: Vec<usize>,
     /// The operations of each thread, in program order.
     pub threads: Vec<Vec<Event>>,
     /// The number of copies that a class has room for.
@@ -221,55 +254,119 @@ impl History {
             outcome: interval.outcome.clone(),
             known: known(interval),
         };
-        let events = threads.iter().map(|thread| thread.iter().map(event).collect()).collect();
-        Self { initial, threads: events, most, inconclusive: 0, timed: true, relatives: Vec::new() }
+        Self {
+            keys: (0..initial.len()).collect(),
+            initial,
+            threads: threads.iter().map(|thread| thread.iter().map(event).collect()).collect(),
+            most,
+            inconclusive: 0,
+            timed: true,
+            relatives: Vec::new(),
+        }
     }
 
     /// The copies of each class that are left in the end.
     #[must_use]
     pub fn left(&self) -> Vec<usize> {
-        let mut left = self.initial.clone();
-        for (_, event) in self.all().filter(|(_, event)| event.outcome.stores()) {
-            left[event.class] += 1;
-        }
-        for (_, event) in self.all().filter(|(_, event)| event.outcome == Outcome::Removed) {
-            left[event.class] -= 1;
-        }
-        left
+        let changed = |(class, &copies): (usize, &usize)| {
+            let stored = self.all().filter(|(_, event)| event.stores(class)).count();
+            copies + stored - self.all().filter(|(_, event)| event.takes(class)).count()
+        };
+        self.initial.iter().enumerate().map(changed).collect()
     }
 
     /// Whether each result of an operation on a class that has relatives keeps the promise of
     /// [`explain`](Self::explain).
     fn keeps_promises(&self, class: usize) -> bool {
         let relatives = &self.relatives[class];
-        self.all().filter(|(_, event)| event.class == class).all(|(at, event)| {
+        let mut outcomes =
+            self.all().filter_map(|(at, event)| Some((at, self.outcome_for(event, &[class])?)));
+        outcomes.all(|(at, outcome)| {
             // Entries of the class that are there during all of the operation, and entries that may
             // be there, of it and of its relatives.
             let (mut at_least, mut at_most) = (self.initial[class], self.initial[class]);
             at_most += relatives.iter().map(|&other| self.initial[other]).sum::<usize>();
             for (id, other) in self.all().filter(|&(id, _)| id != at) {
-                let stores = other.outcome.stores();
-                let own = other.class == class;
-                if own && stores && self.before(id, at) {
+                let stores = other.stores(class);
+                if stores && self.before(id, at) {
                     at_least += 1;
                 }
-                if own && other.outcome == Outcome::Removed && !self.before(at, id) {
+                if other.takes(class) && !self.before(at, id) {
                     at_least = at_least.saturating_sub(1);
                 }
-                if (own || relatives.contains(&other.class)) && stores && !self.before(at, id) {
+                let stores = stores || relatives.iter().any(|&relative| other.stores(relative));
+                if stores && !self.before(at, id) {
                     at_most += 1;
                 }
             }
-            match event.outcome {
+            match *outcome {
                 Outcome::Unique | Outcome::NotThere | Outcome::Missing | Outcome::UniqueFull => {
                     at_least == 0
                 }
                 Outcome::Removed | Outcome::Duplicate | Outcome::Found => at_most > 0,
                 Outcome::Counted(counted) => (at_least..=at_most).contains(&counted),
                 Outcome::Inserted | Outcome::Full | Outcome::TooManyCopies => true,
-                Outcome::Cleared | Outcome::Snapshot(_) => false,
+                _ => false,
             }
         })
+    }
+
+    /// What an operation does to some classes of one key as if they were one, if it concerns them.
+    fn outcome_for<'a>(&self, event: &'a Event, classes: &[usize]) -> Option<Cow<'a, Outcome>> {
+        let key = self.keys[classes[0]];
+        let all = || self.keys.iter().filter(|&&other| other == key).count() == classes.len();
+        let ours = self.keys[event.class] == key;
+        let whole_key = || ours && all();
+        let has = |class| classes.contains(class);
+        let outcome = match &event.outcome {
+            Outcome::Cleared => Outcome::Cleared,
+            Outcome::Snapshot(counts) => {
+                Outcome::Counted(classes.iter().map(|&class| counts[class]).sum())
+            }
+            // That there is one, and not as in `Found` by a lookup that may be inconclusive.
+            Outcome::Got(found) if found.iter().any(has) => Outcome::Duplicate,
+            Outcome::Got(_) | Outcome::HasKey(false) => ours.then_some(Outcome::Missing)?,
+            Outcome::HasKey(true) => whole_key().then_some(Outcome::Found)?,
+            Outcome::Replaced(new) => match (has(&event.class), has(new)) {
+                (true, true) => Outcome::Duplicate,
+                (true, false) => Outcome::Removed,
+                (false, true) => Outcome::Inserted,
+                (false, false) => return None,
+            },
+            Outcome::Inserted | Outcome::Removed => {
+                return has(&event.class).then_some(Cow::Borrowed(&event.outcome));
+            }
+            Outcome::Full | Outcome::TooManyCopies => {
+                return whole_key().then_some(Cow::Borrowed(&event.outcome));
+            }
+            outcome => return (*classes == [event.class]).then_some(Cow::Borrowed(outcome)),
+        };
+        Some(Cow::Owned(outcome))
+    }
+
+    /// What is checked as one: each class, the classes that replacements connect, and all of a key.
+    fn groups(&self) -> Vec<Vec<usize>> {
+        let classes = 0..self.initial.len();
+        let each: Vec<_> = classes.clone().collect();
+        let mut connected = each.clone();
+        for (_, event) in self.all() {
+            if let Outcome::Replaced(new) = event.outcome {
+                let (old, new) = (connected[event.class], connected[new]);
+                connected.iter_mut().filter(|group| **group == new).for_each(|group| *group = old);
+            }
+        }
+        let mut groups: Vec<Vec<_>> = [&each, &connected, &self.keys]
+            .into_iter()
+            .flat_map(|names| {
+                let of = |&name| classes.clone().filter(|&class| names[class] == name).collect();
+                names.iter().map(of).collect::<Vec<_>>()
+            })
+            .collect();
+        groups.sort_unstable();
+        groups.dedup();
+        // The reason why there is no order names a class, if one by itself is reason enough.
+        groups.sort_by_key(Vec::len);
+        groups
     }
 
     /// Checks every result except "full".
@@ -285,14 +382,17 @@ impl History {
     /// [`Unexplained`] if no order of the operations gives these results.
     pub fn explain(&self) -> Result<(), Unexplained> {
         let mut needed = 0;
-        for class in 0..self.initial.len() {
-            if self.relatives.get(class).is_some_and(|relatives| !relatives.is_empty()) {
-                if !self.keeps_promises(class) {
+        for group in self.groups() {
+            let class = group[0];
+            let relatives =
+                |&class: &usize| self.relatives.get(class).map_or(&[][..], Vec::as_slice);
+            if group.iter().any(|class| !relatives(class).is_empty()) {
+                if group.len() == 1 && !self.keeps_promises(class) {
                     return Err(Unexplained::Broken { class });
                 }
                 continue;
             }
-            let search = Search::of_class(self, class);
+            let search = Search::of_classes(self, &group);
             let lookups = search.lookups_that_found();
             // The smallest number that works, since the other classes may need the rest.
             let left = (self.inconclusive - needed.min(self.inconclusive)).min(lookups);
@@ -306,8 +406,16 @@ impl History {
         }
         let snapshot = |event: &Event| matches!(event.outcome, Outcome::Snapshot(_));
         if self.all().any(|(_, event)| snapshot(event)) {
-            let ordered = |event: &Event| self.timed || !event.outcome.is_read_only();
-            let search = Search::new(self, |event| snapshot(event) || ordered(event));
+            let of_one_class = |event: &Event| {
+                let outcome = self.outcome_for(event, &[event.class]);
+                outcome.as_deref() == Some(&event.outcome)
+            };
+            let ordered =
+                |event: &Event| !event.outcome.is_read_only() || self.timed && of_one_class(event);
+            let search = Search::new(self, self.initial.clone(), |event| {
+                (snapshot(event) || ordered(event))
+                    .then_some((event.class, Cow::Borrowed(&event.outcome)))
+            });
             if !search.succeeds(self.inconclusive) {
                 return Err(Unexplained::NoInstant);
             }
@@ -334,7 +442,7 @@ impl History {
                 if matches!(outcome, Outcome::Full | Outcome::UniqueFull) {
                     let at = (thread, event);
                     let (mut copies, holders) = self.most_copies(at);
-                    copies[*class] += 1;
+                    copies[self.keys[*class]] += 1;
                     if !shape.grown || shape.holds(&copies, holders) {
                         return Err(Unexplained::Room { thread, event });
                     }
@@ -344,10 +452,13 @@ impl History {
         Ok(())
     }
 
-    /// The greatest number of copies of each class that may have been in the table at some time
+    /// The greatest number of copies of each key that may have been in the table at some time
     /// during an operation, and how many other slots may have been in use.
     fn most_copies(&self, at: (usize, usize)) -> (Vec<usize>, usize) {
-        let mut copies = self.initial.clone();
+        let mut copies = vec![0; self.initial.len()];
+        for (&key, initial) in self.keys.iter().zip(&self.initial) {
+            copies[key] += initial;
+        }
         let mut taken = vec![0; copies.len()];
         let mut holders = 0;
         let clears: Vec<_> = self
@@ -362,12 +473,12 @@ impl History {
             let cleared =
                 clears.iter().any(|&clear| self.before(id, clear) && self.before(clear, at));
             if event.outcome.stores() && !cleared && !self.before(at, id) {
-                copies[event.class] += 1;
+                copies[self.keys[event.class]] += 1;
             }
             // A removal that may come before a clear frees no more than the clear does.
             let after_clears = clears.iter().all(|&clear| self.before(clear, id));
             if event.outcome == Outcome::Removed && after_clears && self.before(id, at) {
-                taken[event.class] += 1;
+                taken[self.keys[event.class]] += 1;
             }
             let concurrent = !self.before(id, at) && !self.before(at, id);
             holders += usize::from(event.outcome == Outcome::Duplicate && concurrent);
@@ -446,10 +557,10 @@ impl Shape {
     }
 }
 
-/// A search for an order of some operations: of those on one class, or on all.
+/// A search for an order of some operations: of those on one class, on several as one, or on all.
 struct Search<'a> {
     threads: Vec<Vec<Step<'a>>>,
-    initial: &'a [usize],
+    initial: Vec<usize>,
     most: usize,
 }
 
@@ -471,47 +582,43 @@ struct State {
 }
 
 impl<'a> Search<'a> {
-    fn new(history: &'a History, concerned: impl Fn(&Event) -> bool) -> Self {
+    /// For the operations that `concerned` names, with the class and the outcome that it gives them.
+    fn new(
+        history: &'a History,
+        initial: Vec<usize>,
+        concerned: impl Fn(&'a Event) -> Option<(usize, Cow<'a, Outcome>)>,
+    ) -> Self {
+        let threads = history.threads.iter();
+        let mut concerned: Vec<Vec<_>> =
+            threads.map(|events| events.iter().map(&concerned).collect()).collect();
         // At index i, how many of the first i events of the thread are concerned.
-        let ranks: Vec<Vec<usize>> = history
-            .threads
+        let ranks: Vec<Vec<usize>> = concerned
             .iter()
             .map(|events| {
                 let mut rank = 0;
                 let mut ranks = vec![0];
                 ranks.extend(events.iter().map(|event| {
-                    rank += usize::from(concerned(event));
+                    rank += usize::from(event.is_some());
                     rank
                 }));
                 ranks
             })
             .collect();
-        let step = |event: &'a Event| Step {
-            class: event.class,
-            outcome: Cow::Borrowed(&event.outcome),
-            after: ranks.iter().zip(&event.known).map(|(ranks, &known)| ranks[known]).collect(),
+        let step = |(event, concerned): (&Event, &mut Option<_>)| {
+            let (class, outcome) = concerned.take()?;
+            let after = ranks.iter().zip(&event.known).map(|(ranks, &known)| ranks[known]);
+            Some(Step { class, outcome, after: after.collect() })
         };
-        let threads = history
-            .threads
-            .iter()
-            .map(|events| events.iter().filter(|event| concerned(event)).map(step).collect())
-            .collect();
-        Self { threads, initial: &history.initial, most: history.most }
+        let threads = history.threads.iter().zip(&mut concerned);
+        let threads = threads
+            .map(|(events, concerned)| events.iter().zip(concerned).filter_map(step).collect());
+        Self { threads: threads.collect(), initial, most: history.most }
     }
 
-    /// For the operations on one class.
-    fn of_class(history: &'a History, class: usize) -> Self {
-        let concerned =
-            |event: &Event| event.class == class || event.outcome.concerns_every_class();
-        let mut search = Self::new(history, concerned);
-        search.initial = &history.initial[class..=class];
-        for step in search.threads.iter_mut().flatten() {
-            step.class = 0;
-            if let Outcome::Snapshot(counts) = &*step.outcome {
-                step.outcome = Cow::Owned(Outcome::Counted(counts[class]));
-            }
-        }
-        search
+    /// For the operations on some classes of one key, as if they were one.
+    fn of_classes(history: &'a History, classes: &[usize]) -> Self {
+        let initial = classes.iter().map(|&class| history.initial[class]).sum();
+        Self::new(history, vec![initial], |event| Some((0, history.outcome_for(event, classes)?)))
     }
 
     fn lookups_that_found(&self) -> usize {
@@ -520,8 +627,7 @@ impl<'a> Search<'a> {
 
     /// Depth-first search that visits each state once. `free` lookups may find an absent item.
     fn succeeds(&self, free: usize) -> bool {
-        let start =
-            State { done: vec![0; self.threads.len()], counts: self.initial.to_vec(), free };
+        let start = State { done: vec![0; self.threads.len()], counts: self.initial.clone(), free };
         let mut seen = HashSet::new();
         let mut open = vec![start];
         while let Some(mut state) = open.pop() {
@@ -582,6 +688,14 @@ impl Step<'_> {
                 counts.fill(0);
                 true
             }
+            Outcome::Replaced(new) => {
+                let replaced = counts[self.class] > 0;
+                if replaced {
+                    counts[self.class] -= 1;
+                    counts[*new] += 1;
+                }
+                replaced
+            }
             outcome => match outcome.apply(counts[self.class], most) {
                 Some(count) => {
                     counts[self.class] = count;
@@ -610,6 +724,7 @@ mod tests {
         };
         History {
             initial: initial.to_vec(),
+            keys: (0..initial.len()).collect(),
             threads: threads.iter().enumerate().map(events).collect(),
             most: 8,
             inconclusive: 0,
@@ -894,6 +1009,177 @@ mod tests {
     fn what_is_left_of_each_class() {
         let ops = [(0, Inserted), (1, Unique), (0, Removed), (0, Removed), (1, Duplicate)];
         assert_eq!(apart(&[1, 0], &[&ops[2..], &ops[..2]]).left(), [0, 1]);
+    }
+
+    /// Three values of one key.
+    fn values(initial: [usize; 3], threads: &[&[(usize, Outcome)]]) -> History {
+        History { keys: vec![0; 3], ..apart(&initial, threads) }
+    }
+
+    fn got(classes: &[usize]) -> (usize, Outcome) {
+        (0, Got(classes.to_vec()))
+    }
+
+    #[test]
+    fn a_get_finds_every_value_and_no_other() {
+        let no_order = |class| Err(Unexplained::NoOrder { class });
+        for (found, explained) in [
+            (&[0, 1][..], Ok(())),
+            (&[1, 0], Ok(())),
+            (&[0], no_order(1)),
+            (&[1], NO_ORDER),
+            (&[], NO_ORDER),
+            (&[0, 1, 2], no_order(2)),
+        ] {
+            assert_eq!(values([1, 2, 0], &[&[got(found)]]).explain(), explained, "{found:?}");
+        }
+        // Another key has nothing to do with it.
+        let other = History { keys: vec![0, 1, 1], ..values([1, 1, 0], &[&[got(&[0])]]) };
+        assert_eq!(other.explain(), Ok(()));
+    }
+
+    /// No order is promised across the values of a key.
+    #[test]
+    fn each_value_may_come_and_go() {
+        let writers: [&[_]; 2] = [&[(0, Removed), (1, Inserted)], &[(2, Inserted)]];
+        for found in [&[][..], &[0], &[1], &[0, 1], &[0, 1, 2]] {
+            let history = values([1, 0, 0], &[writers[0], writers[1], &[got(found)]]);
+            assert_eq!(history.explain(), Ok(()), "{found:?}");
+        }
+        let history = values([1, 0, 0], &[writers[0], &[got(&[])]]);
+        assert_eq!(
+            knows(history, (1, 0), (0, 1)).explain(),
+            Err(Unexplained::NoOrder { class: 1 })
+        );
+    }
+
+    #[test]
+    fn a_replacement_is_one_instant() {
+        let replaced = [(0, Replaced(1))];
+        for (found, explained) in
+            [(&[0][..], Ok(())), (&[1], Ok(())), (&[0, 1], Ok(())), (&[], NO_ORDER)]
+        {
+            let history = values([1, 0, 0], &[&replaced, &[got(found)]]);
+            assert_eq!(history.explain(), explained, "{found:?}");
+            // A third value does not stand for them.
+            let found = [found, &[2]].concat();
+            let history = values([1, 0, 1], &[&replaced, &[got(&found)]]);
+            assert_eq!(history.explain(), explained, "{found:?}");
+        }
+        let known = |found| knows(values([1, 0, 0], &[&replaced, &[got(found)]]), (1, 0), (0, 0));
+        assert_eq!(known(&[1]).explain(), Ok(()));
+        assert_eq!(known(&[0]).explain(), NO_ORDER);
+    }
+
+    #[test]
+    fn replacements_in_a_row_are_one_copy() {
+        let there_and_on = [(0, Replaced(1)), (1, Replaced(2))];
+        for (found, explained) in
+            [(&[0][..], Ok(())), (&[1], Ok(())), (&[2], Ok(())), (&[], NO_ORDER)]
+        {
+            let history = values([1, 0, 0], &[&there_and_on, &[got(found)]]);
+            assert_eq!(history.explain(), explained, "{found:?}");
+        }
+        let back = [(0, Replaced(1)), (1, Replaced(0)), got(&[0])];
+        assert_eq!(values([1, 0, 0], &[&back]).explain(), Ok(()));
+        // It is removed in the end, so a `get` may find nothing; but not before that.
+        let gone = [&there_and_on[..], &[(2, Removed)]].concat();
+        let history = values([1, 0, 0], &[&gone, &[got(&[])]]);
+        assert_eq!(history.explain(), Ok(()));
+        let early = [got(&[]), (0, Inserted)];
+        let history = values([1, 0, 0], &[&gone, &early]);
+        assert_eq!(knows(history, (0, 0), (1, 1)).explain(), NO_ORDER);
+    }
+
+    #[test]
+    fn one_of_two_replacements_finds_the_pair() {
+        let both = |first, second| values([1, 0, 0], &[&[(0, first)], &[(0, second)]]).explain();
+        assert_eq!(both(Replaced(1), NotThere), Ok(()));
+        assert_eq!(both(Replaced(1), Replaced(2)), NO_ORDER);
+        assert_eq!(both(Replaced(1), Removed), NO_ORDER);
+        assert_eq!(both(NotThere, NotThere), NO_ORDER);
+        // One comes after the other.
+        let in_a_row = values([1, 0, 0], &[&[(0, Replaced(1))], &[(1, Replaced(2))]]);
+        assert_eq!(in_a_row.explain(), Ok(()));
+        assert_eq!(values([2, 0, 0], &[&[(0, Replaced(1)), got(&[0, 1])]]).explain(), Ok(()));
+        assert_eq!(values([2, 0, 0], &[&[(0, Replaced(1)), got(&[1])]]).explain(), NO_ORDER);
+    }
+
+    #[test]
+    fn a_key_is_there_while_it_has_a_value() {
+        let has = |writes: &[_], has| values([1, 0, 0], &[writes, &[(1, HasKey(has))]]).explain();
+        let (out, of) = ((0, Removed), (1, Inserted));
+        assert_eq!(has(&[of.clone(), out.clone()], false), NO_ORDER);
+        assert_eq!(has(&[of.clone(), out.clone()], true), Ok(()));
+        assert_eq!(has(&[out.clone(), of], false), Ok(()));
+        assert_eq!(has(&[(0, Replaced(2))], false), NO_ORDER);
+        assert_eq!(has(&[(0, Replaced(2))], true), Ok(()));
+        let absent = values([0; 3], &[&[(2, HasKey(true))]]);
+        assert_eq!(absent.explain(), Err(Unexplained::FoundNothing { needed: 1 }));
+        assert_eq!(History { inconclusive: 1, ..absent }.explain(), Ok(()));
+        // It explains no `get`.
+        let found = History { inconclusive: 1, ..values([0; 3], &[&[got(&[1])]]) };
+        assert_eq!(found.explain(), Err(Unexplained::NoOrder { class: 1 }));
+    }
+
+    #[test]
+    fn all_values_of_a_key_share_its_slots() {
+        assert_eq!(values([4, 4, 0], &[&[(2, TooManyCopies)]]).explain(), Ok(()));
+        assert_eq!(values([4, 3, 0], &[&[(2, TooManyCopies)]]).explain(), NO_ORDER);
+        assert_eq!(values([4, 4, 0], &[&[(2, Inserted)]]).explain(), NO_ORDER);
+        assert_eq!(values([4, 4, 0], &[&[(0, Removed), (2, Inserted)]]).explain(), Ok(()));
+    }
+
+    #[test]
+    fn what_has_another_value_takes_as_much_room() {
+        let full = |stored| {
+            let history = apart(&[stored, 0, 0], &[&[(0, Replaced(1)), (1, Removed), (2, Full)]]);
+            History { keys: vec![0, 0, 2], ..history }.explain_full(&shape(3))
+        };
+        assert_eq!(full(5), Ok(()));
+        assert_eq!(full(4), room(0, 2));
+        let come_and_gone = [(1, Inserted), (1, Removed), (2, Full)];
+        let history = History { keys: vec![0, 0, 2], ..apart(&[0, 0, 3], &[&come_and_gone]) };
+        assert_eq!(history.explain_full(&shape(3)), room(0, 2));
+    }
+
+    #[test]
+    fn a_replacement_is_one_instant_for_a_snapshot() {
+        let taken = |counts: &[usize]| {
+            let ops = [(0, Replaced(1)), (2, Removed)];
+            values([1, 0, 1], &[&ops, &[snapshot(counts)]]).explain()
+        };
+        for counts in [[1, 0, 1], [0, 1, 1], [0, 1, 0]] {
+            assert_eq!(taken(&counts), Ok(()), "{counts:?}");
+        }
+        assert_eq!(taken(&[1, 1, 1]), NO_ORDER);
+        assert_eq!(taken(&[0, 0, 1]), NO_ORDER);
+        assert_eq!(taken(&[1, 0, 0]), NO_INSTANT);
+        // That a key has too many copies says nothing of one of its values.
+        let full = values([4, 4, 0], &[&[(2, TooManyCopies), snapshot(&[4, 4, 0])]]);
+        assert_eq!(History { timed: true, ..full }.explain(), Ok(()));
+        // A `get` reads its values one after the other.
+        let history = values(
+            [1, 0, 1],
+            &[&[(0, Replaced(1)), (2, Removed)], &[got(&[1]), snapshot(&[0, 1, 0])]],
+        );
+        assert_eq!(History { timed: true, ..history }.explain(), Ok(()));
+    }
+
+    #[test]
+    fn a_replacement_beside_a_relative() {
+        let history = |ops: &[_]| History {
+            keys: vec![0, 1, 0],
+            relatives: vec![vec![1], vec![0], vec![]],
+            ..apart(&[1, 1, 0], &[ops])
+        };
+        let replaced = [(0, Replaced(2)), (1, Got(vec![1]))];
+        assert_eq!(history(&replaced).explain(), Ok(()));
+        assert_eq!(history(&replaced).left(), [0, 1, 1]);
+        assert_eq!(history(&[(0, Replaced(2)), (1, Got(vec![]))]).explain(), broken(1));
+        assert_eq!(history(&[(0, Got(vec![]))]).explain(), broken(0));
+        let twice = [(0, Replaced(2)), (0, Replaced(2)), (0, Replaced(2))];
+        assert_eq!(history(&twice[..2]).explain(), Ok(()));
     }
 
     /// Two buckets of two slots; one class with this pair.

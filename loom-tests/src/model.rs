@@ -1,5 +1,5 @@
-//! How a model is set up and run: a prepared filter, threads whose operations are recorded, and the
-//! checker's verdict on the recorded history at the end of every execution.
+//! How a model is set up and run: a prepared filter or maplet, threads whose operations are recorded, and
+//! the checker's verdict on the recorded history at the end of every execution.
 
 // Models report failure by a panic.
 #![allow(clippy::missing_panics_doc)]
@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use coucal::probe::{self, Home, Image, Modelled};
-use coucal::{CuckooFilter, InsertError, Layout};
+use coucal::probe::{self, Home, Image, Maplet, Modelled, Shared, Subject};
+use coucal::{CuckooFilter, CuckooMaplet, InsertError, Layout, Storage};
 use loom::sync::atomic::AtomicBool;
 use loom::thread;
 
@@ -25,8 +25,10 @@ pub struct Item {
     hash: u64,
     /// A hash of the same class with the two buckets swapped.
     swapped_hash: u64,
-    /// Index of its class.
+    /// Index of its class: in a maplet, of the key with this value.
     class: usize,
+    /// The class of its key with the first of its values.
+    key: usize,
     /// What the table knows of it.
     home: Home,
 }
@@ -67,7 +69,7 @@ struct Stored {
 /// As many extra bits as the table has doubled.
 const ALL: u32 = u32::MAX;
 
-impl<M: Modelled> Setup<M> {
+impl<M: Subject> Setup<M> {
     /// An empty table with this number of buckets.
     #[must_use]
     pub fn new(buckets: usize) -> Self {
@@ -124,6 +126,14 @@ impl<M: Modelled> Setup<M> {
         self.add(Home { chain: its_chain ^ chain, extra: its_extra ^ extra, ..other.home })
     }
 
+    /// An item of a maplet with the key of another, and another value, at most 2. The first item of a key
+    /// has the value 3: what loses its value has another.
+    pub fn with_value(&mut self, other: Item, value: u32) -> Item {
+        let item = self.add(Home { value, ..other.home });
+        self.classes[item.class].key = other.key;
+        Item { key: other.key, ..item }
+    }
+
     /// What has these buckets and another core than all items so far.
     fn homes(&self, first: usize, second: usize) -> impl Iterator<Item = Home> {
         let (chain, row) = (first / self.rows, first % self.rows);
@@ -136,7 +146,8 @@ impl<M: Modelled> Setup<M> {
 
     fn add(&mut self, home: Home) -> Item {
         let (hash, swapped_hash) = (home.hash::<M>(), home.swapped::<M>().hash::<M>());
-        let item = Item { hash, swapped_hash, class: self.classes.len(), home };
+        let class = self.classes.len();
+        let item = Item { hash, swapped_hash, class, key: class, home };
         self.classes.push(item);
         item
     }
@@ -250,21 +261,21 @@ struct Table {
 impl Table {
     /// The class of what a slot of an image holds, which must be in a bucket of this class by the
     /// extent of the image.
-    fn class<M: Modelled>(&self, image: &Image, bucket: usize, slot: u64) -> usize {
+    fn class<M: Subject>(&self, image: &Image, bucket: usize, slot: u64) -> usize {
         let is_of = |item: &Item| image.is_of::<M>(bucket, slot, item.home);
         let class = self.classes.iter().position(is_of);
         class.unwrap_or_else(|| panic!("{slot:#x} in bucket {bucket} is not an entry of an item"))
     }
 
     /// The classes of all that an image holds, in its order.
-    fn classes_in<M: Modelled>(&self, image: &Image) -> Vec<usize> {
+    fn classes_in<M: Subject>(&self, image: &Image) -> Vec<usize> {
         let slots = image.buckets.iter().enumerate();
         let slots = slots.flat_map(|(bucket, slots)| slots.iter().map(move |&slot| (bucket, slot)));
         slots.map(|(bucket, slot)| self.class::<M>(image, bucket, slot)).collect()
     }
 
     /// The copies of each class in an image.
-    fn count<M: Modelled>(&self, image: &Image) -> Vec<usize> {
+    fn count<M: Subject>(&self, image: &Image) -> Vec<usize> {
         let mut counts = vec![0; self.classes.len()];
         self.classes_in::<M>(image).into_iter().for_each(|class| counts[class] += 1);
         assert_eq!(image.items, counts.iter().sum::<usize>(), "items of an image");
@@ -275,22 +286,22 @@ impl Table {
 type Body<M> = Box<dyn FnOnce(&mut Thread<M>) + Send>;
 
 /// One execution of a model: the filter and the threads that will use it.
-pub struct Model<M: Modelled> {
+pub struct Model<M: Subject> {
     main: Thread<M>,
     bodies: Vec<Body<M>>,
 }
 
-impl<M: Modelled> Model<M> {
+impl<M: Subject> Model<M> {
     fn new(setup: &Setup<M>) -> Self {
-        let filter = Arc::new(probe::filter(setup.rows, setup.greatest));
+        let shared = Arc::new(probe::empty::<M>(setup.rows, setup.greatest));
         let splits = setup.buckets - setup.rows;
-        assert_eq!(probe::split(&filter, splits), splits);
+        assert_eq!(probe::split::<M>(&shared, splits), splits);
         for &Stored { bucket, item, extra_bits } in &setup.stored {
-            let stored = probe::put(&filter, bucket, item.home, extra_bits);
+            let stored = probe::put::<M>(&shared, bucket, item.home, extra_bits);
             assert!(stored, "bucket {bucket} is full");
         }
         let table = Arc::new(setup.table());
-        let main = Thread { filter, table, index: 0, known: Vec::new(), events: Vec::new() };
+        let main = Thread { shared, table, index: 0, known: Vec::new(), events: Vec::new() };
         Self { main, bodies: Vec::new() }
     }
 
@@ -299,11 +310,11 @@ impl<M: Modelled> Model<M> {
     #[must_use]
     pub fn image_of(&self, items: &[Item]) -> Image {
         let Table { rows, .. } = *self.main.table;
-        let filter = probe::filter::<M>(rows, rows);
+        let shared = probe::empty::<M>(rows, rows);
         for item in items {
-            assert!(probe::put(&filter, item.home.first, item.home, ALL));
+            assert!(probe::put::<M>(&shared, item.home.first, item.home, ALL));
         }
-        probe::image(&filter)
+        probe::image::<M>(&shared)
     }
 
     /// Adds a thread. The main thread takes no part in a model: if it did, loom would explore too
@@ -321,7 +332,7 @@ impl<M: Modelled> Model<M> {
             .enumerate()
             .map(|(index, body)| {
                 let mut thread = Thread {
-                    filter: Arc::clone(&main.filter),
+                    shared: Arc::clone(&main.shared),
                     table: Arc::clone(&main.table),
                     index: index + 1,
                     known: main.known.clone(),
@@ -341,8 +352,11 @@ impl<M: Modelled> Model<M> {
         let relatives: Vec<_> = setup.classes.iter().map(|item| setup.relatives(item)).collect();
         let stored = setup.classes.iter().map(|&item| main.count(item)).sum::<usize>();
         let none = relatives.iter().all(Vec::is_empty);
-        assert!(!none || main.filter.len() == stored, "`len` when no thread is running");
-        assert!(!probe::has_mirror(&main.filter), "a mirror is left");
+        assert!(
+            !none || probe::occupied::<M>(&main.shared) == stored,
+            "`len` when no thread is running"
+        );
+        assert!(!probe::has_mirror::<M>(&main.shared), "a mirror is left");
         let snapshot = |event: &Event| matches!(event.outcome, Outcome::Snapshot(_));
         if all.iter().flatten().any(snapshot) {
             // One more is the table as it is.
@@ -353,14 +367,19 @@ impl<M: Modelled> Model<M> {
         for stored in &setup.stored {
             initial[stored.item.class] += 1;
         }
-        let inconclusive = main.filter.stats().inconclusive_lookups as usize;
-        let most = 2 * M::Layout::SLOTS;
-        let history =
-            History { initial, threads: all, most, inconclusive, timed: false, relatives };
+        let history = History {
+            initial,
+            keys: setup.classes.iter().map(|item| item.key).collect(),
+            threads: all,
+            most: 2 * M::Layout::SLOTS,
+            inconclusive: probe::inconclusive::<M>(&main.shared),
+            timed: false,
+            relatives,
+        };
         let shape = Shape {
             buckets: setup.greatest,
             slots: M::Layout::SLOTS,
-            grown: main.filter.slots() == setup.greatest * M::Layout::SLOTS,
+            grown: probe::slots::<M>(&main.shared) == setup.greatest * M::Layout::SLOTS,
             pairs: setup
                 .classes
                 .iter()
@@ -372,18 +391,18 @@ impl<M: Modelled> Model<M> {
         }
         if !history.relatives.iter().all(Vec::is_empty) {
             let left = history.left();
-            assert_eq!(main.filter.len(), left.iter().sum::<usize>());
+            assert_eq!(probe::occupied::<M>(&main.shared), left.iter().sum::<usize>());
             for (&item, &copies) in setup.classes.iter().zip(&left) {
                 assert!((0..copies).all(|_| main.remove(item)), "{item:?} was lost: {history:#?}");
             }
-            assert!(main.filter.is_empty());
+            assert_eq!(probe::occupied::<M>(&main.shared), 0);
         }
     }
 }
 
-/// A thread of a model: each operation is applied to the filter and recorded.
-pub struct Thread<M: Modelled> {
-    filter: Arc<CuckooFilter<M>>,
+/// A thread of a model: each operation is applied to the filter, or maplet, and recorded.
+pub struct Thread<M: Subject> {
+    shared: Arc<M::Shared>,
     table: Arc<Table>,
     index: usize,
     /// For each thread, how many of its operations happen before the next one of this thread.
@@ -391,7 +410,7 @@ pub struct Thread<M: Modelled> {
     events: Vec<Event>,
 }
 
-impl<M: Modelled> Thread<M> {
+impl<M: Subject> Thread<M> {
     fn record(&mut self, item: Item, outcome: Outcome) {
         self.record_of_class(item.class, outcome);
     }
@@ -403,7 +422,7 @@ impl<M: Modelled> Thread<M> {
 
     /// Whether one more copy was stored.
     pub fn insert(&mut self, item: Item) -> bool {
-        let outcome = match self.filter.insert_hash(item.hash) {
+        let outcome = match self.shared.insert(item.hash, item.home.value) {
             Ok(()) => Outcome::Inserted,
             Err(InsertError::TooManyCopies) => Outcome::TooManyCopies,
             Err(_) => Outcome::Full,
@@ -413,9 +432,51 @@ impl<M: Modelled> Thread<M> {
         stored
     }
 
+    /// Whether a copy was removed.
+    pub fn remove(&mut self, item: Item) -> bool {
+        let removed = self.shared.remove(item.hash, item.home.value);
+        self.record(item, if removed { Outcome::Removed } else { Outcome::NotThere });
+        removed
+    }
+
+    /// How many copies there were.
+    pub fn count(&mut self, item: Item) -> usize {
+        let count = self.shared.copies(item.hash, item.home.value);
+        self.record(item, Outcome::Counted(count));
+        count
+    }
+
+    /// The copies of each class at one instant, as a snapshot has them.
+    pub fn snapshot(&mut self) -> Counts {
+        let counts = self.table.count::<M>(&probe::image::<M>(&self.shared));
+        self.record_of_class(0, Outcome::Snapshot(counts.clone()));
+        Counts(counts)
+    }
+
+    /// Splits this number of buckets, or fewer if there are no more to be split; neighbours are split
+    /// at once. Not recorded: no operation answers otherwise.
+    #[must_use]
+    pub fn split(&self, most: usize) -> usize {
+        probe::split::<M>(&self.shared, most)
+    }
+
+    /// Stores a copy of the item in this bucket, which must have a free slot. Not recorded.
+    pub fn put(&self, bucket: usize, item: Item) {
+        assert!(probe::put::<M>(&self.shared, bucket, item.home, ALL), "bucket {bucket} is full");
+    }
+
+    /// A handle to the same filter, or maplet, whose operations are not recorded.
+    #[must_use]
+    pub fn unrecorded(&self) -> Self {
+        let (shared, table) = (Arc::clone(&self.shared), Arc::clone(&self.table));
+        Self { shared, table, index: self.index, known: self.known.clone(), events: Vec::new() }
+    }
+}
+
+impl<M: Modelled> Thread<M> {
     /// Whether it stored the first copy.
     pub fn insert_unique(&mut self, item: Item) -> bool {
-        let outcome = match self.filter.insert_unique_hash(item.hash) {
+        let outcome = match self.shared.insert_unique_hash(item.hash) {
             Ok(true) => Outcome::Unique,
             Ok(false) => Outcome::Duplicate,
             Err(_) => Outcome::UniqueFull,
@@ -425,38 +486,17 @@ impl<M: Modelled> Thread<M> {
         stored
     }
 
-    /// Whether a copy was removed.
-    pub fn remove(&mut self, item: Item) -> bool {
-        let removed = self.filter.remove_hash(item.hash);
-        self.record(item, if removed { Outcome::Removed } else { Outcome::NotThere });
-        removed
-    }
-
     /// Whether the item was found.
     pub fn contains(&mut self, item: Item) -> bool {
-        let found = self.filter.contains_hash(item.hash);
+        let found = self.shared.contains_hash(item.hash);
         self.record(item, if found { Outcome::Found } else { Outcome::Missing });
         found
     }
 
-    /// How many copies there were.
-    pub fn count(&mut self, item: Item) -> usize {
-        let count = self.filter.count_hash(item.hash);
-        self.record(item, Outcome::Counted(count));
-        count
-    }
-
     /// Empties the table.
     pub fn clear(&mut self) {
-        self.filter.clear();
+        self.shared.clear();
         self.record_of_class(0, Outcome::Cleared);
-    }
-
-    /// The copies of each class at one instant, as a snapshot has them.
-    pub fn snapshot(&mut self) -> Counts {
-        let counts = self.table.count::<M>(&probe::image(&self.filter));
-        self.record_of_class(0, Outcome::Snapshot(counts.clone()));
-        Counts(counts)
     }
 
     /// Whether all that the image holds was stored. If not, `stored` items had been, and were taken
@@ -464,7 +504,7 @@ impl<M: Modelled> Thread<M> {
     pub fn merge(&mut self, image: &Image, stored: usize) -> bool {
         let table = Arc::clone(&self.table);
         let classes = table.classes_in::<M>(image).into_iter();
-        let merged = probe::merge(&self.filter, image);
+        let merged = probe::merge::<M>(&self.shared, image);
         for class in classes.clone().take(if merged.is_ok() { usize::MAX } else { stored }) {
             self.record_of_class(class, Outcome::Inserted);
         }
@@ -481,7 +521,7 @@ impl<M: Modelled> Thread<M> {
     /// How many of the items were stored, in order.
     pub fn insert_many(&mut self, items: &[Item]) -> usize {
         let hashes: Vec<_> = items.iter().map(|item| item.hash).collect();
-        let (stored, cause) = match self.filter.insert_hash_many(&hashes) {
+        let (stored, cause) = match self.shared.insert_hash_many(&hashes) {
             Ok(()) => (items.len(), None),
             Err(error) => (error.stored(), Some(error.cause())),
         };
@@ -500,7 +540,7 @@ impl<M: Modelled> Thread<M> {
     pub fn remove_many(&mut self, items: &[Item]) -> Vec<bool> {
         let hashes: Vec<_> = items.iter().map(|item| item.hash).collect();
         let mut removed = vec![false; items.len()];
-        let count = self.filter.remove_hash_many(&hashes, &mut removed);
+        let count = self.shared.remove_hash_many(&hashes, &mut removed);
         assert_eq!(count, Ok(removed.iter().filter(|&&removed| removed).count()));
         for (&item, &removed) in items.iter().zip(&removed) {
             self.record(item, if removed { Outcome::Removed } else { Outcome::NotThere });
@@ -512,36 +552,62 @@ impl<M: Modelled> Thread<M> {
     pub fn contains_many(&mut self, items: &[Item]) -> Vec<bool> {
         let hashes: Vec<_> = items.iter().map(|item| item.hash).collect();
         let mut found = vec![false; items.len()];
-        self.filter.contains_hash_many(&hashes, &mut found).expect("as many answers as items");
+        self.shared.contains_hash_many(&hashes, &mut found).expect("as many answers as items");
         for (&item, &found) in items.iter().zip(&found) {
             self.record(item, if found { Outcome::Found } else { Outcome::Missing });
         }
         found
     }
 
-    /// Splits this number of buckets, or fewer if there are no more to be split; neighbours are split
-    /// at once. Not recorded: no operation answers otherwise.
-    #[must_use]
-    pub fn split(&self, most: usize) -> usize {
-        probe::split(&self.filter, most)
-    }
-
-    /// Stores a copy of the item in this bucket, which must have a free slot. Not recorded.
-    pub fn put(&self, bucket: usize, item: Item) {
-        assert!(probe::put(&self.filter, bucket, item.home, ALL), "bucket {bucket} is full");
-    }
-
-    /// A handle to the same filter whose operations are not recorded.
-    #[must_use]
-    pub fn unrecorded(&self) -> Self {
-        let (filter, table) = (Arc::clone(&self.filter), Arc::clone(&self.table));
-        Self { filter, table, index: self.index, known: self.known.clone(), events: Vec::new() }
-    }
-
     /// The filter itself, for calls that are not recorded.
     #[must_use]
     pub fn filter(&self) -> &CuckooFilter<M> {
-        &self.filter
+        &self.shared
+    }
+}
+
+impl<M: Storage + 'static> Thread<Maplet<M>>
+where
+    Maplet<M>: Subject<Shared = CuckooMaplet<M>>,
+{
+    /// Which of the values of the key of this item were found: those of its items.
+    pub fn get(&mut self, item: Item) -> Found {
+        let values = self.shared.get_hash(item.hash);
+        let class_of = |value| {
+            let is_it = |other: &&Item| other.key == item.key && other.home.value == value;
+            self.table.classes.iter().find(is_it).expect("a value that the key may have").class
+        };
+        let found: Vec<_> = values.map(class_of).collect();
+        self.record(item, Outcome::Got(found.clone()));
+        Found(found)
+    }
+
+    /// Whether the key of this item was found, with any value.
+    pub fn contains_key(&mut self, item: Item) -> bool {
+        let found = self.shared.contains_key_hash(item.hash);
+        self.record(item, Outcome::HasKey(found));
+        found
+    }
+
+    /// Whether a copy of the item has got the value of another item of its key.
+    pub fn replace(&mut self, item: Item, with: Item) -> bool {
+        assert_eq!(item.key, with.key);
+        let [old, new] = [item, with].map(|item| item.home.value);
+        let replaced = self.shared.replace_hash(item.hash, old, new).expect("a value that fits");
+        let outcome = if replaced { Outcome::Replaced(with.class) } else { Outcome::NotThere };
+        self.record(item, outcome);
+        replaced
+    }
+}
+
+/// The values that a `get` has found.
+pub struct Found(Vec<usize>);
+
+impl Found {
+    /// Whether that of this item is among them.
+    #[must_use]
+    pub fn has(&self, item: Item) -> bool {
+        self.0.contains(&item.class)
     }
 }
 
@@ -573,14 +639,14 @@ impl Signal {
     }
 
     /// Publishes everything that this thread has done.
-    pub fn send<M: Modelled>(&self, thread: &Thread<M>) {
+    pub fn send<M: Subject>(&self, thread: &Thread<M>) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&thread.known);
         // Release: pairs with the Acquire in `received`.
         self.sent.store(true, Ordering::Release);
     }
 
     /// Whether the signal was seen.
-    pub fn received<M: Modelled>(&self, thread: &mut Thread<M>) -> bool {
+    pub fn received<M: Subject>(&self, thread: &mut Thread<M>) -> bool {
         // Acquire: pairs with the Release in `send`.
         let sent = self.sent.load(Ordering::Acquire);
         if sent {

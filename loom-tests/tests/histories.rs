@@ -9,7 +9,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{env, thread};
 
-use coucal::{CuckooFilter, GrowingLayout, InsertError, Layout, Snapshot, Storage};
+use coucal::{CuckooFilter, CuckooMaplet, GrowingLayout, InsertError, Layout, Snapshot, Storage};
 use loom_tests::checker::{Event, History, Interval, Outcome};
 use rand::rngs::SmallRng;
 use rand::{Rng, RngExt, SeedableRng};
@@ -24,75 +24,235 @@ fn histories_asked_for() -> Option<u64> {
     Some(asked.parse().expect("COUCAL_STRESS_HISTORIES is a number of histories"))
 }
 
-/// Hashes of `count` different classes; the filter itself tells whether two are the same.
-fn classes<M: Storage>(filter: &CuckooFilter<M>, random: &mut SmallRng, count: usize) -> Vec<u64> {
+/// Values of each key of a maplet.
+const VALUES: usize = 3;
+
+/// What histories are recorded of: a filter, or a maplet. A class has a number, and with it a hash of a
+/// list; in a maplet, a hash and a value.
+trait Subject: Sized + Sync {
+    /// The same with another list of hashes.
+    fn with_hashes(self, hashes: Vec<u64>) -> Self;
+
+    /// Another one with these contents.
+    fn restored(&self, snapshot: Snapshot) -> Self;
+
+    /// For each class, its key.
+    fn keys(&self) -> Vec<usize>;
+
+    fn insert(&self, class: usize) -> Result<(), InsertError>;
+
+    /// The operation with this number below 100.
+    fn operate(&self, class: usize, operation: u32) -> Outcome;
+
+    /// How many copies there are, while no thread writes.
+    fn copies(&self, class: usize) -> usize;
+
+    fn snapshot(&self) -> Snapshot;
+
+    fn len(&self) -> usize;
+
+    fn slots(&self) -> usize;
+
+    fn inconclusive(&self) -> usize;
+
+    /// All copies, while no thread writes.
+    fn counts(&self) -> Vec<usize> {
+        (0..self.keys().len()).map(|class| self.copies(class)).collect()
+    }
+}
+
+struct Filter<M: Storage> {
+    filter: CuckooFilter<M>,
+    hashes: Vec<u64>,
+}
+
+impl<M: Storage> Subject for Filter<M> {
+    fn with_hashes(self, hashes: Vec<u64>) -> Self {
+        Self { hashes, ..self }
+    }
+
+    fn restored(&self, snapshot: Snapshot) -> Self {
+        let filter = CuckooFilter::from_snapshot(snapshot, self.filter.hasher().clone());
+        let hashes = self.hashes.clone();
+        Self { filter: filter.expect("what a snapshot has is valid"), hashes }
+    }
+
+    fn keys(&self) -> Vec<usize> {
+        (0..self.hashes.len()).collect()
+    }
+
+    fn insert(&self, class: usize) -> Result<(), InsertError> {
+        self.filter.insert_hash(self.hashes[class])
+    }
+
+    fn operate(&self, class: usize, operation: u32) -> Outcome {
+        let (filter, hash) = (&self.filter, self.hashes[class]);
+        match operation {
+            0..25 => inserted(self.insert(class)),
+            25..40 => match filter.insert_unique_hash(hash) {
+                Ok(true) => Outcome::Unique,
+                Ok(false) => Outcome::Duplicate,
+                Err(_) => Outcome::UniqueFull,
+            },
+            40..65 if filter.remove_hash(hash) => Outcome::Removed,
+            40..65 => Outcome::NotThere,
+            65..75 => Outcome::Counted(self.copies(class)),
+            _ if filter.contains_hash(hash) => Outcome::Found,
+            _ => Outcome::Missing,
+        }
+    }
+
+    fn copies(&self, class: usize) -> usize {
+        self.filter.count_hash(self.hashes[class])
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.filter.snapshot().expect("memory for a test")
+    }
+
+    fn len(&self) -> usize {
+        self.filter.len()
+    }
+
+    fn slots(&self) -> usize {
+        self.filter.slots()
+    }
+
+    fn inconclusive(&self) -> usize {
+        self.filter.stats().inconclusive_lookups as usize
+    }
+}
+
+struct Maplet<M: Storage> {
+    maplet: CuckooMaplet<M>,
+    hashes: Vec<u64>,
+}
+
+impl<M: Storage> Maplet<M> {
+    fn pair(&self, class: usize) -> (u64, u32) {
+        (self.hashes[class / VALUES], (class % VALUES) as u32)
+    }
+}
+
+impl<M: Storage> Subject for Maplet<M> {
+    fn with_hashes(self, hashes: Vec<u64>) -> Self {
+        Self { hashes, ..self }
+    }
+
+    fn restored(&self, snapshot: Snapshot) -> Self {
+        let maplet = CuckooMaplet::from_snapshot(snapshot, self.maplet.hasher().clone());
+        let hashes = self.hashes.clone();
+        Self { maplet: maplet.expect("what a snapshot has is valid"), hashes }
+    }
+
+    fn keys(&self) -> Vec<usize> {
+        (0..self.hashes.len() * VALUES).map(|class| class / VALUES * VALUES).collect()
+    }
+
+    fn insert(&self, class: usize) -> Result<(), InsertError> {
+        let (hash, value) = self.pair(class);
+        self.maplet.insert_hash(hash, value)
+    }
+
+    fn operate(&self, class: usize, operation: u32) -> Outcome {
+        let (maplet, (hash, value)) = (&self.maplet, self.pair(class));
+        let first = class - value as usize;
+        match operation {
+            0..25 => inserted(self.insert(class)),
+            25..50 => {
+                let other = (value + 1 + operation % 2) % VALUES as u32;
+                let replaced = maplet.replace_hash(hash, value, other).expect("a value that fits");
+                if replaced { Outcome::Replaced(first + other as usize) } else { Outcome::NotThere }
+            }
+            50..65 if maplet.remove_hash(hash, value) => Outcome::Removed,
+            50..65 => Outcome::NotThere,
+            65..75 => Outcome::HasKey(maplet.contains_key_hash(hash)),
+            _ => {
+                let values: Vec<_> = maplet.get_hash(hash).map(|value| value as usize).collect();
+                assert!(values.iter().all(|&value| value < VALUES), "{values:?}");
+                Outcome::Got(values.iter().map(|value| first + value).collect())
+            }
+        }
+    }
+
+    fn copies(&self, class: usize) -> usize {
+        let (hash, value) = self.pair(class);
+        self.maplet.get_hash(hash).filter(|&candidate| candidate == value).count()
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.maplet.snapshot().expect("memory for a test")
+    }
+
+    fn len(&self) -> usize {
+        self.maplet.len()
+    }
+
+    fn slots(&self) -> usize {
+        self.maplet.slots()
+    }
+
+    fn inconclusive(&self) -> usize {
+        self.maplet.stats().inconclusive_lookups as usize
+    }
+}
+
+fn inserted(stored: Result<(), InsertError>) -> Outcome {
+    match stored {
+        Ok(()) => Outcome::Inserted,
+        Err(InsertError::TooManyCopies) => Outcome::TooManyCopies,
+        Err(_) => Outcome::Full,
+    }
+}
+
+/// Hashes of `count` different classes, or keys; `new` makes an empty filter, or maplet, of one hash, which
+/// itself tells whether two are the same.
+fn classes<S: Subject>(
+    new: impl Fn(Vec<u64>) -> S,
+    random: &mut SmallRng,
+    count: usize,
+) -> Vec<u64> {
     let mut hashes: Vec<u64> = Vec::new();
     while hashes.len() < count {
         let hash = random.next_u64();
-        filter.insert_hash(hash).expect("an empty filter");
-        if !hashes.iter().any(|&known| filter.contains_hash(known)) {
+        let one = new(vec![hash]);
+        one.insert(0).expect("an empty filter");
+        let known = one.with_hashes(hashes.clone());
+        if known.counts().iter().all(|&copies| copies == 0) {
             hashes.push(hash);
         }
-        assert!(filter.remove_hash(hash));
     }
     hashes
 }
 
-fn operate<M: Storage>(filter: &CuckooFilter<M>, hash: u64, operation: u32) -> Outcome {
-    match operation {
-        0..25 => match filter.insert_hash(hash) {
-            Ok(()) => Outcome::Inserted,
-            Err(InsertError::TooManyCopies) => Outcome::TooManyCopies,
-            Err(_) => Outcome::Full,
-        },
-        25..40 => match filter.insert_unique_hash(hash) {
-            Ok(true) => Outcome::Unique,
-            Ok(false) => Outcome::Duplicate,
-            Err(_) => Outcome::UniqueFull,
-        },
-        40..65 if filter.remove_hash(hash) => Outcome::Removed,
-        40..65 => Outcome::NotThere,
-        65..75 => Outcome::Counted(filter.count_hash(hash)),
-        _ if filter.contains_hash(hash) => Outcome::Found,
-        _ => Outcome::Missing,
-    }
-}
-
 /// What a snapshot holds: the copies of each class, and no others.
-fn copies_in<M: Storage>(filter: &CuckooFilter<M>, snapshot: Snapshot, hashes: &[u64]) -> Outcome {
+fn copies_in(subject: &impl Subject, snapshot: Snapshot) -> Outcome {
     let items = snapshot.len();
-    let restored = CuckooFilter::<M>::from_snapshot(snapshot, filter.hasher().clone())
-        .expect("what a snapshot has is valid");
-    let counts: Vec<_> = hashes.iter().map(|&hash| restored.count_hash(hash)).collect();
+    let restored = subject.restored(snapshot);
+    let counts = restored.counts();
     assert_eq!(counts.iter().sum::<usize>(), items);
     assert_eq!(restored.len(), items);
     Outcome::Snapshot(counts)
 }
 
-/// What a history starts with, but for the filter.
-struct Start {
-    hashes: Vec<u64>,
-    /// Copies that are stored, or that are tried to be, before the threads start.
+/// Records one history of an empty table in which each class has room for `most` copies. `stored` copies
+/// are stored, or tried to be, before the threads start.
+fn record(
+    subject: &impl Subject,
     stored: Range<usize>,
-    /// Copies that a class has room for.
     most: usize,
-}
-
-/// Records one history of an empty table.
-fn record<M: Storage>(
-    filter: &CuckooFilter<M>,
-    start: &Start,
     threads: usize,
     seed: u64,
 ) -> History {
-    let hashes = &*start.hashes;
+    let keys = subject.keys();
+    let classes = keys.len();
     let mut random = SmallRng::seed_from_u64(seed);
-    let mut initial = vec![0; hashes.len()];
-    for _ in 0..random.random_range(start.stored.clone()) {
-        let class = random.random_range(0..hashes.len());
-        initial[class] += usize::from(filter.insert_hash(hashes[class]).is_ok());
+    let mut initial = vec![0; classes];
+    for _ in 0..random.random_range(stored) {
+        let class = random.random_range(0..classes);
+        initial[class] += usize::from(subject.insert(class).is_ok());
     }
-    let inconclusive = filter.stats().inconclusive_lookups;
+    let inconclusive = subject.inconclusive();
     let clock = AtomicU64::new(0);
     let barrier = Barrier::new(threads);
     let recorded: Vec<Vec<Interval>> = thread::scope(|scope| {
@@ -103,19 +263,19 @@ fn record<M: Storage>(
                 scope.spawn(move || {
                     barrier.wait();
                     let one = || {
-                        let class = random.random_range(0..hashes.len());
+                        let class = random.random_range(0..classes);
                         let operation = random.random_range(0..100 + SNAPSHOTS);
                         // AcqRel: an operation that returned earlier by the clock happens before
                         // this one.
                         let invoked = clock.fetch_add(1, Ordering::AcqRel);
-                        let snapshot = (operation < SNAPSHOTS).then(|| filter.snapshot());
+                        let snapshot = (operation < SNAPSHOTS).then(|| subject.snapshot());
                         let outcome = match snapshot {
-                            None => Ok(operate(filter, hashes[class], operation - SNAPSHOTS)),
-                            Some(snapshot) => Err(snapshot.expect("memory for a test")),
+                            None => Ok(subject.operate(class, operation - SNAPSHOTS)),
+                            Some(snapshot) => Err(snapshot),
                         };
                         let returned = clock.fetch_add(1, Ordering::AcqRel);
                         let outcome =
-                            outcome.unwrap_or_else(|snapshot| copies_in(filter, snapshot, hashes));
+                            outcome.unwrap_or_else(|snapshot| copies_in(subject, snapshot));
                         Interval { class, outcome, invoked, returned }
                     };
                     std::iter::repeat_with(one).take(OPERATIONS).collect()
@@ -127,77 +287,106 @@ fn record<M: Storage>(
     let mut recorded = recorded;
     // The final state, as one more thread that counts after all the others.
     let end = clock.load(Ordering::Relaxed);
-    let counted = hashes.iter().enumerate().map(|(class, &hash)| {
-        let outcome = Outcome::Counted(filter.count_hash(hash));
+    let counted = subject.counts().into_iter().enumerate().map(|(class, count)| {
+        let outcome = Outcome::Counted(count);
         let at = end + 2 * class as u64;
         Interval { class, outcome, invoked: at, returned: at + 1 }
     });
     recorded.push(counted.collect());
-    let mut history = History::from_intervals(initial, start.most, &recorded);
-    history.inconclusive = (filter.stats().inconclusive_lookups - inconclusive) as usize;
-    history
+    let inconclusive = subject.inconclusive() - inconclusive;
+    History { keys, inconclusive, ..History::from_intervals(initial, most, &recorded) }
 }
 
-/// Runs histories of new filters and checks each; `check` says what holds besides.
-fn run<M: Storage>(
+/// Runs histories of `count` classes, or keys, and checks each; `new` makes an empty filter, or maplet, of
+/// these hashes, and `check` says what holds besides.
+fn run<S: Subject>(
     histories: u64,
-    classes_in_all: usize,
+    count: usize,
     copies: usize,
     stored: impl Fn(usize) -> Range<usize>,
-    new: impl Fn() -> CuckooFilter<M>,
-    check: impl Fn(&CuckooFilter<M>, &History),
+    new: impl Fn(Vec<u64>) -> S,
+    check: impl Fn(&S, &History),
 ) {
     for threads in [2, 3, 5] {
         let mut random = SmallRng::seed_from_u64(threads as u64);
-        let hashes = classes(&new(), &mut random, classes_in_all);
-        let start = Start { hashes, stored: stored(new().slots()), most: copies };
+        let hashes = classes(&new, &mut random, count);
         for seed in 0..histories {
-            let filter = new();
-            let history = record(&filter, &start, threads, seed);
-            let stored: usize = start.hashes.iter().map(|&hash| filter.count_hash(hash)).sum();
-            assert_eq!(filter.len(), stored);
+            let subject = new(hashes.clone());
+            let stored = stored(subject.slots());
+            let history = record(&subject, stored, copies, threads, seed);
+            assert_eq!(subject.len(), subject.counts().iter().sum::<usize>());
             if let Err(reason) = history.explain() {
                 panic!("{reason}: {history:#?}");
             }
-            check(&filter, &history);
+            check(&subject, &history);
         }
     }
 }
 
+/// Capacities for buckets of four slots, and numbers of classes.
+const SHAPES: [(usize, usize); 5] = [(0, 1), (0, 3), (9, 3), (9, 8), (20, 6)];
+
 fn recorded_histories_have_an_explanation<L: Layout>() {
-    // Capacities for buckets of four slots, and numbers of classes.
-    let shapes = [(0, 1), (0, 3), (9, 3), (9, 8), (20, 6)];
-    let histories = histories_asked_for().unwrap_or(450) / (shapes.len() as u64 * 3);
-    for (capacity, classes) in shapes {
+    let histories = histories_asked_for().unwrap_or(450) / (SHAPES.len() as u64 * 3);
+    for (capacity, classes) in SHAPES {
         let capacity = (capacity * L::SLOTS).div_ceil(4);
         let builder = CuckooFilter::builder().layout::<L>().capacity(capacity);
-        let new = || builder.clone().build().expect("memory for a test");
+        let new = |hashes| Filter { filter: builder.clone().build().expect("memory"), hashes };
         run(histories, classes, 2 * L::SLOTS, |slots| 0..slots, new, |_, _| {});
     }
 }
 
-/// The same for filters that start near the load at which they grow. None says that it is full before
-/// it has its greatest size, which is a few buckets more, or twice as many.
-fn histories_of_growth_have_an_explanation<L: GrowingLayout + Layout>() {
-    let first = CuckooFilter::builder().layout::<L>().max_capacity(0);
-    let first_slots = first.clone().build().expect("memory for a test").slots();
-    let histories = histories_asked_for().unwrap_or(90) / 6;
+fn histories_of_maplets_have_an_explanation<L: Layout>() {
+    let histories = histories_asked_for().unwrap_or(300) / (SHAPES.len() as u64 * 3);
+    for (capacity, keys) in SHAPES {
+        let capacity = (capacity * L::SLOTS).div_ceil(4);
+        let builder = CuckooMaplet::builder().value_bits(2).layout::<L>().capacity(capacity);
+        let new = |hashes| Maplet { maplet: builder.clone().build().expect("memory"), hashes };
+        run(histories, keys, 2 * L::SLOTS, |slots| 0..slots, new, |_, _| {});
+    }
+}
+
+/// The same of subjects that start near the load at which they grow: `new` makes one with this initial
+/// and this maximum capacity. None says that it is full before it has its greatest size, which is a few
+/// buckets more, or twice as many.
+fn histories_of_growth<L: Layout, S: Subject>(
+    histories: u64,
+    count: usize,
+    new: impl Fn(usize, usize, Vec<u64>) -> S,
+) {
+    let first_slots = new(0, 0, Vec::new()).slots();
     let grown = Cell::new(0);
     for greatest in [first_slots, 2 * first_slots] {
-        let builder = first.clone().max_capacity(greatest);
-        let largest = builder.clone().capacity(greatest).build().expect("memory for a test");
-        let greatest_slots = largest.slots();
-        let new = || builder.clone().build().expect("memory for a test");
+        let greatest_slots = new(greatest, greatest, Vec::new()).slots();
+        let new = |hashes| new(0, greatest, hashes);
         let stored = |slots| slots * 7 / 10..slots;
-        run(histories, 40, 2 * L::SLOTS, stored, new, |filter, history| {
+        run(histories, count, 2 * L::SLOTS, stored, new, |subject, history| {
             let full = |event: &Event| matches!(event.outcome, Outcome::Full | Outcome::UniqueFull);
             let refused = history.threads.iter().flatten().any(full);
-            let slots = filter.slots();
+            let slots = subject.slots();
             assert!(!refused || slots == greatest_slots, "full with {slots} slots");
-            grown.set(grown.get() + u64::from(filter.slots() > first_slots));
+            grown.set(grown.get() + u64::from(slots > first_slots));
         });
     }
-    assert!(grown.get() > 2 * histories, "of {} filters {} grew", 6 * histories, grown.get());
+    assert!(grown.get() > 2 * histories, "of {} {} grew", 6 * histories, grown.get());
+}
+
+fn histories_of_growth_have_an_explanation<L: GrowingLayout + Layout>() {
+    let histories = histories_asked_for().unwrap_or(90) / 6;
+    histories_of_growth::<L, _>(histories, 40, |capacity, max_capacity, hashes| {
+        let builder = CuckooFilter::builder().layout::<L>().capacity(capacity);
+        let built = builder.max_capacity(max_capacity).build();
+        Filter { filter: built.expect("memory for a test"), hashes }
+    });
+}
+
+fn histories_of_growing_maplets_have_an_explanation<L: GrowingLayout + Layout>() {
+    let histories = histories_asked_for().unwrap_or(90) / 6;
+    histories_of_growth::<L, _>(histories, 13, |capacity, max_capacity, hashes| {
+        let builder = CuckooMaplet::builder().value_bits(2).layout::<L>().capacity(capacity);
+        let built = builder.max_capacity(max_capacity).build();
+        Maplet { maplet: built.expect("memory for a test"), hashes }
+    });
 }
 
 /// A test of this function for each layout.
@@ -214,6 +403,16 @@ macro_rules! of_each_layout {
 
 mod fixed {
     coucal::__for_each_layout!(of_each_layout recorded_histories_have_an_explanation);
+}
+
+mod maplets {
+    coucal::__for_each_layout!(of_each_layout histories_of_maplets_have_an_explanation);
+}
+
+mod growing_maplets {
+    coucal::__for_each_growing_layout!(
+        of_each_layout histories_of_growing_maplets_have_an_explanation
+    );
 }
 
 mod growing {

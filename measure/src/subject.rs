@@ -10,12 +10,25 @@ pub trait Peer: Sized {
     /// How many items count as a load of 100 %: the slots, or what the peer was built for.
     fn slots(&self) -> usize;
     fn contains(&self, key: u64) -> bool;
+
+    /// For a peer that says where a key may be: the number of places.
+    #[inline]
+    fn answers(&self, key: u64) -> u64 {
+        self.contains(key).into()
+    }
+
     /// Stores one more copy (a set: the key); `false` if there is no room.
     fn insert(&mut self, key: u64) -> bool;
 
     /// Removes one copy; `false` if there was none, or if this peer removes nothing.
     #[inline]
     fn remove(&mut self, _key: u64) -> bool {
+        false
+    }
+
+    /// Moves a key to another place; `false` if it was not in the first one, or if this peer has no places.
+    #[inline]
+    fn replace(&mut self, _key: u64) -> bool {
         false
     }
 
@@ -86,6 +99,7 @@ pub enum Operation {
     InsertMany,
     Remove,
     RemoveMany,
+    Replace,
 }
 
 /// A peer, as one thread uses it.
@@ -111,6 +125,7 @@ impl<P: Peer> Subject for P {
             Operation::InsertMany => insert_many(self, keys),
             Operation::Remove => remove(self, keys),
             Operation::RemoveMany => remove_many(self, keys),
+            Operation::Replace => replace(self, keys),
         }
     }
 
@@ -121,7 +136,7 @@ impl<P: Peer> Subject for P {
 
 #[inline(never)]
 fn contains<P: Peer>(peer: &P, keys: &[u64]) -> u64 {
-    keys.iter().map(|key| u64::from(peer.contains(*key))).sum()
+    keys.iter().map(|key| peer.answers(*key)).sum()
 }
 
 #[inline(never)]
@@ -153,6 +168,11 @@ fn remove<P: Peer>(peer: &mut P, keys: &[u64]) -> u64 {
 #[inline(never)]
 fn remove_many<P: Peer>(peer: &mut P, keys: &[u64]) -> u64 {
     keys.chunks(BATCH).map(|keys| peer.remove_many(keys) as u64).sum()
+}
+
+#[inline(never)]
+fn replace<P: Peer>(peer: &mut P, keys: &[u64]) -> u64 {
+    keys.iter().map(|key| u64::from(peer.replace(*key))).sum()
 }
 
 /// One step of a mixed workload.

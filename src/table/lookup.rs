@@ -123,10 +123,13 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     pub(crate) fn get(&self, key: Key) -> Candidates {
-        match self.try_get(key) {
-            Some(candidates) => candidates,
-            None => self.get_slow(key.entry, key.first, key.second),
+        if let Some(candidates) = self.try_get(key) {
+            return candidates;
         }
+        // Not returned by the call: what a call returns is in memory, also where nothing is called.
+        let mut candidates = Candidates::new();
+        self.get_slow(key.entry, key.first, key.second, &mut candidates);
+        candidates
     }
 
     /// One round. `None`: something of the group was moved meanwhile.
@@ -146,14 +149,17 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// under their stripes. See [`Key`] for the arguments.
     #[cold]
     #[inline(never)]
-    fn get_slow(&self, entry: Entry, first: usize, second: usize) -> Candidates {
+    fn get_slow(&self, entry: Entry, first: usize, second: usize, found: &mut Candidates) {
         let key = Key { entry, first, second };
         let round = || self.try_get(key);
-        iter::repeat_with(round).take(MAX_LOOKUP_ROUNDS - 1).flatten().next().unwrap_or_else(|| {
-            let places = self.places(key);
-            let (_locked, buckets) = self.lock(places, self.locate(places));
-            Self::candidates(places, buckets, self.words_in(buckets))
-        })
+        *found =
+            iter::repeat_with(round).take(MAX_LOOKUP_ROUNDS - 1).flatten().next().unwrap_or_else(
+                || {
+                    let places = self.places(key);
+                    let (_locked, buckets) = self.lock(places, self.locate(places));
+                    Self::candidates(places, buckets, self.words_in(buckets))
+                },
+            );
     }
 
     /// The values that two words hold of a key.

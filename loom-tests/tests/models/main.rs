@@ -36,6 +36,22 @@ macro_rules! growing_models {
     };
 }
 
+/// The same of models of maplets: a packed layout has all that they show, one of the others has an
+/// encoding of its own, and one has two slots.
+#[cfg(feature = "every-layout")]
+macro_rules! maplet_models {
+    ($($model:ident)*) => {
+        $(of_each_layout!($model Fp16x4 SemiSorted14x5 Fp32x2);)*
+    };
+}
+
+#[cfg(not(feature = "every-layout"))]
+macro_rules! maplet_models {
+    ($($model:ident)*) => {
+        $(of_each_layout!($model Fp16x4);)*
+    };
+}
+
 macro_rules! of_each_layout {
     ($model:ident $($layout:ident)*) => {
         mod $model {
@@ -57,6 +73,7 @@ mod growth;
 mod kicks;
 mod last_resort;
 mod lock;
+mod maplets;
 mod order;
 mod races;
 mod snapshots;
@@ -66,19 +83,20 @@ mod unique;
 use std::env;
 
 use coucal::Layout;
+use coucal::probe::Subject;
 use loom_tests::model::{Item, Setup};
 
 /// Four buckets: 0 and 1 are full, 2 and 3 are empty. An insert of `new` (0, 1) moves `moved` from 0
 /// to 3. No other item in 0 and 1 can be moved.
-struct OneHop<L> {
-    setup: Setup<L>,
+struct OneHop<M> {
+    setup: Setup<M>,
     moved: Item,
     new: Item,
     /// All else in 0 and 1.
     filler: Item,
 }
 
-impl<L: Layout> OneHop<L> {
+impl<M: Subject> OneHop<M> {
     fn new(first: usize, second: usize) -> Self {
         let mut setup = Setup::new(4);
         let moved = setup.item(first, second);
@@ -119,8 +137,8 @@ impl<L: Layout> TwoHops<L> {
 
 /// Four buckets with one free slot, in 3. An insert of `new` (0, 1) moves `moved` from 0 to 3. When 3
 /// is full and 0 has a free slot, an insert of `back` (2, 3) moves it from 3 to 0.
-struct LastSlot<L> {
-    setup: Setup<L>,
+struct LastSlot<M> {
+    setup: Setup<M>,
     moved: Item,
     new: Item,
     back: Item,
@@ -128,7 +146,7 @@ struct LastSlot<L> {
     high: Item,
 }
 
-impl<L: Layout> LastSlot<L> {
+impl<M: Subject> LastSlot<M> {
     fn new(first: usize, second: usize) -> Self {
         let mut setup = Setup::new(4);
         let moved = setup.item(first, second);

@@ -352,8 +352,8 @@ fn abandoned_snapshot_beside_a_kick<L: Layout>() {
             assert!(t.remove(new));
         });
         model.thread(move |t| {
-            probe::abandon_image(t.filter());
-            assert!(!probe::has_mirror(t.filter()));
+            probe::abandon_image::<L>(t.filter());
+            assert!(!probe::has_mirror::<L>(t.filter()));
             assert_eq!(t.snapshot().of(moved), 1);
         });
     });

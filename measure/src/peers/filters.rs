@@ -350,7 +350,7 @@ impl Peer for Quotient {
 
 /// `fastbloom`, the concurrent one of its two Bloom filters.
 pub struct Bloom {
-    filter: fastbloom::AtomicBloomFilter<KeyHash>,
+    pub(super) filter: fastbloom::AtomicBloomFilter<KeyHash>,
     slots: usize,
 }
 

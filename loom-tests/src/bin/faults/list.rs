@@ -110,6 +110,14 @@ const SNAPSHOT_AND_SPLIT: &[&str] =
     &["snapshots::split_beside_a_snapshot", "snapshots::end_of_level_beside_a_snapshot"];
 const MERGE_FAILS: &[&str] = &["snapshots::merge_that_fails_against_lookups"];
 
+const GETS: &[&str] =
+    &["maplets::get_beside_a_kick_in_its_direction", "maplets::get_beside_a_kick_the_other_way"];
+const OVERTAKEN_GET: &[&str] = &["maplets::get_overtaken_in_every_round"];
+const REPLACEMENTS: &[&str] = &[
+    "maplets::replacement_of_what_is_kicked_in_its_direction",
+    "maplets::replacement_of_what_is_kicked_the_other_way",
+];
+
 const KICKS: &[&str] =
     &["kicks::kick_and_removal_against_lookup", "kicks::kick_removal_and_insert_against_lookup"];
 const ORDER: &[&str] = &[
@@ -760,6 +768,136 @@ pub const FAULTS: &[Fault] = faults! {
     MERGE merge: "a merge that fails says that it has not"
         replace "return Err(error);" with "let _ = error; break;"
         => MERGE_FAILS;
+
+    // Values: what a lookup of them returns.
+    LOOKUP try_get: "a hit ends the round of a get"
+        replace "(version.validate() && self.buckets.level() == level)"
+        with "let (readings, entries) = (buckets.map(|b| b.reading), places.map(|p| p.entry));
+            let found = Reading::either_holds(readings, words, entries);
+            (found || version.validate() && self.buckets.level() == level)"
+        => GETS;
+    LOOKUP try_get: "a get does not validate the version"
+        replace "version.validate()" with "(version.validate() | true)"
+        => GETS;
+    LOOKUP try_get: "a get reads the words before its version"
+        replace "let version = self.versions.read(self.geometry().class(key)); let level = self.buckets.level();
+            let places = self.places(key);
+            let buckets = self.locate(places);
+            let words = self.words_in(buckets);"
+        with "let level = self.buckets.level();
+            let places = self.places(key);
+            let buckets = self.locate(places);
+            let words = self.words_in(buckets);
+            let version = self.versions.read(self.geometry().class(key));"
+        => GETS;
+    LOOKUP try_get: "a get does not look at the level again"
+        replace "self.buckets.level() == level" with "self.buckets.level() >= level"
+        => &["maplets::get_beside_an_entry_of_the_next_level"];
+    LOOKUP candidates: "a get leaves out the second word if the first has a value"
+        replace "Reading::values(buckets.map(|bucket| bucket.reading), words, entries)"
+        with "let readings = buckets.map(|bucket| bucket.reading);
+            let one = [words[0], Word::EMPTY];
+            let first = Reading::either_holds([readings[0]; 2], one, [entries[0]; 2]);
+            Reading::values(readings, if first { one } else { words }, entries)"
+        => GETS;
+    LOOKUP get_slow: "a get makes one round too many"
+        replace "MAX_LOOKUP_ROUNDS - 1" with "MAX_LOOKUP_ROUNDS"
+        => OVERTAKEN_GET;
+    LOOKUP get_slow: "the last resort of a get locks no stripe"
+        replace "let (_locked, buckets) = self.lock(places, self.locate(places));"
+        with "let buckets = self.locate(places);"
+        => OVERTAKEN_GET;
+    LOOKUP get_slow: "the last resort of a get locks one of its stripes"
+        replace "let (_locked, buckets) = self.lock(places, self.locate(places));"
+        with "let buckets = self.locate(places);
+            let _locked = self.stripes.lock([buckets[0].number]);"
+        => OVERTAKEN_GET;
+    LOOKUP get_slow: "the last resort of a get does not compute its buckets again"
+        replace "let (_locked, buckets) = self.lock(places, self.locate(places));"
+        with "let buckets = self.locate(places);
+            let _locked = self.stripes.lock(buckets.map(|bucket| bucket.number));"
+        => &["maplets::get_whose_bucket_is_split"];
+
+    // Values: replacements and removals.
+    REMOVE change_seen: "a replacement stores the word that it saw before it had the stripe"
+        replace "Some(self.change_longest(&locked, bucket, [place, other], key, change))"
+        with "if !C::REMOVES && !B::GROWS {
+                let seen = if first { words[0] } else { words[1] };
+                let changed = change.applied(seen, bucket.reading.slot(place.entry))?;
+                self.store_word(&locked, bucket.number, changed, Ordering::SeqCst);
+                return Some(true);
+            }
+            Some(self.change_longest(&locked, bucket, [place, other], key, change))"
+        => REPLACEMENTS;
+    TABLE change_in: "a replacement takes the old value out before it stores the new one"
+        replace "self.store_word(locked, bucket, changed, Ordering::SeqCst);"
+        with "if let (false, Some(without)) = (C::REMOVES, self.locked_word(bucket).without(slot)) {
+                self.store_word(locked, bucket, without, Ordering::SeqCst);
+            }
+            self.store_word(locked, bucket, changed, Ordering::SeqCst);"
+        => &["maplets::there_and_back_against_get"];
+    TABLE change_in: "a replacement of a duplicate bumps no version"
+        replace "if in_other()" with "if C::REMOVES && in_other()"
+        => &[
+            "maplets::copy_in_and_replacement_of_the_other",
+            "maplets::copy_in_and_replacement_of_the_other_the_other_way",
+        ];
+    TABLE change_in: "a replacement frees a slot"
+        replace "if C::REMOVES" with "if true"
+        => &["maplets::there_and_back_against_get"];
+    REMOVE leaves: "a removal bumps no version for an entry with another value"
+        replace "reading.holds_key(word, item)" with "reading.holds_key(word, item) & false"
+        => &["maplets::value_in_and_value_out_against_lookup"];
+    REMOVE change_longest: "a removal takes an entry of the key with any value"
+        replace "let slot = reading.slot(place.entry);"
+        with "let alike = |slot: &Slot| {
+                let one = Word::<L>::EMPTY.with(*slot);
+                one.is_some_and(|one| reading.holds_key(one, place.entry))
+            };
+            let any = || self.locked_word(bucket.number).slots_in_use().find(alike);
+            let slot = B::HAS_VALUES.then(any).flatten().unwrap_or(reading.slot(place.entry));"
+        => &["maplets::removal_of_one_value_against_get_of_the_other"];
+    READING longest: "in a growing table a removal takes an entry of the key with any value"
+        replace "self.reading.longest(word, item)"
+        with "self.reading.longest(word, item)?;
+            let alike = |slot: &Slot| {
+                let one = Word::<L>::EMPTY.with(*slot);
+                one.is_some_and(|one| self.holds_key(one, item))
+            };
+            word.slots_in_use().filter(alike).last()"
+        => &["maplets::split_against_replacement"];
+
+    // Values: what moves.
+    TABLE relocate: "a kick loses the value"
+        replace "with(to.reading.slot(hop.to.entry))"
+        with "with(Slot::new(
+                to.reading.slot(hop.to.entry).bits()
+                    & ((1 << (L::FINGERPRINT_BITS - self.value_bits())) - 1),
+            ))"
+        => GETS;
+    TABLE relocate: "a kick takes out an entry of the key with any value"
+        replace "without(from.reading.slot(hop.from.entry)) else {"
+        with "without({
+                let planned = from.reading.slot(hop.from.entry);
+                let alike = |slot: &Slot| {
+                    let one = Word::<L>::EMPTY.with(*slot);
+                    one.is_some_and(|one| from.reading.holds_key(one, hop.from.entry))
+                };
+                self.locked_word(from.number).slots_in_use().find(alike).unwrap_or(planned)
+            }) else {"
+        => &["maplets::kick_of_what_is_removed_beside_another_value"];
+    GEOMETRY class: "the version of an entry depends on its value"
+        replace "self.class_of(self.shape.core(entry), first.min(second))"
+        with "self.class_of(self.shape.core(entry), first.min(second)) + (entry.whole() >> 14) as usize"
+        => GETS;
+    GROW partition: "a split loses the values of what goes"
+        replace "let [stays, goes] = self.locked_word(old).partition(next_bit);"
+        with "let [stays, goes] = self.locked_word(old).partition(next_bit);
+            let mask = (1 << (L::FINGERPRINT_BITS - self.value_bits())) - 1;
+            let goes = goes.slots_in_use().fold(Word::<L>::EMPTY, |word, slot| {
+                word.with(crate::entry::Slot::new(slot.bits() & mask)).unwrap_or(word)
+            });"
+        => &["maplets::split_against_get_in_its_direction"];
 
     // The lock of a stripe.
     LOCK lock_slow: "a waiter takes a stripe that another thread holds"

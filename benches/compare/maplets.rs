@@ -1,0 +1,187 @@
+//! Maplets: beside filters at the same number of slots, and beside other tables that say which of 64
+//! partitions may hold a key.
+
+use coucal_measure::keys::{Keys, Which};
+use coucal_measure::peers::growing_capacity;
+use coucal_measure::subject::{Operation, Subject};
+use coucal_measure::text::power;
+
+use crate::contenders::{
+    BLOOMS, COUCAL, DASH_MAP, FILTERS, GROWN_FILTER, GROWN_MAPLET, HASH_MAP, MAPLET, build,
+};
+use crate::filters::{SMALL, timed};
+use crate::output::{Table, of_size};
+use crate::results::Results;
+use crate::{Plan, Topic, allocated};
+
+pub const TOPIC: Topic = Topic {
+    name: "maplets",
+    slots: &[1 << 18, 1 << 24],
+    rounds: 3,
+    measure,
+    tables,
+    plots: |_| Vec::new(),
+};
+
+/// A filter and a maplet at the same number of slots.
+const PAIRS: [[&str; 2]; 2] = [[COUCAL, MAPLET], [GROWN_FILTER, GROWN_MAPLET]];
+/// Those that know the partition of a key.
+const PARTITIONS: [&str; 5] = [MAPLET, BLOOMS, FILTERS, HASH_MAP, DASH_MAP];
+/// Each kind of lookup takes as many turns, so that what disturbs one of them is in few ratios.
+const TURNS: u64 = 4;
+
+const ABSENT: &str = "miss";
+const PRESENT: &str = "hit";
+const INSERT: &str = "insert";
+const REPLACE: &str = "replace";
+const BITS: &str = "bits per item";
+const USELESS: &str = "candidates of an absent key";
+
+/// Figures in ns, and their titles.
+const TIMES: [(&str, &str); 7] = [
+    (ABSENT, "`contains`, `get`: absent"),
+    (PRESENT, "`contains`, `get`: present"),
+    ("half", "`contains`, `get`: half present"),
+    ("batch", "`contains_many`, `get_many`: half present"),
+    (INSERT, "`insert`"),
+    ("remove", "`remove`"),
+    (REPLACE, "`replace`"),
+];
+
+fn measure(plan: &Plan, results: &mut Results) {
+    for &slots in &plan.slots {
+        for round in 0..plan.rounds {
+            plan.say(&format!("{slots} slots, round {}", round + 1));
+            measure_round(plan, slots, round, results);
+        }
+    }
+}
+
+struct Entry {
+    name: &'static str,
+    subject: Box<dyn Subject>,
+    /// Items 0 to here.
+    items: u64,
+    /// Bytes that building and filling have allocated and not freed.
+    bytes: usize,
+    /// The sum of the steps of the fill, in ns per item.
+    fill: f64,
+}
+
+fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
+    let keys = Keys::new(1 + round as u64);
+    let mut push = |name, figure, run| results.push((slots, 1), name, figure, run);
+    let mut entries = Vec::new();
+    let names = PAIRS.as_flattened().iter().chain(&PARTITIONS[1..]);
+    for name in names.copied().filter(|name| plan.includes(name)) {
+        let before = allocated();
+        let subject = build(name, slots as usize);
+        let items = match name {
+            GROWN_FILTER | GROWN_MAPLET => growing_capacity(slots as usize) as u64,
+            _ => slots * 19 / 20,
+        };
+        entries.push(Entry { name, subject, items, bytes: allocated() - before, fill: 0.0 });
+    }
+    // A small table stays in the cache for all of its fill.
+    let steps = if slots <= SMALL { 1 } else { 16 };
+    for step in 0..steps {
+        for Entry { name, subject, items, bytes, fill } in &mut entries {
+            let range = *items * step / steps..*items * (step + 1) / steps;
+            let due = range.end - range.start;
+            let before = allocated();
+            let (nanos, stored) =
+                timed(subject.as_mut(), Operation::Insert, keys, Which::InOrder, range);
+            assert_eq!(stored, due, "{name} has room for its items");
+            // A map may also free something when it grows.
+            *bytes = (*bytes + allocated()).saturating_sub(before);
+            *fill += nanos / steps as f64;
+        }
+    }
+    for Entry { name, items, bytes, fill, .. } in &entries {
+        push(name, INSERT, *fill);
+        push(name, BITS, *bytes as f64 * 8.0 / *items as f64);
+    }
+    for turn in 0..TURNS {
+        let lookups = plan.operations / TURNS;
+        let range = turn * lookups..(turn + 1) * lookups;
+        for (figure, operation) in [
+            (ABSENT, Operation::Contains),
+            (PRESENT, Operation::Contains),
+            ("half", Operation::Contains),
+            ("batch", Operation::ContainsMany),
+        ] {
+            for Entry { name, subject, items, .. } in &mut entries {
+                let items = *items;
+                let which = match figure {
+                    ABSENT => Which::Absent,
+                    PRESENT => Which::Present { items },
+                    _ => Which::Half { items },
+                };
+                let paired = PAIRS.as_flattened().contains(name);
+                if !paired && !matches!(figure, ABSENT | PRESENT) {
+                    continue;
+                }
+                let (nanos, found) = timed(subject.as_mut(), operation, keys, which, range.clone());
+                push(name, figure, nanos);
+                if figure == ABSENT {
+                    push(name, USELESS, found as f64 / lookups as f64);
+                }
+                assert!(figure != PRESENT || found >= lookups, "{name} misses a key");
+            }
+        }
+    }
+    // Other keys, so that each of them is in its first partition.
+    let quarter = slots / 4;
+    for (figure, operation, range) in [
+        ("remove", Operation::Remove, 0..quarter),
+        (REPLACE, Operation::Replace, quarter..2 * quarter),
+    ] {
+        for Entry { name, subject, .. } in &mut entries {
+            let (nanos, changed) =
+                timed(subject.as_mut(), operation, keys, Which::InOrder, range.clone());
+            // Filters have no partition to replace, and Bloom filters remove nothing.
+            if changed > 0 {
+                assert_eq!(changed, quarter, "{name} misses a key");
+                push(name, figure, nanos);
+            }
+        }
+    }
+}
+
+fn tables(results: &Results) -> Vec<Table> {
+    let columns = PAIRS.map(|[filter, maplet]| {
+        let filter = if filter == COUCAL { "filter" } else { filter };
+        [format!("{filter}, ns"), format!("{maplet}, ns"), "times".into()]
+    });
+    let mut beside_filters = Table::new("maplets-filters", columns.into_iter().flatten());
+    let mut tables = Vec::new();
+    for slots in results.slots_with(INSERT) {
+        let view = results.at(slots, 1);
+        for (figure, title) in TIMES {
+            let values = PAIRS.map(|[filter, maplet]| {
+                let times = view.ratio((maplet, figure), (filter, figure));
+                [view.median(filter, figure), view.median(maplet, figure), times]
+            });
+            let label = format!("{title}, {} slots", power(slots));
+            beside_filters.row(&label, values.into_iter().flatten());
+        }
+        let columns = [
+            "lookup, absent, ns",
+            "lookup, present, ns",
+            "`insert`, ns",
+            "another partition, ns",
+            "bits per item",
+            "useless reads per 1,000 absent keys",
+        ];
+        let mut partitions = Table::new(&of_size("maplets-partitions", slots), columns);
+        for name in PARTITIONS {
+            let [absent, present, insert, replace, bits, useless] =
+                [ABSENT, PRESENT, INSERT, REPLACE, BITS, USELESS].map(|f| view.median(name, f));
+            let useless = useless.map(|candidates| 1e3 * candidates);
+            partitions.row(name, [absent, present, insert, replace, bits, useless]);
+        }
+        tables.push(partitions);
+    }
+    tables.insert(0, beside_filters);
+    tables
+}

@@ -1,0 +1,495 @@
+//! Values: `get`, replacements, and what becomes of an entry with a value when it moves.
+//!
+//! All that a maplet shares with a filter has its models elsewhere. In the comments, x is a key, and xa
+//! is x with the value a: an item of the checker.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use coucal::probe::{self, Maplet, Step};
+use coucal::{Growable, GrowingLayout, Layout};
+use loom_tests::model::{Item, Setup};
+
+use crate::{LastSlot, OneHop};
+
+maplet_models! {
+    get_beside_a_kick_in_its_direction
+    get_beside_a_kick_the_other_way
+    get_beside_a_kick_and_a_removal
+    get_beside_kicks_of_both_values
+    kick_of_what_is_removed_beside_another_value
+    removal_beside_a_kick_of_another_value
+    replacement_of_what_is_kicked_in_its_direction
+    replacement_of_what_is_kicked_the_other_way
+    get_beside_a_replacement_of_what_is_kicked
+    two_replacements_of_one_pair
+    two_replacements_in_a_row
+    replacement_against_removal
+    there_and_back_against_get
+    copy_in_and_replacement_of_the_other
+    copy_in_and_replacement_of_the_other_the_other_way
+    removal_of_one_value_against_get_of_the_other
+    value_in_and_value_out_against_lookup
+    get_overtaken_in_every_round
+}
+
+growing_models! {
+    split_against_get_in_its_direction
+    split_against_get_the_other_way
+    end_of_level_against_get
+    split_against_replacement
+    replacement_of_what_stays_against_split
+    replacement_beside_a_relative_with_a_short_entry
+    get_beside_an_entry_of_the_next_level
+    get_whose_bucket_is_split
+}
+
+/// As [`OneHop`]: an insert of `new` moves xa from 0 to 3. There is a second value of x in 3.
+fn kick_beside_another_value<L: Layout>(
+    first: usize,
+    second: usize,
+) -> (Setup<Maplet<L>>, Item, Item, Item) {
+    let OneHop { mut setup, moved: xa, new, .. } = OneHop::<Maplet<L>>::new(first, second);
+    let xb = setup.with_value(xa, 1);
+    setup.store(3, &[xb]);
+    (setup, xa, xb, new)
+}
+
+/// One value is found at once. The other may have been moved from the bucket that is read later to the
+/// one that was read before.
+fn get_beside_a_kick<L: Layout>(first: usize, second: usize) {
+    let (setup, xa, xb, new) = kick_beside_another_value::<L>(first, second);
+    setup.check(240, 3, move |model| {
+        model.thread(move |t| assert!(t.insert(new)));
+        model.thread(move |t| {
+            let found = t.get(xa);
+            assert!(found.has(xa) && found.has(xb));
+        });
+    });
+}
+
+fn get_beside_a_kick_in_its_direction<L: Layout>() {
+    get_beside_a_kick::<L>(0, 3);
+}
+
+fn get_beside_a_kick_the_other_way<L: Layout>() {
+    get_beside_a_kick::<L>(3, 0);
+}
+
+/// The value that the `get` finds is removed meanwhile.
+fn get_beside_a_kick_and_a_removal<L: Layout>() {
+    let (setup, xa, xb, new) = kick_beside_another_value::<L>(3, 0);
+    setup.check(9500, 2, move |model| {
+        model.thread(move |t| assert!(t.insert(new)));
+        model.thread(move |t| assert!(t.remove(xb)));
+        model.thread(move |t| assert!(t.get(xa).has(xa)));
+    });
+}
+
+/// Four buckets: 0 and 1 are full, 2 and 3 are empty. Two values of x in 0, which inserts of `new` and of
+/// `newer` move to 3.
+struct TwoValues<L: Layout> {
+    setup: Setup<Maplet<L>>,
+    xa: Item,
+    xb: Item,
+    new: Item,
+    newer: Item,
+}
+
+impl<L: Layout> TwoValues<L> {
+    fn new(first: usize, second: usize) -> Self {
+        let mut setup = Setup::new(4);
+        let xa = setup.item(first, second);
+        let xb = setup.with_value(xa, 1);
+        let [new, newer, filler] = [(0, 1); 3].map(|(a, b)| setup.item(a, b));
+        setup.store(0, &[xa, xb]).fill(0, filler).fill(1, filler);
+        Self { setup, xa, xb, new, newer }
+    }
+}
+
+/// The two inserts may want to move the same value.
+fn get_beside_kicks_of_both_values<L: Layout>() {
+    let TwoValues { setup, xa, xb, new, newer } = TwoValues::<L>::new(3, 0);
+    setup.check(5000, 1, move |model| {
+        model.thread(move |t| assert!(t.insert(new)));
+        model.thread(move |t| assert!(t.insert(newer)));
+        model.thread(move |t| {
+            let found = t.get(xa);
+            assert!(found.has(xa) && found.has(xb));
+        });
+    });
+}
+
+/// The kick has planned to move one of the values, which is gone then. The other is not that one.
+fn kick_of_what_is_removed_beside_another_value<L: Layout>() {
+    let TwoValues { setup, xa, xb, new, .. } = TwoValues::<L>::new(0, 3);
+    setup.check(9500, 2, move |model| {
+        model.thread(move |t| assert!(t.insert(new)));
+        model.thread(move |t| assert!(t.remove(xa)));
+        model.thread(move |t| assert!(t.get(xb).has(xb)));
+    });
+}
+
+/// The removal must not take the other value, which may be the only one in the bucket by then.
+fn removal_beside_a_kick_of_another_value<L: Layout>() {
+    let (setup, xa, xb, new) = kick_beside_another_value::<L>(0, 3);
+    setup.check(1400, 3, move |model| {
+        model.thread(move |t| assert!(t.insert(new)));
+        model.thread(move |t| {
+            assert!(t.remove(xb));
+            assert!(!t.remove(xb));
+            assert!(t.get(xa).has(xa));
+        });
+    });
+}
+
+/// The replacement finds the entry in one bucket, and it is moved to the other: it must look again.
+fn replacement_of_what_is_kicked<L: Layout>(first: usize, second: usize) {
+    let OneHop { mut setup, moved: xa, new, .. } = OneHop::<Maplet<L>>::new(first, second);
+    let xb = setup.with_value(xa, 1);
+    setup.check(1600, 3, move |model| {
+        model.thread(move |t| assert!(t.insert(new)));
+        model.thread(move |t| {
+            assert!(t.replace(xa, xb));
+            assert!(!t.replace(xa, xb));
+            let found = t.get(xa);
+            assert!(found.has(xb) && !found.has(xa));
+        });
+    });
+}
+
+fn replacement_of_what_is_kicked_in_its_direction<L: Layout>() {
+    replacement_of_what_is_kicked::<L>(0, 3);
+}
+
+fn replacement_of_what_is_kicked_the_other_way<L: Layout>() {
+    replacement_of_what_is_kicked::<L>(3, 0);
+}
+
+/// Another value of x is there all the time: that one of the two is found is not enough.
+fn get_beside_a_replacement_of_what_is_kicked<L: Layout>() {
+    let (mut setup, xa, xb, new) = kick_beside_another_value::<L>(3, 0);
+    let xc = setup.with_value(xa, 2);
+    setup.check(4200, 2, move |model| {
+        model.thread(move |t| assert!(t.insert(new)));
+        model.thread(move |t| assert!(t.replace(xa, xc)));
+        model.thread(move |t| {
+            let found = t.get(xa);
+            assert!(found.has(xb) && (found.has(xa) || found.has(xc)));
+        });
+    });
+}
+
+/// Two buckets; xa is in the second, and two more values of x are nowhere.
+fn three_values<L: Layout>() -> (Setup<Maplet<L>>, [Item; 3]) {
+    let mut setup = Setup::new(2);
+    let xa = setup.item(0, 1);
+    let [xb, xc] = [1, 2].map(|value| setup.with_value(xa, value));
+    setup.store(1, &[xa]);
+    (setup, [xa, xb, xc])
+}
+
+/// Exactly one of them finds the old value, as the checker knows.
+fn two_replacements_of_one_pair<L: Layout>() {
+    let (setup, [xa, xb, xc]) = three_values::<L>();
+    let swapped = xa.swapped();
+    setup.check(650, 3, move |model| {
+        model.thread(move |t| {
+            t.replace(xa, xb);
+        });
+        model.thread(move |t| {
+            t.replace(swapped, xc);
+        });
+        model.thread(move |t| {
+            t.get(xa);
+        });
+    });
+}
+
+/// The second replaces what the first has stored, if it comes later.
+fn two_replacements_in_a_row<L: Layout>() {
+    let (setup, [xa, xb, xc]) = three_values::<L>();
+    setup.check(550, 3, move |model| {
+        model.thread(move |t| assert!(t.replace(xa, xb)));
+        model.thread(move |t| {
+            t.replace(xb, xc);
+        });
+        model.thread(move |t| {
+            t.get(xa);
+        });
+    });
+}
+
+/// One of them finds the pair.
+fn replacement_against_removal<L: Layout>() {
+    let (setup, [xa, xb, _]) = three_values::<L>();
+    setup.check(650, 3, move |model| {
+        model.thread(move |t| {
+            t.replace(xa, xb);
+        });
+        model.thread(move |t| {
+            t.remove(xa);
+        });
+        model.thread(move |t| {
+            t.contains_key(xa);
+        });
+    });
+}
+
+/// A value is replaced, and replaced back. A `get` finds one of the two, and so does the next.
+fn there_and_back_against_get<L: Layout>() {
+    let (setup, [xa, xb, _]) = three_values::<L>();
+    setup.check(110, 3, move |model| {
+        model.thread(move |t| {
+            assert!(t.replace(xa, xb));
+            assert!(t.replace(xb, xa));
+        });
+        model.thread(move |t| {
+            let found = t.get(xa);
+            assert!(found.has(xa) || found.has(xb));
+            assert!(t.contains_key(xa));
+            t.get(xa);
+        });
+    });
+}
+
+/// The duplicate rule: a copy of the pair is stored in one bucket, then the value of one in the other is
+/// replaced. The pair is there all the time.
+fn copy_in_and_replacement<L: Layout>(order: fn(Item) -> Item) {
+    let mut setup = Setup::<Maplet<L>>::new(2);
+    let xa = setup.item(0, 1);
+    let xb = setup.with_value(xa, 1);
+    setup.store(0, &[xa]);
+    let looked_up = order(xa);
+    setup.check(210, 3, move |model| {
+        model.thread(move |t| {
+            assert!(t.insert(xa));
+            assert!(t.replace(xa, xb));
+        });
+        model.thread(move |t| assert!(t.get(looked_up).has(xa)));
+    });
+}
+
+fn copy_in_and_replacement_of_the_other<L: Layout>() {
+    copy_in_and_replacement::<L>(|item| item);
+}
+
+fn copy_in_and_replacement_of_the_other_the_other_way<L: Layout>() {
+    copy_in_and_replacement::<L>(Item::swapped);
+}
+
+/// Both values are in one bucket.
+fn removal_of_one_value_against_get_of_the_other<L: Layout>() {
+    let mut setup = Setup::<Maplet<L>>::new(2);
+    let xa = setup.item(0, 1);
+    let xb = setup.with_value(xa, 1);
+    setup.store(0, &[xb, xa]);
+    setup.check(19, 3, move |model| {
+        model.thread(move |t| assert!(t.remove(xa)));
+        model.thread(move |t| {
+            assert!(t.get(xa).has(xb));
+            assert!(t.contains_key(xa));
+        });
+    });
+}
+
+/// The duplicate rule for keys: another value is stored in one bucket, then the first is removed from the
+/// other. The key is there all the time.
+fn value_in_and_value_out_against_lookup<L: Layout>() {
+    let mut setup = Setup::<Maplet<L>>::new(2);
+    let xa = setup.item(0, 1);
+    let xb = setup.with_value(xa, 1);
+    setup.store(0, &[xa]);
+    let swapped = xa.swapped();
+    setup.check(170, 3, move |model| {
+        model.thread(move |t| {
+            assert!(t.insert(xb));
+            assert!(t.remove(xa));
+        });
+        model.thread(move |t| assert!(t.contains_key(swapped)));
+    });
+}
+
+/// Rounds of a `get` before it locks its stripes.
+const ROUNDS: usize = 8;
+
+/// A value is moved in each round, so that no round is valid. Then the `get` locks both stripes. Scripted:
+/// the other operations run between two steps of the `get`.
+fn get_overtaken_in_every_round<L: Layout>() {
+    let LastSlot { mut setup, moved: xa, new, back, .. } = LastSlot::<Maplet<L>>::new(3, 0);
+    let xb = setup.with_value(xa, 1);
+    setup.check(1, 2, move |model| {
+        model.thread(move |t| {
+            let mut others = t.unrecorded();
+            let [rounds, locks] = [0; 2].map(|_| Arc::new(AtomicUsize::new(0)));
+            let (round, lock) = (Arc::clone(&rounds), Arc::clone(&locks));
+            let (mut loads, mut in_zero) = (0, true);
+            probe::after_each_step(move |step| match step {
+                // The version and one word are loaded. The last load is that of the version again.
+                Step::Load if round.load(Ordering::Relaxed) < ROUNDS || loads > 0 => {
+                    loads = (loads + 1) % 4;
+                    if loads == 2 {
+                        let kicks = if in_zero { new } else { back };
+                        assert!(others.insert(kicks));
+                        assert!(others.remove(kicks));
+                        in_zero = !in_zero;
+                        round.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+                Step::Lock => {
+                    lock.fetch_add(1, Ordering::Relaxed);
+                }
+                Step::Load | Step::Store | Step::Add => {}
+            });
+            let found = t.get(xa);
+            assert!(found.has(xa) && !found.has(xb));
+            assert_eq!(rounds.load(Ordering::Relaxed), ROUNDS);
+            assert_eq!(locks.load(Ordering::Relaxed), 2, "both stripes, and not one alone");
+        });
+    });
+}
+
+/// Two rows. The bucket of this row is split next, at the end of a level if it is row 1. It holds two
+/// values of a key that goes; its other bucket holds a third.
+fn one_split<L: GrowingLayout + Layout>(row: usize) -> (Setup<Maplet<Growable<L>>>, [Item; 3]) {
+    let mut setup = Setup::growable(2, 4).split(row);
+    let xa = setup.item(row + 2, 1 - row);
+    let [xb, xc] = [1, 2].map(|value| setup.with_value(xa, value));
+    setup.store(row, &[xa, xb]).store(1 - row, &[xc]);
+    (setup, [xa, xb, xc])
+}
+
+fn split_against_get<L: GrowingLayout + Layout>(row: usize, order: fn(Item) -> Item) {
+    let (setup, items) = one_split::<L>(row);
+    let looked_up = order(items[0]);
+    setup.check(700, 3, move |model| {
+        model.thread(move |t| assert_eq!(t.split(1), 1));
+        model.thread(move |t| {
+            let found = t.get(looked_up);
+            assert!(items.iter().all(|&item| found.has(item)));
+        });
+    });
+}
+
+fn split_against_get_in_its_direction<L: GrowingLayout + Layout>() {
+    split_against_get::<L>(0, |item| item);
+}
+
+fn split_against_get_the_other_way<L: GrowingLayout + Layout>() {
+    split_against_get::<L>(0, Item::swapped);
+}
+
+fn end_of_level_against_get<L: GrowingLayout + Layout>() {
+    split_against_get::<L>(1, |item| item);
+}
+
+/// The replacement finds the entry in the old bucket, and it goes: the replacement must look again.
+fn split_against_replacement<L: GrowingLayout + Layout>() {
+    let (mut setup, [xa, xb, xc]) = one_split::<L>(0);
+    let xd = setup.with_value(xa, 0);
+    setup.check(15_000, 2, move |model| {
+        model.thread(move |t| assert_eq!(t.split(1), 1));
+        model.thread(move |t| {
+            assert!(t.replace(xa, xd));
+            assert!(!t.replace(xa, xd));
+        });
+        model.thread(move |t| {
+            let found = t.get(xa);
+            assert!(found.has(xb) && found.has(xc) && (found.has(xa) || found.has(xd)));
+        });
+    });
+}
+
+/// The split stores what stays once more: it must not be the old value.
+fn replacement_of_what_stays_against_split<L: GrowingLayout + Layout>() {
+    let mut setup = Setup::<Maplet<Growable<L>>>::growable(2, 4);
+    let [goes, xa] = [(2, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
+    let xb = setup.with_value(xa, 1);
+    setup.store(0, &[goes, xa]);
+    setup.check(120, 3, move |model| {
+        model.thread(move |t| assert_eq!(t.split(1), 1));
+        model.thread(move |t| {
+            assert!(t.replace(xa, xb));
+            let found = t.get(xa);
+            assert!(found.has(xb) && !found.has(xa));
+        });
+    });
+}
+
+/// A relative has a short entry with the same value: the long entry gets another one.
+fn replacement_beside_a_relative_with_a_short_entry<L: GrowingLayout + Layout>() {
+    let mut setup = Setup::<Maplet<Growable<L>>>::growable(2, 4).split(2);
+    let xa = setup.item(0, 1);
+    let short = setup.variant(xa, 0, 1);
+    let xb = setup.with_value(xa, 1);
+    setup.store_as_of(0, 1, &[short]).store(0, &[xa]);
+    setup.check(100, 3, move |model| {
+        model.thread(move |t| assert!(t.replace(xa, xb)));
+        model.thread(move |t| assert!(t.get(short).has(short)));
+    });
+}
+
+/// An entry of the next level, read by the level before, would be one of a key that is not there.
+fn get_beside_an_entry_of_the_next_level<L: GrowingLayout + Layout>() {
+    let mut setup = Setup::<Maplet<Growable<L>>>::growable(2, 4).split(1);
+    let absent = setup.item(3, 0);
+    let new = setup.variant(absent, 1, 1);
+    // The new item has more room in bucket 1.
+    let other = setup.item(2, 1);
+    setup.store(2, &[other]);
+    setup.check(320, 3, move |model| {
+        model.thread(move |t| {
+            assert_eq!(t.split(1), 1);
+            assert!(t.insert(new));
+        });
+        model.thread(move |t| assert!(!t.get(absent).has(absent)));
+    });
+}
+
+/// Four rows, of which the first three are split. xa is in 0 and 3 by turns, and would go from 3. When
+/// the last resort of a `get` knows the buckets and has no stripe yet, 3 is split, and xa goes with it.
+fn get_whose_bucket_is_split<L: GrowingLayout + Layout>() {
+    let mut setup = Setup::<Maplet<Growable<L>>>::growable(4, 8).split(3);
+    let [xa, new, low] = [(0, 7), (0, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
+    let [back, high] = [(2, 3); 2].map(|(a, b)| setup.item(a, b));
+    setup.store(0, &[xa]).fill(0, low).fill(1, low);
+    setup.fill(2, high).fill_but_one(3, high);
+    setup.check(1, 2, move |model| {
+        model.thread(move |t| {
+            let mut others = t.unrecorded();
+            let locks = Arc::new(AtomicUsize::new(0));
+            let lock = Arc::clone(&locks);
+            let (mut loads, mut rounds, mut in_zero) = (0, 0, true);
+            probe::after_each_step(move |step| match step {
+                Step::Load => {
+                    loads += 1;
+                    // The version, the extent twice and one word are loaded; the other word and the
+                    // version again come next.
+                    if rounds < ROUNDS && loads == 4 {
+                        let kicks = if in_zero { new } else { back };
+                        assert!(others.insert(kicks));
+                        assert!(others.remove(kicks));
+                        in_zero = !in_zero;
+                        rounds += 1;
+                    } else if loads == 6 && rounds < ROUNDS {
+                        loads = 0;
+                    } else if loads == 7 {
+                        // The last resort has loaded the extent.
+                        if in_zero {
+                            assert!(others.insert(new));
+                            assert!(others.remove(new));
+                        }
+                        assert_eq!(others.split(1), 1);
+                    }
+                }
+                Step::Lock => {
+                    lock.fetch_add(1, Ordering::Relaxed);
+                }
+                Step::Store | Step::Add => {}
+            });
+            assert!(t.get(xa).has(xa));
+            let locks = locks.load(Ordering::Relaxed);
+            assert_eq!(locks, 4, "both stripes as they were, and both as they are");
+        });
+    });
+}
