@@ -31,16 +31,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         hash: impl Fn(&Q) -> u64,
         found: &mut [bool],
     ) {
-        let mut found = found.iter_mut();
-        let key = |named: &Q| self.key(hash(named));
-        let nothing = |_| {};
-        let decided = self.for_each_prefetched(items, key, nothing, |key| {
-            if let Some(found) = found.next() {
-                *found = self.contains(key);
-            }
-            Ok::<(), Infallible>(())
-        });
-        let Ok(()) = decided;
+        self.answer_each(items, |named| self.key(hash(named)), found, |key| self.contains(key));
     }
 
     /// As `get` for each key.
@@ -51,16 +42,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         hash: impl Fn(&Q) -> u64,
         found: &mut [Candidates],
     ) {
-        let mut found = found.iter_mut();
-        let key = |named: &Q| self.key(hash(named));
-        let nothing = |_| {};
-        let decided = self.for_each_prefetched(keys, key, nothing, |key| {
-            if let Some(found) = found.next() {
-                *found = self.get(key);
-            }
-            Ok::<(), Infallible>(())
-        });
-        let Ok(()) = decided;
+        self.answer_each(keys, |named| self.key(hash(named)), found, |key| self.get(key));
     }
 
     /// As `insert` for each item, in order, until one fails.
@@ -96,19 +78,40 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         removed: &mut [bool],
     ) -> usize {
         let mut count = 0;
-        let mut answers = removed.iter_mut();
-        let key = |named: &Q| self.key_of(item(named));
-        let nothing = |_| {};
-        let decided = self.for_each_prefetched(items, key, nothing, |key| {
-            let removed = self.remove(key);
-            count += usize::from(removed);
-            if let Some(answer) = answers.next() {
-                *answer = removed;
-            }
-            Ok::<(), Infallible>(())
-        });
-        let Ok(()) = decided;
+        self.answer_each(
+            items,
+            |named| self.key_of(item(named)),
+            removed,
+            |key| {
+                let removed = self.remove(key);
+                count += usize::from(removed);
+                removed
+            },
+        );
         count
+    }
+
+    /// Writes to `answers` what `operation` returns for each item, in order.
+    #[inline]
+    fn answer_each<Q, A>(
+        &self,
+        items: &[Q],
+        key: impl Fn(&Q) -> Key,
+        answers: &mut [A],
+        mut operation: impl FnMut(Key) -> A,
+    ) {
+        let mut answers = answers.iter_mut();
+        let Ok(()) = self.for_each_prefetched(
+            items,
+            key,
+            |_| {},
+            |key| {
+                if let Some(answer) = answers.next() {
+                    *answer = operation(key);
+                }
+                Ok::<(), Infallible>(())
+            },
+        );
     }
 
     /// Calls `operation` for each item in order, until that fails. Just before, it requests the words
