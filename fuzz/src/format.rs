@@ -69,11 +69,16 @@ pub enum Fault {
     UnknownVersion(u32),
     OldGrowable,
     UnknownKind(u8),
+    /// No fault so far, but the snapshot of a maplet, of which this reader knows no more.
+    OfMaplet,
     UnknownLayout([u8; 3]),
     Damaged,
     ImpossibleTable(u64),
     InvalidWord(usize),
-    WrongLen { stated: usize, found: usize },
+    WrongLen {
+        stated: usize,
+        found: usize,
+    },
     TrailingBytes(usize),
 }
 
@@ -260,21 +265,20 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
         return Err(Fault::NotASnapshot);
     }
     let version = number(header, at::VERSION) as u32;
-    if !(1..=2).contains(&version) {
+    if !(1..=3).contains(&version) {
         return Err(Fault::UnknownVersion(version));
     }
     if number(header, at::CHECKSUM) != xxh3_64(&header[..at::CHECKSUM]) {
         return Err(Fault::Damaged);
     }
-    let grows = match header[at::KIND] {
-        kind @ 0..=1 => kind == 1,
-        kind => return Err(Fault::UnknownKind(kind)),
+    let grows = match (header[at::KIND], version) {
+        (0, 1) => false,
+        (1, 2) => true,
+        (1, 1) => return Err(Fault::OldGrowable),
+        (2..=3, 3) => return Err(Fault::OfMaplet),
+        (0..=3, _) => return Err(Fault::UnknownVersion(version)),
+        (kind, _) => return Err(Fault::UnknownKind(kind)),
     };
-    match (grows, version) {
-        (true, 1) => return Err(Fault::OldGrowable),
-        (false, 2) => return Err(Fault::UnknownVersion(2)),
-        _ => {}
-    }
     let shape = [header[at::ENCODING], header[at::BITS], header[at::SLOTS]];
     if LAYOUTS.iter().all(|(of, .., doublings, _)| *of != shape || grows && *doublings == 0) {
         return Err(Fault::UnknownLayout(shape));

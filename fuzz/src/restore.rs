@@ -167,6 +167,12 @@ pub fn restore(data: &[u8]) {
                 in_each_type(&contents, &bytes, &mut rest);
             }
         }
+        (Err(Fault::OfMaplet), Ok(snapshot)) => {
+            assert_eq!(snapshot.to_bytes(), bytes);
+            let error = Filter::<AnyLayout>::from_bytes(&bytes, HASHER).err();
+            assert!(matches!(error, Some(RestoreError::OtherType { is_maplet: true })));
+        }
+        (Err(Fault::OfMaplet), Err(_)) => {}
         (Err(fault), Err(error)) => assert_eq!(Fault::of(&error), fault, "{error}"),
         (Err(fault), Ok(_)) => panic!("the crate takes bytes with {fault:?}"),
         (Ok(_), Err(error)) => panic!("the crate refuses bytes without a fault: {error}"),
@@ -204,7 +210,7 @@ fn check_figures<L: Storage>(filter: &Filter<L>, contents: &Contents) {
     assert_eq!((filter.len() as u64, filter.slots()), (contents.items, slots));
     let target = (slots as f64 * contents.target_load()) as u64;
     let capacity = if contents.grows { target.min(contents.max_capacity) } else { 0 };
-    assert_eq!(filter.capacity() as u64, capacity.max(contents.capacity));
+    assert_eq!(filter.capacity() as u64, capacity.max(contents.capacity).max(contents.items));
     assert!(filter.capacity() <= slots);
     let besides = filter.memory_bytes() - 8 * contents.words as usize;
     assert!(besides <= 48 << 10, "{besides} bytes besides the words");
