@@ -1,6 +1,7 @@
 //! What a lookup in a maplet returns.
 
 use core::fmt;
+use core::hint::select_unpredictable;
 use core::iter::FusedIterator;
 
 /// The values that a key may have: an iterator, returned by [`CuckooMaplet::get`].
@@ -30,19 +31,37 @@ use core::iter::FusedIterator;
 #[derive(Clone, Default)]
 #[must_use = "an iterator does nothing unless it is asked for its values"]
 pub struct Candidates {
-    /// Those that were not taken yet, of each of the two buckets.
-    rest: [Values; 2],
-    /// Bits of a value.
-    bits: u32,
+    /// Those that were not taken yet.
+    rest: Values,
+    /// The bits of a word that a value does not have.
+    shorter: u32,
 }
 
-/// The values of the slots of a bucket that match.
+/// The values of the slots of two buckets that match.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Values {
-    /// The values side by side, with other bits between them.
-    pub(crate) word: u64,
-    /// The highest bit of each value.
-    pub(crate) marks: u64,
+    /// The values of each bucket side by side, with other bits below each of them.
+    pub(crate) words: [u64; 2],
+    /// Which values are meant.
+    pub(crate) marks: Marks,
+}
+
+/// A mark for each lane of two words that matches.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Marks {
+    /// The highest bit of the lane, and for a lane of the first word the bit below it: so no two marks are
+    /// in the same place.
+    pub(crate) both: u64,
+    /// Those of the second word.
+    pub(crate) second: u64,
+}
+
+impl Marks {
+    /// Of the highest bits of the lanes of each word.
+    #[inline]
+    pub(crate) fn of_highest_bits([first, second]: [u64; 2]) -> Self {
+        Self { both: first >> 1 | second, second }
+    }
 }
 
 impl Candidates {
@@ -55,13 +74,13 @@ impl Candidates {
     /// ```
     #[inline]
     pub const fn new() -> Self {
-        Self { rest: [Values { word: 0, marks: 0 }; 2], bits: 0 }
+        Self { rest: Values { words: [0; 2], marks: Marks { both: 0, second: 0 } }, shorter: 0 }
     }
 
     /// Values of this many bits.
     #[inline]
-    pub(crate) fn of(values: [Values; 2], bits: u32) -> Self {
-        Self { rest: values, bits }
+    pub(crate) fn of(values: Values, bits: u32) -> Self {
+        Self { rest: values, shorter: u64::BITS - bits }
     }
 }
 
@@ -70,21 +89,23 @@ impl Iterator for Candidates {
 
     #[inline]
     fn next(&mut self) -> Option<u32> {
-        let [first, second] = &mut self.rest;
-        // One test for both: a key that is absent mostly has none.
-        if first.marks | second.marks == 0 {
+        let Values { words: [first, second], marks } = &mut self.rest;
+        if marks.both == 0 {
             return None;
         }
-        let rest = if first.marks != 0 { first } else { second };
-        let value = rest.word >> (rest.marks.trailing_zeros() + 1 - self.bits);
-        rest.marks &= rest.marks - 1;
-        Some(value as u32 & ((1 << self.bits) - 1))
+        let mark = marks.both.trailing_zeros();
+        marks.both &= marks.both - 1;
+        // No branch: no processor could predict it.
+        let in_second = marks.second >> mark & 1 != 0;
+        let word = select_unpredictable(in_second, *second, *first);
+        let above = u64::BITS - 1 - mark - u32::from(!in_second);
+        Some((word << above >> self.shorter) as u32)
     }
 
     #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let [first, second] = self.rest.map(|values| values.marks.count_ones() as usize);
-        (first + second, Some(first + second))
+        let rest = self.rest.marks.both.count_ones() as usize;
+        (rest, Some(rest))
     }
 }
 

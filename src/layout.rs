@@ -175,11 +175,11 @@ pub(crate) mod sealed {
 
         /// The values of the slots in use of each word that hold what `bits` has among the bits of the
         /// mask: all bits below a value.
-        fn values_alike(words: [u64; 2], bits: u64, mask: u64) -> [Values; 2];
+        fn values_alike(words: [u64; 2], bits: u64, mask: u64) -> Values;
 
         /// The values of the slots of each word that match its pattern by the bits of the mask: all bits
         /// below a value.
-        fn values_matching(words: [u64; 2], patterns: [Pattern; 2], mask: u64) -> [Values; 2];
+        fn values_matching(words: [u64; 2], patterns: [Pattern; 2], mask: u64) -> Values;
 
         /// Whether a slot is free.
         fn has_room(word: u64) -> bool;

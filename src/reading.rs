@@ -71,7 +71,7 @@ pub trait Masked: Reading {
         words: [Word<L>; 2],
         items: [Entry; 2],
         values: ValueBits,
-    ) -> [Values; 2];
+    ) -> Values;
 }
 
 /// In a table of fixed size a slot holds the entry.
@@ -148,7 +148,7 @@ impl Masked for Whole {
         words: [Word<L>; 2],
         [item, _]: [Entry; 2],
         values: ValueBits,
-    ) -> [Values; 2] {
+    ) -> Values {
         Word::values_alike(words, item.whole().into(), values)
     }
 }
@@ -280,7 +280,7 @@ impl Masked for Variable {
         words: [Word<L>; 2],
         items: [Entry; 2],
         values: ValueBits,
-    ) -> [Values; 2] {
+    ) -> Values {
         let patterns = [first.pattern(items[0]), second.pattern(items[1])];
         Word::values_matching(words, patterns, values)
     }

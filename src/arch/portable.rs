@@ -1,5 +1,6 @@
 //! Arithmetic on whole words, for processors without an instruction for it.
 
+use crate::candidates::Marks;
 use crate::lanes::Lanes;
 
 /// Whether one of the lanes of `a` or of `b` equals `value`.
@@ -17,6 +18,20 @@ pub(crate) fn either_holds<const BITS: u32, const SLOTS: usize>(
 pub(crate) fn find<const BITS: u32, const SLOTS: usize>(word: u64, value: u64) -> Option<u32> {
     let equal = Lanes::<BITS, SLOTS>::equal(word, value);
     (equal != 0).then(|| equal.trailing_zeros() - (BITS - 1))
+}
+
+/// The lanes that hold what `value` has among the bits of the mask: bits below the highest of a lane.
+#[inline]
+pub(crate) fn alike<const BITS: u32, const SLOTS: usize>(
+    words: [u64; 2],
+    value: u64,
+    mask: u64,
+) -> Marks {
+    let broadcast = value.wrapping_mul(Lanes::<BITS, SLOTS>::LOW);
+    Marks::of_highest_bits(words.map(|word| {
+        let different = Lanes::<BITS, SLOTS>::masked(word ^ broadcast, mask);
+        Lanes::<BITS, SLOTS>::zeros_below_the_highest_bit(different)
+    }))
 }
 
 /// Would ask for the cache line of a value that is needed soon: here it does nothing.

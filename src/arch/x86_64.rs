@@ -7,11 +7,14 @@
 
 use core::arch::asm;
 use core::arch::x86_64::{
-    __cpuid, _MM_HINT_T0, _mm_cmpeq_epi8, _mm_cmpeq_epi16, _mm_cmpeq_epi32, _mm_movemask_epi8,
-    _mm_prefetch, _mm_set_epi64x, _mm_set1_epi8, _mm_set1_epi16, _mm_set1_epi32,
+    __cpuid, __m128i, _MM_HINT_T0, _mm_and_si128, _mm_cmpeq_epi8, _mm_cmpeq_epi16, _mm_cmpeq_epi32,
+    _mm_cvtsi128_si64, _mm_movemask_epi8, _mm_or_si128, _mm_prefetch, _mm_set_epi64x,
+    _mm_set1_epi8, _mm_set1_epi16, _mm_set1_epi32, _mm_unpackhi_epi64,
 };
 
 use super::portable;
+use crate::candidates::Marks;
+use crate::lanes::Lanes;
 
 /// Whether SSE2 has a comparison for lanes of this width. Every layout with such lanes fills its
 /// word with them, so no bits above the last lane take part.
@@ -32,7 +35,7 @@ pub(crate) fn either_holds<const BITS: u32, const SLOTS: usize>(
 ) -> bool {
     if const { has_comparison(BITS) } {
         // SAFETY: SSE2 is part of x86-64.
-        unsafe { equal_bytes::<BITS>(a, b, value) != 0 }
+        unsafe { equal_bytes::<BITS>([a, b], value) != 0 }
     } else {
         portable::either_holds::<BITS, SLOTS>(a, b, value)
     }
@@ -43,26 +46,77 @@ pub(crate) fn either_holds<const BITS: u32, const SLOTS: usize>(
 pub(crate) fn find<const BITS: u32, const SLOTS: usize>(word: u64, value: u64) -> Option<u32> {
     if const { has_comparison(BITS) } {
         // SAFETY: SSE2 is part of x86-64.
-        let bytes = unsafe { equal_bytes::<BITS>(word, 0, value) };
+        let bytes = unsafe { equal_bytes::<BITS>([word, 0], value) };
         (bytes != 0).then(|| bytes.trailing_zeros() * 8)
     } else {
         portable::find::<BITS, SLOTS>(word, value)
     }
 }
 
-/// A bit for each byte of the lanes of `BITS` bits that equal `value`: eight for `a`, above them
-/// eight for `b`.
+/// The lanes that hold what `value` has among the bits of the mask: bits below the highest of a lane.
+///
+/// In a table of 2^24 slots a `get` that found a value took 50 ns with this and 64 ns with arithmetic on the
+/// words, which also needs more registers than there are.
+#[inline]
+pub(crate) fn alike<const BITS: u32, const SLOTS: usize>(
+    words: [u64; 2],
+    value: u64,
+    mask: u64,
+) -> Marks {
+    if const { has_comparison(BITS) } {
+        // SAFETY: SSE2 is part of x86-64.
+        unsafe { alike_in_vector::<BITS>(words, value, mask, Lanes::<BITS, SLOTS>::HIGH) }
+    } else {
+        portable::alike::<BITS, SLOTS>(words, value, mask)
+    }
+}
+
 #[target_feature(enable = "sse2")]
 #[inline]
-fn equal_bytes<const BITS: u32>(a: u64, b: u64, value: u64) -> u32 {
-    let words = _mm_set_epi64x(b.cast_signed(), a.cast_signed());
-    let equal = match BITS {
-        8 => _mm_cmpeq_epi8(words, _mm_set1_epi8(value as i8)),
-        16 => _mm_cmpeq_epi16(words, _mm_set1_epi16(value as i16)),
-        32 => _mm_cmpeq_epi32(words, _mm_set1_epi32(value as i32)),
+fn alike_in_vector<const BITS: u32>(words: [u64; 2], value: u64, mask: u64, high: u64) -> Marks {
+    let below = _mm_and_si128(vector(words), broadcast::<BITS>(mask));
+    let marks = _mm_and_si128(equal::<BITS>(below, value & mask), vector([high >> 1, high]));
+    let second = _mm_unpackhi_epi64(marks, marks);
+    let [both, second] = [_mm_or_si128(marks, second), second].map(|v| _mm_cvtsi128_si64(v));
+    Marks { both: both.cast_unsigned(), second: second.cast_unsigned() }
+}
+
+/// A bit for each byte of the lanes of `BITS` bits that equal `value`: eight for the first word, above
+/// them eight for the second.
+#[target_feature(enable = "sse2")]
+#[inline]
+fn equal_bytes<const BITS: u32>(words: [u64; 2], value: u64) -> u32 {
+    _mm_movemask_epi8(equal::<BITS>(vector(words), value)) as u32
+}
+
+/// All ones in the lanes that equal `value`, 0 in the others.
+#[target_feature(enable = "sse2")]
+#[inline]
+fn equal<const BITS: u32>(words: __m128i, value: u64) -> __m128i {
+    let value = broadcast::<BITS>(value);
+    match BITS {
+        8 => _mm_cmpeq_epi8(words, value),
+        16 => _mm_cmpeq_epi16(words, value),
+        32 => _mm_cmpeq_epi32(words, value),
         _ => unreachable!("see `has_comparison`"),
-    };
-    _mm_movemask_epi8(equal) as u32
+    }
+}
+
+#[target_feature(enable = "sse2")]
+#[inline]
+fn broadcast<const BITS: u32>(value: u64) -> __m128i {
+    match BITS {
+        8 => _mm_set1_epi8(value as i8),
+        16 => _mm_set1_epi16(value as i16),
+        32 => _mm_set1_epi32(value as i32),
+        _ => unreachable!("see `has_comparison`"),
+    }
+}
+
+#[target_feature(enable = "sse2")]
+#[inline]
+fn vector([first, second]: [u64; 2]) -> __m128i {
+    _mm_set_epi64x(second.cast_signed(), first.cast_signed())
 }
 
 /// Asks for the cache line of a value that is needed soon.

@@ -3,7 +3,7 @@
 use super::MAX_SLOTS;
 use super::sealed::Encoding;
 use crate::arch;
-use crate::candidates::Values;
+use crate::candidates::{Marks, Values};
 use crate::entry::{Pattern, Slot};
 use crate::lanes::Lanes;
 
@@ -20,13 +20,6 @@ use crate::lanes::Lanes;
 pub struct Packed<const BITS: u32, const SLOTS: usize>;
 
 impl<const BITS: u32, const SLOTS: usize> Packed<BITS, SLOTS> {
-    /// The values of the lanes of a word that differ in no bit of the mask: all bits below a value.
-    #[inline]
-    fn values(word: u64, differences: u64, mask: u64) -> Values {
-        let different = Lanes::<BITS, SLOTS>::masked(differences, mask);
-        Values { word, marks: Lanes::<BITS, SLOTS>::zeros_below_the_highest_bit(different) }
-    }
-
     /// The lowest bit of the first free lane of a word that has one.
     #[inline]
     fn first_free(word: u64) -> u32 {
@@ -113,9 +106,8 @@ impl<const BITS: u32, const SLOTS: usize> Encoding for Packed<BITS, SLOTS> {
     }
 
     #[inline]
-    fn values_alike(words: [u64; 2], bits: u64, mask: u64) -> [Values; 2] {
-        let broadcast = bits.wrapping_mul(Lanes::<BITS, SLOTS>::LOW);
-        words.map(|word| Self::values(word, word ^ broadcast, mask))
+    fn values_alike(words: [u64; 2], bits: u64, mask: u64) -> Values {
+        Values { words, marks: arch::alike::<BITS, SLOTS>(words, bits, mask) }
     }
 
     #[inline]
@@ -127,10 +119,14 @@ impl<const BITS: u32, const SLOTS: usize> Encoding for Packed<BITS, SLOTS> {
     }
 
     #[inline]
-    fn values_matching([a, b]: [u64; 2], [of_a, of_b]: [Pattern; 2], mask: u64) -> [Values; 2] {
-        let in_a = Lanes::<BITS, SLOTS>::mismatches(a, of_a.bits, of_a.low);
-        let in_b = Lanes::<BITS, SLOTS>::mismatches(b, of_b.bits, of_a.low);
-        [Self::values(a, in_a, mask), Self::values(b, in_b, mask)]
+    fn values_matching(words: [u64; 2], [of_a, of_b]: [Pattern; 2], mask: u64) -> Values {
+        let in_a = Lanes::<BITS, SLOTS>::mismatches(words[0], of_a.bits, of_a.low);
+        let in_b = Lanes::<BITS, SLOTS>::mismatches(words[1], of_b.bits, of_a.low);
+        let marks = [in_a, in_b].map(|mismatches| {
+            let below = Lanes::<BITS, SLOTS>::masked(mismatches, mask);
+            Lanes::<BITS, SLOTS>::zeros_below_the_highest_bit(below)
+        });
+        Values { words, marks: Marks::of_highest_bits(marks) }
     }
 
     #[inline]

@@ -14,7 +14,7 @@
 
 use super::MAX_SLOTS;
 use super::sealed::Encoding;
-use crate::candidates::Values;
+use crate::candidates::{Marks, Values};
 use crate::entry::{Pattern, Slot};
 use crate::lanes::Lanes;
 
@@ -174,19 +174,22 @@ impl<const REST: u32, const SLOTS: usize> SemiSorted<REST, SLOTS> {
         equal.wrapping_mul(Self::WIDEN)
     }
 
-    /// The values of the slots that match: what is above the mask. Slots have no lanes here, but values are
-    /// short enough for lanes of their own.
+    /// The values of the slots of two words that match: what is above the mask. Slots have no lanes here, but
+    /// values are short enough for lanes of their own.
     #[inline]
-    fn values(word: u64, mask: u64, matches: impl Fn(u64) -> bool) -> Values {
+    fn values(words: [u64; 2], mask: u64, matches: impl Fn(usize, u64) -> bool) -> Values {
         let lane = u64::BITS / SLOTS as u32;
         let value_bits = REST + NIBBLE - mask.count_ones();
-        debug_assert!(value_bits <= lane);
-        let mut values = Values::default();
-        for slot in Self::slots(word).into_iter().take(SLOTS) {
-            values.word = values.word << lane | slot >> mask.count_ones();
-            values.marks = values.marks << lane | u64::from(matches(slot)) << (value_bits - 1);
+        debug_assert!(value_bits < lane);
+        let (mut values, mut marks) = ([0; 2], [0; 2]);
+        for at in 0..2 {
+            for slot in Self::slots(words[at]).into_iter().take(SLOTS) {
+                let value = slot >> mask.count_ones();
+                values[at] = values[at] << lane | value << (lane - value_bits);
+                marks[at] = marks[at] << lane | u64::from(matches(at, slot)) << (lane - 1);
+            }
         }
-        values
+        Values { words: values, marks: Marks::of_highest_bits(marks) }
     }
 
     /// How many slots hold `bits`, a fingerprint or 0.
@@ -239,21 +242,17 @@ impl<const REST: u32, const SLOTS: usize> Encoding for SemiSorted<REST, SLOTS> {
     }
 
     #[inline]
-    fn values_alike(words: [u64; 2], bits: u64, mask: u64) -> [Values; 2] {
+    fn values_alike(words: [u64; 2], bits: u64, mask: u64) -> Values {
         if !Self::either_alike(words, bits, mask) {
-            return [Values::default(); 2];
+            return Values::default();
         }
-        let alike = |slot| slot != 0 && (slot ^ bits) & mask == 0;
-        words.map(|word| Self::values(word, mask, alike))
+        Self::values(words, mask, |_, slot| slot != 0 && (slot ^ bits) & mask == 0)
     }
 
     #[inline]
-    fn values_matching(words: [u64; 2], patterns: [Pattern; 2], mask: u64) -> [Values; 2] {
-        let of = |at: usize| {
-            let pattern = Pattern { bits: patterns[at].bits & mask, ..patterns[at] };
-            Self::values(words[at], mask, |slot| pattern.matches(slot & mask))
-        };
-        [of(0), of(1)]
+    fn values_matching(words: [u64; 2], patterns: [Pattern; 2], mask: u64) -> Values {
+        let patterns = patterns.map(|pattern| Pattern { bits: pattern.bits & mask, ..pattern });
+        Self::values(words, mask, |at, slot| patterns[at].matches(slot & mask))
     }
 
     #[inline]

@@ -117,7 +117,7 @@ impl<L: Layout> Word<L> {
     /// The values of the slots in use of each word that hold what `bits` has below its value, which is not
     /// 0.
     #[inline]
-    pub(crate) fn values_alike(words: [Self; 2], bits: u64, values: ValueBits) -> [Values; 2] {
+    pub(crate) fn values_alike(words: [Self; 2], bits: u64, values: ValueBits) -> Values {
         L::Encoding::values_alike(words.map(Self::bits), bits, values.below())
     }
 
@@ -127,7 +127,7 @@ impl<L: Layout> Word<L> {
         words: [Self; 2],
         patterns: [Pattern; 2],
         values: ValueBits,
-    ) -> [Values; 2] {
+    ) -> Values {
         L::Encoding::values_matching(words.map(Self::bits), patterns, values.below())
     }
 

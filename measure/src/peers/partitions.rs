@@ -28,14 +28,16 @@ fn partitions(key: u64) -> [u8; 2] {
     [first, (first + 1) % PARTITIONS]
 }
 
-/// A maplet, fixed or growing; the candidates of its batches are kept from one to the next.
-pub struct Maplet<L: Storage>(pub CuckooMaplet<L, KeyHash>, RefCell<Vec<Candidates>>);
+/// A maplet, fixed or growing; the candidates of its batches are kept from one to the next. They are in a
+/// box: beside a `RefCell` the compiler would take the fields of the maplet for changing ones, and load them
+/// again for each lookup.
+pub struct Maplet<L: Storage>(pub CuckooMaplet<L, KeyHash>, Box<RefCell<Vec<Candidates>>>);
 
 impl<L: Storage> Maplet<L> {
     fn new(maplet: CuckooMaplet<L, KeyHash>) -> Self {
         // Its memory is touched.
         maplet.clear();
-        Self(maplet, RefCell::default())
+        Self(maplet, Box::default())
     }
 }
 
@@ -81,7 +83,7 @@ impl<L: Storage> Peer for Maplet<L> {
     /// Takes every value, as a user does.
     #[inline]
     fn answers(&self, key: u64) -> u64 {
-        self.0.get(&key).map(|value| u64::from(black_box(value) < u32::from(PARTITIONS))).sum()
+        self.0.get(&key).map(|value| u64::from(value < u32::from(PARTITIONS))).sum()
     }
 
     #[inline]
