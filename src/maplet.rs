@@ -2,20 +2,15 @@
 
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
-use std::io::Read;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::builder::MapletBuilder;
 use crate::candidates::Candidates;
-use crate::error::{
-    InsertError, InsertManyError, LengthMismatch, MergeError, ReserveError, RestoreError,
-    SnapshotError, ValueTooLarge,
-};
+use crate::error::{InsertError, InsertManyError, LengthMismatch, ReserveError, ValueTooLarge};
 use crate::filter::Stats;
 use crate::hasher::DefaultHashBuilder;
 use crate::keyed::{self, Keyed};
 use crate::layout::Fp16x4;
-use crate::snapshot::Snapshot;
 #[cfg(loom)]
 use crate::storage::sealed::Tables;
 use crate::storage::{
@@ -778,6 +773,10 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         Self { keyed, value_bits }
     }
 
+    pub(crate) fn keyed(&self) -> &KeyedMaplet<L, S> {
+        &self.keyed
+    }
+
     #[cfg(loom)]
     pub(crate) fn table(&self) -> &<LayoutsOf<L> as Tables<WithValues<BucketsOf<L>>>>::Table {
         &self.keyed.table
@@ -1057,138 +1056,6 @@ impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
     /// ```
     pub fn reserve(&self, additional: usize) -> Result<(), ReserveError> {
         self.keyed.reserve(additional)
-    }
-}
-
-/// Snapshots.
-impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
-    /// The maplet as it is at one instant between the call and its return: every operation on a pair is in
-    /// it as a whole, or not at all.
-    ///
-    /// What it takes, and who waits for it, is the same as for
-    /// [`CuckooFilter::snapshot`](crate::CuckooFilter::snapshot). The hasher is not in it.
-    ///
-    /// # Errors
-    ///
-    /// [`SnapshotError::OutOfMemory`]; the maplet is as it was.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::{CuckooMaplet, Fp16x4, StableHashBuilder};
-    ///
-    /// let builder = CuckooMaplet::builder().capacity(100).value_bits(6);
-    /// let maplet = builder.hasher(StableHashBuilder::new(7)).build()?;
-    /// maplet.insert("egg", 7)?;
-    /// let bytes = maplet.snapshot()?.to_bytes();
-    ///
-    /// // In another process:
-    /// let maplet: CuckooMaplet<Fp16x4, _> =
-    ///     CuckooMaplet::from_bytes(&bytes, StableHashBuilder::new(7))?;
-    /// assert!(maplet.get("egg").eq([7]));
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn snapshot(&self) -> Result<Snapshot, SnapshotError> {
-        self.keyed.snapshot()
-    }
-
-    /// Restores the maplet of a snapshot that [`Snapshot::write_to`] has written. Reads the snapshot in steps
-    /// of 16 KiB, and not a byte more, and validates every byte.
-    ///
-    /// # Errors
-    ///
-    /// [`RestoreError`], as [`CuckooFilter::restore`](crate::CuckooFilter::restore) has it; and for the
-    /// snapshot of a filter.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use std::fs::File;
-    /// use coucal::{AnyCuckooMaplet, CuckooMaplet, StableHashBuilder};
-    ///
-    /// let file = File::open("partitions.coucal")?;
-    /// let maplet: AnyCuckooMaplet<_> = CuckooMaplet::restore(file, StableHashBuilder::new(7))?;
-    /// println!("{} pairs", maplet.len());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn restore(reader: impl Read, hasher: S) -> Result<Self, RestoreError> {
-        Keyed::restore(reader, hasher).map(Self::from_keyed)
-    }
-
-    /// As [`restore`](Self::restore), from bytes that are a snapshot and nothing else.
-    ///
-    /// # Errors
-    ///
-    /// The same, and [`RestoreError::TrailingBytes`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::{CuckooFilter, CuckooMaplet, Fp16x4, RestoreError, StableHashBuilder};
-    ///
-    /// let filter = CuckooFilter::with_capacity_and_hasher(100, StableHashBuilder::new(7));
-    /// let bytes = filter.snapshot()?.to_bytes();
-    /// let restored = CuckooMaplet::<Fp16x4, _>::from_bytes(&bytes, StableHashBuilder::new(7));
-    /// assert!(matches!(restored, Err(RestoreError::OtherType { is_maplet: false })));
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, RestoreError> {
-        Keyed::from_bytes(bytes, hasher).map(Self::from_keyed)
-    }
-
-    /// The maplet of a snapshot.
-    ///
-    /// # Errors
-    ///
-    /// [`RestoreError`] for a snapshot of a filter, of another layout or hasher, and if the memory cannot be
-    /// had.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// // A copy that goes its own way.
-    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
-    /// maplet.insert("egg", 7)?;
-    /// let hasher = maplet.hasher().clone();
-    /// let copy: CuckooMaplet = CuckooMaplet::from_snapshot(maplet.snapshot()?, hasher)?;
-    /// assert!(copy.remove("egg", 7) && maplet.contains_key("egg"));
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn from_snapshot(snapshot: Snapshot, hasher: S) -> Result<Self, RestoreError> {
-        Keyed::from_snapshot(snapshot, hasher).map(Self::from_keyed)
-    }
-
-    /// Adds all pairs that `other` holds, copy by copy: all of them, or nothing.
-    ///
-    /// Both must have been built alike: the same layout, capacities and value bits, and hashers with the same
-    /// hashes. What other threads see meanwhile, and what they must not do, is the same as for
-    /// [`CuckooFilter::merge`](crate::CuckooFilter::merge); and where a merge may fail, do not replace values
-    /// of keys of `other` meanwhile.
-    ///
-    /// Blocks as [`snapshot`](Self::snapshot) and [`insert`](Self::insert) do.
-    ///
-    /// # Errors
-    ///
-    /// [`MergeError`]; then the maplet holds what it held before.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let builder = CuckooMaplet::builder().capacity(100).value_bits(6);
-    /// let today = builder.clone().build()?;
-    /// let yesterday = builder.hasher(today.hasher().clone()).build()?;
-    /// today.insert("egg", 7)?;
-    /// yesterday.insert("nest", 9)?;
-    /// today.merge(&yesterday)?;
-    /// assert!(today.get("nest").any(|value| value == 9));
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn merge(&self, other: &Self) -> Result<(), MergeError> {
-        self.keyed.merge(&other.keyed)
     }
 }
 

@@ -15,6 +15,7 @@ use crate::error::{MergeError, RestoreError, SnapshotError};
 use crate::filter::CuckooFilter;
 use crate::hasher;
 use crate::keyed::Keyed;
+use crate::maplet::CuckooMaplet;
 use crate::storage::sealed::Tables;
 use crate::storage::{Figures, Storage};
 use crate::sync::{self, AtomicU64, Ordering};
@@ -23,8 +24,8 @@ use crate::table::{Buckets, Image, Shape};
 /// Words that are read or written at once.
 const CHUNK: usize = 1 << 11;
 
-/// A [`CuckooFilter`], or a [`CuckooMaplet`](crate::CuckooMaplet), as it was at one instant; made by
-/// [`CuckooFilter::snapshot`] or [`CuckooMaplet::snapshot`](crate::CuckooMaplet::snapshot), or read from
+/// A [`CuckooFilter`], or a [`CuckooMaplet`], as it was at one instant; made by
+/// [`CuckooFilter::snapshot`] or [`CuckooMaplet::snapshot`], or read from
 /// bytes. What is said of filters here holds for maplets, too.
 ///
 /// It holds the entries of the filter, and no hasher. Writing it takes no lock, and other threads can
@@ -491,6 +492,138 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// yesterday.insert("nest")?;
     /// today.merge(&yesterday)?;
     /// assert!(today.contains("egg") && today.contains("nest"));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn merge(&self, other: &Self) -> Result<(), MergeError> {
+        self.keyed().merge(other.keyed())
+    }
+}
+
+/// Snapshots.
+impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
+    /// The maplet as it is at one instant between the call and its return: every operation on a pair is in
+    /// it as a whole, or not at all.
+    ///
+    /// What it takes, and who waits for it, is the same as for
+    /// [`CuckooFilter::snapshot`]. The hasher is not in it.
+    ///
+    /// # Errors
+    ///
+    /// [`SnapshotError::OutOfMemory`]; the maplet is as it was.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooMaplet, Fp16x4, StableHashBuilder};
+    ///
+    /// let builder = CuckooMaplet::builder().capacity(100).value_bits(6);
+    /// let maplet = builder.hasher(StableHashBuilder::new(7)).build()?;
+    /// maplet.insert("egg", 7)?;
+    /// let bytes = maplet.snapshot()?.to_bytes();
+    ///
+    /// // In another process:
+    /// let maplet: CuckooMaplet<Fp16x4, _> =
+    ///     CuckooMaplet::from_bytes(&bytes, StableHashBuilder::new(7))?;
+    /// assert!(maplet.get("egg").eq([7]));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn snapshot(&self) -> Result<Snapshot, SnapshotError> {
+        self.keyed().snapshot()
+    }
+
+    /// Restores the maplet of a snapshot that [`Snapshot::write_to`] has written. Reads the snapshot in steps
+    /// of 16 KiB, and not a byte more, and validates every byte.
+    ///
+    /// # Errors
+    ///
+    /// [`RestoreError`], as [`CuckooFilter::restore`] has it; and for the
+    /// snapshot of a filter.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::fs::File;
+    /// use coucal::{AnyCuckooMaplet, CuckooMaplet, StableHashBuilder};
+    ///
+    /// let file = File::open("partitions.coucal")?;
+    /// let maplet: AnyCuckooMaplet<_> = CuckooMaplet::restore(file, StableHashBuilder::new(7))?;
+    /// println!("{} pairs", maplet.len());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn restore(reader: impl Read, hasher: S) -> Result<Self, RestoreError> {
+        Keyed::restore(reader, hasher).map(Self::from_keyed)
+    }
+
+    /// As [`restore`](Self::restore), from bytes that are a snapshot and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// The same, and [`RestoreError::TrailingBytes`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooFilter, CuckooMaplet, Fp16x4, RestoreError, StableHashBuilder};
+    ///
+    /// let filter = CuckooFilter::with_capacity_and_hasher(100, StableHashBuilder::new(7));
+    /// let bytes = filter.snapshot()?.to_bytes();
+    /// let restored = CuckooMaplet::<Fp16x4, _>::from_bytes(&bytes, StableHashBuilder::new(7));
+    /// assert!(matches!(restored, Err(RestoreError::OtherType { is_maplet: false })));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, RestoreError> {
+        Keyed::from_bytes(bytes, hasher).map(Self::from_keyed)
+    }
+
+    /// The maplet of a snapshot.
+    ///
+    /// # Errors
+    ///
+    /// [`RestoreError`] for a snapshot of a filter, of another layout or hasher, and if the memory cannot be
+    /// had.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// // A copy that goes its own way.
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert("egg", 7)?;
+    /// let hasher = maplet.hasher().clone();
+    /// let copy: CuckooMaplet = CuckooMaplet::from_snapshot(maplet.snapshot()?, hasher)?;
+    /// assert!(copy.remove("egg", 7) && maplet.contains_key("egg"));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn from_snapshot(snapshot: Snapshot, hasher: S) -> Result<Self, RestoreError> {
+        Keyed::from_snapshot(snapshot, hasher).map(Self::from_keyed)
+    }
+
+    /// Adds all pairs that `other` holds, copy by copy: all of them, or nothing.
+    ///
+    /// Both must have been built alike: the same layout, capacities and value bits, and hashers with the same
+    /// hashes. What other threads see meanwhile, and what they must not do, is the same as for
+    /// [`CuckooFilter::merge`]; and where a merge may fail, do not replace values
+    /// of keys of `other` meanwhile.
+    ///
+    /// Blocks as [`snapshot`](Self::snapshot) and [`insert`](Self::insert) do.
+    ///
+    /// # Errors
+    ///
+    /// [`MergeError`]; then the maplet holds what it held before.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let builder = CuckooMaplet::builder().capacity(100).value_bits(6);
+    /// let today = builder.clone().build()?;
+    /// let yesterday = builder.hasher(today.hasher().clone()).build()?;
+    /// today.insert("egg", 7)?;
+    /// yesterday.insert("nest", 9)?;
+    /// today.merge(&yesterday)?;
+    /// assert!(today.get("nest").any(|value| value == 9));
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn merge(&self, other: &Self) -> Result<(), MergeError> {
