@@ -17,7 +17,7 @@ pub mod at {
     pub const SLOTS: usize = 15;
     pub const ROWS: usize = 16;
     pub const LEVEL: usize = 24;
-    /// In version 2.
+    pub const VALUE_BITS: usize = 26;
     pub const TARGET_LOAD: usize = 28;
     pub const CURSOR: usize = 32;
     pub const MAX_BUCKETS: usize = 40;
@@ -49,8 +49,15 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 /// rows, and in a growing table the chain for the lower row.
 pub type Class = (u64, u64, u64, u64);
 
+/// The uppermost bits of a slot of a maplet; 0 in a filter.
+pub type Value = u32;
+
 /// The extra bits below a 1; 1 in a table of fixed size.
 pub type Extra = u64;
+
+/// What a slot holds. In this order, so that the entries of a class, or those of a class with one value,
+/// are side by side, the longest last.
+pub type Entry = (Class, Value, Extra);
 
 /// A chain and how many bits it has; `None` in a table of fixed size.
 type Chain = Option<(u64, u32)>;
@@ -69,16 +76,11 @@ pub enum Fault {
     UnknownVersion(u32),
     OldGrowable,
     UnknownKind(u8),
-    /// No fault so far, but the snapshot of a maplet, of which this reader knows no more.
-    OfMaplet,
     UnknownLayout([u8; 3]),
     Damaged,
     ImpossibleTable(u64),
     InvalidWord(usize),
-    WrongLen {
-        stated: usize,
-        found: usize,
-    },
+    WrongLen { stated: usize, found: usize },
     TrailingBytes(usize),
 }
 
@@ -109,6 +111,8 @@ impl Fault {
 pub struct Contents {
     pub grows: bool,
     pub shape: [u8; 3],
+    /// 0 in a filter.
+    pub value_bits: u32,
     pub rows: u64,
     pub max_buckets: u64,
     pub words: u64,
@@ -118,10 +122,14 @@ pub struct Contents {
     /// In thousandths; 0 in a table of fixed size.
     pub load: u32,
     /// How many copies there are of each entry that has any.
-    pub copies: BTreeMap<(Class, Extra), usize>,
+    pub copies: BTreeMap<Entry, usize>,
 }
 
 impl Contents {
+    pub fn is_maplet(&self) -> bool {
+        self.value_bits > 0
+    }
+
     pub fn slots(&self) -> usize {
         self.shape[2].into()
     }
@@ -131,40 +139,58 @@ impl Contents {
         f64::from(self.load) / 1000.0
     }
 
-    /// How likely an absent item is to match an entry without extra bits in its bucket.
-    pub fn equal(&self) -> f64 {
-        let values = f64::from(self.shape[1]).exp2();
-        if !self.grows {
+    /// Bits of a slot below its value.
+    fn key_bits(&self) -> u32 {
+        u32::from(self.shape[1]) - self.value_bits
+    }
+
+    /// What the false-positive rate should be: for a maplet the mean number of candidates of an absent key.
+    pub fn rate(&self) -> f64 {
+        let values = f64::from(self.key_bits()).exp2();
+        let equal = if self.grows {
+            let chains = f64::from(doublings(self.shape, self.value_bits)).exp2();
+            1.0 / ((values / chains / 2.0 - 1.0) * chains)
+        } else if self.is_maplet() {
+            1.0 / (values - 1.0)
+        } else {
             // 0 is counted as 1.
-            return (values + 2.0) / (values * values);
-        }
-        let chains = f64::from(doublings(self.shape)).exp2();
-        1.0 / ((values / chains / 2.0 - 1.0) * chains)
+            (values + 2.0) / (values * values)
+        };
+        let compared = 2.0 * self.weight() / self.rows as f64;
+        if self.is_maplet() { compared * equal } else { 1.0 - (1.0 - equal).powf(compared) }
     }
 
     /// The number of entries, each with a extra bits counted as 2^-a.
-    pub fn weight(&self) -> f64 {
-        let of_entry = |(&(_, extra), &n): (&(Class, Extra), &usize)| {
-            n as f64 / f64::from(extra.ilog2()).exp2()
-        };
+    fn weight(&self) -> f64 {
+        let of_entry =
+            |(&(.., extra), &n): (&Entry, &usize)| n as f64 / f64::from(extra.ilog2()).exp2();
         self.copies.iter().map(of_entry).sum()
     }
 
-    /// The item with this hash, as the table sees it.
-    pub fn item(&self, hash: u64) -> (Class, Extra) {
+    /// The item with this hash, and in a maplet with this value, as the table sees it.
+    pub fn item(&self, hash: u64, value: Value) -> Entry {
         let product = u128::from(hash ^ GOLDEN) * u128::from(hash.rotate_left(23) ^ GOLDEN);
         let mixed = product as u64 ^ (product >> 64) as u64;
-        let (bits, row) = (self.shape[1], high(mixed, self.rows));
+        let (bits, row) = (self.key_bits(), high(mixed, self.rows));
+        // A number of this many bits, but not 0.
+        let drawn = |from: u64, source_bits: u32, bits: u32| {
+            let source = u128::from(from % (1 << source_bits));
+            1 + ((source * ((1 << bits) - 1)) >> source_bits) as u64
+        };
         if !self.grows {
-            let low = mixed % (1 << bits);
-            return (class_in(self.rows, row, low.max(1), None), 1);
+            let fingerprint = if self.is_maplet() {
+                drawn(mixed, bits + 8, bits)
+            } else {
+                (mixed % (1 << bits)).max(1)
+            };
+            return (class_in(self.rows, row, fingerprint, None), value, 1);
         }
-        let doublings = doublings(self.shape);
-        let cores = (1 << (u32::from(bits) - doublings - 1)) - 1;
-        let core = 1 + (((mixed >> (doublings + 1)) % (1 << 16) * cores) >> 16);
+        let doublings = doublings(self.shape, self.value_bits);
+        let core = drawn(mixed >> (doublings + 1), 16, bits - doublings - 1);
         let chain = (mixed >> 1) % (1 << doublings);
         let extra = mixed.wrapping_mul(GOLDEN) >> (64 - doublings);
-        (class_in(self.rows, row, core, Some((chain, doublings))), extra | 1 << doublings)
+        let class = class_in(self.rows, row, core, Some((chain, doublings)));
+        (class, value, extra | 1 << doublings)
     }
 }
 
@@ -172,8 +198,23 @@ fn high(a: u64, b: u64) -> u64 {
     ((u128::from(a) * u128::from(b)) >> 64) as u64
 }
 
-fn doublings(shape: [u8; 3]) -> u32 {
-    LAYOUTS.iter().find(|(of, ..)| *of == shape).expect("a layout that was read").3
+/// How often a table can double.
+fn doublings(shape: [u8; 3], value_bits: u32) -> u32 {
+    LAYOUTS.iter().find(|(of, ..)| *of == shape).expect("a layout that was read").3 - value_bits
+}
+
+/// The longest values in a maplet.
+fn most_value_bits(grows: bool, [_, bits, slots]: [u8; 3]) -> u32 {
+    match (grows, slots) {
+        (true, 2) => 18,
+        (true, 3) => 11,
+        (true, 4) => 8,
+        (true, _) => 4,
+        (false, 2) => u32::from(bits) - 9,
+        (false, 3) => u32::from(bits) - 7,
+        (false, 4 | 5) => u32::from(bits) - 6,
+        (false, _) => u32::from(bits) - 5,
+    }
 }
 
 /// The chain is that for this row.
@@ -226,36 +267,49 @@ fn size(items: u64, slots: u8, scatter: f64, load: f64) -> Option<u64> {
     Some(2 * pairs)
 }
 
-/// Rows, level, cursor and target load of a header, or `None` if no filter has its sizes.
-fn sizes(bytes: &[u8], grows: bool, shape: [u8; 3]) -> Option<(u64, u32, u64, u32)> {
+/// What a header says of the table.
+struct Sizes {
+    rows: u64,
+    level: u32,
+    value_bits: u32,
+    /// In thousandths.
+    load: u32,
+    cursor: u64,
+}
+
+/// `None` if no table has the sizes of this header.
+fn sizes(bytes: &[u8], is_maplet: bool, grows: bool, shape: [u8; 3]) -> Option<Sizes> {
     let field = |at| number(bytes, at);
     let slots = shape[2];
-    let &(_, scatter, fixed_load, doublings, highest) =
+    let &(_, scatter, fixed_load, most_doublings, highest) =
         LAYOUTS.iter().find(|(of, ..)| *of == shape)?;
     let (capacity, max_capacity) = (field(at::CAPACITY), field(at::MAX_CAPACITY));
-    let (low, high) = (field(at::LEVEL) as u32, field(at::LEVEL) >> 32);
-    let (level, load) = if grows { (u64::from(low), high as u32) } else { (field(at::LEVEL), 0) };
-    if grows && !(500..=highest).contains(&load) {
+    let [level, value_bits] = [at::LEVEL, at::VALUE_BITS].map(|at| field(at) as u32 % (1 << 16));
+    let (load, cursor) = (field(at::TARGET_LOAD) as u32, field(at::CURSOR));
+    let values = if is_maplet { 1..=most_value_bits(grows, shape) } else { 0..=0 };
+    let loads = if grows { 500..=highest } else { 0..=0 };
+    if !values.contains(&value_bits) || !loads.contains(&load) {
         return None;
     }
     let share = if grows { f64::from(load) / 1000.0 } else { fixed_load };
     let size = |items| size(items, slots, scatter, share);
     let (mut rows, mut max_buckets) = (size(capacity)?, size(max_capacity)?);
     if grows {
-        let least = max_buckets.div_ceil(1 << doublings);
+        let least = max_buckets.div_ceil(1 << (most_doublings - value_bits));
         rows = rows.max(least + least % 2).max(32);
         max_buckets = max_buckets.max(rows);
     }
     let capacities = if grows { capacity <= max_capacity } else { capacity == max_capacity };
-    let (cursor, words) = (field(at::CURSOR), field(at::WORDS));
-    let stride = 1_u128.checked_shl(level.try_into().ok()?)?.checked_mul(rows.into())?;
+    let words = field(at::WORDS);
+    let stride = 1_u128.checked_shl(level)?.checked_mul(rows.into())?;
     (capacities
+        && (grows || (level, cursor) == (0, 0))
         && (field(at::ROWS), field(at::MAX_BUCKETS)) == (rows, max_buckets)
         && u128::from(cursor) < stride
         && stride.checked_add(cursor.into())? == words.into()
         && words <= max_buckets
         && u128::from(field(at::ITEMS)) <= u128::from(words) * u128::from(slots))
-    .then_some((rows, level as u32, cursor, load))
+    .then_some(Sizes { rows, level, value_bits, load, cursor })
 }
 
 /// All that the bytes of a snapshot say, or what is wrong first.
@@ -271,11 +325,12 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
     if number(header, at::CHECKSUM) != xxh3_64(&header[..at::CHECKSUM]) {
         return Err(Fault::Damaged);
     }
-    let grows = match (header[at::KIND], version) {
-        (0, 1) => false,
-        (1, 2) => true,
+    let (is_maplet, grows) = match (header[at::KIND], version) {
+        (0, 1) => (false, false),
+        (1, 2) => (false, true),
         (1, 1) => return Err(Fault::OldGrowable),
-        (2..=3, 3) => return Err(Fault::OfMaplet),
+        (2, 3) => (true, false),
+        (3, 3) => (true, true),
         (0..=3, _) => return Err(Fault::UnknownVersion(version)),
         (kind, _) => return Err(Fault::UnknownKind(kind)),
     };
@@ -284,8 +339,8 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
         return Err(Fault::UnknownLayout(shape));
     }
     let words = number(header, at::WORDS);
-    let (rows, level, cursor, load) =
-        sizes(header, grows, shape).ok_or(Fault::ImpossibleTable(words))?;
+    let Sizes { rows, level, value_bits, load, cursor } =
+        sizes(header, is_maplet, grows, shape).ok_or(Fault::ImpossibleTable(words))?;
     let end = usize::try_from(words).expect("64 bits") * 8 + HEADER;
     if bytes.len() < end + 8 {
         return Err(Fault::Truncated);
@@ -294,22 +349,26 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
         return Err(Fault::Damaged);
     }
 
-    let mut copies: BTreeMap<(Class, Extra), usize> = BTreeMap::new();
+    let mut copies: BTreeMap<Entry, usize> = BTreeMap::new();
+    let key_bits = u32::from(shape[1]) - value_bits;
     let (mut found, stated) = (0, number(header, at::ITEMS));
     for (bucket, word) in bytes[HEADER..end].chunks(8).enumerate() {
         let invalid = Fault::InvalidWord(bucket);
         let Some(slots) = fingerprints(number(word, 0), shape) else { return Err(invalid) };
         let (bucket, row) = (bucket as u64, bucket as u64 % rows);
         for slot in slots {
+            let (value, slot) = ((slot >> key_bits) as Value, slot % (1 << key_bits));
             let entry = if grows {
                 let is_split = bucket < cursor || bucket >= rows << level;
-                entry(slot, [level, level + u32::from(is_split), doublings(shape)], bucket / rows)
+                let doublings = doublings(shape, value_bits);
+                entry(slot, [level, level + u32::from(is_split), doublings], bucket / rows)
             } else {
-                Some((slot, None, 1))
+                (slot != 0).then_some((slot, None, 1))
             };
             let Some((core, chain, extra)) = entry else { return Err(invalid) };
             found += 1;
-            *copies.entry((class_in(rows, row, core, chain), extra)).or_default() += 1;
+            let class = class_in(rows, row, core, chain);
+            *copies.entry((class, value, extra)).or_default() += 1;
         }
     }
     if found as u64 != stated {
@@ -321,6 +380,7 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
     Ok(Contents {
         grows,
         shape,
+        value_bits,
         rows,
         max_buckets: number(header, at::MAX_BUCKETS),
         words,
@@ -332,7 +392,7 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
     })
 }
 
-/// Core, chain and extra bits of a slot, in the bucket with the number `share` in its
+/// Core, chain and extra bits of a slot without its value, in the bucket with the number `share` in its
 /// row, which tells this number of bits of the chain; `None` if no slot of the bucket holds this.
 fn entry(slot: u64, [level, told, doublings]: [u32; 3], share: u64) -> Option<(u64, Chain, Extra)> {
     let core = slot >> (doublings + 1);

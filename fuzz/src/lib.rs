@@ -7,6 +7,7 @@ mod format;
 mod model;
 mod operations;
 mod restore;
+mod subject;
 
 pub use operations::operations;
 pub use restore::restore;

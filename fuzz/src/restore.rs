@@ -2,23 +2,24 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use coucal::{
-    AnyLayout, Builder, CuckooFilter, FixedStorage, Growable, GrowingLayout, RestoreError,
-    Snapshot, StableHashBuilder, Storage,
+    AnyLayout, BuildError, CuckooFilter, CuckooMaplet, FixedStorage, Growable, GrowingLayout,
+    RestoreError, Snapshot,
 };
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::format::{self, Contents, Fault, HEADER, at};
-use crate::model::{self, Filter, HASHER, Modelled};
+use crate::model::{self, Modelled};
 use crate::operations::{Setup, apply_all, reserve};
+use crate::subject::{Filter, Grows, HASHER, Maplet, Subject};
 
-/// Buckets that a filter which is made may ever have.
+/// Buckets that a filter or maplet which is made may ever have.
 const MOST_BUCKETS: u64 = 1 << 16;
 
 /// Where the check of the hasher begins, which mutations leave as it is.
 const HASHER_CHECK: usize = 80;
 
 /// Where a header may be changed, and how wide it is there.
-const FIELDS: [(usize, usize); 13] = [
+const FIELDS: [(usize, usize); 15] = [
     (at::VERSION, 4),
     (at::KIND, 1),
     (at::ENCODING, 1),
@@ -32,6 +33,8 @@ const FIELDS: [(usize, usize); 13] = [
     (at::ITEMS, 8),
     (at::CAPACITY, 8),
     (at::MAX_CAPACITY, 8),
+    (at::VALUE_BITS, 2),
+    (at::TARGET_LOAD, 4),
 ];
 
 #[derive(Arbitrary, Debug)]
@@ -116,8 +119,8 @@ enum Source {
     Raw,
     /// With the checksums made right.
     Sealed,
-    /// Of a real filter, but for some changes.
-    Filter {
+    /// Of a real filter or maplet, but for some changes.
+    Real {
         setup: Setup,
         first: u16,
         count: u8,
@@ -149,9 +152,9 @@ pub fn restore(data: &[u8]) {
             rest = Unstructured::new(&random);
             bytes
         }
-        Source::Filter { setup, first, count, more, changes, sealed } => {
+        Source::Real { setup, first, count, more, changes, sealed } => {
             let keys = model::keys(first, count).chain(model::keys(first.wrapping_add(255), more));
-            let mut bytes = setup.snapshot(&keys.map(model::hash).collect::<Vec<_>>());
+            let mut bytes = setup.snapshot(keys);
             changes.iter().flatten().for_each(|change| change.apply(&mut bytes));
             if sealed {
                 format::seal(&mut bytes);
@@ -163,16 +166,25 @@ pub fn restore(data: &[u8]) {
         (Ok(contents), Ok(snapshot)) => {
             assert_eq!(snapshot.to_bytes(), bytes);
             assert_eq!(snapshot.len() as u64, contents.items);
+            assert_eq!(snapshot.capacity() as u64, contents.capacity);
+            assert_eq!(snapshot.max_capacity() as u64, contents.max_capacity);
+            let value_bits = contents.is_maplet().then_some(contents.value_bits);
+            assert_eq!(snapshot.value_bits(), value_bits);
             if contents.max_buckets <= MOST_BUCKETS {
-                in_each_type(&contents, &bytes, &mut rest);
+                type Growing = Growable<AnyLayout>;
+                if contents.is_maplet() {
+                    in_no_type::<Filter<AnyLayout>, Filter<Growing>>(&contents, &bytes);
+                    in_each_type::<Maplet<AnyLayout>, Maplet<Growing>>(
+                        &contents, &bytes, &mut rest,
+                    );
+                } else {
+                    in_no_type::<Maplet<AnyLayout>, Maplet<Growing>>(&contents, &bytes);
+                    in_each_type::<Filter<AnyLayout>, Filter<Growing>>(
+                        &contents, &bytes, &mut rest,
+                    );
+                }
             }
         }
-        (Err(Fault::OfMaplet), Ok(snapshot)) => {
-            assert_eq!(snapshot.to_bytes(), bytes);
-            let error = Filter::<AnyLayout>::from_bytes(&bytes, HASHER).err();
-            assert!(matches!(error, Some(RestoreError::OtherType { is_maplet: true })));
-        }
-        (Err(Fault::OfMaplet), Err(_)) => {}
         (Err(fault), Err(error)) => assert_eq!(Fault::of(&error), fault, "{error}"),
         (Err(fault), Ok(_)) => panic!("the crate takes bytes with {fault:?}"),
         (Ok(_), Err(error)) => panic!("the crate refuses bytes without a fault: {error}"),
@@ -180,9 +192,12 @@ pub fn restore(data: &[u8]) {
 }
 
 /// Only the type of its kind, with a hasher that hashes alike, takes a snapshot.
-fn in_each_type(contents: &Contents, bytes: &[u8], rest: &mut Unstructured<'_>) {
-    let fixed = Filter::<AnyLayout>::from_bytes(bytes, HASHER);
-    let grows = Filter::<Growable<AnyLayout>>::from_bytes(bytes, HASHER);
+fn in_each_type<F: Subject, G: Grows>(
+    contents: &Contents,
+    bytes: &[u8],
+    rest: &mut Unstructured<'_>,
+) {
+    let (fixed, grows) = (F::restored(bytes), G::restored(bytes));
     let hasher = bytes[HASHER_CHECK..at::CHECKSUM] == empty_snapshot()[HASHER_CHECK..at::CHECKSUM];
     let wrong = if contents.grows { fixed.as_ref().err() } else { grows.as_ref().err() };
     assert!(matches!(wrong, Some(RestoreError::OtherKind { grows }) if *grows == contents.grows));
@@ -190,44 +205,50 @@ fn in_each_type(contents: &Contents, bytes: &[u8], rest: &mut Unstructured<'_>) 
         let error = if contents.grows { grows.err() } else { fixed.err() };
         assert!(matches!(error, Some(RestoreError::OtherHasher)), "{error:?}");
     } else if contents.grows {
-        let filter = grows.expect("what the reader takes");
-        check_figures(&filter, contents);
+        let subject = grows.expect("what the reader takes");
+        check_figures(&subject, contents);
         // Chunks of an eighth, and little besides.
         let words = 8 * contents.words as usize;
-        assert!(filter.memory_bytes() <= words + words / 8 + (64 << 10), "{filter:?}");
-        assert_eq!(filter.max_capacity() as u64, contents.max_capacity);
-        use_restored::<Growable<AnyLayout>>(bytes, reserve, rest);
+        assert!(subject.memory_bytes() <= words + words / 8 + (64 << 10), "{subject:?}");
+        assert_eq!(subject.max_capacity() as u64, contents.max_capacity);
+        use_restored::<G>(bytes, reserve, rest);
     } else {
         check_figures(&fixed.expect("what the reader takes"), contents);
-        use_restored::<AnyLayout>(bytes, |_, _| {}, rest);
+        use_restored::<F>(bytes, |_, _| {}, rest);
     }
     named_layout(contents, bytes);
 }
 
-/// What a restored filter says of itself follows from the capacities and the number of items.
-fn check_figures<L: Storage>(filter: &Filter<L>, contents: &Contents) {
+/// Neither type takes a snapshot of filters, or neither takes one of maplets.
+fn in_no_type<F: Subject, G: Subject>(contents: &Contents, bytes: &[u8]) {
+    for error in [F::restored(bytes).err(), G::restored(bytes).err()] {
+        let Some(RestoreError::OtherType { is_maplet }) = error else { panic!("{error:?}") };
+        assert_eq!(is_maplet, contents.is_maplet());
+    }
+}
+
+/// What is restored says of itself what follows from the capacities and the entries.
+fn check_figures(subject: &impl Subject, contents: &Contents) {
     let slots = contents.words as usize * contents.slots();
-    assert_eq!((filter.len() as u64, filter.slots()), (contents.items, slots));
+    assert_eq!((subject.len() as u64, subject.slots()), (contents.items, slots));
+    assert_eq!(subject.value_bits(), contents.value_bits);
     let target = (slots as f64 * contents.target_load()) as u64;
     let capacity = if contents.grows { target.min(contents.max_capacity) } else { 0 };
-    assert_eq!(filter.capacity() as u64, capacity.max(contents.capacity).max(contents.items));
-    assert!(filter.capacity() <= slots);
-    let besides = filter.memory_bytes() - 8 * contents.words as usize;
+    assert_eq!(subject.capacity() as u64, capacity.max(contents.capacity).max(contents.items));
+    assert!(subject.capacity() <= slots);
+    let besides = subject.memory_bytes() - 8 * contents.words as usize;
     assert!(besides <= 48 << 10, "{besides} bytes besides the words");
 
-    let expected =
-        1.0 - (1.0 - contents.equal()).powf(2.0 * contents.weight() / contents.rows as f64);
-    let rate = filter.false_positive_rate();
+    let (rate, expected) = (subject.false_positive_rate(), contents.rate());
     assert!((rate - expected).abs() <= expected * 1e-5, "{rate}, {expected}");
 }
 
-/// The table is that of a filter that is built for these capacities.
-fn check_built<L: Storage>(builder: Builder<L, StableHashBuilder>, bytes: &[u8]) {
-    let filter = builder.build().expect("as restored");
-    let built = filter.snapshot().expect("memory").to_bytes();
+/// The table is that of a filter or maplet that is built for these capacities.
+fn check_built(built: &impl Subject, bytes: &[u8]) {
+    let built = built.bytes();
     for fields in [
         at::VERSION..at::LEVEL,
-        at::TARGET_LOAD..at::CURSOR,
+        at::VALUE_BITS..at::CURSOR,
         at::MAX_BUCKETS..at::WORDS,
         at::CAPACITY..HASHER_CHECK,
     ] {
@@ -236,46 +257,46 @@ fn check_built<L: Storage>(builder: Builder<L, StableHashBuilder>, bytes: &[u8])
 }
 
 fn empty_snapshot() -> Vec<u8> {
-    let filter = CuckooFilter::<coucal::Fp16x4, _>::with_capacity_and_hasher(0, HASHER);
-    filter.snapshot().expect("memory").to_bytes()
+    CuckooFilter::<coucal::Fp16x4, _>::with_capacity_and_hasher(0, HASHER).bytes()
 }
 
-fn use_restored<L: Storage>(
-    bytes: &[u8],
-    reserve: fn(&Filter<L>, usize),
-    rest: &mut Unstructured<'_>,
-) {
-    let filter = || CuckooFilter::from_bytes(bytes, HASHER).expect("restored above");
-    let other: Filter<L> = filter();
+fn use_restored<S: Subject>(bytes: &[u8], reserve: fn(&S, usize), rest: &mut Unstructured<'_>) {
+    let subject = || S::restored(bytes).expect("restored above");
+    let other = subject();
     other.clear();
-    apply_all(Modelled::new(filter(), reserve), Modelled::new(other, reserve), rest);
+    apply_all(Modelled::new(subject(), reserve), Modelled::new(other, reserve), rest);
 }
 
 /// Only the layout of the snapshot, where the type names one; and then it is as one that is built.
 fn named_layout(contents: &Contents, bytes: &[u8]) {
-    type Restored<L> = Result<CuckooFilter<L, StableHashBuilder>, RestoreError>;
-
-    fn is_other<L: Storage>(bytes: &[u8]) -> bool {
-        let restored: Restored<L> = CuckooFilter::from_bytes(bytes, HASHER);
-        matches!(restored, Err(RestoreError::OtherLayout { .. }))
+    fn is_other<S: Subject>(bytes: &[u8], build: impl FnOnce() -> Result<S, BuildError>) -> bool {
+        let other = matches!(S::restored(bytes), Err(RestoreError::OtherLayout { .. }));
+        if !other {
+            check_built(&build().expect("as restored"), bytes);
+        }
+        other
     }
     fn fixed<L: FixedStorage>(contents: &Contents, bytes: &[u8]) -> bool {
-        let other = is_other::<L>(bytes);
-        if !other {
-            let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER);
-            check_built(builder.capacity(contents.capacity as usize), bytes);
+        let capacity = contents.capacity as usize;
+        let filters = CuckooFilter::builder().layout::<L>().hasher(HASHER).capacity(capacity);
+        let maplets = CuckooMaplet::builder().layout::<L>().hasher(HASHER).capacity(capacity);
+        if contents.is_maplet() {
+            is_other(bytes, || maplets.value_bits(contents.value_bits).build())
+        } else {
+            is_other(bytes, || filters.build())
         }
-        other
     }
     fn growing<L: GrowingLayout>(contents: &Contents, bytes: &[u8]) -> bool {
-        let other = is_other::<Growable<L>>(bytes);
-        if !other {
-            let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER);
-            let builder = builder.capacity(contents.capacity as usize);
-            let builder = builder.max_capacity(contents.max_capacity as usize);
-            check_built(builder.target_load(contents.target_load()), bytes);
+        let [capacity, most] = [contents.capacity, contents.max_capacity].map(|n| n as usize);
+        let filters = CuckooFilter::builder().layout::<L>().hasher(HASHER).capacity(capacity);
+        let maplets = CuckooMaplet::builder().layout::<L>().hasher(HASHER).capacity(capacity);
+        if contents.is_maplet() {
+            let maplets = maplets.max_capacity(most).target_load(contents.target_load());
+            is_other(bytes, || maplets.value_bits(contents.value_bits).build())
+        } else {
+            let filters = filters.max_capacity(most).target_load(contents.target_load());
+            is_other(bytes, || filters.build())
         }
-        other
     }
     macro_rules! count {
         ($is_other:ident $($layout:ident)*) => {

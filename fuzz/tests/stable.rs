@@ -8,15 +8,19 @@ use rand::{Rng, RngExt, SeedableRng};
 /// Random inputs of each target, unless `COUCAL_FUZZ_INPUTS` says how many.
 const INPUTS: usize = 4000;
 
-fn run(name: &str, target: fn(&[u8])) {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
+fn for_each_file(folder: &str, then: impl Fn(&[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut files = 0;
-    for entry in corpus.read_dir().expect("a corpus") {
+    for entry in folder.read_dir().expect("a folder") {
         let path = entry.expect("an entry").path();
-        target(&std::fs::read(&path).expect("a file"));
+        then(&std::fs::read(&path).expect("a file"));
         files += 1;
     }
-    assert!(files > 10, "{files} files in {}", corpus.display());
+    assert!(files > 10, "{files} files in {}", folder.display());
+}
+
+fn run(name: &str, target: fn(&[u8])) {
+    for_each_file(&format!("corpus/{name}"), target);
 
     let inputs = std::env::var("COUCAL_FUZZ_INPUTS");
     let inputs = inputs.map_or(INPUTS, |inputs| inputs.parse().expect("a number"));
@@ -31,6 +35,12 @@ fn run(name: &str, target: fn(&[u8])) {
 #[test]
 fn restore() {
     run("restore", coucal_fuzz::restore);
+}
+
+/// Snapshots of each layout and kind, filters and maplets: as they are.
+#[test]
+fn golden_files() {
+    for_each_file("../tests/golden", |bytes| coucal_fuzz::restore(&[&[0; 4], bytes].concat()));
 }
 
 #[test]
