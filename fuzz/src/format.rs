@@ -303,7 +303,6 @@ fn sizes(bytes: &[u8], is_maplet: bool, grows: bool, shape: [u8; 3]) -> Option<S
     let words = field(at::WORDS);
     let stride = 1_u128.checked_shl(level)?.checked_mul(rows.into())?;
     (capacities
-        && (grows || (level, cursor) == (0, 0))
         && (field(at::ROWS), field(at::MAX_BUCKETS)) == (rows, max_buckets)
         && u128::from(cursor) < stride
         && stride.checked_add(cursor.into())? == words.into()

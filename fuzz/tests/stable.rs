@@ -37,10 +37,24 @@ fn restore() {
     run("restore", coucal_fuzz::restore);
 }
 
-/// Snapshots of each layout and kind, filters and maplets: as they are.
+/// Snapshots of each layout and kind, with right checksums: with each bit of the header changed, and with
+/// each number of value bits.
 #[test]
-fn golden_files() {
-    for_each_file("../tests/golden", |bytes| coucal_fuzz::restore(&[&[0; 4], bytes].concat()));
+fn golden_files_with_other_headers() {
+    // In the second third of the choices of `Source`: `Sealed`.
+    let restore = |bytes: &[u8]| coucal_fuzz::restore(&[&[0, 0, 0, 0x80], bytes].concat());
+    for_each_file("../tests/golden", |bytes| {
+        let mut changed = bytes.to_vec();
+        for bit in 0..8 * 96 {
+            changed[bit / 8] ^= 1 << (bit % 8);
+            restore(&changed);
+            changed[bit / 8] = bytes[bit / 8];
+        }
+        for value_bits in 0..=33 {
+            changed[26] = value_bits;
+            restore(&changed);
+        }
+    });
 }
 
 #[test]
