@@ -6,10 +6,10 @@ use core::iter::FusedIterator;
 
 /// The values that a key may have: an iterator, returned by [`CuckooMaplet::get`].
 ///
-/// It has all values of the key, in no order, and few others: those of keys that cannot be told from it.
-/// A value that the key has several times comes as often; one that another thread is moving may come
-/// twice. There are at most as many as two buckets have slots, 8 in the default layout, and they are in
-/// the iterator itself: nothing is allocated, and nothing of the maplet is borrowed.
+/// It returns all values of the key, in unspecified order, and few others: values of keys that the maplet
+/// cannot tell from this one. A value that is stored n times is returned n times; one that another thread
+/// is moving may be returned twice. There are at most 2b values, for b slots per bucket: 8 in the default
+/// layout. They are stored in the iterator itself: nothing is allocated, and the maplet is not borrowed.
 ///
 /// [`CuckooMaplet::get`]: crate::CuckooMaplet::get
 ///
@@ -65,7 +65,8 @@ impl Marks {
 }
 
 impl Candidates {
-    /// No values: what a batch of lookups overwrites.
+    /// Without values: for the slice that [`CuckooMaplet::get_many`](crate::CuckooMaplet::get_many)
+    /// writes to.
     ///
     /// # Examples
     ///

@@ -380,7 +380,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// [`insert_unique`](Self::insert_unique).
     ///
     /// Blocks while another thread writes to the same group of buckets. Takes no lock if the item is
-    /// absent.
+    /// absent, unless other threads move fingerprints of its version group during each of 64 attempts.
     ///
     /// # Examples
     ///
@@ -401,8 +401,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// The number of copies of `item`, including copies of items that collide with it: 0 to 8 in the
     /// default layout (two buckets of four slots).
     ///
-    /// Blocks while another thread writes to one of the two groups of buckets of the item. Takes no
-    /// lock if the item is absent.
+    /// Blocks while another thread writes to one of the two groups of buckets of the item. Takes no lock
+    /// if the item is absent, unless a fingerprint of its version group is being moved.
     ///
     /// # Examples
     ///

@@ -31,7 +31,7 @@
 //! * [How it works](#how-it-works)
 //! * [Why a lookup misses nothing](#why-a-lookup-misses-nothing)
 //! * [Why the order holds across items](#why-the-order-holds-across-items)
-//! * [Values](#values): how a [`CuckooMaplet`] is made of the same
+//! * [Values](#values): how a [`CuckooMaplet`] uses the same table
 //! * [`cookbook`]: a filter in front of a database, filters that rotate, grow, rebuild and swap, a maplet of
 //!   partitions or shards, a filter in a static, tokio, rayon, a filter across restarts, and other recipes
 //!
@@ -80,8 +80,8 @@
 //! | several of these | `CuckooFilter::builder().capacity(n).false_positive_rate(rate).any_layout().hasher(hasher).build()?` |
 //!
 //! * A capacity counts distinct items. [Equal items take a slot each](#which-insert).
-//! * The aliases have the parameters of [`CuckooFilter`], layout and then hasher. [`AnyCuckooFilter`] has
-//!   a hasher only.
+//! * The aliases take a layout and then a hasher, as [`CuckooFilter`] does, except [`AnyCuckooFilter`]
+//!   and [`AnyCuckooMaplet`], which take a hasher only.
 //! * Name the type of what you restore, as the table does: the compiler cannot infer a layout from bytes.
 //! * **Fixed or growing, decided at run time**: use [`GrowableCuckooFilter`] for both. With
 //!   `.capacity(n).max_capacity(n)` it keeps its size. It has more slots than a filter of fixed size,
@@ -92,11 +92,11 @@
 //!   [snapshots](#snapshots).
 //! * **Maplets** have the same builder, and [`restore`](CuckooMaplet::restore),
 //!   [`from_bytes`](CuckooMaplet::from_bytes) and [`from_snapshot`](CuckooMaplet::from_snapshot).
-//! * **A copy** of a filter is [made of its snapshot](CuckooFilter::from_snapshot).
+//! * **A copy** of a filter is [made from its snapshot](CuckooFilter::from_snapshot).
 //!
 //! # Names
 //!
-//! * A method that ends in `_hash` takes the hash of an item in place of the item:
+//! * A method with `_hash` in its name takes the hash of an item in place of the item:
 //!   [`insert_hash`](CuckooFilter::insert_hash).
 //! * `_many` takes a slice, and writes its answers to another slice:
 //!   [`contains_many`](CuckooFilter::contains_many), [`contains_hash_many`](CuckooFilter::contains_hash_many).
@@ -106,11 +106,11 @@
 //!
 //! # Which insert?
 //!
-//! Items whose fingerprint and pair of buckets are equal form one *class*. A filter cannot tell the
-//! items of a class apart. A class holds up to 2b copies, where b is the number of slots of a bucket:
-//! 8 copies in the default layout. In a [growing](#growth) filter, a copy that was inserted early belongs
-//! to more items than one that was inserted late. The class of an item then has all copies that match
-//! the item, and `remove` removes the one of them that tells most about the item.
+//! Items whose fingerprint and pair of buckets are equal form one *class*. A filter cannot tell the items
+//! of a class apart. A class holds up to 2b copies, where b is the number of slots of a bucket: 8 copies
+//! in the default layout. In a [growing](#growth) filter, a copy that was inserted early belongs to more
+//! items than one that was inserted late. The class of an item then has all copies that match the item,
+//! and `remove` removes the copy that stores the most bits of the item's hash.
 //!
 //! | what you need | what to call | an equal item takes | when the class has 2b copies |
 //! |---|---|---|---|
@@ -154,10 +154,10 @@
 //!   overwhelming odds: of small filters (up to some hundred items), one in millions refuses an item
 //!   before its capacity; a filter of 9 to 20 items that is kept at its capacity refuses up to five
 //!   of 10<sup>8</sup> replacements.
-//! * **Growth without a pause**: a [growable](GrowableCuckooFilter) filter keeps all of these while
-//!   it grows. Its load stays at its target, nothing is rebuilt, its [rate](#growth) rises
-//!   by the same amount with each doubling, and it is never [full](InsertError::Full) before it has its
-//!   maximum size.
+//! * **Growth without a pause**: a [growable](GrowableCuckooFilter) filter keeps all of these while it
+//!   grows. Growth keeps its load close to its target or below, nothing is rebuilt, its [rate](#growth)
+//!   rises by the same amount with each doubling, and it is never [full](InsertError::Full) before it has
+//!   its maximum size.
 //! * **An exact image of a live filter**: a [snapshot](#snapshots) is the filter at one instant
 //!   between call and return. Lookups never wait. A writer waits for a fraction of a millisecond,
 //!   whatever the size; longer only if the thread that takes the snapshot is preempted while it holds
@@ -210,20 +210,19 @@
 //! * **Size**: without an initial capacity, a filter starts with the smallest table that can reach
 //!   the maximum: in the default layout, a 512th of it. With a larger initial capacity it doubles less
 //!   often, and has fewer false positives at the maximum. A table has 32 buckets or more.
-//! * **Memory**: the load stays at a [target](Builder::target_load), 80 % in the default layout, at any
-//!   number of items. The bits per item of the table above are those of the buckets in use. Buckets
-//!   are allocated as growth reaches them, in parts of a 512th to a 256th of the maximum size (512 bytes
-//!   at least), and never move. So a table has up to one such part more than it uses. Locks,
-//!   versions and the list of the parts are there from the start: 1.4 KB for a maximum of 10,000 items,
-//!   31 KB for a million, up to 45 KB for more.
+//! * **Memory**: growth keeps the load close to a [target](Builder::target_load) or below, 80 % in the
+//!   default layout, until the table has its maximum size. The bits per item of the table above are those
+//!   of the buckets in use. Buckets are allocated as growth reaches them, in parts of a 512th to a 256th
+//!   of the maximum size (512 bytes at least), and never move. So a table has up to one such part more
+//!   than it uses. Locks, versions and the list of the parts are there from the start: 1.4 KB for a
+//!   maximum of 10,000 items, 31 KB for a million, up to 45 KB for more.
 //!   [`memory_bytes`](CuckooFilter::memory_bytes) is the sum of all. If the allocator cannot provide a
-//!   part, the insert that needs room returns
-//!   [`OutOfMemory`](InsertError::OutOfMemory), inserts that find room go on, and nothing is lost.
-//!   [`reserve`](CuckooFilter::reserve) allocates ahead of time.
-//! * **Time**: while a filter grows from 2<sup>15</sup> to 2<sup>24</sup> slots, an insert takes 1.4 times
-//!   as long as in a filter of fixed size, and a lookup 2.5 to 2.8 times as long
-//!   (`docs/performance.md` in the repository). If you know the number of items,
-//!   build a filter of fixed size. Before a burst of inserts, call [`reserve`](CuckooFilter::reserve).
+//!   part, the insert that needs room returns [`OutOfMemory`](InsertError::OutOfMemory), inserts that
+//!   find room go on, and nothing is lost. [`reserve`](CuckooFilter::reserve) allocates ahead of time.
+//! * **Time**: while a filter grows from 2<sup>15</sup> to 2<sup>24</sup> slots, an insert takes 1.4
+//!   times as long as in a filter of fixed size, and a lookup 2.4 to 2.9 times as long
+//!   (`docs/performance.md` in the repository). If you know the number of items, build a filter of fixed
+//!   size. Before a burst of inserts, call [`reserve`](CuckooFilter::reserve).
 //! * **Removal** is exact, as in a filter of fixed size: remove only what was inserted, once for each
 //!   insert. It makes room for other items, but the table never shrinks, and
 //!   [`clear`](CuckooFilter::clear) does not shrink it either.
@@ -240,7 +239,7 @@
 //! # Snapshots
 //!
 //! [`CuckooFilter::snapshot`] takes an image of a filter while other threads use it,
-//! [`Snapshot::write_to`] writes it, and [`CuckooFilter::restore`] makes a filter of it, on any
+//! [`Snapshot::write_to`] writes it, and [`CuckooFilter::restore`] makes a filter from it, on any
 //! machine. [`CuckooFilter::merge`] adds the items of another filter.
 //!
 //! ```
@@ -259,23 +258,23 @@
 //! The image is that of one instant, although no writer waits for as long as a copy of the table
 //! takes:
 //!
-//! 1. `snapshot` makes a *mirror*: zeros, as many words as the table has. If the table grows meanwhile,
-//!    so does the mirror.
+//! 1. `snapshot` allocates a *mirror*: an array of zeros, one word for each bucket of the table. If the
+//!    table grows meanwhile, so does the mirror.
 //! 2. It locks each stripe in turn, and sets its *flag*. From then on, each writer that stores a word
 //!    under that stripe stores the same word in the mirror.
 //! 3. It copies the words, and compares each word with its copy. Between copying and comparing is a
 //!    fence, as there is between a writer's store in the table and its store in the mirror. A word
 //!    that has changed meanwhile is copied again, under its stripe. Now the mirror is equal to the
 //!    table wherever no stripe is held, and it stays equal.
-//! 4. It locks all stripes, reads the extent of a table that grows and the number of items, clears
-//!    the flags, and takes the mirror away. This is the instant: no writer is in the middle of an
-//!    operation, so the mirror is the table at this moment.
+//! 4. It locks all stripes, reads the extent of a table that grows and the number of items, clears the
+//!    flags, and detaches the mirror, which becomes the snapshot. This is the instant: no writer is in
+//!    the middle of an operation, so the mirror is the table at this moment.
 //!
 //! A writer waits for one store when the flag of its stripe is set, or when a word of its stripe is
 //! copied again, and once at the end, while all stripes are locked. A lookup uses neither the stripes
 //! nor the mirror.
 //!
-//! * **Memory**: as much as the table has in use, until the [`Snapshot`] is dropped.
+//! * **Memory**: 8 bytes for each bucket of the table, until the [`Snapshot`] is dropped.
 //! * **Hasher**: the snapshot contains a check of the hasher, and not the hasher. The default hasher has a
 //!   random seed that is lost when the process ends: build a filter that must outlive its process with a
 //!   [`StableHashBuilder`].
@@ -304,11 +303,11 @@
 //!   Where items repeat, use [`insert_unique`](CuckooFilter::insert_unique), or keep the counts
 //!   elsewhere. A growable filter is not full then, but it grows sooner than its number of items
 //!   needs: one item with all its copies can make a small filter double.
-//! * **These do not take effect at one instant:** [`len`](CuckooFilter::len), and every figure that
-//!   is computed from it, is exact only while no thread writes. A batch is one operation for each
-//!   item. Lookups that run during a [`clear`](CuckooFilter::clear) may find some items and miss
-//!   others. [`Full`](InsertError::Full) is about the whole call: an item is refused only if the
-//!   search finds no room for it beside all items that were in the table at any time during the call.
+//! * **These do not take effect at one instant:** [`len`](CuckooFilter::len), and every figure that is
+//!   computed from it, is exact only while no thread writes. A batch is one operation for each item.
+//!   Lookups that run during a [`clear`](CuckooFilter::clear) may find some items and miss others.
+//!   [`Full`](InsertError::Full) is about the whole call: an item is refused only if the search finds no
+//!   room for it, and the search may count items that other threads remove during the call.
 //! * **Items are equal if their hashes are equal, so use one type for the keys of a filter.** `"egg"` and
 //!   `String::from("egg")` are one key; `"egg"` and `b"egg"` are two. Whether `7_u32` and `7_u64` are one
 //!   key depends on the hasher: with the default hasher they are, with a [`StableHashBuilder`] they are
@@ -320,8 +319,9 @@
 //!
 //! # What blocks, on whom, and how long
 //!
-//! Buckets are grouped into *stripes*, up to 4,096 of them, each with a lock. Writers hold at most
-//! the stripes that this table names, and lock them in ascending order, so they cannot deadlock.
+//! Buckets are grouped into *stripes*, up to 4,096 of them, each with a lock. Writers hold at most the
+//! stripes that this table names, except after 64 failed attempts (see below), and lock them in ascending
+//! order, so they cannot deadlock.
 //!
 //! | operation | waits for | holds |
 //! |---|---|---|
@@ -338,7 +338,7 @@
 //! | `count`, item present | two stripes | these, for two loads |
 //! | `clear` | every stripe | every stripe, until the table is empty |
 //! | `snapshot` | another `snapshot` or `merge` of the same filter; then one stripe after the other, and at the end every stripe | one stripe at a time, for a load and a store; at the end every stripe, for a few loads and stores to each |
-//! | `Snapshot::write_to` and so on, `restore` | nobody | nothing: they use no memory that other threads have |
+//! | `Snapshot::write_to` and so on, `restore` | nobody | nothing: they do not access the filter |
 //! | `merge` | as `snapshot` of the other filter, then as one `insert` after the other | the same |
 //! | of a maplet: `contains_key`, `insert`, `remove`, `insert_many` and so on | as `contains`, `insert`, `remove` and so on | the same |
 //! | of a maplet: `replace` | as `remove` | the same |
@@ -409,17 +409,17 @@
 //!
 //! In a growing table, some bits of an item choose its bucket among those of a row, one bit more with
 //! each doubling. These bits are the same in all entries of a bucket, so a slot need not store them. If
-//! they left the slot empty there, each doubling would double the false positives. So a slot holds, from
-//! its upper end to its lower end:
+//! these bits of the slot were left unused, each doubling would double the false positives. So a slot
+//! holds, from its upper end to its lower end:
 //!
 //! * the *core*: bits of the hash that never change. The other row and the version are computed from it;
 //! * the part of the *chain* that has not chosen the bucket yet. The chain has one bit for each
 //!   doubling of which the table is capable;
-//! * *extra bits* of the hash, as many as the table had doubled when the item was inserted, below a 1 that
-//!   marks their number.
+//! * *extra bits* of the hash, one for each doubling before the item was inserted. A 1 bit above them
+//!   tells how many there are.
 //!
-//! So an entry that is inserted late knows as many bits of its item as one that is inserted at the
-//! first size, and the bucket tells the bits of the chain besides. (The idea is that of the Taffy cuckoo
+//! So an entry that is inserted late stores as many bits of the hash as one that is inserted at the first
+//! size, and its bucket implies the other bits of the chain. (The idea is that of the Taffy cuckoo
 //! filter, 2022, of `InfiniFilter`, SIGMOD 2023, and of the Aleph filter, VLDB 2024, which are for one
 //! thread.)
 //!
@@ -436,8 +436,8 @@
 //!
 //! ## Where the versions are
 //!
-//! The versions are in other memory than the stripes, so an insert that kicks nothing writes to no
-//! cache line that lookups read, except the bucket itself.
+//! Versions and stripes are in different cache lines. So an insert without a kick writes to one cache
+//! line that lookups read, that of the bucket.
 //!
 //! # Why a lookup misses nothing
 //!
@@ -502,13 +502,14 @@
 //!   a growing maplet, a round also starts over if the table has begun its next level meanwhile, since
 //!   entries of that level are read differently. After eight rounds `get` reads both words under their
 //!   stripes.
-//! * **`replace`** finds the entry as `remove` does, locks the stripe of the bucket where the entry is, and
-//!   stores the word with the new value: one sequentially consistent store, as each store by which an
-//!   operation takes effect. A kick of this entry has either not begun or has ended then, since it holds
-//!   the stripes of both buckets from its copy to its clear; and a kick that was planned with the old
-//!   value finds that its entry is gone. So there is never a second copy with the old value, and a lookup
-//!   that reads this word sees the old value or the new one. A lookup that reads the word of the other
-//!   bucket before a kick, and this word after it, sees neither, but then the version has changed.
+//! * **`replace`** finds the entry as `remove` does, locks the stripe of the bucket where the entry is,
+//!   and stores the word with the new value: one sequentially consistent store, like every store by which
+//!   an operation takes effect. At that time a kick of this entry has either not begun or has already
+//!   ended, since it holds the stripes of both buckets from its copy to its clear; and a kick that was
+//!   planned with the old value finds that its entry is gone. So there is never a second copy with the
+//!   old value, and a lookup that reads this word sees the old value or the new one. A lookup that reads
+//!   the word of the other bucket before a kick, and this word after it, sees neither, but then the
+//!   version has changed.
 //! * **A bump** before the store is needed only for duplicates. If the other bucket has an entry that a
 //!   lookup may find in place of this one, a lookup may have read that bucket before the entry was put
 //!   there, and may read this bucket after the store: it would miss something that was there all the time.

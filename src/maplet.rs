@@ -25,9 +25,9 @@ use crate::table::{Pair, WithValues};
 /// segments, runs or partitions may hold a key, in place of one filter for each of them. Keys are not
 /// stored: so a lookup may return values of other keys, too, the *false candidates*.
 ///
-/// It stores *pairs* of a key and a value. A key may have several values, and a pair may be stored several
-/// times: each copy is removed for itself. All pairs of a key lie in its two buckets, so a key has at most
-/// as many as these have slots: 8 in the default layout.
+/// It stores *pairs* of a key and a value. A key may have several values, and a pair may be stored
+/// several times: each copy is removed separately. All pairs of a key lie in its two buckets, so a key
+/// has at most as many as these have slots: 8 in the default layout.
 ///
 /// All methods take `&self`: put the maplet into an [`Arc`](std::sync::Arc) or lend it to scoped threads.
 /// Equal keys are keys with equal hashes, as in a [`CuckooFilter`](crate::CuckooFilter), and a panic of
@@ -41,8 +41,9 @@ use crate::table::{Pair, WithValues};
 /// * **Every value of the key**: [`get`](Self::get) returns every value whose insert returned before the
 ///   call, and whose removal or replacement was not called before the return.
 /// * **Few others**: for an absent key `2b·load/2^f` candidates on average, with b slots per bucket and
-///   fingerprints of f bits; for a key with n values, n and as many false candidates as for an absent one.
-///   [`false_positive_rate`](Self::false_positive_rate) gives the mean number at the present load.
+///   fingerprints of f bits; for a key with n values, these n and as many false candidates as for an
+///   absent key. [`false_positive_rate`](Self::false_positive_rate) gives the mean number at the present
+///   load.
 /// * **A replacement is atomic**: while [`replace`](Self::replace) runs, a lookup sees the old value or the
 ///   new one, and never neither.
 /// * **Lookups**: [`contains_key`](Self::contains_key) is wait-free. [`get`](Self::get) waits for no writer
@@ -56,9 +57,9 @@ use crate::table::{Pair, WithValues};
 ///
 /// # Layouts
 ///
-/// A value takes bits of the fingerprint. What is left, 5 bits or more, is as much as a table needs to hold
-/// the pairs that it is made for. In a maplet that [grows](crate#growth), a value takes bits of the chain, of
-/// which a table needs one for each doubling, and one at least:
+/// A value takes bits of the fingerprint. The limits of this table leave at least 5 bits, as many as a
+/// maplet needs to reach its capacity. In a maplet that [grows](crate#growth), a value takes bits of the
+/// chain, of which a table needs one for each doubling, and one at least:
 ///
 /// | layout | value bits | value bits if it grows | doublings with values of v bits |
 /// |---|---|---|---|
@@ -72,32 +73,33 @@ use crate::table::{Pair, WithValues};
 /// | [`Fp21x3`](crate::Fp21x3) | 1 to 14 | 1 to 11 | 12 - v |
 /// | [`Fp32x2`](crate::Fp32x2) | 1 to 23 | 1 to 18 | 19 - v |
 ///
-/// A maplet that grew D times twofold returns about `2b·load·2^(1+v-w)·(1 + D)` candidates for an absent
+/// A maplet that has doubled D times returns about `2b·load·2^(1+v-w)·(1 + D)` candidates for an absent
 /// key, for slots of w bits.
 ///
 /// # Several values for a key
 ///
-/// All pairs of a key lie in its two buckets. So if keys have several values, some buckets fill up early, and an
-/// insert fails at a lower load. If every key has k values, the first insert fails at this share of the slots
-/// (means of 40 fills of 2^16 slots):
+/// If keys have several values, some buckets fill up early, and an insert fails at a lower load. If every
+/// key has k values, the first insert fails at this share of the slots (means of 40 fills of 2^16 slots):
 ///
 /// | layout, value bits | k = 1 | k = 2 | k = 3 | k = 4 |
 /// |---|---|---|---|---|
 /// | [`Fp12x5`](crate::Fp12x5), 4 | 98 % | 91 % | 76 % | 53 % |
 /// | [`Fp16x4`](crate::Fp16x4), 6 | 97 % | 87 % | 60 % | 38 % |
 /// | [`Fp21x3`](crate::Fp21x3), 6 | 95 % | 73 % | 40 % | 5 % |
+/// | [`Fp32x2`](crate::Fp32x2), 6 | 88 % | 43 % | 2 % | 1 % |
 ///
-/// A capacity is that of keys with one value each: for keys with two or three values, build the maplet for twice
-/// as many pairs. A maplet that grows then grows earlier. Keys that collide share the room of their two buckets.
-/// So of very many keys with three values or more, a few inserts fail earlier: keep these pairs in an exact map
-/// beside the maplet.
+/// A capacity assumes one value per key. If keys have two or three values, build the maplet for twice as
+/// many pairs, in a layout of four or more slots per bucket; with three slots, that is enough for two
+/// values, and with two slots for one. A maplet that grows then grows earlier. Keys that collide share
+/// the room of their two buckets. So of very many keys with three values or more, a few inserts fail
+/// below these loads: keep these pairs in an exact map beside the maplet.
 ///
 /// # Sources
 ///
 /// Fan, Andersen, Kaminsky, Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom" (CoNEXT 2014),
-/// section 6: "an associated value for each matched fingerprint". The word is that of "Time To Replace Your
-/// Filter: How Maplets Simplify System Design" (2025). Chucky (SIGMOD 2021) replaced the Bloom filters of an
-/// LSM tree by such a table.
+/// section 6: "an associated value for each matched fingerprint". The term *maplet* is that of "Time To
+/// Replace Your Filter: How Maplets Simplify System Design" (2025). Chucky (SIGMOD 2021) replaced the
+/// Bloom filters of an LSM tree by such a table.
 ///
 /// # Examples
 ///
@@ -266,7 +268,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// # Errors
     ///
     /// [`ValueTooLarge`] if `new` has more bits than [`value_bits`](Self::value_bits); then nothing has
-    /// changed. (An `old` of more bits is a value that no key has: `Ok(false)`.)
+    /// changed. (For an `old` of more bits it returns `Ok(false)`, since no key has such a value.)
     ///
     /// # Examples
     ///
@@ -291,14 +293,14 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
         self.replace_hash(self.hash_of(key), old, new)
     }
 
-    /// Removes one pair of `key` and `value`. Returns whether there was one. (A value of more bits than
-    /// [`value_bits`](Self::value_bits) is none that a key has: `false`.)
+    /// Removes one pair of `key` and `value`. Returns whether there was one. (For a value of more bits
+    /// than [`value_bits`](Self::value_bits) it returns `false`, since no key has such a value.)
     ///
     /// Remove only what was inserted, once for each insert. A pair that was never inserted may collide with
     /// that of another key, which then loses its value.
     ///
     /// Blocks while another thread writes to the same group of buckets. Takes no lock if there is no such
-    /// pair.
+    /// pair, unless other threads move pairs of its version group during each of 64 attempts.
     ///
     /// # Examples
     ///
@@ -587,7 +589,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         self.pair(hash, value).is_some_and(|pair| self.keyed.table.remove(pair))
     }
 
-    /// Adds one more of each pair of the hash of a key and a value, in order, until one fails. See
+    /// Inserts a pair for each hash of a key and its value, in order, until an insert fails. See
     /// [`insert_many`](Self::insert_many).
     ///
     /// # Errors
@@ -609,8 +611,8 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         self.insert_each(pairs, |&pair| pair)
     }
 
-    /// Adds one more pair for each hash of a key and value of an iterator, in order, until one fails. See
-    /// [`insert_all`](Self::insert_all).
+    /// Inserts a pair for each hash of a key and its value of an iterator, in order, until an insert
+    /// fails. See [`insert_all`](Self::insert_all).
     ///
     /// # Errors
     ///
@@ -687,7 +689,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         candidates
     }
 
-    /// Removes one of each pair of the hash of a key and a value, in order, and writes to `removed` whether
+    /// Removes a pair for each hash of a key and its value, in order, and writes to `removed` whether
     /// there was one. Returns how many were removed. See [`remove_many`](Self::remove_many).
     ///
     /// # Errors
@@ -979,8 +981,9 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         &self.keyed.hasher
     }
 
-    /// Figures since the maplet was built. Takes no lock. Its lookups that end without a certain answer are
-    /// those of [`contains_key`](Self::contains_key); [`get`](Self::get) has none.
+    /// Figures since the maplet was built. Takes no lock. Only calls of
+    /// [`contains_key`](Self::contains_key) count as inconclusive lookups: [`get`](Self::get) always ends
+    /// with a certain answer.
     ///
     /// # Examples
     ///
