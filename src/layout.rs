@@ -353,6 +353,15 @@ mod tests {
         sorted(found.map(u64::from).collect())
     }
 
+    /// The word in one bucket, in the other, and in both; and what is found then of what is found in one.
+    fn in_either_and_both<L: Layout>(word: Word<L>, found: &Model) -> [([Word<L>; 2], Model); 3] {
+        [
+            ([word, Word::EMPTY], found.clone()),
+            ([Word::EMPTY, word], found.clone()),
+            ([word, word], [found.clone(), found.clone()].concat()),
+        ]
+    }
+
     /// What the word holds, read as a whole.
     fn contents<L: Layout>(word: Word<L>) -> Model {
         let beyond = &L::Encoding::slots(word.bits())[L::SLOTS..];
@@ -405,7 +414,7 @@ mod tests {
             let expected: Model = model.iter().filter(is_alike).copied().collect();
             let at = L::FINGERPRINT_BITS - value_bits;
             let bits = ValueBits::new(L::FINGERPRINT_BITS, value_bits);
-            for words in [[word, Word::EMPTY], [Word::EMPTY, word]] {
+            for (words, expected) in in_either_and_both(word, &expected) {
                 let found =
                     Candidates::of(Word::values_alike(words, fingerprint, bits), value_bits);
                 assert_eq!(values(found), values_of(&expected, at), "{model:x?} {fingerprint:x}");
@@ -438,7 +447,7 @@ mod tests {
             let matching: Model =
                 model.iter().copied().filter(|held| masked.matches(held & mask)).collect();
             let (at, bits) = (L::FINGERPRINT_BITS - 3, ValueBits::new(L::FINGERPRINT_BITS, 3));
-            for words in [[word, Word::EMPTY], [Word::EMPTY, word]] {
+            for (words, matching) in in_either_and_both(word, &matching) {
                 let found = Candidates::of(Word::values_matching(words, [pattern; 2], bits), 3);
                 assert_eq!(values(found), values_of(&matching, at), "{model:x?} {pattern:x?}");
             }
