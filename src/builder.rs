@@ -7,14 +7,11 @@ use crate::error::BuildError;
 use crate::filter::CuckooFilter;
 use crate::hasher::DefaultHashBuilder;
 use crate::keyed::Keyed;
-use crate::layout::Fp16x4;
+use crate::layout::{self, Fp16x4, LayoutId, Layouts};
 use crate::maplet::CuckooMaplet;
-use crate::sizing::{self, Request};
-use crate::storage::sealed::Tables;
-use crate::storage::{
-    AnyLayout, BucketsOf, FixedStorage, Growable, GrowingLayout, LayoutsOf, Storage,
-};
-use crate::table::Buckets;
+use crate::sizing::{self, Request, Sizing};
+use crate::storage::{AnyLayout, FixedStorage, Growable, GrowingLayout, Storage};
+use crate::table::{Buckets, State};
 
 /// Builds a [`CuckooFilter`] step by step; made by [`CuckooFilter::builder`].
 ///
@@ -89,7 +86,8 @@ impl<T> Builder<Fp16x4, DefaultHashBuilder, T> {
     fn with_values(value_bits: Option<u32>) -> Self {
         let hasher = Hasher::New(DefaultHashBuilder::default);
         let (max_capacity, rate, target_load) = (None, None, None);
-        let request = Request { capacity: 0, max_capacity, rate, target_load, value_bits };
+        let only = None;
+        let request = Request { capacity: 0, max_capacity, rate, target_load, value_bits, only };
         Self { request, hasher, layout: PhantomData }
     }
 }
@@ -174,22 +172,36 @@ impl<L: Storage, S, T> Builder<L, S, T> {
         Builder { request: self.request, hasher, layout: PhantomData }
     }
 
+    /// For tests: of several layouts, choose this one.
+    #[cfg_attr(not(feature = "__internals"), expect(dead_code, reason = "for `internals`"))]
+    pub(crate) fn only(self, layout: LayoutId) -> Self {
+        Self { request: Request { only: Some(layout), ..self.request }, ..self }
+    }
+
     fn with_storage<M: Storage>(self) -> Builder<M, S, T> {
         Builder { request: self.request, hasher: self.hasher, layout: PhantomData }
     }
 
     /// The table, the hasher and the capacities of what is built.
-    fn build_keyed<B: Buckets>(self) -> Result<Keyed<LayoutsOf<L>, B, S>, BuildError>
-    where
-        LayoutsOf<L>: Tables<B>,
-    {
-        let table = <LayoutsOf<L> as Tables<B>>::try_build(self.request)?;
+    fn build_keyed<B: Buckets>(self) -> Result<Keyed<L::Layouts, B, S>, BuildError> {
+        let sizing = match L::Layouts::ONLY {
+            Some(layout) => Sizing::within(layout, self.request),
+            None => Sizing::smallest(self.request),
+        }?;
+        let layouts = L::Layouts::of(sizing.layout).expect("one of the storage's layouts");
+        let state = State::try_new(sizing).map_err(|_| sizing.out_of_memory())?;
         let hasher = match self.hasher {
             Hasher::New(new) => new(),
             Hasher::Given(hasher) => hasher,
         };
         let Request { capacity, max_capacity, .. } = self.request;
-        Ok(Keyed { table, hasher, capacity, max_capacity: max_capacity.unwrap_or(capacity) })
+        Ok(Keyed {
+            layouts,
+            state,
+            hasher,
+            capacity,
+            max_capacity: max_capacity.unwrap_or(capacity),
+        })
     }
 }
 
@@ -425,7 +437,7 @@ impl<L: Storage, S, T> fmt::Debug for Builder<L, S, T> {
             printed.field("value_bits", &value_bits);
         }
         printed
-            .field("layout", &<LayoutsOf<L> as Tables<BucketsOf<L>>>::CHOICE)
+            .field("layout", &layout::choice_of::<L::Layouts>())
             .field("capacity", &self.request.capacity)
             .field("max_capacity", &self.request.max_capacity)
             .field("false_positive_rate", &self.request.rate)

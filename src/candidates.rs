@@ -32,14 +32,14 @@ use core::iter::FusedIterator;
 #[must_use = "an iterator does nothing unless it is asked for its values"]
 pub struct Candidates {
     /// Those that were not taken yet.
-    rest: Values,
+    rest: MatchingValues,
     /// The bits of a word that a value does not have.
     shorter: u32,
 }
 
 /// The values of the slots of two buckets that match.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Values {
+pub struct MatchingValues {
     /// The values of each bucket side by side, with other bits below each of them.
     pub(crate) words: [u64; 2],
     /// Which values are meant.
@@ -75,12 +75,15 @@ impl Candidates {
     /// ```
     #[inline]
     pub const fn new() -> Self {
-        Self { rest: Values { words: [0; 2], marks: Marks { both: 0, second: 0 } }, shorter: 0 }
+        Self {
+            rest: MatchingValues { words: [0; 2], marks: Marks { both: 0, second: 0 } },
+            shorter: 0,
+        }
     }
 
     /// Values of this many bits.
     #[inline]
-    pub(crate) fn of(values: Values, bits: u32) -> Self {
+    pub(crate) fn of(values: MatchingValues, bits: u32) -> Self {
         Self { rest: values, shorter: u64::BITS - bits }
     }
 }
@@ -90,7 +93,7 @@ impl Iterator for Candidates {
 
     #[inline]
     fn next(&mut self) -> Option<u32> {
-        let Values { words: [first, second], marks } = &mut self.rest;
+        let MatchingValues { words: [first, second], marks } = &mut self.rest;
         if marks.both == 0 {
             return None;
         }

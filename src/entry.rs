@@ -73,6 +73,56 @@ pub struct Shape {
     below: u64,
 }
 
+/// The values in the slots of a table: none in that of a filter, and some bits in that of a maplet.
+pub trait Values: Copy + PartialEq + Send + Sync + 'static {
+    /// Whether there are values.
+    const ANY: bool;
+
+    /// What names an item: its hash; in a maplet the hash of a key, and a value.
+    type Item: Copy;
+
+    /// In slots of `slot` bits, `bits` of them for the value: 0 if there are none.
+    fn new(slot: u32, bits: u32) -> Self;
+
+    /// The hash of an item, and its value, 0 if it has none.
+    fn parts(item: Self::Item) -> (u64, u32);
+
+    /// Bits of a value; 0 if there are none.
+    fn bits(self) -> u32;
+
+    /// All bits of a slot below its value, if it has one.
+    fn below(self) -> Option<u64>;
+}
+
+/// No values: the table of a filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoValues;
+
+impl Values for NoValues {
+    const ANY: bool = false;
+
+    type Item = u64;
+
+    fn new(_: u32, _: u32) -> Self {
+        Self
+    }
+
+    #[inline]
+    fn parts(hash: u64) -> (u64, u32) {
+        (hash, 0)
+    }
+
+    #[inline]
+    fn bits(self) -> u32 {
+        0
+    }
+
+    #[inline]
+    fn below(self) -> Option<u64> {
+        None
+    }
+}
+
 /// The value in each slot of a maplet: its uppermost bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueBits {
@@ -81,21 +131,36 @@ pub struct ValueBits {
     below: u64,
 }
 
-impl ValueBits {
-    /// For slots of `slot` bits, with this number of bits, which is not 0, for the value.
-    pub(crate) fn new(slot: u32, bits: u32) -> Self {
+/// The hash of a key, and one of its values.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair {
+    pub(crate) hash: u64,
+    pub(crate) value: u32,
+}
+
+impl Values for ValueBits {
+    const ANY: bool = true;
+
+    type Item = Pair;
+
+    fn new(slot: u32, bits: u32) -> Self {
         let bits = NonZeroU32::new(bits).expect("a maplet has values");
         Self { bits, below: (1 << (slot - bits.get())) - 1 }
     }
 
     #[inline]
-    pub(crate) fn bits(self) -> u32 {
+    fn parts(Pair { hash, value }: Pair) -> (u64, u32) {
+        (hash, value)
+    }
+
+    #[inline]
+    fn bits(self) -> u32 {
         self.bits.get()
     }
 
     #[inline]
-    pub(crate) fn below(self) -> u64 {
-        self.below
+    fn below(self) -> Option<u64> {
+        Some(self.below)
     }
 }
 
@@ -123,8 +188,11 @@ impl Shape {
 
     /// The same slots with a value in each of them.
     #[inline]
-    pub(crate) fn with_values(self, ValueBits { bits, below }: ValueBits) -> Self {
-        let value = bits.get();
+    pub(crate) fn with_values(self, values: impl Values) -> Self {
+        let Some(below) = values.below() else {
+            return self;
+        };
+        let value = values.bits();
         debug_assert!(self.value == 0 && below == (1 << (self.bits - value)) - 1);
         let chain = if self.grows() { self.chain - value } else { 0 };
         Self { chain, value, below, ..self }
@@ -412,7 +480,10 @@ mod tests {
                 let entry = shape.entry(x);
                 let value = (x >> 11) as u32 & ((1 << shape.value) - 1);
                 let valued = shape.with_value(entry, value);
-                assert_eq!(u64::from(valued.whole()) >> (shape.bits - shape.value), value.into());
+                assert_eq!(
+                    u64::from(valued.whole()) >> (shape.bits - shape.value),
+                    u64::from(value)
+                );
                 assert!(u64::from(valued.whole()) >> shape.bits == 0);
                 assert_eq!(shape.core(valued), shape.core(entry));
                 assert_eq!(shape.chance(valued), shape.chance(entry));

@@ -4,6 +4,8 @@ use core::error;
 use core::fmt;
 use std::io;
 
+use crate::memory::NoMemory;
+
 /// Why an insert stored nothing.
 ///
 /// The filter holds exactly what it held before.
@@ -40,7 +42,10 @@ pub enum InsertError {
     /// as many values as it can hold. In a growing filter, items that no growth parts collide: they have
     /// the same core and the same chain.
     ///
-    /// In a filter use [`insert_unique`](crate::CuckooFilter::insert_unique) if one copy is enough.
+    /// Remove a copy of the item, or a value of the key, and insert again; or keep what does not fit in an
+    /// exact map beside the filter. If nothing is ever removed from a filter, one copy is enough:
+    /// [`insert_unique`](crate::CuckooFilter::insert_unique) stores no more. (Do not combine it with
+    /// removals: see [which insert](crate#which-insert).)
     TooManyCopies,
     /// There is no room for the item in a growing filter at its present size, and the allocator could
     /// not provide the memory for growth.
@@ -59,8 +64,9 @@ impl fmt::Display for InsertError {
         f.write_str(match self {
             Self::Full => "the filter is full: remove items, or build one with a larger capacity",
             Self::TooManyCopies => {
-                "the filter holds the maximum number of copies of this item: \
-                 insert_unique stores one copy only"
+                "both buckets are full of this fingerprint, by copies of the item or values of the key: \
+                 remove one of them, or keep this one in an exact map (insert_unique, for filters from \
+                 which nothing is removed, stores one copy only)"
             }
             Self::OutOfMemory => {
                 "the allocator could not provide the memory for the filter to grow: \
@@ -660,6 +666,12 @@ impl fmt::Display for RestoreError {
     }
 }
 
+impl From<NoMemory> for RestoreError {
+    fn from(NoMemory { bytes }: NoMemory) -> Self {
+        Self::OutOfMemory { bytes }
+    }
+}
+
 impl error::Error for RestoreError {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match self {
@@ -688,8 +700,8 @@ pub enum MergeError {
     OtherLayout,
     /// The two filters had different numbers of buckets initially.
     ///
-    /// Build both for the same capacity, and filters that grow for the same maximum capacity and target
-    /// load.
+    /// Filters that are built for the same capacity have the same number; filters that grow, if they are
+    /// built for the same initial and maximum capacity and the same target load.
     OtherRows {
         /// The initial number of buckets of this filter.
         rows: usize,
@@ -714,7 +726,10 @@ pub enum MergeError {
     /// Build it for more items, or let it grow
     /// ([`Builder::max_capacity`](crate::Builder::max_capacity)).
     Full,
-    /// Both filters together hold more copies of one item than a filter can count.
+    /// Both filters together hold more copies of one item than a filter can count, or more values of one
+    /// key than a maplet can hold.
+    ///
+    /// See [`InsertError::TooManyCopies`].
     TooManyCopies,
     /// The allocator could not provide the memory for this filter to grow: see
     /// [`InsertError::OutOfMemory`].
@@ -754,7 +769,7 @@ impl fmt::Display for MergeError {
             Self::OtherRows { rows, other } => write!(
                 f,
                 "filters with {rows} and {other} initial buckets cannot be merged: \
-                 build both with the same capacities"
+                 build both with the same capacities and target load"
             ),
             Self::OtherValueBits { value_bits, other } => write!(
                 f,
@@ -766,7 +781,8 @@ impl fmt::Display for MergeError {
             ),
             Self::Full => f.write_str("this filter has no room for the items of both"),
             Self::TooManyCopies => f.write_str(
-                "both filters together hold more copies of an item than one filter can hold",
+                "both together hold more copies of an item, or values of a key, than one can hold: \
+                 remove some of them from one of the two",
             ),
             Self::NoMemoryToGrow => f.write_str(
                 "the allocator could not provide the memory for this filter to grow: \

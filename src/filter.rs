@@ -5,15 +5,16 @@ use core::hash::{BuildHasher, Hash};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::builder::Builder;
+use crate::entry::NoValues;
 use crate::error::{BuildError, InsertError, InsertManyError, LengthMismatch, ReserveError};
 use crate::hasher::DefaultHashBuilder;
 use crate::keyed::{self, Keyed};
 use crate::layout::Fp16x4;
+use crate::storage::sealed::Sealed;
+use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 #[cfg(loom)]
-use crate::storage::sealed::Tables;
-use crate::storage::{
-    AnyLayout, BucketsOf, Figures, Growable, GrowingLayout, LayoutsOf, Operations, Storage,
-};
+use crate::table::State;
+use crate::table::operations::{Contains, Count, FalsePositiveRate, Insert, InsertUnique, Remove};
 
 /// A cuckoo filter that many threads share: a set of items in a few bits each, with a small rate
 /// of false positives, no false negatives, and removal.
@@ -62,8 +63,10 @@ use crate::storage::{
 /// assert!(filter.remove(&(3_u64, 999)));
 /// ```
 pub struct CuckooFilter<L: Storage = Fp16x4, S = DefaultHashBuilder> {
-    keyed: Keyed<LayoutsOf<L>, BucketsOf<L>, S>,
+    keyed: KeyedFilter<L, S>,
 }
+
+type KeyedFilter<L, S> = Keyed<<L as Sealed>::Layouts, <L as Sealed>::Buckets<NoValues>, S>;
 
 /// A [`CuckooFilter`] whose layout is chosen at run time: see [`AnyLayout`].
 ///
@@ -449,7 +452,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         found: &mut [bool],
     ) -> Result<(), LengthMismatch> {
         LengthMismatch::check(items.len(), found.len())?;
-        self.keyed.table.contains_many(items, |item| self.hash_of(item), found);
+        self.keyed.contains_many(items, |item| self.hash_of(item), found);
         Ok(())
     }
 
@@ -468,7 +471,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     #[must_use]
     pub fn contains_each<Q: Hash>(&self, items: &[Q]) -> Vec<bool> {
         let mut found = vec![false; items.len()];
-        self.keyed.table.contains_many(items, |item| self.hash_of(item), &mut found);
+        self.keyed.contains_many(items, |item| self.hash_of(item), &mut found);
         found
     }
 
@@ -497,7 +500,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::InsertManyError>(())
     /// ```
     pub fn insert_many<Q: Hash>(&self, items: &[Q]) -> Result<(), InsertManyError> {
-        self.keyed.table.insert_many(items, |item| self.hash_of(item))
+        self.keyed.insert_many(items, |item| self.hash_of(item))
     }
 
     /// Adds one more copy of each item of an iterator, in order, until one fails:
@@ -570,7 +573,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         removed: &mut [bool],
     ) -> Result<usize, LengthMismatch> {
         LengthMismatch::check(items.len(), removed.len())?;
-        Ok(self.keyed.table.remove_many(items, |item| self.hash_of(item), removed))
+        Ok(self.keyed.remove_many(items, |item| self.hash_of(item), removed))
     }
 
     /// The 64-bit hash of `item`, for the methods that take a hash: compute it once, use it often.
@@ -611,7 +614,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[inline]
     pub fn insert_hash(&self, hash: u64) -> Result<(), InsertError> {
-        self.keyed.table.insert(hash)
+        self.keyed.run(Insert(hash))
     }
 
     /// Adds the item with this hash unless the filter contains it. See
@@ -630,7 +633,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[inline]
     pub fn insert_unique_hash(&self, hash: u64) -> Result<bool, InsertError> {
-        self.keyed.table.insert_unique(hash)
+        self.keyed.run(InsertUnique(hash))
     }
 
     /// Whether the item with this hash is in the filter. See [`contains`](Self::contains).
@@ -644,7 +647,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     #[inline]
     #[must_use]
     pub fn contains_hash(&self, hash: u64) -> bool {
-        self.keyed.table.contains(hash)
+        self.keyed.run(Contains(hash))
     }
 
     /// Removes one copy of the item with this hash. See [`remove`](Self::remove).
@@ -660,7 +663,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[inline]
     pub fn remove_hash(&self, hash: u64) -> bool {
-        self.keyed.table.remove(hash)
+        self.keyed.run(Remove(hash))
     }
 
     /// The number of copies of the item with this hash. See [`count`](Self::count).
@@ -675,7 +678,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn count_hash(&self, hash: u64) -> usize {
-        self.keyed.table.count(hash)
+        self.keyed.run(Count(hash))
     }
 
     /// Writes to `found` whether the item of each hash is in the filter. See
@@ -701,7 +704,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         found: &mut [bool],
     ) -> Result<(), LengthMismatch> {
         LengthMismatch::check(hashes.len(), found.len())?;
-        self.keyed.table.contains_many(hashes, |&hash| hash, found);
+        self.keyed.contains_many(hashes, |&hash| hash, found);
         Ok(())
     }
 
@@ -719,7 +722,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     #[must_use]
     pub fn contains_hash_each(&self, hashes: &[u64]) -> Vec<bool> {
         let mut found = vec![false; hashes.len()];
-        self.keyed.table.contains_many(hashes, |&hash| hash, &mut found);
+        self.keyed.contains_many(hashes, |&hash| hash, &mut found);
         found
     }
 
@@ -740,7 +743,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::InsertManyError>(())
     /// ```
     pub fn insert_hash_many(&self, hashes: &[u64]) -> Result<(), InsertManyError> {
-        self.keyed.table.insert_many(hashes, |&hash| hash)
+        self.keyed.insert_many(hashes, |&hash| hash)
     }
 
     /// Adds one more copy of the item of each hash of an iterator, in order, until one fails. See
@@ -793,28 +796,24 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         removed: &mut [bool],
     ) -> Result<usize, LengthMismatch> {
         LengthMismatch::check(hashes.len(), removed.len())?;
-        Ok(self.keyed.table.remove_many(hashes, |&hash| hash, removed))
+        Ok(self.keyed.remove_many(hashes, |&hash| hash, removed))
     }
 }
 
 /// Figures.
 impl<L: Storage, S> CuckooFilter<L, S> {
-    pub(crate) fn from_keyed(keyed: Keyed<LayoutsOf<L>, BucketsOf<L>, S>) -> Self {
+    pub(crate) fn from_keyed(keyed: KeyedFilter<L, S>) -> Self {
         Self { keyed }
     }
 
-    pub(crate) fn keyed(&self) -> &Keyed<LayoutsOf<L>, BucketsOf<L>, S> {
+    pub(crate) fn keyed(&self) -> &KeyedFilter<L, S> {
         &self.keyed
-    }
-
-    fn figures(&self) -> &dyn Figures {
-        self.keyed.figures()
     }
 
     /// For the models.
     #[cfg(loom)]
-    pub(crate) fn table(&self) -> &<LayoutsOf<L> as Tables<BucketsOf<L>>>::Table {
-        &self.keyed.table
+    pub(crate) fn state(&self) -> &State<<L as Sealed>::Buckets<NoValues>> {
+        &self.keyed.state
     }
 
     /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME).
@@ -830,7 +829,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn layout_name(&self) -> &'static str {
-        self.figures().layout().name()
+        self.keyed.state.layout().name()
     }
 
     /// The number of stored items, each copy counted. Exact while no thread writes. While other
@@ -891,7 +890,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn slots(&self) -> usize {
-        self.figures().slots()
+        self.keyed.state.slots()
     }
 
     /// The share of slots in use, from 0 to 1; as exact as [`len`](Self::len).
@@ -921,7 +920,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Self>() + self.figures().heap_bytes()
+        size_of::<Self>() + self.keyed.state.heap_bytes()
     }
 
     /// The share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to
@@ -944,7 +943,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
-        self.figures().false_positive_rate()
+        self.keyed.run(FalsePositiveRate)
     }
 
     /// Removes all items that were inserted before the call.
@@ -964,7 +963,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::InsertError>(())
     /// ```
     pub fn clear(&self) {
-        self.figures().clear();
+        self.keyed.state.clear();
     }
 
     /// The hasher of the items.
@@ -992,7 +991,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
-        Stats { inconclusive_lookups: self.figures().inconclusive() }
+        Stats { inconclusive_lookups: self.keyed.state.inconclusive() }
     }
 }
 
@@ -1038,7 +1037,7 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     /// ```
     #[must_use]
     pub fn false_positive_rate_at(&self, items: usize) -> f64 {
-        self.figures().false_positive_rate_at(items)
+        self.keyed.state.false_positive_rate_at(items)
     }
 
     /// Grows until the table has room for `additional` more items. Inserting them then splits

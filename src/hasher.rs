@@ -9,7 +9,7 @@ use foldhash::SharedSeed;
 use foldhash::quality::{FoldHasher, SeedableRandomState};
 
 pub use self::stable::{StableHashBuilder, StableHasher};
-use crate::sync;
+use crate::sync::{self, OnceLock};
 
 /// The hash of a fixed input: equal for hashers that hash alike, otherwise different except by
 /// chance. It does not use the `Hash` of a type, whose calls may change with the standard library.
@@ -78,8 +78,15 @@ impl Default for DefaultHashBuilder {
         //
         // A seed of our own: those of `foldhash::RandomState` come from the address of the stack,
         // which threads that live one after the other share.
-        Self(SeedableRandomState::with_seed(sync::random_seed(), SharedSeed::global_random()))
+        Self(SeedableRandomState::with_seed(sync::random_seed(), shared_seed()))
     }
+}
+
+/// The part of the seed that all filters of a process share. Not foldhash's own: to make that one, it
+/// asks for a box, and aborts if there is no memory for it.
+fn shared_seed() -> &'static SharedSeed {
+    static SHARED: OnceLock<SharedSeed> = OnceLock::new();
+    SHARED.get_or_init(|| SharedSeed::from_u64(sync::random_seed()))
 }
 
 impl BuildHasher for DefaultHashBuilder {

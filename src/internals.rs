@@ -1,14 +1,18 @@
-//! Where the crate would put an item, for the evaluation in this repository; and the lock of a stripe,
-//! for its benchmarks.
+//! Where the crate would put an item, for the evaluation in this repository; the lock of a stripe, for
+//! its benchmarks; and filters of a layout that is named at run time, for its tests.
 //!
 //! Not part of the public API: no stability, no support, and it may go away in any release. The
 //! evaluation simulates tables with bucket and fingerprint sizes that the crate does not have, and
 //! must place items exactly as the crate does.
 
+use crate::builder::Builder;
 use crate::entry::{Entry, Shape};
-use crate::geometry::{Geometry, Place};
+
+use crate::layout::LayoutId;
+use crate::storage::Storage;
 #[cfg(not(loom))]
 use crate::sync::Lock;
+use crate::table::{Geometry, Place};
 
 /// The lock of a stripe.
 #[cfg(not(loom))]
@@ -50,4 +54,18 @@ pub fn alternate(buckets: usize, bucket: usize, fingerprint: u64) -> usize {
     let shape = Shape::fixed(u32::BITS);
     let place = Place { row: bucket, entry: Entry::fingerprint(fingerprint) };
     Geometry::new(buckets, shape).other_place(place).row
+}
+
+/// The same builder, which chooses the layout of this name where it chooses one: for `AnyLayout`.
+///
+/// # Panics
+///
+/// If no layout has the name.
+#[doc(hidden)]
+pub fn of_named_layout<L: Storage, S, T>(
+    builder: Builder<L, S, T>,
+    name: &str,
+) -> Builder<L, S, T> {
+    let layout = LayoutId::ALL.iter().find(|layout| layout.name() == name);
+    builder.only(*layout.unwrap_or_else(|| panic!("no layout has the name {name}")))
 }

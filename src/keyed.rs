@@ -4,11 +4,15 @@
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
 
+use crate::candidates::Candidates;
+use crate::entry::{ValueBits, Values};
 use crate::error::{InsertManyError, ReserveError};
+use crate::layout::Layouts;
 use crate::sizing;
-use crate::storage::sealed::Tables;
-use crate::storage::{Figures, Operations};
-use crate::table::Buckets;
+use crate::table::operations::{
+    ContainsMany, FalsePositiveRate, GetMany, GrowFor, InsertMany, Operation, RemoveMany, With,
+};
+use crate::table::{Buckets, ItemOf, State};
 
 /// Items of an iterator that are inserted as one batch: many times as many as are prefetched, few enough
 /// for the stack.
@@ -37,17 +41,58 @@ pub fn insert_in_batches<T: Copy + Default>(
     }
 }
 
-/// A table of one of the layouts of `C`, with buckets `B`, and the hasher of its keys.
-pub struct Keyed<C: Tables<B>, B: Buckets, S> {
-    pub(crate) table: C::Table,
+/// A table of one of some layouts, and the hasher of its keys.
+pub struct Keyed<C, B: Buckets, S> {
+    pub(crate) layouts: C,
+    pub(crate) state: State<B>,
     pub(crate) hasher: S,
     pub(crate) capacity: usize,
     pub(crate) max_capacity: usize,
 }
 
-impl<C: Tables<B>, B: Buckets, S> Keyed<C, B, S> {
-    pub(crate) fn figures(&self) -> &dyn Figures {
-        self.table.figures()
+impl<C: Layouts, B: Buckets, S> Keyed<C, B, S> {
+    /// Does something with the table.
+    #[expect(clippy::inline_always, reason = "nothing of it is left")]
+    #[inline(always)]
+    pub(crate) fn run<O: Operation<B>>(&self, operation: O) -> O::Output {
+        self.layouts.visit(With { state: &self.state, operation })
+    }
+
+    #[inline]
+    pub(crate) fn contains_many<Q>(
+        &self,
+        items: &[Q],
+        hash: impl Fn(&Q) -> u64,
+        found: &mut [bool],
+    ) {
+        self.run(ContainsMany { items, hash, found });
+    }
+
+    #[inline]
+    pub(crate) fn insert_many<Q>(
+        &self,
+        items: &[Q],
+        item: impl Fn(&Q) -> ItemOf<B>,
+    ) -> Result<(), InsertManyError> {
+        self.run(InsertMany { items, item })
+    }
+
+    #[inline]
+    pub(crate) fn remove_many<Q>(
+        &self,
+        items: &[Q],
+        item: impl Fn(&Q) -> ItemOf<B>,
+        removed: &mut [bool],
+    ) -> usize {
+        self.run(RemoveMany { items, item, removed })
+    }
+
+    #[inline]
+    pub(crate) fn get_many<Q>(&self, keys: &[Q], hash: impl Fn(&Q) -> u64, found: &mut [Candidates])
+    where
+        B: Buckets<Values = ValueBits>,
+    {
+        self.run(GetMany { keys, hash, found });
     }
 
     #[inline]
@@ -59,22 +104,22 @@ impl<C: Tables<B>, B: Buckets, S> Keyed<C, B, S> {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.figures().occupied()
+        self.state.occupied()
     }
 
     pub(crate) fn capacity(&self) -> usize {
-        let of_this_size = self.figures().target_items().min(self.max_capacity);
+        let of_this_size = self.state.target_items().min(self.max_capacity);
         of_this_size.max(self.capacity).max(self.len())
     }
 
     pub(crate) fn load_factor(&self) -> f64 {
-        sizing::load(self.len(), self.figures().slots())
+        sizing::load(self.len(), self.state.slots())
     }
 
     pub(crate) fn reserve(&self, additional: usize) -> Result<(), ReserveError> {
         let wanted = self.len().saturating_add(additional);
         ReserveError::check(wanted, self.max_capacity)?;
-        let grown = self.figures().grow_for(wanted);
+        let grown = self.run(GrowFor(wanted));
         grown.map_err(|error| ReserveError::OutOfMemory { bytes: error.bytes })
     }
 
@@ -85,18 +130,18 @@ impl<C: Tables<B>, B: Buckets, S> Keyed<C, B, S> {
         bytes: usize,
         f: &mut fmt::Formatter<'_>,
     ) -> fmt::Result {
-        let figures = self.figures();
+        let table = &self.state;
         let mut printed = f.debug_struct(name);
-        printed.field("layout", &figures.layout().name());
-        if B::HAS_VALUES {
-            printed.field("value_bits", &figures.value_bits());
+        printed.field("layout", &table.layout().name());
+        if B::Values::ANY {
+            printed.field("value_bits", &table.value_bits());
         }
         printed
             .field("len", &self.len())
             .field("capacity", &self.capacity())
-            .field("slots", &figures.slots())
+            .field("slots", &table.slots())
             .field("load_factor", &self.load_factor())
-            .field("false_positive_rate", &figures.false_positive_rate())
+            .field("false_positive_rate", &self.run(FalsePositiveRate))
             .field("memory_bytes", &bytes)
             .finish_non_exhaustive()
     }

@@ -4,8 +4,8 @@
 //! caller may rely on which slot an entry takes. The word 0 is the empty bucket in every
 //! layout, so a zeroed table is an empty one.
 //!
-//! A new layout is defined here, and named in the list of [`__for_each_layout`]; the tests, and the
-//! filter whose layout is chosen at run time, follow from that list.
+//! A layout is a value: its [`Format`] has the functions of a word, and has no bits, so nothing of it is left
+//! at run time. [`LayoutId`] is any of them; whoever has one [visits](Layouts::visit) its format.
 
 mod packed;
 mod semi_sorted;
@@ -13,10 +13,12 @@ mod word;
 
 use core::fmt;
 
-use packed::Packed;
-use sealed::Sealed;
-use semi_sorted::SemiSorted;
-pub(crate) use word::Word;
+pub(crate) use self::packed::Packed;
+use self::sealed::Sealed;
+pub(crate) use self::semi_sorted::SemiSorted;
+pub(crate) use self::word::Word;
+use crate::candidates::MatchingValues;
+use crate::entry::{Pattern, Slot};
 
 /// A way to lay out the fingerprints of a bucket in a 64-bit word.
 ///
@@ -71,28 +73,341 @@ pub trait Layout: Sealed {
 /// The maximum number of slots of a bucket in any layout.
 pub(crate) const MAX_SLOTS: usize = 8;
 
-/// Names one of the layouts as a value.
-macro_rules! define_id {
-    ($($layout:ident)*) => {
+/// What is fixed about a layout besides its encoding.
+pub struct Properties {
+    pub(crate) name: &'static str,
+    /// Bits of a fingerprint.
+    pub(crate) bits: u32,
+    /// Slots of a bucket.
+    pub(crate) slots: usize,
+    /// The number of the encoding in snapshots.
+    pub(crate) encoding: u8,
+    /// The share of slots in use that a large table reaches with some reserve.
+    pub(crate) load: f64,
+    /// Slots beyond that for each square root of an item: the scatter of small tables.
+    pub(crate) scatter: f64,
+    /// The share of slots in use from which on a short search decides that the table is full: that at which
+    /// the first insert fails in a table of 2^20 slots.
+    pub(crate) full: f64,
+    /// If its tables can grow.
+    pub(crate) growth: Option<Growth>,
+}
+
+/// What is fixed about the growing tables of a layout.
+#[derive(Clone, Copy)]
+pub struct Growth {
+    /// The share of slots in use that a table keeps unless its builder says otherwise. While a level is
+    /// split, half of the table has twice the demand of the other half, and the nearer the load comes to the
+    /// most that kicks can even out, the longer searches become.
+    pub(crate) target_load: f64,
+    /// The highest load that a builder may request: three percentage points more would double the time of an
+    /// insert.
+    pub(crate) max_target_load: f64,
+    /// How often a table can double: one bit of the chain of each entry chooses among twice as many buckets.
+    pub(crate) doublings: u32,
+}
+
+impl Properties {
+    /// How often a growing table can double; 0 if its tables do not grow.
+    #[inline]
+    pub(crate) const fn doublings(&self) -> u32 {
+        match self.growth {
+            Some(growth) => growth.doublings,
+            None => 0,
+        }
+    }
+
+    /// The load that a growing table keeps unless its builder says otherwise; 0 if its tables do not grow.
+    #[cfg(any(test, loom))]
+    pub(crate) fn target_load(&self) -> f64 {
+        self.growth.map_or(0.0, |growth| growth.target_load)
+    }
+}
+
+/// One layout or any of them, as a value.
+pub trait Layouts: Copy + Send + Sync + 'static {
+    /// The layout, if it is always the same.
+    const ONLY: Option<LayoutId>;
+
+    /// The value for a layout, if it is one of these.
+    fn of(layout: LayoutId) -> Option<Self>;
+
+    fn id(self) -> LayoutId;
+
+    /// What the visitor makes of the format of the layout.
+    fn visit<V: Visitor>(self, visitor: V) -> V::Output;
+}
+
+/// What is done with the format of a layout that may be known at run time only.
+pub trait Visitor {
+    type Output;
+
+    fn visit<F: Format>(self, format: F) -> Self::Output;
+}
+
+/// How the entries of a bucket are written in 64 bits.
+pub trait Format: Layouts {
+    /// The layout.
+    const ID: LayoutId;
+
+    /// Bits of a slot.
+    const BITS: u32;
+
+    /// Slots of a bucket.
+    const SLOTS: usize;
+
+    /// The number of the encoding in snapshots.
+    const ENCODING: u8;
+
+    /// How often a growing table can double; 0 if its tables do not grow.
+    const DOUBLINGS: u32 = LAYOUTS[Self::ID as usize].doublings();
+
+    /// The only value.
+    const FORMAT: Self;
+
+    #[inline]
+    fn properties(self) -> &'static Properties {
+        &LAYOUTS[Self::ID as usize]
+    }
+
+    /// What each slot holds, 0 for a free one; those of the layout come first.
+    fn unpack(self, word: u64) -> [u64; MAX_SLOTS];
+
+    /// Whether the other functions can return this word. They are called only with such words.
+    fn is_canonical(self, word: u64) -> bool;
+
+    /// How many slots are free.
+    fn free(self, word: u64) -> usize;
+
+    /// Whether a slot is free.
+    fn has_room(self, word: u64) -> bool;
+
+    /// Whether `a` has fewer free slots than `b`. If both have the same number, either answer is right.
+    #[inline]
+    fn is_fuller(self, a: u64, b: u64) -> bool {
+        self.free(a) < self.free(b)
+    }
+
+    /// The word with this in one slot more, or `None` if no slot is free.
+    fn with(self, word: u64, slot: Slot) -> Option<u64>;
+
+    /// The word with this in one slot less, or `None` if no slot holds it.
+    fn without(self, word: u64, slot: Slot) -> Option<u64>;
+
+    /// How many slots hold this.
+    fn copies(self, word: u64, slot: Slot) -> usize;
+
+    /// Whether a slot in use, of one word or the other, holds this; by the bits of the mask, if there is one: all
+    /// bits below a value.
+    fn either_holds(self, words: [u64; 2], slot: Slot, mask: Option<u64>) -> bool;
+
+    /// How many slots in use hold what `bits` has among the bits of the mask.
+    fn alike(self, word: u64, bits: u64, mask: u64) -> usize {
+        let slots = self.unpack(word).into_iter();
+        slots.filter(|&slot| slot != 0 && (slot ^ bits) & mask == 0).count()
+    }
+
+    /// The values of the slots in use of each word that hold what `bits` has among the bits of the mask: all
+    /// bits below a value.
+    fn values_alike(self, words: [u64; 2], bits: u64, mask: u64) -> MatchingValues;
+
+    /// How many slots match.
+    fn matches(self, word: u64, pattern: Pattern) -> usize {
+        self.unpack(word).into_iter().filter(|&slot| pattern.matches(slot)).count()
+    }
+
+    /// Whether a slot of one word matches its pattern, or a slot of the other word the other pattern; by the
+    /// bits of the mask, if there is one: all bits below a value. The two patterns are of one level, that of
+    /// the table.
+    fn either_matches(self, words: [u64; 2], patterns: [Pattern; 2], mask: Option<u64>) -> bool {
+        let mask = mask.unwrap_or(u64::MAX);
+        words.into_iter().zip(patterns).any(|(word, pattern)| {
+            let pattern = Pattern { bits: pattern.bits & mask, ..pattern };
+            self.unpack(word).into_iter().any(|slot| pattern.matches(slot & mask))
+        })
+    }
+
+    /// The values of the slots of each word that match its pattern by the bits of the mask: all bits below a
+    /// value.
+    fn values_matching(self, words: [u64; 2], patterns: [Pattern; 2], mask: u64) -> MatchingValues;
+
+    /// Of the slots that match, and have less in their low part than `more`, one with the most there: the
+    /// most extra bits. 0 if there is none.
+    fn longest(self, word: u64, pattern: Pattern, more: u64) -> u64 {
+        let low = |slot: &u64| slot & pattern.low;
+        let matching = self.unpack(word).into_iter().filter(|&slot| pattern.matches(slot));
+        matching.filter(|slot| (1..more).contains(&low(slot))).max_by_key(low).unwrap_or(0)
+    }
+
+    /// Whether each slot in use has a 1 among the bits of the mask.
+    fn each_has(self, word: u64, mask: u64) -> bool {
+        self.unpack(word).into_iter().all(|slot| slot == 0 || slot & mask != 0)
+    }
+
+    /// Whether a slot has a 1 among the bits of the mask.
+    fn any_has(self, word: u64, mask: u64) -> bool {
+        self.unpack(word).into_iter().any(|slot| slot & mask != 0)
+    }
+}
+
+pub(crate) mod sealed {
+    use super::Format;
+
+    /// The part of a layout that is not public.
+    pub trait Sealed: Copy + Send + Sync + 'static {
+        type Format: Format;
+    }
+}
+
+/// A named layout as a value.
+#[cfg(test)]
+pub(crate) fn id<L: Layout>() -> LayoutId {
+    L::Format::ID
+}
+
+/// The name of the layout, or of the choice of one.
+pub(crate) fn choice_of<C: Layouts>() -> &'static str {
+    C::ONLY.map_or("AnyLayout", LayoutId::name)
+}
+
+/// Of a layout whose tables grow.
+const fn grows(target_load: f64, max_target_load: f64, doublings: u32) -> Growth {
+    Growth { target_load, max_target_load, doublings }
+}
+
+/// The layouts: the type that names each, its format, and its properties.
+macro_rules! layouts {
+    ($($(#[$doc:meta])*
+        $name:ident: $encoding:ident<$lane:literal, $slots:literal>,
+            $bits:literal, $load:literal, $scatter:literal, $full:literal, $growth:expr;
+    )*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            pub enum $name {}
+
+            impl Sealed for $name {
+                type Format = $encoding<$lane, $slots>;
+            }
+
+            impl Layout for $name {
+                const NAME: &'static str = stringify!($name);
+                const FINGERPRINT_BITS: u32 = $bits;
+                const SLOTS: usize = $slots;
+            }
+        )*
+
+        /// A layout as a value: the format of a table whose layout is chosen at run time.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum LayoutId {
-            $($layout,)*
+            $($name,)*
+        }
+
+        /// All layouts, from the shortest fingerprint to the longest: that with the number n is `LAYOUTS[n]`.
+        pub(crate) static LAYOUTS: [Properties; LayoutId::ALL.len()] = [$(Properties {
+            name: stringify!($name),
+            bits: $bits,
+            slots: $slots,
+            encoding: $encoding::<$lane, $slots>::ENCODING,
+            load: $load,
+            scatter: $scatter,
+            full: $full,
+            growth: $growth,
+        }),*];
+
+        impl LayoutId {
+            pub(crate) const ALL: &[Self] = &[$(Self::$name),*];
+        }
+
+        impl Layouts for LayoutId {
+            const ONLY: Option<LayoutId> = None;
+
+            fn of(layout: LayoutId) -> Option<Self> {
+                Some(layout)
+            }
+
+            #[inline]
+            fn id(self) -> LayoutId {
+                self
+            }
+
+            #[inline]
+            fn visit<V: Visitor>(self, visitor: V) -> V::Output {
+                match self {
+                    $(Self::$name => visit_apart(visitor, $encoding::<$lane, $slots>),)*
+                }
+            }
         }
     };
 }
 
-crate::__for_each_layout!(define_id);
+/// Not inlined: the code of nine layouts would be at each call.
+#[inline(never)]
+fn visit_apart<V: Visitor, F: Format>(visitor: V, format: F) -> V::Output {
+    visitor.visit(format)
+}
+
+impl<F: Format> Layouts for F {
+    const ONLY: Option<LayoutId> = Some(F::ID);
+
+    fn of(layout: LayoutId) -> Option<Self> {
+        (layout == F::ID).then_some(F::FORMAT)
+    }
+
+    #[inline]
+    fn id(self) -> LayoutId {
+        F::ID
+    }
+
+    #[expect(clippy::inline_always, reason = "nothing of it is left")]
+    #[inline(always)]
+    fn visit<V: Visitor>(self, visitor: V) -> V::Output {
+        visitor.visit(self)
+    }
+}
+
+layouts! {
+    /// Eight fingerprints of 8 bits.
+    Fp8x8: Packed<8, 8>, 8, 0.985, 2.5, 0.997, None;
+    /// Seven fingerprints of 9 bits.
+    Fp9x7: Packed<9, 7>, 9, 0.985, 2.5, 0.995, None;
+    /// Six fingerprints of 10 bits.
+    Fp10x6: Packed<10, 6>, 10, 0.98, 2.5, 0.992, None;
+    /// Five fingerprints of 12 bits.
+    Fp12x5: Packed<12, 5>, 12, 0.975, 2.5, 0.986, Some(grows(0.815, 0.885, 5));
+    /// Five fingerprints of 14 bits, semi-sorted.
+    SemiSorted14x5: SemiSorted<10, 5>, 14, 0.975, 2.5, 0.986, None;
+    /// The default layout: four fingerprints of 16 bits.
+    Fp16x4: Packed<16, 4>, 16, 0.96, 2.5, 0.975, Some(grows(0.80, 0.87, 9));
+    /// Four fingerprints of 17 bits, semi-sorted.
+    SemiSorted17x4: SemiSorted<13, 4>, 17, 0.96, 2.5, 0.975, None;
+    /// Three fingerprints of 21 bits.
+    Fp21x3: Packed<21, 3>, 21, 0.935, 2.5, 0.951, Some(grows(0.76, 0.83, 12));
+    /// Two fingerprints of 32 bits.
+    Fp32x2: Packed<32, 2>, 32, 0.865, 3.0, 0.883, Some(grows(0.69, 0.75, 19));
+}
 
 impl LayoutId {
+    /// The layout with these numbers, if there is one.
+    pub(crate) const fn find(encoding: u8, bits: u32, slots: usize) -> Option<Self> {
+        let mut at = 0;
+        while at < LAYOUTS.len() {
+            let layout = &LAYOUTS[at];
+            if layout.encoding == encoding && layout.bits == bits && layout.slots == slots {
+                return Some(Self::ALL[at]);
+            }
+            at += 1;
+        }
+        None
+    }
+
+    pub(crate) fn properties(self) -> &'static Properties {
+        &LAYOUTS[self as usize]
+    }
+
     /// The name of the layout's type.
     pub(crate) fn name(self) -> &'static str {
-        macro_rules! names {
-            ($id:ident $($layout:ident)*) => {
-                match $id { $(Self::$layout => $layout::NAME,)* }
-            };
-        }
-        let id = self;
-        crate::__for_each_layout!(names id)
+        self.properties().name
     }
 }
 
@@ -100,196 +415,6 @@ impl fmt::Display for LayoutId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
-}
-
-pub(crate) mod sealed {
-    use super::{LayoutId, MAX_SLOTS};
-    use crate::candidates::Values;
-    use crate::entry::{Pattern, Slot};
-
-    /// How the entries of a bucket are written in 64 bits: the functions behind [`Word`](super::Word).
-    pub trait Encoding {
-        /// The number of the encoding in snapshots.
-        const ID: u8;
-
-        /// How many slots hold this.
-        fn copies(word: u64, slot: Slot) -> usize;
-
-        /// Of the slots that match, and have less in their low part than `more`, one with the most there: the
-        /// most extra bits. 0 if there is none.
-        fn longest(word: u64, pattern: Pattern, more: u64) -> u64 {
-            let low = |slot: &u64| slot & pattern.low;
-            let matching = Self::slots(word).into_iter().filter(|&slot| pattern.matches(slot));
-            matching.filter(|slot| (1..more).contains(&low(slot))).max_by_key(low).unwrap_or(0)
-        }
-
-        /// How many slots are free.
-        fn free(word: u64) -> usize;
-
-        /// Whether a slot holds this.
-        fn holds(word: u64, slot: Slot) -> bool;
-
-        /// Whether a slot of one word or the other holds this.
-        fn either_holds(a: u64, b: u64, slot: Slot) -> bool;
-
-        /// Whether a slot of one word matches its pattern, or a slot of the other word the other pattern.
-        /// The two patterns are of one level, that of the table.
-        fn either_matches(words: [u64; 2], patterns: [Pattern; 2]) -> bool {
-            words.into_iter().zip(patterns).any(|(word, pattern)| Self::matches(word, pattern) > 0)
-        }
-
-        /// How many slots match.
-        fn matches(word: u64, pattern: Pattern) -> usize {
-            Self::slots(word).into_iter().filter(|&slot| pattern.matches(slot)).count()
-        }
-
-        /// Whether each slot in use has a 1 among the bits of the mask.
-        fn each_has(word: u64, mask: u64) -> bool {
-            Self::slots(word).into_iter().all(|slot| slot == 0 || slot & mask != 0)
-        }
-
-        /// Whether a slot has a 1 among the bits of the mask.
-        fn any_has(word: u64, mask: u64) -> bool {
-            Self::slots(word).into_iter().any(|slot| slot & mask != 0)
-        }
-
-        /// How many slots in use hold what `bits` has among the bits of the mask.
-        fn alike(word: u64, bits: u64, mask: u64) -> usize {
-            let slots = Self::slots(word).into_iter();
-            slots.filter(|&slot| slot != 0 && (slot ^ bits) & mask == 0).count()
-        }
-
-        /// Whether a slot in use, of one word or the other, holds what `bits` has among the bits of the
-        /// mask.
-        fn either_alike([a, b]: [u64; 2], bits: u64, mask: u64) -> bool {
-            Self::alike(a, bits, mask) + Self::alike(b, bits, mask) > 0
-        }
-
-        /// As `either_matches`, by the bits of the mask alone; the core is among them.
-        fn either_matches_in(words: [u64; 2], patterns: [Pattern; 2], mask: u64) -> bool {
-            words.into_iter().zip(patterns).any(|(word, pattern)| {
-                let pattern = Pattern { bits: pattern.bits & mask, ..pattern };
-                Self::slots(word).into_iter().any(|slot| pattern.matches(slot & mask))
-            })
-        }
-
-        /// The values of the slots in use of each word that hold what `bits` has among the bits of the
-        /// mask: all bits below a value.
-        fn values_alike(words: [u64; 2], bits: u64, mask: u64) -> Values;
-
-        /// The values of the slots of each word that match its pattern by the bits of the mask: all bits
-        /// below a value.
-        fn values_matching(words: [u64; 2], patterns: [Pattern; 2], mask: u64) -> Values;
-
-        /// Whether a slot is free.
-        fn has_room(word: u64) -> bool;
-
-        /// Whether `a` has fewer free slots than `b`. If both have the same number, either answer is right.
-        #[inline]
-        fn fuller(a: u64, b: u64) -> bool {
-            Self::free(a) < Self::free(b)
-        }
-
-        /// The word with this in one slot more, or `None` if no slot is free.
-        fn with(word: u64, slot: Slot) -> Option<u64>;
-
-        /// The word with this in one slot less, or `None` if no slot holds it.
-        fn without(word: u64, slot: Slot) -> Option<u64>;
-
-        /// What each slot holds, 0 for a free one; the first `SLOTS` count.
-        fn slots(word: u64) -> [u64; MAX_SLOTS];
-
-        /// Whether the other functions can return this word. They are called only with such words.
-        fn is_canonical(word: u64) -> bool;
-    }
-
-    /// The properties of a layout that are not public.
-    pub trait Sealed: Copy + Send + Sync + 'static {
-        /// The layout as a value.
-        const ID: LayoutId;
-        /// The share of slots in use that a large table reaches with some reserve.
-        const LOAD: f64;
-        /// Slots beyond that for each square root of an item: the scatter of small tables.
-        const SCATTER: f64;
-        /// The share of slots in use from which on a short search decides that the table is full:
-        /// that at which the first insert fails in a table of 2^20 slots.
-        const FULL: f64;
-        /// The share of slots in use that a growing table keeps unless its builder says otherwise; 0 for
-        /// a layout whose tables do not grow. While a level is split, half of the table has twice the
-        /// demand of the other half, and the nearer the load comes to the most that kicks can even out,
-        /// the longer searches become.
-        const TARGET_LOAD: f64;
-        /// The highest load that a builder may request: three percentage points more would double the
-        /// time of an insert.
-        const MAX_TARGET_LOAD: f64;
-        /// How often a growing table can double: one bit of the chain of each entry chooses among twice
-        /// as many buckets. 0 for a layout whose tables do not grow.
-        const MAX_LEVEL: u32;
-        /// How its entries are written in a word.
-        type Encoding: Encoding;
-    }
-}
-
-/// The value, or 0 where none is given.
-macro_rules! or_zero {
-    () => {
-        0 as _
-    };
-    ($value:literal) => {
-        $value
-    };
-}
-
-/// Names layouts and says what their tables hold (`LOAD`, `SCATTER`, `FULL`), and of those that grow how
-/// full they are kept (`TARGET_LOAD`, `MAX_TARGET_LOAD`) and how often they double (`MAX_LEVEL`).
-macro_rules! define {
-    ($($(#[$doc:meta])*
-        $name:ident = $encoding:ident<$lane:literal, $slots:literal>,
-            $bits:literal bits, $load:literal, $scatter:literal, $full:literal
-            $(, grows at $target:literal to $max_target:literal, $level:literal times)?;
-    )*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name {}
-
-        impl Sealed for $name {
-            const ID: LayoutId = LayoutId::$name;
-            const LOAD: f64 = $load;
-            const SCATTER: f64 = $scatter;
-            const FULL: f64 = $full;
-            const TARGET_LOAD: f64 = or_zero!($($target)?);
-            const MAX_TARGET_LOAD: f64 = or_zero!($($max_target)?);
-            const MAX_LEVEL: u32 = or_zero!($($level)?);
-            type Encoding = $encoding<$lane, $slots>;
-        }
-
-        impl Layout for $name {
-            const NAME: &'static str = stringify!($name);
-            const FINGERPRINT_BITS: u32 = $bits;
-            const SLOTS: usize = $slots;
-        }
-    )*};
-}
-
-define! {
-    /// Eight fingerprints of 8 bits.
-    Fp8x8 = Packed<8, 8>, 8 bits, 0.985, 2.5, 0.997;
-    /// Seven fingerprints of 9 bits.
-    Fp9x7 = Packed<9, 7>, 9 bits, 0.985, 2.5, 0.995;
-    /// Six fingerprints of 10 bits.
-    Fp10x6 = Packed<10, 6>, 10 bits, 0.98, 2.5, 0.992;
-    /// Five fingerprints of 12 bits.
-    Fp12x5 = Packed<12, 5>, 12 bits, 0.975, 2.5, 0.986, grows at 0.815 to 0.885, 5 times;
-    /// Five fingerprints of 14 bits, semi-sorted.
-    SemiSorted14x5 = SemiSorted<10, 5>, 14 bits, 0.975, 2.5, 0.986;
-    /// The default layout: four fingerprints of 16 bits.
-    Fp16x4 = Packed<16, 4>, 16 bits, 0.96, 2.5, 0.975, grows at 0.80 to 0.87, 9 times;
-    /// Four fingerprints of 17 bits, semi-sorted.
-    SemiSorted17x4 = SemiSorted<13, 4>, 17 bits, 0.96, 2.5, 0.975;
-    /// Three fingerprints of 21 bits.
-    Fp21x3 = Packed<21, 3>, 21 bits, 0.935, 2.5, 0.951, grows at 0.76 to 0.83, 12 times;
-    /// Two fingerprints of 32 bits.
-    Fp32x2 = Packed<32, 2>, 32 bits, 0.865, 3.0, 0.883, grows at 0.69 to 0.75, 19 times;
 }
 
 /// Calls a macro with the names of all layouts, from the shortest fingerprint to the longest; what
@@ -319,12 +444,11 @@ macro_rules! __for_each_growing_layout {
 
 #[cfg(test)]
 mod tests {
-    use super::sealed::Encoding;
     use super::*;
     use crate::candidates::Candidates;
-    use crate::entry::ValueBits;
-    use crate::entry::{Pattern, Slot};
     use proptest::prelude::*;
+
+    type FormatOf<L> = <L as Sealed>::Format;
 
     /// The multiset that a word should be: fingerprints, in any order.
     type Model = Vec<u64>;
@@ -333,7 +457,7 @@ mod tests {
         model.iter().filter(|&&held| held == fingerprint).count()
     }
 
-    fn word_of<L: Layout>(model: &Model) -> Word<L> {
+    fn word_of<F: Format>(model: &Model) -> Word<F> {
         model
             .iter()
             .fold(Word::EMPTY, |word, &f| word.with(Slot::new(f)).expect("room for the model"))
@@ -354,7 +478,7 @@ mod tests {
     }
 
     /// The word in one bucket, in the other, and in both; and what is found then of what is found in one.
-    fn in_either_and_both<L: Layout>(word: Word<L>, found: &Model) -> [([Word<L>; 2], Model); 3] {
+    fn in_either_and_both<F: Format>(word: Word<F>, found: &Model) -> [([Word<F>; 2], Model); 3] {
         [
             ([word, Word::EMPTY], found.clone()),
             ([Word::EMPTY, word], found.clone()),
@@ -363,27 +487,27 @@ mod tests {
     }
 
     /// What the word holds, read as a whole.
-    fn contents<L: Layout>(word: Word<L>) -> Model {
-        let beyond = &L::Encoding::slots(word.bits())[L::SLOTS..];
+    fn contents<F: Format>(word: Word<F>) -> Model {
+        let beyond = &F::FORMAT.unpack(word.bits())[F::SLOTS..];
         assert!(beyond.iter().all(|&bits| bits == 0), "beyond the slots");
         sorted(word.slots_in_use().map(Slot::bits).collect())
     }
 
     /// Every method on the word of `model`, and one step on from there, with `fingerprint`.
-    fn check<L: Layout>(model: &Model, fingerprint: u64) {
-        let word = word_of::<L>(model);
+    fn check<F: Format>(model: &Model, fingerprint: u64) {
+        let word = word_of::<F>(model);
         assert_eq!(word.bits() == 0, model.is_empty());
         assert_eq!(contents(word), sorted(model.clone()));
         assert!(word.is_canonical(), "{:x}", word.bits());
         assert_eq!(word.in_use(), model.len());
-        assert_eq!(word.has_room(), model.len() < L::SLOTS);
-        let full = word.slots_if_full().map(|slot| (0..L::SLOTS).map(slot).collect::<Vec<_>>());
+        assert_eq!(word.has_room(), model.len() < F::SLOTS);
+        let full = word.slots_if_full().map(|slot| (0..F::SLOTS).map(slot).collect::<Vec<_>>());
         assert_eq!(full, (!word.has_room()).then(|| word.slots_in_use().collect()));
         let held = copies(model, fingerprint);
         let slot = Slot::new(fingerprint);
         assert_eq!(word.copies(slot), held, "{model:x?} {fingerprint:x}");
         assert_eq!(word.holds(slot), held > 0, "{model:x?} {fingerprint:x}");
-        let bit = 1 << (L::FINGERPRINT_BITS / 2);
+        let bit = 1 << (F::BITS / 2);
         if model.iter().all(|&held| held != bit) {
             let [stay, go] = word.partition(bit).map(contents);
             let [zeros, ones]: [Vec<u64>; 2] = [0, bit].map(|value| {
@@ -398,29 +522,28 @@ mod tests {
             // A free slot is told by a 0 there.
             if fingerprint & mask != 0 {
                 let alike = model.iter().filter(|&&held| (held ^ fingerprint) & mask == 0).count();
-                for above in [0, u64::MAX << L::FINGERPRINT_BITS] {
+                for above in [0, u64::MAX << F::BITS] {
                     let counted = word.alike(fingerprint, mask | above);
                     assert_eq!(counted, alike, "{model:x?} {mask:x}");
                 }
             }
         }
         // Beside values: each slot has something below its value.
-        for value_bits in [1, 3, L::FINGERPRINT_BITS - 5] {
-            let mask = (1 << (L::FINGERPRINT_BITS - value_bits)) - 1;
+        for value_bits in [1, 3, F::BITS - 5] {
+            let mask = (1 << (F::BITS - value_bits)) - 1;
             if model.iter().chain([&fingerprint]).any(|held| held & mask == 0) {
                 continue;
             }
             let is_alike = |held: &&u64| (**held ^ fingerprint) & mask == 0;
             let expected: Model = model.iter().filter(is_alike).copied().collect();
-            let at = L::FINGERPRINT_BITS - value_bits;
-            let bits = ValueBits::new(L::FINGERPRINT_BITS, value_bits);
+            let at = F::BITS - value_bits;
             for (words, expected) in in_either_and_both(word, &expected) {
                 let found =
-                    Candidates::of(Word::values_alike(words, fingerprint, bits), value_bits);
+                    Candidates::of(Word::values_alike(words, fingerprint, mask), value_bits);
                 assert_eq!(values(found), values_of(&expected, at), "{model:x?} {fingerprint:x}");
             }
             let either = [[word, Word::EMPTY], [Word::EMPTY, word]]
-                .map(|words| Word::either_alike(words, fingerprint, mask));
+                .map(|words| Word::either_holds(words, slot, Some(mask)));
             assert_eq!(either, [!expected.is_empty(); 2], "{model:x?} {fingerprint:x}");
         }
         // A pattern has a core, which is not 0.
@@ -436,28 +559,28 @@ mod tests {
             let found = word.longest(pattern, more).map(|slot| low(slot.bits()));
             assert_eq!(found, longest, "{model:x?} {pattern:x?}");
             let either = [[word, Word::EMPTY], [Word::EMPTY, word]]
-                .map(|words| Word::either_matches(words, [pattern; 2]));
+                .map(|words| Word::either_matches(words, [pattern; 2], None));
             assert_eq!(either, [matching > 0; 2], "{model:x?} {pattern:x?}");
 
-            let mask = (1 << (L::FINGERPRINT_BITS - 3)) - 1;
+            let mask = (1 << (F::BITS - 3)) - 1;
             if fingerprint & mask & !pattern.low == 0 {
                 continue;
             }
             let masked = Pattern { bits: fingerprint & mask, ..pattern };
             let matching: Model =
                 model.iter().copied().filter(|held| masked.matches(held & mask)).collect();
-            let (at, bits) = (L::FINGERPRINT_BITS - 3, ValueBits::new(L::FINGERPRINT_BITS, 3));
+            let at = F::BITS - 3;
             for (words, matching) in in_either_and_both(word, &matching) {
-                let found = Candidates::of(Word::values_matching(words, [pattern; 2], bits), 3);
+                let found = Candidates::of(Word::values_matching(words, [pattern; 2], mask), 3);
                 assert_eq!(values(found), values_of(&matching, at), "{model:x?} {pattern:x?}");
             }
             let either = [[word, Word::EMPTY], [Word::EMPTY, word]]
-                .map(|words| Word::either_matches_in(words, [pattern; 2], mask));
+                .map(|words| Word::either_matches(words, [pattern; 2], Some(mask)));
             assert_eq!(either, [!matching.is_empty(); 2], "{model:x?} {pattern:x?}");
         }
 
         match word.with(slot) {
-            None => assert_eq!(model.len(), L::SLOTS),
+            None => assert_eq!(model.len(), F::SLOTS),
             Some(more) => {
                 let model = [&model[..], &[fingerprint]].concat();
                 assert_eq!(contents(more), sorted(model), "with {fingerprint:x}");
@@ -475,35 +598,35 @@ mod tests {
     }
 
     /// Two words in one lookup.
-    fn check_both<L: Layout>(a: &Model, b: &Model, fingerprint: u64) {
+    fn check_both<F: Format>(a: &Model, b: &Model, fingerprint: u64) {
         let held = copies(a, fingerprint) + copies(b, fingerprint) > 0;
         let slot = Slot::new(fingerprint);
-        let words = [a, b].map(word_of::<L>);
-        assert_eq!(Word::either_holds(words, slot), held, "{a:x?} {b:x?} {fingerprint:x}");
+        let words = [a, b].map(word_of::<F>);
+        assert_eq!(Word::either_holds(words, slot, None), held, "{a:x?} {b:x?} {fingerprint:x}");
         if a.len() != b.len() {
             assert_eq!(words[0].is_fuller(words[1]), a.len() > b.len(), "{a:x?} {b:x?}");
         }
     }
 
     /// Fingerprints that meet often: one bit apart, at the ends, and any.
-    fn fingerprints<L: Layout>() -> impl Strategy<Value = u64> {
-        let end = (1 << L::FINGERPRINT_BITS) - 1;
+    fn fingerprints<F: Format>() -> impl Strategy<Value = u64> {
+        let end = (1 << F::BITS) - 1;
         prop_oneof![
             1..=3_u64,
             end - 2..=end,
-            (0..L::FINGERPRINT_BITS).prop_map(|bit| 1 << bit),
-            (0..L::FINGERPRINT_BITS).prop_map(move |bit| end ^ (1 << bit)),
+            (0..F::BITS).prop_map(|bit| 1 << bit),
+            (0..F::BITS).prop_map(move |bit| end ^ (1 << bit)),
             1..=end,
         ]
     }
 
-    fn models<L: Layout>() -> impl Strategy<Value = Model> {
-        prop::collection::vec(fingerprints::<L>(), 0..=L::SLOTS)
+    fn models<F: Format>() -> impl Strategy<Value = Model> {
+        prop::collection::vec(fingerprints::<F>(), 0..=F::SLOTS)
     }
 
     /// A fingerprint from one of the words, or any.
-    fn pairs<L: Layout>() -> impl Strategy<Value = (Model, Model, u64)> {
-        (models::<L>(), models::<L>(), fingerprints::<L>(), any::<prop::sample::Index>()).prop_map(
+    fn pairs<F: Format>() -> impl Strategy<Value = (Model, Model, u64)> {
+        (models::<F>(), models::<F>(), fingerprints::<F>(), any::<prop::sample::Index>()).prop_map(
             |(a, b, other, index)| {
                 let all = [&a[..], &b, &[other]].concat();
                 let fingerprint = *index.get(&all);
@@ -513,19 +636,19 @@ mod tests {
     }
 
     /// Any word: it is canonical if its fingerprints, put into an empty one, give it again.
-    fn check_any<L: Layout>(bits: u64) {
-        let word = Word::<L>::from_bits(bits);
+    fn check_any<F: Format>(bits: u64) {
+        let word = Word::<F>::from_bits(bits);
         let [again, _] = word.partition(0);
         assert_eq!(word.is_canonical(), again.bits() == bits, "{bits:x}, again {:x}", again.bits());
     }
 
     /// Words that are nearly right: any, one bit beside those of a model, and with lanes of zeros.
-    fn words<L: Layout>() -> impl Strategy<Value = u64> {
-        let near = |model: Model| word_of::<L>(&model).bits();
+    fn words<F: Format>() -> impl Strategy<Value = u64> {
+        let near = |model: Model| word_of::<F>(&model).bits();
         prop_oneof![
             any::<u64>(),
-            (models::<L>(), 0..64_u32).prop_map(move |(model, bit)| near(model) ^ 1 << bit),
-            (models::<L>(), 0..64_u32, 0..=64_u32).prop_map(move |(model, from, bits)| {
+            (models::<F>(), 0..64_u32).prop_map(move |(model, bit)| near(model) ^ 1 << bit),
+            (models::<F>(), 0..64_u32, 0..=64_u32).prop_map(move |(model, from, bits)| {
                 let zeros = u64::MAX.checked_shr(64 - bits).unwrap_or(0) << from;
                 near(model) & !zeros
             }),
@@ -533,18 +656,18 @@ mod tests {
     }
 
     /// All multisets of up to `SLOTS` of the fingerprints most likely to be mixed up.
-    fn exhaust<L: Layout>() {
-        let end = (1 << L::FINGERPRINT_BITS) - 1;
-        let upper = 1 << (L::FINGERPRINT_BITS - 4);
+    fn exhaust<F: Format>() {
+        let end = (1 << F::BITS) - 1;
+        let upper = 1 << (F::BITS - 4);
         let values = [1, upper, upper + 1, end - 1, end];
         let mut models: Vec<Vec<usize>> = vec![vec![]];
-        for _ in 0..=L::SLOTS {
+        for _ in 0..=F::SLOTS {
             for model in &models {
                 let model: Model = model.iter().map(|&i| values[i]).collect();
                 for fingerprint in values {
-                    check::<L>(&model, fingerprint);
-                    check_both::<L>(&model, &vec![], fingerprint);
-                    check_both::<L>(&vec![], &model, fingerprint);
+                    check::<F>(&model, fingerprint);
+                    check_both::<F>(&model, &vec![], fingerprint);
+                    check_both::<F>(&vec![], &model, fingerprint);
                 }
             }
             let grow = |model: &Vec<usize>| {
@@ -557,16 +680,16 @@ mod tests {
     }
 
     /// Copies of every fingerprint there is (or of 65,536 spread over them all) with a neighbour.
-    fn sweep<L: Layout>() {
-        let step = 1_usize << L::FINGERPRINT_BITS.saturating_sub(16);
-        for fingerprint in (1..1 << L::FINGERPRINT_BITS).step_by(step) {
+    fn sweep<F: Format>() {
+        let step = 1_usize << F::BITS.saturating_sub(16);
+        for fingerprint in (1..1 << F::BITS).step_by(step) {
             let neighbour = fingerprint ^ 1;
             let neighbour = if neighbour == 0 { 2 } else { neighbour };
-            check::<L>(&vec![fingerprint], fingerprint);
-            check::<L>(&vec![fingerprint], neighbour);
-            check::<L>(&vec![neighbour, fingerprint], fingerprint);
-            check_both::<L>(&vec![neighbour], &vec![fingerprint], fingerprint);
-            check_both::<L>(&vec![neighbour], &vec![neighbour], fingerprint);
+            check::<F>(&vec![fingerprint], fingerprint);
+            check::<F>(&vec![fingerprint], neighbour);
+            check::<F>(&vec![neighbour, fingerprint], fingerprint);
+            check_both::<F>(&vec![neighbour], &vec![fingerprint], fingerprint);
+            check_both::<F>(&vec![neighbour], &vec![neighbour], fingerprint);
         }
     }
 
@@ -575,25 +698,25 @@ mod tests {
             proptest! {
                 $(#[test]
                 #[expect(non_snake_case, reason = "named after the layout")]
-                fn $layout((a, b, fingerprint) in pairs::<super::$layout>()) {
-                    check::<super::$layout>(&a, fingerprint);
-                    check_both::<super::$layout>(&a, &b, fingerprint);
+                fn $layout((a, b, fingerprint) in pairs::<FormatOf<super::$layout>>()) {
+                    check::<FormatOf<super::$layout>>(&a, fingerprint);
+                    check_both::<FormatOf<super::$layout>>(&a, &b, fingerprint);
                 })*
             }
 
             #[test]
             fn words_are_canonical_or_not() {
-                $(proptest!(|(word in words::<super::$layout>())| check_any::<super::$layout>(word));)*
+                $(proptest!(|(word in words::<FormatOf<super::$layout>>())| check_any::<FormatOf<super::$layout>>(word));)*
             }
 
             #[test]
             fn small_multisets_by_exhaustion() {
-                $(exhaust::<super::$layout>();)*
+                $(exhaust::<FormatOf<super::$layout>>();)*
             }
 
             #[test]
             fn every_fingerprint() {
-                $(sweep::<super::$layout>();)*
+                $(sweep::<FormatOf<super::$layout>>();)*
             }
         };
     }

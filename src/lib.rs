@@ -121,9 +121,9 @@
 //!
 //! **Do not combine `insert_unique` with `remove`.** An item for which `insert_unique` returned
 //! `Ok(false)` may rely on the copy of *another* item of its class. When that item is removed, this
-//! one is missed. One million items were inserted by `insert_unique` and the even ones removed: 30 of
-//! the 500,000 odd ones were then missed. When only items were removed for which `insert_unique` had
-//! returned `Ok(true)`, 11 were missed. The
+//! one is missed. If one million items are inserted by `insert_unique` into a filter of that capacity,
+//! and the even ones are removed, about 30 of the 500,000 odd ones are then missed; if only items are
+//! removed for which `insert_unique` returned `Ok(true)`, about 15. The
 //! [cookbook](cookbook#why-insert_unique-and-remove-do-not-go-together) shows the ways out.
 //!
 //! # Guarantees
@@ -152,8 +152,10 @@
 //!   slots per bucket, fails below 97 % of the slots, in tables of 2<sup>15</sup> slots and more.
 //!   [`Layout`] has the figures for the other layouts. Both promises depend on chance, with
 //!   overwhelming odds: of small filters (up to some hundred items), one in millions refuses an item
-//!   before its capacity; a filter of 9 to 20 items that is kept at its capacity refuses up to five
-//!   of 10<sup>8</sup> replacements.
+//!   before its capacity. If a filter is kept at its capacity, and an item is removed for each new one,
+//!   one of 9 to 20 items refuses up to 11 of 10<sup>8</sup> new items, and one of 21 to 99 items up to 7.
+//!   A maplet with fingerprints of 10 bits refuses up to 12, and one with fingerprints of 6 bits, the
+//!   shortest of the default layout, up to 107 (`docs/evaluation.md` in the repository).
 //! * **Growth without a pause**: a [growable](GrowableCuckooFilter) filter keeps all of these while it
 //!   grows. Growth keeps its load close to its target or below, nothing is rebuilt, its [rate](#growth)
 //!   rises by the same amount with each doubling, and it is never [full](InsertError::Full) before it has
@@ -164,9 +166,9 @@
 //!   a lock.
 //! * **Hostile bytes are an error**: [`restore`](CuckooFilter::restore) returns a filter that this
 //!   crate could have made, or an error. No bytes make it panic. Until it has read a whole snapshot
-//!   and found it valid, it allocates at most twice the bytes that it has read, and 16 KiB. Then it
-//!   allocates the locks and counters, and what a table of fixed size or the last part of a growing one
-//!   needs beyond these bytes.
+//!   and found it valid, it allocates at most twice the bytes that it has read, and 16 KiB. The filter
+//!   that it returns takes at most 17/16 of these bytes and 56 KiB, whatever maximum the snapshot
+//!   names.
 //!
 //! # Growth
 //!
@@ -213,15 +215,17 @@
 //! * **Memory**: growth keeps the load close to a [target](Builder::target_load) or below, 80 % in the
 //!   default layout, until the table has its maximum size. The bits per item of the table above are those
 //!   of the buckets in use. Buckets are allocated as growth reaches them, in parts of a 512th to a 256th
-//!   of the maximum size (512 bytes at least), and never move. So a table has up to one such part more
-//!   than it uses. Locks, versions and the list of the parts are there from the start: 1.4 KB for a
-//!   maximum of 10,000 items, 31 KB for a million, up to 45 KB for more.
+//!   of the maximum size (512 bytes at least, 8 KiB at most), and never move. So a table has up to one
+//!   such part more than it uses. The list of the parts takes a 16th of them at most, and a 256th
+//!   where they have 8 KiB. Locks and versions are there from the start: 1.2 KB for a maximum of 10,000
+//!   items, 26 KB for a million, up to 42 KB for more.
 //!   [`memory_bytes`](CuckooFilter::memory_bytes) is the sum of all. If the allocator cannot provide a
 //!   part, the insert that needs room returns [`OutOfMemory`](InsertError::OutOfMemory), inserts that
 //!   find room go on, and nothing is lost. [`reserve`](CuckooFilter::reserve) allocates ahead of time.
 //! * **Time**: while a filter grows from 2<sup>15</sup> to 2<sup>24</sup> slots, an insert takes 1.4
-//!   times as long as in a filter of fixed size, and a lookup 2.4 to 2.9 times as long
-//!   (`docs/performance.md` in the repository). If you know the number of items, build a filter of fixed
+//!   times as long as in a filter of fixed size (the median of three rounds, in which it took 1.35, 1.43
+//!   and 2.46 times as long). A lookup takes 2.4 to 2.9 times as long (`docs/performance.md` in the
+//!   repository). If you know the number of items, build a filter of fixed
 //!   size. Before a burst of inserts, call [`reserve`](CuckooFilter::reserve).
 //! * **Removal** is exact, as in a filter of fixed size: remove only what was inserted, once for each
 //!   insert. It makes room for other items, but the table never shrinks, and
@@ -300,9 +304,9 @@
 //!   |---|---|---|---|---|---|---|---|
 //!   | slots in use | 97.5 % | 86 % | 60 % | 31 % | 4.6 % | 0.24 % | 0.27 % |
 //!
-//!   Where items repeat, use [`insert_unique`](CuckooFilter::insert_unique), or keep the counts
-//!   elsewhere. A growable filter is not full then, but it grows sooner than its number of items
-//!   needs: one item with all its copies can make a small filter double.
+//!   Where items repeat, use [`insert_unique`](CuckooFilter::insert_unique) if nothing is removed, or
+//!   keep the counts elsewhere. A growable filter is not full then, but it grows sooner than its number
+//!   of items needs: one item with all its copies can make a small filter double.
 //! * **These do not take effect at one instant:** [`len`](CuckooFilter::len), and every figure that is
 //!   computed from it, is exact only while no thread writes. A batch is one operation for each item.
 //!   Lookups that run during a [`clear`](CuckooFilter::clear) may find some items and miss others.
@@ -314,8 +318,10 @@
 //!   two.
 //! * **Items are not stored**, so a filter cannot list them, and cannot be converted to another
 //!   layout or initial capacity.
-//! * **To merge, filters must be alike**: of the same layout and hasher, built for the same capacity; if
-//!   they grow, for the same initial and maximum capacity and the same target load.
+//! * **To merge, filters must be alike**: of the same layout, with hashers that give the same hashes, and
+//!   with the same number of buckets at first. (Maplets must also have the same value bits.) Filters that
+//!   are built for the same capacity have the same number; filters that grow, if they are built for the
+//!   same initial and maximum capacity and the same target load.
 //!
 //! # What blocks, on whom, and how long
 //!
@@ -331,20 +337,20 @@
 //! | `insert`, both buckets full | two stripes at a time | two, for each kick of a short path; nothing during the search for the path |
 //! | `insert_unique`, item present | nobody, unless the item is moved meanwhile: then two stripes | these, for two loads |
 //! | `insert_unique`, item absent | two stripes, three for the last kick of a path | these |
-//! | `remove`, item present | one stripe | that stripe, for one store; in a growable filter also for a load of the other bucket |
+//! | `remove`, item present | one stripe | that stripe, for loads of both buckets and one store |
 //! | `remove`, item absent | nobody. While fingerprints of its version group are being moved it starts over; after 64 attempts it takes two stripes | |
 //! | `insert_many`, `insert_all`, `remove_many` | as `insert` and `remove`, for each item by itself | as these; nothing between two items |
 //! | `count`, item absent | nobody, unless a fingerprint of its version group is being moved: then two stripes | these, for two loads |
 //! | `count`, item present | two stripes | these, for two loads |
 //! | `clear` | every stripe | every stripe, until the table is empty |
-//! | `snapshot` | another `snapshot` or `merge` of the same filter; then one stripe after the other, and at the end every stripe | one stripe at a time, for a load and a store; at the end every stripe, for a few loads and stores to each |
+//! | `snapshot` | another `snapshot` of the same filter, or a `merge` that takes one; in a growable filter the growth mutex, at the beginning and at the end; one stripe after the other, and at the end every stripe | in a growable filter the growth mutex, while it allocates memory for the mirror, and at the end; one stripe at a time, for a load and a store; at the end every stripe, for a few loads and stores to each |
 //! | `Snapshot::write_to` and so on, `restore` | nobody | nothing: they do not access the filter |
-//! | `merge` | as `snapshot` of the other filter, then as one `insert` after the other | the same |
+//! | `merge` | as `snapshot` of the other filter, then as one `insert` after the other; if one fails, then as one `remove` after the other | the same |
 //! | of a maplet: `contains_key`, `insert`, `remove`, `insert_many` and so on | as `contains`, `insert`, `remove` and so on | the same |
 //! | of a maplet: `replace` | as `remove` | the same |
 //! | of a maplet: `get`, `get_many` | nobody. After 8 rounds, in each of which a fingerprint of its version group was moved: two stripes | these, for two loads |
 //! | in a growable filter, also: an insert that leaves the load above the target | for splits: the stripes of up to eight buckets and their eight new ones at a time; at times for the allocator, which provides the next part of the table | these, and the growth mutex. If another thread has the mutex, it returns without splitting |
-//! | in a growable filter, also: an insert that finds no room | the growth mutex, for the splits of another thread; then as above | the growth mutex, for the splits of one run; then it searches again |
+//! | in a growable filter, also: an insert that finds no room | the growth mutex, for the splits of another thread, or for the beginning or the end of a `snapshot`; then as above | the growth mutex, for the splits of one run; then it searches again |
 //! | `reserve` | the growth mutex, and stripes as above | both, for some splits at a time |
 //!
 //! A writer decides without a lock and checks under the lock. If another thread was faster, it starts
@@ -525,9 +531,8 @@ mod builder;
 mod candidates;
 mod entry;
 mod error;
-mod extent;
 mod filter;
-mod geometry;
+
 mod hasher;
 #[cfg(feature = "__internals")]
 #[doc(hidden)]
@@ -536,10 +541,10 @@ mod keyed;
 mod lanes;
 mod layout;
 mod maplet;
+mod memory;
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod probe;
-mod reading;
 mod sizing;
 mod snapshot;
 mod storage;

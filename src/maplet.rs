@@ -6,17 +6,17 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::builder::MapletBuilder;
 use crate::candidates::Candidates;
+use crate::entry::{Pair, ValueBits};
 use crate::error::{InsertError, InsertManyError, LengthMismatch, ReserveError, ValueTooLarge};
 use crate::filter::Stats;
 use crate::hasher::DefaultHashBuilder;
 use crate::keyed::{self, Keyed};
 use crate::layout::Fp16x4;
+use crate::storage::sealed::Sealed;
+use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 #[cfg(loom)]
-use crate::storage::sealed::Tables;
-use crate::storage::{
-    AnyLayout, BucketsOf, Figures, Growable, GrowingLayout, LayoutsOf, Operations, Storage,
-};
-use crate::table::{Pair, WithValues};
+use crate::table::State;
+use crate::table::operations::{Contains, FalsePositiveRate, Get, Insert, Remove, Replace};
 
 /// A table of small values that many threads share: for each key it gives all values of the key, and few
 /// others.
@@ -88,11 +88,17 @@ use crate::table::{Pair, WithValues};
 /// | [`Fp21x3`](crate::Fp21x3), 6 | 95 % | 73 % | 40 % | 5 % |
 /// | [`Fp32x2`](crate::Fp32x2), 6 | 88 % | 44 % | 2 % | 1 % |
 ///
-/// A capacity assumes one value per key. If keys have two or three values, build the maplet for twice as
-/// many pairs, in a layout of four or more slots per bucket; with three slots, that is enough for two
-/// values, and with two slots for one. A maplet that grows then grows earlier. Keys that collide share
-/// the room of their two buckets. So of very many keys with three values or more, a few inserts fail
-/// below these loads: keep these pairs in an exact map beside the maplet.
+/// A capacity assumes one value per key. If keys have two or three values, build a maplet of fixed size for
+/// twice as many pairs, in a layout of four or more slots per bucket; with three slots, that is enough for
+/// two values, and with two slots for one. Keys that collide share the room of their two buckets. So of very
+/// many keys with three values or more, a few inserts fail below these loads: keep these pairs in an exact
+/// map beside the maplet.
+///
+/// In a maplet that grows, twice as many pairs are enough for two values, in a layout of three or four slots
+/// per bucket, but not for three: its entries have short cores, so more keys collide, and in the default
+/// layout three keys that collide do not fit into two buckets with three values each. Their last insert
+/// returns [`TooManyCopies`](InsertError::TooManyCopies). With values of 6 bits and 100,000 pairs, three of
+/// each key, this happens in most maplets that are built for twice as many pairs.
 ///
 /// # Sources
 ///
@@ -132,7 +138,7 @@ pub struct CuckooMaplet<L: Storage = Fp16x4, S = DefaultHashBuilder> {
 }
 
 /// What a maplet has in common with a filter.
-type KeyedMaplet<L, S> = Keyed<LayoutsOf<L>, WithValues<BucketsOf<L>>, S>;
+type KeyedMaplet<L, S> = Keyed<<L as Sealed>::Layouts, <L as Sealed>::Buckets<ValueBits>, S>;
 
 /// A [`CuckooMaplet`] whose layout is chosen at run time: see [`AnyLayout`].
 ///
@@ -410,7 +416,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
         candidates: &mut [Candidates],
     ) -> Result<(), LengthMismatch> {
         LengthMismatch::check(keys.len(), candidates.len())?;
-        self.keyed.table.get_many(keys, |key| self.hash_of(key), candidates);
+        self.keyed.get_many(keys, |key| self.hash_of(key), candidates);
         Ok(())
     }
 
@@ -430,7 +436,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     #[must_use]
     pub fn get_each<Q: Hash>(&self, keys: &[Q]) -> Vec<Candidates> {
         let mut candidates = vec![Candidates::new(); keys.len()];
-        self.keyed.table.get_many(keys, |key| self.hash_of(key), &mut candidates);
+        self.keyed.get_many(keys, |key| self.hash_of(key), &mut candidates);
         candidates
     }
 
@@ -508,7 +514,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     #[inline]
     pub fn insert_hash(&self, hash: u64, value: u32) -> Result<(), InsertError> {
         match self.pair(hash, value) {
-            Some(pair) => self.keyed.table.insert(pair),
+            Some(pair) => self.keyed.run(Insert(pair)),
             None => Err(InsertError::ValueTooLarge),
         }
     }
@@ -526,7 +532,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[inline]
     pub fn get_hash(&self, hash: u64) -> Candidates {
-        self.keyed.table.get(hash)
+        self.keyed.run(Get(hash))
     }
 
     /// Whether the key with this hash has a value. See [`contains_key`](Self::contains_key).
@@ -543,7 +549,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     #[inline]
     #[must_use]
     pub fn contains_key_hash(&self, hash: u64) -> bool {
-        self.keyed.table.contains(hash)
+        self.keyed.run(Contains(hash))
     }
 
     /// Replaces the value `old` of the key with this hash by `new`. See [`replace`](Self::replace).
@@ -568,7 +574,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         if !self.fits(new) {
             return Err(ValueTooLarge::new(new, self.value_bits));
         }
-        Ok(self.pair(hash, old).is_some_and(|pair| self.keyed.table.replace(pair, new)))
+        Ok(self.pair(hash, old).is_some_and(|pair| self.keyed.run(Replace { old: pair, new })))
     }
 
     /// Removes one pair of the key with this hash and `value`. See [`remove`](Self::remove).
@@ -586,7 +592,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[inline]
     pub fn remove_hash(&self, hash: u64, value: u32) -> bool {
-        self.pair(hash, value).is_some_and(|pair| self.keyed.table.remove(pair))
+        self.pair(hash, value).is_some_and(|pair| self.keyed.run(Remove(pair)))
     }
 
     /// Inserts a pair for each hash of a key and its value, in order, until an insert fails. See
@@ -665,7 +671,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         candidates: &mut [Candidates],
     ) -> Result<(), LengthMismatch> {
         LengthMismatch::check(hashes.len(), candidates.len())?;
-        self.keyed.table.get_many(hashes, |&hash| hash, candidates);
+        self.keyed.get_many(hashes, |&hash| hash, candidates);
         Ok(())
     }
 
@@ -685,7 +691,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     #[must_use]
     pub fn get_hash_each(&self, hashes: &[u64]) -> Vec<Candidates> {
         let mut candidates = vec![Candidates::new(); hashes.len()];
-        self.keyed.table.get_many(hashes, |&hash| hash, &mut candidates);
+        self.keyed.get_many(hashes, |&hash| hash, &mut candidates);
         candidates
     }
 
@@ -734,7 +740,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         hashed: impl Fn(&(Q, u32)) -> (u64, u32),
     ) -> Result<(), InsertManyError> {
         let fitting = pairs.iter().take_while(|(_, value)| self.fits(*value)).count();
-        self.keyed.table.insert_many(&pairs[..fitting], |pair| pair_of(hashed(pair)))?;
+        self.keyed.insert_many(&pairs[..fitting], |pair| pair_of(hashed(pair)))?;
         if fitting < pairs.len() {
             return Err(InsertManyError::new(fitting, InsertError::ValueTooLarge));
         }
@@ -753,7 +759,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
             let (answers, rest) = removed.split_at_mut(run.len());
             removed = rest;
             if self.fits(run[0].1) {
-                count += self.keyed.table.remove_many(run, |pair| pair_of(hashed(pair)), answers);
+                count += self.keyed.remove_many(run, |pair| pair_of(hashed(pair)), answers);
             } else {
                 answers.fill(false);
             }
@@ -771,7 +777,7 @@ fn pair_of((hash, value): (u64, u32)) -> Pair {
 /// Figures.
 impl<L: Storage, S> CuckooMaplet<L, S> {
     pub(crate) fn from_keyed(keyed: KeyedMaplet<L, S>) -> Self {
-        let value_bits = keyed.figures().value_bits();
+        let value_bits = keyed.state.value_bits();
         Self { keyed, value_bits }
     }
 
@@ -780,12 +786,8 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     }
 
     #[cfg(loom)]
-    pub(crate) fn table(&self) -> &<LayoutsOf<L> as Tables<WithValues<BucketsOf<L>>>>::Table {
-        &self.keyed.table
-    }
-
-    fn figures(&self) -> &dyn Figures {
-        self.keyed.figures()
+    pub(crate) fn state(&self) -> &State<<L as Sealed>::Buckets<ValueBits>> {
+        &self.keyed.state
     }
 
     /// The bits of each value: values are from 0 to 2^bits - 1.
@@ -817,7 +819,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[must_use]
     pub fn layout_name(&self) -> &'static str {
-        self.figures().layout().name()
+        self.keyed.state.layout().name()
     }
 
     /// The number of stored pairs, each copy counted; as exact as
@@ -885,7 +887,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[must_use]
     pub fn slots(&self) -> usize {
-        self.figures().slots()
+        self.keyed.state.slots()
     }
 
     /// The share of slots in use, from 0 to 1; as exact as [`len`](Self::len).
@@ -919,7 +921,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Self>() + self.figures().heap_bytes()
+        size_of::<Self>() + self.keyed.state.heap_bytes()
     }
 
     /// The mean number of candidates that [`get`](Self::get) is expected to return for an absent key now,
@@ -942,7 +944,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
-        self.figures().false_positive_rate()
+        self.keyed.run(FalsePositiveRate)
     }
 
     /// Removes all pairs that were inserted before the call.
@@ -961,7 +963,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn clear(&self) {
-        self.figures().clear();
+        self.keyed.state.clear();
     }
 
     /// The hasher of the keys.
@@ -996,7 +998,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
-        Stats { inconclusive_lookups: self.figures().inconclusive() }
+        Stats { inconclusive_lookups: self.keyed.state.inconclusive() }
     }
 }
 
@@ -1035,7 +1037,7 @@ impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
     /// ```
     #[must_use]
     pub fn false_positive_rate_at(&self, pairs: usize) -> f64 {
-        self.figures().false_positive_rate_at(pairs)
+        self.keyed.state.false_positive_rate_at(pairs)
     }
 
     /// Grows until the table has room for `additional` more pairs. Inserting them then splits nothing.

@@ -2,24 +2,26 @@
 
 use core::marker::PhantomData;
 
-use crate::entry::{CORE_SOURCE_BITS, Core, Entry, SPARE_SOURCE_BITS, Shape, Slot, ValueBits};
+use crate::entry::{
+    CORE_SOURCE_BITS, Core, Entry, NoValues, SPARE_SOURCE_BITS, Shape, Slot, ValueBits, Values,
+};
 use crate::error::InsertError;
-use crate::extent::Extent;
 use crate::filter::CuckooFilter;
-use crate::geometry::{Geometry, Place};
+
 use crate::hasher::DefaultHashBuilder;
 use crate::keyed::Keyed;
 use crate::layout::sealed::Sealed;
-use crate::layout::{Layout, Word};
+use crate::layout::{Format, Layout, Layouts, Word};
 use crate::maplet::CuckooMaplet;
-use crate::reading::{Masked, Reading};
 use crate::sizing::Sizing;
 use crate::storage::{Growable, GrowingLayout, Storage, sealed};
 use crate::sync::Ordering;
 pub use crate::sync::probe::{
     Guard, Lock, PieceArray, Step, after_each_step, moving, set_seq_cst_is_exact,
 };
-use crate::table::{self, Buckets, Fixed, Growing, Table, WithValues};
+use crate::table::{self, Buckets, Extent, Fixed, Geometry, Growing, Place, Reading, State, Table};
+
+type FormatOf<L> = <L as Sealed>::Format;
 
 /// What a model runs: the filter of a storage of one layout, or a [`Maplet`].
 pub trait Subject: Sized + 'static {
@@ -34,10 +36,10 @@ pub trait Subject: Sized + 'static {
     const VALUE_BITS: u32;
 
     #[doc(hidden)]
-    fn of_table(table: Table<Self::Layout, Self::ItsBuckets>) -> Self::Shared;
+    fn of_state(state: State<Self::ItsBuckets>) -> Self::Shared;
 
     #[doc(hidden)]
-    fn table(shared: &Self::Shared) -> &Table<Self::Layout, Self::ItsBuckets>;
+    fn state(shared: &Self::Shared) -> &State<Self::ItsBuckets>;
 }
 
 /// A storage of one layout, of fixed size or growing.
@@ -49,36 +51,36 @@ impl<M: Subject<Shared = CuckooFilter<M>> + Storage> Modelled for M {}
 pub struct Maplet<M>(PhantomData<M>);
 
 macro_rules! subjects {
-    ($(<$layout:ident: $bound:ident> $storage:ty, $buckets:ty;)*) => {$(
+    ($(<$layout:ident: $bound:ident> $storage:ty, $buckets:ident;)*) => {$(
         impl<$layout: $bound + Layout> Subject for $storage {
             type Layout = $layout;
-            type ItsBuckets = $buckets;
+            type ItsBuckets = $buckets<NoValues>;
             type Shared = CuckooFilter<Self>;
 
             const VALUE_BITS: u32 = 0;
 
-            fn of_table(table: Table<$layout, $buckets>) -> Self::Shared {
-                filter_of(table)
+            fn of_state(state: State<Self::ItsBuckets>) -> Self::Shared {
+                filter_of(state)
             }
 
-            fn table(filter: &Self::Shared) -> &Table<$layout, $buckets> {
-                table_of_filter(filter)
+            fn state(filter: &Self::Shared) -> &State<Self::ItsBuckets> {
+                state_of_filter(filter)
             }
         }
 
         impl<$layout: $bound + Layout> Subject for Maplet<$storage> {
             type Layout = $layout;
-            type ItsBuckets = WithValues<$buckets>;
+            type ItsBuckets = $buckets<ValueBits>;
             type Shared = CuckooMaplet<$storage>;
 
             const VALUE_BITS: u32 = 2;
 
-            fn of_table(table: Table<$layout, WithValues<$buckets>>) -> Self::Shared {
-                maplet_of(table)
+            fn of_state(state: State<Self::ItsBuckets>) -> Self::Shared {
+                maplet_of(state)
             }
 
-            fn table(maplet: &Self::Shared) -> &Table<$layout, WithValues<$buckets>> {
-                table_of_maplet(maplet)
+            fn state(maplet: &Self::Shared) -> &State<Self::ItsBuckets> {
+                state_of_maplet(maplet)
             }
         }
     )*};
@@ -89,47 +91,46 @@ subjects! {
     <L: GrowingLayout> Growable<L>, Growing;
 }
 
-// For these, a storage is no more than its layout and its buckets: of a layout that grows, the compiler
+// For these, a storage is no more than its buckets: of a layout that grows, the compiler
 // would not know its table.
 
-fn filter_of<M, L: Layout, B: Buckets<Item = u64, Reading: Masked>>(
-    table: Table<L, B>,
-) -> CuckooFilter<M>
+fn filter_of<M, B: Buckets>(state: State<B>) -> CuckooFilter<M>
 where
-    M: Storage + sealed::Sealed<Layouts = L, Buckets = B>,
+    M: Storage + sealed::Sealed<Buckets<NoValues> = B>,
 {
-    CuckooFilter::from_keyed(keyed::<L, B>(table))
+    CuckooFilter::from_keyed(keyed(state))
 }
 
-fn table_of_filter<M, L: Layout, B: Buckets<Item = u64, Reading: Masked>>(
-    filter: &CuckooFilter<M>,
-) -> &Table<L, B>
+fn state_of_filter<M, B: Buckets>(filter: &CuckooFilter<M>) -> &State<B>
 where
-    M: Storage + sealed::Sealed<Layouts = L, Buckets = B>,
+    M: Storage + sealed::Sealed<Buckets<NoValues> = B>,
 {
-    filter.table()
+    filter.state()
 }
 
-fn maplet_of<M, L: Layout, B: Buckets<Item = u64, Reading: Masked>>(
-    table: Table<L, WithValues<B>>,
-) -> CuckooMaplet<M>
+fn maplet_of<M, B: Buckets>(state: State<B>) -> CuckooMaplet<M>
 where
-    M: Storage + sealed::Sealed<Layouts = L, Buckets = B>,
+    M: Storage + sealed::Sealed<Buckets<ValueBits> = B>,
 {
-    CuckooMaplet::from_keyed(keyed::<L, WithValues<B>>(table))
+    CuckooMaplet::from_keyed(keyed(state))
 }
 
-fn table_of_maplet<M, L: Layout, B: Buckets<Item = u64, Reading: Masked>>(
-    maplet: &CuckooMaplet<M>,
-) -> &Table<L, WithValues<B>>
+fn state_of_maplet<M, B: Buckets>(maplet: &CuckooMaplet<M>) -> &State<B>
 where
-    M: Storage + sealed::Sealed<Layouts = L, Buckets = B>,
+    M: Storage + sealed::Sealed<Buckets<ValueBits> = B>,
 {
-    maplet.table()
+    maplet.state()
 }
 
-fn keyed<L: Layout, B: Buckets>(table: Table<L, B>) -> Keyed<L, B, DefaultHashBuilder> {
-    Keyed { table, hasher: DefaultHashBuilder::default(), capacity: 0, max_capacity: 0 }
+fn keyed<C: Layouts, B: Buckets>(state: State<B>) -> Keyed<C, B, DefaultHashBuilder> {
+    let layouts = C::of(state.layout()).expect("one of the storage's layouts");
+    let hasher = DefaultHashBuilder::default();
+    Keyed { layouts, state, hasher, capacity: 0, max_capacity: 0 }
+}
+
+/// The table of a filter or a maplet.
+fn table<M: Subject>(shared: &M::Shared) -> Table<'_, FormatOf<M::Layout>, M::ItsBuckets> {
+    Table::new(M::state(shared))
 }
 
 /// What filters and maplets have in common. The value of an item of a filter has no meaning.
@@ -238,8 +239,9 @@ impl Home {
     #[must_use]
     pub fn buckets<M: Subject>(self, buckets: usize) -> [usize; 2] {
         let extent = extent(self.rows, buckets);
-        self.places::<M>()
-            .map(|place| if M::ItsBuckets::GROWS { extent.bucket(place).number } else { place.row })
+        self.places::<M>().map(|place| {
+            if M::ItsBuckets::GROWS { extent.bucket(place, NoValues).number } else { place.row }
+        })
     }
 
     /// A hash of the item.
@@ -289,14 +291,14 @@ fn lengths<M: Subject>() -> (u32, u32) {
     if !M::ItsBuckets::GROWS {
         return (bits, 0);
     }
-    let doublings = M::Layout::MAX_LEVEL - M::VALUE_BITS;
+    let doublings = <FormatOf<M::Layout>>::DOUBLINGS - M::VALUE_BITS;
     (bits - doublings - 1, doublings)
 }
 
 fn geometry<M: Subject>(rows: usize) -> Geometry {
     let bits = M::Layout::FINGERPRINT_BITS;
     let shape = if M::ItsBuckets::GROWS {
-        Shape::growing(bits, M::Layout::MAX_LEVEL)
+        Shape::growing(bits, <FormatOf<M::Layout>>::DOUBLINGS)
     } else {
         Shape::fixed(bits)
     };
@@ -319,11 +321,11 @@ fn extent(rows: usize, buckets: usize) -> Extent {
 /// tables that no capacity leads to.
 #[must_use]
 pub fn empty<M: Subject>(rows: usize, max_buckets: usize) -> M::Shared {
-    let sizing = Sizing::of_table::<M::Layout>(rows, max_buckets);
+    let sizing = Sizing::of_table(<FormatOf<M::Layout>>::ID, rows, max_buckets);
     let sizing = Sizing { value_bits: M::VALUE_BITS, ..sizing };
-    let table = Table::try_sized(sizing).expect("a small table");
-    table.store_zeros();
-    M::of_table(table)
+    let state = State::try_new(sizing).expect("a small table");
+    state.store_zeros();
+    M::of_state(state)
 }
 
 /// Stores an entry of the item in a bucket, as inserts and kicks could have done; in a growing table
@@ -339,27 +341,27 @@ pub fn put<M: Subject>(shared: &M::Shared, bucket: usize, home: Home, extra_bits
         let known = place.entry.extra() & ((1 << extra_bits) - 1) | 1 << extra_bits;
         place.entry = Entry::from_parts(place.entry.whole(), known);
     }
-    M::table(shared).put(place)
+    table::<M>(shared).put(place)
 }
 
 /// Slots in use.
 pub fn occupied<M: Subject>(shared: &M::Shared) -> usize {
-    M::table(shared).occupied()
+    table::<M>(shared).occupied()
 }
 
 /// Slots in all.
 pub fn slots<M: Subject>(shared: &M::Shared) -> usize {
-    M::table(shared).slots()
+    table::<M>(shared).slots()
 }
 
 /// Lookups that gave up on a certain answer.
 pub fn inconclusive<M: Subject>(shared: &M::Shared) -> usize {
-    M::table(shared).inconclusive() as usize
+    table::<M>(shared).inconclusive() as usize
 }
 
 /// Splits up to `most` buckets, neighbours at once. Returns how many were split.
 pub fn split<M: Subject>(shared: &M::Shared, most: usize) -> usize {
-    moving(|| M::table(shared).split_next(most))
+    moving(|| table::<M>(shared).split_next(most))
 }
 
 /// What a snapshot takes of a filter.
@@ -376,9 +378,13 @@ impl Image {
     #[must_use]
     pub fn is_of<M: Subject>(&self, bucket: usize, slot: u64, home: Home) -> bool {
         let buckets = home.buckets::<M>(self.buckets.len());
-        let word = Word::<M::Layout>::EMPTY.with(Slot::new(slot)).expect("an empty bucket");
-        let reading =
-            M::ItsBuckets::reading::<M::Layout>(self.taken.extent, bucket, self.taken.value_bits);
+        let word =
+            Word::<FormatOf<M::Layout>>::EMPTY.with(Slot::new(slot)).expect("an empty bucket");
+        let values = <M::ItsBuckets as Buckets>::Values::new(
+            M::Layout::FINGERPRINT_BITS,
+            self.taken.value_bits,
+        );
+        let reading = M::ItsBuckets::reading(self.taken.extent, bucket, values);
         let places = home.places::<M>();
         (0..2).any(|at| buckets[at] == bucket && reading.copies(word, places[at].entry) == 1)
     }
@@ -387,8 +393,10 @@ impl Image {
 /// The filter at one instant during the call.
 #[must_use]
 pub fn image<M: Subject>(shared: &M::Shared) -> Image {
-    let image = M::table(shared).image().expect("memory for a model");
-    let slots = |word| Word::<M::Layout>::from_bits(word).slots_in_use().map(Slot::bits).collect();
+    let image = table::<M>(shared).image().expect("memory for a model");
+    let slots = |word| {
+        Word::<FormatOf<M::Layout>>::from_bits(word).slots_in_use().map(Slot::bits).collect()
+    };
     let buckets: Vec<_> = image.words().map(slots).collect();
     let mut beyond = image.words.iter().flatten().skip(buckets.len());
     assert!(beyond.all(|word| word.load(Ordering::Relaxed) == 0), "beyond the extent");
@@ -401,16 +409,16 @@ pub fn image<M: Subject>(shared: &M::Shared) -> Image {
 ///
 /// Why it does not fit.
 pub fn merge<M: Subject>(shared: &M::Shared, image: &Image) -> Result<(), InsertError> {
-    M::table(shared).merge(&image.taken)
+    table::<M>(shared).merge(&image.taken)
 }
 
 /// Begins to take an image, and gives up when the flag of every stripe is set.
 pub fn abandon_image<M: Subject>(shared: &M::Shared) {
-    M::table(shared).abandon_image();
+    table::<M>(shared).abandon_image();
 }
 
 /// Whether there is a mirror, in which writers repeat their stores.
 #[must_use]
 pub fn has_mirror<M: Subject>(shared: &M::Shared) -> bool {
-    M::table(shared).has_mirror()
+    table::<M>(shared).has_mirror()
 }

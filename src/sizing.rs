@@ -1,9 +1,10 @@
 //! From what the user wants (items, a rate) to a layout and a number of buckets. Pure functions.
 
 use crate::error::BuildError;
-use crate::layout::sealed::Sealed;
-use crate::layout::{self, Fp16x4, Fp32x2, Layout, LayoutId};
-use crate::table::MAX_STRIPES;
+use crate::layout::{self, LayoutId, Properties};
+
+/// The most stripes, for tables of 2^19 buckets and more: 32 KiB of locks.
+pub(crate) const MAX_STRIPES: usize = 4096;
 
 /// The maximum number of slots of a table, just below 2^44: each stripe counts its slots in use with 32
 /// bits, and some stripes have one bucket more than the others.
@@ -34,6 +35,8 @@ pub struct Request {
     pub(crate) target_load: Option<u32>,
     /// Bits of the value in each slot of a maplet; `None` for a filter.
     pub(crate) value_bits: Option<u32>,
+    /// For tests: of several layouts, choose this one.
+    pub(crate) only: Option<LayoutId>,
 }
 
 /// The table that a layout needs for a request, and its false-positive rate.
@@ -52,43 +55,44 @@ pub(crate) struct Sizing {
 }
 
 impl Sizing {
-    /// The sizing of `L`, whatever its rate.
-    fn of<L: Layout>(request: Request) -> Result<Self, BuildError> {
+    /// The sizing of a layout, whatever its rate.
+    pub(crate) fn of(layout: LayoutId, request: Request) -> Result<Self, BuildError> {
         let Request { capacity, max_capacity, .. } = request;
-        let value_bits = request.value_bits_of::<L>()?;
-        let layout = L::ID;
+        let value_bits = request.value_bits_of(layout)?;
+        let properties = layout.properties();
         let Some(max_capacity) = max_capacity else {
-            let buckets = buckets_for::<L>(capacity, L::LOAD)?;
-            let rate = false_positive_rate::<L>(capacity as f64 / buckets as f64, value_bits);
+            let buckets = buckets_for(properties, capacity, properties.load)?;
+            let items_per_row = capacity as f64 / buckets as f64;
+            let rate = false_positive_rate(properties, items_per_row, value_bits);
             let rows = buckets;
             return Ok(Self { layout, rows, buckets, load_thousandths: 0, value_bits, rate });
         };
         if max_capacity < capacity {
             return Err(BuildError::MaxCapacityTooLow { capacity, max_capacity });
         }
-        let load_thousandths = request.target_load_of::<L>()?;
+        let load_thousandths = request.target_load_of(layout)?;
         let load = share(load_thousandths);
-        let most = buckets_for::<L>(max_capacity, load)?;
+        let most = buckets_for(properties, max_capacity, load)?;
         // The table doubles a limited number of times: so it starts with what that takes at least.
-        let least = most.div_ceil(1 << (L::MAX_LEVEL - value_bits)).next_multiple_of(2);
-        let rows = buckets_for::<L>(capacity, load)?.max(least).max(MIN_ROWS);
+        let least = most.div_ceil(1 << (properties.doublings() - value_bits)).next_multiple_of(2);
+        let rows = buckets_for(properties, capacity, load)?.max(least).max(MIN_ROWS);
         let buckets = most.max(rows);
-        let rate =
-            false_positive_rate_at::<L>(max_capacity, rows, buckets, load_thousandths, value_bits);
-        Ok(Self { layout, rows, buckets, load_thousandths, value_bits, rate })
+        let mut sizing = Self { layout, rows, buckets, load_thousandths, value_bits, rate: 1.0 };
+        sizing.rate = sizing.false_positive_rate_at(max_capacity);
+        Ok(sizing)
     }
 
     /// For tests and models: a table of these sizes, with the layout's target load.
     #[cfg(any(test, loom))]
-    pub(crate) fn of_table<L: Layout>(rows: usize, buckets: usize) -> Self {
-        let load_thousandths = thousandths(L::TARGET_LOAD);
-        Self { layout: L::ID, rows, buckets, load_thousandths, value_bits: 0, rate: 1.0 }
+    pub(crate) fn of_table(layout: LayoutId, rows: usize, buckets: usize) -> Self {
+        let load_thousandths = thousandths(layout.properties().target_load());
+        Self { layout, rows, buckets, load_thousandths, value_bits: 0, rate: 1.0 }
     }
 
-    /// The sizing of `L`, or an error if its rate is too high.
-    pub(crate) fn within<L: Layout>(request: Request) -> Result<Self, BuildError> {
+    /// The sizing of a layout, or an error if its rate is too high.
+    pub(crate) fn within(layout: LayoutId, request: Request) -> Result<Self, BuildError> {
         validate_rate(request.rate)?;
-        let sizing = Self::of::<L>(request)?;
+        let sizing = Self::of(layout, request)?;
         let Some(rate) = request.rate.filter(|&rate| sizing.rate > rate) else {
             return Ok(sizing);
         };
@@ -105,7 +109,7 @@ impl Sizing {
     pub(crate) fn smallest(request: Request) -> Result<Self, BuildError> {
         validate_rate(request.rate)?;
         // No layout stores longer values.
-        request.value_bits_of::<Fp32x2>()?;
+        request.value_bits_of(LayoutId::Fp32x2)?;
         let sizings = Self::of_each_layout(request).flatten();
         let reach = |sizing: &Self| request.rate.is_none_or(|rate| sizing.rate <= rate);
         if let Some(sizing) = sizings.filter(reach).min_by_key(|sizing| sizing.buckets) {
@@ -125,69 +129,72 @@ impl Sizing {
         BuildError::OutOfMemory { bytes: self.rows * size_of::<u64>() }
     }
 
-    /// The sizing of a layout, whatever its rate.
-    pub(crate) fn of_layout(layout: LayoutId, request: Request) -> Result<Self, BuildError> {
-        macro_rules! dispatch {
-            ($($layout:ident)*) => {
-                match layout {
-                    $(LayoutId::$layout => Self::of::<layout::$layout>(request),)*
-                }
-            };
-        }
-        crate::__for_each_layout!(dispatch)
-    }
-
     /// The sizing of each layout that may be chosen for the request, in ascending order of fingerprint
     /// length.
     fn of_each_layout(request: Request) -> impl Iterator<Item = Result<Self, BuildError>> {
-        fn candidate<L: Layout>(request: Request) -> Option<Result<Sizing, BuildError>> {
-            let may_grow = L::MAX_LEVEL > 0 || request.max_capacity.is_none();
-            let is_long = L::ID as u8 >= Fp16x4::ID as u8 || request.rate.is_some();
-            let stores_values = request.value_bits_of::<L>().is_ok();
-            (may_grow && is_long && stores_values).then(|| Sizing::of::<L>(request))
-        }
-        macro_rules! sizings {
-            ($request:ident $($layout:ident)*) => {
-                [$(candidate::<layout::$layout>($request)),*]
-            };
-        }
-        crate::__for_each_layout!(sizings request).into_iter().flatten()
+        let candidates = LayoutId::ALL.iter().copied().filter(move |&layout| {
+            let may_grow = layout.properties().doublings() > 0 || request.max_capacity.is_none();
+            let is_long = layout as u8 >= LayoutId::Fp16x4 as u8 || request.rate.is_some();
+            let is_wanted = request.only.map_or(is_long, |only| only == layout);
+            may_grow && is_wanted && request.value_bits_of(layout).is_ok()
+        });
+        candidates.map(move |layout| Self::of(layout, request))
+    }
+
+    /// The false-positive rate of a growing table that has grown from its first size to hold this number of
+    /// items. With more items than its maximum size is for, it is that of a fuller table.
+    pub(crate) fn false_positive_rate_at(self, items: usize) -> f64 {
+        let Self { layout, rows, buckets: max_buckets, load_thousandths, value_bits, .. } = self;
+        let items = items as f64;
+        let items_per_bucket =
+            layout.properties().slots as f64 * (share(load_thousandths) + LOAD_MARGIN);
+        let buckets = (items / items_per_bucket).clamp(rows as f64, max_buckets as f64);
+        let while_growing = items.min(buckets * items_per_bucket);
+        // What comes after that has the extra bits of the last level.
+        let level = (buckets / rows as f64).log2().floor();
+        let later = (items - while_growing) * (-level).exp2();
+        let weight = weight(while_growing, rows, buckets) + later;
+        false_positive_rate_of_grown(layout.properties(), weight, rows, value_bits)
     }
 }
 
 impl Request {
-    /// Bits of the value in each slot of a table of `L`; 0 for a filter.
-    fn value_bits_of<L: Layout>(self) -> Result<u32, BuildError> {
+    /// Bits of the value in each slot of a table of this layout; 0 for a filter.
+    fn value_bits_of(self, layout: LayoutId) -> Result<u32, BuildError> {
         let Some(value_bits) = self.value_bits else {
             return Ok(0);
         };
-        let max = self.most_value_bits::<L>();
+        let max = self.most_value_bits(layout);
         if (1..=max).contains(&value_bits) {
             return Ok(value_bits);
         }
-        let most = self.most_value_bits::<Fp32x2>();
-        let other = (1..=most).contains(&value_bits).then_some(Fp32x2::NAME);
-        Err(BuildError::ValueBitsOutOfRange { layout: L::NAME, value_bits, max, other })
+        let most = self.most_value_bits(LayoutId::Fp32x2);
+        let other = (1..=most).contains(&value_bits).then_some(LayoutId::Fp32x2.name());
+        Err(BuildError::ValueBitsOutOfRange { layout: layout.name(), value_bits, max, other })
     }
 
-    /// The longest values that a table of `L` stores. In a growing table they take the place of bits of
+    /// The longest values that a table of this layout stores. In a growing table they take the place of bits of
     /// the chain, of which it needs one.
-    fn most_value_bits<L: Layout>(self) -> u32 {
+    fn most_value_bits(self, layout: LayoutId) -> u32 {
         if self.max_capacity.is_some() {
-            L::MAX_LEVEL.saturating_sub(1)
+            layout.properties().doublings().saturating_sub(1)
         } else {
-            L::FINGERPRINT_BITS - min_fingerprint_bits(L::SLOTS)
+            layout.properties().bits - min_fingerprint_bits(layout.properties().slots)
         }
     }
 
-    /// The target load of a growing table of `L`, in thousandths.
-    fn target_load_of<L: Layout>(self) -> Result<u32, BuildError> {
-        let load = self.target_load.unwrap_or(thousandths(L::TARGET_LOAD));
-        if (MIN_TARGET_LOAD..=thousandths(L::MAX_TARGET_LOAD)).contains(&load) {
+    /// The target load of a growing table of this layout, in thousandths.
+    fn target_load_of(self, layout: LayoutId) -> Result<u32, BuildError> {
+        // No load at all is in the range of a layout that cannot grow.
+        let growth = layout.properties().growth;
+        let [target, max] =
+            growth.map_or([0.0; 2], |growth| [growth.target_load, growth.max_target_load]);
+        let load = self.target_load.unwrap_or(thousandths(target));
+        if (MIN_TARGET_LOAD..=thousandths(max)).contains(&load) {
             return Ok(load);
         }
-        let [min, max] = [share(MIN_TARGET_LOAD), L::MAX_TARGET_LOAD];
-        Err(BuildError::TargetLoadOutOfRange { layout: L::NAME, min, max })
+        let min = share(MIN_TARGET_LOAD);
+        Err(BuildError::TargetLoadOutOfRange { layout: layout.name(), min, max })
     }
 }
 
@@ -234,8 +241,8 @@ pub(crate) fn load(items: usize, slots: usize) -> f64 {
 /// Two fingerprints are equal by chance with probability (2^f + 2) / 4^f: since 0 is counted as 1,
 /// the value 1 is twice as frequent as each of the 2^f - 2 others. In a maplet all values but 0 are as
 /// frequent.
-pub(crate) fn false_positive_rate<L: Layout>(items_per_row: f64, value_bits: u32) -> f64 {
-    let values = f64::from(L::FINGERPRINT_BITS - value_bits).exp2();
+pub(crate) fn false_positive_rate(layout: &Properties, items_per_row: f64, value_bits: u32) -> f64 {
+    let values = f64::from(layout.bits - value_bits).exp2();
     let equal =
         if value_bits > 0 { 1.0 / (values - 1.0) } else { (values + 2.0) / (values * values) };
     reported(2.0 * items_per_row, equal, value_bits)
@@ -247,14 +254,15 @@ pub(crate) fn false_positive_rate<L: Layout>(items_per_row: f64, value_bits: u32
 /// An absent item has two rows, and an entry lies in one of them with probability 2/m. There it matches
 /// if the cores are equal, one of 2^k - 1 values that are all as frequent, and the bits of the chain
 /// (the address tells those that the slot does not), and the a extra bits.
-pub(crate) fn false_positive_rate_of_grown<L: Layout>(
+pub(crate) fn false_positive_rate_of_grown(
+    layout: &Properties,
     weight: f64,
     rows: usize,
     value_bits: u32,
 ) -> f64 {
-    let core_bits = L::FINGERPRINT_BITS - L::MAX_LEVEL - 1;
+    let core_bits = layout.bits - layout.doublings() - 1;
     let cores = f64::from(core_bits).exp2() - 1.0;
-    let equal = 1.0 / (cores * f64::from(L::MAX_LEVEL - value_bits).exp2());
+    let equal = 1.0 / (cores * f64::from(layout.doublings() - value_bits).exp2());
     reported(2.0 * weight / rows as f64, equal, value_bits)
 }
 
@@ -285,25 +293,6 @@ pub(crate) fn weight(items: f64, rows: usize, buckets: f64) -> f64 {
     items / doubled * levels
 }
 
-/// The false-positive rate of a growing table that has grown from its first size, `rows`, to hold this
-/// number of items. With more items than its maximum size is for, it is that of a fuller table.
-pub(crate) fn false_positive_rate_at<L: Layout>(
-    items: usize,
-    rows: usize,
-    max_buckets: usize,
-    load_thousandths: u32,
-    value_bits: u32,
-) -> f64 {
-    let items = items as f64;
-    let items_per_bucket = L::SLOTS as f64 * (share(load_thousandths) + LOAD_MARGIN);
-    let buckets = (items / items_per_bucket).clamp(rows as f64, max_buckets as f64);
-    let while_growing = items.min(buckets * items_per_bucket);
-    // What comes after that has the extra bits of the last level.
-    let level = (buckets / rows as f64).log2().floor();
-    let weight = weight(while_growing, rows, buckets) + (items - while_growing) * (-level).exp2();
-    false_positive_rate_of_grown::<L>(weight, rows, value_bits)
-}
-
 /// The number of buckets of a table that holds `items` distinct items at this load.
 ///
 /// Two buckets hold any items that they have slots for. In larger tables, the load at which the first
@@ -313,13 +302,17 @@ pub(crate) fn false_positive_rate_at<L: Layout>(
 ///
 /// A snapshot is restored only if its sizes are those of this function, so the result must be the same
 /// on every machine: all operations here are exactly rounded (IEEE 754), which `powf` and `ln` are not.
-pub(crate) fn buckets_for<L: Layout>(items: usize, load: f64) -> Result<usize, BuildError> {
-    let pair = 2 * L::SLOTS;
+pub(crate) fn buckets_for(
+    layout: &Properties,
+    items: usize,
+    load: f64,
+) -> Result<usize, BuildError> {
+    let pair = 2 * layout.slots;
     if items <= pair {
         return Ok(2);
     }
     let n = items as f64;
-    let loaded = (n / load + L::SCATTER * n.sqrt()) / L::SLOTS as f64;
+    let loaded = (n / load + layout.scatter * n.sqrt()) / layout.slots as f64;
     // Exact: far below 2^53. More than fits is `usize::MAX`.
     let mut pairs = (loaded / 2.0).ceil() as usize;
     if pairs > MAX_SLOTS / pair {
@@ -347,11 +340,12 @@ fn power(base: f64, exponent: usize) -> f64 {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::layout::{Fp8x8, Fp12x5, Fp16x4, Fp21x3, Fp32x2, SemiSorted17x4};
+    use crate::layout::LayoutId::{self, Fp8x8, Fp12x5, Fp16x4, Fp21x3, Fp32x2, SemiSorted17x4};
     use proptest::prelude::*;
 
     fn fixed(capacity: usize, rate: Option<f64>) -> Request {
-        Request { capacity, max_capacity: None, rate, target_load: None, value_bits: None }
+        let (max_capacity, target_load, value_bits, only) = (None, None, None, None);
+        Request { capacity, max_capacity, rate, target_load, value_bits, only }
     }
 
     /// The sizing reaches any rate, and no layout with a smaller table does.
@@ -380,7 +374,7 @@ mod tests {
             assert_eq!(error, Some(BuildError::CapacityOverflow { capacity: items }));
         }
         let error = Sizing::smallest(fixed(1 << 20, Some(1e-12))).err();
-        let reached = Sizing::of::<Fp32x2>(fixed(1 << 20, None)).unwrap().rate;
+        let reached = Sizing::of(Fp32x2, fixed(1 << 20, None)).unwrap().rate;
         let expected = BuildError::RateOutOfReach { rate: 1e-12, reached, layout: None };
         assert_eq!(error, Some(expected));
     }
@@ -388,29 +382,32 @@ mod tests {
     /// A fixed layout that cannot reach the rate names the smallest that can.
     #[test]
     fn an_error_names_the_layout_that_does() {
-        let error = Sizing::within::<Fp8x8>(fixed(10_000, Some(0.0001))).err().unwrap();
-        let reached = Sizing::of::<Fp8x8>(fixed(10_000, None)).unwrap().rate;
+        let error = Sizing::within(Fp8x8, fixed(10_000, Some(0.0001))).err().unwrap();
+        let reached = Sizing::of(Fp8x8, fixed(10_000, None)).unwrap().rate;
         let layout = Some("SemiSorted17x4");
         assert_eq!(error, BuildError::RateOutOfReach { rate: 0.0001, reached, layout });
         assert!(error.to_string().ends_with(": SemiSorted17x4 reaches it"), "{error}");
-        assert!(Sizing::within::<SemiSorted17x4>(fixed(10_000, Some(0.0001))).is_ok());
+        assert!(Sizing::within(SemiSorted17x4, fixed(10_000, Some(0.0001))).is_ok());
 
         // None can: then the error tells the lowest rate there is.
-        let error = Sizing::within::<Fp16x4>(fixed(10_000, Some(1e-12))).err();
-        let reached = Sizing::of::<Fp32x2>(fixed(10_000, None)).unwrap().rate;
+        let error = Sizing::within(Fp16x4, fixed(10_000, Some(1e-12))).err();
+        let reached = Sizing::of(Fp32x2, fixed(10_000, None)).unwrap().rate;
         assert_eq!(error, Some(BuildError::RateOutOfReach { rate: 1e-12, reached, layout: None }));
     }
 
     /// The largest table has nearly 2^44 slots, whatever its layout.
     #[test]
     fn no_table_is_larger_than_its_counters_count() {
-        fn check<L: Layout>() {
+        fn check(layout: LayoutId) {
             let (mut fits, mut too_many) = (0, usize::MAX);
             while too_many - fits > 1 {
                 let items = usize::midpoint(fits, too_many);
-                match buckets_for::<L>(items, L::LOAD) {
+                match buckets_for(layout.properties(), items, layout.properties().load) {
                     Ok(buckets) => {
-                        assert!(buckets * L::SLOTS >= items && buckets * L::SLOTS <= MAX_SLOTS);
+                        assert!(
+                            buckets * layout.properties().slots >= items
+                                && buckets * layout.properties().slots <= MAX_SLOTS
+                        );
                         fits = items;
                     }
                     Err(error) => {
@@ -420,12 +417,9 @@ mod tests {
                 }
             }
             let share = fits as f64 / MAX_SLOTS as f64;
-            assert!((share - L::LOAD).abs() < 0.001, "{}: {share}", L::NAME);
+            assert!((share - layout.properties().load).abs() < 0.001, "{}: {share}", layout.name());
         }
-        macro_rules! each {
-            ($($layout:ident)*) => { $(check::<layout::$layout>();)* };
-        }
-        crate::__for_each_layout!(each);
+        LayoutId::ALL.iter().copied().for_each(check);
     }
 
     /// Against the sum over all values of a fingerprint.
@@ -434,8 +428,12 @@ mod tests {
         // 254 values of one in 256 each, and one of two in 256.
         let equal = 254.0 / 256_f64.powi(2) + (2.0 / 256_f64).powi(2);
         let predicted = 1.0 - (1.0 - equal).powf(16.0 * 0.5);
-        let stated = false_positive_rate::<Fp8x8>(8.0 * 0.5, 0);
+        let stated = false_positive_rate(Fp8x8.properties(), 8.0 * 0.5, 0);
         assert!((stated / predicted - 1.0).abs() < 1e-9, "{stated}, {predicted}");
+    }
+
+    fn growing_layouts() -> impl Iterator<Item = LayoutId> {
+        LayoutId::ALL.iter().copied().filter(|layout| layout.properties().growth.is_some())
     }
 
     fn growing(capacity: usize, max_capacity: usize) -> Request {
@@ -453,25 +451,34 @@ mod tests {
         })
     }
 
+    /// A growing table with these rows, which has this many buckets at the most.
+    fn grown(layout: LayoutId, rows: usize, buckets: usize, load_thousandths: u32) -> Sizing {
+        Sizing { load_thousandths, ..Sizing::of_table(layout, rows, buckets) }
+    }
+
     /// The table of a growing filter, whatever is requested.
-    fn check<L: Layout>(request: Request, [fewer, more]: [usize; 2]) {
-        let sizing = Sizing::of::<L>(request).unwrap();
+    fn check(layout: LayoutId, request: Request, [fewer, more]: [usize; 2]) {
+        let sizing = Sizing::of(layout, request).unwrap();
         let Sizing { rows, buckets, load_thousandths, rate, .. } = sizing;
         let max_capacity = request.max_capacity.unwrap();
         assert!(rows % 2 == 0 && rows >= MIN_ROWS);
-        assert!(rows <= buckets && buckets.div_ceil(rows) <= 1 << L::MAX_LEVEL);
+        assert!(rows <= buckets && buckets.div_ceil(rows) <= 1 << layout.properties().doublings());
         let load = share(load_thousandths);
-        assert_eq!(load_thousandths, request.target_load.unwrap_or(thousandths(L::TARGET_LOAD)));
-        let room = |buckets: usize| (buckets * L::SLOTS) as f64 * load;
+        assert_eq!(
+            load_thousandths,
+            request.target_load.unwrap_or(thousandths(layout.properties().target_load()))
+        );
+        let room = |buckets: usize| (buckets * layout.properties().slots) as f64 * load;
         assert!(room(rows) >= request.capacity as f64 && room(buckets) >= max_capacity as f64);
         // Two rows less would be too few.
         let holds = |rows| {
-            let needed = |items| buckets_for::<L>(items, load).unwrap();
-            rows >= needed(request.capacity) && rows << L::MAX_LEVEL >= needed(max_capacity)
+            let needed = |items| buckets_for(layout.properties(), items, load).unwrap();
+            rows >= needed(request.capacity)
+                && rows << layout.properties().doublings() >= needed(max_capacity)
         };
         assert!(holds(rows) && (rows == MIN_ROWS || !holds(rows - 2)));
 
-        let at = |items| false_positive_rate_at::<L>(items, rows, buckets, load_thousandths, 0);
+        let at = |items| sizing.false_positive_rate_at(items);
         assert!(at(0) == 0.0 && at(fewer) <= at(more) && at(more) <= 1.0);
         assert_eq!(at(max_capacity).to_bits(), rate.to_bits());
         assert!(at(fewer.min(max_capacity)) <= rate);
@@ -483,7 +490,7 @@ mod tests {
                 #[test]
                 #[expect(non_snake_case, reason = "named after the layout")]
                 fn $layout((request, items) in requests()) {
-                    check::<layout::$layout>(request, items);
+                    check(LayoutId::$layout, request, items);
                 }
             )*}
         };
@@ -498,14 +505,14 @@ mod tests {
     /// is inserted.
     #[test]
     fn the_weight_is_the_sum_over_all_entries() {
-        fn check<L: Layout>(rows: usize, max_buckets: usize, load: u32) {
-            let items_per_bucket = L::SLOTS as f64 * (share(load) + LOAD_MARGIN);
+        fn check(layout: LayoutId, rows: usize, max_buckets: usize, load: u32) {
+            let items_per_bucket = layout.properties().slots as f64 * (share(load) + LOAD_MARGIN);
             let room = (max_buckets as f64 * items_per_bucket) as usize;
             let (mut sum, mut steps) = (0.0, 0);
             for items in 0..room * 11 / 10 {
                 if items % 29 == 0 && items > 0 {
-                    let rate = false_positive_rate_at::<L>(items, rows, max_buckets, load, 0);
-                    let expected = false_positive_rate_of_grown::<L>(sum, rows, 0);
+                    let rate = grown(layout, rows, max_buckets, load).false_positive_rate_at(items);
+                    let expected = false_positive_rate_of_grown(layout.properties(), sum, rows, 0);
                     assert!((rate / expected - 1.0).abs() < 0.005, "{items}: {rate}, {expected}");
                     steps += 1;
                 }
@@ -515,102 +522,97 @@ mod tests {
             }
             assert!(steps > 100);
         }
-        check::<Fp12x5>(32, 32 << 5, 815);
-        check::<Fp16x4>(100, 100 << 9, 800);
-        check::<Fp16x4>(100, 7000, 500);
-        check::<Fp16x4>(1 << 12, 1 << 12, 870);
-        check::<Fp21x3>(34, 34 * 1000, 760);
-        check::<Fp32x2>(32, 32 << 12, 690);
+        check(Fp12x5, 32, 32 << 5, 815);
+        check(Fp16x4, 100, 100 << 9, 800);
+        check(Fp16x4, 100, 7000, 500);
+        check(Fp16x4, 1 << 12, 1 << 12, 870);
+        check(Fp21x3, 34, 34 * 1000, 760);
+        check(Fp32x2, 32, 32 << 12, 690);
     }
 
     /// Cores are drawn from 2^k - 1 values with 16 bits of a hash, and chains are bits of it; rates of
     /// tables that doubled D times are what the documentation says: 2b·load·2^(1-w)·(1 + D).
     #[test]
     fn the_rate_of_a_grown_table() {
-        fn check<L: Layout>() {
-            let core_bits = L::FINGERPRINT_BITS - L::MAX_LEVEL - 1;
+        fn check(layout: LayoutId) {
+            let core_bits = layout.properties().bits - layout.properties().doublings() - 1;
             let cores = (1_u64 << core_bits) - 1;
             let mut drawn = vec![0_u32; cores as usize];
             for bits in 0..1 << 16 {
                 drawn[((bits * cores) >> 16) as usize] += 1;
             }
             let of_one = |drawn: &u32| (f64::from(*drawn) / 65_536.0).powi(2);
-            let equal = drawn.iter().map(of_one).sum::<f64>() / f64::from(L::MAX_LEVEL).exp2();
+            let equal = drawn.iter().map(of_one).sum::<f64>()
+                / f64::from(layout.properties().doublings()).exp2();
 
-            let (rows, load) = (1 << 10, thousandths(L::TARGET_LOAD));
-            let items_per_row = L::SLOTS as f64 * (L::TARGET_LOAD + LOAD_MARGIN);
-            for doublings in 0..=L::MAX_LEVEL {
+            let (rows, load) = (1 << 10, thousandths(layout.properties().target_load()));
+            let items_per_row = layout.properties().slots as f64
+                * (layout.properties().target_load() + LOAD_MARGIN);
+            for doublings in 0..=layout.properties().doublings() {
                 let buckets = rows << doublings;
                 let items = (buckets as f64 * items_per_row) as usize;
-                let rate = false_positive_rate_at::<L>(items, rows, buckets, load, 0);
+                let rate = grown(layout, rows, buckets, load).false_positive_rate_at(items);
                 let levels = f64::from(1 + doublings);
                 let of_pairs = |equal: f64| -(-2.0 * items_per_row * levels * equal).exp_m1();
                 let expected = of_pairs(equal);
                 assert!((rate / expected - 1.0).abs() < 0.002, "{doublings}: {rate}, {expected}");
-                let documented = of_pairs((1.0 - f64::from(L::FINGERPRINT_BITS)).exp2());
+                let documented = of_pairs((1.0 - f64::from(layout.properties().bits)).exp2());
                 assert!((rate / documented - 1.0).abs() < 0.02, "{rate}, {documented}");
             }
         }
-        macro_rules! each {
-            ($($layout:ident)*) => { $(check::<layout::$layout>();)* };
-        }
-        crate::__for_each_growing_layout!(each);
+        growing_layouts().for_each(check);
     }
 
     /// The table of `CuckooMaplet` has the lengths of values of each layout.
     #[test]
     fn lengths_of_values_are_documented() {
-        fn check<L: Layout>() {
-            let most = |request: Request| request.most_value_bits::<L>();
-            let grows = if L::MAX_LEVEL == 0 {
-                "| |".to_owned()
-            } else {
-                format!("1 to {} | {} - v |", most(growing(0, 1)), L::MAX_LEVEL)
+        for &layout in LayoutId::ALL {
+            let most = |request: Request| request.most_value_bits(layout);
+            let grows = match layout.properties().doublings() {
+                0 => "| |".to_owned(),
+                doublings => format!("1 to {} | {doublings} - v |", most(growing(0, 1))),
             };
-            let name = L::NAME;
-            let fixed = most(fixed(0, None));
+            let (name, fixed) = (layout.name(), most(fixed(0, None)));
             let row = format!("/// | [`{name}`](crate::{name}) | 1 to {fixed} | {grows}\n");
             assert!(include_str!("maplet.rs").contains(&row), "{row}");
         }
-        macro_rules! each {
-            ($($layout:ident)*) => { $(check::<layout::$layout>();)* };
-        }
-        crate::__for_each_layout!(each);
     }
 
     /// A value takes one doubling for each of its bits, and doubles what is reported.
     #[test]
     fn values_take_bits_of_the_chain() {
-        fn check<L: Layout>() {
+        fn check(layout: LayoutId) {
             let of = |value_bits, most| {
-                Sizing::of::<L>(Request { value_bits, ..growing(1000, most) }).unwrap()
+                Sizing::of(layout, Request { value_bits, ..growing(1000, most) }).unwrap()
             };
-            for value_bits in 1..L::MAX_LEVEL {
+            for value_bits in 1..layout.properties().doublings() {
                 let sizing = of(Some(value_bits), 1_000_000);
-                let doublings = L::MAX_LEVEL - value_bits;
+                let doublings = layout.properties().doublings() - value_bits;
                 assert!(sizing.buckets.div_ceil(sizing.rows) <= 1 << doublings);
                 assert_eq!(sizing.value_bits, value_bits);
                 // Of tables of one size: the filter's share is that of many lookups with one match.
                 let (with, without) = (of(Some(value_bits), 1900), of(None, 1900));
                 if with.rows == without.rows {
                     let matches = -(-without.rate).ln_1p() * f64::from(value_bits).exp2();
-                    assert!((with.rate / matches - 1.0).abs() < 0.001, "{}", L::NAME);
+                    assert!((with.rate / matches - 1.0).abs() < 0.001, "{}", layout.name());
                 }
             }
-            let error =
-                Sizing::of::<L>(Request { value_bits: Some(L::MAX_LEVEL), ..growing(1000, 1900) });
+            let error = Sizing::of(
+                layout,
+                Request {
+                    value_bits: Some(layout.properties().doublings()),
+                    ..growing(1000, 1900)
+                },
+            );
             assert!(matches!(error.err(), Some(BuildError::ValueBitsOutOfRange { .. })));
         }
-        macro_rules! each {
-            ($($layout:ident)*) => { $(check::<layout::$layout>();)* };
-        }
-        crate::__for_each_growing_layout!(each);
+        growing_layouts().for_each(check);
     }
 
     /// Of fingerprints of f bits beside a value, each of 2^f - 1 is drawn alike.
     #[test]
     fn candidates_of_a_maplet_of_fixed_size() {
-        let stated = false_positive_rate::<Fp8x8>(8.0 * 0.5, 3);
+        let stated = false_positive_rate(Fp8x8.properties(), 8.0 * 0.5, 3);
         assert!((stated - 16.0 * 0.5 / 31.0).abs() < 1e-12, "{stated}");
         let request = Request { value_bits: Some(3), ..fixed(1000, Some(0.3)) };
         assert_eq!(Sizing::smallest(request).unwrap().layout.name(), "Fp9x7");
@@ -629,14 +631,14 @@ mod tests {
             assert_eq!(sizing.layout.name(), name);
             assert!(sizing.rate <= rate);
             if name != "Fp12x5" {
-                let error = Sizing::within::<Fp12x5>(request).err().unwrap();
+                let error = Sizing::within(Fp12x5, request).err().unwrap();
                 let message = format!(": {name} reaches it");
                 assert!(error.to_string().ends_with(&message), "{error}");
             }
         }
         assert_eq!(Sizing::smallest(growing(0, 1 << 30)).unwrap().layout.name(), "Fp16x4");
-        for layout in [Fp8x8::ID, SemiSorted17x4::ID] {
-            assert!(Sizing::of_layout(layout, growing(0, 1000)).is_err());
+        for layout in [Fp8x8, SemiSorted17x4] {
+            assert!(Sizing::of(layout, growing(0, 1000)).is_err());
         }
     }
 
@@ -646,17 +648,17 @@ mod tests {
         let of = |load, rate| Request { target_load: Some(load), rate, ..growing(100, 10_000) };
         let range = |layout, max| BuildError::TargetLoadOutOfRange { layout, min: 0.5, max };
         for (load, is_in_range) in [(499, false), (500, true), (870, true), (871, false)] {
-            let sizing = Sizing::within::<Fp16x4>(of(load, None));
+            let sizing = Sizing::within(Fp16x4, of(load, None));
             let expected = (!is_in_range).then_some(range("Fp16x4", 0.87));
             assert_eq!(sizing.err(), expected);
             assert_eq!(Sizing::smallest(of(load, None)).err(), expected);
         }
         for share in [f64::NAN, -1.0, f64::NEG_INFINITY, f64::INFINITY, 1e300] {
-            assert!(Sizing::within::<Fp16x4>(of(thousandths(share), None)).is_err(), "{share}");
+            assert!(Sizing::within(Fp16x4, of(thousandths(share), None)).is_err(), "{share}");
         }
         // Without that load, Fp21x3 would reach the rate.
         assert_eq!(Sizing::smallest(of(850, Some(1e-4))).err(), Some(range("Fp21x3", 0.83)));
-        let error = Sizing::within::<Fp16x4>(of(850, Some(1e-4))).err().unwrap();
+        let error = Sizing::within(Fp16x4, of(850, Some(1e-4))).err().unwrap();
         assert!(matches!(error, BuildError::RateOutOfReach { layout: Some("Fp21x3"), .. }));
     }
 }

@@ -8,18 +8,19 @@ use core::fmt;
 use core::hash::{BuildHasher, Hasher};
 use std::io::{self, Read, Write};
 
-use twox_hash::XxHash3_64;
-
 use self::format::{CHECKSUM_BYTES, Check, HEADER_BYTES, Header};
+use crate::entry::Values;
 use crate::error::{MergeError, RestoreError, SnapshotError};
 use crate::filter::CuckooFilter;
 use crate::hasher;
 use crate::keyed::Keyed;
+use crate::layout::{self, Layouts};
 use crate::maplet::CuckooMaplet;
-use crate::storage::sealed::Tables;
-use crate::storage::{Figures, Storage};
+use crate::memory::{NoMemory, try_push, try_reserve, try_with_capacity};
+use crate::storage::Storage;
 use crate::sync::{self, AtomicU64, Ordering};
-use crate::table::{Buckets, Image, Shape};
+use crate::table::operations::{Merge, Recount};
+use crate::table::{Buckets, Image, State, chunk_lens};
 
 /// Words that are read or written at once.
 const CHUNK: usize = 1 << 11;
@@ -81,7 +82,7 @@ impl Snapshot {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn write_to(&self, mut writer: impl Write) -> io::Result<()> {
-        let mut checksum = XxHash3_64::new();
+        let mut checksum = format::new_checksum();
         let mut write = |bytes: &[u8]| {
             checksum.write(bytes);
             writer.write_all(bytes)
@@ -353,8 +354,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// longer only if this thread is preempted while it holds a lock. Another call of `snapshot` waits
     /// until this one has ended.
     ///
-    /// It takes as much memory as the table has in use, and out of cache about 1.3 times as long as a
-    /// copy of it to new memory: 0.03 s for a table of 2^24 slots, on the machine of
+    /// It takes as much memory as the table has in use, and for large tables 1.0 to 1.9 times as long as a
+    /// copy of it to new memory: 7 to 23 ms for a table of 2^24 slots, on the machine of
     /// `docs/performance.md`.
     ///
     /// **A filter with the default hasher cannot be restored in another process.** The snapshot does not
@@ -463,9 +464,10 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// Adds all that `other` holds, copy by copy: afterwards the filter answers for both. All of it is
     /// added, or nothing.
     ///
-    /// Both must have been built for the same first capacity (so that they have the same number of
-    /// buckets at first), in the same layout, with the same hasher. A filter that grows does so to hold
-    /// both.
+    /// Both must have the same layout, hashers that give the same hashes, and the same number of buckets
+    /// at first. Filters that are built for the same capacity have the same number; filters that grow, if
+    /// they are built for the same initial and maximum capacity and the same target load. A filter that
+    /// grows does so to hold both.
     ///
     /// Other threads may use both filters meanwhile. What is added is a [`snapshot`](Self::snapshot) of
     /// `other`; it is added by one insert after the other, so other threads see some of its items
@@ -474,7 +476,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// where a merge may fail, do not rely on an [`insert_unique`](Self::insert_unique) beside it that
     /// returned `Ok(false)`: it may have seen an item that is removed again.
     ///
-    /// Blocks as `snapshot` and [`insert`](Self::insert) do.
+    /// Blocks as `snapshot` and [`insert`](Self::insert) do, and, if an insert fails, as
+    /// [`remove`](Self::remove) does.
     ///
     /// # Errors
     ///
@@ -601,12 +604,12 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
 
     /// Adds all pairs that `other` holds, copy by copy: all of them, or nothing.
     ///
-    /// Both must have been built alike: the same layout, capacities and value bits, and hashers with the same
-    /// hashes. What other threads see meanwhile, and what they must not do, is the same as for
-    /// [`CuckooFilter::merge`]; and where a merge may fail, do not replace values
-    /// of keys of `other` meanwhile.
+    /// Both must be alike as for [`CuckooFilter::merge`], and have the same number of value bits. What
+    /// other threads see meanwhile, and what they must not do, is the same as for [`CuckooFilter::merge`];
+    /// and where a merge may fail, do not replace values of keys of `other` meanwhile.
     ///
-    /// Blocks as [`snapshot`](Self::snapshot) and [`insert`](Self::insert) do.
+    /// Blocks as [`snapshot`](Self::snapshot) and [`insert`](Self::insert) do, and, if an insert fails, as
+    /// [`remove`](Self::remove) does.
     ///
     /// # Errors
     ///
@@ -632,14 +635,14 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
 }
 
 /// Snapshots of a table with a hasher.
-impl<C: Tables<B>, B: Buckets, S: BuildHasher> Keyed<C, B, S> {
+impl<C: Layouts, B: Buckets, S: BuildHasher> Keyed<C, B, S> {
     pub(crate) fn snapshot(&self) -> Result<Snapshot, SnapshotError> {
-        let image = self.figures().image()?;
+        let image = self.state.image()?;
         let Image { extent, target_load, value_bits, items, max_buckets, words } = image;
         let header = Header {
             grows: B::GROWS,
             value_bits,
-            layout: self.figures().layout(),
+            layout: self.state.layout(),
             extent,
             max_buckets,
             target_load,
@@ -650,9 +653,8 @@ impl<C: Tables<B>, B: Buckets, S: BuildHasher> Keyed<C, B, S> {
         };
         let mut missing = extent.buckets();
         let bytes = missing * size_of::<u64>();
-        let mut pieces = Vec::new();
-        let room = pieces.try_reserve_exact(words.len());
-        room.map_err(|_| SnapshotError::OutOfMemory { bytes })?;
+        let pieces = try_with_capacity(words.len());
+        let mut pieces = pieces.map_err(|_| SnapshotError::OutOfMemory { bytes })?;
         pieces.extend(words.into_iter().map(|piece| {
             let mut piece = piece.into_vec();
             piece.truncate(missing);
@@ -679,14 +681,14 @@ impl<C: Tables<B>, B: Buckets, S: BuildHasher> Keyed<C, B, S> {
 
     /// Checks that a snapshot with this header is for a filter or a maplet of this type with this hasher.
     fn check(header: &Header, hasher: &S) -> Result<(), RestoreError> {
-        if header.has_values() != B::HAS_VALUES {
+        if header.has_values() != B::Values::ANY {
             return Err(RestoreError::OtherType { is_maplet: header.has_values() });
         }
         if header.grows != B::GROWS {
             return Err(RestoreError::OtherKind { grows: header.grows });
         }
-        if !C::has(header.layout) {
-            let (snapshot, filter) = (header.layout.name(), C::CHOICE);
+        if C::of(header.layout).is_none() {
+            let (snapshot, filter) = (header.layout.name(), layout::choice_of::<C>());
             return Err(RestoreError::OtherLayout { snapshot, filter });
         }
         if header.hasher != hasher::check_of(hasher) {
@@ -717,16 +719,20 @@ impl<C: Tables<B>, B: Buckets, S: BuildHasher> Keyed<C, B, S> {
         let &Header { capacity, max_capacity, .. } = header;
         let bytes = words.iter().map(|piece| size_of_val(&**piece)).sum();
         let image = Image { extent, target_load, value_bits, items, max_buckets, words };
-        let table = C::from_image(layout, image).ok_or(RestoreError::OutOfMemory { bytes })?;
-        Ok(Self { table, hasher, capacity, max_capacity })
+        let layouts = C::of(layout).expect("one of the layouts");
+        let state = State::from_image(layout, image);
+        let state = state.map_err(|_| RestoreError::OutOfMemory { bytes })?;
+        let restored = Self { layouts, state, hasher, capacity, max_capacity };
+        restored.run(Recount).map_err(|_| RestoreError::OutOfMemory { bytes })?;
+        Ok(restored)
     }
 
     pub(crate) fn merge(&self, other: &Self) -> Result<(), MergeError> {
-        let [this, others] = [self, other].map(Keyed::figures);
+        let [this, others] = [self, other].map(|keyed| &keyed.state);
         if this.layout() != others.layout() {
             return Err(MergeError::OtherLayout);
         }
-        let [value_bits, other_bits] = [this, others].map(Figures::value_bits);
+        let [value_bits, other_bits] = [this, others].map(State::value_bits);
         if value_bits != other_bits {
             return Err(MergeError::OtherValueBits { value_bits, other: other_bits });
         }
@@ -736,7 +742,7 @@ impl<C: Tables<B>, B: Buckets, S: BuildHasher> Keyed<C, B, S> {
         if hasher::check_of(&self.hasher) != hasher::check_of(&other.hasher) {
             return Err(MergeError::OtherHasher);
         }
-        this.merge(&others.image()?).map_err(MergeError::of_insert)
+        self.run(Merge(&others.image()?)).map_err(MergeError::of_insert)
     }
 }
 
@@ -765,27 +771,9 @@ fn validated(
 /// than the rest of the words.
 fn piece_lens(header: &Header) -> impl Iterator<Item = usize> + use<> {
     let Header { grows, extent, max_buckets, .. } = *header;
-    let chunks = grows.then(|| Shape::new(max_buckets).lens(extent.buckets()));
+    let chunks = grows.then(|| chunk_lens(max_buckets, extent.buckets()));
     let whole = (!grows).then_some(max_buckets);
     whole.into_iter().chain(chunks.into_iter().flatten())
-}
-
-/// Reserves memory for exactly `more` further words.
-fn try_reserve(words: &mut Vec<u64>, more: usize) -> Result<(), RestoreError> {
-    let bytes = (words.len() + more) * size_of::<u64>();
-    words.try_reserve_exact(more).map_err(|_| RestoreError::OutOfMemory { bytes })
-}
-
-/// One more piece, which may need a larger list of them.
-fn try_push<T>(pieces: &mut Vec<T>, piece: T) -> Result<(), RestoreError> {
-    if pieces.len() == pieces.capacity() {
-        let more = pieces.len().max(1);
-        let bytes = (pieces.len() + more) * size_of::<T>();
-        let room = pieces.try_reserve_exact(more);
-        room.map_err(|_| RestoreError::OutOfMemory { bytes })?;
-    }
-    pieces.push(piece);
-    Ok(())
 }
 
 /// The words of a table, in pieces; zeros follow those of the snapshot.
@@ -796,7 +784,7 @@ fn table_words(
     let mut pieces = Vec::new();
     for len in piece_lens(header) {
         let bytes = len * size_of::<u64>();
-        let piece = sync::try_zeroed(len).ok_or(RestoreError::OutOfMemory { bytes })?;
+        let piece = sync::try_zeroed(len).ok_or(NoMemory { bytes })?;
         let (in_piece, rest) = words.split_at(len.min(words.len()));
         words = rest;
         for (word, &bytes) in piece.iter().zip(in_piece) {

@@ -3,47 +3,37 @@
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use coucal::DefaultHashBuilder;
 use coucal_measure::hash::KeyHash;
 use coucal_measure::peers::{
     Atomic, Bloom, Coucal, Filters, LockedHashMap, LockedHashSet, LockedMutex, Maplet, Quotient,
-    Scalable, Sequential, Sharded, ShardedMap, ShardedRwLock, coucal_growing, coucal_with_slots,
-    growing_capacity,
+    Sequential, ShardedRwLock, coucal_growing, coucal_with_slots, growing_capacity,
 };
 use coucal_measure::subject::{Peer, Shared, SharedSubject, Subject};
 use coucal_measure::{by_shared, keys};
 
 pub const COUCAL: &str = "coucal";
-pub const DEFAULT_HASHER: &str = "coucal (default hasher)";
 pub const GROWING: &str = "coucal, growing";
 pub const GROWING_MANY: &str = "coucal, growing, `insert_many`";
-pub const REBUILT: &str = "coucal, rebuilt";
 pub const ATOMIC: &str = "atomic-cuckoo-filter";
 pub const SEQUENTIAL: &str = "cuckoofilter";
-pub const SCALABLE: &str = "scalable_cuckoo_filter";
 pub const QUOTIENT: &str = "qfilter";
 pub const BLOOM: &str = "fastbloom";
 pub const MUTEX: &str = "Mutex<cuckoofilter>";
 pub const SHARDS: &str = "sharded RwLock<cuckoofilter>";
-pub const QUOTIENT_SHARDS: &str = "sharded RwLock<qfilter>";
 pub const HASH_SET: &str = "RwLock<HashSet>";
-pub const DASH_SET: &str = "DashSet";
 pub const MAPLET: &str = "maplet";
 /// A filter and a maplet that have doubled three times.
 pub const GROWN_FILTER: &str = "grown filter";
 pub const GROWN_MAPLET: &str = "grown maplet";
 pub const FILTERS: &str = "64 filters of coucal";
-pub const BLOOMS: &str = "64 filters of fastbloom";
 pub const HASH_MAP: &str = "RwLock<HashMap<u64, u8>>";
-pub const DASH_MAP: &str = "DashMap<u64, u8>";
 /// What the machine does at best.
 pub const LIMIT: &str = "two loads";
 
 /// Builds the subject of this name, empty, with this number of slots.
 pub fn build(name: &str, slots: usize) -> Box<dyn Subject> {
     match name {
-        COUCAL => Box::new(Coucal(coucal_with_slots::<KeyHash>(slots))),
-        DEFAULT_HASHER => Box::new(Coucal(coucal_with_slots::<DefaultHashBuilder>(slots))),
+        COUCAL => Box::new(Coucal(coucal_with_slots(slots))),
         GROWING => {
             // From a 256th of these slots, or from 2^10; one doubling more than these, so that it grows
             // before it is full.
@@ -59,20 +49,15 @@ pub fn build(name: &str, slots: usize) -> Box<dyn Subject> {
             let items = growing_capacity(slots);
             Box::new(Maplet::growing(items >> 3, items))
         }
-        FILTERS => Box::new(Filters::coucal(slots)),
-        BLOOMS => Box::new(Filters::bloom(slots)),
+        FILTERS => Box::new(Filters::with_slots(slots)),
         HASH_MAP => Box::new(LockedHashMap::with_slots(slots)),
-        DASH_MAP => Box::new(ShardedMap::with_slots(slots)),
         ATOMIC => Box::new(Atomic::with_slots(slots, 16)),
         SEQUENTIAL => Box::new(Sequential::with_slots(slots)),
-        SCALABLE => Box::new(Scalable::with_slots(slots)),
         QUOTIENT => Box::new(Quotient::with_slots(slots)),
         BLOOM => Box::new(Bloom::with_slots(slots)),
         MUTEX => Box::new(LockedMutex::new(Sequential::with_slots(slots))),
         SHARDS => Box::new(ShardedRwLock::with_slots(slots, Sequential::with_slots)),
-        QUOTIENT_SHARDS => Box::new(ShardedRwLock::with_slots(slots, Quotient::with_slots)),
         HASH_SET => Box::new(LockedHashSet::with_slots(slots)),
-        DASH_SET => Box::new(Sharded::with_slots(slots)),
         LIMIT => Box::new(Loads::with_slots(slots)),
         _ => unreachable!("{name} does not take part"),
     }

@@ -12,8 +12,7 @@ use coucal_measure::timing::median;
 
 use crate::beside::{self, Lookups, churn};
 use crate::contenders::{
-    ATOMIC, BLOOM, COUCAL, DASH_SET, DEFAULT_HASHER, HASH_SET, LIMIT, MUTEX, QUOTIENT, SCALABLE,
-    SEQUENTIAL, build, removes, shared,
+    ATOMIC, BLOOM, COUCAL, HASH_SET, LIMIT, MUTEX, QUOTIENT, SEQUENTIAL, build, removes, shared,
 };
 use crate::output::{Table, of_size};
 use crate::results::Results;
@@ -22,20 +21,9 @@ use crate::{Plan, Topic, allocated};
 pub const TOPIC: Topic =
     Topic { name: "filters", slots: &[1 << 18, 1 << 24], rounds: 3, measure, tables, plots };
 
-const SUBJECTS: [&str; 10] = [
-    LIMIT,
-    COUCAL,
-    DEFAULT_HASHER,
-    ATOMIC,
-    SEQUENTIAL,
-    SCALABLE,
-    QUOTIENT,
-    BLOOM,
-    HASH_SET,
-    DASH_SET,
-];
+const SUBJECTS: [&str; 7] = [LIMIT, COUCAL, ATOMIC, SEQUENTIAL, QUOTIENT, BLOOM, HASH_SET];
 /// Those that have lookups beside a writer.
-const SHARED: [&str; 4] = [COUCAL, ATOMIC, MUTEX, DASH_SET];
+const SHARED: [&str; 3] = [COUCAL, ATOMIC, MUTEX];
 const SCENES: [&str; 3] = ["no writer", "writer in another table", "writer in this table"];
 
 /// The fill stops after each twentieth of the slots, up to 95 %.
@@ -397,14 +385,12 @@ fn plots(results: &Results) -> Vec<Plot> {
                 };
                 (0..STEPS).filter_map(point).collect()
             };
-            // The default hasher would only hide the line beside it.
-            let names = SUBJECTS.into_iter().filter(|name| *name != DEFAULT_HASHER);
             plots.push(Plot {
                 file: of_size(&format!("filters-{kind}-over-load"), slots),
                 title: format!("{what} over the load, {} slots, one thread", power(slots)),
                 x: Axis::new("load, % of the slots", Scale::FromZero),
                 y: Axis::new("million ops/s", Scale::Log),
-                series: names.map(|name| Series::new(name, points(name))).collect(),
+                series: SUBJECTS.map(|name| Series::new(name, points(name))).into(),
             });
         }
     }

@@ -1,4 +1,4 @@
-//! Growth: a table that grows beside one of fixed size, and beside peers that grow or are rebuilt.
+//! Growth: a table that grows beside one of fixed size, and beside peers that grow.
 
 use std::hint::black_box;
 use std::ops::Range;
@@ -7,15 +7,14 @@ use std::time::Instant;
 use coucal_measure::hash::KeyHash;
 use coucal_measure::keys::{CHUNK, Keys, Which};
 use coucal_measure::peers::{
-    Coucal, LockedHashSet, Quotient, Rebuilt, Scalable, coucal_growing, coucal_with_slots,
-    growing_capacity,
+    Coucal, LockedHashSet, Quotient, coucal_growing, coucal_with_slots, growing_capacity,
 };
 use coucal_measure::plot::{Axis, Plot, Scale, Series};
 use coucal_measure::subject::{Operation, SharedSubject, Step, Subject};
 use coucal_measure::text::power;
 
 use crate::beside::{self, Lookups, PERCENTILES, Singles, percentile};
-use crate::contenders::{COUCAL, GROWING, GROWING_MANY, HASH_SET, QUOTIENT, REBUILT, SCALABLE};
+use crate::contenders::{COUCAL, GROWING, GROWING_MANY, HASH_SET, QUOTIENT};
 use crate::filters::timed;
 use crate::output::Table;
 use crate::results::Results;
@@ -25,7 +24,7 @@ pub const TOPIC: Topic =
     Topic { name: "growth", slots: &[1 << 24, 1 << 27], rounds: 3, measure, tables, plots };
 
 /// `COUCAL` has the greatest size from the start.
-const SUBJECTS: [&str; 7] = [GROWING, GROWING_MANY, COUCAL, QUOTIENT, SCALABLE, REBUILT, HASH_SET];
+const SUBJECTS: [&str; 5] = [GROWING, GROWING_MANY, COUCAL, QUOTIENT, HASH_SET];
 /// Those of which only inserts are measured.
 const INSERTS_ONLY: [&str; 2] = [GROWING_MANY, COUCAL];
 /// `GROWING` with other target loads than its own, which is 0.80.
@@ -118,9 +117,6 @@ fn course(plan: &Plan, round: usize, results: &mut Results) {
         match name {
             COUCAL => Box::new(fixed(slots)),
             QUOTIENT => Box::new(Quotient::resizeable(first as u64, most as u64, rate)),
-            SCALABLE => Box::new(Scalable::with_rate(first, rate)),
-            // Some times twice its first capacity are all items.
-            REBUILT => Box::new(Rebuilt::with_rate(most.div_ceil(1 << doublings), rate, keys)),
             HASH_SET => Box::new(LockedHashSet::with_slots(first_slots)),
             _ => {
                 let load = TARGET_LOADS.iter().find(|load| load.0 == name).map(|load| load.1);

@@ -6,9 +6,7 @@ use coucal_measure::peers::growing_capacity;
 use coucal_measure::subject::{Operation, Subject};
 use coucal_measure::text::power;
 
-use crate::contenders::{
-    BLOOMS, COUCAL, DASH_MAP, FILTERS, GROWN_FILTER, GROWN_MAPLET, HASH_MAP, MAPLET, build,
-};
+use crate::contenders::{COUCAL, FILTERS, GROWN_FILTER, GROWN_MAPLET, HASH_MAP, MAPLET, build};
 use crate::filters::{SMALL, timed};
 use crate::output::{Table, of_size};
 use crate::results::Results;
@@ -26,7 +24,7 @@ pub const TOPIC: Topic = Topic {
 /// A filter and a maplet at the same number of slots.
 const PAIRS: [[&str; 2]; 2] = [[COUCAL, MAPLET], [GROWN_FILTER, GROWN_MAPLET]];
 /// Those that know the partition of a key.
-const PARTITIONS: [&str; 5] = [MAPLET, BLOOMS, FILTERS, HASH_MAP, DASH_MAP];
+const PARTITIONS: [&str; 3] = [MAPLET, FILTERS, HASH_MAP];
 /// Each kind of lookup takes as many turns, so that what disturbs one of them is in few ratios.
 const TURNS: u64 = 4;
 
@@ -139,7 +137,7 @@ fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
         for Entry { name, subject, .. } in &mut entries {
             let (nanos, changed) =
                 timed(subject.as_mut(), operation, keys, Which::InOrder, range.clone());
-            // Filters have no partition to replace, and Bloom filters remove nothing.
+            // Filters have no partition to replace.
             if changed > 0 {
                 assert_eq!(changed, quarter, "{name} misses a key");
                 push(name, figure, nanos);

@@ -12,8 +12,7 @@ use coucal_measure::subject::{SharedSubject, Step};
 use coucal_measure::text::figures;
 
 use crate::contenders::{
-    ATOMIC, BLOOM, COUCAL, DASH_SET, GROWING, LIMIT, MUTEX, QUOTIENT_SHARDS, SHARDS, build,
-    removes, shared,
+    ATOMIC, BLOOM, COUCAL, GROWING, LIMIT, MUTEX, SHARDS, build, removes, shared,
 };
 use crate::output::{Table, of_size};
 use crate::results::{Results, View};
@@ -28,8 +27,7 @@ pub const TOPIC: Topic = Topic {
     plots: |_| Vec::new(),
 };
 
-const SUBJECTS: [&str; 9] =
-    [LIMIT, COUCAL, GROWING, ATOMIC, BLOOM, MUTEX, SHARDS, QUOTIENT_SHARDS, DASH_SET];
+const SUBJECTS: [&str; 7] = [LIMIT, COUCAL, GROWING, ATOMIC, BLOOM, MUTEX, SHARDS];
 
 const TO_HALF: &str = "inserts to half load";
 const TO_MOST: &str = "inserts, 50–90 %";

@@ -1,14 +1,7 @@
 //! Sequences of operations on two filters or two maplets of any layout and kind.
 
 use arbitrary::{Arbitrary, Unstructured};
-use coucal::{
-    BuildError, CuckooFilter, CuckooMaplet, FixedStorage, GrowingLayout, MapletBuilder,
-    ReserveError, StableHashBuilder, Storage,
-};
-
-use crate::for_each_layout;
-use crate::model::{Modelled, Op};
-use crate::subject::{Grows, HASHER, Subject};
+use coucal_reference::{LAYOUTS, Layout, Modelled, Op, Subject};
 
 /// What is done after the filters are built.
 const MOST_OPS: usize = 300;
@@ -31,71 +24,28 @@ trait Job {
     fn run<S: Subject>(self, new: impl Fn() -> Modelled<S>) -> Self::Done;
 }
 
-type Run<J> = fn(&Setup, J) -> <J as Job>::Done;
-
-type Maplets<L> = MapletBuilder<L, StableHashBuilder>;
-
 impl Setup {
-    fn most(&self) -> usize {
-        let first = usize::from(self.capacity);
-        first + first * usize::from(self.factor) / 100
-    }
-
-    /// Values as long as the layout has room for, at the most: the error for 0 bits says how long.
-    fn with_values<L: Storage>(&self, builder: Maplets<L>) -> Maplets<L> {
-        let Err(BuildError::ValueBitsOutOfRange { max, .. }) = builder.clone().build() else {
-            panic!("a maplet without values");
-        };
-        builder.value_bits(1 + u32::from(self.kind >> 2) % max)
-    }
-
-    fn fixed<L: FixedStorage, J: Job>(&self, job: J) -> J::Done {
-        let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER);
-        let builder = builder.capacity(self.capacity.into());
-        job.run(|| Modelled::new(builder.clone().build().expect("memory"), |_, _| {}))
-    }
-
-    fn growing<L: GrowingLayout, J: Job>(&self, job: J) -> J::Done {
-        let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER);
-        let builder = builder.capacity(self.capacity.into()).max_capacity(self.most());
-        job.run(|| Modelled::new(builder.clone().build().expect("memory"), reserve))
-    }
-
-    fn fixed_maplet<L: FixedStorage, J: Job>(&self, job: J) -> J::Done {
-        let builder = CuckooMaplet::builder().layout::<L>().hasher(HASHER);
-        let builder = builder.capacity(self.capacity.into());
-        let builder = self.with_values(builder);
-        job.run(|| Modelled::new(builder.clone().build().expect("memory"), |_, _| {}))
-    }
-
-    fn growing_maplet<L: GrowingLayout, J: Job>(&self, job: J) -> J::Done {
-        let builder = CuckooMaplet::builder().layout::<L>().hasher(HASHER);
-        let builder = builder.capacity(self.capacity.into()).max_capacity(self.most());
-        let builder = self.with_values(builder);
-        job.run(|| Modelled::new(builder.clone().build().expect("memory"), reserve))
-    }
-
-    /// With the type that this shape names.
+    /// Runs a job with filters or maplets of this shape.
     fn with<J: Job>(&self, job: J) -> J::Done {
-        macro_rules! fixed {
-            ($($layout:ident)*) => {
-                &[$([Self::fixed::<coucal::$layout, J>, Self::fixed_maplet::<coucal::$layout, J>]),*]
-            };
+        let (grows, is_maplet) = (self.kind & 1 > 0, self.kind & 2 > 0);
+        let all: Vec<Layout> =
+            LAYOUTS.into_iter().filter(|layout| layout.grows() || !grows).collect();
+        let layout = all[usize::from(self.layout) % all.len()];
+        let first = usize::from(self.capacity);
+        let most = first + first * usize::from(self.factor) / 100;
+        let bits = |longest: u32| 1 + u32::from(self.kind >> 2) % longest;
+        match (grows, is_maplet) {
+            (false, false) => job.run(|| Modelled::new(layout.filter(first))),
+            (true, false) => job.run(|| Modelled::growing(layout.growing(first, most))),
+            (false, true) => {
+                let bits = bits(layout.longest_values());
+                job.run(|| Modelled::new(layout.maplet(first, bits)))
+            }
+            (true, true) => {
+                let bits = bits(layout.longest_values_that_grow());
+                job.run(|| Modelled::growing(layout.growing_maplet(first, most, bits)))
+            }
         }
-        macro_rules! growing {
-            ($($layout:ident)*) => {
-                &[$([
-                    Self::growing::<coucal::$layout, J>,
-                    Self::growing_maplet::<coucal::$layout, J>,
-                ]),*]
-            };
-        }
-        let fixed: &[[Run<J>; 2]] = for_each_layout!(fixed);
-        let growing: &[[Run<J>; 2]] = coucal::__for_each_growing_layout!(growing);
-        let all = if self.kind & 1 == 0 { fixed } else { growing };
-        let [filter, maplet] = all[usize::from(self.layout) % all.len()];
-        let run = if self.kind & 2 == 0 { filter } else { maplet };
-        run(self, job)
     }
 
     /// The bytes of a filter or maplet of this shape with what is stored for these keys, or with as much
@@ -129,19 +79,6 @@ pub fn operations(data: &[u8]) {
     let mut data = Unstructured::new(data);
     if let Ok(setup) = Setup::arbitrary(&mut data) {
         setup.with(ApplyAll(data));
-    }
-}
-
-/// As `Modelled` wants it.
-pub fn reserve<S: Grows>(subject: &S, additional: usize) {
-    let wanted = subject.len() + additional;
-    let max_capacity = subject.max_capacity();
-    match subject.try_reserve(additional) {
-        Ok(()) => assert!(wanted <= max_capacity && subject.capacity() >= wanted),
-        Err(error) => {
-            assert_eq!(error, ReserveError::AboveMaxCapacity { wanted, max_capacity });
-            assert!(wanted > max_capacity);
-        }
     }
 }
 

@@ -5,18 +5,14 @@ use coucal::{
     AnyLayout, BuildError, CuckooFilter, CuckooMaplet, FixedStorage, Growable, GrowingLayout,
     RestoreError, Snapshot,
 };
+use coucal_reference::format::{self, Contents, Fault, HEADER, at};
+use coucal_reference::{Filter, Grows, HASHER, Maplet, Modelled, Subject, keys};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::format::{self, Contents, Fault, HEADER, at};
-use crate::model::{self, Modelled};
-use crate::operations::{Setup, apply_all, reserve};
-use crate::subject::{Filter, Grows, HASHER, Maplet, Subject};
+use crate::operations::{Setup, apply_all};
 
 /// Buckets that a filter or maplet which is made may ever have.
 const MOST_BUCKETS: u64 = 1 << 16;
-
-/// Where the check of the hasher begins, which mutations leave as it is.
-const HASHER_CHECK: usize = 80;
 
 /// Where a header may be changed, and how wide it is there.
 const FIELDS: [(usize, usize); 15] = [
@@ -153,7 +149,7 @@ pub fn restore(data: &[u8]) {
             bytes
         }
         Source::Real { setup, first, count, more, changes, sealed } => {
-            let keys = model::keys(first, count).chain(model::keys(first.wrapping_add(255), more));
+            let keys = keys(first, count).chain(keys(first.wrapping_add(255), more));
             let mut bytes = setup.snapshot(keys);
             changes.iter().flatten().for_each(|change| change.apply(&mut bytes));
             if sealed {
@@ -168,11 +164,11 @@ pub fn restore(data: &[u8]) {
             assert_eq!(snapshot.len() as u64, contents.items);
             assert_eq!(snapshot.capacity() as u64, contents.capacity);
             assert_eq!(snapshot.max_capacity() as u64, contents.max_capacity);
-            let value_bits = contents.is_maplet().then_some(contents.value_bits);
+            let value_bits = contents.geometry.is_maplet().then_some(contents.geometry.value_bits);
             assert_eq!(snapshot.value_bits(), value_bits);
             if contents.max_buckets <= MOST_BUCKETS {
                 type Growing = Growable<AnyLayout>;
-                if contents.is_maplet() {
+                if contents.geometry.is_maplet() {
                     in_no_type::<Filter<AnyLayout>, Filter<Growing>>(&contents, &bytes);
                     in_each_type::<Maplet<AnyLayout>, Maplet<Growing>>(
                         &contents, &bytes, &mut rest,
@@ -198,23 +194,22 @@ fn in_each_type<F: Subject, G: Grows>(
     rest: &mut Unstructured<'_>,
 ) {
     let (fixed, grows) = (F::restored(bytes), G::restored(bytes));
-    let hasher = bytes[HASHER_CHECK..at::CHECKSUM] == empty_snapshot()[HASHER_CHECK..at::CHECKSUM];
-    let wrong = if contents.grows { fixed.as_ref().err() } else { grows.as_ref().err() };
-    assert!(matches!(wrong, Some(RestoreError::OtherKind { grows }) if *grows == contents.grows));
+    let hasher = bytes[at::HASHER..at::CHECKSUM] == empty_snapshot()[at::HASHER..at::CHECKSUM];
+    let wrong = if contents.geometry.grows { fixed.as_ref().err() } else { grows.as_ref().err() };
+    assert!(
+        matches!(wrong, Some(RestoreError::OtherKind { grows }) if *grows == contents.geometry.grows)
+    );
     if !hasher {
-        let error = if contents.grows { grows.err() } else { fixed.err() };
+        let error = if contents.geometry.grows { grows.err() } else { fixed.err() };
         assert!(matches!(error, Some(RestoreError::OtherHasher)), "{error:?}");
-    } else if contents.grows {
+    } else if contents.geometry.grows {
         let subject = grows.expect("what the reader takes");
         check_figures(&subject, contents);
-        // Chunks of an eighth, and little besides.
-        let words = 8 * contents.words as usize;
-        assert!(subject.memory_bytes() <= words + words / 8 + (64 << 10), "{subject:?}");
         assert_eq!(subject.max_capacity() as u64, contents.max_capacity);
-        use_restored::<G>(bytes, reserve, rest);
+        use_restored(Modelled::<G>::growing, bytes, rest);
     } else {
         check_figures(&fixed.expect("what the reader takes"), contents);
-        use_restored::<F>(bytes, |_, _| {}, rest);
+        use_restored(Modelled::<F>::new, bytes, rest);
     }
     named_layout(contents, bytes);
 }
@@ -223,21 +218,24 @@ fn in_each_type<F: Subject, G: Grows>(
 fn in_no_type<F: Subject, G: Subject>(contents: &Contents, bytes: &[u8]) {
     for error in [F::restored(bytes).err(), G::restored(bytes).err()] {
         let Some(RestoreError::OtherType { is_maplet }) = error else { panic!("{error:?}") };
-        assert_eq!(is_maplet, contents.is_maplet());
+        assert_eq!(is_maplet, contents.geometry.is_maplet());
     }
 }
 
 /// What is restored says of itself what follows from the capacities and the entries.
 fn check_figures(subject: &impl Subject, contents: &Contents) {
-    let slots = contents.words as usize * contents.slots();
+    let slots = contents.words as usize * contents.geometry.slots();
     assert_eq!((subject.len() as u64, subject.slots()), (contents.items, slots));
-    assert_eq!(subject.value_bits(), contents.value_bits);
+    assert_eq!(subject.value_bits(), contents.geometry.value_bits);
     let target = (slots as f64 * contents.target_load()) as u64;
-    let capacity = if contents.grows { target.min(contents.max_capacity) } else { 0 };
+    let capacity = if contents.geometry.grows { target.min(contents.max_capacity) } else { 0 };
     assert_eq!(subject.capacity() as u64, capacity.max(contents.capacity).max(contents.items));
     assert!(subject.capacity() <= slots);
-    let besides = subject.memory_bytes() - 8 * contents.words as usize;
-    assert!(besides <= 48 << 10, "{besides} bytes besides the words");
+    // As SECURITY.md says.
+    let words = 8 * contents.words as usize;
+    let besides = subject.memory_bytes() - words;
+    let most = if contents.geometry.grows { words / 16 + (56 << 10) } else { 48 << 10 };
+    assert!(besides <= most, "{besides} bytes besides the words");
 
     let (rate, expected) = (subject.false_positive_rate(), contents.rate());
     assert!((rate - expected).abs() <= expected * 1e-5, "{rate}, {expected}");
@@ -250,7 +248,7 @@ fn check_built(built: &impl Subject, bytes: &[u8]) {
         at::VERSION..at::LEVEL,
         at::VALUE_BITS..at::CURSOR,
         at::MAX_BUCKETS..at::WORDS,
-        at::CAPACITY..HASHER_CHECK,
+        at::CAPACITY..at::HASHER,
     ] {
         assert_eq!(bytes[fields.clone()], built[fields]);
     }
@@ -260,11 +258,15 @@ fn empty_snapshot() -> Vec<u8> {
     CuckooFilter::<coucal::Fp16x4, _>::with_capacity_and_hasher(0, HASHER).bytes()
 }
 
-fn use_restored<S: Subject>(bytes: &[u8], reserve: fn(&S, usize), rest: &mut Unstructured<'_>) {
+fn use_restored<S: Subject>(
+    model: fn(S) -> Modelled<S>,
+    bytes: &[u8],
+    rest: &mut Unstructured<'_>,
+) {
     let subject = || S::restored(bytes).expect("restored above");
     let other = subject();
     other.clear();
-    apply_all(Modelled::new(subject(), reserve), Modelled::new(other, reserve), rest);
+    apply_all(model(subject()), model(other), rest);
 }
 
 /// Only the layout of the snapshot, where the type names one; and then it is as one that is built.
@@ -280,8 +282,8 @@ fn named_layout(contents: &Contents, bytes: &[u8]) {
         let capacity = contents.capacity as usize;
         let filters = CuckooFilter::builder().layout::<L>().hasher(HASHER).capacity(capacity);
         let maplets = CuckooMaplet::builder().layout::<L>().hasher(HASHER).capacity(capacity);
-        if contents.is_maplet() {
-            is_other(bytes, || maplets.value_bits(contents.value_bits).build())
+        if contents.geometry.is_maplet() {
+            is_other(bytes, || maplets.value_bits(contents.geometry.value_bits).build())
         } else {
             is_other(bytes, || filters.build())
         }
@@ -290,9 +292,9 @@ fn named_layout(contents: &Contents, bytes: &[u8]) {
         let [capacity, most] = [contents.capacity, contents.max_capacity].map(|n| n as usize);
         let filters = CuckooFilter::builder().layout::<L>().hasher(HASHER).capacity(capacity);
         let maplets = CuckooMaplet::builder().layout::<L>().hasher(HASHER).capacity(capacity);
-        if contents.is_maplet() {
+        if contents.geometry.is_maplet() {
             let maplets = maplets.max_capacity(most).target_load(contents.target_load());
-            is_other(bytes, || maplets.value_bits(contents.value_bits).build())
+            is_other(bytes, || maplets.value_bits(contents.geometry.value_bits).build())
         } else {
             let filters = filters.max_capacity(most).target_load(contents.target_load());
             is_other(bytes, || filters.build())
@@ -306,7 +308,7 @@ fn named_layout(contents: &Contents, bytes: &[u8]) {
                 .count()
         };
     }
-    if contents.grows {
+    if contents.geometry.grows {
         assert_eq!(coucal::__for_each_growing_layout!(count growing), 3);
     } else {
         assert_eq!(coucal::__for_each_layout!(count fixed), 8);

@@ -2,20 +2,14 @@
 
 use plotters::style::RGBColor;
 
-/// The colours by the beginning of the subject's name: the longest match wins.
-const COLOURS: [(&str, (u8, u8, u8)); 25] = [
+/// The colours by the beginning of the subject's name.
+const COLOURS: [(&str, (u8, u8, u8)); 18] = [
     ("coucal", (214, 39, 40)),
-    ("coucal (default hasher)", (255, 152, 150)),
     ("atomic-cuckoo-filter", (31, 119, 180)),
     ("cuckoofilter", (44, 160, 44)),
-    ("Mutex<cuckoofilter>", (0, 90, 40)),
-    ("sharded RwLock<cuckoofilter>", (120, 200, 110)),
-    ("scalable_cuckoo_filter", (23, 190, 207)),
     ("qfilter", (148, 103, 189)),
-    ("sharded RwLock<qfilter>", (190, 160, 220)),
     ("fastbloom", (127, 127, 127)),
     ("RwLock<HashSet>", (140, 86, 75)),
-    ("DashSet", (230, 160, 0)),
     ("Fp8x8", (0, 90, 40)),
     ("Fp9x7", (44, 160, 44)),
     ("Fp10x6", (23, 190, 207)),
@@ -26,8 +20,6 @@ const COLOURS: [(&str, (u8, u8, u8)); 25] = [
     ("SemiSorted17x4", (255, 152, 150)),
     ("Fp21x3", (230, 160, 0)),
     ("Fp32x2", (140, 86, 75)),
-    // What the machine does at best.
-    ("two loads", (60, 60, 60)),
     // Slots per bucket, in simulated tables.
     ("b = 2", (44, 160, 44)),
     ("b = 4", (214, 39, 40)),
@@ -37,8 +29,8 @@ const COLOURS: [(&str, (u8, u8, u8)); 25] = [
 /// The colour of a subject; dark blue for a name without one of its own.
 #[must_use]
 pub fn colour(subject: &str) -> RGBColor {
-    let fits = COLOURS.iter().filter(|colour| subject.starts_with(colour.0));
-    let (r, g, b) = fits.max_by_key(|colour| colour.0.len()).map_or((20, 40, 120), |fit| fit.1);
+    let fit = COLOURS.iter().find(|colour| subject.starts_with(colour.0));
+    let (r, g, b) = fit.map_or((20, 40, 120), |fit| fit.1);
     RGBColor(r, g, b)
 }
 
@@ -47,9 +39,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_name_wins() {
+    fn a_name_has_the_colour_of_its_beginning() {
         assert_eq!(colour("coucal, no writer"), colour("coucal"));
-        assert_ne!(colour("coucal (default hasher)"), colour("coucal"));
         assert_eq!(colour("Fp16x4"), colour("coucal"));
+        assert_ne!(colour("formula"), colour("coucal"));
+    }
+
+    #[test]
+    fn no_name_begins_with_another() {
+        for (at, (name, _)) in COLOURS.iter().enumerate() {
+            let begins = |other: &(&str, _)| name.starts_with(other.0);
+            assert_eq!(COLOURS.iter().position(begins), Some(at), "{name}");
+        }
     }
 }

@@ -8,16 +8,15 @@ mod partitions;
 mod sets;
 
 pub use filters::{
-    Atomic, Bloom, Coucal, LockedMutex, Quotient, Rebuilt, Scalable, Sequential, ShardedRwLock,
-    coucal_growing, coucal_with_slots, growing_capacity,
+    Atomic, Bloom, Coucal, LockedMutex, Quotient, Sequential, ShardedRwLock, coucal_growing,
+    coucal_with_slots, growing_capacity,
 };
-pub use partitions::{Filters, LockedHashMap, Maplet, ShardedMap};
-pub use sets::{LockedHashSet, Sharded};
+pub use partitions::{Filters, LockedHashMap, Maplet};
+pub use sets::LockedHashSet;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hash::KeyHash;
     use crate::keys::Keys;
     use crate::subject::Peer;
 
@@ -40,24 +39,20 @@ mod tests {
 
     #[test]
     fn every_peer_stores_finds_and_removes() {
-        let coucal = Coucal(coucal_with_slots::<KeyHash>(SLOTS));
+        let coucal = Coucal(coucal_with_slots(SLOTS));
         assert_eq!(coucal.slots(), SLOTS);
         check("coucal", coucal, true);
         check("atomic-cuckoo-filter", Atomic::with_slots(SLOTS, 16), true);
         check("cuckoofilter", Sequential::with_slots(SLOTS), true);
-        check("scalable_cuckoo_filter", Scalable::with_slots(SLOTS), true);
         check("qfilter", Quotient::with_slots(SLOTS), true);
         check("fastbloom", Bloom::with_slots(SLOTS), false);
         check("Mutex<qfilter>", LockedMutex::new(Quotient::with_slots(SLOTS)), true);
         check("sharded RwLock", ShardedRwLock::with_slots(SLOTS, Sequential::with_slots), true);
         check("RwLock<HashSet>", LockedHashSet::with_slots(SLOTS), true);
-        check("DashSet", Sharded::with_slots(SLOTS), true);
         assert_eq!(Maplet::with_slots(SLOTS).slots(), SLOTS);
         check("maplet", Maplet::with_slots(SLOTS), true);
-        check("64 filters of coucal", Filters::coucal(SLOTS), true);
-        check("64 filters of fastbloom", Filters::bloom(SLOTS), false);
+        check("64 filters of coucal", Filters::with_slots(SLOTS), true);
         check("RwLock<HashMap>", LockedHashMap::with_slots(SLOTS), true);
-        check("DashMap", ShardedMap::with_slots(SLOTS), true);
     }
 
     /// Fills to 16 times what it was made for, and looks everything up.
@@ -76,8 +71,6 @@ mod tests {
         check("maplet", Maplet::growing(2 * first, 16 * first));
         let items = growing_capacity(16 * SLOTS);
         assert_eq!(coucal_growing(items, items, None).slots(), 16 * SLOTS);
-        check("coucal, rebuilt", Rebuilt::with_rate(first, 0.01, Keys::new(1)));
-        check("scalable_cuckoo_filter", Scalable::with_rate(first, 0.01));
         check("qfilter", Quotient::resizeable(first as u64, 16 * SLOTS as u64, 0.01));
         check("RwLock<HashSet>", LockedHashSet::with_slots(SLOTS));
     }
@@ -97,10 +90,8 @@ mod tests {
         }
         check("maplet", Maplet::with_slots(SLOTS));
         check("growing maplet", Maplet::growing(SLOTS, 2 * SLOTS));
-        check("64 filters of coucal", Filters::coucal(SLOTS));
+        check("64 filters of coucal", Filters::with_slots(SLOTS));
         check("RwLock<HashMap>", LockedHashMap::with_slots(SLOTS));
-        check("DashMap", ShardedMap::with_slots(SLOTS));
-        assert!(!Filters::bloom(SLOTS).replace(1), "a Bloom filter removes nothing");
     }
 
     /// The comparison of a maplet with 64 filters is one at equal rates of useless reads.
@@ -116,11 +107,7 @@ mod tests {
         }
         let slots = 1 << 18;
         let due = 8.0 * 0.95 / 1024.0;
-        for rate in [
-            rate(Maplet::with_slots(slots)),
-            rate(Filters::coucal(slots)),
-            rate(Filters::bloom(slots)),
-        ] {
+        for rate in [rate(Maplet::with_slots(slots)), rate(Filters::with_slots(slots))] {
             assert!((0.88..1.12).contains(&(rate / due)), "{rate} instead of {due}");
         }
     }

@@ -1,8 +1,8 @@
 //! The tables of the documentation against the code, and the run-time layout against the others.
 
 use super::CuckooFilter;
-use crate::layout::sealed::Sealed;
-use crate::layout::{self, Fp16x4, Layout};
+use crate::layout::LayoutId::{self, Fp16x4};
+use crate::layout::{self, Format, Growth, Layout, Layouts, Visitor};
 use crate::sizing::{self, Request, Sizing};
 use crate::table::Table;
 use rand::rngs::SmallRng;
@@ -18,23 +18,28 @@ fn table_rows(source: &str, start: &str) -> Vec<Vec<String>> {
 }
 
 /// The share of slots in use when an insert fails for the first time, the mean of some tables.
-fn first_failure<L: Layout>() -> f64 {
-    const TABLES: usize = 8;
-    let mut random = SmallRng::seed_from_u64(1);
-    let buckets = ((1 << 16) / L::SLOTS) & !1;
-    let table = Table::<L>::try_new(buckets, buckets).expect("a small table");
-    let mut stored = 0;
-    for _ in 0..TABLES {
-        while table.insert(table.key(random.next_u64())).is_ok() {}
-        stored += table.occupied();
-        table.clear();
+struct FirstFailure;
+
+impl Visitor for FirstFailure {
+    type Output = f64;
+
+    fn visit<F: Format>(self, _: F) -> f64 {
+        const TABLES: usize = 8;
+        let mut random = SmallRng::seed_from_u64(1);
+        let buckets = ((1 << 16) / F::SLOTS) & !1;
+        let table = Table::<F>::try_new(buckets, buckets).expect("a small table");
+        let mut stored = 0;
+        for _ in 0..TABLES {
+            while table.insert(table.key(random.next_u64())).is_ok() {}
+            stored += table.occupied();
+            table.clear();
+        }
+        sizing::load(stored, TABLES * table.slots())
     }
-    sizing::load(stored, TABLES * table.slots())
 }
 
-/// The first failure as it is stated, and as it is.
-fn measured<L: Layout>() -> [f64; 2] {
-    [L::FULL, first_failure::<L>()]
+fn growth_of(layout: LayoutId) -> Growth {
+    layout.properties().growth.expect("a layout that grows")
 }
 
 /// With two digits, without an exponent.
@@ -45,35 +50,36 @@ fn percent(rate: f64) -> String {
 }
 
 /// The bits of its bucket that each item has.
-fn bits_per_item<L: Layout>(load: f64) -> String {
-    format!("{:.1}", 64.0 / (L::SLOTS as f64 * load))
+fn bits_per_item(layout: LayoutId, load: f64) -> String {
+    format!("{:.1}", 64.0 / (layout.properties().slots as f64 * load))
 }
 
-fn fixed_rate<L: Layout>() -> String {
-    percent(sizing::false_positive_rate::<L>(L::SLOTS as f64 * L::LOAD, 0))
+fn fixed_rate(layout: LayoutId) -> String {
+    percent(sizing::false_positive_rate(
+        layout.properties(),
+        layout.properties().slots as f64 * layout.properties().load,
+        0,
+    ))
 }
 
 /// A row of the table in the documentation of `Layout`, without the first failure.
-fn row<L: Layout>() -> [String; 6] {
+fn row(layout: LayoutId) -> [String; 6] {
     [
-        format!("[`{}`]", L::NAME),
-        L::SLOTS.to_string(),
-        L::FINGERPRINT_BITS.to_string(),
-        format!("{} %", 100.0 * L::LOAD),
-        fixed_rate::<L>(),
-        bits_per_item::<L>(L::LOAD),
+        format!("[`{}`]", layout.name()),
+        layout.properties().slots.to_string(),
+        layout.properties().bits.to_string(),
+        format!("{} %", 100.0 * layout.properties().load),
+        fixed_rate(layout),
+        bits_per_item(layout, layout.properties().load),
     ]
 }
 
 #[test]
 fn the_table_of_layouts_is_right() {
-    macro_rules! rows {
-        ($($layout:ident)*) => {
-            [$((row::<layout::$layout>(), measured::<layout::$layout>())),*]
-        };
-    }
     let mut documented = table_rows(include_str!("../layout.rs"), "/// | [`").into_iter();
-    for (row, [full, measured]) in crate::__for_each_layout!(rows) {
+    for layout in LayoutId::ALL {
+        let (row, full) = (row(*layout), layout.properties().full);
+        let measured = layout.visit(FirstFailure);
         let mut cells = documented.next().expect("a row for each layout");
         assert_eq!(cells.remove(3), format!("{:.1} %", 100.0 * full), "{row:?}");
         assert_eq!(cells, row);
@@ -83,58 +89,67 @@ fn the_table_of_layouts_is_right() {
 }
 
 /// The rate of a table that has this load at its first size and at its present one.
-fn grown_rate<L: Layout>(load: f64, doublings: u32) -> String {
+fn grown_rate(layout: LayoutId, load: f64, doublings: u32) -> String {
     let rows = 1 << 10;
-    let items = (rows as f64 * L::SLOTS as f64 * load) as usize;
-    percent(sizing::false_positive_rate_at::<L>(
-        items << doublings,
-        rows,
-        rows << L::MAX_LEVEL,
-        sizing::thousandths(load),
-        0,
-    ))
+    let items = (rows as f64 * layout.properties().slots as f64 * load) as usize;
+    let sizing = Sizing {
+        load_thousandths: sizing::thousandths(load),
+        ..Sizing::of_table(layout, rows, rows << layout.properties().doublings())
+    };
+    percent(sizing.false_positive_rate_at(items << doublings))
 }
 
 /// A row of the table of growth, in the documentation of the crate.
-fn growth_row<L: Layout>() -> [String; 9] {
-    let rate = |doublings| grown_rate::<L>(L::TARGET_LOAD, doublings);
+fn growth_row(layout: LayoutId) -> [String; 9] {
+    let rate = |doublings| grown_rate(layout, growth_of(layout).target_load, doublings);
     let after = |doublings| {
-        if doublings <= L::MAX_LEVEL { rate(doublings) } else { "–".to_owned() }
+        if doublings <= layout.properties().doublings() {
+            rate(doublings)
+        } else {
+            "–".to_owned()
+        }
     };
     [
-        format!("`{}`", L::NAME),
+        format!("`{}`", layout.name()),
         after(0),
         after(3),
         after(6),
         after(9),
-        format!("{} ({} doublings)", rate(L::MAX_LEVEL), L::MAX_LEVEL),
-        bits_per_item::<L>(L::TARGET_LOAD),
-        fixed_rate::<L>(),
-        bits_per_item::<L>(L::LOAD),
+        format!(
+            "{} ({} doublings)",
+            rate(layout.properties().doublings()),
+            layout.properties().doublings()
+        ),
+        bits_per_item(layout, growth_of(layout).target_load),
+        fixed_rate(layout),
+        bits_per_item(layout, layout.properties().load),
     ]
 }
 
 /// A row of the table in the documentation of `Growable`.
-fn growable_row<L: Layout>() -> [String; 4] {
+fn growable_row(layout: LayoutId) -> [String; 4] {
     let percent = |load: f64| format!("{} %", (1000.0 * load).round() / 10.0);
-    let doubles = format!("{} times", L::MAX_LEVEL);
-    let name = format!("[`{0}`](crate::{0})", L::NAME);
-    [name, percent(L::TARGET_LOAD), percent(L::MAX_TARGET_LOAD), doubles]
+    let doubles = format!("{} times", layout.properties().doublings());
+    let name = format!("[`{0}`](crate::{0})", layout.name());
+    [
+        name,
+        percent(growth_of(layout).target_load),
+        percent(growth_of(layout).max_target_load),
+        doubles,
+    ]
 }
 
 #[test]
 fn the_tables_of_growth_are_right() {
-    macro_rules! rows {
-        ($row:ident $($layout:ident)*) => { [$($row::<layout::$layout>().to_vec()),*] };
-    }
-    let expected = crate::__for_each_growing_layout!(rows growth_row);
+    let growing = LayoutId::ALL.iter().filter(|layout| layout.properties().growth.is_some());
+    let expected: Vec<_> = growing.clone().map(|&layout| growth_row(layout).to_vec()).collect();
     let mut documented = table_rows(include_str!("../lib.rs"), "//! | [`Fp");
     for row in &mut documented {
         row[0] = row[0].trim_matches(['[', ']']).to_owned();
     }
     assert_eq!(documented, expected);
 
-    let expected = crate::__for_each_growing_layout!(rows growable_row);
+    let expected: Vec<_> = growing.map(|&layout| growable_row(layout).to_vec()).collect();
     assert_eq!(table_rows(include_str!("../storage.rs"), "/// | [`Fp"), expected);
 }
 
@@ -146,11 +161,11 @@ fn the_table_of_target_loads_is_right() {
     for row in &mut documented {
         row.truncate(4);
     }
-    let [greatest, default] = [Fp16x4::MAX_TARGET_LOAD, Fp16x4::TARGET_LOAD];
+    let [greatest, default] = [growth_of(Fp16x4).max_target_load, growth_of(Fp16x4).target_load];
     let loads = [(greatest, ", the highest"), (default, ", the default"), (0.75, ""), (0.7, "")];
     let expected = loads.map(|(load, remark)| {
-        let [first, grown] = [0, 9].map(|doublings| grown_rate::<Fp16x4>(load, doublings));
-        vec![format!("{load:.2}{remark}"), bits_per_item::<Fp16x4>(load), first, grown]
+        let [first, grown] = [0, 9].map(|doublings| grown_rate(Fp16x4, load, doublings));
+        vec![format!("{load:.2}{remark}"), bits_per_item(Fp16x4, load), first, grown]
     });
     assert_eq!(documented, expected);
 }
@@ -167,10 +182,8 @@ fn the_table_of_what_is_chosen_is_right() {
         assert_eq!(row[1..], [format!("`{name}`"), format!("{bits:.1}")], "{row:?}");
         chosen.push(name);
     }
-    macro_rules! names {
-        ($($layout:ident)*) => { [$(layout::$layout::NAME),*] };
-    }
-    assert_eq!(chosen, crate::__for_each_layout!(names), "a row for each layout");
+    let names = LayoutId::ALL.iter().map(|layout| layout.name());
+    assert!(chosen.into_iter().eq(names), "a row for each layout");
 }
 
 /// The filter holds the requested items at the requested rate, whatever they are.
@@ -188,9 +201,10 @@ fn what_is_chosen_holds_its_items_at_the_rate() {
 
 /// The run-time layout hands every operation on: it does what a filter of the same layout does.
 fn does_the_same<L: Layout>() {
-    let (max_capacity, rate, target_load) = (None, None, None);
-    let request = Request { capacity: 1000, max_capacity, rate, target_load, value_bits: None };
-    let rate = Sizing::within::<L>(request).unwrap().rate;
+    let (max_capacity, rate, target_load, value_bits) = (None, None, None, None);
+    let request =
+        Request { capacity: 1000, max_capacity, rate, target_load, value_bits, only: None };
+    let rate = Sizing::within(layout::id::<L>(), request).unwrap().rate;
     let any = CuckooFilter::with_capacity_rate_and_hasher(1000, rate, ()).unwrap();
     assert_eq!(any.layout_name(), L::NAME);
     let fixed = CuckooFilter::builder().layout::<L>().hasher(()).capacity(1000).build().unwrap();

@@ -1,20 +1,30 @@
-//! The hasher whose hashes are the same everywhere.
+//! The hasher whose hashes of the same bytes are the same on every machine.
 
 use core::hash::{BuildHasher, Hasher};
 
 use twox_hash::XxHash3_64;
+use twox_hash::xxhash3_64::{DEFAULT_SECRET_LENGTH, RawHasher, SecretBuffer};
 
 /// Up to this many bytes of an item are buffered and hashed at once: the set-up of the streaming
 /// algorithm takes longer than the hash of a short key.
 const BUFFER_BYTES: usize = 128;
 
-/// A hasher that gives an item the same hash on every machine, in every run and in every release of
-/// this crate: for filters that are stored, or that are exchanged between processes.
+/// The streaming hash, with its secret in place: `XxHash3_64` has it in a box, and aborts if there is no
+/// memory for that.
+type LongHash = RawHasher<[u8; DEFAULT_SECRET_LENGTH]>;
+
+fn long_hash(seed: u64) -> LongHash {
+    let secret = SecretBuffer::with_seed(seed, [0; DEFAULT_SECRET_LENGTH]);
+    LongHash::new(secret.expect("a secret of this length"))
+}
+
+/// A hasher that hashes the same bytes to the same number on every machine, in every run and in every
+/// release of this crate: for filters that are stored, or that are exchanged between processes.
 ///
 /// The hash is XXH3 with 64 bits and this seed, as its specification defines it, of the bytes that
-/// the item's [`Hash`](core::hash::Hash) implementation writes. On every machine, numbers are written
-/// with the lowest byte first, and `usize` and `isize` as numbers of 64 bits. The bytes of some
-/// types:
+/// the item's [`Hash`](core::hash::Hash) implementation writes. (Some items do not write the same bytes
+/// everywhere: [see below](#what-is-not-stable).) A single number is written with the lowest byte first,
+/// and `usize` and `isize` as numbers of 64 bits. The bytes of some types:
 ///
 /// | item | bytes | hash of the example, seed 0 |
 /// |---|---|---|
@@ -113,7 +123,7 @@ impl BuildHasher for StableHashBuilder {
 
     #[inline]
     fn build_hasher(&self) -> StableHasher {
-        StableHasher { builder: *self, buffer: [0; BUFFER_BYTES], len: 0, long: None }
+        StableHasher { builder: *self, bytes: Bytes::Few(0, [0; BUFFER_BYTES]) }
     }
 }
 
@@ -133,22 +143,38 @@ impl BuildHasher for StableHashBuilder {
 #[derive(Clone)]
 pub struct StableHasher {
     builder: StableHashBuilder,
-    buffer: [u8; BUFFER_BYTES],
-    len: usize,
-    /// The streaming hash of all bytes, if there are more than the buffer holds.
-    long: Option<XxHash3_64>,
+    bytes: Bytes,
+}
+
+/// The bytes so far.
+#[derive(Clone)]
+#[expect(clippy::large_enum_variant, reason = "a box aborts where there is no memory for it")]
+enum Bytes {
+    /// As many as this, as they are.
+    Few(usize, [u8; BUFFER_BYTES]),
+    /// More than the buffer holds: in the streaming hash.
+    Many(LongHash),
 }
 
 impl StableHasher {
+    // Apart, as is `finish_long`: inlined, they would slow the hash of a short key.
     #[cold]
+    #[inline(never)]
     fn write_long(&mut self, bytes: &[u8]) {
-        let buffer = &self.buffer[..self.len];
-        let long = self.long.get_or_insert_with(|| {
-            let mut long = XxHash3_64::with_seed(self.builder.seed);
-            long.write(buffer);
-            long
-        });
-        long.write(bytes);
+        if let Bytes::Few(len, buffer) = &self.bytes {
+            let mut long = long_hash(self.builder.seed);
+            long.write(&buffer[..*len]);
+            self.bytes = Bytes::Many(long);
+        }
+        if let Bytes::Many(long) = &mut self.bytes {
+            long.write(bytes);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn finish_long(long: &LongHash) -> u64 {
+        long.finish()
     }
 }
 
@@ -165,18 +191,19 @@ macro_rules! write_numbers {
 impl Hasher for StableHasher {
     #[inline]
     fn finish(&self) -> u64 {
-        match &self.long {
-            Some(long) => long.finish(),
-            None => self.builder.hash_bytes(&self.buffer[..self.len]),
+        match &self.bytes {
+            Bytes::Few(len, buffer) => self.builder.hash_bytes(&buffer[..*len]),
+            Bytes::Many(long) => Self::finish_long(long),
         }
     }
 
     #[inline]
     fn write(&mut self, bytes: &[u8]) {
-        let end = self.len + bytes.len();
-        if self.long.is_none() && end <= BUFFER_BYTES {
-            self.buffer[self.len..end].copy_from_slice(bytes);
-            self.len = end;
+        if let Bytes::Few(len, buffer) = &mut self.bytes
+            && bytes.len() <= BUFFER_BYTES - *len
+        {
+            buffer[*len..*len + bytes.len()].copy_from_slice(bytes);
+            *len += bytes.len();
         } else {
             self.write_long(bytes);
         }

@@ -1,9 +1,8 @@
 //! The plain layouts: every fingerprint whole, in a lane of its own.
 
-use super::MAX_SLOTS;
-use super::sealed::Encoding;
+use super::{Format, LayoutId, MAX_SLOTS};
 use crate::arch;
-use crate::candidates::{Marks, Values};
+use crate::candidates::{Marks, MatchingValues};
 use crate::entry::{Pattern, Slot};
 use crate::lanes::Lanes;
 
@@ -17,9 +16,16 @@ use crate::lanes::Lanes;
 /// The lanes in use are the lowest ones, without a gap: so the last lane tells whether there is a
 /// free one, and of two words the greater has no fewer lanes in use. Bits above the last lane are
 /// always 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packed<const BITS: u32, const SLOTS: usize>;
 
 impl<const BITS: u32, const SLOTS: usize> Packed<BITS, SLOTS> {
+    /// The bits of each lane that are in the mask, if there is one.
+    #[inline]
+    fn masked(word: u64, mask: Option<u64>) -> u64 {
+        mask.map_or(word, |mask| Lanes::<BITS, SLOTS>::masked(word, mask))
+    }
+
     /// The lowest bit of the first free lane of a word that has one.
     #[inline]
     fn first_free(word: u64) -> u32 {
@@ -28,44 +34,51 @@ impl<const BITS: u32, const SLOTS: usize> Packed<BITS, SLOTS> {
     }
 }
 
-impl<const BITS: u32, const SLOTS: usize> Encoding for Packed<BITS, SLOTS> {
-    const ID: u8 = 0;
+impl<const BITS: u32, const SLOTS: usize> Format for Packed<BITS, SLOTS> {
+    const ID: LayoutId =
+        LayoutId::find(Self::ENCODING, Self::BITS, SLOTS).expect("one of the layouts");
+    const BITS: u32 = BITS;
+    const SLOTS: usize = SLOTS;
+    const ENCODING: u8 = 0;
+    const FORMAT: Self = Self;
 
     #[inline]
-    fn copies(word: u64, slot: Slot) -> usize {
+    fn copies(self, word: u64, slot: Slot) -> usize {
         Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::equal(word, slot.bits()))
     }
 
     #[inline]
-    fn free(word: u64) -> usize {
+    fn free(self, word: u64) -> usize {
         SLOTS - Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::nonzero(word))
     }
 
     #[inline]
-    fn holds(word: u64, slot: Slot) -> bool {
-        Self::either_holds(word, 0, slot)
+    fn either_holds(self, words: [u64; 2], slot: Slot, mask: Option<u64>) -> bool {
+        let [a, b] = words.map(|word| Self::masked(word, mask));
+        arch::either_holds::<BITS, SLOTS>(a, b, slot.bits() & mask.unwrap_or(u64::MAX))
     }
 
     #[inline]
-    fn either_holds(a: u64, b: u64, slot: Slot) -> bool {
-        arch::either_holds::<BITS, SLOTS>(a, b, slot.bits())
-    }
-
-    #[inline]
-    fn either_matches([a, b]: [u64; 2], [of_a, of_b]: [Pattern; 2]) -> bool {
+    fn either_matches(
+        self,
+        [a, b]: [u64; 2],
+        [of_a, of_b]: [Pattern; 2],
+        mask: Option<u64>,
+    ) -> bool {
         let a = Lanes::<BITS, SLOTS>::mismatches(a, of_a.bits, of_a.low);
         let b = Lanes::<BITS, SLOTS>::mismatches(b, of_b.bits, of_a.low);
-        Lanes::<BITS, SLOTS>::any_zero(a) | Lanes::<BITS, SLOTS>::any_zero(b)
+        Lanes::<BITS, SLOTS>::any_zero(Self::masked(a, mask))
+            | Lanes::<BITS, SLOTS>::any_zero(Self::masked(b, mask))
     }
 
     #[inline]
-    fn matches(word: u64, pattern: Pattern) -> usize {
+    fn matches(self, word: u64, pattern: Pattern) -> usize {
         let mismatches = Lanes::<BITS, SLOTS>::mismatches(word, pattern.bits, pattern.low);
         SLOTS - Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::nonzero(mismatches))
     }
 
     #[inline]
-    fn longest(word: u64, pattern: Pattern, more: u64) -> u64 {
+    fn longest(self, word: u64, pattern: Pattern, more: u64) -> u64 {
         let mismatches = Lanes::<BITS, SLOTS>::mismatches(word, pattern.bits, pattern.low);
         let mut matching = Lanes::<BITS, SLOTS>::nonzero(mismatches) ^ Lanes::<BITS, SLOTS>::HIGH;
         let mut longest = 0;
@@ -81,78 +94,69 @@ impl<const BITS: u32, const SLOTS: usize> Encoding for Packed<BITS, SLOTS> {
     }
 
     #[inline]
-    fn each_has(word: u64, mask: u64) -> bool {
+    fn each_has(self, word: u64, mask: u64) -> bool {
         let has = Lanes::<BITS, SLOTS>::masked(word, mask);
         Lanes::<BITS, SLOTS>::nonzero(has) == Lanes::<BITS, SLOTS>::nonzero(word)
     }
 
     #[inline]
-    fn any_has(word: u64, mask: u64) -> bool {
+    fn any_has(self, word: u64, mask: u64) -> bool {
         Lanes::<BITS, SLOTS>::masked(word, mask) != 0
     }
 
     /// In a word whose slots in use have a 1 among the bits of the mask.
     #[inline]
-    fn alike(word: u64, bits: u64, mask: u64) -> usize {
+    fn alike(self, word: u64, bits: u64, mask: u64) -> usize {
         let difference = word ^ bits.wrapping_mul(Lanes::<BITS, SLOTS>::LOW);
         let different = Lanes::<BITS, SLOTS>::masked(difference, mask & Lanes::<BITS, SLOTS>::LANE);
         SLOTS - Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::nonzero(different))
     }
 
     #[inline]
-    fn either_alike([a, b]: [u64; 2], bits: u64, mask: u64) -> bool {
-        let [a, b] = [a, b].map(|word| Lanes::<BITS, SLOTS>::masked(word, mask));
-        arch::either_holds::<BITS, SLOTS>(a, b, bits & mask)
+    fn values_alike(self, words: [u64; 2], bits: u64, mask: u64) -> MatchingValues {
+        MatchingValues { words, marks: arch::alike::<BITS, SLOTS>(words, bits, mask) }
     }
 
     #[inline]
-    fn values_alike(words: [u64; 2], bits: u64, mask: u64) -> Values {
-        Values { words, marks: arch::alike::<BITS, SLOTS>(words, bits, mask) }
-    }
-
-    #[inline]
-    fn either_matches_in([a, b]: [u64; 2], [of_a, of_b]: [Pattern; 2], mask: u64) -> bool {
-        let a = Lanes::<BITS, SLOTS>::mismatches(a, of_a.bits, of_a.low);
-        let b = Lanes::<BITS, SLOTS>::mismatches(b, of_b.bits, of_a.low);
-        Lanes::<BITS, SLOTS>::any_zero(Lanes::<BITS, SLOTS>::masked(a, mask))
-            | Lanes::<BITS, SLOTS>::any_zero(Lanes::<BITS, SLOTS>::masked(b, mask))
-    }
-
-    #[inline]
-    fn values_matching(words: [u64; 2], [of_a, of_b]: [Pattern; 2], mask: u64) -> Values {
+    fn values_matching(
+        self,
+        words: [u64; 2],
+        [of_a, of_b]: [Pattern; 2],
+        mask: u64,
+    ) -> MatchingValues {
         let in_a = Lanes::<BITS, SLOTS>::mismatches(words[0], of_a.bits, of_a.low);
         let in_b = Lanes::<BITS, SLOTS>::mismatches(words[1], of_b.bits, of_a.low);
         let marks = [in_a, in_b].map(|mismatches| {
             let below = Lanes::<BITS, SLOTS>::masked(mismatches, mask);
             Lanes::<BITS, SLOTS>::zeros_below_the_highest_bit(below)
         });
-        Values { words, marks: Marks::of_highest_bits(marks) }
+        MatchingValues { words, marks: Marks::of_highest_bits(marks) }
     }
 
     #[inline]
-    fn has_room(word: u64) -> bool {
+    fn has_room(self, word: u64) -> bool {
         word >> Lanes::<BITS, SLOTS>::LAST == 0
     }
 
     #[inline]
-    fn fuller(a: u64, b: u64) -> bool {
+    fn is_fuller(self, a: u64, b: u64) -> bool {
         a > b
     }
 
     #[inline]
-    fn with(word: u64, slot: Slot) -> Option<u64> {
-        Self::has_room(word).then(|| word | (slot.bits() << Self::first_free(word)))
+    fn with(self, word: u64, slot: Slot) -> Option<u64> {
+        self.has_room(word).then(|| word | (slot.bits() << Self::first_free(word)))
     }
 
     /// The lanes above the gap move down by one.
     #[inline]
-    fn without(word: u64, slot: Slot) -> Option<u64> {
+    fn without(self, word: u64, slot: Slot) -> Option<u64> {
         arch::find::<BITS, SLOTS>(word, slot.bits())
             .map(|gap| word ^ ((word ^ (word >> BITS)) & (u64::MAX << gap)))
     }
 
     #[inline]
-    fn slots(word: u64) -> [u64; MAX_SLOTS] {
+    fn unpack(self, word: u64) -> [u64; MAX_SLOTS] {
         let mut slots = [0; MAX_SLOTS];
         for (index, slot) in slots.iter_mut().enumerate().take(SLOTS) {
             *slot = Lanes::<BITS, SLOTS>::get(word, index);
@@ -161,7 +165,7 @@ impl<const BITS: u32, const SLOTS: usize> Encoding for Packed<BITS, SLOTS> {
     }
 
     #[inline]
-    fn is_canonical(word: u64) -> bool {
+    fn is_canonical(self, word: u64) -> bool {
         let in_use = Lanes::<BITS, SLOTS>::nonzero(word);
         let next_in_use = in_use >> BITS;
         next_in_use & !in_use | word & Lanes::<BITS, SLOTS>::ABOVE == 0

@@ -12,9 +12,8 @@
 //! fifth; so one table decodes both. The 16 runs of equal fifths begin at multiples of 64 (of
 //! 16,384 numbers, 880 are to spare), so that the upper bits of a number name its run.
 
-use super::MAX_SLOTS;
-use super::sealed::Encoding;
-use crate::candidates::{Marks, Values};
+use super::{Format, LayoutId, MAX_SLOTS};
+use crate::candidates::{Marks, MatchingValues};
 use crate::entry::{Pattern, Slot};
 use crate::lanes::Lanes;
 
@@ -113,6 +112,7 @@ static RUNS: [u16; BLOCKS] = {
 ///
 /// A free slot is the fingerprint 0; the free ones come first. Each multiset of fingerprints is one
 /// word and no other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SemiSorted<const REST: u32, const SLOTS: usize>;
 
 impl<const REST: u32, const SLOTS: usize> SemiSorted<REST, SLOTS> {
@@ -177,19 +177,24 @@ impl<const REST: u32, const SLOTS: usize> SemiSorted<REST, SLOTS> {
     /// The values of the slots of two words that match: what is above the mask. Slots have no lanes here, but
     /// values are short enough for lanes of their own.
     #[inline]
-    fn values(words: [u64; 2], mask: u64, matches: impl Fn(usize, u64) -> bool) -> Values {
+    fn values(
+        self,
+        words: [u64; 2],
+        mask: u64,
+        matches: impl Fn(usize, u64) -> bool,
+    ) -> MatchingValues {
         let lane = u64::BITS / SLOTS as u32;
         let value_bits = REST + NIBBLE - mask.count_ones();
         debug_assert!(value_bits < lane);
         let (mut values, mut marks) = ([0; 2], [0; 2]);
         for at in 0..2 {
-            for slot in Self::slots(words[at]).into_iter().take(SLOTS) {
+            for slot in self.unpack(words[at]).into_iter().take(SLOTS) {
                 let value = slot >> mask.count_ones();
                 values[at] = values[at] << lane | value << (lane - value_bits);
                 marks[at] = marks[at] << lane | u64::from(matches(at, slot)) << (lane - 1);
             }
         }
-        Values { words: values, marks: Marks::of_highest_bits(marks) }
+        MatchingValues { words: values, marks: Marks::of_highest_bits(marks) }
     }
 
     /// How many slots hold `bits`, a fingerprint or 0.
@@ -200,69 +205,65 @@ impl<const REST: u32, const SLOTS: usize> SemiSorted<REST, SLOTS> {
     }
 }
 
-impl<const REST: u32, const SLOTS: usize> Encoding for SemiSorted<REST, SLOTS> {
-    const ID: u8 = 1;
+impl<const REST: u32, const SLOTS: usize> Format for SemiSorted<REST, SLOTS> {
+    const ID: LayoutId =
+        LayoutId::find(Self::ENCODING, Self::BITS, SLOTS).expect("one of the layouts");
+    const BITS: u32 = REST + NIBBLE;
+    const SLOTS: usize = SLOTS;
+    const ENCODING: u8 = 1;
+    const FORMAT: Self = Self;
 
     #[inline]
-    fn copies(word: u64, slot: Slot) -> usize {
+    fn copies(self, word: u64, slot: Slot) -> usize {
         Self::count(word, slot.bits())
     }
 
     #[inline]
-    fn free(word: u64) -> usize {
+    fn free(self, word: u64) -> usize {
         Self::count(word, 0)
     }
 
     /// The rest of an absent item seldom matches, and then nothing needs to be decoded.
     #[inline]
-    fn holds(word: u64, slot: Slot) -> bool {
-        let equal = Self::equal_rests(word, slot.bits());
-        equal != 0 && equal & Self::equal_nibbles(word, slot.bits()) != 0
-    }
-
-    #[inline]
-    fn either_holds(a: u64, b: u64, slot: Slot) -> bool {
+    fn either_holds(self, [a, b]: [u64; 2], slot: Slot, mask: Option<u64>) -> bool {
         let bits = slot.bits();
-        let (in_a, in_b) = (Self::equal_rests(a, bits), Self::equal_rests(b, bits));
-        // One test for both words: a caller who branches on the answer pays for one of the two
-        // branches only, as they go the same way.
-        in_a | in_b != 0
-            && in_a & Self::equal_nibbles(a, bits) | in_b & Self::equal_nibbles(b, bits) != 0
-    }
-
-    /// As for `holds`: the rest of an absent item seldom matches.
-    #[inline]
-    fn either_alike(words: [u64; 2], bits: u64, mask: u64) -> bool {
+        let Some(mask) = mask else {
+            let (in_a, in_b) = (Self::equal_rests(a, bits), Self::equal_rests(b, bits));
+            // One test for both words: a caller who branches on the answer pays for one of the two
+            // branches only, as they go the same way.
+            return in_a | in_b != 0
+                && in_a & Self::equal_nibbles(a, bits) | in_b & Self::equal_nibbles(b, bits) != 0;
+        };
         let mask_of_rest = mask & Lanes::<REST, SLOTS>::LANE;
-        let [in_a, in_b] = words.map(|word| {
+        let [in_a, in_b] = [a, b].map(|word| {
             let rests = Lanes::<REST, SLOTS>::masked(word, mask_of_rest);
             Lanes::<REST, SLOTS>::equal(rests, bits & mask_of_rest)
         });
-        in_a | in_b != 0 && words.into_iter().any(|word| Self::alike(word, bits, mask) > 0)
+        in_a | in_b != 0 && [a, b].into_iter().any(|word| self.alike(word, bits, mask) > 0)
     }
 
     #[inline]
-    fn values_alike(words: [u64; 2], bits: u64, mask: u64) -> Values {
-        if !Self::either_alike(words, bits, mask) {
-            return Values::default();
+    fn values_alike(self, words: [u64; 2], bits: u64, mask: u64) -> MatchingValues {
+        if !self.either_holds(words, Slot::new(bits), Some(mask)) {
+            return MatchingValues::default();
         }
-        Self::values(words, mask, |_, slot| slot != 0 && (slot ^ bits) & mask == 0)
+        self.values(words, mask, |_, slot| slot != 0 && (slot ^ bits) & mask == 0)
     }
 
     #[inline]
-    fn values_matching(words: [u64; 2], patterns: [Pattern; 2], mask: u64) -> Values {
+    fn values_matching(self, words: [u64; 2], patterns: [Pattern; 2], mask: u64) -> MatchingValues {
         let patterns = patterns.map(|pattern| Pattern { bits: pattern.bits & mask, ..pattern });
-        Self::values(words, mask, |at, slot| patterns[at].matches(slot & mask))
+        self.values(words, mask, |at, slot| patterns[at].matches(slot & mask))
     }
 
     #[inline]
-    fn has_room(word: u64) -> bool {
+    fn has_room(self, word: u64) -> bool {
         Lanes::<REST, SLOTS>::get(word, 0) == 0 && Self::nibbles(word) % NIBBLES as u64 == 0
     }
 
     #[inline]
-    fn with(word: u64, slot: Slot) -> Option<u64> {
-        let mut sorted = Self::slots(word);
+    fn with(self, word: u64, slot: Slot) -> Option<u64> {
+        let mut sorted = self.unpack(word);
         if sorted[0] != 0 {
             return None;
         }
@@ -276,8 +277,8 @@ impl<const REST: u32, const SLOTS: usize> Encoding for SemiSorted<REST, SLOTS> {
     }
 
     #[inline]
-    fn without(word: u64, slot: Slot) -> Option<u64> {
-        let mut sorted = Self::slots(word);
+    fn without(self, word: u64, slot: Slot) -> Option<u64> {
+        let mut sorted = self.unpack(word);
         let at = sorted[..SLOTS].iter().position(|&held| held == slot.bits())?;
         sorted.copy_within(..at, 1);
         sorted[0] = 0;
@@ -285,7 +286,7 @@ impl<const REST: u32, const SLOTS: usize> Encoding for SemiSorted<REST, SLOTS> {
     }
 
     #[inline]
-    fn slots(word: u64) -> [u64; MAX_SLOTS] {
+    fn unpack(self, word: u64) -> [u64; MAX_SLOTS] {
         let nibbles = Self::nibbles(word);
         let mut sorted = [0; MAX_SLOTS];
         for (slot, bits) in sorted.iter_mut().enumerate().take(SLOTS) {
@@ -296,8 +297,8 @@ impl<const REST: u32, const SLOTS: usize> Encoding for SemiSorted<REST, SLOTS> {
     }
 
     #[inline]
-    fn is_canonical(word: u64) -> bool {
-        let sorted = Self::slots(word);
+    fn is_canonical(self, word: u64) -> bool {
+        let sorted = self.unpack(word);
         sorted[..SLOTS].is_sorted() && Self::encode(sorted) == word
     }
 }

@@ -1,26 +1,23 @@
 //! The word of a bucket.
 
-use core::marker::PhantomData;
+use super::{Format, MAX_SLOTS};
+use crate::candidates::MatchingValues;
+use crate::entry::{Pattern, Slot};
 
-use super::sealed::Encoding;
-use super::{Layout, MAX_SLOTS};
-use crate::candidates::Values;
-use crate::entry::{Pattern, Slot, ValueBits};
-
-/// The 64 bits of a bucket: a multiset of entries, as a layout encodes it. All zeros are the empty
+/// The 64 bits of a bucket: a multiset of entries, as a format encodes it. All zeros are the empty
 /// bucket.
 #[derive(Clone, Copy)]
-pub struct Word<L> {
+pub struct Word<F> {
     bits: u64,
-    layout: PhantomData<L>,
+    format: F,
 }
 
-impl<L: Layout> Word<L> {
+impl<F: Format> Word<F> {
     pub(crate) const EMPTY: Self = Self::from_bits(0);
 
     #[inline]
     pub(crate) const fn from_bits(bits: u64) -> Self {
-        Self { bits, layout: PhantomData }
+        Self { bits, format: F::FORMAT }
     }
 
     #[inline]
@@ -28,10 +25,10 @@ impl<L: Layout> Word<L> {
         self.bits
     }
 
-    /// What each slot holds, 0 for a free one; the first `SLOTS` count.
+    /// What each slot holds, 0 for a free one; those of the layout come first.
     #[inline]
     fn slots(self) -> [u64; MAX_SLOTS] {
-        L::Encoding::slots(self.bits)
+        self.format.unpack(self.bits)
     }
 
     /// The slots in use, in no order that has a meaning.
@@ -50,116 +47,110 @@ impl<L: Layout> Word<L> {
     /// How many slots are in use.
     #[inline]
     pub(crate) fn in_use(self) -> usize {
-        L::SLOTS - L::Encoding::free(self.bits)
+        F::SLOTS - self.format.free(self.bits)
     }
 
     /// Whether a slot is free.
     #[inline]
     pub(crate) fn has_room(self) -> bool {
-        L::Encoding::has_room(self.bits)
+        self.format.has_room(self.bits)
     }
 
     /// Whether it has fewer free slots than `other`. If they have as many, any answer is right.
     #[inline]
     pub(crate) fn is_fuller(self, other: Self) -> bool {
-        L::Encoding::fuller(self.bits, other.bits)
+        self.format.is_fuller(self.bits, other.bits)
     }
 
     /// Whether a slot holds this.
     #[inline]
     pub(crate) fn holds(self, slot: Slot) -> bool {
-        L::Encoding::holds(self.bits, slot)
+        self.format.either_holds([self.bits, 0], slot, None)
     }
 
-    /// Whether a slot of one word or the other holds this.
+    /// Whether a slot of one word or the other holds this; by the bits of the mask, if there is one: all bits
+    /// below a value.
     #[inline]
-    pub(crate) fn either_holds([a, b]: [Self; 2], slot: Slot) -> bool {
-        L::Encoding::either_holds(a.bits, b.bits, slot)
+    pub(crate) fn either_holds(words: [Self; 2], slot: Slot, mask: Option<u64>) -> bool {
+        words[0].format.either_holds(words.map(Self::bits), slot, mask)
     }
 
     /// How many slots hold this.
     #[inline]
     pub(crate) fn copies(self, slot: Slot) -> usize {
-        L::Encoding::copies(self.bits, slot)
+        self.format.copies(self.bits, slot)
     }
 
-    /// Whether a slot of one word matches its pattern, or a slot of the other word the other pattern.
+    /// Whether a slot of one word matches its pattern, or a slot of the other word the other pattern; by the
+    /// bits of the mask, if there is one: all bits below a value.
     #[inline]
-    pub(crate) fn either_matches(words: [Self; 2], patterns: [Pattern; 2]) -> bool {
-        L::Encoding::either_matches(words.map(Self::bits), patterns)
+    pub(crate) fn either_matches(
+        words: [Self; 2],
+        patterns: [Pattern; 2],
+        mask: Option<u64>,
+    ) -> bool {
+        words[0].format.either_matches(words.map(Self::bits), patterns, mask)
     }
 
     /// How many slots match.
     #[inline]
     pub(crate) fn matches(self, pattern: Pattern) -> usize {
-        L::Encoding::matches(self.bits, pattern)
+        self.format.matches(self.bits, pattern)
     }
 
     /// How many slots in use hold what `bits` has among the bits of the mask, one of which is a 1.
     #[inline]
     pub(crate) fn alike(self, bits: u64, mask: u64) -> usize {
-        L::Encoding::alike(self.bits, bits, mask)
+        self.format.alike(self.bits, bits, mask)
     }
 
-    /// Whether a slot in use, of one word or the other, holds what `bits` has among the bits of the mask,
-    /// one of which is a 1.
+    /// The values of the slots in use of each word that hold what `bits` has among the bits of the mask: all
+    /// bits below a value.
     #[inline]
-    pub(crate) fn either_alike(words: [Self; 2], bits: u64, mask: u64) -> bool {
-        L::Encoding::either_alike(words.map(Self::bits), bits, mask)
+    pub(crate) fn values_alike(words: [Self; 2], bits: u64, mask: u64) -> MatchingValues {
+        words[0].format.values_alike(words.map(Self::bits), bits, mask)
     }
 
-    /// As `either_matches`, by the bits of the mask alone; the core is among them.
-    #[inline]
-    pub(crate) fn either_matches_in(words: [Self; 2], patterns: [Pattern; 2], mask: u64) -> bool {
-        L::Encoding::either_matches_in(words.map(Self::bits), patterns, mask)
-    }
-
-    /// The values of the slots in use of each word that hold what `bits` has below its value, which is not
-    /// 0.
-    #[inline]
-    pub(crate) fn values_alike(words: [Self; 2], bits: u64, values: ValueBits) -> Values {
-        L::Encoding::values_alike(words.map(Self::bits), bits, values.below())
-    }
-
-    /// The values of the slots of each word that match its pattern below their values; the core is below.
+    /// The values of the slots of each word that match its pattern by the bits of the mask: all bits below a
+    /// value.
     #[inline]
     pub(crate) fn values_matching(
         words: [Self; 2],
         patterns: [Pattern; 2],
-        values: ValueBits,
-    ) -> Values {
-        L::Encoding::values_matching(words.map(Self::bits), patterns, values.below())
+        mask: u64,
+    ) -> MatchingValues {
+        words[0].format.values_matching(words.map(Self::bits), patterns, mask)
     }
 
     /// Of the slots that match, and have less in their low part than `more`, one with the most extra bits.
     #[inline]
     pub(crate) fn longest(self, pattern: Pattern, more: u64) -> Option<Slot> {
-        let longest = L::Encoding::longest(self.bits, pattern, more);
+        let longest = self.format.longest(self.bits, pattern, more);
         (longest != 0).then(|| Slot::new(longest))
     }
 
     /// Whether each slot in use has a 1 among the bits of the mask.
     #[inline]
     pub(crate) fn each_has(self, mask: u64) -> bool {
-        L::Encoding::each_has(self.bits, mask)
+        self.format.each_has(self.bits, mask)
     }
 
     /// Whether a slot has a 1 among the bits of the mask.
     #[inline]
     pub(crate) fn any_has(self, mask: u64) -> bool {
-        L::Encoding::any_has(self.bits, mask)
+        self.format.any_has(self.bits, mask)
     }
 
     /// With this in one slot more, or `None` if no slot is free.
     #[inline]
     pub(crate) fn with(self, slot: Slot) -> Option<Self> {
-        L::Encoding::with(self.bits, slot).map(Self::from_bits)
+        self.format.with(self.bits, slot).map(|bits| Self { bits, ..self })
     }
 
     /// Without this in one slot, or `None` if no slot holds it.
     #[inline]
     pub(crate) fn without(self, slot: Slot) -> Option<Self> {
-        L::Encoding::without(self.bits, slot).map(Self::from_bits)
+        self.format.without(self.bits, slot).map(|bits| Self { bits, ..self })
     }
 
     /// The slots that have a 0 at `bit`, and the others, in which this bit becomes 0.
@@ -172,10 +163,10 @@ impl<L: Layout> Word<L> {
         })
     }
 
-    /// Whether the words that are made from [`EMPTY`](Self::EMPTY) by `with` and `without` include this
+    /// Whether the words that are made from an empty one by `with` and `without` include this
     /// one.
     #[inline]
     pub(crate) fn is_canonical(self) -> bool {
-        L::Encoding::is_canonical(self.bits)
+        self.format.is_canonical(self.bits)
     }
 }

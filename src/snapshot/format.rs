@@ -2,13 +2,13 @@
 
 use core::hash::Hasher;
 
-use twox_hash::XxHash3_64;
+use twox_hash::{XxHash3_64, xxhash3_64};
 
+use crate::entry::{NoValues, ValueBits, Values};
 use crate::error::RestoreError;
-use crate::extent::Extent;
-use crate::layout::sealed::Encoding;
-use crate::layout::{self, Layout, LayoutId, Word};
+use crate::layout::{Format, LayoutId, Layouts, Visitor, Word};
 use crate::sizing::{Request, Sizing};
+use crate::table::Extent;
 
 /// The first bytes of every snapshot. The first is no text in any encoding, and the last is changed
 /// by whoever takes the file for text.
@@ -89,15 +89,15 @@ impl Header {
             (false, true) => (GROWING_VERSION, 1),
             (true, grows) => (MAPLET_VERSION, MAPLET_KIND + u8::from(grows)),
         };
-        let shape = Shape::of(layout);
+        let properties = layout.properties();
         let mut bytes = [0; HEADER_BYTES];
         let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
         put(at::MAGIC, &MAGIC);
         put(at::VERSION, &version.to_le_bytes());
         put(at::KIND, &[kind]);
-        put(at::ENCODING, &[shape.encoding]);
-        put(at::FINGERPRINT_BITS, &[shape.bits]);
-        put(at::SLOTS, &[shape.slots]);
+        put(at::ENCODING, &[properties.encoding]);
+        put(at::FINGERPRINT_BITS, &[properties.bits as u8]);
+        put(at::SLOTS, &[properties.slots as u8]);
         put(at::ROWS, &number(extent.rows()));
         // Of a level only the lowest byte is not 0.
         put(at::LEVEL, &extent.level().to_le_bytes());
@@ -145,8 +145,8 @@ impl Header {
         }
         let [encoding, bits, slots] =
             [at::ENCODING, at::FINGERPRINT_BITS, at::SLOTS].map(|at| bytes[at]);
-        let layout = Shape { encoding, bits, slots }
-            .layout(grows)
+        let layout = LayoutId::find(encoding, bits.into(), slots.into())
+            .filter(|layout| !grows || layout.properties().doublings() > 0)
             .ok_or(RestoreError::UnknownLayout { encoding, fingerprint_bits: bits, slots })?;
         let size = |at| usize::try_from(field(at)).expect("64-bit pointers");
         let [level, target_load] =
@@ -184,15 +184,16 @@ impl Header {
             rate: None,
             target_load,
             value_bits,
+            only: None,
         };
         let Sizing { rows, buckets: max_buckets, load_thousandths, value_bits, .. } =
-            Sizing::of_layout(layout, request).ok()?;
+            Sizing::of(layout, request).ok()?;
         let sizes = [at::ROWS, at::MAX_BUCKETS].map(&field);
         let extent = Extent::try_new(rows, level, field(at::CURSOR), max_buckets)?;
         let words = extent.buckets();
         let possible = sizes == [rows, max_buckets]
             && words == field(at::WORDS)
-            && items <= words * usize::from(Shape::of(layout).slots)
+            && items <= words * layout.properties().slots
             && (grows || capacity == max_capacity);
         possible.then_some(Self {
             grows,
@@ -212,38 +213,42 @@ impl Header {
     pub(crate) fn encoded_len(&self) -> usize {
         HEADER_BYTES + self.extent.buckets() * size_of::<u64>() + CHECKSUM_BYTES
     }
+}
 
-    /// Checks the words from bucket `first` on, and says how many slots they have in use.
-    fn validate(&self, first: usize, words: &[[u8; 8]]) -> Result<usize, RestoreError> {
-        macro_rules! dispatch {
-            ($($layout:ident)*) => {
-                match self.layout {
-                    $(LayoutId::$layout => self.validate_words::<layout::$layout>(first, words),)*
-                }
-            };
+/// Checks the words from bucket `first` on, and says how many slots they have in use.
+struct Validate<'a> {
+    header: &'a Header,
+    first: usize,
+    words: &'a [[u8; 8]],
+}
+
+impl Visitor for Validate<'_> {
+    type Output = Result<usize, RestoreError>;
+
+    fn visit<F: Format>(self, _: F) -> Self::Output {
+        match self.header.value_bits {
+            0 => self.words_are_valid::<F>(NoValues),
+            value_bits => self.words_are_valid::<F>(ValueBits::new(F::BITS, value_bits)),
         }
-        crate::__for_each_layout!(dispatch)
     }
+}
 
+impl Validate<'_> {
     /// Checks all words without a branch on any of them, and looks for the position only after an error.
-    fn validate_words<L: Layout>(
-        &self,
-        first: usize,
-        words: &[[u8; 8]],
-    ) -> Result<usize, RestoreError> {
+    fn words_are_valid<F: Format>(self, values: impl Values) -> Result<usize, RestoreError> {
+        let Self { header, first, words } = self;
         // In a table of fixed size, any entry may be in any bucket; it has a fingerprint.
-        let (grows, value_bits) = (self.grows, self.value_bits);
-        let fingerprint = (1 << (L::FINGERPRINT_BITS - value_bits)) - 1;
-        let is_valid = |bucket: usize, word: Word<L>| {
-            let entries = if grows {
-                self.extent.is_valid(bucket, word, value_bits)
+        let is_valid = |bucket: usize, word: Word<F>| {
+            let entries = if header.grows {
+                header.extent.is_valid(bucket, word, values)
             } else {
-                value_bits == 0 || word.each_has(fingerprint)
+                values.below().is_none_or(|below| word.each_has(below))
             };
             word.is_canonical() & entries
         };
         let (mut valid, mut items) = (true, 0);
-        let mut words = (first..).zip(words.iter().copied().map(word::<L>));
+        let word = |bytes| Word::<F>::from_bits(u64::from_le_bytes(bytes));
+        let mut words = (first..).zip(words.iter().copied().map(word));
         for (bucket, word) in words.clone() {
             valid &= is_valid(bucket, word);
             items += word.in_use();
@@ -257,16 +262,10 @@ impl Header {
     }
 }
 
-/// The word with these bytes.
-#[inline]
-fn word<L: Layout>(bytes: [u8; 8]) -> Word<L> {
-    Word::from_bits(u64::from_le_bytes(bytes))
-}
-
 /// The bytes of a snapshot so far, which come in this order: the header, the words, the checksum.
 pub(crate) struct Check {
     header: Header,
-    checksum: XxHash3_64,
+    checksum: Checksum,
     /// The number of words so far.
     words: usize,
     /// The number of their slots in use, or the first error. The error is reported only if the checksum
@@ -277,7 +276,7 @@ pub(crate) struct Check {
 impl Check {
     pub(crate) fn of_header(bytes: &[u8; HEADER_BYTES]) -> Result<Self, RestoreError> {
         let header = Header::decode(bytes)?;
-        let mut checksum = XxHash3_64::new();
+        let mut checksum = new_checksum();
         checksum.write(bytes);
         Ok(Self { header, checksum, words: 0, items: Ok(0) })
     }
@@ -290,7 +289,8 @@ impl Check {
     pub(crate) fn add(&mut self, words: &[[u8; 8]]) {
         self.checksum.write(words.as_flattened());
         if let Ok(items) = &mut self.items {
-            match self.header.validate(self.words, words) {
+            let first = self.words;
+            match self.header.layout.visit(Validate { header: &self.header, first, words }) {
                 Ok(more) => *items += more,
                 Err(error) => self.items = Err(error),
             }
@@ -316,50 +316,19 @@ impl Check {
     }
 }
 
-/// The three numbers that identify a layout.
-#[derive(PartialEq, Eq)]
-struct Shape {
-    encoding: u8,
-    bits: u8,
-    slots: u8,
-}
-
-impl Shape {
-    fn of(layout: LayoutId) -> Self {
-        macro_rules! dispatch {
-            ($($layout:ident)*) => {
-                match layout {
-                    $(LayoutId::$layout => Self::of_type::<layout::$layout>(),)*
-                }
-            };
-        }
-        crate::__for_each_layout!(dispatch)
-    }
-
-    fn of_type<L: Layout>() -> Self {
-        Self { encoding: L::Encoding::ID, bits: L::FINGERPRINT_BITS as u8, slots: L::SLOTS as u8 }
-    }
-
-    /// The layout with these numbers, among those that grow or among all.
-    fn layout(&self, grows: bool) -> Option<LayoutId> {
-        macro_rules! all {
-            ($($layout:ident)*) => { &[$(LayoutId::$layout),*] };
-        }
-        let all: &[_] = if grows {
-            crate::__for_each_growing_layout!(all)
-        } else {
-            crate::__for_each_layout!(all)
-        };
-        all.iter().copied().find(|&layout| Self::of(layout) == *self)
-    }
-}
-
 fn number(n: usize) -> [u8; 8] {
     (n as u64).to_le_bytes()
 }
 
 fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes[at..at + N].try_into().expect("a slice of N bytes")
+}
+
+/// The checksum of what comes piece by piece. It allocates nothing.
+pub(crate) type Checksum = xxhash3_64::RawHasher<&'static [u8; xxhash3_64::DEFAULT_SECRET_LENGTH]>;
+
+pub(crate) fn new_checksum() -> Checksum {
+    Checksum::new(xxhash3_64::SecretBuffer::default())
 }
 
 fn checksum(bytes: &[u8]) -> u64 {

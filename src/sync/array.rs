@@ -1,61 +1,284 @@
 //! An array of words in pieces that are added one after the other and never move.
 //!
-//! It is the one data structure of this crate with raw pointers. A lookup in a growing table finds two
-//! words in it, and makes one test for each: whether the index is below the number of words. Made of
-//! safe parts (a `Box` in a `OnceLock` for each piece) it made three, and a place for a piece took 24
-//! bytes in place of 8.
+//! It is the one data structure of this crate with raw pointers: made of safe parts (a `Box` in a
+//! `OnceLock` for each piece), a place for a piece took 24 bytes in place of 8, and an access made three
+//! tests in place of one.
+//!
+//! ```text
+//! piece  = n >> shift
+//! offset = n mod 2^shift
+//! ```
+//!
+//! The places of the pieces are a *directory*. When it is full, one of twice the length replaces it. A
+//! reader may go on in an old one, which has all words that were there when it was replaced: so old ones
+//! are kept until the array is dropped, and take together no more than the newest. How many pieces there
+//! are, and which directory is the newest, is one word:
+//!
+//! | bits | meaning |
+//! |---|---|
+//! | 0 to 31 | the number of pieces |
+//! | 32 to 63 | the number of the directory that has the places of all of them |
 #![allow(
     unsafe_code,
-    reason = "a fourteenth of the instructions of a lookup; a third of the places"
+    reason = "a third of the places, and one test for an access in place of three"
 )]
 
 use core::marker::PhantomData;
 use core::ptr;
 
-use super::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use super::{AtomicU64, AtomicUsize, Mutex, Ordering, UnsafeCell, try_zeroed};
+use crate::memory::{NoMemory, TryBox, try_with_capacity};
 
 type Piece = Box<[AtomicU64]>;
 
-/// Pieces of 2^`shift` words each; the last one may be shorter.
+/// The first word of a piece; null until there is one.
+type Place = UnsafeCell<*mut AtomicU64>;
+
+/// Places in the shortest directory. One under loom, so that models have several directories.
+const FIRST_PLACES: usize = if cfg!(loom) { 1 } else { 8 };
+/// As many as it takes for 2^31 pieces: those of the largest table. The first one is empty.
+const DIRECTORIES: usize = 30;
+
+/// Where the number of the directory begins in `state`.
+const DIRECTORY: u32 = 32;
+/// Mask of the number of pieces in `state`.
+const PIECES: usize = (1 << DIRECTORY) - 1;
+
+/// The number of places in a directory.
+fn places_in(directory: usize) -> usize {
+    if directory == 0 { 0 } else { FIRST_PLACES << (directory - 1) }
+}
+
+/// Pieces of 2^`shift` words each.
 ///
-/// What the unsafe code builds on: of the `len` words, those with the indices from k·2^`shift` on are the
-/// words of a box, as many as there are up to (k + 1)·2^`shift` or to `len`. `pieces[k]` is the pointer
-/// to them, and the array owns the box. While the array is shared, this pointer does not change, and
-/// `len` does not become less.
+/// What the unsafe code builds on: with n pieces, and directory d, in `state`, directory d is a box of
+/// places, no fewer than n, of which each of the first n has the pointer to the words of a box of 2^`shift`
+/// words. The array owns these boxes. While it is shared, what `state` has told of does not change: only the
+/// holder of `adding` writes, to places and directories of which `state` does not tell yet.
 pub struct PieceArray {
     shift: u32,
-    pieces: Box<[AtomicPtr<AtomicU64>]>,
     /// In a box: the compiler knows that an array without atomics of its own does not change, so the
-    /// other parts stay in registers from one Acquire load to the next.
-    len: Box<AtomicUsize>,
+    /// other parts of a table stay in registers from one Acquire load to the next.
+    shared: TryBox<Shared>,
     owned: PhantomData<Piece>,
 }
 
-#[allow(clippy::len_without_is_empty, reason = "an array is empty only while it is made")]
+struct Shared {
+    state: AtomicUsize,
+    directories: [UnsafeCell<*mut Place>; DIRECTORIES],
+    /// Held by whoever adds pieces.
+    adding: Mutex<()>,
+    /// The places of all directories.
+    places: AtomicUsize,
+}
+
+// SAFETY: what the pointers lead to is owned by the array, and written only as `PieceArray` says.
+unsafe impl Send for Shared {}
+// SAFETY: the same.
+unsafe impl Sync for Shared {}
+
+/// The words that an array had at one time.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    places: *const Place,
+    pieces: usize,
+    shift: u32,
+    array: PhantomData<&'a PieceArray>,
+}
+
 impl PieceArray {
-    /// Without words, and with a place for this number of pieces; `None` if the allocator has no memory
-    /// for it.
+    /// Without words.
+    pub(crate) fn try_new(shift: u32) -> Result<Self, NoMemory> {
+        let shared = TryBox::try_new(Shared {
+            state: AtomicUsize::new(0),
+            directories: core::array::from_fn(|_| UnsafeCell::new(ptr::null_mut())),
+            adding: Mutex::new(()),
+            places: AtomicUsize::new(0),
+        })?;
+        Ok(Self { shift, shared, owned: PhantomData })
+    }
+
+    /// The number of pieces, and that of their directory.
+    fn state(&self, order: Ordering) -> (usize, usize) {
+        let state = self.shared.state.load(order);
+        (state & PIECES, state >> DIRECTORY)
+    }
+
+    /// The first place of a directory.
+    ///
+    /// # Safety
+    ///
+    /// The array has it, or the caller holds `adding` or the whole array.
+    #[inline]
+    unsafe fn directory(&self, number: usize) -> *mut Place {
+        // SAFETY: a directory that the array has is one of them and does not change; and of the others, nobody
+        // else writes.
+        unsafe { self.shared.directories.get_unchecked(number).with(|directory| *directory) }
+    }
+
+    /// The words that are there.
     #[must_use]
-    pub fn try_new(shift: u32, places: usize) -> Option<Self> {
-        let mut pieces = Vec::new();
-        pieces.try_reserve_exact(places).ok()?;
-        pieces.resize_with(places, || AtomicPtr::new(ptr::null_mut()));
-        let pieces = pieces.into_boxed_slice();
-        Some(Self { shift, pieces, len: Box::new(AtomicUsize::new(0)), owned: PhantomData })
+    #[inline]
+    pub fn view(&self) -> View<'_> {
+        // Acquire: pairs with the Release in `try_add`. Whoever sees the number sees the pointers.
+        let (pieces, directory) = self.state(Ordering::Acquire);
+        // SAFETY: the array has this directory.
+        let places = unsafe { self.directory(directory) };
+        View { places, pieces, shift: self.shift, array: PhantomData }
     }
 
     /// The number of words.
-    #[must_use]
-    #[inline]
-    pub fn len(&self) -> usize {
-        // Acquire: pairs with the Release in `push`. Whoever sees the number sees the pointers.
-        self.len.load(Ordering::Acquire)
+    pub(crate) fn len(&self) -> usize {
+        self.view().len()
     }
 
-    /// The number of pieces.
+    /// The number of words in a piece.
+    pub(crate) fn piece_len(&self) -> usize {
+        1 << self.shift
+    }
+
+    /// The number of pieces that hold the first `words` words.
+    pub(crate) fn pieces_of(&self, words: usize) -> usize {
+        words.div_ceil(self.piece_len())
+    }
+
+    /// Adds pieces of zeros until there are `words` words, or more. Blocks while another thread adds some.
+    ///
+    /// # Errors
+    ///
+    /// If the allocator has no memory for a piece or for a directory; the pieces before it are added.
+    pub(crate) fn try_reach(&self, words: usize) -> Result<(), NoMemory> {
+        self.try_add(self.pieces_of(words), || {
+            let len = self.piece_len();
+            try_zeroed(len).ok_or(NoMemory { bytes: len * size_of::<u64>() })
+        })
+    }
+
+    /// Adds these pieces, which all have the length of a piece. Of what no other thread has.
+    pub(crate) fn try_extend(&self, pieces: Vec<Piece>) -> Result<(), NoMemory> {
+        let count = self.view().pieces + pieces.len();
+        let mut pieces = pieces.into_iter();
+        self.try_add(count, || Ok(pieces.next().expect("a piece for each place")))
+    }
+
+    /// Adds pieces until there are `count`, or more.
+    fn try_add(
+        &self,
+        count: usize,
+        mut next: impl FnMut() -> Result<Piece, NoMemory>,
+    ) -> Result<(), NoMemory> {
+        let _adding = self.shared.adding.lock();
+        loop {
+            // Relaxed: written under the mutex.
+            let (at, mut directory) = self.state(Ordering::Relaxed);
+            if at >= count {
+                return Ok(());
+            }
+            if at == places_in(directory) {
+                directory = (1..DIRECTORIES)
+                    .find(|&next| places_in(next) >= count)
+                    .expect("a directory for any table");
+                self.try_add_directory(directory, at)?;
+            }
+            let piece = next()?;
+            assert_eq!(piece.len(), self.piece_len());
+            // SAFETY: the directory has this place, of which `state` does not tell yet.
+            unsafe {
+                let place = &*self.directory(directory).add(at);
+                place.with_mut(|place| *place = Box::into_raw(piece).cast());
+            }
+            // Release: pairs with the load in `view`.
+            self.shared.state.store(directory << DIRECTORY | (at + 1), Ordering::Release);
+        }
+    }
+
+    /// A directory with the first places, unless it is there, while `adding` is held. `state` does not tell of
+    /// it yet.
+    fn try_add_directory(&self, number: usize, pieces: usize) -> Result<(), NoMemory> {
+        // SAFETY: `adding` is held.
+        if !unsafe { self.directory(number) }.is_null() {
+            return Ok(());
+        }
+        let view = self.view();
+        let mut places = try_with_capacity(places_in(number))?;
+        places.extend((0..pieces).map(|at| Place::new(view.first_word(at).cast_mut())));
+        places.resize_with(places_in(number), || Place::new(ptr::null_mut()));
+        // Relaxed: a number that orders nothing, written under the mutex.
+        let sum = self.shared.places.load(Ordering::Relaxed) + places.len();
+        self.shared.places.store(sum, Ordering::Relaxed);
+        let places = Box::into_raw(places.into_boxed_slice());
+        // SAFETY: nobody reads it before `state` tells of it.
+        self.shared.directories[number].with_mut(|directory| unsafe { *directory = places.cast() });
+        Ok(())
+    }
+
+    /// Takes the last piece out.
+    fn pop(&mut self) -> Option<Piece> {
+        // Relaxed: nobody else has the array.
+        let (pieces, directory) = self.state(Ordering::Relaxed);
+        let at = pieces.checked_sub(1)?;
+        let words = self.view().first_word(at).cast_mut();
+        self.shared.state.store(directory << DIRECTORY | at, Ordering::Relaxed);
+        // SAFETY: it comes from a box of this number of words, and is not in the array any more.
+        Some(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(words, 1 << self.shift)) })
+    }
+
+    /// The pieces that hold the first `words` words, which are there.
+    pub(crate) fn try_into_pieces(mut self, words: usize) -> Result<Vec<Piece>, NoMemory> {
+        let count = self.pieces_of(words);
+        let mut pieces = try_with_capacity(count)?;
+        while self.view().pieces > count {
+            self.pop();
+        }
+        pieces.extend(core::iter::from_fn(|| self.pop()));
+        pieces.reverse();
+        Ok(pieces)
+    }
+
+    /// What is allocated.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        // Relaxed: a number that orders nothing.
+        let places = self.shared.places.load(Ordering::Relaxed);
+        size_of_val(&*self.shared)
+            + places * size_of::<Place>()
+            + self.len() * size_of::<AtomicU64>()
+    }
+}
+
+impl Drop for PieceArray {
+    fn drop(&mut self) {
+        while self.pop().is_some() {}
+        for number in 0..DIRECTORIES {
+            // SAFETY: nobody else has the array.
+            let places = unsafe { self.directory(number) };
+            if !places.is_null() {
+                let places = ptr::slice_from_raw_parts_mut(places, places_in(number));
+                // SAFETY: it comes from a box of this number of places, which nobody uses any more.
+                drop(unsafe { Box::from_raw(places) });
+            }
+        }
+    }
+}
+
+#[allow(clippy::len_without_is_empty, reason = "an array is empty only while it is made")]
+impl<'a> View<'a> {
+    /// The number of words.
     #[must_use]
-    pub fn count(&self) -> usize {
-        self.len().div_ceil(1 << self.shift)
+    #[inline]
+    pub fn len(self) -> usize {
+        self.pieces << self.shift
+    }
+
+    /// The first word of a piece.
+    ///
+    /// # Panics
+    ///
+    /// If it is not there.
+    #[inline]
+    fn first_word(self, piece: usize) -> *const AtomicU64 {
+        assert!(piece < self.pieces, "a piece that is there");
+        // SAFETY: the directory has a place for each piece that is there, and does not change in it.
+        unsafe { (*self.places.add(piece)).with(|words| *words) }
     }
 
     /// A word that is there.
@@ -65,19 +288,10 @@ impl PieceArray {
     /// If it is not there.
     #[must_use]
     #[inline]
-    pub fn word(&self, index: usize) -> &AtomicU64 {
-        assert!(index < self.len(), "a word that is there");
+    pub fn word(self, index: usize) -> &'a AtomicU64 {
         let offset = index & ((1 << self.shift) - 1);
-        // SAFETY: the word is one of the `len` words, so its piece is there, and has more than `offset`
-        // words, which live as long as the array.
-        unsafe {
-            let piece = self.pieces.get_unchecked(index >> self.shift);
-            // Relaxed: `len` has made it visible.
-            let words = piece.load(Ordering::Relaxed);
-            // A model that loses the pointer says so.
-            assert!(cfg!(not(loom)) || !words.is_null());
-            &*words.add(offset)
-        }
+        // SAFETY: the piece has more than `offset` words, which live as long as the array.
+        unsafe { &*self.first_word(index >> self.shift).add(offset) }
     }
 
     /// The words of a piece that is there.
@@ -86,164 +300,124 @@ impl PieceArray {
     ///
     /// If it is not there.
     #[must_use]
-    pub fn piece(&self, at: usize) -> &[AtomicU64] {
-        let (start, len) = (at << self.shift, self.len());
-        assert!(start < len, "a piece that is there");
-        // Relaxed: `len` has made it visible.
-        let words = self.pieces[at].load(Ordering::Relaxed);
+    pub fn piece(self, at: usize) -> &'a [AtomicU64] {
         // SAFETY: a box of this number of words, which lives as long as the array.
-        unsafe { core::slice::from_raw_parts(words, (len - start).min(1 << self.shift)) }
-    }
-
-    /// Adds a piece of 2^`shift` words, or of fewer if it is the last. Nothing happens if another thread
-    /// adds one at the same time.
-    ///
-    /// # Panics
-    ///
-    /// If the piece is empty or too long, there is no place for it, or the piece before it is shorter.
-    pub fn push(&self, piece: Piece) {
-        let (len, added) = (self.len(), piece.len());
-        assert!(len.is_multiple_of(1 << self.shift), "the last piece is shorter");
-        assert!((1..=1 << self.shift).contains(&added), "{added} words");
-        let place = &self.pieces[len >> self.shift];
-        let words = Box::into_raw(piece);
-        // Relaxed, both: the store below makes it visible.
-        if place
-            .compare_exchange(ptr::null_mut(), words.cast(), Ordering::Relaxed, Ordering::Relaxed)
-            .is_ok()
-        {
-            // Only one thread comes here before `len` is more. Release: pairs with the load in `len`.
-            self.len.store(len + added, Ordering::Release);
-        } else {
-            // SAFETY: it comes from `into_raw` above, and nobody else has it.
-            drop(unsafe { Box::from_raw(words) });
-        }
-    }
-
-    /// Takes the last piece out.
-    pub fn pop(&mut self) -> Option<Piece> {
-        // Relaxed: nobody else has the array.
-        let len = self.len.load(Ordering::Relaxed);
-        let at = len.checked_sub(1)? >> self.shift;
-        let start = at << self.shift;
-        self.len.store(start, Ordering::Relaxed);
-        let words = self.pieces[at].load(Ordering::Relaxed);
-        self.pieces[at].store(ptr::null_mut(), Ordering::Relaxed);
-        // SAFETY: it comes from a box of this number of words, and is not in the array any more.
-        Some(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(words, len - start)) })
-    }
-
-    /// For the models: a piece of these words.
-    ///
-    /// # Panics
-    ///
-    /// Never.
-    #[cfg(loom)]
-    #[must_use]
-    pub fn piece_of<const N: usize>(words: [u64; N]) -> Piece {
-        let piece = super::try_zeroed(N).expect("memory for a model");
-        for (word, value) in piece.iter().zip(words) {
-            word.store(value, Ordering::Relaxed);
-        }
-        piece
-    }
-
-    /// What is allocated.
-    #[must_use]
-    pub fn heap_bytes(&self) -> usize {
-        size_of_val(&*self.pieces) + size_of_val(&*self.len) + self.len() * size_of::<u64>()
+        unsafe { core::slice::from_raw_parts(self.first_word(at), 1 << self.shift) }
     }
 }
 
-impl Drop for PieceArray {
-    fn drop(&mut self) {
-        while self.pop().is_some() {}
+/// For the models.
+#[cfg(loom)]
+impl PieceArray {
+    /// Without words.
+    ///
+    /// # Panics
+    ///
+    /// If there is no memory for a model.
+    #[must_use]
+    pub fn new(shift: u32) -> Self {
+        Self::try_new(shift).expect("memory for a model")
+    }
+
+    /// One piece more, of these words, unless another thread adds one.
+    ///
+    /// # Panics
+    ///
+    /// If there is no memory for a model.
+    pub fn push<const N: usize>(&self, words: [u64; N]) {
+        let piece = try_zeroed(N).expect("memory for a model");
+        for (word, value) in piece.iter().zip(words) {
+            word.store(value, Ordering::Relaxed);
+        }
+        let mut piece = Some(piece);
+        let added =
+            self.try_add(self.view().pieces + 1, || piece.take().ok_or(NoMemory { bytes: 0 }));
+        added.expect("memory for a model");
     }
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::sync::try_zeroed;
+    use std::sync::atomic::AtomicBool;
+    use std::thread;
 
     const SHIFT: u32 = 3;
 
-    fn array(places: usize, lens: &[usize]) -> PieceArray {
-        let array = PieceArray::try_new(SHIFT, places).unwrap();
-        for &len in lens {
-            array.push(try_zeroed(len).unwrap());
-        }
-        array
-    }
-
     #[test]
     fn a_word_is_where_it_was_stored() {
-        let mut array = array(4, &[8, 8, 5]);
-        assert_eq!((array.len(), array.count()), (21, 3));
-        for index in 0..21 {
-            array.word(index).store(index as u64 + 1, Ordering::Relaxed);
+        let array = PieceArray::try_new(SHIFT).unwrap();
+        assert_eq!(array.len(), 0);
+        for words in [1, 8, 9, 20, 100, 50] {
+            array.try_reach(words).unwrap();
         }
-
+        assert_eq!(array.len(), 104);
+        for index in 0..104 {
+            array.view().word(index).store(index as u64, Ordering::Relaxed);
+        }
         let words = |piece: &[AtomicU64]| -> Vec<u64> {
             piece.iter().map(|word| word.load(Ordering::Relaxed)).collect()
         };
-        assert_eq!(words(array.piece(0)), (1..=8).collect::<Vec<_>>());
-        assert_eq!(words(array.piece(2)), (17..=21).collect::<Vec<_>>());
-        assert_eq!(words(&array.pop().unwrap()), (17..=21).collect::<Vec<_>>());
-        assert_eq!(array.len(), 16);
-        array.push(try_zeroed(8).unwrap());
-        assert_eq!((array.len(), array.count()), (24, 3));
-        assert_eq!((array.pop().map(|piece| piece.len()), array.len()), (Some(8), 16));
+        assert_eq!(words(array.view().piece(2)), (16..24).collect::<Vec<_>>());
+        let pieces = array.try_into_pieces(25).unwrap();
+        assert_eq!(pieces.len(), 4, "those that are not needed are freed");
+        let again = PieceArray::try_new(SHIFT).unwrap();
+        again.try_extend(pieces).unwrap();
+        assert_eq!(again.len(), 32);
+        assert!(
+            (0..32).all(|index| again.view().word(index).load(Ordering::Relaxed) == index as u64)
+        );
+        again.try_reach(33).unwrap();
+        assert_eq!(again.view().word(33).load(Ordering::Relaxed), 0);
     }
 
     #[test]
-    fn pieces_that_do_not_fit_are_refused() {
-        for (lens, piece) in [(&[8, 5][..], 8), (&[8, 8], 8), (&[8], 0), (&[8], 9)] {
-            let array = array(2, lens);
-            let words = try_zeroed(piece).unwrap();
-            let pushed =
-                std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| array.push(words)));
-            assert!(pushed.is_err(), "{lens:?}, and {piece}");
-            assert_eq!(array.len(), lens.iter().sum::<usize>());
-        }
-        assert!(std::panic::catch_unwind(|| array(2, &[8]).piece(1).len()).is_err());
-        for index in [8, 15, 16, usize::MAX] {
-            assert!(std::panic::catch_unwind(|| array(2, &[8]).word(index).as_ptr()).is_err());
-        }
-    }
-
-    /// Pieces that several threads add at the same time, while another one reads all words that are
-    /// there: each place gets one piece, and no word moves.
-    #[test]
-    fn one_thread_reads_while_others_add() {
-        const PIECES: usize = if cfg!(miri) { 8 } else { 1000 };
-        let array = array(PIECES, &[8]);
-        let add = || {
-            while array.count() < PIECES {
-                let words = try_zeroed(8).unwrap();
-                words[7].store(8, Ordering::Relaxed);
-                // Another thread may have added the last piece.
-                let _ =
-                    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| array.push(words)));
-            }
+    fn what_is_not_there_is_refused() {
+        let array = || {
+            let array = PieceArray::try_new(SHIFT).unwrap();
+            array.try_reach(8).unwrap();
+            array
         };
-        let read = || {
-            let first = ptr::from_ref(array.word(0));
-            loop {
-                let len = array.len();
-                let sum: u64 = (0..len).map(|at| array.word(at).load(Ordering::Relaxed)).sum();
-                assert_eq!(sum, len as u64 - 8);
-                assert!(ptr::eq(first, array.word(0)));
-                if len == 8 * PIECES {
-                    break;
+        assert!(std::panic::catch_unwind(|| array().view().piece(1).len()).is_err());
+        for index in [8, 15, 16, usize::MAX] {
+            assert!(std::panic::catch_unwind(|| array().view().word(index).as_ptr()).is_err());
+        }
+    }
+
+    /// Two threads add pieces, to the same ends and to different ones, while two read all words that are
+    /// there: no word moves, and none is lost when the directory is replaced.
+    #[test]
+    fn two_threads_read_while_two_add() {
+        const WORDS: usize = if cfg!(miri) { 200 } else { 40_000 };
+        let array = PieceArray::try_new(SHIFT).unwrap();
+        array.try_reach(1).unwrap();
+        let done = AtomicBool::new(false);
+        let add = |step: usize| {
+            for words in (0..WORDS).step_by(step) {
+                array.try_reach(words).unwrap();
+                if words > 0 {
+                    array.view().word(words - 1).store(1, Ordering::Relaxed);
                 }
             }
         };
-        std::thread::scope(|scope| {
-            scope.spawn(add);
-            scope.spawn(add);
-            scope.spawn(read);
+        let read = || {
+            let first = ptr::from_ref(array.view().word(0));
+            while !done.load(Ordering::Relaxed) {
+                let len = array.len();
+                let last: Vec<_> = (0..len).rev().take(20).collect();
+                assert!(last.iter().all(|&at| array.view().word(at).load(Ordering::Relaxed) <= 1));
+                assert!(ptr::eq(first, array.view().word(0)));
+            }
+        };
+        thread::scope(|scope| {
+            let adders = [7, 3].map(|step| scope.spawn(move || add(step)));
+            (0..2).for_each(|_| drop(scope.spawn(read)));
+            for adder in adders {
+                adder.join().unwrap();
+            }
+            done.store(true, Ordering::Relaxed);
         });
-        assert_eq!(array.len(), 8 * PIECES);
+        let stored = |at: usize| array.view().word(at).load(Ordering::Relaxed) == 1;
+        assert!((1..WORDS).all(|words| stored(words - 1) == (words % 7 == 0 || words % 3 == 0)));
     }
 }

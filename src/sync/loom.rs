@@ -2,12 +2,12 @@
 
 use core::cell::{Cell, RefCell};
 use core::marker::PhantomData;
-use std::sync::OnceLock;
 
+pub(crate) use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicU32;
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 
-/// An access to shared memory, or a lock taken.
+/// An access to shared memory, a lock taken, or words allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A word or a version was read.
@@ -18,6 +18,8 @@ pub enum Step {
     Add,
     /// A stripe was locked.
     Lock,
+    /// Words were allocated.
+    Allocate,
 }
 
 type Hook = Box<dyn FnMut(Step)>;
@@ -191,74 +193,39 @@ impl<'a, T: AsRef<Lock>> Guards<'a, T> {
     }
 }
 
-/// Boxes in place of the array of this crate, which has models of its own: to a table, a piece is there
-/// before loom sees what leads other threads to it.
-pub(crate) struct PieceArray {
-    shift: u32,
-    pieces: Box<[OnceLock<Box<[AtomicU64]>>]>,
-}
-
-impl PieceArray {
-    #[allow(clippy::unnecessary_wraps)]
-    pub(crate) fn try_new(shift: u32, places: usize) -> Option<Self> {
-        Some(Self { shift, pieces: (0..places).map(|_| OnceLock::new()).collect() })
-    }
-
-    fn there(&self) -> impl Iterator<Item = &Box<[AtomicU64]>> {
-        self.pieces.iter().map_while(OnceLock::get)
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.there().map(|piece| piece.len()).sum()
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        self.there().count()
-    }
-
-    pub(crate) fn word(&self, index: usize) -> &AtomicU64 {
-        &self.piece(index >> self.shift)[index & ((1 << self.shift) - 1)]
-    }
-
-    pub(crate) fn piece(&self, at: usize) -> &[AtomicU64] {
-        self.pieces[at].get().expect("a piece that is there")
-    }
-
-    pub(crate) fn push(&self, piece: Box<[AtomicU64]>) {
-        // Only one thread adds pieces to a table.
-        let _ = self.pieces[self.count()].set(piece);
-    }
-
-    pub(crate) fn pop(&mut self) -> Option<Box<[AtomicU64]>> {
-        let last = self.count().checked_sub(1)?;
-        self.pieces[last].take()
-    }
-
-    pub(crate) fn heap_bytes(&self) -> usize {
-        self.len() * size_of::<AtomicU64>()
-    }
-}
-
 /// loom's mutex in place of that of another crate.
-pub(crate) struct Mutex(loom::sync::Mutex<()>);
+pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 
-pub(crate) type MutexGuard<'a> = loom::sync::MutexGuard<'a, ()>;
+pub(crate) type MutexGuard<'a, T> = loom::sync::MutexGuard<'a, T>;
 
-impl Mutex {
-    pub(crate) fn new() -> Self {
-        Self(loom::sync::Mutex::new(()))
+impl<T> Mutex<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(loom::sync::Mutex::new(value))
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_> {
-        let guard = self.0.lock().expect("no thread panics while it lets the table grow");
-        stepped(Step::Lock);
-        guard
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().expect("no thread panics while it holds it")
     }
 
-    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_>> {
-        let guard = self.0.try_lock().ok()?;
-        stepped(Step::Lock);
-        Some(guard)
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        self.0.try_lock().ok()
+    }
+}
+
+/// loom's in place of that of another crate.
+pub(crate) struct RwLock<T>(loom::sync::RwLock<T>);
+
+impl<T> RwLock<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(loom::sync::RwLock::new(value))
+    }
+
+    pub(crate) fn read(&self) -> loom::sync::RwLockReadGuard<'_, T> {
+        self.0.read().expect("no thread panics while it holds it")
+    }
+
+    pub(crate) fn write(&self) -> loom::sync::RwLockWriteGuard<'_, T> {
+        self.0.write().expect("no thread panics while it holds it")
     }
 }
 
@@ -287,7 +254,9 @@ pub(crate) fn random_seed() -> u64 {
 
 #[allow(clippy::unnecessary_wraps)]
 pub(crate) fn try_zeroed(len: usize) -> Option<Box<[AtomicU64]>> {
-    Some((0..len).map(|_| AtomicU64 { in_array: true, ..AtomicU64::new(0) }).collect())
+    let words = (0..len).map(|_| AtomicU64 { in_array: true, ..AtomicU64::new(0) }).collect();
+    stepped(Step::Allocate);
+    Some(words)
 }
 
 /// There are no pages in a model.

@@ -3,10 +3,11 @@
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::AtomicU32;
-pub(crate) use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence,
-};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::time::Duration;
+
+// For what may take long: waiters are parked.
+pub(crate) use parking_lot::{Mutex, MutexGuard, RwLock};
 
 /// How often a thread spins or yields before it sleeps: on an idle processor for about 50 µs, which is
 /// as long as a snapshot holds all locks. To be woken from a sleep takes that long, too.
@@ -40,6 +41,25 @@ impl Backoff {
             None => self.awake.snooze(),
             Some(sleeps) => std::thread::sleep(SLEEP * (1 << sleeps.min(DOUBLINGS))),
         }
+    }
+}
+
+/// As loom's, which notices accesses that nothing orders.
+pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+impl<T> UnsafeCell<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(std::cell::UnsafeCell::new(value))
+    }
+
+    #[inline]
+    pub(crate) fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+        read(self.0.get())
+    }
+
+    #[inline]
+    pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+        write(self.0.get())
     }
 }
 
@@ -82,26 +102,6 @@ impl Flag {
 
     pub(crate) fn set(&self, value: bool) {
         self.0.store(value, Ordering::Relaxed);
-    }
-}
-
-/// A mutex for what may take long: its waiters are parked.
-pub(crate) struct Mutex(parking_lot::Mutex<()>);
-
-pub(crate) type MutexGuard<'a> = parking_lot::MutexGuard<'a, ()>;
-
-impl Mutex {
-    pub(crate) fn new() -> Self {
-        Self(parking_lot::Mutex::new(()))
-    }
-
-    pub(crate) fn lock(&self) -> MutexGuard<'_> {
-        self.0.lock()
-    }
-
-    /// `None`: another thread holds it.
-    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_>> {
-        self.0.try_lock()
     }
 }
 

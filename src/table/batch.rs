@@ -7,12 +7,13 @@
 
 use core::convert::Infallible;
 
-use super::Table;
-use super::address::{Buckets, OUT_OF_CACHE_BUCKETS};
+use super::buckets::{Buckets, OUT_OF_CACHE_BUCKETS};
+use super::geometry::Key;
+use super::{ItemOf, Table};
 use crate::candidates::Candidates;
+use crate::entry::ValueBits;
 use crate::error::InsertManyError;
-use crate::geometry::Key;
-use crate::layout::Layout;
+use crate::layout::Format;
 
 /// How many items ahead the words are requested, a power of two: more than a core has misses
 /// outstanding, little to keep on the stack.
@@ -22,11 +23,11 @@ const PREFETCH_DISTANCE: usize = 32;
 /// words of the item itself have come, most likely.
 const SEARCH_DISTANCE: usize = 8;
 
-impl<L: Layout, B: Buckets> Table<L, B> {
+impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// As `contains` for each item.
     #[inline]
     pub(crate) fn contains_many<Q>(
-        &self,
+        self,
         items: &[Q],
         hash: impl Fn(&Q) -> u64,
         found: &mut [bool],
@@ -34,23 +35,12 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         self.answer_each(items, |named| self.key(hash(named)), found, |key| self.contains(key));
     }
 
-    /// As `get` for each key.
-    #[inline]
-    pub(crate) fn get_many<Q>(
-        &self,
-        keys: &[Q],
-        hash: impl Fn(&Q) -> u64,
-        found: &mut [Candidates],
-    ) {
-        self.answer_each(keys, |named| self.key(hash(named)), found, |key| self.get(key));
-    }
-
     /// As `insert` for each item, in order, until one fails.
     #[inline]
     pub(crate) fn insert_many<Q>(
-        &self,
+        self,
         items: &[Q],
-        item: impl Fn(&Q) -> B::Item,
+        item: impl Fn(&Q) -> ItemOf<B>,
     ) -> Result<(), InsertManyError> {
         let mut stored = 0;
         // A growing table is always nearly full: more than half of the inserts have to search. One of
@@ -72,9 +62,9 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// As `remove` for each item, in order. Returns how many were removed.
     #[inline]
     pub(crate) fn remove_many<Q>(
-        &self,
+        self,
         items: &[Q],
-        item: impl Fn(&Q) -> B::Item,
+        item: impl Fn(&Q) -> ItemOf<B>,
         removed: &mut [bool],
     ) -> usize {
         let mut count = 0;
@@ -94,7 +84,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// Writes to `answers` what `operation` returns for each item, in order.
     #[inline]
     fn answer_each<Q, A>(
-        &self,
+        self,
         items: &[Q],
         key: impl Fn(&Q) -> Key,
         answers: &mut [A],
@@ -119,7 +109,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// [`SEARCH_DISTANCE`] places ahead.
     #[inline]
     fn for_each_prefetched<Q, E>(
-        &self,
+        self,
         items: &[Q],
         key: impl Fn(&Q) -> Key,
         prepare: impl Fn(Key),
@@ -146,5 +136,19 @@ impl<L: Layout, B: Buckets> Table<L, B> {
             operation(key)?;
         }
         Ok(())
+    }
+}
+
+/// In a maplet.
+impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
+    /// As `get` for each key.
+    #[inline]
+    pub(crate) fn get_many<Q>(
+        self,
+        keys: &[Q],
+        hash: impl Fn(&Q) -> u64,
+        found: &mut [Candidates],
+    ) {
+        self.answer_each(keys, |named| self.key(hash(named)), found, |key| self.get(key));
     }
 }

@@ -1,7 +1,7 @@
 //! Growth: splits, and when they happen.
 //!
 //! A split is a kick to a new bucket. Where the bucket of an entry lies is told by the extent
-//! (see [`crate::extent`]), so between the copy and the clear a split also stores the extent: a lookup
+//! (see [`super::growing`]), so between the copy and the clear a split also stores the extent: a lookup
 //! that reads the cleared bucket has then synchronized with the bumped versions, and starts over; one
 //! that begins with the bumped versions sees the extent, and with it the new bucket. Writers compute
 //! the buckets of an item again when they hold the stripes: a bucket whose stripe is held cannot be
@@ -14,13 +14,14 @@ use core::array;
 use core::ops::Range;
 
 use super::Table;
-use super::address::{Buckets, Growing, NoMemory, Words};
+use super::buckets::{Buckets, Words};
+use super::geometry::Place;
+use super::growing::{Extent, Growing};
 use super::stripes::{Few, Locked};
-use crate::extent::Extent;
-use crate::geometry::Place;
-use crate::layout::{Layout, Word};
-use crate::reading::Reading;
-use crate::sizing::{LOAD_MARGIN, share};
+use crate::entry::{NoValues, Values};
+use crate::layout::{Format, Word};
+use crate::memory::NoMemory;
+use crate::sizing::{self, LOAD_MARGIN, share};
 use crate::sync::Ordering;
 
 /// Buckets that are split under one set of locks: those of a cache line.
@@ -32,24 +33,21 @@ const SAMPLE: usize = 2048;
 /// How much fuller than its target a table may become: while it grows, it is kept below that.
 const UNEVEN_MARGIN: f64 = 0.04;
 
-/// Words at most that [`Table::weight`] reads. Those of the oldest entries, which weigh most, are one in
-/// 2^11 after twelve doublings: the sum is then right within 4 % in two cases of three.
-const WEIGHED: usize = 1 << 15;
-
-impl Growing {
-    /// The share of slots in use from which on a short search is enough. In the middle of a level,
-    /// half of the table has twice the demand of the other half, and is full sooner.
-    pub(super) fn full<L: Layout>(&self) -> f64 {
+impl<V: Values> Growing<V> {
+    /// The share of slots in use from which on a short search is enough, where it is `full` in a table of
+    /// fixed size. In the middle of a level, half of the table has twice the demand of the other half, and
+    /// is full sooner.
+    pub(super) fn full(&self, full: f64) -> f64 {
         let extent = self.extent();
         let even = extent.cursor() == 0 && extent.buckets() == self.max_buckets();
-        if even { L::FULL } else { share(self.target_load()) + UNEVEN_MARGIN }
+        if even { full } else { share(self.target_load()) + UNEVEN_MARGIN }
     }
 
     /// The buckets that an insert splits at most when the load is above the target: twice as many as the
     /// inserts before the next check need.
-    fn most_splits<L: Layout>(&self) -> usize {
+    fn most_splits(&self, slots_per_bucket: usize) -> usize {
         let slots = INSERTS_PER_LOAD_CHECK as f64 / share(self.target_load());
-        (2.0 * slots / L::SLOTS as f64) as usize
+        (2.0 * slots / slots_per_bucket as f64) as usize
     }
 
     /// The buckets that are split next: no more than `most`, than the rest of a cache line, than the rest
@@ -63,11 +61,11 @@ impl Growing {
     }
 }
 
-impl<L: Layout, B: Buckets> Table<L, B> {
+impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     /// After an insert of `key`, when no stripe is held: splits some buckets if the load is above the
     /// target. Nobody waits for another thread that is splitting.
     #[inline]
-    pub(super) fn grow_if_loaded(&self, [near, _]: [Place; 2]) {
+    pub(super) fn grow_if_loaded(self, [near, _]: [Place; 2]) {
         if let Some(growing) = self.buckets.growing() {
             let buckets = growing.extent().buckets();
             let turn = self.geometry().chance(near) % INSERTS_PER_LOAD_CHECK;
@@ -80,42 +78,51 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// Apart, as the other functions that run rarely.
     #[cold]
     #[inline(never)]
-    fn split_if_loaded(&self, growing: &Growing, near: Place) {
+    fn split_if_loaded(self, growing: &Growing<B::Values>, near: Place) {
         let extent = growing.extent();
         let buckets = extent.buckets();
-        let load =
-            self.stripes.load_near(extent.bucket(near).number, buckets, SAMPLE) / L::SLOTS as f64;
+        let load = self.stripes.load_near(growing.bucket(near, extent).number, buckets, SAMPLE)
+            / F::SLOTS as f64;
         let due = buckets as f64 * (load / (share(growing.target_load()) + LOAD_MARGIN) - 1.0);
         let due = due.ceil().max(0.0) as usize;
         if due > 0
-            && let Some(splitting) = growing.splitting.try_lock()
+            && let Some(splitting) = growing.splitting().try_lock()
         {
             // Without memory for it the load rises: this insert has its room.
-            let _ = self.split(growing, due.min(growing.most_splits::<L>()));
+            let _ = self.split(growing, due.min(growing.most_splits(F::SLOTS)));
             drop(splitting);
         }
     }
 
     /// After a search for room in a table of the extent `searched` was in vain: lets it grow by a
     /// run. `false`: it has its maximum size already. Waits for another thread that is splitting.
-    pub(super) fn make_room(&self, searched: B::Extent) -> Result<bool, NoMemory> {
+    pub(super) fn make_room(self, searched: B::Extent) -> Result<bool, NoMemory> {
         let Some(growing) = self.buckets.growing() else {
             return Ok(false);
         };
-        let _splitting = growing.splitting.lock();
+        let _splitting = growing.splitting().lock();
         // In a small table a run would be too much.
         let share = self.buckets.count(searched) / 64;
         Ok(self.buckets.count(self.buckets.extent()) != self.buckets.count(searched)
             || self.split(growing, share.clamp(1, SPLITS_PER_LOCK))? > 0)
     }
 
+    /// Grows until the table has room for `items`, or to its maximum. Inserting up to `items` then splits
+    /// nothing.
+    pub(crate) fn grow_for(self, items: usize) -> Result<(), NoMemory> {
+        match sizing::buckets_for(F::FORMAT.properties(), items, share(self.target_load())) {
+            Ok(buckets) => self.grow_to(buckets),
+            Err(_) => Ok(()),
+        }
+    }
+
     /// Grows to this number of buckets, or to its maximum. Between two runs others may split.
-    pub(crate) fn grow_to(&self, buckets: usize) -> Result<(), NoMemory> {
+    pub(crate) fn grow_to(self, buckets: usize) -> Result<(), NoMemory> {
         if let Some(growing) = self.buckets.growing() {
             loop {
-                let _splitting = growing.splitting.lock();
+                let _splitting = growing.splitting().lock();
                 let missing = buckets.saturating_sub(growing.extent().buckets());
-                if self.split(growing, missing.min(growing.most_splits::<L>()))? == 0 {
+                if self.split(growing, missing.min(growing.most_splits(F::SLOTS)))? == 0 {
                     break;
                 }
             }
@@ -125,9 +132,9 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 
     /// For the models: as `split`.
     #[cfg(loom)]
-    pub(crate) fn split_next(&self, most: usize) -> usize {
+    pub(crate) fn split_next(self, most: usize) -> usize {
         self.buckets.growing().map_or(0, |growing| {
-            let _splitting = growing.splitting.lock();
+            let _splitting = growing.splitting().lock();
             self.split(growing, most).expect("memory for a model")
         })
     }
@@ -135,7 +142,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// Splits up to `most` buckets, while it holds the mutex of those who split, and says how many.
     /// Where memory ends, it splits as many as there is memory for, and returns the error if that is
     /// none.
-    fn split(&self, growing: &Growing, most: usize) -> Result<usize, NoMemory> {
+    fn split(self, growing: &Growing<B::Values>, most: usize) -> Result<usize, NoMemory> {
         let mut split = 0;
         while split < most {
             let extent = growing.extent();
@@ -156,9 +163,9 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 
     /// Allocates what is missing of the words of the first `buckets` buckets, in the mirror, too. While
     /// no stripe is held: an allocation may take long.
-    fn try_reach(&self, growing: &Growing, buckets: usize) -> Result<(), NoMemory> {
+    fn try_reach(self, growing: &Growing<B::Values>, buckets: usize) -> Result<(), NoMemory> {
         let words = growing.words();
-        if words.get(buckets - 1).is_none() {
+        if words.reached() < buckets {
             // A mirror has each chunk that the table has.
             self.reach_in_mirror(buckets)?;
             words.try_reach(buckets)?;
@@ -171,7 +178,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// Each bucket in this order: copy, publish, bump, clear. The extent is stored once for all of them.
     /// The extent of the next level, by which entries are read differently, follows the clears: what goes
     /// has lost a bit, and is read by the old level until no lookup can miss it.
-    fn split_run(&self, growing: &Growing, extent: Extent, run: Range<usize>) {
+    fn split_run(self, growing: &Growing<B::Values>, extent: Extent, run: Range<usize>) {
         let locked = self.lock_run(extent, &run);
         let splits = self.partition(extent, &run);
         self.copy_what_goes(&locked, &splits);
@@ -185,20 +192,20 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     }
 
     /// Locks the stripes of a run of buckets and of their new ones.
-    fn lock_run(&self, extent: Extent, run: &Range<usize>) -> Locked<'_, Few<'_, TWO_RUNS>> {
+    fn lock_run(self, extent: Extent, run: &Range<usize>) -> Locked<'a, Few<'a, TWO_RUNS>> {
         // A short run names its last bucket several times.
         let old = |at: usize| run.start + at.min(run.len() - 1);
-        self.stripes.lock(array::from_fn(|at| {
+        self.state.stripes.lock(array::from_fn(|at| {
             let (at, is_new) = (at % SPLITS_PER_LOCK, at >= SPLITS_PER_LOCK);
             old(at) + if is_new { extent.stride() } else { 0 }
         }))
     }
 
     /// What a split makes of each bucket of a run whose stripes are locked.
-    fn partition(&self, extent: Extent, run: &Range<usize>) -> Splits<L> {
+    fn partition(self, extent: Extent, run: &Range<usize>) -> Splits<F> {
         let mut splits = [None; SPLITS_PER_LOCK];
         for (split, old) in splits.iter_mut().zip(run.clone()) {
-            let next_bit = extent.bucket_at(old).reading.next_bit();
+            let next_bit = extent.bucket_at(old, NoValues).reading.next_bit();
             let [stays, goes] = self.locked_word(old).partition(next_bit);
             *split = Some(Split { old, new: old + extent.stride(), stays, goes });
         }
@@ -206,7 +213,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     }
 
     /// Stores what goes into the new buckets.
-    fn copy_what_goes(&self, locked: &Locked<'_, Few<'_, TWO_RUNS>>, splits: &Splits<L>) {
+    fn copy_what_goes(self, locked: &Locked<'_, Few<'_, TWO_RUNS>>, splits: &Splits<F>) {
         for split in splits.iter().flatten() {
             // Release: not needed by itself, `publish` publishes it. A lookup reads it only by the new
             // extent.
@@ -216,7 +223,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     }
 
     /// Bumps the versions of what goes.
-    fn bump_what_goes(&self, splits: &Splits<L>) {
+    fn bump_what_goes(self, splits: &Splits<F>) {
         let geometry = self.geometry();
         for split in splits.iter().flatten() {
             let row = split.old % self.rows();
@@ -227,37 +234,11 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     }
 
     /// Stores what stays into the old buckets.
-    fn clear_what_goes(&self, locked: &Locked<'_, Few<'_, TWO_RUNS>>, splits: &Splits<L>) {
+    fn clear_what_goes(self, locked: &Locked<'_, Few<'_, TWO_RUNS>>, splits: &Splits<F>) {
         for split in splits.iter().flatten() {
             // Release: pairs with the loads of lookups, for whom it publishes the bumped versions.
             self.store_word(locked, split.old, split.stays, Ordering::Release);
         }
-    }
-
-    /// The sum of 2^-a over all entries, where a is how many extra bits an entry has: how likely all of
-    /// them together are to match what they do not belong to. Taken from a sample of the words, if there
-    /// are more than [`WEIGHED`].
-    pub(crate) fn weight(&self) -> f64 {
-        let Some(growing) = self.buckets.growing() else {
-            return self.occupied() as f64;
-        };
-        let extent = growing.extent();
-        let buckets = extent.buckets();
-        // An odd distance: rows of both parities.
-        let distance = buckets.div_ceil(WEIGHED) | 1;
-        let sampled = (0..buckets).step_by(distance).map(|bucket| {
-            // Relaxed: an estimate.
-            let word = self.buckets.word(bucket).load(Ordering::Relaxed);
-            let reading = extent.bucket_at(bucket).reading;
-            let weight = |slot| 1.0 / f64::from(1_u32 << reading.extra_bits(slot));
-            Word::<L>::from_bits(word).slots_in_use().map(weight).sum::<f64>()
-        });
-        sampled.sum::<f64>() * buckets as f64 / buckets.div_ceil(distance) as f64
-    }
-
-    /// The items that the present size of a growing table is for; 0 for a table of fixed size.
-    pub(crate) fn target_items(&self) -> usize {
-        (self.slots() as f64 * share(self.target_load())) as usize
     }
 }
 
@@ -265,15 +246,15 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 const TWO_RUNS: usize = 2 * SPLITS_PER_LOCK;
 
 /// The splits of a run.
-type Splits<L> = [Option<Split<L>>; SPLITS_PER_LOCK];
+type Splits<F> = [Option<Split<F>>; SPLITS_PER_LOCK];
 
 /// What a split makes of a bucket.
 #[derive(Clone, Copy)]
-struct Split<L> {
+struct Split<F> {
     old: usize,
     new: usize,
-    stays: Word<L>,
-    goes: Word<L>,
+    stays: Word<F>,
+    goes: Word<F>,
 }
 
 #[cfg(all(test, not(loom)))]
@@ -282,13 +263,14 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use super::super::address::Growing;
+    use super::super::growing::Growing;
     use super::super::path::{FIRST_SEARCH_BUCKETS, OPENED};
     use super::*;
-    use crate::layout::Fp16x4;
-    use crate::layout::sealed::Sealed;
+    use crate::layout::Packed;
 
-    fn table(rows: usize, max_buckets: usize) -> Table<Fp16x4, Growing> {
+    type Fp16x4 = Packed<16, 4>;
+
+    fn table(rows: usize, max_buckets: usize) -> Table<'static, Fp16x4, Growing> {
         Table::try_new(rows, max_buckets).unwrap()
     }
 
@@ -322,7 +304,7 @@ mod tests {
     fn no_insert_waits_for_a_thread_that_splits() {
         let table = &table(1 << 10, 1 << 12);
         let slots = table.slots();
-        let splitting = table.buckets.growing().unwrap().splitting.lock();
+        let splitting = table.buckets.growing().unwrap().splitting().lock();
         let (send, receive) = mpsc::channel();
         thread::scope(|scope| {
             scope.spawn(move || {
@@ -354,7 +336,7 @@ mod tests {
             let stored = table.insert(table.key(hashes.next().unwrap())).is_ok();
             (stored, OPENED.get())
         };
-        let full = Fp16x4::TARGET_LOAD + UNEVEN_MARGIN;
+        let full = Packed::<16, 4>.properties().target_load() + UNEVEN_MARGIN;
         while (table.occupied() as f64) < full * table.slots() as f64 {
             assert!(insert().0, "below the share from which on a table is full");
         }
@@ -366,5 +348,17 @@ mod tests {
             refused += usize::from(!stored);
         }
         assert!((100..3000).contains(&refused), "{refused}");
+    }
+
+    /// When all of its buckets are split equally often, it searches on until it is as full as a table of
+    /// fixed size.
+    #[test]
+    fn an_evenly_loaded_table_is_filled_like_one_of_fixed_size() {
+        let table = table(1 << 12, 1 << 13);
+        table.grow_to(1 << 13).unwrap();
+        let hashes = 0..table.slots() as u64;
+        let stored = hashes.take_while(|&hash| table.insert(table.key(hash)).is_ok()).count();
+        let load = stored as f64 / table.slots() as f64;
+        assert!(load > Packed::<16, 4>.properties().full - 0.01, "{load}");
     }
 }

@@ -2,17 +2,15 @@
 
 use core::hint::select_unpredictable;
 
-use super::address::{Buckets, Growing, OUT_OF_CACHE_BUCKETS};
+use super::buckets::{Bucket, Buckets, OUT_OF_CACHE_BUCKETS, Reading};
+use super::geometry::{Key, Place};
 use super::path::{self, FIRST_SEARCH_BUCKETS, Found, MAX_SEARCH_BUCKETS, Search};
 use super::stripes::{All, Held, Locked};
 use super::{Hop, MAX_OPTIMISTIC_ATTEMPTS, Table};
 use crate::arch;
 use crate::entry::Entry;
 use crate::error::InsertError;
-use crate::extent::Bucket;
-use crate::geometry::{Key, Place};
-use crate::layout::{Layout, Word};
-use crate::reading::Reading;
+use crate::layout::{Format, Word};
 use crate::sync::{Backoff, Ordering};
 
 /// What an insert does if the table holds its item already.
@@ -52,11 +50,11 @@ enum Attempt {
 /// All stripes, if the insert holds them.
 type Exclusive<'a> = Option<&'a Locked<'a, All<'a>>>;
 
-impl<L: Layout, B: Buckets> Table<L, B> {
+impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// One more copy of the item.
     #[expect(clippy::inline_always, reason = "as a call, the key would pass through memory")]
     #[inline(always)]
-    pub(crate) fn insert(&self, key: Key) -> Result<(), InsertError> {
+    pub(crate) fn insert(self, key: Key) -> Result<(), InsertError> {
         let places = self.places(key);
         let buckets = self.locate(places);
         self.stripes.prefetch(buckets.map(|bucket| bucket.number));
@@ -74,7 +72,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// One entry more into one of the item's buckets, which were these a moment ago. `false`: it is full.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    fn store(&self, places: [Place; 2], first: bool, buckets: [Bucket<B::Reading>; 2]) -> bool {
+    fn store(self, places: [Place; 2], first: bool, buckets: [Bucket<B::Reading>; 2]) -> bool {
         let place = Place::select(first, places);
         let bucket = select_unpredictable(first, buckets[0], buckets[1]);
         let (locked, [bucket]) = self.lock([place], [bucket]);
@@ -82,14 +80,14 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     }
 
     /// Requests the words at which a search looks first, if an insert of `key` is going to need one.
-    pub(super) fn prefetch_search(&self, key: Key) {
+    pub(super) fn prefetch_search(self, key: Key) {
         let extent = self.buckets.extent();
         let places = self.places(key);
         let buckets = places.map(|place| self.buckets.bucket(place, extent));
         let full = buckets.map(|bucket| {
             // Relaxed: a hint.
             let word = self.buckets.word(bucket.number).load(Ordering::Relaxed);
-            Word::<L>::from_bits(word).slots_if_full()
+            Word::<F>::from_bits(word).slots_if_full()
         });
         let [Some(first), Some(second)] = full else {
             return;
@@ -98,7 +96,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         for (place, bucket, slots) in
             [(places[0], buckets[0], first), (places[1], buckets[1], second)]
         {
-            for slot in 0..L::SLOTS {
+            for slot in 0..F::SLOTS {
                 let entry = bucket.reading.entry(slots(slot), place.entry);
                 let alternate = geometry.other_place(Place { entry, ..place });
                 arch::prefetch(self.buckets.word(self.buckets.bucket(alternate, extent).number));
@@ -108,7 +106,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 
     /// The item, unless it is there. `Ok(false)`: it was.
     #[inline]
-    pub(crate) fn insert_unique(&self, key: Key) -> Result<bool, InsertError> {
+    pub(crate) fn insert_unique(self, key: Key) -> Result<bool, InsertError> {
         // SeqCst loads, so the answer is right without a lock: two threads that each remove the
         // last copy but one and then look cannot both see the copy that the other removed.
         if self.certainly_holds(key) {
@@ -124,7 +122,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     #[cold]
     #[inline(never)]
     fn insert_slow(
-        &self,
+        self,
         entry: Entry,
         first: usize,
         second: usize,
@@ -153,7 +151,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// both buckets, make room by kicking. Each attempt that fails was overtaken by another writer's
     /// success. After [`MAX_OPTIMISTIC_ATTEMPTS`] of them it takes every stripe, and then nobody
     /// overtakes it.
-    fn insert_as_it_is(&self, key: Key, duplicates: Duplicates) -> Result<bool, InsertError> {
+    fn insert_as_it_is(self, key: Key, duplicates: Duplicates) -> Result<bool, InsertError> {
         let backoff = Backoff::new();
         for _ in 0..MAX_OPTIMISTIC_ATTEMPTS {
             match self.try_insert(key, duplicates) {
@@ -168,7 +166,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     }
 
     /// One optimistic attempt.
-    fn try_insert(&self, key: Key, duplicates: Duplicates) -> Attempt {
+    fn try_insert(self, key: Key, duplicates: Duplicates) -> Attempt {
         let places = self.places(key);
         let buckets = self.locate(places);
         if classify(places, buckets, self.words_in(buckets), duplicates) != Situation::Full {
@@ -185,7 +183,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     }
 
     /// An insert that nobody can overtake, and that keeps everybody else from writing.
-    fn insert_exclusive(&self, key: Key, duplicates: Duplicates) -> Result<bool, InsertError> {
+    fn insert_exclusive(self, key: Key, duplicates: Duplicates) -> Result<bool, InsertError> {
         let all = self.stripes.lock_all();
         let attempt =
             match self.try_place_locked(&all, self.locate(self.places(key)), key, duplicates) {
@@ -202,14 +200,14 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     }
 
     /// Inserts, or says why not, under the stripes of both buckets.
-    fn try_place(&self, key: Key, duplicates: Duplicates) -> Attempt {
+    fn try_place(self, key: Key, duplicates: Duplicates) -> Attempt {
         let places = self.places(key);
         let (locked, buckets) = self.lock(places, self.locate(places));
         self.try_place_locked(&locked, buckets, key, duplicates)
     }
 
     fn try_place_locked<H: Held>(
-        &self,
+        self,
         locked: &Locked<'_, H>,
         buckets: [Bucket<B::Reading>; 2],
         key: Key,
@@ -235,12 +233,12 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     ///
     /// A table at the load where tables of its layout become full gives up after a short search. The
     /// answer depends on the words alone: on their entries, and on how many slots are in use.
-    fn kick(&self, key: Key, duplicates: Duplicates, all: Exclusive<'_>) -> Attempt {
+    fn kick(self, key: Key, duplicates: Duplicates, all: Exclusive<'_>) -> Attempt {
         // In a growing table every second insert searches, at any size.
         if B::GROWS && self.present() >= OUT_OF_CACHE_BUCKETS {
             self.prefetch_search(key);
         }
-        match path::first_step::<L, B>(&self.buckets, self.places(key)) {
+        match path::first_step::<F, B>(&self.buckets, self.places(key)) {
             Found::Path { last, .. } => return self.last_hop(last, key, duplicates, all),
             Found::Freed => return Attempt::Stale,
             Found::Nothing | Found::QueueFull => {}
@@ -254,26 +252,27 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 
     /// Whether as many slots are in use as in a table whose first insert fails. Beside other threads it
     /// may be wrong by what they do meanwhile, which makes a search longer or shorter.
-    fn looks_full(&self) -> bool {
-        let full = self.buckets.growing().map_or(L::FULL, Growing::full::<L>);
+    fn looks_full(self) -> bool {
+        let fixed = F::FORMAT.properties().full;
+        let full = self.buckets.growing().map_or(fixed, |growing| growing.full(fixed));
         self.stripes.occupied_hint() as f64 >= full * self.slots() as f64
     }
 
     /// Apart, so that the common kick does not pay for the large queue.
     #[inline(never)]
-    fn kick_far(&self, key: Key, duplicates: Duplicates, all: Exclusive<'_>) -> Attempt {
+    fn kick_far(self, key: Key, duplicates: Duplicates, all: Exclusive<'_>) -> Attempt {
         self.kick_within::<MAX_SEARCH_BUCKETS>(key, duplicates, all).unwrap_or(Attempt::NoRoom)
     }
 
     /// `None`: a queue of `N` buckets is too short to find a path.
     fn kick_within<const N: usize>(
-        &self,
+        self,
         key: Key,
         duplicates: Duplicates,
         all: Exclusive<'_>,
     ) -> Option<Attempt> {
         let mut search = Search::<N, B::Entry>::new(self.places(key));
-        let (last, node) = match search.run::<L, B>(&self.buckets) {
+        let (last, node) = match search.run::<F, B>(&self.buckets) {
             Found::Path { last, node } => (last, node),
             Found::Freed => return Some(Attempt::Stale),
             Found::Nothing => return Some(Attempt::NoRoom),
@@ -290,7 +289,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     }
 
     /// One hop in the middle of a path, complete in itself. `false`: it is stale.
-    fn hop(&self, hop: Hop, all: Exclusive<'_>) -> bool {
+    fn hop(self, hop: Hop, all: Exclusive<'_>) -> bool {
         let places = [hop.from, hop.to];
         let buckets = self.locate(places);
         if let Some(locked) = all {
@@ -303,7 +302,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 
     /// The hop out of a bucket of the new item, and the item into the slot that it leaves, in one
     /// step: nobody can steal the slot.
-    fn last_hop(&self, hop: Hop, key: Key, duplicates: Duplicates, all: Exclusive<'_>) -> Attempt {
+    fn last_hop(self, hop: Hop, key: Key, duplicates: Duplicates, all: Exclusive<'_>) -> Attempt {
         let hop_places = [hop.from, hop.to];
         let buckets = self.locate(hop_places);
         match (duplicates, all) {
@@ -325,7 +324,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 
     /// With the buckets of the hop as they are while the stripes are held.
     fn last_hop_locked<H: Held>(
-        &self,
+        self,
         locked: &Locked<'_, H>,
         hop: Hop,
         [from, to]: [Bucket<B::Reading>; 2],
@@ -350,10 +349,10 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 /// What the two words of an item mean for an insert: a hint, or the truth where both stripes are
 /// locked.
 #[inline]
-fn classify<L: Layout, R: Reading>(
+fn classify<F: Format, R: Reading>(
     places: [Place; 2],
     buckets: [Bucket<R>; 2],
-    words: [Word<L>; 2],
+    words: [Word<F>; 2],
     duplicates: Duplicates,
 ) -> Situation {
     let (entries, readings) = (places.map(|p| p.entry), buckets.map(|bucket| bucket.reading));
@@ -368,7 +367,7 @@ fn classify<L: Layout, R: Reading>(
     if emptier.has_room() {
         Situation::Room { first: !second_is_emptier }
     } else if readings[0].of_class(first, entries[0]) + readings[1].of_class(second, entries[1])
-        == 2 * L::SLOTS
+        == 2 * F::SLOTS
     {
         Situation::TooManyCopies
     } else {
@@ -378,13 +377,16 @@ fn classify<L: Layout, R: Reading>(
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::super::address::Growing;
+    use super::super::growing::Growing;
     use super::super::path::OPENED;
     use super::*;
-    use crate::layout::Fp16x4;
-    use crate::layout::sealed::Sealed;
+    use crate::entry::ValueBits;
+    use crate::layout::Packed;
+    use crate::sizing::Sizing;
 
-    fn words(table: &Table<Fp16x4>) -> Vec<u64> {
+    type Fp16x4 = Packed<16, 4>;
+
+    fn words(table: Table<'_, Fp16x4>) -> Vec<u64> {
         let words = table.buckets.words().iter();
         words.map(|word| word.load(Ordering::Relaxed)).collect()
     }
@@ -405,7 +407,7 @@ mod tests {
                     assert_eq!(usual.insert_unique(key), stored);
                 }
             }
-            assert_eq!(words(&usual), words(&exclusive));
+            assert_eq!(words(usual), words(exclusive));
             assert_eq!(usual.occupied(), exclusive.occupied());
             assert!(usual.occupied() * 10 > usual.slots() * 9, "kicks were needed");
         }
@@ -477,7 +479,7 @@ mod tests {
             (stored, OPENED.get())
         };
         let mut longest = 0;
-        while (table.occupied() as f64) < Fp16x4::FULL * table.slots() as f64 {
+        while (table.occupied() as f64) < Packed::<16, 4>.properties().full * table.slots() as f64 {
             let (stored, opened) = insert();
             assert!(stored, "below the share from which on a table is full");
             longest = longest.max(opened);
@@ -503,8 +505,32 @@ mod tests {
                     assert_eq!(once.insert(key), Ok(()));
                 }
             }
-            assert_eq!(words(&once), words(&often));
+            assert_eq!(words(once), words(often));
         }
+    }
+
+    /// Entries with other extra bits, or another value, are not copies of an item, but no growth parts them
+    /// from it: a growing table does not grow for one more of them.
+    #[test]
+    fn too_many_relatives_are_too_many_copies() {
+        fn check<B: Buckets + 'static>(value_bits: u32) {
+            let sizing = Sizing { value_bits, ..Sizing::of_table(Fp16x4::ID, 64, 1 << 10) };
+            let table = Table::<Fp16x4, B>::try_sized(sizing).unwrap();
+            table.grow_to(256).unwrap();
+            let Key { entry, first, second } = table.key(1);
+            let relative = |n: u32| {
+                let value = (n % (1 << value_bits)) << (Fp16x4::BITS - value_bits);
+                let entry = Entry::from_parts(entry.whole() | value, entry.extra() ^ (n / 2 % 4));
+                Key { entry, first, second }
+            };
+            for n in 0..2 * Fp16x4::SLOTS as u32 {
+                assert_eq!(table.insert(relative(n)), Ok(()));
+            }
+            assert_eq!(table.insert(relative(0)), Err(InsertError::TooManyCopies));
+            assert_eq!(table.present(), 256);
+        }
+        check::<Growing>(0);
+        check::<Growing<ValueBits>>(1);
     }
 
     /// A table that has refused many items takes as much as a new one, once there is room again.

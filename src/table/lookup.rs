@@ -3,13 +3,11 @@
 use core::iter;
 
 use super::Table;
-use super::address::Buckets;
+use super::buckets::{Bucket, Buckets, Reading, View, Words};
+use super::geometry::{Key, Place};
 use crate::candidates::Candidates;
-use crate::entry::Entry;
-use crate::extent::Bucket;
-use crate::geometry::{Key, Place};
-use crate::layout::{Layout, Word};
-use crate::reading::Reading;
+use crate::entry::{Entry, ValueBits};
+use crate::layout::{Format, Word};
 use crate::sync::Ordering;
 
 /// Rounds of a lookup before it gives up on a certain answer and says that the item is there.
@@ -24,13 +22,13 @@ pub(super) enum Lookup {
     Inconclusive,
 }
 
-impl<L: Layout, B: Buckets> Table<L, B> {
+impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Whether the item is in the table. Wait-free: it neither locks nor stores, and after
     /// [`MAX_LOOKUP_ROUNDS`] rounds it answers true, as a filter may. (It counts such an answer,
     /// which is the one store that a lookup ever makes.)
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    pub(crate) fn contains(&self, key: Key) -> bool {
+    pub(crate) fn contains(self, key: Key) -> bool {
         let version = self.versions.read(self.geometry().class(key));
         let found = self.either_holds(key);
         // One branch, which does not depend on whether the item is there.
@@ -44,7 +42,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// The rest of a lookup whose first round saw the version change. See [`Key`] for the arguments.
     #[cold]
     #[inline(never)]
-    fn contains_slow(&self, found: bool, entry: Entry, first: usize, second: usize) -> bool {
+    fn contains_slow(self, found: bool, entry: Entry, first: usize, second: usize) -> bool {
         if found {
             return true;
         }
@@ -53,7 +51,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
             Lookup::Absent => false,
             Lookup::Inconclusive => {
                 // Relaxed: a number that orders nothing.
-                self.inconclusive.fetch_add(1, Ordering::Relaxed);
+                self.changing.inconclusive.fetch_add(1, Ordering::Relaxed);
                 true
             }
         }
@@ -61,7 +59,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
 
     /// Looks until it is sure, at most `rounds` times.
     #[inline]
-    pub(super) fn look_up(&self, key: Key, rounds: usize) -> Lookup {
+    pub(super) fn look_up(self, key: Key, rounds: usize) -> Lookup {
         for _ in 0..rounds {
             let version = self.versions.read(self.geometry().class(key));
             if self.either_holds(key) {
@@ -77,13 +75,13 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// The words of these buckets.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    pub(super) fn words_in(&self, buckets: [Bucket<B::Reading>; 2]) -> [Word<L>; 2] {
-        // SeqCst, both: whatever is decided by them has its place in the one order of all SeqCst
+    pub(super) fn words_in<const N: usize>(self, buckets: [Bucket<B::Reading>; N]) -> [Word<F>; N] {
+        // SeqCst: whatever is decided by them has its place in the one order of all SeqCst
         // accesses. As Acquire loads they pair with the stores in `table`, and keep the second look
         // at the version behind them.
-        let load = |bucket| Word::from_bits(self.buckets.word(bucket).load(Ordering::SeqCst));
-        let [first, second] = buckets.map(|bucket| bucket.number);
-        [load(first), load(second)]
+        let view = self.buckets.words().view();
+        let words = buckets.map(|bucket| view.word(bucket.number));
+        words.map(|word| Word::from_bits(word.load(Ordering::SeqCst)))
     }
 
     /// Whether either bucket holds an entry that matches, each read once, by the extent as it is now.
@@ -92,37 +90,75 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// is none of the item, as a filter may, and misses none: where it could, a version was bumped.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    pub(super) fn either_holds(&self, key: Key) -> bool {
+    pub(super) fn either_holds(self, key: Key) -> bool {
         let places = self.places(key);
         let buckets = self.locate(places);
         let entries = places.map(|place| place.entry);
         Reading::either_holds(buckets.map(|bucket| bucket.reading), self.words_in(buckets), entries)
     }
 
-    /// As `either_holds`, where `true` is a decision and no hint: the words are read by the level that they
-    /// have.
-    #[inline]
-    pub(super) fn certainly_holds(&self, key: Key) -> bool {
+    /// The buckets of some places and their words, with readings that are valid for these words: no entry
+    /// in them is of a later level than that by which it is read. Whoever decides by words that are not
+    /// locked has them from here; what is decided by other words is checked again under the locks, or is an
+    /// answer that a filter may give.
+    ///
+    /// It repeats what a split has overtaken: at most twice for each level that passes.
+    #[expect(clippy::inline_always, reason = "as for `insert`")]
+    #[inline(always)]
+    pub(super) fn read_valid<const N: usize>(
+        self,
+        places: [Place; N],
+    ) -> ([Bucket<B::Reading>; N], [Word<F>; N]) {
+        let mut buckets = self.locate(places);
         loop {
-            let level = self.buckets.level();
-            let found = self.either_holds(key);
-            // After the words, which are loaded with Acquire: an entry of the next level was stored by
-            // a thread that had seen it.
-            if !found || self.buckets.level() == level {
-                return found;
+            let words = self.words_in(buckets);
+            if !B::GROWS {
+                return (buckets, words);
             }
+            // After the words, which are loaded with Acquire: an entry of the next level was stored by a
+            // thread that had seen its extent, and so does this load.
+            let now = self.locate(places);
+            if now == buckets {
+                return (buckets, words);
+            }
+            buckets = now;
         }
     }
 
+    /// As `either_holds`, where `true` is a decision and no hint.
+    #[inline]
+    pub(super) fn certainly_holds(self, key: Key) -> bool {
+        let places = self.places(key);
+        let (buckets, words) = self.read_valid(places);
+        let entries = places.map(|place| place.entry);
+        Reading::either_holds(buckets.map(|bucket| bucket.reading), words, entries)
+    }
+
+    /// How many copies there are: read under both stripes, unless there are certainly none.
+    pub(crate) fn count(self, key: Key) -> usize {
+        if self.look_up(key, 1) == Lookup::Absent {
+            return 0;
+        }
+        // Both: a removal under way in one bucket, which found no copy in the other, comes before all
+        // that is inserted there; a count of all those copies together would contradict it.
+        let places = self.places(key);
+        let (_locked, buckets) = self.lock(places, self.locate(places));
+        let words = self.words_in(buckets);
+        let copies = |at: usize| buckets[at].reading.copies(words[at], places[at].entry);
+        copies(0) + copies(1)
+    }
+}
+
+/// In a maplet.
+impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// The values of a key of a maplet, and few others. Every value that the key had all the time is
     /// among them.
     ///
     /// All matches of both words of one round in which nothing of the group was moved: one that is
-    /// found does not end the round, since a kick may have moved another meanwhile. Growth must not have
-    /// begun its next level either, as for `certainly_holds`.
+    /// found does not end the round, since a kick may have moved another meanwhile.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    pub(crate) fn get(&self, key: Key) -> Candidates {
+    pub(crate) fn get(self, key: Key) -> Candidates {
         if let Some(candidates) = self.try_get(key) {
             return candidates;
         }
@@ -135,21 +171,18 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// One round. `None`: something of the group was moved meanwhile.
     #[expect(clippy::inline_always, reason = "what it returns is more than registers take")]
     #[inline(always)]
-    fn try_get(&self, key: Key) -> Option<Candidates> {
+    fn try_get(self, key: Key) -> Option<Candidates> {
         let version = self.versions.read(self.geometry().class(key));
-        let level = self.buckets.level();
         let places = self.places(key);
-        let buckets = self.locate(places);
-        let words = self.words_in(buckets);
-        (version.validate() && self.buckets.level() == level)
-            .then(|| Self::candidates(places, buckets, words))
+        let (buckets, words) = self.read_valid(places);
+        version.validate().then(|| Self::candidates(places, buckets, words))
     }
 
     /// The rest of a `get` whose first round saw something move: some more rounds, and then both words
     /// under their stripes. See [`Key`] for the arguments.
     #[cold]
     #[inline(never)]
-    fn get_slow(&self, entry: Entry, first: usize, second: usize, found: &mut Candidates) {
+    fn get_slow(self, entry: Entry, first: usize, second: usize, found: &mut Candidates) {
         let key = Key { entry, first, second };
         let round = || self.try_get(key);
         *found =
@@ -167,23 +200,9 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     fn candidates(
         places: [Place; 2],
         buckets: [Bucket<B::Reading>; 2],
-        words: [Word<L>; 2],
+        words: [Word<F>; 2],
     ) -> Candidates {
         let entries = places.map(|place| place.entry);
         Reading::values(buckets.map(|bucket| bucket.reading), words, entries)
-    }
-
-    /// How many copies there are: read under both stripes, unless there are certainly none.
-    pub(crate) fn count(&self, key: Key) -> usize {
-        if self.look_up(key, 1) == Lookup::Absent {
-            return 0;
-        }
-        // Both: a removal under way in one bucket, which found no copy in the other, comes before all
-        // that is inserted there; a count of all those copies together would contradict it.
-        let places = self.places(key);
-        let (_locked, buckets) = self.lock(places, self.locate(places));
-        let words = self.words_in(buckets);
-        let copies = |at: usize| buckets[at].reading.copies(words[at], places[at].entry);
-        copies(0) + copies(1)
     }
 }

@@ -19,15 +19,14 @@
 //! the two differ. If the copy's fence comes first, the writer's store in the mirror comes after
 //! the copy's.
 
-use std::sync::Arc;
-
-use super::Table;
-use super::address::{Buckets, Growing, NoMemory, Words};
-use super::stripes::{All, Locked, MAX_STRIPES};
+use super::buckets::{Buckets, Words};
+use super::growing::{Extent, Growing};
+use super::{State, Table};
 use crate::error::SnapshotError;
-use crate::extent::Extent;
-use crate::layout::{Layout, Word};
-use crate::sync::{self, AtomicU64, Mutex, MutexGuard, Ordering, Published, fence};
+use crate::layout::{Format, LayoutId, Word};
+use crate::memory::{NoMemory, try_with_capacity};
+use crate::sizing::MAX_STRIPES;
+use crate::sync::{self, AtomicU64, Mutex, MutexGuard, Ordering, RwLock, fence};
 
 /// Words that are copied before they are compared: few enough to be still in the cache, and enough to
 /// make the cost of the fence small. Two under loom, so that a model's table of four words has two
@@ -61,121 +60,123 @@ impl Image {
 /// A second place for every store of a word, while a snapshot is taken.
 pub(super) struct Mirror<W> {
     /// Held by whoever takes a snapshot. It is taken before any stripe.
-    taking: Mutex,
-    words: Published<W>,
+    taking: Mutex<()>,
+    /// Replaced only while nobody reads it: by whoever holds the mutex of those who split and, but for the
+    /// first time, all stripes.
+    words: RwLock<Option<W>>,
 }
 
 impl<W> Mirror<W> {
     pub(super) fn new() -> Self {
-        Self { taking: Mutex::new(), words: Published::none() }
+        Self { taking: Mutex::new(()), words: RwLock::new(None) }
     }
 }
 
-/// A mirror in use. RAII guard: takes it away on drop, unless `stop` has.
-struct Recording<'a, L: Layout, B: Buckets> {
-    table: &'a Table<L, B>,
+/// A mirror in use. RAII guard: takes it away on drop.
+struct Recording<'a, B: Buckets> {
+    table: &'a State<B>,
 }
 
-/// A mirror in use, and its words.
-type MirrorOf<'a, L, B> = (Recording<'a, L, B>, Arc<<B as Buckets>::Words>);
-
-impl<'a, L: Layout, B: Buckets> Recording<'a, L, B> {
-    /// Publishes the mirror, while nobody adds a chunk to the table.
-    fn publish(table: &'a Table<L, B>, words: Arc<B::Words>) -> Self {
-        table.mirror.words.replace(Some(words));
-        Self { table }
-    }
-
-    /// Sets the flag of each stripe, when the mirror has all words that the table has.
-    fn start(&self) {
-        self.table.stripes.start_recording();
-    }
-
-    /// Clears the flags, while all stripes are locked, and takes the mirror away.
-    fn stop(&self, locked: &Locked<'_, All<'_>>) -> Option<B::Words> {
+impl<B: Buckets> Recording<'_, B> {
+    /// The table at this instant, and the words of the mirror, which is no more. The flags are cleared.
+    fn stop(&self) -> (Image, Option<B::Words>) {
+        let table = self.table;
+        // Whoever adds a chunk uses the mirror meanwhile.
+        let _splitting = table.lock_splitting();
+        let locked = table.stripes.lock_all();
+        let extent = table.buckets.growing().map_or(Extent::start(table.rows()), Growing::extent);
+        let image = Image {
+            extent,
+            target_load: table.target_load(),
+            value_bits: table.value_bits(),
+            items: table.stripes.occupied(),
+            max_buckets: table.max_buckets(),
+            words: Vec::new(),
+        };
         locked.stop_recording();
-        // Another thread has a reference to it only while it holds a stripe, or adds a chunk.
-        self.table.mirror.words.replace(None).and_then(Arc::into_inner)
+        // Another thread uses it only while it holds a stripe, or adds a chunk.
+        (image, table.mirror().words.write().take())
     }
 }
 
-impl<L: Layout, B: Buckets> Drop for Recording<'_, L, B> {
+impl<B: Buckets> Drop for Recording<'_, B> {
     fn drop(&mut self) {
-        if self.table.mirror.words.get().is_some() {
-            self.stop(&self.table.stripes.lock_all());
+        if self.table.mirror().words.read().is_some() {
+            self.stop();
         }
     }
 }
 
-impl<L: Layout, B: Buckets> Table<L, B> {
+impl<B: Buckets> State<B> {
+    fn mirror(&self) -> &Mirror<B::Words> {
+        &self.changing.mirror
+    }
+
     /// The table at one instant during the call.
     ///
     /// Blocks while another thread takes an image, and as writers do.
     pub(crate) fn image(&self) -> Result<Image, SnapshotError> {
-        let _taking = self.mirror.taking.lock();
-        let max_buckets = self.buckets.words().max_buckets();
-        let (recording, words) = self.publish_mirror()?;
-        recording.start();
-        self.copy_into(&words);
-        drop(words);
+        let bytes = self.buckets.words().reached() * size_of::<u64>();
+        self.try_image().map_err(|_| SnapshotError::OutOfMemory { bytes })
+    }
 
-        // Whoever adds a chunk has a reference to the mirror meanwhile.
-        let splitting = self.lock_splitting();
-        let locked = self.stripes.lock_all();
-        let extent = self.buckets.growing().map_or(Extent::start(self.rows()), Growing::extent);
-        let items = self.stripes.occupied();
-        let words = recording.stop(&locked).expect("nobody else takes the mirror");
-        drop(locked);
-        drop(splitting);
-        let buckets = extent.buckets();
-        let no_memory = SnapshotError::OutOfMemory { bytes: buckets * size_of::<u64>() };
-        let words = words.into_pieces(buckets).ok_or(no_memory)?;
-        let (target_load, value_bits) = (self.target_load(), self.value_bits());
-        Ok(Image { extent, target_load, value_bits, items, max_buckets, words })
+    fn try_image(&self) -> Result<Image, NoMemory> {
+        let _taking = self.mirror().taking.lock();
+        let recording = self.publish_mirror()?;
+        self.stripes.start_recording();
+        self.with_mirror(|mirror| self.copy_into(mirror));
+        let (mut image, words) = recording.stop();
+        let words = words.expect("nobody else takes the mirror");
+        image.words = words.into_pieces(image.extent.buckets())?;
+        Ok(image)
     }
 
     /// A mirror with all words that the table has.
-    fn publish_mirror(&self) -> Result<MirrorOf<'_, L, B>, SnapshotError> {
+    fn publish_mirror(&self) -> Result<Recording<'_, B>, NoMemory> {
+        let words = B::Words::try_new(self.max_buckets())?;
         let splitting = self.lock_splitting();
-        let words = self.buckets.words();
-        let (max_buckets, reached) = (words.max_buckets(), words.reached());
-        let no_memory = SnapshotError::OutOfMemory { bytes: reached * size_of::<u64>() };
-        let words = Arc::new(B::Words::try_new(max_buckets).ok_or(no_memory)?);
-        let recording = Recording::publish(self, Arc::clone(&words));
-        let present = self.present();
-        drop(splitting);
         // All that the table has now. What is added from now on, its new owner adds here as well.
-        words.try_reach(reached).map_err(|_| no_memory)?;
-        words.pieces(present).for_each(sync::touch);
-        Ok((recording, words))
+        let (reached, present) = (self.buckets.words().reached(), self.present());
+        *self.mirror().words.write() = Some(words);
+        let recording = Recording { table: self };
+        drop(splitting);
+        self.with_mirror(|mirror| {
+            mirror.try_reach(reached)?;
+            mirror.pieces(present).for_each(sync::touch);
+            Ok(())
+        })?;
+        Ok(recording)
+    }
+
+    /// What `with` does with the mirror, which is there.
+    fn with_mirror<R>(&self, with: impl FnOnce(&B::Words) -> R) -> R {
+        with(self.mirror().words.read().as_ref().expect("a mirror, while it is in use"))
     }
 
     /// The mutex of those who split, if the table grows.
-    fn lock_splitting(&self) -> Option<MutexGuard<'_>> {
-        self.buckets.growing().map(|growing| growing.splitting.lock())
+    fn lock_splitting(&self) -> Option<MutexGuard<'_, ()>> {
+        self.buckets.growing().map(|growing| growing.splitting().lock())
     }
 
     /// Allocates what is missing of the mirror's words of the first `buckets` buckets, if there is a
     /// mirror: before the table has them. Called while no stripe is held, by the thread that splits.
     pub(super) fn reach_in_mirror(&self, buckets: usize) -> Result<(), NoMemory> {
-        match self.mirror.words.get() {
-            Some(mirror) => mirror.try_reach(buckets),
-            None => Ok(()),
-        }
+        let mirror = self.mirror().words.read();
+        mirror.as_ref().map_or(Ok(()), |mirror| mirror.try_reach(buckets))
     }
 
     /// For the models: an `image` that ends early.
     #[cfg(loom)]
     pub(crate) fn abandon_image(&self) {
-        let _taking = self.mirror.taking.lock();
-        let (recording, _) = self.publish_mirror().expect("memory for a model");
-        recording.start();
+        let _taking = self.mirror().taking.lock();
+        let _recording = self.publish_mirror().expect("memory for a model");
+        self.stripes.start_recording();
     }
 
     /// For the models: whether there is a mirror.
     #[cfg(loom)]
     pub(crate) fn has_mirror(&self) -> bool {
-        self.mirror.words.get().is_some()
+        self.mirror().words.read().is_some()
     }
 
     /// Copies the word of a bucket, after it was stored in the table. The bucket's stripe is locked and
@@ -183,10 +184,11 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     #[cold]
     #[inline(never)]
     pub(super) fn copy_to_mirror(&self, bucket: usize) {
-        let words = self.mirror.words.get().expect("a mirror, while flags are set");
-        // SeqCst: pairs with the fence of `copy_into`.
-        fence(Ordering::SeqCst);
-        copy(self.buckets.word(bucket), words.word(bucket));
+        self.with_mirror(|mirror| {
+            // SeqCst: pairs with the fence of `copy_into`.
+            fence(Ordering::SeqCst);
+            copy(self.buckets.word(bucket), mirror.word(bucket));
+        });
     }
 
     /// Copies every word, when the flags of all stripes are set. Later splits store the words of their new
@@ -217,25 +219,30 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         }
     }
 
-    /// The table of an image; `None` if the allocator has no memory for it.
-    pub(crate) fn from_image(image: Image) -> Option<Self> {
+    /// The state of a table with this image. Its slots in use are not [counted](Table::recount) yet.
+    pub(crate) fn from_image(layout: LayoutId, image: Image) -> Result<Self, NoMemory> {
         let Image { extent, target_load, value_bits, max_buckets, words, .. } = image;
         let words = B::Words::from_pieces(max_buckets, words)?;
-        let table = Self::try_with_words(extent, target_load, value_bits, words)?;
-        let locked = table.stripes.lock_all();
+        Self::try_with_words(layout, extent, target_load, value_bits, words)
+    }
+}
+
+impl<F: Format, B: Buckets> Table<'_, F, B> {
+    /// Counts the slots in use of a table that no other thread has.
+    pub(crate) fn recount(self) -> Result<(), NoMemory> {
+        let locked = self.stripes.lock_all();
         // Buckets at this distance have the same stripe, however many stripes there are.
-        let mut occupied = Vec::new();
-        let stripes = MAX_STRIPES.min(table.present());
-        occupied.try_reserve_exact(stripes).ok()?;
+        let stripes = MAX_STRIPES.min(self.present());
+        let mut occupied = try_with_capacity(stripes)?;
         occupied.resize(stripes, 0);
         let mut first = 0;
-        for mut words in table.buckets.words().pieces(table.present()) {
+        for mut words in self.buckets.words().pieces(self.present()) {
             while !words.is_empty() {
                 let counts = &mut occupied[first % MAX_STRIPES..];
                 let (run, rest) = words.split_at(words.len().min(counts.len()));
                 for (occupied, word) in counts.iter_mut().zip(run) {
                     // Relaxed: no other thread has it yet.
-                    *occupied += Word::<L>::from_bits(word.load(Ordering::Relaxed)).in_use();
+                    *occupied += Word::<F>::from_bits(word.load(Ordering::Relaxed)).in_use();
                 }
                 (first, words) = (first + run.len(), rest);
             }
@@ -243,8 +250,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         for (bucket, slots) in occupied.into_iter().enumerate() {
             locked.occupy_several(bucket, slots);
         }
-        drop(locked);
-        Some(table)
+        Ok(())
     }
 }
 
@@ -263,8 +269,13 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
+    use super::super::chunks::Chunks;
+    use super::super::fixed::Fixed;
     use super::*;
-    use crate::layout::Fp16x4;
+    use crate::entry::NoValues;
+    use crate::layout::Packed;
+
+    type Fp16x4 = Packed<16, 4>;
 
     type Hook = dyn FnMut(&[AtomicU64]);
 
@@ -279,7 +290,10 @@ mod tests {
     }
 
     /// An image, by a thread that has this hook.
-    fn image_with(table: &Table<Fp16x4>, hook: impl FnMut(&[AtomicU64]) + Send + 'static) -> Image {
+    fn image_with(
+        table: Table<'_, Fp16x4>,
+        hook: impl FnMut(&[AtomicU64]) + Send + 'static,
+    ) -> Image {
         let take = || {
             COPIED.set(Box::new(hook));
             table.image().unwrap()
@@ -287,8 +301,8 @@ mod tests {
         thread::scope(|scope| scope.spawn(take).join().unwrap())
     }
 
-    fn words(table: &Table<Fp16x4>) -> impl Iterator<Item = u64> {
-        table.buckets.words().iter().map(|word| word.load(Ordering::Relaxed))
+    fn words(table: Table<'static, Fp16x4>) -> impl Iterator<Item = u64> {
+        table.state.buckets.words().iter().map(|word| word.load(Ordering::Relaxed))
     }
 
     /// A panic while a snapshot is taken leaves no flag and no mirror behind.
@@ -299,16 +313,16 @@ mod tests {
             table.insert(table.key(hash)).unwrap();
         }
         let panicked = panic::catch_unwind(AssertUnwindSafe(|| {
-            let _taking = table.mirror.taking.lock();
-            let (recording, _) = table.publish_mirror().unwrap();
-            recording.start();
+            let _taking = table.mirror().taking.lock();
+            let _recording = table.publish_mirror().unwrap();
+            table.stripes.start_recording();
             let locked = table.stripes.lock([99]);
             assert!(locked.is_recorded(99));
             // While it holds a stripe.
             panic!("on purpose");
         }));
         assert!(panicked.is_err());
-        assert!(table.mirror.words.get().is_none());
+        assert!(table.mirror().words.read().is_none());
         let locked = table.stripes.lock_all();
         assert!((0..100).all(|bucket| !locked.is_recorded(bucket)));
         drop(locked);
@@ -324,11 +338,10 @@ mod tests {
     #[test]
     fn writers_go_on_while_words_are_copied() {
         const BUCKETS: usize = 3 * BLOCK;
-        let table = Arc::new(Table::<Fp16x4>::try_new(BUCKETS, BUCKETS).unwrap());
+        let table = Table::<Fp16x4>::try_new(BUCKETS, BUCKETS).unwrap();
         let mut hashes = 0..;
-        let writes = Arc::clone(&table);
-        let image = image_with(&table, move |_| {
-            let (table, (send, receive)) = (Arc::clone(&writes), mpsc::channel());
+        let image = image_with(table, move |_| {
+            let (send, receive) = mpsc::channel();
             let new: Vec<u64> = hashes.by_ref().take(BUCKETS).collect();
             thread::spawn(move || {
                 for &hash in &new {
@@ -341,7 +354,7 @@ mod tests {
             receive.recv_timeout(Duration::from_secs(60)).expect("writers wait for the copy");
         });
         assert_eq!(image.items, 3 * 100);
-        assert!(image.words().eq(words(&table)));
+        assert!(image.words().eq(words(table)));
     }
 
     /// Writers may have stored in the table and in the mirror while a block was copied, and the copy may
@@ -350,12 +363,40 @@ mod tests {
     fn every_word_of_a_block_is_compared() {
         let table = Table::<Fp16x4>::try_new(2 * BLOCK + 10, 2 * BLOCK + 10).unwrap();
         (0..1000).for_each(|hash| table.insert(table.key(hash)).unwrap());
-        let image = image_with(&table, |block| {
+        let image = image_with(table, |block| {
             for word in block {
                 word.store(u64::MAX, Ordering::Relaxed);
             }
         });
-        assert!(image.words().eq(words(&table)));
+        assert!(image.words().eq(words(table)));
+    }
+
+    /// The table does not grow beyond its mirror, and says why. Without the mirror it grows.
+    #[test]
+    fn growth_ends_where_the_mirror_has_no_memory() {
+        let table = Table::<Fp16x4, Growing>::try_new(64, 1 << 12).unwrap();
+        *table.mirror().words.write() = Some(Chunks::too_large());
+        assert_eq!(table.grow_to(100), Err(NoMemory { bytes: 1 << 56 }));
+        assert_eq!((table.present(), table.buckets.words().reached()), (64, 64));
+        *table.mirror().words.write() = None;
+        assert_eq!(table.grow_to(100), Ok(()));
+        assert_eq!((table.present(), table.buckets.words().reached()), (100, 128));
+    }
+
+    /// In tables with more buckets than stripes, of which a growing one has several chunks.
+    #[test]
+    fn restored_stripes_count_their_own_buckets() {
+        fn check<B: Buckets<Values = NoValues> + 'static>(rows: usize, max_buckets: usize) {
+            let table = Table::<Fp16x4, B>::try_new(rows, max_buckets).unwrap();
+            (0..50_000).for_each(|hash| table.insert(table.key(hash)).unwrap());
+            let restored = Table::<Fp16x4, B>::from_image(table.image().unwrap()).unwrap();
+            assert!(restored.present() > 3 * MAX_STRIPES);
+            assert!(restored.stripes.counts().eq(table.stripes.counts()));
+        }
+        check::<Fixed>(20_002, 20_002);
+        for (rows, max_buckets) in [(1 << 10, 1 << 19), (5002, 500_000), (3000, 80_000)] {
+            check::<Growing>(rows, max_buckets);
+        }
     }
 
     /// A page fault takes as long as hundreds of stores: none is left for those who hold a stripe.
@@ -375,13 +416,14 @@ mod tests {
             while !table.stripes.lock([0]).is_recorded(0) {
                 thread::yield_now();
             }
-            let mirror = table.mirror.words.get().unwrap();
+            let recording = table.mirror().words.read();
+            let mirror = recording.as_ref().unwrap();
             let first_page = mirror.as_ptr().addr() / PAGE;
             let mut pages = vec![0; mirror.len() * size_of::<u64>() / PAGE * size_of::<u64>()];
             let map = File::open("/proc/self/pagemap").expect("procfs");
             let at = (first_page * size_of::<u64>()) as u64;
             map.read_exact_at(&mut pages, at).expect("an entry for each page");
-            drop((mirror, locked));
+            drop((recording, locked));
             // The highest bits of an entry say whether the page is there, or swapped out.
             pages.chunks(size_of::<u64>()).filter(|entry| entry[7] >> 6 != 0).count()
         });

@@ -7,11 +7,10 @@
 use core::iter;
 
 use super::Hop;
-use super::address::Buckets;
+use super::buckets::{Buckets, Reading, View, Words};
+use super::geometry::{Geometry, Place};
 use crate::entry::Entry;
-use crate::geometry::{Geometry, Place};
-use crate::layout::{Layout, MAX_SLOTS, Word};
-use crate::reading::Reading;
+use crate::layout::{Format, MAX_SLOTS, Word};
 use crate::sync::Ordering;
 
 /// Buckets that a first search opens: little to clear, and enough for most kicks.
@@ -99,17 +98,18 @@ pub(super) enum Found {
 
 /// The first step of a search, from the buckets of both places of an item, which is most of the searches:
 /// an entry that has room in its other bucket. It needs no queue. `QueueFull`: there is none.
-pub(super) fn first_step<L: Layout, B: Buckets>(buckets: &B, places: [Place; 2]) -> Found {
-    let geometry = buckets.geometry::<L>();
+pub(super) fn first_step<F: Format, B: Buckets>(buckets: &B, places: [Place; 2]) -> Found {
+    let geometry = buckets.geometry::<F>();
     let extent = buckets.extent();
     // Relaxed: a hint, checked again under the stripes.
-    let word = |bucket| Word::<L>::from_bits(buckets.word(bucket).load(Ordering::Relaxed));
+    let view = buckets.words().view();
+    let word = |bucket| Word::<F>::from_bits(view.word(bucket).load(Ordering::Relaxed));
     for (at, place) in places.into_iter().enumerate() {
         let bucket = buckets.bucket(place, extent);
         let Some(slots) = word(bucket.number).slots_if_full() else {
             return Found::Freed;
         };
-        for slot in 0..L::SLOTS {
+        for slot in 0..F::SLOTS {
             let entry = bucket.reading.entry(slots(slot), place.entry);
             let from = Place { entry, ..place };
             let to = geometry.other_place(from);
@@ -139,14 +139,15 @@ impl<const N: usize, E: Queued> Search<N, E> {
     }
 
     /// Looks for the shortest path; deterministic for a table that nobody changes.
-    pub(super) fn run<L: Layout, B: Buckets>(&mut self, buckets: &B) -> Found {
-        let geometry = buckets.geometry::<L>();
+    pub(super) fn run<F: Format, B: Buckets>(&mut self, buckets: &B) -> Found {
+        let geometry = buckets.geometry::<F>();
         let extent = buckets.extent();
+        let view = buckets.words().view();
         // Relaxed: a hint, checked again under the stripes.
         let word = |place| {
             let bucket = buckets.bucket(place, extent);
-            let word = buckets.word(bucket.number).load(Ordering::Relaxed);
-            (bucket.reading, Word::<L>::from_bits(word))
+            let word = view.word(bucket.number).load(Ordering::Relaxed);
+            (bucket.reading, Word::<F>::from_bits(word))
         };
         let bucket_of = |place| buckets.bucket(place, extent).number;
         let mut queue_full = false;
@@ -164,17 +165,17 @@ impl<const N: usize, E: Queued> Search<N, E> {
             // The alternates and their words together, so that their cache misses overlap.
             let mut alternates = [Place::default(); MAX_SLOTS];
             let mut free = [false; MAX_SLOTS];
-            for slot in 0..L::SLOTS {
+            for slot in 0..F::SLOTS {
                 alternates[slot] = geometry.other_place(entry(slot));
                 free[slot] = word(alternates[slot]).1.has_room();
             }
-            for slot in 0..L::SLOTS {
+            for slot in 0..F::SLOTS {
                 let to = alternates[slot];
                 if free[slot] && !self.on_path(node, to, bucket_of) {
                     return Found::Path { last: Hop { from: entry(slot), to }, node };
                 }
             }
-            for &alternate in &alternates[..L::SLOTS] {
+            for &alternate in &alternates[..F::SLOTS] {
                 if self.len == N {
                     queue_full = true;
                 } else if !self.on_path(node, alternate, bucket_of) {

@@ -7,15 +7,26 @@
 
 use core::hint::select_unpredictable;
 
-use super::address::Buckets;
+use super::buckets::{Bucket, Buckets, Reading};
+use super::geometry::{Key, Place};
 use super::stripes::{Held, Locked};
-use super::{Change, MAX_OPTIMISTIC_ATTEMPTS, Table};
-use crate::entry::{Entry, Slot};
-use crate::extent::Bucket;
-use crate::geometry::{Key, Place};
-use crate::layout::{Layout, Word};
-use crate::reading::Reading;
+use super::{MAX_OPTIMISTIC_ATTEMPTS, Table};
+use crate::entry::{Entry, Slot, ValueBits};
+use crate::layout::{Format, Word};
 use crate::sync::Ordering;
+
+/// What becomes of an entry that was found under the stripe of its bucket.
+trait Change: Copy {
+    /// Whether its slot is free afterwards.
+    const REMOVES: bool;
+
+    /// The word with what becomes of one slot that holds this; `None` if no slot does.
+    fn applied<F: Format>(self, word: Word<F>, slot: Slot) -> Option<Word<F>>;
+
+    /// Whether this word, that of the item's other bucket, holds what lookups find in place of the entry, in
+    /// addition to other entries of the item.
+    fn leaves<F: Format, R: Reading>(reading: R, word: Word<F>, item: Entry) -> bool;
+}
 
 /// The slot of an entry becomes free.
 #[derive(Clone, Copy)]
@@ -25,13 +36,13 @@ impl Change for Removal {
     const REMOVES: bool = true;
 
     #[inline]
-    fn applied<L: Layout>(self, word: Word<L>, slot: Slot) -> Option<Word<L>> {
+    fn applied<F: Format>(self, word: Word<F>, slot: Slot) -> Option<Word<F>> {
         word.without(slot)
     }
 
     /// An entry with another value: `contains` finds either.
     #[inline]
-    fn leaves<L: Layout, R: Reading>(reading: R, word: Word<L>, item: Entry) -> bool {
+    fn leaves<F: Format, R: Reading>(reading: R, word: Word<F>, item: Entry) -> bool {
         reading.holds_key(word, item)
     }
 }
@@ -49,15 +60,15 @@ impl Change for Replacement {
 
     /// One word, so a lookup sees the old value or the new one.
     #[inline]
-    fn applied<L: Layout>(self, word: Word<L>, slot: Slot) -> Option<Word<L>> {
-        let shift = L::FINGERPRINT_BITS - self.value_bits;
+    fn applied<F: Format>(self, word: Word<F>, slot: Slot) -> Option<Word<F>> {
+        let shift = F::BITS - self.value_bits;
         let kept = slot.bits() & ((1 << shift) - 1);
         word.without(slot)?.with(Slot::new(kept | u64::from(self.value) << shift))
     }
 
     /// Nothing: with its other value the entry is found as before by whoever asks for the key alone.
     #[inline]
-    fn leaves<L: Layout, R: Reading>(_: R, _: Word<L>, _: Entry) -> bool {
+    fn leaves<F: Format, R: Reading>(_: R, _: Word<F>, _: Entry) -> bool {
         false
     }
 }
@@ -89,23 +100,17 @@ enum Attempt {
     Overtaken,
 }
 
-impl<L: Layout, B: Buckets> Table<L, B> {
+impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// One copy less of the item. `false`: there is none.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    pub(crate) fn remove(&self, key: Key) -> bool {
+    pub(crate) fn remove(self, key: Key) -> bool {
         self.change(key, Removal)
-    }
-
-    /// Another value for one copy of the item of a maplet, in one store. `false`: there is none.
-    #[inline]
-    pub(crate) fn replace(&self, key: Key, value: u32) -> bool {
-        self.change(key, Replacement { value_bits: self.value_bits(), value })
     }
 
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    fn change<C: Change>(&self, key: Key, change: C) -> bool {
+    fn change<C: Change>(self, key: Key, change: C) -> bool {
         // Without the version, which only the answer `false` needs: an item that was inserted is there.
         if self.change_seen(key, change) == Some(true) {
             return true;
@@ -114,7 +119,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         self.change_slow(entry, first, second, change)
     }
 
-    fn try_change<C: Change>(&self, key: Key, change: C) -> Attempt {
+    fn try_change<C: Change>(self, key: Key, change: C) -> Attempt {
         let version = self.versions.read(self.geometry().class(key));
         match self.change_seen(key, change) {
             Some(true) => Attempt::Changed,
@@ -127,7 +132,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// copy was seen. `Some(false)`: one was, and was gone when the stripe was locked.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    fn change_seen<C: Change>(&self, key: Key, change: C) -> Option<bool> {
+    fn change_seen<C: Change>(self, key: Key, change: C) -> Option<bool> {
         let places = self.places(key);
         let buckets = self.locate(places);
         let words = self.words_in(buckets);
@@ -146,7 +151,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     fn change_longest<H: Held, C: Change>(
-        &self,
+        self,
         locked: &Locked<'_, H>,
         bucket: Bucket<B::Reading>,
         [place, other]: [Place; 2],
@@ -169,26 +174,46 @@ impl<L: Layout, B: Buckets> Table<L, B> {
         self.change_in(locked, bucket.number, slot, key, change, || elsewhere.may_be_missed())
     }
 
+    /// Takes what a slot holds out of `bucket`, whose stripe is locked, or replaces it: what `change`
+    /// says. `in_other`: whether the item's other bucket holds an entry of the item, too. `false`: the
+    /// bucket does not hold it.
+    #[inline]
+    fn change_in<H: Held, C: Change>(
+        self,
+        locked: &Locked<'_, H>,
+        bucket: usize,
+        slot: Slot,
+        key: Key,
+        change: C,
+        in_other: impl FnOnce() -> bool,
+    ) -> bool {
+        let Some(changed) = change.applied(self.locked_word(bucket), slot) else {
+            return false;
+        };
+        // A copy in the other bucket may be younger than a lookup's read of that bucket, and this
+        // clear older than its read of this one: it would miss an item that never was absent. A
+        // lookup that begins with the bumped version comes after the load of the other bucket's word,
+        // and so reads what that load read or something later (coherence).
+        if in_other() {
+            self.versions.bump(self.geometry().class(key));
+        }
+        // SeqCst: the removal, or the replacement, takes effect here. Pairs with the loads of lookups.
+        self.store_word(locked, bucket, changed, Ordering::SeqCst);
+        if C::REMOVES {
+            locked.vacate(bucket);
+        }
+        true
+    }
+
     /// What a bucket holds of an item whose stripe is not locked.
     ///
     /// Read under the lock of the item's other bucket: so no kick takes an entry from there to here and
-    /// past this look. A split can take one from the bucket to a new one, once in each level.
+    /// past this look. A split can take one from the bucket to a new one: then it is read again.
     #[inline]
-    fn elsewhere<C: Change>(&self, place: Place) -> Elsewhere {
-        let [mut bucket] = self.locate([place]);
-        loop {
-            // Acquire: pairs with the stores of kicks, and with the clear of a split. Whoever reads that
-            // has synchronized with the bumped versions, and sees the new extent below.
-            let word = self.buckets.word(bucket.number).load(Ordering::Acquire);
-            let (word, reading) = (Word::<L>::from_bits(word), bucket.reading);
-            let longest = reading.longest(word, place.entry);
-            let leaves = C::leaves(reading, word, place.entry);
-            let [now] = self.locate([place]);
-            if now.number == bucket.number {
-                return Elsewhere { longest: longest.map(|slot| reading.extra_bits(slot)), leaves };
-            }
-            bucket = now;
-        }
+    fn elsewhere<C: Change>(self, place: Place) -> Elsewhere {
+        let ([Bucket { reading, .. }], [word]) = self.read_valid([place]);
+        let longest = reading.longest(word, place.entry).map(|slot| reading.extra_bits(slot));
+        Elsewhere { longest, leaves: C::leaves(reading, word, place.entry) }
     }
 
     /// Each attempt that fails was overtaken by another writer's success. After
@@ -196,7 +221,7 @@ impl<L: Layout, B: Buckets> Table<L, B> {
     /// See [`Key`] for the arguments.
     #[cold]
     #[inline(never)]
-    fn change_slow<C: Change>(&self, entry: Entry, first: usize, second: usize, change: C) -> bool {
+    fn change_slow<C: Change>(self, entry: Entry, first: usize, second: usize, change: C) -> bool {
         for _ in 0..MAX_OPTIMISTIC_ATTEMPTS {
             match self.try_change(Key { entry, first, second }, change) {
                 Attempt::Changed => return true,
@@ -217,5 +242,14 @@ impl<L: Layout, B: Buckets> Table<L, B> {
             Some(false) => second(),
             None => false,
         }
+    }
+}
+
+/// In a maplet.
+impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
+    /// Another value for one copy of the item of a maplet, in one store. `false`: there is none.
+    #[inline]
+    pub(crate) fn replace(self, key: Key, value: u32) -> bool {
+        self.change(key, Replacement { value_bits: self.value_bits(), value })
     }
 }

@@ -2,12 +2,12 @@
 //!
 //! Locks are always taken in the order of their stripes, so no two writers wait for each other.
 
-use super::address::OUT_OF_CACHE_BUCKETS;
+use super::buckets::OUT_OF_CACHE_BUCKETS;
 use crate::arch::PrefetchForWrite;
+use crate::memory::{NoMemory, try_with_capacity};
+use crate::sizing::MAX_STRIPES;
 use crate::sync::{Count, Flag, Guard, Guards, Lock};
 
-/// The most stripes, for tables of 2^19 buckets and more: 32 KiB of locks.
-pub(crate) const MAX_STRIPES: usize = 4096;
 /// Buckets for each stripe in smaller tables: the stripes take under 1 % of the words.
 const BUCKETS_PER_STRIPE: usize = 128;
 /// The fewest stripes, for tables too small for a share to matter.
@@ -49,11 +49,10 @@ pub(super) struct Stripes {
 }
 
 impl Stripes {
-    pub(super) fn try_new(buckets: usize) -> Option<Self> {
+    pub(super) fn try_new(buckets: usize) -> Result<Self, NoMemory> {
         // A power of two.
         let count = power_of_two_share(buckets, BUCKETS_PER_STRIPE, MIN_STRIPES, MAX_STRIPES);
-        let mut stripes = Vec::new();
-        stripes.try_reserve_exact(count).ok()?;
+        let mut stripes = try_with_capacity(count)?;
         stripes.resize_with(count, || Stripe {
             lock: Lock::new(),
             occupied: Count::new(0),
@@ -61,7 +60,7 @@ impl Stripes {
         });
         let write_prefetch =
             (buckets >= OUT_OF_CACHE_BUCKETS).then(PrefetchForWrite::detect).flatten();
-        Some(Self { stripes: stripes.into_boxed_slice(), write_prefetch })
+        Ok(Self { stripes: stripes.into_boxed_slice(), write_prefetch })
     }
 
     /// The stripe of a bucket. The two buckets of an item have opposite parity, so they share a
@@ -141,6 +140,12 @@ impl Stripes {
 
     pub(super) fn memory_bytes(&self) -> usize {
         size_of_val(&*self.stripes)
+    }
+
+    /// Slots in use in the buckets of each stripe.
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn counts(&self) -> impl Iterator<Item = u32> {
+        self.stripes.iter().map(|stripe| stripe.occupied.get())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Relocation versions: how a lookup learns that an entry was moved meanwhile.
 //!
 //! One counter for each group of items, by a number that is the same in both rows of an item
-//! ([`Geometry::class`](crate::geometry::Geometry::class)). A writer bumps it between the copy of an entry
+//! ([`Geometry::class`](super::geometry::Geometry::class)). A writer bumps it between the copy of an entry
 //! into its other bucket and the clear of the first; a lookup that found nothing compares it before
 //! and after, as in MemC3 (Fan et al., NSDI 2013). The counters stand apart from the stripes, so
 //! that an ordinary insert writes to no line that a lookup reads but the bucket.
@@ -9,6 +9,7 @@
 //! The counters have 64 bits: none wraps within the life of a process, so equal means not moved.
 
 use super::stripes::power_of_two_share;
+use crate::memory::NoMemory;
 use crate::sync::{self, AtomicU64, Ordering};
 
 /// The most groups, for tables of 2^17 buckets and more: 8 KiB of counters.
@@ -30,10 +31,11 @@ pub(super) struct ReadVersion<'a> {
 }
 
 impl Versions {
-    pub(super) fn try_new(buckets: usize) -> Option<Self> {
+    pub(super) fn try_new(buckets: usize) -> Result<Self, NoMemory> {
         // A power of two.
         let groups = power_of_two_share(buckets, BUCKETS_PER_GROUP, MIN_GROUPS, MAX_GROUPS);
-        Some(Self { groups: sync::try_zeroed(groups)? })
+        let no_memory = NoMemory { bytes: groups * size_of::<u64>() };
+        Ok(Self { groups: sync::try_zeroed(groups).ok_or(no_memory)? })
     }
 
     #[inline]
@@ -93,7 +95,9 @@ impl ReadVersion<'_> {
 mod tests {
     use super::super::Table;
     use super::*;
-    use crate::layout::Fp16x4;
+    use crate::layout::Packed;
+
+    type Fp16x4 = Packed<16, 4>;
 
     /// A kick in one group must not send lookups of all others into another round.
     #[test]

@@ -1,21 +1,21 @@
-//! What several tests need: a test for each layout, hashes, and filters with a given number of slots.
+//! What several tests need: a test for each layout, hashes, and how long a test runs.
 
-#![allow(dead_code, unused_macros, reason = "each test uses a part of it")]
+#![allow(dead_code, unused_imports, unused_macros, reason = "each binary uses a part of it")]
 
-pub mod families;
-pub mod prefixes;
+pub use coucal_reference::{Filter, HASHER, LEAST_ROWS, Layout, Maplet};
 
-use coucal::{
-    CuckooFilter, DefaultHashBuilder, GrowableCuckooFilter, GrowingLayout, Layout, Storage,
-};
+use coucal::{AnyLayout, CuckooFilter, Growable, Storage};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-/// Makes a test for each layout of each of these functions, which are generic over it:
+/// Makes a test for each layout of each of these functions, which have it as an argument:
 /// `name::Fp16x4` and so on.
 macro_rules! of_each_layout {
-    ([$($test:ident)*] $($layout:ident)*) => {
-        of_each_layout!(@tests [$($layout)*] $($test)*);
+    ($($test:ident)*) => {
+        of_each_layout! {
+            @tests [Fp8x8 Fp9x7 Fp10x6 Fp12x5 SemiSorted14x5 Fp16x4 SemiSorted17x4 Fp21x3 Fp32x2]
+            $($test)*
+        }
     };
     (@tests $layouts:tt $($test:ident)*) => {
         $(of_each_layout!(@test $test $layouts);)*
@@ -25,77 +25,43 @@ macro_rules! of_each_layout {
         mod $test {
             $(#[test]
             fn $layout() {
-                super::$test::<coucal::$layout>();
+                super::$test(coucal_reference::Layout::named(stringify!($layout)));
             })*
         }
-    };
-    ($($test:ident)*) => {
-        coucal::__for_each_layout!(of_each_layout [$($test)*]);
     };
 }
 
 /// As `of_each_layout`, for the layouts of filters that grow.
 macro_rules! of_each_growing_layout {
     ($($test:ident)*) => {
-        coucal::__for_each_growing_layout!(of_each_layout [$($test)*]);
+        of_each_layout!(@tests [Fp12x5 Fp16x4 Fp21x3 Fp32x2] $($test)*);
     };
 }
 
-pub type Filter<L> = CuckooFilter<L, DefaultHashBuilder>;
-pub type Growing<L> = GrowableCuckooFilter<L, DefaultHashBuilder>;
+/// A filter that grows.
+pub type Growing = Filter<Growable<AnyLayout>>;
 
-pub fn with_capacity<L: Layout>(capacity: usize) -> Filter<L> {
-    CuckooFilter::builder().layout::<L>().capacity(capacity).build().expect("memory for a test")
+/// A maplet that grows.
+pub type GrowingMaplet = Maplet<Growable<AnyLayout>>;
+
+/// `COUCAL_LONG`, the length of a long run: 1 or more.
+fn length_of_run() -> Option<u64> {
+    let length = std::env::var("COUCAL_LONG").ok()?;
+    Some(length.parse().expect("COUCAL_LONG is a number"))
 }
 
-/// One that grows from the first capacity to the greatest.
-pub fn growing<L: GrowingLayout>(capacity: usize, max_capacity: usize) -> Growing<L> {
-    let builder = CuckooFilter::builder().capacity(capacity).max_capacity(max_capacity);
-    builder.layout::<L>().build().expect("memory for a test")
+/// The usual number or, with `COUCAL_LONG`, the one for a long run.
+pub fn usually<T>(usual: T, long: T) -> T {
+    if length_of_run().is_some() { long } else { usual }
 }
 
-/// The share of slots in use that a filter which grows keeps, as the documentation has it.
-pub fn target<L: Layout>() -> f64 {
-    match L::SLOTS {
-        5 => 0.815,
-        4 => 0.80,
-        3 => 0.76,
-        2 => 0.69,
-        slots => panic!("no layout that grows has {slots} slots"),
-    }
+/// The usual number of repetitions or, with `COUCAL_LONG=n`, n times that for a long run.
+pub fn repetitions(usual: u64, long: u64) -> u64 {
+    length_of_run().map_or(usual, |length| length * long)
 }
 
-/// The rows of the smallest filter that grows.
-pub const LEAST_ROWS: usize = 32;
-
-/// How often a table of this layout can double, as the documentation has it.
-pub fn doublings<L: Layout>() -> u32 {
-    match L::SLOTS {
-        5 => 5,
-        4 => 9,
-        3 => 12,
-        2 => 19,
-        slots => panic!("no layout that grows has {slots} slots"),
-    }
-}
-
-/// The slots of a filter with this greatest capacity when it has grown as far as it may.
-pub fn greatest_slots<L: GrowingLayout + Layout>(max_capacity: usize) -> usize {
-    growing::<L>(max_capacity, max_capacity).slots()
-}
-
-/// The largest filter of at most `slots` slots.
-pub fn with_slots<L: Layout>(slots: usize) -> Filter<L> {
-    let (mut fits, mut too_many) = (0, slots + 1);
-    while too_many - fits > 1 {
-        let capacity = usize::midpoint(fits, too_many);
-        if with_capacity::<L>(capacity).slots() <= slots {
-            fits = capacity;
-        } else {
-            too_many = capacity;
-        }
-    }
-    with_capacity(fits)
+pub fn default_layout() -> Layout {
+    Layout::named("Fp16x4")
 }
 
 /// Random hashes, the same for the same seed.

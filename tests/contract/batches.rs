@@ -5,9 +5,9 @@ use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{panic, thread};
 
-use coucal::{CuckooFilter, GrowingLayout, InsertError, Layout, Storage};
+use coucal::{CuckooFilter, InsertError, Storage};
 
-use crate::common::{Filter, growing, hashes, with_capacity};
+use crate::common::{Filter, Layout, hashes};
 
 /// How many items a batch looks ahead: not part of the API, and so only a hint which lengths matter.
 const DISTANCE: usize = 32;
@@ -29,44 +29,44 @@ of_each_growing_layout! {
     refusals_of_what_grows
 }
 
-fn right_answers<L: Layout>() {
-    every_length_gets_the_right_answers(&with_capacity::<L>(10_000));
+fn right_answers(layout: Layout) {
+    every_length_gets_the_right_answers(&layout.filter(10_000));
 }
 
-fn right_answers_while_it_grows<L: GrowingLayout>() {
-    every_length_gets_the_right_answers(&growing::<L>(0, 500));
+fn right_answers_while_it_grows(layout: Layout) {
+    every_length_gets_the_right_answers(&layout.growing(0, 500));
 }
 
-fn stores<L: Layout>() {
-    every_length_is_stored(|| with_capacity::<L>(10_000));
+fn stores(layout: Layout) {
+    every_length_is_stored(|| layout.filter(10_000));
 }
 
-fn stores_while_it_grows<L: GrowingLayout>() {
-    every_length_is_stored(|| growing::<L>(0, 500));
+fn stores_while_it_grows(layout: Layout) {
+    every_length_is_stored(|| layout.growing(0, 500));
 }
 
-fn removes<L: Layout>() {
-    every_length_is_removed(&with_capacity::<L>(10_000));
+fn removes(layout: Layout) {
+    every_length_is_removed(&layout.filter(10_000));
 }
 
-fn removes_from_what_grows<L: GrowingLayout>() {
-    every_length_is_removed(&growing::<L>(0, 500));
+fn removes_from_what_grows(layout: Layout) {
+    every_length_is_removed(&layout.growing(0, 500));
 }
 
-fn removes_copies<L: Layout>() {
-    a_batch_removes_one_copy_for_each_item(&with_capacity::<L>(10_000));
+fn removes_copies(layout: Layout) {
+    a_batch_removes_one_copy_for_each_item(&layout.filter(10_000));
 }
 
-fn removes_copies_from_what_grows<L: GrowingLayout>() {
-    a_batch_removes_one_copy_for_each_item(&growing::<L>(0, 500));
+fn removes_copies_from_what_grows(layout: Layout) {
+    a_batch_removes_one_copy_for_each_item(&layout.growing(0, 500));
 }
 
-fn refusals<L: Layout>() {
-    a_refused_item_ends_the_batch(|| with_capacity::<L>(10_000), 2 * L::SLOTS);
+fn refusals(layout: Layout) {
+    a_refused_item_ends_the_batch(|| layout.filter(10_000), 2 * layout.slots);
 }
 
-fn refusals_of_what_grows<L: GrowingLayout + Layout>() {
-    a_refused_item_ends_the_batch(|| growing::<L>(1000, 2000), 2 * L::SLOTS);
+fn refusals_of_what_grows(layout: Layout) {
+    a_refused_item_ends_the_batch(|| layout.growing(1000, 2000), 2 * layout.slots);
 }
 
 /// Whether the item at this place of the batch is in the filter. Each of the first three differs at

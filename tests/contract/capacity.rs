@@ -5,41 +5,25 @@
 
 use std::panic::catch_unwind;
 
-use coucal::{AnyCuckooFilter, BuildError, CuckooFilter, Layout};
+use coucal::{AnyCuckooFilter, BuildError, CuckooFilter};
 
-use crate::common::with_capacity;
-
-/// For each layout: its name, the share of the slots that a large table is made for, and the slots
-/// beyond that for each square root of an item.
-const STATED: [(&str, f64, f64); 9] = [
-    ("Fp8x8", 0.985, 2.5),
-    ("Fp9x7", 0.985, 2.5),
-    ("Fp10x6", 0.98, 2.5),
-    ("Fp12x5", 0.975, 2.5),
-    ("SemiSorted14x5", 0.975, 2.5),
-    ("Fp16x4", 0.96, 2.5),
-    ("SemiSorted17x4", 0.96, 2.5),
-    ("Fp21x3", 0.935, 2.5),
-    ("Fp32x2", 0.865, 3.0),
-];
+use crate::common::{Layout, default_layout};
 
 /// The slots of the smallest table with an even number of buckets that holds `items` distinct items:
 /// enough for the load and for the scatter, and with enough pairs of buckets that of five million
 /// tables no more than one has a pair with an item too many.
-fn expected_slots<L: Layout>(items: usize) -> usize {
-    let pair = 2 * L::SLOTS;
+fn expected_slots(layout: Layout, items: usize) -> usize {
+    let pair = 2 * layout.slots;
     if items <= pair {
         return pair;
     }
-    let (_, load, scatter) =
-        STATED.into_iter().find(|(name, ..)| *name == L::NAME).expect("a layout of the list");
     let n = items as f64;
-    let by_load = n / load + scatter * n.sqrt();
+    let by_load = n / layout.load + layout.scatter * n.sqrt();
     // Of n items any `pair + 1` share one of m²/4 pairs with odds of (4/m²)^pair, for each of
     // C(n, pair + 1) choices: m for odds of one in five million, by logarithms.
     let choices: f64 = (0..=pair).map(|k| ((n - k as f64) / (k + 1) as f64).ln()).sum();
     let buckets = 2.0 * ((choices + 5e6_f64.ln()) / (2.0 * pair as f64)).exp();
-    let pairs = (by_load / L::SLOTS as f64).max(buckets) / 2.0;
+    let pairs = (by_load / layout.slots as f64).max(buckets) / 2.0;
     pair * pairs.ceil() as usize
 }
 
@@ -48,19 +32,19 @@ of_each_layout! {
     too_many_slots_are_refused
 }
 
-fn every_capacity_has_the_slots_it_needs<L: Layout>() {
-    let slots = |capacity| with_capacity::<L>(capacity).slots();
+fn every_capacity_has_the_slots_it_needs(layout: Layout) {
+    let slots = |capacity| layout.filter(capacity).slots();
     for capacity in (0..2000).chain((2000..50_000).step_by(41)) {
-        assert_eq!(slots(capacity), expected_slots::<L>(capacity), "capacity {capacity}");
+        assert_eq!(slots(capacity), expected_slots(layout, capacity), "capacity {capacity}");
     }
     // The last capacity of one table and the first of the next one.
     for near in [1000, 12_345, 100_000, 1_000_000, 5_000_000] {
-        let table = expected_slots::<L>(near);
+        let table = expected_slots(layout, near);
         let next = (near..near + 100)
-            .find(|&items| expected_slots::<L>(items) > table)
+            .find(|&items| expected_slots(layout, items) > table)
             .expect("one more pair of buckets has no more than 16 slots");
         assert_eq!(slots(next - 1), table, "capacity {}", next - 1);
-        assert_eq!(slots(next), table + 2 * L::SLOTS, "capacity {next}");
+        assert_eq!(slots(next), table + 2 * layout.slots, "capacity {next}");
     }
 }
 
@@ -68,7 +52,7 @@ fn every_capacity_has_the_slots_it_needs<L: Layout>() {
 #[test]
 fn slots_of_the_default_layout() {
     let figures =
-        DEFAULT.map(|(capacity, _)| (capacity, with_capacity::<coucal::Fp16x4>(capacity).slots()));
+        DEFAULT.map(|(capacity, _)| (capacity, default_layout().filter(capacity).slots()));
     assert_eq!(figures, DEFAULT);
 }
 
@@ -88,8 +72,8 @@ const DEFAULT: [(usize, usize); 10] = [
 
 /// A stripe counts its slots in 32 bits, and there are up to 2^12 stripes: no table of more than
 /// 2^44 slots is built, whether or not the memory can be had.
-fn too_many_slots_are_refused<L: Layout>() {
-    let build = |capacity| CuckooFilter::builder().layout::<L>().capacity(capacity).build();
+fn too_many_slots_are_refused(layout: Layout) {
+    let build = |capacity| layout.filters().capacity(capacity).build();
     let overflow = |capacity| Some(BuildError::CapacityOverflow { capacity });
     for capacity in
         [1 << 44, (1 << 44) + 1, 1 << 45, 1 << 50, 1 << 56, 1 << 60, 1 << 62, usize::MAX]

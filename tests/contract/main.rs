@@ -1,4 +1,4 @@
-//! What a filter of one thread promises.
+//! What a filter promises to one thread.
 
 #[path = "../common/mod.rs"]
 #[macro_use]
@@ -6,5 +6,6 @@ mod common;
 
 mod batches;
 mod capacity;
-mod model;
+mod full;
+mod growth;
 mod promises;

@@ -2,10 +2,10 @@
 
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 
-use coucal::{BuildError, CuckooFilter, Fp16x4, InsertError, Layout, internals};
+use coucal::{BuildError, CuckooFilter, InsertError, internals};
 use rustc_hash::FxHashMap;
 
-use crate::common::{Filter, fill, hashes, with_capacity, with_slots};
+use crate::common::{Filter, Layout, default_layout, fill, hashes, usually};
 
 of_each_layout! {
     holds_the_items_it_was_made_for
@@ -17,13 +17,14 @@ of_each_layout! {
     absent_items_are_reported_at_the_stated_rate
 }
 
-fn holds_the_items_it_was_made_for<L: Layout>() {
-    let small = (0..200).flat_map(|n| (0..200).map(move |seed| (n, seed)));
-    let medium = [500, 1000, 2000, 5000].into_iter().flat_map(|n| (0..40).map(move |s| (n, s)));
-    let large = [(10_000, 20), (20_000, 10), (100_000, 5), (1_000_000, 2)];
-    let large = large.into_iter().flat_map(|(n, seeds)| (0..seeds).map(move |seed| (n, seed)));
-    for (n, seed) in small.chain(medium).chain(large) {
-        let filter = with_capacity::<L>(n);
+fn holds_the_items_it_was_made_for(layout: Layout) {
+    let small = (0..200).map(|n| (n, usually(10, 200)));
+    let large = [(500, 4), (1000, 4), (2000, 4), (5000, 4), (10_000, 2), (20_000, 1), (100_000, 1)];
+    let large = large.into_iter().map(|(n, seeds)| (n, usually(1, 10) * seeds));
+    let largest = usually(None, Some((1_000_000, 2)));
+    let all = small.chain(large).chain(largest);
+    for (n, seed) in all.flat_map(|(n, seeds)| (0..seeds).map(move |seed| (n, seed))) {
+        let filter = layout.filter(n);
         let items = || hashes(seed ^ (n as u64) << 20).take(n);
         assert_eq!(fill(&filter, items()), n, "capacity {n}, seed {seed}");
         assert_eq!((filter.len(), filter.capacity()), (n, n));
@@ -34,10 +35,10 @@ fn holds_the_items_it_was_made_for<L: Layout>() {
 }
 
 /// As often as two buckets have slots, then `TooManyCopies`; the other items stay as they are.
-fn copies_of_one_item<L: Layout>() {
+fn copies_of_one_item(layout: Layout) {
     for capacity in [0, 100, 10_000] {
-        let filter = with_capacity::<L>(capacity);
-        let copies = 2 * L::SLOTS;
+        let filter = layout.filter(capacity);
+        let copies = 2 * layout.slots;
         // Room for as many copies at least, in tables of two buckets too; and so few that none has
         // both its buckets in common with the item, and could not make way for it.
         let others: Vec<u64> = hashes(7).take(capacity / 1000 * 100).collect();
@@ -65,9 +66,9 @@ fn copies_of_one_item<L: Layout>() {
 }
 
 /// A full filter refuses many times, and each class has the same copies before and after.
-fn failed_insert_changes_nothing<L: Layout>() {
-    for (buckets, seed) in [(2, 1), (4, 2), (6, 3), (128, 4), (4096, 5)] {
-        let filter = with_slots::<L>(buckets * L::SLOTS);
+fn failed_insert_changes_nothing(layout: Layout) {
+    for (buckets, seed) in [(2, 1), (4, 2), (6, 3), (128, 4), (usually(512, 4096), 5)] {
+        let filter = layout.filter_of_slots(buckets * layout.slots);
         let mut candidates = hashes(seed);
         let mut stored = Vec::new();
         let mut refused = 0;
@@ -97,9 +98,9 @@ fn failed_insert_changes_nothing<L: Layout>() {
     }
 }
 
-fn figures_are_exact<L: Layout>() {
+fn figures_are_exact(layout: Layout) {
     for capacity in [0, 1, 50, 100_000] {
-        let filter = with_capacity::<L>(capacity);
+        let filter = layout.filter(capacity);
         for (inserted, hash) in hashes(11).take(capacity).enumerate() {
             assert_eq!(filter.insert_hash(hash), Ok(()));
             if inserted % 997 == 0 {
@@ -108,7 +109,7 @@ fn figures_are_exact<L: Layout>() {
         }
         let (len, slots) = (filter.len() as f64, filter.slots() as f64);
         assert_eq!(filter.load_factor().to_bits(), (len / slots).to_bits());
-        let words = filter.slots() / L::SLOTS * 8;
+        let words = filter.slots() / layout.slots * 8;
         let beside = filter.memory_bytes() - words - size_of_val(&filter);
         // Stripes and versions, each a power of two of 8-byte entries.
         assert!(beside.is_multiple_of(8) && beside >= 16, "{beside}");
@@ -121,9 +122,9 @@ fn figures_are_exact<L: Layout>() {
     }
 }
 
-fn insert_many_says_what_was_stored<L: Layout>() {
+fn insert_many_says_what_was_stored(layout: Layout) {
     let items: Vec<u64> = hashes(13).take(5000).collect();
-    let filter = with_capacity::<L>(3000);
+    let filter = layout.filter(3000);
     let failed = filter.insert_hash_many(&items).expect_err("more items than slots");
     assert_eq!(failed.cause(), InsertError::Full);
     assert!(failed.stored() >= 3000);
@@ -133,8 +134,8 @@ fn insert_many_says_what_was_stored<L: Layout>() {
     assert!(filter.is_empty());
 }
 
-fn a_batch_answers_as_the_loop_does<L: Layout>() {
-    let filter = with_capacity::<L>(2000);
+fn a_batch_answers_as_the_loop_does(layout: Layout) {
+    let filter = layout.filter(2000);
     let items: Vec<u64> = hashes(17).take(4000).collect();
     for batch in [0, 1, 2, 31, 32, 33, 1000] {
         filter.clear();
@@ -153,18 +154,23 @@ fn a_batch_answers_as_the_loop_does<L: Layout>() {
     }
 }
 
-/// As `rate_is_as_stated`, on four million lookups at least. Of the longest fingerprints, most lookups
-/// are known to find nothing, and left out.
-fn absent_items_are_reported_at_the_stated_rate<L: Layout>() {
-    if L::FINGERPRINT_BITS > 17 { planted::<L>() } else { rate_is_as_stated::<L>(1 << 22) }
+/// As `rate_is_as_stated`. Of the longest fingerprints, most lookups are known to find nothing, and left
+/// out.
+fn absent_items_are_reported_at_the_stated_rate(layout: Layout) {
+    if layout.bits > usually(14, 17) {
+        planted(layout);
+    } else {
+        rate_is_as_stated(layout, usually(0, 100_000_000));
+    }
 }
 
-/// Within 10 %, on `least` lookups or as many as give 3,000 expected false positives.
-fn rate_is_as_stated<L: Layout>(least: u64) {
-    let filter = with_capacity::<L>(1 << 17);
+/// Within 10 %, on `least` lookups or as many as give 3,000 expected false positives: one standard
+/// deviation is less than 2 %.
+fn rate_is_as_stated(layout: Layout, least: u64) {
+    let filter = layout.filter(usually(1 << 14, 1 << 17));
     let stored = fill(&filter, hashes(19));
     let rate = filter.false_positive_rate();
-    assert_is_near_the_papers_bound(&filter);
+    assert_is_near_the_papers_bound(layout, &filter);
     let lookups = least.max((3000.0 / rate) as u64);
     assert!(stored >= filter.capacity());
     let reported = hashes(23).take(lookups as usize).filter(|&h| filter.contains_hash(h)).count();
@@ -172,10 +178,10 @@ fn rate_is_as_stated<L: Layout>(least: u64) {
     assert!((measured / rate - 1.0).abs() < 0.1, "measured {measured}, stated {rate}");
 }
 
-fn assert_is_near_the_papers_bound<L: Layout>(filter: &Filter<L>) {
+fn assert_is_near_the_papers_bound(layout: Layout, filter: &Filter) {
     let rate = filter.false_positive_rate();
-    let predicted = 2.0 * L::SLOTS as f64 * filter.load_factor()
-        / 2_f64.powi(L::FINGERPRINT_BITS.cast_signed());
+    let predicted =
+        2.0 * layout.slots as f64 * filter.load_factor() / f64::from(layout.bits).exp2();
     assert!((rate / predicted - 1.0).abs() < 0.07, "stated {rate}, the paper's bound {predicted}");
 }
 
@@ -183,14 +189,17 @@ fn assert_is_near_the_papers_bound<L: Layout>(filter: &Filter<L>) {
 /// the lowest bits of the fingerprint, is not reported by it: so it is not looked up there, but for some
 /// lookups that show just that. The share that is reported is one of all lookups, made or not.
 ///
-/// 1,000 false positives are expected, and the hashes are the same in every run.
-fn planted<L: Layout>() {
-    const ITEMS: usize = 30;
-    let filters: Vec<Filter<L>> = (0..1 << 16).map(|_| with_capacity(ITEMS)).collect();
-    let core_bits = L::FINGERPRINT_BITS - 6;
+/// 400 false positives are expected, on a long run 1,000. The hashes are the same in every run.
+fn planted(layout: Layout) {
+    // The longer the fingerprints, the more filters for as many false positives; the smallest there are, or
+    // on a long run larger ones.
+    let number = usually(1 << (layout.bits - 9).min(17), 1 << 16);
+    let items_of_each = usually(2 * layout.slots, 30);
+    let filters: Vec<Filter> = (0..number).map(|_| layout.filter(items_of_each)).collect();
+    let core_bits = layout.bits - 6;
     let core = |hash| {
         // In a table of any size it has this fingerprint.
-        let (fingerprint, ..) = internals::key(2, hash, L::FINGERPRINT_BITS);
+        let (fingerprint, ..) = internals::key(2, hash, layout.bits);
         fingerprint & ((1 << core_bits) - 1)
     };
     // The filters that hold an item with this core; and a bit for each core, which are faster to ask.
@@ -199,7 +208,7 @@ fn planted<L: Layout>() {
     let mut items = hashes(19);
     let mut stated = 0.0;
     for (number, filter) in filters.iter().enumerate() {
-        for hash in items.by_ref().take(ITEMS) {
+        for hash in items.by_ref().take(items_of_each) {
             filter.insert_hash(hash).expect("within the capacity");
             let core = core(hash);
             held[core as usize / 64] |= 1 << (core % 64);
@@ -210,10 +219,10 @@ fn planted<L: Layout>() {
         }
         stated += filter.false_positive_rate();
     }
-    assert_is_near_the_papers_bound(&filters[0]);
+    assert_is_near_the_papers_bound(layout, &filters[0]);
     let is_held = |core: u64| held[core as usize / 64] >> (core % 64) & 1 != 0;
 
-    let lookups = (1000.0 / stated) as usize;
+    let lookups = (usually(400.0, 1000.0) / stated) as usize;
     let (mut reported, mut made) = (0, 0);
     for (hash, core) in hashes(23).take(lookups).map(|hash| (hash, core(hash))) {
         if is_held(core) {
@@ -224,8 +233,12 @@ fn planted<L: Layout>() {
         }
     }
     let measured = reported as f64 / lookups as f64;
-    println!("{}: {reported} of {lookups} in {} filters, {made} lookups", L::NAME, filters.len());
-    assert!((measured / stated - 1.0).abs() < 0.1, "measured {measured}, stated {stated}");
+    println!(
+        "{}: {reported} of {lookups} in {} filters, {made} lookups",
+        layout.name,
+        filters.len()
+    );
+    assert!((measured / stated - 1.0).abs() < usually(0.15, 0.1), "{measured}, stated {stated}");
 
     for hash in hashes(29).take(20) {
         let with_this_core = holders.get(&core(hash));
@@ -238,22 +251,16 @@ fn planted<L: Layout>() {
     }
 }
 
-/// On 10^8 lookups, at the load that the default layout is made for and above.
-#[test]
-fn false_positives_of_the_default_layout() {
-    rate_is_as_stated::<Fp16x4>(100_000_000);
-}
-
 /// Powers of two, and ten that are not.
 #[test]
 fn full_means_97_percent() {
-    let powers = (14..=21).map(|bits| 1 << bits);
+    let powers = (14..=usually(18, 21)).map(|bits| 1 << bits);
     let others =
         [16_392, 17_000, 20_008, 33_336, 50_000, 70_008, 100_000, 300_008, 777_776, 1_500_000];
-    for slots in powers.chain(others) {
-        let filter = with_slots::<Fp16x4>(slots);
+    for slots in powers.chain(others.into_iter().take(usually(6, 10))) {
+        let filter = default_layout().filter_of_slots(slots);
         assert_eq!(filter.slots(), slots);
-        for seed in 0..=(1 << 18) / slots as u64 {
+        for seed in 0..=usually(0, 1 << 18) / slots as u64 {
             filter.clear();
             let stored = fill(&filter, hashes(seed));
             let load = stored as f64 / slots as f64;
@@ -264,9 +271,9 @@ fn full_means_97_percent() {
 
 #[test]
 fn small_in_memory() {
-    assert!(with_capacity::<Fp16x4>(100).memory_bytes() < 1024);
+    assert!(default_layout().filter(100).memory_bytes() < 1024);
     for capacity in [100_000, 131_072, 250_000, 999_999, 1_000_000, 10_000_000] {
-        let filter = with_capacity::<Fp16x4>(capacity);
+        let filter = default_layout().filter(capacity);
         let bits = filter.memory_bytes() as f64 * 8.0 / capacity as f64;
         assert!(bits <= 17.2, "{bits} bits per item at {capacity}");
     }
@@ -335,17 +342,19 @@ impl Hasher for Identity {
 
 /// Reaches the load and the rate with integers in arithmetic progression.
 fn hashes_weakly<S: BuildHasher + Default>(stride: u64) {
-    const ITEMS: usize = 1 << 17;
-    const LOOKUPS: u64 = 1 << 25;
-    let filter = CuckooFilter::with_capacity_and_hasher(ITEMS, S::default());
+    let lookups = usually(1 << 22, 1 << 25);
+    let filter = CuckooFilter::with_capacity_and_hasher(1 << 17, S::default());
     let item = |i: u64| i.wrapping_mul(stride);
     let stored = (0..u64::MAX).take_while(|&i| filter.insert(&item(i)).is_ok()).count() as u64;
     let load = stored as f64 / filter.slots() as f64;
     assert!(load >= 0.97, "first failure at {load}, stride {stride:#x}");
-    let absent = stored + 1..stored + 1 + LOOKUPS;
+    let absent = stored + 1..stored + 1 + lookups;
     let reported = absent.filter(|&i| filter.contains(&item(i))).count();
-    let ratio = reported as f64 / LOOKUPS as f64 / filter.false_positive_rate();
-    assert!((ratio - 1.0).abs() < 0.1, "{ratio} of the stated rate, stride {stride:#x}");
+    let ratio = reported as f64 / lookups as f64 / filter.false_positive_rate();
+    assert!(
+        (ratio - 1.0).abs() < usually(0.15, 0.1),
+        "{ratio} of the stated rate, stride {stride:#x}"
+    );
 }
 
 #[test]

@@ -1,15 +1,9 @@
 //! What else one thread is promised.
 
-use coucal::{
-    AnyLayout, BuildError, Candidates, CuckooMaplet, Fp8x8, Fp12x5, Fp16x4, Fp32x2, Growable,
-    GrowingLayout, InsertError, Layout, MapletBuilder, Storage,
-};
+use coucal::{BuildError, Candidates, CuckooMaplet, Fp8x8, InsertError, MapletBuilder};
 
-use crate::common::{LEAST_ROWS, doublings, hashes, target};
-use crate::{
-    Maplet, candidates, fixed, from_the_fewest_rows, growing, largest, longest_values, widths,
-    widths_that_grow, with_slots,
-};
+use crate::common::{LEAST_ROWS, Layout, default_layout, hashes};
+use crate::{candidates, largest, widths, widths_that_grow};
 
 of_each_layout! {
     a_key_has_as_many_values_as_its_buckets_have_slots
@@ -18,7 +12,6 @@ of_each_layout! {
     figures_are_exact
     an_insert_that_fails_changes_nothing
     lengths_of_values
-    the_layout_chosen_at_run_time_does_the_same
 }
 
 of_each_growing_layout! {
@@ -28,10 +21,10 @@ of_each_growing_layout! {
 }
 
 /// Each of them is found and removed; one more is refused.
-fn a_key_has_as_many_values_as_its_buckets_have_slots<L: Layout>() {
-    for bits in widths::<L>() {
-        let maplet = fixed::<L>(1000, bits);
-        let most = 2 * L::SLOTS as u32;
+fn a_key_has_as_many_values_as_its_buckets_have_slots(layout: Layout) {
+    for bits in widths(layout) {
+        let maplet = layout.maplet(1000, bits);
+        let most = 2 * layout.slots as u32;
         let value = |n: u32| n % (1 << bits);
         let mut values: Vec<u32> = (0..most).map(value).collect();
         for (stored, &value) in values.iter().enumerate() {
@@ -39,11 +32,11 @@ fn a_key_has_as_many_values_as_its_buckets_have_slots<L: Layout>() {
         }
         values.sort_unstable();
         assert_eq!(candidates(&maplet, 1), values);
-        assert_eq!(maplet.get_hash(1).len(), 2 * L::SLOTS);
+        assert_eq!(maplet.get_hash(1).len(), 2 * layout.slots);
         for n in 0..most {
             assert_eq!(maplet.insert_hash(1, value(n)), Err(InsertError::TooManyCopies));
         }
-        assert_eq!(maplet.len(), 2 * L::SLOTS);
+        assert_eq!(maplet.len(), 2 * layout.slots);
         while let Some(value) = values.pop() {
             assert!(maplet.remove_hash(1, value));
             assert_eq!(candidates(&maplet, 1), values);
@@ -52,9 +45,9 @@ fn a_key_has_as_many_values_as_its_buckets_have_slots<L: Layout>() {
     }
 }
 
-fn values_that_do_not_fit<L: Layout>() {
-    for bits in widths::<L>() {
-        let maplet = fixed::<L>(100, bits);
+fn values_that_do_not_fit(layout: Layout) {
+    for bits in widths(layout) {
+        let maplet = layout.maplet(100, bits);
         let largest = largest(bits);
         assert_eq!(maplet.insert_hash(1, largest), Ok(()));
         for value in [largest + 1, 2 * largest + 1, u32::MAX] {
@@ -76,9 +69,9 @@ fn values_that_do_not_fit<L: Layout>() {
     }
 }
 
-fn batches_do_as_the_loop_does<L: Layout>() {
-    let bits = widths::<L>()[1];
-    let [one, other] = [0; 2].map(|_| fixed::<L>(3000, bits));
+fn batches_do_as_the_loop_does(layout: Layout) {
+    let bits = widths(layout)[1];
+    let [one, other] = [0; 2].map(|_| layout.maplet(3000, bits));
     let pairs: Vec<(u64, u32)> =
         hashes(17).take(2000).map(|hash| (hash, hash as u32 % (1 << bits))).collect();
     for batch in [1, 2, 31, 32, 33, 1000] {
@@ -116,12 +109,12 @@ fn batches_do_as_the_loop_does<L: Layout>() {
     }
 }
 
-fn figures_are_exact<L: Layout>() {
-    let bits = widths::<L>()[0];
+fn figures_are_exact(layout: Layout) {
+    let bits = widths(layout)[0];
     for capacity in [0, 1, 50, 10_000] {
-        let maplet = fixed::<L>(capacity, bits);
+        let maplet = layout.maplet(capacity, bits);
         assert_eq!((maplet.capacity(), maplet.value_bits()), (capacity, bits));
-        assert_eq!(maplet.layout_name(), L::NAME);
+        assert_eq!(maplet.layout_name(), layout.name);
         for (inserted, hash) in hashes(11).take(capacity).enumerate() {
             assert_eq!(maplet.len(), inserted);
             assert_eq!(maplet.insert_hash(hash, 1), Ok(()));
@@ -129,7 +122,7 @@ fn figures_are_exact<L: Layout>() {
         let (len, slots) = (maplet.len() as f64, maplet.slots() as f64);
         assert_eq!(maplet.load_factor().to_bits(), (len / slots).to_bits());
         // As much memory as a filter of as many slots.
-        let filter = crate::common::with_capacity::<L>(capacity);
+        let filter = layout.filter(capacity);
         let [of_maplet, of_filter] = [
             maplet.memory_bytes() - size_of_val(&maplet),
             filter.memory_bytes() - size_of_val(&filter),
@@ -138,7 +131,7 @@ fn figures_are_exact<L: Layout>() {
         assert_eq!(maplet.stats().inconclusive_lookups, 0);
         let text = format!("{maplet:?} {:?}", maplet.hasher());
         assert!(
-            text.contains(&format!("{}\", value_bits: {bits}, len: {capacity}", L::NAME)),
+            text.contains(&format!("{}\", value_bits: {bits}, len: {capacity}", layout.name)),
             "{text}"
         );
         maplet.clear();
@@ -148,9 +141,9 @@ fn figures_are_exact<L: Layout>() {
 }
 
 /// Each key has the same candidates before and after.
-fn an_insert_that_fails_changes_nothing<L: Layout>() {
-    for (buckets, bits) in [(2, widths::<L>()[0]), (6, longest_values::<L>()), (128, 1)] {
-        let maplet = with_slots::<L>(buckets * L::SLOTS, bits);
+fn an_insert_that_fails_changes_nothing(layout: Layout) {
+    for (buckets, bits) in [(2, widths(layout)[0]), (6, layout.longest_values()), (128, 1)] {
+        let maplet = layout.maplet_of_slots(buckets * layout.slots, bits);
         let mut new = hashes(buckets as u64).map(|hash| (hash, hash as u32 & 1));
         let mut stored = Vec::new();
         let all = |stored: &[(u64, u32)]| -> Vec<Vec<u32>> {
@@ -173,63 +166,26 @@ fn an_insert_that_fails_changes_nothing<L: Layout>() {
     }
 }
 
-fn build<L: coucal::FixedStorage>(bits: u32) -> Result<CuckooMaplet<L>, BuildError> {
-    CuckooMaplet::builder().layout::<L>().capacity(100).value_bits(bits).build()
-}
-
-/// From 1 to the longest; beyond it the error says what to do, and that works.
-fn lengths_of_values<L: Layout>() {
-    let longest = longest_values::<L>();
-    for bits in 1..=longest {
-        let maplet = build::<L>(bits).expect("values that fit");
+/// From 1 to the longest.
+fn lengths_of_values(layout: Layout) {
+    for bits in 1..=layout.longest_values() {
+        let maplet = layout.maplet(100, bits);
         let value = largest(bits);
         maplet.insert_hash(1, value).expect("room");
         assert_eq!(maplet.get_hash(1).collect::<Vec<_>>(), [value]);
     }
-    for bits in [0, longest + 1, L::FINGERPRINT_BITS, 24, 31, 32, 33, u32::MAX] {
-        if (1..=longest).contains(&bits) {
-            continue;
-        }
-        let error = build::<L>(bits).map(|_| ()).unwrap_err();
-        let fits = (1..=longest_values::<Fp32x2>()).contains(&bits);
-        let other = fits.then_some("Fp32x2");
-        let expected = BuildError::ValueBitsOutOfRange {
-            layout: L::NAME,
-            value_bits: bits,
-            max: longest,
-            other,
-        };
-        assert_eq!(error, expected);
-        assert_eq!(build::<Fp32x2>(bits).is_ok(), fits);
-        assert_eq!(build::<AnyLayout>(bits).is_ok(), fits);
-    }
 }
 
-fn lengths_of_values_that_grow<L: GrowingLayout + Layout>() {
-    let build = |bits| -> Result<CuckooMaplet<Growable<L>>, BuildError> {
-        CuckooMaplet::builder().layout::<L>().max_capacity(1000).value_bits(bits).build()
-    };
-    let longest = doublings::<L>() - 1;
-    assert!((1..=longest).all(|bits| build(bits).is_ok()));
-    for bits in [0, longest + 1, longest + 2, 32] {
-        let other = (1..=18).contains(&bits).then_some("Fp32x2");
-        let expected = BuildError::ValueBitsOutOfRange {
-            layout: L::NAME,
-            value_bits: bits,
-            max: longest,
-            other,
-        };
-        assert_eq!(build(bits).map(|_| ()), Err(expected));
-    }
-    // As often as is left, and no oftener.
-    for bits in widths_that_grow::<L>() {
-        let most = from_the_fewest_rows::<L>(100_000, bits);
-        let maplet = growing::<L>(0, most, bits);
+/// Each bit of a value takes one of the doublings.
+fn lengths_of_values_that_grow(layout: Layout) {
+    for bits in widths_that_grow(layout) {
+        let most = layout.greatest_maplet(100_000, bits);
+        let maplet = layout.growing_maplet(0, most, bits);
         maplet.reserve(most).expect("the maximum capacity");
-        let most_doublings = doublings::<L>() - bits;
-        assert!(maplet.slots() <= (LEAST_ROWS * L::SLOTS) << most_doublings);
+        let most_doublings = layout.doublings - bits;
+        assert!(maplet.slots() <= (LEAST_ROWS * layout.slots) << most_doublings);
         if most < 100_000 {
-            assert!(maplet.slots() * 10 > ((LEAST_ROWS * L::SLOTS) << most_doublings) * 9);
+            assert!(maplet.slots() * 10 > ((LEAST_ROWS * layout.slots) << most_doublings) * 9);
         }
     }
 }
@@ -251,15 +207,15 @@ fn a_builder_says_what_it_builds() {
 }
 
 /// Whatever is left of the extra bits, by which inserts take turns to look at the load.
-fn the_load_stays_at_the_target<L: GrowingLayout + Layout>() {
-    for bits in widths_that_grow::<L>() {
+fn the_load_stays_at_the_target(layout: Layout) {
+    for bits in widths_that_grow(layout) {
         let first = 8000;
-        let maplet = growing::<L>(first, 2 * first, bits);
+        let maplet = layout.growing_maplet(first, 2 * first, bits);
         let first_slots = maplet.slots();
         for hash in hashes(bits.into()).take(2 * first - 200) {
             maplet.insert_hash(hash, 1).expect("below the maximum");
-            if maplet.slots() > first_slots + 100 * L::SLOTS {
-                let over = maplet.load_factor() - target::<L>();
+            if maplet.slots() > first_slots + 100 * layout.slots {
+                let over = maplet.load_factor() - layout.target();
                 assert!((-0.01..0.04).contains(&over), "{over} over the target: {maplet:?}");
             }
         }
@@ -268,10 +224,10 @@ fn the_load_stays_at_the_target<L: GrowingLayout + Layout>() {
 }
 
 /// No growth parts them.
-fn values_of_one_key_do_not_let_it_grow<L: GrowingLayout + Layout>() {
-    let maplet = growing::<L>(0, 1000, 1);
+fn values_of_one_key_do_not_let_it_grow(layout: Layout) {
+    let maplet = layout.growing_maplet(0, 1000, 1);
     let slots = maplet.slots();
-    for n in 0..2 * L::SLOTS as u32 {
+    for n in 0..2 * layout.slots as u32 {
         assert_eq!(maplet.insert_hash(1, n & 1), Ok(()));
     }
     assert_eq!(maplet.insert_hash(1, 0), Err(InsertError::TooManyCopies));
@@ -279,42 +235,10 @@ fn values_of_one_key_do_not_let_it_grow<L: GrowingLayout + Layout>() {
     assert_eq!(maplet.slots(), slots);
 }
 
-/// As a maplet of the layout that it chooses.
-fn the_layout_chosen_at_run_time_does_the_same<L: Layout>() {
-    let bits = widths::<L>()[0];
-    let of_type = fixed::<L>(1000, bits);
-    let bytes = of_type.snapshot().expect("memory for a test").to_bytes();
-    let any: Maplet<AnyLayout> = CuckooMaplet::from_bytes(&bytes, crate::HASHER).unwrap();
-    assert_eq!((any.layout_name(), any.value_bits()), (L::NAME, bits));
-    let pairs: Vec<(u64, u32)> = (0..900).map(|hash| (hash, hash as u32 % (1 << bits))).collect();
-    assert_eq!(any.insert_hash_many(&pairs), of_type.insert_hash_many(&pairs));
-    for (hash, value) in (0..1200).map(|hash| (hash, hash as u32 % (1 << bits))) {
-        match hash % 4 {
-            0 => assert_eq!(any.insert_hash(hash, value), of_type.insert_hash(hash, value)),
-            1 => {
-                let new = largest(bits) - value;
-                let [one, other] =
-                    [any.replace_hash(hash, value, new), of_type.replace_hash(hash, value, new)];
-                assert_eq!(one, other);
-            }
-            2 => assert_eq!(any.remove_hash(hash, value), of_type.remove_hash(hash, value)),
-            _ => {}
-        }
-        assert!(any.get_hash(hash).eq(of_type.get_hash(hash)));
-        assert_eq!(any.contains_key_hash(hash), of_type.contains_key_hash(hash));
-    }
-    assert_eq!((any.len(), any.slots()), (of_type.len(), of_type.slots()));
-    assert_eq!(any.false_positive_rate().to_bits(), of_type.false_positive_rate().to_bits());
-    let snapshots = [any.snapshot().unwrap(), of_type.snapshot().unwrap()];
-    assert_eq!(snapshots[0].to_bytes(), snapshots[1].to_bytes());
-    any.clear();
-    assert!(any.is_empty());
-}
-
 /// Keys of many kinds, by reference; equal keys are keys with equal hashes.
 #[test]
 fn keys_of_many_kinds() {
-    let maplet = fixed::<Fp16x4>(100, 6);
+    let maplet = default_layout().maplet(100, 6);
     maplet.insert("egg", 7).unwrap();
     assert!(maplet.get(&String::from("egg")).eq([7]));
     maplet.insert_many(&[((1, "two"), 3), ((4, "five"), 6)]).unwrap();
@@ -330,7 +254,7 @@ fn keys_of_many_kinds() {
 /// An iterator over what is left.
 #[test]
 fn candidates_are_an_iterator() {
-    let maplet = fixed::<Fp12x5>(100, 4);
+    let maplet = Layout::named("Fp12x5").maplet(100, 4);
     (1..=5).for_each(|value| maplet.insert_hash(1, value).unwrap());
     let mut found = maplet.get_hash(1);
     let copy = found.clone();
@@ -344,17 +268,4 @@ fn candidates_are_an_iterator() {
     assert_eq!(format!("{found:?}"), "[]");
     assert_eq!(copy.len(), 5);
     assert_eq!(Candidates::new().next(), None);
-}
-
-/// Both kinds, and a layout that is chosen at run time, behind one bound.
-#[test]
-fn any_storage_will_do() {
-    fn where_is<L: Storage>(maplet: &Maplet<L>, key: &str) -> Vec<u32> {
-        maplet.insert(key, 3).expect("room");
-        maplet.get(key).collect()
-    }
-    assert_eq!(where_is(&fixed::<Fp16x4>(10, 6), "egg"), [3]);
-    assert_eq!(where_is(&fixed::<AnyLayout>(10, 6), "egg"), [3]);
-    assert_eq!(where_is(&growing::<Fp16x4>(10, 1000, 6), "egg"), [3]);
-    assert_eq!(where_is(&growing::<AnyLayout>(10, 1000, 6), "egg"), [3]);
 }

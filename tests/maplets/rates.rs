@@ -2,11 +2,11 @@
 
 use std::hash::BuildHasher;
 
-use coucal::{CuckooMaplet, Fp12x5, Fp16x4, Fp21x3, Fp32x2, GrowingLayout, Layout, Storage};
+use coucal::{CuckooMaplet, Storage};
+use coucal_reference::LAYOUTS;
 
-use crate::common::{doublings, hashes, target};
-use crate::reference::Reference;
-use crate::{Maplet, candidates, fixed, growing, widths, widths_that_grow, with_slots};
+use crate::common::{Layout, Maplet, hashes, usually};
+use crate::{candidates, widths, widths_that_grow};
 
 of_each_layout! {
     candidates_are_as_few_as_stated
@@ -19,12 +19,17 @@ of_each_growing_layout!(candidates_are_as_few_as_stated_while_it_grows);
 /// The table of the documentation of `CuckooMaplet`.
 #[test]
 fn several_values_for_each_key() {
-    const FILLS: u64 = 40;
-    fn check<L: Layout>(value_bits: u32, stated: [f64; 4]) {
-        let maplet = with_slots::<L>(1 << 16, value_bits);
+    let fills = usually(10, 40);
+    for (name, value_bits, stated) in [
+        ("Fp12x5", 4, [0.99, 0.91, 0.76, 0.53]),
+        ("Fp16x4", 6, [0.97, 0.87, 0.62, 0.39]),
+        ("Fp21x3", 6, [0.95, 0.73, 0.40, 0.05]),
+        ("Fp32x2", 6, [0.88, 0.44, 0.02, 0.01]),
+    ] {
+        let maplet = Layout::named(name).maplet_of_slots(1 << 16, value_bits);
         for (values, stated) in (1..).zip(stated) {
             let mut stored = 0;
-            for fill in 0..FILLS {
+            for fill in 0..fills {
                 maplet.clear();
                 let pairs =
                     hashes(fill).flat_map(|hash| (0..values).map(move |value| (hash, value)));
@@ -32,22 +37,20 @@ fn several_values_for_each_key() {
                     .take_while(|&(hash, value)| maplet.insert_hash(hash, value).is_ok())
                     .count();
             }
-            let load = stored as f64 / (FILLS as usize * maplet.slots()) as f64;
-            println!("{}, {values} values: {load:.3}", L::NAME);
-            assert!((load - stated).abs() < 0.015, "{}, {values}: {load:.3}", L::NAME);
+            let load = stored as f64 / (fills as usize * maplet.slots()) as f64;
+            println!("{name}, {values} values: {load:.3}");
+            assert!((load - stated).abs() < usually(0.03, 0.015), "{name}, {values}: {load:.3}");
         }
     }
-    check::<Fp12x5>(4, [0.99, 0.91, 0.76, 0.53]);
-    check::<Fp16x4>(6, [0.97, 0.87, 0.62, 0.39]);
-    check::<Fp21x3>(6, [0.95, 0.73, 0.40, 0.05]);
-    check::<Fp32x2>(6, [0.88, 0.44, 0.02, 0.01]);
 }
 
 /// False candidates that a measurement counts.
 const COUNTED: f64 = 1500.0;
 /// Lookups of a measurement at most: for so few false candidates that this is too few, see
 /// `long_fingerprints_meet_as_often_as_stated`.
-const LOOKUPS: f64 = 1.3e7;
+fn lookups_at_most() -> f64 {
+    usually(1e6, 1.3e7)
+}
 
 fn is_within_10_percent(measured: f64, stated: f64, what: &str) {
     println!("{what}: {measured:.4e}, stated {stated:.4e}");
@@ -60,7 +63,7 @@ fn measure<St: Storage>(maplet: &Maplet<St>, by_formula: f64) {
     let what = format!("{} with {} bits", maplet.layout_name(), maplet.value_bits());
     is_within_10_percent(by_formula, stated, &what);
     let lookups = COUNTED / stated;
-    if lookups <= LOOKUPS {
+    if lookups <= lookups_at_most() {
         let absent = hashes(5).take(lookups as usize);
         let found: usize = absent.map(|hash| maplet.get_hash(hash).len()).sum();
         is_within_10_percent(found as f64 / lookups, stated, &what);
@@ -69,16 +72,16 @@ fn measure<St: Storage>(maplet: &Maplet<St>, by_formula: f64) {
 }
 
 /// At the capacity: for absent keys `2b·load/2^f`, and for present ones that and one more.
-fn candidates_are_as_few_as_stated<L: Layout>() {
-    for bits in widths::<L>() {
-        let pairs = 200_000;
-        let maplet = fixed::<L>(pairs, bits);
+fn candidates_are_as_few_as_stated(layout: Layout) {
+    for bits in widths(layout) {
+        let pairs = usually(20_000, 200_000);
+        let maplet = layout.maplet(pairs, bits);
         let keys = || hashes(3).take(pairs);
         for hash in keys() {
             maplet.insert_hash(hash, hash as u32 % (1 << bits)).expect("within the capacity");
         }
-        let slots = 2.0 * L::SLOTS as f64 * maplet.load_factor();
-        let by_formula = slots * 0.5_f64.powi((L::FINGERPRINT_BITS - bits).cast_signed());
+        let slots = 2.0 * layout.slots as f64 * maplet.load_factor();
+        let by_formula = slots * 0.5_f64.powi((layout.bits - bits).cast_signed());
         measure(&maplet, by_formula);
 
         let found: usize = keys().map(|hash| maplet.get_hash(hash).len()).sum();
@@ -92,12 +95,14 @@ fn candidates_are_as_few_as_stated<L: Layout>() {
 }
 
 /// With the longest values, from the smallest table to a large one.
-fn short_fingerprints_hold_what_they_are_made_for<L: Layout>() {
-    let bits = *widths::<L>().last().expect("the longest");
-    let small = (1..200).map(|pairs| (pairs, 20));
-    for (pairs, seeds) in small.chain([(1000, 20), (10_000, 5), (100_000, 2), (1_000_000, 1)]) {
+fn short_fingerprints_hold_what_they_are_made_for(layout: Layout) {
+    let bits = *widths(layout).last().expect("the longest");
+    let small = (1..200).map(|pairs| (pairs, usually(4, 20)));
+    let large = [(1000, usually(4, 20)), (10_000, usually(1, 5)), (100_000, usually(1, 2))];
+    let large = large.into_iter().chain(usually(None, Some((1_000_000, 1))));
+    for (pairs, seeds) in small.chain(large) {
         for seed in 0..seeds {
-            let maplet = fixed::<L>(pairs, bits);
+            let maplet = layout.maplet(pairs, bits);
             for hash in hashes(seed ^ (pairs as u64) << 20).take(pairs) {
                 assert_eq!(maplet.insert_hash(hash, 1), Ok(()), "capacity {pairs}, seed {seed}");
             }
@@ -108,26 +113,27 @@ fn short_fingerprints_hold_what_they_are_made_for<L: Layout>() {
 /// Where candidates are too few to be counted: fingerprints meet as often as stated, and keys whose
 /// fingerprints and rows meet, and no others, have each other's values. The table has two buckets, so
 /// that all keys have the same rows.
-fn long_fingerprints_meet_as_often_as_stated<L: Layout>() {
-    for bits in widths::<L>() {
-        let fingerprints = f64::from(L::FINGERPRINT_BITS - bits).exp2() - 1.0;
-        if 2.0 * L::SLOTS as f64 / fingerprints * LOOKUPS > COUNTED {
+fn long_fingerprints_meet_as_often_as_stated(layout: Layout) {
+    for bits in widths(layout) {
+        let fingerprints = f64::from(layout.bits - bits).exp2() - 1.0;
+        if 2.0 * layout.slots as f64 / fingerprints * lookups_at_most() > COUNTED {
             continue;
         }
-        let maplet = fixed::<L>(0, bits);
-        let reference = Reference::of::<L, _>(&maplet, false);
+        let maplet = layout.maplet(0, bits);
+        let geometry = layout.fixed_geometry(2, bits);
+        assert_eq!(maplet.slots(), 2 * layout.slots);
         // Among n keys there are n^2/2 pairs.
         let keys = (2.0 * 4.0 * COUNTED * fingerprints).sqrt();
         let mut keys: Vec<(u64, u64)> =
-            hashes(7).take(keys as usize).map(|hash| (reference.class(hash), hash)).collect();
+            hashes(7).take(keys as usize).map(|hash| (geometry.class(hash).0, hash)).collect();
         keys.sort_unstable();
         let meet = keys.chunk_by(|one, other| one.0 == other.0).map(<[_]>::len);
         let meetings: usize = meet.map(|met| met * (met - 1) / 2).sum();
         let stated = (keys.len() as f64).powi(2) / 2.0 / fingerprints;
-        let what = format!("{} with {bits} bits, keys that meet", L::NAME);
+        let what = format!("{} with {bits} bits, keys that meet", layout.name);
         is_within_10_percent(meetings as f64, stated, &what);
         let value = crate::largest(bits);
-        for pair in keys.windows(2).take(20_000) {
+        for pair in keys.windows(2).take(usually(2000, 20_000)) {
             let [(of_one, one), (of_other, other)] = pair else { unreachable!("two") };
             maplet.insert_hash(*one, value).expect("room for one");
             let expected = if of_one == of_other { vec![value] } else { vec![] };
@@ -138,14 +144,14 @@ fn long_fingerprints_meet_as_often_as_stated<L: Layout>() {
 }
 
 /// After each doubling: `2b·load·2^(1+v-w)·(1 + D)`.
-fn candidates_are_as_few_as_stated_while_it_grows<L: GrowingLayout + Layout>() {
-    for bits in widths_that_grow::<L>() {
+fn candidates_are_as_few_as_stated_while_it_grows(layout: Layout) {
+    for bits in widths_that_grow(layout) {
         // As often as it can, but for the largest tables.
-        let doublings = (doublings::<L>() - bits).min(7);
-        let items_at = |slots: usize| (slots as f64 * target::<L>() * 0.98) as usize;
-        let least = growing::<L>(1000, 1000, bits).slots();
+        let doublings = (layout.doublings - bits).min(usually(4, 7));
+        let items_at = |slots: usize| (slots as f64 * layout.target() * 0.98) as usize;
+        let least = layout.growing_maplet(1000, 1000, bits).slots();
         let most = items_at(least << doublings);
-        let maplet = growing::<L>(1000, most, bits);
+        let maplet = layout.growing_maplet(1000, most, bits);
         let first_slots = maplet.slots();
         let mut new = hashes(3);
         for doubled in 0..=doublings {
@@ -154,12 +160,12 @@ fn candidates_are_as_few_as_stated_while_it_grows<L: GrowingLayout + Layout>() {
                 maplet.insert_hash(hash, hash as u32 % (1 << bits)).expect("within the maximum");
             }
             let before = maplet.false_positive_rate_at(maplet.len());
-            let slots = 2.0 * L::SLOTS as f64 * maplet.load_factor();
-            let unit = 0.5_f64.powi((L::FINGERPRINT_BITS - bits - 1).cast_signed());
+            let slots = 2.0 * layout.slots as f64 * maplet.load_factor();
+            let unit = 0.5_f64.powi((layout.bits - bits - 1).cast_signed());
             let level = f64::from((maplet.slots() / first_slots).ilog2());
             let split = maplet.slots() as f64 / first_slots as f64 / level.exp2() - 1.0;
             measure(&maplet, slots * unit * (1.0 + level + split));
-            let what = format!("{} with {bits} bits, as stated before", L::NAME);
+            let what = format!("{} with {bits} bits, as stated before", layout.name);
             is_within_10_percent(before, maplet.false_positive_rate(), &what);
         }
     }
@@ -174,14 +180,12 @@ fn the_rate_that_was_asked_for() {
             let any = builder().capacity(10_000).any_layout().build().expect("a layout for it");
             hashes(1).take(10_000).for_each(|hash| any.insert_hash(hash, 1).expect("capacity"));
             assert!(any.false_positive_rate() <= rate, "{any:?}");
-            macro_rules! no_smaller {
-                ($($layout:ident)*) => { $(
-                    if let Ok(other) = builder().capacity(10_000).layout::<coucal::$layout>().build() {
-                        assert!(other.slots() / <coucal::$layout as Layout>::SLOTS >= buckets(&any));
-                    }
-                )* };
+            for layout in LAYOUTS.into_iter().filter(|layout| layout.longest_values() >= bits) {
+                let other = layout.maplets(bits).capacity(10_000).false_positive_rate(rate).build();
+                if let Ok(other) = other {
+                    assert!(other.slots() / layout.slots >= buckets(&any));
+                }
             }
-            coucal::__for_each_layout!(no_smaller);
 
             let builder = builder().capacity(1000).max_capacity(8000);
             let any = builder.any_layout().build().expect("a layout for it");

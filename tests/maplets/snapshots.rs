@@ -4,13 +4,11 @@
 use std::fs;
 use std::path::PathBuf;
 
-use coucal::{
-    AnyLayout, CuckooFilter, FixedStorage, Fp16x4, Growable, GrowingLayout, Layout, MergeError,
-    RestoreError, Snapshot, StableHashBuilder, Storage,
-};
+use coucal::{AnyLayout, Growable, MergeError, RestoreError, Snapshot, StableHashBuilder, Storage};
+use coucal_reference::format::{HEADER, at, number, seal};
 
-use crate::common::{doublings, hashes};
-use crate::{HASHER, Maplet, candidates, fixed, growing, largest, widths, widths_that_grow};
+use crate::common::{Filter, HASHER, Layout, Maplet, default_layout, hashes};
+use crate::{candidates, largest, widths, widths_that_grow};
 
 of_each_layout! {
     there_and_back
@@ -26,19 +24,6 @@ of_each_growing_layout! {
     the_union_of_two_that_grow
     hostile_headers_of_what_grows
     slots_without_a_core
-}
-
-/// Where the fields of a header begin, as docs/format.md has it.
-mod at {
-    pub const VERSION: usize = 8;
-    pub const KIND: usize = 12;
-    pub const ROWS: usize = 16;
-    pub const LEVEL: usize = 24;
-    pub const VALUE_BITS: usize = 26;
-    pub const WORDS: usize = 48;
-    pub const ITEMS: usize = 56;
-    pub const CHECKSUM: usize = 88;
-    pub const BUCKETS: usize = 96;
 }
 
 fn value(hash: u64, bits: u32) -> u32 {
@@ -82,26 +67,20 @@ fn comes_back<L: Storage>(maplet: &Maplet<L>, pairs: usize) {
     }
 }
 
-fn there_and_back<L: Layout>() {
-    for bits in widths::<L>() {
+fn there_and_back(layout: Layout) {
+    for bits in widths(layout) {
         for pairs in [0, 10, 3000] {
-            comes_back(&fixed::<L>(pairs, bits), pairs);
+            comes_back(&layout.maplet(pairs, bits), pairs);
         }
     }
 }
 
-fn there_and_back_of_what_grows<L: GrowingLayout + Layout>() {
-    for bits in widths_that_grow::<L>() {
+fn there_and_back_of_what_grows(layout: Layout) {
+    for bits in widths_that_grow(layout) {
         for pairs in [0, 10, 3000] {
-            comes_back(&growing::<L>(pairs / 2, pairs, bits), pairs);
+            comes_back(&layout.growing_maplet(pairs / 2, pairs, bits), pairs);
         }
     }
-}
-
-#[test]
-fn of_layouts_chosen_at_run_time() {
-    comes_back(&fixed::<AnyLayout>(1000, 6), 1000);
-    comes_back(&growing::<AnyLayout>(333, 1000, 6), 1000);
 }
 
 fn golden<L: Storage>(name: &str, new: impl FnOnce() -> Maplet<L>) -> Maplet<L> {
@@ -134,9 +113,9 @@ fn holds_golden<L: Storage>(maplet: &Maplet<L>, keys: u64) {
     assert!(maplet.is_empty());
 }
 
-fn golden_files<L: Layout>() {
-    let maplet = golden::<L>(&format!("{}-maplet.coucal", L::NAME), || {
-        let maplet = fixed::<L>(40, 3);
+fn golden_files(layout: Layout) {
+    let maplet = golden(&format!("{}-maplet.coucal", layout.name), || {
+        let maplet = layout.maplet(40, 3);
         fill_golden(&maplet, 20);
         maplet
     });
@@ -145,22 +124,23 @@ fn golden_files<L: Layout>() {
 }
 
 /// In the second level.
-fn golden_files_of_what_grows<L: GrowingLayout + Layout>() {
-    let keys = 24 * L::SLOTS as u64;
-    let maplet = golden::<Growable<L>>(&format!("{}-maplet-grown.coucal", L::NAME), || {
-        let maplet = growing::<L>(0, 90 * L::SLOTS, 2);
-        fill_golden(&maplet, keys);
-        maplet
-    });
-    assert_eq!((maplet.value_bits(), maplet.max_capacity()), (2, 90 * L::SLOTS));
-    assert!((32 * L::SLOTS + 1..64 * L::SLOTS).contains(&maplet.slots()), "{maplet:?}");
+fn golden_files_of_what_grows(layout: Layout) {
+    let keys = 24 * layout.slots as u64;
+    let maplet =
+        golden::<Growable<AnyLayout>>(&format!("{}-maplet-grown.coucal", layout.name), || {
+            let maplet = layout.growing_maplet(0, 90 * layout.slots, 2);
+            fill_golden(&maplet, keys);
+            maplet
+        });
+    assert_eq!((maplet.value_bits(), maplet.max_capacity()), (2, 90 * layout.slots));
+    assert!((32 * layout.slots + 1..64 * layout.slots).contains(&maplet.slots()), "{maplet:?}");
     holds_golden(&maplet, keys);
 }
 
 /// The example of docs/format.md, which is made by these lines.
 #[test]
 fn the_example_of_the_page() {
-    let maplet = fixed::<Fp16x4>(9, 6);
+    let maplet = default_layout().maplet(9, 6);
     maplet.insert("egg", 7).unwrap();
     maplet.insert("nest", 7).unwrap();
     maplet.insert("nest", 9).unwrap();
@@ -186,46 +166,37 @@ fn check_union<L: Storage>(one: &Maplet<L>, other: &Maplet<L>, pairs: usize) {
     assert!(keys().map(|hash| all(one, hash)).eq(expected));
 }
 
-fn the_union_of_both<L: Layout>() {
-    for bits in widths::<L>() {
-        let [one, other] = [0; 2].map(|_| fixed::<L>(2000, bits));
+fn the_union_of_both(layout: Layout) {
+    for bits in widths(layout) {
+        let [one, other] = [0; 2].map(|_| layout.maplet(2000, bits));
         check_union(&one, &other, 2000);
         // All of it, or nothing.
-        let [one, other] = [0; 2].map(|_| fixed::<L>(0, bits));
-        fill(&one, 1, L::SLOTS + 1);
-        fill(&other, 2, L::SLOTS);
+        let [one, other] = [0; 2].map(|_| layout.maplet(0, bits));
+        fill(&one, 1, layout.slots + 1);
+        fill(&other, 2, layout.slots);
         let before = bytes_of(&one);
         assert_eq!(one.merge(&other), Err(MergeError::Full));
         assert_eq!(bytes_of(&one), before);
     }
-    let [one, other] = [1, 2].map(|bits| fixed::<L>(100, bits));
+    let [one, other] = [1, 2].map(|bits| layout.maplet(100, bits));
     let error = MergeError::OtherValueBits { value_bits: 1, other: 2 };
     assert_eq!(one.merge(&other), Err(error));
-    assert_eq!(other.merge(&fixed::<L>(100, 2)), Ok(()));
+    assert_eq!(other.merge(&layout.maplet(100, 2)), Ok(()));
 }
 
 /// The one grows while it takes in the other, which has grown further.
-fn the_union_of_two_that_grow<L: GrowingLayout + Layout>() {
-    for bits in widths_that_grow::<L>() {
-        let [one, other] = [0; 2].map(|_| growing::<L>(400, 2000, bits));
+fn the_union_of_two_that_grow(layout: Layout) {
+    for bits in widths_that_grow(layout) {
+        let [one, other] = [0; 2].map(|_| layout.growing_maplet(400, 2000, bits));
         check_union(&one, &other, 2000);
     }
-}
-
-fn number(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
 }
 
 /// These bytes with a change, and with both checksums as they should be then.
 fn forged(bytes: &[u8], change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     change(&mut bytes);
-    let checksum = |bytes: &[u8]| StableHashBuilder::new(0).hash_bytes(bytes).to_le_bytes();
-    let of_header = checksum(&bytes[..at::CHECKSUM]);
-    bytes[at::CHECKSUM..at::BUCKETS].copy_from_slice(&of_header);
-    let end = bytes.len() - 8;
-    let of_all = checksum(&bytes[..end]);
-    bytes[end..].copy_from_slice(&of_all);
+    seal(&mut bytes);
     bytes
 }
 
@@ -289,7 +260,6 @@ fn check_header<L: Storage>(bytes: &[u8], longest: u32, level_of_value_bits: boo
 
 /// A snapshot of a maplet is for no filter, and one of a filter for no maplet.
 fn check_types<L: Storage>(of_maplet: &[u8], of_filter: &[u8]) {
-    type Filter<L> = CuckooFilter<L, StableHashBuilder>;
     assert!(Snapshot::from_bytes(of_maplet).is_ok() && Snapshot::from_bytes(of_filter).is_ok());
     let error = Filter::<L>::from_bytes(of_maplet, HASHER).unwrap_err();
     assert_error!(error, RestoreError::OtherType { is_maplet: true });
@@ -302,64 +272,59 @@ fn check_types<L: Storage>(of_maplet: &[u8], of_filter: &[u8]) {
     assert!(Maplet::<L>::from_bytes(of_maplet, HASHER).is_ok());
 }
 
-fn filter_bytes<L: FixedStorage>() -> Vec<u8> {
-    let builder = CuckooFilter::builder().layout::<L>().capacity(20).hasher(HASHER);
-    builder.build().unwrap().snapshot().unwrap().to_bytes()
-}
-
-fn hostile_headers<L: Layout>() {
-    let maplet = fixed::<L>(16, 2);
+fn hostile_headers(layout: Layout) {
+    let maplet = layout.maplet(16, 2);
     fill(&maplet, 1, 10);
     let bytes = bytes_of(&maplet);
-    check_header::<L>(&bytes, crate::longest_values::<L>(), false);
-    check_types::<L>(&bytes, &filter_bytes::<L>());
+    check_header::<AnyLayout>(&bytes, layout.longest_values(), false);
+    check_types::<AnyLayout>(&bytes, &layout.filter(20).snapshot().unwrap().to_bytes());
     assert_error!(error::<Growable<AnyLayout>>(&bytes), RestoreError::OtherKind { grows: false });
 }
 
-fn hostile_headers_of_what_grows<L: GrowingLayout + Layout>() {
-    let maplet = growing::<L>(0, 60 * L::SLOTS, 2);
-    fill(&maplet, 1, 34 * L::SLOTS);
+fn hostile_headers_of_what_grows(layout: Layout) {
+    let maplet = layout.growing_maplet(0, 60 * layout.slots, 2);
+    fill(&maplet, 1, 34 * layout.slots);
     let bytes = bytes_of(&maplet);
-    check_header::<Growable<L>>(&bytes, doublings::<L>() - 1, true);
-    let builder = CuckooFilter::builder().layout::<L>().max_capacity(100).hasher(HASHER);
+    check_header::<Growable<AnyLayout>>(&bytes, layout.doublings - 1, true);
+    let builder = layout.filters().max_capacity(100).hasher(HASHER);
     let of_filter = builder.build().unwrap().snapshot().unwrap().to_bytes();
-    check_types::<Growable<L>>(&bytes, &of_filter);
+    check_types::<Growable<AnyLayout>>(&bytes, &of_filter);
     assert_error!(error::<AnyLayout>(&bytes), RestoreError::OtherKind { grows: true });
 }
 
 /// With a value alone, a slot in use has nothing by which a key could be found.
-fn slots_without_a_fingerprint<L: Layout>() {
-    for bits in widths::<L>() {
-        let maplet = fixed::<L>(16, bits);
+fn slots_without_a_fingerprint(layout: Layout) {
+    for bits in widths(layout) {
+        let maplet = layout.maplet(16, bits);
         fill(&maplet, 1, 10);
         let bytes = bytes_of(&maplet);
         let with_slot = |slot: u64, items: u64| {
             // In the first bucket the only one.
             let held = number(&bytes, at::ITEMS);
-            let first = held_in_first::<L>(&bytes);
-            let word = one_slot::<L>(slot);
+            let first = held_in_first(&bytes);
+            let word = one_slot(layout, slot);
             forged(&bytes, |bytes| {
-                bytes[at::BUCKETS..at::BUCKETS + 8].copy_from_slice(&word.to_le_bytes());
+                bytes[HEADER..HEADER + 8].copy_from_slice(&word.to_le_bytes());
                 let items = held - first + items;
                 bytes[at::ITEMS..at::ITEMS + 8].copy_from_slice(&items.to_le_bytes());
             })
         };
-        let shift = L::FINGERPRINT_BITS - bits;
+        let shift = layout.bits - bits;
         for value in [1, u64::from(largest(bits))] {
             let alone = with_slot(value << shift, 1);
-            assert_error!(error::<L>(&alone), RestoreError::InvalidWord { bucket: 0 });
+            assert_error!(error::<AnyLayout>(&alone), RestoreError::InvalidWord { bucket: 0 });
             let with_fingerprint = with_slot(value << shift | 1, 1);
-            assert!(Maplet::<L>::from_bytes(&with_fingerprint, HASHER).is_ok());
+            assert!(Maplet::<AnyLayout>::from_bytes(&with_fingerprint, HASHER).is_ok());
         }
-        assert!(Maplet::<L>::from_bytes(&with_slot(1, 1), HASHER).is_ok(), "the value 0");
+        assert!(Maplet::<AnyLayout>::from_bytes(&with_slot(1, 1), HASHER).is_ok(), "the value 0");
     }
 }
 
 /// Slots in use of the first bucket.
-fn held_in_first<L: Layout>(bytes: &[u8]) -> u64 {
+fn held_in_first(bytes: &[u8]) -> u64 {
     // Without that word, the number in the header is the number of the others and of these.
-    let without = forged(bytes, |bytes| bytes[at::BUCKETS..at::BUCKETS + 8].fill(0));
-    match Maplet::<L>::from_bytes(&without, HASHER) {
+    let without = forged(bytes, |bytes| bytes[HEADER..HEADER + 8].fill(0));
+    match Maplet::<AnyLayout>::from_bytes(&without, HASHER) {
         Ok(_) => 0,
         Err(RestoreError::WrongLen { stated, found }) => (stated - found) as u64,
         Err(error) => panic!("{error}"),
@@ -367,11 +332,11 @@ fn held_in_first<L: Layout>(bytes: &[u8]) -> u64 {
 }
 
 /// The word of a bucket with one slot in use.
-fn one_slot<L: Layout>(slot: u64) -> u64 {
-    let (slots, nibble) = (L::SLOTS as u64, slot >> (L::FINGERPRINT_BITS - 4));
-    let rest = L::FINGERPRINT_BITS - 4;
+fn one_slot(layout: Layout, slot: u64) -> u64 {
+    let (slots, nibble) = (layout.slots as u64, slot >> (layout.bits - 4));
+    let rest = layout.bits - 4;
     let choose = |n: u64, k: u64| (0..k).map(|i| n - i).product::<u64>() / (1..=k).product::<u64>();
-    match L::FINGERPRINT_BITS {
+    match layout.bits {
         // The nibbles of a semi-sorted bucket, of which the others are 0, have a number: the highest is
         // that of the last slot.
         14 => {
@@ -387,44 +352,29 @@ fn one_slot<L: Layout>(slot: u64) -> u64 {
 }
 
 /// Of a table that grows: without a core, and without the 1 above the extra bits.
-fn slots_without_a_core<L: GrowingLayout + Layout>() {
-    for bits in widths_that_grow::<L>() {
-        let maplet = growing::<L>(0, 20, bits);
+fn slots_without_a_core(layout: Layout) {
+    for bits in widths_that_grow(layout) {
+        let maplet = layout.growing_maplet(0, 20, bits);
         let bytes = bytes_of(&maplet);
         assert_eq!((number(&bytes, at::ROWS), number(&bytes, at::WORDS)), (32, 32));
         let with_slot = |slot: u64| {
             forged(&bytes, |bytes| {
-                bytes[at::BUCKETS..at::BUCKETS + 8].copy_from_slice(&slot.to_le_bytes());
+                bytes[HEADER..HEADER + 8].copy_from_slice(&slot.to_le_bytes());
                 bytes[at::ITEMS] = 1;
             })
         };
-        let value = u64::from(largest(bits)) << (L::FINGERPRINT_BITS - bits);
+        let value = u64::from(largest(bits)) << (layout.bits - bits);
         // At level 0 bit 0 is the 1.
-        let core = 2 << (doublings::<L>() - bits);
+        let core = 2 << (layout.doublings - bits);
         for invalid in [value, value | 1, value | core, 1, core, value | (core - 2) | 1] {
             assert_error!(
-                error::<Growable<L>>(&with_slot(invalid)),
+                error::<Growable<AnyLayout>>(&with_slot(invalid)),
                 RestoreError::InvalidWord { bucket: 0 }
             );
         }
         for valid in [value | core | 1, core | 1, value | core | (core - 2) | 1] {
-            let restored = Maplet::<Growable<L>>::from_bytes(&with_slot(valid), HASHER);
+            let restored = Maplet::<Growable<AnyLayout>>::from_bytes(&with_slot(valid), HASHER);
             assert_eq!(restored.unwrap().len(), 1);
         }
     }
-}
-
-/// By the feature of that name.
-#[cfg(feature = "serde")]
-#[test]
-fn serde() {
-    let maplet = fixed::<Fp16x4>(1000, 6);
-    fill(&maplet, 1, 500);
-    let written = postcard::to_allocvec(&maplet.snapshot().unwrap()).unwrap();
-    let snapshot: Snapshot = postcard::from_bytes(&written).unwrap();
-    assert_eq!(snapshot.value_bits(), Some(6));
-    let restored: Maplet<Fp16x4> = Maplet::from_snapshot(snapshot, HASHER).unwrap();
-    assert!(
-        hashes(1).take(500).all(|hash| candidates(&restored, hash) == candidates(&maplet, hash))
-    );
 }

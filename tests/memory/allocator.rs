@@ -1,4 +1,4 @@
-//! The allocator of the system, which counts for each thread, and refuses large requests if told to.
+//! The allocator of the system, which counts for each thread, and refuses requests if told to.
 
 #![expect(unsafe_code, reason = "a global allocator cannot be written without")]
 
@@ -15,6 +15,30 @@ thread_local! {
     static PEAK: Cell<isize> = const { Cell::new(0) };
     /// Requests for more bytes than this fail.
     static MOST: Cell<usize> = const { Cell::new(usize::MAX) };
+    /// Requests that are granted before one fails; `None` if none is to fail.
+    static GRANTED: Cell<Option<usize>> = const { Cell::new(None) };
+    /// Whether all requests after that one fail, too.
+    static FOR_GOOD: Cell<bool> = const { Cell::new(false) };
+    /// Requests that have failed.
+    static REFUSED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Whether this request fails.
+fn refuses(bytes: usize) -> bool {
+    let its_turn = match GRANTED.get() {
+        None => false,
+        Some(0) => {
+            GRANTED.set(FOR_GOOD.get().then_some(0));
+            true
+        }
+        Some(more) => {
+            GRANTED.set(Some(more - 1));
+            false
+        }
+    };
+    let refused = its_turn || bytes > MOST.get();
+    REFUSED.set(REFUSED.get() + usize::from(refused));
+    refused
 }
 
 /// Counts what an allocation has changed, unless it failed.
@@ -32,7 +56,7 @@ fn count(block: *mut u8, bytes: isize) -> *mut u8 {
 /// says that there is no memory.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, memory: Memory) -> *mut u8 {
-        if memory.size() > MOST.get() {
+        if refuses(memory.size()) {
             return std::ptr::null_mut();
         }
         // SAFETY: the caller's promise.
@@ -40,7 +64,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn alloc_zeroed(&self, memory: Memory) -> *mut u8 {
-        if memory.size() > MOST.get() {
+        if refuses(memory.size()) {
             return std::ptr::null_mut();
         }
         // SAFETY: the caller's promise.
@@ -48,7 +72,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn realloc(&self, block: *mut u8, memory: Memory, size: usize) -> *mut u8 {
-        if size > MOST.get() {
+        if refuses(size) {
             return std::ptr::null_mut();
         }
         let change = size.cast_signed() - memory.size().cast_signed();
@@ -93,4 +117,15 @@ pub fn with_little_memory<T>(most: usize, make: impl FnOnce() -> T) -> T {
     let made = make();
     MOST.set(usize::MAX);
     made
+}
+
+/// `make` with an allocator that grants this number of requests and then refuses one, or each one from then
+/// on; and how many it has refused.
+pub fn with_requests<T>(granted: usize, for_good: bool, make: impl FnOnce() -> T) -> (T, usize) {
+    FOR_GOOD.set(for_good);
+    REFUSED.set(0);
+    GRANTED.set(Some(granted));
+    let made = make();
+    GRANTED.set(None);
+    (made, REFUSED.get())
 }

@@ -1,15 +1,12 @@
 //! What a filter says about its memory, and what it does where there is too little.
 
 use coucal::{
-    AnyCuckooFilter, BuildError, CuckooFilter, Growable, GrowingLayout, InsertError, Layout,
-    MergeError, ReserveError, RestoreError, Snapshot, SnapshotError, StableHashBuilder, Storage,
+    AnyCuckooFilter, BuildError, CuckooFilter, InsertError, MergeError, ReserveError, RestoreError,
+    Snapshot, SnapshotError, Storage,
 };
 
 use crate::allocator::{counted, live_bytes, with_little_memory};
-use crate::common::{fill, greatest_slots, growing, hashes, with_capacity};
-
-/// One that grows and has snapshots.
-type Filter<L> = CuckooFilter<Growable<L>, StableHashBuilder>;
+use crate::common::{Filter, Growing, Layout, fill, hashes};
 
 /// Every small one, and a few of each magnitude to a million.
 fn capacities() -> impl Iterator<Item = usize> {
@@ -31,9 +28,9 @@ of_each_growing_layout! {
     no_memory_for_snapshots_of_what_grows
 }
 
-fn the_stated_memory_is_what_is_allocated<L: Layout>() {
+fn the_stated_memory_is_what_is_allocated(layout: Layout) {
     for capacity in capacities() {
-        let (filter, heap) = counted(|| with_capacity::<L>(capacity));
+        let (filter, heap) = counted(|| layout.filter(capacity));
         assert_eq!(filter.memory_bytes(), size_of_val(&filter) + heap, "capacity {capacity}");
         // Nothing that is done with a filter makes it larger.
         if capacity <= 2000 {
@@ -59,21 +56,21 @@ fn words_in_use<L: Storage, S>(filter: &CuckooFilter<L, S>, slots: usize) -> usi
 
 /// At each size, what a growing filter says is what it has allocated: its words, an eighth of them at
 /// most for growth, and at first up to 512 bytes.
-fn growth_allocates_what_it_says<L: GrowingLayout + Layout>() {
+fn growth_allocates_what_it_says(layout: Layout) {
     for (first, most) in
         [(0, 0), (0, 200), (100, 300), (1000, 1000), (1000, 3500), (20_000, 70_000)]
     {
         let before = live_bytes();
-        let filter = growing::<L>(first, most);
+        let filter = layout.growing(first, most);
         let allocated = || (live_bytes() - before).cast_unsigned() + size_of_val(&filter);
         // Grown to the end, one like it has nothing for growth.
-        let greatest = growing::<L>(first, most);
+        let greatest = layout.growing(first, most);
         assert_eq!(greatest.reserve(most), Ok(()));
-        let besides = greatest.memory_bytes() - words_in_use(&greatest, L::SLOTS);
+        let besides = greatest.memory_bytes() - words_in_use(&greatest, layout.slots);
         drop(greatest);
         let check = || {
             assert_eq!(filter.memory_bytes(), allocated(), "{filter:?}");
-            let words = words_in_use(&filter, L::SLOTS);
+            let words = words_in_use(&filter, layout.slots);
             let most = words + (words / 8).max(512) + besides;
             assert!(allocated() <= most, "{} bytes, not {most}: {filter:?}", allocated());
         };
@@ -83,8 +80,8 @@ fn growth_allocates_what_it_says<L: GrowingLayout + Layout>() {
             check();
         }
         assert_eq!(filter.reserve(most - filter.len()), Ok(()));
-        assert_eq!(filter.slots(), greatest_slots::<L>(most));
-        let greatest = words_in_use(&filter, L::SLOTS) + besides;
+        assert_eq!(filter.slots(), layout.growing(most, most).slots());
+        let greatest = words_in_use(&filter, layout.slots) + besides;
         fill(&filter, hashes(71));
         filter.clear();
         check();
@@ -96,11 +93,11 @@ fn growth_allocates_what_it_says<L: GrowingLayout + Layout>() {
 
 /// The allocator has no more memory: an insert that needs it says so, and changes nothing; others go on;
 /// and growth goes on with memory.
-fn where_memory_ends_nothing_is_lost<L: GrowingLayout + Layout>() {
+fn where_memory_ends_nothing_is_lost(layout: Layout) {
     /// Less than a chunk, and enough for the message of a failure.
     const LITTLE: usize = 2000;
     let most = 300_000;
-    let filter = growing::<L>(100_000, most);
+    let filter = layout.growing(100_000, most);
     let before = live_bytes();
     let inserted = with_little_memory(LITTLE, || fill(&filter, hashes(67)));
     let slots = filter.slots();
@@ -131,11 +128,11 @@ fn where_memory_ends_nothing_is_lost<L: GrowingLayout + Layout>() {
 }
 
 /// The table, which is most of the memory, cannot be had.
-fn no_memory_is_an_error<L: Layout>() {
+fn no_memory_is_an_error(layout: Layout) {
     for capacity in [1000, 100_000, 1_000_000] {
-        let slots = with_capacity::<L>(capacity).slots();
-        let table = slots / L::SLOTS * 8;
-        let build = || CuckooFilter::builder().layout::<L>().capacity(capacity).build();
+        let slots = layout.filter(capacity).slots();
+        let table = slots / layout.slots * 8;
+        let build = || layout.filters().capacity(capacity).build();
         let before = live_bytes();
         let refused = with_little_memory(table - 1, build);
         assert_eq!(refused.expect_err("too large"), BuildError::OutOfMemory { bytes: table });
@@ -145,12 +142,12 @@ fn no_memory_is_an_error<L: Layout>() {
 }
 
 /// One that grows has the table for its first capacity, in chunks of 16 KiB or more.
-fn no_memory_for_what_grows_is_an_error<L: GrowingLayout + Layout>() {
+fn no_memory_for_what_grows_is_an_error(layout: Layout) {
     let build = || {
-        let builder = CuckooFilter::builder().layout::<L>().capacity(1_000_000);
+        let builder = layout.filters().capacity(1_000_000);
         builder.max_capacity(3_000_000).build()
     };
-    let table = words_in_use(&build().expect("memory for a test"), L::SLOTS);
+    let table = words_in_use(&build().expect("memory for a test"), layout.slots);
     let before = live_bytes();
     let refused = with_little_memory(16_000, build);
     assert_eq!(refused.expect_err("too large"), BuildError::OutOfMemory { bytes: table });
@@ -158,25 +155,25 @@ fn no_memory_for_what_grows_is_an_error<L: GrowingLayout + Layout>() {
     assert!(with_little_memory(table / 8, build).is_ok(), "no request is as large");
 }
 
-fn no_memory_for_snapshots<L: Layout>() {
+fn no_memory_for_snapshots(layout: Layout) {
     for capacity in [2000, 100_000] {
-        let builder = CuckooFilter::builder().layout::<L>().hasher(StableHashBuilder::new(7));
+        let builder = layout.filters();
         let fixed = builder.capacity(capacity).build().expect("memory for a test");
-        no_memory_for_a_snapshot_is_an_error(&fixed, L::SLOTS, 1);
+        no_memory_for_a_snapshot_is_an_error(&fixed, layout.slots, usize::MAX);
     }
 }
 
-fn no_memory_for_snapshots_of_what_grows<L: GrowingLayout + Layout>() {
-    let builder = CuckooFilter::builder().hasher(StableHashBuilder::new(7)).layout::<L>();
+fn no_memory_for_snapshots_of_what_grows(layout: Layout) {
+    let builder = layout.filters();
     let builder = builder.capacity(1_000_000).max_capacity(3_000_000);
     let grows = builder.build().expect("memory for a test");
-    no_memory_for_a_snapshot_is_an_error(&grows, L::SLOTS, 256);
+    no_memory_for_a_snapshot_is_an_error(&grows, layout.slots, 8 << 10);
 }
 
 /// The list of the parts of a table takes more than each part: that there is no memory for it is an
 /// error, too, and nothing is kept.
-fn no_memory_for_the_list_of_parts<L: GrowingLayout + Layout>() {
-    let builder = CuckooFilter::builder().hasher(StableHashBuilder::new(7)).layout::<L>();
+fn no_memory_for_the_list_of_parts(layout: Layout) {
+    let builder = layout.filters();
     let filter = builder.capacity(50_000).max_capacity(50_000).build().expect("memory for a test");
     let hasher = *filter.hasher();
     let bytes = filter.snapshot().expect("memory for a test").to_bytes();
@@ -186,8 +183,8 @@ fn no_memory_for_the_list_of_parts<L: GrowingLayout + Layout>() {
         let results = with_little_memory(most, || {
             let snapshot = filter.snapshot().map(drop);
             let read = Snapshot::from_bytes(&bytes).map(drop);
-            let restored = Filter::<L>::from_bytes(&bytes, hasher).map(drop);
-            let from_reader = Filter::<L>::restore(&bytes[..], hasher).map(drop);
+            let restored = Growing::from_bytes(&bytes, hasher).map(drop);
+            let from_reader = Growing::restore(&bytes[..], hasher).map(drop);
             (snapshot, [read, restored, from_reader])
         });
         let (snapshot, others) = results;
@@ -202,12 +199,12 @@ fn no_memory_for_the_list_of_parts<L: GrowingLayout + Layout>() {
     assert!(had > 50 && refused > 50 && had + refused == 4 * 129, "{had} had, {refused} refused");
 }
 
-/// A snapshot, what is restored from it, and a merge: an error for any request that fails, and the
-/// filter as it was. The words are in pieces of which some have this part of them, or more.
+/// A snapshot, what is restored from it, and a merge: an error where large requests fail, and the filter as
+/// it was. The words are in pieces of `piece` bytes or more, or all in one.
 fn no_memory_for_a_snapshot_is_an_error<L: Storage>(
-    filter: &CuckooFilter<L, StableHashBuilder>,
+    filter: &Filter<L>,
     slots: usize,
-    part: usize,
+    piece: usize,
 ) {
     let hasher = *filter.hasher();
     let most = filter.snapshot().expect("memory for a test").max_capacity();
@@ -215,11 +212,12 @@ fn no_memory_for_a_snapshot_is_an_error<L: Storage>(
         filter.insert_hash(hash).expect("half of what it holds");
     }
     let table = words_in_use(filter, slots);
+    let piece = piece.min(table);
     // With what growth has allocated and not reached yet.
-    let tables = table..=if part == 1 { table } else { table + (table / 8).max(512) };
+    let tables = table..=if piece == table { table } else { table + (8 << 10) };
     let before = filter.snapshot().expect("memory for a test").to_bytes();
     // A large request may be made in several steps: in one of them, each of these fails.
-    let too_little = (0..8).map(|power| ((table / part) >> power).saturating_sub(1));
+    let too_little = (0..8).map(|power| (piece >> power).saturating_sub(1));
     let too_little = too_little.filter(|most| *most > 1 << 10);
     let live = live_bytes();
     for most in too_little {
@@ -231,7 +229,7 @@ fn no_memory_for_a_snapshot_is_an_error<L: Storage>(
         let refused = with_little_memory(most, || filter.merge(filter));
         assert_eq!(refused, Err(MergeError::OutOfMemory { bytes }));
         let restored = with_little_memory(most, || {
-            let from_bytes = CuckooFilter::<L, _>::from_bytes(&before, hasher);
+            let from_bytes = Filter::<L>::from_bytes(&before, hasher);
             [from_bytes, CuckooFilter::restore(&before[..], hasher)]
         });
         for refused in restored {
@@ -245,9 +243,9 @@ fn no_memory_for_a_snapshot_is_an_error<L: Storage>(
     }
     with_little_memory(table, || {
         let snapshot = filter.snapshot().expect("no request is larger than the table");
-        CuckooFilter::<L, _>::from_snapshot(snapshot, hasher).expect("neither here");
-        CuckooFilter::<L, _>::from_bytes(&before, hasher).expect("nor here");
-        CuckooFilter::<L, _>::restore(&before[..], hasher).expect("nor here");
+        Filter::<L>::from_snapshot(snapshot, hasher).expect("neither here");
+        Filter::<L>::from_bytes(&before, hasher).expect("nor here");
+        Filter::<L>::restore(&before[..], hasher).expect("nor here");
     });
 }
 

@@ -6,4 +6,5 @@ mod common;
 
 mod allocator;
 mod filters;
+mod requests;
 mod snapshots;

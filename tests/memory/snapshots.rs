@@ -3,38 +3,35 @@
 
 use std::io::{self, Read};
 
-use coucal::{
-    AnyLayout, CuckooFilter, Growable, GrowingLayout, Layout, RestoreError, Snapshot,
-    StableHashBuilder, Storage,
-};
+use coucal::{AnyLayout, Growable, RestoreError, Snapshot, StableHashBuilder, Storage};
+use coucal_reference::format::at;
 
-use crate::allocator::peak_of;
-use crate::common::hashes;
-
-const HASHER: StableHashBuilder = StableHashBuilder::new(7);
-
-type Filter<L> = CuckooFilter<L, StableHashBuilder>;
+use crate::allocator::{counted, peak_of};
+use crate::common::{Filter, HASHER, LEAST_ROWS, Layout, default_layout, hashes, usually};
 
 of_each_layout!(a_snapshot_takes_the_memory_of_one_table);
 
-of_each_growing_layout!(a_snapshot_of_what_grows_takes_the_memory_of_one_table);
+of_each_growing_layout! {
+    a_snapshot_of_what_grows_takes_the_memory_of_one_table
+    what_is_restored_takes_what_was_read
+}
 
-fn a_snapshot_takes_the_memory_of_one_table<L: Layout>() {
+fn a_snapshot_takes_the_memory_of_one_table(layout: Layout) {
     // A table of 2 MB or more: what a snapshot takes besides is little against it.
-    let capacity = 200_000 * L::SLOTS;
-    let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER);
+    let capacity = usually(50_000, 200_000) * layout.slots;
+    let builder = layout.filters();
     let fixed = builder.capacity(capacity).build().expect("memory for a test");
-    let words = fixed.slots() / L::SLOTS * 8;
+    let words = fixed.slots() / layout.slots * 8;
     takes_the_memory_of_one_table(&fixed, words, fixed.memory_bytes() - words);
 }
 
-fn a_snapshot_of_what_grows_takes_the_memory_of_one_table<L: GrowingLayout + Layout>() {
-    let capacity = 200_000 * L::SLOTS;
-    let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER);
+fn a_snapshot_of_what_grows_takes_the_memory_of_one_table(layout: Layout) {
+    let capacity = usually(50_000, 200_000) * layout.slots;
+    let builder = layout.filters();
     let builder = builder.capacity(capacity / 2).max_capacity(capacity);
     let grows = builder.build().expect("memory for a test");
     grows.reserve(capacity * 2 / 3).expect("memory for a test");
-    let words = grows.slots() / L::SLOTS * 8;
+    let words = grows.slots() / layout.slots * 8;
     takes_the_memory_of_one_table(&grows, words, grows.memory_bytes() - words);
 }
 
@@ -54,34 +51,79 @@ fn takes_the_memory_of_one_table<L: Storage>(filter: &Filter<L>, words: usize, b
     // And the state of a checksum.
     assert!((bytes.len()..bytes.len() + 1024).contains(&peak), "{peak} for {}", bytes.len());
 
-    let restore = || CuckooFilter::<L, _>::from_snapshot(snapshot, HASHER).expect("memory");
+    let restore = || Filter::<L>::from_snapshot(snapshot, HASHER).expect("memory");
     let (restored, peak) = peak_of(restore);
     let most = besides + LITTLE;
     assert!(peak <= most, "{peak} bytes, not {most}, beside those of the snapshot");
     assert_eq!(restored.len(), 1000);
 
     drop(restored);
-    let from_bytes = || CuckooFilter::<L, _>::from_bytes(&bytes, HASHER).expect("memory");
+    let from_bytes = || Filter::<L>::from_bytes(&bytes, HASHER).expect("memory");
     let (restored, peak) = peak_of(from_bytes);
     assert!(peak <= words + besides + LITTLE, "{peak} bytes");
     drop(restored);
-    let restore = || CuckooFilter::<L, _>::restore(&bytes[..], HASHER).expect("memory");
+    let restore = || Filter::<L>::restore(&bytes[..], HASHER).expect("memory");
     let (restored, peak) = peak_of(restore);
     let most = 2 * bytes.len() + besides + LITTLE;
     assert!(peak <= most, "{peak} bytes, not {most}");
     drop(restored);
 }
 
+/// The largest maximum of filters that begin with this number of rows, found by building them.
+fn largest_maximum(layout: Layout, rows: usize) -> usize {
+    let build = |items| {
+        let builder = layout.filters().max_capacity(items);
+        builder.build().expect("memory for a test")
+    };
+    // A table of more slots than these has more rows.
+    let (mut fits, mut too_many) = (0, (rows * layout.slots) << layout.doublings);
+    while too_many - fits > 1 {
+        let items = usize::midpoint(fits, too_many);
+        if build(items).slots() <= rows * layout.slots {
+            fits = items;
+        } else {
+            too_many = items;
+        }
+    }
+    fits
+}
+
+/// A filter may grow to as many times its size as its layout lets it, up to 2^19 times: what is restored from
+/// a snapshot of it takes what SECURITY.md says, and so does the way there.
+fn what_is_restored_takes_what_was_read(layout: Layout) {
+    for rows in [LEAST_ROWS, 100, 2000, 4098, 1 << 17] {
+        let max_capacity = largest_maximum(layout, rows);
+        let builder = layout.filters().max_capacity(max_capacity);
+        let filter = builder.build().expect("memory for a test");
+        assert_eq!(filter.slots(), rows * layout.slots);
+        let slots = (rows * layout.slots) << layout.doublings;
+        assert!(max_capacity as f64 > 0.6 * slots as f64, "{max_capacity} of {slots}");
+        let items: Vec<u64> = hashes(83).take(rows / 2).collect();
+        filter.insert_hash_many(&items).expect("few items");
+        assert_eq!(filter.slots(), rows * layout.slots);
+        let bytes = filter.snapshot().expect("memory for a test").to_bytes();
+        drop(filter);
+
+        let read = bytes.len();
+        let check = |what, restore: &dyn Fn() -> Filter<Growable<AnyLayout>>| {
+            let ((restored, kept), peak) = peak_of(|| counted(restore));
+            let most = read + read / 16 + (56 << 10);
+            assert!(kept <= most, "{what}: {kept} bytes are kept, not {most}, of {read}");
+            assert_eq!(restored.memory_bytes(), size_of_val(&restored) + kept);
+            let most = read + read / 4 + (88 << 10);
+            assert!(peak <= most, "{what}: a peak of {peak} bytes, not {most}, of {read}");
+            assert!(items.iter().all(|&item| restored.contains_hash(item)));
+            assert_eq!((restored.len(), restored.max_capacity()), (items.len(), max_capacity));
+        };
+        check("from_bytes", &|| Filter::from_bytes(&bytes, HASHER).expect("memory"));
+        check("restore", &|| Filter::restore(&bytes[..], HASHER).expect("memory"));
+        let snapshot = || Snapshot::read_from(&bytes[..]).expect("memory");
+        check("from_snapshot", &|| Filter::from_snapshot(snapshot(), HASHER).expect("memory"));
+    }
+}
+
 /// What is asked for before it is read, and some bytes for what is not said to be exact.
 const BUFFER: usize = (16 << 10) + 256;
-
-/// Where the fields of a header begin, as docs/format.md has it.
-const ROWS: usize = 16;
-const MAX_BUCKETS: usize = 40;
-const WORDS: usize = 48;
-const CAPACITY: usize = 64;
-const MAX_CAPACITY: usize = 72;
-const CHECKSUM: usize = 88;
 
 /// The header of an empty filter, with other numbers in it and the checksum that it has then.
 fn header<L: Storage>(filter: &Filter<L>, sizes: &[(usize, u64)]) -> Vec<u8> {
@@ -89,21 +131,21 @@ fn header<L: Storage>(filter: &Filter<L>, sizes: &[(usize, u64)]) -> Vec<u8> {
     for &(at, size) in sizes {
         bytes[at..at + 8].copy_from_slice(&size.to_le_bytes());
     }
-    let checksum = StableHashBuilder::new(0).hash_bytes(&bytes[..CHECKSUM]);
-    bytes[CHECKSUM..CHECKSUM + 8].copy_from_slice(&checksum.to_le_bytes());
-    bytes.truncate(CHECKSUM + 8);
+    let checksum = StableHashBuilder::new(0).hash_bytes(&bytes[..at::CHECKSUM]);
+    bytes[at::CHECKSUM..at::CHECKSUM + 8].copy_from_slice(&checksum.to_le_bytes());
+    bytes.truncate(at::CHECKSUM + 8);
     bytes
 }
 
 /// The header of a filter of fixed size that has 17 terabytes of words.
 fn terabytes() -> Vec<u8> {
-    let filter = CuckooFilter::with_capacity_and_hasher(0, HASHER);
+    let filter = default_layout().filter(0);
     let items = 1_u64 << 43;
     // The sizes of docs/format.md for the load of `Fp16x4`.
     let words = 2 * ((items as f64 / 0.96 + 2.5 * (items as f64).sqrt()) / 8.0).ceil() as u64;
-    let sizes = [ROWS, MAX_BUCKETS, WORDS].map(|at| (at, words));
-    let capacities = [CAPACITY, MAX_CAPACITY].map(|at| (at, items));
-    header::<coucal::Fp16x4>(&filter, &[&sizes[..], &capacities].concat())
+    let sizes = [at::ROWS, at::MAX_BUCKETS, at::WORDS].map(|at| (at, words));
+    let capacities = [at::CAPACITY, at::MAX_CAPACITY].map(|at| (at, items));
+    header(&filter, &[&sizes[..], &capacities].concat())
 }
 
 /// A header that promises terabytes, and then so many bytes.
@@ -115,7 +157,7 @@ fn memory_follows_what_is_read() {
     {
         let restore = || {
             let reader = (&header[..]).chain(io::repeat(0).take(more));
-            CuckooFilter::<AnyLayout, _>::restore(reader, HASHER).map(drop)
+            Filter::<AnyLayout>::restore(reader, HASHER).map(drop)
         };
         let (restored, peak) = peak_of(restore);
         assert!(matches!(restored, Err(RestoreError::Truncated)), "{restored:?}");
@@ -135,7 +177,7 @@ fn what_cannot_be_used_is_not_kept() {
         // The highest lane is in use, and no other.
         let reader = (&header[..]).chain(&[0, 0, 0, 0, 0, 0, 0, 1][..]);
         let reader = reader.chain(io::repeat(0).take(40_000_000));
-        CuckooFilter::<AnyLayout, _>::restore(reader, HASHER).map(drop)
+        Filter::<AnyLayout>::restore(reader, HASHER).map(drop)
     };
     let (restored, peak) = peak_of(restore);
     assert!(matches!(restored, Err(RestoreError::Truncated)), "{restored:?}");
@@ -145,11 +187,11 @@ fn what_cannot_be_used_is_not_kept() {
 /// Sizes that are those of no table cost nothing at all, and neither does what a table may grow to.
 #[test]
 fn no_memory_for_promises() {
-    let filter = CuckooFilter::with_capacity_and_hasher(0, HASHER);
+    let filter = default_layout().filter(0);
     let words = 1 << 60;
     let impossible =
-        header::<coucal::Fp16x4>(&filter, &[(ROWS, words), (MAX_BUCKETS, words), (WORDS, words)]);
-    let restore = || CuckooFilter::<AnyLayout, _>::from_bytes(&impossible, HASHER).map(drop);
+        header(&filter, &[(at::ROWS, words), (at::MAX_BUCKETS, words), (at::WORDS, words)]);
+    let restore = || Filter::<AnyLayout>::from_bytes(&impossible, HASHER).map(drop);
     let (restored, peak) = peak_of(restore);
     assert!(
         matches!(restored, Err(RestoreError::ImpossibleTable { words: 0x1000_0000_0000_0000 })),
@@ -158,15 +200,14 @@ fn no_memory_for_promises() {
     assert!(peak <= 512, "{peak} bytes, for the state of checksums");
 
     // It may grow to 116 MB; but the words that it has now do not come.
-    let builder = CuckooFilter::builder().layout::<coucal::Fp32x2>().hasher(HASHER);
+    let builder = Layout::named("Fp32x2").filters();
     let filter = builder.max_capacity(10).build().unwrap();
     let items = 20_000_000_u64;
     let max_buckets = 2 * ((items as f64 / 0.69 + 3.0 * (items as f64).sqrt()) / 4.0).ceil() as u64;
-    let sizes = [(MAX_BUCKETS, max_buckets), (MAX_CAPACITY, items)];
-    let grows = header::<Growable<coucal::Fp32x2>>(&filter, &sizes);
+    let sizes = [(at::MAX_BUCKETS, max_buckets), (at::MAX_CAPACITY, items)];
+    let grows = header(&filter, &sizes);
     for bytes in [grows.clone(), [&grows[..], &[0; 32 * 8]].concat()] {
-        let restore =
-            || CuckooFilter::<Growable<AnyLayout>, _>::from_bytes(&bytes, HASHER).map(drop);
+        let restore = || Filter::<Growable<AnyLayout>>::from_bytes(&bytes, HASHER).map(drop);
         let (restored, peak) = peak_of(restore);
         assert!(matches!(restored, Err(RestoreError::Truncated)), "{restored:?}");
         assert!(peak <= 4096, "{peak} bytes");

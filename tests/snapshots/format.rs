@@ -1,14 +1,14 @@
 //! The bytes of snapshots stay what they are: golden files of every layout, and the example of
 //! docs/format.md.
 //!
-//! `COUCAL_WRITE_GOLDEN=1 cargo test --test snapshots golden` writes the files anew.
+//! `COUCAL_WRITE_GOLDEN=1 cargo test --test snapshots golden_files` writes the files anew.
 
 use std::fs;
 use std::path::PathBuf;
 
-use coucal::{AnyLayout, CuckooFilter, Fp16x4, Growable, GrowingLayout, Layout, Storage};
+use coucal::{AnyLayout, Growable, Storage};
 
-use crate::{Filter, HASHER, common, fixed, growing};
+use crate::common::{self, Filter, HASHER, Layout, default_layout};
 
 /// Where the fields of a header begin that the tests look at.
 const LEVEL: usize = 24;
@@ -66,43 +66,43 @@ fn check<L: Storage>(name: &str, new: impl FnOnce() -> Filter<L>, count: u64) ->
     bytes
 }
 
-fn golden_files<L: Layout>() {
-    let name = format!("{}.coucal", L::NAME);
+fn golden_files(layout: Layout) {
+    let name = format!("{}.coucal", layout.name);
     let new = || {
-        let filter = fixed::<L>(40);
+        let filter = layout.filter(40);
         fill(&filter, 20);
         filter
     };
-    let bytes = check::<L>(&name, new, 20);
+    let bytes = check::<AnyLayout>(&name, new, 20);
     let any = Filter::<AnyLayout>::from_bytes(&bytes, HASHER).unwrap();
-    assert_eq!((any.layout_name(), any.capacity()), (L::NAME, 40));
+    assert_eq!((any.layout_name(), any.capacity()), (layout.name, 40));
 }
 
 /// Before the first split, in the middle of the second level, and after three doublings: in each of them
 /// one item in five is removed again.
-fn golden_files_of_what_grows<L: GrowingLayout + Layout>() {
+fn golden_files_of_what_grows(layout: Layout) {
     for (name, buckets, level) in [("new", 16, 0), ("grown", 60, 1), ("doubled", 240, 3)] {
-        let name = format!("{}-{name}.coucal", L::NAME);
-        let (count, most) = (buckets * L::SLOTS as u64, 400 * L::SLOTS);
+        let name = format!("{}-{name}.coucal", layout.name);
+        let (count, most) = (buckets * layout.slots as u64, 400 * layout.slots);
         // 32 buckets at first.
         let new = || {
-            let filter = growing::<L>(L::SLOTS, most);
+            let filter = layout.growing(layout.slots, most);
             let passing = 2 * count..2 * count + count / 4;
             passing.clone().for_each(|item| filter.insert(&item).unwrap());
             fill(&filter, count);
             passing.for_each(|item| assert!(filter.remove(&item)));
             filter
         };
-        let bytes = check::<Growable<L>>(&name, new, count);
+        let bytes = check::<Growable<AnyLayout>>(&name, new, count);
         let any = Filter::<Growable<AnyLayout>>::from_bytes(&bytes, HASHER).unwrap();
-        assert_eq!((any.layout_name(), any.max_capacity()), (L::NAME, most));
+        assert_eq!((any.layout_name(), any.max_capacity()), (layout.name, most));
         let cursor = number(&bytes, CURSOR);
         assert_eq!(u64::from(bytes[LEVEL]), level);
         assert!(cursor < 28 << level && (level == 0 || cursor >= 4), "cursor {cursor}");
         // It grows on.
         let words = number(&bytes, WORDS);
         any.reserve(most - any.len()).unwrap();
-        assert!(any.slots() as u64 > words * L::SLOTS as u64);
+        assert!(any.slots() as u64 > words * layout.slots as u64);
         holds(&any, &any.snapshot().unwrap().to_bytes(), count);
     }
 }
@@ -114,7 +114,7 @@ of_each_growing_layout!(golden_files_of_what_grows);
 /// The example that docs/format.md works out by hand, which is made by these lines.
 #[test]
 fn the_example_of_the_page() {
-    let filter: Filter<Fp16x4> = CuckooFilter::with_capacity_and_hasher(9, HASHER);
+    let filter = default_layout().filter(9);
     filter.insert("egg").unwrap();
     filter.insert("nest").unwrap();
     filter.insert("nest").unwrap();
@@ -124,7 +124,7 @@ fn the_example_of_the_page() {
 /// The same of a filter that grows.
 #[test]
 fn the_growing_example_of_the_page() {
-    let filter = growing::<Fp16x4>(9, 1000);
+    let filter = default_layout().growing(9, 1000);
     filter.insert("egg").unwrap();
     filter.reserve(200).unwrap();
     filter.insert("nest").unwrap();

@@ -2,36 +2,11 @@
 
 use std::io::{self, Read};
 
-use coucal::{
-    AnyLayout, CuckooFilter, FixedStorage, Growable, GrowingLayout, Layout, RestoreError, Snapshot,
-    StableHashBuilder, Storage,
-};
+use coucal::{AnyLayout, Growable, RestoreError, Snapshot, StableHashBuilder, Storage};
+use coucal_reference::LAYOUTS;
+use coucal_reference::format::{HEADER, at, number, seal};
 
-use crate::common;
-
-const HASHER: StableHashBuilder = StableHashBuilder::new(7);
-
-/// Where the fields of a header begin, as docs/format.md has it.
-mod at {
-    pub const VERSION: usize = 8;
-    pub const KIND: usize = 12;
-    pub const ENCODING: usize = 13;
-    pub const BITS: usize = 14;
-    pub const SLOTS: usize = 15;
-    pub const ROWS: usize = 16;
-    pub const LEVEL: usize = 24;
-    /// In version 2.
-    pub const TARGET_LOAD: usize = 28;
-    pub const CURSOR: usize = 32;
-    pub const MAX_BUCKETS: usize = 40;
-    pub const WORDS: usize = 48;
-    pub const ITEMS: usize = 56;
-    pub const CAPACITY: usize = 64;
-    pub const MAX_CAPACITY: usize = 72;
-    pub const HASHER: usize = 80;
-    pub const CHECKSUM: usize = 88;
-    pub const BUCKETS: usize = 96;
-}
+use crate::common::{Filter, HASHER, Layout, default_layout};
 
 of_each_growing_layout! {
     truncated
@@ -41,32 +16,28 @@ of_each_growing_layout! {
     impossible_entries
     other_versions
     other_target_loads
-    other_types
+    other_kinds
 }
 
 /// Six buckets or so, half full.
-fn fixed<L: FixedStorage>() -> Vec<u8> {
-    let filter = CuckooFilter::builder().layout::<L>().capacity(16).hasher(HASHER).build().unwrap();
+fn fixed(layout: Layout) -> Vec<u8> {
+    let filter = layout.filters().capacity(16).build().unwrap();
     snapshot(&filter, 12)
 }
 
 /// In the middle of the first level.
-fn grown<L: GrowingLayout + Layout>() -> Vec<u8> {
-    let most = 60 * L::SLOTS;
-    let builder = CuckooFilter::builder().layout::<L>().max_capacity(most).hasher(HASHER);
-    let bytes = snapshot(&builder.build().unwrap(), 34 * L::SLOTS as u64);
+fn grown(layout: Layout) -> Vec<u8> {
+    let most = 60 * layout.slots;
+    let builder = layout.filters().max_capacity(most);
+    let bytes = snapshot(&builder.build().unwrap(), 34 * layout.slots as u64);
     assert_eq!((number(&bytes, at::ROWS), bytes[at::LEVEL]), (32, 0));
     assert!(number(&bytes, at::CURSOR) > 0);
     bytes
 }
 
-fn snapshot<L: Storage>(filter: &CuckooFilter<L, StableHashBuilder>, items: u64) -> Vec<u8> {
+fn snapshot<L: Storage>(filter: &Filter<L>, items: u64) -> Vec<u8> {
     (0..items).for_each(|item| filter.insert(&item).unwrap());
     filter.snapshot().unwrap().to_bytes()
-}
-
-fn number(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
 }
 
 fn put(bytes: &mut [u8], at: usize, number: u64) {
@@ -77,12 +48,7 @@ fn put(bytes: &mut [u8], at: usize, number: u64) {
 fn forged(bytes: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     change(&mut bytes);
-    let checksum = |bytes: &[u8]| StableHashBuilder::new(0).hash_bytes(bytes);
-    let of_header = checksum(&bytes[..at::CHECKSUM]);
-    put(&mut bytes, at::CHECKSUM, of_header);
-    let end = bytes.len() - 8;
-    let of_all = checksum(&bytes[..end]);
-    put(&mut bytes, end, of_all);
+    seal(&mut bytes);
     bytes
 }
 
@@ -93,10 +59,10 @@ fn with(bytes: &[u8], at: usize, value: u64) -> Vec<u8> {
 
 /// What reading says, by each way of reading: all say the same.
 fn error<L: Storage>(bytes: &[u8]) -> RestoreError {
-    let error = CuckooFilter::<L, _>::from_bytes(bytes, HASHER).unwrap_err();
+    let error = Filter::<L>::from_bytes(bytes, HASHER).unwrap_err();
     let of_snapshot = Snapshot::from_bytes(bytes).unwrap_err();
     assert_eq!(format!("{of_snapshot:?}"), format!("{error:?}"));
-    let by_bytes = CuckooFilter::<L, _>::restore(OneByOne(bytes), HASHER);
+    let by_bytes = Filter::<L>::restore(OneByOne(bytes), HASHER);
     match &error {
         RestoreError::TrailingBytes { .. } => assert!(by_bytes.is_ok()),
         _ => assert_eq!(format!("{:?}", by_bytes.unwrap_err()), format!("{error:?}")),
@@ -118,24 +84,28 @@ const DO_NOT_TRUST: &str =
     ": the checksums match, so it was written this way: do not trust the writer";
 const NEWER: &str = ": read it with a newer one";
 
-fn truncated<L: GrowingLayout + Layout>() {
-    for len in 0..fixed::<L>().len() {
-        assert_error!(error::<L>(&fixed::<L>()[..len]), RestoreError::Truncated, ANOTHER_COPY);
+fn truncated(layout: Layout) {
+    for len in 0..fixed(layout).len() {
+        assert_error!(
+            error::<AnyLayout>(&fixed(layout)[..len]),
+            RestoreError::Truncated,
+            ANOTHER_COPY
+        );
     }
-    let bytes = grown::<L>();
+    let bytes = grown(layout);
     for len in 0..bytes.len() {
-        let error = error::<Growable<L>>(&bytes[..len]);
+        let error = error::<Growable<AnyLayout>>(&bytes[..len]);
         assert!(matches!(error, RestoreError::Truncated), "{len}: {error:?}");
     }
 }
 
-fn a_bit_flipped<L: GrowingLayout + Layout>() {
-    fn check<L: Storage>(mut bytes: Vec<u8>) {
+fn a_bit_flipped(layout: Layout) {
+    fn check<St: Storage>(mut bytes: Vec<u8>) {
         let version = u32::from(bytes[at::VERSION]);
         for bit in 0..8 * bytes.len() {
             let at = bit / 8;
             bytes[at] ^= 1 << (bit % 8);
-            let error = CuckooFilter::<L, _>::from_bytes(&bytes, HASHER).unwrap_err();
+            let error = Filter::<St>::from_bytes(&bytes, HASHER).unwrap_err();
             let expected = match at {
                 0..at::VERSION => matches!(error, RestoreError::NotASnapshot),
                 at::VERSION..at::KIND => match version ^ 1 << (bit - 8 * at::VERSION) {
@@ -151,16 +121,17 @@ fn a_bit_flipped<L: GrowingLayout + Layout>() {
             bytes[at] ^= 1 << (bit % 8);
         }
     }
-    check::<L>(fixed::<L>());
-    check::<Growable<L>>(grown::<L>());
+    check::<AnyLayout>(fixed(layout));
+    check::<Growable<AnyLayout>>(grown(layout));
 }
 
 /// Headers with the right checksum that are those of no table.
-fn other_fields<L: GrowingLayout + Layout>() {
-    let (fixed, grown) = (fixed::<L>(), grown::<L>());
+fn other_fields(layout: Layout) {
+    let (fixed, grown) = (fixed(layout), grown(layout));
     let impossible = |bytes: &[u8], grows: bool| {
         let promised = number(bytes, at::WORDS);
-        let error = if grows { error::<Growable<L>>(bytes) } else { error::<L>(bytes) };
+        let error =
+            if grows { error::<Growable<AnyLayout>>(bytes) } else { error::<AnyLayout>(bytes) };
         assert_error!(
             error,
             RestoreError::ImpossibleTable { words } if words == promised,
@@ -178,7 +149,7 @@ fn other_fields<L: GrowingLayout + Layout>() {
             impossible(&forged(bytes, all), grows);
         }
         let of = |at| number(bytes, at);
-        let slots = L::SLOTS as u64;
+        let slots = layout.slots as u64;
         // Zeros, odd rows, and one more or less than there can be.
         for (field, value) in [
             (at::ROWS, 0),
@@ -213,7 +184,7 @@ fn other_fields<L: GrowingLayout + Layout>() {
     // A table of fixed size has one capacity.
     impossible(&with(&fixed, at::CAPACITY, number(&fixed, at::CAPACITY) - 1), false);
     // More often doubled than its entries have bits for, or from too few rows.
-    let too_far = (32 << common::doublings::<L>()) + 2;
+    let too_far = (32 << layout.doublings) + 2;
     impossible(&with(&grown, at::MAX_BUCKETS, too_far), true);
     let few_rows = forged(&grown, |bytes| {
         for (field, value) in [
@@ -229,7 +200,8 @@ fn other_fields<L: GrowingLayout + Layout>() {
     });
     impossible(&few_rows, true);
 
-    let byte = |at: usize, value: u8| error::<L>(&forged(&fixed, |bytes| bytes[at] = value));
+    let byte =
+        |at: usize, value: u8| error::<AnyLayout>(&forged(&fixed, |bytes| bytes[at] = value));
     for kind in [4, 255] {
         assert_error!(
             byte(at::KIND, kind),
@@ -244,7 +216,7 @@ fn other_fields<L: GrowingLayout + Layout>() {
     }
     // One of another encoding that no layout has with these bits.
     let encoding = fixed[at::ENCODING] ^ 1;
-    let (bits, slots) = (L::FINGERPRINT_BITS as u8, L::SLOTS as u8);
+    let (bits, slots) = (layout.bits as u8, layout.slots as u8);
     let error = byte(at::ENCODING, encoding);
     let expected = format!(
         "the snapshot has {slots} fingerprints of {bits} bits in a bucket, in encoding {encoding}, \
@@ -257,46 +229,46 @@ fn other_fields<L: GrowingLayout + Layout>() {
 }
 
 /// Words that are none of the layout, and numbers of items that are not theirs.
-fn other_words<L: GrowingLayout + Layout>() {
-    fn check<L: Storage>(bytes: &[u8], words: &[u64]) {
+fn other_words(layout: Layout) {
+    fn check<St: Storage>(bytes: &[u8], words: &[u64]) {
         let buckets = number(bytes, at::WORDS) as usize;
         for &word in words {
             for bucket in [0, buckets / 2, buckets - 1] {
-                let at = at::BUCKETS + 8 * bucket;
+                let at = HEADER + 8 * bucket;
                 assert_error!(
-                    error::<L>(&with(bytes, at, word)),
+                    error::<St>(&with(bytes, at, word)),
                     RestoreError::InvalidWord { bucket: found } if found == bucket,
                     DO_NOT_TRUST
                 );
                 // Of two the first.
                 let two = forged(bytes, |bytes| {
                     put(bytes, at, word);
-                    put(bytes, at::BUCKETS + 8 * (buckets - 1), word);
+                    put(bytes, HEADER + 8 * (buckets - 1), word);
                 });
                 assert_error!(
-                    error::<L>(&two),
+                    error::<St>(&two),
                     RestoreError::InvalidWord { bucket: found } if found == bucket,
                     DO_NOT_TRUST
                 );
                 // Damage comes first: it is what a user can mend.
                 let mut damaged = two;
                 *damaged.last_mut().unwrap() ^= 1;
-                assert_error!(error::<L>(&damaged), RestoreError::Damaged, ANOTHER_COPY);
+                assert_error!(error::<St>(&damaged), RestoreError::Damaged, ANOTHER_COPY);
             }
         }
         let found = number(bytes, at::ITEMS);
         for stated in [0, found - 1, found + 1] {
             assert_error!(
-                error::<L>(&with(bytes, at::ITEMS, stated)),
+                error::<St>(&with(bytes, at::ITEMS, stated)),
                 RestoreError::WrongLen { stated: a, found: b }
                     if (a as u64, b as u64) == (stated, found),
                 DO_NOT_TRUST
             );
         }
     }
-    let bits = L::FINGERPRINT_BITS;
+    let bits = layout.bits;
     let lane = |slot: u32, value: u64| value << (bits * slot);
-    let words = match (bits, L::SLOTS) {
+    let words = match (bits, layout.slots) {
         // A number of no multiset, with and without fingerprints; rests that do not ascend.
         (14, 5) => vec![u64::MAX, 0b11_1111_1111_1111 << 50, 2 << 10 | 3, 1 << 40 | 2 << 30],
         (17, 4) => vec![u64::MAX, 0xfff << 52, 3876 << 52, 2 << 13 | 3, 1],
@@ -310,26 +282,25 @@ fn other_words<L: GrowingLayout + Layout>() {
             words
         }
     };
-    check::<L>(&fixed::<L>(), &words);
-    check::<Growable<L>>(&grown::<L>(), &words);
+    check::<AnyLayout>(&fixed(layout), &words);
+    check::<Growable<AnyLayout>>(&grown(layout), &words);
 }
 
 /// Entries of a table that grows: without a core, without the 1 above their extra bits, and with a bit
 /// that the position of the bucket tells.
-fn impossible_entries<L: GrowingLayout + Layout>() {
-    let bytes = grown::<L>();
+fn impossible_entries(layout: Layout) {
+    let bytes = grown(layout);
     let (rows, cursor) = (number(&bytes, at::ROWS), number(&bytes, at::CURSOR));
-    let upper = 1 << (common::doublings::<L>() + 1);
+    let upper = 1 << (layout.doublings + 1);
     let with_word = |bucket: u64, word: u64| {
         // At level 0, so bit 0 is the 1.
-        let at = at::BUCKETS + 8 * bucket as usize;
+        let at = HEADER + 8 * bucket as usize;
         (at, with(&bytes, at, word))
     };
     let mut told = 0;
     for bucket in 0..number(&bytes, at::WORDS) {
         let is_split = bucket < cursor || bucket >= rows;
-        let mut invalid =
-            vec![1, upper, upper - 1, upper << 1, 3, (upper | 1) << L::FINGERPRINT_BITS];
+        let mut invalid = vec![1, upper, upper - 1, upper << 1, 3, (upper | 1) << layout.bits];
         let told_bit = upper | 0b11;
         if is_split {
             invalid.push(told_bit);
@@ -337,17 +308,15 @@ fn impossible_entries<L: GrowingLayout + Layout>() {
         } else {
             let (at, possible) = with_word(bucket, told_bit);
             let held = |word: u64| {
-                (0..L::SLOTS as u32)
-                    .filter(|slot| word >> (slot * L::FINGERPRINT_BITS) != 0)
-                    .count()
+                (0..layout.slots as u32).filter(|slot| word >> (slot * layout.bits) != 0).count()
             };
             let items = number(&bytes, at::ITEMS) as usize + 1 - held(number(&bytes, at));
             let possible = with(&possible, at::ITEMS, items as u64);
-            assert!(CuckooFilter::<Growable<L>, _>::from_bytes(&possible, HASHER).is_ok());
+            assert!(Filter::<Growable<AnyLayout>>::from_bytes(&possible, HASHER).is_ok());
         }
         for word in invalid {
             assert_error!(
-                error::<Growable<L>>(&with_word(bucket, word).1),
+                error::<Growable<AnyLayout>>(&with_word(bucket, word).1),
                 RestoreError::InvalidWord { bucket: found } if found as u64 == bucket,
                 DO_NOT_TRUST
             );
@@ -357,14 +326,14 @@ fn impossible_entries<L: GrowingLayout + Layout>() {
 }
 
 /// Kinds under the version of the other, and layouts that do not grow.
-fn other_versions<L: GrowingLayout + Layout>() {
-    let (fixed, grown) = (fixed::<L>(), grown::<L>());
+fn other_versions(layout: Layout) {
+    let (fixed, grown) = (fixed(layout), grown(layout));
     for of_version_1 in [
         forged(&fixed, |bytes| bytes[at::KIND] = 1),
         forged(&grown, |bytes| bytes[at::VERSION] = 1),
     ] {
         assert_error!(
-            error::<Growable<L>>(&of_version_1),
+            error::<Growable<AnyLayout>>(&of_version_1),
             RestoreError::OldGrowable,
             ": build the filter from its items again"
         );
@@ -378,7 +347,7 @@ fn other_versions<L: GrowingLayout + Layout>() {
         (forged(&fixed, |bytes| bytes[at::KIND] = 2), 1),
         (forged(&grown, |bytes| bytes[at::KIND] = 3), 2),
     ] {
-        let error = error::<L>(&bytes);
+        let error = error::<AnyLayout>(&bytes);
         assert!(
             matches!(error, RestoreError::UnknownVersion { version: found } if found == version),
             "{error:?}"
@@ -389,7 +358,7 @@ fn other_versions<L: GrowingLayout + Layout>() {
             bytes[at::ENCODING..at::ROWS].copy_from_slice(&[encoding, bits, slots]);
         });
         assert_error!(
-            error::<Growable<L>>(&bytes),
+            error::<Growable<AnyLayout>>(&bytes),
             RestoreError::UnknownLayout { fingerprint_bits, .. } if fingerprint_bits == bits,
             NEWER
         );
@@ -397,118 +366,80 @@ fn other_versions<L: GrowingLayout + Layout>() {
 }
 
 /// Target loads that no builder takes, and one that these sizes do not follow from.
-fn other_target_loads<L: GrowingLayout + Layout>() {
-    let [_, grown] = empty::<L>();
+fn other_target_loads(layout: Layout) {
+    let [_, grown] = empty(layout);
     let with_load = |load: u32| {
         forged(&grown, |bytes| {
             bytes[at::TARGET_LOAD..at::CURSOR].copy_from_slice(&load.to_le_bytes());
         })
     };
-    let highest = match L::SLOTS {
-        5 => 885,
-        4 => 870,
-        3 => 830,
-        _ => 750,
-    };
+    let highest = layout.highest_target;
     for load in [0, 1, 499, 500, highest, highest + 1, 1000, u32::MAX] {
-        let error = error::<Growable<L>>(&with_load(load));
+        let error = error::<Growable<AnyLayout>>(&with_load(load));
         assert!(matches!(error, RestoreError::ImpossibleTable { .. }), "{load}: {error:?}");
     }
-    let same = (common::target::<L>() * 1000.0).round() as u32;
+    let same = (layout.target() * 1000.0).round() as u32;
     assert!(with_load(same) == grown);
 }
 
-/// A valid snapshot, and a type or a hasher that it is not for.
-fn other_types<L: GrowingLayout + Layout>() {
+/// A valid snapshot, and a kind or a hasher that it is not for.
+fn other_kinds(layout: Layout) {
     fn refused<L: Storage>(bytes: &[u8], hasher: StableHashBuilder) -> RestoreError {
-        let error = CuckooFilter::<L, _>::from_bytes(bytes, hasher).unwrap_err();
+        let error = Filter::<L>::from_bytes(bytes, hasher).unwrap_err();
         let snapshot = Snapshot::from_bytes(bytes).unwrap();
-        let of_snapshot = CuckooFilter::<L, _>::from_snapshot(snapshot, hasher).unwrap_err();
+        let of_snapshot = Filter::<L>::from_snapshot(snapshot, hasher).unwrap_err();
         assert_eq!(format!("{of_snapshot:?}"), format!("{error:?}"));
         error
     }
-    fn is_taken<L: Storage>(bytes: &[u8]) -> bool {
-        CuckooFilter::<L, _>::from_bytes(bytes, HASHER).is_ok()
-    }
-    fn other<L: Layout, Other: GrowingLayout + Layout>(fixed: &[u8], grown: &[u8]) {
-        if L::NAME == Other::NAME {
-            assert!(is_taken::<Other>(fixed) && is_taken::<Growable<Other>>(grown));
-            return;
-        }
-        for error in [refused::<Other>(fixed, HASHER), refused::<Growable<Other>>(grown, HASHER)] {
-            assert_error!(
-                error,
-                RestoreError::OtherLayout { snapshot, filter }
-                    if snapshot == L::NAME && filter == Other::NAME,
-                ": restore a filter of that layout, or of AnyLayout"
-            );
-        }
-    }
-    let (fixed, grown) = (fixed::<L>(), grown::<L>());
-    macro_rules! others {
-        ($($other:ident)*) => { $(other::<L, coucal::$other>(&fixed, &grown);)* };
-    }
-    coucal::__for_each_growing_layout!(others);
-    assert!(is_taken::<AnyLayout>(&fixed) && is_taken::<Growable<AnyLayout>>(&grown));
-
-    for error in [refused::<L>(&grown, HASHER), refused::<AnyLayout>(&grown, HASHER)] {
-        assert_error!(
-            error,
-            RestoreError::OtherKind { grows: true },
-            ": restore a GrowableCuckooFilter"
-        );
-    }
-    for error in
-        [refused::<Growable<L>>(&fixed, HASHER), refused::<Growable<AnyLayout>>(&fixed, HASHER)]
-    {
-        assert_error!(error, RestoreError::OtherKind { grows: false }, ", or an AnyCuckooFilter");
-    }
-    let needs = ": a filter to be restored in another process needs a StableHashBuilder";
+    let (fixed, grown) = (fixed(layout), grown(layout));
     assert_error!(
-        refused::<L>(&fixed, StableHashBuilder::new(8)),
-        RestoreError::OtherHasher,
-        needs
+        refused::<AnyLayout>(&grown, HASHER),
+        RestoreError::OtherKind { grows: true },
+        ": restore a GrowableCuckooFilter"
     );
+    assert_error!(
+        refused::<Growable<AnyLayout>>(&fixed, HASHER),
+        RestoreError::OtherKind { grows: false },
+        ", or an AnyCuckooFilter"
+    );
+    let needs = ": a filter to be restored in another process needs a StableHashBuilder";
+    let other = StableHashBuilder::new(8);
+    assert_error!(refused::<AnyLayout>(&fixed, other), RestoreError::OtherHasher, needs);
     let forged = with(&fixed, at::HASHER, number(&fixed, at::HASHER) ^ 1);
-    assert_error!(refused::<L>(&forged, HASHER), RestoreError::OtherHasher, needs);
+    assert_error!(refused::<AnyLayout>(&forged, HASHER), RestoreError::OtherHasher, needs);
     // Changed in the file, it is damage and not another hasher.
     let mut damaged = fixed.clone();
     damaged[at::HASHER] ^= 1;
-    assert_error!(error::<L>(&damaged), RestoreError::Damaged, ANOTHER_COPY);
+    assert_error!(error::<AnyLayout>(&damaged), RestoreError::Damaged, ANOTHER_COPY);
 }
 
 /// They are valid for it, or an error.
 #[test]
 fn words_under_the_header_of_another_layout() {
     let mut taken = 0;
-    macro_rules! each {
-        ($($layout:ident)*) => {{
-            let all = [$(fixed::<coucal::$layout>()),*];
-            for from in &all {
-                for to in &all {
-                    let bytes = forged(from, |bytes| {
-                        bytes[at::ENCODING..at::ROWS].copy_from_slice(&to[at::ENCODING..at::ROWS]);
-                    });
-                    match CuckooFilter::<AnyLayout, _>::from_bytes(&bytes, HASHER) {
-                        Ok(filter) => {
-                            assert_eq!(filter.len() as u64, number(&bytes, at::ITEMS));
-                            taken += 1;
-                        }
-                        Err(error) => assert!(
-                            matches!(
-                                error,
-                                RestoreError::InvalidWord { .. }
-                                    | RestoreError::WrongLen { .. }
-                                    | RestoreError::ImpossibleTable { .. }
-                            ),
-                            "{error:?}"
-                        ),
-                    }
+    let all = LAYOUTS.map(fixed);
+    for from in &all {
+        for to in &all {
+            let bytes = forged(from, |bytes| {
+                bytes[at::ENCODING..at::ROWS].copy_from_slice(&to[at::ENCODING..at::ROWS]);
+            });
+            match Filter::<AnyLayout>::from_bytes(&bytes, HASHER) {
+                Ok(filter) => {
+                    assert_eq!(filter.len() as u64, number(&bytes, at::ITEMS));
+                    taken += 1;
                 }
+                Err(error) => assert!(
+                    matches!(
+                        error,
+                        RestoreError::InvalidWord { .. }
+                            | RestoreError::WrongLen { .. }
+                            | RestoreError::ImpossibleTable { .. }
+                    ),
+                    "{error:?}"
+                ),
             }
-        }};
+        }
     }
-    coucal::__for_each_layout!(each);
     assert!(taken >= 9, "each under its own");
 }
 
@@ -520,12 +451,12 @@ fn other_formats() {
     assert_error!(error::<AnyLayout>(text.as_bytes()), RestoreError::NotASnapshot, magic);
     assert_error!(error::<AnyLayout>(&[0; 200]), RestoreError::NotASnapshot, magic);
     // As one that was written in text mode.
-    let mut bytes = fixed::<coucal::Fp16x4>();
+    let mut bytes = fixed(default_layout());
     bytes.insert(7, b'\r');
     assert_error!(error::<AnyLayout>(&bytes), RestoreError::NotASnapshot, magic);
 
     for version in [0, 2, 3, u32::MAX] {
-        let bytes = forged(&fixed::<coucal::Fp16x4>(), |bytes| {
+        let bytes = forged(&fixed(default_layout()), |bytes| {
             bytes[at::VERSION..at::KIND].copy_from_slice(&version.to_le_bytes());
         });
         let error = error::<AnyLayout>(&bytes);
@@ -542,7 +473,7 @@ fn other_formats() {
 #[test]
 fn trailing_bytes() {
     for more in [1, 8, 1000] {
-        let mut bytes = fixed::<coucal::Fp16x4>();
+        let mut bytes = fixed(default_layout());
         bytes.resize(bytes.len() + more, 0);
         assert_error!(
             error::<AnyLayout>(&bytes),
@@ -551,10 +482,10 @@ fn trailing_bytes() {
         );
     }
     // Two snapshots in one stream.
-    let stream = [fixed::<coucal::Fp16x4>(), grown::<coucal::Fp12x5>()].concat();
+    let stream = [fixed(default_layout()), grown(Layout::named("Fp12x5"))].concat();
     let mut reader = &stream[..];
-    let first = CuckooFilter::<AnyLayout, _>::restore(&mut reader, HASHER).unwrap();
-    let second = CuckooFilter::<Growable<AnyLayout>, _>::restore(&mut reader, HASHER).unwrap();
+    let first = Filter::<AnyLayout>::restore(&mut reader, HASHER).unwrap();
+    let second = Filter::<Growable<AnyLayout>>::restore(&mut reader, HASHER).unwrap();
     assert_eq!((first.layout_name(), second.layout_name()), ("Fp16x4", "Fp12x5"));
     assert!(reader.is_empty());
 }
@@ -588,9 +519,9 @@ impl Read for Interrupted<'_> {
 
 #[test]
 fn slow_readers() {
-    type Restored = CuckooFilter<Growable<AnyLayout>, StableHashBuilder>;
+    type Restored = Filter<Growable<AnyLayout>>;
 
-    let bytes = grown::<coucal::Fp16x4>();
+    let bytes = grown(default_layout());
     let restored = Restored::restore(OneByOne(&bytes), HASHER).unwrap();
     assert_eq!(restored.snapshot().unwrap().to_bytes(), bytes);
     let interrupted = Interrupted { bytes: &bytes, ready: false };
@@ -607,30 +538,27 @@ fn readers_that_fail() {
             Err(io::Error::new(io::ErrorKind::ConnectionReset, "the cable is cut"))
         }
     }
-    let bytes = fixed::<coucal::Fp16x4>();
+    let bytes = fixed(default_layout());
     for len in 0..bytes.len() {
         let reader = bytes[..len].chain(Fails);
-        let error = CuckooFilter::<AnyLayout, _>::restore(reader, HASHER).unwrap_err();
+        let error = Filter::<AnyLayout>::restore(reader, HASHER).unwrap_err();
         let RestoreError::Io(cause) = &error else { panic!("{len}: {error:?}") };
         assert_eq!(cause.kind(), io::ErrorKind::ConnectionReset);
         assert_eq!(error.to_string(), "the snapshot could not be read: the cable is cut");
     }
     // What is complete needs nothing more of it.
-    assert!(CuckooFilter::<AnyLayout, _>::restore(bytes.chain(Fails), HASHER).is_ok());
+    assert!(Filter::<AnyLayout>::restore(bytes.chain(Fails), HASHER).is_ok());
 }
 
 /// Sets these fields to all values near theirs, and to some far from them, in an empty snapshot that has
 /// no other fault. What is restored is what is built for its capacities; says how many snapshots were
 /// restored, and how many refused.
-fn restored_and_refused<L: GrowingLayout + Layout>(bytes: &[u8], fields: &[usize]) -> [usize; 2] {
-    fn is_as_built<L: Storage>(
-        bytes: &[u8],
-        build: impl FnOnce() -> CuckooFilter<L, StableHashBuilder>,
-    ) -> bool {
-        let Ok(restored) = CuckooFilter::<L, _>::from_bytes(bytes, HASHER) else { return false };
+fn restored_and_refused(layout: Layout, bytes: &[u8], fields: &[usize]) -> [usize; 2] {
+    fn is_as_built<St: Storage>(bytes: &[u8], build: impl FnOnce() -> Filter<St>) -> bool {
+        let Ok(restored) = Filter::<St>::from_bytes(bytes, HASHER) else { return false };
         let built = build();
         assert!(snapshot(&restored, 0) == snapshot(&built, 0), "{restored:?}, {built:?}");
-        let bytes = |filter: &CuckooFilter<L, _>| (filter.memory_bytes(), filter.capacity());
+        let bytes = |filter: &Filter<St>| (filter.memory_bytes(), filter.capacity());
         assert_eq!(bytes(&restored), bytes(&built));
         true
     }
@@ -646,12 +574,12 @@ fn restored_and_refused<L: GrowingLayout + Layout>(bytes: &[u8], fields: &[usize
             }
             // As many words as rows: it has not grown yet.
             put(bytes, at::WORDS, rows);
-            bytes.resize(at::BUCKETS + 8 * rows as usize + 8, 0);
+            bytes.resize(HEADER + 8 * rows as usize + 8, 0);
         });
-        let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER);
+        let builder = layout.filters();
         let builder = builder.capacity(number(&bytes, at::CAPACITY) as usize);
         let restored = if bytes[at::KIND] == 0 {
-            is_as_built::<L>(&bytes, || builder.build().unwrap())
+            is_as_built::<AnyLayout>(&bytes, || builder.build().unwrap())
         } else {
             let most = number(&bytes, at::MAX_CAPACITY) as usize;
             is_as_built(&bytes, || builder.max_capacity(most).build().unwrap())
@@ -669,53 +597,56 @@ of_each_growing_layout! {
 }
 
 /// Empty snapshots of a filter of fixed size, and of one that grows from more than the fewest rows.
-fn empty<L: GrowingLayout + Layout>() -> [Vec<u8>; 2] {
-    let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER).capacity(100 * L::SLOTS);
-    let growing = builder.clone().max_capacity(300 * L::SLOTS).build().unwrap();
+fn empty(layout: Layout) -> [Vec<u8>; 2] {
+    let builder = layout.filters().capacity(100 * layout.slots);
+    let growing = builder.clone().max_capacity(300 * layout.slots).build().unwrap();
     [snapshot(&builder.build().unwrap(), 0), snapshot(&growing, 0)]
 }
 
 /// One value is left: the table's own.
-fn rows_follow_from_the_capacity<L: GrowingLayout + Layout>() {
-    let [fixed, growing] = empty::<L>();
-    let [restored, refused] = restored_and_refused::<L>(&fixed, &[at::ROWS, at::MAX_BUCKETS]);
+fn rows_follow_from_the_capacity(layout: Layout) {
+    let [fixed, growing] = empty(layout);
+    let [restored, refused] = restored_and_refused(layout, &fixed, &[at::ROWS, at::MAX_BUCKETS]);
     assert!(restored == 1 && refused > 50, "{restored}, {refused}");
-    let [restored, refused] = restored_and_refused::<L>(&growing, &[at::ROWS]);
+    let [restored, refused] = restored_and_refused(layout, &growing, &[at::ROWS]);
     assert!(restored == 1 && refused > 50, "{restored}, {refused}");
 }
 
-fn the_maximum_follows_from_the_maximum_capacity<L: GrowingLayout + Layout>() {
-    let [_, growing] = empty::<L>();
-    let [restored, refused] = restored_and_refused::<L>(&growing, &[at::MAX_BUCKETS]);
+fn the_maximum_follows_from_the_maximum_capacity(layout: Layout) {
+    let [_, growing] = empty(layout);
+    let [restored, refused] = restored_and_refused(layout, &growing, &[at::MAX_BUCKETS]);
     assert!(restored == 1 && refused > 50, "{restored}, {refused}");
 }
 
 /// The items for which a table is made are those of one pair of buckets more or less.
-fn the_capacity_fits_the_table<L: GrowingLayout + Layout>() {
-    let [fixed, growing] = empty::<L>();
+fn the_capacity_fits_the_table(layout: Layout) {
+    let [fixed, growing] = empty(layout);
     for (bytes, fields) in
         [(fixed, &[at::CAPACITY, at::MAX_CAPACITY][..]), (growing, &[at::CAPACITY])]
     {
-        let [restored, refused] = restored_and_refused::<L>(&bytes, fields);
-        assert!((1..=2 * L::SLOTS).contains(&restored) && refused > 20, "{restored}, {refused}");
+        let [restored, refused] = restored_and_refused(layout, &bytes, fields);
+        assert!(
+            (1..=2 * layout.slots).contains(&restored) && refused > 20,
+            "{restored}, {refused}"
+        );
     }
 }
 
-fn the_maximum_capacity_fits_the_table<L: GrowingLayout + Layout>() {
-    let [_, growing] = empty::<L>();
-    let [restored, refused] = restored_and_refused::<L>(&growing, &[at::MAX_CAPACITY]);
-    assert!((1..=2 * L::SLOTS).contains(&restored) && refused > 20, "{restored}, {refused}");
+fn the_maximum_capacity_fits_the_table(layout: Layout) {
+    let [_, growing] = empty(layout);
+    let [restored, refused] = restored_and_refused(layout, &growing, &[at::MAX_CAPACITY]);
+    assert!((1..=2 * layout.slots).contains(&restored) && refused > 20, "{restored}, {refused}");
 }
 
 /// 360 bytes ask for no 17 GB of address space for a filter that says it is for 10 items.
 #[test]
 fn a_maximum_far_beyond_the_maximum_capacity() {
-    let builder = CuckooFilter::builder().layout::<coucal::Fp32x2>().hasher(HASHER);
+    let builder = Layout::named("Fp32x2").filters();
     let bytes = snapshot(&builder.max_capacity(10).build().unwrap(), 0);
     let bytes = with(&bytes, at::MAX_BUCKETS, 1 << 31);
     assert_eq!(bytes.len(), 360);
     assert_error!(
-        error::<Growable<coucal::Fp32x2>>(&bytes),
+        error::<Growable<AnyLayout>>(&bytes),
         RestoreError::ImpossibleTable { words: 32 },
         DO_NOT_TRUST
     );

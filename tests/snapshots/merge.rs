@@ -4,11 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use coucal::{
-    AnyCuckooFilter, AnyLayout, CuckooFilter, DefaultHashBuilder, Fp16x4, GrowingLayout, Layout,
-    MergeError, StableHashBuilder, Storage,
+    AnyCuckooFilter, CuckooFilter, DefaultHashBuilder, MergeError, StableHashBuilder, Storage,
 };
 
-use crate::{Filter, HASHER, fixed, growing};
+use crate::common::{Filter, HASHER, Layout, default_layout};
 
 of_each_layout! {
     the_union_of_both
@@ -36,10 +35,10 @@ fn check_union<L: Storage>(one: &Filter<L>, other: &Filter<L>, items: u64) {
     }
 }
 
-fn the_union_of_both<L: Layout>() {
+fn the_union_of_both(layout: Layout) {
     for items in [4, 100, 5000_u64] {
         // Some items are in both.
-        let [one, other] = [0; 2].map(|_| fixed::<L>(2 * items as usize));
+        let [one, other] = [0; 2].map(|_| layout.filter(2 * items as usize));
         fill(&one, 0..items / 2);
         fill(&other, items / 3..items * 3 / 4);
         check_union(&one, &other, items);
@@ -47,10 +46,10 @@ fn the_union_of_both<L: Layout>() {
 }
 
 /// The one grows while it takes in the other, which has grown further.
-fn the_union_of_two_that_grow<L: GrowingLayout>() {
+fn the_union_of_two_that_grow(layout: Layout) {
     for items in [4, 100, 5000_u64] {
         let first = items as usize / 3;
-        let [one, other] = [0; 2].map(|_| growing::<L>(first, items as usize));
+        let [one, other] = [0; 2].map(|_| layout.growing(first, items as usize));
         fill(&one, 0..items / 8);
         fill(&other, items / 8..items * 3 / 4);
         check_union(&one, &other, items);
@@ -58,9 +57,9 @@ fn the_union_of_two_that_grow<L: GrowingLayout>() {
 }
 
 /// Two buckets hold any items that they have slots for, and not one more.
-fn to_the_last_slot<L: Layout>() {
-    let slots = L::SLOTS as u64;
-    let [one, other] = [0; 2].map(|_| fixed::<L>(0));
+fn to_the_last_slot(layout: Layout) {
+    let slots = layout.slots as u64;
+    let [one, other] = [0; 2].map(|_| layout.filter(0));
     fill(&one, 0..slots);
     fill(&other, slots..2 * slots);
     check_union(&one, &other, 2 * slots);
@@ -73,16 +72,8 @@ fn to_the_last_slot<L: Layout>() {
 }
 
 #[test]
-fn of_layouts_chosen_at_run_time() {
-    let [one, other] = [0; 2].map(|_| fixed::<AnyLayout>(1000));
-    fill(&one, 0..400);
-    fill(&other, 300..800);
-    check_union(&one, &other, 1000);
-}
-
-#[test]
 fn into_itself() {
-    let filter = fixed::<Fp16x4>(1000);
+    let filter = default_layout().filter(1000);
     fill(&filter, 0..300);
     filter.merge(&filter).unwrap();
     assert!((0..300_u64).all(|item| filter.count(&item) >= 2));
@@ -91,13 +82,14 @@ fn into_itself() {
 
 #[test]
 fn what_is_not_alike_is_an_error() {
-    let filter = fixed::<Fp16x4>(1000);
+    let filter = default_layout().filter(1000);
     fill(&filter, 0..10);
-    let error = filter.merge(&fixed(2000)).unwrap_err();
+    let error = filter.merge(&default_layout().filter(2000)).unwrap_err();
     assert!(matches!(error, MergeError::OtherRows { rows, other } if rows < other), "{error}");
     assert!(error.to_string().contains("build both with the same capacities"), "{error}");
 
-    let other_seed = CuckooFilter::with_capacity_and_hasher(1000, StableHashBuilder::new(8));
+    let other_seed = CuckooFilter::builder().any_layout().capacity(1000);
+    let other_seed = other_seed.hasher(StableHashBuilder::new(8)).build().unwrap();
     let error = filter.merge(&other_seed).unwrap_err();
     assert_eq!(error, MergeError::OtherHasher);
     assert!(error.to_string().contains("a clone of"), "{error}");
@@ -117,7 +109,7 @@ fn what_is_not_alike_is_an_error() {
 #[test]
 fn what_does_not_fit_changes_nothing() {
     for share in [99, 60] {
-        let [one, other] = [0; 2].map(|_| fixed::<Fp16x4>(1000));
+        let [one, other] = [0; 2].map(|_| default_layout().filter(1000));
         let slots = one.slots() as u64;
         fill(&one, 0..slots / 2);
         fill(&other, 1000..1000 + slots * share / 100 - slots / 10);
@@ -131,7 +123,7 @@ fn what_does_not_fit_changes_nothing() {
 /// More copies than a class can have: only the last bucket of the other filter shows it.
 #[test]
 fn too_many_copies_change_nothing() {
-    let [one, other] = [0; 2].map(|_| fixed::<Fp16x4>(1000));
+    let [one, other] = [0; 2].map(|_| default_layout().filter(1000));
     fill(&one, 0..300);
     fill(&other, 300..500);
     for filter in [&one, &other] {
@@ -147,7 +139,7 @@ fn too_many_copies_change_nothing() {
 
 #[test]
 fn not_beyond_the_greatest_size() {
-    let [one, other] = [0; 2].map(|_| growing::<Fp16x4>(100, 1000));
+    let [one, other] = [0; 2].map(|_| default_layout().growing(100, 1000));
     fill(&one, 0..800);
     fill(&other, 1000..1800);
     assert_eq!(one.merge(&other), Err(MergeError::Full));
@@ -167,7 +159,7 @@ fn while_others_use_both() {
     while overlaps.iter().any(|&merges| merges < 10) {
         rounds += 1;
         assert!(rounds < 2000, "the other threads wait for a merge: {overlaps:?}");
-        let [one, other] = [0; 2].map(|_| growing::<Fp16x4>(1000, 40_000));
+        let [one, other] = [0; 2].map(|_| default_layout().growing(1000, 40_000));
         fill(&one, 0..10_000);
         fill(&other, 10_000..20_000);
         let stop = AtomicBool::new(false);

@@ -1,23 +1,26 @@
 //! Snapshots: what is restored is what was saved, in every layout.
 
-use coucal::{AnyLayout, CuckooFilter, GrowingLayout, Layout, Storage};
+use coucal::{CuckooFilter, Storage};
 
-use crate::{Filter, HASHER, fixed, growing};
+use crate::common::{Filter, HASHER, Layout, usually};
 
 of_each_layout!(there_and_back);
 
-of_each_growing_layout!(there_and_back_of_what_grows);
+of_each_growing_layout! {
+    there_and_back_of_what_grows
+    long_use_of_what_is_restored
+}
 
 /// The most items are more than the counts of 4,096 stripes are restored from at once, in every layout.
-fn there_and_back<L: Layout>() {
+fn there_and_back(layout: Layout) {
     for items in [0, 10, 1000, 50_000] {
-        comes_back(&fixed::<L>(items), items, items as u64);
+        comes_back(&layout.filter(items), items, items as u64);
     }
 }
 
-fn there_and_back_of_what_grows<L: GrowingLayout>() {
+fn there_and_back_of_what_grows(layout: Layout) {
     for items in [0, 10, 1000, 50_000] {
-        let grows = growing::<L>(items / 3, items);
+        let grows = layout.growing(items / 3, items);
         comes_back(&grows, items / 3, items as u64);
     }
 }
@@ -47,8 +50,30 @@ fn comes_back<L: Storage>(filter: &Filter<L>, first: usize, items: u64) {
     assert_eq!(restored.snapshot().unwrap().to_bytes(), bytes);
 }
 
-#[test]
-fn of_layouts_chosen_at_run_time() {
-    comes_back(&fixed::<AnyLayout>(1000), 1000, 1000);
-    comes_back(&growing::<AnyLayout>(333, 1000), 333, 1000);
+/// Tables of more than 2^14 buckets: filled, emptied in part, saved and restored again and again. Each goes on
+/// where the last one was, keeps its load, and is empty in the end.
+fn long_use_of_what_is_restored(layout: Layout) {
+    let mut filter = layout.growing(10_000, 2_000_000);
+    let mut held = 0..0_u64;
+    for _ in 0..usually(2, 5) {
+        for item in held.end..held.end + 80_000 {
+            filter.insert(&item).unwrap();
+        }
+        held.end += 80_000;
+        assert!(filter.slots() > layout.slots << 14);
+        assert!(filter.load_factor() < layout.target() + 0.02, "{filter:?}");
+        for item in held.by_ref().take(50_000) {
+            assert!(filter.remove(&item), "{item} was lost: {filter:?}");
+        }
+        let bytes = filter.snapshot().unwrap().to_bytes();
+        filter = CuckooFilter::from_bytes(&bytes, HASHER).unwrap();
+        assert!(filter.snapshot().unwrap().to_bytes() == bytes);
+        assert_eq!(filter.len() as u64, held.end - held.start);
+        assert!(held.clone().all(|item| filter.contains(&item)));
+    }
+    for item in held {
+        assert!(filter.remove(&item), "{item} was lost: {filter:?}");
+    }
+    assert!(filter.is_empty());
+    assert!(filter.snapshot().unwrap().is_empty());
 }

@@ -2,19 +2,19 @@
 
 use std::hash::RandomState;
 
-use coucal::{AnyCuckooFilter, CuckooFilter, Fp16x4, Snapshot};
+use coucal::{AnyCuckooFilter, Snapshot};
 use serde_core::{Deserialize, Serialize};
 
-use crate::{Filter, HASHER, fixed};
+use crate::common::{Filter, HASHER, Maplet, default_layout};
 
-fn filter() -> Filter<Fp16x4> {
-    let filter = fixed(1000);
+fn filter() -> Filter {
+    let filter = default_layout().filter(1000);
     (0..500).for_each(|item| filter.insert(&item).expect("room for a thousand"));
     filter
 }
 
 fn check(snapshot: Snapshot) {
-    let filter: AnyCuckooFilter<_> = CuckooFilter::from_snapshot(snapshot, HASHER).unwrap();
+    let filter: Filter = Filter::from_snapshot(snapshot, HASHER).unwrap();
     assert_eq!(filter.len(), 500);
     assert!((0..500).all(|item| filter.contains(&item)));
 }
@@ -26,6 +26,18 @@ fn bytes_in_a_binary_format() {
     // A length of two bytes, and the snapshot as it is.
     assert_eq!(written[2..], snapshot.to_bytes());
     check(postcard::from_bytes(&written).unwrap());
+}
+
+#[test]
+fn a_maplet_in_a_binary_format() {
+    let maplet = default_layout().maplet(1000, 6);
+    let pairs: Vec<(u64, u32)> = (0..500).map(|key| (key, key as u32 % 64)).collect();
+    maplet.insert_many(&pairs).unwrap();
+    let written = postcard::to_allocvec(&maplet.snapshot().unwrap()).unwrap();
+    let snapshot: Snapshot = postcard::from_bytes(&written).unwrap();
+    assert_eq!(snapshot.value_bits(), Some(6));
+    let restored: Maplet = Maplet::from_snapshot(snapshot, HASHER).unwrap();
+    assert!(pairs.iter().all(|(key, _)| restored.get(key).eq(maplet.get(key))));
 }
 
 #[test]
@@ -54,7 +66,7 @@ fn damaged_bytes_are_an_error() {
 #[test]
 fn another_hasher_is_an_error() {
     let snapshot = filter().snapshot().unwrap();
-    assert!(CuckooFilter::<Fp16x4, _>::from_snapshot(snapshot, RandomState::new()).is_err());
+    assert!(AnyCuckooFilter::from_snapshot(snapshot, RandomState::new()).is_err());
 }
 
 /// As a field of a type of the user's own.

@@ -1,4 +1,4 @@
-//! The array of words of a growing table. All other models use boxes in its place.
+//! The array of words of a growing table by itself. The models of growth use it, too.
 
 use std::sync::Arc;
 
@@ -7,24 +7,23 @@ use loom::sync::atomic::Ordering::Relaxed;
 use loom::thread;
 use loom_tests::model::explore;
 
-const PIECES: usize = 3;
-
 /// Threads add pieces of two words while another one reads all words that are there. Each word of a piece
 /// was stored before the piece was added, and nothing else orders the two.
 fn additions(threads: u64, floor: usize, preemptions: usize) {
     let execution = move || {
-        let array = Arc::new(PieceArray::try_new(1, PIECES).expect("memory for a model"));
+        let array = Arc::new(PieceArray::new(1));
         let mut handles: Vec<_> = (0..threads)
             .map(|thread| {
                 let array = Arc::clone(&array);
-                thread::spawn(move || array.push(PieceArray::piece_of([thread + 1, thread + 1])))
+                thread::spawn(move || array.push([thread + 1, thread + 1]))
             })
             .collect();
         let read = Arc::clone(&array);
         handles.push(thread::spawn(move || {
             for _ in 0..2 {
-                let len = read.len();
-                let words: Vec<u64> = (0..len).map(|at| read.word(at).load(Relaxed)).collect();
+                let view = read.view();
+                let words: Vec<u64> =
+                    (0..view.len()).map(|at| view.word(at).load(Relaxed)).collect();
                 let are_whole = words.chunks(2).all(|piece| piece[0] > 0 && piece[0] == piece[1]);
                 assert!(are_whole, "{words:?}");
             }
@@ -32,8 +31,8 @@ fn additions(threads: u64, floor: usize, preemptions: usize) {
         for handle in handles {
             handle.join().expect("no thread panics");
         }
-        let pieces = array.count() as u64;
-        assert!((1..=threads).contains(&pieces) && array.len() as u64 == 2 * pieces);
+        let pieces = array.view().len() as u64 / 2;
+        assert!((1..=threads).contains(&pieces));
     };
     explore(floor, preemptions, Box::new(execution));
 }
@@ -46,5 +45,28 @@ fn one_thread_adds() {
 /// One of the two may find that the other is adding a piece, and adds none.
 #[test]
 fn two_threads_add() {
-    additions(2, 600, 2);
+    additions(2, 300, 2);
+}
+
+/// One thread reads words that were there before, while another adds a piece and with it a new directory:
+/// each word is found in either.
+#[test]
+fn a_new_directory() {
+    let execution = || {
+        let array = Arc::new(PieceArray::new(1));
+        array.push([0, 1]);
+        array.push([2, 3]);
+        let [read, add] = [0; 2].map(|_| Arc::clone(&array));
+        let reader = thread::spawn(move || {
+            for _ in 0..2 {
+                let words = read.view();
+                assert!((0..words.len()).all(|at| words.word(at).load(Relaxed) == at as u64));
+            }
+        });
+        let adder = thread::spawn(move || add.push([4, 5]));
+        for handle in [reader, adder] {
+            handle.join().expect("no thread panics");
+        }
+    };
+    explore(10, 3, Box::new(execution));
 }

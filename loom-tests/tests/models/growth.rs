@@ -467,12 +467,11 @@ fn two_inserts_that_find_no_room<L: GrowingLayout + Layout>() {
     let [x, y] = [(2, 1), (0, 3)].map(|(a, b)| setup.item(a, b));
     let [even, odd] = [(2, 1), (0, 3)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[even]).fill(0, odd).store(1, &[odd]).fill(1, even);
-    setup.check(2, fewer_if_wide::<L>(1), move |model| {
+    // One takes twenty seconds with four slots, and more than a minute with fewer or more.
+    let (floor, preemptions) = if L::SLOTS == 4 { (2000, 1) } else { (200, 0) };
+    setup.check(floor, preemptions, move |model| {
         for item in [x, y] {
-            model.thread(move |t| {
-                assert!(t.insert(item));
-                assert!(t.contains(even));
-            });
+            model.thread(move |t| assert!(t.insert(item)));
         }
     });
 }

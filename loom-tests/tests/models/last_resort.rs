@@ -22,6 +22,8 @@ models! {
 growing_models! {
     removal_whose_bucket_is_split
     removal_whose_bucket_is_split_the_other_way
+    removal_of_the_longer_of_two_entries
+    removal_of_the_longer_of_two_entries_the_other_way
     insert_whose_bucket_is_split
     insert_whose_bucket_is_split_and_full
 }
@@ -70,7 +72,7 @@ fn removal<L: Layout>(first: usize, second: usize) {
                     script.locks.fetch_add(1, Ordering::Relaxed);
                     loads = isize::MIN;
                 }
-                Step::Store | Step::Add => {}
+                Step::Store | Step::Add | Step::Allocate => {}
             });
             assert!(t.remove(moved));
             // One attempt comes before the slow path.
@@ -154,7 +156,7 @@ fn overtake_inserts<M: Modelled>(
             }
             since_lock = 0;
         }
-        Step::Store | Step::Add => {}
+        Step::Store | Step::Add | Step::Allocate => {}
     });
     seen
 }
@@ -272,7 +274,7 @@ fn removal_beside_a_split<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
                 Step::Lock => {
                     script.locks.fetch_add(1, Ordering::Relaxed);
                 }
-                Step::Store | Step::Add => {}
+                Step::Store | Step::Add | Step::Allocate => {}
             });
             assert!(t.remove(order(moved)));
             let attempts = seen.attempts.load(Ordering::Relaxed);
@@ -289,6 +291,61 @@ fn removal_whose_bucket_is_split<L: GrowingLayout + Layout>() {
 
 fn removal_whose_bucket_is_split_the_other_way<L: GrowingLayout + Layout>() {
     removal_beside_a_split::<L>(Item::swapped);
+}
+
+/// A short entry of a relative in bucket 0, and the long one that is to be removed in 1. In every attempt the
+/// long one is seen, is gone when its stripe is locked, and is back before the next attempt. The last
+/// resort sees both, and must take the long one.
+fn removal_of_the_longer<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
+    let mut setup = Setup::<Growable<L>>::growable(2, 4).split(2);
+    let long = setup.item(0, 1);
+    let short = setup.variant(long, 0, 1);
+    setup.store_as_of(0, 0, &[short]).store(1, &[long]);
+    setup.check(1, 2, move |model| {
+        model.thread(move |t| {
+            let mut others = t.unrecorded();
+            let seen = Arc::new(Seen::default());
+            let script = Arc::clone(&seen);
+            // The first attempt does without the version.
+            let (mut loads, mut is_gone) = (1, false);
+            probe::after_each_step(move |step| match step {
+                Step::Load => {
+                    loads += 1;
+                    // The version, the extent and both words are loaded: the long entry is seen.
+                    if loads == 4 {
+                        assert!(others.remove(long));
+                        is_gone = true;
+                        script.attempts.fetch_add(1, Ordering::Relaxed);
+                    } else if loads == 1 && is_gone {
+                        // Into the emptier bucket: where it was.
+                        assert!(others.insert(long));
+                        is_gone = false;
+                    }
+                }
+                // The lock of an attempt. It loads the extent and the word once more, and fails.
+                Step::Lock if loads >= 4 => loads = -2,
+                Step::Lock => {
+                    script.locks.fetch_add(1, Ordering::Relaxed);
+                    loads = isize::MIN;
+                }
+                Step::Store | Step::Add | Step::Allocate => {}
+            });
+            assert!(t.remove(order(long)));
+            let attempts = seen.attempts.load(Ordering::Relaxed);
+            assert_eq!(attempts, 1 + MAX_OPTIMISTIC_ATTEMPTS);
+            assert_eq!(seen.locks.load(Ordering::Relaxed), 2, "both stripes, and not one alone");
+            probe::after_each_step(|_| {});
+            assert!(t.contains(short));
+        });
+    });
+}
+
+fn removal_of_the_longer_of_two_entries<L: GrowingLayout + Layout>() {
+    removal_of_the_longer::<L>(|item| item);
+}
+
+fn removal_of_the_longer_of_two_entries_the_other_way<L: GrowingLayout + Layout>() {
+    removal_of_the_longer::<L>(Item::swapped);
 }
 
 /// As `Overtaken`, in a filter that grows: four rows, of which the first is split. While the last

@@ -6,10 +6,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use coucal::probe::{self, Maplet, Step};
-use coucal::{Growable, GrowingLayout, Layout};
+use coucal::probe::{self, Maplet, Step, Subject};
+use coucal::{CuckooMaplet, Growable, GrowingLayout, Layout, Storage};
 use loom_tests::model::{Item, Setup};
 
+use crate::stopped::Gate;
 use crate::{LastSlot, OneHop};
 
 maplet_models! {
@@ -40,7 +41,9 @@ growing_models! {
     split_against_replacement
     replacement_of_what_stays_against_split
     replacement_beside_a_relative_with_a_short_entry
+    value_in_and_value_out_of_what_grows
     get_beside_an_entry_of_the_next_level
+    removal_beside_a_value_of_the_next_level
     get_whose_bucket_is_split
 }
 
@@ -295,19 +298,30 @@ fn removal_of_one_value_against_get_of_the_other<L: Layout>() {
 
 /// The duplicate rule for keys: another value is stored in one bucket, then the first is removed from the
 /// other. The key is there all the time.
-fn value_in_and_value_out_against_lookup<L: Layout>() {
-    let mut setup = Setup::<Maplet<L>>::new(2);
+fn value_in_and_value_out<M>(mut setup: Setup<Maplet<M>>, floor: usize)
+where
+    M: Storage + 'static,
+    Maplet<M>: Subject<Shared = CuckooMaplet<M>>,
+{
     let xa = setup.item(0, 1);
     let xb = setup.with_value(xa, 1);
     setup.store(0, &[xa]);
     let swapped = xa.swapped();
-    setup.check(170, 3, move |model| {
+    setup.check(floor, 3, move |model| {
         model.thread(move |t| {
             assert!(t.insert(xb));
             assert!(t.remove(xa));
         });
         model.thread(move |t| assert!(t.contains_key(swapped)));
     });
+}
+
+fn value_in_and_value_out_against_lookup<L: Layout>() {
+    value_in_and_value_out::<L>(Setup::new(2), 170);
+}
+
+fn value_in_and_value_out_of_what_grows<L: GrowingLayout + Layout>() {
+    value_in_and_value_out::<Growable<L>>(Setup::growable(2, 4), 170);
 }
 
 /// Rounds of a `get` before it locks its stripes.
@@ -339,7 +353,7 @@ fn get_overtaken_in_every_round<L: Layout>() {
                 Step::Lock => {
                     lock.fetch_add(1, Ordering::Relaxed);
                 }
-                Step::Load | Step::Store | Step::Add => {}
+                Step::Load | Step::Store | Step::Add | Step::Allocate => {}
             });
             let found = t.get(xa);
             assert!(found.has(xa) && !found.has(xb));
@@ -446,6 +460,43 @@ fn get_beside_an_entry_of_the_next_level<L: GrowingLayout + Layout>() {
     });
 }
 
+/// A removal of xa in 0 is about to read its other bucket, 1, when that is split, the last one of its level,
+/// and xb is stored there by the next level. By the level before it would be no entry of x. There is a value
+/// all the time; a lookup may have read bucket 1 before.
+fn removal_beside_a_value_of_the_next_level<L: GrowingLayout + Layout>() {
+    let mut setup = Setup::<Maplet<Growable<L>>>::growable(2, 4).split(1);
+    let xa = setup.item(1, 0);
+    let xb = setup.with_value(xa, 1);
+    setup.store(0, &[xa]);
+    setup.check(6000, 2, move |model| {
+        let [reached, stored] = [0; 2].map(|_| Gate::new());
+        let (reads, has_stored) = (Arc::clone(&reached), Arc::clone(&stored));
+        model.thread(move |t| {
+            let mut since_lock = None;
+            probe::after_each_step(move |step| match (step, &mut since_lock) {
+                (Step::Lock, None) => since_lock = Some(0),
+                (Step::Load, Some(loads)) => {
+                    *loads += 1;
+                    // The extent under the lock, the word of bucket 0, and the extent for the other.
+                    if *loads == 3 {
+                        reads.open();
+                        has_stored.wait();
+                    }
+                }
+                _ => {}
+            });
+            assert!(t.remove(xa));
+        });
+        model.thread(move |t| {
+            reached.wait();
+            assert_eq!(t.split(1), 1);
+            assert!(t.insert(xb));
+            stored.open();
+        });
+        model.thread(move |t| assert!(t.contains_key(xa)));
+    });
+}
+
 /// Four rows, of which the first three are split. xa is in 0 and 3 by turns, and would go from 3. When
 /// the last resort of a `get` knows the buckets and has no stripe yet, 3 is split, and xa goes with it.
 fn get_whose_bucket_is_split<L: GrowingLayout + Layout>() {
@@ -485,7 +536,7 @@ fn get_whose_bucket_is_split<L: GrowingLayout + Layout>() {
                 Step::Lock => {
                     lock.fetch_add(1, Ordering::Relaxed);
                 }
-                Step::Store | Step::Add => {}
+                Step::Store | Step::Add | Step::Allocate => {}
             });
             assert!(t.get(xa).has(xa));
             let locks = locks.load(Ordering::Relaxed);

@@ -43,6 +43,8 @@ growing_models! {
     split_and_insert_beside_a_snapshot
     split_and_removal_beside_a_snapshot
     two_snapshots_beside_a_split
+    two_snapshots_beside_two_splits
+    snapshot_beside_splits_of_a_longer_table
     merge_into_a_filter_that_grows
 }
 
@@ -301,6 +303,41 @@ fn two_snapshots_beside_a_split<L: GrowingLayout + Layout>() {
                 assert_eq!(items.map(|item| snapshot.of(item)), [1, 1]);
             });
         }
+    });
+}
+
+/// One thread splits twice, and another takes two snapshots. Each chunk is one bucket: where a snapshot
+/// begins, it adds the chunks that the table has to its mirror, while the splitter adds the next.
+fn two_snapshots_beside_two_splits<L: GrowingLayout + Layout>() {
+    let (setup, items) = both_go::<L>();
+    setup.check(900, 2, move |model| {
+        model.thread(move |t| {
+            assert_eq!(t.split(1), 1);
+            assert_eq!(t.split(1), 1);
+        });
+        model.thread(move |t| {
+            for _ in 0..2 {
+                let snapshot = t.snapshot();
+                assert_eq!(items.map(|item| snapshot.of(item)), [1, 1]);
+            }
+        });
+    });
+}
+
+/// The mirror gets six chunks and three more, its directory is replaced several times, by either thread.
+fn snapshot_beside_splits_of_a_longer_table<L: GrowingLayout + Layout>() {
+    let mut setup = Setup::<Growable<L>>::growable(4, 16).split(2);
+    let [goes, stays] = [(6, 1), (2, 1)].map(|(a, b)| setup.item(a, b));
+    setup.store(2, &[goes, stays]);
+    setup.check(600, 2, move |model| {
+        model.thread(move |t| {
+            assert_eq!(t.split(2), 2);
+            assert_eq!(t.split(1), 1);
+        });
+        model.thread(move |t| {
+            let snapshot = t.snapshot();
+            assert_eq!([goes, stays].map(|item| snapshot.of(item)), [1, 1]);
+        });
     });
 }
 

@@ -20,6 +20,7 @@ growing_models! {
     splitter_stopped_at_each_step
     snapshot_of_a_growing_filter_stopped_at_each_step
     lookup_of_what_goes_overtaken_in_two_rounds
+    insert_beside_a_snapshot_and_an_allocation
 }
 
 /// Rounds of a lookup, and its steps in each: it reads a version, two words and the version again.
@@ -29,31 +30,31 @@ const STEPS: usize = 4;
 const STEPS_IF_GROWING: usize = STEPS + 1;
 
 /// Blocks the threads that wait for it until it is opened.
-struct Gate {
+pub struct Gate {
     open: Mutex<bool>,
     opened: Condvar,
 }
 
 impl Gate {
-    fn new() -> Arc<Self> {
+    pub fn new() -> Arc<Self> {
         Arc::new(Self { open: Mutex::new(false), opened: Condvar::new() })
     }
 
-    fn wait(&self) {
+    pub fn wait(&self) {
         let mut open = self.open.lock().expect("nobody panics here");
         while !*open {
             open = self.opened.wait(open).expect("nobody panics here");
         }
     }
 
-    fn open(&self) {
+    pub fn open(&self) {
         *self.open.lock().expect("nobody panics here") = true;
         self.opened.notify_all();
     }
 }
 
 /// An insert that moves two items stops for good at one of its steps (a lock taken, a word stored, a
-/// version bumped), with the locks that it holds there. All lookups still end within a bounded
+/// version bumped, words allocated), with the locks that it holds there. All lookups still end within a bounded
 /// number of steps and find every stored item. After them the writer goes on, but only since loom
 /// wants every thread to end.
 fn writer_stopped_at_each_step_of_a_kick<L: Layout>() {
@@ -79,17 +80,16 @@ fn splitter_stopped_at_each_step<L: GrowingLayout + Layout>() {
         looked_up_around(stop, STEPS_IF_GROWING, setup, write, items, absent)
     };
     let stops = (1..100).take_while(|&stop| stopped_at(stop)).count();
-    // The lock of those who split, two of stripes, two words and the extent stored, two versions
-    // bumped.
+    // A chunk allocated, two locks of stripes, two words and the extent stored, two versions bumped.
     assert_eq!(stops, 8, "the splitter was stopped at each of its steps");
 }
 
-/// The same for a snapshot of two buckets, in a table with this number of stripes, which takes
-/// this number of further locks.
+/// The same for a snapshot of two buckets, in a table with this number of stripes, whose words are in this
+/// number of pieces.
 fn snapshot_stopped<M: Modelled>(
     steps_of_a_round: usize,
     stripes: usize,
-    further: usize,
+    pieces: usize,
     new: fn() -> Setup<M>,
 ) {
     let stopped_at = |stop| {
@@ -102,18 +102,16 @@ fn snapshot_stopped<M: Modelled>(
         looked_up_around(stop, steps_of_a_round, setup, take, vec![x, y.swapped()], absent)
     };
     let stops = (1..100).take_while(|&stop| stopped_at(stop)).count();
-    // The lock of those who take snapshots, all stripes for their flags; two words, and all stripes
-    // again.
-    let steps = 1 + stripes + 2 + stripes + further;
+    // The mirror, all stripes for their flags, two words, and all stripes again.
+    let steps = pieces + stripes + 2 + stripes;
     assert_eq!(stops, steps, "the snapshot was stopped at each of its steps");
 }
 
 fn snapshot_stopped_at_each_step<L: Layout>() {
-    snapshot_stopped::<L>(STEPS, 2, 0, || Setup::new(2));
+    snapshot_stopped::<L>(STEPS, 2, 1, || Setup::new(2));
 }
 
 fn snapshot_of_a_growing_filter_stopped_at_each_step<L: GrowingLayout + Layout>() {
-    // Twice the lock of those who split: when the mirror is published, and when it is taken away.
     snapshot_stopped::<Growable<L>>(STEPS_IF_GROWING, 4, 2, || Setup::growable(2, 4));
 }
 
@@ -244,6 +242,33 @@ fn lookup_of_what_goes_overtaken_in_two_rounds<L: GrowingLayout + Layout>() {
             assert!(t.contains(item));
             assert_eq!(steps.load(Ordering::Relaxed), 3 * STEPS_IF_GROWING - 1);
             assert_eq!(t.filter().stats().inconclusive_lookups, 0);
+        });
+    });
+}
+
+/// A chunk takes long to be allocated, for the table or for the mirror of a snapshot. The snapshot may wait
+/// for it, but not with all stripes locked: an insert does not wait.
+fn insert_beside_a_snapshot_and_an_allocation<L: GrowingLayout + Layout>() {
+    let mut setup = Setup::<Growable<L>>::growable(2, 4);
+    let new = setup.item(0, 1);
+    setup.check(1400, 2, move |model| {
+        let gate = Gate::new();
+        let allocated = Arc::clone(&gate);
+        model.thread(move |t| {
+            let wait = move |step| {
+                if step == Step::Allocate {
+                    allocated.wait();
+                }
+            };
+            probe::after_each_step(wait);
+            assert_eq!(t.split(1), 1);
+        });
+        model.thread(move |t| {
+            t.snapshot();
+        });
+        model.thread(move |t| {
+            assert!(t.insert(new));
+            gate.open();
         });
     });
 }

@@ -3,12 +3,11 @@
 
 use std::hash::BuildHasher;
 
-use coucal::{AnyCuckooFilter, CuckooFilter, Fp16x4, GrowableCuckooFilter, Storage};
+use coucal::{CuckooFilter, Fp16x4, GrowableCuckooFilter, Storage};
 use crossbeam_utils::CachePadded;
 use parking_lot::{Mutex, RwLock};
 
 use crate::hash::{KeyHash, KeyHasher};
-use crate::keys::Keys;
 use crate::subject::{BATCH, Peer, Shared};
 use crate::{by_shared, machine};
 
@@ -65,9 +64,9 @@ pub fn growing_capacity(slots: usize) -> usize {
 ///
 /// When there is not enough memory.
 #[must_use]
-pub fn coucal_with_slots<S: BuildHasher + Default>(slots: usize) -> CuckooFilter<Fp16x4, S> {
+pub fn coucal_with_slots(slots: usize) -> CuckooFilter<Fp16x4, KeyHash> {
     let build = |capacity| {
-        let builder = CuckooFilter::builder().layout::<Fp16x4>().hasher(S::default());
+        let builder = CuckooFilter::builder().layout::<Fp16x4>().hasher(KeyHash::default());
         builder.capacity(capacity).build().expect("there is enough memory")
     };
     let filter = build(largest_capacity(slots, |capacity| build(capacity).slots() <= slots));
@@ -133,63 +132,6 @@ impl Atomic {
     }
 }
 
-/// A filter of fixed size, with the layout that takes the least memory for a rate: built anew at twice its
-/// size, from the items, when it has as many as it was built for. It takes the keys of a set in their
-/// order, so it can name those that it holds.
-pub struct Rebuilt {
-    filter: AnyCuckooFilter<KeyHash>,
-    rate: f64,
-    keys: Keys,
-    stored: u64,
-}
-
-impl Rebuilt {
-    /// For the items of `keys`, at first for this number of them, with this rate at most.
-    ///
-    /// # Panics
-    ///
-    /// When there is not enough memory, or no layout has this rate.
-    #[must_use]
-    pub fn with_rate(items: usize, rate: f64, keys: Keys) -> Self {
-        Self { filter: Self::build(items, rate), rate, keys, stored: 0 }
-    }
-
-    fn build(items: usize, rate: f64) -> AnyCuckooFilter<KeyHash> {
-        let hasher = KeyHash::default();
-        let filter = CuckooFilter::with_capacity_rate_and_hasher(items, rate, hasher);
-        filter.expect("some layout has the rate")
-    }
-
-    #[cold]
-    fn rebuild(&mut self) {
-        self.filter = Self::build(2 * self.filter.capacity(), self.rate);
-        for index in 0..self.stored {
-            self.filter.insert(&self.keys.key(index)).expect("it is made for twice as many");
-        }
-    }
-}
-
-impl Peer for Rebuilt {
-    fn slots(&self) -> usize {
-        self.filter.slots()
-    }
-
-    #[inline]
-    fn contains(&self, key: u64) -> bool {
-        self.filter.contains(&key)
-    }
-
-    #[inline]
-    fn insert(&mut self, key: u64) -> bool {
-        debug_assert_eq!(key, self.keys.key(self.stored), "the keys come in order");
-        if self.stored == self.filter.capacity() as u64 {
-            self.rebuild();
-        }
-        self.stored += 1;
-        self.filter.insert(&key).is_ok()
-    }
-}
-
 impl Peer for Atomic {
     by_shared!();
 
@@ -244,54 +186,6 @@ impl Peer for Sequential {
     #[inline]
     fn remove(&mut self, key: u64) -> bool {
         self.0.delete(&key)
-    }
-}
-
-/// `scalable_cuckoo_filter`: for one thread. When it is full, it adds a table of twice the size of the last
-/// one, with fingerprints that are a bit longer. A lookup asks all tables.
-pub struct Scalable {
-    filter: scalable_cuckoo_filter::ScalableCuckooFilter<u64, KeyHasher>,
-    /// Those of the first table, where a second one counts as a failed insert.
-    slots: Option<usize>,
-}
-
-impl Scalable {
-    /// One table of this number of slots.
-    #[must_use]
-    pub fn with_slots(slots: usize) -> Self {
-        // The first table is made for half of this rate, which takes 16 bits.
-        let chain = Self::with_rate(slots, 1.0 / 4096.0);
-        Self { slots: Some(chain.filter.capacity()), ..chain }
-    }
-
-    /// At first for this number of items; with a rate of false positives that stays below this one.
-    #[must_use]
-    pub fn with_rate(items: usize, rate: f64) -> Self {
-        let builder = scalable_cuckoo_filter::ScalableCuckooFilterBuilder::new();
-        let builder = builder.initial_capacity(items).false_positive_probability(rate);
-        Self { filter: builder.hasher(KeyHasher::default()).finish(), slots: None }
-    }
-}
-
-impl Peer for Scalable {
-    fn slots(&self) -> usize {
-        self.filter.capacity()
-    }
-
-    #[inline]
-    fn contains(&self, key: u64) -> bool {
-        self.filter.contains(&key)
-    }
-
-    #[inline]
-    fn insert(&mut self, key: u64) -> bool {
-        self.filter.insert(&key);
-        self.slots.is_none_or(|slots| self.filter.capacity() < 2 * slots)
-    }
-
-    #[inline]
-    fn remove(&mut self, key: u64) -> bool {
-        self.filter.remove(&key)
     }
 }
 
@@ -350,7 +244,7 @@ impl Peer for Quotient {
 
 /// `fastbloom`, the concurrent one of its two Bloom filters.
 pub struct Bloom {
-    pub(super) filter: fastbloom::AtomicBloomFilter<KeyHash>,
+    filter: fastbloom::AtomicBloomFilter<KeyHash>,
     slots: usize,
 }
 
@@ -426,8 +320,8 @@ impl<P: Peer + Send> Shared for LockedMutex<P> {
 pub struct ShardedRwLock<P>(Box<[CachePadded<RwLock<P>>]>);
 
 impl<P: Peer + Send + Sync> ShardedRwLock<P> {
-    /// As many shards as `dashmap` has: the first power of two that is no less than four times the
-    /// cores. `build` makes a filter of so many slots.
+    /// The number of shards is the first power of two that is no less than four times the cores. `build`
+    /// makes a filter of so many slots.
     #[must_use]
     pub fn with_slots(slots: usize, build: fn(usize) -> P) -> Self {
         let shards = (4 * machine::cores()).next_power_of_two();

@@ -1,18 +1,17 @@
-//! Tables that say which of 64 partitions may hold a key: maplets, a filter for each partition, and exact
-//! maps.
+//! Tables that say which of 64 partitions may hold a key: maplets, a filter for each partition, and an
+//! exact map.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::hint::black_box;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 
 use coucal::{
     Candidates, CuckooFilter, CuckooMaplet, Fp16x4, Growable, GrowableCuckooMaplet, Storage,
 };
-use dashmap::DashMap;
 
-use super::filters::{Bloom, coucal_with_slots};
+use super::filters::coucal_with_slots;
 use crate::hash::KeyHash;
 use crate::subject::Peer;
 
@@ -49,7 +48,7 @@ impl Maplet<Fp16x4> {
     /// When there is not enough memory.
     #[must_use]
     pub fn with_slots(slots: usize) -> Self {
-        let capacity = coucal_with_slots::<KeyHash>(slots).capacity();
+        let capacity = coucal_with_slots(slots).capacity();
         let builder = CuckooMaplet::builder().capacity(capacity).value_bits(BITS);
         Self::new(builder.hasher(KeyHash::default()).build().expect("there is enough memory"))
     }
@@ -113,80 +112,25 @@ impl<L: Storage> Peer for Maplet<L> {
     }
 }
 
-/// A filter of one partition, asked by a hash that is computed once for all partitions.
-trait Filter: Sized {
-    fn contains_hash(&self, hash: u64) -> bool;
-    fn insert_hash(&self, hash: u64) -> bool;
-
-    /// `false` if this filter removes nothing.
-    #[inline]
-    fn remove_hash(&self, _hash: u64) -> bool {
-        false
-    }
-}
-
-impl Filter for CuckooFilter<Fp16x4, KeyHash> {
-    #[inline]
-    fn contains_hash(&self, hash: u64) -> bool {
-        self.contains_hash(hash)
-    }
-
-    #[inline]
-    fn insert_hash(&self, hash: u64) -> bool {
-        self.insert_hash(hash).is_ok()
-    }
-
-    #[inline]
-    fn remove_hash(&self, hash: u64) -> bool {
-        self.remove_hash(hash)
-    }
-}
-
-impl Filter for Bloom {
-    #[inline]
-    fn contains_hash(&self, hash: u64) -> bool {
-        self.filter.contains_hash(hash)
-    }
-
-    #[inline]
-    fn insert_hash(&self, hash: u64) -> bool {
-        self.filter.insert_hash(hash);
-        true
-    }
-}
-
-/// A filter for each partition. A lookup asks all of them, as a key may be in several.
-pub struct Filters<F> {
-    filters: Vec<F>,
+/// A filter for each partition. A lookup asks all of them by one hash, as a key may be in several.
+pub struct Filters {
+    filters: Vec<CuckooFilter<Fp16x4, KeyHash>>,
     slots: usize,
 }
 
-impl<F> Filters<F> {
-    fn new(slots: usize, filter: impl Fn(usize) -> F) -> Self {
-        let filters = (0..PARTITIONS).map(|_| filter(slots / usize::from(PARTITIONS))).collect();
-        Self { filters, slots }
-    }
-}
-
-impl Filters<CuckooFilter<Fp16x4, KeyHash>> {
+impl Filters {
     /// The 6 bits that a maplet has for the partition belong to the fingerprints here, so that each filter
     /// has a 64th of the maplet's rate.
     #[must_use]
-    pub fn coucal(slots: usize) -> Self {
+    pub fn with_slots(slots: usize) -> Self {
         // The keys of a partition are a random number of keys: room for four standard deviations.
-        Self::new(slots, |mean| coucal_with_slots(mean + 4 * mean.isqrt()))
+        let mean = slots / usize::from(PARTITIONS);
+        let filter = |_| coucal_with_slots(mean + 4 * mean.isqrt());
+        Self { filters: (0..PARTITIONS).map(filter).collect(), slots }
     }
 }
 
-impl Filters<Bloom> {
-    /// Bloom filters have the rate of 16-bit fingerprints, too.
-    #[must_use]
-    pub fn bloom(slots: usize) -> Self {
-        Self::new(slots, Bloom::with_slots)
-    }
-}
-
-impl<F: Filter> Peer for Filters<F> {
+impl Peer for Filters {
     fn slots(&self) -> usize {
         self.slots
     }
@@ -205,7 +149,7 @@ impl<F: Filter> Peer for Filters<F> {
     #[inline]
     fn insert(&mut self, key: u64) -> bool {
         let hash = KeyHash::default().hash_one(key);
-        self.filters[usize::from(partitions(key)[0])].insert_hash(hash)
+        self.filters[usize::from(partitions(key)[0])].insert_hash(hash).is_ok()
     }
 
     #[inline]
@@ -218,105 +162,55 @@ impl<F: Filter> Peer for Filters<F> {
     fn replace(&mut self, key: u64) -> bool {
         let hash = KeyHash::default().hash_one(key);
         let [old, new] = partitions(key).map(|number| &self.filters[usize::from(number)]);
-        old.remove_hash(hash) && new.insert_hash(hash)
+        old.remove_hash(hash) && new.insert_hash(hash).is_ok()
     }
-}
-
-/// An exact map from keys to partitions.
-trait Map {
-    fn with_capacity(items: usize) -> Self;
-    fn value(&self, key: u64) -> Option<u8>;
-    /// Returns the value before.
-    fn insert(&self, key: u64, value: u8) -> Option<u8>;
-    fn remove(&self, key: u64) -> Option<u8>;
-}
-
-impl Map for RwLock<HashMap<u64, u8, KeyHash>> {
-    fn with_capacity(items: usize) -> Self {
-        Self::new(HashMap::with_capacity_and_hasher(items, KeyHash::default()))
-    }
-
-    #[inline]
-    fn value(&self, key: u64) -> Option<u8> {
-        self.read().unwrap_or_else(PoisonError::into_inner).get(&key).copied()
-    }
-
-    #[inline]
-    fn insert(&self, key: u64, value: u8) -> Option<u8> {
-        self.write().unwrap_or_else(PoisonError::into_inner).insert(key, value)
-    }
-
-    #[inline]
-    fn remove(&self, key: u64) -> Option<u8> {
-        self.write().unwrap_or_else(PoisonError::into_inner).remove(&key)
-    }
-}
-
-impl Map for DashMap<u64, u8, KeyHash> {
-    fn with_capacity(items: usize) -> Self {
-        Self::with_capacity_and_hasher(items, KeyHash::default())
-    }
-
-    #[inline]
-    fn value(&self, key: u64) -> Option<u8> {
-        self.get(&key).map(|value| *value)
-    }
-
-    #[inline]
-    fn insert(&self, key: u64, value: u8) -> Option<u8> {
-        self.insert(key, value)
-    }
-
-    #[inline]
-    fn remove(&self, key: u64) -> Option<u8> {
-        self.remove(&key).map(|pair| pair.1)
-    }
-}
-
-/// An exact map, of one partition for each key.
-pub struct Exact<M> {
-    map: M,
-    slots: usize,
 }
 
 /// `RwLock<HashMap<u64, u8>>`, both of the standard library.
-pub type LockedHashMap = Exact<RwLock<HashMap<u64, u8, KeyHash>>>;
-/// `DashMap<u64, u8>` of the crate dashmap.
-pub type ShardedMap = Exact<DashMap<u64, u8, KeyHash>>;
+pub struct LockedHashMap {
+    map: RwLock<HashMap<u64, u8, KeyHash>>,
+    slots: usize,
+}
 
-#[expect(private_bounds, reason = "two maps")]
-impl<M: Map> Exact<M> {
+impl LockedHashMap {
     /// With room for 95 % of the slots.
     #[must_use]
     pub fn with_slots(slots: usize) -> Self {
-        Self { map: M::with_capacity(slots * 19 / 20), slots }
+        let map = HashMap::with_capacity_and_hasher(slots * 19 / 20, KeyHash::default());
+        Self { map: RwLock::new(map), slots }
+    }
+
+    #[inline]
+    fn write(&self) -> RwLockWriteGuard<'_, HashMap<u64, u8, KeyHash>> {
+        self.map.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<M: Map> Peer for Exact<M> {
+impl Peer for LockedHashMap {
     fn slots(&self) -> usize {
         self.slots
     }
 
     #[inline]
     fn contains(&self, key: u64) -> bool {
-        self.map.value(key).map(black_box).is_some()
+        let map = self.map.read().unwrap_or_else(PoisonError::into_inner);
+        map.get(&key).copied().map(black_box).is_some()
     }
 
     #[inline]
     fn insert(&mut self, key: u64) -> bool {
-        self.map.insert(key, partitions(key)[0]);
+        self.write().insert(key, partitions(key)[0]);
         true
     }
 
     #[inline]
     fn remove(&mut self, key: u64) -> bool {
-        self.map.remove(key) == Some(partitions(key)[0])
+        self.write().remove(&key) == Some(partitions(key)[0])
     }
 
     #[inline]
     fn replace(&mut self, key: u64) -> bool {
         let [old, new] = partitions(key);
-        self.map.insert(key, new) == Some(old)
+        self.write().insert(key, new) == Some(old)
     }
 }

@@ -56,10 +56,9 @@ macro_rules! edit {
     };
 }
 
-const ADDRESS: &str = "src/table/address.rs";
 const ARRAY: &str = "src/sync/array.rs";
-const EXTENT: &str = "src/extent.rs";
-const GEOMETRY: &str = "src/geometry.rs";
+const GROWING: &str = "src/table/growing.rs";
+const GEOMETRY: &str = "src/table/geometry.rs";
 const GROW: &str = "src/table/grow.rs";
 const INSERT: &str = "src/table/insert.rs";
 const LOCK: &str = "src/sync/lock.rs";
@@ -67,7 +66,6 @@ const LOOKUP: &str = "src/table/lookup.rs";
 const MERGE: &str = "src/table/merge.rs";
 const MIRROR: &str = "src/table/mirror.rs";
 const PATH: &str = "src/table/path.rs";
-const READING: &str = "src/reading.rs";
 const REMOVE: &str = "src/table/remove.rs";
 const STRIPES: &str = "src/table/stripes.rs";
 const TABLE: &str = "src/table.rs";
@@ -84,7 +82,8 @@ const TWO_HOPS: &[&str] = &[
     "kicks::two_hops_against_lookups_the_other_way",
 ];
 const EXCLUSION: &[&str] = &["lock::three_threads", "lock::two_threads_that_come_back"];
-const PIECES: &[&str] = &["array::one_thread_adds", "array::two_threads_add"];
+const PIECES: &[&str] =
+    &["array::one_thread_adds", "array::two_threads_add", "array::a_new_directory"];
 const CLEAR: &[&str] = &["batches::clear_against_lookups"];
 const COPIES: &[&str] = &["races::copy_in_and_copy_out_against_lookup"];
 const UNIQUE: &[&str] = &["unique::two_of_one_item"];
@@ -131,7 +130,7 @@ pub const LIKELY: &[(&str, &[&[&str]])] = &[
     (ARRAY, &[PIECES]),
     (LOCK, &[EXCLUSION]),
     (TABLE, &[LOOKUPS, TWO_HOPS, CLEAR, DUPLICATE_THAT_GOES, KICKS, ORDER]),
-    (ADDRESS, &[SPLITS, SPLIT_THEN_LOOKUPS]),
+    (GROWING, &[SPLITS, SPLIT_THEN_LOOKUPS]),
     (GROW, &[SPLITS, SPLIT_THEN_LOOKUPS]),
     (LOOKUP, &[LOOKUPS, ORDER]),
     (MIRROR, &[SNAPSHOT_AND_INSERT]),
@@ -169,32 +168,36 @@ const NO_FENCE_OF_LOOM: &str =
 pub const FAULTS: &[Fault] = faults! {
     // Orderings of one of two reads: `orderings` weakens both together.
     LOOKUP words_in: "a lookup reads its first bucket Relaxed"
-        replace "[load(first), load(second)]"
-        with "[Word::from_bits(self.buckets.word(first).load(Ordering::Relaxed)), load(second)]"
+        replace "words.map(|word| Word::from_bits(word.load(Ordering::SeqCst)))"
+        with "let mut orders = [Ordering::Relaxed, Ordering::SeqCst].into_iter().cycle();
+            words.map(|word| Word::from_bits(word.load(orders.next().unwrap())))"
         => LOOKUPS;
     LOOKUP words_in: "a lookup reads its second bucket Relaxed"
-        replace "[load(first), load(second)]"
-        with "[load(first), Word::from_bits(self.buckets.word(second).load(Ordering::Relaxed))]"
+        replace "words.map(|word| Word::from_bits(word.load(Ordering::SeqCst)))"
+        with "let mut orders = [Ordering::SeqCst, Ordering::Relaxed].into_iter().cycle();
+            words.map(|word| Word::from_bits(word.load(orders.next().unwrap())))"
         => LOOKUPS;
     REMOVE change_seen: "a removal reads its first bucket Relaxed"
         replace "let words = self.words_in(buckets);"
         with "use crate::sync::Ordering::{Relaxed, SeqCst};
-            let words: [Word<L>; 2] = [(buckets[0], Relaxed), (buckets[1], SeqCst)]
+            let words: [Word<F>; 2] = [(buckets[0], Relaxed), (buckets[1], SeqCst)]
                 .map(|(bucket, order)| Word::from_bits(self.buckets.word(bucket.number).load(order)));"
         => REMOVALS;
     REMOVE change_seen: "a removal reads its second bucket Relaxed"
         replace "let words = self.words_in(buckets);"
         with "use crate::sync::Ordering::{Relaxed, SeqCst};
-            let words: [Word<L>; 2] = [(buckets[0], SeqCst), (buckets[1], Relaxed)]
+            let words: [Word<F>; 2] = [(buckets[0], SeqCst), (buckets[1], Relaxed)]
                 .map(|(bucket, order)| Word::from_bits(self.buckets.word(bucket.number).load(order)));"
         => REMOVALS;
     LOOKUP words_in: "a lookup reads its first bucket Acquire, not SeqCst"
-        replace "[load(first), load(second)]"
-        with "[Word::from_bits(self.buckets.word(first).load(Ordering::Acquire)), load(second)]"
+        replace "words.map(|word| Word::from_bits(word.load(Ordering::SeqCst)))"
+        with "let mut orders = [Ordering::Acquire, Ordering::SeqCst].into_iter().cycle();
+            words.map(|word| Word::from_bits(word.load(orders.next().unwrap())))"
         => &["order::inserts_then_lookups"];
     LOOKUP words_in: "a lookup reads its second bucket Acquire, not SeqCst"
-        replace "[load(first), load(second)]"
-        with "[load(first), Word::from_bits(self.buckets.word(second).load(Ordering::Acquire))]"
+        replace "words.map(|word| Word::from_bits(word.load(Ordering::SeqCst)))"
+        with "let mut orders = [Ordering::SeqCst, Ordering::Acquire].into_iter().cycle();
+            words.map(|word| Word::from_bits(word.load(orders.next().unwrap())))"
         => &["order::inserts_then_lookups"];
 
     // The version: bumped, at the right step, and validated.
@@ -217,10 +220,10 @@ pub const FAULTS: &[Fault] = faults! {
     TABLE clear: "clear bumps no version"
         without "self.versions.bump_all();"
         => CLEAR;
-    TABLE change_in: "a removal of a duplicate bumps no version"
+    REMOVE change_in: "a removal of a duplicate bumps no version"
         without "self.versions.bump(self.geometry().class(key));"
         => COPIES;
-    TABLE change_in: "a removal of a duplicate bumps the version after it clears"
+    REMOVE change_in: "a removal of a duplicate bumps the version after it clears"
         put "self.store_word(locked, bucket, changed, Ordering::SeqCst);"
         before "if in_other()"
         => COPIES;
@@ -246,7 +249,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "Ordering::Relaxed); true" with "Ordering::Relaxed); false"
         => OVERTAKEN_LOOKUP;
     LOOKUP contains_slow: "an inconclusive lookup is not counted"
-        without "self.inconclusive.fetch_add(1, Ordering::Relaxed);"
+        without "self.changing.inconclusive.fetch_add(1, Ordering::Relaxed);"
         => OVERTAKEN_LOOKUP;
     LOOKUP contains_slow: "a lookup makes one round too many"
         replace "MAX_LOOKUP_ROUNDS - 1" with "MAX_LOOKUP_ROUNDS"
@@ -370,6 +373,18 @@ pub const FAULTS: &[Fault] = faults! {
     REMOVE change_slow: "the last resort of a removal looks only at the second bucket"
         replace "Some(true) => first()," with "Some(true) => false,"
         => OVERTAKEN_REMOVALS;
+    REMOVE change_slow: "the last resort of a removal takes an entry of the first bucket first"
+        replace "match Reading::holder_of_longest(readings, self.words_in(buckets), entries) {"
+        with "let words = self.words_in(buckets);
+            let found = readings[0].longest(words[0], entries[0]).is_some().then_some(true);
+            match found.or(Reading::holder_of_longest(readings, words, entries)) {"
+        => &["last_resort::removal_of_the_longer_of_two_entries"];
+    REMOVE change_slow: "the last resort of a removal takes an entry of the second bucket first"
+        replace "match Reading::holder_of_longest(readings, self.words_in(buckets), entries) {"
+        with "let words = self.words_in(buckets);
+            let found = readings[1].longest(words[1], entries[1]).is_some().then_some(false);
+            match found.or(Reading::holder_of_longest(readings, words, entries)) {"
+        => &["last_resort::removal_of_the_longer_of_two_entries_the_other_way"];
     REMOVE change_slow: "the last resort of a removal locks one of its stripes"
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);
@@ -462,12 +477,12 @@ pub const FAULTS: &[Fault] = faults! {
         replace "if is_new {" with "if is_new & false {"
         => &["snapshots::split_and_insert_beside_a_snapshot"];
     GROW split_if_loaded: "an insert above the target splits beside others"
-        replace "growing.splitting.try_lock()" with "Some(())"
+        replace "growing.splitting().try_lock()" with "Some(())"
         => &["growth::two_inserts_above_the_target"];
     GROW make_room: "an insert without room splits beside others"
-        without "let _splitting = growing.splitting.lock();"
+        without "let _splitting = growing.splitting().lock();"
         => NO_ROOM;
-    EXTENT bucket: "the bucket that the next split makes is taken for one that is there"
+    GROWING bucket: "the bucket that the next split makes is taken for one that is there"
         replace "split < buckets" with "split <= buckets"
         => &["growth::end_of_level_against_lookups_in_its_direction"];
     INSERT store: "an insert does not compute its bucket again"
@@ -513,11 +528,11 @@ pub const FAULTS: &[Fault] = faults! {
             let in_other = || elsewhere.may_be_missed();
             Some(self.change_in(&locked, bucket.number, slot, key, change, in_other))"
         => &["growth::removal_beside_a_copy_into_the_new_bucket"];
-    ADDRESS bucket: "a place has its bucket by an extent that is read Relaxed"
-        replace "extent.bucket(place)"
+    GROWING bucket: "a place has its bucket by an extent that is read Relaxed"
+        replace "extent.bucket(place, self.values)"
         with "let _ = extent;
-            let bits = self.extent.load(Ordering::Relaxed);
-            Extent::from_bits(self.rows, bits).bucket(place)"
+            let bits = self.changing.extent.load(Ordering::Relaxed);
+            Extent::from_bits(self.rows, bits).bucket(place, self.values)"
         => DUPLICATE_THAT_GOES;
     TABLE clear: "clear looks how large the table is before it has the stripes"
         replace "let locked = self.stripes.lock_all(); self.versions.bump_all();
@@ -560,25 +575,53 @@ pub const FAULTS: &[Fault] = faults! {
             }
             self.clear_what_goes(&locked, &splits);"
         => &["entries::insert_unique_beside_what_goes_at_the_end_of_a_level"];
-    LOOKUP certainly_holds: "an insert_unique does not look at the level again"
-        replace "self.buckets.level() == level" with "self.buckets.level() >= level"
+    LOOKUP certainly_holds: "an insert_unique does not look at the extent again"
+        replace "let (buckets, words) = self.read_valid(places);"
+        with "let buckets = self.locate(places);
+            let words = self.words_in(buckets);"
         => &["entries::insert_unique_beside_an_entry_of_the_next_level"];
-    READING longest: "a removal takes any entry of the item"
+    LOOKUP read_valid: "words are read by an old level if their buckets are the same"
+        replace "now == buckets"
+        with "now.map(|bucket| bucket.number) == buckets.map(|bucket| bucket.number)"
+        => &["maplets::removal_beside_a_value_of_the_next_level"];
+    LOOKUP read_valid: "the extent is looked at again before the words are read"
+        replace "let words = self.words_in(buckets);
+            if !B::GROWS { return (buckets, words); } let now = self.locate(places);"
+        with "let now = self.locate(places);
+            let words = self.words_in(buckets);
+            if !B::GROWS {
+                return (buckets, words);
+            }"
+        => &[
+            "entries::insert_unique_beside_an_entry_of_the_next_level",
+            "maplets::get_beside_an_entry_of_the_next_level",
+        ];
+    GROWING longest: "a removal takes any entry of the item"
         replace "word.longest(self.pattern(item), more)"
         with "word.slots_in_use().find(|slot| {
-                let one = Word::<L>::EMPTY.with(*slot);
+                let one = Word::<F>::EMPTY.with(*slot);
                 one.is_some_and(|one| one.longest(self.pattern(item), more).is_some())
             })"
         => &["entries::removal_of_the_longest_of_one_bucket"];
-    READING holder_of_longest: "a removal takes the shorter of two entries"
+    GROWING holder_of_longest: "a removal takes the shorter of two entries"
         replace "first >= second" with "first.is_some_and(|first| second.is_none_or(|second| first <= second))"
         => &["entries::removal_beside_a_relative_with_a_short_entry"];
     REMOVE change_longest: "a removal does not look for a longer entry when it has its stripe"
         replace "extra_bits > reading.extra_bits(slot)" with "extra_bits > u32::MAX - 1"
-        => &["entries::removal_of_a_long_entry_that_is_kicked_to_a_short_one"];
-    REMOVE elsewhere: "a removal does not look where a longer entry has gone"
-        replace "now.number == bucket.number" with "true || now.number == bucket.number"
-        => &["entries::kick_and_split_of_what_is_removed"];
+        => &[
+            "entries::kick_of_what_is_removed_beside_a_short_entry",
+            "entries::kick_and_split_of_what_is_removed",
+        ];
+    REMOVE elsewhere: "a removal does not look at the extent of the other bucket again"
+        replace "self.read_valid([place])"
+        with "{
+                let buckets = self.locate([place]);
+                (buckets, self.words_in(buckets))
+            }"
+        => &[
+            "entries::kick_and_split_of_what_is_removed",
+            "maplets::removal_beside_a_value_of_the_next_level",
+        ];
     REMOVE change_longest: "a removal bumps the version for an entry as long as its own only"
         replace "elsewhere.may_be_missed())"
         with "elsewhere.longest == Some(reading.extra_bits(slot)))"
@@ -626,12 +669,12 @@ pub const FAULTS: &[Fault] = faults! {
             "snapshots::two_hops_across_the_frontier",
             "snapshots::two_hops_across_the_frontier_the_other_way",
         ];
-    TABLE change_in: "a removal does not mirror its word"
+    REMOVE change_in: "a removal does not mirror its word"
         replace "self.store_word(locked, bucket, changed, Ordering::SeqCst)"
         with "self.buckets.word(bucket).store(changed.bits(), Ordering::SeqCst)"
         => &["snapshots::removal_beside_a_snapshot"];
     TABLE clear: "clear does not mirror its words"
-        replace "self.store_word(&locked, bucket, Word::EMPTY, Ordering::Release)"
+        replace "self.store_bits(&locked, bucket, 0, Ordering::Release)"
         with "self.buckets.word(bucket).store(0, Ordering::Release)"
         => &["snapshots::clear_beside_a_snapshot"];
     GROW copy_what_goes: "a split does not mirror the new word"
@@ -642,21 +685,22 @@ pub const FAULTS: &[Fault] = faults! {
         replace "self.store_word(locked, split.old, split.stays, Ordering::Release)"
         with "self.buckets.word(split.old).store(split.stays.bits(), Ordering::Release)"
         => SNAPSHOT_AND_SPLIT;
-    TABLE store_word: "a writer copies to the mirror before it stores"
-        swap "self.buckets.word(bucket).store(word.bits(), order);"
+    TABLE store_bits: "a writer copies to the mirror before it stores"
+        swap "self.buckets.word(bucket).store(bits, order);"
         and "if locked.is_recorded(bucket) { self.copy_to_mirror(bucket); }"
         => SNAPSHOT_AND_INSERT;
 
     // Snapshots: the copy.
-    MIRROR image: "the flags are set after the copy"
-        swap "recording.start();"
-        and "self.copy_into(&words);"
+    MIRROR try_image: "the flags are set after the copy"
+        swap "self.stripes.start_recording();"
+        and "self.with_mirror(|mirror| self.copy_into(mirror));"
         => SNAPSHOT_AND_INSERT;
-    MIRROR image: "a word is copied before all flags are set, under another lock"
-        replace "recording.start(); self.copy_into(&words);"
+    MIRROR try_image: "a word is copied before all flags are set, under another lock"
+        replace
+        "self.stripes.start_recording(); self.with_mirror(|mirror| self.copy_into(mirror));"
         with "for bucket in 0..self.present() {
                 let locked = self.stripes.lock([bucket]);
-                copy(self.buckets.word(bucket), words.word(bucket));
+                self.with_mirror(|mirror| copy(self.buckets.word(bucket), mirror.word(bucket)));
                 drop(locked);
                 self.stripes.start_recording();
             }"
@@ -681,45 +725,59 @@ pub const FAULTS: &[Fault] = faults! {
     MIRROR copy_into: "a block is copied without its last word"
         replace "words.chunks(BLOCK)" with "words[..words.len() - 1].chunks(BLOCK)"
         => SNAPSHOT_AND_INSERT;
-    MIRROR image: "the buckets to copy are counted before the flags are set"
-        replace "recording.start(); self.copy_into(&words);"
+    MIRROR try_image: "the buckets to copy are counted before the flags are set"
+        replace
+        "self.stripes.start_recording(); self.with_mirror(|mirror| self.copy_into(mirror));"
         with "let buckets = self.present();
-            recording.start();
+            self.stripes.start_recording();
             for bucket in 0..buckets {
                 let _locked = self.stripes.lock([bucket]);
-                copy(self.buckets.word(bucket), words.word(bucket));
+                self.with_mirror(|mirror| copy(self.buckets.word(bucket), mirror.word(bucket)));
             }"
         => SNAPSHOT_AND_SPLIT;
     STRIPES start_recording: "the flags are set without their stripes"
         without "let _locked = stripe.lock.lock();"
         => SNAPSHOT_AND_INSERT;
-    STRIPES is_recorded: "a writer asks for the flag of a stripe that it does not hold"
-        replace "self.stripe(bucket)" with "self.stripes.stripes[bucket & 0]"
-        => SNAPSHOT_AND_INSERT;
 
     // Snapshots: the instant.
-    MIRROR image: "the extent of a snapshot is read before any lock is taken"
-        put "let extent = self.buckets.growing().map_or(Extent::start(self.rows()), Growing::extent);"
-        before "let splitting = self.lock_splitting();"
+    MIRROR stop: "the extent of a snapshot is read before any lock is taken"
+        put
+        "let extent = table.buckets.growing().map_or(Extent::start(table.rows()), Growing::extent);"
+        before "let _splitting = table.lock_splitting();"
         => SNAPSHOT_AND_SPLIT;
-    MIRROR image: "the mirror is taken away while another thread adds a chunk"
+    MIRROR stop: "all stripes are held while another thread adds a chunk to the mirror"
+        without "let _splitting = table.lock_splitting();"
+        => &["stopped::insert_beside_a_snapshot_and_an_allocation"];
+    MIRROR publish_mirror: "a mirror is published while another thread adds a chunk"
         replace "let splitting = self.lock_splitting();"
-        with "let splitting = None::<MutexGuard<'_>>;"
-        => &["stopped::snapshot_of_a_growing_filter_stopped_at_each_step"];
+        with "let splitting = None::<MutexGuard<'_, ()>>;"
+        => SNAPSHOT_AND_SPLIT;
+    MIRROR publish_mirror: "a chunk is added after the mirror's are counted and before it is published"
+        put "drop(splitting);" before "*self.mirror().words.write() = Some(words);"
+        => SNAPSHOT_AND_SPLIT;
+    MIRROR publish_mirror: "a mirror lacks the chunks that the table had before it"
+        without "mirror.try_reach(reached)?;"
+        => SNAPSHOT_AND_SPLIT;
     GROW try_reach: "a chunk is added to the table and not to the mirror"
         without "self.reach_in_mirror(buckets)?;"
         => SNAPSHOT_AND_SPLIT;
-    MIRROR image: "the items of a snapshot are counted before all stripes are locked"
-        put "let items = self.stripes.occupied();" before "let locked = self.stripes.lock_all();"
+    MIRROR try_image: "the items of a snapshot are counted before all stripes are locked"
+        replace "let (mut image, words) = recording.stop();"
+        with "let items = self.stripes.occupied();
+            let (mut image, words) = recording.stop();
+            image.items = items;"
         => SNAPSHOT_AND_INSERT;
-    MIRROR image: "the items of a snapshot are counted when the stripes are given back"
-        put "let items = self.stripes.occupied();" after "drop(locked);"
+    MIRROR stop: "the items of a snapshot are counted when the stripes are given back"
+        replace "locked.stop_recording();"
+        with "locked.stop_recording();
+            drop(locked);
+            let image = Image { items: table.stripes.occupied(), ..image };"
         => &["snapshots::clear_beside_a_snapshot"];
-    MIRROR image: "the mirror is taken away before all stripes are locked"
-        replace "let locked = self.stripes.lock_all();"
-        with "let words = self.mirror.words.replace(None);
-            let locked = self.stripes.lock_all();
-            self.mirror.words.replace(words);"
+    MIRROR stop: "the mirror is taken away before all stripes are locked"
+        replace "let locked = table.stripes.lock_all();"
+        with "let words = table.mirror().words.write().take();
+            let locked = table.stripes.lock_all();
+            *table.mirror().words.write() = words;"
         => SNAPSHOT_AND_INSERT;
     STRIPES lock_all: "the stripes are not held together at the end of a snapshot"
         replace "Guards::lock(&self.stripes)"
@@ -743,8 +801,8 @@ pub const FAULTS: &[Fault] = faults! {
             "snapshots::insert_and_removal_beside_a_snapshot",
             "snapshots::kick_across_the_frontier",
         ];
-    MIRROR image: "two threads take snapshots at once"
-        without "let _taking = self.mirror.taking.lock();"
+    MIRROR try_image: "two threads take snapshots at once"
+        without "let _taking = self.mirror().taking.lock();"
         => &[
             "snapshots::two_snapshots_beside_a_kick",
             "snapshots::two_snapshots_beside_a_split",
@@ -754,7 +812,7 @@ pub const FAULTS: &[Fault] = faults! {
         => &["snapshots::abandoned_snapshot_beside_a_kick"];
     MIRROR drop: "a snapshot that ends early takes its mirror away before it locks the stripes"
         replace "self.stop("
-        with "self.table.mirror.words.replace(None);
+        with "self.table.mirror().words.write().take();
                 self.stop("
         => &["snapshots::abandoned_snapshot_beside_a_kick"];
 
@@ -771,27 +829,22 @@ pub const FAULTS: &[Fault] = faults! {
 
     // Values: what a lookup of them returns.
     LOOKUP try_get: "a hit ends the round of a get"
-        replace "(version.validate() && self.buckets.level() == level)"
+        replace "version.validate().then("
         with "let (readings, entries) = (buckets.map(|b| b.reading), places.map(|p| p.entry));
             let found = Reading::either_holds(readings, words, entries);
-            (found || version.validate() && self.buckets.level() == level)"
+            (found || version.validate()).then("
         => GETS;
     LOOKUP try_get: "a get does not validate the version"
         replace "version.validate()" with "(version.validate() | true)"
         => GETS;
     LOOKUP try_get: "a get reads the words before its version"
-        replace "let version = self.versions.read(self.geometry().class(key)); let level = self.buckets.level();
-            let places = self.places(key);
-            let buckets = self.locate(places);
-            let words = self.words_in(buckets);"
-        with "let level = self.buckets.level();
-            let places = self.places(key);
-            let buckets = self.locate(places);
-            let words = self.words_in(buckets);
-            let version = self.versions.read(self.geometry().class(key));"
+        put "let version = self.versions.read(self.geometry().class(key));"
+        after "let (buckets, words) = self.read_valid(places);"
         => GETS;
-    LOOKUP try_get: "a get does not look at the level again"
-        replace "self.buckets.level() == level" with "self.buckets.level() >= level"
+    LOOKUP try_get: "a get does not look at the extent again"
+        replace "let (buckets, words) = self.read_valid(places);"
+        with "let buckets = self.locate(places);
+            let words = self.words_in(buckets);"
         => &["maplets::get_beside_an_entry_of_the_next_level"];
     LOOKUP candidates: "a get leaves out the second word if the first has a value"
         replace "Reading::values(buckets.map(|bucket| bucket.reading), words, entries)"
@@ -829,39 +882,43 @@ pub const FAULTS: &[Fault] = faults! {
             }
             Some(self.change_longest(&locked, bucket, [place, other], key, change))"
         => REPLACEMENTS;
-    TABLE change_in: "a replacement takes the old value out before it stores the new one"
+    REMOVE change_in: "a replacement takes the old value out before it stores the new one"
         replace "self.store_word(locked, bucket, changed, Ordering::SeqCst);"
         with "if let (false, Some(without)) = (C::REMOVES, self.locked_word(bucket).without(slot)) {
                 self.store_word(locked, bucket, without, Ordering::SeqCst);
             }
             self.store_word(locked, bucket, changed, Ordering::SeqCst);"
         => &["maplets::there_and_back_against_get"];
-    TABLE change_in: "a replacement of a duplicate bumps no version"
+    REMOVE change_in: "a replacement of a duplicate bumps no version"
         replace "if in_other()" with "if C::REMOVES && in_other()"
         => &[
             "maplets::copy_in_and_replacement_of_the_other",
             "maplets::copy_in_and_replacement_of_the_other_the_other_way",
         ];
-    TABLE change_in: "a replacement frees a slot"
+    REMOVE change_in: "a replacement frees a slot"
         replace "if C::REMOVES" with "if true"
         => &["maplets::there_and_back_against_get"];
     REMOVE leaves: "a removal bumps no version for an entry with another value"
         replace "reading.holds_key(word, item)" with "reading.holds_key(word, item) & false"
         => &["maplets::value_in_and_value_out_against_lookup"];
+    REMOVE change_longest:
+        "a removal from a growing maplet bumps no version for an entry with another value"
+        replace "elsewhere.may_be_missed())" with "elsewhere.longest.is_some())"
+        => &["maplets::value_in_and_value_out_of_what_grows"];
     REMOVE change_longest: "a removal takes an entry of the key with any value"
         replace "let slot = reading.slot(place.entry);"
         with "let alike = |slot: &Slot| {
-                let one = Word::<L>::EMPTY.with(*slot);
+                let one = Word::<F>::EMPTY.with(*slot);
                 one.is_some_and(|one| reading.holds_key(one, place.entry))
             };
             let any = || self.locked_word(bucket.number).slots_in_use().find(alike);
-            let slot = B::HAS_VALUES.then(any).flatten().unwrap_or(reading.slot(place.entry));"
+            let slot = <B::Values as crate::entry::Values>::ANY.then(any).flatten().unwrap_or(reading.slot(place.entry));"
         => &["maplets::removal_of_one_value_against_get_of_the_other"];
-    READING longest: "in a growing table a removal takes an entry of the key with any value"
-        replace "self.reading.longest(word, item)"
-        with "self.reading.longest(word, item)?;
+    GROWING longest: "in a growing table a removal takes an entry of the key with any value"
+        replace "word.longest(self.pattern(item), more)"
+        with "word.longest(self.pattern(item), more)?;
             let alike = |slot: &Slot| {
-                let one = Word::<L>::EMPTY.with(*slot);
+                let one = Word::<F>::EMPTY.with(*slot);
                 one.is_some_and(|one| self.holds_key(one, item))
             };
             word.slots_in_use().filter(alike).last()"
@@ -870,17 +927,17 @@ pub const FAULTS: &[Fault] = faults! {
     // Values: what moves.
     TABLE relocate: "a kick loses the value"
         replace "with(to.reading.slot(hop.to.entry))"
-        with "with(Slot::new(
+        with "with(crate::entry::Slot::new(
                 to.reading.slot(hop.to.entry).bits()
-                    & ((1 << (L::FINGERPRINT_BITS - self.value_bits())) - 1),
+                    & ((1 << (F::BITS - self.value_bits())) - 1),
             ))"
         => GETS;
     TABLE relocate: "a kick takes out an entry of the key with any value"
         replace "without(from.reading.slot(hop.from.entry)) else {"
         with "without({
                 let planned = from.reading.slot(hop.from.entry);
-                let alike = |slot: &Slot| {
-                    let one = Word::<L>::EMPTY.with(*slot);
+                let alike = |slot: &crate::entry::Slot| {
+                    let one = Word::<F>::EMPTY.with(*slot);
                     one.is_some_and(|one| from.reading.holds_key(one, hop.from.entry))
                 };
                 self.locked_word(from.number).slots_in_use().find(alike).unwrap_or(planned)
@@ -893,8 +950,8 @@ pub const FAULTS: &[Fault] = faults! {
     GROW partition: "a split loses the values of what goes"
         replace "let [stays, goes] = self.locked_word(old).partition(next_bit);"
         with "let [stays, goes] = self.locked_word(old).partition(next_bit);
-            let mask = (1 << (L::FINGERPRINT_BITS - self.value_bits())) - 1;
-            let goes = goes.slots_in_use().fold(Word::<L>::EMPTY, |word, slot| {
+            let mask = (1 << (F::BITS - self.value_bits())) - 1;
+            let goes = goes.slots_in_use().fold(Word::<F>::EMPTY, |word, slot| {
                 word.with(crate::entry::Slot::new(slot.bits() & mask)).unwrap_or(word)
             });"
         => &["maplets::split_against_get_in_its_direction"];
@@ -906,7 +963,15 @@ pub const FAULTS: &[Fault] = faults! {
         => EXCLUSION;
 
     // The array of words.
-    ARRAY push: "the words of a piece count before it is there"
-        put "self.len.store(len + added, Ordering::Release);" before "if place"
+    ARRAY try_add: "two threads add pieces at once"
+        without "let _adding = self.shared.adding.lock();"
         => PIECES;
+    ARRAY try_add: "a piece counts before it is there"
+        put "self.shared.state.store(directory << DIRECTORY | (at + 1), Ordering::Release);"
+        before "unsafe {"
+        => PIECES;
+    ARRAY try_add_directory: "a new directory has the places of the old one in another order"
+        replace "(0..pieces).map(|at| Place::new(view.first_word(at).cast_mut()))"
+        with "(0..pieces).map(|at| Place::new(view.first_word(pieces - 1 - at).cast_mut()))"
+        => &["array::a_new_directory"];
 };

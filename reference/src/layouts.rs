@@ -1,0 +1,253 @@
+//! The layouts by name.
+
+use std::fmt;
+
+use coucal::{
+    AnyLayout, Builder, CuckooFilter, CuckooMaplet, Growable, MapletBuilder, StableHashBuilder,
+    internals,
+};
+
+use crate::format::Geometry;
+use crate::subject::{Filter, HASHER, Maplet};
+
+/// What the documentation says of a layout.
+#[derive(Clone, Copy, PartialEq)]
+pub struct Layout {
+    pub name: &'static str,
+    /// The number of the encoding in snapshots.
+    pub encoding: u8,
+    /// Bits of a slot.
+    pub bits: u32,
+    /// Slots of a bucket.
+    pub slots: usize,
+    /// The share of slots in use at the first failed insert, on average, in percent.
+    pub full: f64,
+    /// The share of the slots that a large table of fixed size is made for.
+    pub load: f64,
+    /// Slots beyond that for each square root of an item.
+    pub scatter: f64,
+    /// How often a table can double; 0 if it does not grow.
+    pub doublings: u32,
+    /// The share of slots in use that a growing table keeps, in thousandths.
+    pub target: u32,
+    /// The highest that a builder may ask for, in thousandths.
+    pub highest_target: u32,
+}
+
+/// The rows of the smallest table that grows.
+pub const LEAST_ROWS: usize = 32;
+
+const FIXED: Layout = Layout {
+    name: "",
+    encoding: 0,
+    bits: 0,
+    slots: 0,
+    full: 0.0,
+    load: 0.0,
+    scatter: 2.5,
+    doublings: 0,
+    target: 0,
+    highest_target: 0,
+};
+
+/// In the order of fingerprint lengths.
+pub const LAYOUTS: [Layout; 9] = [
+    Layout { name: "Fp8x8", bits: 8, slots: 8, full: 99.7, load: 0.985, ..FIXED },
+    Layout { name: "Fp9x7", bits: 9, slots: 7, full: 99.5, load: 0.985, ..FIXED },
+    Layout { name: "Fp10x6", bits: 10, slots: 6, full: 99.2, load: 0.98, ..FIXED },
+    Layout {
+        name: "Fp12x5",
+        bits: 12,
+        slots: 5,
+        full: 98.6,
+        load: 0.975,
+        doublings: 5,
+        target: 815,
+        highest_target: 885,
+        ..FIXED
+    },
+    Layout {
+        name: "SemiSorted14x5",
+        encoding: 1,
+        bits: 14,
+        slots: 5,
+        full: 98.6,
+        load: 0.975,
+        ..FIXED
+    },
+    Layout {
+        name: "Fp16x4",
+        bits: 16,
+        slots: 4,
+        full: 97.5,
+        load: 0.96,
+        doublings: 9,
+        target: 800,
+        highest_target: 870,
+        ..FIXED
+    },
+    Layout {
+        name: "SemiSorted17x4",
+        encoding: 1,
+        bits: 17,
+        slots: 4,
+        full: 97.5,
+        load: 0.96,
+        ..FIXED
+    },
+    Layout {
+        name: "Fp21x3",
+        bits: 21,
+        slots: 3,
+        full: 95.1,
+        load: 0.935,
+        doublings: 12,
+        target: 760,
+        highest_target: 830,
+        ..FIXED
+    },
+    Layout {
+        name: "Fp32x2",
+        bits: 32,
+        slots: 2,
+        full: 88.3,
+        load: 0.865,
+        scatter: 3.0,
+        doublings: 19,
+        target: 690,
+        highest_target: 750,
+        ..FIXED
+    },
+];
+
+/// By its name: it is in the message of each assertion on a layout.
+impl fmt::Debug for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Layout {
+    /// The layout of this name.
+    pub fn named(name: &str) -> Self {
+        let found = LAYOUTS.into_iter().find(|layout| layout.name == name);
+        found.unwrap_or_else(|| panic!("no layout is named {name}"))
+    }
+
+    pub fn grows(self) -> bool {
+        self.doublings > 0
+    }
+
+    /// The share of slots in use that a growing table keeps.
+    pub fn target(self) -> f64 {
+        f64::from(self.target) / 1000.0
+    }
+
+    /// The longest values in a maplet of fixed size.
+    pub fn longest_values(self) -> u32 {
+        let shortest_fingerprint = match self.slots {
+            2 => 9,
+            3 => 7,
+            4 | 5 => 6,
+            _ => 5,
+        };
+        self.bits - shortest_fingerprint
+    }
+
+    /// The longest values in a maplet that grows.
+    pub fn longest_values_that_grow(self) -> u32 {
+        self.doublings - 1
+    }
+
+    /// Builds filters of this layout.
+    pub fn filters(self) -> Builder<AnyLayout, StableHashBuilder> {
+        let builder = CuckooFilter::builder().any_layout().hasher(HASHER);
+        internals::of_named_layout(builder, self.name)
+    }
+
+    /// Builds maplets of this layout.
+    pub fn maplets(self, value_bits: u32) -> MapletBuilder<AnyLayout, StableHashBuilder> {
+        let builder = CuckooMaplet::builder().any_layout().hasher(HASHER);
+        internals::of_named_layout(builder, self.name).value_bits(value_bits)
+    }
+
+    /// A filter for this number of items.
+    pub fn filter(self, capacity: usize) -> Filter {
+        self.filters().capacity(capacity).build().expect("memory for a test")
+    }
+
+    /// A filter that grows from the first capacity to the greatest.
+    pub fn growing(self, first: usize, most: usize) -> Filter<Growable<AnyLayout>> {
+        let builder = self.filters().capacity(first).max_capacity(most);
+        builder.build().expect("memory for a test")
+    }
+
+    /// A maplet for this number of pairs.
+    pub fn maplet(self, pairs: usize, value_bits: u32) -> Maplet {
+        self.maplets(value_bits).capacity(pairs).build().expect("memory for a test")
+    }
+
+    /// A maplet that grows from the first capacity to the greatest.
+    pub fn growing_maplet(
+        self,
+        first: usize,
+        most: usize,
+        value_bits: u32,
+    ) -> Maplet<Growable<AnyLayout>> {
+        let builder = self.maplets(value_bits).capacity(first).max_capacity(most);
+        builder.build().expect("memory for a test")
+    }
+
+    /// The filter with the most slots, of those with at most `slots`.
+    pub fn filter_of_slots(self, slots: usize) -> Filter {
+        self.filter(greatest(slots + 1, |capacity| self.filter(capacity).slots() <= slots))
+    }
+
+    /// The maplet with the most slots, of those with at most `slots`.
+    pub fn maplet_of_slots(self, slots: usize, value_bits: u32) -> Maplet {
+        let fits = |capacity| self.maplet(capacity, value_bits).slots() <= slots;
+        self.maplet(greatest(slots + 1, fits), value_bits)
+    }
+
+    /// The greatest capacity of a filter that starts with no more rows than the first capacity needs, if
+    /// that is no more than `most`.
+    pub fn greatest_from(self, first: usize, most: usize) -> usize {
+        let slots = self.growing(first, first).slots();
+        greatest(most + 1, |items| self.growing(first, items.max(first)).slots() == slots)
+    }
+
+    /// The greatest capacity of a maplet that grows from the fewest rows, if that is no more than `most`.
+    pub fn greatest_maplet(self, most: usize, value_bits: u32) -> usize {
+        greatest(most + 1, |pairs| {
+            self.growing_maplet(0, pairs, value_bits).slots() == LEAST_ROWS * self.slots
+        })
+    }
+
+    /// Where items belong in a table of fixed size with this number of rows.
+    pub fn fixed_geometry(self, rows: usize, value_bits: u32) -> Geometry {
+        Geometry { grows: false, shape: self.shape(), value_bits, rows: rows as u64 }
+    }
+
+    /// Where items belong in a growing table with this number of rows.
+    pub fn growing_geometry(self, rows: usize, value_bits: u32) -> Geometry {
+        Geometry { grows: true, ..self.fixed_geometry(rows, value_bits) }
+    }
+
+    fn shape(self) -> [u8; 3] {
+        [self.encoding, self.bits as u8, self.slots as u8]
+    }
+
+    pub(crate) fn of_shape(shape: [u8; 3]) -> Option<Self> {
+        LAYOUTS.into_iter().find(|layout| layout.shape() == shape)
+    }
+}
+
+/// The greatest number below the bound for which `is_within` says yes; it does so for 0.
+fn greatest(bound: usize, is_within: impl Fn(usize) -> bool) -> usize {
+    let (mut within, mut beyond) = (0, bound);
+    while beyond - within > 1 {
+        let middle = usize::midpoint(within, beyond);
+        *(if is_within(middle) { &mut within } else { &mut beyond }) = middle;
+    }
+    within
+}

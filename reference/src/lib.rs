@@ -1,0 +1,28 @@
+//! What filters and maplets must do, for the tests and the fuzz targets.
+//!
+//! * [`Layout`]: what the documentation says of each layout, and filters and maplets of it. Their type is
+//!   that of `AnyLayout`, so that a test is compiled for one type and runs for each layout.
+//! * [`mod@format`]: a reader of snapshots, and where an item belongs in a table: docs/format.md, written down
+//!   again. It shares no code with the crate.
+//! * [`Model`]: the exact multiset of entries that a filter or a maplet holds.
+//! * [`Modelled`]: a filter or a maplet beside its model. Each operation is done to both, and its answer
+//!   must be the model's. [`Op`] names the operations.
+
+#![allow(
+    clippy::missing_errors_doc,
+    clippy::missing_panics_doc,
+    clippy::must_use_candidate,
+    clippy::return_self_not_must_use,
+    reason = "for tests: all of it panics where the crate is wrong"
+)]
+
+pub mod format;
+mod layouts;
+mod model;
+mod modelled;
+mod subject;
+
+pub use layouts::{LAYOUTS, LEAST_ROWS, Layout};
+pub use model::Model;
+pub use modelled::{Modelled, Op, hash, keys};
+pub use subject::{Filter, Grows, HASHER, Item, Maplet, Subject, ascending};

@@ -1,0 +1,329 @@
+//! A filter or a maplet beside its model.
+
+use coucal::{InsertError, InsertManyError, MergeError, ReserveError, Snapshot};
+
+use crate::format::{self, Contents, Entry, Value};
+use crate::model::Model;
+use crate::subject::{Grows, Item, Subject};
+
+/// The hash of a key: a bijection, so different keys have different hashes.
+pub fn hash(key: u16) -> u64 {
+    let mut hash = (u64::from(key) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    hash = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    hash = (hash ^ hash >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    hash ^ hash >> 31
+}
+
+/// Keys from one on, around the end of a range in which keys come again often.
+pub fn keys(first: u16, count: u8) -> impl Iterator<Item = u16> + Clone {
+    (0..u16::from(count)).map(move |at| first.wrapping_add(at) % 1024)
+}
+
+/// An operation. A number names what is stored: see [`Modelled::with_hashes`].
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+#[derive(Clone, Copy, Debug)]
+pub enum Op {
+    Insert(u16),
+    /// What only one of the types has: `insert_unique` of a filter, `replace` of a maplet.
+    InsertUniqueOrReplace(u16),
+    Remove(u16),
+    Look(u16),
+    InsertMany(u16, u8),
+    RemoveMany(u16, u8),
+    LookMany(u16, u8),
+    /// One time in 32.
+    Clear(u8),
+    Reserve(u16),
+    /// In the place of the filter one that was restored.
+    Restore,
+    /// The other one into this one.
+    Merge,
+    /// This one and the other change places.
+    Swap,
+}
+
+/// A filter or a maplet, and what it must hold.
+pub struct Modelled<S> {
+    subject: S,
+    /// More room, if the subject can grow.
+    reserve: fn(&S, usize),
+    /// For the sizes, not for what was in the subject at first.
+    start: Contents,
+    model: Model,
+    hashes: Vec<u64>,
+}
+
+impl<S: Subject> Modelled<S> {
+    /// A subject of fixed size that holds anything.
+    pub fn new(subject: S) -> Self {
+        Self::with_reserve(subject, |_, _| {})
+    }
+
+    /// A subject that grows.
+    pub fn growing(subject: S) -> Self
+    where
+        S: Grows,
+    {
+        Self::with_reserve(subject, reserve)
+    }
+
+    fn with_reserve(subject: S, reserve: fn(&S, usize)) -> Self {
+        let start = format::read(&subject.bytes()).expect("a snapshot");
+        let model = Model::new(start.geometry, start.copies.clone());
+        let modelled = Self { subject, reserve, start, model, hashes: Vec::new() };
+        modelled.check();
+        modelled
+    }
+
+    /// What operations store are items with these hashes, each with one of four values in a maplet. Without
+    /// them it is one of 65,536 items: in a maplet two values of each hash.
+    pub fn with_hashes(self, hashes: Vec<u64>) -> Self {
+        Self { hashes, ..self }
+    }
+
+    pub fn subject(&self) -> &S {
+        &self.subject
+    }
+
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The bytes of the subject with the items of these keys, or with those that it has room for.
+    pub fn filled(self, keys: impl Iterator<Item = u16>) -> Vec<u8> {
+        let items: Vec<Item> = keys.map(|key| self.item(key)).collect();
+        let _ = self.subject.insert_many(&items);
+        self.subject.bytes()
+    }
+
+    /// What is stored for a key.
+    fn item(&self, key: u16) -> Item {
+        let value_bits = self.start.geometry.value_bits;
+        let largest = ((1_u64 << value_bits) - 1) as Value;
+        let is_maplet = value_bits > 0;
+        if self.hashes.is_empty() {
+            let value = (hash(key) >> 32) as Value & largest;
+            return (hash(if is_maplet { key / 2 } else { key }), value);
+        }
+        let number = usize::from(if is_maplet { key / 4 } else { key });
+        // Both ends of the range, and what is beside them.
+        let value = if is_maplet { [0, largest, 1, largest - 1][usize::from(key % 4)] } else { 0 };
+        (self.hashes[number % self.hashes.len()], value)
+    }
+
+    fn items(&self, first: u16, count: u8) -> Vec<Item> {
+        keys(first, count).map(|key| self.item(key)).collect()
+    }
+
+    fn entry(&self, (hash, value): Item) -> Entry {
+        self.start.geometry.item(hash, value)
+    }
+
+    fn level(&self) -> u32 {
+        self.start.geometry.level(self.subject.slots())
+    }
+
+    fn most_copies(&self) -> usize {
+        2 * self.start.geometry.slots()
+    }
+
+    /// Does the same to the subject and to the model. `other` has as many rows, and the same layout.
+    pub fn apply(&mut self, op: Op, other: &mut Self) {
+        match op {
+            Op::Insert(key) => drop(self.insert(self.item(key))),
+            Op::InsertUniqueOrReplace(key) if self.start.geometry.is_maplet() => {
+                // By the value of another key with this hash.
+                let (_, new) = self.item(key ^ 1);
+                self.replace(self.item(key), new);
+            }
+            Op::InsertUniqueOrReplace(key) => drop(self.insert_unique(self.item(key))),
+            Op::Remove(key) => drop(self.remove(self.item(key))),
+            Op::Look(key) => drop(self.look(self.item(key).0)),
+            Op::InsertMany(first, count) => self.insert_many(&self.items(first, count)),
+            Op::RemoveMany(first, count) => self.remove_many(&self.items(first, count)),
+            Op::LookMany(first, count) => {
+                let hashes = self.items(first, count).into_iter().map(|(hash, _)| hash);
+                self.look_many(&hashes.collect::<Vec<_>>());
+            }
+            Op::Clear(chance) => {
+                if chance < 8 {
+                    self.subject.clear();
+                    self.model.clear();
+                }
+            }
+            Op::Reserve(additional) => (self.reserve)(&self.subject, additional.into()),
+            Op::Restore => self.restore(),
+            Op::Merge => self.merge(other),
+            Op::Swap => std::mem::swap(self, other),
+        }
+        assert_eq!(self.subject.len(), self.model.len(), "{op:?}");
+    }
+
+    /// These items were added, the first of them at this level. If the level has changed since, the
+    /// snapshot says at which of the two each of them was.
+    fn add(&mut self, items: &[Entry], level: u32) {
+        for &item in items {
+            self.model.add(item, level);
+        }
+        if self.level() != level {
+            self.model.learn(format::read(&self.subject.bytes()).expect("a snapshot").copies);
+        }
+    }
+
+    /// An insert of this item has failed.
+    fn check_error(&self, item: Entry, error: InsertError) {
+        let alike = self.model.of_class(item);
+        assert_eq!(error == InsertError::TooManyCopies, alike == self.most_copies());
+        if alike < self.most_copies() {
+            assert_eq!(error, InsertError::Full);
+            self.must_be_full();
+        }
+    }
+
+    /// An insert has failed with "full".
+    fn must_be_full(&self) {
+        // Both buckets of the item are.
+        assert!(self.model.len() >= self.most_copies());
+        if self.start.geometry.grows {
+            let most = self.start.max_buckets as usize * self.start.geometry.slots();
+            assert_eq!(self.subject.slots(), most);
+        }
+    }
+
+    /// Inserts an item.
+    pub fn insert(&mut self, item: Item) -> Result<(), InsertError> {
+        let (entry, level) = (self.entry(item), self.level());
+        let inserted = self.subject.insert(item);
+        match inserted {
+            Ok(()) => {
+                assert!(self.model.of_class(entry) < self.most_copies());
+                self.add(&[entry], level);
+            }
+            Err(error) => self.check_error(entry, error),
+        }
+        inserted
+    }
+
+    fn insert_unique(&mut self, item: Item) -> Result<bool, InsertError> {
+        let (entry, level) = (self.entry(item), self.level());
+        let held = self.model.count(entry);
+        let inserted = self.subject.insert_unique(item);
+        match inserted {
+            Ok(inserted) => {
+                assert_eq!(inserted, held == 0);
+                if inserted {
+                    self.add(&[entry], level);
+                }
+            }
+            Err(error) => {
+                assert_eq!(held, 0);
+                self.check_error(entry, error);
+            }
+        }
+        inserted
+    }
+
+    /// Removes an item, and says whether there was one.
+    pub fn remove(&mut self, item: Item) -> bool {
+        let expected = self.model.take_longest(self.entry(item)).is_some();
+        assert_eq!(self.subject.remove(item), expected, "{:?}", self.subject);
+        expected
+    }
+
+    /// Gives an item another value.
+    pub fn replace(&mut self, item: Item, new: Value) {
+        let entry = self.entry(item);
+        assert_eq!(self.subject.replace(item, new), self.model.count(entry) > 0);
+        self.model.replace(entry, new);
+    }
+
+    /// Looks a hash up, and says how many entries match it.
+    pub fn look(&self, hash: u64) -> usize {
+        let values = self.model.values(hash);
+        assert_eq!(self.subject.contains(hash), !values.is_empty(), "{:?}", self.subject);
+        assert_eq!(self.subject.values(hash), values, "{:?}", self.subject);
+        values.len()
+    }
+
+    fn insert_many(&mut self, items: &[Item]) {
+        let entries: Vec<Entry> = items.iter().map(|&item| self.entry(item)).collect();
+        let level = self.level();
+        let failed = self.subject.insert_many(items).err();
+        let stored = failed.as_ref().map_or(items.len(), InsertManyError::stored);
+        self.add(&entries[..stored], level);
+        if let Some(error) = failed {
+            self.check_error(entries[stored], error.cause());
+        }
+    }
+
+    fn remove_many(&mut self, items: &[Item]) {
+        let entries: Vec<Entry> = items.iter().map(|&item| self.entry(item)).collect();
+        let expected = entries.into_iter().map(|item| self.model.take_longest(item).is_some());
+        let expected: Vec<bool> = expected.collect();
+        assert_eq!(self.subject.remove_each(items), expected, "{:?}", self.subject);
+    }
+
+    fn look_many(&self, hashes: &[u64]) {
+        let expected = hashes.iter().map(|&hash| !self.model.values(hash).is_empty());
+        assert_eq!(self.subject.contains_each(hashes), expected.collect::<Vec<_>>());
+    }
+
+    fn restore(&mut self) {
+        let bytes = self.subject.bytes();
+        self.subject = S::restored(&bytes).expect("what was just written");
+        assert_eq!(self.subject.bytes(), bytes);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        let [ours, theirs] = [&*self, other].map(|of| of.model.classes());
+        let too_many = theirs.iter().any(|(class, copies)| {
+            copies + ours.get(class).copied().unwrap_or(0) > self.most_copies()
+        });
+        let level = self.level();
+        match self.subject.merge(&other.subject) {
+            Ok(()) => {
+                assert!(!too_many);
+                let copies = |(&item, &n): (&_, &_)| std::iter::repeat_n(item, n);
+                let items: Vec<_> = other.model.copies().iter().flat_map(copies).collect();
+                self.add(&items, level);
+            }
+            Err(MergeError::TooManyCopies) => assert!(too_many),
+            Err(MergeError::Full) => {
+                let most = self.start.max_buckets as usize * self.start.geometry.slots();
+                let together = self.model.len() + other.model.len();
+                assert!(together >= self.most_copies());
+                let at_maximum = self.subject.slots() == most;
+                assert!(!self.start.geometry.grows || at_maximum || together > most);
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// What the subject holds, as its snapshot says, is what the model holds; and so is what it says.
+    pub fn check(&self) {
+        let bytes = self.subject.bytes();
+        assert!(Snapshot::from_bytes(&bytes).is_ok());
+        let contents = format::read(&bytes).expect("a snapshot");
+        assert_eq!(contents.copies, *self.model.copies());
+        assert_eq!(contents.words as usize * contents.geometry.slots(), self.subject.slots());
+        for key in (0..1024).step_by(31) {
+            self.look(self.item(key).0);
+        }
+        assert_eq!(self.subject.inconclusive(), 0, "one thread");
+    }
+}
+
+/// Room for this number of items more, or the error that says that there is none.
+fn reserve<S: Grows>(subject: &S, additional: usize) {
+    let wanted = subject.len() + additional;
+    let max_capacity = subject.max_capacity();
+    let slots = subject.slots();
+    match subject.try_reserve(additional) {
+        Ok(()) => assert!(wanted <= max_capacity && subject.capacity() >= wanted),
+        Err(error) => {
+            assert_eq!(error, ReserveError::AboveMaxCapacity { wanted, max_capacity });
+            assert!(wanted > max_capacity);
+        }
+    }
+    assert!(subject.slots() >= slots);
+}

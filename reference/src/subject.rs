@@ -1,0 +1,201 @@
+//! What filters and maplets have in common.
+
+use std::fmt::Debug;
+
+use coucal::{
+    AnyLayout, Candidates, CuckooFilter, CuckooMaplet, Growable, GrowingLayout, InsertError,
+    InsertManyError, MergeError, ReserveError, RestoreError, StableHashBuilder, Storage,
+};
+
+use crate::format::Value;
+
+pub const HASHER: StableHashBuilder = StableHashBuilder::new(7);
+
+pub type Filter<L = AnyLayout> = CuckooFilter<L, StableHashBuilder>;
+pub type Maplet<L = AnyLayout> = CuckooMaplet<L, StableHashBuilder>;
+
+/// A hash, and in a maplet a value; in a filter 0.
+pub type Item = (u64, Value);
+
+/// A filter or a maplet. A filter is used as a maplet in which each value is 0.
+pub trait Subject: Debug + Sized {
+    fn restored(bytes: &[u8]) -> Result<Self, RestoreError>;
+    fn bytes(&self) -> Vec<u8>;
+    fn merge(&self, other: &Self) -> Result<(), MergeError>;
+    fn clear(&self);
+    fn len(&self) -> usize;
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    fn slots(&self) -> usize;
+    fn capacity(&self) -> usize;
+    fn memory_bytes(&self) -> usize;
+    fn false_positive_rate(&self) -> f64;
+    fn inconclusive(&self) -> u64;
+
+    fn value_bits(&self) -> u32;
+    fn insert(&self, item: Item) -> Result<(), InsertError>;
+    fn insert_many(&self, items: &[Item]) -> Result<(), InsertManyError>;
+    /// Only for filters.
+    fn insert_unique(&self, item: Item) -> Result<bool, InsertError>;
+    /// Only for maplets.
+    fn replace(&self, item: Item, new: Value) -> bool;
+    fn remove(&self, item: Item) -> bool;
+    fn remove_each(&self, items: &[Item]) -> Vec<bool>;
+    /// All in ascending order.
+    fn values(&self, hash: u64) -> Vec<Value>;
+    fn contains(&self, hash: u64) -> bool;
+    fn contains_each(&self, hashes: &[u64]) -> Vec<bool>;
+}
+
+/// Of one that grows.
+pub trait Grows: Subject {
+    fn max_capacity(&self) -> usize;
+    fn try_reserve(&self, additional: usize) -> Result<(), ReserveError>;
+}
+
+macro_rules! subject {
+    ($type:ident $($own:item)*) => {
+        impl<L: Storage> Subject for $type<L> {
+            fn restored(bytes: &[u8]) -> Result<Self, RestoreError> {
+                Self::from_bytes(bytes, HASHER)
+            }
+            fn bytes(&self) -> Vec<u8> {
+                self.snapshot().expect("memory").to_bytes()
+            }
+            fn merge(&self, other: &Self) -> Result<(), MergeError> {
+                self.merge(other)
+            }
+            fn clear(&self) {
+                self.clear();
+            }
+            fn len(&self) -> usize {
+                self.len()
+            }
+            fn slots(&self) -> usize {
+                self.slots()
+            }
+            fn capacity(&self) -> usize {
+                self.capacity()
+            }
+            fn memory_bytes(&self) -> usize {
+                self.memory_bytes()
+            }
+            fn false_positive_rate(&self) -> f64 {
+                self.false_positive_rate()
+            }
+            fn inconclusive(&self) -> u64 {
+                self.stats().inconclusive_lookups
+            }
+            $($own)*
+        }
+
+        impl<L: GrowingLayout> Grows for $type<Growable<L>> {
+            fn max_capacity(&self) -> usize {
+                self.max_capacity()
+            }
+            fn try_reserve(&self, additional: usize) -> Result<(), ReserveError> {
+                self.reserve(additional)
+            }
+        }
+    };
+}
+
+subject! {
+    Filter
+    fn value_bits(&self) -> u32 {
+        0
+    }
+    fn insert(&self, (hash, _): Item) -> Result<(), InsertError> {
+        self.insert_hash(hash)
+    }
+    fn insert_many(&self, items: &[Item]) -> Result<(), InsertManyError> {
+        self.insert_hash_many(&items.iter().map(|&(hash, _)| hash).collect::<Vec<_>>())
+    }
+    fn insert_unique(&self, (hash, _): Item) -> Result<bool, InsertError> {
+        self.insert_unique_hash(hash)
+    }
+    fn replace(&self, _: Item, _: Value) -> bool {
+        unreachable!("a filter has no values")
+    }
+    fn remove(&self, (hash, _): Item) -> bool {
+        self.remove_hash(hash)
+    }
+    fn remove_each(&self, items: &[Item]) -> Vec<bool> {
+        let hashes: Vec<u64> = items.iter().map(|&(hash, _)| hash).collect();
+        let mut removed = stale(items.len());
+        let count = self.remove_hash_many(&hashes, &mut removed).expect("as long");
+        assert_eq!(count, removed.iter().filter(|&&removed| removed).count());
+        removed
+    }
+    fn values(&self, hash: u64) -> Vec<Value> {
+        vec![0; self.count_hash(hash)]
+    }
+    fn contains(&self, hash: u64) -> bool {
+        self.contains_hash(hash)
+    }
+    fn contains_each(&self, hashes: &[u64]) -> Vec<bool> {
+        let mut found = stale(hashes.len());
+        self.contains_hash_many(hashes, &mut found).expect("as long");
+        assert_eq!(found, self.contains_hash_each(hashes));
+        found
+    }
+}
+
+subject! {
+    Maplet
+    fn value_bits(&self) -> u32 {
+        self.value_bits()
+    }
+    fn insert(&self, (hash, value): Item) -> Result<(), InsertError> {
+        self.insert_hash(hash, value)
+    }
+    fn insert_many(&self, items: &[Item]) -> Result<(), InsertManyError> {
+        self.insert_hash_many(items)
+    }
+    fn insert_unique(&self, _: Item) -> Result<bool, InsertError> {
+        unreachable!("a maplet is a multimap")
+    }
+    fn replace(&self, (hash, old): Item, new: Value) -> bool {
+        self.replace_hash(hash, old, new).expect("a value that fits")
+    }
+    fn remove(&self, (hash, value): Item) -> bool {
+        self.remove_hash(hash, value)
+    }
+    fn remove_each(&self, items: &[Item]) -> Vec<bool> {
+        let mut removed = stale(items.len());
+        let count = self.remove_hash_many(items, &mut removed).expect("as long");
+        assert_eq!(count, removed.iter().filter(|&&removed| removed).count());
+        removed
+    }
+    fn values(&self, hash: u64) -> Vec<Value> {
+        ascending(self.get_hash(hash))
+    }
+    fn contains(&self, hash: u64) -> bool {
+        self.contains_key_hash(hash)
+    }
+    fn contains_each(&self, hashes: &[u64]) -> Vec<bool> {
+        let first = hashes.first().map_or(Candidates::new(), |&hash| self.get_hash(hash));
+        let mut found = vec![first; hashes.len()];
+        self.get_hash_many(hashes, &mut found).expect("as long");
+        let each = hashes.iter().zip(found).zip(self.get_hash_each(hashes));
+        each.map(|((&hash, found), again)| {
+            let values = self.values(hash);
+            assert_eq!([ascending(found), ascending(again)], [&values[..]; 2]);
+            !values.is_empty()
+        })
+        .collect()
+    }
+}
+
+/// Answers of some batch before: what a slice held must not matter.
+fn stale(len: usize) -> Vec<bool> {
+    (0..len).map(|at| at % 3 == 0).collect()
+}
+
+/// The values of a key, in ascending order.
+pub fn ascending(candidates: Candidates) -> Vec<Value> {
+    let mut values: Vec<Value> = candidates.collect();
+    values.sort_unstable();
+    values
+}

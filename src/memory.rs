@@ -1,0 +1,62 @@
+//! Memory that the allocator may refuse: an error in place of an abort.
+
+use core::fmt;
+use core::ops::Deref;
+
+/// The allocator could not provide this many bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoMemory {
+    pub(crate) bytes: usize,
+}
+
+/// A `Box` for which the allocator may have had no memory.
+pub struct TryBox<T>(Box<[T; 1]>);
+
+impl<T> TryBox<T> {
+    pub(crate) fn try_new(value: T) -> Result<Self, NoMemory> {
+        let mut one = Vec::new();
+        try_push(&mut one, value)?;
+        // Its capacity is its length, so nothing is allocated again.
+        let boxed = one.into_boxed_slice().try_into();
+        Ok(Self(boxed.unwrap_or_else(|_| unreachable!("one value"))))
+    }
+}
+
+impl<T> Deref for TryBox<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        let [value] = &*self.0;
+        value
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for TryBox<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// An empty vector with room for exactly this number of elements.
+pub(crate) fn try_with_capacity<T>(len: usize) -> Result<Vec<T>, NoMemory> {
+    let mut vec = Vec::new();
+    try_reserve(&mut vec, len)?;
+    Ok(vec)
+}
+
+/// Room for exactly this number of further elements.
+pub(crate) fn try_reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<(), NoMemory> {
+    let bytes = (vec.len() + more).saturating_mul(size_of::<T>());
+    vec.try_reserve_exact(more).map_err(|_| NoMemory { bytes })
+}
+
+/// One more element, where there may be no room for it: then room for twice as many.
+pub(crate) fn try_push<T>(vec: &mut Vec<T>, value: T) -> Result<(), NoMemory> {
+    if vec.len() == vec.capacity() {
+        let more = vec.len().max(1);
+        try_reserve(vec, more)?;
+    }
+    vec.push(value);
+    Ok(())
+}

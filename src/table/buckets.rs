@@ -1,0 +1,199 @@
+//! Where the word of a bucket lies, which bucket an entry in a row has, and how the slots of a bucket are
+//! read: what a table of fixed size and a growing one have in common.
+//!
+//! In a maplet a slot holds a value, too, in its uppermost bits. An item of a maplet is a key with a value: its
+//! slot has both, and so has what a removal looks for. Lookups ask for the key alone.
+
+use super::geometry::{Geometry, Place};
+use super::growing::{Extent, Growing};
+use super::path::Queued;
+use crate::arch;
+use crate::candidates::Candidates;
+use crate::entry::{Entry, Shape, Slot, Values};
+use crate::layout::{Format, Word};
+use crate::memory::NoMemory;
+use crate::sync::AtomicU64;
+
+/// A bucket, and how its slots are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bucket<R> {
+    pub(crate) number: usize,
+    pub(crate) reading: R,
+}
+
+/// How the slots of a bucket are read.
+pub trait Reading: Copy + PartialEq {
+    /// What a slot of the bucket holds of an entry.
+    fn slot(self, entry: Entry) -> Slot;
+
+    /// The entry in a slot of the bucket, in which `sibling` is or could be, too.
+    fn entry(self, slot: Slot, sibling: Entry) -> Entry;
+
+    /// How many extra bits a slot has; 0 in a table of fixed size.
+    fn extra_bits(self, slot: Slot) -> u32;
+
+    /// Whether the words of two buckets hold an entry of an item, of which these are the entries in
+    /// the rows of these buckets, whatever its value is: the heart of a lookup.
+    fn either_holds<F: Format>(readings: [Self; 2], words: [Word<F>; 2], items: [Entry; 2])
+    -> bool;
+
+    /// How many entries of an item, with its value, the word of the bucket holds.
+    fn copies<F: Format>(self, word: Word<F>, item: Entry) -> usize;
+
+    /// Whether the word of the bucket of a maplet holds an entry of an item, whatever its value is; false in
+    /// a filter.
+    fn holds_key<F: Format>(self, word: Word<F>, item: Entry) -> bool;
+
+    /// The values of an item in the words of two buckets of a maplet.
+    fn values<F: Format>(readings: [Self; 2], words: [Word<F>; 2], items: [Entry; 2])
+    -> Candidates;
+
+    /// How many entries in the word of the bucket have the same core and the same chain as those of an item,
+    /// whatever their values are: no growth parts them.
+    fn of_class<F: Format>(self, word: Word<F>, item: Entry) -> usize;
+
+    /// Of the entries of an item, with its value, in the word of the bucket one with the most extra bits.
+    fn longest<F: Format>(self, word: Word<F>, item: Entry) -> Option<Slot>;
+
+    /// Whether it is the first of two words that holds the longest entry of an item, with its value, or one of
+    /// the longest. `None`: no word holds one.
+    fn holder_of_longest<F: Format>(
+        readings: [Self; 2],
+        words: [Word<F>; 2],
+        items: [Entry; 2],
+    ) -> Option<bool>;
+}
+
+/// Buckets from which on a table does not fit well into a core's own cache: 1 MiB of words.
+pub(super) const OUT_OF_CACHE_BUCKETS: usize = 1 << 17;
+
+/// The words of a table, or of a second place for each of them: in one piece, or in chunks.
+pub trait Words: Sized + Send + Sync {
+    /// Zeros for at most this number of buckets, as far as they do not wait for `try_reach`.
+    fn try_new(max_buckets: usize) -> Result<Self, NoMemory>;
+
+    /// Words of which the first are in these pieces.
+    fn from_pieces(max_buckets: usize, pieces: Vec<Box<[AtomicU64]>>) -> Result<Self, NoMemory>;
+
+    /// The pieces that hold the words of the first `buckets` buckets.
+    fn into_pieces(self, buckets: usize) -> Result<Vec<Box<[AtomicU64]>>, NoMemory>;
+
+    /// Allocates what is missing of the words of the first `buckets` buckets.
+    fn try_reach(&self, buckets: usize) -> Result<(), NoMemory>;
+
+    /// The number of buckets whose words are allocated.
+    fn reached(&self) -> usize;
+
+    /// The number of buckets that there may ever be.
+    fn max_buckets(&self) -> usize;
+
+    /// The words that are allocated, as an operation uses them.
+    type View<'a>: View<'a>
+    where
+        Self: 'a;
+
+    fn view(&self) -> Self::View<'_>;
+
+    /// The word of a bucket, which is allocated.
+    #[inline]
+    fn word(&self, bucket: usize) -> &AtomicU64 {
+        self.view().word(bucket)
+    }
+
+    /// The words of the first `buckets` buckets, which are allocated, piece by piece.
+    fn pieces(&self, buckets: usize) -> impl Iterator<Item = &[AtomicU64]>;
+
+    /// What is allocated.
+    fn heap_bytes(&self) -> usize;
+}
+
+/// The words of a table at one time.
+pub trait View<'a>: Copy {
+    /// The word of a bucket, which is allocated.
+    fn word(self, bucket: usize) -> &'a AtomicU64;
+
+    /// The word of a bucket, if it is allocated.
+    fn get(self, bucket: usize) -> Option<&'a AtomicU64>;
+}
+
+/// The buckets of a table.
+pub trait Buckets: Sized + Send + Sync {
+    /// The values in their slots.
+    type Values: Values;
+
+    /// What a row's buckets depend on.
+    type Extent: Copy;
+
+    /// How the slots of a bucket are read.
+    type Reading: Reading + Copy;
+
+    /// An entry in the queue of a search.
+    type Entry: Queued;
+    /// How the words are stored.
+    type Words: Words;
+
+    /// Whether the number of buckets can grow.
+    const GROWS: bool;
+
+    /// Buckets with these words, of which those of the extent are allocated. The rows are an even number
+    /// and at least 2. The target load, in thousandths, is that of buckets that grow.
+    fn new(
+        extent: Extent,
+        load_thousandths: u32,
+        values: Self::Values,
+        words: Self::Words,
+    ) -> Result<Self, NoMemory>;
+
+    fn values(&self) -> Self::Values;
+
+    /// The words of the buckets of now, and then those of later ones.
+    fn words(&self) -> &Self::Words;
+
+    fn rows(&self) -> usize;
+
+    /// How far the table has grown by now.
+    fn extent(&self) -> Self::Extent;
+
+    /// The number of buckets.
+    fn count(&self, extent: Self::Extent) -> usize;
+
+    /// The bucket of a place.
+    fn bucket(&self, place: Place, extent: Self::Extent) -> Bucket<Self::Reading>;
+
+    /// How the slots of the bucket with this number are read in a table of this extent.
+    fn reading(extent: Extent, bucket: usize, values: Self::Values) -> Self::Reading;
+
+    /// The buckets themselves, if they can grow.
+    fn growing(&self) -> Option<&Growing<Self::Values>>;
+
+    /// Where the items of a table with this format are.
+    #[inline]
+    fn geometry<F: Format>(&self) -> Geometry {
+        let shape = const {
+            if Self::GROWS { Shape::growing(F::BITS, F::DOUBLINGS) } else { Shape::fixed(F::BITS) }
+        };
+        Geometry::new(self.rows(), shape).with_values(self.values())
+    }
+
+    #[inline]
+    fn word(&self, bucket: usize) -> &AtomicU64 {
+        self.words().word(bucket)
+    }
+
+    /// Requests both words of an item that are needed soon. Not in small growing tables: to find the
+    /// buckets twice would cost more than it gains.
+    #[inline]
+    fn prefetch(&self, places: impl FnOnce() -> [Place; 2]) {
+        let extent = self.extent();
+        if Self::GROWS && self.count(extent) < OUT_OF_CACHE_BUCKETS {
+            return;
+        }
+        let words = self.words().view();
+        for bucket in places().map(|place| self.bucket(place, extent).number) {
+            // Always there; a check that cannot panic leaves a batch more registers.
+            if let Some(word) = words.get(bucket) {
+                arch::prefetch(word);
+            }
+        }
+    }
+}

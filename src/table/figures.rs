@@ -1,0 +1,127 @@
+//! Figures of a table.
+
+use super::buckets::{Buckets, Reading, Words};
+use super::growing::Growing;
+use super::{State, Table};
+use crate::entry::{NoValues, Values};
+use crate::layout::{Format, LayoutId, Word};
+use crate::sizing::{self, Sizing};
+use crate::sync::Ordering;
+
+/// Words at most that [`Table::weight`] reads. Those of the oldest entries, which weigh most, are one in
+/// 2^11 after twelve doublings: the sum is then right within 4 % in two cases of three.
+const WEIGHED: usize = 1 << 15;
+
+impl<B: Buckets> State<B> {
+    /// The number of buckets.
+    pub(super) fn present(&self) -> usize {
+        self.buckets.count(self.buckets.extent())
+    }
+
+    /// Slots in use.
+    pub(crate) fn occupied(&self) -> usize {
+        self.stripes.occupied()
+    }
+
+    /// Slots in all.
+    pub(crate) fn slots(&self) -> usize {
+        self.present() * self.layout.properties().slots
+    }
+
+    /// The buckets that each row had at first: one.
+    pub(crate) fn rows(&self) -> usize {
+        self.buckets.rows()
+    }
+
+    /// The maximum number of buckets.
+    pub(crate) fn max_buckets(&self) -> usize {
+        self.buckets.words().max_buckets()
+    }
+
+    pub(crate) fn layout(&self) -> LayoutId {
+        self.layout
+    }
+
+    /// Bits of the value in each slot; 0 in a filter.
+    pub(crate) fn value_bits(&self) -> u32 {
+        self.buckets.values().bits()
+    }
+
+    /// The target load of a growing table, in thousandths; 0 for a table of fixed size.
+    pub(crate) fn target_load(&self) -> u32 {
+        self.buckets.growing().map_or(0, Growing::target_load)
+    }
+
+    /// The items that the present size of a growing table is for; 0 for a table of fixed size.
+    pub(crate) fn target_items(&self) -> usize {
+        (self.slots() as f64 * sizing::share(self.target_load())) as usize
+    }
+
+    /// Lookups that gave up on a certain answer.
+    pub(crate) fn inconclusive(&self) -> u64 {
+        // Relaxed: a number that orders nothing.
+        self.changing.inconclusive.load(Ordering::Relaxed)
+    }
+
+    /// The sizes that it was built with.
+    fn sizing(&self) -> Sizing {
+        Sizing {
+            layout: self.layout(),
+            rows: self.rows(),
+            buckets: self.max_buckets(),
+            load_thousandths: self.target_load(),
+            value_bits: self.value_bits(),
+            rate: 1.0,
+        }
+    }
+
+    /// The share of absent items that are reported as present by a growing table that has grown to hold this
+    /// number of items.
+    pub(crate) fn false_positive_rate_at(&self, items: usize) -> f64 {
+        self.sizing().false_positive_rate_at(items)
+    }
+
+    /// What the table uses on the heap.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.buckets.words().heap_bytes()
+            + self.stripes.memory_bytes()
+            + self.versions.memory_bytes()
+            + size_of_val(&*self.changing)
+            + self.buckets.growing().map_or(0, Growing::bytes_besides)
+    }
+}
+
+impl<F: Format, B: Buckets> Table<'_, F, B> {
+    /// The share of absent items that are reported as present.
+    pub(crate) fn false_positive_rate(self) -> f64 {
+        let (rows, value_bits) = (self.rows(), self.value_bits());
+        let properties = F::FORMAT.properties();
+        if B::GROWS {
+            sizing::false_positive_rate_of_grown(properties, self.weight(), rows, value_bits)
+        } else {
+            let items_per_row = self.occupied() as f64 / rows as f64;
+            sizing::false_positive_rate(properties, items_per_row, value_bits)
+        }
+    }
+
+    /// The sum of 2^-a over all entries, where a is how many extra bits an entry has: how likely all of
+    /// them together are to match what they do not belong to. Taken from a sample of the words, if there
+    /// are more than [`WEIGHED`].
+    fn weight(self) -> f64 {
+        let Some(growing) = self.buckets.growing() else {
+            return self.occupied() as f64;
+        };
+        let extent = growing.extent();
+        let buckets = extent.buckets();
+        // An odd distance: rows of both parities.
+        let distance = buckets.div_ceil(WEIGHED) | 1;
+        let sampled = (0..buckets).step_by(distance).map(|bucket| {
+            // Relaxed: an estimate.
+            let word = self.buckets.word(bucket).load(Ordering::Relaxed);
+            let reading = extent.bucket_at(bucket, NoValues).reading;
+            let weight = |slot| 1.0 / f64::from(1_u32 << reading.extra_bits(slot));
+            Word::<F>::from_bits(word).slots_in_use().map(weight).sum::<f64>()
+        });
+        sampled.sum::<f64>() * buckets as f64 / buckets.div_ceil(distance) as f64
+    }
+}

@@ -1,0 +1,209 @@
+//! The table of fixed size: a row is a bucket, and a slot holds a whole fingerprint.
+
+use core::iter;
+
+use super::buckets::{Bucket, Buckets, Reading, View, Words};
+use super::geometry::Place;
+use super::growing::{Extent, Growing};
+use crate::candidates::Candidates;
+use crate::entry::{Entry, NoValues, Slot, Values};
+use crate::layout::{Format, Word};
+use crate::memory::{NoMemory, try_push};
+use crate::sync::{self, AtomicU64};
+
+/// As many buckets as rows, for ever.
+pub struct Fixed<V = NoValues> {
+    words: Box<[AtomicU64]>,
+    values: V,
+}
+
+impl<V: Values> Buckets for Fixed<V> {
+    type Values = V;
+    type Extent = ();
+    type Reading = Whole<V>;
+    type Entry = u32;
+    type Words = Box<[AtomicU64]>;
+
+    const GROWS: bool = false;
+
+    fn new(extent: Extent, _: u32, values: V, words: Box<[AtomicU64]>) -> Result<Self, NoMemory> {
+        debug_assert_eq!(extent, Extent::start(words.len()));
+        Ok(Self { words, values })
+    }
+
+    #[inline]
+    fn values(&self) -> V {
+        self.values
+    }
+
+    #[inline]
+    fn words(&self) -> &Box<[AtomicU64]> {
+        &self.words
+    }
+
+    #[inline]
+    fn rows(&self) -> usize {
+        self.words.len()
+    }
+
+    #[inline]
+    fn extent(&self) {}
+
+    #[inline]
+    fn count(&self, (): ()) -> usize {
+        self.words.len()
+    }
+
+    #[inline]
+    fn bucket(&self, place: Place, (): ()) -> Bucket<Whole<V>> {
+        Bucket { number: place.row, reading: Whole { values: self.values } }
+    }
+
+    #[inline]
+    fn reading(_: Extent, _: usize, values: V) -> Whole<V> {
+        Whole { values }
+    }
+
+    #[inline]
+    fn growing(&self) -> Option<&Growing<V>> {
+        None
+    }
+}
+
+impl<'a> View<'a> for &'a [AtomicU64] {
+    #[inline]
+    fn word(self, bucket: usize) -> &'a AtomicU64 {
+        &self[bucket]
+    }
+
+    #[expect(clippy::inline_always, reason = "a batch has few registers to spare")]
+    #[inline(always)]
+    fn get(self, bucket: usize) -> Option<&'a AtomicU64> {
+        <[AtomicU64]>::get(self, bucket)
+    }
+}
+
+impl Words for Box<[AtomicU64]> {
+    type View<'a> = &'a [AtomicU64];
+
+    fn try_new(max_buckets: usize) -> Result<Self, NoMemory> {
+        let bytes = max_buckets * size_of::<u64>();
+        sync::try_zeroed(max_buckets).ok_or(NoMemory { bytes })
+    }
+
+    fn from_pieces(_: usize, pieces: Vec<Self>) -> Result<Self, NoMemory> {
+        debug_assert_eq!(pieces.len(), 1);
+        Ok(pieces.into_iter().next().expect("one piece"))
+    }
+
+    fn into_pieces(self, _: usize) -> Result<Vec<Self>, NoMemory> {
+        let mut pieces = Vec::new();
+        try_push(&mut pieces, self)?;
+        Ok(pieces)
+    }
+
+    fn try_reach(&self, _: usize) -> Result<(), NoMemory> {
+        Ok(())
+    }
+
+    fn reached(&self) -> usize {
+        self.len()
+    }
+
+    #[inline]
+    fn max_buckets(&self) -> usize {
+        self.len()
+    }
+
+    #[inline]
+    fn view(&self) -> &[AtomicU64] {
+        self
+    }
+
+    fn pieces(&self, buckets: usize) -> impl Iterator<Item = &[AtomicU64]> {
+        iter::once(&self[..buckets])
+    }
+
+    fn heap_bytes(&self) -> usize {
+        size_of_val(&**self)
+    }
+}
+
+/// In a table of fixed size a slot holds the entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Whole<V> {
+    pub(crate) values: V,
+}
+
+impl<V: Values> Reading for Whole<V> {
+    #[inline]
+    fn slot(self, entry: Entry) -> Slot {
+        Slot::new(entry.whole().into())
+    }
+
+    #[inline]
+    fn entry(self, slot: Slot, _: Entry) -> Entry {
+        Entry::fingerprint(slot.bits())
+    }
+
+    #[inline]
+    fn extra_bits(self, _: Slot) -> u32 {
+        0
+    }
+
+    #[inline]
+    fn either_holds<F: Format>(
+        [reading, _]: [Self; 2],
+        words: [Word<F>; 2],
+        [item, _]: [Entry; 2],
+    ) -> bool {
+        Word::either_holds(words, reading.slot(item), reading.values.below())
+    }
+
+    #[inline]
+    fn copies<F: Format>(self, word: Word<F>, item: Entry) -> usize {
+        word.copies(self.slot(item))
+    }
+
+    #[inline]
+    fn holds_key<F: Format>(self, word: Word<F>, item: Entry) -> bool {
+        V::ANY && Self::either_holds([self; 2], [word, Word::EMPTY], [item; 2])
+    }
+
+    #[inline]
+    fn values<F: Format>(
+        [reading, _]: [Self; 2],
+        words: [Word<F>; 2],
+        [item, _]: [Entry; 2],
+    ) -> Candidates {
+        let Some(mask) = reading.values.below() else {
+            return Candidates::new();
+        };
+        let values = Word::values_alike(words, item.whole().into(), mask);
+        Candidates::of(values, reading.values.bits())
+    }
+
+    #[inline]
+    fn of_class<F: Format>(self, word: Word<F>, item: Entry) -> usize {
+        match self.values.below() {
+            Some(mask) => word.alike(item.whole().into(), mask),
+            None => self.copies(word, item),
+        }
+    }
+
+    #[inline]
+    fn longest<F: Format>(self, word: Word<F>, item: Entry) -> Option<Slot> {
+        let slot = self.slot(item);
+        word.holds(slot).then_some(slot)
+    }
+
+    #[inline]
+    fn holder_of_longest<F: Format>(
+        [reading, _]: [Self; 2],
+        words: [Word<F>; 2],
+        [item, _]: [Entry; 2],
+    ) -> Option<bool> {
+        let slot = reading.slot(item);
+        Word::either_holds(words, slot, None).then(|| words[0].holds(slot))
+    }
+}

@@ -1,0 +1,208 @@
+//! The default hasher on keys as programs have them: no two hash alike, and the filter reports
+//! absent ones at the stated rate. Every filter has a seed of its own.
+//!
+//! The seeds are random, so each test states the odds that it fails by chance.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::thread;
+
+use coucal::{CuckooFilter, DefaultHashBuilder, Fp10x6, Fp12x5};
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use rand::seq::SliceRandom;
+
+use crate::common::usually;
+use crate::families::families;
+
+type Seed = DefaultHashBuilder;
+
+/// Pairs that have all 64 bits in common.
+fn equal_pairs(mut hashes: Vec<u64>) -> usize {
+    hashes.sort_unstable();
+    hashes.chunk_by(|a, b| a == b).map(|equal| equal.len() * (equal.len() - 1) / 2).sum()
+}
+
+/// The hashes of a family in an order that has nothing to do with the keys.
+fn shuffled(mut hashes: Vec<u64>) -> Vec<u64> {
+    hashes.shuffle(&mut SmallRng::seed_from_u64(41));
+    hashes
+}
+
+/// A hasher that tells keys apart has such a pair in ten seeds by chance once in 5 * 10^7 runs for the
+/// largest family, two pairs once in 10^15: so one pair passes, and two do not.
+#[test]
+fn no_two_keys_hash_alike() {
+    let mut found = Vec::new();
+    let seeds = usually(2, 10);
+    for family in families::<Seed>() {
+        let pairs: usize = (0..seeds).map(|_| equal_pairs(family.hashes(&Seed::default()))).sum();
+        if pairs > 1 {
+            found.push((family.name, pairs));
+        }
+    }
+    assert!(found.is_empty(), "pairs with equal hashes, under {seeds} seeds: {found:?}");
+}
+
+/// A quarter of each family is stored and the others are looked up, under one seed, or four for the families
+/// of 2^16 keys: 1,900 false positives or more. So 16 % are nearly seven standard deviations, less than one
+/// failure by chance in 10^9 runs of all families. On a long run there are four times as many, and 10 % are
+/// nearly nine.
+#[test]
+fn absent_keys_are_reported_at_the_stated_rate() {
+    let mut wrong = Vec::new();
+    for family in families::<Seed>() {
+        let (stored, seeds) = (family.len / 4, (usually(1, 4_usize) << 18).div_ceil(family.len));
+        let (mut reported, mut expected) = (0, 0.0);
+        for _ in 0..seeds {
+            let builder = CuckooFilter::builder().layout::<Fp10x6>().capacity(stored);
+            let filter = builder.build().expect("memory for a test");
+            let hashes = shuffled(family.hashes(filter.hasher()));
+            let (present, absent) = hashes.split_at(stored);
+            filter.insert_hash_many(present).expect(family.name);
+            reported += absent.iter().filter(|&&hash| filter.contains_hash(hash)).count();
+            expected += filter.false_positive_rate() * absent.len() as f64;
+        }
+        assert!(expected > usually(1800.0, 7500.0), "{}: {expected} are too few", family.name);
+        let ratio = reported as f64 / expected;
+        if (ratio - 1.0).abs() > usually(0.16, 0.1) {
+            wrong.push((family.name, ratio));
+        }
+    }
+    assert!(wrong.is_empty(), "measured as a multiple of the stated rate: {wrong:?}");
+}
+
+/// Those of one million pairs that share a class with an earlier one: some 60 are expected. Twice
+/// as many come by chance less than once in 10^9 runs.
+#[test]
+fn insert_unique_takes_a_million_pairs_of_strings() {
+    let words: Vec<String> = (0..1000).map(|i| format!("{i}")).collect();
+    let filter = CuckooFilter::with_capacity(1_000_000);
+    let (mut taken_for_present, mut expected) = (0, 0.0);
+    for first in &words {
+        for second in &words {
+            taken_for_present += usize::from(filter.insert_unique(&(first, second)) == Ok(false));
+        }
+        expected += filter.false_positive_rate() * words.len() as f64;
+    }
+    assert!((40.0..80.0).contains(&expected), "{expected}");
+    assert!(taken_for_present as f64 <= 2.0 * expected, "{taken_for_present}, not {expected}");
+}
+
+/// Distinct items: every family goes into a filter made for it.
+#[test]
+fn holds_as_many_keys_as_it_was_made_for() {
+    for family in families::<Seed>() {
+        let filter = CuckooFilter::with_capacity(family.len);
+        let hashes = family.hashes(filter.hasher());
+        assert_eq!(filter.insert_hash_many(&hashes), Ok(()), "{}", family.name);
+        assert_eq!(filter.len(), family.len);
+        assert!(hashes.iter().all(|&hash| filter.contains_hash(hash)));
+    }
+}
+
+/// Whether these writes give different states of the hasher, each into a fresh one and after
+/// another write. Fewer than 2^16 values each: a chance failure once in 10^9 runs.
+fn told_apart<T: Copy>(
+    values: &[T],
+    write: impl Fn(&mut <Seed as BuildHasher>::Hasher, T),
+) -> bool {
+    let builder = Seed::default();
+    let hash = |before: Option<u64>, value| {
+        let mut hasher = builder.build_hasher();
+        if let Some(before) = before {
+            hasher.write_u64(before);
+        }
+        write(&mut hasher, value);
+        hasher.finish()
+    };
+    [None, Some(1)].into_iter().all(|before| {
+        let hashes: HashSet<u64> = values.iter().map(|&value| hash(before, value)).collect();
+        hashes.len() == values.len()
+    })
+}
+
+/// Every value of 8 bits; of the wider integers each bit alone, each byte, and runs about zero.
+#[test]
+#[allow(clippy::cast_possible_wrap, reason = "any value of the type will do")]
+fn each_method_of_the_hasher_hashes() {
+    macro_rules! check {
+        ($($method:ident $type:ident)*) => {$(
+            let bits = (0..$type::BITS).map(|bit| 1 << bit);
+            let bytes = (0..$type::BITS).step_by(8).flat_map(|at| (0..=255).map(move |b| b << at));
+            let run = (0..255).map(|i: $type| i.wrapping_sub(127));
+            let values: HashSet<$type> =
+                bits.chain(bytes.map(|b: u128| b as $type)).chain(run).collect();
+            let values: Vec<$type> = values.into_iter().collect();
+            assert!(values.len() >= 255);
+            assert!(told_apart(&values, |hasher, value| hasher.$method(value)), stringify!($method));
+            assert!(told_apart(&values, |hasher, value| value.hash(hasher)), stringify!($type));
+        )*};
+    }
+    check! {
+        write_u16 u16 write_u32 u32 write_u64 u64 write_u128 u128 write_usize usize
+        write_i16 i16 write_i32 i32 write_i64 i64 write_i128 i128 write_isize isize
+    }
+    let bytes: Vec<u8> = (0..=u8::MAX).collect();
+    let signed: Vec<i8> = (i8::MIN..=i8::MAX).collect();
+    assert!(told_apart(&bytes, Hasher::write_u8), "write_u8");
+    assert!(told_apart(&signed, Hasher::write_i8), "write_i8");
+    assert!(told_apart(&bytes, |hasher, value| value.hash(hasher)), "u8");
+    assert!(told_apart(&signed, |hasher, value| value.hash(hasher)), "i8");
+    assert!(told_apart(&bytes, |hasher, value| hasher.write(&[value])), "write");
+    assert!(told_apart(&[false, true], |hasher, value| value.hash(hasher)), "bool");
+    let chars: Vec<char> = ('\0'..'\u{2000}').collect();
+    assert!(told_apart(&chars, |hasher, value| value.hash(hasher)), "char");
+}
+
+/// A thousand filters, each made in a thread of its own that ends at once: two seeds meet by
+/// chance once in 10^13 runs.
+#[test]
+fn every_filter_has_a_seed_of_its_own() {
+    let hash_in_a_thread = |_| {
+        let hash = || CuckooFilter::with_capacity(0).hash_of("egg");
+        thread::spawn(hash).join().expect("a filter and a hash")
+    };
+    let hashes: HashSet<u64> = (0..1000).map(hash_in_a_thread).collect();
+    assert_eq!(hashes.len(), 1000, "filters of different threads");
+
+    let filters: HashSet<u64> =
+        (0..1000).map(|_| CuckooFilter::with_capacity(0).hash_of("egg")).collect();
+    assert_eq!(filters.len(), 1000, "filters of one thread");
+
+    let both = hashes.union(&filters).count();
+    assert_eq!(both, 2000, "filters of different threads and of one");
+}
+
+#[test]
+fn clones_of_a_builder_make_filters_with_different_seeds() {
+    let builder = CuckooFilter::builder().capacity(100);
+    let filters: HashSet<u64> =
+        (0..10).map(|_| builder.clone().build().expect("a small filter").hash_of("egg")).collect();
+    assert_eq!(filters.len(), 10);
+    // The layout changes nothing about that.
+    let other = |_| builder.clone().layout::<Fp12x5>().build().expect("a small filter");
+    let filters: HashSet<u64> = (0..10).map(other).map(|filter| filter.hash_of("egg")).collect();
+    assert_eq!(filters.len(), 10);
+}
+
+#[test]
+fn filters_given_one_hasher_agree() {
+    let hasher = DefaultHashBuilder::default();
+    let builder = CuckooFilter::builder().capacity(100).hasher(hasher.clone());
+    let built = builder.clone().build().expect("a small filter");
+    let again = builder.layout::<Fp12x5>().build().expect("a small filter");
+    let made = CuckooFilter::with_capacity_and_hasher(10, hasher.clone());
+    let from_another = CuckooFilter::with_capacity_and_hasher(10, made.hasher().clone());
+    for item in ["egg", "nest", ""] {
+        let expected = hasher.hash_one(item);
+        let got = [
+            built.hash_of(item),
+            again.hash_of(item),
+            made.hash_of(item),
+            from_another.hash_of(item),
+            made.hasher().hash_one(item),
+        ];
+        assert_eq!(got, [expected; 5]);
+    }
+}

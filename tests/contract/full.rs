@@ -1,0 +1,93 @@
+//! At which share of the slots the first insert fails, and what copies do.
+
+use crate::common::{Filter, Layout, default_layout, fill, hashes, usually};
+
+of_each_layout!(the_first_insert_does_not_fail_early);
+
+/// As the documentation of `Layout` says: never earlier than 0.6 % of the slots before the mean of a table of
+/// 2^20 slots, or 1.1 % with two or three slots per bucket. And not much later, or it would say so.
+fn the_first_insert_does_not_fail_early(layout: Layout) {
+    let stated = layout.full;
+    let tolerance = if layout.slots > 3 { 0.65 } else { 1.15 };
+    for (slots, fills) in [(1 << 15, usually(10, 500)), (1 << 16, usually(5, 250))] {
+        let filter = layout.filter_of_slots(slots);
+        let (mut sum, mut least) = (0.0, 100.0_f64);
+        for seed in 0..fills {
+            filter.clear();
+            let load = 100.0 * fill(&filter, hashes(seed)) as f64 / filter.slots() as f64;
+            sum += load;
+            least = least.min(load);
+        }
+        let mean = sum / fills as f64;
+        println!(
+            "{layout:?}, {slots} slots, {fills} fills: {mean:.2} % on average, {least:.2} % at least"
+        );
+        assert!(least > stated - tolerance, "{least} % of {slots} slots, {stated} % stated");
+        assert!((mean - stated).abs() < tolerance, "{mean} % of {slots} slots, {stated} % stated");
+    }
+}
+
+/// Items inserted `copies` times each, until one fails: the load of the table then, in percent.
+fn first_refusal(filter: &Filter, copies: usize, seed: u64) -> f64 {
+    let failed = |&hash: &u64| (0..copies).any(|_| filter.insert_hash(hash).is_err());
+    hashes(seed).find(failed).expect("a filter is full some day");
+    100.0 * filter.load_factor()
+}
+
+/// The table in the limits of the documentation of the crate.
+#[test]
+fn copies_use_up_the_room_of_others() {
+    let page = include_str!("../../src/lib.rs");
+    let (_, table) = page.split_once("//!   | k | ").expect("the table");
+    let mut rows = table.lines();
+    let mut cells = || -> Vec<f64> {
+        let row = rows.next().expect("a row").trim_end_matches('|');
+        let cells = row.split('|').map(|cell| cell.trim().trim_end_matches(" %"));
+        cells.filter_map(|cell| cell.parse().ok()).collect()
+    };
+    let (copies, _, stated) = (cells(), cells(), cells());
+    assert!(copies.len() == stated.len() && copies.len() > 5, "{copies:?}, {stated:?}");
+    let filter = default_layout().filter_of_slots(1 << 20);
+    for (copies, stated) in copies.into_iter().zip(stated) {
+        let fills = usually(1, 20);
+        let loads = (0..fills).map(|seed| {
+            filter.clear();
+            first_refusal(&filter, copies as usize, seed)
+        });
+        let mean = loads.sum::<f64>() / fills as f64;
+        println!("{copies} copies: {mean:.2} %, {stated} % stated");
+        assert!((mean - stated).abs() < 1.5, "{copies} copies: {mean} %, {stated} % stated");
+    }
+}
+
+/// An item that "was there" may share the copy of another, and loses it when that one is removed:
+/// so `insert_unique` and `remove` together give false negatives. A million items, the even ones
+/// removed: the share of the odd ones that are missed is about the rate of false positives.
+#[test]
+fn insert_unique_with_remove_misses_items() {
+    const ITEMS: usize = 1_000_000;
+    let filter = default_layout().filter(ITEMS);
+    // (hash, whether it was stored)
+    let items: Vec<(u64, bool)> = hashes(73)
+        .take(ITEMS)
+        .map(|hash| (hash, filter.insert_unique_hash(hash).expect("made for a million")))
+        .collect();
+    let kept = || items.iter().skip(1).step_by(2);
+    let missed = || kept().filter(|(hash, _)| !filter.contains_hash(*hash)).count();
+    assert_eq!(missed(), 0, "nothing is removed yet");
+    let even = || items.iter().step_by(2);
+    for (hash, _) in even().filter(|(_, stored)| *stored) {
+        filter.remove_hash(*hash);
+    }
+    let of_stored = missed();
+    for (hash, _) in even().filter(|(_, stored)| !stored) {
+        filter.remove_hash(*hash);
+    }
+    let of_all = missed();
+    println!(
+        "{of_stored} of {} missed when what was stored is removed, {of_all} of all",
+        ITEMS / 2
+    );
+    // 15 and 30 are expected; the hashes are the same in every run.
+    assert!((1..60).contains(&of_stored) && (of_stored + 1..100).contains(&of_all));
+}

@@ -1,0 +1,609 @@
+//! Every request for memory fails in turn: the call returns an error, nothing is lost, and the call succeeds
+//! when there is memory again.
+//!
+//! A request that may not fail aborts the process. So a test runs its cases in a child process, which is its
+//! own executable, and reads there how many requests have failed.
+
+use std::env;
+use std::process::Command;
+
+use coucal::{
+    AnyCuckooFilter, AnyLayout, BuildError, CuckooFilter, CuckooMaplet, DefaultHashBuilder, Fp16x4,
+    Growable, InsertError, InsertManyError, MergeError, ReserveError, RestoreError, Snapshot,
+    SnapshotError, StableHashBuilder, Storage,
+};
+
+use crate::allocator::{live_bytes, peak_of, with_requests};
+use crate::common::hashes;
+
+const HASHER: StableHashBuilder = StableHashBuilder::new(7);
+
+/// Set for a child process.
+const IS_CHILD: &str = "COUCAL_TEST_REQUESTS";
+/// What a child prints before the number of requests that it let fail one by one.
+const TRIED: &str = "requests that failed in turn: ";
+
+/// Runs the cases of the test with this name in a child process, where at least this number of requests
+/// fail.
+fn in_a_child(test: &str, least: usize, cases: impl FnOnce() -> usize) {
+    if env::var_os(IS_CHILD).is_some() {
+        println!("\n{TRIED}{}", cases());
+        return;
+    }
+    let mut child = Command::new(env::current_exe().expect("the path of this test"));
+    child.args([&format!("requests::{test}"), "--exact", "--nocapture"]).env(IS_CHILD, "1");
+    let output = child.output().expect("a child process");
+    let [told, errors] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    let last = told.lines().next_back();
+    assert!(output.status.success(), "{}, {last:?}: {errors}", output.status);
+    let tried = told.lines().find_map(|line| line.strip_prefix(TRIED)).expect("the test was run");
+    let tried: usize = tried.parse().expect("a number");
+    assert!(tried >= least, "{tried} requests, not {least}");
+}
+
+/// An allocator that grants some requests and then fails.
+struct Memory {
+    granted: usize,
+    /// Whether it fails from then on, and not just once.
+    for_good: bool,
+    /// How many requests it has refused.
+    refused: usize,
+}
+
+impl Memory {
+    /// `call` with this allocator.
+    fn with<T>(&mut self, call: impl FnOnce() -> T) -> T {
+        let (made, refused) = with_requests(self.granted, self.for_good, call);
+        self.refused = refused;
+        made
+    }
+
+    fn has_failed(&self) -> bool {
+        self.refused > 0
+    }
+}
+
+/// Runs a case with allocators of which the first request fails, the second, and so on, until none does.
+/// Returns the number of requests.
+fn in_turn(what: &str, mut case: impl FnMut(&mut Memory)) -> usize {
+    let mut tried = 0;
+    for for_good in [false, true] {
+        for granted in 0.. {
+            println!("{what}: {granted} requests, then failure, for good: {for_good}");
+            let mut memory = Memory { granted, for_good, refused: 0 };
+            let live = live_bytes();
+            case(&mut memory);
+            assert_eq!(live_bytes(), live, "nothing is kept");
+            if !memory.has_failed() {
+                break;
+            }
+            tried += 1;
+        }
+    }
+    tried
+}
+
+/// A size of a filter, and what is done with it.
+struct Setup {
+    capacity: usize,
+    max_capacity: usize,
+    /// Items that it holds.
+    items: usize,
+    /// Items that a batch or a merge adds, or that it is to have room for.
+    more: usize,
+}
+
+const FIXED: [Setup; 2] = [
+    Setup { capacity: 10, max_capacity: 10, items: 5, more: 5 },
+    Setup { capacity: 30_000, max_capacity: 30_000, items: 2000, more: 1000 },
+];
+
+/// One chunk, many small chunks (the directory grows from 16 places to 64), and two large ones.
+const GROWING: [Setup; 3] = [
+    Setup { capacity: 0, max_capacity: 100, items: 20, more: 70 },
+    Setup { capacity: 2500, max_capacity: 10_000, items: 2000, more: 7000 },
+    Setup { capacity: 0, max_capacity: 10_000_000, items: 2000, more: 25_000 },
+];
+
+/// Layouts of fixed size, or that grow.
+trait Kind: Storage + Sized {
+    const GROWS: bool;
+    const SETUPS: &'static [Setup];
+    fn filter(setup: &Setup) -> Result<Filter<Self>, BuildError>;
+    fn maplet(setup: &Setup) -> Result<Maplet<Self>, BuildError>;
+}
+
+type Filter<L> = CuckooFilter<L, StableHashBuilder>;
+type Maplet<L> = CuckooMaplet<L, StableHashBuilder>;
+
+impl Kind for AnyLayout {
+    const GROWS: bool = false;
+    const SETUPS: &'static [Setup] = &FIXED;
+
+    fn filter(&Setup { capacity, .. }: &Setup) -> Result<Filter<Self>, BuildError> {
+        CuckooFilter::builder().any_layout().hasher(HASHER).capacity(capacity).build()
+    }
+
+    fn maplet(&Setup { capacity, .. }: &Setup) -> Result<Maplet<Self>, BuildError> {
+        let builder = CuckooMaplet::builder().any_layout().hasher(HASHER);
+        builder.capacity(capacity).value_bits(3).build()
+    }
+}
+
+impl Kind for Growable<AnyLayout> {
+    const GROWS: bool = true;
+    const SETUPS: &'static [Setup] = &GROWING;
+
+    fn filter(setup: &Setup) -> Result<Filter<Self>, BuildError> {
+        let builder = CuckooFilter::builder().any_layout().hasher(HASHER);
+        builder.capacity(setup.capacity).max_capacity(setup.max_capacity).build()
+    }
+
+    fn maplet(setup: &Setup) -> Result<Maplet<Self>, BuildError> {
+        let builder = CuckooMaplet::builder().any_layout().hasher(HASHER).value_bits(3);
+        builder.capacity(setup.capacity).max_capacity(setup.max_capacity).build()
+    }
+}
+
+/// A filter or a maplet.
+trait Subject: Sized {
+    const GROWS: bool;
+    const SETUPS: &'static [Setup];
+
+    type Item: Copy;
+
+    fn item(hash: u64) -> Self::Item;
+    fn build(setup: &Setup) -> Result<Self, BuildError>;
+    fn insert(&self, item: Self::Item) -> Result<(), InsertError>;
+    fn insert_many(&self, items: &[Self::Item]) -> Result<(), InsertManyError>;
+    fn insert_all(&self, items: &[Self::Item]) -> Result<(), InsertManyError>;
+    fn holds(&self, item: Self::Item) -> bool;
+    fn len(&self) -> usize;
+    fn memory_bytes(&self) -> usize;
+    fn snapshot(&self) -> Result<Snapshot, SnapshotError>;
+    fn from_bytes(bytes: &[u8]) -> Result<Self, RestoreError>;
+    fn restore(bytes: &[u8]) -> Result<Self, RestoreError>;
+    fn from_snapshot(snapshot: Snapshot) -> Result<Self, RestoreError>;
+    fn merge(&self, other: &Self) -> Result<(), MergeError>;
+
+    /// One that holds these items.
+    fn with_items(setup: &Setup, items: &[Self::Item]) -> Self {
+        let subject = Self::build(setup).expect("memory for a test");
+        subject.insert_many(items).expect("fewer than its capacity");
+        subject
+    }
+
+    /// Bytes that live beside those that it says it has: the same as long as nothing is leaked.
+    fn bytes_besides(&self) -> isize {
+        live_bytes() - self.memory_bytes().cast_signed()
+    }
+
+    /// It has these items, and no other.
+    fn assert_holds(&self, items: &[Self::Item]) {
+        assert_eq!(self.len(), items.len());
+        assert!(items.iter().all(|&item| self.holds(item)));
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.snapshot().expect("memory for a test").to_bytes()
+    }
+}
+
+/// What is called alike in filters and maplets.
+macro_rules! the_same {
+    () => {
+        fn len(&self) -> usize {
+            self.len()
+        }
+
+        fn memory_bytes(&self) -> usize {
+            self.memory_bytes()
+        }
+
+        fn snapshot(&self) -> Result<Snapshot, SnapshotError> {
+            self.snapshot()
+        }
+
+        fn from_bytes(bytes: &[u8]) -> Result<Self, RestoreError> {
+            Self::from_bytes(bytes, HASHER)
+        }
+
+        fn restore(bytes: &[u8]) -> Result<Self, RestoreError> {
+            Self::restore(bytes, HASHER)
+        }
+
+        fn from_snapshot(snapshot: Snapshot) -> Result<Self, RestoreError> {
+            Self::from_snapshot(snapshot, HASHER)
+        }
+
+        fn merge(&self, other: &Self) -> Result<(), MergeError> {
+            self.merge(other)
+        }
+
+        fn insert_many(&self, items: &[Self::Item]) -> Result<(), InsertManyError> {
+            self.insert_hash_many(items)
+        }
+
+        fn insert_all(&self, items: &[Self::Item]) -> Result<(), InsertManyError> {
+            self.insert_hash_all(items.iter().copied())
+        }
+    };
+}
+
+impl<L: Kind> Subject for Filter<L> {
+    const GROWS: bool = L::GROWS;
+    const SETUPS: &'static [Setup] = L::SETUPS;
+
+    type Item = u64;
+
+    fn item(hash: u64) -> u64 {
+        hash
+    }
+
+    fn build(setup: &Setup) -> Result<Self, BuildError> {
+        L::filter(setup)
+    }
+
+    fn insert(&self, item: u64) -> Result<(), InsertError> {
+        self.insert_hash(item)
+    }
+
+    fn holds(&self, item: u64) -> bool {
+        self.contains_hash(item)
+    }
+
+    the_same!();
+}
+
+impl<L: Kind> Subject for Maplet<L> {
+    const GROWS: bool = L::GROWS;
+    const SETUPS: &'static [Setup] = L::SETUPS;
+
+    type Item = (u64, u32);
+
+    fn item(hash: u64) -> (u64, u32) {
+        (hash, hash as u32 & 7)
+    }
+
+    fn build(setup: &Setup) -> Result<Self, BuildError> {
+        L::maplet(setup)
+    }
+
+    fn insert(&self, (hash, value): (u64, u32)) -> Result<(), InsertError> {
+        self.insert_hash(hash, value)
+    }
+
+    fn holds(&self, (hash, value): (u64, u32)) -> bool {
+        self.get_hash(hash).any(|found| found == value)
+    }
+
+    the_same!();
+}
+
+/// One that grows.
+trait Grows: Subject {
+    fn reserve(&self, more: usize) -> Result<(), ReserveError>;
+}
+
+impl Grows for Filter<Growable<AnyLayout>> {
+    fn reserve(&self, more: usize) -> Result<(), ReserveError> {
+        self.reserve(more)
+    }
+}
+
+impl Grows for Maplet<Growable<AnyLayout>> {
+    fn reserve(&self, more: usize) -> Result<(), ReserveError> {
+        self.reserve(more)
+    }
+}
+
+fn items<T: Subject>(seed: u64, count: usize) -> Vec<T::Item> {
+    hashes(seed).take(count).map(T::item).collect()
+}
+
+/// The sum of a function over all kinds of subjects.
+macro_rules! of_each_subject {
+    ($case:ident) => {
+        $case::<Filter<AnyLayout>>()
+            + $case::<Maplet<AnyLayout>>()
+            + $case::<Filter<Growable<AnyLayout>>>()
+            + $case::<Maplet<Growable<AnyLayout>>>()
+    };
+}
+
+macro_rules! of_each_that_grows {
+    ($case:ident) => {
+        $case::<Filter<Growable<AnyLayout>>>() + $case::<Maplet<Growable<AnyLayout>>>()
+    };
+}
+
+#[test]
+fn of_building() {
+    /// What is built without memory is an error, and has no other cause.
+    fn check<T>(what: &str, build: impl Fn() -> Result<T, BuildError>) -> usize {
+        in_turn(what, |memory| match memory.with(&build) {
+            Ok(_) => assert!(!memory.has_failed()),
+            Err(error) => assert!(
+                memory.has_failed()
+                    && matches!(error, BuildError::OutOfMemory { bytes } if bytes > 0)
+            ),
+        })
+    }
+
+    fn builders<T: Subject>() -> usize {
+        T::SETUPS.iter().map(|setup| check("build", || T::build(setup))).sum()
+    }
+
+    in_a_child("of_building", 200, || {
+        let constructors = check("try_with_capacity", || CuckooFilter::try_with_capacity(1000))
+            + check("try_with_capacity_and_hasher", || {
+                CuckooFilter::<Fp16x4, _>::try_with_capacity_and_hasher(1000, HASHER)
+            })
+            + check("with_capacity_and_rate", || {
+                AnyCuckooFilter::with_capacity_and_rate(1000, 0.001)
+            })
+            + check("with_capacity_rate_and_hasher", || {
+                CuckooFilter::<AnyLayout, _>::with_capacity_rate_and_hasher(1000, 0.001, HASHER)
+            });
+        constructors + of_each_subject!(builders)
+    });
+}
+
+#[test]
+fn of_snapshots() {
+    fn case<T: Subject>() -> usize {
+        let of_size = |setup: &Setup| {
+            let items = items::<T>(79, setup.items);
+            let subject = T::with_items(setup, &items);
+            let before = subject.bytes();
+            in_turn("snapshot", |memory| {
+                match memory.with(|| subject.snapshot()) {
+                    Ok(snapshot) => {
+                        assert!(!memory.has_failed() && snapshot.to_bytes() == before);
+                    }
+                    Err(SnapshotError::OutOfMemory { bytes }) => {
+                        assert!(memory.has_failed() && bytes > 0);
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+                assert!(subject.bytes() == before, "as it was, and there is memory again");
+                subject.assert_holds(&items);
+            })
+        };
+        T::SETUPS.iter().map(of_size).sum()
+    }
+
+    in_a_child("of_snapshots", 140, || of_each_subject!(case));
+}
+
+/// What is read from these bytes, or an error.
+fn check_restored<T>(memory: &Memory, restored: Result<T, RestoreError>) -> Option<T> {
+    match restored {
+        Ok(restored) => {
+            assert!(!memory.has_failed());
+            Some(restored)
+        }
+        Err(RestoreError::OutOfMemory { bytes }) => {
+            assert!(memory.has_failed() && bytes > 0);
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn of_reading_a_snapshot() {
+    fn case<T: Subject>() -> usize {
+        let of_size = |setup: &Setup| {
+            let bytes = T::with_items(setup, &items::<T>(83, setup.items)).bytes();
+            let check = |what, read: fn(&[u8]) -> Result<Snapshot, RestoreError>| {
+                in_turn(what, |memory| {
+                    let read = memory.with(|| read(&bytes));
+                    if let Some(snapshot) = check_restored(memory, read) {
+                        assert!(snapshot.to_bytes() == bytes);
+                    }
+                })
+            };
+            check("Snapshot::from_bytes", Snapshot::from_bytes)
+                + check("Snapshot::read_from", |bytes| Snapshot::read_from(bytes))
+        };
+        T::SETUPS.iter().map(of_size).sum()
+    }
+
+    in_a_child("of_reading_a_snapshot", 250, || of_each_subject!(case));
+}
+
+#[test]
+fn of_restoring() {
+    fn case<T: Subject>() -> usize {
+        let of_size = |setup: &Setup| {
+            let items = items::<T>(89, setup.items);
+            let bytes = T::with_items(setup, &items).bytes();
+            let snapshot = Snapshot::from_bytes(&bytes).expect("memory for a test");
+            let check = |memory: &Memory, restored| {
+                if let Some(restored) = check_restored::<T>(memory, restored) {
+                    restored.assert_holds(&items);
+                    assert!(restored.bytes() == bytes);
+                }
+            };
+            in_turn("from_bytes", |memory| {
+                let restored = memory.with(|| T::from_bytes(&bytes));
+                check(memory, restored);
+            }) + in_turn("restore", |memory| {
+                let restored = memory.with(|| T::restore(&bytes));
+                check(memory, restored);
+            }) + in_turn("from_snapshot", |memory| {
+                let snapshot = snapshot.clone();
+                let restored = memory.with(|| T::from_snapshot(snapshot));
+                check(memory, restored);
+            })
+        };
+        T::SETUPS.iter().map(of_size).sum()
+    }
+
+    in_a_child("of_restoring", 650, || of_each_subject!(case));
+}
+
+/// A merge that grows the filter, or does not: all items of the other one, or none.
+#[test]
+fn of_merging() {
+    fn case<T: Subject>() -> usize {
+        let of_size = |setup: &Setup| {
+            let own = items::<T>(97, setup.items);
+            let others = items::<T>(101, setup.more);
+            let bytes = T::with_items(setup, &own).bytes();
+            let other = T::with_items(setup, &others);
+            let of_other = other.bytes();
+            let both = [own.clone(), others].concat();
+            in_turn("merge", |memory| {
+                let subject = T::from_bytes(&bytes).expect("memory for a test");
+                let besides = subject.bytes_besides();
+                match memory.with(|| subject.merge(&other)) {
+                    // Without room that growth would make.
+                    Ok(()) => {
+                        assert!(!memory.has_failed() || T::GROWS);
+                        subject.assert_holds(&both);
+                    }
+                    Err(MergeError::OutOfMemory { .. } | MergeError::NoMemoryToGrow) => {
+                        assert!(memory.has_failed());
+                        subject.assert_holds(&own);
+                        assert_eq!(subject.bytes_besides(), besides, "nothing is leaked");
+                        subject.merge(&other).expect("memory again");
+                        subject.assert_holds(&both);
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+                assert_eq!(subject.bytes_besides(), besides, "nothing is leaked");
+                assert!(other.bytes() == of_other);
+            })
+        };
+        T::SETUPS.iter().map(of_size).sum()
+    }
+
+    in_a_child("of_merging", 300, || of_each_subject!(case));
+}
+
+#[test]
+fn of_reserving() {
+    fn case<T: Grows>() -> usize {
+        let of_size = |setup: &Setup| {
+            let own = items::<T>(103, setup.items);
+            let bytes = T::with_items(setup, &own).bytes();
+            let whole = T::from_bytes(&bytes).expect("memory for a test");
+            whole.reserve(setup.more).expect("memory for a test");
+            let reserved = whole.memory_bytes();
+            in_turn("reserve", |memory| {
+                let subject = T::from_bytes(&bytes).expect("memory for a test");
+                let besides = subject.bytes_besides();
+                match memory.with(|| subject.reserve(setup.more)) {
+                    Ok(()) => assert!(!memory.has_failed() || !memory.for_good),
+                    Err(ReserveError::OutOfMemory { bytes }) => {
+                        assert!(memory.has_failed() && bytes > 0);
+                        assert!(subject.memory_bytes() < reserved);
+                        subject.assert_holds(&own);
+                        assert_eq!(subject.bytes_besides(), besides, "nothing is leaked");
+                        subject.reserve(setup.more).expect("memory again");
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+                subject.assert_holds(&own);
+                assert_eq!(subject.memory_bytes(), reserved);
+                assert_eq!(subject.bytes_besides(), besides, "nothing is leaked");
+            })
+        };
+        T::SETUPS.iter().map(of_size).sum()
+    }
+
+    in_a_child("of_reserving", 120, || of_each_that_grows!(case));
+}
+
+/// Each insert on its own: an item whose insert fails is not stored, and is stored with memory.
+#[test]
+fn of_inserting() {
+    fn case<T: Subject>() -> usize {
+        let mut tried = 0;
+        for (setup, for_good) in T::SETUPS.iter().flat_map(|setup| [(setup, false), (setup, true)])
+        {
+            let all = items::<T>(107, setup.items + setup.more);
+            let subject = T::build(setup).expect("memory for a test");
+            let besides = subject.bytes_besides();
+            for (at, &item) in all.iter().enumerate() {
+                for granted in 0.. {
+                    let mut memory = Memory { granted, for_good, refused: 0 };
+                    let inserted = memory.with(|| subject.insert(item));
+                    tried += usize::from(memory.has_failed());
+                    assert_eq!(subject.bytes_besides(), besides, "nothing is leaked");
+                    match inserted {
+                        Ok(()) => break,
+                        Err(InsertError::OutOfMemory) => {
+                            assert!(memory.has_failed());
+                            subject.assert_holds(&all[..at]);
+                        }
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+            }
+            subject.assert_holds(&all);
+        }
+        tried
+    }
+
+    in_a_child("of_inserting", 700, || of_each_subject!(case));
+}
+
+/// A batch ends at the first item for which there is no memory.
+#[test]
+fn of_inserting_batches() {
+    fn check<T: Subject>(
+        what: &str,
+        setup: &Setup,
+        insert: fn(&T, &[T::Item]) -> Result<(), InsertManyError>,
+    ) -> usize {
+        let all = items::<T>(109, setup.items + setup.more);
+        let (own, new) = all.split_at(setup.items);
+        let bytes = T::with_items(setup, own).bytes();
+        in_turn(what, |memory| {
+            let subject = T::from_bytes(&bytes).expect("memory for a test");
+            let besides = subject.bytes_besides();
+            if let Err(error) = memory.with(|| insert(&subject, new)) {
+                assert!(memory.has_failed() && error.cause() == InsertError::OutOfMemory);
+                subject.assert_holds(&all[..setup.items + error.stored()]);
+                assert_eq!(subject.bytes_besides(), besides, "nothing is leaked");
+                insert(&subject, &new[error.stored()..]).expect("memory again");
+            } else {
+                // Without room that growth would make.
+                assert!(!memory.has_failed() || T::GROWS);
+            }
+            subject.assert_holds(&all);
+            assert_eq!(subject.bytes_besides(), besides, "nothing is leaked");
+        })
+    }
+
+    fn case<T: Subject>() -> usize {
+        let of_size = |setup| {
+            check("insert_many", setup, T::insert_many) + check("insert_all", setup, T::insert_all)
+        };
+        T::SETUPS.iter().map(of_size).sum()
+    }
+
+    in_a_child("of_inserting_batches", 230, || of_each_subject!(case));
+}
+
+/// Neither an insert of a key of any length, nor a lookup or a removal, asks for memory that could be refused.
+#[test]
+fn keys_take_no_memory() {
+    fn check<S: std::hash::BuildHasher>(hasher: S) {
+        let filter = CuckooFilter::with_capacity_and_hasher(1000, hasher);
+        for len in [0, 1, 100, 127, 128, 129, 240, 241, 1000, 100_000] {
+            let key = "a".repeat(len);
+            let ((), peak) = peak_of(|| {
+                filter.insert(&key).expect("few items");
+                assert!(filter.contains(&key) && filter.count(&key) == 1 && filter.remove(&key));
+            });
+            assert_eq!(peak, 0, "bytes for a key of {len}");
+        }
+    }
+
+    check(HASHER);
+    check(DefaultHashBuilder::default());
+}

@@ -1,0 +1,199 @@
+//! Nothing is lost over all doublings.
+
+use coucal::InsertError;
+use coucal_reference::{Grows, Item, Modelled};
+use rand::rngs::SmallRng;
+use rand::seq::{IndexedRandom, SliceRandom};
+use rand::{RngExt, SeedableRng};
+
+use crate::common::{LEAST_ROWS, Layout, default_layout, hashes, usually};
+use crate::{twins, widths};
+
+of_each_growing_layout! {
+    filters
+    maplets
+}
+
+/// A filter or a maplet beside its model, and the items that it must hold.
+struct Checked<S> {
+    modelled: Modelled<S>,
+    layout: Layout,
+    held: Vec<Item>,
+    random: SmallRng,
+}
+
+impl<S: Grows> Checked<S> {
+    fn value(&mut self) -> u32 {
+        let bits = self.modelled.subject().value_bits();
+        self.random.random_range(0..=((1_u64 << bits) - 1) as u32)
+    }
+
+    /// Inserts, which is refused only if all entries of the item's two buckets are of its class.
+    fn insert(&mut self, item: Item) -> bool {
+        let inserted = self.modelled.insert(item);
+        match inserted {
+            Ok(()) => self.held.push(item),
+            Err(error) => assert_eq!(error, InsertError::TooManyCopies, "below the maximum"),
+        }
+        inserted.is_ok()
+    }
+
+    /// All items are found, by as many entries as must match them; others by as many as do.
+    fn agrees(&self, others: impl Iterator<Item = u64>) -> usize {
+        assert_eq!(self.modelled.subject().len(), self.held.len());
+        for &(hash, value) in &self.held {
+            assert!(self.modelled.look(hash) > 0, "an item is lost");
+            assert!(self.modelled.model().values(hash).contains(&value));
+        }
+        self.modelled.check();
+        others.map(|hash| self.modelled.look(hash)).sum()
+    }
+
+    /// Of a maplet, a quarter of the items get another value.
+    fn replace_some(&mut self) {
+        if self.modelled.subject().value_bits() == 0 {
+            return;
+        }
+        self.held.shuffle(&mut self.random);
+        for at in 0..self.held.len() / 4 {
+            let (item, new) = (self.held[at], self.value());
+            self.modelled.replace(item, new);
+            self.held[at].1 = new;
+        }
+    }
+
+    /// Half of the items are removed and put back.
+    fn remove_half_and_put_it_back(&mut self) {
+        self.held.shuffle(&mut self.random);
+        let removed = self.held.split_off(self.held.len() / 2);
+        for &item in &removed {
+            assert!(self.modelled.remove(item), "an item is lost");
+        }
+        for &(hash, _) in self.held.iter().chain(&removed) {
+            self.modelled.look(hash);
+        }
+        for item in removed {
+            self.insert(item);
+        }
+    }
+
+    /// One item as often as two buckets have slots. One copy more is refused, and nothing grows for it.
+    fn as_many_copies_as_there_can_be(&mut self, new: &mut impl Iterator<Item = u64>) {
+        // None that shares both its buckets with another: that one could not make way.
+        let (geometry, slots) = (self.modelled.model().geometry(), self.modelled.subject().slots());
+        let buckets = |hash| geometry.buckets(geometry.class(hash), slots);
+        let is_alone =
+            |&item: &u64| self.held.iter().all(|&(hash, _)| buckets(hash) != buckets(item));
+        let item = (new.take(1000).find(is_alone).expect("two buckets of no item"), 0);
+        for _ in 0..2 * self.layout.slots {
+            assert!(self.insert(item));
+        }
+        let slots = self.modelled.subject().slots();
+        for _ in 0..3 {
+            assert!(!self.insert(item));
+        }
+        assert_eq!(self.modelled.subject().slots(), slots);
+        self.held.truncate(self.held.len() - 2 * self.layout.slots);
+        for _ in 0..2 * self.layout.slots {
+            assert!(self.modelled.remove(item));
+        }
+    }
+}
+
+/// Items one by one up to the greatest capacity, against exact entries; one in 16 is there already. At the
+/// first size and at every doubling some more twins are inserted, which differ in their extra bits alone:
+/// one with few of these bits and, at the next doubling, its sibling with more. Then all is checked, values
+/// are replaced, half of the items are removed and put back, and one is inserted as often as it can be.
+///
+/// Says how many entries the absent items had that were looked up.
+fn nothing_is_lost<S: Grows>(layout: Layout, subject: S, twins: &[[u64; 2]]) -> usize {
+    let (first, most) = (subject.slots(), subject.max_capacity());
+    let random = SmallRng::seed_from_u64(first as u64);
+    let mut checked =
+        Checked { modelled: Modelled::growing(subject), layout, held: Vec::new(), random };
+    let mut new = hashes(first as u64);
+    let (mut next_size, mut false_entries) = (first, 0);
+    let mut twins = twins.chunks(10);
+    let mut siblings: Vec<Item> = Vec::new();
+    loop {
+        // With room for some more, of one item.
+        let is_last = checked.held.len() + 40 + 4 * layout.slots >= most;
+        if is_last {
+            let subject = checked.modelled.subject();
+            assert_eq!(subject.try_reserve(most - subject.len()), Ok(()));
+        }
+        if checked.modelled.subject().slots() >= next_size {
+            next_size *= 2;
+            for sibling in std::mem::take(&mut siblings) {
+                checked.insert(sibling);
+            }
+            for &[one, other] in twins.next().unwrap_or_default() {
+                let value = checked.value();
+                checked.insert((one, value));
+                siblings.push((other, value));
+            }
+            checked.replace_some();
+            checked.remove_half_and_put_it_back();
+            checked.as_many_copies_as_there_can_be(&mut new);
+            let subject = checked.modelled.subject();
+            let lookups = (20.0 / subject.false_positive_rate()).min(usually(2e4, 5e5)) as usize;
+            let absent = siblings.iter().map(|&(hash, _)| hash);
+            false_entries += checked.agrees(absent.chain(hashes(11).take(lookups)));
+        }
+        if is_last {
+            break;
+        }
+        let any = checked.held.choose(&mut checked.random).copied();
+        // Two of an item, and no more: as many as two buckets have slots would let no other item in.
+        let has_few = |&(hash, _): &Item| checked.modelled.model().values(hash).len() == 1;
+        let again = any.filter(has_few).filter(|_| checked.random.random_ratio(1, 16));
+        let hash = again.map_or_else(|| new.next().expect("endless"), |(hash, _)| hash);
+        let value = checked.value();
+        checked.insert((hash, value));
+        assert!(checked.modelled.subject().contains(hash), "an item is lost");
+        let &(any, _) = checked.held.choose(&mut checked.random).expect("an item");
+        assert!(checked.modelled.subject().contains(any), "a settled item is lost");
+    }
+    println!(
+        "{layout:?}: {false_entries} entries of absent items in {:?}",
+        checked.modelled.subject()
+    );
+    // In another order than that of the inserts.
+    checked.held.shuffle(&mut checked.random);
+    for item in std::mem::take(&mut checked.held) {
+        assert!(checked.modelled.remove(item), "an item is lost");
+    }
+    assert!(checked.modelled.subject().is_empty());
+    false_entries
+}
+
+/// From the fewest rows over all doublings, or to 2^15 slots; on a long run to 2^20.
+fn filters(layout: Layout) {
+    let slots = usually(1 << 15, 1 << 20);
+    let most = layout.greatest_from(0, (f64::from(slots) * layout.target()) as usize);
+    let filter = layout.growing(0, most);
+    assert_eq!(filter.slots(), LEAST_ROWS * layout.slots);
+    let found = nothing_is_lost(layout, filter, &twins(layout, 0, 60));
+    assert!(found > 10, "{found}");
+}
+
+/// The same for each length of values.
+fn maplets(layout: Layout) {
+    for bits in widths(layout.longest_values_that_grow()) {
+        let most = layout.greatest_maplet(usually(4000, 20_000), bits);
+        let maplet = layout.growing_maplet(0, most, bits);
+        assert_eq!(maplet.slots(), LEAST_ROWS * layout.slots);
+        nothing_is_lost(layout, maplet, &twins(layout, bits, 60));
+    }
+}
+
+/// From more rows than the fewest.
+#[test]
+fn a_filter_from_2_11_slots_on() {
+    let (layout, most) = (default_layout(), usually(14, 20));
+    let [first, most] =
+        [11, most].map(|bits| (f64::from(1 << bits) * (layout.target() - 0.04)) as usize);
+    let filter = layout.growing(first, most);
+    assert!(filter.slots() <= 1 << 11);
+    nothing_is_lost(layout, filter, &[]);
+}

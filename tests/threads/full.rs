@@ -1,0 +1,135 @@
+//! When a filter is full: what two threads and a `clear` leave behind.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use crate::common::{default_layout, fill, hashes, repetitions};
+use crate::turn;
+
+/// The loads at which the first inserts failed, all of which must be as high as `least`.
+fn assert_high(loads: &[f64], least: f64) {
+    let low: Vec<&f64> = loads.iter().filter(|&&load| load < least).collect();
+    let earliest = loads.iter().copied().fold(1.0, f64::min);
+    assert!(!loads.is_empty());
+    assert!(
+        low.is_empty(),
+        "{} of {} refills were refused below {least}, the earliest at {earliest}",
+        low.len(),
+        loads.len()
+    );
+}
+
+/// Two threads fill a filter until inserts fail, while a third clears it again and again. What a
+/// search that fails during the clear leaves behind must not outlive it: the next inserts fail at
+/// the usual load.
+fn clear_against_failing_inserts(capacity: usize, repetitions: u64, least_load: f64) {
+    let _turn = turn();
+    let filter = default_layout().filter(capacity);
+    // Odd while the filter is being cleared.
+    let epoch = AtomicU64::new(0);
+    // The epochs for which an insert has failed that began and ended within.
+    let failed = AtomicU64::new(u64::MAX);
+    let (failures, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    let insert = |seed| {
+        let mut loads = Vec::new();
+        for hash in hashes(seed) {
+            // SeqCst, here and below: nothing here is about these.
+            let before = epoch.load(Ordering::SeqCst);
+            if filter.insert_hash(hash).is_err() {
+                failures.fetch_add(1, Ordering::SeqCst);
+                let load = filter.load_factor();
+                let within = before.is_multiple_of(2) && epoch.load(Ordering::SeqCst) == before;
+                if within && failed.swap(before, Ordering::SeqCst) != before {
+                    loads.push(load);
+                }
+            }
+            if stop.load(Ordering::SeqCst) {
+                break;
+            }
+        }
+        loads
+    };
+    let loads = thread::scope(|scope| {
+        let inserting = [1, 2].map(|seed| {
+            let insert = &insert;
+            scope.spawn(move || insert(seed))
+        });
+        for repetition in 0..repetitions {
+            // As many failures as shorten the searches to the utmost.
+            let enough = failures.load(Ordering::SeqCst) + 8;
+            while failed.load(Ordering::SeqCst) != 2 * repetition
+                || failures.load(Ordering::SeqCst) < enough
+            {
+                thread::yield_now();
+            }
+            epoch.fetch_add(1, Ordering::SeqCst);
+            filter.clear();
+            epoch.fetch_add(1, Ordering::SeqCst);
+        }
+        stop.store(true, Ordering::SeqCst);
+        inserting.map(|thread| thread.join().expect("no insert panics")).concat()
+    });
+    assert_high(&loads, least_load);
+}
+
+/// One thread inserts into a full filter while another removes all that was there. Afterwards,
+/// with nobody else at work, the filter takes new items up to the usual load.
+fn removals_against_failing_inserts(capacity: usize, repetitions: u64, least_load: f64) {
+    let _turn = turn();
+    let filter = default_layout().filter(capacity);
+    let mut loads = Vec::new();
+    for repetition in 0..repetitions {
+        filter.clear();
+        let seed = 3 * repetition;
+        let stored = fill(&filter, hashes(seed));
+        let (failures, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for hash in hashes(seed + 1) {
+                    if stop.load(Ordering::SeqCst) {
+                        break;
+                    }
+                    let failed = filter.insert_hash(hash).is_err();
+                    failures.fetch_add(failed.into(), Ordering::SeqCst);
+                }
+            });
+            while failures.load(Ordering::SeqCst) < 8 {
+                thread::yield_now();
+            }
+            for hash in hashes(seed).take(stored) {
+                assert!(filter.remove_hash(hash), "a stored item is lost");
+            }
+            stop.store(true, Ordering::SeqCst);
+        });
+        fill(&filter, hashes(seed + 2));
+        loads.push(filter.load_factor());
+    }
+    assert_high(&loads, least_load);
+}
+
+/// Searched for as far as a search goes, the first refusal of so small a filter comes at 97.9 % of
+/// the slots on average, with a standard deviation of 0.43 %; of 20,000 fills the earliest was at
+/// 96.05 %. 94.5 % is 7.8 deviations down.
+const SMALL: (usize, f64) = (2000, 0.945);
+/// 131,000 slots: at 97.6 % on average, with a standard deviation of 0.07 %; 97 % is 8 down.
+const LARGE: (usize, f64) = (125_000, 0.97);
+
+#[test]
+fn clear_against_failing_inserts_in_a_small_filter() {
+    clear_against_failing_inserts(SMALL.0, repetitions(200, 3000), SMALL.1);
+}
+
+#[test]
+fn clear_against_failing_inserts_in_a_large_filter() {
+    clear_against_failing_inserts(LARGE.0, repetitions(5, 100), LARGE.1);
+}
+
+#[test]
+fn removals_against_failing_inserts_in_a_small_filter() {
+    removals_against_failing_inserts(SMALL.0, repetitions(100, 1000), SMALL.1);
+}
+
+#[test]
+fn removals_against_failing_inserts_in_a_large_filter() {
+    removals_against_failing_inserts(LARGE.0, repetitions(3, 30), LARGE.1);
+}

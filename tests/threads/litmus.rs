@@ -1,0 +1,401 @@
+//! Litmus tests on the machine: two threads, each of which changes one item and then looks up the
+//! other thread's item. In no order of these four operations do both threads get the forbidden
+//! answer. They do get it if a store still waits in the buffer of a processor when its operation
+//! returns.
+//!
+//! The models `order::*` of `loom-tests` show the same under the rules of the memory model; these
+//! tests show it on a real processor.
+
+use std::hint::spin_loop;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{PoisonError, RwLock};
+use std::thread;
+
+use coucal::{CuckooFilter, Fp16x4, InsertError, StableHashBuilder, internals};
+
+use crate::common::{HASHER, default_layout, hashes, repetitions};
+use crate::turn;
+
+/// Of the default layout by its type, so that as little as possible is between two operations.
+type Filter = CuckooFilter<Fp16x4, StableHashBuilder>;
+
+/// The filter with the most slots, of those with at most `slots`.
+fn of_slots(slots: usize) -> Filter {
+    let capacity = default_layout().filter_of_slots(slots).capacity();
+    CuckooFilter::with_capacity_and_hasher(capacity, HASHER)
+}
+
+/// Lets two threads go on within some nanoseconds of each other.
+struct Gate {
+    arrived: AtomicU64,
+}
+
+impl Gate {
+    /// Waits until both have come here `time` times.
+    fn meet(&self, time: u64) {
+        // AcqRel and Acquire: what one did before, the other sees after.
+        self.arrived.fetch_add(1, Ordering::AcqRel);
+        let mut spins = 0;
+        while self.arrived.load(Ordering::Acquire) < 2 * time {
+            spins += 1;
+            if spins % 500 == 0 {
+                thread::yield_now(); // The other may need this core.
+            } else {
+                spin_loop();
+            }
+        }
+    }
+}
+
+/// Each round: `prepare` by one thread, then `act(0)` and `act(1)` at once, then `check` of what
+/// they returned, which must be true in every round.
+fn litmus(
+    prepare: impl Fn(u64) + Sync,
+    act: impl Fn(usize, u64) -> usize + Sync,
+    check: impl Fn([usize; 2]) -> bool + Sync,
+) {
+    let _turn = turn();
+    let rounds = repetitions(20_000, 1_000_000);
+    let gate = Gate { arrived: AtomicU64::new(0) };
+    let answers = [const { AtomicUsize::new(0) }; 2];
+    let run = |thread: usize| {
+        let mut bad = 0_u64;
+        for round in 0..rounds {
+            if thread == 0 {
+                prepare(round);
+            }
+            gate.meet(2 * round + 1);
+            // One of them starts later by up to some dozen cycles, in all combinations.
+            let late = if thread == 0 { round % 8 } else { round / 8 % 8 };
+            (0..late * 4).for_each(|_| std::hint::black_box(()));
+            // Relaxed, here and below: the gate orders it.
+            answers[thread].store(act(thread, round), Ordering::Relaxed);
+            gate.meet(2 * round + 2);
+            if thread == 0 {
+                let answers = [0, 1].map(|of| answers[of].load(Ordering::Relaxed));
+                bad += u64::from(!check(answers));
+            }
+        }
+        bad
+    };
+    let bad = thread::scope(|scope| {
+        let other = scope.spawn(|| run(1));
+        let result = run(0);
+        other.join().expect("a panic in one of the two threads");
+        result
+    });
+    assert_eq!(bad, 0, "forbidden answers in {bad} of {rounds} rounds");
+}
+
+/// Two items that are apart, in an otherwise empty filter, and what the two threads do.
+struct Pair {
+    filter: Filter,
+    items: [u64; 2],
+}
+
+impl Pair {
+    fn new() -> Self {
+        let filter = of_slots(1 << 12);
+        let mut hashes = hashes(43);
+        let first = hashes.next().expect("endless");
+        filter.insert_hash(first).expect("an empty filter");
+        let second = hashes.find(|&hash| !filter.contains_hash(hash)).expect("endless");
+        filter.clear();
+        Self { filter, items: [first, second] }
+    }
+
+    /// Starts each round with both items in the filter, once each, or neither; then `act` is given
+    /// the filter, the item of the thread and that of the other. Forbidden: the answer of both is
+    /// `forbidden`.
+    fn never_both(
+        &self,
+        present: bool,
+        forbidden: bool,
+        act: impl Fn(&Filter, u64, u64) -> bool + Sync,
+    ) {
+        let Self { filter, items } = self;
+        let prepare = |_| {
+            for &item in items {
+                while filter.remove_hash(item) {}
+                if present {
+                    filter.insert_hash(item).expect("two items at the most");
+                }
+            }
+        };
+        let act = |of: usize, _| usize::from(act(filter, items[of], items[1 - of]) == forbidden);
+        litmus(prepare, act, |both| both != [1, 1]);
+        assert_eq!(filter.stats().inconclusive_lookups, 0);
+    }
+}
+
+fn insert(filter: &Filter, item: u64) {
+    filter.insert_hash(item).expect("a few items at the most");
+}
+
+fn remove(filter: &Filter, item: u64) {
+    assert!(filter.remove_hash(item), "a present item is lost");
+}
+
+#[test]
+fn insert_then_contains() {
+    Pair::new().never_both(false, false, |filter, own, other| {
+        insert(filter, own);
+        filter.contains_hash(other)
+    });
+}
+
+#[test]
+fn insert_unique_then_contains() {
+    Pair::new().never_both(false, false, |filter, own, other| {
+        assert_eq!(filter.insert_unique_hash(own), Ok(true));
+        filter.contains_hash(other)
+    });
+}
+
+#[test]
+fn insert_then_contains_in_batches() {
+    Pair::new().never_both(false, false, |filter, own, other| {
+        filter.insert_hash_many(&[own]).expect("two items at the most");
+        let mut found = [false];
+        filter.contains_hash_many(&[other], &mut found).expect("equal lengths");
+        found[0]
+    });
+}
+
+#[test]
+fn insert_then_count() {
+    Pair::new().never_both(false, false, |filter, own, other| {
+        insert(filter, own);
+        filter.count_hash(other) > 0
+    });
+}
+
+#[test]
+fn insert_then_remove_of_the_other() {
+    Pair::new().never_both(false, false, |filter, own, other| {
+        insert(filter, own);
+        filter.remove_hash(other)
+    });
+}
+
+/// Both are told that the other's item was absent.
+#[test]
+fn insert_then_insert_unique_of_the_other() {
+    Pair::new().never_both(false, true, |filter, own, other| {
+        insert(filter, own);
+        filter.insert_unique_hash(other) == Ok(true)
+    });
+}
+
+#[test]
+fn remove_then_contains() {
+    Pair::new().never_both(true, true, |filter, own, other| {
+        remove(filter, own);
+        filter.contains_hash(other)
+    });
+}
+
+#[test]
+fn remove_then_count() {
+    Pair::new().never_both(true, true, |filter, own, other| {
+        remove(filter, own);
+        filter.count_hash(other) > 0
+    });
+}
+
+/// Both are told that the other's item was there.
+#[test]
+fn remove_then_insert_unique_of_the_other() {
+    Pair::new().never_both(true, false, |filter, own, other| {
+        remove(filter, own);
+        filter.insert_unique_hash(other) == Ok(true)
+    });
+}
+
+/// One inserts and the other removes. Forbidden: the removed item is still seen after the insert,
+/// and the inserted one not after the removal.
+#[test]
+fn insert_against_remove() {
+    let Pair { filter, items: [inserted, removed] } = &Pair::new();
+    let prepare = |_| {
+        filter.remove_hash(*inserted);
+        if !filter.contains_hash(*removed) {
+            insert(filter, *removed);
+        }
+    };
+    let act = |thread: usize, _| {
+        if thread == 0 {
+            insert(filter, *inserted);
+            usize::from(filter.contains_hash(*removed))
+        } else {
+            remove(filter, *removed);
+            usize::from(!filter.contains_hash(*inserted))
+        }
+    };
+    litmus(prepare, act, |both| both != [1, 1]);
+}
+
+/// In two filters: a thread clears the one and then looks into the other, into which the other thread
+/// inserts. Forbidden: what was inserted is not seen, and then what was cleared is.
+#[test]
+fn clear_then_contains_in_another_filter() {
+    let [cleared, other] = [0; 2].map(|_| of_slots(256));
+    // In buckets that are cleared first, and last.
+    let in_bucket = |wanted: Range<usize>| {
+        let lies_there = |&hash: &u64| wanted.contains(&internals::key(64, hash, 16).1);
+        hashes(61).find(lies_there).expect("endless")
+    };
+    let (early, late) = (in_bucket(0..8), in_bucket(56..64));
+    let prepare = |_| {
+        insert(&cleared, early);
+        insert(&cleared, late);
+        other.remove_hash(late);
+    };
+    let act = |thread: usize, round: u64| {
+        if thread == 0 {
+            cleared.clear();
+            usize::from(!other.contains_hash(late))
+        } else {
+            // The clear is under way, and has to wait for the cache line of the late one.
+            while cleared.contains_hash(late) && cleared.contains_hash(early) {
+                spin_loop();
+            }
+            (0..round % 512).for_each(|_| std::hint::black_box(()));
+            insert(&other, late);
+            usize::from(cleared.contains_hash(late))
+        }
+    };
+    litmus(prepare, act, |both| both != [1, 1]);
+}
+
+/// New items into a filter so full that most inserts have to kick: the last step of a kick path is
+/// where such an insert takes effect.
+#[test]
+fn insert_by_kicks_then_contains() {
+    const FRESH: usize = 1 << 12;
+    let filter = of_slots(1 << 12);
+    let full = filter.slots() * 95 / 100;
+    for hash in hashes(47).take(full) {
+        insert(&filter, hash);
+    }
+    let fresh: Vec<u64> =
+        hashes(53).filter(|&hash| !filter.contains_hash(hash)).take(2 * FRESH).collect();
+    // Neighbours in a cycle, so that a round finds other items than the one before removed.
+    let item = |of: usize, round: u64| fresh[2 * (round as usize % FRESH) + of];
+    let prepare = |round: u64| {
+        if let Some(before) = round.checked_sub(1) {
+            (0..2).for_each(|of| remove(&filter, item(of, before)));
+        }
+        assert_eq!(filter.len(), full);
+    };
+    let act = |of: usize, round| {
+        insert(&filter, item(of, round));
+        usize::from(!filter.contains_hash(item(1 - of, round)))
+    };
+    litmus(prepare, act, |both| both != [1, 1]);
+}
+
+/// Hashes of one class, which the filter cannot tell apart; half of them name the buckets in
+/// reverse order, and which these are does not show.
+fn one_class(filter: &Filter, count: usize) -> Vec<u64> {
+    let mut hashes = hashes(59);
+    let first = hashes.next().expect("endless");
+    filter.insert_hash(first).expect("an empty filter");
+    let same = hashes.filter(|&hash| filter.contains_hash(hash)).take(count - 1);
+    let class = std::iter::once(first).chain(same).collect();
+    assert!(filter.remove_hash(first) && filter.is_empty());
+    class
+}
+
+/// A copy in each bucket of a class. Each thread removes one and then inserts one unless there is
+/// one: exactly one of them has to be told that there was none, whatever the order. The threads
+/// look at the two buckets in the same order or, with some of the hashes, in reverse.
+#[test]
+fn remove_then_insert_unique_of_one_class() {
+    const CLASS: usize = 8;
+    let filter = of_slots(128);
+    let class = one_class(&filter, CLASS);
+    let prepare = |_| {
+        while filter.remove_hash(class[0]) {}
+        // The second copy goes to the emptier bucket, where the first is not.
+        insert(&filter, class[0]);
+        insert(&filter, class[0]);
+    };
+    let act = |of: usize, round: u64| {
+        let hash = class[(round as usize / 64 % CLASS) * of];
+        remove(&filter, hash);
+        usize::from(filter.insert_unique_hash(hash).expect("two copies at the most"))
+    };
+    let check = |told: [usize; 2]| told[0] + told[1] == 1 && filter.count_hash(class[0]) == 1;
+    litmus(prepare, act, check);
+}
+
+/// A full class: a removal makes room for one copy, and of two inserts at once one is refused.
+#[test]
+fn the_last_copy_of_a_full_class() {
+    let filter = of_slots(128);
+    let class = one_class(&filter, 8);
+    for _ in 0..8 {
+        insert(&filter, class[0]);
+    }
+    let prepare = |_| assert!(filter.count_hash(class[0]) == 8 && filter.remove_hash(class[0]));
+    let act =
+        |of: usize, round: u64| match filter.insert_hash(class[(round as usize / 64 % 8) * of]) {
+            Ok(()) => 1,
+            Err(error) => {
+                assert_eq!(error, InsertError::TooManyCopies);
+                0
+            }
+        };
+    litmus(prepare, act, |both| both[0] + both[1] == 1);
+}
+
+/// A third thread lets a table grow, bucket by bucket, and a new one when it cannot grow further. What two
+/// threads insert in each round lies anywhere, in buckets that are split at that time among others.
+#[test]
+fn insert_then_contains_while_a_filter_grows() {
+    const MOST: usize = 10_000;
+    let filter = RwLock::new(default_layout().growing(0, MOST));
+    let read = || filter.read().unwrap_or_else(PoisonError::into_inner);
+    // SeqCst: nothing here is about it.
+    let stop = AtomicBool::new(false);
+    let item = |of: usize, round: u64| (2 * round + of as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let prepare = |_| {
+        let is_largest = read().capacity() == MOST;
+        if is_largest {
+            *filter.write().unwrap_or_else(PoisonError::into_inner) =
+                default_layout().growing(0, MOST);
+        }
+    };
+    let act = |of: usize, round| {
+        let filter = read();
+        filter.insert_hash(item(of, round)).expect("below the greatest capacity");
+        usize::from(!filter.contains_hash(item(1 - of, round)))
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::SeqCst) {
+                let filter = read();
+                let more = (filter.capacity() + 1).saturating_sub(filter.len());
+                // It may be fuller than its target.
+                let more = more.max(1);
+                if filter.reserve(more).is_err() {
+                    drop(filter);
+                    thread::yield_now();
+                }
+            }
+        });
+        let _stop = Stop(&stop);
+        litmus(prepare, act, |both| both != [1, 1]);
+    });
+}
+
+/// Tells a thread to stop when it is dropped, also where an assertion fails.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
