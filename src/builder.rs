@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use crate::error::BuildError;
 use crate::filter::CuckooFilter;
 use crate::hasher::DefaultHashBuilder;
-use crate::keyed::Keyed;
+use crate::inner::Inner;
 use crate::layout::{self, Fp16x4, LayoutId, Layouts};
 use crate::maplet::CuckooMaplet;
 use crate::sizing::{self, Request, Sizing};
@@ -183,7 +183,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     }
 
     /// The table, the hasher and the capacities of what is built.
-    fn build_keyed<B: Buckets>(self) -> Result<Keyed<L::Layouts, B, S>, BuildError> {
+    fn build_inner<B: Buckets>(self) -> Result<Inner<L::Layouts, B, S>, BuildError> {
         let sizing = match L::Layouts::ONLY {
             Some(layout) => Sizing::within(layout, self.request),
             None => Sizing::smallest(self.request),
@@ -195,7 +195,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
             Hasher::Given(hasher) => hasher,
         };
         let Request { capacity, max_capacity, .. } = self.request;
-        Ok(Keyed {
+        Ok(Inner {
             layouts,
             state,
             hasher,
@@ -224,7 +224,7 @@ impl<L: Storage, S> Builder<L, S> {
     /// assert_eq!(error, BuildError::InvalidRate { rate: 1.5 });
     /// ```
     pub fn build(self) -> Result<CuckooFilter<L, S>, BuildError> {
-        self.build_keyed().map(CuckooFilter::from_keyed)
+        self.build_inner().map(CuckooFilter::from_inner)
     }
 }
 
@@ -271,7 +271,7 @@ impl<L: Storage, S> MapletBuilder<L, S> {
     /// # Ok::<(), coucal::BuildError>(())
     /// ```
     pub fn build(self) -> Result<CuckooMaplet<L, S>, BuildError> {
-        self.build_keyed().map(CuckooMaplet::from_keyed)
+        self.build_inner().map(CuckooMaplet::from_inner)
     }
 }
 

@@ -252,7 +252,7 @@ impl Shape {
 
     /// A number that has nothing to do with the bucket: five bits or more in a growing table.
     #[inline]
-    pub(crate) fn chance(self, entry: Entry) -> usize {
+    pub(crate) fn draw(self, entry: Entry) -> usize {
         // Beside values there may be few extra bits. A core is not 0.
         if self.value > 0 { self.core(entry).0 as usize - 1 } else { entry.extra() as usize }
     }
@@ -486,7 +486,7 @@ mod tests {
                 );
                 assert!(u64::from(valued.whole()) >> shape.bits == 0);
                 assert_eq!(shape.core(valued), shape.core(entry));
-                assert_eq!(shape.chance(valued), shape.chance(entry));
+                assert_eq!(shape.draw(valued), shape.draw(entry));
                 let [other, of_valued] = [entry, valued].map(|entry| shape.in_other_row(entry));
                 assert_eq!(of_valued, shape.with_value(other, value));
             }

@@ -8,7 +8,7 @@ use crate::builder::Builder;
 use crate::entry::NoValues;
 use crate::error::{BuildError, InsertError, InsertManyError, LengthMismatch, ReserveError};
 use crate::hasher::DefaultHashBuilder;
-use crate::keyed::{self, Keyed};
+use crate::inner::{self, Inner};
 use crate::layout::Fp16x4;
 use crate::storage::sealed::Sealed;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
@@ -63,10 +63,10 @@ use crate::table::operations::{Contains, Count, FalsePositiveRate, Insert, Inser
 /// assert!(filter.remove(&(3_u64, 999)));
 /// ```
 pub struct CuckooFilter<L: Storage = Fp16x4, S = DefaultHashBuilder> {
-    keyed: KeyedFilter<L, S>,
+    inner: FilterInner<L, S>,
 }
 
-type KeyedFilter<L, S> = Keyed<<L as Sealed>::Layouts, <L as Sealed>::Buckets<NoValues>, S>;
+type FilterInner<L, S> = Inner<<L as Sealed>::Layouts, <L as Sealed>::Buckets<NoValues>, S>;
 
 /// A [`CuckooFilter`] whose layout is chosen at run time: see [`AnyLayout`].
 ///
@@ -452,7 +452,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         found: &mut [bool],
     ) -> Result<(), LengthMismatch> {
         LengthMismatch::check(items.len(), found.len())?;
-        self.keyed.contains_many(items, |item| self.hash_of(item), found);
+        self.inner.contains_many(items, |item| self.hash_of(item), found);
         Ok(())
     }
 
@@ -471,7 +471,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     #[must_use]
     pub fn contains_each<Q: Hash>(&self, items: &[Q]) -> Vec<bool> {
         let mut found = vec![false; items.len()];
-        self.keyed.contains_many(items, |item| self.hash_of(item), &mut found);
+        self.inner.contains_many(items, |item| self.hash_of(item), &mut found);
         found
     }
 
@@ -500,7 +500,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::InsertManyError>(())
     /// ```
     pub fn insert_many<Q: Hash>(&self, items: &[Q]) -> Result<(), InsertManyError> {
-        self.keyed.insert_many(items, |item| self.hash_of(item))
+        self.inner.insert_many(items, |item| self.hash_of(item))
     }
 
     /// Adds one more copy of each item of an iterator, in order, until one fails:
@@ -573,7 +573,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         removed: &mut [bool],
     ) -> Result<usize, LengthMismatch> {
         LengthMismatch::check(items.len(), removed.len())?;
-        Ok(self.keyed.remove_many(items, |item| self.hash_of(item), removed))
+        Ok(self.inner.remove_many(items, |item| self.hash_of(item), removed))
     }
 
     /// The 64-bit hash of `item`, for the methods that take a hash: compute it once, use it often.
@@ -590,7 +590,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// ```
     #[inline]
     pub fn hash_of<Q: Hash + ?Sized>(&self, item: &Q) -> u64 {
-        self.keyed.hash_of(item)
+        self.inner.hash_of(item)
     }
 }
 
@@ -614,7 +614,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[inline]
     pub fn insert_hash(&self, hash: u64) -> Result<(), InsertError> {
-        self.keyed.run(Insert(hash))
+        self.inner.run(Insert(hash))
     }
 
     /// Adds the item with this hash unless the filter contains it. See
@@ -633,7 +633,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[inline]
     pub fn insert_unique_hash(&self, hash: u64) -> Result<bool, InsertError> {
-        self.keyed.run(InsertUnique(hash))
+        self.inner.run(InsertUnique(hash))
     }
 
     /// Whether the item with this hash is in the filter. See [`contains`](Self::contains).
@@ -647,7 +647,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     #[inline]
     #[must_use]
     pub fn contains_hash(&self, hash: u64) -> bool {
-        self.keyed.run(Contains(hash))
+        self.inner.run(Contains(hash))
     }
 
     /// Removes one copy of the item with this hash. See [`remove`](Self::remove).
@@ -663,7 +663,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[inline]
     pub fn remove_hash(&self, hash: u64) -> bool {
-        self.keyed.run(Remove(hash))
+        self.inner.run(Remove(hash))
     }
 
     /// The number of copies of the item with this hash. See [`count`](Self::count).
@@ -678,7 +678,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn count_hash(&self, hash: u64) -> usize {
-        self.keyed.run(Count(hash))
+        self.inner.run(Count(hash))
     }
 
     /// Writes to `found` whether the item of each hash is in the filter. See
@@ -704,7 +704,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         found: &mut [bool],
     ) -> Result<(), LengthMismatch> {
         LengthMismatch::check(hashes.len(), found.len())?;
-        self.keyed.contains_many(hashes, |&hash| hash, found);
+        self.inner.contains_many(hashes, |&hash| hash, found);
         Ok(())
     }
 
@@ -722,7 +722,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     #[must_use]
     pub fn contains_hash_each(&self, hashes: &[u64]) -> Vec<bool> {
         let mut found = vec![false; hashes.len()];
-        self.keyed.contains_many(hashes, |&hash| hash, &mut found);
+        self.inner.contains_many(hashes, |&hash| hash, &mut found);
         found
     }
 
@@ -743,7 +743,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::InsertManyError>(())
     /// ```
     pub fn insert_hash_many(&self, hashes: &[u64]) -> Result<(), InsertManyError> {
-        self.keyed.insert_many(hashes, |&hash| hash)
+        self.inner.insert_many(hashes, |&hash| hash)
     }
 
     /// Adds one more copy of the item of each hash of an iterator, in order, until one fails. See
@@ -770,7 +770,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         &self,
         hashes: impl IntoIterator<Item = u64>,
     ) -> Result<(), InsertManyError> {
-        keyed::insert_in_batches(hashes, |batch| self.insert_hash_many(batch))
+        inner::insert_in_batches(hashes, |batch| self.insert_hash_many(batch))
     }
 
     /// Removes one copy of the item of each hash, in order, and writes to `removed` whether there was
@@ -796,24 +796,24 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         removed: &mut [bool],
     ) -> Result<usize, LengthMismatch> {
         LengthMismatch::check(hashes.len(), removed.len())?;
-        Ok(self.keyed.remove_many(hashes, |&hash| hash, removed))
+        Ok(self.inner.remove_many(hashes, |&hash| hash, removed))
     }
 }
 
 /// Figures.
 impl<L: Storage, S> CuckooFilter<L, S> {
-    pub(crate) fn from_keyed(keyed: KeyedFilter<L, S>) -> Self {
-        Self { keyed }
+    pub(crate) fn from_inner(inner: FilterInner<L, S>) -> Self {
+        Self { inner }
     }
 
-    pub(crate) fn keyed(&self) -> &KeyedFilter<L, S> {
-        &self.keyed
+    pub(crate) fn inner(&self) -> &FilterInner<L, S> {
+        &self.inner
     }
 
     /// For the models.
     #[cfg(loom)]
     pub(crate) fn state(&self) -> &State<<L as Sealed>::Buckets<NoValues>> {
-        &self.keyed.state
+        &self.inner.state
     }
 
     /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME).
@@ -829,7 +829,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn layout_name(&self) -> &'static str {
-        self.keyed.state.layout().name()
+        self.inner.state.layout().name()
     }
 
     /// The number of stored items, each copy counted. Exact while no thread writes. While other
@@ -847,7 +847,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn len(&self) -> usize {
-        self.keyed.len()
+        self.inner.len()
     }
 
     /// Whether no item is stored; as exact as [`len`](Self::len).
@@ -877,7 +877,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.keyed.capacity()
+        self.inner.capacity()
     }
 
     /// The number of slots of the table; in a growable filter, at its present size.
@@ -890,7 +890,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn slots(&self) -> usize {
-        self.keyed.state.slots()
+        self.inner.state.slots()
     }
 
     /// The share of slots in use, from 0 to 1; as exact as [`len`](Self::len).
@@ -905,7 +905,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn load_factor(&self) -> f64 {
-        self.keyed.load_factor()
+        self.inner.load_factor()
     }
 
     /// The memory of the filter in bytes: itself, and all that it has allocated, which is its table, its
@@ -920,7 +920,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Self>() + self.keyed.state.heap_bytes()
+        size_of::<Self>() + self.inner.state.heap_bytes()
     }
 
     /// The share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to
@@ -943,7 +943,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
-        self.keyed.run(FalsePositiveRate)
+        self.inner.run(FalsePositiveRate)
     }
 
     /// Removes all items that were inserted before the call.
@@ -963,7 +963,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::InsertError>(())
     /// ```
     pub fn clear(&self) {
-        self.keyed.state.clear();
+        self.inner.state.clear();
     }
 
     /// The hasher of the items.
@@ -978,7 +978,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn hasher(&self) -> &S {
-        &self.keyed.hasher
+        &self.inner.hasher
     }
 
     /// Figures since the filter was built. Takes no lock.
@@ -991,7 +991,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
-        Stats { inconclusive_lookups: self.keyed.state.inconclusive() }
+        Stats { inconclusive_lookups: self.inner.state.inconclusive() }
     }
 }
 
@@ -1010,7 +1010,7 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     /// ```
     #[must_use]
     pub fn max_capacity(&self) -> usize {
-        self.keyed.max_capacity
+        self.inner.max_capacity
     }
 
     /// The share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to report as
@@ -1037,7 +1037,7 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     /// ```
     #[must_use]
     pub fn false_positive_rate_at(&self, items: usize) -> f64 {
-        self.keyed.state.false_positive_rate_at(items)
+        self.inner.state.false_positive_rate_at(items)
     }
 
     /// Grows until the table has room for `additional` more items. Inserting them then splits
@@ -1063,7 +1063,7 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn reserve(&self, additional: usize) -> Result<(), ReserveError> {
-        self.keyed.reserve(additional)
+        self.inner.reserve(additional)
     }
 }
 
@@ -1077,7 +1077,7 @@ impl<L: Storage, S: Unpin> Unpin for CuckooFilter<L, S> {}
 impl<L: Storage, S> fmt::Debug for CuckooFilter<L, S> {
     /// Prints figures, not the table.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.keyed.print("CuckooFilter", self.memory_bytes(), f)
+        self.inner.print("CuckooFilter", self.memory_bytes(), f)
     }
 }
 

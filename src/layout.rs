@@ -202,14 +202,14 @@ pub trait Format: Layouts {
     fn either_holds(self, words: [u64; 2], slot: Slot, mask: Option<u64>) -> bool;
 
     /// How many slots in use hold what `bits` has among the bits of the mask.
-    fn alike(self, word: u64, bits: u64, mask: u64) -> usize {
+    fn equal_below(self, word: u64, bits: u64, mask: u64) -> usize {
         let slots = self.unpack(word).into_iter();
         slots.filter(|&slot| slot != 0 && (slot ^ bits) & mask == 0).count()
     }
 
     /// The values of the slots in use of each word that hold what `bits` has among the bits of the mask: all
     /// bits below a value.
-    fn values_alike(self, words: [u64; 2], bits: u64, mask: u64) -> MatchingValues;
+    fn values_of_equal(self, words: [u64; 2], bits: u64, mask: u64) -> MatchingValues;
 
     /// How many slots match.
     fn matches(self, word: u64, pattern: Pattern) -> usize {
@@ -523,7 +523,7 @@ mod tests {
             if fingerprint & mask != 0 {
                 let alike = model.iter().filter(|&&held| (held ^ fingerprint) & mask == 0).count();
                 for above in [0, u64::MAX << F::BITS] {
-                    let counted = word.alike(fingerprint, mask | above);
+                    let counted = word.equal_below(fingerprint, mask | above);
                     assert_eq!(counted, alike, "{model:x?} {mask:x}");
                 }
             }
@@ -539,7 +539,7 @@ mod tests {
             let at = F::BITS - value_bits;
             for (words, expected) in in_either_and_both(word, &expected) {
                 let found =
-                    Candidates::of(Word::values_alike(words, fingerprint, mask), value_bits);
+                    Candidates::of(Word::values_of_equal(words, fingerprint, mask), value_bits);
                 assert_eq!(values(found), values_of(&expected, at), "{model:x?} {fingerprint:x}");
             }
             let either = [[word, Word::EMPTY], [Word::EMPTY, word]]

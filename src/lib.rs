@@ -534,10 +534,10 @@ mod error;
 mod filter;
 
 mod hasher;
+mod inner;
 #[cfg(feature = "__internals")]
 #[doc(hidden)]
 pub mod internals;
-mod keyed;
 mod lanes;
 mod layout;
 mod maplet;

@@ -10,7 +10,7 @@ use crate::entry::{Pair, ValueBits};
 use crate::error::{InsertError, InsertManyError, LengthMismatch, ReserveError, ValueTooLarge};
 use crate::filter::Stats;
 use crate::hasher::DefaultHashBuilder;
-use crate::keyed::{self, Keyed};
+use crate::inner::{self, Inner};
 use crate::layout::Fp16x4;
 use crate::storage::sealed::Sealed;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
@@ -133,12 +133,12 @@ use crate::table::operations::{Contains, FalsePositiveRate, Get, Insert, Remove,
 /// # Ok::<(), coucal::Error>(())
 /// ```
 pub struct CuckooMaplet<L: Storage = Fp16x4, S = DefaultHashBuilder> {
-    keyed: KeyedMaplet<L, S>,
+    inner: MapletInner<L, S>,
     value_bits: u32,
 }
 
 /// What a maplet has in common with a filter.
-type KeyedMaplet<L, S> = Keyed<<L as Sealed>::Layouts, <L as Sealed>::Buckets<ValueBits>, S>;
+type MapletInner<L, S> = Inner<<L as Sealed>::Layouts, <L as Sealed>::Buckets<ValueBits>, S>;
 
 /// A [`CuckooMaplet`] whose layout is chosen at run time: see [`AnyLayout`].
 ///
@@ -416,7 +416,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
         candidates: &mut [Candidates],
     ) -> Result<(), LengthMismatch> {
         LengthMismatch::check(keys.len(), candidates.len())?;
-        self.keyed.get_many(keys, |key| self.hash_of(key), candidates);
+        self.inner.get_many(keys, |key| self.hash_of(key), candidates);
         Ok(())
     }
 
@@ -436,7 +436,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     #[must_use]
     pub fn get_each<Q: Hash>(&self, keys: &[Q]) -> Vec<Candidates> {
         let mut candidates = vec![Candidates::new(); keys.len()];
-        self.keyed.get_many(keys, |key| self.hash_of(key), &mut candidates);
+        self.inner.get_many(keys, |key| self.hash_of(key), &mut candidates);
         candidates
     }
 
@@ -487,7 +487,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// ```
     #[inline]
     pub fn hash_of<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
-        self.keyed.hash_of(key)
+        self.inner.hash_of(key)
     }
 }
 
@@ -514,7 +514,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     #[inline]
     pub fn insert_hash(&self, hash: u64, value: u32) -> Result<(), InsertError> {
         match self.pair(hash, value) {
-            Some(pair) => self.keyed.run(Insert(pair)),
+            Some(pair) => self.inner.run(Insert(pair)),
             None => Err(InsertError::ValueTooLarge),
         }
     }
@@ -532,7 +532,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[inline]
     pub fn get_hash(&self, hash: u64) -> Candidates {
-        self.keyed.run(Get(hash))
+        self.inner.run(Get(hash))
     }
 
     /// Whether the key with this hash has a value. See [`contains_key`](Self::contains_key).
@@ -549,7 +549,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     #[inline]
     #[must_use]
     pub fn contains_key_hash(&self, hash: u64) -> bool {
-        self.keyed.run(Contains(hash))
+        self.inner.run(Contains(hash))
     }
 
     /// Replaces the value `old` of the key with this hash by `new`. See [`replace`](Self::replace).
@@ -574,7 +574,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         if !self.fits(new) {
             return Err(ValueTooLarge::new(new, self.value_bits));
         }
-        Ok(self.pair(hash, old).is_some_and(|pair| self.keyed.run(Replace { old: pair, new })))
+        Ok(self.pair(hash, old).is_some_and(|pair| self.inner.run(Replace { old: pair, new })))
     }
 
     /// Removes one pair of the key with this hash and `value`. See [`remove`](Self::remove).
@@ -592,7 +592,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[inline]
     pub fn remove_hash(&self, hash: u64, value: u32) -> bool {
-        self.pair(hash, value).is_some_and(|pair| self.keyed.run(Remove(pair)))
+        self.pair(hash, value).is_some_and(|pair| self.inner.run(Remove(pair)))
     }
 
     /// Inserts a pair for each hash of a key and its value, in order, until an insert fails. See
@@ -643,7 +643,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         &self,
         pairs: impl IntoIterator<Item = (u64, u32)>,
     ) -> Result<(), InsertManyError> {
-        keyed::insert_in_batches(pairs, |batch| self.insert_hash_many(batch))
+        inner::insert_in_batches(pairs, |batch| self.insert_hash_many(batch))
     }
 
     /// Writes to `candidates` the values of the key of each hash, and few others. See
@@ -671,7 +671,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         candidates: &mut [Candidates],
     ) -> Result<(), LengthMismatch> {
         LengthMismatch::check(hashes.len(), candidates.len())?;
-        self.keyed.get_many(hashes, |&hash| hash, candidates);
+        self.inner.get_many(hashes, |&hash| hash, candidates);
         Ok(())
     }
 
@@ -691,7 +691,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     #[must_use]
     pub fn get_hash_each(&self, hashes: &[u64]) -> Vec<Candidates> {
         let mut candidates = vec![Candidates::new(); hashes.len()];
-        self.keyed.get_many(hashes, |&hash| hash, &mut candidates);
+        self.inner.get_many(hashes, |&hash| hash, &mut candidates);
         candidates
     }
 
@@ -740,7 +740,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         hashed: impl Fn(&(Q, u32)) -> (u64, u32),
     ) -> Result<(), InsertManyError> {
         let fitting = pairs.iter().take_while(|(_, value)| self.fits(*value)).count();
-        self.keyed.insert_many(&pairs[..fitting], |pair| pair_of(hashed(pair)))?;
+        self.inner.insert_many(&pairs[..fitting], |pair| pair_of(hashed(pair)))?;
         if fitting < pairs.len() {
             return Err(InsertManyError::new(fitting, InsertError::ValueTooLarge));
         }
@@ -759,7 +759,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
             let (answers, rest) = removed.split_at_mut(run.len());
             removed = rest;
             if self.fits(run[0].1) {
-                count += self.keyed.remove_many(run, |pair| pair_of(hashed(pair)), answers);
+                count += self.inner.remove_many(run, |pair| pair_of(hashed(pair)), answers);
             } else {
                 answers.fill(false);
             }
@@ -776,18 +776,18 @@ fn pair_of((hash, value): (u64, u32)) -> Pair {
 
 /// Figures.
 impl<L: Storage, S> CuckooMaplet<L, S> {
-    pub(crate) fn from_keyed(keyed: KeyedMaplet<L, S>) -> Self {
-        let value_bits = keyed.state.value_bits();
-        Self { keyed, value_bits }
+    pub(crate) fn from_inner(inner: MapletInner<L, S>) -> Self {
+        let value_bits = inner.state.value_bits();
+        Self { inner, value_bits }
     }
 
-    pub(crate) fn keyed(&self) -> &KeyedMaplet<L, S> {
-        &self.keyed
+    pub(crate) fn inner(&self) -> &MapletInner<L, S> {
+        &self.inner
     }
 
     #[cfg(loom)]
     pub(crate) fn state(&self) -> &State<<L as Sealed>::Buckets<ValueBits>> {
-        &self.keyed.state
+        &self.inner.state
     }
 
     /// The bits of each value: values are from 0 to 2^bits - 1.
@@ -819,7 +819,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[must_use]
     pub fn layout_name(&self) -> &'static str {
-        self.keyed.state.layout().name()
+        self.inner.state.layout().name()
     }
 
     /// The number of stored pairs, each copy counted; as exact as
@@ -837,7 +837,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[must_use]
     pub fn len(&self) -> usize {
-        self.keyed.len()
+        self.inner.len()
     }
 
     /// Whether no pair is stored; as exact as [`len`](Self::len).
@@ -871,7 +871,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.keyed.capacity()
+        self.inner.capacity()
     }
 
     /// The number of slots of the table; in a growable maplet, at its present size.
@@ -887,7 +887,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[must_use]
     pub fn slots(&self) -> usize {
-        self.keyed.state.slots()
+        self.inner.state.slots()
     }
 
     /// The share of slots in use, from 0 to 1; as exact as [`len`](Self::len).
@@ -904,7 +904,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[must_use]
     pub fn load_factor(&self) -> f64 {
-        self.keyed.load_factor()
+        self.inner.load_factor()
     }
 
     /// The memory of the maplet in bytes: itself, and all that it has allocated, without what the hasher
@@ -921,7 +921,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Self>() + self.keyed.state.heap_bytes()
+        size_of::<Self>() + self.inner.state.heap_bytes()
     }
 
     /// The mean number of candidates that [`get`](Self::get) is expected to return for an absent key now,
@@ -944,7 +944,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
-        self.keyed.run(FalsePositiveRate)
+        self.inner.run(FalsePositiveRate)
     }
 
     /// Removes all pairs that were inserted before the call.
@@ -963,7 +963,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn clear(&self) {
-        self.keyed.state.clear();
+        self.inner.state.clear();
     }
 
     /// The hasher of the keys.
@@ -980,7 +980,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[must_use]
     pub fn hasher(&self) -> &S {
-        &self.keyed.hasher
+        &self.inner.hasher
     }
 
     /// Figures since the maplet was built. Takes no lock. Only calls of
@@ -998,7 +998,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
-        Stats { inconclusive_lookups: self.keyed.state.inconclusive() }
+        Stats { inconclusive_lookups: self.inner.state.inconclusive() }
     }
 }
 
@@ -1017,7 +1017,7 @@ impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
     /// ```
     #[must_use]
     pub fn max_capacity(&self) -> usize {
-        self.keyed.max_capacity
+        self.inner.max_capacity
     }
 
     /// The mean number of candidates that [`get`](Self::get) is expected to return for an absent key when
@@ -1037,7 +1037,7 @@ impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
     /// ```
     #[must_use]
     pub fn false_positive_rate_at(&self, pairs: usize) -> f64 {
-        self.keyed.state.false_positive_rate_at(pairs)
+        self.inner.state.false_positive_rate_at(pairs)
     }
 
     /// Grows until the table has room for `additional` more pairs. Inserting them then splits nothing.
@@ -1060,7 +1060,7 @@ impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn reserve(&self, additional: usize) -> Result<(), ReserveError> {
-        self.keyed.reserve(additional)
+        self.inner.reserve(additional)
     }
 }
 
@@ -1073,7 +1073,7 @@ impl<L: Storage, S: Unpin> Unpin for CuckooMaplet<L, S> {}
 impl<L: Storage, S> fmt::Debug for CuckooMaplet<L, S> {
     /// Prints figures, not the table.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.keyed.print("CuckooMaplet", self.memory_bytes(), f)
+        self.inner.print("CuckooMaplet", self.memory_bytes(), f)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::error::InsertError;
 use crate::filter::CuckooFilter;
 
 use crate::hasher::DefaultHashBuilder;
-use crate::keyed::Keyed;
+use crate::inner::Inner;
 use crate::layout::sealed::Sealed;
 use crate::layout::{Format, Layout, Layouts, Word};
 use crate::maplet::CuckooMaplet;
@@ -98,7 +98,7 @@ fn filter_of<M, B: Buckets>(state: State<B>) -> CuckooFilter<M>
 where
     M: Storage + sealed::Sealed<Buckets<NoValues> = B>,
 {
-    CuckooFilter::from_keyed(keyed(state))
+    CuckooFilter::from_inner(inner(state))
 }
 
 fn state_of_filter<M, B: Buckets>(filter: &CuckooFilter<M>) -> &State<B>
@@ -112,7 +112,7 @@ fn maplet_of<M, B: Buckets>(state: State<B>) -> CuckooMaplet<M>
 where
     M: Storage + sealed::Sealed<Buckets<ValueBits> = B>,
 {
-    CuckooMaplet::from_keyed(keyed(state))
+    CuckooMaplet::from_inner(inner(state))
 }
 
 fn state_of_maplet<M, B: Buckets>(maplet: &CuckooMaplet<M>) -> &State<B>
@@ -122,10 +122,10 @@ where
     maplet.state()
 }
 
-fn keyed<C: Layouts, B: Buckets>(state: State<B>) -> Keyed<C, B, DefaultHashBuilder> {
+fn inner<C: Layouts, B: Buckets>(state: State<B>) -> Inner<C, B, DefaultHashBuilder> {
     let layouts = C::of(state.layout()).expect("one of the storage's layouts");
     let hasher = DefaultHashBuilder::default();
-    Keyed { layouts, state, hasher, capacity: 0, max_capacity: 0 }
+    Inner { layouts, state, hasher, capacity: 0, max_capacity: 0 }
 }
 
 /// The table of a filter or a maplet.
@@ -232,7 +232,7 @@ impl Home {
     pub fn group<M: Subject>(self, max_buckets: usize) -> usize {
         let [place, _] = self.places::<M>();
         let geometry = geometry::<M>(self.rows);
-        geometry.class(geometry.key_of(place)) % max_buckets.min(MAX_GROUPS)
+        geometry.version_group(geometry.key_of(place)) % max_buckets.min(MAX_GROUPS)
     }
 
     /// Its buckets in a table that has grown to this number of buckets.

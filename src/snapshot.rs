@@ -13,7 +13,7 @@ use crate::entry::Values;
 use crate::error::{MergeError, RestoreError, SnapshotError};
 use crate::filter::CuckooFilter;
 use crate::hasher;
-use crate::keyed::Keyed;
+use crate::inner::Inner;
 use crate::layout::{self, Layouts};
 use crate::maplet::CuckooMaplet;
 use crate::memory::{NoMemory, try_push, try_reserve, try_with_capacity};
@@ -384,7 +384,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn snapshot(&self) -> Result<Snapshot, SnapshotError> {
-        self.keyed().snapshot()
+        self.inner().snapshot()
     }
 
     /// Restores the filter of a snapshot that [`Snapshot::write_to`] has written: it gives the same
@@ -412,7 +412,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn restore(reader: impl Read, hasher: S) -> Result<Self, RestoreError> {
-        Keyed::restore(reader, hasher).map(Self::from_keyed)
+        Inner::restore(reader, hasher).map(Self::from_inner)
     }
 
     /// As [`restore`](Self::restore), from bytes that are a snapshot and nothing else.
@@ -434,7 +434,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, RestoreError> {
-        Keyed::from_bytes(bytes, hasher).map(Self::from_keyed)
+        Inner::from_bytes(bytes, hasher).map(Self::from_inner)
     }
 
     /// The filter of a snapshot. This is also how to copy a filter: a filter does not implement `Clone`,
@@ -458,7 +458,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn from_snapshot(snapshot: Snapshot, hasher: S) -> Result<Self, RestoreError> {
-        Keyed::from_snapshot(snapshot, hasher).map(Self::from_keyed)
+        Inner::from_snapshot(snapshot, hasher).map(Self::from_inner)
     }
 
     /// Adds all that `other` holds, copy by copy: afterwards the filter answers for both. All of it is
@@ -498,7 +498,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn merge(&self, other: &Self) -> Result<(), MergeError> {
-        self.keyed().merge(other.keyed())
+        self.inner().merge(other.inner())
     }
 }
 
@@ -531,7 +531,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn snapshot(&self) -> Result<Snapshot, SnapshotError> {
-        self.keyed().snapshot()
+        self.inner().snapshot()
     }
 
     /// Restores the maplet of a snapshot that [`Snapshot::write_to`] has written. Reads the snapshot in steps
@@ -554,7 +554,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn restore(reader: impl Read, hasher: S) -> Result<Self, RestoreError> {
-        Keyed::restore(reader, hasher).map(Self::from_keyed)
+        Inner::restore(reader, hasher).map(Self::from_inner)
     }
 
     /// As [`restore`](Self::restore), from bytes that are a snapshot and nothing else.
@@ -575,7 +575,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, RestoreError> {
-        Keyed::from_bytes(bytes, hasher).map(Self::from_keyed)
+        Inner::from_bytes(bytes, hasher).map(Self::from_inner)
     }
 
     /// The maplet of a snapshot.
@@ -599,7 +599,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn from_snapshot(snapshot: Snapshot, hasher: S) -> Result<Self, RestoreError> {
-        Keyed::from_snapshot(snapshot, hasher).map(Self::from_keyed)
+        Inner::from_snapshot(snapshot, hasher).map(Self::from_inner)
     }
 
     /// Adds all pairs that `other` holds, copy by copy: all of them, or nothing.
@@ -630,12 +630,12 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn merge(&self, other: &Self) -> Result<(), MergeError> {
-        self.keyed().merge(other.keyed())
+        self.inner().merge(other.inner())
     }
 }
 
 /// Snapshots of a table with a hasher.
-impl<C: Layouts, B: Buckets, S: BuildHasher> Keyed<C, B, S> {
+impl<C: Layouts, B: Buckets, S: BuildHasher> Inner<C, B, S> {
     pub(crate) fn snapshot(&self) -> Result<Snapshot, SnapshotError> {
         let image = self.state.image()?;
         let Image { extent, target_load, value_bits, items, max_buckets, words } = image;
@@ -728,7 +728,7 @@ impl<C: Layouts, B: Buckets, S: BuildHasher> Keyed<C, B, S> {
     }
 
     pub(crate) fn merge(&self, other: &Self) -> Result<(), MergeError> {
-        let [this, others] = [self, other].map(|keyed| &keyed.state);
+        let [this, others] = [self, other].map(|filter| &filter.state);
         if this.layout() != others.layout() {
             return Err(MergeError::OtherLayout);
         }

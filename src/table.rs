@@ -46,7 +46,7 @@ pub(crate) use self::geometry::{Geometry, Place};
 pub(crate) use self::growing::{Extent, Growing};
 pub(crate) use self::mirror::Image;
 use self::mirror::Mirror;
-use self::stripes::{Few, Held, Locked, Stripes};
+use self::stripes::{Held, Locked, Stripes, UpTo};
 use self::versions::Versions;
 use crate::entry::{Entry, Values};
 use crate::layout::{Format, LayoutId, Word};
@@ -157,7 +157,7 @@ impl<B: Buckets> State<B> {
         &self,
         places: [Place; N],
         mut buckets: [Bucket<B::Reading>; N],
-    ) -> (Locked<'_, Few<'_, N>>, [Bucket<B::Reading>; N]) {
+    ) -> (Locked<'_, UpTo<'_, N>>, [Bucket<B::Reading>; N]) {
         loop {
             let locked = self.stripes.lock(buckets.map(|bucket| bucket.number));
             // In a table of fixed size nothing moves: without this test the compiler would compare.
@@ -320,7 +320,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         };
         // Release, here and below: pairs with the loads of lookups.
         self.store_word(locked, to.number, copied, Ordering::Release);
-        self.versions.bump(self.geometry().class(hop.key()));
+        self.versions.bump(self.geometry().version_group(hop.key()));
         locked.occupy(to.number);
         if let Some(replaced) = new.and_then(|new| cleared.with(from.reading.slot(new))) {
             // SeqCst: the insert of the new one takes effect here.

@@ -22,7 +22,7 @@ pub(crate) fn find<const BITS: u32, const SLOTS: usize>(word: u64, value: u64) -
 
 /// The lanes that hold what `value` has among the bits of the mask: bits below the highest of a lane.
 #[inline]
-pub(crate) fn alike<const BITS: u32, const SLOTS: usize>(
+pub(crate) fn equal_lanes<const BITS: u32, const SLOTS: usize>(
     words: [u64; 2],
     value: u64,
     mask: u64,

@@ -106,15 +106,15 @@ impl<const BITS: u32, const SLOTS: usize> Format for Packed<BITS, SLOTS> {
 
     /// In a word whose slots in use have a 1 among the bits of the mask.
     #[inline]
-    fn alike(self, word: u64, bits: u64, mask: u64) -> usize {
+    fn equal_below(self, word: u64, bits: u64, mask: u64) -> usize {
         let difference = word ^ bits.wrapping_mul(Lanes::<BITS, SLOTS>::LOW);
         let different = Lanes::<BITS, SLOTS>::masked(difference, mask & Lanes::<BITS, SLOTS>::LANE);
         SLOTS - Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::nonzero(different))
     }
 
     #[inline]
-    fn values_alike(self, words: [u64; 2], bits: u64, mask: u64) -> MatchingValues {
-        MatchingValues { words, marks: arch::alike::<BITS, SLOTS>(words, bits, mask) }
+    fn values_of_equal(self, words: [u64; 2], bits: u64, mask: u64) -> MatchingValues {
+        MatchingValues { words, marks: arch::equal_lanes::<BITS, SLOTS>(words, bits, mask) }
     }
 
     #[inline]

@@ -239,11 +239,11 @@ impl<const REST: u32, const SLOTS: usize> Format for SemiSorted<REST, SLOTS> {
             let rests = Lanes::<REST, SLOTS>::masked(word, mask_of_rest);
             Lanes::<REST, SLOTS>::equal(rests, bits & mask_of_rest)
         });
-        in_a | in_b != 0 && [a, b].into_iter().any(|word| self.alike(word, bits, mask) > 0)
+        in_a | in_b != 0 && [a, b].into_iter().any(|word| self.equal_below(word, bits, mask) > 0)
     }
 
     #[inline]
-    fn values_alike(self, words: [u64; 2], bits: u64, mask: u64) -> MatchingValues {
+    fn values_of_equal(self, words: [u64; 2], bits: u64, mask: u64) -> MatchingValues {
         if !self.either_holds(words, Slot::new(bits), Some(mask)) {
             return MatchingValues::default();
         }

@@ -100,15 +100,15 @@ impl<F: Format> Word<F> {
 
     /// How many slots in use hold what `bits` has among the bits of the mask, one of which is a 1.
     #[inline]
-    pub(crate) fn alike(self, bits: u64, mask: u64) -> usize {
-        self.format.alike(self.bits, bits, mask)
+    pub(crate) fn equal_below(self, bits: u64, mask: u64) -> usize {
+        self.format.equal_below(self.bits, bits, mask)
     }
 
     /// The values of the slots in use of each word that hold what `bits` has among the bits of the mask: all
     /// bits below a value.
     #[inline]
-    pub(crate) fn values_alike(words: [Self; 2], bits: u64, mask: u64) -> MatchingValues {
-        words[0].format.values_alike(words.map(Self::bits), bits, mask)
+    pub(crate) fn values_of_equal(words: [Self; 2], bits: u64, mask: u64) -> MatchingValues {
+        words[0].format.values_of_equal(words.map(Self::bits), bits, mask)
     }
 
     /// The values of the slots of each word that match its pattern by the bits of the mask: all bits below a

@@ -50,7 +50,7 @@ pub trait Reading: Copy + PartialEq {
 
     /// How many entries in the word of the bucket have the same core and the same chain as those of an item,
     /// whatever their values are: no growth parts them.
-    fn of_class<F: Format>(self, word: Word<F>, item: Entry) -> usize;
+    fn inseparable<F: Format>(self, word: Word<F>, item: Entry) -> usize;
 
     /// Of the entries of an item, with its value, in the word of the bucket one with the most extra bits.
     fn longest<F: Format>(self, word: Word<F>, item: Entry) -> Option<Slot>;

@@ -179,14 +179,14 @@ impl<V: Values> Reading for Whole<V> {
         let Some(mask) = reading.values.below() else {
             return Candidates::new();
         };
-        let values = Word::values_alike(words, item.whole().into(), mask);
+        let values = Word::values_of_equal(words, item.whole().into(), mask);
         Candidates::of(values, reading.values.bits())
     }
 
     #[inline]
-    fn of_class<F: Format>(self, word: Word<F>, item: Entry) -> usize {
+    fn inseparable<F: Format>(self, word: Word<F>, item: Entry) -> usize {
         match self.values.below() {
-            Some(mask) => word.alike(item.whole().into(), mask),
+            Some(mask) => word.equal_below(item.whole().into(), mask),
             None => self.copies(word, item),
         }
     }

@@ -99,8 +99,8 @@ impl Geometry {
 
     /// A number of a place that has nothing to do with its bucket.
     #[inline]
-    pub(crate) fn chance(self, place: Place) -> usize {
-        self.shape.chance(place.entry)
+    pub(crate) fn draw(self, place: Place) -> usize {
+        self.shape.draw(place.entry)
     }
 
     /// The item of an entry, as if its hash named the row where the entry lies.
@@ -135,19 +135,19 @@ impl Geometry {
     /// A number of an item that is the same in both of its rows, for groups of items. A core alone will
     /// do where cores have many bits.
     #[inline]
-    pub(crate) fn class(self, Key { entry, first, second }: Key) -> usize {
-        self.class_of(self.shape.core(entry), first.min(second))
+    pub(crate) fn version_group(self, Key { entry, first, second }: Key) -> usize {
+        self.version_group_of(self.shape.core(entry), first.min(second))
     }
 
-    /// As `class`, of the item that has what this slot holds in a bucket of this row.
+    /// As `version_group`, of the item that has what this slot holds in a bucket of this row.
     #[inline]
-    pub(crate) fn class_in(self, row: usize, slot: Slot) -> usize {
+    pub(crate) fn version_group_in(self, row: usize, slot: Slot) -> usize {
         let core = self.shape.core_of_slot(slot);
-        self.class_of(core, row.min(self.alternate(row, core)))
+        self.version_group_of(core, row.min(self.alternate(row, core)))
     }
 
     #[inline]
-    fn class_of(self, core: Core, lower_row: usize) -> usize {
+    fn version_group_of(self, core: Core, lower_row: usize) -> usize {
         core.bits() as usize + if self.shape.grows() { lower_row } else { 0 }
     }
 }
@@ -210,7 +210,7 @@ mod tests {
                 prop_assert_eq!(geometry.other_place(first), second);
                 prop_assert_eq!(geometry.other_place(second), first);
                 prop_assert_eq!((first.row + second.row) % 2, 1, "opposite parity");
-                prop_assert_eq!(geometry.class(key), geometry.class(geometry.key_of(second)));
+                prop_assert_eq!(geometry.version_group(key), geometry.version_group(geometry.key_of(second)));
             }
         }
     }

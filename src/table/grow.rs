@@ -17,7 +17,7 @@ use super::Table;
 use super::buckets::{Buckets, Words};
 use super::geometry::Place;
 use super::growing::{Extent, Growing};
-use super::stripes::{Few, Locked};
+use super::stripes::{Locked, UpTo};
 use crate::entry::{NoValues, Values};
 use crate::layout::{Format, Word};
 use crate::memory::NoMemory;
@@ -68,7 +68,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     pub(super) fn grow_if_loaded(self, [near, _]: [Place; 2]) {
         if let Some(growing) = self.buckets.growing() {
             let buckets = growing.extent().buckets();
-            let turn = self.geometry().chance(near) % INSERTS_PER_LOAD_CHECK;
+            let turn = self.geometry().draw(near) % INSERTS_PER_LOAD_CHECK;
             if turn * buckets < INSERTS_PER_LOAD_CHECK * INSERTS_PER_LOAD_CHECK {
                 self.split_if_loaded(growing, near);
             }
@@ -192,7 +192,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     }
 
     /// Locks the stripes of a run of buckets and of their new ones.
-    fn lock_run(self, extent: Extent, run: &Range<usize>) -> Locked<'a, Few<'a, TWO_RUNS>> {
+    fn lock_run(self, extent: Extent, run: &Range<usize>) -> Locked<'a, UpTo<'a, TWO_RUNS>> {
         // A short run names its last bucket several times.
         let old = |at: usize| run.start + at.min(run.len() - 1);
         self.state.stripes.lock(array::from_fn(|at| {
@@ -213,7 +213,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     }
 
     /// Stores what goes into the new buckets.
-    fn copy_what_goes(self, locked: &Locked<'_, Few<'_, TWO_RUNS>>, splits: &Splits<F>) {
+    fn copy_what_goes(self, locked: &Locked<'_, UpTo<'_, TWO_RUNS>>, splits: &Splits<F>) {
         for split in splits.iter().flatten() {
             // Release: not needed by itself, `publish` publishes it. A lookup reads it only by the new
             // extent.
@@ -228,13 +228,13 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         for split in splits.iter().flatten() {
             let row = split.old % self.rows();
             for slot in split.goes.slots_in_use() {
-                self.versions.bump(geometry.class_in(row, slot));
+                self.versions.bump(geometry.version_group_in(row, slot));
             }
         }
     }
 
     /// Stores what stays into the old buckets.
-    fn clear_what_goes(self, locked: &Locked<'_, Few<'_, TWO_RUNS>>, splits: &Splits<F>) {
+    fn clear_what_goes(self, locked: &Locked<'_, UpTo<'_, TWO_RUNS>>, splits: &Splits<F>) {
         for split in splits.iter().flatten() {
             // Release: pairs with the loads of lookups, for whom it publishes the bumped versions.
             self.store_word(locked, split.old, split.stays, Ordering::Release);

@@ -245,10 +245,10 @@ impl<V: Values> Reading for Variable<V> {
     }
 
     #[inline]
-    fn of_class<F: Format>(self, word: Word<F>, item: Entry) -> usize {
+    fn inseparable<F: Format>(self, word: Word<F>, item: Entry) -> usize {
         // What the position tells of the chain is the same in all slots of the bucket.
         let mask = u64::from(self.untold) & self.values.below().unwrap_or(u64::MAX);
-        word.alike(item.whole().into(), mask)
+        word.equal_below(item.whole().into(), mask)
     }
 
     /// An item that is itself an entry with few extra bits has no entries with more.

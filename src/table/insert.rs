@@ -366,7 +366,8 @@ fn classify<F: Format, R: Reading>(
     let emptier = select_unpredictable(second_is_emptier, second, first);
     if emptier.has_room() {
         Situation::Room { first: !second_is_emptier }
-    } else if readings[0].of_class(first, entries[0]) + readings[1].of_class(second, entries[1])
+    } else if readings[0].inseparable(first, entries[0])
+        + readings[1].inseparable(second, entries[1])
         == 2 * F::SLOTS
     {
         Situation::TooManyCopies

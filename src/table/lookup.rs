@@ -29,7 +29,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     pub(crate) fn contains(self, key: Key) -> bool {
-        let version = self.versions.read(self.geometry().class(key));
+        let version = self.versions.read(self.geometry().version_group(key));
         let found = self.either_holds(key);
         // One branch, which does not depend on whether the item is there.
         if version.validate() {
@@ -61,7 +61,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     #[inline]
     pub(super) fn look_up(self, key: Key, rounds: usize) -> Lookup {
         for _ in 0..rounds {
-            let version = self.versions.read(self.geometry().class(key));
+            let version = self.versions.read(self.geometry().version_group(key));
             if self.either_holds(key) {
                 return Lookup::Present;
             }
@@ -172,7 +172,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     #[expect(clippy::inline_always, reason = "what it returns is more than registers take")]
     #[inline(always)]
     fn try_get(self, key: Key) -> Option<Candidates> {
-        let version = self.versions.read(self.geometry().class(key));
+        let version = self.versions.read(self.geometry().version_group(key));
         let places = self.places(key);
         let (buckets, words) = self.read_valid(places);
         version.validate().then(|| Self::candidates(places, buckets, words))

@@ -25,7 +25,7 @@ trait Change: Copy {
 
     /// Whether this word, that of the item's other bucket, holds what lookups find in place of the entry, in
     /// addition to other entries of the item.
-    fn leaves<F: Format, R: Reading>(reading: R, word: Word<F>, item: Entry) -> bool;
+    fn keeps_key<F: Format, R: Reading>(reading: R, word: Word<F>, item: Entry) -> bool;
 }
 
 /// The slot of an entry becomes free.
@@ -42,7 +42,7 @@ impl Change for Removal {
 
     /// An entry with another value: `contains` finds either.
     #[inline]
-    fn leaves<F: Format, R: Reading>(reading: R, word: Word<F>, item: Entry) -> bool {
+    fn keeps_key<F: Format, R: Reading>(reading: R, word: Word<F>, item: Entry) -> bool {
         reading.holds_key(word, item)
     }
 }
@@ -68,31 +68,31 @@ impl Change for Replacement {
 
     /// Nothing: with its other value the entry is found as before by whoever asks for the key alone.
     #[inline]
-    fn leaves<F: Format, R: Reading>(_: R, _: Word<F>, _: Entry) -> bool {
+    fn keeps_key<F: Format, R: Reading>(_: R, _: Word<F>, _: Entry) -> bool {
         false
     }
 }
 
 /// What a bucket holds of an item beside the bucket in which an entry is changed.
-struct Elsewhere {
+struct InOther {
     /// How many extra bits the longest entry has.
     longest: Option<u32>,
-    /// See [`Change::leaves`].
-    leaves: bool,
+    /// See [`Change::keeps_key`].
+    keeps_key: bool,
 }
 
-impl Elsewhere {
+impl InOther {
     /// Whether a lookup that reads the other bucket too early could miss what is there: an entry of the item,
     /// or what is found in its place.
     #[inline]
     fn may_be_missed(&self) -> bool {
-        self.longest.is_some() || self.leaves
+        self.longest.is_some() || self.keeps_key
     }
 }
 
 /// How an attempt to change a copy ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Attempt {
+enum Outcome {
     Changed,
     Absent,
     /// A copy was seen, and was gone when its stripe was locked; or nothing was seen, and the
@@ -119,12 +119,12 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         self.change_slow(entry, first, second, change)
     }
 
-    fn try_change<C: Change>(self, key: Key, change: C) -> Attempt {
-        let version = self.versions.read(self.geometry().class(key));
+    fn try_change<C: Change>(self, key: Key, change: C) -> Outcome {
+        let version = self.versions.read(self.geometry().version_group(key));
         match self.change_seen(key, change) {
-            Some(true) => Attempt::Changed,
-            None if version.validate() => Attempt::Absent,
-            Some(false) | None => Attempt::Overtaken,
+            Some(true) => Outcome::Changed,
+            None if version.validate() => Outcome::Absent,
+            Some(false) | None => Outcome::Overtaken,
         }
     }
 
@@ -161,17 +161,17 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let reading = bucket.reading;
         if !B::GROWS {
             let slot = reading.slot(place.entry);
-            let in_other = || self.elsewhere::<C>(other).may_be_missed();
+            let in_other = || self.in_other::<C>(other).may_be_missed();
             return self.change_in(locked, bucket.number, slot, key, change, in_other);
         }
         let Some(slot) = reading.longest(self.locked_word(bucket.number), place.entry) else {
             return false;
         };
-        let elsewhere = self.elsewhere::<C>(other);
-        if elsewhere.longest.is_some_and(|extra_bits| extra_bits > reading.extra_bits(slot)) {
+        let in_other = self.in_other::<C>(other);
+        if in_other.longest.is_some_and(|extra_bits| extra_bits > reading.extra_bits(slot)) {
             return false;
         }
-        self.change_in(locked, bucket.number, slot, key, change, || elsewhere.may_be_missed())
+        self.change_in(locked, bucket.number, slot, key, change, || in_other.may_be_missed())
     }
 
     /// Takes what a slot holds out of `bucket`, whose stripe is locked, or replaces it: what `change`
@@ -195,7 +195,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         // lookup that begins with the bumped version comes after the load of the other bucket's word,
         // and so reads what that load read or something later (coherence).
         if in_other() {
-            self.versions.bump(self.geometry().class(key));
+            self.versions.bump(self.geometry().version_group(key));
         }
         // SeqCst: the removal, or the replacement, takes effect here. Pairs with the loads of lookups.
         self.store_word(locked, bucket, changed, Ordering::SeqCst);
@@ -210,10 +210,10 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Read under the lock of the item's other bucket: so no kick takes an entry from there to here and
     /// past this look. A split can take one from the bucket to a new one: then it is read again.
     #[inline]
-    fn elsewhere<C: Change>(self, place: Place) -> Elsewhere {
+    fn in_other<C: Change>(self, place: Place) -> InOther {
         let ([Bucket { reading, .. }], [word]) = self.read_valid([place]);
         let longest = reading.longest(word, place.entry).map(|slot| reading.extra_bits(slot));
-        Elsewhere { longest, leaves: C::leaves(reading, word, place.entry) }
+        InOther { longest, keeps_key: C::keeps_key(reading, word, place.entry) }
     }
 
     /// Each attempt that fails was overtaken by another writer's success. After
@@ -224,9 +224,9 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     fn change_slow<C: Change>(self, entry: Entry, first: usize, second: usize, change: C) -> bool {
         for _ in 0..MAX_OPTIMISTIC_ATTEMPTS {
             match self.try_change(Key { entry, first, second }, change) {
-                Attempt::Changed => return true,
-                Attempt::Absent => return false,
-                Attempt::Overtaken => {}
+                Outcome::Changed => return true,
+                Outcome::Absent => return false,
+                Outcome::Overtaken => {}
             }
         }
         let key = Key { entry, first, second };

@@ -86,7 +86,7 @@ impl Stripes {
     /// Locks the stripes of these buckets, lowest first, each once. Blocks while another writer
     /// holds one of them.
     #[inline]
-    pub(super) fn lock<const N: usize>(&self, buckets: [usize; N]) -> Locked<'_, Few<'_, N>> {
+    pub(super) fn lock<const N: usize>(&self, buckets: [usize; N]) -> Locked<'_, UpTo<'_, N>> {
         let mut order = buckets.map(|bucket| self.of(bucket));
         order.sort_unstable();
         let mut guards = [const { None }; N];
@@ -95,7 +95,7 @@ impl Stripes {
                 guards[at] = Some(self.stripes[order[at]].lock.lock());
             }
         }
-        Locked { stripes: self, held: Few { order, _guards: guards } }
+        Locked { stripes: self, held: UpTo { order, _guards: guards } }
     }
 
     /// Locks every stripe, lowest first: nobody else writes until the guard is dropped.
@@ -156,7 +156,7 @@ pub(super) trait Held {
 }
 
 /// Up to N stripes.
-pub(super) struct Few<'a, const N: usize> {
+pub(super) struct UpTo<'a, const N: usize> {
     /// Their numbers, some of them more than once where buckets share a stripe.
     order: [usize; N],
     /// `None` at each number that comes again.
@@ -168,7 +168,7 @@ pub(super) struct All<'a> {
     _guards: Guards<'a, Stripe>,
 }
 
-impl<const N: usize> Held for Few<'_, N> {
+impl<const N: usize> Held for UpTo<'_, N> {
     fn includes(&self, stripe: usize) -> bool {
         self.order.contains(&stripe)
     }

@@ -1,7 +1,7 @@
 //! Relocation versions: how a lookup learns that an entry was moved meanwhile.
 //!
 //! One counter for each group of items, by a number that is the same in both rows of an item
-//! ([`Geometry::class`](super::geometry::Geometry::class)). A writer bumps it between the copy of an entry
+//! ([`Geometry::version_group`](super::geometry::Geometry::version_group)). A writer bumps it between the copy of an entry
 //! into its other bucket and the clear of the first; a lookup that found nothing compares it before
 //! and after, as in MemC3 (Fan et al., NSDI 2013). The counters stand apart from the stripes, so
 //! that an ordinary insert writes to no line that a lookup reads but the bucket.
@@ -26,7 +26,7 @@ pub(super) struct Versions {
 /// The version of one group as it was before the buckets were read.
 #[derive(Clone, Copy)]
 pub(super) struct ReadVersion<'a> {
-    group: &'a AtomicU64,
+    counter: &'a AtomicU64,
     version: u64,
 }
 
@@ -39,26 +39,26 @@ impl Versions {
     }
 
     #[inline]
-    fn group(&self, class: usize) -> &AtomicU64 {
+    fn counter(&self, group: usize) -> &AtomicU64 {
         // Their number is a power of two.
-        &self.groups[class & (self.groups.len() - 1)]
+        &self.groups[group & (self.groups.len() - 1)]
     }
 
     /// Called before the buckets are read.
     #[inline]
-    pub(super) fn read(&self, class: usize) -> ReadVersion<'_> {
-        let group = self.group(class);
+    pub(super) fn read(&self, group: usize) -> ReadVersion<'_> {
+        let counter = self.counter(group);
         // Acquire: pairs with the Release of `bump`. A lookup that reads a bumped version also sees
         // the copy that was stored before the bump.
-        ReadVersion { group, version: group.load(Ordering::Acquire) }
+        ReadVersion { counter, version: counter.load(Ordering::Acquire) }
     }
 
     /// Called after the entry was copied and before it is cleared where it was, under the
     /// stripe of the bucket that is cleared.
     #[inline]
-    pub(super) fn bump(&self, class: usize) {
+    pub(super) fn bump(&self, group: usize) {
         // Release: pairs with the Acquire of `read`.
-        self.group(class).fetch_add(1, Ordering::Release);
+        self.counter(group).fetch_add(1, Ordering::Release);
     }
 
     /// Bumps every group.
@@ -87,7 +87,7 @@ impl ReadVersion<'_> {
     pub(super) fn validate(self) -> bool {
         // Relaxed: the Acquire loads of the buckets keep this load behind them, and one of them
         // that read a clear has synchronized with it and so with the bump before it.
-        self.group.load(Ordering::Relaxed) == self.version
+        self.counter.load(Ordering::Relaxed) == self.version
     }
 }
 
@@ -106,7 +106,7 @@ mod tests {
         {
             let versions = Versions::try_new(buckets).unwrap();
             assert_eq!(versions.groups.len(), groups, "{buckets} buckets");
-            (1..=4096).for_each(|class| versions.bump(class));
+            (1..=4096).for_each(|group| versions.bump(group));
             let due = 4096 / groups as u64;
             assert!(versions.groups.iter().all(|group| group.load(Ordering::Relaxed) == due));
         }

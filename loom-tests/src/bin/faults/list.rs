@@ -202,17 +202,17 @@ pub const FAULTS: &[Fault] = faults! {
 
     // The version: bumped, at the right step, and validated.
     TABLE relocate: "a kick bumps no version"
-        without "self.versions.bump(self.geometry().class(hop.key()));"
+        without "self.versions.bump(self.geometry().version_group(hop.key()));"
         => LOOKUPS;
     TABLE relocate: "a kick bumps the version of another entry"
-        replace "class(hop.key())" with "class(hop.key()) ^ 1"
+        replace "version_group(hop.key())" with "version_group(hop.key()) ^ 1"
         => LOOKUPS;
     TABLE relocate: "a kick bumps the version before it copies"
         swap "self.store_word(locked, to.number, copied, Ordering::Release);"
-        and "self.versions.bump(self.geometry().class(hop.key()));"
+        and "self.versions.bump(self.geometry().version_group(hop.key()));"
         => LOOKUPS;
     TABLE relocate: "a kick bumps the version after it clears"
-        put "self.versions.bump(self.geometry().class(hop.key()));" after "locked.vacate(from.number); }"
+        put "self.versions.bump(self.geometry().version_group(hop.key()));" after "locked.vacate(from.number); }"
         => LOOKUPS;
     TABLE relocate: "a kick clears before it copies"
         put "self.store_word(locked, to.number, copied, Ordering::Release);" after "locked.vacate(from.number); }"
@@ -221,14 +221,14 @@ pub const FAULTS: &[Fault] = faults! {
         without "self.versions.bump_all();"
         => CLEAR;
     REMOVE change_in: "a removal of a duplicate bumps no version"
-        without "self.versions.bump(self.geometry().class(key));"
+        without "self.versions.bump(self.geometry().version_group(key));"
         => COPIES;
     REMOVE change_in: "a removal of a duplicate bumps the version after it clears"
         put "self.store_word(locked, bucket, changed, Ordering::SeqCst);"
         before "if in_other()"
         => COPIES;
     LOOKUP contains: "a lookup reads its version after its buckets"
-        swap "let version = self.versions.read(self.geometry().class(key));"
+        swap "let version = self.versions.read(self.geometry().version_group(key));"
         and "let found = self.either_holds(key);"
         => LOOKUPS;
     LOOKUP contains: "the first round of a lookup does not validate the version"
@@ -240,8 +240,8 @@ pub const FAULTS: &[Fault] = faults! {
     REMOVE change: "a removal that finds no copy at first does not look again with the version"
         replace "self.change_slow" with "false && self.change_slow"
         => REMOVALS;
-    VERSIONS group: "all fingerprints share one version"
-        replace "class & (self.groups.len() - 1)" with "class & 0"
+    VERSIONS counter: "all fingerprints share one version"
+        replace "group & (self.groups.len() - 1)" with "group & 0"
         => &["costs::lookup_beside_a_kick_of_another_version_group"];
 
     // The bound of a lookup.
@@ -450,21 +450,21 @@ pub const FAULTS: &[Fault] = faults! {
         => &["growth::split_of_several_against_lookups"];
     LOOKUP contains: "a lookup reads the extent before its version"
         replace
-        "let version = self.versions.read(self.geometry().class(key)); let found = self.either_holds(key);"
+        "let version = self.versions.read(self.geometry().version_group(key)); let found = self.either_holds(key);"
         with "let places = self.places(key);
             let buckets = self.locate(places);
-            let version = self.versions.read(self.geometry().class(key));
+            let version = self.versions.read(self.geometry().version_group(key));
             let (readings, entries) = (buckets.map(|b| b.reading), places.map(|p| p.entry));
             let found = Reading::either_holds(readings, self.words_in(buckets), entries);"
         => SPLITS;
     LOOKUP look_up: "a lookup keeps the extent from one round to the next"
-        replace "for _ in 0..rounds { let version = self.versions.read(self.geometry().class(key));
+        replace "for _ in 0..rounds { let version = self.versions.read(self.geometry().version_group(key));
             if self.either_holds(key) {"
         with "let places = self.places(key);
             let buckets = self.locate(places);
             let (readings, entries) = (buckets.map(|b| b.reading), places.map(|p| p.entry));
             for _ in 0..rounds {
-                let version = self.versions.read(self.geometry().class(key));
+                let version = self.versions.read(self.geometry().version_group(key));
                 if Reading::either_holds(readings, self.words_in(buckets), entries) {"
         => &[
             "stopped::lookup_of_what_goes_overtaken_in_two_rounds",
@@ -515,17 +515,17 @@ pub const FAULTS: &[Fault] = faults! {
     REMOVE change_seen: "a removal looks at the other bucket before it has its stripe"
         replace "let (locked, [bucket]) = self.lock([place], [bucket]);
             Some(self.change_longest(&locked, bucket, [place, other], key, change))"
-        with "let elsewhere = self.elsewhere::<C>(other);
+        with "let in_other = self.in_other::<C>(other);
             let (locked, [bucket]) = self.lock([place], [bucket]);
             let word = self.locked_word(bucket.number);
             let Some(slot) = bucket.reading.longest(word, place.entry) else {
                 return Some(false);
             };
             let is_longer = |extra_bits| extra_bits > bucket.reading.extra_bits(slot);
-            if elsewhere.longest.is_some_and(is_longer) {
+            if in_other.longest.is_some_and(is_longer) {
                 return Some(false);
             }
-            let in_other = || elsewhere.may_be_missed();
+            let in_other = || in_other.may_be_missed();
             Some(self.change_in(&locked, bucket.number, slot, key, change, in_other))"
         => &["growth::removal_beside_a_copy_into_the_new_bucket"];
     GROWING bucket: "a place has its bucket by an extent that is read Relaxed"
@@ -551,7 +551,7 @@ pub const FAULTS: &[Fault] = faults! {
         => NO_ROOM;
 
     // Entries of different lengths, and the levels that they are read by.
-    GEOMETRY class: "the version of an item depends on which of its rows is the first"
+    GEOMETRY version_group: "the version of an item depends on which of its rows is the first"
         replace "first.min(second)" with "first"
         => &["growth::split_against_lookups_the_other_way"];
     TABLE relocate: "a kick writes the chain of the row that it leaves"
@@ -612,7 +612,7 @@ pub const FAULTS: &[Fault] = faults! {
             "entries::kick_of_what_is_removed_beside_a_short_entry",
             "entries::kick_and_split_of_what_is_removed",
         ];
-    REMOVE elsewhere: "a removal does not look at the extent of the other bucket again"
+    REMOVE in_other: "a removal does not look at the extent of the other bucket again"
         replace "self.read_valid([place])"
         with "{
                 let buckets = self.locate([place]);
@@ -623,8 +623,8 @@ pub const FAULTS: &[Fault] = faults! {
             "maplets::removal_beside_a_value_of_the_next_level",
         ];
     REMOVE change_longest: "a removal bumps the version for an entry as long as its own only"
-        replace "elsewhere.may_be_missed())"
-        with "elsewhere.longest == Some(reading.extra_bits(slot)))"
+        replace "in_other.may_be_missed())"
+        with "in_other.longest == Some(reading.extra_bits(slot)))"
         => &["entries::short_copy_and_removal_of_the_long_one"];
 
     // Growth beside the last resorts.
@@ -838,7 +838,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "version.validate()" with "(version.validate() | true)"
         => GETS;
     LOOKUP try_get: "a get reads the words before its version"
-        put "let version = self.versions.read(self.geometry().class(key));"
+        put "let version = self.versions.read(self.geometry().version_group(key));"
         after "let (buckets, words) = self.read_valid(places);"
         => GETS;
     LOOKUP try_get: "a get does not look at the extent again"
@@ -898,12 +898,12 @@ pub const FAULTS: &[Fault] = faults! {
     REMOVE change_in: "a replacement frees a slot"
         replace "if C::REMOVES" with "if true"
         => &["maplets::there_and_back_against_get"];
-    REMOVE leaves: "a removal bumps no version for an entry with another value"
+    REMOVE keeps_key: "a removal bumps no version for an entry with another value"
         replace "reading.holds_key(word, item)" with "reading.holds_key(word, item) & false"
         => &["maplets::value_in_and_value_out_against_lookup"];
     REMOVE change_longest:
         "a removal from a growing maplet bumps no version for an entry with another value"
-        replace "elsewhere.may_be_missed())" with "elsewhere.longest.is_some())"
+        replace "in_other.may_be_missed())" with "in_other.longest.is_some())"
         => &["maplets::value_in_and_value_out_of_what_grows"];
     REMOVE change_longest: "a removal takes an entry of the key with any value"
         replace "let slot = reading.slot(place.entry);"
@@ -943,9 +943,9 @@ pub const FAULTS: &[Fault] = faults! {
                 self.locked_word(from.number).slots_in_use().find(alike).unwrap_or(planned)
             }) else {"
         => &["maplets::kick_of_what_is_removed_beside_another_value"];
-    GEOMETRY class: "the version of an entry depends on its value"
-        replace "self.class_of(self.shape.core(entry), first.min(second))"
-        with "self.class_of(self.shape.core(entry), first.min(second)) + (entry.whole() >> 14) as usize"
+    GEOMETRY version_group: "the version of an entry depends on its value"
+        replace "self.version_group_of(self.shape.core(entry), first.min(second))"
+        with "self.version_group_of(self.shape.core(entry), first.min(second)) + (entry.whole() >> 14) as usize"
         => GETS;
     GROW partition: "a split loses the values of what goes"
         replace "let [stays, goes] = self.locked_word(old).partition(next_bit);"

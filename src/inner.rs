@@ -42,7 +42,7 @@ pub fn insert_in_batches<T: Copy + Default>(
 }
 
 /// A table of one of some layouts, and the hasher of its keys.
-pub struct Keyed<C, B: Buckets, S> {
+pub struct Inner<C, B: Buckets, S> {
     pub(crate) layouts: C,
     pub(crate) state: State<B>,
     pub(crate) hasher: S,
@@ -50,7 +50,7 @@ pub struct Keyed<C, B: Buckets, S> {
     pub(crate) max_capacity: usize,
 }
 
-impl<C: Layouts, B: Buckets, S> Keyed<C, B, S> {
+impl<C: Layouts, B: Buckets, S> Inner<C, B, S> {
     /// Does something with the table.
     #[expect(clippy::inline_always, reason = "nothing of it is left")]
     #[inline(always)]
