@@ -13,6 +13,10 @@ mod portable;
 mod x86_64;
 
 #[cfg(not(all(target_arch = "x86_64", not(miri), not(coucal_portable))))]
-pub(crate) use portable::{PrefetchForWrite, either_holds, equal_lanes, find, prefetch};
+pub(crate) use portable::{
+    PrefetchForWrite, either_holds, either_matches, equal_lanes, find, prefetch,
+};
 #[cfg(all(target_arch = "x86_64", not(miri), not(coucal_portable)))]
-pub(crate) use x86_64::{PrefetchForWrite, either_holds, equal_lanes, find, prefetch};
+pub(crate) use x86_64::{
+    PrefetchForWrite, either_holds, either_matches, equal_lanes, find, prefetch,
+};

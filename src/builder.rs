@@ -87,7 +87,9 @@ impl<T> Builder<Fp16x4, DefaultHashBuilder, T> {
         let hasher = Hasher::New(DefaultHashBuilder::default);
         let (max_capacity, rate, target_load) = (None, None, None);
         let only = None;
-        let request = Request { capacity: 0, max_capacity, rate, target_load, value_bits, only };
+        let (capacity, grows) = (0, false);
+        let request =
+            Request { capacity, grows, max_capacity, rate, target_load, value_bits, only };
         Self { request, hasher, layout: PhantomData }
     }
 }
@@ -120,9 +122,11 @@ impl MapletBuilder {
 }
 
 impl<L: Storage, S, T> Builder<L, S, T> {
-    /// The number of distinct items that the filter must hold. With
-    /// [`max_capacity`](Self::max_capacity), the number that it must hold before it grows. The default
-    /// is 0, the smallest table.
+    /// The number of distinct items that the filter must hold. The default is 0, the smallest table.
+    ///
+    /// In a filter that [grows](Self::growable), the number that it must hold before it grows. It is optional
+    /// there: the default is a table of 512 buckets, or of as many as the
+    /// [`max_capacity`](Self::max_capacity) needs if these are fewer.
     ///
     /// # Examples
     ///
@@ -136,7 +140,9 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     }
 
     /// The highest acceptable false-positive rate, between 0 and 1, of a filter that holds as many
-    /// items as its capacity; of a growing filter, its [maximum capacity](Self::max_capacity). If the
+    /// items as its capacity; of a growing filter, its [maximum capacity](Self::max_capacity) if it has one. (Without
+    /// a maximum, the rate holds at the initial capacity, and rises with each doubling:
+    /// [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at).) If the
     /// layout cannot reach this rate, [`build`](Self::build) fails and names a layout that can; with
     /// [`any_layout`](Self::any_layout), `build` chooses the smallest such layout. The default is the
     /// rate of the layout.
@@ -194,14 +200,8 @@ impl<L: Storage, S, T> Builder<L, S, T> {
             Hasher::New(new) => new(),
             Hasher::Given(hasher) => hasher,
         };
-        let Request { capacity, max_capacity, .. } = self.request;
-        Ok(Inner {
-            layouts,
-            state,
-            hasher,
-            capacity,
-            max_capacity: max_capacity.unwrap_or(capacity),
-        })
+        let Sizing { max_capacity, .. } = sizing;
+        Ok(Inner { layouts, state, hasher, capacity: self.request.capacity, max_capacity })
     }
 }
 
@@ -234,7 +234,7 @@ impl<L: Storage, S> MapletBuilder<L, S> {
     /// A maplet needs it.
     ///
     /// Each bit of a value is one bit less of the fingerprint, so it doubles the mean number of false
-    /// candidates. In a maplet that grows, it also takes one of the doublings.
+    /// candidates. A maplet that grows has a [limit](crate::CuckooMaplet#layouts) where values are long.
     ///
     /// # Examples
     ///
@@ -312,17 +312,16 @@ impl<L: FixedStorage, S, T> Builder<L, S, T> {
         self.with_storage()
     }
 
-    /// A filter that [grows](crate#growth) with its items, up to this number of distinct items, which is
-    /// at least the [`capacity`](Self::capacity). The [rate](Self::false_positive_rate) holds at this
-    /// number; with fewer items it is lower.
+    /// A filter that [grows](crate#growth) with its items, as one that is [`growable`](Self::growable), but only
+    /// up to this number of distinct items, which is at least the [`capacity`](Self::capacity). The
+    /// [rate](Self::false_positive_rate) holds at this number; with fewer items it is lower.
     ///
-    /// The capacity may be left out. A table doubles a limited number of times: nine times in the default
-    /// layout ([`Growable`] has the others). So it starts with a 512th of its maximum size, or with what
-    /// its capacity needs if that is more. A larger capacity takes fewer doublings, and so makes the rate
+    /// The capacity may be left out. Then a filter begins with 512 buckets, or with what this maximum needs if that
+    /// is less. (Where a layout doubles [a limited number of times](Growable), it begins with as many as it needs
+    /// to reach the maximum.) A larger capacity takes fewer doublings, and so makes the rate
     /// at the maximum lower; [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) tells it.
     ///
-    /// `build` allocates the table for the initial capacity, and growth the rest, part by part. See
-    /// [growth](crate#growth).
+    /// `build` allocates the table for the first size, and growth the rest, part by part.
     ///
     /// # Examples
     ///
@@ -334,14 +333,45 @@ impl<L: FixedStorage, S, T> Builder<L, S, T> {
     /// assert!(filter.memory_bytes() < 60_000);
     ///
     /// let filter = CuckooFilter::builder().max_capacity(1_000_000_000).build()?;
-    /// assert!(filter.slots() < 1_000_000_000 / 400);
+    /// assert_eq!(filter.slots(), 2048);
     /// # Ok::<(), coucal::BuildError>(())
     /// ```
     pub fn max_capacity(self, items: usize) -> Builder<Growable<L>, S, T>
     where
         L: GrowingLayout,
     {
-        self.with_storage::<Growable<L>>().max_capacity(items)
+        self.growable().max_capacity(items)
+    }
+
+    /// A filter that [grows](crate#growth) with its items, as far as memory goes.
+    ///
+    /// Nothing needs to be said of its size. With a [`capacity`](Self::capacity) it begins with room for this number
+    /// of distinct items, and with a [`max_capacity`](Builder::max_capacity) it ends with room for that.
+    ///
+    /// No table has more than 2^44 slots. With [`Fp12x5`](crate::Fp12x5), and in maplets with
+    /// [long values](crate::CuckooMaplet#layouts), a table doubles a limited number of times.
+    /// [`max_capacity()`](CuckooFilter::max_capacity) of the filter is the number of items that it can reach. For
+    /// more, say a larger `capacity` or `max_capacity`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().growable().build()?;
+    /// assert!(filter.memory_bytes() < 48 << 10);
+    /// for item in 0..100_000 {
+    ///     filter.insert(&item)?;
+    /// }
+    /// assert_eq!(filter.len(), 100_000);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn growable(self) -> Builder<Growable<L>, S, T>
+    where
+        L: GrowingLayout,
+    {
+        let request = Request { grows: true, ..self.request };
+        Self { request, ..self }.with_storage()
     }
 }
 
@@ -354,17 +384,16 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
     /// ```
     /// use coucal::{CuckooFilter, Fp32x2};
     ///
-    /// let builder = CuckooFilter::builder().capacity(1000).max_capacity(1_000_000_000);
-    /// let filter = builder.layout::<Fp32x2>().build()?;
-    /// assert_eq!(filter.max_capacity(), 1_000_000_000);
+    /// let filter = CuckooFilter::builder().growable().layout::<Fp32x2>().build()?;
+    /// assert_eq!(filter.layout_name(), "Fp32x2");
     /// # Ok::<(), coucal::BuildError>(())
     /// ```
     pub fn layout<M: GrowingLayout>(self) -> Builder<Growable<M>, S, T> {
         self.with_storage()
     }
 
-    /// The smallest layout that reaches the rate at the maximum capacity, chosen by
-    /// [`build`](Self::build) among those that [can grow](GrowingLayout).
+    /// The smallest layout that reaches the rate at the maximum capacity (without a maximum, at the initial
+    /// capacity), chosen by [`build`](Self::build) among those that [can grow](GrowingLayout).
     ///
     /// # Examples
     ///
@@ -380,7 +409,7 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
         self.with_storage()
     }
 
-    /// Replaces the maximum capacity.
+    /// Sets the maximum capacity, or replaces it.
     ///
     /// # Examples
     ///
@@ -416,7 +445,7 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
     /// ```
     /// use coucal::{BuildError, CuckooFilter};
     ///
-    /// let builder = CuckooFilter::builder().max_capacity(1_000_000);
+    /// let builder = CuckooFilter::builder().capacity(10_000).growable();
     /// let [dense, fast] = [0.87, 0.7].map(|load| builder.clone().target_load(load).build());
     /// assert!(dense?.slots() < fast?.slots());
     ///

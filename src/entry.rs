@@ -2,42 +2,20 @@
 //!
 //! | name | what it is | what needs it |
 //! |---|---|---|
-//! | [`Core`] | what never changes about an item in the table | its other row, its version group |
-//! | [`Entry`] | all that a table knows of an item in a row | kicks, splits and merges move it |
+//! | [`Core`] | what never changes about an item in the table | its other position, its version group |
+//! | [`Entry`] | what a table knows of an item besides its position | kicks, splits and merges move it |
 //! | [`Slot`] | what a slot holds of an entry, never 0 | the words |
 //! | [`Pattern`] | what a slot of one bucket holds of an item at the most | lookups in growing tables |
 //!
 //! In a table of fixed size all three are the item's fingerprint: 4 to 32 bits of its hash. In a growing
-//! table an entry has these parts, of which [`Shape`] knows the lengths:
-//!
-//! * the core, k bits, never 0;
-//! * the chain, T bits: the lowest of them are the number of the bucket in its row, one more with each
-//!   doubling of the table. The chains of an item in its two rows differ by a number that the core gives;
-//! * up to T extra bits, as many as the table had doubled when the item was inserted.
-//!
-//! A slot has k + T + 1 bits. It leaves out the chain bits that the position of the bucket tells, and has
-//! the extra bits in their place, below a 1 that says how many there are. So the longer a table grows,
-//! the more it knows of new items: the rate of false positives hardly changes. (It is the idea of the
-//! Taffy cuckoo filter, 2022, of `InfiniFilter`, SIGMOD 2023, and of the Aleph filter, VLDB 2024.) With a extra bits, in a
-//! bucket whose position tells l bits of the chain:
-//!
-//! ```text
-//! bits T+1 and above   the core
-//! bits l+1 to T        bit j of the chain at bit j, counted from 1
-//! bits a+1 to l        0
-//! bit  a               1
-//! bits 0 to a-1        the extra bits
-//! ```
+//! table an entry has a core of k bits, which is never 0, and knows the lowest bits of the item's position, so
+//! and so many of them. A slot has k + T + 1 bits: above the core, and below it a ring of T + 1 bits, which
+//! [`growing`](crate::table) describes.
 //!
 //! In a [maplet](crate::CuckooMaplet) the uppermost v bits of a slot hold a value, in tables of both
 //! kinds. It is part of the entry, and so kicks, splits and merges move it; but the core, and all that
 //! follows from it, does not depend on the value. The fingerprint is v bits shorter then. In a growing
-//! table it is the chain that is, so the table doubles v times less.
-//!
-//! What a slot holds is read by the level of the table alone: bits 0 to L are a number below a 1. When a
-//! bucket is split, the entries whose next bit of the chain is 1 go to the new bucket, and this bit is
-//! cleared in them: it is told there. What stays has a 0 there already, so its word is the same, whether
-//! it is read as that of a bucket that is split or not.
+//! table it is the ring that is.
 
 use core::num::NonZeroU32;
 
@@ -45,10 +23,10 @@ use core::num::NonZeroU32;
 /// has few registers to spare.
 pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// All that a table knows of an item in a row: core and chain, as a slot would hold them if no bit of
-/// the chain were told by an address, in the lower half; above them the extra bits below a 1. In a
-/// table of fixed size the fingerprint. (The default value fills an array of keys before there are any;
-/// no operation is called with it.)
+/// What a table knows of an item besides its position. In a table of fixed size the fingerprint. In a growing
+/// table, in the lower half, value and core as a slot holds them; and in the upper half how many of the lowest
+/// bits of the position are known. (The default value fills an array of keys before there are any; no operation
+/// is called with it.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry(u64);
 
@@ -60,17 +38,34 @@ pub struct Core(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot(u64);
 
-/// The lengths of the parts of an entry.
+/// The lengths of the parts of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Bits of a slot.
     bits: u32,
-    /// Bits of the chain; 0 in a table of fixed size.
-    chain: u32,
+    /// Bits of the ring; 0 in a table of fixed size.
+    ring: u32,
     /// Bits of the value, above all others; 0 in a filter.
     value: u32,
     /// All bits of a slot below its value.
     below: u64,
+}
+
+/// The lowest bits of each slot of a growing table, and the place among them from which they are read around: the
+/// head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ring {
+    pub(crate) bits: u32,
+    /// Less than the number of bits.
+    pub(crate) head: u32,
+}
+
+impl Ring {
+    /// The bits of a slot that belong to it.
+    #[inline]
+    pub(crate) fn mask(self) -> u64 {
+        (1 << self.bits) - 1
+    }
 }
 
 /// The values in the slots of a table: none in that of a filter, and some bits in that of a maplet.
@@ -164,26 +159,24 @@ impl Values for ValueBits {
     }
 }
 
-/// Bits of the hash that choose a core: many more than it has, so that all cores are drawn alike.
+/// Bits that choose a core: many more than it has, so that all cores are drawn alike.
 pub(crate) const CORE_SOURCE_BITS: u32 = 16;
 /// How many bits more than it has choose the fingerprint of a maplet.
 pub(crate) const SPARE_SOURCE_BITS: u32 = 8;
-/// Where the distance between the chains of an item begins in the spread of its core. The uppermost bits
-/// choose the other row.
-const CHAIN_DISTANCE: u32 = 20;
 
 impl Shape {
     /// Fingerprints of this many bits.
     #[inline]
     pub(crate) const fn fixed(bits: u32) -> Self {
-        Self { bits, chain: 0, value: 0, below: (1 << bits) - 1 }
+        Self { bits, ring: 0, value: 0, below: (1 << bits) - 1 }
     }
 
-    /// Slots of `bits` bits in a table that doubles at most `doublings` times, at least once.
+    /// Slots of `bits` bits in a growing table, in which a new entry knows this number of bits of its position
+    /// that its bucket does not tell, at least one.
     #[inline]
-    pub(crate) const fn growing(bits: u32, doublings: u32) -> Self {
-        debug_assert!(doublings + 2 < bits && bits <= 32);
-        Self { bits, chain: doublings, value: 0, below: (1 << bits) - 1 }
+    pub(crate) const fn growing(bits: u32, extra_bits: u32) -> Self {
+        debug_assert!(extra_bits > 0 && extra_bits + 2 < bits && bits <= 32);
+        Self { bits, ring: extra_bits + 1, value: 0, below: (1 << bits) - 1 }
     }
 
     /// The same slots with a value in each of them.
@@ -194,89 +187,62 @@ impl Shape {
         };
         let value = values.bits();
         debug_assert!(self.value == 0 && below == (1 << (self.bits - value)) - 1);
-        let chain = if self.grows() { self.chain - value } else { 0 };
-        Self { chain, value, below, ..self }
+        let ring = if self.grows() { self.ring - value } else { 0 };
+        Self { ring, value, below, ..self }
     }
 
     #[inline]
     pub(crate) const fn grows(self) -> bool {
-        self.chain > 0
+        self.ring > 0
     }
 
-    /// The entry in the first row of an item with this mixed hash, with all its extra bits.
+    /// The entry of an item with this mixed hash, of which all is known.
     #[expect(clippy::inline_always, reason = "of constant lengths, little of it is left")]
     #[inline(always)]
     pub(crate) fn entry(self, x: u64) -> Entry {
-        if !self.grows() {
-            if self.value > 0 {
-                // All values alike, and not one of them twice as often: that would show in short
-                // fingerprints. Drawn with eight bits more.
-                let above = u64::BITS - SPARE_SOURCE_BITS - self.bits + self.value;
-                let source = u128::from(x << above);
-                return Entry::fingerprint(
-                    1 + ((source * u128::from(self.cores())) >> u64::BITS) as u64,
-                );
-            }
-            // With 0 counted as 1.
-            let low = x & self.cores();
-            return Entry::fingerprint(low + u64::from(low == 0));
+        if self.grows() {
+            // The position is the mixed hash itself. The upper bits of a product depend on all of its bits.
+            let source = x.wrapping_mul(GOLDEN) >> (u64::BITS - CORE_SOURCE_BITS);
+            let core = 1 + ((source * self.cores()) >> CORE_SOURCE_BITS);
+            return Entry::knowing(core << self.ring, u64::BITS);
         }
-        let chain = x & self.chain_mask();
-        let source = (x >> (self.chain + 1)) & ((1 << CORE_SOURCE_BITS) - 1);
-        let core = 1 + ((source * self.cores()) >> CORE_SOURCE_BITS);
-        // The upper bits of a product depend on all bits of the hash, also where row, chain and core
-        // leave few.
-        let extra = x.wrapping_mul(GOLDEN) >> (u64::BITS - self.chain) | 1 << self.chain;
-        Entry(core << (self.chain + 1) | chain | extra << 32)
+        if self.value > 0 {
+            // All values alike, and not one of them twice as often: that would show in short
+            // fingerprints. Drawn with eight bits more.
+            let above = u64::BITS - SPARE_SOURCE_BITS - self.bits + self.value;
+            let source = u128::from(x << above);
+            return Entry::fingerprint(
+                1 + ((source * u128::from(self.cores())) >> u64::BITS) as u64,
+            );
+        }
+        // With 0 counted as 1.
+        let low = x & self.cores();
+        Entry::fingerprint(low + u64::from(low == 0))
     }
 
     #[expect(clippy::inline_always, reason = "of constant lengths, little of it is left")]
     #[inline(always)]
     pub(crate) fn core(self, entry: Entry) -> Core {
-        let core =
-            if self.grows() { u64::from(entry.whole() >> (self.chain + 1)) } else { entry.0 };
+        let core = if self.grows() { u64::from(entry.bits() >> self.ring) } else { entry.0 };
         Core(if self.value > 0 { core & self.cores() } else { core })
     }
 
     /// All bits of a core, and so the number of cores, as there is no core 0.
     #[inline]
-    const fn cores(self) -> u64 {
-        if self.grows() { self.below >> (self.chain + 1) } else { self.below }
+    pub(crate) const fn cores(self) -> u64 {
+        self.below >> self.ring
+    }
+
+    /// Bits of a core.
+    #[inline]
+    pub(crate) const fn core_bits(self) -> u32 {
+        self.bits - self.value - self.ring
     }
 
     /// An entry of an item of a filter, with a value.
     #[inline]
     pub(crate) fn with_value(self, entry: Entry, value: u32) -> Entry {
         Entry(entry.0 | u64::from(value) << (self.bits - self.value))
-    }
-
-    /// A number that has nothing to do with the bucket: five bits or more in a growing table.
-    #[inline]
-    pub(crate) fn draw(self, entry: Entry) -> usize {
-        // Beside values there may be few extra bits. A core is not 0.
-        if self.value > 0 { self.core(entry).0 as usize - 1 } else { entry.extra() as usize }
-    }
-
-    /// The core of the entry in a slot.
-    #[inline]
-    pub(crate) fn core_of_slot(self, slot: Slot) -> Core {
-        self.core(Entry::fingerprint(slot.0))
-    }
-
-    /// The entry of the same item in its other row.
-    #[inline]
-    pub(crate) fn in_other_row(self, entry: Entry) -> Entry {
-        if !self.grows() {
-            return entry;
-        }
-        let distance = self.core(entry).spread() >> CHAIN_DISTANCE << 1 & self.chain_mask();
-        Entry(entry.0 ^ distance)
-    }
-
-    /// The bits of the chain, bit j of it at bit j.
-    #[inline]
-    const fn chain_mask(self) -> u64 {
-        (2 << self.chain) - 2
     }
 }
 
@@ -287,26 +253,22 @@ impl Entry {
         Self(bits)
     }
 
+    /// What a growing table knows of an item: value and core as a slot holds them, and this number of bits of the
+    /// position.
     #[inline]
-    pub(crate) fn from_parts(whole: u32, extra: u32) -> Self {
-        Self(u64::from(whole) | u64::from(extra) << 32)
+    pub(crate) fn knowing(bits: u64, known: u32) -> Self {
+        Self(bits | u64::from(known) << 32)
     }
 
-    /// An entry of the bucket with this number in its row, of which nothing else is known.
+    /// All that a slot holds of it; in a growing table without the ring.
     #[inline]
-    pub(crate) fn in_share(share: usize) -> Self {
-        Self((share as u64) << 1)
-    }
-
-    /// Core and chain: bit j of the chain at bit j, counted from 1, and above them the core.
-    #[inline]
-    pub(crate) fn whole(self) -> u32 {
+    pub(crate) fn bits(self) -> u32 {
         self.0 as u32
     }
 
-    /// The extra bits below a 1.
+    /// How many of the lowest bits of the position are known; 0 in a table of fixed size.
     #[inline]
-    pub(crate) fn extra(self) -> u32 {
+    pub(crate) fn known(self) -> u32 {
         (self.0 >> 32) as u32
     }
 }
@@ -323,21 +285,38 @@ impl Slot {
     pub(crate) fn bits(self) -> u64 {
         self.0
     }
+
+    /// With its ring turned: the head is the lowest bit then.
+    #[inline]
+    pub(crate) fn turned(self, ring: Ring) -> Self {
+        let held = self.0 & ring.mask();
+        let turned = held >> ring.head | held << (ring.bits - ring.head);
+        Self(self.0 & !ring.mask() | turned & ring.mask())
+    }
+
+    /// What `turned` has turned, as it was.
+    #[inline]
+    pub(crate) fn turned_back(self, ring: Ring) -> Self {
+        let held = self.0 & ring.mask();
+        let turned = held << ring.head | held >> (ring.bits - ring.head);
+        Self(self.0 & !ring.mask() | turned & ring.mask())
+    }
 }
 
 impl Core {
     /// As a fraction of 2^64, in no order. Multiples of one number would not do: the distances between
-    /// the rows of an item would form a lattice, on which kick paths come back to the same few buckets.
+    /// the buckets of an item would form a lattice, on which kick paths come back to the same few buckets.
     /// Squares do not lie on a lattice.
     #[inline]
     pub(crate) fn spread(self) -> u64 {
         self.0.wrapping_mul(GOLDEN).wrapping_mul(self.0)
     }
 
-    /// For the models.
-    #[cfg(loom)]
-    pub(crate) fn new(bits: u64) -> Self {
-        Self(bits)
+    /// The difference of the two positions of an item of a growing table. It is odd, so their buckets have
+    /// opposite parity. The upper half of a product depends on all bits of the core, so it comes first.
+    #[inline]
+    pub(crate) fn difference(self) -> u64 {
+        self.0.wrapping_mul(GOLDEN).rotate_left(u32::BITS) | 1
     }
 
     #[inline]
@@ -346,24 +325,30 @@ impl Core {
     }
 }
 
-/// What a slot of one bucket holds of an item, if it holds all extra bits that this level has.
+/// What a slot of one bucket, with its ring turned, holds of an item, if it knows as much as a slot can.
 #[derive(Clone, Copy, Debug)]
 pub struct Pattern {
-    /// Core and chain without what is told, and below them the extra bits, inverted: those in which a
-    /// slot differs from these agree. The bit above the extra bits has no meaning.
+    /// The core, and below it the bits of the position that the bucket does not tell, inverted: those in which a
+    /// slot differs from these agree.
     pub(crate) bits: u64,
-    /// Mask of the extra bits and the 1 above them: bits 0 to L at level L.
+    /// Mask of the ring.
     pub(crate) low: u64,
 }
 
 impl Pattern {
-    /// Whether a slot matches; a free one does not. The definition of what the layouts compute for all
-    /// slots of a word at once.
+    /// Of an item with this core, of whose position the bucket does not tell these bits.
+    #[inline]
+    pub(crate) fn new(ring: Ring, core: u64, untold: u64) -> Self {
+        Self { bits: core | !untold & ring.mask(), low: ring.mask() }
+    }
+
+    /// Whether a slot matches, whose ring is turned; a free one does not. The definition of what the layouts
+    /// compute for all slots of a word at once.
     pub(crate) fn matches(self, slot: u64) -> bool {
         let Self { bits, low } = self;
         let difference = slot ^ bits;
-        let extra = (1 << (slot & low).checked_ilog2().unwrap_or(0)) - 1;
-        slot != 0 && difference & !low == 0 && difference & extra == extra
+        let known = (1 << (slot & low).checked_ilog2().unwrap_or(0)) - 1;
+        slot != 0 && difference & !low == 0 && difference & known == known
     }
 }
 
@@ -396,63 +381,57 @@ mod tests {
         (0..n).map(move |_| random.random())
     }
 
+    /// Every core but 0 is drawn as often as any other.
     #[test]
-    fn the_other_row_is_its_own_inverse() {
-        for shape in shapes() {
-            for entry in hashes(1000).map(|x| shape.entry(x)) {
-                let other = shape.in_other_row(entry);
-                assert_eq!(shape.core(other), shape.core(entry));
-                assert_eq!(other.extra(), entry.extra());
-                assert_eq!(shape.in_other_row(other), entry);
-            }
-        }
-    }
-
-    /// Every core but 0 is drawn as often as any other, and all bits of chain and extra are even.
-    #[test]
-    fn the_parts_are_drawn_evenly() {
+    fn cores_are_drawn_evenly() {
         for shape in shapes() {
             let cores = shape.cores() as usize;
-            let n = cores as u64 * 400;
             let mut drawn = vec![0_u32; cores + 1];
-            let (mut chains, mut extras) = ([0_u64; 32], [0_u64; 32]);
-            for entry in hashes(n).map(|x| shape.entry(x)) {
+            for entry in hashes(cores as u64 * 400).map(|x| shape.entry(x)) {
                 drawn[shape.core(entry).bits() as usize] += 1;
-                for bit in 0..32 {
-                    chains[bit] += u64::from(entry.whole() >> bit & 1);
-                    extras[bit] += u64::from(entry.extra() >> bit & 1);
-                }
+                assert_eq!(u64::from(entry.bits()) & ((1 << shape.ring) - 1), 0);
             }
             assert_eq!(drawn[0], 0);
             assert!(drawn[1..].iter().all(|n| (290..=510).contains(n)), "{shape:?}");
-            let chain = shape.chain as usize;
-            let even = |ones: &u64| (0.45..0.55).contains(&(*ones as f64 / n as f64));
-            assert!(chains[1..=chain].iter().all(even) && chains[0] == 0, "{chains:?}");
-            assert!(extras[..chain].iter().all(even) && extras[chain] == n, "{extras:?}");
         }
     }
 
-    /// The entries of one bucket have their other buckets all over the table.
+    /// The entries of one bucket have their other buckets all over the table, whatever its size.
     #[test]
-    fn distances_between_chains_are_even() {
+    fn differences_of_positions_are_even() {
         for shape in shapes() {
-            let cores = 1..=shape.cores() as u32;
-            let distances = cores.map(|core| {
-                let entry = Entry::from_parts(core << (shape.chain + 1), 1);
-                shape.in_other_row(entry).whole() as usize >> 1
-            });
-            let mut eighths = [0_u32; 8];
-            let mut bits = vec![0_u32; shape.chain as usize];
-            let mut n = 0;
-            for distance in distances.map(|d| d & ((1 << shape.chain) - 1)) {
-                n += 1;
-                eighths[distance >> (shape.chain - 3)] += 1;
-                bits.iter_mut()
-                    .enumerate()
-                    .for_each(|(i, ones)| *ones += (distance >> i & 1) as u32);
+            let differences: Vec<_> =
+                (1..=shape.cores()).map(|core| Core(core).difference()).collect();
+            assert!(differences.iter().all(|difference| difference % 2 == 1));
+            for bit in 1..40 {
+                let ones = differences.iter().filter(|&&d| d >> bit & 1 == 1).count();
+                let n = differences.len();
+                assert!(ones * 3 >= n && ones * 3 <= 2 * n, "bit {bit}: {ones} of {n}");
             }
-            assert!(eighths.iter().all(|held| *held * 16 >= n && *held * 4 <= n), "{eighths:?}");
-            assert!(bits.iter().all(|ones| ones * 3 >= n && ones * 3 <= 2 * n), "{bits:?} of {n}");
+            // Of a table of 16 buckets, and of one of 2^20.
+            for (low, bits) in [(1, 3), (17, 3)] {
+                let mut eighths = [0; 8];
+                for difference in &differences {
+                    eighths[(difference >> low) as usize % (1 << bits)] += 1;
+                }
+                let n = differences.len();
+                assert!(eighths.iter().all(|&n_of| n_of * 16 >= n && n_of * 4 <= n), "{eighths:?}");
+            }
+        }
+    }
+
+    /// By one place after the other, and back.
+    #[test]
+    fn rings_turn() {
+        for bits in 2..20 {
+            for slot in hashes(100).map(|bits| Slot::new(bits >> 32 | 1)) {
+                for head in 0..bits {
+                    let one = Ring { bits, head: 1 };
+                    let turned = (0..head).fold(slot, |slot, _| slot.turned(one));
+                    assert_eq!(turned, slot.turned(Ring { bits, head }));
+                    assert_eq!(turned.turned_back(Ring { bits, head }), slot);
+                }
+            }
         }
     }
 
@@ -464,7 +443,7 @@ mod tests {
             let fingerprints = (1_usize << (bits - value)) - 1;
             let mut drawn = vec![0_u32; fingerprints + 1];
             for x in hashes(fingerprints as u64 * 400) {
-                drawn[shape.entry(x).whole() as usize] += 1;
+                drawn[shape.entry(x).bits() as usize] += 1;
             }
             assert_eq!(drawn[0], 0);
             assert!(drawn[1..].iter().all(|n| (290..=510).contains(n)), "{shape:?}");
@@ -481,14 +460,12 @@ mod tests {
                 let value = (x >> 11) as u32 & ((1 << shape.value) - 1);
                 let valued = shape.with_value(entry, value);
                 assert_eq!(
-                    u64::from(valued.whole()) >> (shape.bits - shape.value),
+                    u64::from(valued.bits()) >> (shape.bits - shape.value),
                     u64::from(value)
                 );
-                assert!(u64::from(valued.whole()) >> shape.bits == 0);
+                assert!(u64::from(valued.bits()) >> shape.bits == 0);
                 assert_eq!(shape.core(valued), shape.core(entry));
-                assert_eq!(shape.draw(valued), shape.draw(entry));
-                let [other, of_valued] = [entry, valued].map(|entry| shape.in_other_row(entry));
-                assert_eq!(of_valued, shape.with_value(other, value));
+                assert_eq!(valued.known(), entry.known());
             }
         }
     }

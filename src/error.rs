@@ -39,8 +39,8 @@ pub enum InsertError {
     Full,
     /// Both buckets are full of copies of this fingerprint: one item, or several that collide, were
     /// inserted as many times as a filter can count; or one key of a maplet, or several that collide, have
-    /// as many values as it can hold. In a growing filter, items that no growth parts collide: they have
-    /// the same core and the same chain.
+    /// as many values as it can hold. In a growing filter items collide if they have the same core, and agree
+    /// in the bits of their positions that are known of those that are there.
     ///
     /// Remove a copy of the item, or a value of the key, and insert again; or keep what does not fit in an
     /// exact map beside the filter. If nothing is ever removed from a filter, one copy is enough:
@@ -290,7 +290,8 @@ pub enum BuildError {
     /// The layout has no room for values of this length, or their length was not said.
     ///
     /// Request between 1 and `max` [value bits](crate::Builder::value_bits), or build the maplet with the
-    /// layout `other`. In a maplet that grows the bits of a value take the place of doublings.
+    /// layout `other`. In a maplet that grows the bits of a value take the place of bits that
+    /// keep the rate low.
     ValueBitsOutOfRange {
         /// The layout.
         layout: &'static str,
@@ -486,17 +487,11 @@ pub enum RestoreError {
     Truncated,
     /// The bytes do not begin as a snapshot does.
     NotASnapshot,
-    /// The snapshot has a version that this release does not read. It reads version 1 of filters of
-    /// fixed size, version 2 of growable filters, and version 3 of maplets.
+    /// The snapshot has a version that this release does not read. It reads version 1.
     UnknownVersion {
         /// The version of the snapshot.
         version: u32,
     },
-    /// The snapshot is of a growable filter, and has version 1, which is no longer read for these: its
-    /// fingerprints are too short for what a growable filter promises now.
-    ///
-    /// Build a filter from the items again.
-    OldGrowable,
     /// The snapshot is of a kind of filter that this release does not have.
     UnknownKind {
         /// The number of the kind. This release has 0 (a filter of fixed size), 1 (a growable filter), 2
@@ -529,11 +524,11 @@ pub enum RestoreError {
         /// The bucket.
         bucket: usize,
     },
-    /// The number of items in the buckets is not the number in the header.
+    /// The number of slots in use is not the number in the header.
     WrongLen {
         /// The number in the header.
         stated: usize,
-        /// The number of items in the buckets.
+        /// The number of slots in use.
         found: usize,
     },
     /// The snapshot is of a growable filter and the type of the filter is of fixed size, or the other
@@ -599,13 +594,8 @@ impl fmt::Display for RestoreError {
             ),
             Self::UnknownVersion { version } => write!(
                 f,
-                "the snapshot has version {version}, and this release reads version 1 of filters of \
-                 fixed size, version 2 of filters that grow and version 3 of maplets: read it with the \
+                "the snapshot has version {version}, and this release reads version 1: read it with the \
                  release that wrote it, or a newer one"
-            ),
-            Self::OldGrowable => f.write_str(
-                "the snapshot is of a filter that grows, of version 1, which is no longer read: \
-                 build the filter from its items again",
             ),
             Self::UnknownKind { kind } => write!(
                 f,
@@ -698,14 +688,14 @@ impl error::Error for RestoreError {
 pub enum MergeError {
     /// The other filter has another layout.
     OtherLayout,
-    /// The two filters had different numbers of buckets initially.
+    /// The two filters are of fixed size, and have different numbers of slots. Filters that grow may have any
+    /// sizes.
     ///
-    /// Filters that are built for the same capacity have the same number; filters that grow, if they are
-    /// built for the same initial and maximum capacity and the same target load.
-    OtherRows {
-        /// The initial number of buckets of this filter.
-        rows: usize,
-        /// The initial number of buckets of the other filter.
+    /// Build both for the same capacity.
+    OtherSize {
+        /// The slots of this filter.
+        slots: usize,
+        /// The slots of the other filter.
         other: usize,
     },
     /// The other maplet has values of another length.
@@ -766,10 +756,10 @@ impl fmt::Display for MergeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OtherLayout => f.write_str("filters of two layouts cannot be merged"),
-            Self::OtherRows { rows, other } => write!(
+            Self::OtherSize { slots, other } => write!(
                 f,
-                "filters with {rows} and {other} initial buckets cannot be merged: \
-                 build both with the same capacities and target load"
+                "filters of fixed size with {slots} and {other} slots cannot be merged: \
+                 build both with the same capacity"
             ),
             Self::OtherValueBits { value_bits, other } => write!(
                 f,

@@ -85,13 +85,16 @@ pub type AnyCuckooFilter<S = DefaultHashBuilder> = CuckooFilter<AnyLayout, S>;
 
 /// A [`CuckooFilter`] that grows with its items: see [`Growable`].
 ///
+/// [`new`](GrowableCuckooFilter::new) needs no size.
+/// [`Builder::growable`](crate::Builder::growable) makes one with another layout, an initial capacity or a
+/// maximum.
+///
 /// # Examples
 ///
 /// ```
-/// use coucal::{CuckooFilter, GrowableCuckooFilter};
+/// use coucal::GrowableCuckooFilter;
 ///
-/// let builder = CuckooFilter::builder().capacity(1000).max_capacity(1_000_000);
-/// let filter: GrowableCuckooFilter = builder.build()?;
+/// let filter = GrowableCuckooFilter::new();
 /// for item in 0..10_000 {
 ///     filter.insert(&item)?;
 /// }
@@ -255,15 +258,7 @@ impl<S> CuckooFilter<Fp16x4, S> {
     /// ```
     #[must_use]
     pub fn with_capacity_and_hasher(items: usize, hasher: S) -> Self {
-        match Self::try_with_capacity_and_hasher(items, hasher) {
-            Ok(filter) => filter,
-            Err(BuildError::OutOfMemory { bytes }) => {
-                let layout =
-                    std::alloc::Layout::array::<u8>(bytes).expect("checked by the builder");
-                std::alloc::handle_alloc_error(layout)
-            }
-            Err(error) => panic!("{error}"),
-        }
+        built(Self::try_with_capacity_and_hasher(items, hasher))
     }
 
     /// As [`with_capacity_and_hasher`](Self::with_capacity_and_hasher), but returns an error instead of
@@ -286,6 +281,88 @@ impl<S> CuckooFilter<Fp16x4, S> {
     /// ```
     pub fn try_with_capacity_and_hasher(items: usize, hasher: S) -> Result<Self, BuildError> {
         CuckooFilter::builder().capacity(items).hasher(hasher).build()
+    }
+}
+
+impl GrowableCuckooFilter {
+    /// An empty filter that grows with its items, with the default layout and hasher. No size is needed.
+    ///
+    /// It begins with 2,048 slots, which take 4 KiB, and some locks and counters: see
+    /// [growth](crate#growth). For an initial capacity, a maximum or another layout, use
+    /// [`builder().growable()`](crate::Builder::growable).
+    ///
+    /// # Panics
+    ///
+    /// Never. It aborts, as `Vec` does, if the allocator cannot provide these first bytes:
+    /// `CuckooFilter::builder().growable().build()` returns an error instead. Where the allocator fails later,
+    /// [`insert`](Self::insert) returns [`InsertError::OutOfMemory`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::GrowableCuckooFilter;
+    ///
+    /// let filter = GrowableCuckooFilter::new();
+    /// filter.insert_all(0..100_000)?;
+    /// assert_eq!(filter.len(), 100_000);
+    /// assert!(filter.load_factor() > 0.78);
+    /// # Ok::<(), coucal::InsertManyError>(())
+    /// ```
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_hasher(DefaultHashBuilder::default())
+    }
+}
+
+impl<S> GrowableCuckooFilter<Fp16x4, S> {
+    /// As [`new`](GrowableCuckooFilter::new), with this hasher.
+    ///
+    /// # Panics
+    ///
+    /// As [`new`](GrowableCuckooFilter::new): never, but it aborts if the allocator fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::hash::RandomState;
+    /// use coucal::GrowableCuckooFilter;
+    ///
+    /// let filter = GrowableCuckooFilter::with_hasher(RandomState::new());
+    /// assert!(filter.insert("egg").is_ok());
+    /// ```
+    #[must_use]
+    pub fn with_hasher(hasher: S) -> Self {
+        built(CuckooFilter::builder().growable().hasher(hasher).build())
+    }
+}
+
+/// As [`GrowableCuckooFilter::new`], with any layout that can grow, and the default of any hasher.
+///
+/// # Examples
+///
+/// ```
+/// use std::hash::RandomState;
+/// use coucal::{Fp21x3, GrowableCuckooFilter};
+///
+/// let filter: GrowableCuckooFilter<Fp21x3, RandomState> = Default::default();
+/// assert!(filter.is_empty());
+/// ```
+impl<L: GrowingLayout, S: Default> Default for GrowableCuckooFilter<L, S> {
+    fn default() -> Self {
+        let builder = CuckooFilter::builder().growable().layout::<L>();
+        built(builder.hasher(S::default()).build())
+    }
+}
+
+/// What was built, where no error is returned.
+fn built<L: Storage, S>(filter: Result<CuckooFilter<L, S>, BuildError>) -> CuckooFilter<L, S> {
+    match filter {
+        Ok(filter) => filter,
+        Err(BuildError::OutOfMemory { bytes }) => {
+            let layout = std::alloc::Layout::array::<u8>(bytes).expect("checked by the builder");
+            std::alloc::handle_alloc_error(layout)
+        }
+        Err(error) => panic!("{error}"),
     }
 }
 
@@ -893,7 +970,9 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         self.inner.state.slots()
     }
 
-    /// The share of slots in use, from 0 to 1; as exact as [`len`](Self::len).
+    /// The share of slots in use, from 0 to 1; as exact as [`len`](Self::len). In a growable filter, slots whose
+    /// entries splits have [doubled](crate#growth) are in use as well, so it may be more than `len` by
+    /// [`slots`](Self::slots).
     ///
     /// # Examples
     ///
@@ -997,7 +1076,12 @@ impl<L: Storage, S> CuckooFilter<L, S> {
 
 /// Growth.
 impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
-    /// The maximum capacity: the number of distinct items that the filter holds at its maximum size.
+    /// The maximum capacity: the number of distinct items that the filter holds at its maximum size. It is what
+    /// the builder was [given](crate::Builder::max_capacity).
+    ///
+    /// Of a filter that was built without a maximum, it is what the layout can reach: more than 2^43 items if it
+    /// may grow to 2^44 slots, as most may, and 0.95 million for a filter with [`Fp12x5`](crate::Fp12x5)
+    /// that was built without a capacity. See [growth](crate#growth).
     ///
     /// # Examples
     ///
@@ -1006,6 +1090,11 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     ///
     /// let filter = CuckooFilter::builder().max_capacity(1000).build()?;
     /// assert_eq!(filter.max_capacity(), 1000);
+    ///
+    /// let filter = CuckooFilter::builder().growable().build()?;
+    /// assert!(filter.max_capacity() > 1 << 43);
+    /// let filter = CuckooFilter::builder().growable().layout::<coucal::Fp12x5>().build()?;
+    /// assert_eq!(filter.max_capacity(), 949_543);
     /// # Ok::<(), coucal::BuildError>(())
     /// ```
     #[must_use]
@@ -1017,8 +1106,10 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     /// present when the filter holds this number of items, if it grew from its first size with them. The
     /// formula is in the section about [growth](crate#growth).
     ///
-    /// At the [`max_capacity`](Self::max_capacity) it is at most the rate that the builder was given. With
-    /// more items than that, it is the rate of a filter of the maximum size that holds them.
+    /// If the builder was given a rate, it is at most this rate at the
+    /// [maximum capacity](crate::Builder::max_capacity), or at the initial capacity of a filter without a
+    /// maximum. With more items than the maximum size is for, it is the rate of a filter of that size that holds
+    /// them.
     ///
     /// The [present rate](Self::false_positive_rate) may be lower: items that were inserted when the
     /// filter was larger than they needed (after others were removed, or after

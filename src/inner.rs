@@ -104,16 +104,18 @@ impl<C: Layouts, B: Buckets, S> Inner<C, B, S> {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.state.occupied()
+        self.state.len()
     }
 
     pub(crate) fn capacity(&self) -> usize {
-        let of_this_size = self.state.target_items().min(self.max_capacity);
+        // What splits have doubled takes slots, too.
+        let doubled = self.state.grown().doubled;
+        let of_this_size = self.state.target_items().saturating_sub(doubled).min(self.max_capacity);
         of_this_size.max(self.capacity).max(self.len())
     }
 
     pub(crate) fn load_factor(&self) -> f64 {
-        sizing::load(self.len(), self.state.slots())
+        sizing::load(self.state.occupied(), self.state.slots())
     }
 
     pub(crate) fn reserve(&self, additional: usize) -> Result<(), ReserveError> {

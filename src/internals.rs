@@ -6,13 +6,13 @@
 //! must place items exactly as the crate does.
 
 use crate::builder::Builder;
-use crate::entry::{Entry, Shape};
+use crate::entry::Entry;
 
 use crate::layout::LayoutId;
 use crate::storage::Storage;
 #[cfg(not(loom))]
 use crate::sync::Lock;
-use crate::table::{Geometry, Place};
+use crate::table::Geometry;
 
 /// The lock of a stripe.
 #[cfg(not(loom))]
@@ -42,8 +42,8 @@ impl StripeLock {
 #[inline]
 #[must_use]
 pub fn key(buckets: usize, hash: u64, bits: u32) -> (u64, usize, usize) {
-    let key = Geometry::new(buckets, Shape::fixed(bits)).key(hash);
-    (key.entry.whole().into(), key.first, key.second)
+    let key = Geometry::fixed(buckets, bits).key(hash);
+    (key.entry.bits().into(), key.first, key.second)
 }
 
 /// The other bucket of a fingerprint, which is not 0, that is stored in `bucket`.
@@ -51,9 +51,7 @@ pub fn key(buckets: usize, hash: u64, bits: u32) -> (u64, usize, usize) {
 #[inline]
 #[must_use]
 pub fn alternate(buckets: usize, bucket: usize, fingerprint: u64) -> usize {
-    let shape = Shape::fixed(u32::BITS);
-    let place = Place { row: bucket, entry: Entry::fingerprint(fingerprint) };
-    Geometry::new(buckets, shape).other_place(place).row
+    Geometry::fixed(buckets, u32::BITS).alternate(bucket, Entry::fingerprint(fingerprint))
 }
 
 /// The same builder, which chooses the layout of this name where it chooses one: for `AnyLayout`.

@@ -1,6 +1,8 @@
 //! Lanes of a word: several small numbers side by side in 64 bits. Pure functions, and arithmetic
 //! on the whole word at once.
 
+use crate::entry::Ring;
+
 /// `SLOTS` lanes of `BITS` bits, from the lowest bit up. All functions but [`count`](Self::count)
 /// ignore the bits above the last lane.
 pub(crate) struct Lanes<const BITS: u32, const SLOTS: usize>;
@@ -57,6 +59,16 @@ impl<const BITS: u32, const SLOTS: usize> Lanes<BITS, SLOTS> {
     #[inline]
     pub(crate) fn masked(word: u64, mask: u64) -> u64 {
         word & mask.wrapping_mul(Self::LOW)
+    }
+
+    /// The ring of each lane turned: its head is the lowest bit then.
+    #[inline]
+    pub(crate) fn turned(word: u64, ring: Ring) -> u64 {
+        let below_head = (1 << ring.head) - 1;
+        let (upper, lower) =
+            (Self::masked(word, ring.mask() & !below_head), Self::masked(word, below_head));
+        let besides = Self::masked(word, Self::LANE & !ring.mask());
+        besides | upper >> ring.head | lower << (ring.bits - ring.head)
     }
 
     /// 0 in each lane of `word` that matches, something else in the others: see

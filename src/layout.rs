@@ -18,7 +18,7 @@ use self::sealed::Sealed;
 pub(crate) use self::semi_sorted::SemiSorted;
 pub(crate) use self::word::Word;
 use crate::candidates::MatchingValues;
-use crate::entry::{Pattern, Slot};
+use crate::entry::{Pattern, Ring, Slot};
 
 /// A way to lay out the fingerprints of a bucket in a 64-bit word.
 ///
@@ -103,16 +103,17 @@ pub struct Growth {
     /// The highest load that a builder may request: three percentage points more would double the time of an
     /// insert.
     pub(crate) max_target_load: f64,
-    /// How often a table can double: one bit of the chain of each entry chooses among twice as many buckets.
-    pub(crate) doublings: u32,
+    /// How many bits of its position a new entry knows besides those that its bucket tells.
+    pub(crate) extra_bits: u32,
 }
 
 impl Properties {
-    /// How often a growing table can double; 0 if its tables do not grow.
+    /// How many bits of its position a new entry of a growing table knows besides those that its bucket tells; 0 if
+    /// its tables do not grow.
     #[inline]
-    pub(crate) const fn doublings(&self) -> u32 {
+    pub(crate) const fn extra_bits(&self) -> u32 {
         match self.growth {
-            Some(growth) => growth.doublings,
+            Some(growth) => growth.extra_bits,
             None => 0,
         }
     }
@@ -159,8 +160,9 @@ pub trait Format: Layouts {
     /// The number of the encoding in snapshots.
     const ENCODING: u8;
 
-    /// How often a growing table can double; 0 if its tables do not grow.
-    const DOUBLINGS: u32 = LAYOUTS[Self::ID as usize].doublings();
+    /// How many bits of its position a new entry of a growing filter knows besides those that its bucket tells; 0
+    /// if its tables do not grow.
+    const EXTRA_BITS: u32 = LAYOUTS[Self::ID as usize].extra_bits();
 
     /// The only value.
     const FORMAT: Self;
@@ -216,14 +218,22 @@ pub trait Format: Layouts {
         self.unpack(word).into_iter().filter(|&slot| pattern.matches(slot)).count()
     }
 
-    /// Whether a slot of one word matches its pattern, or a slot of the other word the other pattern; by the
-    /// bits of the mask, if there is one: all bits below a value. The two patterns are of one level, that of
-    /// the table.
-    fn either_matches(self, words: [u64; 2], patterns: [Pattern; 2], mask: Option<u64>) -> bool {
+    /// Whether a slot of one word or the other holds an entry with this core, of which no more is known when its ring
+    /// is turned than agrees with what the bucket of the word does not tell; by the bits of the mask, if there is one:
+    /// all bits below a value. Of `untold`, only the bits of a ring count.
+    fn either_matches(
+        self,
+        words: [u64; 2],
+        ring: Ring,
+        core: u64,
+        untold: [u64; 2],
+        mask: Option<u64>,
+    ) -> bool {
         let mask = mask.unwrap_or(u64::MAX);
-        words.into_iter().zip(patterns).any(|(word, pattern)| {
-            let pattern = Pattern { bits: pattern.bits & mask, ..pattern };
-            self.unpack(word).into_iter().any(|slot| pattern.matches(slot & mask))
+        words.into_iter().zip(untold).any(|(word, untold)| {
+            let pattern = Pattern::new(ring, core & mask, untold);
+            let slots = self.unpack(self.turned(word, ring)).into_iter();
+            slots.map(|slot| slot & mask).any(|slot| pattern.matches(slot))
         })
     }
 
@@ -231,8 +241,8 @@ pub trait Format: Layouts {
     /// value.
     fn values_matching(self, words: [u64; 2], patterns: [Pattern; 2], mask: u64) -> MatchingValues;
 
-    /// Of the slots that match, and have less in their low part than `more`, one with the most there: the
-    /// most extra bits. 0 if there is none.
+    /// Of the slots that match, and have less in their low part than `more`, one with the most there: it knows
+    /// the most of its position. 0 if there is none.
     fn longest(self, word: u64, pattern: Pattern, more: u64) -> u64 {
         let low = |slot: &u64| slot & pattern.low;
         let matching = self.unpack(word).into_iter().filter(|&slot| pattern.matches(slot));
@@ -244,9 +254,11 @@ pub trait Format: Layouts {
         self.unpack(word).into_iter().all(|slot| slot == 0 || slot & mask != 0)
     }
 
-    /// Whether a slot has a 1 among the bits of the mask.
-    fn any_has(self, word: u64, mask: u64) -> bool {
-        self.unpack(word).into_iter().any(|slot| slot & mask != 0)
+    /// The word with the ring of each slot turned: its head is the lowest bit then.
+    fn turned(self, word: u64, ring: Ring) -> u64 {
+        let slots = self.unpack(word).into_iter().filter(|&slot| slot != 0);
+        let turned = slots.map(|slot| Slot::new(slot).turned(ring));
+        turned.fold(0, |word, slot| self.with(word, slot).expect("as many slots"))
     }
 }
 
@@ -271,8 +283,8 @@ pub(crate) fn choice_of<C: Layouts>() -> &'static str {
 }
 
 /// Of a layout whose tables grow.
-const fn grows(target_load: f64, max_target_load: f64, doublings: u32) -> Growth {
-    Growth { target_load, max_target_load, doublings }
+const fn grows(target_load: f64, max_target_load: f64, extra_bits: u32) -> Growth {
+    Growth { target_load, max_target_load, extra_bits }
 }
 
 /// The layouts: the type that names each, its format, and its properties.
@@ -493,6 +505,16 @@ mod tests {
         sorted(word.slots_in_use().map(Slot::bits).collect())
     }
 
+    /// With rings of several lengths.
+    fn check_turned<F: Format>(word: Word<F>, model: &Model) {
+        for (bits, head) in [(2, 1), (F::BITS / 2, 0), (F::BITS / 2, 1), (F::BITS - 2, F::BITS - 3)]
+        {
+            let ring = Ring { bits, head };
+            let turned = model.iter().map(|&held| Slot::new(held).turned(ring).bits()).collect();
+            assert_eq!(contents(word.turned(ring)), sorted(turned), "{model:x?} {ring:?}");
+        }
+    }
+
     /// Every method on the word of `model`, and one step on from there, with `fingerprint`.
     fn check<F: Format>(model: &Model, fingerprint: u64) {
         let word = word_of::<F>(model);
@@ -508,17 +530,10 @@ mod tests {
         assert_eq!(word.copies(slot), held, "{model:x?} {fingerprint:x}");
         assert_eq!(word.holds(slot), held > 0, "{model:x?} {fingerprint:x}");
         let bit = 1 << (F::BITS / 2);
-        if model.iter().all(|&held| held != bit) {
-            let [stay, go] = word.partition(bit).map(contents);
-            let [zeros, ones]: [Vec<u64>; 2] = [0, bit].map(|value| {
-                model.iter().filter(|&held| held & bit == value).map(|held| held & !bit).collect()
-            });
-            assert_eq!([stay, go], [sorted(zeros), sorted(ones)]);
-        }
+        check_turned(word, model);
         for mask in [bit, bit - 1, fingerprint, !fingerprint & (bit - 1)] {
             let has = |held: &u64| held & mask != 0;
             assert_eq!(word.each_has(mask), model.iter().all(has), "{model:x?} {mask:x}");
-            assert_eq!(word.any_has(mask), model.iter().any(has), "{model:x?} {mask:x}");
             // A free slot is told by a 0 there.
             if fingerprint & mask != 0 {
                 let alike = model.iter().filter(|&&held| (held ^ fingerprint) & mask == 0).count();
@@ -558,8 +573,10 @@ mod tests {
             let longest = lengths.filter(|&low| low < more && low > 0).max();
             let found = word.longest(pattern, more).map(|slot| low(slot.bits()));
             assert_eq!(found, longest, "{model:x?} {pattern:x?}");
+            let (core, untold) = (fingerprint & !pattern.low, [!fingerprint; 2]);
+            let ring = Ring { bits: level + 1, head: 0 };
             let either = [[word, Word::EMPTY], [Word::EMPTY, word]]
-                .map(|words| Word::either_matches(words, [pattern; 2], None));
+                .map(|words| Word::either_matches(words, ring, core, untold, None));
             assert_eq!(either, [matching > 0; 2], "{model:x?} {pattern:x?}");
 
             let mask = (1 << (F::BITS - 3)) - 1;
@@ -574,9 +591,16 @@ mod tests {
                 let found = Candidates::of(Word::values_matching(words, [pattern; 2], mask), 3);
                 assert_eq!(values(found), values_of(&matching, at), "{model:x?} {pattern:x?}");
             }
-            let either = [[word, Word::EMPTY], [Word::EMPTY, word]]
-                .map(|words| Word::either_matches(words, [pattern; 2], Some(mask)));
-            assert_eq!(either, [!matching.is_empty(); 2], "{model:x?} {pattern:x?}");
+            for head in [0, level / 2, level] {
+                let ring = Ring { bits: level + 1, head };
+                let is_matched = model.iter().any(|&held| {
+                    let turned = Slot::new(held).turned(ring).bits();
+                    masked.matches(turned & mask)
+                });
+                let either = [[word, Word::EMPTY], [Word::EMPTY, word]]
+                    .map(|words| Word::either_matches(words, ring, core, untold, Some(mask)));
+                assert_eq!(either, [is_matched; 2], "{model:x?} {pattern:x?}");
+            }
         }
 
         match word.with(slot) {
@@ -638,7 +662,9 @@ mod tests {
     /// Any word: it is canonical if its fingerprints, put into an empty one, give it again.
     fn check_any<F: Format>(bits: u64) {
         let word = Word::<F>::from_bits(bits);
-        let [again, _] = word.partition(0);
+        let again = word
+            .slots_in_use()
+            .fold(Word::<F>::EMPTY, |word, slot| word.with(slot).expect("as many slots"));
         assert_eq!(word.is_canonical(), again.bits() == bits, "{bits:x}, again {:x}", again.bits());
     }
 

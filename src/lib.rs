@@ -55,7 +55,7 @@
 //!
 //! # Constructors
 //!
-//! `n` is the number of distinct items, `max` the greatest number to which a filter grows, `rate` the
+//! `n` is the number of distinct items, `max` the greatest number to which a filter may grow, `rate` the
 //! highest acceptable share of false positives, and `hasher` a [`StableHashBuilder`]. `bytes` and `file`
 //! (any reader) hold a snapshot.
 //!
@@ -68,10 +68,14 @@
 //! | the rate: the smallest [layout](AnyLayout) that reaches it is chosen at run time | `CuckooFilter::with_capacity_and_rate(n, rate)?` |
 //! | the rate and a hasher | `CuckooFilter::with_capacity_rate_and_hasher(n, rate, hasher)?` |
 //! | the [layout](Layout) | `CuckooFilter::builder().layout::<Fp12x5>().capacity(n).build()?` |
-//! | the greatest number of items: a filter that [grows](#growth) | `CuckooFilter::builder().max_capacity(max).build()?` |
+//! | nothing: a filter that [grows](#growth) | `GrowableCuckooFilter::new()` |
+//! | only a hasher | `GrowableCuckooFilter::with_hasher(hasher)` |
+//! | only the layout | `CuckooFilter::builder().growable().layout::<Fp21x3>().build()?` |
+//! | the greatest number of items: a filter that grows so far | `CuckooFilter::builder().max_capacity(max).build()?` |
 //! | the same, and the rate | `CuckooFilter::builder().max_capacity(max).false_positive_rate(rate).any_layout().build()?` |
 //! | the bits of a value: a maplet | `CuckooMaplet::builder().capacity(n).value_bits(6).build()?` |
-//! | the same, and the greatest number of pairs: a maplet that grows | `CuckooMaplet::builder().max_capacity(max).value_bits(6).build()?` |
+//! | only the bits of a value: a maplet that grows | `CuckooMaplet::builder().growable().value_bits(1).build()?` |
+//! | the bits of a value, and the greatest number of pairs | `CuckooMaplet::builder().max_capacity(max).value_bits(6).build()?` |
 //! | a [snapshot](#snapshots) in a file | `CuckooFilter::<Fp16x4, _>::restore(file, hasher)?` |
 //! | a snapshot in memory | `CuckooFilter::<Fp16x4, _>::from_bytes(&bytes, hasher)?` |
 //! | a snapshot of a filter of fixed size, of any layout | `AnyCuckooFilter::restore(file, hasher)?` |
@@ -156,8 +160,8 @@
 //!   one of 9 to 20 items refuses up to 11 of 10<sup>8</sup> new items, and one of 21 to 99 items up to 7.
 //!   A maplet with fingerprints of 10 bits refuses up to 12, and one with fingerprints of 6 bits, the
 //!   shortest of the default layout, up to 107 (`docs/evaluation.md` in the repository).
-//! * **Growth without a pause**: a [growable](GrowableCuckooFilter) filter keeps all of these while it
-//!   grows. Growth keeps its load close to its target or below, nothing is rebuilt, its [rate](#growth)
+//! * **Growth without a pause**: a [growable](GrowableCuckooFilter) filter needs no size, and keeps all of
+//!   these while it grows. Growth keeps its load close to its target or below, nothing is rebuilt, its [rate](#growth)
 //!   rises by the same amount with each doubling, and it is never [full](InsertError::Full) before it has
 //!   its maximum size.
 //! * **An exact image of a live filter**: a [snapshot](#snapshots) is the filter at one instant
@@ -172,70 +176,86 @@
 //!
 //! # Growth
 //!
-//! [`Builder::max_capacity`] makes a filter that grows with its items, up to a maximum number of them.
+//! A growing filter needs no size. [`GrowableCuckooFilter::new`] makes one that begins with 4 KiB of slots
+//! and grows with its items.
 //!
 //! ```
-//! use coucal::CuckooFilter;
+//! use coucal::GrowableCuckooFilter;
 //!
-//! let filter = CuckooFilter::builder().max_capacity(1_000_000).build()?;
+//! let filter = GrowableCuckooFilter::new();
 //! for item in 0..100_000 {
 //!     filter.insert(&item)?; // now and then one of them splits a few buckets
 //! }
 //! assert!(filter.slots() < 130_000);
 //! assert!((0..100_000).all(|item| filter.contains(&item)));
-//! assert!(filter.false_positive_rate() < 0.0014);
-//! assert!(filter.false_positive_rate_at(1_000_000) < 0.0021);
+//! assert!(filter.false_positive_rate() < 0.0016);
+//! assert!(filter.false_positive_rate_at(1_000_000_000) < 0.0045);
 //! # Ok::<(), coucal::Error>(())
 //! ```
 //!
-//! This is what each layout that can grow gives, beside a full filter of fixed size; [`Fp16x4`] is the
-//! default. With 8 times the items of its first size, a filter has doubled 3 times; with 64 times, 6
-//! times; with 512 times, 9 times.
+//! [`Builder::growable`] makes one with another layout, hasher or [target load](Builder::target_load). Both
+//! sizes are optional: [`capacity`](Builder::capacity) is the number of items that it has room for at first, and
+//! [`max_capacity`](Builder::max_capacity) a maximum that it does not grow beyond.
 //!
-//! | layout | false positives at the first size | with 8 times the items | 64 times | 512 times | at the greatest size | bits per item | fixed size: false positives | bits per item |
+//! This is what each layout that can grow gives, beside a full filter of fixed size; [`Fp16x4`] is the
+//! default. A filter that has doubled 3 times holds 8 times the items of its first size; one that has doubled
+//! 9 times, 512 times; one that has doubled 20 times, a million times.
+//!
+//! | layout | false positives at the first size | after 3 doublings | after 9 | after 20 | grows up to | bits per item | fixed size: false positives | bits per item |
 //! |---|---|---|---|---|---|---|---|---|
-//! | [`Fp12x5`] | 0.40 % | 1.6 % | – | – | 2.4 % (5 doublings) | 15.7 | 0.24 % | 13.1 |
-//! | [`Fp16x4`] | 0.020 % | 0.080 % | 0.14 % | 0.20 % | 0.20 % (9 doublings) | 20.0 | 0.012 % | 16.7 |
-//! | [`Fp21x3`] | 0.00044 % | 0.0018 % | 0.0031 % | 0.0044 % | 0.0057 % (12 doublings) | 28.1 | 0.00027 % | 22.8 |
-//! | [`Fp32x2`] | 0.00000013 % | 0.00000052 % | 0.00000091 % | 0.0000013 % | 0.0000026 % (19 doublings) | 46.4 | 0.000000081 % | 37.0 |
+//! | [`Fp12x5`] | 0.40 % | 1.6 % | 4.0 % | – | 9 doublings | 15.7 | 0.24 % | 13.1 |
+//! | [`Fp16x4`] | 0.020 % | 0.080 % | 0.20 % | 0.42 % | 2<sup>44</sup> slots | 20.0 | 0.012 % | 16.7 |
+//! | [`Fp21x3`] | 0.00044 % | 0.0018 % | 0.0044 % | 0.0093 % | 2<sup>44</sup> slots | 28.1 | 0.00027 % | 22.8 |
+//! | [`Fp32x2`] | 0.00000013 % | 0.00000052 % | 0.0000013 % | 0.0000027 % | 2<sup>44</sup> slots | 46.4 | 0.000000081 % | 37.0 |
 //!
 //! * **False positives**: a filter that has grown from its first size and has doubled D times reports
 //!   about 2b·load·2<sup>1-w</sup>·(1 + D) of the absent items as present, for b slots of w bits in a
-//!   bucket. So each doubling adds as much as the first size had. The rate is lower if items were
+//!   bucket and every D. So each doubling adds as much as the first size had, and a larger initial capacity
+//!   takes fewer doublings. (This is for a first size of a power of two of buckets, as the 512 are. With another
+//!   first size, the rate is that of the power of two below, and rises in proportion up to the next one: in
+//!   place of 1 + D it is D + x for x times the power of two, 1 < x < 2.) The rate is lower if items were
 //!   inserted at a larger size than they needed: after removals, or after
 //!   [`reserve`](CuckooFilter::reserve).
 //!   [`false_positive_rate`](CuckooFilter::false_positive_rate) estimates the present rate from the words
 //!   of the table (of 2<sup>15</sup> of them at most), and is right within some percent.
 //!   [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) predicts the rate for any number of
 //!   items. The [rate that the builder is given](Builder::false_positive_rate) holds at the maximum
-//!   capacity.
-//! * **Size**: without an initial capacity, a filter starts with the smallest table that can reach
-//!   the maximum: in the default layout, a 512th of it. With a larger initial capacity it doubles less
-//!   often, and has fewer false positives at the maximum. A table has 32 buckets or more.
+//!   capacity if there is one, and else at the initial capacity.
+//! * **First size**: without a capacity, a filter begins with 512 buckets, or with what its maximum needs if
+//!   that is less. A table has 32 buckets or more.
+//! * **End of growth**: at the [maximum](Builder::max_capacity) that the builder is given; where the allocator has
+//!   no more memory; and at the size of the table above. That is 2<sup>44</sup> slots, except where few bits of a
+//!   slot are left for growth: [`Fp12x5`] doubles 9 times, and maplets with [long values](CuckooMaplet#layouts)
+//!   fewer times. [`max_capacity`](CuckooFilter::max_capacity) of a filter that was built without a maximum
+//!   is the number of items at that size. If it is given a larger maximum, such a filter begins with a larger table.
+//! * **Doubled entries**: a table that has doubled often has entries of which nothing is known beyond their
+//!   bucket. A split puts such an entry into both buckets, so it takes one slot more. It is not counted as an
+//!   item. After 17 doublings these are 1.6 % of the slots in use in the default layout, and each further
+//!   doubling adds 0.2 percentage points; less with [`Fp21x3`] and [`Fp32x2`]. With [`Fp12x5`] they are about an
+//!   eighth after 9 doublings, which is where it stops.
 //! * **Memory**: growth keeps the load close to a [target](Builder::target_load) or below, 80 % in the
 //!   default layout, until the table has its maximum size. The bits per item of the table above are those
-//!   of the buckets in use. Buckets are allocated as growth reaches them, in parts of a 512th to a 256th
-//!   of the maximum size (512 bytes at least, 8 KiB at most), and never move. So a table has up to one
-//!   such part more than it uses. The list of the parts takes a 16th of them at most, and a 256th
-//!   where they have 8 KiB. Locks and versions are there from the start: 1.2 KB for a maximum of 10,000
-//!   items, 26 KB for a million, up to 42 KB for more.
+//!   of the buckets in use, without doubled entries. Buckets are allocated as growth reaches them, in parts of
+//!   4 KiB, and never move. So a table has up to one such part more than it uses. The list of the parts takes 8 to
+//!   32 bytes for each of them. Locks and versions are there from the start: 1.2 KB for a maximum of 10,000
+//!   items, 26 KB for a million, and 42 KB for more, or without a maximum.
 //!   [`memory_bytes`](CuckooFilter::memory_bytes) is the sum of all. If the allocator cannot provide a
 //!   part, the insert that needs room returns [`OutOfMemory`](InsertError::OutOfMemory), inserts that
 //!   find room go on, and nothing is lost. [`reserve`](CuckooFilter::reserve) allocates ahead of time.
-//! * **Time**: while a filter grows from 2<sup>15</sup> to 2<sup>24</sup> slots, an insert takes 1.4
-//!   times as long as in a filter of fixed size (the median of three rounds, in which it took 1.35, 1.43
-//!   and 2.46 times as long). A lookup takes 2.4 to 2.9 times as long (`docs/performance.md` in the
-//!   repository). If you know the number of items, build a filter of fixed
+//! * **Time**: inserts and lookups take longer than in a filter of fixed size (`docs/performance.md` in the
+//!   repository has figures). If you know the number of items, build a filter of fixed
 //!   size. Before a burst of inserts, call [`reserve`](CuckooFilter::reserve).
-//! * **Removal** is exact, as in a filter of fixed size: remove only what was inserted, once for each
-//!   insert. It makes room for other items, but the table never shrinks, and
-//!   [`clear`](CuckooFilter::clear) does not shrink it either.
+//! * **Removal**: remove only what was inserted, once for each insert, as in a filter of fixed size.
+//!   It makes room for other items, but the table never shrinks, and
+//!   [`clear`](CuckooFilter::clear) does not shrink it either. Where an entry was doubled, the removal of its item
+//!   removes one of the two, and the other stays: it may answer for absent items, and is part of the
+//!   [rate](CuckooFilter::false_positive_rate). `clear` removes it.
 //! * **Full** comes at the maximum size, and not before, and not below the maximum capacity. A large
 //!   table fills beyond its target, by four percentage points of the slots or more, before it refuses
 //!   an item. Tables of 2<sup>10</sup> slots and more reach their target; smaller ones may refuse an
 //!   item below it.
 //! * **Layouts**: the four of the table, and [`AnyLayout`] among them; the [others](GrowingLayout) are for
-//!   filters of fixed size. A slot of a growing table needs a bit for each doubling, and a *core* of six
+//!   filters of fixed size. A slot of a growing table needs some bits for growth, and a *core* of six
 //!   bits or more that never changes. Slots of 8 to 10 bits would have one to three bits left, so they
 //!   would gain nothing. A semi-sorted bucket compares whole fingerprints, and a growing table
 //!   compares parts of them.
@@ -290,8 +310,8 @@
 //!
 //! # Limits
 //!
-//! * **A filter grows only if it was built with a maximum capacity, and only to that size.**
-//!   Otherwise [`Full`](InsertError::Full) is an error, and the caller decides: remove items, or
+//! * **A filter grows only if its type is [`GrowableCuckooFilter`]**, and then to its [end](#growth).
+//!   Otherwise, and there, [`Full`](InsertError::Full) is an error, and the caller decides: remove items, or
 //!   [rebuild](cookbook#rebuild-and-swap-when-the-filter-is-full).
 //! * **Remove only what was inserted**, once for each insert that succeeded. Any other removal may
 //!   remove the copy of another item of its class, which is then missed. The same happens when
@@ -319,9 +339,8 @@
 //! * **Items are not stored**, so a filter cannot list them, and cannot be converted to another
 //!   layout or initial capacity.
 //! * **To merge, filters must be alike**: of the same layout, with hashers that give the same hashes, and
-//!   with the same number of buckets at first. (Maplets must also have the same value bits.) Filters that
-//!   are built for the same capacity have the same number; filters that grow, if they are built for the
-//!   same initial and maximum capacity and the same target load.
+//!   of the same size, or both growing. (Maplets must also have the same value bits.) Filters of fixed size that
+//!   are built for the same capacity have the same size; filters that grow may have any two sizes.
 //!
 //! # What blocks, on whom, and how long
 //!
@@ -406,38 +425,39 @@
 //! * **Split** of a bucket, under its stripe and that of the new bucket: store the fingerprints that
 //!   move into the new bucket, store the new extent of the table, bump the version of each
 //!   fingerprint that moved, then store the fingerprints that stay into the old bucket. A growable
-//!   table is a linear hash table (Litwin, "Linear Hashing", VLDB 1980): each *row*, which in a table
-//!   of fixed size is a bucket, has one or more buckets; the *extent* (a level and a cursor) and the
-//!   *chain*, some bits of the entry, choose its bucket among them. A lookup loads the extent after the
+//!   table is a linear hash table (Litwin, "Linear Hashing", VLDB 1980): the
+//!   *extent* (a level and a number of buckets) says which bucket a position has. A lookup loads the extent after the
 //!   version and before the words. Writers compute the buckets again when they hold the stripes.
 //!
 //! ## Entries of variable length
 //!
-//! In a growing table, some bits of an item choose its bucket among those of a row, one bit more with
-//! each doubling. These bits are the same in all entries of a bucket, so a slot need not store them. If
-//! these bits of the slot were left unused, each doubling would double the false positives. So a slot
-//! holds, from its upper end to its lower end:
+//! In a growing table an item has two *positions*, numbers of 64 bits. Of 2<sup>L</sup> to 2<sup>L+1</sup>
+//! buckets, the bucket of a position is its lowest L + 1 bits, or its lowest L bits if there is no such bucket
+//! yet. L is the *level*. So a bucket tells these bits of all its entries, and a slot need not store them. If
+//! nothing else were stored in their place, each doubling would double the false positives. So a slot holds, from
+//! its upper end to its lower end:
 //!
-//! * the *core*: bits of the hash that never change. The other row and the version are computed from it;
-//! * the part of the *chain* that has not chosen the bucket yet. The chain has one bit for each
-//!   doubling of which the table is capable;
-//! * *extra bits* of the hash, one for each doubling before the item was inserted. A 1 bit above them
-//!   tells how many there are.
+//! * the *core*: k bits of the hash that never change. The difference of the two positions is computed
+//!   from it;
+//! * a *ring* of T + 1 bits, in which bit j of the position has the place j mod (T + 1). Read from the place of
+//!   bit L around, it holds the bits of the position that are known beyond the bucket, then a 1, then zeros. T is 5,
+//!   9, 12 and 19 in the four layouts, less the bits of a value.
 //!
-//! So an entry that is inserted late stores as many bits of the hash as one that is inserted at the first
-//! size, and its bucket implies the other bits of the chain. (The idea is that of the Taffy cuckoo
+//! A new entry knows the lowest L + T bits of its position, at each level. So an entry that is inserted late
+//! knows more of its item than one that is inserted early. (The idea is that of the Taffy cuckoo
 //! filter, 2022, of `InfiniFilter`, SIGMOD 2023, and of the Aleph filter, VLDB 2024, which are for one
 //! thread.)
 //!
-//! An entry *matches* an item if core, chain, and all extra bits of the entry agree with the item's. A
+//! An entry *matches* an item if the cores and all bits that the entry knows agree with the item's. A
 //! lookup is true if an entry matches. A removal takes the longest match of both buckets, the entry
-//! with the most extra bits: it reads the other bucket under the stripe of the first, and starts over
+//! that knows the most bits: it reads the other bucket under the stripe of the first, and starts over
 //! if the other has a longer match. If it took a shorter match, that could be the only entry of
 //! another item, which would then be missed.
 //!
-//! A split reads one bit of the chain, and clears it in the entries that move. In those that stay it is
+//! A split reads bit L of the position, and clears it in the entries that move. In those that stay it is
 //! 0 already. So an entry that stays has the same bits before and after the split, and a lookup finds it
-//! with the old extent and with the new one. At the end of a level the extent changes once more, when
+//! with the old extent and with the new one. An entry that knows no bit beyond its bucket is doubled: it is in
+//! both buckets afterwards. At the end of a level the extent changes once more, when
 //! nothing remains to be cleared: both extents choose the same buckets.
 //!
 //! ## Where the versions are
@@ -595,9 +615,13 @@ struct Readme;
 /// CuckooFilter::with_capacity_and_rate(n, rate)?;
 /// CuckooFilter::with_capacity_rate_and_hasher(n, rate, hasher)?;
 /// CuckooFilter::builder().layout::<Fp12x5>().capacity(n).build()?;
+/// GrowableCuckooFilter::new();
+/// GrowableCuckooFilter::with_hasher(hasher);
+/// CuckooFilter::builder().growable().layout::<Fp21x3>().build()?;
 /// CuckooFilter::builder().max_capacity(max).build()?;
 /// CuckooFilter::builder().max_capacity(max).false_positive_rate(rate).any_layout().build()?;
 /// CuckooMaplet::builder().capacity(n).value_bits(6).build()?;
+/// CuckooMaplet::builder().growable().value_bits(1).build()?;
 /// CuckooMaplet::builder().max_capacity(max).value_bits(6).build()?;
 /// CuckooFilter::<Fp16x4, _>::restore(file, hasher)?;
 /// CuckooFilter::<Fp16x4, _>::from_bytes(&bytes, hasher)?;

@@ -58,20 +58,31 @@ use crate::table::operations::{Contains, FalsePositiveRate, Get, Insert, Remove,
 /// # Layouts
 ///
 /// A value takes bits of the fingerprint. The limits of this table leave at least 5 bits, as many as a
-/// maplet needs to reach its capacity. In a maplet that [grows](crate#growth), a value takes bits of the
-/// chain, of which a table needs one for each doubling, and one at least:
+/// maplet needs to reach its capacity. In a maplet that [grows](crate#growth), values take the place of bits that
+/// are for growth. Values of the last column leave enough of them for a maplet to grow to 2<sup>44</sup> slots:
 ///
-/// | layout | value bits | value bits if it grows | doublings with values of v bits |
+/// | layout | value bits | value bits if it grows | without a limit of doublings |
 /// |---|---|---|---|
 /// | [`Fp8x8`](crate::Fp8x8) | 1 to 3 | | |
 /// | [`Fp9x7`](crate::Fp9x7) | 1 to 4 | | |
 /// | [`Fp10x6`](crate::Fp10x6) | 1 to 5 | | |
-/// | [`Fp12x5`](crate::Fp12x5) | 1 to 6 | 1 to 4 | 5 - v |
+/// | [`Fp12x5`](crate::Fp12x5) | 1 to 6 | 1 to 4 | none |
 /// | [`SemiSorted14x5`](crate::SemiSorted14x5) | 1 to 8 | | |
-/// | [`Fp16x4`](crate::Fp16x4) | 1 to 10 | 1 to 8 | 9 - v |
+/// | [`Fp16x4`](crate::Fp16x4) | 1 to 10 | 1 to 8 | 1 |
 /// | [`SemiSorted17x4`](crate::SemiSorted17x4) | 1 to 11 | | |
-/// | [`Fp21x3`](crate::Fp21x3) | 1 to 14 | 1 to 11 | 12 - v |
-/// | [`Fp32x2`](crate::Fp32x2) | 1 to 23 | 1 to 18 | 19 - v |
+/// | [`Fp21x3`](crate::Fp21x3) | 1 to 14 | 1 to 11 | 1 to 4 |
+/// | [`Fp32x2`](crate::Fp32x2) | 1 to 23 | 1 to 18 | 1 to 11 |
+///
+/// With longer values a maplet that grows doubles a limited number of times, until one in eight of its slots in
+/// use is one that [splits have doubled](crate#growth):
+///
+/// | value bits more than the last column has | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
+/// |---|---|---|---|---|---|---|---|
+/// | doublings | 23 | 14 | 9 | 6 | 4 | 2 | 1 |
+///
+/// [`max_capacity`](Self::max_capacity) of a maplet that was built without a maximum is the number of pairs that
+/// it reaches so. If the builder is given a larger [maximum](MapletBuilder::max_capacity), the maplet begins with a
+/// table that is large enough to reach it.
 ///
 /// A maplet that has doubled D times returns about `2b·load·2^(1+v-w)·(1 + D)` candidates for an absent
 /// key, for slots of w bits.
@@ -159,10 +170,11 @@ pub type AnyCuckooMaplet<S = DefaultHashBuilder> = CuckooMaplet<AnyLayout, S>;
 /// # Examples
 ///
 /// ```
-/// use coucal::{CuckooMaplet, GrowableCuckooMaplet};
+/// use coucal::{CuckooMaplet, Fp32x2, GrowableCuckooMaplet};
 ///
-/// let builder = CuckooMaplet::builder().capacity(1000).max_capacity(100_000).value_bits(6);
-/// let maplet: GrowableCuckooMaplet = builder.build()?;
+/// // Values of up to 11 bits leave this layout enough bits to grow without a limit of doublings.
+/// let builder = CuckooMaplet::builder().growable().layout::<Fp32x2>().value_bits(6);
+/// let maplet: GrowableCuckooMaplet<Fp32x2> = builder.build()?;
 /// for key in 0..20_000 {
 ///     maplet.insert(&key, key % 64)?;
 /// }
@@ -1004,7 +1016,9 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
 
 /// Growth.
 impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
-    /// The maximum capacity: the number of pairs of distinct keys that the maplet holds at its maximum size.
+    /// The maximum capacity: the number of pairs of distinct keys that the maplet holds at its maximum size. It is
+    /// what the builder was [given](crate::Builder::max_capacity), or else what a maplet with such
+    /// [values](Self#layouts) can reach.
     ///
     /// # Examples
     ///
@@ -1013,6 +1027,10 @@ impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
     ///
     /// let maplet = CuckooMaplet::builder().max_capacity(1000).value_bits(6).build()?;
     /// assert_eq!(maplet.max_capacity(), 1000);
+    ///
+    /// // Four doublings from 512 buckets, with a load of 0.8 and one doubled entry for eight pairs.
+    /// let maplet = CuckooMaplet::builder().growable().value_bits(6).build()?;
+    /// assert_eq!(maplet.max_capacity(), 23_301);
     /// # Ok::<(), coucal::BuildError>(())
     /// ```
     #[must_use]
@@ -1021,8 +1039,9 @@ impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
     }
 
     /// The mean number of candidates that [`get`](Self::get) is expected to return for an absent key when
-    /// the maplet holds this number of pairs, if it grew from its first size with them. At the
-    /// [`max_capacity`](Self::max_capacity) it is at most the rate that the builder was given.
+    /// the maplet holds this number of pairs, if it grew from its first size with them. If the
+    /// builder was given a rate, it is at most this rate at the [maximum capacity](crate::Builder::max_capacity), or
+    /// at the initial capacity of a maplet without a maximum.
     ///
     /// # Examples
     ///

@@ -2,12 +2,9 @@
 
 use core::marker::PhantomData;
 
-use crate::entry::{
-    CORE_SOURCE_BITS, Core, Entry, NoValues, SPARE_SOURCE_BITS, Shape, Slot, ValueBits, Values,
-};
+use crate::entry::{Entry, NoValues, Pair, SPARE_SOURCE_BITS, Shape, Slot, ValueBits, Values};
 use crate::error::InsertError;
 use crate::filter::CuckooFilter;
-
 use crate::hasher::DefaultHashBuilder;
 use crate::inner::Inner;
 use crate::layout::sealed::Sealed;
@@ -19,7 +16,7 @@ use crate::sync::Ordering;
 pub use crate::sync::probe::{
     Guard, Lock, PieceArray, Step, after_each_step, moving, set_seq_cst_is_exact,
 };
-use crate::table::{self, Buckets, Extent, Fixed, Geometry, Growing, Place, Reading, State, Table};
+use crate::table::{self, Buckets, Fixed, Geometry, Growing, ItemOf, Place, State, Table};
 
 type FormatOf<L> = <L as Sealed>::Format;
 
@@ -35,6 +32,13 @@ pub trait Subject: Sized + 'static {
     /// Bits of a value; 0 in a filter.
     const VALUE_BITS: u32;
 
+    /// Stores an item unless it is there; in a maplet, unless its key is. `Ok(false)`: it was.
+    ///
+    /// # Errors
+    ///
+    /// Why it was not stored.
+    fn insert_unique(shared: &Self::Shared, hash: u64, value: u32) -> Result<bool, InsertError>;
+
     #[doc(hidden)]
     fn of_state(state: State<Self::ItsBuckets>) -> Self::Shared;
 
@@ -47,8 +51,12 @@ pub trait Modelled: Subject<Shared = CuckooFilter<Self>> + Storage {}
 
 impl<M: Subject<Shared = CuckooFilter<M>> + Storage> Modelled for M {}
 
-/// The maplet of a storage of one layout.
+/// The maplet of a storage of one layout, with values of two bits.
 pub struct Maplet<M>(PhantomData<M>);
+
+/// A growing table of one layout whose entries know one bit more than their buckets tell: so one level later they
+/// are void. The values of a maplet take all other bits; all items of a model have the same one.
+pub struct ShortRing<M>(PhantomData<M>);
 
 macro_rules! subjects {
     ($(<$layout:ident: $bound:ident> $storage:ty, $buckets:ident;)*) => {$(
@@ -58,6 +66,14 @@ macro_rules! subjects {
             type Shared = CuckooFilter<Self>;
 
             const VALUE_BITS: u32 = 0;
+
+            fn insert_unique(
+                filter: &Self::Shared,
+                hash: u64,
+                _: u32,
+            ) -> Result<bool, InsertError> {
+                filter.insert_unique_hash(hash)
+            }
 
             fn of_state(state: State<Self::ItsBuckets>) -> Self::Shared {
                 filter_of(state)
@@ -75,6 +91,14 @@ macro_rules! subjects {
 
             const VALUE_BITS: u32 = 2;
 
+            fn insert_unique(
+                maplet: &Self::Shared,
+                hash: u64,
+                value: u32,
+            ) -> Result<bool, InsertError> {
+                insert_unique::<Self>(maplet, Pair { hash, value })
+            }
+
             fn of_state(state: State<Self::ItsBuckets>) -> Self::Shared {
                 maplet_of(state)
             }
@@ -84,6 +108,26 @@ macro_rules! subjects {
             }
         }
     )*};
+}
+
+impl<L: GrowingLayout + Layout> Subject for ShortRing<Growable<L>> {
+    type Layout = L;
+    type ItsBuckets = Growing<ValueBits>;
+    type Shared = CuckooMaplet<Growable<L>>;
+
+    const VALUE_BITS: u32 = <FormatOf<L>>::EXTRA_BITS - 1;
+
+    fn insert_unique(maplet: &Self::Shared, hash: u64, value: u32) -> Result<bool, InsertError> {
+        insert_unique::<Self>(maplet, Pair { hash, value })
+    }
+
+    fn of_state(state: State<Self::ItsBuckets>) -> Self::Shared {
+        maplet_of(state)
+    }
+
+    fn state(maplet: &Self::Shared) -> &State<Self::ItsBuckets> {
+        state_of_maplet(maplet)
+    }
 }
 
 subjects! {
@@ -128,6 +172,15 @@ fn inner<C: Layouts, B: Buckets>(state: State<B>) -> Inner<C, B, DefaultHashBuil
     Inner { layouts, state, hasher, capacity: 0, max_capacity: 0 }
 }
 
+/// No user can do this with a maplet. Models of tables whose slots have values for the sake of short rings do.
+fn insert_unique<M: Subject>(
+    shared: &M::Shared,
+    item: ItemOf<M::ItsBuckets>,
+) -> Result<bool, InsertError> {
+    let table = table::<M>(shared);
+    table.insert_unique(table.key_of(item))
+}
+
 /// The table of a filter or a maplet.
 fn table<M: Subject>(shared: &M::Shared) -> Table<'_, FormatOf<M::Layout>, M::ItsBuckets> {
     Table::new(M::state(shared))
@@ -145,6 +198,12 @@ pub trait Shared: Send + Sync + 'static {
     /// One copy less. `false`: there was none.
     fn remove(&self, hash: u64, value: u32) -> bool;
 
+    /// Whether the item is there; in a maplet, its key.
+    fn contains(&self, hash: u64) -> bool;
+
+    /// Empties the table.
+    fn clear(&self);
+
     /// How many copies there are: a maplet may count some of them twice while another thread moves them.
     fn copies(&self, hash: u64, value: u32) -> usize;
 }
@@ -156,6 +215,14 @@ impl<M: Storage + 'static> Shared for CuckooFilter<M> {
 
     fn remove(&self, hash: u64, _: u32) -> bool {
         self.remove_hash(hash)
+    }
+
+    fn contains(&self, hash: u64) -> bool {
+        self.contains_hash(hash)
+    }
+
+    fn clear(&self) {
+        self.clear();
     }
 
     fn copies(&self, hash: u64, _: u32) -> usize {
@@ -172,6 +239,14 @@ impl<M: Storage + 'static> Shared for CuckooMaplet<M> {
         self.remove_hash(hash, value)
     }
 
+    fn contains(&self, hash: u64) -> bool {
+        self.contains_key_hash(hash)
+    }
+
+    fn clear(&self) {
+        self.clear();
+    }
+
     fn copies(&self, hash: u64, value: u32) -> usize {
         self.get_hash(hash).filter(|&candidate| candidate == value).count()
     }
@@ -180,168 +255,202 @@ impl<M: Storage + 'static> Shared for CuckooMaplet<M> {
 /// The most version groups of a small table.
 const MAX_GROUPS: usize = 8;
 
-/// What a table with some number of rows knows of an item.
+/// How many of the lowest bits of its positions a [`Home`] says: more than any entry of a small table knows.
+const SAID_BITS: u32 = 40;
+
+/// Where an item lives in a table that began with some number of buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Home {
-    /// The rows of the table.
-    pub rows: usize,
+    /// The number of buckets that the table began with.
+    pub began_with: usize,
     /// Its fingerprint, or in a growing table its core.
     pub core: u64,
-    /// The row that lookups read first.
+    /// The position of the bucket that lookups read first: in a table of fixed size, the bucket.
     pub first: usize,
-    /// The other row.
+    /// The other position.
     pub second: usize,
-    /// Its chain relative to the first row: none in a table of fixed size.
-    pub chain: usize,
-    /// Its extra bits: none in a table of fixed size.
-    pub extra: u64,
     /// Its value: 0 in a filter.
     pub value: u32,
 }
 
 impl Home {
-    /// The item with this core, this first row and the greatest value. `None`: there are no more such cores.
+    /// The item with this core, this first position and the greatest value. `None`: there are no more such cores.
     #[must_use]
-    pub fn new<M: Subject>(
-        rows: usize,
-        first: usize,
-        core: u64,
-        chain: usize,
-        extra: u64,
-    ) -> Option<Self> {
-        let (core_bits, _) = lengths::<M>();
-        if core >> core_bits != 0 {
+    pub fn new<M: Subject>(began_with: usize, first: usize, core: u64) -> Option<Self> {
+        if core > shape::<M>().cores() {
             return None;
         }
         let value = (1 << M::VALUE_BITS) - 1;
-        let mut home = Self { rows, core, first, second: 0, chain, extra, value };
-        home.second = geometry::<M>(rows).alternate(first, Core::new(core));
-        Some(home)
+        let home = Self { began_with, core, first, second: 0, value };
+        let second = geometry::<M>(began_with).alternate(first, home.entry::<M>(SAID_BITS));
+        Some(Self { second, ..home })
     }
 
-    /// The same item with its rows exchanged.
+    /// The same item with its positions exchanged.
     #[must_use]
-    pub fn swapped<M: Subject>(self) -> Self {
-        let [_, other] = self.places::<M>();
-        let chain = (other.entry.whole() >> 1) as usize & ((1 << lengths::<M>().1) - 1);
-        Self { first: self.second, second: self.first, chain, ..self }
+    pub fn swapped(self) -> Self {
+        Self { first: self.second, second: self.first, ..self }
+    }
+
+    /// The same item, but for these bits of its positions.
+    #[must_use]
+    pub fn differing_in(self, bits: usize) -> Self {
+        Self { first: self.first ^ bits, second: self.second ^ bits, ..self }
     }
 
     /// The number of its version group in a small table that has at most this number of buckets.
     #[must_use]
     pub fn group<M: Subject>(self, max_buckets: usize) -> usize {
-        let [place, _] = self.places::<M>();
-        let geometry = geometry::<M>(self.rows);
+        let geometry = geometry::<M>(self.began_with);
+        let [place, _] = self.places::<M>(SAID_BITS);
         geometry.version_group(geometry.key_of(place)) % max_buckets.min(MAX_GROUPS)
     }
 
     /// Its buckets in a table that has grown to this number of buckets.
     #[must_use]
     pub fn buckets<M: Subject>(self, buckets: usize) -> [usize; 2] {
-        let extent = extent(self.rows, buckets);
-        self.places::<M>().map(|place| {
-            if M::ItsBuckets::GROWS { extent.bucket(place, NoValues).number } else { place.row }
+        let positions = [self.first, self.second];
+        if !M::ItsBuckets::GROWS {
+            return positions;
+        }
+        positions.map(|position| {
+            let split = position % (2 << buckets.ilog2());
+            if split < buckets { split } else { position % (1 << buckets.ilog2()) }
         })
     }
 
     /// A hash of the item.
     #[must_use]
     pub fn hash<M: Subject>(self) -> u64 {
-        let (core_bits, doublings) = lengths::<M>();
-        let start = ((self.first as u128) << 64).div_ceil(self.rows as u128) as u64;
-        let cores = (1 << core_bits) - 1;
-        let source_of = |bits: u32| ((self.core - 1) << bits).div_ceil(cores);
-        // Above all but the row.
-        let (fixed, next) = if doublings > 0 {
-            let chain = (self.chain as u64) << 1;
-            (
-                source_of(CORE_SOURCE_BITS) << (doublings + 1) | chain,
-                doublings + 1 + CORE_SOURCE_BITS,
-            )
-        } else if M::VALUE_BITS > 0 {
-            let source_bits = core_bits + SPARE_SOURCE_BITS;
-            (source_of(source_bits), source_bits)
+        let geometry = geometry::<M>(self.began_with);
+        let entry = Self { value: 0, ..self }.entry::<M>(SAID_BITS);
+        let is_its = |&hash: &u64| geometry.key(hash).entry.bits() == entry.bits();
+        if M::ItsBuckets::GROWS {
+            // The hash is the position. Bits that nobody looks at decide about the core.
+            let mut hashes = (0..1 << (u64::BITS - SAID_BITS)).map(|n: u64| n << SAID_BITS);
+            return hashes
+                .find_map(|above| Some(above | self.first as u64).filter(is_its))
+                .expect("a hash");
+        }
+        let start = ((self.first as u128) << 64).div_ceil(self.began_with as u128) as u64;
+        // Above all but the bucket.
+        let cores = shape::<M>().cores();
+        let (fixed, next) = if M::VALUE_BITS > 0 {
+            let source_bits = shape::<M>().core_bits() + SPARE_SOURCE_BITS;
+            (((self.core - 1) << source_bits).div_ceil(cores), source_bits)
         } else {
-            (self.core, core_bits)
+            (self.core, shape::<M>().core_bits())
         };
         let above = start.next_multiple_of(1 << next);
         let mut hashes = (0..).map(|n: u64| above + (n << next) + fixed);
-        let geometry = geometry::<M>(self.rows);
-        let [place, _] = Self { value: 0, ..self }.places::<M>();
-        hashes.find(|&hash| geometry.key(hash) == geometry.key_of(place)).expect("a hash")
+        let is_there = |hash: &u64| geometry.key(*hash).first == self.first && is_its(hash);
+        hashes.find(is_there).expect("a hash")
     }
 
-    fn places<M: Subject>(self) -> [Place; 2] {
-        let (_, doublings) = lengths::<M>();
-        let entry = if doublings > 0 {
-            let whole = self.core << (doublings + 1) | (self.chain as u64) << 1;
-            Entry::from_parts(whole as u32, (self.extra | 1 << doublings) as u32)
+    /// An entry of the item that knows this number of bits of its position.
+    fn entry<M: Subject>(self, known: u32) -> Entry {
+        let entry = if M::ItsBuckets::GROWS {
+            Entry::knowing(self.core << ring::<M>(), known)
         } else {
             Entry::fingerprint(self.core)
         };
-        let geometry = geometry::<M>(self.rows);
-        let entry = geometry.with_value(entry, self.value);
-        geometry.places(geometry.key_of(Place { row: self.first, entry }))
+        shape::<M>().with_value(entry, self.value)
+    }
+
+    fn places<M: Subject>(self, known: u32) -> [Place; 2] {
+        let entry = self.entry::<M>(known);
+        [self.first, self.second].map(|position| Place { position, entry })
+    }
+
+    /// Whether a slot of this bucket holds an entry of the item, in a table that has grown to this number of
+    /// buckets. Not as lookups find out, but as the documentation of growing tables says.
+    fn is_in<M: Subject>(self, buckets: usize, bucket: usize, slot: u64) -> bool {
+        let Some(at) = self.buckets::<M>(buckets).iter().position(|&its| its == bucket) else {
+            return false;
+        };
+        if !M::ItsBuckets::GROWS {
+            return slot == u64::from(self.entry::<M>(SAID_BITS).bits());
+        }
+        let (ring, level) = (ring::<M>(), buckets.ilog2());
+        let of_bit = |bit: u32| slot >> (bit % ring) & 1;
+        // The last 1 from the head on ends what is known.
+        let Some(known) = (level..level + ring).rev().find(|&bit| of_bit(bit) == 1) else {
+            return false;
+        };
+        let position = [self.first, self.second][at] as u64;
+        let agrees = |bit: u32| of_bit(bit) == position >> bit & 1;
+        let is_split = bucket < buckets - (1 << level) || bucket >= 1 << level;
+        slot >> ring == u64::from(self.entry::<M>(known).bits()) >> ring
+            && (level..known).all(|bit| {
+                // In a bucket that tells the bit it stands as 0.
+                if bit == level && is_split { of_bit(bit) == 0 } else { agrees(bit) }
+            })
     }
 }
 
-/// Bits of a core, and how often a table can double.
-fn lengths<M: Subject>() -> (u32, u32) {
-    let bits = M::Layout::FINGERPRINT_BITS - M::VALUE_BITS;
-    if !M::ItsBuckets::GROWS {
-        return (bits, 0);
-    }
-    let doublings = <FormatOf<M::Layout>>::DOUBLINGS - M::VALUE_BITS;
-    (bits - doublings - 1, doublings)
+/// How many of the lowest bits of its position every entry of a growing table knows.
+#[must_use]
+pub fn common_bits<M: Subject>(began_with: usize) -> u32 {
+    if M::ItsBuckets::GROWS { began_with.ilog2() + ring::<M>() - 1 } else { 0 }
 }
 
-fn geometry<M: Subject>(rows: usize) -> Geometry {
+/// Bits of the ring of a slot in a growing table.
+fn ring<M: Subject>() -> u32 {
+    <FormatOf<M::Layout>>::EXTRA_BITS + 1 - M::VALUE_BITS
+}
+
+fn shape<M: Subject>() -> Shape {
     let bits = M::Layout::FINGERPRINT_BITS;
     let shape = if M::ItsBuckets::GROWS {
-        Shape::growing(bits, <FormatOf<M::Layout>>::DOUBLINGS)
+        Shape::growing(bits, <FormatOf<M::Layout>>::EXTRA_BITS)
     } else {
         Shape::fixed(bits)
     };
-    let geometry = Geometry::new(rows, shape);
-    if M::VALUE_BITS == 0 {
-        return geometry;
-    }
-    geometry.with_values(ValueBits::new(bits, M::VALUE_BITS))
+    if M::VALUE_BITS == 0 { shape } else { shape.with_values(values::<M>()) }
 }
 
-/// The extent of a table that has grown to this number of buckets.
-fn extent(rows: usize, buckets: usize) -> Extent {
-    (rows..buckets).fold(Extent::start(rows), |extent, _| {
-        let extent = extent.after(1);
-        extent.next_level().unwrap_or(extent)
-    })
+fn values<M: Subject>() -> ValueBits {
+    <ValueBits as Values>::new(M::Layout::FINGERPRINT_BITS, M::VALUE_BITS)
 }
 
-/// An empty filter, or maplet, with this number of rows, and at most `max_buckets` buckets: also small
+fn geometry<M: Subject>(began_with: usize) -> Geometry {
+    let bits = M::Layout::FINGERPRINT_BITS;
+    let geometry = if M::ItsBuckets::GROWS {
+        let common = (1 << common_bits::<M>(began_with)) - 1;
+        Geometry::growing(common, bits, <FormatOf<M::Layout>>::EXTRA_BITS)
+    } else {
+        Geometry::fixed(began_with, bits)
+    };
+    if M::VALUE_BITS == 0 { geometry } else { geometry.with_values(values::<M>()) }
+}
+
+/// An empty filter, or maplet, that begins with this number of buckets, and has at most `max_buckets`: also small
 /// tables that no capacity leads to.
 #[must_use]
-pub fn empty<M: Subject>(rows: usize, max_buckets: usize) -> M::Shared {
-    let sizing = Sizing::of_table(<FormatOf<M::Layout>>::ID, rows, max_buckets);
+pub fn empty<M: Subject>(began_with: usize, max_buckets: usize) -> M::Shared {
+    let sizing = Sizing::of_table(<FormatOf<M::Layout>>::ID, began_with, max_buckets);
     let sizing = Sizing { value_bits: M::VALUE_BITS, ..sizing };
     let state = State::try_new(sizing).expect("a small table");
     state.store_zeros();
     M::of_state(state)
 }
 
-/// Stores an entry of the item in a bucket, as inserts and kicks could have done; in a growing table
-/// with this number of extra bits, or as many as the table has doubled if that is fewer.
-/// `false`: the bucket is full.
+/// All that a slot can know of a position.
+pub const ALL: u32 = SAID_BITS;
+
+/// Stores an entry of the item in a bucket, as inserts and kicks could have done; in a growing table one that knows
+/// this number of the lowest bits of its position, or all that a slot can know if that is less. `false`: the bucket
+/// is full.
 #[must_use]
-pub fn put<M: Subject>(shared: &M::Shared, bucket: usize, home: Home, extra_bits: u32) -> bool {
+pub fn put<M: Subject>(shared: &M::Shared, bucket: usize, home: Home, known: u32) -> bool {
     let buckets = home.buckets::<M>(slots::<M>(shared) / M::Layout::SLOTS);
     let at = buckets.iter().position(|&its| its == bucket).expect("a bucket of the item");
-    let mut place = home.places::<M>()[at];
-    let (_, doublings) = lengths::<M>();
-    if extra_bits < doublings {
-        let known = place.entry.extra() & ((1 << extra_bits) - 1) | 1 << extra_bits;
-        place.entry = Entry::from_parts(place.entry.whole(), known);
-    }
-    table::<M>(shared).put(place)
+    table::<M>(shared).put(home.places::<M>(known)[at])
+}
+
+/// Items: slots in use, but for those that splits have doubled.
+pub fn len<M: Subject>(shared: &M::Shared) -> usize {
+    table::<M>(shared).len()
 }
 
 /// Slots in use.
@@ -371,22 +480,15 @@ pub struct Image {
     pub buckets: Vec<Vec<u64>>,
     /// How many items it says that it holds.
     pub items: usize,
+    /// Slots in use that it says splits have added.
+    pub doubled: usize,
 }
 
 impl Image {
     /// Whether what a slot of this bucket holds is an entry of the item.
     #[must_use]
     pub fn is_of<M: Subject>(&self, bucket: usize, slot: u64, home: Home) -> bool {
-        let buckets = home.buckets::<M>(self.buckets.len());
-        let word =
-            Word::<FormatOf<M::Layout>>::EMPTY.with(Slot::new(slot)).expect("an empty bucket");
-        let values = <M::ItsBuckets as Buckets>::Values::new(
-            M::Layout::FINGERPRINT_BITS,
-            self.taken.value_bits,
-        );
-        let reading = M::ItsBuckets::reading(self.taken.extent, bucket, values);
-        let places = home.places::<M>();
-        (0..2).any(|at| buckets[at] == bucket && reading.copies(word, places[at].entry) == 1)
+        home.is_in::<M>(self.buckets.len(), bucket, slot)
     }
 }
 
@@ -400,10 +502,11 @@ pub fn image<M: Subject>(shared: &M::Shared) -> Image {
     let buckets: Vec<_> = image.words().map(slots).collect();
     let mut beyond = image.words.iter().flatten().skip(buckets.len());
     assert!(beyond.all(|word| word.load(Ordering::Relaxed) == 0), "beyond the extent");
-    Image { items: image.items, buckets, taken: image }
+    let doubled = image.grown.doubled;
+    Image { items: image.occupied - doubled, doubled, buckets, taken: image }
 }
 
-/// All that the image holds into a filter of as many rows, or nothing of it.
+/// All that the image holds into a filter, or nothing of it.
 ///
 /// # Errors
 ///

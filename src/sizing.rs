@@ -14,8 +14,16 @@ const MAX_SLOTS: usize = MAX_STRIPES * (u32::MAX as usize - layout::MAX_SLOTS);
 /// crowded in the sense of [`crowds`].
 const TABLES: f64 = 5e6;
 
-/// The minimum number of rows of a growing table: fewer rows have too few pairs.
-const MIN_ROWS: usize = 32;
+/// The buckets that a growing table begins with at the least: fewer have too few pairs.
+const MIN_FIRST: usize = 32;
+/// The buckets that it begins with where nothing is said of its size: 4 KiB.
+const DEFAULT_FIRST: usize = 512;
+/// In a growing table whose new entries know this number of bits beyond their bucket, or more, splits double too few
+/// entries to matter.
+const MANY_EXTRA_BITS: u32 = 8;
+/// One in this many slots in use may be one that a split has doubled: with more of them a table does not grow any
+/// further.
+pub(crate) const MAX_DOUBLED: usize = 8;
 /// The lowest target load of a growing table that a builder may request, in thousandths.
 const MIN_TARGET_LOAD: u32 = 500;
 /// How far the load of a growing table goes beyond the target before a bucket is split: the load is that
@@ -27,7 +35,10 @@ pub(crate) const LOAD_MARGIN: f64 = 0.01;
 pub struct Request {
     /// The number of distinct items that the filter holds; for a growing filter, before it grows.
     pub(crate) capacity: usize,
-    /// The number of distinct items that a growing filter holds at its maximum size.
+    /// Whether it grows.
+    pub(crate) grows: bool,
+    /// The number of distinct items that a growing filter holds at its maximum size; without it, as many as its
+    /// layout can have.
     pub(crate) max_capacity: Option<usize>,
     /// The highest acceptable false-positive rate of a filter that holds all these items.
     pub(crate) rate: Option<f64>,
@@ -43,13 +54,16 @@ pub struct Request {
 #[derive(Clone, Copy)]
 pub(crate) struct Sizing {
     pub(crate) layout: LayoutId,
-    pub(crate) rows: usize,
-    /// The maximum number of buckets; that of the rows in a table of fixed size.
+    /// The buckets that it begins with.
+    pub(crate) first: usize,
+    /// The maximum number of buckets.
     pub(crate) buckets: usize,
     /// The target load of a growing table, in thousandths; 0 for a table of fixed size.
-    pub(crate) load_thousandths: u32,
+    pub(crate) target_load: u32,
     /// Bits of the value in each slot; 0 in a filter.
     pub(crate) value_bits: u32,
+    /// The items that it is for at its maximum size.
+    pub(crate) max_capacity: usize,
     /// The false-positive rate of a table that holds all items of the request.
     pub(crate) rate: f64,
 }
@@ -57,36 +71,79 @@ pub(crate) struct Sizing {
 impl Sizing {
     /// The sizing of a layout, whatever its rate.
     pub(crate) fn of(layout: LayoutId, request: Request) -> Result<Self, BuildError> {
-        let Request { capacity, max_capacity, .. } = request;
+        if request.grows {
+            return Self::of_growing(layout, request);
+        }
+        let Request { capacity, .. } = request;
         let value_bits = request.value_bits_of(layout)?;
         let properties = layout.properties();
-        let Some(max_capacity) = max_capacity else {
-            let buckets = buckets_for(properties, capacity, properties.load)?;
-            let items_per_row = capacity as f64 / buckets as f64;
-            let rate = false_positive_rate(properties, items_per_row, value_bits);
-            let rows = buckets;
-            return Ok(Self { layout, rows, buckets, load_thousandths: 0, value_bits, rate });
-        };
-        if max_capacity < capacity {
+        let buckets = buckets_for(properties, capacity, properties.load)?;
+        let items_per_bucket = capacity as f64 / buckets as f64;
+        let rate = false_positive_rate(properties, items_per_bucket, value_bits);
+        let (first, max_capacity) = (buckets, capacity);
+        Ok(Self { layout, first, buckets, target_load: 0, value_bits, max_capacity, rate })
+    }
+
+    fn of_growing(layout: LayoutId, request: Request) -> Result<Self, BuildError> {
+        let Request { capacity, max_capacity, .. } = request;
+        let value_bits = request.value_bits_of(layout)?;
+        if let Some(max_capacity) = max_capacity
+            && max_capacity < capacity
+        {
             return Err(BuildError::MaxCapacityTooLow { capacity, max_capacity });
         }
-        let load_thousandths = request.target_load_of(layout)?;
-        let load = share(load_thousandths);
-        let most = buckets_for(properties, max_capacity, load)?;
-        // The table doubles a limited number of times: so it starts with what that takes at least.
-        let least = most.div_ceil(1 << (properties.doublings() - value_bits)).next_multiple_of(2);
-        let rows = buckets_for(properties, capacity, load)?.max(least).max(MIN_ROWS);
-        let buckets = most.max(rows);
-        let mut sizing = Self { layout, rows, buckets, load_thousandths, value_bits, rate: 1.0 };
-        sizing.rate = sizing.false_positive_rate_at(max_capacity);
+        let properties = layout.properties();
+        let target_load = request.target_load_of(layout)?;
+        let load = share(target_load);
+        let needed = buckets_for(properties, capacity, load)?;
+        let extra_bits = properties.extra_bits() - value_bits;
+        let doublings = doublings(extra_bits);
+        let first_for = |most: Option<usize>| match most {
+            Some(most) => {
+                // No less than from where it can come so far: doublings are counted in levels.
+                let least = most.next_power_of_two() >> doublings;
+                let default = if capacity == 0 { DEFAULT_FIRST.min(most) } else { 0 };
+                needed.max(least).max(default).max(MIN_FIRST)
+            }
+            None if capacity == 0 => DEFAULT_FIRST,
+            None => needed.max(MIN_FIRST),
+        };
+        let mut most =
+            max_capacity.map(|items| buckets_for(properties, items, load)).transpose()?;
+        let mut first = first_for(most);
+        if let (Some(items), Some(most)) = (max_capacity, &mut most) {
+            // With room for what splits double on the way.
+            let (times, of) = doubled_share(first, *most + *most / MAX_DOUBLED, extra_bits);
+            let doubled = (items / of).saturating_mul(times) + (items % of) * times / of;
+            *most = buckets_for(properties, items.saturating_add(doubled), load)?;
+            first = first_for(Some(*most));
+        }
+        let largest = (MAX_SLOTS / properties.slots / 2 * 2).max(first);
+        let buckets = match most {
+            Some(most) => most.max(first),
+            None => 1_usize.checked_shl(first.ilog2() + doublings).unwrap_or(largest).min(largest),
+        };
+        let (times, of) = doubled_share(first, buckets, extra_bits);
+        let of_all = (buckets * properties.slots) as f64 * load * of as f64 / (of + times) as f64;
+        let mut sizing = Self {
+            layout,
+            first,
+            buckets,
+            target_load,
+            value_bits,
+            max_capacity: max_capacity.unwrap_or(of_all as usize),
+            rate: 1.0,
+        };
+        // Without a maximum, that at the capacity.
+        sizing.rate = sizing.false_positive_rate_at(max_capacity.unwrap_or(capacity));
         Ok(sizing)
     }
 
     /// For tests and models: a table of these sizes, with the layout's target load.
     #[cfg(any(test, loom))]
-    pub(crate) fn of_table(layout: LayoutId, rows: usize, buckets: usize) -> Self {
-        let load_thousandths = thousandths(layout.properties().target_load());
-        Self { layout, rows, buckets, load_thousandths, value_bits: 0, rate: 1.0 }
+    pub(crate) fn of_table(layout: LayoutId, first: usize, buckets: usize) -> Self {
+        let target_load = thousandths(layout.properties().target_load());
+        Self { layout, first, buckets, target_load, value_bits: 0, max_capacity: 0, rate: 1.0 }
     }
 
     /// The sizing of a layout, or an error if its rate is too high.
@@ -126,14 +183,14 @@ impl Sizing {
 
     /// The allocator could not provide the first words of the table.
     pub(crate) fn out_of_memory(self) -> BuildError {
-        BuildError::OutOfMemory { bytes: self.rows * size_of::<u64>() }
+        BuildError::OutOfMemory { bytes: self.first * size_of::<u64>() }
     }
 
     /// The sizing of each layout that may be chosen for the request, in ascending order of fingerprint
     /// length.
     fn of_each_layout(request: Request) -> impl Iterator<Item = Result<Self, BuildError>> {
         let candidates = LayoutId::ALL.iter().copied().filter(move |&layout| {
-            let may_grow = layout.properties().doublings() > 0 || request.max_capacity.is_none();
+            let may_grow = layout.properties().extra_bits() > 0 || !request.grows;
             let is_long = layout as u8 >= LayoutId::Fp16x4 as u8 || request.rate.is_some();
             let is_wanted = request.only.map_or(is_long, |only| only == layout);
             may_grow && is_wanted && request.value_bits_of(layout).is_ok()
@@ -144,21 +201,39 @@ impl Sizing {
     /// The false-positive rate of a growing table that has grown from its first size to hold this number of
     /// items. With more items than its maximum size is for, it is that of a fuller table.
     pub(crate) fn false_positive_rate_at(self, items: usize) -> f64 {
-        let Self { layout, rows, buckets: max_buckets, load_thousandths, value_bits, .. } = self;
+        let Self { layout, first, buckets: max_buckets, target_load, value_bits, .. } = self;
+        let properties = layout.properties();
         let items = items as f64;
-        let items_per_bucket =
-            layout.properties().slots as f64 * (share(load_thousandths) + LOAD_MARGIN);
-        let buckets = (items / items_per_bucket).clamp(rows as f64, max_buckets as f64);
+        let items_per_bucket = properties.slots as f64 * (share(target_load) + LOAD_MARGIN);
+        let buckets = (items / items_per_bucket).clamp(first as f64, max_buckets as f64);
         let while_growing = items.min(buckets * items_per_bucket);
-        // What comes after that has the extra bits of the last level.
-        let level = (buckets / rows as f64).log2().floor();
-        let later = (items - while_growing) * (-level).exp2();
-        let weight = weight(while_growing, rows, buckets) + later;
-        false_positive_rate_of_grown(layout.properties(), weight, rows, value_bits)
+        let extra_bits = properties.extra_bits() - value_bits;
+        // What comes after that knows what entries of the last level know.
+        let level = (buckets as u64).ilog2();
+        let later = (items - while_growing) * (-f64::from(level + extra_bits)).exp2();
+        let weight = weight(while_growing, first, buckets, extra_bits) + later;
+        false_positive_rate_of_grown(properties, weight, value_bits)
     }
 }
 
 impl Request {
+    /// Whether a table of this layout can grow from `first` to `most` buckets, and holds the items of the request then. It
+    /// may have grown from another first size than would be chosen now.
+    pub(crate) fn may_grow(self, layout: LayoutId, first: usize, most: usize) -> bool {
+        let (Ok(_), Ok(load)) = (self.value_bits_of(layout), self.target_load_of(layout)) else {
+            return false;
+        };
+        let slots = layout.properties().slots;
+        let holds =
+            |buckets: usize, items: usize| items as f64 <= (buckets * slots) as f64 * share(load);
+        let max_capacity = self.max_capacity.unwrap_or(self.capacity);
+        (2..=most).contains(&first)
+            && most <= MAX_SLOTS / slots
+            && self.capacity <= max_capacity
+            && holds(first, self.capacity)
+            && holds(most, max_capacity)
+    }
+
     /// Bits of the value in each slot of a table of this layout; 0 for a filter.
     fn value_bits_of(self, layout: LayoutId) -> Result<u32, BuildError> {
         let Some(value_bits) = self.value_bits else {
@@ -174,10 +249,10 @@ impl Request {
     }
 
     /// The longest values that a table of this layout stores. In a growing table they take the place of bits of
-    /// the chain, of which it needs one.
+    /// the ring, of which it needs two.
     fn most_value_bits(self, layout: LayoutId) -> u32 {
-        if self.max_capacity.is_some() {
-            layout.properties().doublings().saturating_sub(1)
+        if self.grows {
+            layout.properties().extra_bits().saturating_sub(1)
         } else {
             layout.properties().bits - min_fingerprint_bits(layout.properties().slots)
         }
@@ -248,22 +323,21 @@ pub(crate) fn false_positive_rate(layout: &Properties, items_per_row: f64, value
     reported(2.0 * items_per_row, equal, value_bits)
 }
 
-/// The false-positive rate of a growing table with this number of rows. `weight` is the sum of 2^-a over
-/// all entries, where a is the number of extra bits of an entry.
+/// The false-positive rate of a growing table. `weight` is the sum of 2^-n over all entries, where n is how many bits
+/// of its position an entry knows.
 ///
-/// An absent item has two rows, and an entry lies in one of them with probability 2/m. There it matches
-/// if the cores are equal, one of 2^k - 1 values that are all as frequent, and the bits of the chain
-/// (the address tells those that the slot does not), and the a extra bits.
+/// An absent item has two positions, and matches an entry if one of them has these n bits, and the cores are equal,
+/// one of 2^k - 1 values that are all as frequent.
 pub(crate) fn false_positive_rate_of_grown(
     layout: &Properties,
     weight: f64,
-    rows: usize,
     value_bits: u32,
 ) -> f64 {
-    let core_bits = layout.bits - layout.doublings() - 1;
+    let core_bits = layout.bits - layout.extra_bits() - 1;
     let cores = f64::from(core_bits).exp2() - 1.0;
-    let equal = 1.0 / (cores * f64::from(layout.doublings() - value_bits).exp2());
-    reported(2.0 * weight / rows as f64, equal, value_bits)
+    // Not -0, which is the sum of nothing.
+    let matches = 0.0 + 2.0 * weight / cores;
+    if value_bits > 0 { matches } else { 0.0 - (-matches).exp_m1() }
 }
 
 /// What is reported of absent items, each of which is compared with this number of entries and is equal to
@@ -278,19 +352,42 @@ fn reported(compared: f64, equal: f64, value_bits: u32) -> f64 {
     }
 }
 
-/// The sum of 2^-a over all entries of a table that grew from `rows` to this number of buckets with the
-/// same load all the time.
+/// The sum of 2^-n over all entries of a table that grew from `first` buckets to this number with the
+/// same load all the time, where n is how many bits of its position an entry knows.
 ///
-/// An entry that is inserted at level L has L extra bits. The items of the first size weigh 1 each; a
-/// level doubles the items, and the new ones, at 2^-L each, weigh as much again as those of the first
-/// size.
-pub(crate) fn weight(items: f64, rows: usize, buckets: f64) -> f64 {
-    let doubled = buckets / rows as f64;
-    let level = (doubled as u64).ilog2();
-    // At level L with the cursor at c: 1 + L + c / (m 2^L), as the doubled part of the level is
-    // m 2^L + c buckets.
-    let levels = f64::from(level) + doubled / f64::from(level).exp2();
-    items / doubled * levels
+/// An entry that is inserted at level L knows L + T bits. Of b buckets with i items each, those of the first size, at
+/// level l, weigh i·2^-T·b/2^l together; a level doubles the items, and the new ones weigh i·2^-T together. A doubled
+/// entry weighs as much as the one that it was.
+pub(crate) fn weight(items: f64, first: usize, buckets: f64, extra_bits: u32) -> f64 {
+    let (level, begun) = ((buckets as u64).ilog2(), first.ilog2());
+    let levels = f64::from(level - begun) + buckets * (-f64::from(level)).exp2();
+    items / buckets * levels * (-f64::from(extra_bits)).exp2()
+}
+
+/// How many times a table that begins with a power of two of buckets can double before one in
+/// [`MAX_DOUBLED`] slots in use is one that splits have doubled.
+///
+/// An entry that is inserted at level L knows L + T bits, and is doubled by each level from L + T on. Of 2^D items, 1
+/// is there at first, and 2^L more come with each level L.
+fn doublings(extra_bits: u32) -> u32 {
+    if extra_bits >= MANY_EXTRA_BITS {
+        return usize::BITS / 2 + 8;
+    }
+    let doubled = |doublings: u32| -> u64 {
+        let of_level = |level: u32| {
+            let copies = 1_u64 << (doublings - level).saturating_sub(extra_bits);
+            (copies - 1) << level
+        };
+        of_level(0) + (0..doublings).map(of_level).sum::<u64>()
+    };
+    (0..u32::BITS).take_while(|&n| doubled(n) * (MAX_DOUBLED as u64) <= 1 << n).last().unwrap_or(0)
+}
+
+/// How many entries splits have doubled in a table that has grown from `first` to `most` buckets, at the most: so many
+/// of so many items. A table of D doublings has D - T of 2^T.
+fn doubled_share(first: usize, most: usize, extra_bits: u32) -> (usize, usize) {
+    let wanted = most.div_ceil(1 << first.ilog2()).next_power_of_two().ilog2();
+    (wanted.min(doublings(extra_bits)).saturating_sub(extra_bits) as usize, 1 << extra_bits)
 }
 
 /// The number of buckets of a table that holds `items` distinct items at this load.
@@ -345,7 +442,7 @@ mod tests {
 
     fn fixed(capacity: usize, rate: Option<f64>) -> Request {
         let (max_capacity, target_load, value_bits, only) = (None, None, None, None);
-        Request { capacity, max_capacity, rate, target_load, value_bits, only }
+        Request { capacity, grows: false, max_capacity, rate, target_load, value_bits, only }
     }
 
     /// The sizing reaches any rate, and no layout with a smaller table does.
@@ -437,8 +534,12 @@ mod tests {
     }
 
     fn growing(capacity: usize, max_capacity: usize) -> Request {
-        let request = fixed(capacity, None);
-        Request { max_capacity: Some(max_capacity), ..request }
+        Request { max_capacity: Some(max_capacity), ..endless(capacity) }
+    }
+
+    /// Without a maximum.
+    fn endless(capacity: usize) -> Request {
+        Request { grows: true, ..fixed(capacity, None) }
     }
 
     /// Requests of any magnitude that every layout can fulfil, and an item number for each.
@@ -451,32 +552,40 @@ mod tests {
         })
     }
 
-    /// A growing table with these rows, which has this many buckets at the most.
-    fn grown(layout: LayoutId, rows: usize, buckets: usize, load_thousandths: u32) -> Sizing {
-        Sizing { load_thousandths, ..Sizing::of_table(layout, rows, buckets) }
+    /// A growing table that begins with `first` buckets, and has `buckets` at the most.
+    fn grown(layout: LayoutId, first: usize, buckets: usize, target_load: u32) -> Sizing {
+        Sizing { target_load, ..Sizing::of_table(layout, first, buckets) }
     }
 
     /// The table of a growing filter, whatever is requested.
     fn check(layout: LayoutId, request: Request, [fewer, more]: [usize; 2]) {
         let sizing = Sizing::of(layout, request).unwrap();
-        let Sizing { rows, buckets, load_thousandths, rate, .. } = sizing;
+        let Sizing { first, buckets, target_load, rate, .. } = sizing;
+        let properties = layout.properties();
+        let doublings = doublings(properties.extra_bits());
         let max_capacity = request.max_capacity.unwrap();
-        assert!(rows % 2 == 0 && rows >= MIN_ROWS);
-        assert!(rows <= buckets && buckets.div_ceil(rows) <= 1 << layout.properties().doublings());
-        let load = share(load_thousandths);
-        assert_eq!(
-            load_thousandths,
-            request.target_load.unwrap_or(thousandths(layout.properties().target_load()))
-        );
-        let room = |buckets: usize| (buckets * layout.properties().slots) as f64 * load;
-        assert!(room(rows) >= request.capacity as f64 && room(buckets) >= max_capacity as f64);
-        // Two rows less would be too few.
-        let holds = |rows| {
-            let needed = |items| buckets_for(layout.properties(), items, load).unwrap();
-            rows >= needed(request.capacity)
-                && rows << layout.properties().doublings() >= needed(max_capacity)
+        assert_eq!(sizing.max_capacity, max_capacity);
+        assert!(first % 2 == 0 && first >= MIN_FIRST);
+        assert!(first <= buckets && buckets.div_ceil(first) <= 1 << doublings);
+        let load = share(target_load);
+        let default = thousandths(properties.target_load());
+        assert_eq!(target_load, request.target_load.unwrap_or(default));
+        let room = |buckets: usize| (buckets * properties.slots) as f64 * load;
+        assert!(room(first) >= request.capacity as f64 && room(buckets) >= max_capacity as f64);
+        // With two buckets less it would be too small.
+        let needed = |items| buckets_for(properties, items, load).unwrap();
+        // With what splits double on the way.
+        let (times, of) = doubled_share(first, buckets, properties.extra_bits());
+        let share = times as f64 / of as f64;
+        let least = needed((max_capacity as f64 * (1.0 + share)) as usize);
+        let most = buckets;
+        assert!(least <= most && most <= needed(max_capacity * 8 / 7 + 8).max(first));
+        let default = if request.capacity == 0 { DEFAULT_FIRST.min(most) } else { 0 };
+        let is_enough = |first: usize| {
+            let whole_levels = (1_usize << first.ilog2()).saturating_mul(1 << doublings);
+            first >= needed(request.capacity).max(default) && whole_levels >= most
         };
-        assert!(holds(rows) && (rows == MIN_ROWS || !holds(rows - 2)));
+        assert!(is_enough(first) && (first == MIN_FIRST || !is_enough(first - 2)));
 
         let at = |items| sizing.false_positive_rate_at(items);
         assert!(at(0) == 0.0 && at(fewer) <= at(more) && at(more) <= 1.0);
@@ -501,66 +610,135 @@ mod tests {
         crate::__for_each_growing_layout!(sizing_of_each_growing_layout);
     }
 
-    /// The closed formula against a sum, item by item: each has the extra bits of the level at which it
-    /// is inserted.
+    /// The closed formula against a sum, item by item: each knows the bits of its level and the extra bits.
     #[test]
     fn the_weight_is_the_sum_over_all_entries() {
-        fn check(layout: LayoutId, rows: usize, max_buckets: usize, load: u32) {
-            let items_per_bucket = layout.properties().slots as f64 * (share(load) + LOAD_MARGIN);
+        fn check(layout: LayoutId, first: usize, max_buckets: usize, load: u32) {
+            let properties = layout.properties();
+            let items_per_bucket = properties.slots as f64 * (share(load) + LOAD_MARGIN);
             let room = (max_buckets as f64 * items_per_bucket) as usize;
             let (mut sum, mut steps) = (0.0, 0);
             for items in 0..room * 11 / 10 {
                 if items % 29 == 0 && items > 0 {
-                    let rate = grown(layout, rows, max_buckets, load).false_positive_rate_at(items);
-                    let expected = false_positive_rate_of_grown(layout.properties(), sum, rows, 0);
+                    let sizing = grown(layout, first, max_buckets, load);
+                    let rate = sizing.false_positive_rate_at(items);
+                    let expected = false_positive_rate_of_grown(properties, sum, 0);
                     assert!((rate / expected - 1.0).abs() < 0.005, "{items}: {rate}, {expected}");
                     steps += 1;
                 }
                 let buckets = (items as f64 / items_per_bucket) as usize;
-                let level = (buckets.clamp(rows, max_buckets) / rows).ilog2();
-                sum += (-f64::from(level)).exp2();
+                let level = buckets.clamp(first, max_buckets).ilog2();
+                sum += (-f64::from(level + properties.extra_bits())).exp2();
             }
             assert!(steps > 100);
         }
-        check(Fp12x5, 32, 32 << 5, 815);
-        check(Fp16x4, 100, 100 << 9, 800);
-        check(Fp16x4, 100, 7000, 500);
+        check(Fp12x5, 32, 32 << 9, 815);
+        check(Fp16x4, 64, 64 << 11, 800);
+        check(Fp16x4, 128, 7000, 500);
         check(Fp16x4, 1 << 12, 1 << 12, 870);
-        check(Fp21x3, 34, 34 * 1000, 760);
+        check(Fp21x3, 32, 32 * 1000, 760);
         check(Fp32x2, 32, 32 << 12, 690);
     }
 
-    /// Cores are drawn from 2^k - 1 values with 16 bits of a hash, and chains are bits of it; rates of
-    /// tables that doubled D times are what the documentation says: 2b·load·2^(1-w)·(1 + D).
+    /// Cores are drawn from 2^k - 1 values, and positions are bits of the hash; the rate of a table that
+    /// doubled D times is what the documentation says, for every D: 2b·load·2^-(w-1)·(1 + D).
     #[test]
     fn the_rate_of_a_grown_table() {
         fn check(layout: LayoutId) {
-            let core_bits = layout.properties().bits - layout.properties().doublings() - 1;
-            let cores = (1_u64 << core_bits) - 1;
-            let mut drawn = vec![0_u32; cores as usize];
-            for bits in 0..1 << 16 {
-                drawn[((bits * cores) >> 16) as usize] += 1;
-            }
-            let of_one = |drawn: &u32| (f64::from(*drawn) / 65_536.0).powi(2);
-            let equal = drawn.iter().map(of_one).sum::<f64>()
-                / f64::from(layout.properties().doublings()).exp2();
-
-            let (rows, load) = (1 << 10, thousandths(layout.properties().target_load()));
-            let items_per_row = layout.properties().slots as f64
-                * (layout.properties().target_load() + LOAD_MARGIN);
-            for doublings in 0..=layout.properties().doublings() {
-                let buckets = rows << doublings;
-                let items = (buckets as f64 * items_per_row) as usize;
-                let rate = grown(layout, rows, buckets, load).false_positive_rate_at(items);
+            let properties = layout.properties();
+            let (extra_bits, target_load) = (properties.extra_bits(), properties.target_load());
+            let cores = f64::from(properties.bits - extra_bits - 1).exp2() - 1.0;
+            let equal = (-f64::from(extra_bits)).exp2() / cores;
+            let (first, load) = (1 << 10, thousandths(target_load));
+            let items_per_bucket = properties.slots as f64 * (target_load + LOAD_MARGIN);
+            for doublings in 0..doublings(extra_bits).min(20) {
+                let buckets = first << doublings;
+                let items = (buckets as f64 * items_per_bucket) as usize;
+                let rate = grown(layout, first, buckets, load).false_positive_rate_at(items);
                 let levels = f64::from(1 + doublings);
-                let of_pairs = |equal: f64| -(-2.0 * items_per_row * levels * equal).exp_m1();
+                let of_pairs = |equal: f64| -(-2.0 * items_per_bucket * levels * equal).exp_m1();
                 let expected = of_pairs(equal);
                 assert!((rate / expected - 1.0).abs() < 0.002, "{doublings}: {rate}, {expected}");
-                let documented = of_pairs((1.0 - f64::from(layout.properties().bits)).exp2());
+                let documented = of_pairs((1.0 - f64::from(properties.bits)).exp2());
                 assert!((rate / documented - 1.0).abs() < 0.02, "{rate}, {documented}");
             }
         }
         growing_layouts().for_each(check);
+    }
+
+    /// Against a simulation of the generations: how many entries there are of each number of known bits.
+    #[test]
+    fn a_table_doubles_until_too_many_entries_are_doubled() {
+        for extra_bits in 1..12 {
+            // Of a table that begins with one item: entries by the bits that they know beyond their bucket.
+            let mut entries = vec![0_u64; extra_bits as usize + 1];
+            entries[extra_bits as usize] = 1;
+            let (mut items, mut most) = (1_u64, None);
+            for doublings in 0..30 {
+                let all: u64 = entries.iter().sum();
+                if most.is_none() && (all - items) * MAX_DOUBLED as u64 > items {
+                    most = Some(doublings - 1);
+                }
+                // As many more come, and then each bucket tells one bit more. Those that know nothing beyond
+                // their bucket are in two, and know nothing beyond these.
+                entries[extra_bits as usize] += items;
+                items *= 2;
+                let void = entries.remove(0);
+                entries[0] += 2 * void;
+                entries.push(0);
+            }
+            let predicted = doublings(extra_bits);
+            if extra_bits < MANY_EXTRA_BITS {
+                assert_eq!(Some(predicted), most, "{extra_bits}");
+            } else {
+                assert!(predicted >= 40 && most.is_none_or(|most| most > 20), "{extra_bits}");
+            }
+        }
+        assert_eq!([3, 5].map(doublings), [4, 9]);
+    }
+
+    /// Without a capacity a table begins with 4 KiB, or with all that its maximum needs; without a maximum it
+    /// ends where memory does, but with short rings.
+    #[test]
+    fn sizes_that_nobody_has_asked_for() {
+        for layout in growing_layouts() {
+            let properties = layout.properties();
+            let sizing = Sizing::of(layout, endless(0)).unwrap();
+            assert_eq!(sizing.first, DEFAULT_FIRST);
+            let load = share(sizing.target_load);
+            let room = (sizing.buckets * properties.slots) as f64 * load;
+            let (times, of) = doubled_share(sizing.first, sizing.buckets, properties.extra_bits());
+            let share = 1.0 + times as f64 / of as f64;
+            assert!((sizing.max_capacity as f64 * share / room - 1.0).abs() < 1e-5);
+            if properties.extra_bits() >= MANY_EXTRA_BITS {
+                assert!(sizing.max_capacity > 1 << 43, "{}", layout.name());
+                assert!(sizing.buckets * properties.slots <= MAX_SLOTS);
+            } else {
+                assert_eq!(sizing.buckets, DEFAULT_FIRST << doublings(properties.extra_bits()));
+            }
+            // The rate is then that at the first capacity.
+            let large = Sizing::of(layout, endless(100_000)).unwrap();
+            assert_eq!(large.first, buckets_for(properties, 100_000, load).unwrap());
+            assert_eq!(large.rate.to_bits(), large.false_positive_rate_at(100_000).to_bits());
+            assert!(large.max_capacity >= 50_000 << doublings(properties.extra_bits()).min(9));
+        }
+        let first = |max_capacity| Sizing::of(Fp16x4, growing(0, max_capacity)).unwrap().first;
+        // Less than 4 KiB is enough, or not.
+        assert_eq!([0, 50, 1000].map(first), [32, 32, 334]);
+        assert_eq!([2000, 100_000, 1 << 40].map(first), [512; 3]);
+    }
+
+    /// With a maximum that it could not reach from 4 KiB, a table with short rings begins with more.
+    #[test]
+    fn short_rings_begin_with_more() {
+        for (layout, value_bits) in [(Fp12x5, None), (Fp16x4, Some(4)), (Fp16x4, Some(6))] {
+            let request = Request { value_bits, ..growing(0, 1 << 30) };
+            let sizing = Sizing::of(layout, request).unwrap();
+            let extra_bits = layout.properties().extra_bits() - sizing.value_bits;
+            let least = sizing.buckets.div_ceil(1 << doublings(extra_bits));
+            assert_eq!(sizing.first, least.next_power_of_two());
+            assert!(sizing.first > DEFAULT_FIRST && sizing.max_capacity == 1 << 30);
+        }
     }
 
     /// The table of `CuckooMaplet` has the lengths of values of each layout.
@@ -568,9 +746,16 @@ mod tests {
     fn lengths_of_values_are_documented() {
         for &layout in LayoutId::ALL {
             let most = |request: Request| request.most_value_bits(layout);
-            let grows = match layout.properties().doublings() {
+            let grows = match layout.properties().extra_bits() {
                 0 => "| |".to_owned(),
-                doublings => format!("1 to {} | {doublings} - v |", most(growing(0, 1))),
+                extra_bits => {
+                    let endless = match extra_bits.checked_sub(MANY_EXTRA_BITS) {
+                        None => "none".to_owned(),
+                        Some(1) => "1".to_owned(),
+                        Some(most) => format!("1 to {most}"),
+                    };
+                    format!("1 to {} | {endless} |", most(growing(0, 1)))
+                }
             };
             let (name, fixed) = (layout.name(), most(fixed(0, None)));
             let row = format!("/// | [`{name}`](crate::{name}) | 1 to {fixed} | {grows}\n");
@@ -578,33 +763,27 @@ mod tests {
         }
     }
 
-    /// A value takes one doubling for each of its bits, and doubles what is reported.
+    /// A value takes a bit of the ring for each of its bits, and doubles what is reported.
     #[test]
-    fn values_take_bits_of_the_chain() {
+    fn values_take_bits_of_the_ring() {
         fn check(layout: LayoutId) {
-            let of = |value_bits, most| {
-                Sizing::of(layout, Request { value_bits, ..growing(1000, most) }).unwrap()
-            };
-            for value_bits in 1..layout.properties().doublings() {
+            let extra_bits = layout.properties().extra_bits();
+            let request = |value_bits, most| Request { value_bits, ..growing(1000, most) };
+            let of = |value_bits, most| Sizing::of(layout, request(value_bits, most)).unwrap();
+            for value_bits in 1..extra_bits {
                 let sizing = of(Some(value_bits), 1_000_000);
-                let doublings = layout.properties().doublings() - value_bits;
-                assert!(sizing.buckets.div_ceil(sizing.rows) <= 1 << doublings);
+                let doublings = doublings(extra_bits - value_bits);
+                assert!(sizing.buckets.div_ceil(sizing.first) <= 1 << doublings);
                 assert_eq!(sizing.value_bits, value_bits);
                 // Of tables of one size: the filter's share is that of many lookups with one match.
                 let (with, without) = (of(Some(value_bits), 1900), of(None, 1900));
-                if with.rows == without.rows {
+                if with.first == without.first {
                     let matches = -(-without.rate).ln_1p() * f64::from(value_bits).exp2();
                     assert!((with.rate / matches - 1.0).abs() < 0.001, "{}", layout.name());
                 }
             }
-            let error = Sizing::of(
-                layout,
-                Request {
-                    value_bits: Some(layout.properties().doublings()),
-                    ..growing(1000, 1900)
-                },
-            );
-            assert!(matches!(error.err(), Some(BuildError::ValueBitsOutOfRange { .. })));
+            let error = Sizing::of(layout, request(Some(extra_bits), 1900)).err();
+            assert!(matches!(error, Some(BuildError::ValueBitsOutOfRange { .. })));
         }
         growing_layouts().for_each(check);
     }

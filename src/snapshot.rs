@@ -189,7 +189,7 @@ impl Snapshot {
         let mut check = Check::of_header(&bytes)?;
         accept(check.header())?;
         let mut words = Vec::new();
-        let mut missing = check.header().extent.buckets();
+        let mut missing = check.header().grown.buckets;
         // The number of words that are kept.
         let mut kept = 0;
         for len in piece_lens(check.header()) {
@@ -231,7 +231,7 @@ impl Snapshot {
     /// ```
     #[must_use]
     pub fn len(&self) -> usize {
-        self.header.items
+        self.header.items()
     }
 
     /// Whether it holds no item.
@@ -464,10 +464,9 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// Adds all that `other` holds, copy by copy: afterwards the filter answers for both. All of it is
     /// added, or nothing.
     ///
-    /// Both must have the same layout, hashers that give the same hashes, and the same number of buckets
-    /// at first. Filters that are built for the same capacity have the same number; filters that grow, if
-    /// they are built for the same initial and maximum capacity and the same target load. A filter that
-    /// grows does so to hold both.
+    /// Both must have the same layout, and hashers that give the same hashes. Filters of fixed size must also have
+    /// the same number of slots, as those have that are built for the same capacity. Filters that grow may have
+    /// any sizes: this one grows to hold both.
     ///
     /// Other threads may use both filters meanwhile. What is added is a [`snapshot`](Self::snapshot) of
     /// `other`; it is added by one insert after the other, so other threads see some of its items
@@ -604,7 +603,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
 
     /// Adds all pairs that `other` holds, copy by copy: all of them, or nothing.
     ///
-    /// Both must be alike as for [`CuckooFilter::merge`], and have the same number of value bits. What
+    /// What must be the same in both is what [`CuckooFilter::merge`] says, and the number of value bits. What
     /// other threads see meanwhile, and what they must not do, is the same as for [`CuckooFilter::merge`];
     /// and where a merge may fail, do not replace values of keys of `other` meanwhile.
     ///
@@ -638,20 +637,19 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
 impl<C: Layouts, B: Buckets, S: BuildHasher> Inner<C, B, S> {
     pub(crate) fn snapshot(&self) -> Result<Snapshot, SnapshotError> {
         let image = self.state.image()?;
-        let Image { extent, target_load, value_bits, items, max_buckets, words } = image;
+        let Image { grown, value_bits, occupied, max_buckets, words } = image;
         let header = Header {
             grows: B::GROWS,
             value_bits,
             layout: self.state.layout(),
-            extent,
+            grown,
             max_buckets,
-            target_load,
-            items,
+            occupied,
             capacity: self.capacity,
             max_capacity: self.max_capacity,
             hasher: hasher::check_of(&self.hasher),
         };
-        let mut missing = extent.buckets();
+        let mut missing = grown.buckets;
         let bytes = missing * size_of::<u64>();
         let pieces = try_with_capacity(words.len());
         let mut pieces = pieces.map_err(|_| SnapshotError::OutOfMemory { bytes })?;
@@ -715,10 +713,10 @@ impl<C: Layouts, B: Buckets, S: BuildHasher> Inner<C, B, S> {
         words: Vec<Box<[AtomicU64]>>,
         hasher: S,
     ) -> Result<Self, RestoreError> {
-        let &Header { layout, extent, target_load, value_bits, items, max_buckets, .. } = header;
+        let &Header { layout, grown, value_bits, occupied, max_buckets, .. } = header;
         let &Header { capacity, max_capacity, .. } = header;
         let bytes = words.iter().map(|piece| size_of_val(&**piece)).sum();
-        let image = Image { extent, target_load, value_bits, items, max_buckets, words };
+        let image = Image { grown, value_bits, occupied, max_buckets, words };
         let layouts = C::of(layout).expect("one of the layouts");
         let state = State::from_image(layout, image);
         let state = state.map_err(|_| RestoreError::OutOfMemory { bytes })?;
@@ -736,8 +734,9 @@ impl<C: Layouts, B: Buckets, S: BuildHasher> Inner<C, B, S> {
         if value_bits != other_bits {
             return Err(MergeError::OtherValueBits { value_bits, other: other_bits });
         }
-        if this.rows() != others.rows() {
-            return Err(MergeError::OtherRows { rows: this.rows(), other: others.rows() });
+        let [slots, other_slots] = [this, others].map(State::slots);
+        if !B::GROWS && slots != other_slots {
+            return Err(MergeError::OtherSize { slots, other: other_slots });
         }
         if hasher::check_of(&self.hasher) != hasher::check_of(&other.hasher) {
             return Err(MergeError::OtherHasher);
@@ -754,7 +753,7 @@ fn validated(
     let (header, bytes) = bytes.split_first_chunk().ok_or(RestoreError::Truncated)?;
     let mut check = Check::of_header(header)?;
     accept(check.header())?;
-    let promised = check.header().extent.buckets();
+    let promised = check.header().grown.buckets;
     let (words, _) = bytes.as_chunks();
     let words = words.get(..promised).ok_or(RestoreError::Truncated)?;
     let bytes = &bytes[size_of_val(words)..];
@@ -770,8 +769,8 @@ fn validated(
 /// The lengths of the pieces that a table has of the words of such a snapshot. The last may be longer
 /// than the rest of the words.
 fn piece_lens(header: &Header) -> impl Iterator<Item = usize> + use<> {
-    let Header { grows, extent, max_buckets, .. } = *header;
-    let chunks = grows.then(|| chunk_lens(max_buckets, extent.buckets()));
+    let Header { grows, grown, max_buckets, .. } = *header;
+    let chunks = grows.then(|| chunk_lens(grown.buckets));
     let whole = (!grows).then_some(max_buckets);
     whole.into_iter().chain(chunks.into_iter().flatten())
 }

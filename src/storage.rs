@@ -53,8 +53,8 @@ impl<L: Layout> FixedStorage for L {}
 /// [`Fp16x4`](crate::Fp16x4), [`Fp21x3`](crate::Fp21x3), [`Fp32x2`](crate::Fp32x2), and [`AnyLayout`],
 /// which chooses among them.
 ///
-/// A slot of a growing table has a bit for each doubling, and six bits or more that never change. In slots
-/// of 8 to 10 bits, one to three bits would be left for doublings, so these layouts would gain nothing.
+/// A slot of a growing table has some bits for growth, and six bits or more that never change. In slots
+/// of 8 to 10 bits, one to three bits would be left for growth, so these layouts would gain nothing.
 /// A semi-sorted bucket compares whole fingerprints, and a growing table compares parts of them.
 ///
 /// The trait is sealed.
@@ -121,7 +121,8 @@ impl GrowingLayout for layout::Fp32x2 {}
 /// tables of the same size, the one with the shorter fingerprints. So a rate between two lines gets the
 /// layout of the upper line if that reaches it, and else that of the lower line: 0.012 gets `Fp10x6`, and
 /// 0.011 gets `Fp12x5`. For a filter that grows, the choice is among the layouts that
-/// [can grow](GrowingLayout), and the rate is that at the maximum capacity.
+/// [can grow](GrowingLayout), and the rate is that at the maximum capacity, or at the initial one if there is no
+/// maximum.
 /// Without a rate the layout is the default, [`Fp16x4`](crate::Fp16x4); for a maplet with values that are
 /// too long for it, the smallest that stores them.
 ///
@@ -148,27 +149,28 @@ impl GrowingLayout for AnyLayout {}
 ///
 /// The filter has all operations and guarantees of a filter of fixed size, also while it grows. It is
 /// never rebuilt: an insert that leaves the load above a target splits a few buckets, so that the load
-/// stays near the target from the initial to the maximum size. The
+/// stays near the target from the first size on. The
 /// [documentation of the crate](crate#growth) says what this gives and costs.
 ///
-/// | layout | target load | highest target load | doubles at most |
+/// | layout | target load | highest target load | grows up to |
 /// |---|---|---|---|
-/// | [`Fp12x5`](crate::Fp12x5) | 81.5 % | 88.5 % | 5 times |
-/// | [`Fp16x4`](crate::Fp16x4) | 80 % | 87 % | 9 times |
-/// | [`Fp21x3`](crate::Fp21x3) | 76 % | 83 % | 12 times |
-/// | [`Fp32x2`](crate::Fp32x2) | 69 % | 75 % | 19 times |
+/// | [`Fp12x5`](crate::Fp12x5) | 81.5 % | 88.5 % | 9 doublings |
+/// | [`Fp16x4`](crate::Fp16x4) | 80 % | 87 % | 2<sup>44</sup> slots |
+/// | [`Fp21x3`](crate::Fp21x3) | 76 % | 83 % | 2<sup>44</sup> slots |
+/// | [`Fp32x2`](crate::Fp32x2) | 69 % | 75 % | 2<sup>44</sup> slots |
 ///
-/// [`Builder::target_load`](crate::Builder::target_load) sets another target. A table that doubles nine
-/// times at most starts with a 512th of its maximum size, or with what its initial capacity needs if that
-/// is more.
+/// [`Builder::target_load`](crate::Builder::target_load) sets another target, and
+/// [`Builder::max_capacity`](crate::Builder::max_capacity) a maximum. A filter without a capacity begins with 512
+/// buckets, so one with [`Fp12x5`](crate::Fp12x5) and without a capacity and a maximum grows to 0.95 million items.
+/// (After 9 doublings, one in eight of its slots in use is one that [splits have doubled](crate#growth).) For more
+/// items, give it a capacity or a maximum: with a maximum it begins with what it needs to come so far.
 ///
 /// # Examples
 ///
 /// ```
 /// use coucal::{Fp16x4, CuckooFilter, Growable};
 ///
-/// let builder = CuckooFilter::builder().capacity(1000).max_capacity(1_000_000);
-/// let filter: CuckooFilter<Growable<Fp16x4>> = builder.build()?;
+/// let filter: CuckooFilter<Growable<Fp16x4>> = CuckooFilter::builder().growable().build()?;
 /// for item in 0..100_000 {
 ///     filter.insert(&item)?;
 /// }

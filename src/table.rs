@@ -43,12 +43,12 @@ pub(crate) use self::chunks::chunk_lens;
 pub(crate) use self::fixed::Fixed;
 use self::geometry::Key;
 pub(crate) use self::geometry::{Geometry, Place};
-pub(crate) use self::growing::{Extent, Growing};
+pub(crate) use self::growing::{Growing, Grown, Validity};
 pub(crate) use self::mirror::Image;
 use self::mirror::Mirror;
 use self::stripes::{Held, Locked, Stripes, UpTo};
 use self::versions::Versions;
-use crate::entry::{Entry, Values};
+use crate::entry::Values;
 use crate::layout::{Format, LayoutId, Word};
 use crate::memory::{NoMemory, TryBox};
 use crate::sizing::Sizing;
@@ -99,7 +99,7 @@ struct Changing<W> {
     mirror: Mirror<W>,
 }
 
-/// One entry to be moved from one of its rows to the other: where it is, and where it is to go.
+/// One entry to be moved from one of its positions to the other: where it is, and where it is to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Hop {
     from: Place,
@@ -109,7 +109,7 @@ struct Hop {
 impl Hop {
     /// The item that is moved.
     fn key(self) -> Key {
-        Key { entry: self.from.entry, first: self.from.row, second: self.to.row }
+        Key { entry: self.from.entry, first: self.from.position, second: self.to.position }
     }
 }
 
@@ -119,26 +119,26 @@ pub(crate) type ItemOf<B> = <<B as Buckets>::Values as Values>::Item;
 impl<B: Buckets> State<B> {
     /// That of an empty table of this size.
     pub(crate) fn try_new(sizing: Sizing) -> Result<Self, NoMemory> {
-        let Sizing { layout, rows, buckets, load_thousandths, value_bits, .. } = sizing;
+        let Sizing { layout, first, buckets, target_load, value_bits, .. } = sizing;
         let words = B::Words::try_new(buckets)?;
-        words.try_reach(rows)?;
-        let extent = Extent::start(rows);
-        Self::try_with_words(layout, extent, load_thousandths, value_bits, words)
+        words.try_reach(first)?;
+        let grown = Grown { first, buckets: first, doubled: 0, target_load };
+        Self::try_with_words(layout, grown, value_bits, words)
     }
 
     /// With these words, without their counts.
     fn try_with_words(
         layout: LayoutId,
-        extent: Extent,
-        load_thousandths: u32,
+        grown: Grown,
         value_bits: u32,
         words: B::Words,
     ) -> Result<Self, NoMemory> {
         let max_buckets = words.max_buckets();
-        let values = B::Values::new(layout.properties().bits, value_bits);
+        let properties = layout.properties();
+        let values = B::Values::new(properties.bits, value_bits);
         Ok(Self {
             layout,
-            buckets: B::new(extent, load_thousandths, values, words)?,
+            buckets: B::new(grown, properties.extra_bits(), values, words)?,
             stripes: Stripes::try_new(max_buckets)?,
             versions: Versions::try_new(max_buckets)?,
             changing: TryBox::try_new(CachePadded::new(Changing {
@@ -208,6 +208,9 @@ impl<B: Buckets> State<B> {
             self.store_bits(&locked, bucket, 0, Ordering::Release);
         }
         locked.vacate_all();
+        if let Some(growing) = self.buckets.growing() {
+            growing.add_doubled(-growing.doubled().cast_signed());
+        }
         // Whoever clears and then looks is ordered with all who insert and then look, as by SeqCst
         // stores, which would take several times as long for a whole table.
         fence(Ordering::SeqCst);
@@ -222,7 +225,7 @@ impl<B: Buckets> State<B> {
             word.store(0, Ordering::SeqCst);
         }
         if let Some(growing) = self.buckets.growing() {
-            growing.publish(Extent::start(self.rows()));
+            growing.publish(growing.extent());
         }
     }
 }
@@ -238,24 +241,18 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         self.buckets.geometry::<F>()
     }
 
-    /// The entry and the rows of the item with this hash, without a value.
+    /// The entry and the positions of the item with this hash, without a value.
     #[expect(clippy::inline_always, reason = "as for `Geometry::key`")]
     #[inline(always)]
     pub(crate) fn key(self, hash: u64) -> Key {
         self.geometry().key(hash)
     }
 
-    /// The entry and the rows of an item.
+    /// The entry and the positions of an item.
     #[expect(clippy::inline_always, reason = "as for `Geometry::key`")]
     #[inline(always)]
     pub(crate) fn key_of(self, item: ItemOf<B>) -> Key {
         self.geometry().key_of_item::<B::Values>(item)
-    }
-
-    /// Both places of an item.
-    #[inline]
-    fn places(self, key: Key) -> [Place; 2] {
-        self.geometry().places(key)
     }
 
     /// The word of a bucket whose stripe is locked.
@@ -277,15 +274,17 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         self.store_bits(locked, bucket, word.bits(), order);
     }
 
-    /// One more entry into `bucket`, whose stripe is locked. `false`: it is full.
+    /// One more entry into `bucket`, whose stripe is locked. `false`: it is full, or tells more of the position than is
+    /// known.
     #[inline]
     fn store_in<H: Held>(
         self,
         locked: &Locked<'_, H>,
         Bucket { number, reading }: Bucket<B::Reading>,
-        entry: Entry,
+        place: Place,
     ) -> bool {
-        let Some(copied) = self.locked_word(number).with(reading.slot(entry)) else {
+        let slot = reading.slot::<F>(place);
+        let Some(copied) = slot.and_then(|slot| self.locked_word(number).with(slot)) else {
             return false;
         };
         // SeqCst: an insert takes effect here. Pairs with the loads of lookups.
@@ -295,7 +294,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     }
 
     /// Moves an entry from one of its buckets to the other, and a new one into its place.
-    /// `false`: it is not there any more, or there is no room for it; then nothing has changed.
+    /// `false`: it is not there any more, or there is no room for it, or it belongs to two buckets meanwhile; then
+    /// nothing has changed.
     ///
     /// Copy, bump, clear: in this order, a lookup that sees neither the copy nor what was cleared
     /// sees two different versions. A writer that is stopped in between leaves the entry in
@@ -308,21 +308,24 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         locked: &Locked<'_, H>,
         hop: Hop,
         [from, to]: [Bucket<B::Reading>; 2],
-        new: Option<Entry>,
+        new: Option<Place>,
     ) -> bool {
-        let Some(cleared) =
-            self.locked_word(from.number).without(from.reading.slot(hop.from.entry))
+        let [Some(planned), Some(copy)] =
+            [from.reading.slot::<F>(hop.from), to.reading.slot::<F>(hop.to)]
         else {
             return false;
         };
-        let Some(copied) = self.locked_word(to.number).with(to.reading.slot(hop.to.entry)) else {
+        let Some(cleared) = self.locked_word(from.number).without(planned) else {
+            return false;
+        };
+        let Some(copied) = self.locked_word(to.number).with(copy) else {
             return false;
         };
         // Release, here and below: pairs with the loads of lookups.
         self.store_word(locked, to.number, copied, Ordering::Release);
         self.versions.bump(self.geometry().version_group(hop.key()));
         locked.occupy(to.number);
-        if let Some(replaced) = new.and_then(|new| cleared.with(from.reading.slot(new))) {
+        if let Some(replaced) = new.and_then(|new| cleared.with(from.reading.slot::<F>(new)?)) {
             // SeqCst: the insert of the new one takes effect here.
             self.store_word(locked, from.number, replaced, Ordering::SeqCst);
         } else {
@@ -337,17 +340,17 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     pub(crate) fn put(self, place: Place) -> bool {
         let buckets = self.locate([place]);
         let (locked, [bucket]) = self.lock([place], buckets);
-        self.store_in(&locked, bucket, place.entry)
+        self.store_in(&locked, bucket, place)
     }
 }
 
 /// For tests: tables that live until the process ends.
 #[cfg(test)]
 impl<F: Format, B: Buckets> Table<'static, F, B> {
-    /// An empty table of this number of rows, even and at least 2, with `max_buckets` buckets at the most,
+    /// An empty table that begins with this number of buckets, even and at least 2, with `max_buckets` at the most,
     /// and the target load of its layout.
-    pub(crate) fn try_new(rows: usize, max_buckets: usize) -> Result<Self, NoMemory> {
-        Self::try_sized(Sizing::of_table(F::ID, rows, max_buckets))
+    pub(crate) fn try_new(first: usize, max_buckets: usize) -> Result<Self, NoMemory> {
+        Self::try_sized(Sizing::of_table(F::ID, first, max_buckets))
     }
 
     pub(crate) fn try_sized(sizing: Sizing) -> Result<Self, NoMemory> {

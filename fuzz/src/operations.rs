@@ -14,7 +14,7 @@ pub struct Setup {
     kind: u8,
     /// At first.
     capacity: u8,
-    /// If they grow: by how many hundredths of the first capacity.
+    /// If they grow: by how many hundredths of the first capacity, as far as the model follows.
     factor: u8,
 }
 
@@ -36,13 +36,17 @@ impl Setup {
         let bits = |longest: u32| 1 + u32::from(self.kind >> 2) % longest;
         match (grows, is_maplet) {
             (false, false) => job.run(|| Modelled::new(layout.filter(first))),
-            (true, false) => job.run(|| Modelled::growing(layout.growing(first, most))),
+            (true, false) => {
+                let most = layout.greatest_exact(first, most);
+                job.run(|| Modelled::growing(layout.growing(first, most)))
+            }
             (false, true) => {
                 let bits = bits(layout.longest_values());
                 job.run(|| Modelled::new(layout.maplet(first, bits)))
             }
             (true, true) => {
                 let bits = bits(layout.longest_values_that_grow());
+                let most = layout.greatest_exact_maplet(first, most, bits);
                 job.run(|| Modelled::growing(layout.growing_maplet(first, most, bits)))
             }
         }

@@ -51,7 +51,7 @@ fn golden_files_with_other_headers() {
             changed[bit / 8] = bytes[bit / 8];
         }
         for value_bits in 0..=33 {
-            changed[26] = value_bits;
+            changed[72] = value_bits;
             restore(&changed);
         }
     });

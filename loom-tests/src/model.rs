@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use coucal::probe::{self, Home, Image, Maplet, Modelled, Shared, Subject};
+use coucal::probe::{self, ALL, Home, Image, Maplet, Modelled, Shared, Subject};
 use coucal::{CuckooFilter, CuckooMaplet, InsertError, Layout, Storage};
 use loom::sync::atomic::AtomicBool;
 use loom::thread;
@@ -43,11 +43,12 @@ impl Item {
 
 /// The initial state of a model: a table, its items, and what is stored before a thread starts.
 ///
-/// A table that grows is described as it is at its greatest size. There every row has the same
-/// number of buckets, and the two buckets of an item say all about where it lies before: with two
-/// rows, an item (6, 1) lies in bucket 0 until that is split, then in 2, and in 6 when that is split.
+/// A table that grows is described as it is at its greatest size, where the two buckets of an item say all about
+/// where it lies before: in a table that begins with two buckets, an item (6, 1) lies in bucket 0 until that is
+/// split, then in 2, and in 6 when that is split. All higher bits of its first position are 0.
 pub struct Setup<M> {
-    rows: usize,
+    /// How many buckets the table begins with.
+    began_with: usize,
     greatest: usize,
     /// How many buckets there are when the threads start.
     buckets: usize,
@@ -63,11 +64,9 @@ pub struct Setup<M> {
 struct Stored {
     bucket: usize,
     item: Item,
-    extra_bits: u32,
+    /// How many bits of its position it knows.
+    known: u32,
 }
-
-/// As many extra bits as the table has doubled.
-const ALL: u32 = u32::MAX;
 
 impl<M: Subject> Setup<M> {
     /// An empty table with this number of buckets.
@@ -76,15 +75,13 @@ impl<M: Subject> Setup<M> {
         Self::growable(buckets, buckets)
     }
 
-    /// An empty table with this number of rows that grows to `greatest` buckets, a power of two times
-    /// as many.
+    /// An empty table that begins with this number of buckets and grows to `greatest`.
     #[must_use]
-    pub fn growable(rows: usize, greatest: usize) -> Self {
-        assert!(greatest.is_multiple_of(rows) && (greatest / rows).is_power_of_two());
+    pub fn growable(began_with: usize, greatest: usize) -> Self {
         Self {
-            rows,
+            began_with,
             greatest,
-            buckets: rows,
+            buckets: began_with,
             classes: Vec::new(),
             stored: Vec::new(),
             exact_seq_cst: false,
@@ -119,11 +116,12 @@ impl<M: Subject> Setup<M> {
         self.add(home.expect("an item with these buckets and this group"))
     }
 
-    /// A new item with the core and the rows of another. Its chain and its extra bits differ from those
-    /// of the other in these bits.
-    pub fn variant(&mut self, other: Item, chain: usize, extra: u64) -> Item {
-        let Home { chain: its_chain, extra: its_extra, .. } = other.home;
-        self.add(Home { chain: its_chain ^ chain, extra: its_extra ^ extra, ..other.home })
+    /// A new item with the core of another. Its positions differ from those of the other in these bits: `told` are
+    /// those that the buckets tell beyond those that the table began with, and `extra` those that not every entry
+    /// knows.
+    pub fn variant(&mut self, other: Item, told: usize, extra: usize) -> Item {
+        let bits = (told * self.began_with) | (extra << probe::common_bits::<M>(self.began_with));
+        self.add(other.home.differing_in(bits))
     }
 
     /// An item of a maplet with the key of another, and another value, at most 2. The first item of a key
@@ -136,8 +134,7 @@ impl<M: Subject> Setup<M> {
 
     /// What has these buckets and another core than all items so far.
     fn homes(&self, first: usize, second: usize) -> impl Iterator<Item = Home> {
-        let (chain, row) = (first / self.rows, first % self.rows);
-        let homes = (1..).map_while(move |core| Home::new::<M>(self.rows, row, core, chain, 0));
+        let homes = (1..).map_while(move |core| Home::new::<M>(self.began_with, first, core));
         homes.filter(move |home| {
             home.buckets::<M>(self.greatest) == [first, second]
                 && self.classes.iter().all(|item| item.home.core != home.core)
@@ -145,7 +142,7 @@ impl<M: Subject> Setup<M> {
     }
 
     fn add(&mut self, home: Home) -> Item {
-        let (hash, swapped_hash) = (home.hash::<M>(), home.swapped::<M>().hash::<M>());
+        let (hash, swapped_hash) = (home.hash::<M>(), home.swapped().hash::<M>());
         let class = self.classes.len();
         let item = Item { hash, swapped_hash, class, key: class, home };
         self.classes.push(item);
@@ -154,16 +151,28 @@ impl<M: Subject> Setup<M> {
 
     /// Stores one copy of each item in this bucket.
     pub fn store(&mut self, bucket: usize, items: &[Item]) -> &mut Self {
-        self.store_as_of(ALL, bucket, items)
+        self.store_knowing(ALL, bucket, items)
     }
 
     /// Stores an entry of each item in this bucket as it was inserted when the table had doubled `level`
     /// times.
     pub fn store_as_of(&mut self, level: u32, bucket: usize, items: &[Item]) -> &mut Self {
+        self.store_knowing(probe::common_bits::<M>(self.began_with) + level, bucket, items)
+    }
+
+    /// Stores an entry of each item in this bucket, which is not split in this level, that knows nothing beyond the
+    /// bucket. The table has doubled as often as its rings have places for bits.
+    pub fn store_void(&mut self, bucket: usize, items: &[Item]) -> &mut Self {
+        let level = self.buckets.ilog2();
+        assert!(level >= probe::common_bits::<M>(self.began_with), "no table has such entries");
+        self.store_knowing(level, bucket, items)
+    }
+
+    fn store_knowing(&mut self, known: u32, bucket: usize, items: &[Item]) -> &mut Self {
         for &item in items {
             let buckets = item.home.buckets::<M>(self.buckets);
             assert!(buckets.contains(&bucket), "{item:?} does not belong in bucket {bucket}");
-            self.stored.push(Stored { bucket, item, extra_bits: level });
+            self.stored.push(Stored { bucket, item, known });
         }
         self
     }
@@ -184,17 +193,22 @@ impl<M: Subject> Setup<M> {
         M::Layout::SLOTS - self.stored.iter().filter(|stored| stored.bucket == bucket).count()
     }
 
-    /// The other classes that have entries in common with this item: all but extra bits is equal.
+    /// The other classes that have entries in common with this item: all is equal that every entry knows.
     fn relatives(&self, item: &Item) -> Vec<usize> {
+        let mask = (1 << probe::common_bits::<M>(self.began_with)) - 1;
+        let known = |home: Home| [home.first, home.second].map(|position| position & mask);
+        let identity = |home: Home| (home.core, home.value);
         let related = |other: &&Item| {
-            let extra = item.home.extra;
-            other.class != item.class && Home { extra, ..other.home } == item.home
+            mask > 0
+                && other.class != item.class
+                && identity(other.home) == identity(item.home)
+                && known(other.home) == known(item.home)
         };
         self.classes.iter().filter(related).map(|other| other.class).collect()
     }
 
     fn table(&self) -> Table {
-        Table { rows: self.rows, classes: self.classes.clone() }
+        Table { began_with: self.began_with, classes: self.classes.clone() }
     }
 
     /// How many items are stored in a bucket so far.
@@ -254,24 +268,26 @@ pub fn explore(floor: usize, preemptions: usize, execution: Box<dyn Fn() + Send 
 
 /// What says where the items of a table lie.
 struct Table {
-    rows: usize,
+    began_with: usize,
     classes: Vec<Item>,
 }
 
 impl Table {
-    /// The class of what a slot of an image holds, which must be in a bucket of this class by the
-    /// extent of the image.
-    fn class<M: Subject>(&self, image: &Image, bucket: usize, slot: u64) -> usize {
-        let is_of = |item: &Item| image.is_of::<M>(bucket, slot, item.home);
-        let class = self.classes.iter().position(is_of);
-        class.unwrap_or_else(|| panic!("{slot:#x} in bucket {bucket} is not an entry of an item"))
+    /// The class of what a slot of an image holds, if there is one.
+    fn class<M: Subject>(&self, image: &Image, bucket: usize, slot: u64) -> Option<usize> {
+        self.classes.iter().position(|item| image.is_of::<M>(bucket, slot, item.home))
     }
 
-    /// The classes of all that an image holds, in its order.
+    /// The classes of all that an image holds, in its order. What a split has doubled may be of no item; all else
+    /// must be in a bucket of its class by the extent of the image.
     fn classes_in<M: Subject>(&self, image: &Image) -> Vec<usize> {
         let slots = image.buckets.iter().enumerate();
         let slots = slots.flat_map(|(bucket, slots)| slots.iter().map(move |&slot| (bucket, slot)));
-        slots.map(|(bucket, slot)| self.class::<M>(image, bucket, slot)).collect()
+        let classes: Vec<_> =
+            slots.map(|(bucket, slot)| self.class::<M>(image, bucket, slot)).collect();
+        let of_none = classes.iter().filter(|class| class.is_none()).count();
+        assert!(of_none <= image.doubled, "of no item: {of_none} of {:x?}", image.buckets);
+        classes.into_iter().flatten().collect()
     }
 
     /// The copies of each class in an image.
@@ -293,11 +309,11 @@ pub struct Model<M: Subject> {
 
 impl<M: Subject> Model<M> {
     fn new(setup: &Setup<M>) -> Self {
-        let shared = Arc::new(probe::empty::<M>(setup.rows, setup.greatest));
-        let splits = setup.buckets - setup.rows;
+        let shared = Arc::new(probe::empty::<M>(setup.began_with, setup.greatest));
+        let splits = setup.buckets - setup.began_with;
         assert_eq!(probe::split::<M>(&shared, splits), splits);
-        for &Stored { bucket, item, extra_bits } in &setup.stored {
-            let stored = probe::put::<M>(&shared, bucket, item.home, extra_bits);
+        for &Stored { bucket, item, known } in &setup.stored {
+            let stored = probe::put::<M>(&shared, bucket, item.home, known);
             assert!(stored, "bucket {bucket} is full");
         }
         let table = Arc::new(setup.table());
@@ -305,14 +321,15 @@ impl<M: Subject> Model<M> {
         Self { main, bodies: Vec::new() }
     }
 
-    /// The image of another filter, which has as many rows and holds these items, each in the bucket
-    /// that its lookups read first. For a filter that has not grown yet.
+    /// The image of another filter, which has as many buckets as this one began with and holds these items, each in
+    /// the bucket that its lookups read first.
     #[must_use]
     pub fn image_of(&self, items: &[Item]) -> Image {
-        let Table { rows, .. } = *self.main.table;
-        let shared = probe::empty::<M>(rows, rows);
+        let Table { began_with, .. } = *self.main.table;
+        let shared = probe::empty::<M>(began_with, began_with);
         for item in items {
-            assert!(probe::put::<M>(&shared, item.home.first, item.home, ALL));
+            let [first, _] = item.home.buckets::<M>(began_with);
+            assert!(probe::put::<M>(&shared, first, item.home, ALL));
         }
         probe::image::<M>(&shared)
     }
@@ -353,7 +370,7 @@ impl<M: Subject> Model<M> {
         let stored = setup.classes.iter().map(|&item| main.count(item)).sum::<usize>();
         let none = relatives.iter().all(Vec::is_empty);
         assert!(
-            !none || probe::occupied::<M>(&main.shared) == stored,
+            !none || probe::len::<M>(&main.shared) == stored,
             "`len` when no thread is running"
         );
         assert!(!probe::has_mirror::<M>(&main.shared), "a mirror is left");
@@ -391,11 +408,11 @@ impl<M: Subject> Model<M> {
         }
         if !history.relatives.iter().all(Vec::is_empty) {
             let left = history.left();
-            assert_eq!(probe::occupied::<M>(&main.shared), left.iter().sum::<usize>());
+            assert_eq!(probe::len::<M>(&main.shared), left.iter().sum::<usize>());
             for (&item, &copies) in setup.classes.iter().zip(&left) {
                 assert!((0..copies).all(|_| main.remove(item)), "{item:?} was lost: {history:#?}");
             }
-            assert_eq!(probe::occupied::<M>(&main.shared), 0);
+            assert_eq!(probe::len::<M>(&main.shared), 0);
         }
     }
 }
@@ -432,11 +449,36 @@ impl<M: Subject> Thread<M> {
         stored
     }
 
+    /// Whether it stored the first copy. In a maplet, of an item whose key has no other value.
+    pub fn insert_unique(&mut self, item: Item) -> bool {
+        let outcome = match M::insert_unique(&self.shared, item.hash, item.home.value) {
+            Ok(true) => Outcome::Unique,
+            Ok(false) => Outcome::Duplicate,
+            Err(_) => Outcome::UniqueFull,
+        };
+        let stored = outcome == Outcome::Unique;
+        self.record(item, outcome);
+        stored
+    }
+
+    /// Whether the item was found. In a maplet, one whose key has no other value.
+    pub fn contains(&mut self, item: Item) -> bool {
+        let found = self.shared.contains(item.hash);
+        self.record(item, if found { Outcome::Found } else { Outcome::Missing });
+        found
+    }
+
     /// Whether a copy was removed.
     pub fn remove(&mut self, item: Item) -> bool {
         let removed = self.shared.remove(item.hash, item.home.value);
         self.record(item, if removed { Outcome::Removed } else { Outcome::NotThere });
         removed
+    }
+
+    /// Empties the table.
+    pub fn clear(&mut self) {
+        self.shared.clear();
+        self.record_of_class(0, Outcome::Cleared);
     }
 
     /// How many copies there were.
@@ -474,31 +516,6 @@ impl<M: Subject> Thread<M> {
 }
 
 impl<M: Modelled> Thread<M> {
-    /// Whether it stored the first copy.
-    pub fn insert_unique(&mut self, item: Item) -> bool {
-        let outcome = match self.shared.insert_unique_hash(item.hash) {
-            Ok(true) => Outcome::Unique,
-            Ok(false) => Outcome::Duplicate,
-            Err(_) => Outcome::UniqueFull,
-        };
-        let stored = outcome == Outcome::Unique;
-        self.record(item, outcome);
-        stored
-    }
-
-    /// Whether the item was found.
-    pub fn contains(&mut self, item: Item) -> bool {
-        let found = self.shared.contains_hash(item.hash);
-        self.record(item, if found { Outcome::Found } else { Outcome::Missing });
-        found
-    }
-
-    /// Empties the table.
-    pub fn clear(&mut self) {
-        self.shared.clear();
-        self.record_of_class(0, Outcome::Cleared);
-    }
-
     /// Whether all that the image holds was stored. If not, `stored` items had been, and were taken
     /// back.
     pub fn merge(&mut self, image: &Image, stored: usize) -> bool {

@@ -18,43 +18,44 @@ pub mod at {
     pub const ENCODING: usize = 13;
     pub const BITS: usize = 14;
     pub const SLOTS: usize = 15;
-    pub const ROWS: usize = 16;
-    pub const LEVEL: usize = 24;
-    pub const VALUE_BITS: usize = 26;
-    pub const TARGET_LOAD: usize = 28;
-    pub const CURSOR: usize = 32;
-    pub const MAX_BUCKETS: usize = 40;
-    pub const WORDS: usize = 48;
-    pub const ITEMS: usize = 56;
-    pub const CAPACITY: usize = 64;
-    pub const MAX_CAPACITY: usize = 72;
+    pub const FIRST: usize = 16;
+    pub const WORDS: usize = 24;
+    pub const MAX_BUCKETS: usize = 32;
+    pub const OCCUPIED: usize = 40;
+    pub const DOUBLED: usize = 48;
+    pub const CAPACITY: usize = 56;
+    pub const MAX_CAPACITY: usize = 64;
+    pub const VALUE_BITS: usize = 72;
+    pub const TARGET_LOAD: usize = 76;
     pub const HASHER: usize = 80;
     pub const CHECKSUM: usize = 88;
 }
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What a table never forgets of an item: the fingerprint or the core, the lower and the higher of its
-/// rows, and in a growing table the chain for the lower row.
-pub type Class = (u64, u64, u64, u64);
+/// What all entries of an item have in common: the fingerprint or the core, and of the even one of its positions
+/// the bits that every entry knows.
+pub type Class = (u64, u64);
 
 /// The uppermost bits of a slot of a maplet; 0 in a filter.
 pub type Value = u32;
 
-/// The extra bits below a 1; 1 in a table of fixed size.
-pub type Extra = u64;
+/// How many of the lowest bits of the even position are known, and these bits. All 64 in a table of fixed size, in
+/// which the position is the bucket.
+pub type Prefix = (u32, u64);
 
 /// What a slot holds. In this order, so that the entries of a class, or those of a class with one value,
 /// are side by side, the longest last.
-pub type Entry = (Class, Value, Extra);
+pub type Entry = (Class, Value, Prefix);
 
-/// A chain and how many bits it has; `None` in a table of fixed size.
-type Chain = Option<(u64, u32)>;
+/// Whether an entry that knows this of its position is one of an item of which at least as much is known.
+pub fn is_of((known, position): Prefix, (_, item): Prefix) -> bool {
+    lowest(position ^ item, known) == 0
+}
 
-/// Whether an entry with these extra bits is of an item with all of its own.
-pub fn is_of(entry: Extra, item: Extra) -> bool {
-    let mask = (1 << entry.ilog2()) - 1;
-    entry & mask == item & mask
+/// The lowest bits of a number; `bits` is not 0.
+pub fn lowest(number: u64, bits: u32) -> u64 {
+    number & (u64::MAX >> (64 - bits))
 }
 
 /// Why bytes are no snapshot: the kinds of [`RestoreError`], and what they say.
@@ -63,7 +64,6 @@ pub enum Fault {
     Truncated,
     NotASnapshot,
     UnknownVersion(u32),
-    OldGrowable,
     UnknownKind(u8),
     UnknownLayout([u8; 3]),
     Damaged,
@@ -81,7 +81,6 @@ impl Fault {
             RestoreError::Truncated => Self::Truncated,
             RestoreError::NotASnapshot => Self::NotASnapshot,
             RestoreError::UnknownVersion { version } => Self::UnknownVersion(version),
-            RestoreError::OldGrowable => Self::OldGrowable,
             RestoreError::UnknownKind { kind } => Self::UnknownKind(kind),
             RestoreError::UnknownLayout { encoding, fingerprint_bits, slots } => {
                 Self::UnknownLayout([encoding, fingerprint_bits, slots])
@@ -104,7 +103,8 @@ pub struct Geometry {
     pub shape: [u8; 3],
     /// 0 in a filter.
     pub value_bits: u32,
-    pub rows: u64,
+    /// The buckets that it began with.
+    pub first: u64,
 }
 
 impl Geometry {
@@ -122,68 +122,123 @@ impl Geometry {
         u32::from(self.shape[1]) - self.value_bits
     }
 
-    /// How often the table can double.
-    pub fn doublings(&self) -> u32 {
-        doublings(self.shape, self.value_bits)
+    /// Bits that a new entry of a growing table knows beyond those of the level.
+    fn extra_bits(&self) -> u32 {
+        Layout::of_shape(self.shape).expect("a layout").extra_bits - self.value_bits
+    }
+
+    /// Bits of a ring; 0 in a table of fixed size.
+    fn ring(&self) -> u32 {
+        if self.grows { self.extra_bits() + 1 } else { 0 }
     }
 
     /// The values that a core can have in a growing table, or a fingerprint in one of fixed size.
     pub fn cores(&self) -> u64 {
-        let others = if self.grows { self.doublings() + 1 } else { 0 };
-        (1 << (self.key_bits() - others)) - 1
+        (1 << (self.key_bits() - self.ring())) - 1
     }
 
-    /// How often a table of this number of slots has doubled.
-    pub fn level(&self, slots: usize) -> u32 {
-        ((slots / self.slots()) as u64 / self.rows).ilog2()
+    /// How many bits of its position every entry knows that was inserted.
+    pub fn common_bits(&self) -> u32 {
+        self.known_at(self.first as usize * self.slots())
+    }
+
+    /// How many bits of its position every entry knows, also one that a merge has brought.
+    fn least_bits(&self) -> u32 {
+        self.first.ilog2().min(5) + self.extra_bits()
+    }
+
+    /// How many bits of its position an entry knows that is inserted in a table of this number of slots.
+    pub fn known_at(&self, slots: usize) -> u32 {
+        if self.grows { (slots / self.slots()).ilog2() + self.extra_bits() } else { 64 }
+    }
+
+    /// Fingerprint or core of the item with this hash, and its first position.
+    fn placed(&self, hash: u64) -> (u64, u64) {
+        let product = u128::from(hash ^ GOLDEN) * u128::from(hash.rotate_left(23) ^ GOLDEN);
+        let mixed = product as u64 ^ (product >> 64) as u64;
+        // One of the cores, drawn by this number of bits.
+        let drawn = |from: u64, bits: u32| {
+            let source = u128::from(from % (1 << bits));
+            1 + ((source * u128::from(self.cores())) >> bits) as u64
+        };
+        if self.grows {
+            return (drawn(mixed.wrapping_mul(GOLDEN) >> 48, 16), mixed);
+        }
+        let bits = self.key_bits();
+        let fingerprint =
+            if self.is_maplet() { drawn(mixed, bits + 8) } else { (mixed % (1 << bits)).max(1) };
+        (fingerprint, high(mixed, self.first))
+    }
+
+    /// The other position of an item with this core, as far as `known` bits tell it.
+    fn other(&self, core: u64, position: u64, known: u32) -> u64 {
+        if self.grows {
+            let difference = core.wrapping_mul(GOLDEN).rotate_left(32) | 1;
+            return lowest(position ^ difference, known);
+        }
+        let spread = core.wrapping_mul(GOLDEN).wrapping_mul(core);
+        let buckets = u128::from(self.first);
+        let sum = u128::from(high(spread, self.first) | 1) + buckets;
+        ((sum - u128::from(position)) % buckets) as u64
+    }
+
+    /// The entry with this core of which this is known of one of its positions.
+    fn entry(&self, core: u64, value: Value, (known, position): Prefix) -> Entry {
+        let is_even = position.is_multiple_of(2);
+        let even = if is_even { position } else { self.other(core, position, known) };
+        ((core, lowest(even, self.common_bits())), value, (known, even))
     }
 
     /// The item with this hash, and in a maplet with this value, as the table sees it.
     pub fn item(&self, hash: u64, value: Value) -> Entry {
-        let product = u128::from(hash ^ GOLDEN) * u128::from(hash.rotate_left(23) ^ GOLDEN);
-        let mixed = product as u64 ^ (product >> 64) as u64;
-        let (bits, row) = (self.key_bits(), high(mixed, self.rows));
-        // A number of this many bits, but not 0.
-        let drawn = |from: u64, source_bits: u32, bits: u32| {
-            let source = u128::from(from % (1 << source_bits));
-            1 + ((source * ((1 << bits) - 1)) >> source_bits) as u64
-        };
-        if !self.grows {
-            let fingerprint = if self.is_maplet() {
-                drawn(mixed, bits + 8, bits)
-            } else {
-                (mixed % (1 << bits)).max(1)
-            };
-            return (class_in(self.rows, row, fingerprint, None), value, 1);
-        }
-        let doublings = self.doublings();
-        let core = drawn(mixed >> (doublings + 1), 16, bits - doublings - 1);
-        let chain = (mixed >> 1) % (1 << doublings);
-        let extra = mixed.wrapping_mul(GOLDEN) >> (64 - doublings);
-        let class = class_in(self.rows, row, core, Some((chain, doublings)));
-        (class, value, extra | 1 << doublings)
+        let (core, position) = self.placed(hash);
+        self.entry(core, value, (64, position))
     }
 
-    /// The two buckets of a class, in a table of this number of slots.
-    pub fn buckets(&self, (core, low, high, chain): Class, slots: usize) -> [u64; 2] {
-        if !self.grows {
-            return [low, high];
-        }
-        let level = self.level(slots);
-        let cursor = (slots / self.slots()) as u64 - (self.rows << level);
-        let spread = core.wrapping_mul(GOLDEN).wrapping_mul(core);
-        [(low, chain), (high, chain ^ ((spread >> 20) % (1 << self.doublings())))].map(
-            |(row, chain)| {
-                let bucket = chain % (1 << level) * self.rows + row;
-                let is_split = bucket < cursor;
-                if is_split { chain % (2 << level) * self.rows + row } else { bucket }
-            },
-        )
-    }
-
-    /// What the table never forgets of an item.
+    /// What all entries of an item have in common.
     pub fn class(&self, hash: u64) -> Class {
         self.item(hash, 0).0
+    }
+
+    /// The two buckets of an item, the even one first, in a table of this number of slots.
+    pub fn buckets(&self, hash: u64, slots: usize) -> [u64; 2] {
+        let ((core, _), _, (_, even)) = self.item(hash, 0);
+        let buckets = (slots / self.slots()) as u64;
+        [even, self.other(core, even, 64)].map(|position| {
+            let level = buckets.ilog2();
+            let split = lowest(position, level + 1);
+            if !self.grows {
+                position
+            } else if split < buckets {
+                split
+            } else {
+                lowest(position, level)
+            }
+        })
+    }
+
+    /// The entry that a slot in use holds, in the bucket with this number of so many; `None` if no table has it there.
+    fn read_slot(&self, slot: u64, bucket: u64, buckets: u64) -> Option<Entry> {
+        let (value, slot) = ((slot >> self.key_bits()) as Value, lowest(slot, self.key_bits()));
+        let ring = self.ring();
+        let core = slot >> ring;
+        if core == 0 {
+            return None;
+        }
+        if !self.grows {
+            return Some(self.entry(core, value, (64, bucket)));
+        }
+        let level = buckets.ilog2();
+        let is_split = bucket + (1 << level) < buckets || bucket >= 1 << level;
+        let bits = (0..ring).map(|at| slot >> ((level + at) % ring) & 1);
+        let turned: u64 = bits.zip(0..).map(|(bit, at)| bit << at).sum();
+        let known = level + turned.checked_ilog2()?;
+        let least = self.least_bits().max(level + u32::from(is_split));
+        if known < least || is_split && turned % 2 == 1 {
+            return None;
+        }
+        let untold = lowest(turned << level, known);
+        Some(self.entry(core, value, (known, bucket | untold)))
     }
 }
 
@@ -192,7 +247,10 @@ pub struct Contents {
     pub geometry: Geometry,
     pub max_buckets: u64,
     pub words: u64,
-    pub items: u64,
+    /// Slots in use.
+    pub occupied: u64,
+    /// Those of them that are no items of their own.
+    pub doubled: u64,
     pub capacity: u64,
     pub max_capacity: u64,
     /// In thousandths; 0 in a table of fixed size.
@@ -202,6 +260,19 @@ pub struct Contents {
 }
 
 impl Contents {
+    /// The number of items.
+    pub fn items(&self) -> u64 {
+        self.occupied - self.doubled
+    }
+
+    /// Whether no split doubles an entry, up to the maximum: every entry knows as much as any bucket tells.
+    pub fn is_exact(&self) -> bool {
+        let common = self.geometry.common_bits();
+        let knows = |&(.., (known, _)): &Entry| known >= common;
+        !self.geometry.grows
+            || self.doubled == 0 && self.max_buckets <= 1 << common && self.copies.keys().all(knows)
+    }
+
     /// The share of slots in use that a growing table keeps.
     pub fn target_load(&self) -> f64 {
         f64::from(self.load) / 1000.0
@@ -210,45 +281,25 @@ impl Contents {
     /// What the false-positive rate should be: for a maplet the mean number of candidates of an absent key.
     pub fn rate(&self) -> f64 {
         let geometry = self.geometry;
+        if geometry.grows {
+            let weight =
+                |(&(.., (known, _)), &n): (&Entry, &usize)| n as f64 / f64::from(known).exp2();
+            let weight: f64 = self.copies.iter().map(weight).sum();
+            let matches = 2.0 * weight / geometry.cores() as f64;
+            return if geometry.is_maplet() { matches } else { 1.0 - (-matches).exp() };
+        }
         let values = f64::from(geometry.key_bits()).exp2();
-        let equal = if geometry.grows {
-            1.0 / (geometry.cores() as f64 * f64::from(geometry.doublings()).exp2())
-        } else if geometry.is_maplet() {
-            1.0 / (values - 1.0)
-        } else {
-            // 0 is counted as 1.
-            (values + 2.0) / (values * values)
-        };
-        let compared = 2.0 * self.weight() / geometry.rows as f64;
-        if geometry.is_maplet() { compared * equal } else { 1.0 - (1.0 - equal).powf(compared) }
-    }
-
-    /// The number of entries, each with a extra bits counted as 2^-a.
-    fn weight(&self) -> f64 {
-        let of_entry =
-            |(&(.., extra), &n): (&Entry, &usize)| n as f64 / f64::from(extra.ilog2()).exp2();
-        self.copies.iter().map(of_entry).sum()
+        let compared = 2.0 * self.occupied as f64 / geometry.first as f64;
+        if geometry.is_maplet() {
+            return compared / (values - 1.0);
+        }
+        // 0 is counted as 1.
+        1.0 - (1.0 - (values + 2.0) / (values * values)).powf(compared)
     }
 }
 
 fn high(a: u64, b: u64) -> u64 {
     ((u128::from(a) * u128::from(b)) >> 64) as u64
-}
-
-/// How often a table can double.
-fn doublings(shape: [u8; 3], value_bits: u32) -> u32 {
-    Layout::of_shape(shape).expect("a layout that was read").doublings - value_bits
-}
-
-/// The chain is that for this row.
-fn class_in(rows: u64, row: u64, core: u64, chain: Chain) -> Class {
-    let spread = core.wrapping_mul(GOLDEN).wrapping_mul(core);
-    let sum = u128::from(high(spread, rows) | 1) + u128::from(rows);
-    let other = ((sum - u128::from(row)) % u128::from(rows)) as u64;
-    let chain = chain.map_or(0, |(chain, bits)| {
-        chain ^ if row < other { 0 } else { (spread >> 20) % (1 << bits) }
-    });
-    (core, row.min(other), row.max(other), chain)
 }
 
 pub fn number(bytes: &[u8], at: usize) -> u64 {
@@ -268,7 +319,10 @@ pub fn seal(bytes: &mut [u8]) {
     }
 }
 
-/// The number of buckets of a table that holds `items`; `None` if they are too many.
+/// No table has more slots.
+const MOST_SLOTS: u64 = 4096 * ((1 << 32) - 9);
+
+/// The number of buckets of a table of fixed size that holds `items`; `None` if they are too many.
 fn size(items: u64, slots: u8, scatter: f64, load: f64) -> Option<u64> {
     let pair = 2 * u64::from(slots);
     if items <= pair {
@@ -276,7 +330,7 @@ fn size(items: u64, slots: u8, scatter: f64, load: f64) -> Option<u64> {
     }
     let n = items as f64;
     let pairs = ((n / load + scatter * n.sqrt()) / f64::from(slots) / 2.0).ceil();
-    if pairs > (4096 * ((1 << 32) - 9) / pair) as f64 {
+    if pairs > (MOST_SLOTS / pair) as f64 {
         return None;
     }
     let mut choices = 1.0;
@@ -290,51 +344,53 @@ fn size(items: u64, slots: u8, scatter: f64, load: f64) -> Option<u64> {
     Some(2 * pairs)
 }
 
-/// What a header says of the table.
-struct Sizes {
-    rows: u64,
-    level: u32,
-    value_bits: u32,
-    /// In thousandths.
-    load: u32,
-    cursor: u64,
-}
-
-/// `None` if no table has the sizes of this header.
-fn sizes(bytes: &[u8], is_maplet: bool, grows: bool, shape: [u8; 3]) -> Option<Sizes> {
-    let field = |at| number(bytes, at);
-    let slots = shape[2];
+/// What a header says of a table; `None` if no table has these sizes.
+fn contents(header: &[u8], is_maplet: bool, grows: bool, shape: [u8; 3]) -> Option<Contents> {
+    let field = |at| number(header, at);
+    let half = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("4 bytes"));
     let layout = Layout::of_shape(shape)?;
-    let (capacity, max_capacity) = (field(at::CAPACITY), field(at::MAX_CAPACITY));
-    let [level, value_bits] = [at::LEVEL, at::VALUE_BITS].map(|at| field(at) as u32 % (1 << 16));
-    let (load, cursor) = (field(at::TARGET_LOAD) as u32, field(at::CURSOR));
+    let geometry =
+        Geometry { grows, shape, value_bits: half(at::VALUE_BITS), first: field(at::FIRST) };
+    let contents = Contents {
+        geometry,
+        max_buckets: field(at::MAX_BUCKETS),
+        words: field(at::WORDS),
+        occupied: field(at::OCCUPIED),
+        doubled: field(at::DOUBLED),
+        capacity: field(at::CAPACITY),
+        max_capacity: field(at::MAX_CAPACITY),
+        load: half(at::TARGET_LOAD),
+        copies: BTreeMap::new(),
+    };
+    let Contents { max_buckets, words, occupied, doubled, capacity, max_capacity, load, .. } =
+        contents;
     let values = match (is_maplet, grows) {
         (false, _) => 0..=0,
         (true, false) => 1..=layout.longest_values(),
         (true, true) => 1..=layout.longest_values_that_grow(),
     };
-    let loads = if grows { 500..=layout.highest_target } else { 0..=0 };
-    if !values.contains(&value_bits) || !loads.contains(&load) {
-        return None;
-    }
-    let share = if grows { f64::from(load) / 1000.0 } else { layout.load };
-    let size = |items| size(items, slots, layout.scatter, share);
-    let (mut rows, mut max_buckets) = (size(capacity)?, size(max_capacity)?);
-    if grows {
-        let least = max_buckets.div_ceil(1 << (layout.doublings - value_bits));
-        rows = rows.max(least + least % 2).max(32);
-        max_buckets = max_buckets.max(rows);
-    }
-    let capacities = if grows { capacity <= max_capacity } else { capacity == max_capacity };
-    let words = field(at::WORDS);
-    let stride = 1_u128.checked_shl(level)?.checked_mul(rows.into())?;
-    (capacities
-        && (field(at::ROWS), field(at::MAX_BUCKETS)) == (rows, max_buckets)
-        && u128::from(cursor) < stride
-        && stride.checked_add(cursor.into())? == words.into()
-        && words <= max_buckets
-        && u128::from(field(at::ITEMS)) <= u128::from(words) * u128::from(slots))
-    .then_some(Sizes { rows, level, value_bits, load, cursor })
+    let slots = u64::from(shape[2]);
+    let sizes = if grows {
+        let holds = |buckets: u64| (buckets * slots) as f64 * (f64::from(load) / 1000.0);
+        (500..=layout.highest_target).contains(&load)
+            && (2..=words).contains(&geometry.first)
+            && words <= max_buckets
+            && max_buckets <= MOST_SLOTS / slots
+            && capacity <= max_capacity
+            && capacity as f64 <= holds(geometry.first)
+            && max_capacity as f64 <= holds(max_buckets)
+    } else {
+        let buckets = size(capacity, shape[2], layout.scatter, layout.load)?;
+        [geometry.first, words, max_buckets] == [buckets; 3]
+            && max_capacity == capacity
+            && load == 0
+            && doubled == 0
+    };
+    let is_possible = values.contains(&geometry.value_bits)
+        && sizes
+        && occupied <= words * slots
+        && doubled <= occupied;
+    is_possible.then_some(contents)
 }
 
 /// All that the bytes of a snapshot say, or what is wrong first.
@@ -344,28 +400,26 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
         return Err(Fault::NotASnapshot);
     }
     let version = number(header, at::VERSION) as u32;
-    if !(1..=3).contains(&version) {
+    if version != 1 {
         return Err(Fault::UnknownVersion(version));
     }
     if number(header, at::CHECKSUM) != xxh3_64(&header[..at::CHECKSUM]) {
         return Err(Fault::Damaged);
     }
-    let (is_maplet, grows) = match (header[at::KIND], version) {
-        (0, 1) => (false, false),
-        (1, 2) => (false, true),
-        (1, 1) => return Err(Fault::OldGrowable),
-        (2, 3) => (true, false),
-        (3, 3) => (true, true),
-        (0..=3, _) => return Err(Fault::UnknownVersion(version)),
-        (kind, _) => return Err(Fault::UnknownKind(kind)),
+    let (is_maplet, grows) = match header[at::KIND] {
+        0 => (false, false),
+        1 => (false, true),
+        2 => (true, false),
+        3 => (true, true),
+        kind => return Err(Fault::UnknownKind(kind)),
     };
     let shape = [header[at::ENCODING], header[at::BITS], header[at::SLOTS]];
     if Layout::of_shape(shape).is_none_or(|layout| grows && !layout.grows()) {
         return Err(Fault::UnknownLayout(shape));
     }
     let words = number(header, at::WORDS);
-    let Sizes { rows, level, value_bits, load, cursor } =
-        sizes(header, is_maplet, grows, shape).ok_or(Fault::ImpossibleTable(words))?;
+    let mut contents =
+        contents(header, is_maplet, grows, shape).ok_or(Fault::ImpossibleTable(words))?;
     let end = usize::try_from(words).expect("64 bits") * 8 + HEADER;
     if bytes.len() < end + 8 {
         return Err(Fault::Truncated);
@@ -373,59 +427,22 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
     if number(bytes, end) != xxh3_64(&bytes[..end]) {
         return Err(Fault::Damaged);
     }
-
-    let mut copies: BTreeMap<Entry, usize> = BTreeMap::new();
-    let key_bits = u32::from(shape[1]) - value_bits;
-    let (mut found, stated) = (0, number(header, at::ITEMS));
+    let mut found = 0;
     for (bucket, word) in bytes[HEADER..end].chunks(8).enumerate() {
-        let invalid = Fault::InvalidWord(bucket);
-        let Some(slots) = fingerprints(number(word, 0), shape) else { return Err(invalid) };
-        let (bucket, row) = (bucket as u64, bucket as u64 % rows);
-        for slot in slots {
-            let (value, slot) = ((slot >> key_bits) as Value, slot % (1 << key_bits));
-            let entry = if grows {
-                let is_split = bucket < cursor || bucket >= rows << level;
-                let doublings = doublings(shape, value_bits);
-                entry(slot, [level, level + u32::from(is_split), doublings], bucket / rows)
-            } else {
-                (slot != 0).then_some((slot, None, 1))
-            };
-            let Some((core, chain, extra)) = entry else { return Err(invalid) };
+        let invalid = || Fault::InvalidWord(bucket);
+        for slot in fingerprints(number(word, 0), shape).ok_or_else(invalid)? {
+            let entry = contents.geometry.read_slot(slot, bucket as u64, words);
+            *contents.copies.entry(entry.ok_or_else(invalid)?).or_default() += 1;
             found += 1;
-            let class = class_in(rows, row, core, chain);
-            *copies.entry((class, value, extra)).or_default() += 1;
         }
     }
-    if found as u64 != stated {
-        return Err(Fault::WrongLen { stated: stated as usize, found });
+    if found as u64 != contents.occupied {
+        return Err(Fault::WrongLen { stated: contents.occupied as usize, found });
     }
     if bytes.len() > end + 8 {
         return Err(Fault::TrailingBytes(bytes.len() - end - 8));
     }
-    Ok(Contents {
-        geometry: Geometry { grows, shape, value_bits, rows },
-        max_buckets: number(header, at::MAX_BUCKETS),
-        words,
-        items: stated,
-        capacity: number(header, at::CAPACITY),
-        max_capacity: number(header, at::MAX_CAPACITY),
-        load,
-        copies,
-    })
-}
-
-/// Core, chain and extra bits of a slot without its value, in the bucket with the number `share` in its
-/// row, which tells this number of bits of the chain; `None` if no slot of the bucket holds this.
-fn entry(slot: u64, [level, told, doublings]: [u32; 3], share: u64) -> Option<(u64, Chain, Extra)> {
-    let core = slot >> (doublings + 1);
-    let extra = slot % (2 << level);
-    let untold = slot % (2 << doublings);
-    let in_place_of_told = (level + 1..=told).any(|bit| slot >> bit & 1 == 1);
-    if core == 0 || extra == 0 || in_place_of_told {
-        return None;
-    }
-    let chain = untold >> (told + 1) << told | share;
-    Some((core, Some((chain, doublings)), extra))
+    Ok(contents)
 }
 
 /// The slots in use of a word; `None` if the layout does not have this word.

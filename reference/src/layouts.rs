@@ -7,8 +7,8 @@ use coucal::{
     internals,
 };
 
-use crate::format::Geometry;
-use crate::subject::{Filter, HASHER, Maplet};
+use crate::format::{self, Geometry};
+use crate::subject::{Filter, HASHER, Maplet, Subject};
 
 /// What the documentation says of a layout.
 #[derive(Clone, Copy, PartialEq)]
@@ -26,16 +26,16 @@ pub struct Layout {
     pub load: f64,
     /// Slots beyond that for each square root of an item.
     pub scatter: f64,
-    /// How often a table can double; 0 if it does not grow.
-    pub doublings: u32,
+    /// Bits that a new entry of a growing table knows beyond those of the level; 0 if it does not grow.
+    pub extra_bits: u32,
     /// The share of slots in use that a growing table keeps, in thousandths.
     pub target: u32,
     /// The highest that a builder may ask for, in thousandths.
     pub highest_target: u32,
 }
 
-/// The rows of the smallest table that grows.
-pub const LEAST_ROWS: usize = 32;
+/// The buckets that a growing table begins with at the least.
+pub const LEAST_BUCKETS: usize = 32;
 
 const FIXED: Layout = Layout {
     name: "",
@@ -45,7 +45,7 @@ const FIXED: Layout = Layout {
     full: 0.0,
     load: 0.0,
     scatter: 2.5,
-    doublings: 0,
+    extra_bits: 0,
     target: 0,
     highest_target: 0,
 };
@@ -61,7 +61,7 @@ pub const LAYOUTS: [Layout; 9] = [
         slots: 5,
         full: 98.6,
         load: 0.975,
-        doublings: 5,
+        extra_bits: 5,
         target: 815,
         highest_target: 885,
         ..FIXED
@@ -81,7 +81,7 @@ pub const LAYOUTS: [Layout; 9] = [
         slots: 4,
         full: 97.5,
         load: 0.96,
-        doublings: 9,
+        extra_bits: 9,
         target: 800,
         highest_target: 870,
         ..FIXED
@@ -101,7 +101,7 @@ pub const LAYOUTS: [Layout; 9] = [
         slots: 3,
         full: 95.1,
         load: 0.935,
-        doublings: 12,
+        extra_bits: 12,
         target: 760,
         highest_target: 830,
         ..FIXED
@@ -113,7 +113,7 @@ pub const LAYOUTS: [Layout; 9] = [
         full: 88.3,
         load: 0.865,
         scatter: 3.0,
-        doublings: 19,
+        extra_bits: 19,
         target: 690,
         highest_target: 750,
         ..FIXED
@@ -135,7 +135,7 @@ impl Layout {
     }
 
     pub fn grows(self) -> bool {
-        self.doublings > 0
+        self.extra_bits > 0
     }
 
     /// The share of slots in use that a growing table keeps.
@@ -156,7 +156,7 @@ impl Layout {
 
     /// The longest values in a maplet that grows.
     pub fn longest_values_that_grow(self) -> u32 {
-        self.doublings - 1
+        self.extra_bits - 1
     }
 
     /// Builds filters of this layout.
@@ -209,28 +209,25 @@ impl Layout {
         self.maplet(greatest(slots + 1, fits), value_bits)
     }
 
-    /// The greatest capacity of a filter that starts with no more rows than the first capacity needs, if
-    /// that is no more than `most`.
-    pub fn greatest_from(self, first: usize, most: usize) -> usize {
-        let slots = self.growing(first, first).slots();
-        greatest(most + 1, |items| self.growing(first, items.max(first)).slots() == slots)
+    /// The greatest maximum of a filter that is built for this capacity at first, up to `most`, with which no split
+    /// doubles an entry, and for which it does not begin with more buckets.
+    pub fn greatest_exact(self, first: usize, most: usize) -> usize {
+        greatest_exact(first, most, |most| self.growing(first, most))
     }
 
-    /// The greatest capacity of a maplet that grows from the fewest rows, if that is no more than `most`.
-    pub fn greatest_maplet(self, most: usize, value_bits: u32) -> usize {
-        greatest(most + 1, |pairs| {
-            self.growing_maplet(0, pairs, value_bits).slots() == LEAST_ROWS * self.slots
-        })
+    /// The same of a maplet.
+    pub fn greatest_exact_maplet(self, first: usize, most: usize, value_bits: u32) -> usize {
+        greatest_exact(first, most, |most| self.growing_maplet(first, most, value_bits))
     }
 
-    /// Where items belong in a table of fixed size with this number of rows.
-    pub fn fixed_geometry(self, rows: usize, value_bits: u32) -> Geometry {
-        Geometry { grows: false, shape: self.shape(), value_bits, rows: rows as u64 }
+    /// Where items belong in a table of fixed size with this number of buckets.
+    pub fn fixed_geometry(self, buckets: usize, value_bits: u32) -> Geometry {
+        Geometry { grows: false, shape: self.shape(), value_bits, first: buckets as u64 }
     }
 
-    /// Where items belong in a growing table with this number of rows.
-    pub fn growing_geometry(self, rows: usize, value_bits: u32) -> Geometry {
-        Geometry { grows: true, ..self.fixed_geometry(rows, value_bits) }
+    /// Where items belong in a growing table that began with this number of buckets.
+    pub fn growing_geometry(self, first: usize, value_bits: u32) -> Geometry {
+        Geometry { grows: true, ..self.fixed_geometry(first, value_bits) }
     }
 
     fn shape(self) -> [u8; 3] {
@@ -239,6 +236,20 @@ impl Layout {
 
     pub(crate) fn of_shape(shape: [u8; 3]) -> Option<Self> {
         LAYOUTS.into_iter().find(|layout| layout.shape() == shape)
+    }
+}
+
+fn greatest_exact<S: Subject>(first: usize, most: usize, build: impl Fn(usize) -> S) -> usize {
+    let slots = build(first).slots();
+    let is_within = |most| {
+        let built = build(most);
+        let contents = format::read(&built.bytes()).expect("a snapshot");
+        contents.is_exact() && built.slots() == slots
+    };
+    if is_within(most) {
+        most
+    } else {
+        first + greatest(most - first, |more| is_within(first + more))
     }
 }
 

@@ -22,7 +22,7 @@ mod model;
 mod modelled;
 mod subject;
 
-pub use layouts::{LAYOUTS, LEAST_ROWS, Layout};
+pub use layouts::{LAYOUTS, LEAST_BUCKETS, Layout};
 pub use model::Model;
 pub use modelled::{Modelled, Op, hash, keys};
 pub use subject::{Filter, Grows, HASHER, Item, Maplet, Subject, ascending};

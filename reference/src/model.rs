@@ -2,13 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use crate::format::{Entry, Extra, Geometry, Value, is_of};
+use crate::format::{Class, Entry, Geometry, Prefix, Value, is_of, lowest};
+
+/// No bits, and all bits, of a position.
+const SHORTEST: Prefix = (0, 0);
+const LONGEST: Prefix = (u32::MAX, u64::MAX);
 
 /// All entries of a table.
 ///
-/// An entry has the class of its item, its value, and the first of its extra bits, as many as the table had
-/// doubled when it was inserted. It matches each item of which it is a prefix. A removal takes the longest
+/// An entry has the core of its item, its value, and the lowest bits of a position, the more of them the larger the
+/// table was when it was inserted. It matches each item of which it is a prefix. A removal takes the longest
 /// entry that matches. So one thread can tell the answers for all items, also for those that are absent.
+///
+/// This is exact as long as no split doubles an entry, and so only for tables whose maximum is low enough:
+/// [`Contents::is_exact`](crate::format::Contents::is_exact).
 #[derive(Clone)]
 pub struct Model {
     geometry: Geometry,
@@ -43,12 +50,12 @@ impl Model {
     /// value last.
     fn matching(
         &self,
-        (class, value, extra): Entry,
+        (class, value, item): Entry,
         last: Value,
     ) -> impl Iterator<Item = (Entry, usize)> {
-        let all = (class, value, 0)..=(class, last, Extra::MAX);
+        let all = (class, value, SHORTEST)..=(class, last, LONGEST);
         let of_class = self.copies.range(all).map(|(&entry, &copies)| (entry, copies));
-        of_class.filter(move |&((.., known), _)| is_of(known, extra))
+        of_class.filter(move |&((.., known), _)| is_of(known, item))
     }
 
     /// How many entries match an item and have its value.
@@ -58,22 +65,26 @@ impl Model {
 
     /// The values of all entries that match the item with this hash, in ascending order.
     pub fn values(&self, hash: u64) -> Vec<Value> {
-        let item = self.geometry.item(hash, 0);
-        let copies = self.matching(item, Value::MAX);
+        self.values_of(self.geometry.item(hash, 0))
+    }
+
+    /// The same of an item, whatever its own value is.
+    pub(crate) fn values_of(&self, (class, _, item): Entry) -> Vec<Value> {
+        let copies = self.matching((class, 0, item), Value::MAX);
         copies.flat_map(|((_, value, _), copies)| std::iter::repeat_n(value, copies)).collect()
     }
 
-    /// How many entries no growth parts from one of this item, whatever their values are.
+    /// How many entries have the class of this item, whatever their values are: no growth parts them.
     pub fn of_class(&self, (class, ..): Entry) -> usize {
-        let all = (class, 0, 0)..=(class, Value::MAX, Extra::MAX);
+        let all = (class, 0, SHORTEST)..=(class, Value::MAX, LONGEST);
         self.copies.range(all).map(|(_, copies)| copies).sum()
     }
 
-    /// One entry more, of an item that was inserted at this level.
-    pub(crate) fn add(&mut self, (class, value, extra): Entry, level: u32) {
-        let known = extra.ilog2().min(level);
-        let extra = extra & ((1 << known) - 1) | 1 << known;
-        *self.copies.entry((class, value, extra)).or_default() += 1;
+    /// One entry more, of an item that was inserted when entries knew this number of bits of their positions.
+    pub(crate) fn add(&mut self, (class, value, (known, position)): Entry, most: u32) {
+        let known = known.min(most);
+        let prefix = (known, lowest(position, known));
+        *self.copies.entry((class, value, prefix)).or_default() += 1;
         self.len += 1;
     }
 
@@ -91,8 +102,8 @@ impl Model {
 
     /// Another value for one entry.
     pub(crate) fn replace(&mut self, item: Entry, new: Value) {
-        if let Some((class, _, extra)) = self.take_longest(item) {
-            *self.copies.entry((class, new, extra)).or_default() += 1;
+        if let Some((class, _, prefix)) = self.take_longest(item) {
+            *self.copies.entry((class, new, prefix)).or_default() += 1;
             self.len += 1;
         }
     }
@@ -102,7 +113,7 @@ impl Model {
         self.len = 0;
     }
 
-    /// The same entries, but for the extra bits: those are as in `now`.
+    /// The same entries, but for how much they know of their positions: that is as in `now`.
     pub(crate) fn learn(&mut self, now: BTreeMap<Entry, usize>) {
         let [read, known] = [&now, &self.copies].map(|of| sums(of, |of| (of.0, of.1)));
         assert_eq!(read, known);
@@ -110,7 +121,7 @@ impl Model {
     }
 
     /// How many entries each class has.
-    pub(crate) fn classes(&self) -> BTreeMap<crate::format::Class, usize> {
+    pub(crate) fn classes(&self) -> BTreeMap<Class, usize> {
         sums(&self.copies, |&(class, ..)| class)
     }
 }

@@ -59,7 +59,7 @@ impl<S: Subject> Modelled<S> {
         Self::with_reserve(subject, |_, _| {})
     }
 
-    /// A subject that grows.
+    /// A subject that grows, to a maximum with which no split doubles an entry: the model would not know of it.
     pub fn growing(subject: S) -> Self
     where
         S: Grows,
@@ -69,6 +69,7 @@ impl<S: Subject> Modelled<S> {
 
     fn with_reserve(subject: S, reserve: fn(&S, usize)) -> Self {
         let start = format::read(&subject.bytes()).expect("a snapshot");
+        assert!(start.is_exact(), "a split may double entries");
         let model = Model::new(start.geometry, start.copies.clone());
         let modelled = Self { subject, reserve, start, model, hashes: Vec::new() };
         modelled.check();
@@ -119,15 +120,16 @@ impl<S: Subject> Modelled<S> {
         self.start.geometry.item(hash, value)
     }
 
-    fn level(&self) -> u32 {
-        self.start.geometry.level(self.subject.slots())
+    /// How many bits of its position a new entry knows.
+    fn known(&self) -> u32 {
+        self.start.geometry.known_at(self.subject.slots())
     }
 
     fn most_copies(&self) -> usize {
         2 * self.start.geometry.slots()
     }
 
-    /// Does the same to the subject and to the model. `other` has as many rows, and the same layout.
+    /// Does the same to the subject and to the model. `other` has the same layout, and began with as many buckets.
     pub fn apply(&mut self, op: Op, other: &mut Self) {
         match op {
             Op::Insert(key) => drop(self.insert(self.item(key))),
@@ -159,22 +161,22 @@ impl<S: Subject> Modelled<S> {
         assert_eq!(self.subject.len(), self.model.len(), "{op:?}");
     }
 
-    /// These items were added, the first of them at this level. If the level has changed since, the
-    /// snapshot says at which of the two each of them was.
-    fn add(&mut self, items: &[Entry], level: u32) {
+    /// These items were added, the first of them when entries knew this number of bits. If it has changed since, the
+    /// snapshot says of each of them how many it is.
+    fn add(&mut self, items: &[Entry], known: u32) {
         for &item in items {
-            self.model.add(item, level);
+            self.model.add(item, known);
         }
-        if self.level() != level {
+        if self.known() != known {
             self.model.learn(format::read(&self.subject.bytes()).expect("a snapshot").copies);
         }
     }
 
     /// An insert of this item has failed.
     fn check_error(&self, item: Entry, error: InsertError) {
-        let alike = self.model.of_class(item);
-        assert_eq!(error == InsertError::TooManyCopies, alike == self.most_copies());
-        if alike < self.most_copies() {
+        if self.model.values_of(item).len() == self.most_copies() {
+            assert_eq!(error, InsertError::TooManyCopies);
+        } else {
             assert_eq!(error, InsertError::Full);
             self.must_be_full();
         }
@@ -192,12 +194,12 @@ impl<S: Subject> Modelled<S> {
 
     /// Inserts an item.
     pub fn insert(&mut self, item: Item) -> Result<(), InsertError> {
-        let (entry, level) = (self.entry(item), self.level());
+        let (entry, known) = (self.entry(item), self.known());
         let inserted = self.subject.insert(item);
         match inserted {
             Ok(()) => {
                 assert!(self.model.of_class(entry) < self.most_copies());
-                self.add(&[entry], level);
+                self.add(&[entry], known);
             }
             Err(error) => self.check_error(entry, error),
         }
@@ -205,14 +207,14 @@ impl<S: Subject> Modelled<S> {
     }
 
     fn insert_unique(&mut self, item: Item) -> Result<bool, InsertError> {
-        let (entry, level) = (self.entry(item), self.level());
+        let (entry, known) = (self.entry(item), self.known());
         let held = self.model.count(entry);
         let inserted = self.subject.insert_unique(item);
         match inserted {
             Ok(inserted) => {
                 assert_eq!(inserted, held == 0);
                 if inserted {
-                    self.add(&[entry], level);
+                    self.add(&[entry], known);
                 }
             }
             Err(error) => {
@@ -247,10 +249,10 @@ impl<S: Subject> Modelled<S> {
 
     fn insert_many(&mut self, items: &[Item]) {
         let entries: Vec<Entry> = items.iter().map(|&item| self.entry(item)).collect();
-        let level = self.level();
+        let known = self.known();
         let failed = self.subject.insert_many(items).err();
         let stored = failed.as_ref().map_or(items.len(), InsertManyError::stored);
-        self.add(&entries[..stored], level);
+        self.add(&entries[..stored], known);
         if let Some(error) = failed {
             self.check_error(entries[stored], error.cause());
         }
@@ -279,23 +281,29 @@ impl<S: Subject> Modelled<S> {
         let too_many = theirs.iter().any(|(class, copies)| {
             copies + ours.get(class).copied().unwrap_or(0) > self.most_copies()
         });
-        let level = self.level();
+        let known = self.known();
         match self.subject.merge(&other.subject) {
             Ok(()) => {
                 assert!(!too_many);
                 let copies = |(&item, &n): (&_, &_)| std::iter::repeat_n(item, n);
                 let items: Vec<_> = other.model.copies().iter().flat_map(copies).collect();
-                self.add(&items, level);
+                self.add(&items, known);
             }
-            Err(MergeError::TooManyCopies) => assert!(too_many),
-            Err(MergeError::Full) => {
-                let most = self.start.max_buckets as usize * self.start.geometry.slots();
-                let together = self.model.len() + other.model.len();
-                assert!(together >= self.most_copies());
-                let at_maximum = self.subject.slots() == most;
-                assert!(!self.start.geometry.grows || at_maximum || together > most);
+            Err(error) => {
+                match error {
+                    MergeError::TooManyCopies => assert!(too_many),
+                    MergeError::Full => {
+                        let most = self.start.max_buckets as usize * self.start.geometry.slots();
+                        let together = self.model.len() + other.model.len();
+                        assert!(together >= self.most_copies());
+                        let at_maximum = self.subject.slots() == most;
+                        assert!(!self.start.geometry.grows || at_maximum || together > most);
+                    }
+                    error => panic!("{error}"),
+                }
+                // What is taken back is the longest entry that matches.
+                self.model.learn(format::read(&self.subject.bytes()).expect("a snapshot").copies);
             }
-            Err(error) => panic!("{error}"),
         }
     }
 

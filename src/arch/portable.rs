@@ -1,6 +1,7 @@
 //! Arithmetic on whole words, for processors without an instruction for it.
 
 use crate::candidates::Marks;
+use crate::entry::{Pattern, Ring};
 use crate::lanes::Lanes;
 
 /// Whether one of the lanes of `a` or of `b` equals `value`.
@@ -11,6 +12,27 @@ pub(crate) fn either_holds<const BITS: u32, const SLOTS: usize>(
     value: u64,
 ) -> bool {
     Lanes::<BITS, SLOTS>::equal(a, value) | Lanes::<BITS, SLOTS>::equal(b, value) != 0
+}
+
+/// Whether a lane of one word or the other holds an entry with this core, of which no more is known when its ring is
+/// turned than agrees with what the bucket of the word does not tell; by the bits of the mask, if there is one: all
+/// bits below a value. Of `untold`, only the bits of a ring count.
+#[inline]
+pub(crate) fn either_matches<const BITS: u32, const SLOTS: usize>(
+    words: [u64; 2],
+    ring: Ring,
+    core: u64,
+    untold: [u64; 2],
+    mask: Option<u64>,
+) -> bool {
+    let any_matches = |at: usize| {
+        let turned = Lanes::<BITS, SLOTS>::turned(words[at], ring);
+        let Pattern { bits, low } = Pattern::new(ring, core, untold[at]);
+        let mismatches = Lanes::<BITS, SLOTS>::mismatches(turned, bits, low);
+        let below = |mask| Lanes::<BITS, SLOTS>::masked(mismatches, mask);
+        Lanes::<BITS, SLOTS>::any_zero(mask.map_or(mismatches, below))
+    };
+    any_matches(0) | any_matches(1)
 }
 
 /// The lowest bit of the first lane that equals `value`.

@@ -7,13 +7,16 @@
 
 use core::arch::asm;
 use core::arch::x86_64::{
-    __cpuid, __m128i, _MM_HINT_T0, _mm_and_si128, _mm_cmpeq_epi8, _mm_cmpeq_epi16, _mm_cmpeq_epi32,
-    _mm_cvtsi128_si64, _mm_movemask_epi8, _mm_or_si128, _mm_prefetch, _mm_set_epi64x,
-    _mm_set1_epi8, _mm_set1_epi16, _mm_set1_epi32, _mm_unpackhi_epi64,
+    __cpuid, __m128i, _MM_HINT_T0, _mm_add_epi16, _mm_add_epi32, _mm_and_si128, _mm_andnot_si128,
+    _mm_cmpeq_epi8, _mm_cmpeq_epi16, _mm_cmpeq_epi32, _mm_cvtsi32_si128, _mm_cvtsi128_si64,
+    _mm_movemask_epi8, _mm_or_si128, _mm_prefetch, _mm_set_epi64x, _mm_set1_epi8, _mm_set1_epi16,
+    _mm_set1_epi32, _mm_sll_epi16, _mm_sll_epi32, _mm_srl_epi16, _mm_srl_epi32, _mm_unpackhi_epi64,
+    _mm_unpacklo_epi64, _mm_xor_si128,
 };
 
 use super::portable;
 use crate::candidates::Marks;
+use crate::entry::Ring;
 use crate::lanes::Lanes;
 
 /// Whether SSE2 has a comparison for lanes of this width. Every layout with such lanes fills its
@@ -69,6 +72,60 @@ pub(crate) fn equal_lanes<const BITS: u32, const SLOTS: usize>(
     } else {
         portable::equal_lanes::<BITS, SLOTS>(words, value, mask)
     }
+}
+
+/// Whether a lane of one word or the other holds an entry of an item: see [`portable::either_matches`].
+#[inline]
+pub(crate) fn either_matches<const BITS: u32, const SLOTS: usize>(
+    words: [u64; 2],
+    ring: Ring,
+    core: u64,
+    untold: [u64; 2],
+    mask: Option<u64>,
+) -> bool {
+    if const { has_comparison(BITS) && BITS > 8 } {
+        // SAFETY: SSE2 is part of x86-64.
+        unsafe { either_matches_in_vector::<BITS>(words, ring, core, untold, mask) }
+    } else {
+        portable::either_matches::<BITS, SLOTS>(words, ring, core, untold, mask)
+    }
+}
+
+/// As `Lanes::turned` and `Lanes::mismatches` do it.
+#[target_feature(enable = "sse2")]
+#[inline]
+fn either_matches_in_vector<const BITS: u32>(
+    words: [u64; 2],
+    ring: Ring,
+    core: u64,
+    untold: [u64; 2],
+    mask: Option<u64>,
+) -> bool {
+    let words = vector(words);
+    let rings = broadcast::<BITS>(ring.mask());
+    let held = _mm_and_si128(words, rings);
+    let [down, up] =
+        [ring.head, ring.bits - ring.head].map(|by| _mm_cvtsi32_si128(by.cast_signed()));
+    let (upper, lower) = match BITS {
+        16 => (_mm_srl_epi16(held, down), _mm_sll_epi16(held, up)),
+        _ => (_mm_srl_epi32(held, down), _mm_sll_epi32(held, up)),
+    };
+    let known = _mm_and_si128(_mm_or_si128(upper, lower), rings);
+    let [first, second] = untold.map(|untold| broadcast::<BITS>(untold));
+    let difference = _mm_xor_si128(known, _mm_unpacklo_epi64(first, second));
+    let ones = _mm_set1_epi8(-1);
+    let less = match BITS {
+        16 => _mm_add_epi16(difference, ones),
+        _ => _mm_add_epi32(difference, ones),
+    };
+    // Up to the lowest bit that differs. The leading 1 lies no higher than that.
+    let known_beyond = _mm_andnot_si128(_mm_xor_si128(difference, less), known);
+    let mut besides = _mm_andnot_si128(rings, _mm_xor_si128(words, broadcast::<BITS>(core)));
+    if let Some(mask) = mask {
+        besides = _mm_and_si128(besides, broadcast::<BITS>(mask));
+    }
+    let mismatches = _mm_or_si128(known_beyond, besides);
+    _mm_movemask_epi8(equal::<BITS>(mismatches, 0)) != 0
 }
 
 #[target_feature(enable = "sse2")]

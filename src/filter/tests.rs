@@ -90,21 +90,33 @@ fn the_table_of_layouts_is_right() {
 
 /// The rate of a table that has this load at its first size and at its present one.
 fn grown_rate(layout: LayoutId, load: f64, doublings: u32) -> String {
-    let rows = 1 << 10;
-    let items = (rows as f64 * layout.properties().slots as f64 * load) as usize;
+    let first = 1 << 10;
+    let items = (first as f64 * layout.properties().slots as f64 * load) as usize;
     let sizing = Sizing {
-        load_thousandths: sizing::thousandths(load),
-        ..Sizing::of_table(layout, rows, rows << layout.properties().doublings())
+        target_load: sizing::thousandths(load),
+        ..Sizing::of_table(layout, first, first << doublings)
     };
     percent(sizing.false_positive_rate_at(items << doublings))
 }
 
+/// How many times a filter of this layout can double, if there is a limit.
+fn max_doublings(layout: LayoutId) -> Option<u32> {
+    let builder = CuckooFilter::builder().growable().any_layout();
+    let filter = builder.only(layout).build().expect("memory for a test");
+    let times = filter.inner().state.max_buckets() * layout.properties().slots / filter.slots();
+    (times < 1 << 20).then(|| times.ilog2())
+}
+
+fn greatest_size(layout: LayoutId) -> String {
+    let most = max_doublings(layout);
+    most.map_or("2<sup>44</sup> slots".to_owned(), |most| format!("{most} doublings"))
+}
+
 /// A row of the table of growth, in the documentation of the crate.
 fn growth_row(layout: LayoutId) -> [String; 9] {
-    let rate = |doublings| grown_rate(layout, growth_of(layout).target_load, doublings);
     let after = |doublings| {
-        if doublings <= layout.properties().doublings() {
-            rate(doublings)
+        if max_doublings(layout).is_none_or(|most| doublings <= most) {
+            grown_rate(layout, growth_of(layout).target_load, doublings)
         } else {
             "–".to_owned()
         }
@@ -113,13 +125,9 @@ fn growth_row(layout: LayoutId) -> [String; 9] {
         format!("`{}`", layout.name()),
         after(0),
         after(3),
-        after(6),
         after(9),
-        format!(
-            "{} ({} doublings)",
-            rate(layout.properties().doublings()),
-            layout.properties().doublings()
-        ),
+        after(20),
+        greatest_size(layout),
         bits_per_item(layout, growth_of(layout).target_load),
         fixed_rate(layout),
         bits_per_item(layout, layout.properties().load),
@@ -129,13 +137,11 @@ fn growth_row(layout: LayoutId) -> [String; 9] {
 /// A row of the table in the documentation of `Growable`.
 fn growable_row(layout: LayoutId) -> [String; 4] {
     let percent = |load: f64| format!("{} %", (1000.0 * load).round() / 10.0);
-    let doubles = format!("{} times", layout.properties().doublings());
-    let name = format!("[`{0}`](crate::{0})", layout.name());
     [
-        name,
+        format!("[`{0}`](crate::{0})", layout.name()),
         percent(growth_of(layout).target_load),
         percent(growth_of(layout).max_target_load),
-        doubles,
+        greatest_size(layout),
     ]
 }
 
@@ -201,9 +207,9 @@ fn what_is_chosen_holds_its_items_at_the_rate() {
 
 /// The run-time layout hands every operation on: it does what a filter of the same layout does.
 fn does_the_same<L: Layout>() {
-    let (max_capacity, rate, target_load, value_bits) = (None, None, None, None);
-    let request =
-        Request { capacity: 1000, max_capacity, rate, target_load, value_bits, only: None };
+    let (max_capacity, rate, target_load, value_bits, only) = (None, None, None, None, None);
+    let (capacity, grows) = (1000, false);
+    let request = Request { capacity, grows, max_capacity, rate, target_load, value_bits, only };
     let rate = Sizing::within(layout::id::<L>(), request).unwrap().rate;
     let any = CuckooFilter::with_capacity_rate_and_hasher(1000, rate, ()).unwrap();
     assert_eq!(any.layout_name(), L::NAME);

@@ -3,7 +3,7 @@
 use super::{Format, LayoutId, MAX_SLOTS};
 use crate::arch;
 use crate::candidates::{Marks, MatchingValues};
-use crate::entry::{Pattern, Slot};
+use crate::entry::{Pattern, Ring, Slot};
 use crate::lanes::Lanes;
 
 /// The plain layout: `SLOTS` lanes of `BITS` bits, from the lowest bit up, a fingerprint in each.
@@ -61,14 +61,13 @@ impl<const BITS: u32, const SLOTS: usize> Format for Packed<BITS, SLOTS> {
     #[inline]
     fn either_matches(
         self,
-        [a, b]: [u64; 2],
-        [of_a, of_b]: [Pattern; 2],
+        words: [u64; 2],
+        ring: Ring,
+        core: u64,
+        untold: [u64; 2],
         mask: Option<u64>,
     ) -> bool {
-        let a = Lanes::<BITS, SLOTS>::mismatches(a, of_a.bits, of_a.low);
-        let b = Lanes::<BITS, SLOTS>::mismatches(b, of_b.bits, of_a.low);
-        Lanes::<BITS, SLOTS>::any_zero(Self::masked(a, mask))
-            | Lanes::<BITS, SLOTS>::any_zero(Self::masked(b, mask))
+        arch::either_matches::<BITS, SLOTS>(words, ring, core, untold, mask)
     }
 
     #[inline]
@@ -100,8 +99,8 @@ impl<const BITS: u32, const SLOTS: usize> Format for Packed<BITS, SLOTS> {
     }
 
     #[inline]
-    fn any_has(self, word: u64, mask: u64) -> bool {
-        Lanes::<BITS, SLOTS>::masked(word, mask) != 0
+    fn turned(self, word: u64, ring: Ring) -> u64 {
+        Lanes::<BITS, SLOTS>::turned(word, ring)
     }
 
     /// In a word whose slots in use have a 1 among the bits of the mask.

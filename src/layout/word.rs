@@ -2,7 +2,7 @@
 
 use super::{Format, MAX_SLOTS};
 use crate::candidates::MatchingValues;
-use crate::entry::{Pattern, Slot};
+use crate::entry::{Pattern, Ring, Slot};
 
 /// The 64 bits of a bucket: a multiset of entries, as a format encodes it. All zeros are the empty
 /// bucket.
@@ -34,7 +34,8 @@ impl<F: Format> Word<F> {
     /// The slots in use, in no order that has a meaning.
     #[inline]
     pub(crate) fn slots_in_use(self) -> impl Iterator<Item = Slot> {
-        self.slots().into_iter().filter(|&bits| bits != 0).map(Slot::new)
+        let slots = self.slots();
+        (0..F::SLOTS).map(move |slot| slots[slot]).filter(|&bits| bits != 0).map(Slot::new)
     }
 
     /// The slots of a full word, or `None` if a slot is free.
@@ -81,15 +82,18 @@ impl<F: Format> Word<F> {
         self.format.copies(self.bits, slot)
     }
 
-    /// Whether a slot of one word matches its pattern, or a slot of the other word the other pattern; by the
-    /// bits of the mask, if there is one: all bits below a value.
+    /// Whether a slot of one word or the other holds an entry with this core, of which no more is known when its ring
+    /// is turned than agrees with what the bucket of the word does not tell; by the bits of the mask, if there is one:
+    /// all bits below a value. Of `untold`, only the bits of a ring count.
     #[inline]
     pub(crate) fn either_matches(
         words: [Self; 2],
-        patterns: [Pattern; 2],
+        ring: Ring,
+        core: u64,
+        untold: [u64; 2],
         mask: Option<u64>,
     ) -> bool {
-        words[0].format.either_matches(words.map(Self::bits), patterns, mask)
+        words[0].format.either_matches(words.map(Self::bits), ring, core, untold, mask)
     }
 
     /// How many slots match.
@@ -122,7 +126,13 @@ impl<F: Format> Word<F> {
         words[0].format.values_matching(words.map(Self::bits), patterns, mask)
     }
 
-    /// Of the slots that match, and have less in their low part than `more`, one with the most extra bits.
+    /// With the ring of each slot turned: its head is the lowest bit then.
+    #[inline]
+    pub(crate) fn turned(self, ring: Ring) -> Self {
+        Self { bits: self.format.turned(self.bits, ring), ..self }
+    }
+
+    /// Of the slots that match, and have less in their low part than `more`, one with the most there.
     #[inline]
     pub(crate) fn longest(self, pattern: Pattern, more: u64) -> Option<Slot> {
         let longest = self.format.longest(self.bits, pattern, more);
@@ -135,12 +145,6 @@ impl<F: Format> Word<F> {
         self.format.each_has(self.bits, mask)
     }
 
-    /// Whether a slot has a 1 among the bits of the mask.
-    #[inline]
-    pub(crate) fn any_has(self, mask: u64) -> bool {
-        self.format.any_has(self.bits, mask)
-    }
-
     /// With this in one slot more, or `None` if no slot is free.
     #[inline]
     pub(crate) fn with(self, slot: Slot) -> Option<Self> {
@@ -151,16 +155,6 @@ impl<F: Format> Word<F> {
     #[inline]
     pub(crate) fn without(self, slot: Slot) -> Option<Self> {
         self.format.without(self.bits, slot).map(|bits| Self { bits, ..self })
-    }
-
-    /// The slots that have a 0 at `bit`, and the others, in which this bit becomes 0.
-    pub(crate) fn partition(self, bit: u64) -> [Self; 2] {
-        self.slots_in_use().fold([Self::EMPTY; 2], |mut parts, slot| {
-            let part = &mut parts[usize::from(slot.bits() & bit != 0)];
-            let slot = Slot::new(slot.bits() & !bit);
-            *part = part.with(slot).expect("a part of a bucket fits");
-            parts
-        })
     }
 
     /// Whether the words that are made from an empty one by `with` and `without` include this

@@ -8,20 +8,17 @@ use crate::entry::{NoValues, ValueBits, Values};
 use crate::error::RestoreError;
 use crate::layout::{Format, LayoutId, Layouts, Visitor, Word};
 use crate::sizing::{Request, Sizing};
-use crate::table::Extent;
+use crate::table::{Grown, Validity};
 
 /// The first bytes of every snapshot. The first is no text in any encoding, and the last is changed
 /// by whoever takes the file for text.
 const MAGIC: [u8; 8] = *b"\x89coucal\n";
 
-/// The version of tables of fixed size.
-const FIXED_VERSION: u32 = 1;
+/// The version of the format.
+const VERSION: u32 = 1;
 
-/// The version of growing tables.
-const GROWING_VERSION: u32 = 2;
-
-/// The version of maplets, of both kinds.
-const MAPLET_VERSION: u32 = 3;
+/// What is added to the number of a kind, if it is that of a table that grows.
+const GROWING_KIND: u8 = 1;
 
 /// What is added to the number of a kind, if it is that of a maplet.
 const MAPLET_KIND: u8 = 2;
@@ -40,18 +37,15 @@ mod at {
     pub const ENCODING: usize = 13;
     pub const FINGERPRINT_BITS: usize = 14;
     pub const SLOTS: usize = 15;
-    pub const ROWS: usize = 16;
-    /// Of 8 bytes in version 1, of 4 in version 2, and of 2 in version 3.
-    pub const LEVEL: usize = 24;
-    /// In version 3.
-    pub const VALUE_BITS: usize = 26;
-    pub const TARGET_LOAD: usize = 28;
-    pub const CURSOR: usize = 32;
-    pub const MAX_BUCKETS: usize = 40;
-    pub const WORDS: usize = 48;
-    pub const ITEMS: usize = 56;
-    pub const CAPACITY: usize = 64;
-    pub const MAX_CAPACITY: usize = 72;
+    pub const FIRST: usize = 16;
+    pub const WORDS: usize = 24;
+    pub const MAX_BUCKETS: usize = 32;
+    pub const OCCUPIED: usize = 40;
+    pub const DOUBLED: usize = 48;
+    pub const CAPACITY: usize = 56;
+    pub const MAX_CAPACITY: usize = 64;
+    pub const VALUE_BITS: usize = 72;
+    pub const TARGET_LOAD: usize = 76;
     pub const HASHER: usize = 80;
     pub const CHECKSUM: usize = 88;
 }
@@ -63,13 +57,11 @@ pub(crate) struct Header {
     /// Bits of the value in each slot of a maplet; 0 for a filter.
     pub(crate) value_bits: u32,
     pub(crate) layout: LayoutId,
-    pub(crate) extent: Extent,
+    pub(crate) grown: Grown,
     /// The number of buckets to which the table may grow.
     pub(crate) max_buckets: usize,
-    /// The target load of a growing table, in thousandths; 0 for a table of fixed size.
-    pub(crate) target_load: u32,
     /// Slots in use.
-    pub(crate) items: usize,
+    pub(crate) occupied: usize,
     pub(crate) capacity: usize,
     pub(crate) max_capacity: usize,
     pub(crate) hasher: u64,
@@ -81,36 +73,34 @@ impl Header {
         self.value_bits > 0
     }
 
+    /// The items that it says it has.
+    pub(crate) fn items(&self) -> usize {
+        self.occupied - self.grown.doubled
+    }
+
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
-        let Self { grows, value_bits, layout, extent, max_buckets, target_load, .. } = *self;
-        let Self { items, capacity, max_capacity, hasher, .. } = *self;
-        let (version, kind) = match (self.has_values(), grows) {
-            (false, false) => (FIXED_VERSION, 0),
-            (false, true) => (GROWING_VERSION, 1),
-            (true, grows) => (MAPLET_VERSION, MAPLET_KIND + u8::from(grows)),
-        };
+        let Self { grows, value_bits, layout, grown, max_buckets, .. } = *self;
+        let Self { occupied, capacity, max_capacity, hasher, .. } = *self;
+        let of_values = if self.has_values() { MAPLET_KIND } else { 0 };
+        let kind = of_values + if grows { GROWING_KIND } else { 0 };
         let properties = layout.properties();
         let mut bytes = [0; HEADER_BYTES];
         let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
         put(at::MAGIC, &MAGIC);
-        put(at::VERSION, &version.to_le_bytes());
+        put(at::VERSION, &VERSION.to_le_bytes());
         put(at::KIND, &[kind]);
         put(at::ENCODING, &[properties.encoding]);
         put(at::FINGERPRINT_BITS, &[properties.bits as u8]);
         put(at::SLOTS, &[properties.slots as u8]);
-        put(at::ROWS, &number(extent.rows()));
-        // Of a level only the lowest byte is not 0.
-        put(at::LEVEL, &extent.level().to_le_bytes());
-        if self.has_values() {
-            put(at::VALUE_BITS, &(value_bits as u16).to_le_bytes());
-        }
-        put(at::TARGET_LOAD, &target_load.to_le_bytes());
-        put(at::CURSOR, &number(extent.cursor()));
+        put(at::FIRST, &number(grown.first));
+        put(at::WORDS, &number(grown.buckets));
         put(at::MAX_BUCKETS, &number(max_buckets));
-        put(at::WORDS, &number(extent.buckets()));
-        put(at::ITEMS, &number(items));
+        put(at::OCCUPIED, &number(occupied));
+        put(at::DOUBLED, &number(grown.doubled));
         put(at::CAPACITY, &number(capacity));
         put(at::MAX_CAPACITY, &number(max_capacity));
+        put(at::VALUE_BITS, &value_bits.to_le_bytes());
+        put(at::TARGET_LOAD, &grown.target_load.to_le_bytes());
         put(at::HASHER, &hasher.to_le_bytes());
         let checksum = checksum(&bytes[..at::CHECKSUM]).to_le_bytes();
         bytes[at::CHECKSUM..].copy_from_slice(&checksum);
@@ -124,7 +114,7 @@ impl Header {
             return Err(RestoreError::NotASnapshot);
         }
         let version = u32::from_le_bytes(array(bytes, at::VERSION));
-        if !matches!(version, FIXED_VERSION | GROWING_VERSION | MAPLET_VERSION) {
+        if version != VERSION {
             return Err(RestoreError::UnknownVersion { version });
         }
         let field = |at| u64::from_le_bytes(array(bytes, at));
@@ -132,86 +122,72 @@ impl Header {
             return Err(RestoreError::Damaged);
         }
         let kind = bytes[at::KIND];
-        let (is_maplet, grows) = match kind {
-            0..4 => (kind & MAPLET_KIND > 0, kind & 1 > 0),
-            _ => return Err(RestoreError::UnknownKind { kind }),
-        };
-        match (is_maplet, grows, version) {
-            (false, false, FIXED_VERSION)
-            | (false, true, GROWING_VERSION)
-            | (true, _, MAPLET_VERSION) => {}
-            (false, true, FIXED_VERSION) => return Err(RestoreError::OldGrowable),
-            _ => return Err(RestoreError::UnknownVersion { version }),
+        if kind > MAPLET_KIND + GROWING_KIND {
+            return Err(RestoreError::UnknownKind { kind });
         }
+        let (is_maplet, grows) = (kind & MAPLET_KIND > 0, kind & GROWING_KIND > 0);
         let [encoding, bits, slots] =
             [at::ENCODING, at::FINGERPRINT_BITS, at::SLOTS].map(|at| bytes[at]);
         let layout = LayoutId::find(encoding, bits.into(), slots.into())
-            .filter(|layout| !grows || layout.properties().doublings() > 0)
+            .filter(|layout| !grows || layout.properties().growth.is_some())
             .ok_or(RestoreError::UnknownLayout { encoding, fingerprint_bits: bits, slots })?;
         let size = |at| usize::try_from(field(at)).expect("64-bit pointers");
-        let [level, target_load] =
-            [at::LEVEL, at::TARGET_LOAD].map(|at| u32::from_le_bytes(array(bytes, at)));
-        // Below the bits of a value.
-        let (level, value_bits) =
-            if is_maplet { (level & 0xffff, Some(level >> 16)) } else { (level, None) };
-        let header = if grows {
-            Self::of_a_table(layout, value_bits, Some(target_load), level, size)
-        } else {
-            // All of these bytes are 0.
-            let level = if target_load == 0 { level } else { u32::MAX };
-            Self::of_a_table(layout, value_bits, None, level, size)
-        };
-        header
-            .map(|header| Self { hasher: field(at::HASHER), ..header })
-            .ok_or(RestoreError::ImpossibleTable { words: field(at::WORDS) })
-    }
-
-    /// The header with these numbers, but without the check of the hasher; `None` if no filter that
-    /// this crate builds has them.
-    fn of_a_table(
-        layout: LayoutId,
-        value_bits: Option<u32>,
-        target_load: Option<u32>,
-        level: u32,
-        field: impl Fn(usize) -> usize,
-    ) -> Option<Self> {
-        let grows = target_load.is_some();
-        let [items, capacity, max_capacity] =
-            [at::ITEMS, at::CAPACITY, at::MAX_CAPACITY].map(&field);
-        let request = Request {
-            capacity,
-            max_capacity: grows.then_some(max_capacity),
-            rate: None,
-            target_load,
-            value_bits,
-            only: None,
-        };
-        let Sizing { rows, buckets: max_buckets, load_thousandths, value_bits, .. } =
-            Sizing::of(layout, request).ok()?;
-        let sizes = [at::ROWS, at::MAX_BUCKETS].map(&field);
-        let extent = Extent::try_new(rows, level, field(at::CURSOR), max_buckets)?;
-        let words = extent.buckets();
-        let possible = sizes == [rows, max_buckets]
-            && words == field(at::WORDS)
-            && items <= words * layout.properties().slots
-            && (grows || capacity == max_capacity);
-        possible.then_some(Self {
+        let [value_bits, target_load] =
+            [at::VALUE_BITS, at::TARGET_LOAD].map(|at| u32::from_le_bytes(array(bytes, at)));
+        let header = Self {
             grows,
             value_bits,
             layout,
-            extent,
-            max_buckets,
-            target_load: load_thousandths,
-            items,
+            grown: Grown {
+                first: size(at::FIRST),
+                buckets: size(at::WORDS),
+                doubled: size(at::DOUBLED),
+                target_load,
+            },
+            max_buckets: size(at::MAX_BUCKETS),
+            occupied: size(at::OCCUPIED),
+            capacity: size(at::CAPACITY),
+            max_capacity: size(at::MAX_CAPACITY),
+            hasher: field(at::HASHER),
+        };
+        let is_possible = is_maplet == header.has_values() && header.is_possible();
+        is_possible
+            .then_some(header)
+            .ok_or(RestoreError::ImpossibleTable { words: field(at::WORDS) })
+    }
+
+    /// Whether a table can have these sizes.
+    fn is_possible(&self) -> bool {
+        let Self { grows, value_bits, layout, grown, max_buckets, .. } = *self;
+        let Self { occupied, capacity, max_capacity, .. } = *self;
+        let Grown { first, buckets, doubled, target_load } = grown;
+        let slots = layout.properties().slots;
+        let request = Request {
             capacity,
-            max_capacity,
-            hasher: 0,
-        })
+            grows,
+            max_capacity: grows.then_some(max_capacity),
+            rate: None,
+            target_load: grows.then_some(target_load),
+            value_bits: self.has_values().then_some(value_bits),
+            only: None,
+        };
+        if buckets.checked_mul(slots).is_none_or(|slots| occupied > slots) {
+            return false;
+        }
+        if grows {
+            return request.may_grow(layout, first, max_buckets)
+                && (first..=max_buckets).contains(&buckets)
+                && doubled <= occupied;
+        }
+        let fits = |sizing: Sizing| sizing.buckets == buckets && max_capacity == capacity;
+        [first, max_buckets] == [buckets; 2]
+            && [doubled, target_load as usize] == [0; 2]
+            && Sizing::of(layout, request).is_ok_and(fits)
     }
 
     /// The bytes of the whole snapshot.
     pub(crate) fn encoded_len(&self) -> usize {
-        HEADER_BYTES + self.extent.buckets() * size_of::<u64>() + CHECKSUM_BYTES
+        HEADER_BYTES + self.grown.buckets * size_of::<u64>() + CHECKSUM_BYTES
     }
 }
 
@@ -234,17 +210,17 @@ impl Visitor for Validate<'_> {
 }
 
 impl Validate<'_> {
-    /// Checks all words without a branch on any of them, and looks for the position only after an error.
+    /// Checks all words, and looks for the position only after an error.
     fn words_are_valid<F: Format>(self, values: impl Values) -> Result<usize, RestoreError> {
         let Self { header, first, words } = self;
         // In a table of fixed size, any entry may be in any bucket; it has a fingerprint.
+        let growing = header.grows.then(|| Validity::new(header.grown, F::EXTRA_BITS, values));
         let is_valid = |bucket: usize, word: Word<F>| {
-            let entries = if header.grows {
-                header.extent.is_valid(bucket, word, values)
-            } else {
-                values.below().is_none_or(|below| word.each_has(below))
+            let entries = match growing {
+                Some(validity) => validity.is_valid(bucket, word),
+                None => values.below().is_none_or(|below| word.each_has(below)),
             };
-            word.is_canonical() & entries
+            word.is_canonical() && entries
         };
         let (mut valid, mut items) = (true, 0);
         let word = |bytes| Word::<F>::from_bits(u64::from_le_bytes(bytes));
@@ -305,11 +281,11 @@ impl Check {
 
     /// The header of these bytes, which end with this checksum.
     pub(crate) fn end(self, checksum: [u8; CHECKSUM_BYTES]) -> Result<Header, RestoreError> {
-        debug_assert_eq!(self.words, self.header.extent.buckets());
+        debug_assert_eq!(self.words, self.header.grown.buckets);
         if u64::from_le_bytes(checksum) != self.checksum.finish() {
             return Err(RestoreError::Damaged);
         }
-        match (self.header.items, self.items?) {
+        match (self.header.occupied, self.items?) {
             (stated, found) if stated == found => Ok(self.header),
             (stated, found) => Err(RestoreError::WrongLen { stated, found }),
         }

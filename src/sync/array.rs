@@ -49,14 +49,13 @@ fn places_in(directory: usize) -> usize {
     if directory == 0 { 0 } else { FIRST_PLACES << (directory - 1) }
 }
 
-/// Pieces of 2^`shift` words each.
+/// Pieces of 2^`SHIFT` words each.
 ///
 /// What the unsafe code builds on: with n pieces, and directory d, in `state`, directory d is a box of
-/// places, no fewer than n, of which each of the first n has the pointer to the words of a box of 2^`shift`
+/// places, no fewer than n, of which each of the first n has the pointer to the words of a box of 2^`SHIFT`
 /// words. The array owns these boxes. While it is shared, what `state` has told of does not change: only the
 /// holder of `adding` writes, to places and directories of which `state` does not tell yet.
-pub struct PieceArray {
-    shift: u32,
+pub struct PieceArray<const SHIFT: u32> {
     /// In a box: the compiler knows that an array without atomics of its own does not change, so the
     /// other parts of a table stay in registers from one Acquire load to the next.
     shared: TryBox<Shared>,
@@ -79,26 +78,26 @@ unsafe impl Sync for Shared {}
 
 /// The words that an array had at one time.
 #[derive(Clone, Copy)]
-pub struct View<'a> {
+pub struct View<'a, const SHIFT: u32> {
     places: *const Place,
     pieces: usize,
-    shift: u32,
-    array: PhantomData<&'a PieceArray>,
+    array: PhantomData<&'a PieceArray<SHIFT>>,
 }
 
-impl PieceArray {
+impl<const SHIFT: u32> PieceArray<SHIFT> {
     /// Without words.
-    pub(crate) fn try_new(shift: u32) -> Result<Self, NoMemory> {
+    pub(crate) fn try_new() -> Result<Self, NoMemory> {
         let shared = TryBox::try_new(Shared {
             state: AtomicUsize::new(0),
             directories: core::array::from_fn(|_| UnsafeCell::new(ptr::null_mut())),
             adding: Mutex::new(()),
             places: AtomicUsize::new(0),
         })?;
-        Ok(Self { shift, shared, owned: PhantomData })
+        Ok(Self { shared, owned: PhantomData })
     }
 
     /// The number of pieces, and that of their directory.
+    #[inline]
     fn state(&self, order: Ordering) -> (usize, usize) {
         let state = self.shared.state.load(order);
         (state & PIECES, state >> DIRECTORY)
@@ -119,12 +118,12 @@ impl PieceArray {
     /// The words that are there.
     #[must_use]
     #[inline]
-    pub fn view(&self) -> View<'_> {
+    pub fn view(&self) -> View<'_, SHIFT> {
         // Acquire: pairs with the Release in `try_add`. Whoever sees the number sees the pointers.
         let (pieces, directory) = self.state(Ordering::Acquire);
         // SAFETY: the array has this directory.
         let places = unsafe { self.directory(directory) };
-        View { places, pieces, shift: self.shift, array: PhantomData }
+        View { places, pieces, array: PhantomData }
     }
 
     /// The number of words.
@@ -133,13 +132,11 @@ impl PieceArray {
     }
 
     /// The number of words in a piece.
-    pub(crate) fn piece_len(&self) -> usize {
-        1 << self.shift
-    }
+    pub(crate) const PIECE_LEN: usize = 1 << SHIFT;
 
     /// The number of pieces that hold the first `words` words.
-    pub(crate) fn pieces_of(&self, words: usize) -> usize {
-        words.div_ceil(self.piece_len())
+    pub(crate) fn pieces_of(words: usize) -> usize {
+        words.div_ceil(Self::PIECE_LEN)
     }
 
     /// Adds pieces of zeros until there are `words` words, or more. Blocks while another thread adds some.
@@ -148,8 +145,8 @@ impl PieceArray {
     ///
     /// If the allocator has no memory for a piece or for a directory; the pieces before it are added.
     pub(crate) fn try_reach(&self, words: usize) -> Result<(), NoMemory> {
-        self.try_add(self.pieces_of(words), || {
-            let len = self.piece_len();
+        self.try_add(Self::pieces_of(words), || {
+            let len = Self::PIECE_LEN;
             try_zeroed(len).ok_or(NoMemory { bytes: len * size_of::<u64>() })
         })
     }
@@ -181,7 +178,7 @@ impl PieceArray {
                 self.try_add_directory(directory, at)?;
             }
             let piece = next()?;
-            assert_eq!(piece.len(), self.piece_len());
+            assert_eq!(piece.len(), Self::PIECE_LEN);
             // SAFETY: the directory has this place, of which `state` does not tell yet.
             unsafe {
                 let place = &*self.directory(directory).add(at);
@@ -220,12 +217,12 @@ impl PieceArray {
         let words = self.view().first_word(at).cast_mut();
         self.shared.state.store(directory << DIRECTORY | at, Ordering::Relaxed);
         // SAFETY: it comes from a box of this number of words, and is not in the array any more.
-        Some(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(words, 1 << self.shift)) })
+        Some(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(words, 1 << SHIFT)) })
     }
 
     /// The pieces that hold the first `words` words, which are there.
     pub(crate) fn try_into_pieces(mut self, words: usize) -> Result<Vec<Piece>, NoMemory> {
-        let count = self.pieces_of(words);
+        let count = Self::pieces_of(words);
         let mut pieces = try_with_capacity(count)?;
         while self.view().pieces > count {
             self.pop();
@@ -245,7 +242,7 @@ impl PieceArray {
     }
 }
 
-impl Drop for PieceArray {
+impl<const SHIFT: u32> Drop for PieceArray<SHIFT> {
     fn drop(&mut self) {
         while self.pop().is_some() {}
         for number in 0..DIRECTORIES {
@@ -261,12 +258,12 @@ impl Drop for PieceArray {
 }
 
 #[allow(clippy::len_without_is_empty, reason = "an array is empty only while it is made")]
-impl<'a> View<'a> {
+impl<'a, const SHIFT: u32> View<'a, SHIFT> {
     /// The number of words.
     #[must_use]
     #[inline]
     pub fn len(self) -> usize {
-        self.pieces << self.shift
+        self.pieces << SHIFT
     }
 
     /// The first word of a piece.
@@ -289,9 +286,9 @@ impl<'a> View<'a> {
     #[must_use]
     #[inline]
     pub fn word(self, index: usize) -> &'a AtomicU64 {
-        let offset = index & ((1 << self.shift) - 1);
+        let offset = index & ((1 << SHIFT) - 1);
         // SAFETY: the piece has more than `offset` words, which live as long as the array.
-        unsafe { &*self.first_word(index >> self.shift).add(offset) }
+        unsafe { &*self.first_word(index >> SHIFT).add(offset) }
     }
 
     /// The words of a piece that is there.
@@ -302,21 +299,22 @@ impl<'a> View<'a> {
     #[must_use]
     pub fn piece(self, at: usize) -> &'a [AtomicU64] {
         // SAFETY: a box of this number of words, which lives as long as the array.
-        unsafe { core::slice::from_raw_parts(self.first_word(at), 1 << self.shift) }
+        unsafe { core::slice::from_raw_parts(self.first_word(at), 1 << SHIFT) }
     }
 }
 
 /// For the models.
 #[cfg(loom)]
-impl PieceArray {
+impl<const SHIFT: u32> PieceArray<SHIFT> {
     /// Without words.
     ///
     /// # Panics
     ///
     /// If there is no memory for a model.
     #[must_use]
-    pub fn new(shift: u32) -> Self {
-        Self::try_new(shift).expect("memory for a model")
+    #[allow(clippy::new_without_default, reason = "only for models")]
+    pub fn new() -> Self {
+        Self::try_new().expect("memory for a model")
     }
 
     /// One piece more, of these words, unless another thread adds one.
@@ -346,7 +344,7 @@ mod tests {
 
     #[test]
     fn a_word_is_where_it_was_stored() {
-        let array = PieceArray::try_new(SHIFT).unwrap();
+        let array = PieceArray::<SHIFT>::try_new().unwrap();
         assert_eq!(array.len(), 0);
         for words in [1, 8, 9, 20, 100, 50] {
             array.try_reach(words).unwrap();
@@ -361,7 +359,7 @@ mod tests {
         assert_eq!(words(array.view().piece(2)), (16..24).collect::<Vec<_>>());
         let pieces = array.try_into_pieces(25).unwrap();
         assert_eq!(pieces.len(), 4, "those that are not needed are freed");
-        let again = PieceArray::try_new(SHIFT).unwrap();
+        let again = PieceArray::<SHIFT>::try_new().unwrap();
         again.try_extend(pieces).unwrap();
         assert_eq!(again.len(), 32);
         assert!(
@@ -374,7 +372,7 @@ mod tests {
     #[test]
     fn what_is_not_there_is_refused() {
         let array = || {
-            let array = PieceArray::try_new(SHIFT).unwrap();
+            let array = PieceArray::<SHIFT>::try_new().unwrap();
             array.try_reach(8).unwrap();
             array
         };
@@ -389,7 +387,7 @@ mod tests {
     #[test]
     fn two_threads_read_while_two_add() {
         const WORDS: usize = if cfg!(miri) { 200 } else { 40_000 };
-        let array = PieceArray::try_new(SHIFT).unwrap();
+        let array = PieceArray::<SHIFT>::try_new().unwrap();
         array.try_reach(1).unwrap();
         let done = AtomicBool::new(false);
         let add = |step: usize| {

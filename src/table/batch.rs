@@ -117,7 +117,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     ) -> Result<(), E> {
         let prefetched = |item| {
             let key = key(item);
-            self.buckets.prefetch(|| self.places(key));
+            self.buckets.prefetch(|| key.places());
             key
         };
         let mut keys = [Key::default(); PREFETCH_DISTANCE];

@@ -1,15 +1,14 @@
-//! Where the word of a bucket lies, which bucket an entry in a row has, and how the slots of a bucket are
+//! Where the word of a bucket lies, which bucket an entry has, and how the slots of a bucket are
 //! read: what a table of fixed size and a growing one have in common.
 //!
 //! In a maplet a slot holds a value, too, in its uppermost bits. An item of a maplet is a key with a value: its
 //! slot has both, and so has what a removal looks for. Lookups ask for the key alone.
 
 use super::geometry::{Geometry, Place};
-use super::growing::{Extent, Growing};
-use super::path::Queued;
+use super::growing::{Growing, Grown};
 use crate::arch;
 use crate::candidates::Candidates;
-use crate::entry::{Entry, Shape, Slot, Values};
+use crate::entry::{Slot, Values};
 use crate::layout::{Format, Word};
 use crate::memory::NoMemory;
 use crate::sync::AtomicU64;
@@ -21,47 +20,57 @@ pub struct Bucket<R> {
     pub(crate) reading: R,
 }
 
-/// How the slots of a bucket are read.
+/// How the slots of a bucket are read. The places of an item are those with a position in the bucket.
 pub trait Reading: Copy + PartialEq {
-    /// What a slot of the bucket holds of an entry.
-    fn slot(self, entry: Entry) -> Slot;
+    /// What a slot of the bucket holds of an entry at this place. `None`: the bucket tells more of the position than
+    /// is known.
+    fn slot<F: Format>(self, place: Place) -> Option<Slot>;
 
-    /// The entry in a slot of the bucket, in which `sibling` is or could be, too.
-    fn entry(self, slot: Slot, sibling: Entry) -> Entry;
+    /// The word of the bucket as [`Buckets::other_bucket`] reads it: the same slots in the same order.
+    fn turned<F: Format>(self, word: Word<F>) -> Word<F>;
 
-    /// How many extra bits a slot has; 0 in a table of fixed size.
-    fn extra_bits(self, slot: Slot) -> u32;
+    /// The place of what a slot of the bucket holds.
+    fn place<F: Format>(self, slot: Slot) -> Place;
 
-    /// Whether the words of two buckets hold an entry of an item, of which these are the entries in
-    /// the rows of these buckets, whatever its value is: the heart of a lookup.
-    fn either_holds<F: Format>(readings: [Self; 2], words: [Word<F>; 2], items: [Entry; 2])
-    -> bool;
+    /// How many of the lowest bits of its position are known of what a slot holds; 0 in a table of fixed size.
+    fn known_bits<F: Format>(self, slot: Slot) -> u32;
+
+    /// Whether the words of two buckets hold an entry of an item, of which these are the places in these buckets,
+    /// whatever its value is: the heart of a lookup.
+    fn either_holds<F: Format>(readings: [Self; 2], words: [Word<F>; 2], item: [Place; 2]) -> bool;
 
     /// How many entries of an item, with its value, the word of the bucket holds.
-    fn copies<F: Format>(self, word: Word<F>, item: Entry) -> usize;
+    fn copies<F: Format>(self, word: Word<F>, item: Place) -> usize;
+
+    /// How many entries of an item the word of the bucket holds, whatever their values are. No growth parts them
+    /// from the item.
+    fn inseparable<F: Format>(self, word: Word<F>, item: Place) -> usize;
 
     /// Whether the word of the bucket of a maplet holds an entry of an item, whatever its value is; false in
     /// a filter.
-    fn holds_key<F: Format>(self, word: Word<F>, item: Entry) -> bool;
+    fn holds_key<F: Format>(self, word: Word<F>, item: Place) -> bool;
 
     /// The values of an item in the words of two buckets of a maplet.
-    fn values<F: Format>(readings: [Self; 2], words: [Word<F>; 2], items: [Entry; 2])
-    -> Candidates;
+    fn values<F: Format>(readings: [Self; 2], words: [Word<F>; 2], item: [Place; 2]) -> Candidates;
 
-    /// How many entries in the word of the bucket have the same core and the same chain as those of an item,
-    /// whatever their values are: no growth parts them.
-    fn inseparable<F: Format>(self, word: Word<F>, item: Entry) -> usize;
+    /// Of the entries of an item, with its value, in the word of the bucket one of which the most is known.
+    fn longest<F: Format>(self, word: Word<F>, item: Place) -> Option<Slot>;
 
-    /// Of the entries of an item, with its value, in the word of the bucket one with the most extra bits.
-    fn longest<F: Format>(self, word: Word<F>, item: Entry) -> Option<Slot>;
-
-    /// Whether it is the first of two words that holds the longest entry of an item, with its value, or one of
-    /// the longest. `None`: no word holds one.
+    /// Whether it is the first of two words that holds the entry of an item, with its value, of which the most is
+    /// known, or one of them. `None`: no word holds one.
+    #[inline]
     fn holder_of_longest<F: Format>(
         readings: [Self; 2],
         words: [Word<F>; 2],
-        items: [Entry; 2],
-    ) -> Option<bool>;
+        item: [Place; 2],
+    ) -> Option<bool> {
+        let known = |at: usize| {
+            let longest = readings[at].longest(words[at], item[at]);
+            longest.map(|slot| readings[at].known_bits::<F>(slot))
+        };
+        let [first, second] = [known(0), known(1)];
+        first.max(second).map(|_| first >= second)
+    }
 }
 
 /// Buckets from which on a table does not fit well into a core's own cache: 1 MiB of words.
@@ -121,25 +130,23 @@ pub trait Buckets: Sized + Send + Sync {
     /// The values in their slots.
     type Values: Values;
 
-    /// What a row's buckets depend on.
+    /// How far they have grown.
     type Extent: Copy;
 
     /// How the slots of a bucket are read.
     type Reading: Reading + Copy;
 
-    /// An entry in the queue of a search.
-    type Entry: Queued;
     /// How the words are stored.
     type Words: Words;
 
     /// Whether the number of buckets can grow.
     const GROWS: bool;
 
-    /// Buckets with these words, of which those of the extent are allocated. The rows are an even number
-    /// and at least 2. The target load, in thousandths, is that of buckets that grow.
+    /// Buckets with these words, of which those of now are allocated. `extra_bits` is how many bits of its position a
+    /// new entry knows besides those that its bucket tells.
     fn new(
-        extent: Extent,
-        load_thousandths: u32,
+        grown: Grown,
+        extra_bits: u32,
         values: Self::Values,
         words: Self::Words,
     ) -> Result<Self, NoMemory>;
@@ -149,7 +156,8 @@ pub trait Buckets: Sized + Send + Sync {
     /// The words of the buckets of now, and then those of later ones.
     fn words(&self) -> &Self::Words;
 
-    fn rows(&self) -> usize;
+    /// Where the items of a table with this format are.
+    fn geometry<F: Format>(&self) -> Geometry;
 
     /// How far the table has grown by now.
     fn extent(&self) -> Self::Extent;
@@ -157,23 +165,26 @@ pub trait Buckets: Sized + Send + Sync {
     /// The number of buckets.
     fn count(&self, extent: Self::Extent) -> usize;
 
-    /// The bucket of a place.
+    /// The bucket of a place; of a place that belongs to two, one of them.
     fn bucket(&self, place: Place, extent: Self::Extent) -> Bucket<Self::Reading>;
 
-    /// How the slots of the bucket with this number are read in a table of this extent.
-    fn reading(extent: Extent, bucket: usize, values: Self::Values) -> Self::Reading;
+    /// The bucket with this number.
+    fn bucket_at(&self, extent: Self::Extent, number: usize) -> Bucket<Self::Reading>;
+
+    /// The other bucket of what a slot of this bucket holds, by its [turned](Reading::turned) word. `None`: it would
+    /// belong to two.
+    fn other_bucket<F: Format>(
+        &self,
+        bucket: Bucket<Self::Reading>,
+        turned: Slot,
+        extent: Self::Extent,
+    ) -> Option<usize>;
+
+    /// The bucket with this number, if there were so many buckets.
+    fn bucket_of_size(&self, buckets: usize, number: usize) -> Bucket<Self::Reading>;
 
     /// The buckets themselves, if they can grow.
     fn growing(&self) -> Option<&Growing<Self::Values>>;
-
-    /// Where the items of a table with this format are.
-    #[inline]
-    fn geometry<F: Format>(&self) -> Geometry {
-        let shape = const {
-            if Self::GROWS { Shape::growing(F::BITS, F::DOUBLINGS) } else { Shape::fixed(F::BITS) }
-        };
-        Geometry::new(self.rows(), shape).with_values(self.values())
-    }
 
     #[inline]
     fn word(&self, bucket: usize) -> &AtomicU64 {

@@ -1,9 +1,9 @@
 //! Figures of a table.
 
 use super::buckets::{Buckets, Reading, Words};
-use super::growing::Growing;
+use super::growing::{Growing, Grown};
 use super::{State, Table};
-use crate::entry::{NoValues, Values};
+use crate::entry::Values;
 use crate::layout::{Format, LayoutId, Word};
 use crate::sizing::{self, Sizing};
 use crate::sync::Ordering;
@@ -28,9 +28,24 @@ impl<B: Buckets> State<B> {
         self.present() * self.layout.properties().slots
     }
 
-    /// The buckets that each row had at first: one.
-    pub(crate) fn rows(&self) -> usize {
-        self.buckets.rows()
+    /// Items: slots in use, but for those that splits have doubled. Exact when no thread writes.
+    pub(crate) fn len(&self) -> usize {
+        let doubled = self.buckets.growing().map_or(0, Growing::doubled);
+        self.occupied().saturating_sub(doubled)
+    }
+
+    /// The sizes of now.
+    pub(crate) fn grown(&self) -> Grown {
+        let buckets = self.present();
+        self.buckets.growing().map_or(
+            Grown { first: buckets, buckets, doubled: 0, target_load: 0 },
+            |growing| Grown {
+                first: growing.first(),
+                buckets,
+                doubled: growing.doubled(),
+                target_load: growing.target_load(),
+            },
+        )
     }
 
     /// The maximum number of buckets.
@@ -67,10 +82,11 @@ impl<B: Buckets> State<B> {
     fn sizing(&self) -> Sizing {
         Sizing {
             layout: self.layout(),
-            rows: self.rows(),
+            first: self.grown().first,
             buckets: self.max_buckets(),
-            load_thousandths: self.target_load(),
+            target_load: self.target_load(),
             value_bits: self.value_bits(),
+            max_capacity: 0,
             rate: 1.0,
         }
     }
@@ -94,32 +110,28 @@ impl<B: Buckets> State<B> {
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// The share of absent items that are reported as present.
     pub(crate) fn false_positive_rate(self) -> f64 {
-        let (rows, value_bits) = (self.rows(), self.value_bits());
+        let value_bits = self.value_bits();
         let properties = F::FORMAT.properties();
-        if B::GROWS {
-            sizing::false_positive_rate_of_grown(properties, self.weight(), rows, value_bits)
-        } else {
-            let items_per_row = self.occupied() as f64 / rows as f64;
-            sizing::false_positive_rate(properties, items_per_row, value_bits)
-        }
+        let Some(growing) = self.buckets.growing() else {
+            let items_per_bucket = self.occupied() as f64 / self.present() as f64;
+            return sizing::false_positive_rate(properties, items_per_bucket, value_bits);
+        };
+        sizing::false_positive_rate_of_grown(properties, self.weight(growing), value_bits)
     }
 
-    /// The sum of 2^-a over all entries, where a is how many extra bits an entry has: how likely all of
-    /// them together are to match what they do not belong to. Taken from a sample of the words, if there
+    /// The sum of 2^-n over all entries, where n is how many bits of its position an entry knows: how likely all of
+    /// them together are to match a position that is not theirs. Taken from a sample of the words, if there
     /// are more than [`WEIGHED`].
-    fn weight(self) -> f64 {
-        let Some(growing) = self.buckets.growing() else {
-            return self.occupied() as f64;
-        };
+    fn weight(self, growing: &Growing<B::Values>) -> f64 {
         let extent = growing.extent();
         let buckets = extent.buckets();
-        // An odd distance: rows of both parities.
+        // An odd distance: buckets of both parities.
         let distance = buckets.div_ceil(WEIGHED) | 1;
         let sampled = (0..buckets).step_by(distance).map(|bucket| {
             // Relaxed: an estimate.
             let word = self.buckets.word(bucket).load(Ordering::Relaxed);
-            let reading = extent.bucket_at(bucket, NoValues).reading;
-            let weight = |slot| 1.0 / f64::from(1_u32 << reading.extra_bits(slot));
+            let reading = growing.bucket_at(extent, bucket).reading;
+            let weight = |slot| (-f64::from(reading.known_bits::<F>(slot))).exp2();
             Word::<F>::from_bits(word).slots_in_use().map(weight).sum::<f64>()
         });
         sampled.sum::<f64>() * buckets as f64 / buckets.div_ceil(distance) as f64

@@ -1,17 +1,17 @@
-//! The table of fixed size: a row is a bucket, and a slot holds a whole fingerprint.
+//! The table of fixed size: a position is a bucket, and a slot holds a whole fingerprint.
 
 use core::iter;
 
 use super::buckets::{Bucket, Buckets, Reading, View, Words};
-use super::geometry::Place;
-use super::growing::{Extent, Growing};
+use super::geometry::{Geometry, Place};
+use super::growing::{Growing, Grown};
 use crate::candidates::Candidates;
 use crate::entry::{Entry, NoValues, Slot, Values};
 use crate::layout::{Format, Word};
 use crate::memory::{NoMemory, try_push};
 use crate::sync::{self, AtomicU64};
 
-/// As many buckets as rows, for ever.
+/// As many buckets for ever.
 pub struct Fixed<V = NoValues> {
     words: Box<[AtomicU64]>,
     values: V,
@@ -21,13 +21,11 @@ impl<V: Values> Buckets for Fixed<V> {
     type Values = V;
     type Extent = ();
     type Reading = Whole<V>;
-    type Entry = u32;
     type Words = Box<[AtomicU64]>;
 
     const GROWS: bool = false;
 
-    fn new(extent: Extent, _: u32, values: V, words: Box<[AtomicU64]>) -> Result<Self, NoMemory> {
-        debug_assert_eq!(extent, Extent::start(words.len()));
+    fn new(_: Grown, _: u32, values: V, words: Box<[AtomicU64]>) -> Result<Self, NoMemory> {
         Ok(Self { words, values })
     }
 
@@ -42,8 +40,8 @@ impl<V: Values> Buckets for Fixed<V> {
     }
 
     #[inline]
-    fn rows(&self) -> usize {
-        self.words.len()
+    fn geometry<F: Format>(&self) -> Geometry {
+        Geometry::fixed(self.words.len(), F::BITS).with_values(self.values)
     }
 
     #[inline]
@@ -56,12 +54,23 @@ impl<V: Values> Buckets for Fixed<V> {
 
     #[inline]
     fn bucket(&self, place: Place, (): ()) -> Bucket<Whole<V>> {
-        Bucket { number: place.row, reading: Whole { values: self.values } }
+        self.bucket_at((), place.position)
     }
 
     #[inline]
-    fn reading(_: Extent, _: usize, values: V) -> Whole<V> {
-        Whole { values }
+    fn bucket_at(&self, (): (), number: usize) -> Bucket<Whole<V>> {
+        Bucket { number, reading: Whole { bucket: number, values: self.values } }
+    }
+
+    #[inline]
+    fn other_bucket<F: Format>(&self, from: Bucket<Whole<V>>, slot: Slot, (): ()) -> Option<usize> {
+        let entry = Entry::fingerprint(slot.bits());
+        Some(self.geometry::<F>().alternate(from.number, entry))
+    }
+
+    #[inline]
+    fn bucket_of_size(&self, _: usize, number: usize) -> Bucket<Whole<V>> {
+        self.bucket_at((), number)
     }
 
     #[inline]
@@ -129,25 +138,39 @@ impl Words for Box<[AtomicU64]> {
     }
 }
 
-/// In a table of fixed size a slot holds the entry.
+/// In a table of fixed size a slot holds the fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Whole<V> {
-    pub(crate) values: V,
+    bucket: usize,
+    values: V,
+}
+
+impl<V: Values> Whole<V> {
+    /// What a slot holds of an item.
+    #[inline]
+    fn held(item: Place) -> Slot {
+        Slot::new(item.entry.bits().into())
+    }
 }
 
 impl<V: Values> Reading for Whole<V> {
     #[inline]
-    fn slot(self, entry: Entry) -> Slot {
-        Slot::new(entry.whole().into())
+    fn slot<F: Format>(self, place: Place) -> Option<Slot> {
+        Some(Self::held(place))
     }
 
     #[inline]
-    fn entry(self, slot: Slot, _: Entry) -> Entry {
-        Entry::fingerprint(slot.bits())
+    fn turned<F: Format>(self, word: Word<F>) -> Word<F> {
+        word
     }
 
     #[inline]
-    fn extra_bits(self, _: Slot) -> u32 {
+    fn place<F: Format>(self, slot: Slot) -> Place {
+        Place { position: self.bucket, entry: Entry::fingerprint(slot.bits()) }
+    }
+
+    #[inline]
+    fn known_bits<F: Format>(self, _: Slot) -> u32 {
         0
     }
 
@@ -155,18 +178,26 @@ impl<V: Values> Reading for Whole<V> {
     fn either_holds<F: Format>(
         [reading, _]: [Self; 2],
         words: [Word<F>; 2],
-        [item, _]: [Entry; 2],
+        [item, _]: [Place; 2],
     ) -> bool {
-        Word::either_holds(words, reading.slot(item), reading.values.below())
+        Word::either_holds(words, Self::held(item), reading.values.below())
     }
 
     #[inline]
-    fn copies<F: Format>(self, word: Word<F>, item: Entry) -> usize {
-        word.copies(self.slot(item))
+    fn copies<F: Format>(self, word: Word<F>, item: Place) -> usize {
+        word.copies(Self::held(item))
     }
 
     #[inline]
-    fn holds_key<F: Format>(self, word: Word<F>, item: Entry) -> bool {
+    fn inseparable<F: Format>(self, word: Word<F>, item: Place) -> usize {
+        match self.values.below() {
+            Some(mask) => word.equal_below(item.entry.bits().into(), mask),
+            None => self.copies(word, item),
+        }
+    }
+
+    #[inline]
+    fn holds_key<F: Format>(self, word: Word<F>, item: Place) -> bool {
         V::ANY && Self::either_holds([self; 2], [word, Word::EMPTY], [item; 2])
     }
 
@@ -174,36 +205,28 @@ impl<V: Values> Reading for Whole<V> {
     fn values<F: Format>(
         [reading, _]: [Self; 2],
         words: [Word<F>; 2],
-        [item, _]: [Entry; 2],
+        [item, _]: [Place; 2],
     ) -> Candidates {
         let Some(mask) = reading.values.below() else {
             return Candidates::new();
         };
-        let values = Word::values_of_equal(words, item.whole().into(), mask);
+        let values = Word::values_of_equal(words, item.entry.bits().into(), mask);
         Candidates::of(values, reading.values.bits())
     }
 
     #[inline]
-    fn inseparable<F: Format>(self, word: Word<F>, item: Entry) -> usize {
-        match self.values.below() {
-            Some(mask) => word.equal_below(item.whole().into(), mask),
-            None => self.copies(word, item),
-        }
-    }
-
-    #[inline]
-    fn longest<F: Format>(self, word: Word<F>, item: Entry) -> Option<Slot> {
-        let slot = self.slot(item);
+    fn longest<F: Format>(self, word: Word<F>, item: Place) -> Option<Slot> {
+        let slot = Self::held(item);
         word.holds(slot).then_some(slot)
     }
 
     #[inline]
     fn holder_of_longest<F: Format>(
-        [reading, _]: [Self; 2],
+        _: [Self; 2],
         words: [Word<F>; 2],
-        [item, _]: [Entry; 2],
+        [item, _]: [Place; 2],
     ) -> Option<bool> {
-        let slot = reading.slot(item);
+        let slot = Self::held(item);
         Word::either_holds(words, slot, None).then(|| words[0].holds(slot))
     }
 }

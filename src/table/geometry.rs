@@ -1,10 +1,10 @@
-//! Where an item lives: from a 64-bit hash to an entry and two rows.
+//! Where an item lives: from a 64-bit hash to an entry and two positions.
 //!
-//! Pure functions. In a table of fixed size a row is a bucket. In a growing table a row has more and
-//! more buckets, and [`Extent`](crate::table::Extent) says in which of them an entry lies.
+//! Pure functions. In a table of fixed size a position is a bucket. In a growing table it is a number of 64 bits,
+//! and [`Extent`](crate::table::Extent) says which bucket it has.
 //!
-//! The table has m rows, m even and at least 2, and needs no power of two: the
-//! first row is `(x * m) >> 64`, the multiply-shift reduction of Lemire ("Fast Random Integer
+//! A table of fixed size has m buckets, m even and at least 2, and needs no power of two: the
+//! first is `(x * m) >> 64`, the multiply-shift reduction of Lemire ("Fast Random Integer
 //! Generation in an Interval", 2019). The second is partial-key cuckoo hashing (Fan et al., CoNEXT
 //! 2014, section 3.1) with a subtraction in place of the exclusive or:
 //!
@@ -13,11 +13,13 @@
 //! ```
 //!
 //! Applied twice it gives i back for every m. With m even and r(c) odd, i and alt(i, c) have
-//! opposite parity, so the two rows always differ.
+//! opposite parity, so the two buckets always differ. In a growing table it is
+//! the exclusive or with an odd number that is drawn from the core: what is known of one position is known of
+//! the other.
 
 use core::hint::select_unpredictable;
 
-use crate::entry::{Core, Entry, GOLDEN, Shape, Slot, Values};
+use crate::entry::{Entry, GOLDEN, Shape, Values};
 
 /// An item as the table sees it.
 ///
@@ -26,18 +28,27 @@ use crate::entry::{Core, Entry, GOLDEN, Shape, Slot, Values};
 /// there before it can branch, and every lookup had some instructions more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Key {
-    /// Its entry in the first row.
     pub(crate) entry: Entry,
-    /// The row that the hash names.
+    /// The position that the hash names.
     pub(crate) first: usize,
     /// The alternate of `first`.
     pub(crate) second: usize,
 }
 
-/// An entry in one of the two rows of its item. A place belongs to exactly one bucket.
+impl Key {
+    /// Both places of the item.
+    #[inline]
+    pub(crate) fn places(self) -> [Place; 2] {
+        let Self { entry, first, second } = self;
+        [first, second].map(|position| Place { position, entry })
+    }
+}
+
+/// An entry at one of the two positions of its item. A place belongs to exactly one bucket, but for one: see
+/// [`growing`](super::growing).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    pub(crate) row: usize,
+    pub(crate) position: usize,
     pub(crate) entry: Entry,
 }
 
@@ -46,24 +57,39 @@ impl Place {
     #[inline]
     pub(crate) fn select(first: bool, [a, b]: [Self; 2]) -> Self {
         Self {
-            row: select_unpredictable(first, a.row, b.row),
+            position: select_unpredictable(first, a.position, b.position),
             entry: select_unpredictable(first, a.entry, b.entry),
         }
     }
+
+    /// Whether it has the parity of this position, as one of the two places of an item has.
+    #[inline]
+    pub(crate) fn is_beside(self, position: usize) -> bool {
+        (self.position ^ position) & 1 == 0
+    }
 }
 
-/// The rows of a table, an even number of at least 2, and the shape of its entries.
+/// How items are placed in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    rows: u64,
+    /// The buckets of a table of fixed size, an even number of at least 2; in a growing table, a mask of the bits of
+    /// a position that all entries know.
+    size: u64,
     shape: Shape,
 }
 
 impl Geometry {
+    /// In a table of fixed size with this number of buckets.
     #[inline]
-    pub(crate) fn new(rows: usize, shape: Shape) -> Self {
-        debug_assert!(rows >= 2 && rows.is_multiple_of(2));
-        Self { rows: rows as u64, shape }
+    pub(crate) fn fixed(buckets: usize, bits: u32) -> Self {
+        debug_assert!(buckets >= 2 && buckets.is_multiple_of(2));
+        Self { size: buckets as u64, shape: Shape::fixed(bits) }
+    }
+
+    /// In a growing table with slots of `bits` bits, of whose positions all entries know the bits of this mask.
+    #[inline]
+    pub(crate) fn growing(common: u64, bits: u32, extra_bits: u32) -> Self {
+        Self { size: common, shape: Shape::growing(bits, extra_bits) }
     }
 
     /// That of a maplet with such values, where this is that of a filter.
@@ -78,7 +104,8 @@ impl Geometry {
     pub(crate) fn key(self, hash: u64) -> Key {
         let x = mix(hash);
         let entry = self.shape.entry(x);
-        self.key_of(Place { row: high_product(x, self.rows) as usize, entry })
+        let first = if self.shape.grows() { x } else { high_product(x, self.size) };
+        self.key_of(Place { position: first as usize, entry })
     }
 
     /// An item, with its value.
@@ -91,64 +118,57 @@ impl Geometry {
         Key { entry, ..key }
     }
 
-    /// For the models.
-    #[cfg(loom)]
-    pub(crate) fn with_value(self, entry: Entry, value: u32) -> Entry {
-        if value > 0 { self.shape.with_value(entry, value) } else { entry }
-    }
-
-    /// A number of a place that has nothing to do with its bucket.
+    /// The item of an entry, as if its hash named the position where the entry lies.
     #[inline]
-    pub(crate) fn draw(self, place: Place) -> usize {
-        self.shape.draw(place.entry)
-    }
-
-    /// The item of an entry, as if its hash named the row where the entry lies.
-    #[inline]
-    pub(crate) fn key_of(self, Place { row, entry }: Place) -> Key {
-        Key { entry, first: row, second: self.alternate(row, self.shape.core(entry)) }
-    }
-
-    /// Both places of an item.
-    #[inline]
-    pub(crate) fn places(self, Key { entry, first, second }: Key) -> [Place; 2] {
-        let other = self.shape.in_other_row(entry);
-        [Place { row: first, entry }, Place { row: second, entry: other }]
+    pub(crate) fn key_of(self, Place { position, entry }: Place) -> Key {
+        Key { entry, first: position, second: self.alternate(position, entry) }
     }
 
     /// The other place of the item that has an entry in this one.
     #[inline]
-    pub(crate) fn other_place(self, place: Place) -> Place {
-        let [_, other] = self.places(self.key_of(place));
-        other
+    pub(crate) fn other_place(self, Place { position, entry }: Place) -> Place {
+        Place { position: self.alternate(position, entry), entry }
     }
 
-    /// The other row of an item with this core that lies in `row`.
+    /// The other position of an entry, as far as it is known.
     #[inline]
-    pub(crate) fn alternate(self, row: usize, core: Core) -> usize {
+    pub(crate) fn alternate(self, position: usize, entry: Entry) -> usize {
+        if self.shape.grows() {
+            let known = u64::MAX >> ((u64::BITS - entry.known()) % u64::BITS);
+            return (position as u64 ^ self.difference(entry) & known) as usize;
+        }
+        let core = self.shape.core(entry);
         // Below m and odd, as m is even.
-        let r = high_product(core.spread(), self.rows) | 1;
-        let (difference, below_zero) = r.overflowing_sub(row as u64);
-        (if below_zero { difference.wrapping_add(self.rows) } else { difference }) as usize
+        let r = high_product(core.spread(), self.size) | 1;
+        let (difference, below_zero) = r.overflowing_sub(position as u64);
+        (if below_zero { difference.wrapping_add(self.size) } else { difference }) as usize
     }
 
-    /// A number of an item that is the same in both of its rows, for groups of items. A core alone will
-    /// do where cores have many bits.
+    /// The difference of both positions of an entry of a growing table.
+    #[inline]
+    pub(crate) fn difference(self, entry: Entry) -> u64 {
+        self.shape.core(entry).difference()
+    }
+
+    /// The number of the version group of an item, the same for both of its positions. A core alone will do where
+    /// cores have many bits. In a growing table also what all entries know of the even one of the positions: what
+    /// is known of both is not enough, since they differ by what the core tells.
     #[inline]
     pub(crate) fn version_group(self, Key { entry, first, second }: Key) -> usize {
-        self.version_group_of(self.shape.core(entry), first.min(second))
+        let core = self.shape.core(entry).bits() as usize;
+        if !self.shape.grows() {
+            return core;
+        }
+        let even = select_unpredictable(first & 1 == 0, first, second);
+        // The lowest bit is 0. The few groups of a model's table are told by the lowest bits of the sum.
+        let shift = if cfg!(loom) { 0 } else { self.shape.core_bits() - 1 };
+        core + ((even & self.size as usize) << shift)
     }
 
-    /// As `version_group`, of the item that has what this slot holds in a bucket of this row.
+    /// As `version_group`, of an entry at this place.
     #[inline]
-    pub(crate) fn version_group_in(self, row: usize, slot: Slot) -> usize {
-        let core = self.shape.core_of_slot(slot);
-        self.version_group_of(core, row.min(self.alternate(row, core)))
-    }
-
-    #[inline]
-    fn version_group_of(self, core: Core, lower_row: usize) -> usize {
-        core.bits() as usize + if self.shape.grows() { lower_row } else { 0 }
+    pub(crate) fn version_group_in(self, place: Place) -> usize {
+        self.version_group(self.key_of(place))
     }
 }
 
@@ -184,8 +204,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const SHAPE: Shape = Shape::fixed(16);
-
     /// Even numbers of buckets of every magnitude, the extremes included.
     fn buckets() -> impl Strategy<Value = usize> {
         prop_oneof![1..100_usize, 1..1_usize << 20, 1..1_usize << 61, Just(1 << 61)]
@@ -195,22 +213,40 @@ mod tests {
     proptest! {
         #[test]
         fn a_key_lies_in_the_table(buckets in buckets(), hash: u64, bits in 4..=32_u32) {
-            let key = Geometry::new(buckets, Shape::fixed(bits)).key(hash);
+            let key = Geometry::fixed(buckets, bits).key(hash);
             prop_assert!(key.first < buckets && key.second < buckets);
-            let f = u64::from(key.entry.whole());
+            let f = u64::from(key.entry.bits());
             prop_assert!(f > 0 && f < 1 << bits);
         }
 
         #[test]
         fn the_other_place_is_its_own_inverse(buckets in buckets(), hash: u64) {
-            for shape in [Shape::fixed(4), Shape::fixed(32), Shape::growing(16, 9)] {
-                let geometry = Geometry::new(buckets, shape);
+            let [short, long] = [4, 32].map(|bits| Geometry::fixed(buckets, bits));
+            for geometry in [short, long, Geometry::growing(buckets as u64 - 1, 16, 9)] {
                 let key = geometry.key(hash);
-                let [first, second] = geometry.places(key);
+                let [first, second] = key.places();
                 prop_assert_eq!(geometry.other_place(first), second);
                 prop_assert_eq!(geometry.other_place(second), first);
-                prop_assert_eq!((first.row + second.row) % 2, 1, "opposite parity");
-                prop_assert_eq!(geometry.version_group(key), geometry.version_group(geometry.key_of(second)));
+                prop_assert_eq!((first.position ^ second.position) % 2, 1, "opposite parity");
+                let of_second = geometry.version_group_in(second);
+                prop_assert_eq!(geometry.version_group(key), of_second);
+            }
+        }
+    }
+
+    /// What is known of an entry tells as much of its other position, and the group of its version.
+    #[test]
+    fn what_is_known_of_one_position_is_known_of_the_other() {
+        let geometry = Geometry::growing((1 << 12) - 1, 16, 9);
+        for hash in 0..1000 {
+            let key = geometry.key(hash);
+            for (known, place) in (12..64).flat_map(|known| key.places().map(|p| (known, p))) {
+                let entry = Entry::knowing(place.entry.bits().into(), known);
+                let position = place.position & ((1 << known) - 1);
+                let short = Place { position, entry };
+                let other = geometry.other_place(place).position & ((1 << known) - 1);
+                assert_eq!(geometry.other_place(short), Place { position: other, entry });
+                assert_eq!(geometry.version_group_in(short), geometry.version_group(key));
             }
         }
     }
@@ -218,12 +254,12 @@ mod tests {
     #[test]
     fn small_tables_by_exhaustion() {
         for buckets in (2..=66).step_by(2) {
-            let (geometry, shape) = (Geometry::new(buckets, SHAPE), SHAPE);
-            for core in (1..1 << 12).map(|bits| shape.core(Entry::fingerprint(bits))) {
+            let geometry = Geometry::fixed(buckets, 16);
+            for entry in (1..1 << 12).map(Entry::fingerprint) {
                 for bucket in 0..buckets {
-                    let other = geometry.alternate(bucket, core);
+                    let other = geometry.alternate(bucket, entry);
                     assert!(other < buckets && other % 2 != bucket % 2);
-                    assert_eq!(geometry.alternate(other, core), bucket);
+                    assert_eq!(geometry.alternate(other, entry), bucket);
                 }
             }
         }
@@ -233,10 +269,10 @@ mod tests {
     #[test]
     fn distances_are_drawn_evenly() {
         for buckets in [6, 10, 64, 100] {
-            let (geometry, shape) = (Geometry::new(buckets, SHAPE), SHAPE);
+            let geometry = Geometry::fixed(buckets, 16);
             let mut drawn = vec![0_u32; buckets];
-            for core in (1..1 << 16).map(|bits| shape.core(Entry::fingerprint(bits))) {
-                drawn[geometry.alternate(0, core)] += 1;
+            for entry in (1..1 << 16).map(Entry::fingerprint) {
+                drawn[geometry.alternate(0, entry)] += 1;
             }
             let due = 65_535.0 / (buckets as f64 / 2.0);
             for (distance, &n) in drawn.iter().enumerate() {

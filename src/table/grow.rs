@@ -1,6 +1,6 @@
 //! Growth: splits, and when they happen.
 //!
-//! A split is a kick to a new bucket. Where the bucket of an entry lies is told by the extent
+//! A split is a kick to a new bucket, of all that goes there at once. Where the bucket of an entry lies is told by the extent
 //! (see [`super::growing`]), so between the copy and the clear a split also stores the extent: a lookup
 //! that reads the cleared bucket has then synchronized with the bumped versions, and starts over; one
 //! that begins with the bumped versions sees the extent, and with it the new bucket. Writers compute
@@ -14,20 +14,22 @@ use core::array;
 use core::ops::Range;
 
 use super::Table;
-use super::buckets::{Buckets, Words};
+use super::buckets::{Buckets, Reading, Words};
 use super::geometry::Place;
 use super::growing::{Extent, Growing};
 use super::stripes::{Locked, UpTo};
-use crate::entry::{NoValues, Values};
+use crate::entry::{Slot, Values};
 use crate::layout::{Format, Word};
 use crate::memory::NoMemory;
-use crate::sizing::{self, LOAD_MARGIN, share};
+use crate::sizing::{self, LOAD_MARGIN, MAX_DOUBLED, share};
 use crate::sync::Ordering;
 
 /// Buckets that are split under one set of locks: those of a cache line.
 const SPLITS_PER_LOCK: usize = 8;
 /// Inserts between two checks of the load of a large table.
 const INSERTS_PER_LOAD_CHECK: usize = 32;
+/// Where the bits of a position begin that decide which inserts check the load: no bucket tells them.
+const TURN: u32 = 48;
 /// Buckets at least whose load is taken for that of the table.
 const SAMPLE: usize = 2048;
 /// How much fuller than its target a table may become: while it grows, it is kept below that.
@@ -68,7 +70,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     pub(super) fn grow_if_loaded(self, [near, _]: [Place; 2]) {
         if let Some(growing) = self.buckets.growing() {
             let buckets = growing.extent().buckets();
-            let turn = self.geometry().draw(near) % INSERTS_PER_LOAD_CHECK;
+            // Bits of the position that no bucket tells.
+            let turn = (near.position >> TURN) % INSERTS_PER_LOAD_CHECK;
             if turn * buckets < INSERTS_PER_LOAD_CHECK * INSERTS_PER_LOAD_CHECK {
                 self.split_if_loaded(growing, near);
             }
@@ -110,9 +113,18 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     /// Grows until the table has room for `items`, or to its maximum. Inserting up to `items` then splits
     /// nothing.
     pub(crate) fn grow_for(self, items: usize) -> Result<(), NoMemory> {
-        match sizing::buckets_for(F::FORMAT.properties(), items, share(self.target_load())) {
-            Ok(buckets) => self.grow_to(buckets),
-            Err(_) => Ok(()),
+        let (properties, load) = (F::FORMAT.properties(), share(self.target_load()));
+        loop {
+            // Growth may double some more.
+            let present = self.present();
+            let doubled = self.buckets.growing().map_or(0, Growing::doubled);
+            match sizing::buckets_for(properties, items.saturating_add(doubled), load) {
+                Ok(buckets) if buckets > present => self.grow_to(buckets)?,
+                _ => return Ok(()),
+            }
+            if self.present() == present {
+                return Ok(());
+            }
         }
     }
 
@@ -141,8 +153,21 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
 
     /// Splits up to `most` buckets, while it holds the mutex of those who split, and says how many.
     /// Where memory ends, it splits as many as there is memory for, and returns the error if that is
-    /// none.
+    /// none. Where too many entries are doubled, it splits none: each of them would be doubled again by the next
+    /// level, and they would soon be all there is.
     fn split(self, growing: &Growing<B::Values>, most: usize) -> Result<usize, NoMemory> {
+        // Twice as many as are expected at the maximum: no chance may keep a table from the size that it was built for.
+        if growing.doubled() * (MAX_DOUBLED / 2) > self.target_items() {
+            return Ok(0);
+        }
+        self.split_buckets(growing, most)
+    }
+
+    pub(super) fn split_buckets(
+        self,
+        growing: &Growing<B::Values>,
+        most: usize,
+    ) -> Result<usize, NoMemory> {
         let mut split = 0;
         while split < most {
             let extent = growing.extent();
@@ -177,16 +202,19 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     ///
     /// Each bucket in this order: copy, publish, bump, clear. The extent is stored once for all of them.
     /// The extent of the next level, by which entries are read differently, follows the clears: what goes
-    /// has lost a bit, and is read by the old level until no lookup can miss it.
+    /// has lost a bit, and of what is doubled a bit more is known; both are read by the old level until no lookup can
+    /// miss them.
     fn split_run(self, growing: &Growing<B::Values>, extent: Extent, run: Range<usize>) {
         let locked = self.lock_run(extent, &run);
-        let splits = self.partition(extent, &run);
+        let splits = self.partition(growing, extent, &run);
         self.copy_what_goes(&locked, &splits);
         let extent = extent.after(run.len());
         growing.publish(extent);
-        self.bump_what_goes(&splits);
+        self.bump_what_goes(growing, extent, &splits);
         self.clear_what_goes(&locked, &splits);
-        if let Some(next_level) = extent.next_level() {
+        let doubled: usize = splits.iter().flatten().map(|split| split.doubled).sum();
+        growing.add_doubled(doubled.cast_signed());
+        if let Some(next_level) = extent.next_level(growing.ring()) {
             growing.publish(next_level);
         }
     }
@@ -202,12 +230,23 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     }
 
     /// What a split makes of each bucket of a run whose stripes are locked.
-    fn partition(self, extent: Extent, run: &Range<usize>) -> Splits<F> {
+    fn partition(
+        self,
+        growing: &Growing<B::Values>,
+        extent: Extent,
+        run: &Range<usize>,
+    ) -> Splits<F> {
         let mut splits = [None; SPLITS_PER_LOCK];
         for (split, old) in splits.iter_mut().zip(run.clone()) {
-            let next_bit = extent.bucket_at(old, NoValues).reading.next_bit();
-            let [stays, goes] = self.locked_word(old).partition(next_bit);
-            *split = Some(Split { old, new: old + extent.stride(), stays, goes });
+            let reading = growing.bucket_at(extent, old).reading;
+            let (mut stays, mut goes, mut doubled) = (Word::<F>::EMPTY, Word::EMPTY, 0);
+            for slot in self.locked_word(old).slots_in_use() {
+                let [stay, go] = reading.split::<F>(slot);
+                doubled += usize::from(stay.is_some() & go.is_some());
+                stays = with(stays, stay);
+                goes = with(goes, go);
+            }
+            *split = Some(Split { old, new: old + extent.stride(), stays, goes, doubled });
         }
         splits
     }
@@ -218,17 +257,19 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
             // Release: not needed by itself, `publish` publishes it. A lookup reads it only by the new
             // extent.
             self.store_word(locked, split.new, split.goes, Ordering::Release);
-            locked.transfer(split.old, split.new, split.goes.in_use());
+            let goes = split.goes.in_use();
+            locked.vacate_several(split.old, goes - split.doubled);
+            locked.occupy_several(split.new, goes);
         }
     }
 
-    /// Bumps the versions of what goes.
-    fn bump_what_goes(self, splits: &Splits<F>) {
+    /// Bumps the versions of all that is in a new bucket: of what goes, and of what is doubled.
+    fn bump_what_goes(self, growing: &Growing<B::Values>, extent: Extent, splits: &Splits<F>) {
         let geometry = self.geometry();
         for split in splits.iter().flatten() {
-            let row = split.old % self.rows();
+            let reading = growing.bucket_at(extent, split.new).reading;
             for slot in split.goes.slots_in_use() {
-                self.versions.bump(geometry.version_group_in(row, slot));
+                self.versions.bump(geometry.version_group_in(reading.place::<F>(slot)));
             }
         }
     }
@@ -240,6 +281,12 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
             self.store_word(locked, split.old, split.stays, Ordering::Release);
         }
     }
+}
+
+/// A part of a bucket, with one entry more.
+#[inline]
+fn with<F: Format>(part: Word<F>, slot: Option<Slot>) -> Word<F> {
+    slot.map_or(part, |slot| part.with(slot).expect("a part of a bucket fits"))
 }
 
 /// The buckets of a run, and as many new ones.
@@ -255,6 +302,8 @@ struct Split<F> {
     new: usize,
     stays: Word<F>,
     goes: Word<F>,
+    /// How many entries are in both.
+    doubled: usize,
 }
 
 #[cfg(all(test, not(loom)))]
@@ -270,19 +319,19 @@ mod tests {
 
     type Fp16x4 = Packed<16, 4>;
 
-    fn table(rows: usize, max_buckets: usize) -> Table<'static, Fp16x4, Growing> {
-        Table::try_new(rows, max_buckets).unwrap()
+    fn table(first: usize, max_buckets: usize) -> Table<'static, Fp16x4, Growing> {
+        Table::try_new(first, max_buckets).unwrap()
     }
 
     /// The runs of a level cover it, and each ends at the end of a cache line, of the level, of the
     /// room or of what was wanted.
     #[test]
     fn a_run_stays_in_a_cache_line() {
-        let (rows, max_buckets) = (38, 150);
-        let table = table(rows, max_buckets);
+        let (first, max_buckets) = (38, 150);
+        let table = table(first, max_buckets);
         let growing = table.buckets.growing().unwrap();
         for most in 1..2 * SPLITS_PER_LOCK {
-            let mut extent = Extent::start(rows);
+            let mut extent = growing.extent();
             while extent.buckets() < max_buckets {
                 let run = growing.next_run(extent, most);
                 assert_eq!(run.start, extent.cursor());
@@ -293,7 +342,7 @@ mod tests {
                     || extent.buckets() + run.len() == max_buckets;
                 assert!(ends, "{run:?} of {extent:?}, {most} at the most");
                 extent = extent.after(run.len());
-                extent = extent.next_level().unwrap_or(extent);
+                extent = extent.next_level(growing.ring()).unwrap_or(extent);
             }
             assert!(growing.next_run(extent, most).is_empty());
         }

@@ -91,10 +91,9 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     pub(super) fn either_holds(self, key: Key) -> bool {
-        let places = self.places(key);
+        let places = key.places();
         let buckets = self.locate(places);
-        let entries = places.map(|place| place.entry);
-        Reading::either_holds(buckets.map(|bucket| bucket.reading), self.words_in(buckets), entries)
+        Reading::either_holds(buckets.map(|bucket| bucket.reading), self.words_in(buckets), places)
     }
 
     /// The buckets of some places and their words, with readings that are valid for these words: no entry
@@ -128,10 +127,9 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// As `either_holds`, where `true` is a decision and no hint.
     #[inline]
     pub(super) fn certainly_holds(self, key: Key) -> bool {
-        let places = self.places(key);
+        let places = key.places();
         let (buckets, words) = self.read_valid(places);
-        let entries = places.map(|place| place.entry);
-        Reading::either_holds(buckets.map(|bucket| bucket.reading), words, entries)
+        Reading::either_holds(buckets.map(|bucket| bucket.reading), words, places)
     }
 
     /// How many copies there are: read under both stripes, unless there are certainly none.
@@ -141,10 +139,10 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         }
         // Both: a removal under way in one bucket, which found no copy in the other, comes before all
         // that is inserted there; a count of all those copies together would contradict it.
-        let places = self.places(key);
+        let places = key.places();
         let (_locked, buckets) = self.lock(places, self.locate(places));
         let words = self.words_in(buckets);
-        let copies = |at: usize| buckets[at].reading.copies(words[at], places[at].entry);
+        let copies = |at: usize| buckets[at].reading.copies(words[at], places[at]);
         copies(0) + copies(1)
     }
 }
@@ -173,7 +171,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     #[inline(always)]
     fn try_get(self, key: Key) -> Option<Candidates> {
         let version = self.versions.read(self.geometry().version_group(key));
-        let places = self.places(key);
+        let places = key.places();
         let (buckets, words) = self.read_valid(places);
         version.validate().then(|| Self::candidates(places, buckets, words))
     }
@@ -188,7 +186,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         *found =
             iter::repeat_with(round).take(MAX_LOOKUP_ROUNDS - 1).flatten().next().unwrap_or_else(
                 || {
-                    let places = self.places(key);
+                    let places = key.places();
                     let (_locked, buckets) = self.lock(places, self.locate(places));
                     Self::candidates(places, buckets, self.words_in(buckets))
                 },
@@ -202,7 +200,6 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         buckets: [Bucket<B::Reading>; 2],
         words: [Word<F>; 2],
     ) -> Candidates {
-        let entries = places.map(|place| place.entry);
-        Reading::values(buckets.map(|bucket| bucket.reading), words, entries)
+        Reading::values(buckets.map(|bucket| bucket.reading), words, places)
     }
 }

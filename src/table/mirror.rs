@@ -20,7 +20,7 @@
 //! the copy's.
 
 use super::buckets::{Buckets, Words};
-use super::growing::{Extent, Growing};
+use super::growing::Grown;
 use super::{State, Table};
 use crate::error::SnapshotError;
 use crate::layout::{Format, LayoutId, Word};
@@ -35,13 +35,11 @@ const BLOCK: usize = if cfg!(loom) { 2 } else { 512 };
 
 /// The words of a table at one instant.
 pub struct Image {
-    pub(crate) extent: Extent,
-    /// The target load of a growing table, in thousandths; 0 for a table of fixed size.
-    pub(crate) target_load: u32,
+    pub(crate) grown: Grown,
     /// Bits of the value in each slot; 0 in a filter.
     pub(crate) value_bits: u32,
     /// Slots in use.
-    pub(crate) items: usize,
+    pub(crate) occupied: usize,
     /// The number of buckets that the table may ever have.
     pub(crate) max_buckets: usize,
     /// The words of all buckets, and zeros for the next ones, in pieces as the table has them.
@@ -51,7 +49,7 @@ pub struct Image {
 impl Image {
     /// The words of all buckets.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
-        let words = self.words.iter().flatten().take(self.extent.buckets());
+        let words = self.words.iter().flatten().take(self.grown.buckets);
         // Relaxed: nobody stores in it any more.
         words.map(|word| word.load(Ordering::Relaxed))
     }
@@ -84,12 +82,10 @@ impl<B: Buckets> Recording<'_, B> {
         // Whoever adds a chunk uses the mirror meanwhile.
         let _splitting = table.lock_splitting();
         let locked = table.stripes.lock_all();
-        let extent = table.buckets.growing().map_or(Extent::start(table.rows()), Growing::extent);
         let image = Image {
-            extent,
-            target_load: table.target_load(),
+            grown: table.grown(),
             value_bits: table.value_bits(),
-            items: table.stripes.occupied(),
+            occupied: table.stripes.occupied(),
             max_buckets: table.max_buckets(),
             words: Vec::new(),
         };
@@ -127,7 +123,7 @@ impl<B: Buckets> State<B> {
         self.with_mirror(|mirror| self.copy_into(mirror));
         let (mut image, words) = recording.stop();
         let words = words.expect("nobody else takes the mirror");
-        image.words = words.into_pieces(image.extent.buckets())?;
+        image.words = words.into_pieces(image.grown.buckets)?;
         Ok(image)
     }
 
@@ -221,9 +217,9 @@ impl<B: Buckets> State<B> {
 
     /// The state of a table with this image. Its slots in use are not [counted](Table::recount) yet.
     pub(crate) fn from_image(layout: LayoutId, image: Image) -> Result<Self, NoMemory> {
-        let Image { extent, target_load, value_bits, max_buckets, words, .. } = image;
+        let Image { grown, value_bits, max_buckets, words, .. } = image;
         let words = B::Words::from_pieces(max_buckets, words)?;
-        Self::try_with_words(layout, extent, target_load, value_bits, words)
+        Self::try_with_words(layout, grown, value_bits, words)
     }
 }
 
@@ -271,6 +267,7 @@ mod tests {
 
     use super::super::chunks::Chunks;
     use super::super::fixed::Fixed;
+    use super::super::growing::Growing;
     use super::*;
     use crate::entry::NoValues;
     use crate::layout::Packed;
@@ -331,7 +328,7 @@ mod tests {
         let image = table.image().unwrap();
         let words = table.buckets.words().iter().map(|word| word.load(Ordering::Relaxed));
         assert!(image.words().eq(words));
-        assert_eq!(image.items, 101);
+        assert_eq!(image.occupied, 101);
     }
 
     /// While a block is copied and not compared, another thread inserts and removes in every bucket.
@@ -353,7 +350,7 @@ mod tests {
             // Only a fault takes so long.
             receive.recv_timeout(Duration::from_secs(60)).expect("writers wait for the copy");
         });
-        assert_eq!(image.items, 3 * 100);
+        assert_eq!(image.occupied, 3 * 100);
         assert!(image.words().eq(words(table)));
     }
 
@@ -375,27 +372,27 @@ mod tests {
     #[test]
     fn growth_ends_where_the_mirror_has_no_memory() {
         let table = Table::<Fp16x4, Growing>::try_new(64, 1 << 12).unwrap();
-        *table.mirror().words.write() = Some(Chunks::too_large());
-        assert_eq!(table.grow_to(100), Err(NoMemory { bytes: 1 << 56 }));
-        assert_eq!((table.present(), table.buckets.words().reached()), (64, 64));
+        *table.mirror().words.write() = Some(Chunks::without_memory());
+        assert_eq!(table.grow_to(600), Err(NoMemory { bytes: 520 * 8 }));
+        assert_eq!((table.present(), table.buckets.words().reached()), (512, 512));
         *table.mirror().words.write() = None;
-        assert_eq!(table.grow_to(100), Ok(()));
-        assert_eq!((table.present(), table.buckets.words().reached()), (100, 128));
+        assert_eq!(table.grow_to(600), Ok(()));
+        assert_eq!((table.present(), table.buckets.words().reached()), (600, 1024));
     }
 
     /// In tables with more buckets than stripes, of which a growing one has several chunks.
     #[test]
     fn restored_stripes_count_their_own_buckets() {
-        fn check<B: Buckets<Values = NoValues> + 'static>(rows: usize, max_buckets: usize) {
-            let table = Table::<Fp16x4, B>::try_new(rows, max_buckets).unwrap();
+        fn check<B: Buckets<Values = NoValues> + 'static>(first: usize, max_buckets: usize) {
+            let table = Table::<Fp16x4, B>::try_new(first, max_buckets).unwrap();
             (0..50_000).for_each(|hash| table.insert(table.key(hash)).unwrap());
             let restored = Table::<Fp16x4, B>::from_image(table.image().unwrap()).unwrap();
             assert!(restored.present() > 3 * MAX_STRIPES);
             assert!(restored.stripes.counts().eq(table.stripes.counts()));
         }
         check::<Fixed>(20_002, 20_002);
-        for (rows, max_buckets) in [(1 << 10, 1 << 19), (5002, 500_000), (3000, 80_000)] {
-            check::<Growing>(rows, max_buckets);
+        for (first, max_buckets) in [(1 << 10, 1 << 19), (5002, 500_000), (3000, 80_000)] {
+            check::<Growing>(first, max_buckets);
         }
     }
 

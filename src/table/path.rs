@@ -8,8 +8,8 @@ use core::iter;
 
 use super::Hop;
 use super::buckets::{Buckets, Reading, View, Words};
-use super::geometry::{Geometry, Place};
-use crate::entry::Entry;
+use super::geometry::Place;
+use crate::entry::Slot;
 use crate::layout::{Format, MAX_SLOTS, Word};
 use crate::sync::Ordering;
 
@@ -34,54 +34,13 @@ fn count_opened(buckets: usize) {
     OPENED.set(OPENED.get() + buckets);
 }
 
-/// An entry in a queue, in as little room as it needs.
-pub trait Queued: Copy {
-    fn of(entry: Entry) -> Self;
-    fn entry(self) -> Entry;
-}
-
-/// No fingerprint has more than 32 bits.
-impl Queued for u32 {
-    #[inline]
-    fn of(entry: Entry) -> Self {
-        entry.whole()
-    }
-
-    #[inline]
-    fn entry(self) -> Entry {
-        Entry::from_parts(self, 0)
-    }
-}
-
-impl Queued for Entry {
-    #[inline]
-    fn of(entry: Entry) -> Self {
-        entry
-    }
-
-    #[inline]
-    fn entry(self) -> Entry {
-        self
-    }
-}
-
-/// A bucket that the search has reached, all its slots in use: that of an entry in a row.
+/// A bucket that the search has reached, all its slots in use.
 #[derive(Clone, Copy)]
-struct Node<E> {
-    row: usize,
-    /// What would move from the parent's bucket to this one, as it would be here; or the new item's.
-    entry: E,
+struct Node {
+    bucket: usize,
+    /// What the slot of the parent's bucket holds that would move here. No slot has more than 32 bits.
+    moved: u32,
     parent: u16,
-}
-
-impl<E: Queued> Node<E> {
-    fn new(Place { row, entry }: Place, parent: u16) -> Self {
-        Self { row, entry: E::of(entry), parent }
-    }
-
-    fn place(self) -> Place {
-        Place { row: self.row, entry: self.entry.entry() }
-    }
 }
 
 /// How a search ended.
@@ -106,16 +65,19 @@ pub(super) fn first_step<F: Format, B: Buckets>(buckets: &B, places: [Place; 2])
     let word = |bucket| Word::<F>::from_bits(view.word(bucket).load(Ordering::Relaxed));
     for (at, place) in places.into_iter().enumerate() {
         let bucket = buckets.bucket(place, extent);
-        let Some(slots) = word(bucket.number).slots_if_full() else {
+        let here = word(bucket.number);
+        let Some(turned) = bucket.reading.turned(here).slots_if_full() else {
             return Found::Freed;
         };
         for slot in 0..F::SLOTS {
-            let entry = bucket.reading.entry(slots(slot), place.entry);
-            let from = Place { entry, ..place };
-            let to = geometry.other_place(from);
-            if word(buckets.bucket(to, extent).number).has_room() {
+            let other = buckets.other_bucket::<F>(bucket, turned(slot), extent);
+            if other.is_some_and(|other| word(other).has_room())
+                && let Some(slots) = here.slots_if_full()
+            {
                 count_opened(at + 1);
-                return Found::Path { last: Hop { from, to }, node: ROOT };
+                let from = bucket.reading.place::<F>(slots(slot));
+                let last = Hop { from, to: geometry.other_place(from) };
+                return Found::Path { last, node: ROOT };
             }
         }
     }
@@ -123,63 +85,66 @@ pub(super) fn first_step<F: Format, B: Buckets>(buckets: &B, places: [Place; 2])
 }
 
 /// The queue of a breadth-first search over up to `N` buckets, on the stack.
-pub(super) struct Search<const N: usize, E> {
-    nodes: [Node<E>; N],
+pub(super) struct Search<const N: usize, X> {
+    /// By which all slots are read.
+    extent: X,
+    nodes: [Node; N],
     len: usize,
 }
 
-impl<const N: usize, E: Queued> Search<N, E> {
+impl<const N: usize, X: Copy> Search<N, X> {
     /// A search from the buckets of both places of an item.
     #[inline]
-    pub(super) fn new(places: [Place; 2]) -> Self {
-        let [first, second] = places.map(|place| Node::new(place, ROOT));
+    pub(super) fn new<B: Buckets<Extent = X>>(buckets: &B, places: [Place; 2]) -> Self {
+        let extent = buckets.extent();
+        let [first, second] = places.map(|place| Node {
+            bucket: buckets.bucket(place, extent).number,
+            moved: 0,
+            parent: ROOT,
+        });
         let mut nodes = [first; N];
         nodes[1] = second;
-        Self { nodes, len: 2 }
+        Self { extent, nodes, len: 2 }
     }
 
     /// Looks for the shortest path; deterministic for a table that nobody changes.
-    pub(super) fn run<F: Format, B: Buckets>(&mut self, buckets: &B) -> Found {
-        let geometry = buckets.geometry::<F>();
-        let extent = buckets.extent();
+    pub(super) fn run<F: Format, B: Buckets<Extent = X>>(&mut self, buckets: &B) -> Found {
+        let extent = self.extent;
         let view = buckets.words().view();
         // Relaxed: a hint, checked again under the stripes.
-        let word = |place| {
-            let bucket = buckets.bucket(place, extent);
-            let word = view.word(bucket.number).load(Ordering::Relaxed);
-            (bucket.reading, Word::<F>::from_bits(word))
-        };
-        let bucket_of = |place| buckets.bucket(place, extent).number;
+        let word = |bucket| Word::<F>::from_bits(view.word(bucket).load(Ordering::Relaxed));
         let mut queue_full = false;
         let mut next = 0;
         while next < self.len {
             count_opened(1);
             let node = next as u16;
-            let place = self.nodes[next].place();
-            let (reading, here) = word(place);
-            let Some(slots) = here.slots_if_full() else {
+            let bucket = buckets.bucket_at(extent, self.nodes[next].bucket);
+            let here = word(bucket.number);
+            let [Some(slots), Some(turned)] =
+                [here, bucket.reading.turned(here)].map(Word::slots_if_full)
+            else {
                 return Found::Freed;
             };
-            let entry =
-                |slot| Place { row: place.row, entry: reading.entry(slots(slot), place.entry) };
-            // The alternates and their words together, so that their cache misses overlap.
-            let mut alternates = [Place::default(); MAX_SLOTS];
+            // The other buckets and their words together, so that their cache misses overlap.
+            let mut others = [None; MAX_SLOTS];
             let mut free = [false; MAX_SLOTS];
             for slot in 0..F::SLOTS {
-                alternates[slot] = geometry.other_place(entry(slot));
-                free[slot] = word(alternates[slot]).1.has_room();
+                others[slot] = buckets.other_bucket::<F>(bucket, turned(slot), extent);
+                free[slot] = others[slot].is_some_and(|other| word(other).has_room());
             }
-            for slot in 0..F::SLOTS {
-                let to = alternates[slot];
-                if free[slot] && !self.on_path(node, to, bucket_of) {
-                    return Found::Path { last: Hop { from: entry(slot), to }, node };
-                }
+            // Through a bucket twice no path could be applied.
+            let next_of = |slot: usize| others[slot].filter(|&other| !self.on_path(node, other));
+            if let Some(slot) = (0..F::SLOTS).find(|&slot| free[slot] && next_of(slot).is_some()) {
+                let from = bucket.reading.place::<F>(slots(slot));
+                let last = Hop { from, to: buckets.geometry::<F>().other_place(from) };
+                return Found::Path { last, node };
             }
-            for &alternate in &alternates[..F::SLOTS] {
+            for (slot, other) in others.into_iter().enumerate().take(F::SLOTS) {
                 if self.len == N {
                     queue_full = true;
-                } else if !self.on_path(node, alternate, bucket_of) {
-                    self.nodes[self.len] = Node::new(alternate, node);
+                } else if let Some(other) = other.filter(|&other| !self.on_path(node, other)) {
+                    let moved = slots(slot).bits() as u32;
+                    self.nodes[self.len] = Node { bucket: other, moved, parent: node };
                     self.len += 1;
                 }
             }
@@ -189,24 +154,27 @@ impl<const N: usize, E: Queued> Search<N, E> {
     }
 
     /// The hops that lead from a bucket of the new item to `node`, the last of them first.
-    pub(super) fn back(&self, node: u16, geometry: Geometry) -> impl Iterator<Item = Hop> {
+    pub(super) fn back<F: Format, B: Buckets<Extent = X>>(
+        &self,
+        node: u16,
+        buckets: &B,
+    ) -> impl Iterator<Item = Hop> {
         let mut reached = node;
         iter::from_fn(move || {
-            let node = self.nodes[usize::from(reached)];
-            reached = node.parent;
-            self.nodes.get(usize::from(node.parent))?;
-            let to = node.place();
-            Some(Hop { from: geometry.other_place(to), to })
+            let Node { moved, parent, .. } = self.nodes[usize::from(reached)];
+            reached = parent;
+            let bucket = self.nodes.get(usize::from(parent))?.bucket;
+            let reading = buckets.bucket_at(self.extent, bucket).reading;
+            let from = reading.place::<F>(Slot::new(moved.into()));
+            Some(Hop { from, to: buckets.geometry::<F>().other_place(from) })
         })
     }
 
-    /// Whether the path from the start to `node` passes through the bucket of this place: a path that passes
-    /// through a bucket twice could never be applied.
-    fn on_path(&self, mut node: u16, place: Place, bucket_of: impl Fn(Place) -> usize) -> bool {
+    /// Whether the path from the start to `node` passes through this bucket.
+    fn on_path(&self, mut node: u16, bucket: usize) -> bool {
         while node != ROOT {
             let passed = self.nodes[usize::from(node)];
-            // A row has one bucket in a table of fixed size, but many in a growing one.
-            if passed.row == place.row && bucket_of(passed.place()) == bucket_of(place) {
+            if passed.bucket == bucket {
                 return true;
             }
             node = passed.parent;

@@ -1,9 +1,10 @@
 //! Removal: finds an entry without a lock and clears it under the stripe of its bucket. In a maplet, an
 //! entry is also found in this way to replace its value.
 //!
-//! In a growing table the entries of an item differ in length, and an entry may be one of several items.
-//! The longest is removed: an item for which a short one was stored has no other, but an item with a
-//! longer one would be missed if its short relative stayed and was removed later.
+//! In a growing table the entries of an item differ in how many bits of the position are known, and an entry may
+//! be one of several items. The longest is removed, of which the most is known: an item for which a short one was
+//! stored has no other, but an item with a longer one would be missed if its short relative stayed and was removed
+//! later. Lengths are counted from the lowest bit of the position, and so are the same in both buckets.
 
 use core::hint::select_unpredictable;
 
@@ -25,7 +26,7 @@ trait Change: Copy {
 
     /// Whether this word, that of the item's other bucket, holds what lookups find in place of the entry, in
     /// addition to other entries of the item.
-    fn keeps_key<F: Format, R: Reading>(reading: R, word: Word<F>, item: Entry) -> bool;
+    fn keeps_key<F: Format, R: Reading>(reading: R, word: Word<F>, item: Place) -> bool;
 }
 
 /// The slot of an entry becomes free.
@@ -42,7 +43,7 @@ impl Change for Removal {
 
     /// An entry with another value: `contains` finds either.
     #[inline]
-    fn keeps_key<F: Format, R: Reading>(reading: R, word: Word<F>, item: Entry) -> bool {
+    fn keeps_key<F: Format, R: Reading>(reading: R, word: Word<F>, item: Place) -> bool {
         reading.holds_key(word, item)
     }
 }
@@ -68,14 +69,14 @@ impl Change for Replacement {
 
     /// Nothing: with its other value the entry is found as before by whoever asks for the key alone.
     #[inline]
-    fn keeps_key<F: Format, R: Reading>(_: R, _: Word<F>, _: Entry) -> bool {
+    fn keeps_key<F: Format, R: Reading>(_: R, _: Word<F>, _: Place) -> bool {
         false
     }
 }
 
 /// What a bucket holds of an item beside the bucket in which an entry is changed.
 struct InOther {
-    /// How many extra bits the longest entry has.
+    /// How many bits of its position are known of the longest entry.
     longest: Option<u32>,
     /// See [`Change::keeps_key`].
     keeps_key: bool,
@@ -133,12 +134,11 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     fn change_seen<C: Change>(self, key: Key, change: C) -> Option<bool> {
-        let places = self.places(key);
+        let places = key.places();
         let buckets = self.locate(places);
         let words = self.words_in(buckets);
-        let entries = places.map(|place| place.entry);
         let readings = buckets.map(|bucket| bucket.reading);
-        let first = Reading::holder_of_longest(readings, words, entries)?;
+        let first = Reading::holder_of_longest(readings, words, places)?;
         let place = Place::select(first, places);
         let other = Place::select(!first, places);
         let bucket = select_unpredictable(first, buckets[0], buckets[1]);
@@ -160,15 +160,17 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     ) -> bool {
         let reading = bucket.reading;
         if !B::GROWS {
-            let slot = reading.slot(place.entry);
+            let Some(slot) = reading.slot::<F>(place) else {
+                return false;
+            };
             let in_other = || self.in_other::<C>(other).may_be_missed();
             return self.change_in(locked, bucket.number, slot, key, change, in_other);
         }
-        let Some(slot) = reading.longest(self.locked_word(bucket.number), place.entry) else {
+        let Some(slot) = reading.longest(self.locked_word(bucket.number), place) else {
             return false;
         };
         let in_other = self.in_other::<C>(other);
-        if in_other.longest.is_some_and(|extra_bits| extra_bits > reading.extra_bits(slot)) {
+        if in_other.longest.is_some_and(|known| known > reading.known_bits::<F>(slot)) {
             return false;
         }
         self.change_in(locked, bucket.number, slot, key, change, || in_other.may_be_missed())
@@ -212,8 +214,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     #[inline]
     fn in_other<C: Change>(self, place: Place) -> InOther {
         let ([Bucket { reading, .. }], [word]) = self.read_valid([place]);
-        let longest = reading.longest(word, place.entry).map(|slot| reading.extra_bits(slot));
-        InOther { longest, keeps_key: C::keeps_key(reading, word, place.entry) }
+        let longest = reading.longest(word, place).map(|slot| reading.known_bits::<F>(slot));
+        InOther { longest, keeps_key: C::keeps_key(reading, word, place) }
     }
 
     /// Each attempt that fails was overtaken by another writer's success. After
@@ -230,14 +232,13 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             }
         }
         let key = Key { entry, first, second };
-        let places = self.places(key);
+        let places = key.places();
         let (locked, buckets) = self.lock(places, self.locate(places));
-        let entries = places.map(|place| place.entry);
         let readings = buckets.map(|bucket| bucket.reading);
         let [a, b] = places;
         let first = || self.change_longest(&locked, buckets[0], [a, b], key, change);
         let second = || self.change_longest(&locked, buckets[1], [b, a], key, change);
-        match Reading::holder_of_longest(readings, self.words_in(buckets), entries) {
+        match Reading::holder_of_longest(readings, self.words_in(buckets), places) {
             Some(true) => first(),
             Some(false) => second(),
             None => false,

@@ -218,10 +218,9 @@ impl<H: Held> Locked<'_, H> {
         self.update(bucket, |occupied| occupied - 1);
     }
 
-    /// Some entries have gone from one bucket to another, both of whose stripes are locked.
-    pub(super) fn transfer(&self, from: usize, to: usize, entries: usize) {
-        self.update(from, |occupied| occupied - entries as u32);
-        self.update(to, |occupied| occupied + entries as u32);
+    /// Some slots less are in use in `bucket`, whose stripe is locked.
+    pub(super) fn vacate_several(&self, bucket: usize, slots: usize) {
+        self.update(bucket, |occupied| occupied - slots as u32);
     }
 
     #[inline]

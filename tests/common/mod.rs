@@ -2,7 +2,7 @@
 
 #![allow(dead_code, unused_imports, unused_macros, reason = "each binary uses a part of it")]
 
-pub use coucal_reference::{Filter, HASHER, LEAST_ROWS, Layout, Maplet};
+pub use coucal_reference::{Filter, HASHER, LEAST_BUCKETS, Layout, Maplet};
 
 use coucal::{AnyLayout, CuckooFilter, Growable, Storage};
 use rand::rngs::SmallRng;

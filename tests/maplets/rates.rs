@@ -143,11 +143,11 @@ fn long_fingerprints_meet_as_often_as_stated(layout: Layout) {
     }
 }
 
-/// After each doubling: `2b·load·2^(1+v-w)·(1 + D)`.
+/// After each doubling, from n = 2^l + c buckets to 2^L + d: `2b·load·2^(1+v-w)·(L - l + 1 + d/2^L)`.
 fn candidates_are_as_few_as_stated_while_it_grows(layout: Layout) {
     for bits in widths_that_grow(layout) {
         // As often as it can, but for the largest tables.
-        let doublings = (layout.doublings - bits).min(usually(4, 7));
+        let doublings = (layout.extra_bits - bits).min(usually(4, 7));
         let items_at = |slots: usize| (slots as f64 * layout.target() * 0.98) as usize;
         let least = layout.growing_maplet(1000, 1000, bits).slots();
         let most = items_at(least << doublings);
@@ -162,9 +162,10 @@ fn candidates_are_as_few_as_stated_while_it_grows(layout: Layout) {
             let before = maplet.false_positive_rate_at(maplet.len());
             let slots = 2.0 * layout.slots as f64 * maplet.load_factor();
             let unit = 0.5_f64.powi((layout.bits - bits - 1).cast_signed());
-            let level = f64::from((maplet.slots() / first_slots).ilog2());
-            let split = maplet.slots() as f64 / first_slots as f64 / level.exp2() - 1.0;
-            measure(&maplet, slots * unit * (1.0 + level + split));
+            let [begun, now] = [first_slots, maplet.slots()].map(|slots| slots / layout.slots);
+            let levels = f64::from(now.ilog2() - begun.ilog2());
+            let split = now as f64 / f64::from(now.ilog2()).exp2();
+            measure(&maplet, slots * unit * (levels + split));
             let what = format!("{} with {bits} bits, as stated before", layout.name);
             is_within_10_percent(before, maplet.false_positive_rate(), &what);
         }

@@ -128,13 +128,38 @@ fn golden_files_of_what_grows(layout: Layout) {
     let keys = 24 * layout.slots as u64;
     let maplet =
         golden::<Growable<AnyLayout>>(&format!("{}-maplet-grown.coucal", layout.name), || {
-            let maplet = layout.growing_maplet(0, 90 * layout.slots, 2);
+            let maplet = layout.growing_maplet(1, 90 * layout.slots, 2);
             fill_golden(&maplet, keys);
             maplet
         });
     assert_eq!((maplet.value_bits(), maplet.max_capacity()), (2, 90 * layout.slots));
     assert!((32 * layout.slots + 1..64 * layout.slots).contains(&maplet.slots()), "{maplet:?}");
     holds_golden(&maplet, keys);
+}
+
+/// In a table whose splits have doubled entries: more often doubled than entries had further bits at first.
+#[test]
+fn a_golden_file_with_doubled_entries() {
+    let layout = Layout::named("Fp12x5");
+    let keys = 260 * layout.slots as u64;
+    let maplet = golden::<Growable<AnyLayout>>("Fp12x5-maplet-doubled.coucal", || {
+        let maplet = layout.growing_maplet(1, 380 * layout.slots, 2);
+        for key in 0..keys {
+            maplet.insert(&key, key as u32 % 4).unwrap();
+        }
+        maplet
+    });
+    let bytes = bytes_of(&maplet);
+    assert!(number(&bytes, at::DOUBLED) > 0);
+    assert_eq!(number(&bytes, at::OCCUPIED) - number(&bytes, at::DOUBLED), keys);
+    assert_eq!(maplet.len() as u64, keys);
+    for key in 0..keys {
+        assert!(maplet.get(&key).any(|value| value == key as u32 % 4));
+    }
+    for key in 0..keys {
+        assert!(maplet.remove(&key, key as u32 % 4));
+    }
+    assert!(maplet.is_empty());
 }
 
 /// The example of docs/format.md, which is made by these lines.
@@ -215,9 +240,9 @@ macro_rules! assert_error {
     };
 }
 
-/// Cut off anywhere, with any bit changed, with value bits that the layout does not store or that were not
-/// those of the table, and under the versions and kinds of others.
-fn check_header<L: Storage>(bytes: &[u8], longest: u32, level_of_value_bits: bool) {
+/// Cut off anywhere, with any bit changed, with value bits that the layout does not store, under other versions, and
+/// as a filter.
+fn check_header<L: Storage>(bytes: &[u8], longest: u32) {
     for len in 0..bytes.len() {
         assert_error!(error::<L>(&bytes[..len]), RestoreError::Truncated);
     }
@@ -227,20 +252,13 @@ fn check_header<L: Storage>(bytes: &[u8], longest: u32, level_of_value_bits: boo
         assert_error!(error::<L>(&damaged), RestoreError::Damaged);
         damaged[bit / 8] ^= 1 << (bit % 8);
     }
-    let with_bits = |bits: u16| {
-        forged(bytes, |bytes| {
-            bytes[at::VALUE_BITS..at::VALUE_BITS + 2].copy_from_slice(&bits.to_le_bytes());
-        })
-    };
-    for bits in [0, longest as u16 + 1, 64, u16::MAX] {
-        assert_error!(error::<L>(&with_bits(bits)), RestoreError::ImpossibleTable { .. });
+    for bits in [0, longest + 1, 64, 1 << 16, u32::MAX] {
+        let other = forged(bytes, |bytes| {
+            bytes[at::VALUE_BITS..at::TARGET_LOAD].copy_from_slice(&bits.to_le_bytes());
+        });
+        assert_error!(error::<L>(&other), RestoreError::ImpossibleTable { .. });
     }
-    if level_of_value_bits {
-        // A table that would have doubled too often for values as long as these.
-        let grown = forged(&with_bits(longest as u16), |bytes| bytes[at::LEVEL] = 2);
-        assert_error!(error::<L>(&grown), RestoreError::ImpossibleTable { .. });
-    }
-    for version in [1, 2] {
+    for version in [0, 2, 3] {
         let other = forged(bytes, |bytes| bytes[at::VERSION] = version);
         let error = error::<L>(&other);
         assert!(
@@ -248,7 +266,7 @@ fn check_header<L: Storage>(bytes: &[u8], longest: u32, level_of_value_bits: boo
         );
     }
     let as_filter = forged(bytes, |bytes| bytes[at::KIND] &= 1);
-    assert_error!(error::<L>(&as_filter), RestoreError::UnknownVersion { version: 3 });
+    assert_error!(error::<L>(&as_filter), RestoreError::ImpossibleTable { .. });
     let unknown = forged(bytes, |bytes| bytes[at::KIND] += 2);
     assert_error!(error::<L>(&unknown), RestoreError::UnknownKind { kind: 4 | 5 });
     let more = [bytes, b"more"].concat();
@@ -276,16 +294,16 @@ fn hostile_headers(layout: Layout) {
     let maplet = layout.maplet(16, 2);
     fill(&maplet, 1, 10);
     let bytes = bytes_of(&maplet);
-    check_header::<AnyLayout>(&bytes, layout.longest_values(), false);
+    check_header::<AnyLayout>(&bytes, layout.longest_values());
     check_types::<AnyLayout>(&bytes, &layout.filter(20).snapshot().unwrap().to_bytes());
     assert_error!(error::<Growable<AnyLayout>>(&bytes), RestoreError::OtherKind { grows: false });
 }
 
 fn hostile_headers_of_what_grows(layout: Layout) {
-    let maplet = layout.growing_maplet(0, 60 * layout.slots, 2);
+    let maplet = layout.growing_maplet(1, 60 * layout.slots, 2);
     fill(&maplet, 1, 34 * layout.slots);
     let bytes = bytes_of(&maplet);
-    check_header::<Growable<AnyLayout>>(&bytes, layout.doublings - 1, true);
+    check_header::<Growable<AnyLayout>>(&bytes, layout.longest_values_that_grow());
     let builder = layout.filters().max_capacity(100).hasher(HASHER);
     let of_filter = builder.build().unwrap().snapshot().unwrap().to_bytes();
     check_types::<Growable<AnyLayout>>(&bytes, &of_filter);
@@ -300,13 +318,13 @@ fn slots_without_a_fingerprint(layout: Layout) {
         let bytes = bytes_of(&maplet);
         let with_slot = |slot: u64, items: u64| {
             // In the first bucket the only one.
-            let held = number(&bytes, at::ITEMS);
+            let held = number(&bytes, at::OCCUPIED);
             let first = held_in_first(&bytes);
             let word = one_slot(layout, slot);
             forged(&bytes, |bytes| {
                 bytes[HEADER..HEADER + 8].copy_from_slice(&word.to_le_bytes());
                 let items = held - first + items;
-                bytes[at::ITEMS..at::ITEMS + 8].copy_from_slice(&items.to_le_bytes());
+                bytes[at::OCCUPIED..at::OCCUPIED + 8].copy_from_slice(&items.to_le_bytes());
             })
         };
         let shift = layout.bits - bits;
@@ -351,28 +369,41 @@ fn one_slot(layout: Layout, slot: u64) -> u64 {
     }
 }
 
-/// Of a table that grows: without a core, and without the 1 above the extra bits.
+/// Of a table that grows: without a core, and without the 1 above the bits that are known.
 fn slots_without_a_core(layout: Layout) {
     for bits in widths_that_grow(layout) {
-        let maplet = layout.growing_maplet(0, 20, bits);
+        let maplet = layout.growing_maplet(1, 20, bits);
         let bytes = bytes_of(&maplet);
-        assert_eq!((number(&bytes, at::ROWS), number(&bytes, at::WORDS)), (32, 32));
+        assert_eq!((number(&bytes, at::FIRST), number(&bytes, at::WORDS)), (32, 32));
+        // Level 5.
+        let ring = layout.extra_bits - bits + 1;
+        let slot = |value: u32, core: u64, known: u64| {
+            let turned = known << (5 % ring);
+            let held = (turned % (1 << ring)) | (turned >> ring);
+            u64::from(value) << (layout.bits - bits) | core << ring | held
+        };
         let with_slot = |slot: u64| {
             forged(&bytes, |bytes| {
                 bytes[HEADER..HEADER + 8].copy_from_slice(&slot.to_le_bytes());
-                bytes[at::ITEMS] = 1;
+                bytes[at::OCCUPIED] = 1;
             })
         };
-        let value = u64::from(largest(bits)) << (layout.bits - bits);
-        // At level 0 bit 0 is the 1.
-        let core = 2 << (layout.doublings - bits);
-        for invalid in [value, value | 1, value | core, 1, core, value | (core - 2) | 1] {
+        let (value, longest) = (largest(bits), 1 << (ring - 1));
+        for invalid in [
+            slot(value, 0, 0),
+            slot(value, 0, longest),
+            slot(0, 0, longest),
+            slot(value, 1, 0),
+            slot(0, 1, 0),
+            slot(value, 1, longest >> 1),
+        ] {
             assert_error!(
                 error::<Growable<AnyLayout>>(&with_slot(invalid)),
                 RestoreError::InvalidWord { bucket: 0 }
             );
         }
-        for valid in [value | core | 1, core | 1, value | core | (core - 2) | 1] {
+        for valid in [slot(value, 1, longest), slot(0, 1, longest), slot(value, 2, 2 * longest - 1)]
+        {
             let restored = Maplet::<Growable<AnyLayout>>::from_bytes(&with_slot(valid), HASHER);
             assert_eq!(restored.unwrap().len(), 1);
         }

@@ -7,7 +7,7 @@ use coucal::{AnyLayout, Growable, RestoreError, Snapshot, StableHashBuilder, Sto
 use coucal_reference::format::at;
 
 use crate::allocator::{counted, peak_of};
-use crate::common::{Filter, HASHER, LEAST_ROWS, Layout, default_layout, hashes, usually};
+use crate::common::{Filter, HASHER, LEAST_BUCKETS, Layout, default_layout, hashes, usually};
 
 of_each_layout!(a_snapshot_takes_the_memory_of_one_table);
 
@@ -69,38 +69,17 @@ fn takes_the_memory_of_one_table<L: Storage>(filter: &Filter<L>, words: usize, b
     drop(restored);
 }
 
-/// The largest maximum of filters that begin with this number of rows, found by building them.
-fn largest_maximum(layout: Layout, rows: usize) -> usize {
-    let build = |items| {
-        let builder = layout.filters().max_capacity(items);
-        builder.build().expect("memory for a test")
-    };
-    // A table of more slots than these has more rows.
-    let (mut fits, mut too_many) = (0, (rows * layout.slots) << layout.doublings);
-    while too_many - fits > 1 {
-        let items = usize::midpoint(fits, too_many);
-        if build(items).slots() <= rows * layout.slots {
-            fits = items;
-        } else {
-            too_many = items;
-        }
-    }
-    fits
-}
-
-/// A filter may grow to as many times its size as its layout lets it, up to 2^19 times: what is restored from
-/// a snapshot of it takes what SECURITY.md says, and so does the way there.
+/// A filter may grow to any size: what is restored from a snapshot of it takes what SECURITY.md says, and so does the
+/// way there.
 fn what_is_restored_takes_what_was_read(layout: Layout) {
-    for rows in [LEAST_ROWS, 100, 2000, 4098, 1 << 17] {
-        let max_capacity = largest_maximum(layout, rows);
-        let builder = layout.filters().max_capacity(max_capacity);
-        let filter = builder.build().expect("memory for a test");
-        assert_eq!(filter.slots(), rows * layout.slots);
-        let slots = (rows * layout.slots) << layout.doublings;
-        assert!(max_capacity as f64 > 0.6 * slots as f64, "{max_capacity} of {slots}");
-        let items: Vec<u64> = hashes(83).take(rows / 2).collect();
+    for buckets in [LEAST_BUCKETS, 100, 2000, 4098, 1 << 17] {
+        let slots = buckets * layout.slots;
+        let builder = layout.filters().capacity((slots as f64 * 0.9 * layout.target()) as usize);
+        let filter = builder.growable().build().expect("memory for a test");
+        let max_capacity = filter.max_capacity();
+        assert!(max_capacity > 20 * slots, "{max_capacity} for {slots}");
+        let items: Vec<u64> = hashes(83).take(buckets / 2).collect();
         filter.insert_hash_many(&items).expect("few items");
-        assert_eq!(filter.slots(), rows * layout.slots);
         let bytes = filter.snapshot().expect("memory for a test").to_bytes();
         drop(filter);
 
@@ -143,7 +122,7 @@ fn terabytes() -> Vec<u8> {
     let items = 1_u64 << 43;
     // The sizes of docs/format.md for the load of `Fp16x4`.
     let words = 2 * ((items as f64 / 0.96 + 2.5 * (items as f64).sqrt()) / 8.0).ceil() as u64;
-    let sizes = [at::ROWS, at::MAX_BUCKETS, at::WORDS].map(|at| (at, words));
+    let sizes = [at::FIRST, at::MAX_BUCKETS, at::WORDS].map(|at| (at, words));
     let capacities = [at::CAPACITY, at::MAX_CAPACITY].map(|at| (at, items));
     header(&filter, &[&sizes[..], &capacities].concat())
 }
@@ -190,7 +169,7 @@ fn no_memory_for_promises() {
     let filter = default_layout().filter(0);
     let words = 1 << 60;
     let impossible =
-        header(&filter, &[(at::ROWS, words), (at::MAX_BUCKETS, words), (at::WORDS, words)]);
+        header(&filter, &[(at::FIRST, words), (at::MAX_BUCKETS, words), (at::WORDS, words)]);
     let restore = || Filter::<AnyLayout>::from_bytes(&impossible, HASHER).map(drop);
     let (restored, peak) = peak_of(restore);
     assert!(
@@ -199,12 +178,10 @@ fn no_memory_for_promises() {
     );
     assert!(peak <= 512, "{peak} bytes, for the state of checksums");
 
-    // It may grow to 116 MB; but the words that it has now do not come.
+    // It may grow to 128 TB; but the words that it has now do not come.
     let builder = Layout::named("Fp32x2").filters();
-    let filter = builder.max_capacity(10).build().unwrap();
-    let items = 20_000_000_u64;
-    let max_buckets = 2 * ((items as f64 / 0.69 + 3.0 * (items as f64).sqrt()) / 4.0).ceil() as u64;
-    let sizes = [(at::MAX_BUCKETS, max_buckets), (at::MAX_CAPACITY, items)];
+    let filter = builder.capacity(1).max_capacity(10).build().unwrap();
+    let sizes = [(at::MAX_BUCKETS, (1 << 43) - 36_864), (at::MAX_CAPACITY, 1 << 42)];
     let grows = header(&filter, &sizes);
     for bytes in [grows.clone(), [&grows[..], &[0; 32 * 8]].concat()] {
         let restore = || Filter::<Growable<AnyLayout>>::from_bytes(&bytes, HASHER).map(drop);

@@ -6,7 +6,7 @@ use rand::rngs::SmallRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 
-use crate::common::{LEAST_ROWS, Layout, default_layout, hashes, usually};
+use crate::common::{LEAST_BUCKETS, Layout, default_layout, hashes, usually};
 use crate::{twins, widths};
 
 of_each_growing_layout! {
@@ -81,7 +81,7 @@ impl<S: Grows> Checked<S> {
     fn as_many_copies_as_there_can_be(&mut self, new: &mut impl Iterator<Item = u64>) {
         // None that shares both its buckets with another: that one could not make way.
         let (geometry, slots) = (self.modelled.model().geometry(), self.modelled.subject().slots());
-        let buckets = |hash| geometry.buckets(geometry.class(hash), slots);
+        let buckets = |hash| geometry.buckets(hash, slots);
         let is_alone =
             |&item: &u64| self.held.iter().all(|&(hash, _)| buckets(hash) != buckets(item));
         let item = (new.take(1000).find(is_alone).expect("two buckets of no item"), 0);
@@ -101,8 +101,8 @@ impl<S: Grows> Checked<S> {
 }
 
 /// Items one by one up to the greatest capacity, against exact entries; one in 16 is there already. At the
-/// first size and at every doubling some more twins are inserted, which differ in their extra bits alone:
-/// one with few of these bits and, at the next doubling, its sibling with more. Then all is checked, values
+/// first size and at every doubling some more twins are inserted, which differ in few bits of their
+/// positions: one that knows few of them and, at the next doubling, its sibling that knows more. Then all is checked, values
 /// are replaced, half of the items are removed and put back, and one is inserted as often as it can be.
 ///
 /// Says how many entries the absent items had that were looked up.
@@ -167,12 +167,12 @@ fn nothing_is_lost<S: Grows>(layout: Layout, subject: S, twins: &[[u64; 2]]) -> 
     false_entries
 }
 
-/// From the fewest rows over all doublings, or to 2^15 slots; on a long run to 2^20.
+/// From the smallest table to the largest without doubled entries, or to 2^15 slots; on a long run to 2^20.
 fn filters(layout: Layout) {
     let slots = usually(1 << 15, 1 << 20);
-    let most = layout.greatest_from(0, (f64::from(slots) * layout.target()) as usize);
-    let filter = layout.growing(0, most);
-    assert_eq!(filter.slots(), LEAST_ROWS * layout.slots);
+    let most = layout.greatest_exact(1, (f64::from(slots) * layout.target()) as usize);
+    let filter = layout.growing(1, most);
+    assert_eq!(filter.slots(), LEAST_BUCKETS * layout.slots);
     let found = nothing_is_lost(layout, filter, &twins(layout, 0, 60));
     assert!(found > 10, "{found}");
 }
@@ -180,14 +180,14 @@ fn filters(layout: Layout) {
 /// The same for each length of values.
 fn maplets(layout: Layout) {
     for bits in widths(layout.longest_values_that_grow()) {
-        let most = layout.greatest_maplet(usually(4000, 20_000), bits);
-        let maplet = layout.growing_maplet(0, most, bits);
-        assert_eq!(maplet.slots(), LEAST_ROWS * layout.slots);
+        let most = layout.greatest_exact_maplet(1, usually(4000, 20_000), bits);
+        let maplet = layout.growing_maplet(1, most, bits);
+        assert_eq!(maplet.slots(), LEAST_BUCKETS * layout.slots);
         nothing_is_lost(layout, maplet, &twins(layout, bits, 60));
     }
 }
 
-/// From more rows than the fewest.
+/// From a larger table.
 #[test]
 fn a_filter_from_2_11_slots_on() {
     let (layout, most) = (default_layout(), usually(14, 20));

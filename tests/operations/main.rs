@@ -8,8 +8,6 @@ mod common;
 mod growth;
 mod random;
 
-use coucal_reference::format::Geometry;
-
 use common::{Layout, hashes};
 
 /// The lengths of values that the tests have, as far as they fit, and the longest.
@@ -17,20 +15,14 @@ fn widths(longest: u32) -> Vec<u32> {
     [1, 4, 8, 16].into_iter().filter(|&bits| bits < longest).chain([longest]).collect()
 }
 
-/// Pairs of hashes of one class in a growing table with the fewest rows, which differ in their extra bits.
+/// Pairs of hashes of one class in the smallest growing table, which differ in further bits of their positions.
 fn twins(layout: Layout, value_bits: u32, pairs: usize) -> Vec<[u64; 2]> {
-    let geometry = layout.growing_geometry(common::LEAST_ROWS, value_bits);
-    let Geometry { rows, .. } = geometry;
-    let classes = (rows / 2 * geometry.cores()) << geometry.doublings();
+    let geometry = layout.growing_geometry(common::LEAST_BUCKETS, value_bits);
+    let classes = geometry.cores() << (geometry.common_bits() - 1);
     // Among n items there are n^2/2 pairs.
     let candidates = 1.5 * (2.0 * pairs as f64 * classes as f64).sqrt();
-    let mut items: Vec<(u64, u64)> = hashes(97)
-        .take(candidates as usize)
-        .map(|hash| {
-            let (core, row, _, chain) = geometry.class(hash);
-            ((core * rows + row) << geometry.doublings() | chain, hash)
-        })
-        .collect();
+    let items = hashes(97).take(candidates as usize).map(|hash| (geometry.class(hash), hash));
+    let mut items: Vec<_> = items.collect();
     items.sort_unstable();
     let of_one_class = items.chunk_by(|one, other| one.0 == other.0);
     let twins = of_one_class.filter(|items| items.len() > 1).map(|items| [items[0].1, items[1].1]);

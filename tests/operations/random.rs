@@ -4,7 +4,7 @@ use coucal_reference::{Modelled, Op, Subject};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use crate::common::{LEAST_ROWS, Layout, hashes, usually};
+use crate::common::{LEAST_BUCKETS, Layout, hashes, usually};
 use crate::{twins, widths};
 
 of_each_layout! {
@@ -85,13 +85,13 @@ fn maplets(layout: Layout) {
     });
 }
 
-/// From the fewest rows.
+/// From the smallest table.
 fn growing_filters(layout: Layout) {
-    let most = layout.greatest_from(0, 3000);
-    assert_eq!(layout.growing(0, most).slots(), LEAST_ROWS * layout.slots);
+    let most = layout.greatest_exact(1, 3000);
+    assert_eq!(layout.growing(1, most).slots(), LEAST_BUCKETS * layout.slots);
     let twins = twins(layout, 0, 30);
     proptest!(config(), |(seed: u64, distinct in 1..60_usize, ops in ops())| {
-        let new = || Modelled::growing(layout.growing(0, most));
+        let new = || Modelled::growing(layout.growing(1, most));
         apply_all(
             [new(), new()].map(|new| new.with_hashes(with_twins(&twins, seed, distinct))),
             &ops,
@@ -99,14 +99,14 @@ fn growing_filters(layout: Layout) {
     });
 }
 
-/// From the fewest rows.
+/// From the smallest table.
 fn growing_maplets(layout: Layout) {
     for bits in widths(layout.longest_values_that_grow()) {
-        let most = layout.greatest_maplet(3000, bits);
+        let most = layout.greatest_exact_maplet(1, 3000, bits);
         let twins = twins(layout, bits, 30);
         let config = ProptestConfig { cases: usually(15, 150), ..config() };
         proptest!(config, |(seed: u64, distinct in 1..30_usize, ops in ops())| {
-            let new = || Modelled::growing(layout.growing_maplet(0, most, bits));
+            let new = || Modelled::growing(layout.growing_maplet(1, most, bits));
             apply_all(
                 [new(), new()].map(|new| new.with_hashes(with_twins(&twins, seed, distinct))),
                 &ops,
@@ -121,7 +121,7 @@ fn reserve_after_refusals() {
     let layout = Layout::named("Fp32x2");
     let bits = layout.longest_values_that_grow();
     let new = || {
-        let maplet = layout.growing_maplet(0, layout.greatest_maplet(3000, bits), bits);
+        let maplet = layout.growing_maplet(1, layout.greatest_exact_maplet(1, 3000, bits), bits);
         Modelled::growing(maplet).with_hashes(few(4_462_170_888_211_199_145, 12))
     };
     let keys = [0, 129, 64, 124, 0, 778, 0, 322, 0, 226, 697, 39, 289, 111, 771, 399, 256, 653];

@@ -7,17 +7,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use coucal::{AnyLayout, Growable, Storage};
+use coucal_reference::format::{at, number};
 
 use crate::common::{self, Filter, HASHER, Layout, default_layout};
-
-/// Where the fields of a header begin that the tests look at.
-const LEVEL: usize = 24;
-const CURSOR: usize = 32;
-const WORDS: usize = 48;
-
-fn number(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
-}
 
 /// The items of a golden filter, and how many copies it has of each.
 fn items(count: u64) -> impl Iterator<Item = (u64, usize)> {
@@ -96,11 +88,11 @@ fn golden_files_of_what_grows(layout: Layout) {
         let bytes = check::<Growable<AnyLayout>>(&name, new, count);
         let any = Filter::<Growable<AnyLayout>>::from_bytes(&bytes, HASHER).unwrap();
         assert_eq!((any.layout_name(), any.max_capacity()), (layout.name, most));
-        let cursor = number(&bytes, CURSOR);
-        assert_eq!(u64::from(bytes[LEVEL]), level);
-        assert!(cursor < 28 << level && (level == 0 || cursor >= 4), "cursor {cursor}");
+        let words = number(&bytes, at::WORDS);
+        let split = words - (1 << words.ilog2());
+        assert_eq!(words.ilog2(), 5 + level);
+        assert!(split < 28 << level && (level == 0 || split >= 4), "{split} are split");
         // It grows on.
-        let words = number(&bytes, WORDS);
         any.reserve(most - any.len()).unwrap();
         assert!(any.slots() as u64 > words * layout.slots as u64);
         holds(&any, &any.snapshot().unwrap().to_bytes(), count);

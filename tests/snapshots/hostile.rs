@@ -14,8 +14,7 @@ of_each_growing_layout! {
     other_fields
     other_words
     impossible_entries
-    other_versions
-    other_target_loads
+    layouts_that_do_not_grow
     other_kinds
 }
 
@@ -25,13 +24,12 @@ fn fixed(layout: Layout) -> Vec<u8> {
     snapshot(&filter, 12)
 }
 
-/// In the middle of the first level.
+/// In the middle of a level, from 32 buckets on.
 fn grown(layout: Layout) -> Vec<u8> {
-    let most = 60 * layout.slots;
-    let builder = layout.filters().max_capacity(most);
+    let builder = layout.filters().capacity(1).max_capacity(60 * layout.slots);
     let bytes = snapshot(&builder.build().unwrap(), 34 * layout.slots as u64);
-    assert_eq!((number(&bytes, at::ROWS), bytes[at::LEVEL]), (32, 0));
-    assert!(number(&bytes, at::CURSOR) > 0);
+    assert_eq!(number(&bytes, at::FIRST), 32);
+    assert!((33..64).contains(&number(&bytes, at::WORDS)));
     bytes
 }
 
@@ -101,20 +99,16 @@ fn truncated(layout: Layout) {
 
 fn a_bit_flipped(layout: Layout) {
     fn check<St: Storage>(mut bytes: Vec<u8>) {
-        let version = u32::from(bytes[at::VERSION]);
         for bit in 0..8 * bytes.len() {
             let at = bit / 8;
             bytes[at] ^= 1 << (bit % 8);
             let error = Filter::<St>::from_bytes(&bytes, HASHER).unwrap_err();
             let expected = match at {
                 0..at::VERSION => matches!(error, RestoreError::NotASnapshot),
-                at::VERSION..at::KIND => match version ^ 1 << (bit - 8 * at::VERSION) {
-                    // That of maplets, and the header is not one of them.
-                    3 => matches!(error, RestoreError::Damaged),
-                    flipped => {
-                        matches!(error, RestoreError::UnknownVersion { version } if version == flipped)
-                    }
-                },
+                at::VERSION..at::KIND => {
+                    let flipped = 1 ^ 1 << (bit - 8 * at::VERSION);
+                    matches!(error, RestoreError::UnknownVersion { version } if version == flipped)
+                }
                 _ => matches!(error, RestoreError::Damaged),
             };
             assert!(expected, "bit {bit}: {error:?}");
@@ -125,80 +119,99 @@ fn a_bit_flipped(layout: Layout) {
     check::<Growable<AnyLayout>>(grown(layout));
 }
 
+fn impossible(bytes: &[u8], grows: bool) {
+    let promised = number(bytes, at::WORDS);
+    let error = if grows { error::<Growable<AnyLayout>>(bytes) } else { error::<AnyLayout>(bytes) };
+    assert_error!(
+        error,
+        RestoreError::ImpossibleTable { words } if words == promised,
+        DO_NOT_TRUST
+    );
+}
+
+/// With this number in four bytes.
+fn with_half(bytes: &[u8], at: usize, value: u32) -> Vec<u8> {
+    forged(bytes, |bytes| bytes[at..at + 4].copy_from_slice(&value.to_le_bytes()))
+}
+
+/// Headers of growing tables with loads that no builder takes, and with more items than the first size holds, or the
+/// last one.
+fn other_loads(layout: Layout, grown: &[u8]) {
+    for load in [0, 1, 499, layout.highest_target + 1, 1000, u32::MAX] {
+        impossible(&with_half(grown, at::TARGET_LOAD, load), true);
+    }
+    // Others are those of a table, if it holds what it is for.
+    let small = forged(grown, |bytes| put(bytes, at::MAX_CAPACITY, 1));
+    for load in [500, layout.highest_target] {
+        let bytes = with_half(&small, at::TARGET_LOAD, load);
+        assert!(Filter::<Growable<AnyLayout>>::from_bytes(&bytes, HASHER).is_ok());
+    }
+    for (capacity, buckets) in [(at::CAPACITY, at::FIRST), (at::MAX_CAPACITY, at::MAX_BUCKETS)] {
+        let slots = number(grown, buckets) * layout.slots as u64;
+        let most = (slots as f64 * layout.target()) as u64;
+        let with_most = |more: u64| {
+            forged(grown, |bytes| {
+                put(bytes, at::MAX_CAPACITY, most);
+                put(bytes, capacity, most + more);
+            })
+        };
+        assert!(Filter::<Growable<AnyLayout>>::from_bytes(&with_most(0), HASHER).is_ok());
+        impossible(&with_most(1), true);
+    }
+}
+
 /// Headers with the right checksum that are those of no table.
 fn other_fields(layout: Layout) {
     let (fixed, grown) = (fixed(layout), grown(layout));
-    let impossible = |bytes: &[u8], grows: bool| {
-        let promised = number(bytes, at::WORDS);
-        let error =
-            if grows { error::<Growable<AnyLayout>>(bytes) } else { error::<AnyLayout>(bytes) };
-        assert_error!(
-            error,
-            RestoreError::ImpossibleTable { words } if words == promised,
-            DO_NOT_TRUST
-        );
-    };
-    let fields = [at::ROWS, at::MAX_BUCKETS, at::WORDS, at::ITEMS, at::CAPACITY, at::MAX_CAPACITY];
+    let fields = [at::FIRST, at::WORDS, at::MAX_BUCKETS, at::OCCUPIED, at::CAPACITY];
     for (bytes, grows) in [(&fixed, false), (&grown, true)] {
         // Numbers whose products and sums overflow, each field by itself and all at once.
         for value in [1 << 43, 1 << 60, 1 << 61, 1 << 63, u64::MAX - 1, u64::MAX] {
-            for field in fields.into_iter().chain([at::LEVEL, at::CURSOR]) {
+            for field in fields.into_iter().chain([at::DOUBLED]) {
                 impossible(&with(bytes, field, value), grows);
             }
             let all = |bytes: &mut Vec<u8>| fields.into_iter().for_each(|at| put(bytes, at, value));
             impossible(&forged(bytes, all), grows);
         }
         let of = |at| number(bytes, at);
-        let slots = layout.slots as u64;
-        // Zeros, odd rows, and one more or less than there can be.
+        // Zeros, and one more or less than there can be.
         for (field, value) in [
-            (at::ROWS, 0),
-            (at::ROWS, 1),
-            (at::ROWS, of(at::ROWS) + 1),
-            (at::ROWS, of(at::ROWS) + 2),
-            (at::MAX_BUCKETS, 0),
-            (at::MAX_BUCKETS, of(at::MAX_BUCKETS) + 1),
-            (at::MAX_BUCKETS, of(at::WORDS) - 1),
+            (at::FIRST, 0),
+            (at::FIRST, 1),
+            (at::FIRST, of(at::WORDS) + 1),
             (at::WORDS, 0),
-            (at::WORDS, of(at::WORDS) + 1),
-            (at::WORDS, of(at::WORDS) - 1),
-            (at::LEVEL, of(at::LEVEL) + 1),
-            (at::LEVEL, 64),
-            (at::LEVEL, 1 << 32),
-            (at::CURSOR, of(at::CURSOR) + 1),
-            (at::CURSOR, of(at::ROWS)),
-            (at::ITEMS, of(at::WORDS) * slots + 1),
-            (at::CAPACITY, of(at::ROWS) * slots + 1),
+            (at::WORDS, of(at::FIRST) - 1),
+            (at::WORDS, of(at::MAX_BUCKETS) + 1),
+            (at::MAX_BUCKETS, 0),
+            (at::MAX_BUCKETS, of(at::WORDS) - 1),
+            (at::MAX_BUCKETS, (1 << 44) / layout.slots as u64),
+            (at::OCCUPIED, of(at::WORDS) * layout.slots as u64 + 1),
+            (at::DOUBLED, of(at::OCCUPIED) + 1),
             (at::CAPACITY, of(at::MAX_CAPACITY) + 1),
-            (at::MAX_CAPACITY, of(at::MAX_BUCKETS) * slots + 1),
+            (at::MAX_CAPACITY, of(at::CAPACITY).wrapping_sub(1)),
         ] {
-            impossible(&with(bytes, field, value), grows);
+            if (grows, field, value) != (true, at::MAX_CAPACITY, u64::MAX) {
+                impossible(&with(bytes, field, value), grows);
+            }
         }
     }
-    // More buckets than it may ever have, those of a table that is never to grow.
-    let too_grown = forged(&grown, |bytes| {
-        put(bytes, at::MAX_BUCKETS, number(&grown, at::ROWS));
-        put(bytes, at::MAX_CAPACITY, number(&grown, at::CAPACITY));
-    });
-    impossible(&too_grown, true);
-    // A table of fixed size has one capacity.
-    impossible(&with(&fixed, at::CAPACITY, number(&fixed, at::CAPACITY) - 1), false);
-    // More often doubled than its entries have bits for, or from too few rows.
-    let too_far = (32 << layout.doublings) + 2;
-    impossible(&with(&grown, at::MAX_BUCKETS, too_far), true);
-    let few_rows = forged(&grown, |bytes| {
-        for (field, value) in [
-            (at::ROWS, 30),
-            (at::LEVEL, 0),
-            (at::CURSOR, 0),
-            (at::WORDS, 30),
-            (at::ITEMS, 0),
-            (at::CAPACITY, 0),
-        ] {
-            put(bytes, field, value);
-        }
-    });
-    impossible(&few_rows, true);
+    // A table of fixed size has one size, one capacity, and nothing that belongs to growth.
+    for (field, by) in [
+        (at::FIRST, -2),
+        (at::WORDS, 2),
+        (at::MAX_BUCKETS, 2),
+        (at::DOUBLED, 1),
+        (at::MAX_CAPACITY, 1),
+    ] {
+        let value = number(&fixed, field).wrapping_add_signed(by);
+        impossible(&with(&fixed, field, value), false);
+    }
+    other_loads(layout, &grown);
+    impossible(&with_half(&fixed, at::TARGET_LOAD, layout.target), false);
+    for bits in [1, 1 << 16, u32::MAX] {
+        impossible(&with_half(&fixed, at::VALUE_BITS, bits), false);
+        impossible(&with_half(&grown, at::VALUE_BITS, bits), true);
+    }
 
     let byte =
         |at: usize, value: u8| error::<AnyLayout>(&forged(&fixed, |bytes| bytes[at] = value));
@@ -256,10 +269,10 @@ fn other_words(layout: Layout) {
                 assert_error!(error::<St>(&damaged), RestoreError::Damaged, ANOTHER_COPY);
             }
         }
-        let found = number(bytes, at::ITEMS);
+        let found = number(bytes, at::OCCUPIED);
         for stated in [0, found - 1, found + 1] {
             assert_error!(
-                error::<St>(&with(bytes, at::ITEMS, stated)),
+                error::<St>(&with(bytes, at::OCCUPIED, stated)),
                 RestoreError::WrongLen { stated: a, found: b }
                     if (a as u64, b as u64) == (stated, found),
                 DO_NOT_TRUST
@@ -286,76 +299,121 @@ fn other_words(layout: Layout) {
     check::<Growable<AnyLayout>>(&grown(layout), &words);
 }
 
-/// Entries of a table that grows: without a core, without the 1 above their extra bits, and with a bit
-/// that the position of the bucket tells.
+/// The word of a bucket with one slot in use in a growing table.
+struct Entry {
+    layout: Layout,
+    core: u64,
+    /// The bits of the ring from that of bit L on, the first the lowest.
+    ring: u64,
+}
+
+impl Entry {
+    fn word(&self, words: u64) -> u64 {
+        let (ring, head) =
+            (self.layout.extra_bits + 1, words.ilog2() % (self.layout.extra_bits + 1));
+        let turned = self.ring << head;
+        (self.core << ring) | (turned % (1 << ring)) | (turned >> ring)
+    }
+}
+
+/// Entries of a table that grows: without a core, without the 1 above what is known, with a bit that the
+/// bucket tells, and with fewer bits than every entry knows.
 fn impossible_entries(layout: Layout) {
     let bytes = grown(layout);
-    let (rows, cursor) = (number(&bytes, at::ROWS), number(&bytes, at::CURSOR));
-    let upper = 1 << (layout.doublings + 1);
-    let with_word = |bucket: u64, word: u64| {
-        // At level 0, so bit 0 is the 1.
-        let at = HEADER + 8 * bucket as usize;
-        (at, with(&bytes, at, word))
-    };
+    let (words, occupied) = (number(&bytes, at::WORDS), number(&bytes, at::OCCUPIED));
+    let level = words.ilog2();
+    let longest = 1 << layout.extra_bits;
     let mut told = 0;
-    for bucket in 0..number(&bytes, at::WORDS) {
-        let is_split = bucket < cursor || bucket >= rows;
-        let mut invalid = vec![1, upper, upper - 1, upper << 1, 3, (upper | 1) << layout.bits];
-        let told_bit = upper | 0b11;
+    for bucket in 0..words {
+        let at = HEADER + 8 * bucket as usize;
+        let held = (0..layout.slots as u32).filter(|slot| {
+            number(&bytes, at) >> (slot * layout.bits) & ((1 << layout.bits) - 1) != 0
+        });
+        let items = occupied + 1 - held.count() as u64;
+        let with_entry = |core: u64, ring: u64| {
+            let word = Entry { layout, core, ring }.word(words);
+            forged(&bytes, |bytes| {
+                put(bytes, at, word);
+                put(bytes, at::OCCUPIED, items);
+            })
+        };
+        let is_split = bucket + (1 << level) < words || bucket >= 1 << level;
+        let mut invalid = vec![
+            // No core, no 1, and one bit too few.
+            (0, longest),
+            (1, 0),
+            (1, longest >> 1),
+            (1, longest >> 1 | 2),
+            (1, 1),
+        ];
+        let mut valid = vec![(1, longest), (2, longest | longest >> 1), (1, 2 * longest - 2)];
+        let told_bit = (1, longest | 1);
         if is_split {
             invalid.push(told_bit);
             told += 1;
         } else {
-            let (at, possible) = with_word(bucket, told_bit);
-            let held = |word: u64| {
-                (0..layout.slots as u32).filter(|slot| word >> (slot * layout.bits) != 0).count()
-            };
-            let items = number(&bytes, at::ITEMS) as usize + 1 - held(number(&bytes, at));
-            let possible = with(&possible, at::ITEMS, items as u64);
-            assert!(Filter::<Growable<AnyLayout>>::from_bytes(&possible, HASHER).is_ok());
+            valid.push(told_bit);
         }
-        for word in invalid {
+        for (core, ring) in invalid {
             assert_error!(
-                error::<Growable<AnyLayout>>(&with_word(bucket, word).1),
+                error::<Growable<AnyLayout>>(&with_entry(core, ring)),
                 RestoreError::InvalidWord { bucket: found } if found as u64 == bucket,
                 DO_NOT_TRUST
             );
         }
+        for (core, ring) in valid {
+            let restored =
+                Filter::<Growable<AnyLayout>>::from_bytes(&with_entry(core, ring), HASHER);
+            assert_eq!(restored.unwrap().len() as u64, items);
+        }
     }
-    assert!(told > 0 && told < number(&bytes, at::WORDS));
+    assert!(told > 0 && told < words);
 }
 
-/// Kinds under the version of the other, and layouts that do not grow.
-fn other_versions(layout: Layout) {
-    let (fixed, grown) = (fixed(layout), grown(layout));
-    for of_version_1 in [
-        forged(&fixed, |bytes| bytes[at::KIND] = 1),
-        forged(&grown, |bytes| bytes[at::VERSION] = 1),
-    ] {
-        assert_error!(
-            error::<Growable<AnyLayout>>(&of_version_1),
-            RestoreError::OldGrowable,
-            ": build the filter from its items again"
-        );
+/// Where the first size says that entries know no more than their buckets tell, they may be void: but not where
+/// their bucket is split in this level.
+#[test]
+fn void_entries_in_split_buckets() {
+    let layout = Layout::named("Fp12x5");
+    // 2^level buckets, as many as there are words for, and two buckets at first: entries know 1 + 5 bits or more.
+    let bytes = |words: u64, bucket: usize, known: u32| {
+        let ring = 1 << (known - words.ilog2());
+        let word = Entry { layout, core: 1, ring }.word(words);
+        forged(&grown(layout), |bytes| {
+            bytes.resize(HEADER + 8 * words as usize + 8, 0);
+            bytes[HEADER..].fill(0);
+            put(bytes, HEADER + 8 * bucket, word);
+            put(bytes, at::FIRST, 2);
+            put(bytes, at::WORDS, words);
+            put(bytes, at::MAX_BUCKETS, 1000);
+            put(bytes, at::OCCUPIED, 1);
+        })
+    };
+    let restored = |bytes: &[u8]| Filter::<Growable<AnyLayout>>::from_bytes(bytes, HASHER);
+    for known in 6..10 {
+        assert_eq!(restored(&bytes(64, 7, known)).unwrap().len(), 1);
     }
-    for (bytes, version) in [
-        (forged(&fixed, |bytes| bytes[at::VERSION] = 2), 2),
-        (forged(&grown, |bytes| bytes[at::KIND] = 0), 2),
-        // Those of maplets.
-        (forged(&fixed, |bytes| bytes[at::VERSION] = 3), 3),
-        (forged(&grown, |bytes| bytes[at::VERSION] = 3), 3),
-        (forged(&fixed, |bytes| bytes[at::KIND] = 2), 1),
-        (forged(&grown, |bytes| bytes[at::KIND] = 3), 2),
-    ] {
-        let error = error::<AnyLayout>(&bytes);
-        assert!(
-            matches!(error, RestoreError::UnknownVersion { version: found } if found == version),
-            "{error:?}"
-        );
+    for (bucket, is_void) in
+        [(0, true), (9, true), (10, false), (63, false), (64, true), (73, true)]
+    {
+        let restored = restored(&bytes(74, bucket, 6));
+        if is_void {
+            let error = restored.unwrap_err();
+            assert!(
+                matches!(error, RestoreError::InvalidWord { bucket: found } if found == bucket)
+            );
+        } else {
+            assert_eq!(restored.unwrap().len(), 1);
+        }
     }
+    assert!(matches!(restored(&bytes(32, 7, 5)), Err(RestoreError::InvalidWord { bucket: 7 })));
+}
+
+fn layouts_that_do_not_grow(layout: Layout) {
+    let grown = grown(layout);
     for [encoding, bits, slots] in [[0, 8, 8], [0, 9, 7], [0, 10, 6], [1, 14, 5], [1, 17, 4]] {
         let bytes = forged(&grown, |bytes| {
-            bytes[at::ENCODING..at::ROWS].copy_from_slice(&[encoding, bits, slots]);
+            bytes[at::ENCODING..at::FIRST].copy_from_slice(&[encoding, bits, slots]);
         });
         assert_error!(
             error::<Growable<AnyLayout>>(&bytes),
@@ -363,23 +421,6 @@ fn other_versions(layout: Layout) {
             NEWER
         );
     }
-}
-
-/// Target loads that no builder takes, and one that these sizes do not follow from.
-fn other_target_loads(layout: Layout) {
-    let [_, grown] = empty(layout);
-    let with_load = |load: u32| {
-        forged(&grown, |bytes| {
-            bytes[at::TARGET_LOAD..at::CURSOR].copy_from_slice(&load.to_le_bytes());
-        })
-    };
-    let highest = layout.highest_target;
-    for load in [0, 1, 499, 500, highest, highest + 1, 1000, u32::MAX] {
-        let error = error::<Growable<AnyLayout>>(&with_load(load));
-        assert!(matches!(error, RestoreError::ImpossibleTable { .. }), "{load}: {error:?}");
-    }
-    let same = (layout.target() * 1000.0).round() as u32;
-    assert!(with_load(same) == grown);
 }
 
 /// A valid snapshot, and a kind or a hasher that it is not for.
@@ -421,11 +462,11 @@ fn words_under_the_header_of_another_layout() {
     for from in &all {
         for to in &all {
             let bytes = forged(from, |bytes| {
-                bytes[at::ENCODING..at::ROWS].copy_from_slice(&to[at::ENCODING..at::ROWS]);
+                bytes[at::ENCODING..at::FIRST].copy_from_slice(&to[at::ENCODING..at::FIRST]);
             });
             match Filter::<AnyLayout>::from_bytes(&bytes, HASHER) {
                 Ok(filter) => {
-                    assert_eq!(filter.len() as u64, number(&bytes, at::ITEMS));
+                    assert_eq!(filter.len() as u64, number(&bytes, at::OCCUPIED));
                     taken += 1;
                 }
                 Err(error) => assert!(
@@ -462,9 +503,8 @@ fn other_formats() {
         let error = error::<AnyLayout>(&bytes);
         assert!(matches!(error, RestoreError::UnknownVersion { version: v } if v == version));
         let expected = format!(
-            "the snapshot has version {version}, and this release reads version 1 of filters of fixed \
-             size, version 2 of filters that grow and version 3 of maplets: read it with the release that \
-             wrote it, or a newer one"
+            "the snapshot has version {version}, and this release reads version 1: read it with the release \
+             that wrote it, or a newer one"
         );
         assert_eq!(error.to_string(), expected);
     }
@@ -550,104 +590,49 @@ fn readers_that_fail() {
     assert!(Filter::<AnyLayout>::restore(bytes.chain(Fails), HASHER).is_ok());
 }
 
-/// Sets these fields to all values near theirs, and to some far from them, in an empty snapshot that has
-/// no other fault. What is restored is what is built for its capacities; says how many snapshots were
+/// Sets these fields to all values near theirs, and to some far from them, in an empty snapshot of a filter of fixed
+/// size that has no other fault. What is restored is what is built for its capacity; says how many snapshots were
 /// restored, and how many refused.
-fn restored_and_refused(layout: Layout, bytes: &[u8], fields: &[usize]) -> [usize; 2] {
-    fn is_as_built<St: Storage>(bytes: &[u8], build: impl FnOnce() -> Filter<St>) -> bool {
-        let Ok(restored) = Filter::<St>::from_bytes(bytes, HASHER) else { return false };
-        let built = build();
-        assert!(snapshot(&restored, 0) == snapshot(&built, 0), "{restored:?}, {built:?}");
-        let bytes = |filter: &Filter<St>| (filter.memory_bytes(), filter.capacity());
-        assert_eq!(bytes(&restored), bytes(&built));
-        true
-    }
-    let old = number(bytes, fields[0]);
+fn restored_and_refused(layout: Layout, fields: &[usize]) -> [usize; 2] {
+    let bytes = snapshot(&layout.filter(100 * layout.slots), 0);
+    let old = number(&bytes, fields[0]);
     let near = old.saturating_sub(20)..=old + 20;
     let far = (1..10).flat_map(|bits| [old << bits, old >> bits]);
     let mut counts = [0; 2];
     for value in near.chain(far) {
-        let rows = if fields.contains(&at::ROWS) { value } else { number(bytes, at::ROWS) };
-        let bytes = forged(bytes, |bytes| {
+        let bytes = forged(&bytes, |bytes| {
             for &at in fields {
                 put(bytes, at, value);
             }
-            // As many words as rows: it has not grown yet.
-            put(bytes, at::WORDS, rows);
-            bytes.resize(HEADER + 8 * rows as usize + 8, 0);
+            bytes.resize(HEADER + 8 * number(bytes, at::WORDS) as usize + 8, 0);
         });
-        let builder = layout.filters();
-        let builder = builder.capacity(number(&bytes, at::CAPACITY) as usize);
-        let restored = if bytes[at::KIND] == 0 {
-            is_as_built::<AnyLayout>(&bytes, || builder.build().unwrap())
-        } else {
-            let most = number(&bytes, at::MAX_CAPACITY) as usize;
-            is_as_built(&bytes, || builder.max_capacity(most).build().unwrap())
-        };
-        counts[usize::from(!restored)] += 1;
+        let restored = Filter::<AnyLayout>::from_bytes(&bytes, HASHER);
+        counts[usize::from(restored.is_err())] += 1;
+        if let Ok(restored) = restored {
+            let built = layout.filter(number(&bytes, at::CAPACITY) as usize);
+            assert!(snapshot(&restored, 0) == snapshot(&built, 0), "{restored:?}, {built:?}");
+            let figures = |filter: &Filter| (filter.memory_bytes(), filter.capacity());
+            assert_eq!(figures(&restored), figures(&built));
+        }
     }
     counts
 }
 
-of_each_growing_layout! {
-    rows_follow_from_the_capacity
-    the_maximum_follows_from_the_maximum_capacity
+of_each_layout! {
+    buckets_follow_from_the_capacity
     the_capacity_fits_the_table
-    the_maximum_capacity_fits_the_table
-}
-
-/// Empty snapshots of a filter of fixed size, and of one that grows from more than the fewest rows.
-fn empty(layout: Layout) -> [Vec<u8>; 2] {
-    let builder = layout.filters().capacity(100 * layout.slots);
-    let growing = builder.clone().max_capacity(300 * layout.slots).build().unwrap();
-    [snapshot(&builder.build().unwrap(), 0), snapshot(&growing, 0)]
 }
 
 /// One value is left: the table's own.
-fn rows_follow_from_the_capacity(layout: Layout) {
-    let [fixed, growing] = empty(layout);
-    let [restored, refused] = restored_and_refused(layout, &fixed, &[at::ROWS, at::MAX_BUCKETS]);
-    assert!(restored == 1 && refused > 50, "{restored}, {refused}");
-    let [restored, refused] = restored_and_refused(layout, &growing, &[at::ROWS]);
-    assert!(restored == 1 && refused > 50, "{restored}, {refused}");
-}
-
-fn the_maximum_follows_from_the_maximum_capacity(layout: Layout) {
-    let [_, growing] = empty(layout);
-    let [restored, refused] = restored_and_refused(layout, &growing, &[at::MAX_BUCKETS]);
+fn buckets_follow_from_the_capacity(layout: Layout) {
+    let fields = [at::FIRST, at::WORDS, at::MAX_BUCKETS];
+    let [restored, refused] = restored_and_refused(layout, &fields);
     assert!(restored == 1 && refused > 50, "{restored}, {refused}");
 }
 
 /// The items for which a table is made are those of one pair of buckets more or less.
 fn the_capacity_fits_the_table(layout: Layout) {
-    let [fixed, growing] = empty(layout);
-    for (bytes, fields) in
-        [(fixed, &[at::CAPACITY, at::MAX_CAPACITY][..]), (growing, &[at::CAPACITY])]
-    {
-        let [restored, refused] = restored_and_refused(layout, &bytes, fields);
-        assert!(
-            (1..=2 * layout.slots).contains(&restored) && refused > 20,
-            "{restored}, {refused}"
-        );
-    }
-}
-
-fn the_maximum_capacity_fits_the_table(layout: Layout) {
-    let [_, growing] = empty(layout);
-    let [restored, refused] = restored_and_refused(layout, &growing, &[at::MAX_CAPACITY]);
+    let fields = [at::CAPACITY, at::MAX_CAPACITY];
+    let [restored, refused] = restored_and_refused(layout, &fields);
     assert!((1..=2 * layout.slots).contains(&restored) && refused > 20, "{restored}, {refused}");
-}
-
-/// 360 bytes ask for no 17 GB of address space for a filter that says it is for 10 items.
-#[test]
-fn a_maximum_far_beyond_the_maximum_capacity() {
-    let builder = Layout::named("Fp32x2").filters();
-    let bytes = snapshot(&builder.max_capacity(10).build().unwrap(), 0);
-    let bytes = with(&bytes, at::MAX_BUCKETS, 1 << 31);
-    assert_eq!(bytes.len(), 360);
-    assert_error!(
-        error::<Growable<AnyLayout>>(&bytes),
-        RestoreError::ImpossibleTable { words: 32 },
-        DO_NOT_TRUST
-    );
 }

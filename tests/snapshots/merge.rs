@@ -7,14 +7,17 @@ use coucal::{
     AnyCuckooFilter, CuckooFilter, DefaultHashBuilder, MergeError, StableHashBuilder, Storage,
 };
 
-use crate::common::{Filter, HASHER, Layout, default_layout};
+use crate::common::{Filter, Growing, HASHER, Layout, default_layout};
 
 of_each_layout! {
     the_union_of_both
     to_the_last_slot
 }
 
-of_each_growing_layout!(the_union_of_two_that_grow);
+of_each_growing_layout! {
+    the_union_of_two_that_grow
+    the_union_of_any_sizes
+}
 
 fn fill<L: Storage>(filter: &Filter<L>, items: impl Iterator<Item = u64>) {
     items.for_each(|item| filter.insert(&item).expect("room for the items of a test"));
@@ -56,6 +59,39 @@ fn the_union_of_two_that_grow(layout: Layout) {
     }
 }
 
+/// Filters that grow: one began larger than the other, or has grown further, or has no maximum.
+fn the_union_of_any_sizes(layout: Layout) {
+    let unbounded = || layout.filters().growable().build().unwrap();
+    let sizes: [&dyn Fn() -> Growing; 4] =
+        [&|| layout.growing(1, 10_000), &|| layout.growing(300, 20_000), &unbounded, &|| {
+            layout.growing(3000, 3000)
+        }];
+    for one in sizes {
+        for other in sizes {
+            for (of_one, of_other) in [(10, 2000), (2000, 10), (900, 1100)] {
+                let (one, other) = (one(), other());
+                fill(&one, 0..of_one);
+                fill(&other, of_one..of_one + of_other);
+                one.merge(&other).unwrap();
+                let items = of_one + of_other;
+                assert_eq!(one.len() as u64, items);
+                for item in 0..items {
+                    assert!(one.contains(&item), "{item}: {one:?}");
+                }
+                let found = (10_000..20_000_u64).filter(|item| one.contains(item)).count() as f64;
+                let stated = 10_000.0 * one.false_positive_rate();
+                assert!((found - stated).abs() < 10.0 + 0.3 * stated, "{found}, {stated}");
+                // What is restored from it is the same, and all of it can be removed.
+                let bytes = one.snapshot().unwrap().to_bytes();
+                let restored = Growing::from_bytes(&bytes, HASHER).unwrap();
+                assert_eq!(restored.len(), one.len());
+                assert!((0..items).all(|item| restored.remove(&item)));
+                assert!(restored.is_empty());
+            }
+        }
+    }
+}
+
 /// Two buckets hold any items that they have slots for, and not one more.
 fn to_the_last_slot(layout: Layout) {
     let slots = layout.slots as u64;
@@ -85,8 +121,8 @@ fn what_is_not_alike_is_an_error() {
     let filter = default_layout().filter(1000);
     fill(&filter, 0..10);
     let error = filter.merge(&default_layout().filter(2000)).unwrap_err();
-    assert!(matches!(error, MergeError::OtherRows { rows, other } if rows < other), "{error}");
-    assert!(error.to_string().contains("build both with the same capacities"), "{error}");
+    assert!(matches!(error, MergeError::OtherSize { slots, other } if slots < other), "{error}");
+    assert!(error.to_string().contains("build both with the same capacity"), "{error}");
 
     let other_seed = CuckooFilter::builder().any_layout().capacity(1000);
     let other_seed = other_seed.hasher(StableHashBuilder::new(8)).build().unwrap();

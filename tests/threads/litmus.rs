@@ -356,7 +356,7 @@ fn the_last_copy_of_a_full_class() {
 #[test]
 fn insert_then_contains_while_a_filter_grows() {
     const MOST: usize = 10_000;
-    let filter = RwLock::new(default_layout().growing(0, MOST));
+    let filter = RwLock::new(default_layout().growing(1, MOST));
     let read = || filter.read().unwrap_or_else(PoisonError::into_inner);
     // SeqCst: nothing here is about it.
     let stop = AtomicBool::new(false);
@@ -365,7 +365,7 @@ fn insert_then_contains_while_a_filter_grows() {
         let is_largest = read().capacity() == MOST;
         if is_largest {
             *filter.write().unwrap_or_else(PoisonError::into_inner) =
-                default_layout().growing(0, MOST);
+                default_layout().growing(1, MOST);
         }
     };
     let act = |of: usize, round| {

@@ -29,13 +29,13 @@ fn settled_pairs_are_found(layout: Layout) {
     }
 }
 
-/// From the fewest rows to some thousand pairs.
+/// From the smallest table to twice its size.
 fn settled_pairs_are_found_while_it_grows(layout: Layout) {
     for round in 0..usually(3, 10) {
         let bits = 1 + round % 3;
-        let maplet = layout.growing_maplet(0, 1, bits);
+        let maplet = layout.growing_maplet(1, 1, bits);
         let most = (maplet.slots() << 1) as f64 * layout.target();
-        let maplet = layout.growing_maplet(0, most as usize, bits);
+        let maplet = layout.growing_maplet(1, most as usize, bits);
         let slots = maplet.slots();
         beside_writers(&maplet, slots / 4, most as usize, 10_000);
         assert!(maplet.slots() > slots, "{maplet:?}");

@@ -11,7 +11,7 @@ use loom_tests::model::explore;
 /// was stored before the piece was added, and nothing else orders the two.
 fn additions(threads: u64, floor: usize, preemptions: usize) {
     let execution = move || {
-        let array = Arc::new(PieceArray::new(1));
+        let array = Arc::new(PieceArray::<1>::new());
         let mut handles: Vec<_> = (0..threads)
             .map(|thread| {
                 let array = Arc::clone(&array);
@@ -53,7 +53,7 @@ fn two_threads_add() {
 #[test]
 fn a_new_directory() {
     let execution = || {
-        let array = Arc::new(PieceArray::new(1));
+        let array = Arc::new(PieceArray::<1>::new());
         array.push([0, 1]);
         array.push([2, 3]);
         let [read, add] = [0; 2].map(|_| Arc::clone(&array));

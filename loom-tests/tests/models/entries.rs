@@ -1,7 +1,7 @@
-//! Entries of different lengths, and the end of a level, from which on entries are read by one bit more.
+//! Entries of different lengths, and the end of a level, from which on entries are read by the next bit.
 //!
-//! Two relatives differ in extra bits only: an entry that one of them got before the table had doubled
-//! is an entry of both.
+//! Two relatives differ in the first bit of their positions that not every entry knows: an entry that one of them
+//! got before the table had doubled is an entry of both.
 
 use std::sync::Arc;
 
@@ -23,13 +23,14 @@ growing_models! {
     insert_unique_beside_an_entry_of_the_next_level
     removal_beside_an_entry_of_the_next_level
     kick_and_split_of_what_is_removed
+    removal_of_what_is_kicked_at_the_end_of_a_level
     run_that_splits_entries_of_two_levels
     clear_beside_a_split_of_entries_of_two_levels
     snapshot_beside_an_entry_of_the_next_level
     batch_of_removals_beside_a_relative
 }
 
-/// Two rows that have doubled once, and two relatives with these buckets.
+/// A table that began with two buckets and has doubled once, and two relatives with these buckets.
 fn relatives<L: GrowingLayout + Layout>(
     first: usize,
     second: usize,
@@ -81,8 +82,8 @@ fn removal_of_a_short_entry_beside_a_long_one<L: GrowingLayout + Layout>() {
     });
 }
 
-/// Four rows that have doubled once. Buckets 0 and 1 are full, and nothing in them can be moved but an
-/// entry from 0 to 3.
+/// A table that began with four buckets and has doubled once. Buckets 0 and 1 are full, and nothing in them can be
+/// moved but an entry from 0 to 3.
 struct Kick<L: GrowingLayout> {
     setup: Setup<Growable<L>>,
     long: Item,
@@ -227,9 +228,9 @@ fn removal_beside_an_entry_of_the_next_level<L: GrowingLayout + Layout>() {
     });
 }
 
-/// Four rows that have doubled once. An insert kicks an entry from 3 to 0, which is split, so it may be
-/// in 8 at once. A removal that has seen the long entry in 3 finds the short one there, and must find the
-/// long one where it is.
+/// A table that began with four buckets and has doubled once. An insert kicks an entry from 3 to 0, which is split,
+/// so it may be in 8 at once. A removal that has seen the long entry in 3 finds the short one there, and must find
+/// the long one where it is.
 fn kick_and_split_of_what_is_removed<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(4, 16).split(4);
     let [long, new, high] = [(8, 3), (2, 3), (2, 3)].map(|(a, b)| setup.item(a, b));
@@ -239,6 +240,22 @@ fn kick_and_split_of_what_is_removed<L: GrowingLayout + Layout>() {
     setup.check(200, 1, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| assert!(t.insert(new)));
+        model.thread(move |t| assert!(t.remove(long)));
+    });
+}
+
+/// An insert kicks the long entry from 0 to 5, and the level ends. A removal that has seen it in 0 finds the short
+/// one there. The long one is longer by any level, and it is the one that goes.
+fn removal_of_what_is_kicked_at_the_end_of_a_level<L: GrowingLayout + Layout>() {
+    let mut setup = Setup::<Growable<L>>::growable(2, 8).split(5);
+    let [long, new, low] = [(0, 5), (0, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
+    let short = setup.variant(long, 0, 1);
+    setup.store(0, &[long]).store_as_of(0, 0, &[short]).fill(0, low).fill(1, low);
+    setup.check(100, 2, move |model| {
+        model.thread(move |t| {
+            assert!(t.insert(new));
+            assert_eq!(t.split(1), 1);
+        });
         model.thread(move |t| assert!(t.remove(long)));
     });
 }

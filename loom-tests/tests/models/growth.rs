@@ -1,8 +1,7 @@
 //! Splits against lookups, and against the operations of writers on what is split.
 //!
-//! The buckets of an item are those at the greatest size (see [`Setup`]): with two rows, an item
-//! (2, 1) goes from bucket 0 to bucket 2 when 0 is split, and its other bucket is 1; an item (0, 1)
-//! stays.
+//! The buckets of an item are those at the greatest size (see [`Setup`]): in a table that began with two buckets,
+//! an item (2, 1) goes from bucket 0 to bucket 2 when 0 is split, and its other bucket is 1; an item (0, 1) stays.
 
 use coucal::{Growable, GrowingLayout, Layout};
 use loom_tests::model::{Item, Setup, Signal};
@@ -46,8 +45,8 @@ growing_models! {
     full_at_the_greatest_size_only
 }
 
-/// Two rows. The bucket of this row is split next, at the end of a level if it is row 1; it holds
-/// one item that goes and one that stays.
+/// Two buckets at first. This one is split next, at the end of a level if it is bucket 1; it holds one item that
+/// goes and one that stays.
 struct OneSplit<L: GrowingLayout> {
     setup: Setup<Growable<L>>,
     goes: Item,
@@ -55,18 +54,18 @@ struct OneSplit<L: GrowingLayout> {
 }
 
 impl<L: GrowingLayout + Layout> OneSplit<L> {
-    fn new(row: usize) -> Self {
-        let mut setup = Setup::growable(2, 4).split(row);
-        let goes = setup.item(row + 2, 1 - row);
-        let stays = setup.item(row, 1 - row);
-        setup.store(row, &[goes, stays]);
+    fn new(bucket: usize) -> Self {
+        let mut setup = Setup::growable(2, 4).split(bucket);
+        let goes = setup.item(bucket + 2, 1 - bucket);
+        let stays = setup.item(bucket, 1 - bucket);
+        setup.store(bucket, &[goes, stays]);
         Self { setup, goes, stays }
     }
 }
 
 /// Two threads: one splits a bucket, the other looks up what goes and what stays.
-fn split_against_lookups<L: GrowingLayout + Layout>(row: usize, order: fn(Item) -> Item) {
-    let OneSplit { setup, goes, stays } = OneSplit::<L>::new(row);
+fn split_against_lookups<L: GrowingLayout + Layout>(bucket: usize, order: fn(Item) -> Item) {
+    let OneSplit { setup, goes, stays } = OneSplit::<L>::new(bucket);
     let goes = order(goes);
     setup.check(400, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
@@ -363,7 +362,7 @@ fn clear_against_split<L: GrowingLayout + Layout>() {
     });
 }
 
-/// Four rows. Buckets 0 and 1 are full, 2 and 3 are empty. An insert of `new` moves `moved` from 0 to
+/// Four buckets at first: 0 and 1 are full, 2 and 3 are empty. An insert of `new` moves `moved` from 0 to
 /// 3, while 0 is split. Each of the two goes or stays.
 fn kick_out_of_the_bucket_that_is_split<L: GrowingLayout + Layout>(
     moved: usize,

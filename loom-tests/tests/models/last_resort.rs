@@ -237,7 +237,7 @@ fn insert_unique_of_an_item_that_turns_up<L: Layout>() {
     });
 }
 
-/// As `removal`, in a filter that grows: four rows, of which the first three are split, and nothing has
+/// As `removal`, in a filter that grows: four buckets at first, of which three are split, and nothing has
 /// gone. When the last resort knows the buckets of the item and has no stripe yet, the fourth is split,
 /// and the item goes with it: the last resort must compute its buckets again.
 fn removal_beside_a_split<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
@@ -348,7 +348,7 @@ fn removal_of_the_longer_of_two_entries_the_other_way<L: GrowingLayout + Layout>
     removal_of_the_longer::<L>(Item::swapped);
 }
 
-/// As `Overtaken`, in a filter that grows: four rows, of which the first is split. While the last
+/// As `Overtaken`, in a filter that grows: four buckets at first, of which one is split. While the last
 /// resort waits for its second stripe, bucket 1 is split, and with it the item has another bucket.
 /// All else in 1 has the first bucket `rest` at the greatest size.
 fn insert_beside_a_split<L: GrowingLayout + Layout>(rest: usize) {

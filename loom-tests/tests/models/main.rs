@@ -79,6 +79,7 @@ mod races;
 mod snapshots;
 mod stopped;
 mod unique;
+mod voids;
 
 use std::env;
 

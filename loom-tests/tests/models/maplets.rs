@@ -363,18 +363,18 @@ fn get_overtaken_in_every_round<L: Layout>() {
     });
 }
 
-/// Two rows. The bucket of this row is split next, at the end of a level if it is row 1. It holds two
+/// Two buckets at first. This one is split next, at the end of a level if it is bucket 1. It holds two
 /// values of a key that goes; its other bucket holds a third.
-fn one_split<L: GrowingLayout + Layout>(row: usize) -> (Setup<Maplet<Growable<L>>>, [Item; 3]) {
-    let mut setup = Setup::growable(2, 4).split(row);
-    let xa = setup.item(row + 2, 1 - row);
+fn one_split<L: GrowingLayout + Layout>(bucket: usize) -> (Setup<Maplet<Growable<L>>>, [Item; 3]) {
+    let mut setup = Setup::growable(2, 4).split(bucket);
+    let xa = setup.item(bucket + 2, 1 - bucket);
     let [xb, xc] = [1, 2].map(|value| setup.with_value(xa, value));
-    setup.store(row, &[xa, xb]).store(1 - row, &[xc]);
+    setup.store(bucket, &[xa, xb]).store(1 - bucket, &[xc]);
     (setup, [xa, xb, xc])
 }
 
-fn split_against_get<L: GrowingLayout + Layout>(row: usize, order: fn(Item) -> Item) {
-    let (setup, items) = one_split::<L>(row);
+fn split_against_get<L: GrowingLayout + Layout>(bucket: usize, order: fn(Item) -> Item) {
+    let (setup, items) = one_split::<L>(bucket);
     let looked_up = order(items[0]);
     setup.check(700, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
@@ -497,7 +497,7 @@ fn removal_beside_a_value_of_the_next_level<L: GrowingLayout + Layout>() {
     });
 }
 
-/// Four rows, of which the first three are split. xa is in 0 and 3 by turns, and would go from 3. When
+/// Four buckets at first, of which three are split. xa is in 0 and 3 by turns, and would go from 3. When
 /// the last resort of a `get` knows the buckets and has no stripe yet, 3 is split, and xa goes with it.
 fn get_whose_bucket_is_split<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Maplet<Growable<L>>>::growable(4, 8).split(3);

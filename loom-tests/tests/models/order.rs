@@ -165,7 +165,7 @@ fn remove_then_insert_unique<L: Layout>() {
     });
 }
 
-/// Four rows; the first item stays in 2, the second goes from 0 to 4.
+/// Four buckets at first; the first item stays in 2, the second goes from 0 to 4.
 fn apart_in_growing<L: GrowingLayout + Layout>() -> (Setup<Growable<L>>, [Item; 2]) {
     let mut setup = Setup::growable(4, 8);
     let items = [(2, 3), (4, 1)].map(|(a, b)| setup.item(a, b));

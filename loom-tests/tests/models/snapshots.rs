@@ -178,12 +178,13 @@ fn clear_beside_a_snapshot<L: Layout>() {
     });
 }
 
-/// Two rows. The bucket of this row is split, which is copied already or not; what goes and what stays
+/// Two buckets at first. This one is split, which is copied already or not; what goes and what stays
 /// is in the snapshot once, in its bucket by the extent of the snapshot.
-fn split<L: GrowingLayout + Layout>(row: usize) {
-    let mut setup = Setup::<Growable<L>>::growable(2, 4).split(row);
-    let [goes, stays] = [(row + 2, 1 - row), (row, 1 - row)].map(|(a, b)| setup.item(a, b));
-    setup.store(row, &[goes, stays]);
+fn split<L: GrowingLayout + Layout>(bucket: usize) {
+    let mut setup = Setup::<Growable<L>>::growable(2, 4).split(bucket);
+    let [goes, stays] =
+        [(bucket + 2, 1 - bucket), (bucket, 1 - bucket)].map(|(a, b)| setup.item(a, b));
+    setup.store(bucket, &[goes, stays]);
     setup.check(160, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
@@ -201,7 +202,7 @@ fn end_of_level_beside_a_snapshot<L: GrowingLayout + Layout>() {
     split::<L>(1);
 }
 
-/// Two rows, with one item in each that goes.
+/// Two buckets at first, with one item in each that goes.
 fn both_go<L: GrowingLayout + Layout>() -> (Setup<Growable<L>>, [Item; 2]) {
     let mut setup = Setup::growable(2, 4);
     let [even, odd] = [(2, 1), (3, 0)].map(|(a, b)| setup.item(a, b));

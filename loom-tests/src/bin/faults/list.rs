@@ -57,6 +57,8 @@ macro_rules! edit {
 }
 
 const ARRAY: &str = "src/sync/array.rs";
+const BUCKETS: &str = "src/table/buckets.rs";
+const FIGURES: &str = "src/table/figures.rs";
 const GROWING: &str = "src/table/growing.rs";
 const GEOMETRY: &str = "src/table/geometry.rs";
 const GROW: &str = "src/table/grow.rs";
@@ -100,6 +102,12 @@ const SPLITS: &[&str] = &[
 ];
 const DUPLICATE_THAT_GOES: &[&str] = &["growth::duplicate_that_goes_and_removal_of_the_other"];
 const SPLIT_THEN_LOOKUPS: &[&str] = &["order::insert_and_split_with_insert_then_lookups"];
+const VOIDS: &[&str] = &[
+    "voids::void_entry_against_lookup_in_the_old_bucket",
+    "voids::void_entry_against_lookup_in_the_new_bucket",
+];
+const VOID_KICKS: &[&str] =
+    &["voids::kick_that_passes_a_void_entry_by", "voids::kick_into_the_bucket_that_is_split"];
 const NO_ROOM: &[&str] = &["growth::two_inserts_that_find_no_room"];
 
 const SNAPSHOT_AND_INSERT: &[&str] = &["snapshots::insert_beside_a_snapshot"];
@@ -276,7 +284,7 @@ pub const FAULTS: &[Fault] = faults! {
         => UNIQUE;
     INSERT last_hop: "an insert_unique that kicks locks only the stripes of the hop"
         replace "let places = [first, second, hop.to]; let (locked, [_, _, to]) ="
-        with "let own = if hop.from.row == key.first { first } else { second };
+        with "let own = Place::select(hop.from.is_beside(key.first), [first, second]);
                     let places = [own, hop.to];
                     let (locked, [_, to]) ="
         => &["unique::two_of_one_item_that_kick"];
@@ -318,32 +326,31 @@ pub const FAULTS: &[Fault] = faults! {
         replace "Guards::lock(&self.stripes)" with "Guards::lock(&self.stripes[..0])"
         => &["batches::clear_against_insert_and_removal"];
     TABLE relocate: "a hop does not check that its entry is still there"
-        replace "let Some(cleared) = self.locked_word(from.number).without(from.reading.slot(hop.from.entry)) else { return false; };"
+        replace "let Some(cleared) = self.locked_word(from.number).without(planned) else { return false; };"
         with "let in_from = self.locked_word(from.number);
-            let cleared = in_from.without(from.reading.slot(hop.from.entry)).unwrap_or(in_from);"
+            let cleared = in_from.without(planned).unwrap_or(in_from);"
         => REMOVALS;
     TABLE relocate: "a hop does not check that there is still room"
-        replace
-        "let Some(copied) = self.locked_word(to.number).with(to.reading.slot(hop.to.entry)) else { return false; };"
+        replace "let Some(copied) = self.locked_word(to.number).with(copy) else { return false; };"
         with "let in_to = self.locked_word(to.number);
-            let copied = in_to.with(to.reading.slot(hop.to.entry)).unwrap_or(in_to);"
+            let copied = in_to.with(copy).unwrap_or(in_to);"
         => LAST_SLOT;
     TABLE relocate: "a stale hop loses its entry"
-        replace "with(to.reading.slot(hop.to.entry)) else {"
-        with "with(to.reading.slot(hop.to.entry)) else {
+        replace "with(copy) else {"
+        with "with(copy) else {
                 self.store_word(locked, from.number, cleared, Ordering::Release);"
         => LAST_SLOT;
     TABLE relocate: "a stale hop leaves its copy behind"
-        replace "without(from.reading.slot(hop.from.entry)) else {"
-        with "without(from.reading.slot(hop.from.entry)) else {
-                if let Some(early) = self.locked_word(to.number).with(to.reading.slot(hop.to.entry)) {
+        replace "without(planned) else {"
+        with "without(planned) else {
+                if let Some(early) = self.locked_word(to.number).with(copy) {
                     self.store_word(locked, to.number, early, Ordering::Release);
                 }"
         => REMOVALS;
 
     // What an attempt that fails, or that finds no room, means for the operation.
     INSERT last_hop_locked: "a kick makes room and does not store the new item"
-        replace "Some(newcomer.entry)" with "None"
+        replace "Some(newcomer)" with "None"
         => LOOKUPS;
     INSERT try_insert: "an insert says full without a look under the stripes"
         replace "Attempt::NoRoom => self.try_place(key, duplicates)"
@@ -374,16 +381,16 @@ pub const FAULTS: &[Fault] = faults! {
         replace "Some(true) => first()," with "Some(true) => false,"
         => OVERTAKEN_REMOVALS;
     REMOVE change_slow: "the last resort of a removal takes an entry of the first bucket first"
-        replace "match Reading::holder_of_longest(readings, self.words_in(buckets), entries) {"
+        replace "match Reading::holder_of_longest(readings, self.words_in(buckets), places) {"
         with "let words = self.words_in(buckets);
-            let found = readings[0].longest(words[0], entries[0]).is_some().then_some(true);
-            match found.or(Reading::holder_of_longest(readings, words, entries)) {"
+            let found = readings[0].longest(words[0], places[0]).is_some().then_some(true);
+            match found.or(Reading::holder_of_longest(readings, words, places)) {"
         => &["last_resort::removal_of_the_longer_of_two_entries"];
     REMOVE change_slow: "the last resort of a removal takes an entry of the second bucket first"
-        replace "match Reading::holder_of_longest(readings, self.words_in(buckets), entries) {"
+        replace "match Reading::holder_of_longest(readings, self.words_in(buckets), places) {"
         with "let words = self.words_in(buckets);
-            let found = readings[1].longest(words[1], entries[1]).is_some().then_some(false);
-            match found.or(Reading::holder_of_longest(readings, words, entries)) {"
+            let found = readings[1].longest(words[1], places[1]).is_some().then_some(false);
+            match found.or(Reading::holder_of_longest(readings, words, places)) {"
         => &["last_resort::removal_of_the_longer_of_two_entries_the_other_way"];
     REMOVE change_slow: "the last resort of a removal locks one of its stripes"
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
@@ -423,27 +430,27 @@ pub const FAULTS: &[Fault] = faults! {
         put "self.clear_what_goes(&locked, &splits);" before "self.copy_what_goes(&locked, &splits);"
         => SPLITS;
     GROW split_run: "a split bumps no version"
-        without "self.bump_what_goes(&splits);"
+        without "self.bump_what_goes(growing, extent, &splits);"
         => SPLITS;
     GROW split_run: "a split bumps the versions before it copies"
-        put "self.bump_what_goes(&splits);" before "self.copy_what_goes(&locked, &splits);"
+        put "self.bump_what_goes(growing, extent, &splits);" before "self.copy_what_goes(&locked, &splits);"
         => SPLITS;
     GROW split_run: "a split bumps the versions before it publishes the extent"
-        swap "growing.publish(extent);" and "self.bump_what_goes(&splits);"
+        swap "growing.publish(extent);" and "self.bump_what_goes(growing, extent, &splits);"
         => SPLITS;
     GROW split_run: "a split bumps the versions after it clears"
-        swap "self.bump_what_goes(&splits);" and "self.clear_what_goes(&locked, &splits);"
+        swap "self.bump_what_goes(growing, extent, &splits);" and "self.clear_what_goes(&locked, &splits);"
         => SPLITS;
     GROW split_run: "a split publishes the extent when it has given back its stripes"
-        replace "growing.publish(extent); self.bump_what_goes(&splits);
+        replace "growing.publish(extent); self.bump_what_goes(growing, extent, &splits);
             self.clear_what_goes(&locked, &splits);"
-        with "self.bump_what_goes(&splits);
+        with "self.bump_what_goes(growing, extent, &splits);
             self.clear_what_goes(&locked, &splits);
             drop(locked);
             growing.publish(extent);"
         => &["growth::insert_of_what_goes"];
     GROW copy_what_goes: "a split does not move the counts"
-        without "locked.transfer(split.old, split.new, split.goes.in_use());"
+        without "locked.vacate_several(split.old, goes - split.doubled); locked.occupy_several(split.new, goes);"
         => &["growth::removal_of_what_goes_in_its_direction"];
     GROW bump_what_goes: "a split bumps the version of the first entry that goes"
         replace "split.goes.slots_in_use()" with "split.goes.slots_in_use().take(1)"
@@ -451,21 +458,21 @@ pub const FAULTS: &[Fault] = faults! {
     LOOKUP contains: "a lookup reads the extent before its version"
         replace
         "let version = self.versions.read(self.geometry().version_group(key)); let found = self.either_holds(key);"
-        with "let places = self.places(key);
+        with "let places = key.places();
             let buckets = self.locate(places);
             let version = self.versions.read(self.geometry().version_group(key));
-            let (readings, entries) = (buckets.map(|b| b.reading), places.map(|p| p.entry));
-            let found = Reading::either_holds(readings, self.words_in(buckets), entries);"
+            let readings = buckets.map(|bucket| bucket.reading);
+            let found = Reading::either_holds(readings, self.words_in(buckets), places);"
         => SPLITS;
     LOOKUP look_up: "a lookup keeps the extent from one round to the next"
         replace "for _ in 0..rounds { let version = self.versions.read(self.geometry().version_group(key));
             if self.either_holds(key) {"
-        with "let places = self.places(key);
+        with "let places = key.places();
             let buckets = self.locate(places);
-            let (readings, entries) = (buckets.map(|b| b.reading), places.map(|p| p.entry));
+            let readings = buckets.map(|bucket| bucket.reading);
             for _ in 0..rounds {
                 let version = self.versions.read(self.geometry().version_group(key));
-                if Reading::either_holds(readings, self.words_in(buckets), entries) {"
+                if Reading::either_holds(readings, self.words_in(buckets), places) {"
         => &[
             "stopped::lookup_of_what_goes_overtaken_in_two_rounds",
             "growth::two_splits_of_one_group_against_lookup",
@@ -483,7 +490,7 @@ pub const FAULTS: &[Fault] = faults! {
         without "let _splitting = growing.splitting().lock();"
         => NO_ROOM;
     GROWING bucket: "the bucket that the next split makes is taken for one that is there"
-        replace "split < buckets" with "split <= buckets"
+        replace "split < self.buckets" with "split <= self.buckets"
         => &["growth::end_of_level_against_lookups_in_its_direction"];
     INSERT store: "an insert does not compute its bucket again"
         replace "let (locked, [bucket]) = self.lock([place], [bucket]);"
@@ -510,7 +517,7 @@ pub const FAULTS: &[Fault] = faults! {
                     let buckets = [from, buckets[1]];"
         => &["growth::kick_into_the_bucket_that_is_split"];
     INSERT last_hop_locked: "the last hop does not compute the bucket of the new item again"
-        replace "B::GROWS && self.locate" with "false && self.locate"
+        replace "B::GROWS && (now()" with "false && (now()"
         => &["growth::kick_of_what_stays_for_what_goes"];
     REMOVE change_seen: "a removal looks at the other bucket before it has its stripe"
         replace "let (locked, [bucket]) = self.lock([place], [bucket]);
@@ -518,10 +525,10 @@ pub const FAULTS: &[Fault] = faults! {
         with "let in_other = self.in_other::<C>(other);
             let (locked, [bucket]) = self.lock([place], [bucket]);
             let word = self.locked_word(bucket.number);
-            let Some(slot) = bucket.reading.longest(word, place.entry) else {
+            let Some(slot) = bucket.reading.longest(word, place) else {
                 return Some(false);
             };
-            let is_longer = |extra_bits| extra_bits > bucket.reading.extra_bits(slot);
+            let is_longer = |known| known > bucket.reading.known_bits::<F>(slot);
             if in_other.longest.is_some_and(is_longer) {
                 return Some(false);
             }
@@ -529,10 +536,10 @@ pub const FAULTS: &[Fault] = faults! {
             Some(self.change_in(&locked, bucket.number, slot, key, change, in_other))"
         => &["growth::removal_beside_a_copy_into_the_new_bucket"];
     GROWING bucket: "a place has its bucket by an extent that is read Relaxed"
-        replace "extent.bucket(place, self.values)"
+        replace "self.bucket_at(extent, extent.bucket(place.position))"
         with "let _ = extent;
-            let bits = self.changing.extent.load(Ordering::Relaxed);
-            Extent::from_bits(self.rows, bits).bucket(place, self.values)"
+            let extent = Extent::from_bits(self.changing.extent.load(Ordering::Relaxed));
+            self.bucket_at(extent, extent.bucket(place.position))"
         => DUPLICATE_THAT_GOES;
     TABLE clear: "clear looks how large the table is before it has the stripes"
         replace "let locked = self.stripes.lock_all(); self.versions.bump_all();
@@ -551,15 +558,15 @@ pub const FAULTS: &[Fault] = faults! {
         => NO_ROOM;
 
     // Entries of different lengths, and the levels that they are read by.
-    GEOMETRY version_group: "the version of an item depends on which of its rows is the first"
-        replace "first.min(second)" with "first"
+    GEOMETRY version_group: "the version of an item depends on which of its positions is the first"
+        replace "first & 1 == 0" with "true"
         => &["growth::split_against_lookups_the_other_way"];
-    TABLE relocate: "a kick writes the chain of the row that it leaves"
-        replace "to.reading.slot(hop.to.entry)" with "to.reading.slot(hop.from.entry)"
+    TABLE relocate: "a kick writes the bits of the position that it leaves"
+        replace "to.reading.slot::<F>(hop.to)" with "to.reading.slot::<F>(hop.from)"
         => &["growth::kick_of_what_stays_for_what_goes"];
     TABLE relocate: "a kick takes out any entry of the item that it moves"
-        replace "without(from.reading.slot(hop.from.entry)) else {"
-        with "without(match from.reading.longest(self.locked_word(from.number), hop.from.entry) {
+        replace "without(planned) else {"
+        with "without(match from.reading.longest(self.locked_word(from.number), hop.from) {
                 Some(slot) => slot,
                 None => return false,
             }) else {"
@@ -568,12 +575,12 @@ pub const FAULTS: &[Fault] = faults! {
         replace "return (locked, now);" with "return (locked, buckets);"
         => &["entries::unique_inserts_at_the_end_of_a_level"];
     GROW split_run: "a split begins the next level before it clears"
-        replace "self.clear_what_goes(&locked, &splits);
-            if let Some(next_level) = extent.next_level() { growing.publish(next_level); }"
-        with "if let Some(next_level) = extent.next_level() {
-                growing.publish(next_level);
-            }
-            self.clear_what_goes(&locked, &splits);"
+        put "if let Some(next_level) = extent.next_level(growing.ring()) { growing.publish(next_level); }"
+        before "self.clear_what_goes(&locked, &splits);"
+        => &["voids::void_entry_at_the_end_of_a_level_of_which_the_next_bit_is_set"];
+    GROW split_run: "a split begins the next level before it clears, and doubles nothing"
+        put "if let Some(next_level) = extent.next_level(growing.ring()) { growing.publish(next_level); }"
+        before "self.clear_what_goes(&locked, &splits);"
         => &["entries::insert_unique_beside_what_goes_at_the_end_of_a_level"];
     LOOKUP certainly_holds: "an insert_unique does not look at the extent again"
         replace "let (buckets, words) = self.read_valid(places);"
@@ -597,17 +604,17 @@ pub const FAULTS: &[Fault] = faults! {
             "maplets::get_beside_an_entry_of_the_next_level",
         ];
     GROWING longest: "a removal takes any entry of the item"
-        replace "word.longest(self.pattern(item), more)"
-        with "word.slots_in_use().find(|slot| {
+        replace "word.turned(ring).longest(self.pattern::<F>(item), 2 << beyond)"
+        with "word.turned(ring).slots_in_use().find(|slot| {
                 let one = Word::<F>::EMPTY.with(*slot);
-                one.is_some_and(|one| one.longest(self.pattern(item), more).is_some())
+                one.is_some_and(|one| one.longest(self.pattern::<F>(item), 2 << beyond).is_some())
             })"
         => &["entries::removal_of_the_longest_of_one_bucket"];
-    GROWING holder_of_longest: "a removal takes the shorter of two entries"
+    BUCKETS holder_of_longest: "a removal takes the shorter of two entries"
         replace "first >= second" with "first.is_some_and(|first| second.is_none_or(|second| first <= second))"
         => &["entries::removal_beside_a_relative_with_a_short_entry"];
     REMOVE change_longest: "a removal does not look for a longer entry when it has its stripe"
-        replace "extra_bits > reading.extra_bits(slot)" with "extra_bits > u32::MAX - 1"
+        replace "known > reading.known_bits::<F>(slot)" with "known > u32::MAX - 1"
         => &[
             "entries::kick_of_what_is_removed_beside_a_short_entry",
             "entries::kick_and_split_of_what_is_removed",
@@ -624,8 +631,49 @@ pub const FAULTS: &[Fault] = faults! {
         ];
     REMOVE change_longest: "a removal bumps the version for an entry as long as its own only"
         replace "in_other.may_be_missed())"
-        with "in_other.longest == Some(reading.extra_bits(slot)))"
+        with "in_other.longest == Some(reading.known_bits::<F>(slot)))"
         => &["entries::short_copy_and_removal_of_the_long_one"];
+    GROWING known_bits: "the lengths of entries are counted from the level"
+        replace "self.level + self.beyond::<F>(slot).checked_ilog2().unwrap_or(0)"
+        with "self.beyond::<F>(slot).checked_ilog2().unwrap_or(0)"
+        => &["entries::removal_of_what_is_kicked_at_the_end_of_a_level"];
+
+    // Void entries.
+    GROWING split: "a split doubles a void entry into the new bucket only"
+        replace "[Some(Slot::new(bits ^ at_head | next)); 2]" with "[None, Some(Slot::new(bits ^ at_head | next))]"
+        => &["voids::void_entry_against_lookup_in_the_old_bucket"];
+    GROWING split: "a split doubles a void entry into the old bucket only"
+        replace "[Some(Slot::new(bits ^ at_head | next)); 2]" with "[Some(Slot::new(bits ^ at_head | next)), None]"
+        => &["voids::void_entry_against_lookup_in_the_new_bucket"];
+    GROWING split: "a doubled entry keeps its head"
+        replace "Slot::new(bits ^ at_head | next)" with "Slot::new(bits | next)"
+        => VOIDS;
+    GROW bump_what_goes: "a split bumps no version for a void entry"
+        replace "split.goes.slots_in_use()"
+        with "split.goes.slots_in_use().filter(|goes| split.stays.slots_in_use().all(|stays| stays != *goes))"
+        => VOIDS;
+    GROWING slot: "a void entry is kicked to a bucket that tells more than it knows"
+        replace "if known < self.told_bits() { return None; }" with "let known = known.max(self.level);"
+        => VOID_KICKS;
+    GROWING other_bucket: "a search takes a void entry for one that can go to a bucket that is split"
+        replace "(!extent.is_split(other)).then_some(other)" with "Some(other)"
+        => VOID_KICKS;
+    GEOMETRY version_group: "the version of an item depends on bits that not every entry knows"
+        replace "even & self.size as usize" with "even & (2 * self.size as usize + 1)"
+        => &["voids::kick_against_lookup_in_its_direction"];
+    FIGURES len: "what is doubled counts as items"
+        replace "self.occupied().saturating_sub(doubled)" with "self.occupied() + 0 * doubled"
+        => VOIDS;
+    GROW split_run: "a split does not count what it doubles"
+        without "growing.add_doubled(doubled.cast_signed());"
+        => VOIDS;
+    GROW copy_what_goes: "a split does not count the slots of what it doubles"
+        replace "locked.occupy_several(split.new, goes);"
+        with "locked.occupy_several(split.new, goes - split.doubled);"
+        => VOIDS;
+    TABLE clear: "clear still counts what was doubled"
+        without "growing.add_doubled(-growing.doubled().cast_signed());"
+        => &["voids::clear_beside_a_split"];
 
     // Growth beside the last resorts.
     REMOVE change_slow: "the last resort of a removal does not compute its buckets again"
@@ -640,8 +688,8 @@ pub const FAULTS: &[Fault] = faults! {
         "the last resort of an insert computes its buckets before it has the stripes"
         replace "let all = self.stripes.lock_all();
             let attempt =
-            match self.try_place_locked(&all, self.locate(self.places(key)), key, duplicates)"
-        with "let buckets = self.locate(self.places(key));
+            match self.try_place_locked(&all, self.locate(key.places()), key, duplicates)"
+        with "let buckets = self.locate(key.places());
             let all = self.stripes.lock_all();
             let attempt = match self.try_place_locked(&all, buckets, key, duplicates)"
         => &[
@@ -741,9 +789,12 @@ pub const FAULTS: &[Fault] = faults! {
 
     // Snapshots: the instant.
     MIRROR stop: "the extent of a snapshot is read before any lock is taken"
-        put
-        "let extent = table.buckets.growing().map_or(Extent::start(table.rows()), Growing::extent);"
-        before "let _splitting = table.lock_splitting();"
+        replace "let _splitting = table.lock_splitting(); let locked = table.stripes.lock_all();
+            let image = Image { grown: table.grown(),"
+        with "let grown = table.grown();
+            let _splitting = table.lock_splitting();
+            let locked = table.stripes.lock_all();
+            let image = Image { grown,"
         => SNAPSHOT_AND_SPLIT;
     MIRROR stop: "all stripes are held while another thread adds a chunk to the mirror"
         without "let _splitting = table.lock_splitting();"
@@ -763,15 +814,15 @@ pub const FAULTS: &[Fault] = faults! {
         => SNAPSHOT_AND_SPLIT;
     MIRROR try_image: "the items of a snapshot are counted before all stripes are locked"
         replace "let (mut image, words) = recording.stop();"
-        with "let items = self.stripes.occupied();
+        with "let occupied = self.stripes.occupied();
             let (mut image, words) = recording.stop();
-            image.items = items;"
+            image.occupied = occupied;"
         => SNAPSHOT_AND_INSERT;
     MIRROR stop: "the items of a snapshot are counted when the stripes are given back"
         replace "locked.stop_recording();"
         with "locked.stop_recording();
             drop(locked);
-            let image = Image { items: table.stripes.occupied(), ..image };"
+            let image = Image { occupied: table.stripes.occupied(), ..image };"
         => &["snapshots::clear_beside_a_snapshot"];
     MIRROR stop: "the mirror is taken away before all stripes are locked"
         replace "let locked = table.stripes.lock_all();"
@@ -818,10 +869,10 @@ pub const FAULTS: &[Fault] = faults! {
 
     // Merges.
     MERGE merge: "a merge that fails takes nothing back"
-        without "for key in self.keys_of(image).take(stored) { self.remove(key); }"
+        without "self.places_of(image) .take(at) .for_each(|place| self.remove_parts(place, &mut stored));"
         => MERGE_FAILS;
     MERGE merge: "a merge that fails takes back what it could not store"
-        replace "take(stored)" with "take(stored + 1)"
+        replace "take(at)" with "take(at + 1)"
         => MERGE_FAILS;
     MERGE merge: "a merge that fails says that it has not"
         replace "return Err(error);" with "let _ = error; break;"
@@ -830,8 +881,8 @@ pub const FAULTS: &[Fault] = faults! {
     // Values: what a lookup of them returns.
     LOOKUP try_get: "a hit ends the round of a get"
         replace "version.validate().then("
-        with "let (readings, entries) = (buckets.map(|b| b.reading), places.map(|p| p.entry));
-            let found = Reading::either_holds(readings, words, entries);
+        with "let readings = buckets.map(|bucket| bucket.reading);
+            let found = Reading::either_holds(readings, words, places);
             (found || version.validate()).then("
         => GETS;
     LOOKUP try_get: "a get does not validate the version"
@@ -847,11 +898,11 @@ pub const FAULTS: &[Fault] = faults! {
             let words = self.words_in(buckets);"
         => &["maplets::get_beside_an_entry_of_the_next_level"];
     LOOKUP candidates: "a get leaves out the second word if the first has a value"
-        replace "Reading::values(buckets.map(|bucket| bucket.reading), words, entries)"
+        replace "Reading::values(buckets.map(|bucket| bucket.reading), words, places)"
         with "let readings = buckets.map(|bucket| bucket.reading);
             let one = [words[0], Word::EMPTY];
-            let first = Reading::either_holds([readings[0]; 2], one, [entries[0]; 2]);
-            Reading::values(readings, if first { one } else { words }, entries)"
+            let first = Reading::either_holds([readings[0]; 2], one, [places[0]; 2]);
+            Reading::values(readings, if first { one } else { words }, places)"
         => GETS;
     LOOKUP get_slow: "a get makes one round too many"
         replace "MAX_LOOKUP_ROUNDS - 1" with "MAX_LOOKUP_ROUNDS"
@@ -876,7 +927,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "Some(self.change_longest(&locked, bucket, [place, other], key, change))"
         with "if !C::REMOVES && !B::GROWS {
                 let seen = if first { words[0] } else { words[1] };
-                let changed = change.applied(seen, bucket.reading.slot(place.entry))?;
+                let changed = change.applied(seen, bucket.reading.slot(place)?)?;
                 self.store_word(&locked, bucket.number, changed, Ordering::SeqCst);
                 return Some(true);
             }
@@ -906,54 +957,56 @@ pub const FAULTS: &[Fault] = faults! {
         replace "in_other.may_be_missed())" with "in_other.longest.is_some())"
         => &["maplets::value_in_and_value_out_of_what_grows"];
     REMOVE change_longest: "a removal takes an entry of the key with any value"
-        replace "let slot = reading.slot(place.entry);"
-        with "let alike = |slot: &Slot| {
-                let one = Word::<F>::EMPTY.with(*slot);
-                one.is_some_and(|one| reading.holds_key(one, place.entry))
+        replace "let Some(slot) = reading.slot::<F>(place) else { return false; };"
+        with "let Some(planned) = reading.slot::<F>(place) else {
+                return false;
             };
-            let any = || self.locked_word(bucket.number).slots_in_use().find(alike);
-            let slot = <B::Values as crate::entry::Values>::ANY.then(any).flatten().unwrap_or(reading.slot(place.entry));"
-        => &["maplets::removal_of_one_value_against_get_of_the_other"];
-    GROWING longest: "in a growing table a removal takes an entry of the key with any value"
-        replace "word.longest(self.pattern(item), more)"
-        with "word.longest(self.pattern(item), more)?;
             let alike = |slot: &Slot| {
                 let one = Word::<F>::EMPTY.with(*slot);
-                one.is_some_and(|one| self.holds_key(one, item))
+                one.is_some_and(|one| reading.holds_key(one, place))
             };
-            word.slots_in_use().filter(alike).last()"
+            let any = || self.locked_word(bucket.number).slots_in_use().find(alike);
+            let slot = <B::Values as crate::entry::Values>::ANY.then(any).flatten().unwrap_or(planned);"
+        => &["maplets::removal_of_one_value_against_get_of_the_other"];
+    GROWING longest: "in a growing table a removal takes an entry of the key with any value"
+        replace "word.turned(ring).longest(self.pattern::<F>(item), 2 << beyond)"
+        with "word.turned(ring).longest(self.pattern::<F>(item), 2 << beyond).and_then(|_| {
+                let below = self.values.below().unwrap_or(u64::MAX);
+                let mut pattern = self.pattern::<F>(item);
+                pattern.bits &= below;
+                let alike = |slot: &Slot| pattern.matches(slot.bits() & below);
+                word.turned(ring).slots_in_use().filter(alike).last()
+            })"
         => &["maplets::split_against_replacement"];
 
     // Values: what moves.
     TABLE relocate: "a kick loses the value"
-        replace "with(to.reading.slot(hop.to.entry))"
+        replace "with(copy)"
         with "with(crate::entry::Slot::new(
-                to.reading.slot(hop.to.entry).bits()
-                    & ((1 << (F::BITS - self.value_bits())) - 1),
+                copy.bits() & ((1 << (F::BITS - self.value_bits())) - 1),
             ))"
         => GETS;
     TABLE relocate: "a kick takes out an entry of the key with any value"
-        replace "without(from.reading.slot(hop.from.entry)) else {"
+        replace "without(planned) else {"
         with "without({
-                let planned = from.reading.slot(hop.from.entry);
                 let alike = |slot: &crate::entry::Slot| {
                     let one = Word::<F>::EMPTY.with(*slot);
-                    one.is_some_and(|one| from.reading.holds_key(one, hop.from.entry))
+                    one.is_some_and(|one| from.reading.holds_key(one, hop.from))
                 };
                 self.locked_word(from.number).slots_in_use().find(alike).unwrap_or(planned)
             }) else {"
         => &["maplets::kick_of_what_is_removed_beside_another_value"];
     GEOMETRY version_group: "the version of an entry depends on its value"
-        replace "self.version_group_of(self.shape.core(entry), first.min(second))"
-        with "self.version_group_of(self.shape.core(entry), first.min(second)) + (entry.whole() >> 14) as usize"
+        replace "let core = self.shape.core(entry).bits() as usize;"
+        with "let core = self.shape.core(entry).bits() as usize + (entry.bits() >> 14) as usize;"
         => GETS;
     GROW partition: "a split loses the values of what goes"
-        replace "let [stays, goes] = self.locked_word(old).partition(next_bit);"
-        with "let [stays, goes] = self.locked_word(old).partition(next_bit);
-            let mask = (1 << (F::BITS - self.value_bits())) - 1;
+        replace "*split = Some("
+        with "let mask = (1 << (F::BITS - self.value_bits())) - 1;
             let goes = goes.slots_in_use().fold(Word::<F>::EMPTY, |word, slot| {
                 word.with(crate::entry::Slot::new(slot.bits() & mask)).unwrap_or(word)
-            });"
+            });
+            *split = Some("
         => &["maplets::split_against_get_in_its_direction"];
 
     // The lock of a stripe.

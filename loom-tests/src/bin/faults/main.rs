@@ -17,6 +17,7 @@ mod source;
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZero;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -218,7 +219,11 @@ struct Scratch {
 
 impl Scratch {
     fn new(source: &Path, worker: usize) -> Result<Self> {
-        let root = env::temp_dir().join("coucal-faults").join(worker.to_string());
+        // One for each checkout: a run in another one must not find its copies replaced.
+        let mut checkout = DefaultHasher::new();
+        source.canonicalize()?.hash(&mut checkout);
+        let checkout = format!("coucal-faults-{:016x}", checkout.finish());
+        let root = env::temp_dir().join(checkout).join(worker.to_string());
         let (intact, workspace) = (root.join("intact"), root.join("workspace"));
         for copies in [&intact, &workspace] {
             if copies.exists() {

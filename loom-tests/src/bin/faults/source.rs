@@ -7,8 +7,8 @@ use std::path::Path;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{
-    Attribute, Expr, ExprCall, ExprMethodCall, ExprPath, ImplItemFn, Item, ItemFn, Macro, UsePath,
-    UseRename,
+    Attribute, Expr, ExprCall, ExprMethodCall, ExprPath, ImplItemFn, Item, ItemFn, Macro,
+    TraitItemFn, UsePath, UseRename,
 };
 
 use crate::Result;
@@ -190,6 +190,14 @@ impl<'ast> Visit<'ast> for Walk {
         if !is_left_out(&function.attrs) {
             self.function(&function.sig.ident, function.span().byte_range(), |walk| {
                 visit::visit_impl_item_fn(walk, function);
+            });
+        }
+    }
+
+    fn visit_trait_item_fn(&mut self, function: &'ast TraitItemFn) {
+        if !is_left_out(&function.attrs) {
+            self.function(&function.sig.ident, function.span().byte_range(), |walk| {
+                visit::visit_trait_item_fn(walk, function);
             });
         }
     }
