@@ -233,7 +233,9 @@ fn check_figures(subject: &impl Subject, contents: &Contents) {
     let slots = contents.words as usize * contents.geometry.slots();
     assert_eq!((subject.len() as u64, subject.slots()), (contents.items(), slots));
     assert_eq!(subject.value_bits(), contents.geometry.value_bits);
+    // What splits have doubled takes slots, too.
     let target = (slots as f64 * contents.target_load()) as u64;
+    let target = target.saturating_sub(contents.doubled);
     let capacity = if contents.geometry.grows { target.min(contents.max_capacity) } else { 0 };
     assert_eq!(subject.capacity() as u64, capacity.max(contents.capacity).max(contents.items()));
     assert!(subject.capacity() <= slots);
