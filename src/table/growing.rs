@@ -726,6 +726,25 @@ mod tests {
         }
     }
 
+    /// A table that has doubled D times has 1 + D times the rate of its first size, also where entries were doubled.
+    #[test]
+    fn each_doubling_adds_the_rate_of_the_first_size() {
+        for (first, doublings) in [(1 << 10, 4), (64, 9), (16, 13), (2, 20)] {
+            let table = Table::<Fp16x4, Growing>::try_new(first, usize::MAX >> 20).unwrap();
+            let mut hashes = 0..;
+            while table.present() < first << doublings {
+                table.insert(table.key(hashes.next().unwrap())).unwrap();
+            }
+            let absent = 4_000_000;
+            let found = hashes.take(absent).filter(|&hash| table.contains(table.key(hash))).count();
+            let rate = found as f64 / absent as f64;
+            let load = table.len() as f64 / table.slots() as f64;
+            let expected = 8.0 * load * 0.5_f64.powi(15) * f64::from(1 + doublings);
+            assert!((rate / expected - 1.0).abs() < 0.1, "{doublings}: {rate}, {expected}");
+            assert!(table.buckets.doubled() > 0 || doublings <= Fp16x4::EXTRA_BITS);
+        }
+    }
+
     /// Of the buckets of any size each is the bucket of about as many positions as any other.
     #[test]
     fn positions_fill_all_buckets() {
