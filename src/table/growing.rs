@@ -735,7 +735,7 @@ mod tests {
             while table.present() < first << doublings {
                 table.insert(table.key(hashes.next().unwrap())).unwrap();
             }
-            let absent = 4_000_000;
+            let absent = 2_000_000;
             let found = hashes.take(absent).filter(|&hash| table.contains(table.key(hash))).count();
             let rate = found as f64 / absent as f64;
             let load = table.len() as f64 / table.slots() as f64;
