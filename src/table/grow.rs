@@ -239,7 +239,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         let mut splits = [None; SPLITS_PER_LOCK];
         for (split, old) in splits.iter_mut().zip(run.clone()) {
             let reading = growing.bucket_at(extent, old).reading;
-            let (mut stays, mut goes, mut doubled) = (Word::<F>::EMPTY, Word::EMPTY, 0);
+            let [mut stays, mut goes] = [Word::<F>::EMPTY; 2];
+            let mut doubled = 0;
             for slot in self.locked_word(old).slots_in_use() {
                 let [stay, go] = reading.split::<F>(slot);
                 doubled += usize::from(stay.is_some() & go.is_some());

@@ -927,7 +927,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "Some(self.change_longest(&locked, bucket, [place, other], key, change))"
         with "if !C::REMOVES && !B::GROWS {
                 let seen = if first { words[0] } else { words[1] };
-                let changed = change.applied(seen, bucket.reading.slot(place)?)?;
+                let changed = change.applied(seen, bucket.reading.slot::<F>(place)?)?;
                 self.store_word(&locked, bucket.number, changed, Ordering::SeqCst);
                 return Some(true);
             }
