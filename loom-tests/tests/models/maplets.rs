@@ -465,7 +465,9 @@ fn get_beside_an_entry_of_the_next_level<L: GrowingLayout + Layout>() {
 /// all the time; a lookup may have read bucket 1 before.
 fn removal_beside_a_value_of_the_next_level<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Maplet<Growable<L>>>::growable(2, 4).split(1);
-    let xa = setup.item(1, 0);
+    let low = setup.item(1, 0);
+    // With a bit above, so that an entry of the next level does not look like one of which nothing is known.
+    let xa = setup.variant(low, 0, 1);
     let xb = setup.with_value(xa, 1);
     setup.store(0, &[xa]);
     setup.check(6000, 2, move |model| {
