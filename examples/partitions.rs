@@ -260,8 +260,10 @@ impl Store {
     /// A store with the first keys, and the filters that the maplet is compared with.
     fn create(folder: &Path, keys: u64) -> Result<(Self, Vec<Filter>)> {
         let pairs: u32 = (0..2 * keys).map(|key| times(key, keys).count_ones()).sum();
-        // All pairs of a key lie in its two buckets, so some fill up early: twice the room for up to three pairs.
-        let builder = CuckooMaplet::builder().capacity(2 * pairs as usize).value_bits(VALUE_BITS);
+        // With those that come at the end. And a quarter more: else one pair in twenty finds no room in the two
+        // buckets of its key, and is stashed.
+        let capacity = (u64::from(pairs) + keys / 20) * 5 / 4;
+        let builder = CuckooMaplet::builder().capacity(capacity as usize).value_bits(VALUE_BITS);
         let store = Self::new(folder, keys, builder.hasher(HASHER).build()?, 0);
         let mut filters = Vec::new();
         let bar = progress_bar("filling the partitions", u64::from(PARTITIONS));

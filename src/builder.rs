@@ -6,10 +6,10 @@ use core::marker::PhantomData;
 use crate::error::BuildError;
 use crate::filter::CuckooFilter;
 use crate::hasher::DefaultHashBuilder;
-use crate::inner::Inner;
 use crate::layout::{self, Fp16x4, LayoutId, Layouts};
 use crate::maplet::CuckooMaplet;
 use crate::sizing::{self, Request, Sizing};
+use crate::storage::inner::Inner;
 use crate::storage::{AnyLayout, FixedStorage, Growable, GrowingLayout, Storage};
 use crate::table::{Buckets, State};
 
@@ -122,7 +122,7 @@ impl MapletBuilder {
 }
 
 impl<L: Storage, S, T> Builder<L, S, T> {
-    /// The number of distinct items that the filter must hold. The default is 0, the smallest table.
+    /// The number of items that the filter must hold, copies included. The default is 0, the smallest table.
     ///
     /// In a filter that [grows](Self::growable), the number that it must hold before it grows. It is optional
     /// there: the default is a table of 512 buckets, or of as many as the
@@ -194,14 +194,14 @@ impl<L: Storage, S, T> Builder<L, S, T> {
             Some(layout) => Sizing::within(layout, self.request),
             None => Sizing::smallest(self.request),
         }?;
-        let layouts = L::Layouts::of(sizing.layout).expect("one of the storage's layouts");
         let state = State::try_new(sizing).map_err(|_| sizing.out_of_memory())?;
         let hasher = match self.hasher {
             Hasher::New(new) => new(),
             Hasher::Given(hasher) => hasher,
         };
         let Sizing { max_capacity, .. } = sizing;
-        Ok(Inner { layouts, state, hasher, capacity: self.request.capacity, max_capacity })
+        let capacity = self.request.capacity;
+        Ok(Inner { layouts: PhantomData, state, hasher, capacity, max_capacity })
     }
 }
 
@@ -313,7 +313,7 @@ impl<L: FixedStorage, S, T> Builder<L, S, T> {
     }
 
     /// A filter that [grows](crate#growth) with its items, as one that is [`growable`](Self::growable), but only
-    /// up to this number of distinct items, which is at least the [`capacity`](Self::capacity). The
+    /// up to this number of items, which is at least the [`capacity`](Self::capacity). The
     /// [rate](Self::false_positive_rate) holds at this number; with fewer items it is lower.
     ///
     /// The capacity may be left out. Then a filter begins with 512 buckets, or with what this maximum needs if that
@@ -346,7 +346,7 @@ impl<L: FixedStorage, S, T> Builder<L, S, T> {
     /// A filter that [grows](crate#growth) with its items, as far as memory goes.
     ///
     /// Nothing needs to be said of its size. With a [`capacity`](Self::capacity) it begins with room for this number
-    /// of distinct items, and with a [`max_capacity`](Builder::max_capacity) it ends with room for that.
+    /// of items, and with a [`max_capacity`](Builder::max_capacity) it ends with room for that.
     ///
     /// No table has more than 2^44 slots. With [`Fp12x5`](crate::Fp12x5), and in maplets with
     /// [long values](crate::CuckooMaplet#layouts), a table doubles a limited number of times.

@@ -5,11 +5,12 @@
 //! | [`Core`] | what never changes about an item in the table | its other position, its version group |
 //! | [`Entry`] | what a table knows of an item besides its position | kicks, splits and merges move it |
 //! | [`Slot`] | what a slot holds of an entry, never 0 | the words |
-//! | [`Pattern`] | what a slot of one bucket holds of an item at the most | lookups in growing tables |
+//! | [`Pattern`] | what a slot of one bucket holds of an item at the most | operations in growing tables |
+//! | [`Sought`] | the same for both buckets of an item | lookups in growing tables |
 //!
-//! In a table of fixed size all three are the item's fingerprint: 4 to 32 bits of its hash. In a growing
-//! table an entry has a core of k bits, which is never 0, and knows the lowest bits of the item's position, so
-//! and so many of them. A slot has k + T + 1 bits: above the core, and below it a ring of T + 1 bits, which
+//! In a table of fixed size core, entry and slot are the item's fingerprint: 4 to 32 bits of its hash. In a growing
+//! table an entry has a core of k bits, which is never 0, and knows some number of the lowest bits of the item's
+//! position. A slot has k + T + 1 bits: above the core, and below it a ring of T + 1 bits, which
 //! [`growing`](crate::table) describes.
 //!
 //! In a [maplet](crate::CuckooMaplet) the uppermost v bits of a slot hold a value, in tables of both
@@ -342,6 +343,12 @@ impl Pattern {
         Self { bits: core | !untold & ring.mask(), low: ring.mask() }
     }
 
+    /// For slots of which only the bits of the mask count, among them those of the ring.
+    #[inline]
+    pub(crate) fn masked(self, mask: u64) -> Self {
+        Self { bits: self.bits & mask, ..self }
+    }
+
     /// Whether a slot matches, whose ring is turned; a free one does not. The definition of what the layouts
     /// compute for all slots of a word at once.
     pub(crate) fn matches(self, slot: u64) -> bool {
@@ -349,6 +356,26 @@ impl Pattern {
         let difference = slot ^ bits;
         let known = (1 << (slot & low).checked_ilog2().unwrap_or(0)) - 1;
         slot != 0 && difference & !low == 0 && difference & known == known
+    }
+}
+
+/// What a lookup in a growing table looks for in the words of the two buckets of an item: a slot with its core, of
+/// which no more is known when its ring is turned than agrees with what the bucket does not tell.
+#[derive(Clone, Copy, Debug)]
+pub struct Sought {
+    pub(crate) ring: Ring,
+    pub(crate) core: u64,
+    /// What each bucket does not tell of the position. Only the bits of a ring count.
+    pub(crate) untold: [u64; 2],
+    /// The bits of a slot that count, if not all do: all bits below a value.
+    pub(crate) mask: Option<u64>,
+}
+
+impl Sought {
+    /// In one of the buckets. It has all bits of the core, whatever the mask.
+    #[inline]
+    pub(crate) fn pattern(self, bucket: usize) -> Pattern {
+        Pattern::new(self.ring, self.core, self.untold[bucket])
     }
 }
 

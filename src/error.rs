@@ -16,42 +16,31 @@ use crate::memory::NoMemory;
 /// use coucal::{CuckooFilter, InsertError};
 ///
 /// let filter = CuckooFilter::with_capacity(100);
-/// for _ in 0..8 {
-///     filter.insert("nest")?;
-/// }
-/// assert_eq!(filter.insert("nest"), Err(InsertError::TooManyCopies));
-/// assert_eq!(filter.len(), 8);
-/// # Ok::<(), InsertError>(())
+/// let refused = (0..).find_map(|n: u32| filter.insert(&n).err());
+/// assert_eq!(refused, Some(InsertError::Full));
+/// assert!(filter.len() >= 100);
 /// ```
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum InsertError {
-    /// No path of kicks leads from the item's two buckets to a free slot, and the filter does not
-    /// grow, or has its maximum size.
+    /// The filter holds what it was made for: its slots in use and its
+    /// [stashed entries](crate::Stats::stashed_entries) together have reached the load at which tables of its
+    /// [layout](crate::Layout) are full, a short search found no free slot, and the filter does not grow, or has its
+    /// maximum size.
     ///
     /// Remove items, or build a filter with a larger capacity, or a filter that grows
-    /// ([`Builder::max_capacity`](crate::Builder::max_capacity)). The result of the search depends on
-    /// the contents of the table, not on inserts that failed before.
+    /// ([`Builder::max_capacity`](crate::Builder::max_capacity)). Whether an insert fails depends on
+    /// the contents of the table, not on inserts that failed before. While other threads write, it may count items
+    /// that they remove during the call.
     ///
-    /// While other threads write, the search does not see the table at one instant. An item is
-    /// refused only if the search finds no room for it beside all items that were in the table at any
-    /// time during the call.
+    /// One item can have 2^25 - 1 copies in the [stash](crate#what-finds-no-room): the next one returns this error,
+    /// too.
     Full,
-    /// Both buckets are full of copies of this fingerprint: one item, or several that collide, were
-    /// inserted as many times as a filter can count; or one key of a maplet, or several that collide, have
-    /// as many values as it can hold. In a growing filter items collide if they have the same core, and agree
-    /// in the bits of their positions that are known of those that are there.
-    ///
-    /// Remove a copy of the item, or a value of the key, and insert again; or keep what does not fit in an
-    /// exact map beside the filter. If nothing is ever removed from a filter, one copy is enough:
-    /// [`insert_unique`](crate::CuckooFilter::insert_unique) stores no more. (Do not combine it with
-    /// removals: see [which insert](crate#which-insert).)
-    TooManyCopies,
-    /// There is no room for the item in a growing filter at its present size, and the allocator could
-    /// not provide the memory for growth.
+    /// The item needs memory that the allocator could not provide: for the growth of a growing filter, or for the
+    /// [stash](crate#what-finds-no-room).
     ///
     /// Free memory and insert the item again, or remove items. Inserts that find room go on.
-    /// [`reserve`](crate::CuckooFilter::reserve) takes the memory ahead of time.
+    /// [`reserve`](crate::CuckooFilter::reserve) takes the memory for growth ahead of time.
     OutOfMemory,
     /// The value has more bits than the maplet stores.
     ///
@@ -63,13 +52,8 @@ impl fmt::Display for InsertError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Full => "the filter is full: remove items, or build one with a larger capacity",
-            Self::TooManyCopies => {
-                "both buckets are full of this fingerprint, by copies of the item or values of the key: \
-                 remove one of them, or keep this one in an exact map (insert_unique, for filters from \
-                 which nothing is removed, stores one copy only)"
-            }
             Self::OutOfMemory => {
-                "the allocator could not provide the memory for the filter to grow: \
+                "the allocator could not provide the memory for the item: \
                  free memory and insert the item again, or remove items"
             }
             Self::ValueTooLarge => {
@@ -92,11 +76,11 @@ impl error::Error for InsertError {}
 /// use coucal::{CuckooFilter, InsertError};
 ///
 /// let filter = CuckooFilter::with_capacity(100);
-/// let items = ["nest"; 10];
+/// let items: Vec<u32> = (0..1000).collect();
 /// let failed = filter.insert_many(&items).unwrap_err();
-/// assert_eq!(failed.stored(), 8);
-/// assert_eq!(failed.cause(), InsertError::TooManyCopies);
-/// assert_eq!(filter.len(), 8);
+/// assert!(failed.stored() >= 100);
+/// assert_eq!(failed.cause(), InsertError::Full);
+/// assert_eq!(filter.len(), failed.stored());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct InsertManyError {
@@ -439,7 +423,8 @@ impl error::Error for ReserveError {}
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotError {
-    /// The allocator could not provide the memory: as much as the buckets of the filter take.
+    /// The allocator could not provide the memory: as much as the buckets of the filter take, and 32 bytes for each
+    /// [stashed entry](crate::Stats::stashed_entries).
     OutOfMemory {
         /// The size of these buckets in bytes.
         bytes: usize,
@@ -513,7 +498,7 @@ pub enum RestoreError {
     Damaged,
     /// The sizes in the header contradict each other, or no table has them.
     ///
-    /// For this and the next two errors, the checksums are right: the program that wrote the bytes
+    /// For this and the next three errors, the checksums are right: the program that wrote the bytes
     /// is at fault, and another copy of the bytes does not help.
     ImpossibleTable {
         /// The number of words that the header promises.
@@ -524,11 +509,16 @@ pub enum RestoreError {
         /// The bucket.
         bucket: usize,
     },
-    /// The number of slots in use is not the number in the header.
+    /// An entry of the [stash](crate#what-finds-no-room) is none that the table can have, or is not in order.
+    InvalidEntry {
+        /// How many entries of the stash are before it.
+        entry: usize,
+    },
+    /// The number of slots in use, or of copies in the stash, is not the number in the header.
     WrongLen {
         /// The number in the header.
         stated: usize,
-        /// The number of slots in use.
+        /// The number that was found.
         found: usize,
     },
     /// The snapshot is of a growable filter and the type of the filter is of fixed size, or the other
@@ -616,6 +606,12 @@ impl fmt::Display for RestoreError {
                 "the header of the snapshot states {words} words, and sizes that no table has: \
                  {DO_NOT_TRUST}"
             ),
+            Self::InvalidEntry { entry } => {
+                write!(
+                    f,
+                    "entry {entry} of the stash is none that the filter can have: {DO_NOT_TRUST}"
+                )
+            }
             Self::InvalidWord { bucket } => write!(
                 f,
                 "bucket {bucket} of the snapshot holds a word that no such bucket has: {DO_NOT_TRUST}"
@@ -716,12 +712,7 @@ pub enum MergeError {
     /// Build it for more items, or let it grow
     /// ([`Builder::max_capacity`](crate::Builder::max_capacity)).
     Full,
-    /// Both filters together hold more copies of one item than a filter can count, or more values of one
-    /// key than a maplet can hold.
-    ///
-    /// See [`InsertError::TooManyCopies`].
-    TooManyCopies,
-    /// The allocator could not provide the memory for this filter to grow: see
+    /// The allocator could not provide the memory for this filter to grow, or for its stash: see
     /// [`InsertError::OutOfMemory`].
     NoMemoryToGrow,
     /// The allocator could not provide the memory for a snapshot of the other filter: see
@@ -745,7 +736,6 @@ impl MergeError {
     pub(crate) fn of_insert(error: InsertError) -> Self {
         match error {
             InsertError::Full => Self::Full,
-            InsertError::TooManyCopies => Self::TooManyCopies,
             InsertError::OutOfMemory => Self::NoMemoryToGrow,
             InsertError::ValueTooLarge => unreachable!("the values of both have one length"),
         }
@@ -770,10 +760,6 @@ impl fmt::Display for MergeError {
                 "filters with two hashers cannot be merged: build one with a clone of the other's",
             ),
             Self::Full => f.write_str("this filter has no room for the items of both"),
-            Self::TooManyCopies => f.write_str(
-                "both together hold more copies of an item, or values of a key, than one can hold: \
-                 remove some of them from one of the two",
-            ),
             Self::NoMemoryToGrow => f.write_str(
                 "the allocator could not provide the memory for this filter to grow: \
                  free memory and merge again",

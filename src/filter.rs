@@ -8,8 +8,8 @@ use crate::builder::Builder;
 use crate::entry::NoValues;
 use crate::error::{BuildError, InsertError, InsertManyError, LengthMismatch, ReserveError};
 use crate::hasher::DefaultHashBuilder;
-use crate::inner::{self, Inner};
 use crate::layout::Fp16x4;
+use crate::storage::inner::{self, Inner};
 use crate::storage::sealed::Sealed;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 #[cfg(loom)]
@@ -104,7 +104,7 @@ pub type AnyCuckooFilter<S = DefaultHashBuilder> = CuckooFilter<AnyLayout, S>;
 /// ```
 pub type GrowableCuckooFilter<L = Fp16x4, S = DefaultHashBuilder> = CuckooFilter<Growable<L>, S>;
 
-/// Figures since the filter was built; returned by [`CuckooFilter::stats`].
+/// Figures for watching a filter; returned by [`CuckooFilter::stats`].
 ///
 /// # Examples
 ///
@@ -116,17 +116,18 @@ pub type GrowableCuckooFilter<L = Fp16x4, S = DefaultHashBuilder> = CuckooFilter
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Lookups ([`contains`](CuckooFilter::contains) and its variants) that returned `true` because
+    /// Since the filter was built: lookups ([`contains`](CuckooFilter::contains) and its variants) that returned `true` because
     /// the version of their fingerprint changed in every round, and not because they found it.
     pub inconclusive_lookups: u64,
+    /// Entries in the [stash](crate#what-finds-no-room), each once. In a maplet a key with another value is another
+    /// entry.
+    pub stashed_entries: usize,
+    /// Their copies, which are part of [`len`](CuckooFilter::len).
+    pub stashed_copies: usize,
 }
 
 impl CuckooFilter {
-    /// An empty filter that holds `items` distinct items, with the default layout and hasher.
-    ///
-    /// The buckets of an item are a matter of chance, so this is a promise of overwhelming odds: of
-    /// small filters (up to some hundred items), one in millions refuses an item before its capacity.
-    /// Copies take slots, too: see the [limits](crate#limits).
+    /// An empty filter that holds `items` items, copies included, with the default layout and hasher.
     ///
     /// For another layout, use the [builder](Self::builder):
     /// `CuckooFilter::builder().layout::<Fp12x5>().capacity(items).build()`. `with_capacity` has no
@@ -187,7 +188,7 @@ impl CuckooFilter {
 }
 
 impl CuckooFilter<AnyLayout> {
-    /// An empty filter that holds `items` distinct items and, when it holds them, reports at most the
+    /// An empty filter that holds `items` items, copies included, and, when it holds them, reports at most the
     /// share `rate` (between 0 and 1) of absent items as present. It has the smallest layout that
     /// reaches this rate: see [`AnyLayout`].
     ///
@@ -241,7 +242,7 @@ impl<S> CuckooFilter<AnyLayout, S> {
 }
 
 impl<S> CuckooFilter<Fp16x4, S> {
-    /// An empty filter that holds `items` distinct items, with the default layout and this hasher.
+    /// An empty filter that holds `items` items, copies included, with the default layout and this hasher.
     ///
     /// # Panics
     ///
@@ -371,13 +372,14 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// Adds one more copy of `item`.
     ///
     /// Blocks while another thread writes to the same group of buckets. It holds one lock for a few
-    /// instructions, or two for each kick when both buckets are full. In a growable filter, some
+    /// instructions, or two for each kick when both buckets are full. An item for which they have no room goes to the
+    /// [stash](crate#what-finds-no-room), which at times allocates memory. In a growable filter, some
     /// inserts split a few buckets, and few allocate memory: see
     /// [what blocks](crate#what-blocks-on-whom-and-how-long).
     ///
     /// # Errors
     ///
-    /// [`InsertError::Full`] and [`InsertError::TooManyCopies`]; then nothing has changed.
+    /// [`InsertError::Full`] and [`InsertError::OutOfMemory`]; then nothing has changed.
     ///
     /// # Examples
     ///
@@ -407,12 +409,12 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// [which insert](crate#which-insert). If items are removed, use [`insert`](Self::insert) and
     /// `remove` in pairs.
     ///
-    /// Takes no lock if the item is present and is not being moved. Otherwise it blocks while another
+    /// Takes no lock if the item is in one of its buckets and is not being moved. Otherwise it blocks while another
     /// thread writes to one of the two groups of buckets of the item.
     ///
     /// # Errors
     ///
-    /// [`InsertError::Full`]; then nothing has changed.
+    /// As [`insert`](Self::insert); then nothing has changed.
     ///
     /// # Examples
     ///
@@ -460,7 +462,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// [`insert_unique`](Self::insert_unique).
     ///
     /// Blocks while another thread writes to the same group of buckets. Takes no lock if the item is
-    /// absent, unless other threads move fingerprints of its version group during each of 64 attempts.
+    /// absent, unless something of its version group is [stashed](crate#what-finds-no-room), or other threads move
+    /// fingerprints of the group during each of 64 attempts.
     ///
     /// # Examples
     ///
@@ -478,8 +481,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         self.remove_hash(self.hash_of(item))
     }
 
-    /// The number of copies of `item`, including copies of items that collide with it: 0 to 8 in the
-    /// default layout (two buckets of four slots).
+    /// The number of copies of `item`, including copies of items that collide with it.
     ///
     /// Blocks while another thread writes to one of the two groups of buckets of the item. Takes no lock
     /// if the item is absent, unless a fingerprint of its version group is being moved.
@@ -584,8 +586,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// [`insert_many`](Self::insert_many) for items that are not in a slice.
     ///
     /// It takes up to 256 items from the iterator, hashes them, inserts them as one batch, and goes on
-    /// with the next 256. It does not allocate (a growable filter does, when it grows). Blocks as
-    /// [`insert`](Self::insert) does, for each item by itself. No lock is held while the iterator runs, so
+    /// with the next 256. It allocates only where `insert` does. Blocks as [`insert`](Self::insert) does, for each item by itself. No lock is held while the iterator runs, so
     /// the iterator may use the filter.
     ///
     /// # Errors
@@ -679,7 +680,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     ///
     /// # Errors
     ///
-    /// [`InsertError::Full`] and [`InsertError::TooManyCopies`]; then nothing has changed.
+    /// [`InsertError::Full`] and [`InsertError::OutOfMemory`]; then nothing has changed.
     ///
     /// # Examples
     ///
@@ -699,7 +700,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     ///
     /// # Errors
     ///
-    /// [`InsertError::Full`]; then nothing has changed.
+    /// As [`insert_hash`](Self::insert_hash); then nothing has changed.
     ///
     /// # Examples
     ///
@@ -940,8 +941,8 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         self.len() == 0
     }
 
-    /// The number of distinct items that the filter was built for, or [`len`](Self::len) if it holds
-    /// more. In a growable filter, the number of items for its present size: at least the initial
+    /// The number of items that the filter was built for, or that of its entries (slots in use and
+    /// [stashed entries](Stats::stashed_entries)) if it holds more. In a growable filter, the number of items for its present size: at least the initial
     /// capacity, and at most the maximum capacity unless the filter holds more.
     ///
     /// Takes no lock. It is as exact as `len`, and takes as long.
@@ -970,9 +971,9 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         self.inner.state.slots()
     }
 
-    /// The share of slots in use, from 0 to 1; as exact as [`len`](Self::len). In a growable filter, slots whose
-    /// entries splits have [doubled](crate#growth) are in use as well, so it may be more than `len` by
-    /// [`slots`](Self::slots).
+    /// The share of slots in use, from 0 to 1; as exact as [`len`](Self::len), which also counts copies in the
+    /// [stash](crate#what-finds-no-room). In a growable filter, slots whose entries splits have
+    /// [doubled](crate#growth) are in use as well, and are not counted by `len`.
     ///
     /// # Examples
     ///
@@ -988,7 +989,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     }
 
     /// The memory of the filter in bytes: itself, and all that it has allocated, which is its table, its
-    /// locks and its counters. It does not include memory that the hasher owns on the heap. A table that
+    /// locks, its counters and its [stash](crate#what-finds-no-room). It does not include memory that the hasher owns on the heap. A table that
     /// grows is allocated in [parts](crate#growth), as growth reaches them.
     ///
     /// # Examples
@@ -1030,7 +1031,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// Blocks until it holds every lock of the filter; until it returns, other threads that write
     /// wait for it. Lookups go on. The removal is atomic for each item, but not for all of them
     /// together: lookups meanwhile may find some items and miss others. A filter that has grown keeps
-    /// its size.
+    /// its size, and the memory of the stash stays allocated.
     ///
     /// # Examples
     ///
@@ -1060,7 +1061,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         &self.inner.hasher
     }
 
-    /// Figures since the filter was built. Takes no lock.
+    /// Figures for watching the filter. Takes no lock.
     ///
     /// # Examples
     ///
@@ -1070,13 +1071,13 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
-        Stats { inconclusive_lookups: self.inner.state.inconclusive() }
+        self.inner.stats()
     }
 }
 
 /// Growth.
 impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
-    /// The maximum capacity: the number of distinct items that the filter holds at its maximum size. It is what
+    /// The maximum capacity: the number of items that the filter holds at its maximum size. It is what
     /// the builder was [given](crate::Builder::max_capacity).
     ///
     /// Of a filter that was built without a maximum, it is what the layout can reach: more than 2^43 items if it

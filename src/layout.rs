@@ -4,21 +4,23 @@
 //! caller may rely on which slot an entry takes. The word 0 is the empty bucket in every
 //! layout, so a zeroed table is an empty one.
 //!
-//! A layout is a value: its [`Format`] has the functions of a word, and has no bits, so nothing of it is left
-//! at run time. [`LayoutId`] is any of them; whoever has one [visits](Layouts::visit) its format.
+//! The [`Format`] of a layout is a type that has the functions of a word. A [`LayoutId`] is a layout as a value;
+//! whoever has one [visits](Layouts::visit) its format.
 
+mod candidates;
 mod packed;
 mod semi_sorted;
 mod word;
 
 use core::fmt;
 
+pub use self::candidates::Candidates;
+use self::candidates::MatchingValues;
 pub(crate) use self::packed::Packed;
 use self::sealed::Sealed;
 pub(crate) use self::semi_sorted::SemiSorted;
 pub(crate) use self::word::Word;
-use crate::candidates::MatchingValues;
-use crate::entry::{Pattern, Ring, Slot};
+use crate::entry::{Pattern, Ring, Slot, Sought};
 
 /// A way to lay out the fingerprints of a bucket in a 64-bit word.
 ///
@@ -39,13 +41,11 @@ use crate::entry::{Pattern, Ring, Slot};
 /// | [`Fp21x3`] | 3 | 21 | 95.1 % | 93.5 % | 0.00027 % | 22.8 |
 /// | [`Fp32x2`] | 2 | 32 | 88.3 % | 86.5 % | 0.000000081 % | 37.0 |
 ///
-/// The first insert fails at this share of the slots, on average, in a table of 2^20 slots that
-/// holds distinct items. In 1,000 to 4,000 fills each of tables of 2^15 and 2^16 slots it never came
-/// earlier than 0.6 % of the slots before that (1.1 % for `Fp21x3` and `Fp32x2`). A large filter is
+/// An insert may fail from this share of the slots on, in use or [stashed](crate#what-finds-no-room). Distinct items
+/// fill so many slots of a table of 2^20 slots, on average, before one of them finds no room. A large filter is
 /// made for the share in the next column: when it holds its capacity, this share of its slots is in
 /// use, and the last two columns are for that load. (The locks and counters add less than 2 % to the
-/// bits.) Small filters have more free slots. One item has at most twice as many copies as a bucket
-/// has slots.
+/// bits.) Small filters have more free slots.
 ///
 /// The layouts whose names begin with `Fp` store each fingerprint as it is. The semi-sorted ones
 /// store the fingerprints of a bucket as a set (Fan et al., CoNEXT 2014, section 5.2), which makes
@@ -125,25 +125,20 @@ impl Properties {
     }
 }
 
-/// One layout or any of them, as a value.
+/// One layout, or any of them.
 pub trait Layouts: Copy + Send + Sync + 'static {
     /// The layout, if it is always the same.
     const ONLY: Option<LayoutId>;
 
-    /// The value for a layout, if it is one of these.
-    fn of(layout: LayoutId) -> Option<Self>;
-
-    fn id(self) -> LayoutId;
-
-    /// What the visitor makes of the format of the layout.
-    fn visit<V: Visitor>(self, visitor: V) -> V::Output;
+    /// What the visitor makes of the format of this layout, which is one of these.
+    fn visit<V: Visitor>(layout: LayoutId, visitor: V) -> V::Output;
 }
 
 /// What is done with the format of a layout that may be known at run time only.
 pub trait Visitor {
     type Output;
 
-    fn visit<F: Format>(self, format: F) -> Self::Output;
+    fn visit<F: Format>(self) -> Self::Output;
 }
 
 /// How the entries of a bucket are written in 64 bits.
@@ -164,101 +159,84 @@ pub trait Format: Layouts {
     /// if its tables do not grow.
     const EXTRA_BITS: u32 = LAYOUTS[Self::ID as usize].extra_bits();
 
-    /// The only value.
-    const FORMAT: Self;
-
-    #[inline]
-    fn properties(self) -> &'static Properties {
-        &LAYOUTS[Self::ID as usize]
-    }
-
     /// What each slot holds, 0 for a free one; those of the layout come first.
-    fn unpack(self, word: u64) -> [u64; MAX_SLOTS];
+    fn unpack(word: u64) -> [u64; MAX_SLOTS];
 
     /// Whether the other functions can return this word. They are called only with such words.
-    fn is_canonical(self, word: u64) -> bool;
+    fn is_canonical(word: u64) -> bool;
 
     /// How many slots are free.
-    fn free(self, word: u64) -> usize;
+    fn free(word: u64) -> usize;
 
     /// Whether a slot is free.
-    fn has_room(self, word: u64) -> bool;
+    fn has_room(word: u64) -> bool;
 
     /// Whether `a` has fewer free slots than `b`. If both have the same number, either answer is right.
     #[inline]
-    fn is_fuller(self, a: u64, b: u64) -> bool {
-        self.free(a) < self.free(b)
+    fn is_fuller(a: u64, b: u64) -> bool {
+        Self::free(a) < Self::free(b)
     }
 
     /// The word with this in one slot more, or `None` if no slot is free.
-    fn with(self, word: u64, slot: Slot) -> Option<u64>;
+    fn with(word: u64, slot: Slot) -> Option<u64>;
 
     /// The word with this in one slot less, or `None` if no slot holds it.
-    fn without(self, word: u64, slot: Slot) -> Option<u64>;
+    fn without(word: u64, slot: Slot) -> Option<u64>;
 
     /// How many slots hold this.
-    fn copies(self, word: u64, slot: Slot) -> usize;
+    fn copies(word: u64, slot: Slot) -> usize;
 
     /// Whether a slot in use, of one word or the other, holds this; by the bits of the mask, if there is one: all
     /// bits below a value.
-    fn either_holds(self, words: [u64; 2], slot: Slot, mask: Option<u64>) -> bool;
+    fn either_holds(words: [u64; 2], slot: Slot, mask: Option<u64>) -> bool;
 
     /// How many slots in use hold what `bits` has among the bits of the mask.
-    fn equal_below(self, word: u64, bits: u64, mask: u64) -> usize {
-        let slots = self.unpack(word).into_iter();
+    fn equal_below(word: u64, bits: u64, mask: u64) -> usize {
+        let slots = Self::unpack(word).into_iter();
         slots.filter(|&slot| slot != 0 && (slot ^ bits) & mask == 0).count()
     }
 
     /// The values of the slots in use of each word that hold what `bits` has among the bits of the mask: all
     /// bits below a value.
-    fn values_of_equal(self, words: [u64; 2], bits: u64, mask: u64) -> MatchingValues;
+    fn values_of_equal(words: [u64; 2], bits: u64, mask: u64) -> MatchingValues;
 
     /// How many slots match.
-    fn matches(self, word: u64, pattern: Pattern) -> usize {
-        self.unpack(word).into_iter().filter(|&slot| pattern.matches(slot)).count()
+    fn matches(word: u64, pattern: Pattern) -> usize {
+        Self::unpack(word).into_iter().filter(|&slot| pattern.matches(slot)).count()
     }
 
-    /// Whether a slot of one word or the other holds an entry with this core, of which no more is known when its ring
-    /// is turned than agrees with what the bucket of the word does not tell; by the bits of the mask, if there is one:
-    /// all bits below a value. Of `untold`, only the bits of a ring count.
-    fn either_matches(
-        self,
-        words: [u64; 2],
-        ring: Ring,
-        core: u64,
-        untold: [u64; 2],
-        mask: Option<u64>,
-    ) -> bool {
-        let mask = mask.unwrap_or(u64::MAX);
-        words.into_iter().zip(untold).any(|(word, untold)| {
-            let pattern = Pattern::new(ring, core & mask, untold);
-            let slots = self.unpack(self.turned(word, ring)).into_iter();
+    /// Whether a slot of one word or the other holds what is sought.
+    fn either_matches(words: [u64; 2], sought: Sought) -> bool {
+        let mask = sought.mask.unwrap_or(u64::MAX);
+        (0..2).any(|at| {
+            let pattern = sought.pattern(at).masked(mask);
+            let slots = Self::unpack(Self::turned(words[at], sought.ring)).into_iter();
             slots.map(|slot| slot & mask).any(|slot| pattern.matches(slot))
         })
     }
 
     /// The values of the slots of each word that match its pattern by the bits of the mask: all bits below a
     /// value.
-    fn values_matching(self, words: [u64; 2], patterns: [Pattern; 2], mask: u64) -> MatchingValues;
+    fn values_matching(words: [u64; 2], patterns: [Pattern; 2], mask: u64) -> MatchingValues;
 
     /// Of the slots that match, and have less in their low part than `more`, one with the most there: it knows
     /// the most of its position. 0 if there is none.
-    fn longest(self, word: u64, pattern: Pattern, more: u64) -> u64 {
+    fn longest(word: u64, pattern: Pattern, more: u64) -> u64 {
         let low = |slot: &u64| slot & pattern.low;
-        let matching = self.unpack(word).into_iter().filter(|&slot| pattern.matches(slot));
+        let matching = Self::unpack(word).into_iter().filter(|&slot| pattern.matches(slot));
         matching.filter(|slot| (1..more).contains(&low(slot))).max_by_key(low).unwrap_or(0)
     }
 
     /// Whether each slot in use has a 1 among the bits of the mask.
-    fn each_has(self, word: u64, mask: u64) -> bool {
-        self.unpack(word).into_iter().all(|slot| slot == 0 || slot & mask != 0)
+    fn each_has(word: u64, mask: u64) -> bool {
+        Self::unpack(word).into_iter().all(|slot| slot == 0 || slot & mask != 0)
     }
 
     /// The word with the ring of each slot turned: its head is the lowest bit then.
-    fn turned(self, word: u64, ring: Ring) -> u64 {
-        let slots = self.unpack(word).into_iter().filter(|&slot| slot != 0);
+    fn turned(word: u64, ring: Ring) -> u64 {
+        let slots = Self::unpack(word).into_iter().filter(|&slot| slot != 0);
         let turned = slots.map(|slot| Slot::new(slot).turned(ring));
-        turned.fold(0, |word, slot| self.with(word, slot).expect("as many slots"))
+        turned.fold(0, |word, slot| Self::with(word, slot).expect("as many slots"))
     }
 }
 
@@ -309,7 +287,7 @@ macro_rules! layouts {
             }
         )*
 
-        /// A layout as a value: the format of a table whose layout is chosen at run time.
+        /// A layout as a value; as a type, any layout: the choice of a table whose layout is named at run time.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum LayoutId {
             $($name,)*
@@ -334,19 +312,10 @@ macro_rules! layouts {
         impl Layouts for LayoutId {
             const ONLY: Option<LayoutId> = None;
 
-            fn of(layout: LayoutId) -> Option<Self> {
-                Some(layout)
-            }
-
             #[inline]
-            fn id(self) -> LayoutId {
-                self
-            }
-
-            #[inline]
-            fn visit<V: Visitor>(self, visitor: V) -> V::Output {
-                match self {
-                    $(Self::$name => visit_apart(visitor, $encoding::<$lane, $slots>),)*
+            fn visit<V: Visitor>(layout: LayoutId, visitor: V) -> V::Output {
+                match layout {
+                    $(Self::$name => visit_apart::<V, $encoding<$lane, $slots>>(visitor),)*
                 }
             }
         }
@@ -355,26 +324,17 @@ macro_rules! layouts {
 
 /// Not inlined: the code of nine layouts would be at each call.
 #[inline(never)]
-fn visit_apart<V: Visitor, F: Format>(visitor: V, format: F) -> V::Output {
-    visitor.visit(format)
+fn visit_apart<V: Visitor, F: Format>(visitor: V) -> V::Output {
+    visitor.visit::<F>()
 }
 
 impl<F: Format> Layouts for F {
     const ONLY: Option<LayoutId> = Some(F::ID);
 
-    fn of(layout: LayoutId) -> Option<Self> {
-        (layout == F::ID).then_some(F::FORMAT)
-    }
-
-    #[inline]
-    fn id(self) -> LayoutId {
-        F::ID
-    }
-
     #[expect(clippy::inline_always, reason = "nothing of it is left")]
     #[inline(always)]
-    fn visit<V: Visitor>(self, visitor: V) -> V::Output {
-        visitor.visit(self)
+    fn visit<V: Visitor>(_: LayoutId, visitor: V) -> V::Output {
+        visitor.visit::<F>()
     }
 }
 
@@ -413,6 +373,7 @@ impl LayoutId {
         None
     }
 
+    #[inline]
     pub(crate) fn properties(self) -> &'static Properties {
         &LAYOUTS[self as usize]
     }
@@ -457,7 +418,6 @@ macro_rules! __for_each_growing_layout {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::candidates::Candidates;
     use proptest::prelude::*;
 
     type FormatOf<L> = <L as Sealed>::Format;
@@ -500,7 +460,7 @@ mod tests {
 
     /// What the word holds, read as a whole.
     fn contents<F: Format>(word: Word<F>) -> Model {
-        let beyond = &F::FORMAT.unpack(word.bits())[F::SLOTS..];
+        let beyond = &F::unpack(word.bits())[F::SLOTS..];
         assert!(beyond.iter().all(|&bits| bits == 0), "beyond the slots");
         sorted(word.slots_in_use().map(Slot::bits).collect())
     }
@@ -575,15 +535,16 @@ mod tests {
             assert_eq!(found, longest, "{model:x?} {pattern:x?}");
             let (core, untold) = (fingerprint & !pattern.low, [!fingerprint; 2]);
             let ring = Ring { bits: level + 1, head: 0 };
-            let either = [[word, Word::EMPTY], [Word::EMPTY, word]]
-                .map(|words| Word::either_matches(words, ring, core, untold, None));
+            let either = [[word, Word::EMPTY], [Word::EMPTY, word]].map(|words| {
+                Word::either_matches(words, Sought { ring, core, untold, mask: None })
+            });
             assert_eq!(either, [matching > 0; 2], "{model:x?} {pattern:x?}");
 
             let mask = (1 << (F::BITS - 3)) - 1;
             if fingerprint & mask & !pattern.low == 0 {
                 continue;
             }
-            let masked = Pattern { bits: fingerprint & mask, ..pattern };
+            let masked = pattern.masked(mask);
             let matching: Model =
                 model.iter().copied().filter(|held| masked.matches(held & mask)).collect();
             let at = F::BITS - 3;
@@ -597,8 +558,9 @@ mod tests {
                     let turned = Slot::new(held).turned(ring).bits();
                     masked.matches(turned & mask)
                 });
-                let either = [[word, Word::EMPTY], [Word::EMPTY, word]]
-                    .map(|words| Word::either_matches(words, ring, core, untold, Some(mask)));
+                let either = [[word, Word::EMPTY], [Word::EMPTY, word]].map(|words| {
+                    Word::either_matches(words, Sought { ring, core, untold, mask: Some(mask) })
+                });
                 assert_eq!(either, [is_matched; 2], "{model:x?} {pattern:x?}");
             }
         }

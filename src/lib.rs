@@ -24,6 +24,7 @@
 //! * [Names](#names)
 //! * [Which insert?](#which-insert)
 //! * [Guarantees](#guarantees)
+//! * [What finds no room](#what-finds-no-room)
 //! * [Growth](#growth)
 //! * [Snapshots](#snapshots)
 //! * [Limits](#limits)
@@ -55,7 +56,7 @@
 //!
 //! # Constructors
 //!
-//! `n` is the number of distinct items, `max` the greatest number to which a filter may grow, `rate` the
+//! `n` is the number of items, copies included, `max` the greatest number to which a filter may grow, `rate` the
 //! highest acceptable share of false positives, and `hasher` a [`StableHashBuilder`]. `bytes` and `file`
 //! (any reader) hold a snapshot.
 //!
@@ -83,7 +84,6 @@
 //! | a snapshot of a maplet | `CuckooMaplet::<Fp16x4, _>::restore(file, hasher)?` |
 //! | several of these | `CuckooFilter::builder().capacity(n).false_positive_rate(rate).any_layout().hasher(hasher).build()?` |
 //!
-//! * A capacity counts distinct items. [Equal items take a slot each](#which-insert).
 //! * The aliases take a layout and then a hasher, as [`CuckooFilter`] does, except [`AnyCuckooFilter`]
 //!   and [`AnyCuckooMaplet`], which take a hasher only.
 //! * Name the type of what you restore, as the table does: the compiler cannot infer a layout from bytes.
@@ -111,17 +111,14 @@
 //! # Which insert?
 //!
 //! Items whose fingerprint and pair of buckets are equal form one *class*. A filter cannot tell the items
-//! of a class apart. A class holds up to 2b copies, where b is the number of slots of a bucket: 8 copies
-//! in the default layout. In a [growing](#growth) filter, a copy that was inserted early belongs to more
+//! of a class apart. In a [growing](#growth) filter, a copy that was inserted early belongs to more
 //! items than one that was inserted late. The class of an item then has all copies that match the item,
 //! and `remove` removes the copy that stores the most bits of the item's hash.
 //!
-//! | what you need | what to call | an equal item takes | when the class has 2b copies |
-//! |---|---|---|---|
-//! | a set from which items are removed | [`insert`](CuckooFilter::insert), and one [`remove`](CuckooFilter::remove) for each insert that succeeded | one more slot | `insert` returns [`TooManyCopies`](InsertError::TooManyCopies) and changes nothing |
-//! | a multiset with few equal items | the same, and [`count`](CuckooFilter::count) | one more slot | the same |
-//! | a set from which nothing is removed (duplicate detection) | [`insert_unique`](CuckooFilter::insert_unique) | nothing: `Ok(false)` | `Ok(false)` |
-//! | a multiset with many equal items | exact counts in a map; `insert` when a count becomes 1, `remove` when it becomes 0 | nothing | `insert` returns `TooManyCopies` |
+//! | what you need | what to call | an equal item takes |
+//! |---|---|---|
+//! | a set from which items are removed, or a multiset | [`insert`](CuckooFilter::insert), and one [`remove`](CuckooFilter::remove) for each insert that succeeded; [`count`](CuckooFilter::count) | one more slot, until no slot is free in its two buckets; then all further copies together one entry of the [stash](#what-finds-no-room) |
+//! | a set from which nothing is removed (duplicate detection) | [`insert_unique`](CuckooFilter::insert_unique) | nothing: `Ok(false)` |
 //!
 //! **Do not combine `insert_unique` with `remove`.** An item for which `insert_unique` returned
 //! `Ok(false)` may rely on the copy of *another* item of its class. When that item is removed, this
@@ -152,14 +149,13 @@
 //!   full load. [`false_positive_rate`](CuckooFilter::false_positive_rate) gives the exact prediction
 //!   at the present load. [Growing](#growth) filters have another rate.
 //! * **Full means full**: a filter made by [`with_capacity(n)`](CuckooFilter::with_capacity) holds n
-//!   distinct items. With distinct items, no insert into the default layout, or into one with more
-//!   slots per bucket, fails below 97 % of the slots, in tables of 2<sup>15</sup> slots and more.
-//!   [`Layout`] has the figures for the other layouts. Both promises depend on chance, with
-//!   overwhelming odds: of small filters (up to some hundred items), one in millions refuses an item
-//!   before its capacity. If a filter is kept at its capacity, and an item is removed for each new one,
-//!   one of 9 to 20 items refuses up to 11 of 10<sup>8</sup> new items, and one of 21 to 99 items up to 7.
-//!   A maplet with fingerprints of 10 bits refuses up to 12, and one with fingerprints of 6 bits, the
-//!   shortest of the default layout, up to 107 (`docs/evaluation.md` in the repository).
+//!   items of any kind, copies and items that collide included. An insert returns
+//!   [`Full`](InsertError::Full) only if the slots in use and the entries of the
+//!   [stash](#what-finds-no-room) together have reached the load at which tables of the layout are full:
+//!   97.5 % of the slots in the default layout ([`Layout`] has the others). A growing filter is full only
+//!   at its maximum size. The other reasons are that memory ends
+//!   ([`OutOfMemory`](InsertError::OutOfMemory)), and that one item has 2<sup>25</sup> - 1 copies in the
+//!   stash (`Full`).
 //! * **Growth without a pause**: a [growable](GrowableCuckooFilter) filter needs no size, and keeps all of
 //!   these while it grows. Growth keeps its load close to its target or below, nothing is rebuilt, its [rate](#growth)
 //!   rises by the same amount with each doubling, and it is never [full](InsertError::Full) before it has
@@ -167,12 +163,47 @@
 //! * **An exact image of a live filter**: a [snapshot](#snapshots) is the filter at one instant
 //!   between call and return. Lookups never wait. A writer waits for a fraction of a millisecond,
 //!   whatever the size; longer only if the thread that takes the snapshot is preempted while it holds
-//!   a lock.
+//!   a lock, or if a large [stash](#what-finds-no-room) changes while it is copied.
 //! * **Hostile bytes are an error**: [`restore`](CuckooFilter::restore) returns a filter that this
 //!   crate could have made, or an error. No bytes make it panic. Until it has read a whole snapshot
 //!   and found it valid, it allocates at most twice the bytes that it has read, and 16 KiB. The filter
-//!   that it returns takes at most 17/16 of these bytes and 56 KiB, whatever maximum the snapshot
-//!   names.
+//!   that it returns takes at most 17/16 of these bytes and 56 KiB, and the memory of its
+//!   [stash](#what-finds-no-room), whatever maximum the snapshot names.
+//!
+//! # What finds no room
+//!
+//! Two buckets have room for 2b entries, 8 in the default layout. An item may have more copies, a key of a
+//! maplet more values, and by chance many items may share their buckets. An entry goes to the *stash* if both of
+//! its buckets are full and the search finds no path of kicks. The stash is a small hash table beside the
+//! buckets (Kirsch, Mitzenmacher, Wieder, "More Robust Hashing: Cuckoo Hashing with a Stash", ESA 2008).
+//!
+//! ```
+//! let filter = coucal::CuckooFilter::with_capacity(1000);
+//! for _ in 0..5000 {
+//!     filter.insert("egg")?;
+//! }
+//! assert_eq!(filter.count("egg"), 5000);
+//! let stats = filter.stats();
+//! assert_eq!((stats.stashed_entries, stats.stashed_copies), (1, 4992));
+//! # Ok::<(), coucal::Error>(())
+//! ```
+//!
+//! * **Figures**: the stash has each entry once, with the number of its copies.
+//!   [`stats`](CuckooFilter::stats) has both numbers. [`len`](CuckooFilter::len) and
+//!   [`count`](CuckooFilter::count) include the copies. [`load_factor`](CuckooFilter::load_factor) is the
+//!   share of slots in use.
+//! * **Memory**: none until the first entry. An entry takes 16 bytes in an array that is at most three
+//!   quarters full. When it is, the entries are copied to a second array, of twice the size if many of them are
+//!   left. The replaced array is kept and used again. So thousands of entries take 32 to 65 bytes each, if none was
+//!   removed. The stash has 1 to 16 parts (*shards*), which begin with 1 KiB: the first entry takes 1.7 KB in a small
+//!   table, and 15 KB in a large one. [`memory_bytes`](CuckooFilter::memory_bytes) includes all of this.
+//! * **Lookups**: items belong to version groups, 8 in a small table and 1,024 in a large one. Lookups in a group
+//!   of which nothing is stashed do not notice the stash. The others look there as well: wait-free, without a lock.
+//! * **Removals** in a group of which something is stashed lock both stripes of the item. One that frees a slot
+//!   looks at one stashed entry, each by turns, and puts a copy of it into a bucket if there is room. So a table
+//!   that was full for a while does not stay slow.
+//! * **Growth**: a growing filter splits by its slots in use and stashed entries together, and does not grow
+//!   for one item that finds no room.
 //!
 //! # Growth
 //!
@@ -250,10 +281,8 @@
 //!   [`clear`](CuckooFilter::clear) does not shrink it either. Where an entry was doubled, the removal of its item
 //!   removes one of the two, and the other stays: it may answer for absent items, and is part of the
 //!   [rate](CuckooFilter::false_positive_rate). `clear` removes it.
-//! * **Full** comes at the maximum size, and not before, and not below the maximum capacity. A large
-//!   table fills beyond its target, by four percentage points of the slots or more, before it refuses
-//!   an item. Tables of 2<sup>10</sup> slots and more reach their target; smaller ones may refuse an
-//!   item below it.
+//! * **Full** comes at the maximum size, and not before, and not below the maximum capacity: when the slots in
+//!   use and the stashed entries together are four percentage points of the slots above the target, or more.
 //! * **Layouts**: the four of the table, and [`AnyLayout`] among them; the [others](GrowingLayout) are for
 //!   filters of fixed size. A slot of a growing table needs some bits for growth, and a *core* of six
 //!   bits or more that never changes. Slots of 8 to 10 bits would have one to three bits left, so they
@@ -290,21 +319,23 @@
 //!    fence, as there is between a writer's store in the table and its store in the mirror. A word
 //!    that has changed meanwhile is copied again, under its stripe. Now the mirror is equal to the
 //!    table wherever no stripe is held, and it stays equal.
-//! 4. It locks all stripes, reads the extent of a table that grows and the number of items, clears the
-//!    flags, and detaches the mirror, which becomes the snapshot. This is the instant: no writer is in
-//!    the middle of an operation, so the mirror is the table at this moment.
+//! 4. It copies the [stash](#what-finds-no-room), part by part.
+//! 5. It locks all stripes, reads the extent of a table that grows and the number of items, copies the parts of the
+//!    stash again that have changed, clears the flags, and detaches the mirror, which becomes the snapshot. This is
+//!    the instant: no writer is in the middle of an operation, so the mirror is the table at this moment.
 //!
 //! A writer waits for one store when the flag of its stripe is set, or when a word of its stripe is
 //! copied again, and once at the end, while all stripes are locked. A lookup uses neither the stripes
 //! nor the mirror.
 //!
-//! * **Memory**: 8 bytes for each bucket of the table, until the [`Snapshot`] is dropped.
+//! * **Memory**: 8 bytes for each bucket of the table, and 16 for each stashed entry, until the [`Snapshot`] is
+//!   dropped; while it is taken, 32 for each stashed entry.
 //! * **Hasher**: the snapshot contains a check of the hasher, and not the hasher. The default hasher has a
 //!   random seed that is lost when the process ends: build a filter that must outlive its process with a
 //!   [`StableHashBuilder`].
 //! * **Serde**: with the feature `serde`, a [`Snapshot`] is `Serialize` and `Deserialize`, as its
 //!   bytes.
-//! * **Bytes**: 8 for each bucket, and 104 more. `docs/format.md` in the repository describes each of
+//! * **Bytes**: 8 for each bucket, 16 for each stashed entry, and 120 more. `docs/format.md` in the repository describes each of
 //!   them. The checksums find damage. They are no signature: whoever can change the bytes can make a
 //!   valid filter of other items.
 //!
@@ -317,21 +348,11 @@
 //!   remove the copy of another item of its class, which is then missed. The same happens when
 //!   [`insert_unique` and `remove`](#which-insert) are combined. Only these two uses cause false
 //!   negatives.
-//! * **Copies use up the room of other items.** The promise about 97 % is for distinct items. If
-//!   every item is inserted k times, the first insert fails at this share of 2<sup>20</sup> slots:
-//!
-//!   | k | 1 | 2 | 3 | 4 | 5 | 7 | 8 |
-//!   |---|---|---|---|---|---|---|---|
-//!   | slots in use | 97.5 % | 86 % | 60 % | 31 % | 4.6 % | 0.24 % | 0.27 % |
-//!
-//!   Where items repeat, use [`insert_unique`](CuckooFilter::insert_unique) if nothing is removed, or
-//!   keep the counts elsewhere. A growable filter is not full then, but it grows sooner than its number
-//!   of items needs: one item with all its copies can make a small filter double.
 //! * **These do not take effect at one instant:** [`len`](CuckooFilter::len), and every figure that is
 //!   computed from it, is exact only while no thread writes. A batch is one operation for each item.
 //!   Lookups that run during a [`clear`](CuckooFilter::clear) may find some items and miss others.
-//!   [`Full`](InsertError::Full) is about the whole call: an item is refused only if the search finds no
-//!   room for it, and the search may count items that other threads remove during the call.
+//!   [`Full`](InsertError::Full) is about the whole call: it may count items that other threads remove
+//!   during the call.
 //! * **Items are equal if their hashes are equal, so use one type for the keys of a filter.** `"egg"` and
 //!   `String::from("egg")` are one key; `"egg"` and `b"egg"` are two. Whether `7_u32` and `7_u64` are one
 //!   key depends on the hasher: with the default hasher they are, with a [`StableHashBuilder`] they are
@@ -350,32 +371,33 @@
 //!
 //! | operation | waits for | holds |
 //! |---|---|---|
-//! | `contains`, `contains_many` | nobody | nothing. After 8 rounds, in each of which a fingerprint of its version group was moved, it answers true, and [`stats`](CuckooFilter::stats) counts it |
+//! | `contains`, `contains_many` | nobody | nothing. After 8 rounds, in each of which a fingerprint of its version group was moved or went to the stash or out of it, it answers true, and [`stats`](CuckooFilter::stats) counts it |
 //! | `len`, `load_factor`, `stats` and so on | nobody | nothing |
 //! | `insert`, a slot free in one of its two buckets | one stripe | that stripe, for one store |
 //! | `insert`, both buckets full | two stripes at a time | two, for each kick of a short path; nothing during the search for the path |
+//! | `insert`, no path | the mutex of a shard of the stash: for another writer there; at times for the allocator, and for the copy of the shard's entries to another array. Then two stripes | first the mutex; then the stripes and the mutex, for some stores |
 //! | `insert_unique`, item present | nobody, unless the item is moved meanwhile: then two stripes | these, for two loads |
 //! | `insert_unique`, item absent | two stripes, three for the last kick of a path | these |
 //! | `remove`, item present | one stripe | that stripe, for loads of both buckets and one store |
+//! | `remove`, `count`, `insert_unique`, something of the version group [stashed](#what-finds-no-room) | unless they return without a lock: two stripes, and the mutex of the shard, for another writer there. `remove`, when it has freed a slot: the same for a stashed entry | these, for loads of both buckets, a search in the stash, and some stores |
 //! | `remove`, item absent | nobody. While fingerprints of its version group are being moved it starts over; after 64 attempts it takes two stripes | |
 //! | `insert_many`, `insert_all`, `remove_many` | as `insert` and `remove`, for each item by itself | as these; nothing between two items |
 //! | `count`, item absent | nobody, unless a fingerprint of its version group is being moved: then two stripes | these, for two loads |
 //! | `count`, item present | two stripes | these, for two loads |
 //! | `clear` | every stripe | every stripe, until the table is empty |
-//! | `snapshot` | another `snapshot` of the same filter, or a `merge` that takes one; in a growable filter the growth mutex, at the beginning and at the end; one stripe after the other, and at the end every stripe | in a growable filter the growth mutex, while it allocates memory for the mirror, and at the end; one stripe at a time, for a load and a store; at the end every stripe, for a few loads and stores to each |
+//! | `snapshot` | another `snapshot` of the same filter, or a `merge` that takes one; in a growable filter the growth mutex, at the beginning and at the end; one stripe after the other, and at the end every stripe | in a growable filter the growth mutex, while it allocates memory for the mirror, and at the end; one stripe at a time, for a load and a store; at the end every stripe, for a few loads and stores to each; the mutex of one shard of the stash at a time, for a copy of its entries, at the end for those of shards that have changed meanwhile |
 //! | `Snapshot::write_to` and so on, `restore` | nobody | nothing: they do not access the filter |
 //! | `merge` | as `snapshot` of the other filter, then as one `insert` after the other; if one fails, then as one `remove` after the other | the same |
 //! | of a maplet: `contains_key`, `insert`, `remove`, `insert_many` and so on | as `contains`, `insert`, `remove` and so on | the same |
 //! | of a maplet: `replace` | as `remove` | the same |
-//! | of a maplet: `get`, `get_many` | nobody. After 8 rounds, in each of which a fingerprint of its version group was moved: two stripes | these, for two loads |
+//! | of a maplet: `get`, `get_many` | nobody, but for the allocator if values of the key are stashed. After 8 rounds, in each of which a fingerprint of its version group was moved: two stripes, and if something of the group is stashed the mutex of the shard | these, for two loads and a search in the stash |
 //! | in a growable filter, also: an insert that leaves the load above the target | for splits: the stripes of up to eight buckets and their eight new ones at a time; at times for the allocator, which provides the next part of the table | these, and the growth mutex. If another thread has the mutex, it returns without splitting |
-//! | in a growable filter, also: an insert that finds no room | the growth mutex, for the splits of another thread, or for the beginning or the end of a `snapshot`; then as above | the growth mutex, for the splits of one run; then it searches again |
+//! | in a growable filter, also: an insert that finds no room in a table that is full for its size | the growth mutex, for the splits of another thread, or for the beginning or the end of a `snapshot`; then as above | the growth mutex, for the splits of one run; then it searches again |
 //! | `reserve` | the growth mutex, and stripes as above | both, for some splits at a time |
 //!
 //! A writer decides without a lock and checks under the lock. If another thread was faster, it starts
 //! over. After 64 attempts it locks all stripes whose holders could overtake it: `remove` both
-//! stripes of the item, `insert` every stripe, also during its search. Before an insert returns
-//! `Full`, it reads both buckets of the item once more under their locks.
+//! stripes of the item, `insert` every stripe, also during its search.
 //!
 //! The locks are made for short use: unlocking is one plain store and wakes nobody. A waiter spins,
 //! then yields, for about 50 microseconds. Then it sleeps, for 50 microseconds at first and twice as
@@ -383,11 +405,13 @@
 //! locks are not fair: every writer gets its turn by chance, not in order. A thread that is stopped
 //! while it holds a stripe stops the writers that need this stripe, but no lookup.
 //!
-//! The search for a kick path first visits up to 24 buckets. If it finds no path, and the load is
-//! below the load at which the first insert fails in this [layout](Layout) (in a growable table below
-//! its maximum size: 4 percentage points above the target), it visits up to 768 buckets. Above that
-//! load, the insert returns `Full` after the short search. So a full filter answers quickly, and the
-//! length of a search depends only on the present state of the table.
+//! The search for a kick path first visits up to 24 buckets. If it finds no path, it visits up to 768, but not
+//! in a table that is full or that has stashed more than one entry per 256 slots. It does not search if both
+//! buckets hold nothing but the item's own class. An item without a path goes to the stash, or, if the table is full, its insert returns `Full` after the short search. The table is full when the
+//! slots in use and the stashed entries reach the load at which the first insert fails in this
+//! [layout](Layout); in a growable table below its maximum size, 4 percentage points above the target, and then
+//! it grows. So a full filter answers quickly, and the length of a search depends only on the present state of the
+//! table.
 //!
 //! # How it works
 //!
@@ -460,6 +484,24 @@
 //! both buckets afterwards. At the end of a level the extent changes once more, when
 //! nothing remains to be cleared: both extents choose the same buckets.
 //!
+//! ## The stash
+//!
+//! What the [stash](#what-finds-no-room) holds of an item changes only under the stripes of both of its buckets,
+//! and then under the mutex of its shard. The lowest bit of a version says whether something of its group is
+//! stashed.
+//!
+//! * **In**: store the cell of the entry, then add to the version, and set the bit.
+//! * **Out**: if the entry goes back to a bucket, store it there. Then add to the version, and clear the bit if
+//!   nothing of the group is left. Then clear the cell. This is copy, bump and clear, as in a kick.
+//! * **Lookup**: compares the second version with the first one without the bit. So if the bit is set, the first
+//!   round fails. The next rounds load the version, the words, then the cells, then the version, and compare it
+//!   with the bit. Words come before cells: a lookup that reads a word after a removal also sees all cells that
+//!   were there before the removal.
+//!
+//! The version is changed and loaded sequentially consistent, and so are cells cleared and loaded. An insert into
+//! the stash takes effect when the version is changed. A removal takes effect when the cell is cleared; for lookups
+//! that find the bit cleared, when the version is changed.
+//!
 //! ## Where the versions are
 //!
 //! Versions and stripes are in different cache lines. So an insert without a kick writes to one cache
@@ -494,7 +536,8 @@
 //! # Why the order holds across items
 //!
 //! A store that changes the membership of an item (the store of an insert, of a removal, or of the
-//! last kick of a path) is sequentially consistent, and so are the loads that decide the result of an
+//! last kick of a path; for the stash, the change of the version, and the store of a cell that a removal clears) is
+//! sequentially consistent, and so are the loads that decide the result of an
 //! operation. All of these have one total order, which agrees with the program order of each thread.
 //!
 //! Assume that one thread inserts X and then misses Y, that another inserts Y and then misses X, and
@@ -526,8 +569,8 @@
 //!   *also if it has found something*: one value of the key may have been found, while another was moved
 //!   past the lookup. So the proof [above](#why-a-lookup-misses-nothing) holds for each value by itself. In
 //!   a growing maplet, a round also starts over if the table has begun its next level meanwhile, since
-//!   entries of that level are read differently. After eight rounds `get` reads both words under their
-//!   stripes.
+//!   entries of that level are read differently. After eight rounds `get` reads both words, and the stash,
+//!   under their locks.
 //! * **`replace`** finds the entry as `remove` does, locks the stripe of the bucket where the entry is,
 //!   and stores the word with the new value: one sequentially consistent store, like every store by which
 //!   an operation takes effect. At that time a kick of this entry has either not begun or has already
@@ -535,7 +578,8 @@
 //!   planned with the old value finds that its entry is gone. So there is never a second copy with the
 //!   old value, and a lookup that reads this word sees the old value or the new one. A lookup that reads
 //!   the word of the other bucket before a kick, and this word after it, sees neither, but then the
-//!   version has changed.
+//!   version has changed. In the stash, the new pair goes in before the old one goes out, so a lookup may see
+//!   both.
 //! * **A bump** before the store is needed only for duplicates. If the other bucket has an entry that a
 //!   lookup may find in place of this one, a lookup may have read that bucket before the entry was put
 //!   there, and may read this bucket after the store: it would miss something that was there all the time.
@@ -548,17 +592,13 @@ compile_error!("coucal needs 64-bit pointers: the number of a bucket is as wide 
 
 mod arch;
 mod builder;
-mod candidates;
 mod entry;
 mod error;
 mod filter;
-
 mod hasher;
-mod inner;
 #[cfg(feature = "__internals")]
 #[doc(hidden)]
 pub mod internals;
-mod lanes;
 mod layout;
 mod maplet;
 mod memory;
@@ -572,7 +612,6 @@ mod sync;
 mod table;
 
 pub use builder::{Builder, Filters, MapletBuilder, Maplets};
-pub use candidates::Candidates;
 pub use error::{
     BuildError, Error, InsertError, InsertManyError, LengthMismatch, MergeError, ReserveError,
     RestoreError, SnapshotError, ValueTooLarge,
@@ -580,7 +619,8 @@ pub use error::{
 pub use filter::{AnyCuckooFilter, CuckooFilter, GrowableCuckooFilter, Stats};
 pub use hasher::{DefaultHashBuilder, DefaultHasher, StableHashBuilder, StableHasher};
 pub use layout::{
-    Fp8x8, Fp9x7, Fp10x6, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, SemiSorted14x5, SemiSorted17x4,
+    Candidates, Fp8x8, Fp9x7, Fp10x6, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, SemiSorted14x5,
+    SemiSorted17x4,
 };
 pub use maplet::{AnyCuckooMaplet, CuckooMaplet, GrowableCuckooMaplet};
 pub use snapshot::Snapshot;

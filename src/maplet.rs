@@ -5,13 +5,12 @@ use core::hash::{BuildHasher, Hash};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::builder::MapletBuilder;
-use crate::candidates::Candidates;
 use crate::entry::{Pair, ValueBits};
 use crate::error::{InsertError, InsertManyError, LengthMismatch, ReserveError, ValueTooLarge};
 use crate::filter::Stats;
 use crate::hasher::DefaultHashBuilder;
-use crate::inner::{self, Inner};
-use crate::layout::Fp16x4;
+use crate::layout::{Candidates, Fp16x4};
+use crate::storage::inner::{self, Inner};
 use crate::storage::sealed::Sealed;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 #[cfg(loom)]
@@ -26,8 +25,8 @@ use crate::table::operations::{Contains, FalsePositiveRate, Get, Insert, Remove,
 /// stored: so a lookup may return values of other keys, too, the *false candidates*.
 ///
 /// It stores *pairs* of a key and a value. A key may have several values, and a pair may be stored
-/// several times: each copy is removed separately. All pairs of a key lie in its two buckets, so a key
-/// has at most as many as these have slots: 8 in the default layout.
+/// several times: each copy is removed separately. Pairs for which the two buckets of the key have no room go to
+/// the [stash](crate#what-finds-no-room).
 ///
 /// All methods take `&self`: put the maplet into an [`Arc`](std::sync::Arc) or lend it to scoped threads.
 /// Equal keys are keys with equal hashes, as in a [`CuckooFilter`](crate::CuckooFilter), and a panic of
@@ -39,19 +38,19 @@ use crate::table::operations::{Contains, FalsePositiveRate, Get, Insert, Remove,
 /// # Guarantees
 ///
 /// * **Every value of the key**: [`get`](Self::get) returns every value whose insert returned before the
-///   call, and whose removal or replacement was not called before the return.
+///   call, and whose removal or replacement was not called before the return; however many values the key has.
 /// * **Few others**: for an absent key `2b·load/2^f` candidates on average, with b slots per bucket and
 ///   fingerprints of f bits; for a key with n values, these n and as many false candidates as for an
 ///   absent key. [`false_positive_rate`](Self::false_positive_rate) gives the mean number at the present
 ///   load.
 /// * **A replacement is atomic**: while [`replace`](Self::replace) runs, a lookup sees the old value or the
-///   new one, and never neither.
+///   new one, and never neither; of a stashed pair, for a moment it may see both.
 /// * **Lookups**: [`contains_key`](Self::contains_key) is wait-free. [`get`](Self::get) waits for no writer
 ///   either in its first eight rounds; if pairs of its version group are moved in each of them, it takes
-///   two locks for two loads.
+///   the locks of the two buckets of the key. It allocates only if values of the key are stashed.
 /// * **The others** are those of filters, in the [documentation of the crate](crate#guarantees): an
-///   operation that fails changes nothing; a maplet holds the pairs of distinct keys that it was built for;
-///   growth without a pause, exact snapshots, hostile bytes are an error.
+///   operation that fails changes nothing; a maplet holds as many pairs as it was built for, however many
+///   values a key has; growth without a pause, exact snapshots, hostile bytes are an error.
 ///
 /// Pairs are independent of each other: no order is promised across the pairs of one key.
 ///
@@ -89,27 +88,15 @@ use crate::table::operations::{Contains, FalsePositiveRate, Get, Insert, Remove,
 ///
 /// # Several values for a key
 ///
-/// If keys have several values, some buckets fill up early, and an insert fails at a lower load. If every
-/// key has k values, the first insert fails at this share of the slots (means of 40 fills of 2^16 slots):
+/// A capacity counts pairs: the values of all keys together. If keys have several values, some buckets fill up
+/// early, and part of the pairs is [stashed](crate#what-finds-no-room), where a pair takes more memory and lookups
+/// take longer. [`stats`](Self::stats) says how many there are. With a larger capacity, or more slots per
+/// bucket, fewer are stashed. With one to three values per key and 200,000 pairs, a maplet of the default layout
+/// that is built for this number stashes 5 % of them, and one that is built for a quarter more stashes none and takes
+/// less memory (the example `partitions` of the repository).
 ///
-/// | layout, value bits | k = 1 | k = 2 | k = 3 | k = 4 |
-/// |---|---|---|---|---|
-/// | [`Fp12x5`](crate::Fp12x5), 4 | 99 % | 91 % | 76 % | 53 % |
-/// | [`Fp16x4`](crate::Fp16x4), 6 | 97 % | 87 % | 62 % | 39 % |
-/// | [`Fp21x3`](crate::Fp21x3), 6 | 95 % | 73 % | 40 % | 5 % |
-/// | [`Fp32x2`](crate::Fp32x2), 6 | 88 % | 44 % | 2 % | 1 % |
-///
-/// A capacity assumes one value per key. If keys have two or three values, build a maplet of fixed size for
-/// twice as many pairs, in a layout of four or more slots per bucket; with three slots, that is enough for
-/// two values, and with two slots for one. Keys that collide share the room of their two buckets. So of very
-/// many keys with three values or more, a few inserts fail below these loads: keep these pairs in an exact
-/// map beside the maplet.
-///
-/// In a maplet that grows, twice as many pairs are enough for two values, in a layout of three or four slots
-/// per bucket, but not for three: its entries have short cores, so more keys collide, and in the default
-/// layout three keys that collide do not fit into two buckets with three values each. Their last insert
-/// returns [`TooManyCopies`](InsertError::TooManyCopies). With values of 6 bits and 100,000 pairs, three of
-/// each key, this happens in most maplets that are built for twice as many pairs.
+/// The stashed values of a key lie side by side. So if a key has very many, the time of an operation on it rises
+/// with their number.
 ///
 /// # Sources
 ///
@@ -208,8 +195,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     ///
     /// # Errors
     ///
-    /// [`InsertError`]: if there is no room, if the key has as many values as two buckets have slots
-    /// ([`TooManyCopies`](InsertError::TooManyCopies)), and if the value has more bits than
+    /// [`InsertError`]: if the maplet is full, if memory cannot be had, and if the value has more bits than
     /// [`value_bits`](Self::value_bits). Then nothing has changed.
     ///
     /// # Examples
@@ -232,8 +218,11 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// The values of `key`, and few others: see [`Candidates`].
     ///
     /// Takes no lock, unless pairs of the same version group are moved in each of eight rounds: then it
-    /// takes the locks of the two buckets of the key for two loads, and blocks while another thread writes
-    /// there.
+    /// takes the locks of the two buckets of the key, and of the [stash](crate#what-finds-no-room) if something of
+    /// the group is there, and blocks while another thread writes there.
+    ///
+    /// It returns all values, also those for which the buckets have no room. It allocates only for these, and
+    /// aborts, as `Vec` does, if the allocator fails.
     ///
     /// # Examples
     ///
@@ -276,7 +265,8 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     }
 
     /// Replaces the value `old` of `key` by `new`, in one store: a lookup sees the old value or the new one,
-    /// and never neither. Returns whether there was such a pair. Of several copies it replaces one.
+    /// and never neither. (Of a pair in the [stash](crate#what-finds-no-room) it may see both for a moment.) Returns
+    /// whether there was such a pair. Of several copies it replaces one.
     ///
     /// Replace only what was inserted. A pair that was never inserted may collide with that of another key,
     /// which then loses its value.
@@ -287,6 +277,10 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     ///
     /// [`ValueTooLarge`] if `new` has more bits than [`value_bits`](Self::value_bits); then nothing has
     /// changed. (For an `old` of more bits it returns `Ok(false)`, since no key has such a value.)
+    ///
+    /// # Panics
+    ///
+    /// If the pair is in the stash, and the memory for another entry there cannot be had. Then nothing has changed.
     ///
     /// # Examples
     ///
@@ -318,7 +312,8 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// that of another key, which then loses its value.
     ///
     /// Blocks while another thread writes to the same group of buckets. Takes no lock if there is no such
-    /// pair, unless other threads move pairs of its version group during each of 64 attempts.
+    /// pair, unless something of its version group is [stashed](crate#what-finds-no-room), or other threads move
+    /// pairs of the group during each of 64 attempts.
     ///
     /// # Examples
     ///
@@ -367,8 +362,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     }
 
     /// Adds one more of each pair of an iterator, in order, until one fails. As
-    /// [`CuckooFilter::insert_all`](crate::CuckooFilter::insert_all): in batches of up to 256 pairs, without
-    /// allocation.
+    /// [`CuckooFilter::insert_all`](crate::CuckooFilter::insert_all): in batches of up to 256 pairs.
     ///
     /// Blocks as [`insert`](Self::insert) does, for each pair by itself. No lock is held while the iterator
     /// runs.
@@ -868,9 +862,8 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         self.len() == 0
     }
 
-    /// The number of pairs of distinct keys that the maplet was built for, or [`len`](Self::len) if it
-    /// holds more. In a growable maplet: for its present size, as
-    /// [`CuckooFilter::capacity`](crate::CuckooFilter::capacity).
+    /// The number of pairs that the maplet was built for, or that of its entries if it holds more. In a growable
+    /// maplet: for its present size, as [`CuckooFilter::capacity`](crate::CuckooFilter::capacity).
     ///
     /// # Examples
     ///
@@ -995,7 +988,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         &self.inner.hasher
     }
 
-    /// Figures since the maplet was built. Takes no lock. Only calls of
+    /// Figures for watching the maplet. Takes no lock. Only calls of
     /// [`contains_key`](Self::contains_key) count as inconclusive lookups: [`get`](Self::get) always ends
     /// with a certain answer.
     ///
@@ -1010,14 +1003,13 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
-        Stats { inconclusive_lookups: self.inner.state.inconclusive() }
+        self.inner.stats()
     }
 }
 
 /// Growth.
 impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
-    /// The maximum capacity: the number of pairs of distinct keys that the maplet holds at its maximum size. It is
-    /// what the builder was [given](crate::Builder::max_capacity), or else what a maplet with such
+    /// The maximum capacity: the number of pairs that the maplet holds at its maximum size. It is what the builder was [given](crate::Builder::max_capacity), or else what a maplet with such
     /// [values](Self#layouts) can reach.
     ///
     /// # Examples

@@ -6,17 +6,19 @@ use crate::entry::{Entry, NoValues, Pair, SPARE_SOURCE_BITS, Shape, Slot, ValueB
 use crate::error::InsertError;
 use crate::filter::CuckooFilter;
 use crate::hasher::DefaultHashBuilder;
-use crate::inner::Inner;
 use crate::layout::sealed::Sealed;
 use crate::layout::{Format, Layout, Layouts, Word};
 use crate::maplet::CuckooMaplet;
 use crate::sizing::Sizing;
+use crate::storage::inner::Inner;
 use crate::storage::{Growable, GrowingLayout, Storage, sealed};
 use crate::sync::Ordering;
 pub use crate::sync::probe::{
     Guard, Lock, PieceArray, Step, after_each_step, moving, set_seq_cst_is_exact,
 };
-use crate::table::{self, Buckets, Fixed, Geometry, Growing, ItemOf, Place, State, Table};
+use crate::table::{
+    self, Buckets, Fixed, Geometry, Growing, ItemOf, Key, Place, Stashed, State, Table,
+};
 
 type FormatOf<L> = <L as Sealed>::Format;
 
@@ -167,9 +169,8 @@ where
 }
 
 fn inner<C: Layouts, B: Buckets>(state: State<B>) -> Inner<C, B, DefaultHashBuilder> {
-    let layouts = C::of(state.layout()).expect("one of the storage's layouts");
     let hasher = DefaultHashBuilder::default();
-    Inner { layouts, state, hasher, capacity: 0, max_capacity: 0 }
+    Inner { layouts: PhantomData, state, hasher, capacity: 0, max_capacity: 0 }
 }
 
 /// No user can do this with a maplet. Models of tables whose slots have values for the sake of short rings do.
@@ -448,7 +449,33 @@ pub fn put<M: Subject>(shared: &M::Shared, bucket: usize, home: Home, known: u32
     table::<M>(shared).put(home.places::<M>(known)[at])
 }
 
-/// Items: slots in use, but for those that splits have doubled.
+/// The item with this hash, and its value.
+fn key<M: Subject>(hash: u64, home: Home) -> Key {
+    let key = geometry::<M>(home.began_with).key(hash);
+    let has_values = M::VALUE_BITS > 0;
+    let entry = if has_values { shape::<M>().with_value(key.entry, home.value) } else { key.entry };
+    Key { entry, ..key }
+}
+
+/// Puts a copy of the item, which has this hash, into the stash, however full the table is.
+pub fn stash<M: Subject>(shared: &M::Shared, hash: u64, home: Home) {
+    let [place, other] = key::<M>(hash, home).places();
+    let place = if place.position % 2 == 0 { place } else { other };
+    let words = Stashed { place, copies: 1 }.words();
+    table::<M>(shared).restore_stash(&[words]).expect("memory for a model");
+}
+
+/// The copies of the item, which has this hash.
+pub fn copies<M: Subject>(shared: &M::Shared, hash: u64, home: Home) -> usize {
+    table::<M>(shared).count(key::<M>(hash, home))
+}
+
+/// The entries in the stash.
+pub fn stashed<M: Subject>(shared: &M::Shared) -> usize {
+    table::<M>(shared).stashed_entries()
+}
+
+/// Items: slots in use, but for those that splits have doubled; and copies in the stash.
 pub fn len<M: Subject>(shared: &M::Shared) -> usize {
     table::<M>(shared).len()
 }
@@ -490,6 +517,21 @@ impl Image {
     pub fn is_of<M: Subject>(&self, bucket: usize, slot: u64, home: Home) -> bool {
         home.is_in::<M>(self.buckets.len(), bucket, slot)
     }
+
+    /// The copies of the item in the stash.
+    #[must_use]
+    pub fn stashed_of<M: Subject>(&self, home: Home) -> usize {
+        let stashed = self.taken.stashed.iter().map(|&words| Stashed::of_words(words));
+        let is_its = |stashed: &Stashed| {
+            let known = stashed.place.entry.known();
+            let entry = home.entry::<M>(if known == 0 { SAID_BITS } else { known });
+            let mask = if known == 0 { usize::MAX } else { (1 << known) - 1 };
+            let positions = [home.first, home.second].map(|position| position & mask);
+            entry.bits() == stashed.place.entry.bits()
+                && positions.contains(&stashed.place.position)
+        };
+        stashed.filter(is_its).map(|stashed| stashed.copies).sum()
+    }
 }
 
 /// The filter at one instant during the call.
@@ -503,7 +545,9 @@ pub fn image<M: Subject>(shared: &M::Shared) -> Image {
     let mut beyond = image.words.iter().flatten().skip(buckets.len());
     assert!(beyond.all(|word| word.load(Ordering::Relaxed) == 0), "beyond the extent");
     let doubled = image.grown.doubled;
-    Image { items: image.occupied - doubled, doubled, buckets, taken: image }
+    let stashed = image.stashed.iter().map(|&words| Stashed::of_words(words).copies);
+    let items = image.occupied - doubled + stashed.sum::<usize>();
+    Image { items, doubled, buckets, taken: image }
 }
 
 /// All that the image holds into a filter, or nothing of it.

@@ -33,11 +33,11 @@ pub(crate) const LOAD_MARGIN: f64 = 0.01;
 /// What the user wants.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// The number of distinct items that the filter holds; for a growing filter, before it grows.
+    /// The number of items that the filter holds; for a growing filter, before it grows.
     pub(crate) capacity: usize,
     /// Whether it grows.
     pub(crate) grows: bool,
-    /// The number of distinct items that a growing filter holds at its maximum size; without it, as many as its
+    /// The number of items that a growing filter holds at its maximum size; without it, as many as its
     /// layout can have.
     pub(crate) max_capacity: Option<usize>,
     /// The highest acceptable false-positive rate of a filter that holds all these items.
@@ -275,8 +275,8 @@ impl Request {
 
 /// Bits of the shortest fingerprint beside a value, in buckets of this number of slots.
 ///
-/// The shorter a fingerprint is, the more items share it with both buckets. With more than 2b of them, a
-/// table is full: at these lengths, that is expected in less than one table of 2^20 buckets in 30,000.
+/// The shorter a fingerprint is, the more items share it with both buckets. With more than 2b of them, some are
+/// stashed: at these lengths, that is expected in less than one table of 2^20 buckets in 30,000.
 /// And the fewer other buckets the entries of a bucket have, which costs load: with one bit less, large tables
 /// of most layouts would not hold the items that they are made for.
 fn min_fingerprint_bits(slots: usize) -> u32 {
@@ -310,17 +310,21 @@ pub(crate) fn load(items: usize, slots: usize) -> f64 {
     items as f64 / slots as f64
 }
 
-/// The false-positive rate of a table of fixed size with this number of items per row: a lookup compares
-/// the fingerprints of two rows (Fan et al., CoNEXT 2014, section 5.1).
+/// The false-positive rate of a table of fixed size with this number of items per bucket: a lookup
+/// compares the fingerprints of two buckets (Fan et al., CoNEXT 2014, section 5.1).
 ///
 /// Two fingerprints are equal by chance with probability (2^f + 2) / 4^f: since 0 is counted as 1,
 /// the value 1 is twice as frequent as each of the 2^f - 2 others. In a maplet all values but 0 are as
 /// frequent.
-pub(crate) fn false_positive_rate(layout: &Properties, items_per_row: f64, value_bits: u32) -> f64 {
+pub(crate) fn false_positive_rate(
+    layout: &Properties,
+    items_per_bucket: f64,
+    value_bits: u32,
+) -> f64 {
     let values = f64::from(layout.bits - value_bits).exp2();
     let equal =
         if value_bits > 0 { 1.0 / (values - 1.0) } else { (values + 2.0) / (values * values) };
-    reported(2.0 * items_per_row, equal, value_bits)
+    reported(2.0 * items_per_bucket, equal, value_bits)
 }
 
 /// The false-positive rate of a growing table. `weight` is the sum of 2^-n over all entries, where n is how many bits
@@ -610,7 +614,7 @@ mod tests {
         crate::__for_each_growing_layout!(sizing_of_each_growing_layout);
     }
 
-    /// The closed formula against a sum, item by item: each knows the bits of its level and the extra bits.
+    /// The closed formula against a sum, item by item: each knows the bits of its level and `extra_bits` more.
     #[test]
     fn the_weight_is_the_sum_over_all_entries() {
         fn check(layout: LayoutId, first: usize, max_buckets: usize, load: u32) {

@@ -6,24 +6,27 @@ mod serde;
 
 use core::fmt;
 use core::hash::{BuildHasher, Hasher};
+use core::marker::PhantomData;
 use std::io::{self, Read, Write};
 
-use self::format::{CHECKSUM_BYTES, Check, HEADER_BYTES, Header};
+use self::format::{CHECKSUM_BYTES, Check, HEADER_BYTES, Header, STASHED_BYTES};
 use crate::entry::Values;
 use crate::error::{MergeError, RestoreError, SnapshotError};
 use crate::filter::CuckooFilter;
 use crate::hasher;
-use crate::inner::Inner;
 use crate::layout::{self, Layouts};
 use crate::maplet::CuckooMaplet;
 use crate::memory::{NoMemory, try_push, try_reserve, try_with_capacity};
 use crate::storage::Storage;
+use crate::storage::inner::Inner;
 use crate::sync::{self, AtomicU64, Ordering};
-use crate::table::operations::{Merge, Recount};
-use crate::table::{Buckets, Image, State, chunk_lens};
+use crate::table::operations::{Merge, Restore};
+use crate::table::{Buckets, CellWords, Image, Stashed, State, chunk_lens};
 
 /// Words that are read or written at once.
 const CHUNK: usize = 1 << 11;
+/// Entries of the stash that are read at once.
+const STASHED_CHUNK: usize = 1 << 9;
 
 /// A [`CuckooFilter`], or a [`CuckooMaplet`], as it was at one instant; made by
 /// [`CuckooFilter::snapshot`] or [`CuckooMaplet::snapshot`], or read from
@@ -59,6 +62,8 @@ pub struct Snapshot {
     /// The word of each bucket, with its lowest byte first in memory on every machine; in pieces as a
     /// table has them, the last of them only as far as it is in use.
     words: Vec<Vec<u64>>,
+    /// The entries in the stash, in order.
+    stashed: Vec<CellWords>,
 }
 
 impl Snapshot {
@@ -90,6 +95,9 @@ impl Snapshot {
         write(&self.header.encode())?;
         for chunk in self.words.iter().flat_map(|piece| piece.chunks(CHUNK)) {
             write(bytemuck::cast_slice(chunk))?;
+        }
+        for entry in &self.stashed {
+            write(&format::stashed_bytes(*entry))?;
         }
         writer.write_all(&checksum.finish().to_le_bytes())
     }
@@ -157,7 +165,7 @@ impl Snapshot {
     /// # Ok::<(), coucal::SnapshotError>(())
     /// ```
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, RestoreError> {
-        let (header, mut from) = validated(bytes, |_| Ok(()))?;
+        let Validated { header, words: mut from, stashed } = validated(bytes, |_| Ok(()))?;
         let mut words = Vec::new();
         for len in piece_lens(&header) {
             let (in_piece, rest) = from.split_at(len.min(from.len()));
@@ -167,7 +175,7 @@ impl Snapshot {
             piece.extend(in_piece.iter().copied().map(u64::from_ne_bytes));
             try_push(&mut words, piece)?;
         }
-        Ok(Self { header, words })
+        Ok(Self { header, words, stashed })
     }
 
     /// Reads a snapshot if `accept` takes its header.
@@ -214,9 +222,18 @@ impl Snapshot {
             }
             try_push(&mut words, piece)?;
         }
+        let mut stashed = Vec::new();
+        let mut bytes = [[0; STASHED_BYTES]; STASHED_CHUNK];
+        let mut missing = check.header().stashed;
+        while missing > 0 {
+            let chunk = missing.min(STASHED_CHUNK);
+            missing -= chunk;
+            read_exact(bytes[..chunk].as_flattened_mut())?;
+            check.add_stashed(&bytes[..chunk], &mut stashed)?;
+        }
         let mut checksum = [0; CHECKSUM_BYTES];
         read_exact(&mut checksum)?;
-        check.end(checksum).map(|header| Self { header, words })
+        check.end(checksum).map(|header| Self { header, words, stashed })
     }
 
     /// How many items the snapshot holds, copies counted one by one.
@@ -247,7 +264,7 @@ impl Snapshot {
         self.len() == 0
     }
 
-    /// The number of distinct items that the filter was built for; of a growing filter, the initial
+    /// The number of items that the filter was built for; of a growing filter, the initial
     /// capacity.
     ///
     /// # Examples
@@ -262,7 +279,7 @@ impl Snapshot {
         self.header.capacity
     }
 
-    /// The number of distinct items to which the filter can grow; the [capacity](Self::capacity) of a
+    /// The number of items to which the filter can grow; the [capacity](Self::capacity) of a
     /// filter of fixed size.
     ///
     /// # Examples
@@ -279,14 +296,15 @@ impl Snapshot {
         self.header.max_capacity
     }
 
-    /// How many bytes [`write_to`](Self::write_to) writes: 8 for each bucket, and 104.
+    /// How many bytes [`write_to`](Self::write_to) writes: 8 for each bucket, 16 for each
+    /// [stashed entry](crate::Stats::stashed_entries), and 120.
     ///
     /// # Examples
     ///
     /// ```
     /// let filter = coucal::CuckooFilter::with_capacity(1_000_000);
     /// let buckets = filter.slots() / 4;
-    /// assert_eq!(filter.snapshot()?.encoded_len(), 8 * buckets + 104);
+    /// assert_eq!(filter.snapshot()?.encoded_len(), 8 * buckets + 120);
     /// # Ok::<(), coucal::SnapshotError>(())
     /// ```
     #[must_use]
@@ -351,10 +369,11 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     ///
     /// Other threads go on meanwhile. Lookups never wait. A writer waits for one store at a time, and
     /// once, at the end, while every lock is taken: for a fraction of a millisecond, whatever the size;
-    /// longer only if this thread is preempted while it holds a lock. Another call of `snapshot` waits
+    /// longer only if this thread is preempted while it holds a lock, or if a large
+    /// [stash](crate#what-finds-no-room) changes while it is copied. Another call of `snapshot` waits
     /// until this one has ended.
     ///
-    /// It takes as much memory as the table has in use, and for large tables 1.0 to 1.9 times as long as a
+    /// It takes as much memory as the table has in use, and 32 bytes for each stashed entry; and for large tables 1.0 to 1.9 times as long as a
     /// copy of it to new memory: 7 to 23 ms for a table of 2^24 slots, on the machine of
     /// `docs/performance.md`.
     ///
@@ -637,7 +656,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
 impl<C: Layouts, B: Buckets, S: BuildHasher> Inner<C, B, S> {
     pub(crate) fn snapshot(&self) -> Result<Snapshot, SnapshotError> {
         let image = self.state.image()?;
-        let Image { grown, value_bits, occupied, max_buckets, words } = image;
+        let Image { grown, value_bits, occupied, max_buckets, stashed, words } = image;
         let header = Header {
             grows: B::GROWS,
             value_bits,
@@ -645,6 +664,8 @@ impl<C: Layouts, B: Buckets, S: BuildHasher> Inner<C, B, S> {
             grown,
             max_buckets,
             occupied,
+            stashed: stashed.len(),
+            copies: stashed.iter().map(|&words| Stashed::of_words(words).copies).sum(),
             capacity: self.capacity,
             max_capacity: self.max_capacity,
             hasher: hasher::check_of(&self.hasher),
@@ -659,7 +680,7 @@ impl<C: Layouts, B: Buckets, S: BuildHasher> Inner<C, B, S> {
             missing -= piece.len();
             lowest_byte_first(piece)
         }));
-        Ok(Snapshot { header, words: pieces })
+        Ok(Snapshot { header, words: pieces, stashed })
     }
 
     pub(crate) fn restore(reader: impl Read, hasher: S) -> Result<Self, RestoreError> {
@@ -668,8 +689,9 @@ impl<C: Layouts, B: Buckets, S: BuildHasher> Inner<C, B, S> {
     }
 
     pub(crate) fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, RestoreError> {
-        let (header, words) = validated(bytes, |header| Self::check(header, &hasher))?;
-        Self::from_words(&header, table_words(&header, words)?, hasher)
+        let accept = |header: &Header| Self::check(header, &hasher);
+        let Validated { header, words, stashed } = validated(bytes, accept)?;
+        Self::from_words(&header, table_words(&header, words)?, &stashed, hasher)
     }
 
     pub(crate) fn from_snapshot(snapshot: Snapshot, hasher: S) -> Result<Self, RestoreError> {
@@ -685,7 +707,7 @@ impl<C: Layouts, B: Buckets, S: BuildHasher> Inner<C, B, S> {
         if header.grows != B::GROWS {
             return Err(RestoreError::OtherKind { grows: header.grows });
         }
-        if C::of(header.layout).is_none() {
+        if C::ONLY.is_some_and(|only| only != header.layout) {
             let (snapshot, filter) = (header.layout.name(), layout::choice_of::<C>());
             return Err(RestoreError::OtherLayout { snapshot, filter });
         }
@@ -696,7 +718,7 @@ impl<C: Layouts, B: Buckets, S: BuildHasher> Inner<C, B, S> {
     }
 
     fn from_valid(snapshot: Snapshot, hasher: S) -> Result<Self, RestoreError> {
-        let Snapshot { header, words } = snapshot;
+        let Snapshot { header, words, stashed } = snapshot;
         let mut pieces = Vec::new();
         for (mut piece, len) in words.into_iter().zip(piece_lens(&header)) {
             // The last one as a table has it.
@@ -705,23 +727,23 @@ impl<C: Layouts, B: Buckets, S: BuildHasher> Inner<C, B, S> {
             piece.resize(len, 0);
             try_push(&mut pieces, as_numbers(piece).into_boxed_slice())?;
         }
-        Self::from_words(&header, pieces, hasher)
+        Self::from_words(&header, pieces, &stashed, hasher)
     }
 
     fn from_words(
         header: &Header,
         words: Vec<Box<[AtomicU64]>>,
+        stashed: &[CellWords],
         hasher: S,
     ) -> Result<Self, RestoreError> {
         let &Header { layout, grown, value_bits, occupied, max_buckets, .. } = header;
         let &Header { capacity, max_capacity, .. } = header;
         let bytes = words.iter().map(|piece| size_of_val(&**piece)).sum();
-        let image = Image { grown, value_bits, occupied, max_buckets, words };
-        let layouts = C::of(layout).expect("one of the layouts");
+        let image = Image { grown, value_bits, occupied, max_buckets, stashed: Vec::new(), words };
         let state = State::from_image(layout, image);
         let state = state.map_err(|_| RestoreError::OutOfMemory { bytes })?;
-        let restored = Self { layouts, state, hasher, capacity, max_capacity };
-        restored.run(Recount).map_err(|_| RestoreError::OutOfMemory { bytes })?;
+        let restored = Self { layouts: PhantomData, state, hasher, capacity, max_capacity };
+        restored.run(Restore(stashed)).map_err(|_| RestoreError::OutOfMemory { bytes })?;
         Ok(restored)
     }
 
@@ -745,11 +767,18 @@ impl<C: Layouts, B: Buckets, S: BuildHasher> Inner<C, B, S> {
     }
 }
 
-/// The header, which `accept` takes, and the words of bytes that are a snapshot and nothing else.
+/// What bytes hold that are a snapshot and nothing else.
+struct Validated<'a> {
+    header: Header,
+    words: &'a [[u8; 8]],
+    stashed: Vec<CellWords>,
+}
+
+/// What these bytes hold, whose header `accept` takes.
 fn validated(
     bytes: &[u8],
     accept: impl FnOnce(&Header) -> Result<(), RestoreError>,
-) -> Result<(Header, &[[u8; 8]]), RestoreError> {
+) -> Result<Validated<'_>, RestoreError> {
     let (header, bytes) = bytes.split_first_chunk().ok_or(RestoreError::Truncated)?;
     let mut check = Check::of_header(header)?;
     accept(check.header())?;
@@ -757,11 +786,16 @@ fn validated(
     let (words, _) = bytes.as_chunks();
     let words = words.get(..promised).ok_or(RestoreError::Truncated)?;
     let bytes = &bytes[size_of_val(words)..];
+    let (entries, _) = bytes.as_chunks();
+    let entries = entries.get(..check.header().stashed).ok_or(RestoreError::Truncated)?;
+    let bytes = &bytes[size_of_val(entries)..];
     let (&checksum, bytes) = bytes.split_first_chunk().ok_or(RestoreError::Truncated)?;
     words.chunks(CHUNK).for_each(|words| check.add(words));
+    let mut stashed = Vec::new();
+    check.add_stashed(entries, &mut stashed)?;
     let header = check.end(checksum)?;
     match bytes.len() {
-        0 => Ok((header, words)),
+        0 => Ok(Validated { header, words, stashed }),
         bytes => Err(RestoreError::TrailingBytes { bytes }),
     }
 }

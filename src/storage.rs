@@ -1,6 +1,8 @@
 //! Which table a type parameter stands for: of a layout known at compile time or chosen at run time, of fixed
 //! size or growing.
 
+pub(crate) mod inner;
+
 use core::convert::Infallible;
 use core::marker::PhantomData;
 

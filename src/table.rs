@@ -29,6 +29,7 @@ mod mirror;
 pub(crate) mod operations;
 mod path;
 mod remove;
+mod stash;
 mod stripes;
 mod versions;
 
@@ -41,14 +42,15 @@ use self::buckets::{Bucket, Words};
 pub(crate) use self::buckets::{Buckets, Reading};
 pub(crate) use self::chunks::chunk_lens;
 pub(crate) use self::fixed::Fixed;
-use self::geometry::Key;
-pub(crate) use self::geometry::{Geometry, Place};
+pub(crate) use self::geometry::{Geometry, Key, Place};
 pub(crate) use self::growing::{Growing, Grown, Validity};
 pub(crate) use self::mirror::Image;
 use self::mirror::Mirror;
+use self::stash::Stash;
+pub(crate) use self::stash::{CellWords, MAX_COPIES, Stashed};
 use self::stripes::{Held, Locked, Stripes, UpTo};
 use self::versions::Versions;
-use crate::entry::Values;
+use crate::entry::{Slot, Values};
 use crate::layout::{Format, LayoutId, Word};
 use crate::memory::{NoMemory, TryBox};
 use crate::sizing::Sizing;
@@ -97,6 +99,7 @@ struct Changing<W> {
     /// Lookups that gave up on a certain answer.
     inconclusive: AtomicU64,
     mirror: Mirror<W>,
+    stash: Stash,
 }
 
 /// One entry to be moved from one of its positions to the other: where it is, and where it is to go.
@@ -144,6 +147,7 @@ impl<B: Buckets> State<B> {
             changing: TryBox::try_new(CachePadded::new(Changing {
                 inconclusive: AtomicU64::new(0),
                 mirror: Mirror::new(),
+                stash: Stash::new(),
             }))?,
         })
     }
@@ -208,6 +212,7 @@ impl<B: Buckets> State<B> {
             self.store_bits(&locked, bucket, 0, Ordering::Release);
         }
         locked.vacate_all();
+        self.clear_stash();
         if let Some(growing) = self.buckets.growing() {
             growing.add_doubled(-growing.doubled().cast_signed());
         }
@@ -216,7 +221,7 @@ impl<B: Buckets> State<B> {
         fence(Ordering::SeqCst);
     }
 
-    /// For the models: a store of each word, and of the extent. loom keeps a `SeqCst` load from reading an old value only
+    /// For the models: a store of each word, of each version, and of the extent. loom keeps a `SeqCst` load from reading an old value only
     /// where that value was stored `SeqCst`, and an initial value was not stored at all.
     #[cfg(loom)]
     pub(crate) fn store_zeros(&self) {
@@ -224,6 +229,7 @@ impl<B: Buckets> State<B> {
         for word in words.pieces(words.reached()).flatten() {
             word.store(0, Ordering::SeqCst);
         }
+        self.versions.store_zeros();
         if let Some(growing) = self.buckets.growing() {
             growing.publish(growing.extent());
         }
@@ -276,7 +282,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
 
     /// One more entry into `bucket`, whose stripe is locked. `false`: it is full, or tells more of the position than is
     /// known.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as for `insert`")]
+    #[inline(always)]
     fn store_in<H: Held>(
         self,
         locked: &Locked<'_, H>,
@@ -303,12 +310,14 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     ///
     /// In a growing table the entry is written as the bucket that it goes to is read, by the extent as
     /// it is under the locks: it may have been planned by an older one.
+    #[expect(clippy::inline_always, reason = "what it is given is more than registers take")]
+    #[inline(always)]
     fn relocate<H: Held>(
         self,
         locked: &Locked<'_, H>,
         hop: Hop,
         [from, to]: [Bucket<B::Reading>; 2],
-        new: Option<Place>,
+        new: Option<Slot>,
     ) -> bool {
         let [Some(planned), Some(copy)] =
             [from.reading.slot::<F>(hop.from), to.reading.slot::<F>(hop.to)]
@@ -325,7 +334,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         self.store_word(locked, to.number, copied, Ordering::Release);
         self.versions.bump(self.geometry().version_group(hop.key()));
         locked.occupy(to.number);
-        if let Some(replaced) = new.and_then(|new| cleared.with(from.reading.slot::<F>(new)?)) {
+        if let Some(replaced) = new.and_then(|new| cleared.with(new)) {
             // SeqCst: the insert of the new one takes effect here.
             self.store_word(locked, from.number, replaced, Ordering::SeqCst);
         } else {

@@ -13,6 +13,7 @@ mod maplets;
 mod output;
 mod results;
 mod snapshots;
+mod stash;
 mod threads;
 
 use std::alloc::System;
@@ -43,7 +44,7 @@ fn allocated() -> usize {
 /// replaced.
 #[derive(Parser)]
 struct Arguments {
-    /// filters (one thread, beside other filters and sets), threads, contention, growth, snapshots or maplets.
+    /// filters (one thread, beside other filters and sets), threads, contention, growth, snapshots, maplets or stash.
     #[arg(value_parser = topic)]
     topic: &'static Topic,
     /// Table sizes; powers are written as 2^24. Growth goes to the first, and times single inserts at
@@ -74,13 +75,14 @@ struct Topic {
     plots: fn(&Results) -> Vec<Plot>,
 }
 
-static TOPICS: [Topic; 6] = [
+static TOPICS: [Topic; 7] = [
     filters::TOPIC,
     threads::TOPIC,
     contention::TOPIC,
     growth::TOPIC,
     snapshots::TOPIC,
     maplets::TOPIC,
+    stash::TOPIC,
 ];
 
 fn topic(name: &str) -> Result<&'static Topic, String> {
@@ -148,7 +150,7 @@ mod tests {
     #[test]
     fn a_run_of_each_topic_fills_its_tables_and_plots() {
         for (topic, [tables_due, plots_due]) in
-            TOPICS.iter().zip([[4, 2], [1, 0], [2, 0], [5, 2], [2, 0], [2, 0]])
+            TOPICS.iter().zip([[4, 2], [1, 0], [2, 0], [5, 2], [2, 0], [2, 0], [1, 0]])
         {
             let plan = Plan {
                 slots: vec![1 << 12],

@@ -12,7 +12,6 @@ mod layouts;
 mod occupancy;
 mod output;
 mod simulation;
-mod small;
 mod space;
 
 use std::error::Error;
@@ -42,8 +41,6 @@ enum Name {
     Fig4,
     /// The same while a table grows.
     Growth,
-    /// Refused replacements in small tables that are kept at their capacity.
-    Small,
 }
 
 impl Name {
@@ -53,7 +50,6 @@ impl Name {
             Self::Fig3 => space::figure(1 << 15),
             Self::Fig4 => layouts::figure(1_000_000),
             Self::Growth => growth::figure(1 << 12, 10),
-            Self::Small => small::figure(100, 1_000_000_000),
         }
     }
 }

@@ -18,7 +18,7 @@ const MOST_BUCKETS: u64 = 1 << 16;
 const MOST_ITEMS: usize = 100;
 
 /// Where a header may be changed, and how wide it is there.
-const FIELDS: [(usize, usize); 14] = [
+const FIELDS: [(usize, usize); 16] = [
     (at::VERSION, 4),
     (at::KIND, 1),
     (at::ENCODING, 1),
@@ -33,6 +33,8 @@ const FIELDS: [(usize, usize); 14] = [
     (at::MAX_CAPACITY, 8),
     (at::VALUE_BITS, 4),
     (at::TARGET_LOAD, 4),
+    (at::STASHED, 8),
+    (at::COPIES, 8),
 ];
 
 #[derive(Arbitrary, Debug)]
@@ -50,7 +52,7 @@ enum Mutation {
     Byte(u16, u8),
     Truncate(u16),
     Append(u8),
-    /// The number of slots in use as it is found in the words.
+    /// The numbers of slots in use and of stashed copies as they are found.
     Recount,
 }
 
@@ -91,9 +93,14 @@ impl Mutation {
             Self::Truncate(by) => bytes.truncate(bytes.len().saturating_sub(by.into())),
             Self::Append(count) => bytes.resize(bytes.len() + usize::from(count), count),
             Self::Recount => {
-                format::seal(bytes);
-                if let Err(Fault::WrongLen { found, .. }) = format::read(bytes) {
-                    bytes[at::OCCUPIED..at::OCCUPIED + 8].copy_from_slice(&found.to_le_bytes());
+                // The slots come first.
+                for field in [at::OCCUPIED, at::COPIES] {
+                    format::seal(bytes);
+                    if let Err(Fault::WrongLen { stated, found }) = format::read(bytes)
+                        && format::number(bytes, field) == stated as u64
+                    {
+                        bytes[field..field + 8].copy_from_slice(&found.to_le_bytes());
+                    }
                 }
             }
         }
@@ -196,7 +203,7 @@ fn in_each_type<F: Subject, G: Grows>(
     rest: &mut Unstructured<'_>,
 ) {
     let (fixed, grows) = (F::restored(bytes), G::restored(bytes));
-    let hasher = bytes[at::HASHER..at::CHECKSUM] == empty_snapshot()[at::HASHER..at::CHECKSUM];
+    let hasher = bytes[at::HASHER..at::STASHED] == empty_snapshot()[at::HASHER..at::STASHED];
     let wrong = if contents.geometry.grows { fixed.as_ref().err() } else { grows.as_ref().err() };
     assert!(
         matches!(wrong, Some(RestoreError::OtherKind { grows }) if *grows == contents.geometry.grows)
@@ -233,12 +240,14 @@ fn check_figures(subject: &impl Subject, contents: &Contents) {
     let slots = contents.words as usize * contents.geometry.slots();
     assert_eq!((subject.len() as u64, subject.slots()), (contents.items(), slots));
     assert_eq!(subject.value_bits(), contents.geometry.value_bits);
+    // Copies in the stash count once.
+    let entries = (contents.occupied + contents.stashed).saturating_sub(contents.doubled);
     // What splits have doubled takes slots, too.
     let target = (slots as f64 * contents.target_load()) as u64;
     let target = target.saturating_sub(contents.doubled);
     let capacity = if contents.geometry.grows { target.min(contents.max_capacity) } else { 0 };
-    assert_eq!(subject.capacity() as u64, capacity.max(contents.capacity).max(contents.items()));
-    assert!(subject.capacity() <= slots);
+    assert_eq!(subject.capacity() as u64, capacity.max(contents.capacity).max(entries));
+    assert!(subject.capacity() <= slots.max(entries as usize));
     // As SECURITY.md says.
     let words = 8 * contents.words as usize;
     let besides = subject.memory_bytes() - words;

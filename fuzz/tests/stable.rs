@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use coucal_reference::format::at;
 use rand::rngs::SmallRng;
 use rand::{Rng, RngExt, SeedableRng};
 
@@ -45,13 +46,13 @@ fn golden_files_with_other_headers() {
     let restore = |bytes: &[u8]| coucal_fuzz::restore(&[&[0, 0, 0, 0x80], bytes].concat());
     for_each_file("../tests/golden", |bytes| {
         let mut changed = bytes.to_vec();
-        for bit in 0..8 * 96 {
+        for bit in 0..8 * at::CHECKSUM {
             changed[bit / 8] ^= 1 << (bit % 8);
             restore(&changed);
             changed[bit / 8] = bytes[bit / 8];
         }
         for value_bits in 0..=33 {
-            changed[72] = value_bits;
+            changed[at::VALUE_BITS] = value_bits;
             restore(&changed);
         }
     });

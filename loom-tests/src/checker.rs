@@ -54,8 +54,6 @@ pub enum Outcome {
     Inserted,
     /// `insert`: `Full`.
     Full,
-    /// `insert`: `TooManyCopies`.
-    TooManyCopies,
     /// `insert_unique`: `Ok(true)`.
     Unique,
     /// `insert_unique`: `Ok(false)`.
@@ -86,13 +84,12 @@ pub enum Outcome {
 
 impl Outcome {
     /// The number of copies afterwards; `None` if this result is impossible with `count` copies.
-    fn apply(&self, count: usize, most: usize) -> Option<usize> {
+    fn apply(&self, count: usize) -> Option<usize> {
         let (possible, after) = match *self {
-            Self::Inserted => (count < most, count + 1),
+            Self::Inserted => (true, count + 1),
             Self::Unique => (count == 0, 1),
             Self::Removed => (count > 0, count.saturating_sub(1)),
-            Self::Full => (count < most, count),
-            Self::TooManyCopies => (count == most, count),
+            Self::Full => (true, count),
             Self::Duplicate | Self::Found => (count > 0, count),
             Self::NotThere | Self::Missing | Self::UniqueFull => (count == 0, count),
             Self::Counted(counted) => (count == counted, count),
@@ -163,8 +160,6 @@ pub struct History {
     pub keys: Vec<usize>,
     /// The operations of each thread, in program order.
     pub threads: Vec<Vec<Event>>,
-    /// The number of copies that a class has room for.
-    pub most: usize,
     /// Lookups that the filter counted as inconclusive: each may have found an absent item.
     pub inconclusive: usize,
     /// Whether known means time: then there is one order of all operations on all classes.
@@ -242,7 +237,7 @@ impl History {
     /// A history whose operations are ordered by a clock: one operation comes before another if it
     /// returned before the other was invoked.
     #[must_use]
-    pub fn from_intervals(initial: Vec<usize>, most: usize, threads: &[Vec<Interval>]) -> Self {
+    pub fn from_intervals(initial: Vec<usize>, threads: &[Vec<Interval>]) -> Self {
         let known = |interval: &Interval| {
             let before = |other: &Vec<Interval>| {
                 other.partition_point(|earlier| earlier.returned < interval.invoked)
@@ -258,7 +253,6 @@ impl History {
             keys: (0..initial.len()).collect(),
             initial,
             threads: threads.iter().map(|thread| thread.iter().map(event).collect()).collect(),
-            most,
             inconclusive: 0,
             timed: true,
             relatives: Vec::new(),
@@ -305,7 +299,7 @@ impl History {
                 }
                 Outcome::Removed | Outcome::Duplicate | Outcome::Found => at_most > 0,
                 Outcome::Counted(counted) => (at_least..=at_most).contains(&counted),
-                Outcome::Inserted | Outcome::Full | Outcome::TooManyCopies => true,
+                Outcome::Inserted | Outcome::Full => true,
                 _ => false,
             }
         })
@@ -336,7 +330,7 @@ impl History {
             Outcome::Inserted | Outcome::Removed => {
                 return has(&event.class).then_some(Cow::Borrowed(&event.outcome));
             }
-            Outcome::Full | Outcome::TooManyCopies => {
+            Outcome::Full => {
                 return whole_key().then_some(Cow::Borrowed(&event.outcome));
             }
             outcome => return (*classes == [event.class]).then_some(Cow::Borrowed(outcome)),
@@ -561,7 +555,6 @@ impl Shape {
 struct Search<'a> {
     threads: Vec<Vec<Step<'a>>>,
     initial: Vec<usize>,
-    most: usize,
 }
 
 /// One of these operations.
@@ -612,7 +605,7 @@ impl<'a> Search<'a> {
         let threads = history.threads.iter().zip(&mut concerned);
         let threads = threads
             .map(|(events, concerned)| events.iter().zip(concerned).filter_map(step).collect());
-        Self { threads: threads.collect(), initial, most: history.most }
+        Self { threads: threads.collect(), initial }
     }
 
     /// For the operations on some classes of one key, as if they were one.
@@ -642,7 +635,7 @@ impl<'a> Search<'a> {
                 let Some(step) = self.next(&state, thread) else { continue };
                 let mut next = state.clone();
                 next.done[thread] += 1;
-                if step.apply(&mut next.counts, self.most) {
+                if step.apply(&mut next.counts) {
                     open.push(next);
                 } else if *step.outcome == Outcome::Found && state.free > 0 {
                     next.free -= 1;
@@ -656,9 +649,8 @@ impl<'a> Search<'a> {
     /// Takes every read-only step that is possible in this state: taking it later has no advantage.
     fn take_reads(&self, state: &mut State) {
         let possible = |state: &mut State, thread| {
-            self.next(state, thread).is_some_and(|step| {
-                step.outcome.is_read_only() && step.apply(&mut state.counts, self.most)
-            })
+            self.next(state, thread)
+                .is_some_and(|step| step.outcome.is_read_only() && step.apply(&mut state.counts))
         };
         while let Some(thread) = (0..self.threads.len()).find(|&thread| possible(state, thread)) {
             state.done[thread] += 1;
@@ -681,7 +673,7 @@ impl<'a> Search<'a> {
 impl Step<'_> {
     /// Changes the copies of each class as this step does. `false`: its result is impossible, and
     /// nothing has changed.
-    fn apply(&self, counts: &mut [usize], most: usize) -> bool {
+    fn apply(&self, counts: &mut [usize]) -> bool {
         match &*self.outcome {
             Outcome::Snapshot(image) => counts == image,
             Outcome::Cleared => {
@@ -696,7 +688,7 @@ impl Step<'_> {
                 }
                 replaced
             }
-            outcome => match outcome.apply(counts[self.class], most) {
+            outcome => match outcome.apply(counts[self.class]) {
                 Some(count) => {
                     counts[self.class] = count;
                     true
@@ -726,7 +718,6 @@ mod tests {
             initial: initial.to_vec(),
             keys: (0..initial.len()).collect(),
             threads: threads.iter().enumerate().map(events).collect(),
-            most: 8,
             inconclusive: 0,
             timed: false,
             relatives: Vec::new(),
@@ -777,9 +768,6 @@ mod tests {
             (0, &[Duplicate]),
             (1, &[UniqueFull]),
             (1, &[Counted(2)]),
-            (7, &[TooManyCopies]),
-            (8, &[Inserted]),
-            (8, &[Full]),
             (2, &[Cleared, Found]),
         ] {
             assert!(one(initial, &[ops]).explain().is_err(), "{initial} {ops:?}");
@@ -859,7 +847,7 @@ mod tests {
     fn time_orders_intervals() {
         let at = |outcome, invoked, returned| Interval { class: 0, outcome, invoked, returned };
         let history =
-            |missed| History::from_intervals(vec![0], 8, &[vec![at(Inserted, 0, 2)], vec![missed]]);
+            |missed| History::from_intervals(vec![0], &[vec![at(Inserted, 0, 2)], vec![missed]]);
         assert_eq!(history(at(Missing, 1, 3)).explain(), Ok(()));
         assert_eq!(history(at(Missing, 3, 4)).explain(), NO_ORDER);
         assert_eq!(history(at(Found, 3, 4)).explain(), Ok(()));
@@ -1123,14 +1111,6 @@ mod tests {
     }
 
     #[test]
-    fn all_values_of_a_key_share_its_slots() {
-        assert_eq!(values([4, 4, 0], &[&[(2, TooManyCopies)]]).explain(), Ok(()));
-        assert_eq!(values([4, 3, 0], &[&[(2, TooManyCopies)]]).explain(), NO_ORDER);
-        assert_eq!(values([4, 4, 0], &[&[(2, Inserted)]]).explain(), NO_ORDER);
-        assert_eq!(values([4, 4, 0], &[&[(0, Removed), (2, Inserted)]]).explain(), Ok(()));
-    }
-
-    #[test]
     fn what_has_another_value_takes_as_much_room() {
         let full = |stored| {
             let history = apart(&[stored, 0, 0], &[&[(0, Replaced(1)), (1, Removed), (2, Full)]]);
@@ -1155,8 +1135,8 @@ mod tests {
         assert_eq!(taken(&[1, 1, 1]), NO_ORDER);
         assert_eq!(taken(&[0, 0, 1]), NO_ORDER);
         assert_eq!(taken(&[1, 0, 0]), NO_INSTANT);
-        // That a key has too many copies says nothing of one of its values.
-        let full = values([4, 4, 0], &[&[(2, TooManyCopies), snapshot(&[4, 4, 0])]]);
+        // That there is no room says nothing of a value.
+        let full = values([4, 4, 0], &[&[(2, Full), snapshot(&[4, 4, 0])]]);
         assert_eq!(History { timed: true, ..full }.explain(), Ok(()));
         // A `get` reads its values one after the other.
         let history = values(

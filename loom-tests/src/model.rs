@@ -55,6 +55,8 @@ pub struct Setup<M> {
     /// One item of each class.
     classes: Vec<Item>,
     stored: Vec<Stored>,
+    /// Of which a copy is in the stash.
+    stashed: Vec<Item>,
     exact_seq_cst: bool,
     storage: PhantomData<fn() -> M>,
 }
@@ -84,6 +86,7 @@ impl<M: Subject> Setup<M> {
             buckets: began_with,
             classes: Vec::new(),
             stored: Vec::new(),
+            stashed: Vec::new(),
             exact_seq_cst: false,
             storage: PhantomData,
         }
@@ -174,6 +177,12 @@ impl<M: Subject> Setup<M> {
             assert!(buckets.contains(&bucket), "{item:?} does not belong in bucket {bucket}");
             self.stored.push(Stored { bucket, item, known });
         }
+        self
+    }
+
+    /// Puts one copy of each item into the stash.
+    pub fn stash(&mut self, items: &[Item]) -> &mut Self {
+        self.stashed.extend(items);
         self
     }
 
@@ -294,6 +303,9 @@ impl Table {
     fn count<M: Subject>(&self, image: &Image) -> Vec<usize> {
         let mut counts = vec![0; self.classes.len()];
         self.classes_in::<M>(image).into_iter().for_each(|class| counts[class] += 1);
+        for (count, item) in counts.iter_mut().zip(&self.classes) {
+            *count += image.stashed_of::<M>(item.home);
+        }
         assert_eq!(image.items, counts.iter().sum::<usize>(), "items of an image");
         counts
     }
@@ -315,6 +327,9 @@ impl<M: Subject> Model<M> {
         for &Stored { bucket, item, known } in &setup.stored {
             let stored = probe::put::<M>(&shared, bucket, item.home, known);
             assert!(stored, "bucket {bucket} is full");
+        }
+        for item in &setup.stashed {
+            probe::stash::<M>(&shared, item.hash, item.home);
         }
         let table = Arc::new(setup.table());
         let main = Thread { shared, table, index: 0, known: Vec::new(), events: Vec::new() };
@@ -367,7 +382,13 @@ impl<M: Subject> Model<M> {
         }
         main.known = all.iter().map(Vec::len).collect();
         let relatives: Vec<_> = setup.classes.iter().map(|item| setup.relatives(item)).collect();
-        let stored = setup.classes.iter().map(|&item| main.count(item)).sum::<usize>();
+        // Not `Thread::count`: a `get` returns a stashed value once, however many copies there are.
+        let mut count = |item: Item| {
+            let copies = probe::copies::<M>(&main.shared, item.hash, item.home);
+            main.record(item, Outcome::Counted(copies));
+            copies
+        };
+        let stored = setup.classes.iter().map(|&item| count(item)).sum::<usize>();
         let none = relatives.iter().all(Vec::is_empty);
         assert!(
             !none || probe::len::<M>(&main.shared) == stored,
@@ -384,11 +405,13 @@ impl<M: Subject> Model<M> {
         for stored in &setup.stored {
             initial[stored.item.class] += 1;
         }
+        for stashed in &setup.stashed {
+            initial[stashed.class] += 1;
+        }
         let history = History {
             initial,
             keys: setup.classes.iter().map(|item| item.key).collect(),
             threads: all,
-            most: 2 * M::Layout::SLOTS,
             inconclusive: probe::inconclusive::<M>(&main.shared),
             timed: false,
             relatives,
@@ -441,8 +464,10 @@ impl<M: Subject> Thread<M> {
     pub fn insert(&mut self, item: Item) -> bool {
         let outcome = match self.shared.insert(item.hash, item.home.value) {
             Ok(()) => Outcome::Inserted,
-            Err(InsertError::TooManyCopies) => Outcome::TooManyCopies,
-            Err(_) => Outcome::Full,
+            Err(error) => {
+                assert_eq!(error, InsertError::Full);
+                Outcome::Full
+            }
         };
         let stored = outcome == Outcome::Inserted;
         self.record(item, outcome);
@@ -486,6 +511,12 @@ impl<M: Subject> Thread<M> {
         let count = self.shared.copies(item.hash, item.home.value);
         self.record(item, Outcome::Counted(count));
         count
+    }
+
+    /// The entries in the stash.
+    #[must_use]
+    pub fn stashed(&self) -> usize {
+        probe::stashed::<M>(&self.shared)
     }
 
     /// The copies of each class at one instant, as a snapshot has them.
@@ -546,9 +577,8 @@ impl<M: Modelled> Thread<M> {
             self.record(item, Outcome::Inserted);
         }
         if let Some(cause) = cause {
-            let full = cause == InsertError::Full;
-            let outcome = if full { Outcome::Full } else { Outcome::TooManyCopies };
-            self.record(items[stored], outcome);
+            assert_eq!(cause, InsertError::Full);
+            self.record(items[stored], Outcome::Full);
         }
         stored
     }

@@ -175,9 +175,11 @@ impl<M: Storage> Subject for Maplet<M> {
         }
     }
 
+    /// A `get` returns a value that is stashed once, however many copies there are.
     fn copies(&self, class: usize) -> usize {
         let (hash, value) = self.pair(class);
-        self.maplet.get_hash(hash).filter(|&candidate| candidate == value).count()
+        let Maplet { maplet, .. } = self.restored(self.snapshot());
+        (0..maplet.len()).take_while(|_| maplet.remove_hash(hash, value)).count()
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -200,8 +202,10 @@ impl<M: Storage> Subject for Maplet<M> {
 fn inserted(stored: Result<(), InsertError>) -> Outcome {
     match stored {
         Ok(()) => Outcome::Inserted,
-        Err(InsertError::TooManyCopies) => Outcome::TooManyCopies,
-        Err(_) => Outcome::Full,
+        Err(error) => {
+            assert_eq!(error, InsertError::Full);
+            Outcome::Full
+        }
     }
 }
 
@@ -235,15 +239,8 @@ fn copies_in(subject: &impl Subject, snapshot: Snapshot) -> Outcome {
     Outcome::Snapshot(counts)
 }
 
-/// Records one history of an empty table in which each class has room for `most` copies. `stored` copies
-/// are stored, or tried to be, before the threads start.
-fn record(
-    subject: &impl Subject,
-    stored: Range<usize>,
-    most: usize,
-    threads: usize,
-    seed: u64,
-) -> History {
+/// Records one history of an empty table. `stored` copies are stored, or tried to be, before the threads start.
+fn record(subject: &impl Subject, stored: Range<usize>, threads: usize, seed: u64) -> History {
     let keys = subject.keys();
     let classes = keys.len();
     let mut random = SmallRng::seed_from_u64(seed);
@@ -294,7 +291,7 @@ fn record(
     });
     recorded.push(counted.collect());
     let inconclusive = subject.inconclusive() - inconclusive;
-    History { keys, inconclusive, ..History::from_intervals(initial, most, &recorded) }
+    History { keys, inconclusive, ..History::from_intervals(initial, &recorded) }
 }
 
 /// Runs histories of `count` classes, or keys, and checks each; `new` makes an empty filter, or maplet, of
@@ -302,7 +299,6 @@ fn record(
 fn run<S: Subject>(
     histories: u64,
     count: usize,
-    copies: usize,
     stored: impl Fn(usize) -> Range<usize>,
     new: impl Fn(Vec<u64>) -> S,
     check: impl Fn(&S, &History),
@@ -313,7 +309,7 @@ fn run<S: Subject>(
         for seed in 0..histories {
             let subject = new(hashes.clone());
             let stored = stored(subject.slots());
-            let history = record(&subject, stored, copies, threads, seed);
+            let history = record(&subject, stored, threads, seed);
             assert_eq!(subject.len(), subject.counts().iter().sum::<usize>());
             if let Err(reason) = history.explain() {
                 panic!("{reason}: {history:#?}");
@@ -332,7 +328,7 @@ fn recorded_histories_have_an_explanation<L: Layout>() {
         let capacity = (capacity * L::SLOTS).div_ceil(4);
         let builder = CuckooFilter::builder().layout::<L>().capacity(capacity);
         let new = |hashes| Filter { filter: builder.clone().build().expect("memory"), hashes };
-        run(histories, classes, 2 * L::SLOTS, |slots| 0..slots, new, |_, _| {});
+        run(histories, classes, |slots| 0..slots, new, |_, _| {});
     }
 }
 
@@ -342,14 +338,14 @@ fn histories_of_maplets_have_an_explanation<L: Layout>() {
         let capacity = (capacity * L::SLOTS).div_ceil(4);
         let builder = CuckooMaplet::builder().value_bits(2).layout::<L>().capacity(capacity);
         let new = |hashes| Maplet { maplet: builder.clone().build().expect("memory"), hashes };
-        run(histories, keys, 2 * L::SLOTS, |slots| 0..slots, new, |_, _| {});
+        run(histories, keys, |slots| 0..slots, new, |_, _| {});
     }
 }
 
 /// The same of subjects that start near the load at which they grow: `new` makes one with this initial
 /// and this maximum capacity. None says that it is full before it has its greatest size, which is a few
 /// buckets more, or twice as many.
-fn histories_of_growth<L: Layout, S: Subject>(
+fn histories_of_growth<S: Subject>(
     histories: u64,
     count: usize,
     new: impl Fn(usize, usize, Vec<u64>) -> S,
@@ -360,7 +356,7 @@ fn histories_of_growth<L: Layout, S: Subject>(
         let greatest_slots = new(greatest, greatest, Vec::new()).slots();
         let new = |hashes| new(0, greatest, hashes);
         let stored = |slots| slots * 7 / 10..slots;
-        run(histories, count, 2 * L::SLOTS, stored, new, |subject, history| {
+        run(histories, count, stored, new, |subject, history| {
             let full = |event: &Event| matches!(event.outcome, Outcome::Full | Outcome::UniqueFull);
             let refused = history.threads.iter().flatten().any(full);
             let slots = subject.slots();
@@ -373,7 +369,7 @@ fn histories_of_growth<L: Layout, S: Subject>(
 
 fn histories_of_growth_have_an_explanation<L: GrowingLayout + Layout>() {
     let histories = histories_asked_for().unwrap_or(90) / 6;
-    histories_of_growth::<L, _>(histories, 40, |capacity, max_capacity, hashes| {
+    histories_of_growth(histories, 40, |capacity, max_capacity, hashes| {
         let builder = CuckooFilter::builder().layout::<L>().capacity(capacity);
         let built = builder.max_capacity(max_capacity).build();
         Filter { filter: built.expect("memory for a test"), hashes }
@@ -382,7 +378,7 @@ fn histories_of_growth_have_an_explanation<L: GrowingLayout + Layout>() {
 
 fn histories_of_growing_maplets_have_an_explanation<L: GrowingLayout + Layout>() {
     let histories = histories_asked_for().unwrap_or(90) / 6;
-    histories_of_growth::<L, _>(histories, 13, |capacity, max_capacity, hashes| {
+    histories_of_growth(histories, 13, |capacity, max_capacity, hashes| {
         let builder = CuckooMaplet::builder().value_bits(2).layout::<L>().capacity(capacity);
         let built = builder.max_capacity(max_capacity).build();
         Maplet { maplet: built.expect("memory for a test"), hashes }

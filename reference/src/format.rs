@@ -9,7 +9,10 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::layouts::Layout;
 
-pub const HEADER: usize = 96;
+pub const HEADER: usize = 112;
+
+/// Bytes of an entry in the stash.
+pub const STASHED: usize = 16;
 
 /// Where the fields of a header begin that mutations change.
 pub mod at {
@@ -28,7 +31,9 @@ pub mod at {
     pub const VALUE_BITS: usize = 72;
     pub const TARGET_LOAD: usize = 76;
     pub const HASHER: usize = 80;
-    pub const CHECKSUM: usize = 88;
+    pub const STASHED: usize = 88;
+    pub const COPIES: usize = 96;
+    pub const CHECKSUM: usize = 104;
 }
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -69,6 +74,7 @@ pub enum Fault {
     Damaged,
     ImpossibleTable(u64),
     InvalidWord(usize),
+    InvalidEntry(usize),
     WrongLen { stated: usize, found: usize },
     TrailingBytes(usize),
 }
@@ -88,6 +94,7 @@ impl Fault {
             RestoreError::Damaged => Self::Damaged,
             RestoreError::ImpossibleTable { words } => Self::ImpossibleTable(words),
             RestoreError::InvalidWord { bucket } => Self::InvalidWord(bucket),
+            RestoreError::InvalidEntry { entry } => Self::InvalidEntry(entry),
             RestoreError::WrongLen { stated, found } => Self::WrongLen { stated, found },
             RestoreError::TrailingBytes { bytes } => Self::TrailingBytes(bytes),
             _ => panic!("bytes in memory, and no hasher: {error}"),
@@ -217,6 +224,25 @@ impl Geometry {
         })
     }
 
+    /// An entry of the stash of a table with so many buckets; `None` if no table has it.
+    fn read_stashed(&self, position: u64, rest: u64, buckets: u64) -> Option<Entry> {
+        let (slot, known, copies) = (lowest(rest, 32), (rest >> 32 & 127) as u32, rest >> 39);
+        let (value, core) =
+            ((slot >> self.key_bits()), lowest(slot, self.key_bits()) >> self.ring());
+        let in_range = if self.grows {
+            (self.least_bits()..=64).contains(&known) && lowest(position, known) == position
+        } else {
+            known == 0 && position < buckets
+        };
+        let is_entry = core != 0
+            && slot >> self.shape[1] == 0
+            && lowest(slot, self.ring().max(1)) * u64::from(self.grows) == 0
+            && position.is_multiple_of(2)
+            && copies > 0;
+        let known = if self.grows { known } else { 64 };
+        (in_range && is_entry).then(|| self.entry(core, value as Value, (known, position)))
+    }
+
     /// The entry that a slot in use holds, in the bucket with this number of so many; `None` if no table has it there.
     fn read_slot(&self, slot: u64, bucket: u64, buckets: u64) -> Option<Entry> {
         let (value, slot) = ((slot >> self.key_bits()) as Value, lowest(slot, self.key_bits()));
@@ -251,6 +277,9 @@ pub struct Contents {
     pub occupied: u64,
     /// Those of them that are no items of their own.
     pub doubled: u64,
+    /// Entries in the stash, and their copies.
+    pub stashed: u64,
+    pub stashed_copies: u64,
     pub capacity: u64,
     pub max_capacity: u64,
     /// In thousandths; 0 in a table of fixed size.
@@ -262,7 +291,7 @@ pub struct Contents {
 impl Contents {
     /// The number of items.
     pub fn items(&self) -> u64 {
-        self.occupied - self.doubled
+        self.occupied + self.stashed_copies - self.doubled
     }
 
     /// Whether no split doubles an entry, up to the maximum: every entry knows as much as any bucket tells.
@@ -289,7 +318,7 @@ impl Contents {
             return if geometry.is_maplet() { matches } else { 1.0 - (-matches).exp() };
         }
         let values = f64::from(geometry.key_bits()).exp2();
-        let compared = 2.0 * self.occupied as f64 / geometry.first as f64;
+        let compared = 2.0 * (self.occupied + self.stashed) as f64 / geometry.first as f64;
         if geometry.is_maplet() {
             return compared / (values - 1.0);
         }
@@ -318,6 +347,21 @@ pub fn seal(bytes: &mut [u8]) {
         bytes[end..].copy_from_slice(&checksum.to_le_bytes());
     }
 }
+
+pub fn put(bytes: &mut [u8], at: usize, number: u64) {
+    bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
+}
+
+/// These bytes with a change, and with both checksums as they should be then.
+pub fn forged(bytes: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    change(&mut bytes);
+    seal(&mut bytes);
+    bytes
+}
+
+/// An entry of the stash has no more copies.
+const MOST_COPIES: u128 = (1 << 25) - 1;
 
 /// No table has more slots.
 const MOST_SLOTS: u64 = 4096 * ((1 << 32) - 9);
@@ -357,6 +401,8 @@ fn contents(header: &[u8], is_maplet: bool, grows: bool, shape: [u8; 3]) -> Opti
         words: field(at::WORDS),
         occupied: field(at::OCCUPIED),
         doubled: field(at::DOUBLED),
+        stashed: field(at::STASHED),
+        stashed_copies: field(at::COPIES),
         capacity: field(at::CAPACITY),
         max_capacity: field(at::MAX_CAPACITY),
         load: half(at::TARGET_LOAD),
@@ -364,6 +410,7 @@ fn contents(header: &[u8], is_maplet: bool, grows: bool, shape: [u8; 3]) -> Opti
     };
     let Contents { max_buckets, words, occupied, doubled, capacity, max_capacity, load, .. } =
         contents;
+    let Contents { stashed, stashed_copies, .. } = contents;
     let values = match (is_maplet, grows) {
         (false, _) => 0..=0,
         (true, false) => 1..=layout.longest_values(),
@@ -389,7 +436,10 @@ fn contents(header: &[u8], is_maplet: bool, grows: bool, shape: [u8; 3]) -> Opti
     let is_possible = values.contains(&geometry.value_bits)
         && sizes
         && occupied <= words * slots
-        && doubled <= occupied;
+        && stashed <= words * slots
+        && (u128::from(stashed)..=u128::from(stashed) * MOST_COPIES)
+            .contains(&stashed_copies.into())
+        && doubled <= occupied.saturating_add(stashed_copies);
     is_possible.then_some(contents)
 }
 
@@ -420,7 +470,8 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
     let words = number(header, at::WORDS);
     let mut contents =
         contents(header, is_maplet, grows, shape).ok_or(Fault::ImpossibleTable(words))?;
-    let end = usize::try_from(words).expect("64 bits") * 8 + HEADER;
+    let end_of_words = usize::try_from(words).expect("64 bits") * 8 + HEADER;
+    let end = end_of_words + usize::try_from(contents.stashed).expect("64 bits") * STASHED;
     if bytes.len() < end + 8 {
         return Err(Fault::Truncated);
     }
@@ -428,7 +479,7 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
         return Err(Fault::Damaged);
     }
     let mut found = 0;
-    for (bucket, word) in bytes[HEADER..end].chunks(8).enumerate() {
+    for (bucket, word) in bytes[HEADER..end_of_words].chunks(8).enumerate() {
         let invalid = || Fault::InvalidWord(bucket);
         for slot in fingerprints(number(word, 0), shape).ok_or_else(invalid)? {
             let entry = contents.geometry.read_slot(slot, bucket as u64, words);
@@ -436,8 +487,23 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
             found += 1;
         }
     }
+    let mut stashed_copies = 0;
+    let mut last = None;
+    for (at, entry) in bytes[end_of_words..end].chunks(STASHED).enumerate() {
+        let [position, rest] = [0, 8].map(|at| number(entry, at));
+        let order = (position, lowest(rest, 39));
+        let read = contents.geometry.read_stashed(position, rest, words);
+        let entry = read.filter(|_| last < Some(order)).ok_or(Fault::InvalidEntry(at))?;
+        *contents.copies.entry(entry).or_default() += (rest >> 39) as usize;
+        stashed_copies += rest >> 39;
+        last = Some(order);
+    }
     if found as u64 != contents.occupied {
         return Err(Fault::WrongLen { stated: contents.occupied as usize, found });
+    }
+    if stashed_copies != contents.stashed_copies {
+        let [stated, found] = [contents.stashed_copies, stashed_copies].map(|n| n as usize);
+        return Err(Fault::WrongLen { stated, found });
     }
     if bytes.len() > end + 8 {
         return Err(Fault::TrailingBytes(bytes.len() - end - 8));

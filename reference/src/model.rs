@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::format::{Class, Entry, Geometry, Prefix, Value, is_of, lowest};
+use crate::format::{Entry, Geometry, Prefix, Value, is_of, lowest};
 
 /// No bits, and all bits, of a position.
 const SHORTEST: Prefix = (0, 0);
@@ -118,11 +118,6 @@ impl Model {
         let [read, known] = [&now, &self.copies].map(|of| sums(of, |of| (of.0, of.1)));
         assert_eq!(read, known);
         self.copies = now;
-    }
-
-    /// How many entries each class has.
-    pub(crate) fn classes(&self) -> BTreeMap<Class, usize> {
-        sums(&self.copies, |&(class, ..)| class)
     }
 }
 

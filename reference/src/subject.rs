@@ -32,6 +32,8 @@ pub trait Subject: Debug + Sized {
     fn memory_bytes(&self) -> usize;
     fn false_positive_rate(&self) -> f64;
     fn inconclusive(&self) -> u64;
+    /// Entries in the stash, and their copies.
+    fn stashed(&self) -> (usize, usize);
 
     fn value_bits(&self) -> u32;
     fn insert(&self, item: Item) -> Result<(), InsertError>;
@@ -86,6 +88,10 @@ macro_rules! subject {
             }
             fn inconclusive(&self) -> u64 {
                 self.stats().inconclusive_lookups
+            }
+            fn stashed(&self) -> (usize, usize) {
+                let stats = self.stats();
+                (stats.stashed_entries, stats.stashed_copies)
             }
             $($own)*
         }

@@ -1,8 +1,7 @@
 //! Arithmetic on whole words, for processors without an instruction for it.
 
-use crate::candidates::Marks;
-use crate::entry::{Pattern, Ring};
-use crate::lanes::Lanes;
+use super::lanes::{Lanes, Marks};
+use crate::entry::{Pattern, Sought};
 
 /// Whether one of the lanes of `a` or of `b` equals `value`.
 #[inline]
@@ -14,23 +13,18 @@ pub(crate) fn either_holds<const BITS: u32, const SLOTS: usize>(
     Lanes::<BITS, SLOTS>::equal(a, value) | Lanes::<BITS, SLOTS>::equal(b, value) != 0
 }
 
-/// Whether a lane of one word or the other holds an entry with this core, of which no more is known when its ring is
-/// turned than agrees with what the bucket of the word does not tell; by the bits of the mask, if there is one: all
-/// bits below a value. Of `untold`, only the bits of a ring count.
+/// Whether a lane of one word or the other holds what is sought.
 #[inline]
 pub(crate) fn either_matches<const BITS: u32, const SLOTS: usize>(
     words: [u64; 2],
-    ring: Ring,
-    core: u64,
-    untold: [u64; 2],
-    mask: Option<u64>,
+    sought: Sought,
 ) -> bool {
     let any_matches = |at: usize| {
-        let turned = Lanes::<BITS, SLOTS>::turned(words[at], ring);
-        let Pattern { bits, low } = Pattern::new(ring, core, untold[at]);
+        let turned = Lanes::<BITS, SLOTS>::turned(words[at], sought.ring);
+        let Pattern { bits, low } = sought.pattern(at);
         let mismatches = Lanes::<BITS, SLOTS>::mismatches(turned, bits, low);
         let below = |mask| Lanes::<BITS, SLOTS>::masked(mismatches, mask);
-        Lanes::<BITS, SLOTS>::any_zero(mask.map_or(mismatches, below))
+        Lanes::<BITS, SLOTS>::any_zero(sought.mask.map_or(mismatches, below))
     };
     any_matches(0) | any_matches(1)
 }

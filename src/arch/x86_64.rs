@@ -1,7 +1,7 @@
-//! Three instructions that the processor has and the language does not.
+//! Instructions that the processor has and the language does not: on the lanes of a vector, and for the cache.
 //!
-//! None can do harm: they take plain values or live references. Two belong to SSE2, which every
-//! x86-64 processor has; the third is a hint.
+//! None can do harm: they take plain values or live references. Those on lanes belong to SSE2, which every
+//! x86-64 processor has; the others are hints.
 
 #![allow(unsafe_code, reason = "a third off the time of a batch and a sixth off that of a lookup")]
 
@@ -14,10 +14,9 @@ use core::arch::x86_64::{
     _mm_unpacklo_epi64, _mm_xor_si128,
 };
 
+use super::lanes::{Lanes, Marks};
 use super::portable;
-use crate::candidates::Marks;
-use crate::entry::Ring;
-use crate::lanes::Lanes;
+use crate::entry::Sought;
 
 /// Whether SSE2 has a comparison for lanes of this width. Every layout with such lanes fills its
 /// word with them, so no bits above the last lane take part.
@@ -74,33 +73,25 @@ pub(crate) fn equal_lanes<const BITS: u32, const SLOTS: usize>(
     }
 }
 
-/// Whether a lane of one word or the other holds an entry of an item: see [`portable::either_matches`].
+/// Whether a lane of one word or the other holds what is sought.
 #[inline]
 pub(crate) fn either_matches<const BITS: u32, const SLOTS: usize>(
     words: [u64; 2],
-    ring: Ring,
-    core: u64,
-    untold: [u64; 2],
-    mask: Option<u64>,
+    sought: Sought,
 ) -> bool {
     if const { has_comparison(BITS) && BITS > 8 } {
         // SAFETY: SSE2 is part of x86-64.
-        unsafe { either_matches_in_vector::<BITS>(words, ring, core, untold, mask) }
+        unsafe { either_matches_in_vector::<BITS>(words, sought) }
     } else {
-        portable::either_matches::<BITS, SLOTS>(words, ring, core, untold, mask)
+        portable::either_matches::<BITS, SLOTS>(words, sought)
     }
 }
 
 /// As `Lanes::turned` and `Lanes::mismatches` do it.
 #[target_feature(enable = "sse2")]
 #[inline]
-fn either_matches_in_vector<const BITS: u32>(
-    words: [u64; 2],
-    ring: Ring,
-    core: u64,
-    untold: [u64; 2],
-    mask: Option<u64>,
-) -> bool {
+fn either_matches_in_vector<const BITS: u32>(words: [u64; 2], sought: Sought) -> bool {
+    let Sought { ring, core, untold, mask } = sought;
     let words = vector(words);
     let rings = broadcast::<BITS>(ring.mask());
     let held = _mm_and_si128(words, rings);
@@ -118,7 +109,7 @@ fn either_matches_in_vector<const BITS: u32>(
         16 => _mm_add_epi16(difference, ones),
         _ => _mm_add_epi32(difference, ones),
     };
-    // Up to the lowest bit that differs. The leading 1 lies no higher than that.
+    // Beyond the lowest bit that differs: the leading 1 of a ring that matches lies no higher than that.
     let known_beyond = _mm_andnot_si128(_mm_xor_si128(difference, less), known);
     let mut besides = _mm_andnot_si128(rings, _mm_xor_si128(words, broadcast::<BITS>(core)));
     if let Some(mask) = mask {

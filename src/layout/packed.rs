@@ -1,10 +1,9 @@
 //! The plain layouts: every fingerprint whole, in a lane of its own.
 
+use super::candidates::MatchingValues;
 use super::{Format, LayoutId, MAX_SLOTS};
-use crate::arch;
-use crate::candidates::{Marks, MatchingValues};
-use crate::entry::{Pattern, Ring, Slot};
-use crate::lanes::Lanes;
+use crate::arch::{self, Lanes, Marks};
+use crate::entry::{Pattern, Ring, Slot, Sought};
 
 /// The plain layout: `SLOTS` lanes of `BITS` bits, from the lowest bit up, a fingerprint in each.
 ///
@@ -40,44 +39,36 @@ impl<const BITS: u32, const SLOTS: usize> Format for Packed<BITS, SLOTS> {
     const BITS: u32 = BITS;
     const SLOTS: usize = SLOTS;
     const ENCODING: u8 = 0;
-    const FORMAT: Self = Self;
 
     #[inline]
-    fn copies(self, word: u64, slot: Slot) -> usize {
+    fn copies(word: u64, slot: Slot) -> usize {
         Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::equal(word, slot.bits()))
     }
 
     #[inline]
-    fn free(self, word: u64) -> usize {
+    fn free(word: u64) -> usize {
         SLOTS - Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::nonzero(word))
     }
 
     #[inline]
-    fn either_holds(self, words: [u64; 2], slot: Slot, mask: Option<u64>) -> bool {
+    fn either_holds(words: [u64; 2], slot: Slot, mask: Option<u64>) -> bool {
         let [a, b] = words.map(|word| Self::masked(word, mask));
         arch::either_holds::<BITS, SLOTS>(a, b, slot.bits() & mask.unwrap_or(u64::MAX))
     }
 
     #[inline]
-    fn either_matches(
-        self,
-        words: [u64; 2],
-        ring: Ring,
-        core: u64,
-        untold: [u64; 2],
-        mask: Option<u64>,
-    ) -> bool {
-        arch::either_matches::<BITS, SLOTS>(words, ring, core, untold, mask)
+    fn either_matches(words: [u64; 2], sought: Sought) -> bool {
+        arch::either_matches::<BITS, SLOTS>(words, sought)
     }
 
     #[inline]
-    fn matches(self, word: u64, pattern: Pattern) -> usize {
+    fn matches(word: u64, pattern: Pattern) -> usize {
         let mismatches = Lanes::<BITS, SLOTS>::mismatches(word, pattern.bits, pattern.low);
         SLOTS - Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::nonzero(mismatches))
     }
 
     #[inline]
-    fn longest(self, word: u64, pattern: Pattern, more: u64) -> u64 {
+    fn longest(word: u64, pattern: Pattern, more: u64) -> u64 {
         let mismatches = Lanes::<BITS, SLOTS>::mismatches(word, pattern.bits, pattern.low);
         let mut matching = Lanes::<BITS, SLOTS>::nonzero(mismatches) ^ Lanes::<BITS, SLOTS>::HIGH;
         let mut longest = 0;
@@ -93,36 +84,31 @@ impl<const BITS: u32, const SLOTS: usize> Format for Packed<BITS, SLOTS> {
     }
 
     #[inline]
-    fn each_has(self, word: u64, mask: u64) -> bool {
+    fn each_has(word: u64, mask: u64) -> bool {
         let has = Lanes::<BITS, SLOTS>::masked(word, mask);
         Lanes::<BITS, SLOTS>::nonzero(has) == Lanes::<BITS, SLOTS>::nonzero(word)
     }
 
     #[inline]
-    fn turned(self, word: u64, ring: Ring) -> u64 {
+    fn turned(word: u64, ring: Ring) -> u64 {
         Lanes::<BITS, SLOTS>::turned(word, ring)
     }
 
     /// In a word whose slots in use have a 1 among the bits of the mask.
     #[inline]
-    fn equal_below(self, word: u64, bits: u64, mask: u64) -> usize {
+    fn equal_below(word: u64, bits: u64, mask: u64) -> usize {
         let difference = word ^ bits.wrapping_mul(Lanes::<BITS, SLOTS>::LOW);
         let different = Lanes::<BITS, SLOTS>::masked(difference, mask & Lanes::<BITS, SLOTS>::LANE);
         SLOTS - Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::nonzero(different))
     }
 
     #[inline]
-    fn values_of_equal(self, words: [u64; 2], bits: u64, mask: u64) -> MatchingValues {
+    fn values_of_equal(words: [u64; 2], bits: u64, mask: u64) -> MatchingValues {
         MatchingValues { words, marks: arch::equal_lanes::<BITS, SLOTS>(words, bits, mask) }
     }
 
     #[inline]
-    fn values_matching(
-        self,
-        words: [u64; 2],
-        [of_a, of_b]: [Pattern; 2],
-        mask: u64,
-    ) -> MatchingValues {
+    fn values_matching(words: [u64; 2], [of_a, of_b]: [Pattern; 2], mask: u64) -> MatchingValues {
         let in_a = Lanes::<BITS, SLOTS>::mismatches(words[0], of_a.bits, of_a.low);
         let in_b = Lanes::<BITS, SLOTS>::mismatches(words[1], of_b.bits, of_a.low);
         let marks = [in_a, in_b].map(|mismatches| {
@@ -133,29 +119,29 @@ impl<const BITS: u32, const SLOTS: usize> Format for Packed<BITS, SLOTS> {
     }
 
     #[inline]
-    fn has_room(self, word: u64) -> bool {
+    fn has_room(word: u64) -> bool {
         word >> Lanes::<BITS, SLOTS>::LAST == 0
     }
 
     #[inline]
-    fn is_fuller(self, a: u64, b: u64) -> bool {
+    fn is_fuller(a: u64, b: u64) -> bool {
         a > b
     }
 
     #[inline]
-    fn with(self, word: u64, slot: Slot) -> Option<u64> {
-        self.has_room(word).then(|| word | (slot.bits() << Self::first_free(word)))
+    fn with(word: u64, slot: Slot) -> Option<u64> {
+        Self::has_room(word).then(|| word | (slot.bits() << Self::first_free(word)))
     }
 
     /// The lanes above the gap move down by one.
     #[inline]
-    fn without(self, word: u64, slot: Slot) -> Option<u64> {
+    fn without(word: u64, slot: Slot) -> Option<u64> {
         arch::find::<BITS, SLOTS>(word, slot.bits())
             .map(|gap| word ^ ((word ^ (word >> BITS)) & (u64::MAX << gap)))
     }
 
     #[inline]
-    fn unpack(self, word: u64) -> [u64; MAX_SLOTS] {
+    fn unpack(word: u64) -> [u64; MAX_SLOTS] {
         let mut slots = [0; MAX_SLOTS];
         for (index, slot) in slots.iter_mut().enumerate().take(SLOTS) {
             *slot = Lanes::<BITS, SLOTS>::get(word, index);
@@ -164,7 +150,7 @@ impl<const BITS: u32, const SLOTS: usize> Format for Packed<BITS, SLOTS> {
     }
 
     #[inline]
-    fn is_canonical(self, word: u64) -> bool {
+    fn is_canonical(word: u64) -> bool {
         let in_use = Lanes::<BITS, SLOTS>::nonzero(word);
         let next_in_use = in_use >> BITS;
         next_in_use & !in_use | word & Lanes::<BITS, SLOTS>::ABOVE == 0

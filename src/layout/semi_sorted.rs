@@ -12,10 +12,10 @@
 //! fifth; so one table decodes both. The 16 runs of equal fifths begin at multiples of 64 (of
 //! 16,384 numbers, 880 are to spare), so that the upper bits of a number name its run.
 
+use super::candidates::MatchingValues;
 use super::{Format, LayoutId, MAX_SLOTS};
-use crate::candidates::{Marks, MatchingValues};
+use crate::arch::{Lanes, Marks};
 use crate::entry::{Pattern, Slot};
-use crate::lanes::Lanes;
 
 /// Bits of a nibble.
 const NIBBLE: u32 = 4;
@@ -177,18 +177,13 @@ impl<const REST: u32, const SLOTS: usize> SemiSorted<REST, SLOTS> {
     /// The values of the slots of two words that match: what is above the mask. Slots have no lanes here, but
     /// values are short enough for lanes of their own.
     #[inline]
-    fn values(
-        self,
-        words: [u64; 2],
-        mask: u64,
-        matches: impl Fn(usize, u64) -> bool,
-    ) -> MatchingValues {
+    fn values(words: [u64; 2], mask: u64, matches: impl Fn(usize, u64) -> bool) -> MatchingValues {
         let lane = u64::BITS / SLOTS as u32;
         let value_bits = REST + NIBBLE - mask.count_ones();
         debug_assert!(value_bits < lane);
         let (mut values, mut marks) = ([0; 2], [0; 2]);
         for at in 0..2 {
-            for slot in self.unpack(words[at]).into_iter().take(SLOTS) {
+            for slot in Self::unpack(words[at]).into_iter().take(SLOTS) {
                 let value = slot >> mask.count_ones();
                 values[at] = values[at] << lane | value << (lane - value_bits);
                 marks[at] = marks[at] << lane | u64::from(matches(at, slot)) << (lane - 1);
@@ -211,21 +206,20 @@ impl<const REST: u32, const SLOTS: usize> Format for SemiSorted<REST, SLOTS> {
     const BITS: u32 = REST + NIBBLE;
     const SLOTS: usize = SLOTS;
     const ENCODING: u8 = 1;
-    const FORMAT: Self = Self;
 
     #[inline]
-    fn copies(self, word: u64, slot: Slot) -> usize {
+    fn copies(word: u64, slot: Slot) -> usize {
         Self::count(word, slot.bits())
     }
 
     #[inline]
-    fn free(self, word: u64) -> usize {
+    fn free(word: u64) -> usize {
         Self::count(word, 0)
     }
 
     /// The rest of an absent item seldom matches, and then nothing needs to be decoded.
     #[inline]
-    fn either_holds(self, [a, b]: [u64; 2], slot: Slot, mask: Option<u64>) -> bool {
+    fn either_holds([a, b]: [u64; 2], slot: Slot, mask: Option<u64>) -> bool {
         let bits = slot.bits();
         let Some(mask) = mask else {
             let (in_a, in_b) = (Self::equal_rests(a, bits), Self::equal_rests(b, bits));
@@ -239,31 +233,31 @@ impl<const REST: u32, const SLOTS: usize> Format for SemiSorted<REST, SLOTS> {
             let rests = Lanes::<REST, SLOTS>::masked(word, mask_of_rest);
             Lanes::<REST, SLOTS>::equal(rests, bits & mask_of_rest)
         });
-        in_a | in_b != 0 && [a, b].into_iter().any(|word| self.equal_below(word, bits, mask) > 0)
+        in_a | in_b != 0 && [a, b].into_iter().any(|word| Self::equal_below(word, bits, mask) > 0)
     }
 
     #[inline]
-    fn values_of_equal(self, words: [u64; 2], bits: u64, mask: u64) -> MatchingValues {
-        if !self.either_holds(words, Slot::new(bits), Some(mask)) {
+    fn values_of_equal(words: [u64; 2], bits: u64, mask: u64) -> MatchingValues {
+        if !Self::either_holds(words, Slot::new(bits), Some(mask)) {
             return MatchingValues::default();
         }
-        self.values(words, mask, |_, slot| slot != 0 && (slot ^ bits) & mask == 0)
+        Self::values(words, mask, |_, slot| slot != 0 && (slot ^ bits) & mask == 0)
     }
 
     #[inline]
-    fn values_matching(self, words: [u64; 2], patterns: [Pattern; 2], mask: u64) -> MatchingValues {
-        let patterns = patterns.map(|pattern| Pattern { bits: pattern.bits & mask, ..pattern });
-        self.values(words, mask, |at, slot| patterns[at].matches(slot & mask))
+    fn values_matching(words: [u64; 2], patterns: [Pattern; 2], mask: u64) -> MatchingValues {
+        let patterns = patterns.map(|pattern| pattern.masked(mask));
+        Self::values(words, mask, |at, slot| patterns[at].matches(slot & mask))
     }
 
     #[inline]
-    fn has_room(self, word: u64) -> bool {
+    fn has_room(word: u64) -> bool {
         Lanes::<REST, SLOTS>::get(word, 0) == 0 && Self::nibbles(word) % NIBBLES as u64 == 0
     }
 
     #[inline]
-    fn with(self, word: u64, slot: Slot) -> Option<u64> {
-        let mut sorted = self.unpack(word);
+    fn with(word: u64, slot: Slot) -> Option<u64> {
+        let mut sorted = Self::unpack(word);
         if sorted[0] != 0 {
             return None;
         }
@@ -277,8 +271,8 @@ impl<const REST: u32, const SLOTS: usize> Format for SemiSorted<REST, SLOTS> {
     }
 
     #[inline]
-    fn without(self, word: u64, slot: Slot) -> Option<u64> {
-        let mut sorted = self.unpack(word);
+    fn without(word: u64, slot: Slot) -> Option<u64> {
+        let mut sorted = Self::unpack(word);
         let at = sorted[..SLOTS].iter().position(|&held| held == slot.bits())?;
         sorted.copy_within(..at, 1);
         sorted[0] = 0;
@@ -286,7 +280,7 @@ impl<const REST: u32, const SLOTS: usize> Format for SemiSorted<REST, SLOTS> {
     }
 
     #[inline]
-    fn unpack(self, word: u64) -> [u64; MAX_SLOTS] {
+    fn unpack(word: u64) -> [u64; MAX_SLOTS] {
         let nibbles = Self::nibbles(word);
         let mut sorted = [0; MAX_SLOTS];
         for (slot, bits) in sorted.iter_mut().enumerate().take(SLOTS) {
@@ -297,8 +291,8 @@ impl<const REST: u32, const SLOTS: usize> Format for SemiSorted<REST, SLOTS> {
     }
 
     #[inline]
-    fn is_canonical(self, word: u64) -> bool {
-        let sorted = self.unpack(word);
+    fn is_canonical(word: u64) -> bool {
+        let sorted = Self::unpack(word);
         sorted[..SLOTS].is_sorted() && Self::encode(sorted) == word
     }
 }

@@ -1,15 +1,17 @@
 //! The word of a bucket.
 
+use core::marker::PhantomData;
+
+use super::candidates::MatchingValues;
 use super::{Format, MAX_SLOTS};
-use crate::candidates::MatchingValues;
-use crate::entry::{Pattern, Ring, Slot};
+use crate::entry::{Pattern, Ring, Slot, Sought};
 
 /// The 64 bits of a bucket: a multiset of entries, as a format encodes it. All zeros are the empty
 /// bucket.
 #[derive(Clone, Copy)]
 pub struct Word<F> {
     bits: u64,
-    format: F,
+    format: PhantomData<F>,
 }
 
 impl<F: Format> Word<F> {
@@ -17,7 +19,7 @@ impl<F: Format> Word<F> {
 
     #[inline]
     pub(crate) const fn from_bits(bits: u64) -> Self {
-        Self { bits, format: F::FORMAT }
+        Self { bits, format: PhantomData }
     }
 
     #[inline]
@@ -28,7 +30,7 @@ impl<F: Format> Word<F> {
     /// What each slot holds, 0 for a free one; those of the layout come first.
     #[inline]
     fn slots(self) -> [u64; MAX_SLOTS] {
-        self.format.unpack(self.bits)
+        F::unpack(self.bits)
     }
 
     /// The slots in use, in no order that has a meaning.
@@ -48,71 +50,63 @@ impl<F: Format> Word<F> {
     /// How many slots are in use.
     #[inline]
     pub(crate) fn in_use(self) -> usize {
-        F::SLOTS - self.format.free(self.bits)
+        F::SLOTS - F::free(self.bits)
     }
 
     /// Whether a slot is free.
     #[inline]
     pub(crate) fn has_room(self) -> bool {
-        self.format.has_room(self.bits)
+        F::has_room(self.bits)
     }
 
     /// Whether it has fewer free slots than `other`. If they have as many, any answer is right.
     #[inline]
     pub(crate) fn is_fuller(self, other: Self) -> bool {
-        self.format.is_fuller(self.bits, other.bits)
+        F::is_fuller(self.bits, other.bits)
     }
 
     /// Whether a slot holds this.
     #[inline]
     pub(crate) fn holds(self, slot: Slot) -> bool {
-        self.format.either_holds([self.bits, 0], slot, None)
+        F::either_holds([self.bits, 0], slot, None)
     }
 
     /// Whether a slot of one word or the other holds this; by the bits of the mask, if there is one: all bits
     /// below a value.
     #[inline]
     pub(crate) fn either_holds(words: [Self; 2], slot: Slot, mask: Option<u64>) -> bool {
-        words[0].format.either_holds(words.map(Self::bits), slot, mask)
+        F::either_holds(words.map(Self::bits), slot, mask)
     }
 
     /// How many slots hold this.
     #[inline]
     pub(crate) fn copies(self, slot: Slot) -> usize {
-        self.format.copies(self.bits, slot)
+        F::copies(self.bits, slot)
     }
 
-    /// Whether a slot of one word or the other holds an entry with this core, of which no more is known when its ring
-    /// is turned than agrees with what the bucket of the word does not tell; by the bits of the mask, if there is one:
-    /// all bits below a value. Of `untold`, only the bits of a ring count.
+    /// Whether a slot of one word or the other holds what is sought.
     #[inline]
-    pub(crate) fn either_matches(
-        words: [Self; 2],
-        ring: Ring,
-        core: u64,
-        untold: [u64; 2],
-        mask: Option<u64>,
-    ) -> bool {
-        words[0].format.either_matches(words.map(Self::bits), ring, core, untold, mask)
+    pub(crate) fn either_matches(words: [Self; 2], sought: Sought) -> bool {
+        F::either_matches(words.map(Self::bits), sought)
     }
 
     /// How many slots match.
     #[inline]
     pub(crate) fn matches(self, pattern: Pattern) -> usize {
-        self.format.matches(self.bits, pattern)
+        F::matches(self.bits, pattern)
     }
 
     /// How many slots in use hold what `bits` has among the bits of the mask, one of which is a 1.
     #[inline]
     pub(crate) fn equal_below(self, bits: u64, mask: u64) -> usize {
-        self.format.equal_below(self.bits, bits, mask)
+        F::equal_below(self.bits, bits, mask)
     }
 
     /// The values of the slots in use of each word that hold what `bits` has among the bits of the mask: all
     /// bits below a value.
     #[inline]
     pub(crate) fn values_of_equal(words: [Self; 2], bits: u64, mask: u64) -> MatchingValues {
-        words[0].format.values_of_equal(words.map(Self::bits), bits, mask)
+        F::values_of_equal(words.map(Self::bits), bits, mask)
     }
 
     /// The values of the slots of each word that match its pattern by the bits of the mask: all bits below a
@@ -123,44 +117,44 @@ impl<F: Format> Word<F> {
         patterns: [Pattern; 2],
         mask: u64,
     ) -> MatchingValues {
-        words[0].format.values_matching(words.map(Self::bits), patterns, mask)
+        F::values_matching(words.map(Self::bits), patterns, mask)
     }
 
     /// With the ring of each slot turned: its head is the lowest bit then.
     #[inline]
     pub(crate) fn turned(self, ring: Ring) -> Self {
-        Self { bits: self.format.turned(self.bits, ring), ..self }
+        Self { bits: F::turned(self.bits, ring), ..self }
     }
 
     /// Of the slots that match, and have less in their low part than `more`, one with the most there.
     #[inline]
     pub(crate) fn longest(self, pattern: Pattern, more: u64) -> Option<Slot> {
-        let longest = self.format.longest(self.bits, pattern, more);
+        let longest = F::longest(self.bits, pattern, more);
         (longest != 0).then(|| Slot::new(longest))
     }
 
     /// Whether each slot in use has a 1 among the bits of the mask.
     #[inline]
     pub(crate) fn each_has(self, mask: u64) -> bool {
-        self.format.each_has(self.bits, mask)
+        F::each_has(self.bits, mask)
     }
 
     /// With this in one slot more, or `None` if no slot is free.
     #[inline]
     pub(crate) fn with(self, slot: Slot) -> Option<Self> {
-        self.format.with(self.bits, slot).map(|bits| Self { bits, ..self })
+        F::with(self.bits, slot).map(|bits| Self { bits, ..self })
     }
 
     /// Without this in one slot, or `None` if no slot holds it.
     #[inline]
     pub(crate) fn without(self, slot: Slot) -> Option<Self> {
-        self.format.without(self.bits, slot).map(|bits| Self { bits, ..self })
+        F::without(self.bits, slot).map(|bits| Self { bits, ..self })
     }
 
     /// Whether the words that are made from an empty one by `with` and `without` include this
     /// one.
     #[inline]
     pub(crate) fn is_canonical(self) -> bool {
-        self.format.is_canonical(self.bits)
+        F::is_canonical(self.bits)
     }
 }

@@ -7,8 +7,9 @@ use twox_hash::{XxHash3_64, xxhash3_64};
 use crate::entry::{NoValues, ValueBits, Values};
 use crate::error::RestoreError;
 use crate::layout::{Format, LayoutId, Layouts, Visitor, Word};
+use crate::memory::{NoMemory, try_push};
 use crate::sizing::{Request, Sizing};
-use crate::table::{Grown, Validity};
+use crate::table::{CellWords, Grown, MAX_COPIES, Place, Stashed, Validity};
 
 /// The first bytes of every snapshot. The first is no text in any encoding, and the last is changed
 /// by whoever takes the file for text.
@@ -24,7 +25,10 @@ const GROWING_KIND: u8 = 1;
 const MAPLET_KIND: u8 = 2;
 
 /// Bytes of the header.
-pub(crate) const HEADER_BYTES: usize = 96;
+pub(crate) const HEADER_BYTES: usize = 112;
+
+/// Bytes of an entry in the stash.
+pub(crate) const STASHED_BYTES: usize = 16;
 
 /// Bytes of the checksum at the end.
 pub(crate) const CHECKSUM_BYTES: usize = 8;
@@ -47,7 +51,9 @@ mod at {
     pub const VALUE_BITS: usize = 72;
     pub const TARGET_LOAD: usize = 76;
     pub const HASHER: usize = 80;
-    pub const CHECKSUM: usize = 88;
+    pub const STASHED: usize = 88;
+    pub const COPIES: usize = 96;
+    pub const CHECKSUM: usize = 104;
 }
 
 /// The header of a snapshot.
@@ -62,6 +68,10 @@ pub(crate) struct Header {
     pub(crate) max_buckets: usize,
     /// Slots in use.
     pub(crate) occupied: usize,
+    /// Entries in the stash.
+    pub(crate) stashed: usize,
+    /// Their copies.
+    pub(crate) copies: usize,
     pub(crate) capacity: usize,
     pub(crate) max_capacity: usize,
     pub(crate) hasher: u64,
@@ -75,12 +85,12 @@ impl Header {
 
     /// The items that it says it has.
     pub(crate) fn items(&self) -> usize {
-        self.occupied - self.grown.doubled
+        self.occupied + self.copies - self.grown.doubled
     }
 
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
         let Self { grows, value_bits, layout, grown, max_buckets, .. } = *self;
-        let Self { occupied, capacity, max_capacity, hasher, .. } = *self;
+        let Self { occupied, stashed, copies, capacity, max_capacity, hasher, .. } = *self;
         let of_values = if self.has_values() { MAPLET_KIND } else { 0 };
         let kind = of_values + if grows { GROWING_KIND } else { 0 };
         let properties = layout.properties();
@@ -102,6 +112,8 @@ impl Header {
         put(at::VALUE_BITS, &value_bits.to_le_bytes());
         put(at::TARGET_LOAD, &grown.target_load.to_le_bytes());
         put(at::HASHER, &hasher.to_le_bytes());
+        put(at::STASHED, &number(stashed));
+        put(at::COPIES, &number(copies));
         let checksum = checksum(&bytes[..at::CHECKSUM]).to_le_bytes();
         bytes[at::CHECKSUM..].copy_from_slice(&checksum);
         bytes
@@ -146,6 +158,8 @@ impl Header {
             },
             max_buckets: size(at::MAX_BUCKETS),
             occupied: size(at::OCCUPIED),
+            stashed: size(at::STASHED),
+            copies: size(at::COPIES),
             capacity: size(at::CAPACITY),
             max_capacity: size(at::MAX_CAPACITY),
             hasher: field(at::HASHER),
@@ -159,7 +173,7 @@ impl Header {
     /// Whether a table can have these sizes.
     fn is_possible(&self) -> bool {
         let Self { grows, value_bits, layout, grown, max_buckets, .. } = *self;
-        let Self { occupied, capacity, max_capacity, .. } = *self;
+        let Self { occupied, stashed, copies, capacity, max_capacity, .. } = *self;
         let Grown { first, buckets, doubled, target_load } = grown;
         let slots = layout.properties().slots;
         let request = Request {
@@ -171,13 +185,19 @@ impl Header {
             value_bits: self.has_values().then_some(value_bits),
             only: None,
         };
-        if buckets.checked_mul(slots).is_none_or(|slots| occupied > slots) {
+        // Without an overflow, however large the numbers are.
+        let Some(slots) = buckets.checked_mul(slots) else {
+            return false;
+        };
+        let most_copies = stashed.checked_mul(MAX_COPIES);
+        let may_be_stashed = most_copies.is_some_and(|most| (stashed..=most).contains(&copies));
+        if occupied > slots || stashed > slots || !may_be_stashed {
             return false;
         }
         if grows {
             return request.may_grow(layout, first, max_buckets)
                 && (first..=max_buckets).contains(&buckets)
-                && doubled <= occupied;
+                && doubled <= occupied.saturating_add(copies);
         }
         let fits = |sizing: Sizing| sizing.buckets == buckets && max_capacity == capacity;
         [first, max_buckets] == [buckets; 2]
@@ -187,7 +207,53 @@ impl Header {
 
     /// The bytes of the whole snapshot.
     pub(crate) fn encoded_len(&self) -> usize {
-        HEADER_BYTES + self.grown.buckets * size_of::<u64>() + CHECKSUM_BYTES
+        let words = self.grown.buckets * size_of::<u64>();
+        HEADER_BYTES + words + self.stashed * STASHED_BYTES + CHECKSUM_BYTES
+    }
+}
+
+/// An entry in the stash.
+pub(crate) fn stashed_bytes([first, second]: CellWords) -> [u8; STASHED_BYTES] {
+    let mut bytes = [0; STASHED_BYTES];
+    bytes[..8].copy_from_slice(&second.to_le_bytes());
+    bytes[8..].copy_from_slice(&first.to_le_bytes());
+    bytes
+}
+
+/// Checks an entry in the stash.
+struct ValidateStashed<'a> {
+    header: &'a Header,
+    words: CellWords,
+}
+
+impl Visitor for ValidateStashed<'_> {
+    type Output = bool;
+
+    fn visit<F: Format>(self) -> bool {
+        match self.header.value_bits {
+            0 => self.entry_is_valid::<F>(NoValues),
+            value_bits => self.entry_is_valid::<F>(ValueBits::new(F::BITS, value_bits)),
+        }
+    }
+}
+
+impl ValidateStashed<'_> {
+    fn entry_is_valid<F: Format>(self, values: impl Values) -> bool {
+        let Self { header, words } = self;
+        let stashed = Stashed::of_words(words);
+        let Stashed { place: Place { position, entry }, copies } = stashed;
+        let bits = u64::from(entry.bits());
+        let fits = if header.grows {
+            let validity = Validity::new(header.grown, F::EXTRA_BITS, values);
+            validity.is_valid_entry::<F>(entry)
+        } else {
+            entry.known() == 0 && position < header.grown.buckets
+        };
+        fits && stashed.words() == words
+            && position % 2 == 0
+            && copies > 0
+            && bits & values.below().unwrap_or(u64::MAX) != 0
+            && bits >> F::BITS == 0
     }
 }
 
@@ -201,7 +267,7 @@ struct Validate<'a> {
 impl Visitor for Validate<'_> {
     type Output = Result<usize, RestoreError>;
 
-    fn visit<F: Format>(self, _: F) -> Self::Output {
+    fn visit<F: Format>(self) -> Self::Output {
         match self.header.value_bits {
             0 => self.words_are_valid::<F>(NoValues),
             value_bits => self.words_are_valid::<F>(ValueBits::new(F::BITS, value_bits)),
@@ -244,6 +310,11 @@ pub(crate) struct Check {
     checksum: Checksum,
     /// The number of words so far.
     words: usize,
+    /// The number of entries of the stash so far, and of their copies.
+    stashed: usize,
+    copies: usize,
+    /// The order of the last of them.
+    last: Option<(u64, u64)>,
     /// The number of their slots in use, or the first error. The error is reported only if the checksum
     /// is right.
     items: Result<usize, RestoreError>,
@@ -254,7 +325,8 @@ impl Check {
         let header = Header::decode(bytes)?;
         let mut checksum = new_checksum();
         checksum.write(bytes);
-        Ok(Self { header, checksum, words: 0, items: Ok(0) })
+        let (words, stashed, copies, last) = (0, 0, 0, None);
+        Ok(Self { header, checksum, words, stashed, copies, last, items: Ok(0) })
     }
 
     pub(crate) fn header(&self) -> &Header {
@@ -266,12 +338,42 @@ impl Check {
         self.checksum.write(words.as_flattened());
         if let Ok(items) = &mut self.items {
             let first = self.words;
-            match self.header.layout.visit(Validate { header: &self.header, first, words }) {
+            match LayoutId::visit(
+                self.header.layout,
+                Validate { header: &self.header, first, words },
+            ) {
                 Ok(more) => *items += more,
                 Err(error) => self.items = Err(error),
             }
         }
         self.words += words.len();
+    }
+
+    /// The next entries of the stash, which go to `entries`.
+    pub(crate) fn add_stashed(
+        &mut self,
+        bytes: &[[u8; STASHED_BYTES]],
+        entries: &mut Vec<CellWords>,
+    ) -> Result<(), NoMemory> {
+        self.checksum.write(bytes.as_flattened());
+        for entry in bytes {
+            let words = [array(entry, 8), array(entry, 0)].map(u64::from_le_bytes);
+            let order = Stashed::order(words);
+            let is_next = self.last.is_none_or(|last| last < order);
+            let is_valid = LayoutId::visit(
+                self.header.layout,
+                ValidateStashed { header: &self.header, words },
+            );
+            if is_next && is_valid {
+                self.copies = self.copies.saturating_add(Stashed::of_words(words).copies);
+                try_push(entries, words)?;
+            } else if self.items.is_ok() {
+                self.items = Err(RestoreError::InvalidEntry { entry: self.stashed });
+            }
+            self.stashed += 1;
+            self.last = Some(order);
+        }
+        Ok(())
     }
 
     /// Whether something is wrong with the words so far.
@@ -282,13 +384,18 @@ impl Check {
     /// The header of these bytes, which end with this checksum.
     pub(crate) fn end(self, checksum: [u8; CHECKSUM_BYTES]) -> Result<Header, RestoreError> {
         debug_assert_eq!(self.words, self.header.grown.buckets);
+        debug_assert_eq!(self.stashed, self.header.stashed);
         if u64::from_le_bytes(checksum) != self.checksum.finish() {
             return Err(RestoreError::Damaged);
         }
-        match (self.header.occupied, self.items?) {
-            (stated, found) if stated == found => Ok(self.header),
-            (stated, found) => Err(RestoreError::WrongLen { stated, found }),
+        for (stated, found) in
+            [(self.header.occupied, self.items?), (self.header.copies, self.copies)]
+        {
+            if stated != found {
+                return Err(RestoreError::WrongLen { stated, found });
+            }
         }
+        Ok(self.header)
     }
 }
 

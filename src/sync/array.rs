@@ -151,7 +151,7 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         })
     }
 
-    /// Adds these pieces, which all have the length of a piece. Of what no other thread has.
+    /// Adds these pieces, which all have the length of a piece, while no other thread has the array.
     pub(crate) fn try_extend(&self, pieces: Vec<Piece>) -> Result<(), NoMemory> {
         let count = self.view().pieces + pieces.len();
         let mut pieces = pieces.into_iter();
@@ -217,7 +217,7 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         let words = self.view().first_word(at).cast_mut();
         self.shared.state.store(directory << DIRECTORY | at, Ordering::Relaxed);
         // SAFETY: it comes from a box of this number of words, and is not in the array any more.
-        Some(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(words, 1 << SHIFT)) })
+        Some(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(words, Self::PIECE_LEN)) })
     }
 
     /// The pieces that hold the first `words` words, which are there.

@@ -193,6 +193,36 @@ impl<'a, T: AsRef<Lock>> Guards<'a, T> {
     }
 }
 
+/// In place of that of the standard library, which loom knows nothing of.
+pub(crate) struct SetOnce<T> {
+    value: std::sync::OnceLock<T>,
+    is_set: AtomicBool,
+    setting: Mutex<()>,
+}
+
+impl<T> SetOnce<T> {
+    pub(crate) fn new() -> Self {
+        Self {
+            value: std::sync::OnceLock::new(),
+            is_set: AtomicBool::new(false),
+            setting: Mutex::new(()),
+        }
+    }
+
+    pub(crate) fn get(&self) -> Option<&T> {
+        // Acquire: pairs with the store in `set`.
+        if self.is_set.load(Ordering::Acquire) { self.value.get() } else { None }
+    }
+
+    pub(crate) fn set(&self, value: T) -> Result<(), T> {
+        // Who is late waits for the other.
+        let _setting = self.setting.lock();
+        let set = self.value.set(value);
+        self.is_set.store(true, Ordering::Release);
+        set
+    }
+}
+
 /// loom's mutex in place of that of another crate.
 pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
+pub(crate) use std::sync::OnceLock as SetOnce;
 use std::sync::atomic::AtomicU32;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::time::Duration;

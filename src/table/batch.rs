@@ -10,10 +10,9 @@ use core::convert::Infallible;
 use super::buckets::{Buckets, OUT_OF_CACHE_BUCKETS};
 use super::geometry::Key;
 use super::{ItemOf, Table};
-use crate::candidates::Candidates;
 use crate::entry::ValueBits;
 use crate::error::InsertManyError;
-use crate::layout::Format;
+use crate::layout::{Candidates, Format};
 
 /// How many items ahead the words are requested, a power of two: more than a core has misses
 /// outstanding, little to keep on the stack.

@@ -7,9 +7,8 @@
 use super::geometry::{Geometry, Place};
 use super::growing::{Growing, Grown};
 use crate::arch;
-use crate::candidates::Candidates;
 use crate::entry::{Slot, Values};
-use crate::layout::{Format, Word};
+use crate::layout::{Candidates, Format, Word};
 use crate::memory::NoMemory;
 use crate::sync::AtomicU64;
 
@@ -22,6 +21,9 @@ pub struct Bucket<R> {
 
 /// How the slots of a bucket are read. The places of an item are those with a position in the bucket.
 pub trait Reading: Copy + PartialEq {
+    /// Whether this place is one of the bucket.
+    fn has(self, place: Place) -> bool;
+
     /// What a slot of the bucket holds of an entry at this place. `None`: the bucket tells more of the position than
     /// is known.
     fn slot<F: Format>(self, place: Place) -> Option<Slot>;
@@ -54,22 +56,75 @@ pub trait Reading: Copy + PartialEq {
     fn values<F: Format>(readings: [Self; 2], words: [Word<F>; 2], item: [Place; 2]) -> Candidates;
 
     /// Of the entries of an item, with its value, in the word of the bucket one of which the most is known.
-    fn longest<F: Format>(self, word: Word<F>, item: Place) -> Option<Slot>;
+    fn longest<F: Format>(self, word: Word<F>, item: Place) -> Option<Longest>;
 
-    /// Whether it is the first of two words that holds the entry of an item, with its value, of which the most is
-    /// known, or one of them. `None`: no word holds one.
+    /// As `longest`, of a word that was seen before: most often it is still the same.
+    #[expect(clippy::inline_always, reason = "what was seen would pass through memory")]
+    #[inline(always)]
+    fn longest_again<F: Format>(
+        self,
+        word: Word<F>,
+        item: Place,
+        seen: Look<F, Self>,
+    ) -> Option<Longest> {
+        let is_same = seen.reading == self && seen.word.bits() == word.bits();
+        if is_same { seen.longest } else { self.longest_anew(word, item) }
+    }
+
+    /// Whether it is the first of two buckets that has the entry of an item, with its value, of which the most is
+    /// known, or one of them. `None`: neither has one.
     #[inline]
     fn holder_of_longest<F: Format>(
-        readings: [Self; 2],
+        [first, second]: [Look<F, Self>; 2],
+        _: [Place; 2],
+    ) -> Option<bool> {
+        let [first, second] = [first.known(), second.known()];
+        first.max(second).map(|_| first >= second)
+    }
+
+    /// Apart, as the other functions that run rarely.
+    #[cold]
+    #[inline(never)]
+    fn longest_anew<F: Format>(self, word: Word<F>, item: Place) -> Option<Longest> {
+        self.longest(word, item)
+    }
+}
+
+/// An entry in a bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Longest {
+    pub(crate) slot: Slot,
+    /// As of [`Reading::known_bits`].
+    pub(crate) known: u32,
+}
+
+/// What was seen of an item in a bucket.
+#[derive(Clone, Copy)]
+pub struct Look<F, R> {
+    reading: R,
+    pub(super) word: Word<F>,
+    longest: Option<Longest>,
+}
+
+impl<F: Format, R: Reading> Look<F, R> {
+    /// At each place of an item, in these words.
+    #[expect(clippy::inline_always, reason = "as for `longest_again`")]
+    #[inline(always)]
+    pub(crate) fn at_each(
+        buckets: [Bucket<R>; 2],
         words: [Word<F>; 2],
         item: [Place; 2],
-    ) -> Option<bool> {
-        let known = |at: usize| {
-            let longest = readings[at].longest(words[at], item[at]);
-            longest.map(|slot| readings[at].known_bits::<F>(slot))
+    ) -> [Self; 2] {
+        let look = |at: usize| {
+            let (reading, word) = (buckets[at].reading, words[at]);
+            Self { reading, word, longest: reading.longest(word, item[at]) }
         };
-        let [first, second] = [known(0), known(1)];
-        first.max(second).map(|_| first >= second)
+        [look(0), look(1)]
+    }
+
+    #[inline]
+    pub(super) fn known(self) -> Option<u32> {
+        self.longest.map(|longest| longest.known)
     }
 }
 

@@ -28,10 +28,17 @@ impl<B: Buckets> State<B> {
         self.present() * self.layout.properties().slots
     }
 
-    /// Items: slots in use, but for those that splits have doubled. Exact when no thread writes.
+    /// Items: slots in use and copies in the stash, but for what splits have doubled. Exact when no thread writes.
     pub(crate) fn len(&self) -> usize {
         let doubled = self.buckets.growing().map_or(0, Growing::doubled);
-        self.occupied().saturating_sub(doubled)
+        (self.occupied() + self.stashed_copies()).saturating_sub(doubled)
+    }
+
+    /// Entries, in slots or in the stash, each of them once, but for those that splits have doubled. Exact when no thread
+    /// writes.
+    pub(crate) fn entries(&self) -> usize {
+        let doubled = self.buckets.growing().map_or(0, Growing::doubled);
+        (self.occupied() + self.stashed_entries()).saturating_sub(doubled)
     }
 
     /// The sizes of now.
@@ -103,6 +110,7 @@ impl<B: Buckets> State<B> {
             + self.stripes.memory_bytes()
             + self.versions.memory_bytes()
             + size_of_val(&*self.changing)
+            + self.stash_bytes()
             + self.buckets.growing().map_or(0, Growing::bytes_besides)
     }
 }
@@ -111,9 +119,10 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// The share of absent items that are reported as present.
     pub(crate) fn false_positive_rate(self) -> f64 {
         let value_bits = self.value_bits();
-        let properties = F::FORMAT.properties();
+        let properties = F::ID.properties();
         let Some(growing) = self.buckets.growing() else {
-            let items_per_bucket = self.occupied() as f64 / self.present() as f64;
+            let entries = self.occupied() + self.stashed_entries();
+            let items_per_bucket = entries as f64 / self.present() as f64;
             return sizing::false_positive_rate(properties, items_per_bucket, value_bits);
         };
         sizing::false_positive_rate_of_grown(properties, self.weight(growing), value_bits)

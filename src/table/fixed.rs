@@ -2,12 +2,11 @@
 
 use core::iter;
 
-use super::buckets::{Bucket, Buckets, Reading, View, Words};
+use super::buckets::{Bucket, Buckets, Longest, Look, Reading, View, Words};
 use super::geometry::{Geometry, Place};
 use super::growing::{Growing, Grown};
-use crate::candidates::Candidates;
 use crate::entry::{Entry, NoValues, Slot, Values};
-use crate::layout::{Format, Word};
+use crate::layout::{Candidates, Format, Word};
 use crate::memory::{NoMemory, try_push};
 use crate::sync::{self, AtomicU64};
 
@@ -155,6 +154,11 @@ impl<V: Values> Whole<V> {
 
 impl<V: Values> Reading for Whole<V> {
     #[inline]
+    fn has(self, place: Place) -> bool {
+        place.position == self.bucket
+    }
+
+    #[inline]
     fn slot<F: Format>(self, place: Place) -> Option<Slot> {
         Some(Self::held(place))
     }
@@ -215,18 +219,29 @@ impl<V: Values> Reading for Whole<V> {
     }
 
     #[inline]
-    fn longest<F: Format>(self, word: Word<F>, item: Place) -> Option<Slot> {
+    fn longest<F: Format>(self, word: Word<F>, item: Place) -> Option<Longest> {
         let slot = Self::held(item);
-        word.holds(slot).then_some(slot)
+        word.holds(slot).then_some(Longest { slot, known: 0 })
+    }
+
+    /// It takes no longer than to compare with what was seen.
+    #[inline]
+    fn longest_again<F: Format>(
+        self,
+        word: Word<F>,
+        item: Place,
+        _: Look<F, Self>,
+    ) -> Option<Longest> {
+        self.longest(word, item)
     }
 
     #[inline]
     fn holder_of_longest<F: Format>(
-        _: [Self; 2],
-        words: [Word<F>; 2],
+        [first, second]: [Look<F, Self>; 2],
         [item, _]: [Place; 2],
     ) -> Option<bool> {
         let slot = Self::held(item);
+        let words = [first.word, second.word];
         Word::either_holds(words, slot, None).then(|| words[0].holds(slot))
     }
 }

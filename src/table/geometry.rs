@@ -178,7 +178,7 @@ impl Geometry {
 /// Both factors depend on the hash. With a constant for one of them, hashes in arithmetic
 /// progression gave up to 2.3 times the false positives that are due.
 #[inline]
-fn mix(hash: u64) -> u64 {
+pub(super) fn mix(hash: u64) -> u64 {
     // Models choose the parts of an item, and so the mixed hash.
     if cfg!(loom) {
         return hash;

@@ -84,8 +84,9 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     fn split_if_loaded(self, growing: &Growing<B::Values>, near: Place) {
         let extent = growing.extent();
         let buckets = extent.buckets();
-        let load = self.stripes.load_near(growing.bucket(near, extent).number, buckets, SAMPLE)
-            / F::SLOTS as f64;
+        let in_use = self.stripes.load_near(growing.bucket(near, extent).number, buckets, SAMPLE);
+        let stashed = self.stashed_entries() as f64 / buckets as f64;
+        let load = (in_use + stashed) / F::SLOTS as f64;
         let due = buckets as f64 * (load / (share(growing.target_load()) + LOAD_MARGIN) - 1.0);
         let due = due.ceil().max(0.0) as usize;
         if due > 0
@@ -113,7 +114,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     /// Grows until the table has room for `items`, or to its maximum. Inserting up to `items` then splits
     /// nothing.
     pub(crate) fn grow_for(self, items: usize) -> Result<(), NoMemory> {
-        let (properties, load) = (F::FORMAT.properties(), share(self.target_load()));
+        let (properties, load) = (F::ID.properties(), share(self.target_load()));
         loop {
             // Growth may double some more.
             let present = self.present();
@@ -224,7 +225,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         // A short run names its last bucket several times.
         let old = |at: usize| run.start + at.min(run.len() - 1);
         self.state.stripes.lock(array::from_fn(|at| {
-            let (at, is_new) = (at % SPLITS_PER_LOCK, at >= SPLITS_PER_LOCK);
+            // In this order they are sorted in most tables: there, both buckets of a split have one stripe.
+            let (at, is_new) = (at / 2, at % 2 == 1);
             old(at) + if is_new { extent.stride() } else { 0 }
         }))
     }
@@ -386,7 +388,7 @@ mod tests {
             let stored = table.insert(table.key(hashes.next().unwrap())).is_ok();
             (stored, OPENED.get())
         };
-        let full = Packed::<16, 4>.properties().target_load() + UNEVEN_MARGIN;
+        let full = Packed::<16, 4>::ID.properties().target_load() + UNEVEN_MARGIN;
         while (table.occupied() as f64) < full * table.slots() as f64 {
             assert!(insert().0, "below the share from which on a table is full");
         }
@@ -409,6 +411,6 @@ mod tests {
         let hashes = 0..table.slots() as u64;
         let stored = hashes.take_while(|&hash| table.insert(table.key(hash)).is_ok()).count();
         let load = stored as f64 / table.slots() as f64;
-        assert!(load > Packed::<16, 4>.properties().full - 0.01, "{load}");
+        assert!(load > Packed::<16, 4>::ID.properties().full - 0.01, "{load}");
     }
 }

@@ -41,12 +41,11 @@ use core::hint::select_unpredictable;
 
 use crossbeam_utils::CachePadded;
 
-use super::buckets::{Bucket, Buckets, Reading, Words};
+use super::buckets::{Bucket, Buckets, Longest, Reading, Words};
 use super::chunks::Chunks;
 use super::geometry::{Geometry, Place};
-use crate::candidates::Candidates;
-use crate::entry::{Entry, NoValues, Pattern, Ring, Slot, Values};
-use crate::layout::{Format, Word};
+use crate::entry::{Entry, NoValues, Pattern, Ring, Slot, Sought, Values};
+use crate::layout::{Candidates, Format, Word};
 use crate::memory::{NoMemory, TryBox};
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering};
 
@@ -196,10 +195,10 @@ impl<V: Values> Variable<V> {
     /// What a split of the bucket makes of what a slot holds: what stays, and what goes. Both, if nothing is known
     /// beyond the bucket.
     pub(crate) fn split<F: Format>(self, slot: Slot) -> [Option<Slot>; 2] {
-        let Ring { bits: ring_bits, head } = self.ring::<F>();
-        let [at_head, next] = [head, (head + 1) % ring_bits].map(|place| 1 << place);
+        let ring = self.ring::<F>();
+        let [at_head, next] = [ring.head, (ring.head + 1) % ring.bits].map(|place| 1 << place);
         let bits = slot.bits();
-        if self.beyond::<F>(slot) == 1 {
+        if bits & ring.mask() == at_head {
             [Some(Slot::new(bits ^ at_head | next)); 2]
         } else if bits & at_head == 0 {
             [Some(slot), None]
@@ -223,6 +222,11 @@ impl<V: Values> Variable<V> {
 }
 
 impl<V: Values> Reading for Variable<V> {
+    #[inline]
+    fn has(self, place: Place) -> bool {
+        (place.position ^ self.bucket) & ((1 << self.told_bits()) - 1) == 0
+    }
+
     #[inline]
     fn slot<F: Format>(self, Place { position, entry }: Place) -> Option<Slot> {
         let known = entry.known();
@@ -264,9 +268,13 @@ impl<V: Values> Reading for Variable<V> {
         words: [Word<F>; 2],
         item: [Place; 2],
     ) -> bool {
-        let core = item[0].entry.bits().into();
-        let untold = [first.untold(item[0].position), second.untold(item[1].position)];
-        Word::either_matches(words, first.ring::<F>(), core, untold, first.values.below())
+        let sought = Sought {
+            ring: first.ring::<F>(),
+            core: item[0].entry.bits().into(),
+            untold: [first.untold(item[0].position), second.untold(item[1].position)],
+            mask: first.values.below(),
+        };
+        Word::either_matches(words, sought)
     }
 
     #[inline]
@@ -279,8 +287,7 @@ impl<V: Values> Reading for Variable<V> {
         let Some(below) = self.values.below() else {
             return self.copies(word, item);
         };
-        let mut pattern = self.pattern::<F>(item);
-        pattern.bits &= below;
+        let pattern = self.pattern::<F>(item).masked(below);
         let slots = word.turned(self.ring::<F>()).slots_in_use();
         slots.filter(|slot| pattern.matches(slot.bits() & below)).count()
     }
@@ -306,11 +313,12 @@ impl<V: Values> Reading for Variable<V> {
 
     /// An item that is itself an entry of which little is known has no entries of which more is.
     #[inline]
-    fn longest<F: Format>(self, word: Word<F>, item: Place) -> Option<Slot> {
+    fn longest<F: Format>(self, word: Word<F>, item: Place) -> Option<Longest> {
         let ring = self.ring::<F>();
         let beyond = item.entry.known().saturating_sub(self.level).min(ring.bits - 1);
-        let longest = word.turned(ring).longest(self.pattern::<F>(item), 2 << beyond);
-        longest.map(|slot| slot.turned_back(ring))
+        let turned = word.turned(ring).longest(self.pattern::<F>(item), 2 << beyond)?;
+        let known = (turned.bits() & ring.mask()).checked_ilog2().unwrap_or(0);
+        Some(Longest { slot: turned.turned_back(ring), known: self.level + known })
     }
 }
 
@@ -520,6 +528,13 @@ impl<V: Values> Validity<V> {
         let reading = Variable::new(extent, bucket, values);
         word.slots_in_use().all(|slot| reading.is_valid::<F>(slot, least))
     }
+
+    /// Whether an entry can be in the stash.
+    pub(crate) fn is_valid_entry<F: Format>(self, entry: Entry) -> bool {
+        let ring = (1 << ring_bits(F::EXTRA_BITS, self.values)) - 1;
+        let bits = u64::from(entry.bits());
+        bits & ring == 0 && (self.least..=u64::BITS).contains(&entry.known())
+    }
 }
 
 #[cfg(all(test, not(loom)))]
@@ -585,8 +600,12 @@ mod tests {
                         assert!((reading.told_bits()..=extent.level + ring - 1).contains(&known));
                         assert_eq!(extent.bucket(place.position), bucket);
                         assert_eq!(reading.slot::<Fp16x4>(place), Some(slot));
-                        let positions = 0..1 << (extent.level + ring + 1);
-                        for position in positions.filter(|&at| extent.bucket(at) == bucket) {
+                        for position in 0..1 << (extent.level + ring + 1) {
+                            let is_here = extent.bucket(position) == bucket;
+                            assert_eq!(reading.has(Place { position, ..place }), is_here);
+                            if !is_here {
+                                continue;
+                            }
                             let is_known = (position ^ place.position) & ((1 << known) - 1) == 0;
                             assert_eq!(matches(reading, slot, position), is_known);
                         }

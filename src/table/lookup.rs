@@ -5,9 +5,9 @@ use core::iter;
 use super::Table;
 use super::buckets::{Bucket, Buckets, Reading, View, Words};
 use super::geometry::{Key, Place};
-use crate::candidates::Candidates;
+use super::versions::ReadVersion;
 use crate::entry::{Entry, ValueBits};
-use crate::layout::{Format, Word};
+use crate::layout::{Candidates, Format, Word};
 use crate::sync::Ordering;
 
 /// Rounds of a lookup before it gives up on a certain answer and says that the item is there.
@@ -39,7 +39,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         }
     }
 
-    /// The rest of a lookup whose first round saw the version change. See [`Key`] for the arguments.
+    /// The rest of a lookup whose first round saw the version change, or that something of the group is stashed. See
+    /// [`Key`] for the arguments.
     #[cold]
     #[inline(never)]
     fn contains_slow(self, found: bool, entry: Entry, first: usize, second: usize) -> bool {
@@ -65,11 +66,27 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             if self.either_holds(key) {
                 return Lookup::Present;
             }
-            if version.validate() {
-                return Lookup::Absent;
+            match self.look_in_stash(key, version) {
+                Lookup::Inconclusive => {}
+                certain => return certain,
             }
         }
         Lookup::Inconclusive
+    }
+
+    /// The end of a round that found nothing in the words, which were read after this version. The stash comes after
+    /// the words: see [`stash`](super::stash).
+    #[inline]
+    fn look_in_stash(self, key: Key, version: ReadVersion<'_>) -> Lookup {
+        let mut found = false;
+        let is_complete = !version.any_stashed() || self.read_stash(key, |_| found = true);
+        if found {
+            Lookup::Present
+        } else if is_complete && version.validate_with_stash() {
+            Lookup::Absent
+        } else {
+            Lookup::Inconclusive
+        }
     }
 
     /// The words of these buckets.
@@ -143,7 +160,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let (_locked, buckets) = self.lock(places, self.locate(places));
         let words = self.words_in(buckets);
         let copies = |at: usize| buckets[at].reading.copies(words[at], places[at]);
-        copies(0) + copies(1)
+        copies(0) + copies(1) + self.count_stashed(key)
     }
 }
 
@@ -182,15 +199,34 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     #[inline(never)]
     fn get_slow(self, entry: Entry, first: usize, second: usize, found: &mut Candidates) {
         let key = Key { entry, first, second };
-        let round = || self.try_get(key);
+        let round = || self.try_get_with_stash(key);
         *found =
             iter::repeat_with(round).take(MAX_LOOKUP_ROUNDS - 1).flatten().next().unwrap_or_else(
                 || {
                     let places = key.places();
                     let (_locked, buckets) = self.lock(places, self.locate(places));
-                    Self::candidates(places, buckets, self.words_in(buckets))
+                    let mut candidates = Self::candidates(places, buckets, self.words_in(buckets));
+                    self.each_stashed(key, |bits| candidates.add(self.value(bits)));
+                    candidates
                 },
             );
+    }
+
+    /// One round, as `try_get`, which looks in the stash as well.
+    fn try_get_with_stash(self, key: Key) -> Option<Candidates> {
+        let version = self.versions.read(self.geometry().version_group(key));
+        let places = key.places();
+        let (buckets, words) = self.read_valid(places);
+        let mut candidates = Self::candidates(places, buckets, words);
+        // After the words: see `stash`.
+        let is_complete =
+            !version.any_stashed() || self.read_stash(key, |bits| candidates.add(self.value(bits)));
+        (is_complete && version.validate_with_stash()).then_some(candidates)
+    }
+
+    /// The value in the bits of an entry.
+    fn value(self, bits: u32) -> u32 {
+        bits >> (F::BITS - self.value_bits())
     }
 
     /// The values that two words hold of a key.

@@ -7,33 +7,34 @@ use super::buckets::{Reading, Words};
 use super::geometry::Place;
 use super::growing::Growing;
 use super::insert::is_known_by;
-use super::{Buckets, Image, Table};
+use super::{Buckets, Image, Stashed, Table};
 use crate::entry::Entry;
 use crate::error::InsertError;
 use crate::layout::{Format, Word};
 
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Inserts each entry of the image, all of them, or none. A table of fixed size has as many buckets as that of the
-    /// image. Each entry is an insert, and each that is taken back a removal.
+    /// image. Each copy is an insert, and each that is taken back a removal.
     pub(crate) fn merge(self, image: &Image) -> Result<(), InsertError> {
-        if self.occupied() + image.occupied > self.buckets.words().max_buckets() * F::SLOTS {
+        let entries = image.occupied + image.stashed.len();
+        if self.occupied() + entries > self.buckets.words().max_buckets() * F::SLOTS {
             return Err(InsertError::Full);
         }
-        let items = self.len() + image.occupied.saturating_sub(image.grown.doubled);
+        let items = self.entries() + entries.saturating_sub(image.grown.doubled);
         self.grow_for(items).map_err(|_| InsertError::OutOfMemory)?;
         let mut stored = 0;
-        for (at, place) in self.places_of(image).enumerate() {
-            if let Err(error) = self.insert_parts(place, &mut stored) {
-                self.places_of(image)
+        for (at, entry) in self.entries_of(image).enumerate() {
+            if let Err(error) = self.insert_parts(entry, &mut stored) {
+                self.entries_of(image)
                     .take(at)
-                    .for_each(|place| self.remove_parts(place, &mut stored));
+                    .for_each(|entry| self.remove_parts(entry, &mut stored));
                 // What is less than 0, splits have doubled meanwhile.
                 self.count_doubled(stored);
                 return Err(error);
             }
         }
-        let items = image.occupied.cast_signed() - image.grown.doubled.cast_signed();
-        self.count_doubled(stored - items);
+        let copies: usize = self.entries_of(image).map(|entry| entry.copies).sum();
+        self.count_doubled(stored - copies.cast_signed() + image.grown.doubled.cast_signed());
         Ok(())
     }
 
@@ -43,23 +44,39 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         }
     }
 
-    /// An entry, doubled until as much is known of its parts as their buckets tell; all parts, or none. Counts them.
-    fn insert_parts(self, place: Place, stored: &mut isize) -> Result<(), InsertError> {
-        if self.is_known(place) && self.insert_entry(self.geometry().key_of(place))? {
-            *stored += 1;
+    /// The copies of an entry, doubled until as much is known of its parts as their buckets tell; all parts, or none.
+    /// Counts them.
+    fn insert_parts(self, entry: Stashed, stored: &mut isize) -> Result<(), InsertError> {
+        if self.is_known(entry.place) && self.insert_copies(entry)? {
+            *stored += entry.copies.cast_signed();
             return Ok(());
         }
-        let [low, high] = halves(place);
+        let [low, high] = halves(entry);
         self.insert_parts(low, stored)?;
         self.insert_parts(high, stored).inspect_err(|_| self.remove_parts(low, stored))
     }
 
-    /// Takes an entry back, and all parts of it. Does not count them any more.
-    fn remove_parts(self, place: Place, stored: &mut isize) {
-        if self.is_known(place) && self.remove(self.geometry().key_of(place)) {
-            *stored -= 1;
-        } else if !self.is_known(place) {
-            for half in halves(place) {
+    /// All copies of an entry, or none: one as every insert, and all others into the stash. `Ok(false)`: less is known of
+    /// its position than its buckets tell.
+    fn insert_copies(self, Stashed { place, copies }: Stashed) -> Result<bool, InsertError> {
+        let key = self.geometry().key_of(place);
+        let stored = self.insert_entry(key)?;
+        if stored && copies > 1 {
+            self.stash_copies(key, copies - 1).inspect_err(|_| {
+                let _ = self.remove(key);
+            })?;
+        }
+        Ok(stored)
+    }
+
+    /// Takes the copies of an entry back, and all parts of it. Does not count them any more.
+    fn remove_parts(self, entry: Stashed, stored: &mut isize) {
+        if self.is_known(entry.place) {
+            let key = self.geometry().key_of(entry.place);
+            let removed = (0..entry.copies).take_while(|_| self.remove(key)).count();
+            *stored -= removed.cast_signed();
+        } else {
+            for half in halves(entry) {
                 self.remove_parts(half, stored);
             }
         }
@@ -72,22 +89,24 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         place.entry.known() >= common && is_known_by::<F, _>(places, self.locate(places))
     }
 
-    /// The places of the entries that the image holds, in the order of its buckets.
-    fn places_of(self, image: &Image) -> impl Iterator<Item = Place> {
+    /// The entries that the image holds, in the order of its buckets, and those of its stash.
+    fn entries_of(self, image: &Image) -> impl Iterator<Item = Stashed> {
         let buckets = image.grown.buckets;
-        image.words().enumerate().flat_map(move |(number, word)| {
+        let in_buckets = image.words().enumerate().flat_map(move |(number, word)| {
             let reading = self.buckets.bucket_of_size(buckets, number).reading;
             let slots = Word::<F>::from_bits(word).slots_in_use();
-            slots.map(move |slot| reading.place::<F>(slot))
-        })
+            slots.map(move |slot| Stashed { place: reading.place::<F>(slot), copies: 1 })
+        });
+        in_buckets.chain(image.stashed.iter().copied().map(Stashed::of_words))
     }
 }
 
 /// The two entries that a split makes of one that knows nothing beyond its bucket.
-fn halves(Place { position, entry }: Place) -> [Place; 2] {
+fn halves(Stashed { place: Place { position, entry }, copies }: Stashed) -> [Stashed; 2] {
     let known = entry.known();
     let entry = Entry::knowing(entry.bits().into(), known + 1);
-    [position, position | 1 << known].map(|position| Place { position, entry })
+    [position, position | 1 << known]
+        .map(|position| Stashed { place: Place { position, entry }, copies })
 }
 
 #[cfg(all(test, not(loom)))]
@@ -106,7 +125,8 @@ mod tests {
             let position = place.position.min(other.position);
             (position, place.entry.bits(), place.entry.known())
         };
-        let mut entries: Vec<_> = table.places_of(&image).map(entry).collect();
+        let mut entries: Vec<_> =
+            table.entries_of(&image).map(|found| entry(found.place)).collect();
         entries.sort_unstable();
         entries
     }

@@ -7,8 +7,9 @@
 //! 3. For each block of words: copy it into the mirror, then compare. A word that has changed meanwhile is
 //!    copied again, under its stripe. From then on, these words of the mirror equal those of the table
 //!    whenever their stripes are not held.
-//! 4. Lock all stripes; read the extent and the counts, clear the flags and take the mirror away. This
-//!    is the instant.
+//! 4. Copy the stash, shard by shard.
+//! 5. Lock all stripes; read the extent and the counts, copy each shard of the stash again that has changed
+//!    since, clear the flags and take the mirror away. This is the instant.
 //!
 //! Lookups never wait. A writer waits for one store while a flag is set or a word is copied again, and
 //! once while all stripes are locked.
@@ -21,6 +22,7 @@
 
 use super::buckets::{Buckets, Words};
 use super::growing::Grown;
+use super::stash::{CellWords, Copied};
 use super::{State, Table};
 use crate::error::SnapshotError;
 use crate::layout::{Format, LayoutId, Word};
@@ -40,6 +42,8 @@ pub struct Image {
     pub(crate) value_bits: u32,
     /// Slots in use.
     pub(crate) occupied: usize,
+    /// The entries in the stash, as the words of their cells, in order.
+    pub(crate) stashed: Vec<CellWords>,
     /// The number of buckets that the table may ever have.
     pub(crate) max_buckets: usize,
     /// The words of all buckets, and zeros for the next ones, in pieces as the table has them.
@@ -76,8 +80,9 @@ struct Recording<'a, B: Buckets> {
 }
 
 impl<B: Buckets> Recording<'_, B> {
-    /// The table at this instant, and the words of the mirror, which is no more. The flags are cleared.
-    fn stop(&self) -> (Image, Option<B::Words>) {
+    /// The table at this instant, and the words of the mirror, which is no more. The flags are cleared. Calls `also`
+    /// at the instant.
+    fn stop(&self, also: impl FnOnce()) -> (Image, Option<B::Words>) {
         let table = self.table;
         // Whoever adds a chunk uses the mirror meanwhile.
         let _splitting = table.lock_splitting();
@@ -87,8 +92,10 @@ impl<B: Buckets> Recording<'_, B> {
             value_bits: table.value_bits(),
             occupied: table.stripes.occupied(),
             max_buckets: table.max_buckets(),
+            stashed: Vec::new(),
             words: Vec::new(),
         };
+        also();
         locked.stop_recording();
         // Another thread uses it only while it holds a stripe, or adds a chunk.
         (image, table.mirror().words.write().take())
@@ -98,7 +105,7 @@ impl<B: Buckets> Recording<'_, B> {
 impl<B: Buckets> Drop for Recording<'_, B> {
     fn drop(&mut self) {
         if self.table.mirror().words.read().is_some() {
-            self.stop();
+            self.stop(|| {});
         }
     }
 }
@@ -121,7 +128,13 @@ impl<B: Buckets> State<B> {
         let recording = self.publish_mirror()?;
         self.stripes.start_recording();
         self.with_mirror(|mirror| self.copy_into(mirror));
-        let (mut image, words) = recording.stop();
+        let mut stash = Copied::default();
+        self.copy_stash(&mut stash)?;
+        // Only what has changed since: a copy of many entries takes long.
+        let mut again = Ok(());
+        let (mut image, words) = recording.stop(|| again = self.copy_stash(&mut stash));
+        again?;
+        image.stashed = stash.into_sorted()?;
         let words = words.expect("nobody else takes the mirror");
         image.words = words.into_pieces(image.grown.buckets)?;
         Ok(image)

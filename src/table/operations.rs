@@ -1,10 +1,9 @@
 //! The operations of a table whose layout may be known at run time only: each visits the format of the layout.
 
-use super::{Buckets, Image, ItemOf, State, Table};
-use crate::candidates::Candidates;
+use super::{Buckets, CellWords, Image, ItemOf, State, Table};
 use crate::entry::ValueBits;
 use crate::error::{InsertError, InsertManyError};
-use crate::layout::{Format, Visitor};
+use crate::layout::{Candidates, Format, Visitor};
 use crate::memory::NoMemory;
 
 /// Does something with a table.
@@ -18,7 +17,7 @@ impl<B: Buckets, O: Operation<B>> Visitor for With<'_, B, O> {
 
     #[expect(clippy::inline_always, reason = "nothing of it is left")]
     #[inline(always)]
-    fn visit<F: Format>(self, _: F) -> O::Output {
+    fn visit<F: Format>(self) -> O::Output {
         self.operation.run(Table::<F, B>::new(self.state))
     }
 }
@@ -170,7 +169,7 @@ impl<B: Buckets<Values = ValueBits>> Operation<B> for Replace<ItemOf<B>> {
     }
 }
 
-/// Adds all entries of an image of another table with the same number of rows, or none.
+/// Adds all entries of an image of another table, or none.
 pub struct Merge<'i>(pub(crate) &'i Image);
 
 impl<B: Buckets> Operation<B> for Merge<'_> {
@@ -181,14 +180,16 @@ impl<B: Buckets> Operation<B> for Merge<'_> {
     }
 }
 
-/// Counts the slots in use of a table that was restored.
-pub struct Recount;
+/// What is missing in a table with the words of a snapshot: the counts of slots in use, and these entries in the
+/// stash.
+pub struct Restore<'e>(pub(crate) &'e [CellWords]);
 
-impl<B: Buckets> Operation<B> for Recount {
+impl<B: Buckets> Operation<B> for Restore<'_> {
     type Output = Result<(), NoMemory>;
 
     fn run<F: Format>(self, table: Table<'_, F, B>) -> Self::Output {
-        table.recount()
+        table.recount()?;
+        table.restore_stash(self.0)
     }
 }
 

@@ -7,7 +7,7 @@
 use core::iter;
 
 use super::Hop;
-use super::buckets::{Buckets, Reading, View, Words};
+use super::buckets::{Bucket, Buckets, Reading, View, Words};
 use super::geometry::Place;
 use crate::entry::Slot;
 use crate::layout::{Format, MAX_SLOTS, Word};
@@ -55,33 +55,40 @@ pub(super) enum Found {
     Nothing,
 }
 
-/// The first step of a search, from the buckets of both places of an item, which is most of the searches:
-/// an entry that has room in its other bucket. It needs no queue. `QueueFull`: there is none.
-pub(super) fn first_step<F: Format, B: Buckets>(buckets: &B, places: [Place; 2]) -> Found {
-    let geometry = buckets.geometry::<F>();
-    let extent = buckets.extent();
-    // Relaxed: a hint, checked again under the stripes.
+/// The first step of a search, from the buckets of both places of an item and their words, which is most of the
+/// searches: an entry that has room in its other bucket, and both of its buckets. It needs no queue.
+#[expect(
+    clippy::inline_always,
+    reason = "what it is given and returns is more than registers take"
+)]
+#[inline(always)]
+pub(super) fn first_step<F: Format, B: Buckets>(
+    buckets: &B,
+    extent: B::Extent,
+    starts: [Bucket<B::Reading>; 2],
+    words: [Word<F>; 2],
+) -> Option<(Hop, [Bucket<B::Reading>; 2])> {
     let view = buckets.words().view();
-    let word = |bucket| Word::<F>::from_bits(view.word(bucket).load(Ordering::Relaxed));
-    for (at, place) in places.into_iter().enumerate() {
-        let bucket = buckets.bucket(place, extent);
-        let here = word(bucket.number);
-        let Some(turned) = bucket.reading.turned(here).slots_if_full() else {
-            return Found::Freed;
-        };
+    for at in 0..2 {
+        let (bucket, here) = (starts[at], words[at]);
+        let turned = bucket.reading.turned(here).slots_if_full()?;
         for slot in 0..F::SLOTS {
-            let other = buckets.other_bucket::<F>(bucket, turned(slot), extent);
-            if other.is_some_and(|other| word(other).has_room())
+            let Some(other) = buckets.other_bucket::<F>(bucket, turned(slot), extent) else {
+                continue;
+            };
+            // Relaxed: a hint, checked again under the stripes.
+            let there = Word::<F>::from_bits(view.word(other).load(Ordering::Relaxed));
+            if there.has_room()
                 && let Some(slots) = here.slots_if_full()
             {
                 count_opened(at + 1);
                 let from = bucket.reading.place::<F>(slots(slot));
-                let last = Hop { from, to: geometry.other_place(from) };
-                return Found::Path { last, node: ROOT };
+                let to = buckets.geometry::<F>().other_place(from);
+                return Some((Hop { from, to }, [bucket, buckets.bucket_at(extent, other)]));
             }
         }
     }
-    Found::QueueFull
+    None
 }
 
 /// The queue of a breadth-first search over up to `N` buckets, on the stack.

@@ -8,8 +8,9 @@
 
 use core::hint::select_unpredictable;
 
-use super::buckets::{Bucket, Buckets, Reading};
+use super::buckets::{Bucket, Buckets, Longest, Look, Reading};
 use super::geometry::{Key, Place};
+use super::stash::InStash;
 use super::stripes::{Held, Locked};
 use super::{MAX_OPTIMISTIC_ATTEMPTS, Table};
 use crate::entry::{Entry, Slot, ValueBits};
@@ -23,6 +24,14 @@ trait Change: Copy {
 
     /// The word with what becomes of one slot that holds this; `None` if no slot does.
     fn applied<F: Format>(self, word: Word<F>, slot: Slot) -> Option<Word<F>>;
+
+    /// What becomes of it in the stash, while both stripes of the item are held.
+    fn apply_in_stash<F: Format, B: Buckets>(
+        self,
+        table: Table<'_, F, B>,
+        key: Key,
+        stashed: InStash<'_>,
+    );
 
     /// Whether this word, that of the item's other bucket, holds what lookups find in place of the entry, in
     /// addition to other entries of the item.
@@ -39,6 +48,15 @@ impl Change for Removal {
     #[inline]
     fn applied<F: Format>(self, word: Word<F>, slot: Slot) -> Option<Word<F>> {
         word.without(slot)
+    }
+
+    fn apply_in_stash<F: Format, B: Buckets>(
+        self,
+        table: Table<'_, F, B>,
+        key: Key,
+        stashed: InStash<'_>,
+    ) {
+        table.take_from_stash(key, stashed);
     }
 
     /// An entry with another value: `contains` finds either.
@@ -67,6 +85,17 @@ impl Change for Replacement {
         word.without(slot)?.with(Slot::new(kept | u64::from(self.value) << shift))
     }
 
+    fn apply_in_stash<F: Format, B: Buckets>(
+        self,
+        table: Table<'_, F, B>,
+        key: Key,
+        stashed: InStash<'_>,
+    ) {
+        let shift = F::BITS - self.value_bits;
+        let bits = stashed.bits() & ((1 << shift) - 1) | self.value << shift;
+        table.replace_in_stash(key, stashed, bits);
+    }
+
     /// Nothing: with its other value the entry is found as before by whoever asks for the key alone.
     #[inline]
     fn keeps_key<F: Format, R: Reading>(_: R, _: Word<F>, _: Place) -> bool {
@@ -76,8 +105,8 @@ impl Change for Replacement {
 
 /// What a bucket holds of an item beside the bucket in which an entry is changed.
 struct InOther {
-    /// How many bits of its position are known of the longest entry.
-    longest: Option<u32>,
+    /// One of which the most is known.
+    longest: Option<Longest>,
     /// See [`Change::keeps_key`].
     keeps_key: bool,
 }
@@ -137,17 +166,23 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let places = key.places();
         let buckets = self.locate(places);
         let words = self.words_in(buckets);
-        let readings = buckets.map(|bucket| bucket.reading);
-        let first = Reading::holder_of_longest(readings, words, places)?;
+        let [a, b] = Look::at_each(buckets, words, places);
+        let first = Reading::holder_of_longest([a, b], places)?;
         let place = Place::select(first, places);
         let other = Place::select(!first, places);
         let bucket = select_unpredictable(first, buckets[0], buckets[1]);
+        let seen = select_unpredictable(first, [a, b], [b, a]);
         let (locked, [bucket]) = self.lock([place], [bucket]);
-        Some(self.change_longest(&locked, bucket, [place, other], key, change))
+        // What is stashed of the item is there since before the lock, or waits for it. It may know more.
+        if self.versions.any_stashed(self.geometry().version_group(key)) {
+            return Some(false);
+        }
+        Some(self.change_longest(&locked, bucket, [place, other], seen, key, change))
     }
 
     /// Changes the longest entry of the item in `bucket`, that of the first place, whose stripe is locked.
-    /// `false`: there is none, or there is a longer one in the other bucket.
+    /// `false`: there is none, or there is a longer one in the other bucket. What was seen of both spares the search
+    /// in words that are still the same.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     fn change_longest<H: Held, C: Change>(
@@ -155,6 +190,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         locked: &Locked<'_, H>,
         bucket: Bucket<B::Reading>,
         [place, other]: [Place; 2],
+        [seen, seen_in_other]: [Look<F, B::Reading>; 2],
         key: Key,
         change: C,
     ) -> bool {
@@ -163,17 +199,19 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             let Some(slot) = reading.slot::<F>(place) else {
                 return false;
             };
-            let in_other = || self.in_other::<C>(other).may_be_missed();
+            let in_other = || self.in_other::<C>(other, seen_in_other).may_be_missed();
             return self.change_in(locked, bucket.number, slot, key, change, in_other);
         }
-        let Some(slot) = reading.longest(self.locked_word(bucket.number), place) else {
+        let word = self.locked_word(bucket.number);
+        let Some(longest) = reading.longest_again(word, place, seen) else {
             return false;
         };
-        let in_other = self.in_other::<C>(other);
-        if in_other.longest.is_some_and(|known| known > reading.known_bits::<F>(slot)) {
+        let in_other = self.in_other::<C>(other, seen_in_other);
+        if in_other.longest.is_some_and(|other| other.known > longest.known) {
             return false;
         }
-        self.change_in(locked, bucket.number, slot, key, change, || in_other.may_be_missed())
+        let in_other = || in_other.may_be_missed();
+        self.change_in(locked, bucket.number, longest.slot, key, change, in_other)
     }
 
     /// Takes what a slot holds out of `bucket`, whose stripe is locked, or replaces it: what `change`
@@ -212,9 +250,9 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Read under the lock of the item's other bucket: so no kick takes an entry from there to here and
     /// past this look. A split can take one from the bucket to a new one: then it is read again.
     #[inline]
-    fn in_other<C: Change>(self, place: Place) -> InOther {
+    fn in_other<C: Change>(self, place: Place, seen: Look<F, B::Reading>) -> InOther {
         let ([Bucket { reading, .. }], [word]) = self.read_valid([place]);
-        let longest = reading.longest(word, place).map(|slot| reading.known_bits::<F>(slot));
+        let longest = reading.longest_again(word, place, seen);
         InOther { longest, keeps_key: C::keeps_key(reading, word, place) }
     }
 
@@ -224,25 +262,41 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     #[cold]
     #[inline(never)]
     fn change_slow<C: Change>(self, entry: Entry, first: usize, second: usize, change: C) -> bool {
+        let key = Key { entry, first, second };
+        let group = self.geometry().version_group(key);
         for _ in 0..MAX_OPTIMISTIC_ATTEMPTS {
-            match self.try_change(Key { entry, first, second }, change) {
+            if self.versions.any_stashed(group) {
+                break;
+            }
+            match self.try_change(key, change) {
                 Outcome::Changed => return true,
                 Outcome::Absent => return false,
                 Outcome::Overtaken => {}
             }
         }
-        let key = Key { entry, first, second };
         let places = key.places();
         let (locked, buckets) = self.lock(places, self.locate(places));
-        let readings = buckets.map(|bucket| bucket.reading);
         let [a, b] = places;
-        let first = || self.change_longest(&locked, buckets[0], [a, b], key, change);
-        let second = || self.change_longest(&locked, buckets[1], [b, a], key, change);
-        match Reading::holder_of_longest(readings, self.words_in(buckets), places) {
-            Some(true) => first(),
-            Some(false) => second(),
-            None => false,
+        let seen = Look::at_each(buckets, self.words_in(buckets), places);
+        if let Some(stashed) = self.longest_stashed(key)
+            && seen.iter().all(|look| look.known().is_none_or(|known| known <= stashed.known()))
+        {
+            change.apply_in_stash(self, key, stashed);
+            return true;
         }
+        let in_reverse = [seen[1], seen[0]];
+        let changed = match Reading::holder_of_longest(seen, places) {
+            Some(true) => self.change_longest(&locked, buckets[0], [a, b], seen, key, change),
+            Some(false) => {
+                self.change_longest(&locked, buckets[1], [b, a], in_reverse, key, change)
+            }
+            None => false,
+        };
+        drop(locked);
+        if changed && C::REMOVES {
+            self.unstash_one(group);
+        }
+        changed
     }
 }
 

@@ -1,12 +1,13 @@
 //! Relocation versions: how a lookup learns that an entry was moved meanwhile.
 //!
-//! One counter for each group of items, by a number that is the same in both rows of an item
+//! One counter for each group of items, by a number that is the same for both positions of an item
 //! ([`Geometry::version_group`](super::geometry::Geometry::version_group)). A writer bumps it between the copy of an entry
 //! into its other bucket and the clear of the first; a lookup that found nothing compares it before
 //! and after, as in MemC3 (Fan et al., NSDI 2013). The counters stand apart from the stripes, so
 //! that an ordinary insert writes to no line that a lookup reads but the bucket.
 //!
-//! The counters have 64 bits: none wraps within the life of a process, so equal means not moved.
+//! The lowest bit of a counter says whether the stash holds an entry of the group; what is above it is the
+//! version. It has 63 bits: none wraps within the life of a process, so equal means not moved.
 
 use super::stripes::power_of_two_share;
 use crate::memory::NoMemory;
@@ -23,6 +24,11 @@ pub(super) struct Versions {
     groups: Box<[AtomicU64]>,
 }
 
+/// Whether the stash holds an entry of the group.
+const STASHED: u64 = 1;
+/// What is added for each move.
+const ONE: u64 = 2;
+
 /// The version of one group as it was before the buckets were read.
 #[derive(Clone, Copy)]
 pub(super) struct ReadVersion<'a> {
@@ -38,9 +44,13 @@ impl Versions {
         Ok(Self { groups: sync::try_zeroed(groups).ok_or(no_memory)? })
     }
 
+    /// The number of groups, a power of two.
+    pub(super) fn groups(&self) -> usize {
+        self.groups.len()
+    }
+
     #[inline]
     fn counter(&self, group: usize) -> &AtomicU64 {
-        // Their number is a power of two.
         &self.groups[group & (self.groups.len() - 1)]
     }
 
@@ -48,9 +58,19 @@ impl Versions {
     #[inline]
     pub(super) fn read(&self, group: usize) -> ReadVersion<'_> {
         let counter = self.counter(group);
-        // Acquire: pairs with the Release of `bump`. A lookup that reads a bumped version also sees
-        // the copy that was stored before the bump.
-        ReadVersion { counter, version: counter.load(Ordering::Acquire) }
+        // SeqCst: pairs with `stashed`, for which it is as the loads of words are for stores there: two threads that
+        // each stash an item and then look for the other's cannot both miss it. As an Acquire load it pairs
+        // with the Release of `bump`: a lookup that reads a bumped version also sees the copy that was stored
+        // before the bump.
+        ReadVersion { counter, version: counter.load(Ordering::SeqCst) }
+    }
+
+    /// Whether the stash holds an entry of the group, as far as the caller has seen: certainly, if it holds the stripes
+    /// of an item of the group that is there.
+    #[inline]
+    pub(super) fn any_stashed(&self, group: usize) -> bool {
+        // Relaxed: the stripes order it.
+        self.counter(group).load(Ordering::Relaxed) & STASHED != 0
     }
 
     /// Called after the entry was copied and before it is cleared where it was, under the
@@ -58,15 +78,36 @@ impl Versions {
     #[inline]
     pub(super) fn bump(&self, group: usize) {
         // Release: pairs with the Acquire of `read`.
-        self.counter(group).fetch_add(1, Ordering::Release);
+        self.counter(group).fetch_add(ONE, Ordering::Release);
     }
 
-    /// Bumps every group.
+    /// Called after a copy of an entry of the group was put into the stash: whether it is the first of the group there.
+    pub(super) fn stashed(&self, group: usize, first: bool) {
+        // SeqCst: the insert takes effect here. Pairs with `read`.
+        self.counter(group).fetch_add(ONE + u64::from(first), Ordering::SeqCst);
+    }
+
+    /// Called before a copy of an entry of the group is taken out of the stash: whether it is the last of the group there.
+    pub(super) fn unstash(&self, group: usize, last: bool) {
+        // SeqCst: for lookups that do not look in the stash any more, the removal takes effect here. Pairs with
+        // `read`. With the last of them, what is carried from the lowest bit is the bump.
+        self.counter(group).fetch_add(ONE - u64::from(last), Ordering::SeqCst);
+    }
+
+    /// Bumps every group, of none of which anything is stashed any more.
     pub(super) fn bump_all(&self) {
         for group in &self.groups {
+            // Relaxed: whoever calls this holds all stripes.
+            let stashed = group.load(Ordering::Relaxed) & STASHED;
             // Release: as in `bump`.
-            group.fetch_add(1, Ordering::Release);
+            group.fetch_add(ONE - stashed, Ordering::Release);
         }
+    }
+
+    /// For the models: see [`State::store_zeros`](super::State::store_zeros).
+    #[cfg(loom)]
+    pub(super) fn store_zeros(&self) {
+        self.groups.iter().for_each(|group| group.store(0, Ordering::SeqCst));
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
@@ -76,17 +117,29 @@ impl Versions {
     /// How often a version was bumped: in a table without removals, how many kicks there were.
     #[cfg(all(test, not(loom)))]
     pub(super) fn bumps(&self) -> u64 {
-        self.groups.iter().map(|group| group.load(Ordering::Relaxed)).sum()
+        self.groups.iter().map(|group| group.load(Ordering::Relaxed) / ONE).sum()
     }
 }
 
 impl ReadVersion<'_> {
-    /// Whether the version is still the same: then nothing of the group was moved while the buckets
-    /// were read. Called after the buckets were read.
+    /// Whether the stash held an entry of the group.
+    #[inline]
+    pub(super) fn any_stashed(self) -> bool {
+        self.version & STASHED != 0
+    }
+
+    /// Whether the version is still the same, and nothing of the group is stashed: then nothing of the group
+    /// was moved while the buckets were read, and all of it is there. Called after the buckets were read.
     #[inline]
     pub(super) fn validate(self) -> bool {
         // Relaxed: the Acquire loads of the buckets keep this load behind them, and one of them
         // that read a clear has synchronized with it and so with the bump before it.
+        self.counter.load(Ordering::Relaxed) == self.version & !STASHED
+    }
+
+    /// As `validate`, after the stash was read as well.
+    pub(super) fn validate_with_stash(self) -> bool {
+        // Relaxed: as in `validate`, and the same of the loads of the cells.
         self.counter.load(Ordering::Relaxed) == self.version
     }
 }
@@ -101,14 +154,14 @@ mod tests {
 
     /// A kick in one group must not send lookups of all others into another round.
     #[test]
-    fn groups_share_the_classes_evenly() {
+    fn groups_share_the_numbers_evenly() {
         for (buckets, groups) in [(2, 2), (100, 8), (1 << 12, 32), (1 << 17, 1024), (1 << 20, 1024)]
         {
             let versions = Versions::try_new(buckets).unwrap();
             assert_eq!(versions.groups.len(), groups, "{buckets} buckets");
             (1..=4096).for_each(|group| versions.bump(group));
             let due = 4096 / groups as u64;
-            assert!(versions.groups.iter().all(|group| group.load(Ordering::Relaxed) == due));
+            assert!(versions.groups.iter().all(|group| group.load(Ordering::Relaxed) == due * ONE));
         }
     }
 
@@ -117,6 +170,6 @@ mod tests {
         let table = Table::<Fp16x4>::try_new(1000, 1000).unwrap();
         table.clear();
         let groups = &table.versions.groups;
-        assert!(groups.iter().all(|group| group.load(Ordering::Relaxed) == 1));
+        assert!(groups.iter().all(|group| group.load(Ordering::Relaxed) == ONE));
     }
 }

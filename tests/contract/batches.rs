@@ -62,11 +62,11 @@ fn removes_copies_from_what_grows(layout: Layout) {
 }
 
 fn refusals(layout: Layout) {
-    a_refused_item_ends_the_batch(|| layout.filter(10_000), 2 * layout.slots);
+    a_refused_item_ends_the_batch(&layout.filter(100), layout.slots);
 }
 
 fn refusals_of_what_grows(layout: Layout) {
-    a_refused_item_ends_the_batch(|| layout.growing(1000, 2000), 2 * layout.slots);
+    a_refused_item_ends_the_batch(&layout.growing(100, 200), layout.slots);
 }
 
 /// Whether the item at this place of the batch is in the filter. Each of the first three differs at
@@ -187,24 +187,25 @@ fn a_batch_of_removals_needs_as_many_answers() {
     assert_eq!((removed, filter.len()), ([true; 3], 0));
 }
 
-/// One item of the batch cannot be stored: those before it are, it and those after it are not.
-fn a_refused_item_ends_the_batch<L: Storage>(build: impl Fn() -> Filter<L>, copies: usize) {
-    let (items, _) = apart(&build(), LONGEST + 1);
-    let (refused, items) = items.split_last().expect("one more");
+/// One item of the batch cannot be stored: those before it are, it and those after it are not. The others are copies
+/// of one item: of an item that is beside its buckets already, a full filter takes any number.
+fn a_refused_item_ends_the_batch<L: Storage>(filter: &Filter<L>, slots: usize) {
+    let item = 0;
+    for _ in 0..=2 * slots {
+        filter.insert_hash(item).expect("an empty filter");
+    }
+    let refused = hashes(61).find(|&hash| filter.insert_hash(hash).is_err()).expect("it is full");
+    let (len, copies) = (filter.len(), filter.count_hash(refused));
+    let of_item = filter.count_hash(item);
     for length in [1, DISTANCE - 1, DISTANCE, DISTANCE + 1, 2 * DISTANCE, LONGEST] {
         for at in 0..length {
-            let filter = build();
-            for _ in 0..copies {
-                filter.insert_hash(*refused).expect("the copies that two buckets hold");
-            }
-            let mut batch = items[..length].to_vec();
-            batch[at] = *refused;
-            let failed = filter.insert_hash_many(&batch).expect_err("one copy too many");
-            assert_eq!((failed.stored(), failed.cause()), (at, InsertError::TooManyCopies));
-            assert_eq!(filter.len(), copies + at);
-            let counts = items.iter().map(|&hash| filter.count_hash(hash));
-            let expected = (0..items.len()).map(|place| usize::from(place < at));
-            assert!(counts.eq(expected), "refused at {at} of {length}");
+            let mut batch = vec![item; length];
+            batch[at] = refused;
+            let failed = filter.insert_hash_many(&batch).expect_err("it is full");
+            assert_eq!((failed.stored(), failed.cause()), (at, InsertError::Full));
+            assert_eq!((filter.len(), filter.count_hash(refused)), (len + at, copies));
+            assert_eq!(filter.count_hash(item), of_item + at, "refused at {at} of {length}");
+            assert!((0..at).all(|_| filter.remove_hash(item)));
         }
     }
 }

@@ -1,11 +1,10 @@
-//! At which share of the slots the first insert fails, and what copies do.
+//! At which share of the slots the first insert fails, and what copies do to `insert_unique`.
 
-use crate::common::{Filter, Layout, default_layout, fill, hashes, usually};
+use crate::common::{Layout, default_layout, fill, hashes, usually};
 
 of_each_layout!(the_first_insert_does_not_fail_early);
 
-/// As the documentation of `Layout` says: never earlier than 0.6 % of the slots before the mean of a table of
-/// 2^20 slots, or 1.1 % with two or three slots per bucket. And not much later, or it would say so.
+/// As the documentation of `Layout` says: not earlier than at this share. And not much later, or it would say so.
 fn the_first_insert_does_not_fail_early(layout: Layout) {
     let stated = layout.full;
     let tolerance = if layout.slots > 3 { 0.65 } else { 1.15 };
@@ -22,41 +21,8 @@ fn the_first_insert_does_not_fail_early(layout: Layout) {
         println!(
             "{layout:?}, {slots} slots, {fills} fills: {mean:.2} % on average, {least:.2} % at least"
         );
-        assert!(least > stated - tolerance, "{least} % of {slots} slots, {stated} % stated");
+        assert!(least > stated - 0.01, "{least} % of {slots} slots, {stated} % stated");
         assert!((mean - stated).abs() < tolerance, "{mean} % of {slots} slots, {stated} % stated");
-    }
-}
-
-/// Items inserted `copies` times each, until one fails: the load of the table then, in percent.
-fn first_refusal(filter: &Filter, copies: usize, seed: u64) -> f64 {
-    let failed = |&hash: &u64| (0..copies).any(|_| filter.insert_hash(hash).is_err());
-    hashes(seed).find(failed).expect("a filter is full some day");
-    100.0 * filter.load_factor()
-}
-
-/// The table in the limits of the documentation of the crate.
-#[test]
-fn copies_use_up_the_room_of_others() {
-    let page = include_str!("../../src/lib.rs");
-    let (_, table) = page.split_once("//!   | k | ").expect("the table");
-    let mut rows = table.lines();
-    let mut cells = || -> Vec<f64> {
-        let row = rows.next().expect("a row").trim_end_matches('|');
-        let cells = row.split('|').map(|cell| cell.trim().trim_end_matches(" %"));
-        cells.filter_map(|cell| cell.parse().ok()).collect()
-    };
-    let (copies, _, stated) = (cells(), cells(), cells());
-    assert!(copies.len() == stated.len() && copies.len() > 5, "{copies:?}, {stated:?}");
-    let filter = default_layout().filter_of_slots(1 << 20);
-    for (copies, stated) in copies.into_iter().zip(stated) {
-        let fills = usually(1, 20);
-        let loads = (0..fills).map(|seed| {
-            filter.clear();
-            first_refusal(&filter, copies as usize, seed)
-        });
-        let mean = loads.sum::<f64>() / fills as f64;
-        println!("{copies} copies: {mean:.2} %, {stated} % stated");
-        assert!((mean - stated).abs() < 1.5, "{copies} copies: {mean} %, {stated} % stated");
     }
 }
 

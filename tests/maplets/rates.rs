@@ -16,34 +16,6 @@ of_each_layout! {
 
 of_each_growing_layout!(candidates_are_as_few_as_stated_while_it_grows);
 
-/// The table of the documentation of `CuckooMaplet`.
-#[test]
-fn several_values_for_each_key() {
-    let fills = usually(10, 40);
-    for (name, value_bits, stated) in [
-        ("Fp12x5", 4, [0.99, 0.91, 0.76, 0.53]),
-        ("Fp16x4", 6, [0.97, 0.87, 0.62, 0.39]),
-        ("Fp21x3", 6, [0.95, 0.73, 0.40, 0.05]),
-        ("Fp32x2", 6, [0.88, 0.44, 0.02, 0.01]),
-    ] {
-        let maplet = Layout::named(name).maplet_of_slots(1 << 16, value_bits);
-        for (values, stated) in (1..).zip(stated) {
-            let mut stored = 0;
-            for fill in 0..fills {
-                maplet.clear();
-                let pairs =
-                    hashes(fill).flat_map(|hash| (0..values).map(move |value| (hash, value)));
-                stored += pairs
-                    .take_while(|&(hash, value)| maplet.insert_hash(hash, value).is_ok())
-                    .count();
-            }
-            let load = stored as f64 / (fills as usize * maplet.slots()) as f64;
-            println!("{name}, {values} values: {load:.3}");
-            assert!((load - stated).abs() < usually(0.03, 0.015), "{name}, {values}: {load:.3}");
-        }
-    }
-}
-
 /// False candidates that a measurement counts.
 const COUNTED: f64 = 1500.0;
 /// Lookups of a measurement at most: for so few false candidates that this is too few, see
@@ -198,5 +170,5 @@ fn the_rate_that_was_asked_for() {
 /// The number of words of a maplet.
 fn buckets<St: Storage, S: BuildHasher>(maplet: &CuckooMaplet<St, S>) -> usize {
     let snapshot = maplet.snapshot().expect("memory for a test");
-    (snapshot.encoded_len() - 104) / 8
+    (snapshot.encoded_len() - 120 - 16 * maplet.stats().stashed_entries) / 8
 }

@@ -11,9 +11,14 @@ use coucal_reference::format::{at, number};
 
 use crate::common::{self, Filter, HASHER, Layout, default_layout};
 
-/// The items of a golden filter, and how many copies it has of each.
+/// The items of a golden filter, and how many copies it has of each: of one more than two buckets have slots.
 fn items(count: u64) -> impl Iterator<Item = (u64, usize)> {
-    (0..count).map(|item| (item, if item % 10 == 0 { 2 } else { 1 }))
+    let copies = |item| match item {
+        7 => 20,
+        _ if item % 10 == 0 => 2,
+        _ => 1,
+    };
+    (0..count).map(move |item| (item, copies(item)))
 }
 
 fn golden(name: &str) -> PathBuf {
@@ -33,6 +38,7 @@ fn fill<L: Storage>(filter: &Filter<L>, count: u64) {
 fn holds<L: Storage>(filter: &Filter<L>, bytes: &[u8], count: u64) {
     let len: usize = items(count).map(|(_, copies)| copies).sum();
     assert_eq!(filter.len(), len);
+    assert!(filter.stats().stashed_copies > 0);
     for (item, copies) in items(count) {
         // Two items may share a class.
         assert!(filter.count(&item) >= copies, "{item}");

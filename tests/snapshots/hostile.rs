@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use coucal::{AnyLayout, Growable, RestoreError, Snapshot, StableHashBuilder, Storage};
 use coucal_reference::LAYOUTS;
-use coucal_reference::format::{HEADER, at, number, seal};
+use coucal_reference::format::{HEADER, at, forged, number, put};
 
 use crate::common::{Filter, HASHER, Layout, default_layout};
 
@@ -36,18 +36,6 @@ fn grown(layout: Layout) -> Vec<u8> {
 fn snapshot<L: Storage>(filter: &Filter<L>, items: u64) -> Vec<u8> {
     (0..items).for_each(|item| filter.insert(&item).unwrap());
     filter.snapshot().unwrap().to_bytes()
-}
-
-fn put(bytes: &mut [u8], at: usize, number: u64) {
-    bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
-}
-
-/// These bytes with a change, and with both checksums as they should be then.
-fn forged(bytes: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    let mut bytes = bytes.to_vec();
-    change(&mut bytes);
-    seal(&mut bytes);
-    bytes
 }
 
 /// One field set to a number.

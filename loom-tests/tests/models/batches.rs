@@ -61,7 +61,7 @@ fn clear_against_lookups<L: Layout>() {
     let x = setup.item(0, 1);
     setup.store(0, &[x]);
     let swapped = x.swapped();
-    setup.check(1500, 3, move |model| {
+    setup.check(1300, 3, move |model| {
         model.thread(move |t| {
             assert!(t.insert(x));
             t.clear();
@@ -77,7 +77,7 @@ fn clear_against_insert_and_removal<L: Layout>() {
     let mut setup = Setup::<L>::new(2);
     let [x, y] = [(0, 1), (1, 0)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[x, y]).store(1, &[x]);
-    setup.check(15_000, 2, move |model| {
+    setup.check(13000, 2, move |model| {
         model.thread(Thread::clear);
         model.thread(move |t| {
             assert!(t.insert(x));
@@ -92,7 +92,7 @@ fn clear_against_insert_and_removal<L: Layout>() {
 
 fn clear_against_kick<L: Layout>() {
     let LastSlot { setup, moved, new, .. } = LastSlot::<L>::new(3, 0);
-    setup.check(7000, 1, move |model| {
+    setup.check(6000, 1, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| {
             t.clear();
@@ -160,7 +160,7 @@ fn batch_of_lookups_against_kick<L: Layout>() {
 /// An item that is kicked meanwhile is removed all the same.
 fn batch_of_removals_against_kick<L: Layout>() {
     let OneHop { setup, moved, new, filler } = OneHop::<L>::new(3, 0);
-    setup.check(200, 3, move |model| {
+    setup.check(180, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| {
             assert_eq!(t.remove_many(&[moved, filler, moved]), [true, true, false]);

@@ -494,12 +494,17 @@ fn two_inserts_above_the_target<L: GrowingLayout + Layout>() {
     });
 }
 
-/// An item has no room, though the table grows as far as it can. Another thread splits the first bucket
-/// and inserts an item that has.
+/// An item has no room, though the table grows as far as it can: slots in use and stashed entries are as many as a
+/// table of four buckets has slots. Another thread splits the last bucket and inserts an item that has room.
 fn full_at_the_greatest_size_only<L: GrowingLayout + Layout>() {
-    let mut setup = Setup::<Growable<L>>::growable(2, 4);
-    let [outsider, guest, low] = [(0, 1), (2, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
-    setup.fill(0, low).fill(1, low);
+    let mut setup = Setup::<Growable<L>>::growable(2, 4).split(1);
+    let [outsider, guest, low] = [(0, 1), (0, 3), (0, 1)].map(|(a, b)| setup.item(a, b));
+    let high = setup.item(2, 1);
+    setup.fill(0, low).fill(1, low).fill(2, high);
+    for _ in 0..L::SLOTS {
+        let stashed = setup.item(0, 1);
+        setup.stash(&[stashed]);
+    }
     setup.check(50, 1, move |model| {
         model.thread(move |t| assert!(!t.insert(outsider)));
         model.thread(move |t| {

@@ -52,12 +52,12 @@ fn removal<L: Layout>(first: usize, second: usize) {
             let seen = Arc::new(Seen::default());
             let script = Arc::clone(&seen);
             // At the start the item is in 0. The first attempt loads no version.
-            let (mut loads, mut in_zero) = (1, true);
+            let (mut loads, mut in_zero) = (2, true);
             probe::after_each_step(move |step| match step {
                 Step::Load => {
                     loads += 1;
-                    // The version and both words are loaded: the item is seen.
-                    if loads == 3 {
+                    // The version is loaded twice, for the stash and for the words, and both words: the item is seen.
+                    if loads == 4 {
                         let kicks = if in_zero { new } else { back };
                         assert!(others.insert(kicks));
                         assert!(others.remove(kicks));
@@ -65,8 +65,8 @@ fn removal<L: Layout>(first: usize, second: usize) {
                         script.attempts.fetch_add(1, Ordering::Relaxed);
                     }
                 }
-                // The lock of an attempt. It loads the word once more, and fails.
-                Step::Lock if loads >= 3 => loads = -1,
+                // The lock of an attempt. It loads the version and the word once more, and fails.
+                Step::Lock if loads >= 4 => loads = -2,
                 // A lock without a look before it: the last resort.
                 Step::Lock => {
                     script.locks.fetch_add(1, Ordering::Relaxed);
@@ -178,6 +178,7 @@ fn insert_overtaken_in_every_attempt<L: Layout>() {
             let seen = overtake_inserts(t, high, 2, |_| {});
             assert!(t.insert(new));
             seen.assert_last_resort_of_an_insert(4);
+            assert_eq!(t.stashed(), 0, "there is a path");
         });
     });
 }
@@ -203,8 +204,8 @@ fn insert_unique_overtaken_in_every_attempt<L: Layout>() {
     let Overtaken { setup, new, high, .. } = Overtaken::<L>::new();
     setup.check(1, 2, move |model| {
         model.thread(move |t| {
-            // And before that the two words of the item.
-            let seen = overtake_inserts(t, high, 4, |_| {});
+            // And before that the two words of the item, and the version, for the stash.
+            let seen = overtake_inserts(t, high, 5, |_| {});
             assert!(t.insert_unique(new));
             seen.assert_last_resort_of_an_insert(4);
         });
@@ -219,7 +220,7 @@ fn insert_unique_of_an_item_that_turns_up<L: Layout>() {
         model.thread(move |t| {
             let stored = Arc::new(AtomicBool::new(false));
             let script = Arc::clone(&stored);
-            let seen = overtake_inserts(t, high, 4, move |others| {
+            let seen = overtake_inserts(t, high, 5, move |others| {
                 assert!(others.insert(new));
                 assert!(others.remove(rest));
                 script.store(true, Ordering::Relaxed);
@@ -252,13 +253,13 @@ fn removal_beside_a_split<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
             let seen = Arc::new(Seen::default());
             let script = Arc::clone(&seen);
             // The first attempt does without the version.
-            let (mut loads, mut in_zero) = (1, true);
+            let (mut loads, mut in_zero) = (2, true);
             probe::after_each_step(move |step| match step {
                 Step::Load => {
                     loads += 1;
                     let attempts = script.attempts.load(Ordering::Relaxed);
-                    // The version, the extent and both words are loaded: the item is seen.
-                    if loads == 4 {
+                    // The version twice, the extent and both words are loaded: the item is seen.
+                    if loads == 5 {
                         let kicks = if in_zero { new } else { back };
                         assert!(others.insert(kicks));
                         assert!(others.remove(kicks));
@@ -269,8 +270,8 @@ fn removal_beside_a_split<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
                         loads = isize::MIN;
                     }
                 }
-                // The lock of an attempt. It loads the extent and the word once more, and fails.
-                Step::Lock if loads >= 4 => loads = -2,
+                // The lock of an attempt. It loads the extent, the version and the word once more, and fails.
+                Step::Lock if loads >= 5 => loads = -3,
                 Step::Lock => {
                     script.locks.fetch_add(1, Ordering::Relaxed);
                 }
@@ -307,12 +308,12 @@ fn removal_of_the_longer<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
             let seen = Arc::new(Seen::default());
             let script = Arc::clone(&seen);
             // The first attempt does without the version.
-            let (mut loads, mut is_gone) = (1, false);
+            let (mut loads, mut is_gone) = (2, false);
             probe::after_each_step(move |step| match step {
                 Step::Load => {
                     loads += 1;
-                    // The version, the extent and both words are loaded: the long entry is seen.
-                    if loads == 4 {
+                    // The version twice, the extent and both words are loaded: the long entry is seen.
+                    if loads == 5 {
                         assert!(others.remove(long));
                         is_gone = true;
                         script.attempts.fetch_add(1, Ordering::Relaxed);
@@ -322,8 +323,8 @@ fn removal_of_the_longer<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
                         is_gone = false;
                     }
                 }
-                // The lock of an attempt. It loads the extent and the word once more, and fails.
-                Step::Lock if loads >= 4 => loads = -2,
+                // The lock of an attempt. It loads the extent, the version and the word once more, and fails.
+                Step::Lock if loads >= 5 => loads = -3,
                 Step::Lock => {
                     script.locks.fetch_add(1, Ordering::Relaxed);
                     loads = isize::MIN;

@@ -36,17 +36,17 @@ macro_rules! growing_models {
     };
 }
 
-/// The same of models of maplets: a packed layout has all that they show, one of the others has an
+/// The same of models of maplets and of the stash: a packed layout has all that they show, one of the others has an
 /// encoding of its own, and one has two slots.
 #[cfg(feature = "every-layout")]
-macro_rules! maplet_models {
+macro_rules! models_of_three {
     ($($model:ident)*) => {
         $(of_each_layout!($model Fp16x4 SemiSorted14x5 Fp32x2);)*
     };
 }
 
 #[cfg(not(feature = "every-layout"))]
-macro_rules! maplet_models {
+macro_rules! models_of_three {
     ($($model:ident)*) => {
         $(of_each_layout!($model Fp16x4);)*
     };
@@ -77,6 +77,7 @@ mod maplets;
 mod order;
 mod races;
 mod snapshots;
+mod stash;
 mod stopped;
 mod unique;
 mod voids;

@@ -13,7 +13,7 @@ use loom_tests::model::{Item, Setup};
 use crate::stopped::Gate;
 use crate::{LastSlot, OneHop};
 
-maplet_models! {
+models_of_three! {
     get_beside_a_kick_in_its_direction
     get_beside_a_kick_the_other_way
     get_beside_a_kick_and_a_removal
@@ -113,7 +113,7 @@ impl<L: Layout> TwoValues<L> {
 /// The two inserts may want to move the same value.
 fn get_beside_kicks_of_both_values<L: Layout>() {
     let TwoValues { setup, xa, xb, new, newer } = TwoValues::<L>::new(3, 0);
-    setup.check(5000, 1, move |model| {
+    setup.check(3600, 1, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert!(t.insert(newer)));
         model.thread(move |t| {
@@ -126,7 +126,7 @@ fn get_beside_kicks_of_both_values<L: Layout>() {
 /// The kick has planned to move one of the values, which is gone then. The other is not that one.
 fn kick_of_what_is_removed_beside_another_value<L: Layout>() {
     let TwoValues { setup, xa, xb, new, .. } = TwoValues::<L>::new(0, 3);
-    setup.check(9500, 2, move |model| {
+    setup.check(8000, 2, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert!(t.remove(xa)));
         model.thread(move |t| assert!(t.get(xb).has(xb)));
@@ -150,7 +150,7 @@ fn removal_beside_a_kick_of_another_value<L: Layout>() {
 fn replacement_of_what_is_kicked<L: Layout>(first: usize, second: usize) {
     let OneHop { mut setup, moved: xa, new, .. } = OneHop::<Maplet<L>>::new(first, second);
     let xb = setup.with_value(xa, 1);
-    setup.check(1600, 3, move |model| {
+    setup.check(1300, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| {
             assert!(t.replace(xa, xb));
@@ -264,7 +264,7 @@ fn copy_in_and_replacement<L: Layout>(order: fn(Item) -> Item) {
     let xb = setup.with_value(xa, 1);
     setup.store(0, &[xa]);
     let looked_up = order(xa);
-    setup.check(210, 3, move |model| {
+    setup.check(150, 3, move |model| {
         model.thread(move |t| {
             assert!(t.insert(xa));
             assert!(t.replace(xa, xb));
@@ -317,11 +317,11 @@ where
 }
 
 fn value_in_and_value_out_against_lookup<L: Layout>() {
-    value_in_and_value_out::<L>(Setup::new(2), 170);
+    value_in_and_value_out::<L>(Setup::new(2), 120);
 }
 
 fn value_in_and_value_out_of_what_grows<L: GrowingLayout + Layout>() {
-    value_in_and_value_out::<Growable<L>>(Setup::growable(2, 4), 170);
+    value_in_and_value_out::<Growable<L>>(Setup::growable(2, 4), 120);
 }
 
 /// Rounds of a `get` before it locks its stripes.
@@ -437,7 +437,7 @@ fn replacement_beside_a_relative_with_a_short_entry<L: GrowingLayout + Layout>()
     let short = setup.variant(xa, 0, 1);
     let xb = setup.with_value(xa, 1);
     setup.store_as_of(0, 1, &[short]).store(0, &[xa]);
-    setup.check(100, 3, move |model| {
+    setup.check(75, 3, move |model| {
         model.thread(move |t| assert!(t.replace(xa, xb)));
         model.thread(move |t| assert!(t.get(short).has(short)));
     });
@@ -479,8 +479,8 @@ fn removal_beside_a_value_of_the_next_level<L: GrowingLayout + Layout>() {
                 (Step::Lock, None) => since_lock = Some(0),
                 (Step::Load, Some(loads)) => {
                     *loads += 1;
-                    // The extent under the lock, the word of bucket 0, and the extent for the other.
-                    if *loads == 3 {
+                    // The extent under the lock, the version, the word of bucket 0, and the extent for the other.
+                    if *loads == 4 {
                         reads.open();
                         has_stored.wait();
                     }

@@ -23,6 +23,12 @@ models! {
     inserts_then_removals
     removals_then_unique_inserts
     remove_then_insert_unique
+    stashed_inserts_then_lookups
+    stashed_inserts_then_counts
+    stashed_inserts_then_removals
+    stashed_insert_and_insert_then_lookups
+    stashed_removals_then_lookups
+    stashed_removal_and_insert_then_lookups
 }
 
 growing_models! {
@@ -163,6 +169,61 @@ fn remove_then_insert_unique<L: Layout>() {
             });
         }
     });
+}
+
+/// As `apart`, of two items whose buckets are full. There are six buckets, so that the table is not.
+fn apart_and_full<L: Layout>() -> (Setup<L>, [Item; 2]) {
+    let mut setup = Setup::new(6);
+    let items = [(0, 1), (2, 3)].map(|(a, b)| setup.item(a, b));
+    let [low, high] = [(0, 1), (2, 3)].map(|(a, b)| setup.item(a, b));
+    setup.fill(0, low).fill(1, low).fill(2, high).fill(3, high);
+    (setup, items)
+}
+
+fn stashed_inserts_then<L: Layout>(look: Operation<L>) {
+    let (setup, items) = apart_and_full();
+    let side = |own| Side { own, operation: Thread::insert, look, missed: false };
+    check_beside(setup, 10, 2, items.map(side), |_| {});
+}
+
+fn stashed_inserts_then_lookups<L: Layout>() {
+    stashed_inserts_then::<L>(Thread::contains);
+}
+
+fn stashed_inserts_then_counts<L: Layout>() {
+    stashed_inserts_then::<L>(|t, item| t.count(item) > 0);
+}
+
+fn stashed_inserts_then_removals<L: Layout>() {
+    stashed_inserts_then::<L>(Thread::remove);
+}
+
+/// One goes to a bucket, the other to the stash.
+fn stashed_insert_and_insert_then_lookups<L: Layout>() {
+    let mut setup = Setup::<L>::new(4);
+    let [x, y, low] = [(0, 1), (2, 3), (0, 1)].map(|(a, b)| setup.item(a, b));
+    setup.fill(0, low).fill(1, low);
+    let side = |own| Side { own, operation: Thread::insert, look: Thread::contains, missed: false };
+    check_beside(setup, 10, 2, [x, y].map(side), |_| {});
+}
+
+fn stashed_removals_then_lookups<L: Layout>() {
+    let (mut setup, items) = apart::<L>();
+    setup.stash(&items);
+    let side = |own| Side { own, operation: Thread::remove, look: Thread::contains, missed: true };
+    check_beside(setup, 10, 2, items.map(side), |_| {});
+}
+
+/// One thread looks for what the other inserts, which looks for what the first takes out of the stash.
+fn stashed_removal_and_insert_then_lookups<L: Layout>() {
+    let (mut setup, [inserted, removed]) = apart::<L>();
+    setup.stash(&[removed]);
+    let look = Thread::contains;
+    let sides = [
+        Side { own: inserted, operation: Thread::insert, look, missed: true },
+        Side { own: removed, operation: Thread::remove, look, missed: false },
+    ];
+    check_beside(setup, 10, 2, sides, |_| {});
 }
 
 /// Four buckets at first; the first item stays in 2, the second goes from 0 to 4.

@@ -296,7 +296,10 @@ fn slot_freed_deeper_in_a_search<L: Layout>() {
     setup.fill(0, near).store(3, &[far]).fill(3, mid);
     setup.fill(1, rest).fill(2, rest);
     setup.check(95, 2, move |model| {
-        model.thread(move |t| assert!(t.insert(new)));
+        model.thread(move |t| {
+            assert!(t.insert(new));
+            assert_eq!(t.stashed(), 0, "there is a path at any time");
+        });
         model.thread(move |t| assert!(t.remove(far)));
     });
 }

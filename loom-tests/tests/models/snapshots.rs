@@ -428,13 +428,18 @@ fn merge_beside_a_removal<L: Layout>() {
     });
 }
 
-/// One slot is free in buckets 0 and 1, and nothing can be moved out of them: the first item is
+/// Beside the stashed entries there is one slot in use less than there may be: the first item is
 /// stored, the second is not, and the first is taken back. Both were there before, in the other
 /// bucket, so a copy may change places; no lookup misses them.
 fn merge_that_fails_against_lookups<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let [x, y, low] = [(0, 1), (1, 0), (0, 1)].map(|(a, b)| setup.item(a, b));
-    setup.fill_but_one(0, low).store(1, &[x, y]).fill(1, low);
+    let high = setup.item(2, 3);
+    setup.fill_but_one(0, low).store(1, &[x, y]).fill(1, low).fill(2, high);
+    for _ in 0..L::SLOTS {
+        let stashed = setup.item(0, 1);
+        setup.stash(&[stashed]);
+    }
     let swapped = x.swapped();
     setup.check(10000, 2, move |model| {
         let image = Arc::new(model.image_of(&[x, y]));

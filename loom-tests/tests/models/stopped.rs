@@ -12,6 +12,8 @@ use crate::TwoHops;
 
 models! {
     writer_stopped_at_each_step_of_a_kick
+    writer_stopped_at_each_step_of_an_insert_into_the_stash
+    writer_stopped_at_each_step_of_a_removal_from_the_stash
     snapshot_stopped_at_each_step
     lookup_overtaken_in_every_round
 }
@@ -66,6 +68,35 @@ fn writer_stopped_at_each_step_of_a_kick<L: Layout>() {
     let stops = (1..100).take_while(|&stop| stopped_at(stop)).count();
     // Two hops, each with two locks, two words stored and a version bumped.
     assert_eq!(stops, 10, "the writer was stopped at each of its steps");
+}
+
+/// Steps of a round that reads the stash: the array's number twice, the lengths of entries, and cells.
+const STEPS_WITH_STASH: usize = STEPS + 3 + 8;
+
+/// The same for writes to the stash, where the writer also holds the mutex of the shard.
+fn writer_stopped_with_the_stash<L: Layout>(write: fn(&mut Thread<L>, Item) -> bool, least: usize) {
+    let stopped_at = |stop| {
+        let mut setup = Setup::<L>::new(4);
+        let [x, y, low] = [(0, 1); 3].map(|(a, b)| setup.item(a, b));
+        setup.fill(0, low).fill(1, low).stash(&[y]);
+        if least == 5 {
+            setup.stash(&[x]);
+        }
+        let write = move |t: &mut Thread<L>| assert!(write(t, x));
+        looked_up_around(stop, STEPS_WITH_STASH, setup, write, vec![y, low], x)
+    };
+    let stops = (1..100).take_while(|&stop| stopped_at(stop)).count();
+    assert_eq!(stops, least, "the writer was stopped at each of its steps");
+}
+
+/// Two locks, the lengths and the copies, two words of a cell and the version.
+fn writer_stopped_at_each_step_of_an_insert_into_the_stash<L: Layout>() {
+    writer_stopped_with_the_stash::<L>(Thread::insert, 7);
+}
+
+/// Two locks, the version, the cell and the copies.
+fn writer_stopped_at_each_step_of_a_removal_from_the_stash<L: Layout>() {
+    writer_stopped_with_the_stash::<L>(Thread::remove, 5);
 }
 
 /// The same for a split that moves two of three items.

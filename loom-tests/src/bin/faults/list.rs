@@ -69,6 +69,8 @@ const MERGE: &str = "src/table/merge.rs";
 const MIRROR: &str = "src/table/mirror.rs";
 const PATH: &str = "src/table/path.rs";
 const REMOVE: &str = "src/table/remove.rs";
+const CELLS: &str = "src/table/stash/cells.rs";
+const STASH: &str = "src/table/stash.rs";
 const STRIPES: &str = "src/table/stripes.rs";
 const TABLE: &str = "src/table.rs";
 const VERSIONS: &str = "src/table/versions.rs";
@@ -88,6 +90,7 @@ const PIECES: &[&str] =
     &["array::one_thread_adds", "array::two_threads_add", "array::a_new_directory"];
 const CLEAR: &[&str] = &["batches::clear_against_lookups"];
 const COPIES: &[&str] = &["races::copy_in_and_copy_out_against_lookup"];
+const GOING_BACK: &[&str] = &["stash::going_back_against_lookup"];
 const UNIQUE: &[&str] = &["unique::two_of_one_item"];
 const LAST_SLOT: &[&str] = &["races::insert_and_kick_for_the_last_slot"];
 const OVERTAKEN_LOOKUP: &[&str] = &["stopped::lookup_overtaken_in_every_round"];
@@ -242,8 +245,8 @@ pub const FAULTS: &[Fault] = faults! {
     LOOKUP contains: "the first round of a lookup does not validate the version"
         replace "version.validate()" with "version.validate() | true"
         => LOOKUPS;
-    LOOKUP look_up: "a later round of a lookup does not validate the version"
-        replace "version.validate()" with "version.validate() | true"
+    LOOKUP look_in_stash: "a later round of a lookup does not validate the version"
+        replace "version.validate_with_stash()" with "version.validate_with_stash() | true"
         => OVERTAKEN_LOOKUP;
     REMOVE change: "a removal that finds no copy at first does not look again with the version"
         replace "self.change_slow" with "false && self.change_slow"
@@ -251,6 +254,51 @@ pub const FAULTS: &[Fault] = faults! {
     VERSIONS counter: "all fingerprints share one version"
         replace "group & (self.groups.len() - 1)" with "group & 0"
         => &["costs::lookup_beside_a_kick_of_another_version_group"];
+
+    // The stash.
+    STASH take: "an entry is taken out of the stash before the version is bumped"
+        swap "self.versions.unstash(group, writer.is_last(self.in_shard(group), found));"
+        and "writer.take(self.in_shard(group), found);"
+        => GOING_BACK;
+    VERSIONS unstash: "no version is bumped when an entry is taken out of the stash"
+        replace "ONE - u64::from(last)" with "0_u64.wrapping_sub(u64::from(last))"
+        => GOING_BACK;
+    STASH put_in_stash: "the version does not say that something is stashed"
+        without "self.versions.stashed(group, first);"
+        => &["stash::insert_known_to_a_lookup"];
+    STASH try_stash: "an entry goes into the stash after its stripes are given back"
+        replace "Ok(()) => self.put_in_stash(&mut self.lock_cells(key), key, 1),"
+        with "Ok(()) => {
+                drop(locked);
+                self.put_in_stash(&mut self.lock_cells(key), key, 1)
+            }"
+        => &["stash::two_unique_inserts_of_one_item"];
+    CELLS replace_array: "cells are read before they are filled"
+        replace "for entry in self.entries() {"
+        with "let all: Vec<_> = self.entries().collect();
+            cells.current.store(next, Ordering::Release);
+            for entry in all {"
+        => &["stash::new_array_against_lookup"];
+    CELLS is_last: "the last copy of an entry clears the bit of its group"
+        replace "self.owned.of_groups[group] == 1 && found.copies == 1" with "found.copies == 1"
+        => &["stash::removal_beside_another_item_of_the_group"];
+    STASH unstash_one: "an entry goes back after it is taken out of the stash"
+        replace "&& self.try_place_locked(&locked, buckets, key, Duplicates::Allow) == Attempt::Stored
+            { self.take_from_stash(key, stashed); }"
+        with "{
+            self.take_from_stash(key, stashed);
+            self.try_place_locked(&locked, buckets, key, Duplicates::Allow);
+        }"
+        => GOING_BACK;
+    INSERT try_place_locked: "an insert_unique does not look in the stash under its stripes"
+        without "_ if duplicates == Duplicates::Reject && self.is_stashed(key) => Attempt::Duplicate,"
+        => &["stash::two_unique_inserts_of_one_item"];
+    REMOVE change_seen: "a removal does not look for stashed entries under its stripe"
+        without "if self.versions.any_stashed(self.geometry().version_group(key)) { return Some(false); }"
+        => &["stash::removal_of_a_shorter_entry_in_a_bucket"];
+    VERSIONS validate: "a lookup compares the version with the bit of the stash"
+        replace "self.version & !STASHED" with "self.version"
+        => &["stash::insert_known_to_a_lookup"];
 
     // The bound of a lookup.
     LOOKUP contains_slow: "an inconclusive lookup answers false"
@@ -350,47 +398,50 @@ pub const FAULTS: &[Fault] = faults! {
 
     // What an attempt that fails, or that finds no room, means for the operation.
     INSERT last_hop_locked: "a kick makes room and does not store the new item"
-        replace "Some(newcomer)" with "None"
+        replace "[from, to], Some(new)" with "[from, to], None"
         => LOOKUPS;
-    INSERT try_insert: "an insert says full without a look under the stripes"
-        replace "Attempt::NoRoom => self.try_place(key, duplicates)"
-        with "Attempt::NoRoom => Attempt::NoRoom"
+    STASH try_stash: "an insert says full without a look under the stripes"
+        replace "let reserved = self.reserve_in_stash(key).map(drop);"
+        with "let reserved = self.reserve_in_stash(key).map(drop);
+            if let Err(refused) = reserved { return refused; }"
         => &["unique::overtaken_in_a_full_table"];
     PATH run: "a search goes on past a slot that was freed"
         replace "return Found::Freed;" with "next += 1; continue;"
         => &["races::slot_freed_deeper_in_a_search"];
     INSERT insert_as_it_is: "an insert whose path is stale says full"
-        replace "backoff.snooze()" with "return Err(InsertError::Full)"
+        replace "backoff.snooze()" with "return Attempt::NoRoom"
         => REMOVALS;
     REMOVE change: "a removal whose copy is gone says that there is none"
         replace "if self.change_seen(key, change) == Some(true) { return true; }"
         with "if let Some(removed) = self.change_seen(key, change) { return removed; }"
         => REMOVALS;
-    INSERT classify: "an insert takes the first bucket with room, not the emptier one"
+    INSERT emptier: "an insert takes the first bucket with room, not the emptier one"
         replace "first.is_fuller(second)" with "!first.has_room()"
         => &["costs::insert_into_the_emptier_second_bucket"];
-    INSERT classify: "an insert takes the second bucket if it has room, not the emptier one"
+    INSERT emptier: "an insert takes the second bucket if it has room, not the emptier one"
         replace "first.is_fuller(second)" with "second.has_room()"
         => &["costs::insert_into_the_emptier_first_bucket"];
 
     // The last resort, after too many optimistic attempts.
     REMOVE change_slow: "the last resort of a removal looks only at the first bucket"
-        replace "Some(false) => second()," with "Some(false) => false,"
+        replace "self.change_longest(&locked, buckets[1], [b, a], in_reverse, key, change)"
+        with "false"
         => OVERTAKEN_REMOVALS;
     REMOVE change_slow: "the last resort of a removal looks only at the second bucket"
-        replace "Some(true) => first()," with "Some(true) => false,"
+        replace "Some(true) => self.change_longest(&locked, buckets[0], [a, b], seen, key, change),"
+        with "Some(true) => false,"
         => OVERTAKEN_REMOVALS;
     REMOVE change_slow: "the last resort of a removal takes an entry of the first bucket first"
-        replace "match Reading::holder_of_longest(readings, self.words_in(buckets), places) {"
-        with "let words = self.words_in(buckets);
-            let found = readings[0].longest(words[0], places[0]).is_some().then_some(true);
-            match found.or(Reading::holder_of_longest(readings, words, places)) {"
+        replace "let changed = match Reading::holder_of_longest(seen, places) {"
+        with "let word = self.locked_word(buckets[0].number);
+            let found = buckets[0].reading.longest(word, places[0]).is_some().then_some(true);
+            let changed = match found.or(Reading::holder_of_longest(seen, places)) {"
         => &["last_resort::removal_of_the_longer_of_two_entries"];
     REMOVE change_slow: "the last resort of a removal takes an entry of the second bucket first"
-        replace "match Reading::holder_of_longest(readings, self.words_in(buckets), places) {"
-        with "let words = self.words_in(buckets);
-            let found = readings[1].longest(words[1], places[1]).is_some().then_some(false);
-            match found.or(Reading::holder_of_longest(readings, words, places)) {"
+        replace "let changed = match Reading::holder_of_longest(seen, places) {"
+        with "let word = self.locked_word(buckets[1].number);
+            let found = buckets[1].reading.longest(word, places[1]).is_some().then_some(false);
+            let changed = match found.or(Reading::holder_of_longest(seen, places)) {"
         => &["last_resort::removal_of_the_longer_of_two_entries_the_other_way"];
     REMOVE change_slow: "the last resort of a removal locks one of its stripes"
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
@@ -398,10 +449,11 @@ pub const FAULTS: &[Fault] = faults! {
             let locked = self.stripes.lock([buckets[0].number]);"
         => OVERTAKEN_REMOVALS;
     INSERT insert_exclusive: "the last resort of an insert goes on to kick after it has stored"
-        replace "Attempt::NoRoom => self.kick" with "Attempt::NoRoom | Attempt::Stored => self.kick"
+        replace "if attempt == Attempt::NoRoom { attempt = self.kick"
+        with "if matches!(attempt, Attempt::NoRoom | Attempt::Stored) { attempt = self.kick"
         => &["last_resort::insert_that_finds_room_in_the_end"];
     INSERT insert_exclusive: "the last resort of an insert does not kick"
-        without "Attempt::NoRoom => self.kick(key, duplicates, Some(&all)),"
+        without "attempt = self.kick(key, duplicates, Some(&all));"
         => &["last_resort::insert_overtaken_in_every_attempt"];
     INSERT insert_as_it_is: "the last resort of an insert_unique allows duplicates"
         replace "self.insert_exclusive(key, duplicates)"
@@ -517,23 +569,23 @@ pub const FAULTS: &[Fault] = faults! {
                     let buckets = [from, buckets[1]];"
         => &["growth::kick_into_the_bucket_that_is_split"];
     INSERT last_hop_locked: "the last hop does not compute the bucket of the new item again"
-        replace "B::GROWS && (now()" with "false && (now()"
+        replace "B::GROWS && !from" with "false && !from"
         => &["growth::kick_of_what_stays_for_what_goes"];
     REMOVE change_seen: "a removal looks at the other bucket before it has its stripe"
         replace "let (locked, [bucket]) = self.lock([place], [bucket]);
-            Some(self.change_longest(&locked, bucket, [place, other], key, change))"
-        with "let in_other = self.in_other::<C>(other);
+            if self.versions.any_stashed(self.geometry().version_group(key)) { return Some(false); }
+            Some(self.change_longest(&locked, bucket, [place, other], seen, key, change))"
+        with "let in_other = self.in_other::<C>(other, seen[1]);
             let (locked, [bucket]) = self.lock([place], [bucket]);
             let word = self.locked_word(bucket.number);
-            let Some(slot) = bucket.reading.longest(word, place) else {
+            let Some(longest) = bucket.reading.longest(word, place) else {
                 return Some(false);
             };
-            let is_longer = |known| known > bucket.reading.known_bits::<F>(slot);
-            if in_other.longest.is_some_and(is_longer) {
+            if in_other.longest.is_some_and(|other| other.known > longest.known) {
                 return Some(false);
             }
             let in_other = || in_other.may_be_missed();
-            Some(self.change_in(&locked, bucket.number, slot, key, change, in_other))"
+            Some(self.change_in(&locked, bucket.number, longest.slot, key, change, in_other))"
         => &["growth::removal_beside_a_copy_into_the_new_bucket"];
     GROWING bucket: "a place has its bucket by an extent that is read Relaxed"
         replace "self.bucket_at(extent, extent.bucket(place.position))"
@@ -567,7 +619,7 @@ pub const FAULTS: &[Fault] = faults! {
     TABLE relocate: "a kick takes out any entry of the item that it moves"
         replace "without(planned) else {"
         with "without(match from.reading.longest(self.locked_word(from.number), hop.from) {
-                Some(slot) => slot,
+                Some(longest) => longest.slot,
                 None => return false,
             }) else {"
         => &["entries::kick_of_what_is_removed_beside_a_short_entry"];
@@ -614,11 +666,17 @@ pub const FAULTS: &[Fault] = faults! {
         replace "first >= second" with "first.is_some_and(|first| second.is_none_or(|second| first <= second))"
         => &["entries::removal_beside_a_relative_with_a_short_entry"];
     REMOVE change_longest: "a removal does not look for a longer entry when it has its stripe"
-        replace "known > reading.known_bits::<F>(slot)" with "known > u32::MAX - 1"
+        replace "other.known > longest.known" with "other.known > u32::MAX - 1"
         => &[
             "entries::kick_of_what_is_removed_beside_a_short_entry",
             "entries::kick_and_split_of_what_is_removed",
         ];
+    BUCKETS longest_again: "a removal keeps what it saw in words that have changed"
+        replace "seen.word.bits() == word.bits()" with "true"
+        => &["entries::kick_and_split_of_what_is_removed"];
+    BUCKETS longest_again: "a removal keeps what it saw by another extent"
+        replace "seen.reading == self" with "true"
+        => &["entries::removal_beside_an_entry_of_the_next_level"];
     REMOVE in_other: "a removal does not look at the extent of the other bucket again"
         replace "self.read_valid([place])"
         with "{
@@ -630,12 +688,11 @@ pub const FAULTS: &[Fault] = faults! {
             "maplets::removal_beside_a_value_of_the_next_level",
         ];
     REMOVE change_longest: "a removal bumps the version for an entry as long as its own only"
-        replace "in_other.may_be_missed())"
-        with "in_other.longest == Some(reading.known_bits::<F>(slot)))"
+        replace "in_other.may_be_missed()"
+        with "in_other.longest.is_some_and(|other| other.known == longest.known)"
         => &["entries::short_copy_and_removal_of_the_long_one"];
-    GROWING known_bits: "the lengths of entries are counted from the level"
-        replace "self.level + self.beyond::<F>(slot).checked_ilog2().unwrap_or(0)"
-        with "self.beyond::<F>(slot).checked_ilog2().unwrap_or(0)"
+    GROWING longest: "the lengths of entries are counted from the level"
+        replace "known: self.level + known" with "known"
         => &["entries::removal_of_what_is_kicked_at_the_end_of_a_level"];
 
     // Void entries.
@@ -662,7 +719,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "even & self.size as usize" with "even & (2 * self.size as usize + 1)"
         => &["voids::kick_against_lookup_in_its_direction"];
     FIGURES len: "what is doubled counts as items"
-        replace "self.occupied().saturating_sub(doubled)" with "self.occupied() + 0 * doubled"
+        replace ".saturating_sub(doubled)" with ".saturating_sub(0 * doubled)"
         => VOIDS;
     GROW split_run: "a split does not count what it doubles"
         without "growing.add_doubled(doubled.cast_signed());"
@@ -687,11 +744,10 @@ pub const FAULTS: &[Fault] = faults! {
     INSERT insert_exclusive:
         "the last resort of an insert computes its buckets before it has the stripes"
         replace "let all = self.stripes.lock_all();
-            let attempt =
-            match self.try_place_locked(&all, self.locate(key.places()), key, duplicates)"
+            let mut attempt = self.try_place_locked(&all, self.locate(key.places()), key, duplicates);"
         with "let buckets = self.locate(key.places());
             let all = self.stripes.lock_all();
-            let attempt = match self.try_place_locked(&all, buckets, key, duplicates)"
+            let mut attempt = self.try_place_locked(&all, buckets, key, duplicates);"
         => &[
             "last_resort::insert_whose_bucket_is_split",
             "last_resort::insert_whose_bucket_is_split_and_full",
@@ -813,9 +869,9 @@ pub const FAULTS: &[Fault] = faults! {
         without "self.reach_in_mirror(buckets)?;"
         => SNAPSHOT_AND_SPLIT;
     MIRROR try_image: "the items of a snapshot are counted before all stripes are locked"
-        replace "let (mut image, words) = recording.stop();"
+        replace "let (mut image, words) = recording.stop(|| again = self.copy_stash(&mut stash));"
         with "let occupied = self.stripes.occupied();
-            let (mut image, words) = recording.stop();
+            let (mut image, words) = recording.stop(|| again = self.copy_stash(&mut stash));
             image.occupied = occupied;"
         => SNAPSHOT_AND_INSERT;
     MIRROR stop: "the items of a snapshot are counted when the stripes are given back"
@@ -869,7 +925,7 @@ pub const FAULTS: &[Fault] = faults! {
 
     // Merges.
     MERGE merge: "a merge that fails takes nothing back"
-        without "self.places_of(image) .take(at) .for_each(|place| self.remove_parts(place, &mut stored));"
+        without "self.entries_of(image) .take(at) .for_each(|entry| self.remove_parts(entry, &mut stored));"
         => MERGE_FAILS;
     MERGE merge: "a merge that fails takes back what it could not store"
         replace "take(at)" with "take(at + 1)"
@@ -924,14 +980,14 @@ pub const FAULTS: &[Fault] = faults! {
 
     // Values: replacements and removals.
     REMOVE change_seen: "a replacement stores the word that it saw before it had the stripe"
-        replace "Some(self.change_longest(&locked, bucket, [place, other], key, change))"
+        replace "Some(self.change_longest(&locked, bucket, [place, other], seen, key, change))"
         with "if !C::REMOVES && !B::GROWS {
                 let seen = if first { words[0] } else { words[1] };
                 let changed = change.applied(seen, bucket.reading.slot::<F>(place)?)?;
                 self.store_word(&locked, bucket.number, changed, Ordering::SeqCst);
                 return Some(true);
             }
-            Some(self.change_longest(&locked, bucket, [place, other], key, change))"
+            Some(self.change_longest(&locked, bucket, [place, other], seen, key, change))"
         => REPLACEMENTS;
     REMOVE change_in: "a replacement takes the old value out before it stores the new one"
         replace "self.store_word(locked, bucket, changed, Ordering::SeqCst);"
@@ -954,7 +1010,7 @@ pub const FAULTS: &[Fault] = faults! {
         => &["maplets::value_in_and_value_out_against_lookup"];
     REMOVE change_longest:
         "a removal from a growing maplet bumps no version for an entry with another value"
-        replace "in_other.may_be_missed())" with "in_other.longest.is_some())"
+        replace "in_other.may_be_missed()" with "in_other.longest.is_some()"
         => &["maplets::value_in_and_value_out_of_what_grows"];
     REMOVE change_longest: "a removal takes an entry of the key with any value"
         replace "let Some(slot) = reading.slot::<F>(place) else { return false; };"

@@ -1,0 +1,118 @@
+//! Lanes of a word: several small numbers side by side in 64 bits. Pure functions, and arithmetic
+//! on the whole word at once.
+
+use crate::entry::Ring;
+
+/// `SLOTS` lanes of `BITS` bits, from the lowest bit up. All functions but [`count`](Self::count)
+/// ignore the bits above the last lane.
+pub(crate) struct Lanes<const BITS: u32, const SLOTS: usize>;
+
+impl<const BITS: u32, const SLOTS: usize> Lanes<BITS, SLOTS> {
+    /// The lowest bit of every lane.
+    pub(crate) const LOW: u64 = {
+        assert!(BITS as usize * SLOTS <= 64 && BITS >= 4 && SLOTS >= 2 && SLOTS <= 8);
+        let (mut low, mut slot) = (0, 0);
+        while slot < SLOTS {
+            low |= 1 << (BITS as usize * slot);
+            slot += 1;
+        }
+        low
+    };
+    /// The highest bit of every lane.
+    pub(crate) const HIGH: u64 = Self::LOW << (BITS - 1);
+    /// The lowest bit of the last lane.
+    pub(crate) const LAST: usize = BITS as usize * (SLOTS - 1);
+    /// Every bit of a lane but its highest.
+    const REST: u64 = Self::HIGH - Self::LOW;
+    /// Every bit above the last lane.
+    pub(crate) const ABOVE: u64 = !(Self::HIGH | Self::REST);
+    /// One lane, at the bottom.
+    pub(crate) const LANE: u64 = (1 << BITS) - 1;
+
+    /// The value of one lane.
+    #[inline]
+    pub(crate) fn get(word: u64, slot: usize) -> u64 {
+        (word >> (BITS as usize * slot)) & Self::LANE
+    }
+
+    /// The highest bit of each lane that is not 0; exact, since no sum carries into the next lane.
+    #[inline]
+    pub(crate) fn nonzero(word: u64) -> u64 {
+        (((word & Self::REST) + Self::REST) | word) & Self::HIGH
+    }
+
+    /// The highest bit of each lane that is 0, where the highest bit of every lane is.
+    #[inline]
+    pub(crate) fn zeros_below_the_highest_bit(word: u64) -> u64 {
+        debug_assert_eq!(word & Self::HIGH, 0);
+        !(word + Self::REST) & Self::HIGH
+    }
+
+    /// The highest bit of each lane that equals `value`.
+    #[inline]
+    pub(crate) fn equal(word: u64, value: u64) -> u64 {
+        let broadcast = value.wrapping_mul(Self::LOW);
+        Self::nonzero(word ^ broadcast) ^ Self::HIGH
+    }
+
+    /// The bits of each lane that are in `mask`.
+    #[inline]
+    pub(crate) fn masked(word: u64, mask: u64) -> u64 {
+        word & mask.wrapping_mul(Self::LOW)
+    }
+
+    /// The ring of each lane turned: its head is the lowest bit then.
+    #[inline]
+    pub(crate) fn turned(word: u64, ring: Ring) -> u64 {
+        let below_head = (1 << ring.head) - 1;
+        let (upper, lower) =
+            (Self::masked(word, ring.mask() & !below_head), Self::masked(word, below_head));
+        let besides = Self::masked(word, Self::LANE & !ring.mask());
+        besides | upper >> ring.head | lower << (ring.bits - ring.head)
+    }
+
+    /// 0 in each lane of `word` that matches, something else in the others: see
+    /// [`Pattern`](crate::entry::Pattern), of which these are the parts.
+    #[inline]
+    pub(crate) fn mismatches(word: u64, pattern: u64, low: u64) -> u64 {
+        let low = low.wrapping_mul(Self::LOW);
+        let difference = word ^ pattern.wrapping_mul(Self::LOW);
+        let agreeing = difference & low;
+        // The complement of all bits up to the lowest that disagrees: `agreeing ^ (agreeing + LOW)`.
+        // No lane carries into the next.
+        let above = agreeing ^ (!Self::LOW).wrapping_sub(agreeing);
+        // The leading 1 of a ring that matches lies no higher than that.
+        word & low & above | difference ^ agreeing
+    }
+
+    /// Whether some lane is 0; which one, it does not say.
+    #[inline]
+    pub(crate) fn any_zero(word: u64) -> bool {
+        word.wrapping_sub(Self::LOW) & !word & Self::HIGH != 0
+    }
+
+    /// How many of the highest bits are set: the product adds up all lanes in the last one.
+    #[inline]
+    pub(crate) fn count(mask: u64) -> usize {
+        let sum = (mask >> (BITS - 1)).wrapping_mul(Self::LOW);
+        ((sum >> Self::LAST) & Self::LANE) as usize
+    }
+}
+
+/// A mark for each lane of two words that matches.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Marks {
+    /// The highest bit of the lane, and for a lane of the first word the bit below it: so no two marks are
+    /// in the same place.
+    pub(crate) both: u64,
+    /// Those of the second word.
+    pub(crate) second: u64,
+}
+
+impl Marks {
+    /// Of the highest bits of the lanes of each word.
+    #[inline]
+    pub(crate) fn of_highest_bits([first, second]: [u64; 2]) -> Self {
+        Self { both: first >> 1 | second, second }
+    }
+}

@@ -1,0 +1,407 @@
+//! The stash: entries for which their two buckets have no room (Kirsch, Mitzenmacher, Wieder, "More Robust
+//! Hashing: Cuckoo Hashing with a Stash", ESA 2008).
+//!
+//! Two buckets hold 2b copies of an item, or 2b values of a key, and no more. What finds no room goes to a hash table
+//! beside the table, from an entry to the number of its copies. Nothing of it is allocated before it is needed. An
+//! entry there is named by what is known of it: its core and value, and its even position.
+//!
+//! **Shards.** The stash has some tables of [`Cells`], each for the entries of some groups of versions.
+//!
+//! **Writers.** What is in the stash of an item changes only under the stripes of both of its buckets, and then the
+//! mutex of the shard.
+//!
+//! * In: the cell, and then the version, with the bit that says that something of the group is stashed.
+//! * Out: if the entry goes back to a bucket, the copy there; then the version, and the bit if nothing of the group
+//!   is left; then the cell. Copy, bump, clear: as in a kick.
+//!
+//! **Lookups** compare the version with one that has no such bit: so one of a group of which something is stashed
+//! fails to validate, and goes on in `contains_slow`. That reads the version, the words, the cells, and compares the
+//! version as it is. Words before cells: a lookup that reads a word after a removal also sees all cells that were there
+//! before it. The other way, an entry leaves the cells after the version was bumped.
+//!
+//! **Back.** A removal that frees a slot looks at one entry of the shard, each by turns, and puts a copy of it into
+//! a bucket if there is room: so a table that was full for a while does not stay slow.
+
+mod cells;
+
+use core::hint::select_unpredictable;
+
+pub(crate) use self::cells::{CellWords, MAX_COPIES, Stashed};
+use self::cells::{Cells, Found, Wanted, Writer};
+use super::buckets::Buckets;
+use super::geometry::{Key, Place};
+use super::insert::{Attempt, Duplicates};
+use super::{State, Table};
+use crate::entry::{Entry, Values};
+use crate::error::InsertError;
+use crate::layout::{Format, Word};
+use crate::memory::{NoMemory, try_push, try_reserve, try_with_capacity};
+use crate::sync::SetOnce;
+
+/// Groups of versions for each shard in larger tables.
+const GROUPS_PER_SHARD: usize = if cfg!(loom) { 1 << 30 } else { 64 };
+
+/// What finds no room in its buckets.
+pub(super) struct Stash {
+    /// A power of two of them.
+    shards: SetOnce<Box<[Cells]>>,
+}
+
+impl Stash {
+    pub(super) fn new() -> Self {
+        Self { shards: SetOnce::new() }
+    }
+
+    /// The shards, if something was ever stashed.
+    #[inline]
+    fn shards(&self) -> &[Cells] {
+        self.shards.get().map_or(&[], |shards| shards)
+    }
+
+    /// The shards, which are allocated if they are not there.
+    fn try_shards(&self, groups: usize, key: u32) -> Result<&[Cells], NoMemory> {
+        if self.shards.get().is_none() {
+            let count = (groups / GROUPS_PER_SHARD).max(1);
+            let mut shards = try_with_capacity(count)?;
+            for _ in 0..count {
+                shards.push(Cells::try_new(groups / count, key)?);
+            }
+            // Another thread may have been faster.
+            drop(self.shards.set(shards.into_boxed_slice()));
+        }
+        Ok(self.shards())
+    }
+}
+
+impl<B: Buckets> State<B> {
+    #[inline]
+    fn stash(&self) -> &Stash {
+        &self.changing.stash
+    }
+
+    /// The bits of an entry that are not its value.
+    #[inline]
+    fn key_bits(&self) -> u32 {
+        self.buckets.values().below().map_or(u32::MAX, |below| below as u32)
+    }
+
+    /// The number of entries in the stash: for a decision that is right either way.
+    pub(crate) fn stashed_entries(&self) -> usize {
+        self.stash().shards().iter().map(Cells::entries).sum()
+    }
+
+    /// The number of copies in the stash: exact when no thread writes.
+    pub(crate) fn stashed_copies(&self) -> usize {
+        self.stash().shards().iter().map(Cells::copies).sum()
+    }
+
+    /// What it uses on the heap.
+    pub(super) fn stash_bytes(&self) -> usize {
+        let shards = self.stash().shards();
+        let groups = self.versions.groups() / shards.len().max(1);
+        size_of_val(shards) + shards.iter().map(|shard| shard.heap_bytes(groups)).sum::<usize>()
+    }
+
+    /// Empties the stash, while all stripes are held and every version was bumped.
+    pub(super) fn clear_stash(&self) {
+        self.stash().shards().iter().for_each(|shard| shard.lock().clear());
+    }
+}
+
+impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
+    #[inline]
+    fn group_of(self, key: Key) -> usize {
+        self.geometry().version_group(key) & (self.versions.groups() - 1)
+    }
+
+    /// The cells of a group, if something was ever stashed.
+    #[inline]
+    fn cells_of(self, group: usize) -> Option<&'a Cells> {
+        let shards = self.state.stash().shards();
+        shards.get(group & shards.len().checked_sub(1)?)
+    }
+
+    /// The number of a group in its shard.
+    fn in_shard(self, group: usize) -> usize {
+        group >> self.state.stash().shards().len().trailing_zeros()
+    }
+
+    /// Locks the cells of the item's group, which are there.
+    fn lock_cells(self, key: Key) -> Writer<'a> {
+        self.cells_of(self.group_of(key)).expect("what is stashed has a shard").lock()
+    }
+
+    /// The entries of an item, with its value, or whatever its value is.
+    #[inline]
+    fn wanted(self, key: Key, with_value: bool) -> Wanted {
+        let mask = if with_value { u32::MAX } else { self.key_bits() };
+        Wanted { item: even(key), mask }
+    }
+
+    /// Calls `found` with what a slot would hold of each entry of the item, whatever its value is. `false`: some may
+    /// have been missed. Takes no lock.
+    #[inline]
+    pub(super) fn read_stash(self, key: Key, mut found: impl FnMut(u32)) -> bool {
+        let cells = self.cells_of(self.group_of(key));
+        cells.is_none_or(|cells| cells.read(self.wanted(key, false), |each| found(each.bits)))
+    }
+
+    /// Locks the cells of the item's group, if there is something in them. Called while the stripes of both
+    /// buckets of the item are held.
+    fn lock_stash(self, key: Key) -> Option<Writer<'a>> {
+        self.versions.any_stashed(self.group_of(key)).then(|| self.lock_cells(key))
+    }
+}
+
+/// Copies of the entries of each shard, and after which of its changes they were made.
+#[derive(Default)]
+pub(super) struct Copied {
+    shards: Vec<(u64, Vec<CellWords>)>,
+}
+
+impl Copied {
+    /// The words of all entries, in order.
+    pub(super) fn into_sorted(self) -> Result<Vec<CellWords>, NoMemory> {
+        let mut all =
+            try_with_capacity(self.shards.iter().map(|(_, entries)| entries.len()).sum())?;
+        all.extend(self.shards.into_iter().flat_map(|(_, entries)| entries));
+        all.sort_unstable_by_key(|&words| Stashed::order(words));
+        Ok(all)
+    }
+}
+
+/// Snapshots.
+impl<B: Buckets> State<B> {
+    /// Copies the entries of each shard that has changed since it was copied.
+    pub(super) fn copy_stash(&self, copied: &mut Copied) -> Result<(), NoMemory> {
+        for (at, cells) in self.stash().shards().iter().enumerate() {
+            if at == copied.shards.len() {
+                try_push(&mut copied.shards, (0, Vec::new()))?;
+            }
+            let (changes, entries) = &mut copied.shards[at];
+            let writer = cells.lock();
+            if *changes != writer.changes() {
+                *changes = writer.changes();
+                entries.clear();
+                try_reserve(entries, writer.len())?;
+                entries.extend(writer.entries().map(Stashed::words));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<F: Format, B: Buckets> Table<'_, F, B> {
+    /// Stores the entries with these words, of a table that no other thread has.
+    pub(crate) fn restore_stash(self, entries: &[CellWords]) -> Result<(), NoMemory> {
+        entries.iter().copied().map(Stashed::of_words).try_for_each(|stashed| {
+            self.state.stash().try_shards(self.versions.groups(), self.key_bits())?;
+            let key = self.geometry().key_of(stashed.place);
+            let mut writer = self.lock_cells(key);
+            writer.reserve()?;
+            self.put_in_stash(&mut writer, key, stashed.copies);
+            Ok(())
+        })
+    }
+}
+
+/// Inserts.
+impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
+    /// A copy of an item into the stash, unless there is room in its buckets by now. `NoRoom`: it would be a new entry,
+    /// and there are as many entries as a full table has.
+    pub(super) fn try_stash(self, key: Key, duplicates: Duplicates) -> Attempt {
+        // While no stripe is held: the cells may have to be replaced.
+        let reserved = self.reserve_in_stash(key).map(drop);
+        let places = key.places();
+        let (locked, buckets) = self.lock(places, self.locate(places));
+        match self.try_place_locked(&locked, buckets, key, duplicates) {
+            Attempt::NoRoom => match reserved {
+                Ok(()) => self.put_in_stash(&mut self.lock_cells(key), key, 1),
+                Err(refused) => refused,
+            },
+            decided => decided,
+        }
+    }
+
+    /// Some copies of an entry into the stash.
+    pub(super) fn stash_copies(self, key: Key, copies: usize) -> Result<(), InsertError> {
+        loop {
+            let attempt = match self.reserve_in_stash(key) {
+                Err(refused) => refused,
+                Ok(writer) => {
+                    drop(writer);
+                    let places = key.places();
+                    let _locked = self.lock(places, self.locate(places));
+                    self.put_in_stash(&mut self.lock_cells(key), key, copies)
+                }
+            };
+            match attempt {
+                Attempt::Stored => return Ok(()),
+                Attempt::Stale => {}
+                Attempt::NoMemory => return Err(InsertError::OutOfMemory),
+                _ => return Err(InsertError::Full),
+            }
+        }
+    }
+
+    /// A copy of an item into the stash, while all stripes are held.
+    pub(super) fn stash_exclusive(self, key: Key) -> Attempt {
+        match self.reserve_in_stash(key) {
+            Ok(mut writer) => self.put_in_stash(&mut writer, key, 1),
+            Err(refused) => refused,
+        }
+    }
+
+    /// Room in the stash for one copy more.
+    fn reserve_in_stash(self, key: Key) -> Result<Writer<'a>, Attempt> {
+        if self.cells_of(self.group_of(key)).is_none() {
+            if self.looks_full() {
+                return Err(Attempt::NoRoom);
+            }
+            let shards = self.state.stash().try_shards(self.versions.groups(), self.key_bits());
+            shards.map_err(|_| Attempt::NoMemory)?;
+        }
+        let mut writer = self.lock_cells(key);
+        match writer.copies_of(even(key)) {
+            Some(MAX_COPIES) => return Err(Attempt::TooManyCopies),
+            Some(1..) => {}
+            _ if self.looks_full() => return Err(Attempt::NoRoom),
+            _ => writer.reserve().map_err(|_| Attempt::NoMemory)?,
+        }
+        Ok(writer)
+    }
+
+    /// Some copies of an entry into the stash, under the stripes of both of its buckets. `Stale`: others have taken the room.
+    fn put_in_stash(self, writer: &mut Writer<'_>, key: Key, copies: usize) -> Attempt {
+        let new = Stashed { place: even(key), copies };
+        match writer.copies_of(new.place) {
+            Some(held) if held + copies > MAX_COPIES => return Attempt::TooManyCopies,
+            None if !writer.has_room() => return Attempt::Stale,
+            _ => {}
+        }
+        let group = self.group_of(key);
+        let first = writer.add(self.in_shard(group), new);
+        // After the cell: a lookup that sees the version sees the cell.
+        self.versions.stashed(group, first);
+        Attempt::Stored
+    }
+
+    /// Whether the stash holds an entry of the item, whatever its value is. Called while both stripes of the item
+    /// are held.
+    pub(super) fn is_stashed(self, key: Key) -> bool {
+        let writer = self.lock_stash(key);
+        writer.is_some_and(|writer| writer.longest(self.wanted(key, false)).is_some())
+    }
+
+    /// Calls `found` with what a slot would hold of each entry of the item in the stash, whatever its value is. Called
+    /// while both stripes of the item are held.
+    pub(super) fn each_stashed(self, key: Key, mut found: impl FnMut(u32)) {
+        if let Some(writer) = self.lock_stash(key) {
+            writer.each(self.wanted(key, false), |each| found(each.bits));
+        }
+    }
+
+    /// How many copies of the item the stash holds. Called while both stripes of the item are held.
+    pub(super) fn count_stashed(self, key: Key) -> usize {
+        let mut copies = 0;
+        if let Some(writer) = self.lock_stash(key) {
+            writer.each(self.wanted(key, true), |found| copies += found.copies);
+        }
+        copies
+    }
+}
+
+/// Removals.
+impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
+    /// The longest entry of the item in the stash. Called while both stripes of the item are held.
+    pub(super) fn longest_stashed(self, key: Key) -> Option<InStash<'a>> {
+        let writer = self.lock_stash(key)?;
+        let found = writer.longest(self.wanted(key, true))?;
+        Some(InStash { writer, found })
+    }
+
+    /// Takes a copy out of the stash, where both stripes of the item are held.
+    pub(super) fn take_from_stash(self, key: Key, mut stashed: InStash<'_>) {
+        self.take(key, &mut stashed.writer, stashed.found);
+    }
+
+    fn take(self, key: Key, writer: &mut Writer<'_>, found: Found) {
+        let group = self.group_of(key);
+        // Before the cell: a lookup may have read the words before a copy of the item was put there.
+        self.versions.unstash(group, writer.is_last(self.in_shard(group), found));
+        writer.take(self.in_shard(group), found);
+    }
+
+    /// Another entry for a copy in the stash, where both stripes of the item are held: with another value. The new
+    /// one comes before the old one goes.
+    ///
+    /// # Panics
+    ///
+    /// If memory for it cannot be had, or if there are [`MAX_COPIES`] of the new one; then nothing has changed.
+    pub(super) fn replace_in_stash(self, key: Key, stashed: InStash<'_>, bits: u32) {
+        let InStash { mut writer, found } = stashed;
+        if bits == found.bits {
+            return;
+        }
+        let entry = Entry::knowing(bits.into(), found.known);
+        let new = Key { entry, ..key };
+        if writer.copies_of(even(new)).is_none() {
+            writer.reserve().expect("memory for another value in the stash");
+        }
+        let put = self.put_in_stash(&mut writer, new, 1);
+        assert!(put == Attempt::Stored, "too many copies of the new value");
+        // In its array, which may be another one now.
+        let found = writer.longest(self.wanted(key, true)).expect("the mutex is held");
+        self.take(key, &mut writer, found);
+    }
+
+    /// After a removal has freed a slot, when no stripe is held: looks at one entry of the stash, and puts a copy of it into
+    /// a bucket if there is room.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn unstash_one(self, group: usize) {
+        let Some(cells) = self.cells_of(group) else {
+            return;
+        };
+        let Some(place) = cells.lock().next() else {
+            return;
+        };
+        let key = self.geometry().key_of(place);
+        let places = key.places();
+        let buckets = self.locate(places);
+        let words = self.words_in(buckets);
+        if !words.into_iter().any(Word::has_room) {
+            return;
+        }
+        let (locked, buckets) = self.lock(places, buckets);
+        let stashed = self.longest_stashed(key);
+        if let Some(stashed) = stashed.filter(|stashed| stashed.known() == place.entry.known())
+            && self.try_place_locked(&locked, buckets, key, Duplicates::Allow) == Attempt::Stored
+        {
+            self.take_from_stash(key, stashed);
+        }
+    }
+}
+
+/// An entry in the stash, whose shard is locked.
+pub(super) struct InStash<'a> {
+    writer: Writer<'a>,
+    found: Found,
+}
+
+impl InStash<'_> {
+    pub(super) fn known(&self) -> u32 {
+        self.found.known
+    }
+
+    /// What a slot would hold of it, in a growing table without the ring.
+    pub(super) fn bits(&self) -> u32 {
+        self.found.bits
+    }
+}
+
+/// An item at its even position.
+#[inline]
+fn even(Key { entry, first, second }: Key) -> Place {
+    Place { position: select_unpredictable(first & 1 == 0, first, second), entry }
+}

@@ -1,0 +1,223 @@
+//! A table that was made for n items holds n of any kind.
+
+use coucal_reference::{Item, Subject};
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use rand::seq::SliceRandom;
+
+use crate::common::{Layout, default_layout, hashes, usually};
+use crate::{contents, holds, items, value_bits, value_bits_that_grow, zipf};
+
+of_each_layout! {
+    copies_of_one_item
+    a_zipf_number_of_copies
+    three_values_of_each_key
+    a_zipf_number_of_values
+    nothing_is_left_after_clear
+}
+
+of_each_growing_layout! {
+    copies_of_one_item_while_it_grows
+    a_zipf_number_of_copies_while_it_grows
+    three_values_of_each_key_while_it_grows
+    a_zipf_number_of_values_while_it_grows
+    nothing_is_left_after_clear_of_what_grows
+}
+
+/// Many more than its buckets have slots, beside other items; the table does not grow for them.
+fn come_and_go(subject: &impl Subject, others: usize) {
+    const COPIES: usize = 5000;
+    let item = (1, 1 & ((1 << subject.value_bits()) - 1));
+    let others = items(others, subject.value_bits(), |_| 1);
+    for &other in &others {
+        subject.insert(other).expect("room");
+    }
+    let slots = subject.slots();
+    for copy in 0..COPIES {
+        assert_eq!(subject.insert(item), Ok(()), "copy {copy}: {subject:?}");
+    }
+    let in_slots = subject.len() - others.len() - subject.stashed().1;
+    assert_eq!(subject.stashed().0, 1);
+    assert!(subject.slots() <= slots * 21 / 20, "{slots} slots: {subject:?}");
+    let contents = contents(subject);
+    assert_eq!((contents.occupied as usize, contents.stashed), (others.len() + in_slots, 1));
+    let all = [others.clone(), vec![item; COPIES]].concat();
+    holds(subject, &all);
+    for left in (0..COPIES).rev() {
+        assert!(subject.remove(item), "{left} are left: {subject:?}");
+        assert_eq!(subject.contains(item.0), left > 0);
+        let count = subject.values(item.0).len();
+        assert_eq!(
+            if item.1 == 0 { count } else { count.min(1) },
+            if item.1 == 0 { left } else { left.min(1) }
+        );
+        assert_eq!(subject.len(), others.len() + left);
+    }
+    assert!(!subject.remove(item));
+    assert_eq!(subject.stashed(), (0, 0));
+    holds(subject, &others);
+}
+
+fn copies_of_one_item(layout: Layout) {
+    for (capacity, others) in [(100, 0), (10_000, 1000)] {
+        come_and_go(&layout.maplet(capacity, value_bits(layout)), others);
+    }
+}
+
+fn copies_of_one_item_while_it_grows(layout: Layout) {
+    for (most, others) in [(100, 0), (20_000, 1000)] {
+        come_and_go(&layout.growing(1, most), others);
+        come_and_go(&layout.growing_maplet(1, most, value_bits_that_grow(layout)), others);
+    }
+}
+
+/// As many items as it was made for; half of them removed, values replaced, all the others removed. In between
+/// it is restored.
+fn fills_and_empties<S: Subject>(subject: S, mut held: Vec<Item>) {
+    let mut random = SmallRng::seed_from_u64(11);
+    // Not one hash after the other.
+    held.shuffle(&mut random);
+    for (stored, &item) in held.iter().enumerate() {
+        assert_eq!(subject.insert(item), Ok(()), "{stored} of {}: {subject:?}", held.len());
+    }
+    holds(&subject, &held);
+    assert!(subject.stashed().0 > 0, "{subject:?}");
+    let subject = restored(subject);
+    holds(&subject, &held);
+    held.shuffle(&mut random);
+    for item in held.split_off(held.len() / 2) {
+        assert!(subject.remove(item), "{item:?} is lost: {subject:?}");
+    }
+    holds(&subject, &held);
+    let subject = restored(subject);
+    if subject.value_bits() > 0 {
+        let top = (1 << subject.value_bits()) - 1;
+        for (hash, value) in held.iter_mut().step_by(2) {
+            assert!(
+                subject.replace((*hash, *value), *value ^ top),
+                "{hash:#x} is lost: {subject:?}"
+            );
+            *value ^= top;
+        }
+        holds(&subject, &held);
+    }
+    for item in held {
+        assert!(subject.remove(item), "{item:?} is lost: {subject:?}");
+    }
+    assert!(subject.is_empty());
+    assert_eq!(subject.stashed(), (0, 0));
+    assert!(contents(&subject).copies.is_empty());
+}
+
+/// What is restored from its snapshot, with the same entries.
+#[expect(clippy::needless_pass_by_value, reason = "what was restored takes its place")]
+fn restored<S: Subject>(subject: S) -> S {
+    let restored = S::restored(&subject.bytes()).expect("what was just written");
+    assert_eq!(restored.stashed(), subject.stashed());
+    assert!(restored.bytes() == subject.bytes());
+    restored
+}
+
+fn capacities() -> impl Iterator<Item = usize> {
+    [100, 5000].into_iter().chain(usually(None, Some(200_000)))
+}
+
+fn a_zipf_number_of_copies(layout: Layout) {
+    for capacity in capacities() {
+        let copies = items(capacity, 0, |random| zipf(random, 2000));
+        fills_and_empties(layout.filter(capacity), copies);
+    }
+}
+
+fn a_zipf_number_of_copies_while_it_grows(layout: Layout) {
+    for capacity in capacities() {
+        let copies = items(capacity, 0, |random| zipf(random, 2000));
+        fills_and_empties(layout.growing(capacity / 8, capacity), copies);
+    }
+}
+
+fn three_values_of_each_key(layout: Layout) {
+    let bits = value_bits(layout);
+    for capacity in [5000, usually(10_000, 200_000)] {
+        fills_and_empties(layout.maplet(capacity, bits), items(capacity, bits, |_| 3));
+    }
+}
+
+fn three_values_of_each_key_while_it_grows(layout: Layout) {
+    let bits = value_bits_that_grow(layout);
+    for capacity in [5000, usually(10_000, 200_000)] {
+        fills_and_empties(
+            layout.growing_maplet(capacity / 8, capacity, bits),
+            items(capacity, bits, |_| 3),
+        );
+    }
+}
+
+fn a_zipf_number_of_values(layout: Layout) {
+    let bits = value_bits(layout);
+    for capacity in capacities() {
+        let pairs = items(capacity, bits, |random| zipf(random, 32));
+        fills_and_empties(layout.maplet(capacity, bits), pairs);
+    }
+}
+
+fn a_zipf_number_of_values_while_it_grows(layout: Layout) {
+    let bits = value_bits_that_grow(layout);
+    for capacity in capacities() {
+        let pairs = items(capacity, bits, |random| zipf(random, 32));
+        fills_and_empties(layout.growing_maplet(capacity / 8, capacity, bits), pairs);
+    }
+}
+
+/// Nothing is found of what was stashed, and as much has room again.
+fn is_cleared(subject: &impl Subject, held: &[Item]) {
+    for round in 0..3 {
+        subject.insert_many(held).expect("what it was made for");
+        assert!(subject.stashed().1 > 0, "round {round}: {subject:?}");
+        holds(subject, held);
+        subject.clear();
+        assert_eq!((subject.len(), subject.stashed()), (0, (0, 0)));
+        assert!(
+            held.iter()
+                .all(|&(hash, _)| !subject.contains(hash) && subject.values(hash).is_empty())
+        );
+        assert!(held.iter().all(|&item| !subject.remove(item)));
+        assert!(contents(subject).copies.is_empty());
+    }
+}
+
+fn nothing_is_left_after_clear(layout: Layout) {
+    let bits = value_bits(layout);
+    is_cleared(&layout.filter(3000), &items(3000, 0, |random| zipf(random, 100)));
+    is_cleared(&layout.maplet(3000, bits), &items(3000, bits, |random| zipf(random, 100)));
+}
+
+fn nothing_is_left_after_clear_of_what_grows(layout: Layout) {
+    let bits = value_bits_that_grow(layout);
+    is_cleared(&layout.growing(1, 3000), &items(3000, 0, |random| zipf(random, 100)));
+    is_cleared(
+        &layout.growing_maplet(1, 3000, bits),
+        &items(3000, bits, |random| zipf(random, 100)),
+    );
+}
+
+/// What the documentation of the crate and SECURITY.md say. Nearly all pairs are stashed: of a key two buckets hold few.
+#[test]
+fn an_entry_takes_no_more_memory_than_is_said() {
+    let maplet = default_layout().maplet(300_000, 8);
+    let empty = maplet.memory_bytes();
+    let mut first = None;
+    for hash in hashes(97).take(200) {
+        for value in 0..256 {
+            maplet.insert_hash(hash, value).expect("room");
+            let (entries, more) = (maplet.stats().stashed_entries, maplet.memory_bytes() - empty);
+            if entries == 1 {
+                first = first.or(Some(more));
+            }
+            assert!(more <= 65 * entries + (32 << 10), "{more} bytes for {entries} entries");
+            assert!(entries < 20_000 || more >= 32 * entries, "{more} bytes for {entries} entries");
+        }
+    }
+    assert!(maplet.stats().stashed_entries > 45_000);
+    assert!(first.is_some_and(|first| first <= 15_500), "{first:?} bytes for the first entry");
+}

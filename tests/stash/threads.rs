@@ -1,0 +1,205 @@
+//! Many writers of one item, and readers of others beside them.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Barrier, Mutex, PoisonError};
+use std::thread;
+
+use coucal_reference::format::Value;
+use coucal_reference::{Item, Subject};
+
+use crate::common::{Filter, Layout, default_layout, fill, hashes, repetitions};
+use crate::{contents, value_bits, value_bits_that_grow};
+
+of_each_layout!(beside_writers_of_a_hot_item);
+of_each_growing_layout!(beside_writers_of_a_hot_item_of_what_grows);
+
+/// Each test needs the cores for itself.
+static TURN: Mutex<()> = Mutex::new(());
+
+const WRITERS: usize = 64;
+const READERS: usize = 4;
+
+/// One writer less, however it ends.
+struct Stopped<'a>(&'a AtomicUsize);
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Items with the same two buckets, that cannot be taken for each other.
+fn with_the_same_buckets(subject: &impl Subject) -> [u64; 3] {
+    let geometry = contents(subject).geometry;
+    let mut alike: HashMap<[u64; 2], Vec<u64>> = HashMap::new();
+    for hash in hashes(31) {
+        let alike = alike.entry(geometry.buckets(hash, subject.slots())).or_default();
+        if alike.iter().all(|&other| geometry.class(other).0 != geometry.class(hash).0) {
+            alike.push(hash);
+        }
+        if let [hot, one, other] = alike[..] {
+            return [hot, one, other];
+        }
+    }
+    unreachable!("hashes do not end")
+}
+
+/// One item is in a bucket at first, and one in the stash. Writers insert a copy of the hot item each, which
+/// fill the buckets, and remove it again: so the stash fills, and what is in it goes back. In a maplet each writer has a
+/// value of its own, and gives it another one in between.
+fn beside_writers<S: Subject + Sync>(subject: &S) {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let [hot, settled @ ..] = with_the_same_buckets(subject);
+    let top = ((1_u64 << subject.value_bits()) - 1) as Value;
+    let slots_of_two = 2 * contents(subject).geometry.slots();
+    subject.insert((settled[0], top)).expect("room");
+    let first: Vec<Item> = (1..slots_of_two).map(|n| (hot, n as Value & top)).collect();
+    subject.insert_many(&first).expect("room");
+    subject.insert((settled[1], top)).expect("room");
+    assert_eq!(subject.stashed(), (1, 1), "{subject:?}");
+    let start = Barrier::new(WRITERS + READERS);
+    let writing = AtomicUsize::new(WRITERS);
+    thread::scope(|scope| {
+        let (start, writing, settled, first) = (&start, &writing, &settled, &first);
+        for number in 0..WRITERS {
+            scope.spawn(move || {
+                let _stopped = Stopped(writing);
+                let mut item = (hot, number as Value & top);
+                start.wait();
+                for round in 0..repetitions(200, 20_000) as usize {
+                    assert_eq!(subject.insert(item), Ok(()), "{subject:?}");
+                    assert!(subject.contains(hot), "an own insert is missed");
+                    if top > 0 && round % 2 == 0 {
+                        assert!(subject.replace(item, item.1 ^ top), "an own value is lost");
+                        item.1 ^= top;
+                        assert!(subject.values(hot).contains(&item.1), "an own value is missed");
+                    }
+                    assert!(subject.remove(item), "an own insert is lost");
+                    // Room for what is in the stash.
+                    if number < first.len() && round % 16 == 0 {
+                        assert!(subject.remove(first[number]), "an item is lost");
+                        assert_eq!(subject.insert(first[number]), Ok(()), "{subject:?}");
+                    }
+                }
+            });
+        }
+        for reader in 0..READERS {
+            scope.spawn(move || {
+                start.wait();
+                let mut hash = settled[reader % 2];
+                while writing.load(Ordering::SeqCst) > 0 {
+                    for _ in 0..16 {
+                        assert!(subject.contains(hash), "a settled item is missed");
+                        assert!(subject.contains_each(&[hash])[0], "a settled item is missed");
+                    }
+                    assert!(subject.values(hash).contains(&top), "a settled value is missed");
+                    hash = if reader < 2 { hash } else { settled[0] ^ settled[1] ^ hash };
+                }
+            });
+        }
+    });
+    assert_eq!(subject.len(), first.len() + 2, "{subject:?}");
+    for item in first.into_iter().chain(settled.into_iter().map(|hash| (hash, top))) {
+        assert!(subject.remove(item), "{item:?} is lost: {subject:?}");
+    }
+    assert!(subject.is_empty());
+    assert_eq!(subject.stashed(), (0, 0));
+}
+
+fn beside_writers_of_a_hot_item(layout: Layout) {
+    beside_writers(&layout.filter(200));
+    beside_writers(&layout.maplet(200, value_bits(layout)));
+}
+
+fn beside_writers_of_a_hot_item_of_what_grows(layout: Layout) {
+    beside_writers(&layout.growing(1, 200));
+    beside_writers(&layout.growing_maplet(1, 200, value_bits_that_grow(layout)));
+}
+
+/// What is looked up is the same before, beside the writers and afterwards, and none of it is inserted: writers
+/// insert and remove copies of items that are there throughout. So an answer can differ only if a lookup gives up.
+fn lookups_beside_stashing(name: &str, stashed_items: usize, filter: &Filter) {
+    const LOOKERS: u64 = 8;
+    const STASHERS: usize = 2;
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let slots_of_two = 2 * contents_slots(filter);
+    let hot: Vec<u64> = hashes(41).take(stashed_items).collect();
+    // Of every second one nothing is in the stash, from time to time.
+    for (at, &hash) in hot.iter().enumerate() {
+        filter.insert_hash_many(&vec![hash; slots_of_two + at % 2]).expect("room");
+    }
+    let room = filter.capacity() - filter.len();
+    fill(filter, hashes(43).take(room * 9 / 10));
+    let lookups = repetitions(150_000, 10_000_000);
+    let reported = |seed: u64| {
+        let found =
+            hashes(seed + 100).take(lookups as usize).map(|hash| filter.contains_hash(hash));
+        found.collect::<Vec<bool>>()
+    };
+    let quiet: Vec<Vec<bool>> = (0..LOOKERS).map(&reported).collect();
+    let start = Barrier::new(LOOKERS as usize + STASHERS);
+    let looking = AtomicUsize::new(LOOKERS as usize);
+    let (writes, beside) = thread::scope(|scope| {
+        let (start, looking, hot, reported) = (&start, &looking, &hot, &reported);
+        let stashers: Vec<_> = (0..STASHERS)
+            .map(|number| {
+                scope.spawn(move || {
+                    start.wait();
+                    let mut writes = 0;
+                    for &hash in hot.iter().skip(number).step_by(STASHERS).cycle() {
+                        if looking.load(Ordering::SeqCst) == 0 {
+                            break;
+                        }
+                        assert_eq!(filter.insert_hash(hash), Ok(()));
+                        assert!(filter.remove_hash(hash));
+                        writes += 2;
+                    }
+                    writes
+                })
+            })
+            .collect();
+        let look = |seed| {
+            let _stopped = Stopped(looking);
+            start.wait();
+            reported(seed)
+        };
+        let lookers: Vec<_> = (0..LOOKERS).map(|seed| scope.spawn(move || look(seed))).collect();
+        let beside: Vec<_> =
+            lookers.into_iter().map(|each| each.join().expect("a reader")).collect();
+        (stashers.into_iter().map(|each| each.join().expect("a writer")).sum::<u64>(), beside)
+    });
+    let pairs = || quiet.iter().flatten().zip(beside.iter().flatten());
+    let missed = pairs().filter(|&(&quiet, &beside)| quiet && !beside).count();
+    let more = pairs().filter(|&(&quiet, &beside)| !quiet && beside).count();
+    let before = quiet.iter().flatten().filter(|&&found| found).count();
+    let all = lookups * LOOKERS;
+    let stats = filter.stats();
+    println!(
+        "| {name} | {} | {all} | {writes} | {:.3e} | {:.3e} | {:.3e} | {more} | {} |",
+        stats.stashed_entries,
+        filter.false_positive_rate(),
+        before as f64 / all as f64,
+        (before + more) as f64 / all as f64,
+        stats.inconclusive_lookups,
+    );
+    assert_eq!(missed, 0, "found before, and not beside the writers");
+    assert!(more as u64 <= stats.inconclusive_lookups);
+    assert!(more as f64 <= 10.0 + 0.3 * before as f64, "{more} answers more than {before}");
+}
+
+fn contents_slots(filter: &Filter) -> usize {
+    contents(filter).geometry.slots()
+}
+
+/// It is as before, of which the last two columns say the difference.
+#[test]
+fn the_rate_stays_beside_writers_of_stashed_items() {
+    println!(
+        "| table | stashed entries | lookups | writes | stated | before | beside | more | inconclusive |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|");
+    lookups_beside_stashing("100 items", 3, &default_layout().filter(100));
+    lookups_beside_stashing("20,000 items", 200, &default_layout().filter(20_000));
+    lookups_beside_stashing("200,000 items", 4000, &default_layout().filter(200_000));
+}
