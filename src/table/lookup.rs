@@ -5,7 +5,6 @@ use core::iter;
 use super::Table;
 use super::buckets::{Bucket, Buckets, Reading, View, Words};
 use super::geometry::{Key, Place};
-use super::versions::ReadVersion;
 use crate::entry::{Entry, ValueBits};
 use crate::layout::{Candidates, Format, Word};
 use crate::sync::Ordering;
@@ -35,7 +34,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         if version.validate() {
             found
         } else {
-            self.contains_slow(found, key.entry, key.first, key.second)
+            self.contains_slow(found, key.entry, key.first, key.second, version.number())
         }
     }
 
@@ -43,10 +42,30 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// [`Key`] for the arguments.
     #[cold]
     #[inline(never)]
-    fn contains_slow(self, found: bool, entry: Entry, first: usize, second: usize) -> bool {
+    fn contains_slow(
+        self,
+        found: bool,
+        entry: Entry,
+        first: usize,
+        second: usize,
+        version: u64,
+    ) -> bool {
         if found {
             return true;
         }
+        let key = Key { entry, first, second };
+        let version = self.versions.read_before(self.geometry().version_group(key), version);
+        // The end of the first round, as it mostly is.
+        if self.stash_lacks(key) && version.validate_with_stash() {
+            return false;
+        }
+        self.contains_inconclusive(entry, first, second)
+    }
+
+    /// The rest of a lookup whose first round was inconclusive. See [`Key`] for the arguments.
+    #[cold]
+    #[inline(never)]
+    fn contains_inconclusive(self, entry: Entry, first: usize, second: usize) -> bool {
         match self.look_up(Key { entry, first, second }, MAX_LOOKUP_ROUNDS - 1) {
             Lookup::Present => true,
             Lookup::Absent => false,
@@ -61,24 +80,18 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Looks until it is sure, at most `rounds` times.
     #[inline]
     pub(super) fn look_up(self, key: Key, rounds: usize) -> Lookup {
-        for _ in 0..rounds {
-            let version = self.versions.read(self.geometry().version_group(key));
-            if self.either_holds(key) {
-                return Lookup::Present;
-            }
-            match self.look_in_stash(key, version) {
-                Lookup::Inconclusive => {}
-                certain => return certain,
-            }
-        }
-        Lookup::Inconclusive
+        let mut looks = iter::repeat_with(|| self.look_once(key)).take(rounds);
+        looks.find(|look| *look != Lookup::Inconclusive).unwrap_or(Lookup::Inconclusive)
     }
 
-    /// The end of a round that found nothing in the words, which were read after this version. The stash comes after
-    /// the words: see [`stash`](super::stash).
+    /// One round. The stash comes after the words: see [`stash`](super::stash).
     #[inline]
-    fn look_in_stash(self, key: Key, version: ReadVersion<'_>) -> Lookup {
-        let mut found = false;
+    fn look_once(self, key: Key) -> Lookup {
+        let version = self.versions.read(self.geometry().version_group(key));
+        let mut found = self.either_holds(key);
+        if found {
+            return Lookup::Present;
+        }
         let is_complete = !version.any_stashed() || self.read_stash(key, |_| found = true);
         if found {
             Lookup::Present
@@ -219,8 +232,9 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         let (buckets, words) = self.read_valid(places);
         let mut candidates = Self::candidates(places, buckets, words);
         // After the words: see `stash`.
-        let is_complete =
-            !version.any_stashed() || self.read_stash(key, |bits| candidates.add(self.value(bits)));
+        let is_complete = !version.any_stashed()
+            || self.stash_lacks(key)
+            || self.read_stash(key, |bits| candidates.add(self.value(bits)));
         (is_complete && version.validate_with_stash()).then_some(candidates)
     }
 

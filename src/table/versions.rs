@@ -65,6 +65,12 @@ impl Versions {
         ReadVersion { counter, version: counter.load(Ordering::SeqCst) }
     }
 
+    /// What was read when `number` was, and something of the group was stashed.
+    #[inline]
+    pub(super) fn read_before(&self, group: usize, number: u64) -> ReadVersion<'_> {
+        ReadVersion { counter: self.counter(group), version: number | STASHED }
+    }
+
     /// Whether the stash holds an entry of the group, as far as the caller has seen: certainly, if it holds the stripes
     /// of an item of the group that is there.
     #[inline]
@@ -128,16 +134,23 @@ impl ReadVersion<'_> {
         self.version & STASHED != 0
     }
 
+    /// The version without the bit of the stash.
+    #[inline]
+    pub(super) fn number(self) -> u64 {
+        self.version & !STASHED
+    }
+
     /// Whether the version is still the same, and nothing of the group is stashed: then nothing of the group
     /// was moved while the buckets were read, and all of it is there. Called after the buckets were read.
     #[inline]
     pub(super) fn validate(self) -> bool {
         // Relaxed: the Acquire loads of the buckets keep this load behind them, and one of them
         // that read a clear has synchronized with it and so with the bump before it.
-        self.counter.load(Ordering::Relaxed) == self.version & !STASHED
+        self.counter.load(Ordering::Relaxed) == self.number()
     }
 
     /// As `validate`, after the stash was read as well.
+    #[inline]
     pub(super) fn validate_with_stash(self) -> bool {
         // Relaxed: as in `validate`, and the same of the loads of the cells.
         self.counter.load(Ordering::Relaxed) == self.version

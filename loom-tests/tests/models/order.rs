@@ -28,6 +28,7 @@ models! {
     stashed_inserts_then_removals
     stashed_insert_and_insert_then_lookups
     stashed_removals_then_lookups
+    stashed_removals_beside_others_then_lookups
     stashed_removal_and_insert_then_lookups
 }
 
@@ -210,6 +211,15 @@ fn stashed_insert_and_insert_then_lookups<L: Layout>() {
 fn stashed_removals_then_lookups<L: Layout>() {
     let (mut setup, items) = apart::<L>();
     setup.stash(&items);
+    let side = |own| Side { own, operation: Thread::remove, look: Thread::contains, missed: true };
+    check_beside(setup, 10, 2, items.map(side), |_| {});
+}
+
+/// Something else of each group stays in the stash: so lookups go on to look there.
+fn stashed_removals_beside_others_then_lookups<L: Layout>() {
+    let (mut setup, items) = apart::<L>();
+    let others = [setup.item_of_group(0, 1, items[0]), setup.item_of_group(2, 3, items[1])];
+    setup.stash(&items).stash(&others);
     let side = |own| Side { own, operation: Thread::remove, look: Thread::contains, missed: true };
     check_beside(setup, 10, 2, items.map(side), |_| {});
 }

@@ -2,7 +2,7 @@
 //!
 //! Most tables have four buckets of which 0 and 1 are full, with items that no kick can move: so an insert of
 //! another item (0, 1) goes to the stash, and the table as a whole is not full. Under loom the stash has one shard,
-//! whose first array has four cells: the fourth entry replaces it.
+//! of two lines of two cells at first: the fourth entry doubles them.
 
 use coucal::probe::{Maplet, Subject};
 use coucal::{Growable, GrowingLayout, Layout};
@@ -34,9 +34,11 @@ models_of_three! {
     clear_against_insert
     snapshot_beside_an_insert
     snapshot_beside_going_back
-    new_array_against_lookup
-    new_array_against_removal
-    back_to_the_first_array_against_lookup
+    doubling_against_lookup
+    doubling_against_removal
+    cell_used_again_against_lookup
+    passed_line_against_lookup
+    going_back_from_a_passed_line_against_lookup
     refused_where_the_table_is_full
 }
 
@@ -55,7 +57,7 @@ models_of_three! {
     get_beside_going_back
     replacement_against_removal
     two_replacements
-    replacement_in_a_new_array_against_get
+    replacement_with_a_doubling_against_get
 }
 
 /// Buckets 0 and 1 are full of `low`. `x` (0, 1) is not there.
@@ -127,7 +129,7 @@ fn insert_and_removal_against_lookup<L: Layout>() {
     });
 }
 
-/// Both want to allocate the shards, and the first array.
+/// Both want to allocate the shards, and the first lines.
 fn first_entries_of_two_threads<L: Layout>() {
     let Full { mut setup, x, .. } = Full::<L>::new();
     let y = setup.item(1, 0);
@@ -367,45 +369,73 @@ fn snapshot_beside_going_back<L: Layout>() {
     });
 }
 
-/// Three entries are in the stash; one more needs a new array.
-fn three_stashed<M: Subject>() -> (Setup<M>, Item, [Item; 4]) {
+/// Some entries are in the stash, in this order, all on one way: two in each line. Of the fourth, the way is another one when
+/// the lines are doubled.
+fn stashed<M: Subject, const N: usize>() -> (Setup<M>, [Item; N], Item) {
     // Room for all of them, in a layout of two slots, too.
-    let mut setup = Setup::new(if M::Layout::SLOTS < 4 { 8 } else { 4 });
-    let [x, low] = [(0, 1); 2].map(|(a, b)| setup.item(a, b));
-    setup.fill(0, low).fill(1, low);
-    let stashed = [(0, 1); 2].map(|(a, b)| setup.item(a, b));
-    let new = [(0, 1); 4].map(|(a, b)| setup.item(a, b));
-    setup.stash(&[x]).stash(&stashed);
-    (setup, x, new)
+    let mut setup = Setup::new(if M::Layout::SLOTS < 4 { 10 } else { 6 });
+    let low = setup.item(2, 3);
+    let stashed = [(); N].map(|()| setup.item_of_group(2, 3, low));
+    setup.fill(2, low).fill(3, low).stash(&stashed);
+    (setup, stashed, low)
 }
 
-fn new_array_against_lookup<L: Layout>() {
-    let (setup, x, [new, ..]) = three_stashed::<L>();
-    setup.check(50, 3, move |model| {
+/// Of all entries the way begins in another line then.
+fn doubling_against_lookup<L: Layout>() {
+    let (mut setup, [x, ..], _) = stashed::<L, 3>();
+    let new = setup.item(2, 3);
+    setup.check(50, 2, move |model| {
+        model.thread(move |t| assert!(t.insert(new)));
+        model.thread(move |t| assert!(t.contains(x)));
+    });
+}
+
+fn doubling_against_removal<L: Layout>() {
+    let (mut setup, [x, ..], _) = stashed::<L, 3>();
+    let new = setup.item(2, 3);
+    setup.check(20, 2, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| {
-            assert!(t.contains(x));
-            t.contains(new);
+            assert!(t.remove(x));
+            assert!(!t.contains(x));
         });
     });
 }
 
-fn new_array_against_removal<L: Layout>() {
-    let (setup, x, [new, ..]) = three_stashed::<L>();
-    setup.check(50, 2, move |model| {
-        model.thread(move |t| assert!(t.insert(new)));
-        model.thread(move |t| assert!(t.remove(x)));
+/// It goes back to a bucket, and an entry at another position takes its cell.
+fn cell_used_again_against_lookup<L: Layout>() {
+    let mut setup = Setup::<L>::new(6);
+    let [low, high] = [(0, 1), (2, 3)].map(|(a, b)| setup.item(a, b));
+    let x = setup.item_of_group(0, 1, low);
+    let y = setup.item(2, 3);
+    setup.fill(0, low).fill(1, low).fill(2, high).fill(3, high).stash(&[x]);
+    setup.check(100, 2, move |model| {
         model.thread(move |t| {
-            t.contains(x);
+            assert!(t.remove(low));
+            assert!(t.insert(y));
         });
+        model.thread(move |t| assert!(t.contains(x)));
     });
 }
 
-/// A lookup that is late may read in the first array while that is filled again.
-fn back_to_the_first_array_against_lookup<L: Layout>() {
-    let (setup, x, new) = three_stashed::<L>();
-    setup.check(50, 2, move |model| {
-        model.thread(move |t| assert!(new.into_iter().all(|item| t.insert(item))));
+/// The ways of entries in the second line pass the first one, and go on doing so when one of them is removed.
+fn passed_line_against_lookup<L: Layout>() {
+    let (setup, [.., removed, x], _) = stashed::<L, 6>();
+    setup.check(10, 3, move |model| {
+        model.thread(move |t| assert!(t.remove(removed)));
+        model.thread(move |t| assert!(t.contains(x)));
+    });
+}
+
+/// The only entry of the second line. The others are of full buckets, so that the hand passes them by.
+fn going_back_from_a_passed_line_against_lookup<L: Layout>() {
+    let mut setup = Setup::<L>::new(if L::SLOTS < 4 { 10 } else { 6 });
+    let [low, high] = [(0, 1), (2, 3)].map(|(a, b)| setup.item(a, b));
+    let others = [(); 2].map(|()| setup.item(2, 3));
+    let x = setup.item_of_group(0, 1, low);
+    setup.fill(0, low).fill(1, low).fill(2, high).fill(3, high).stash(&others).stash(&[x]);
+    setup.check(100, 2, move |model| {
+        model.thread(move |t| (0..3).for_each(|_| assert!(t.remove(low))));
         model.thread(move |t| assert!(t.contains(x)));
     });
 }
@@ -587,10 +617,10 @@ fn two_replacements<L: Layout>() {
 }
 
 /// The other value is the fourth entry.
-fn replacement_in_a_new_array_against_get<L: Layout>() {
-    let (mut setup, xa, _) = three_stashed::<Maplet<L>>();
+fn replacement_with_a_doubling_against_get<L: Layout>() {
+    let (mut setup, [xa, ..], _) = stashed::<Maplet<L>, 3>();
     let xb = setup.with_value(xa, 1);
-    setup.check(50, 2, move |model| {
+    setup.check(20, 1, move |model| {
         model.thread(move |t| assert!(t.replace(xa, xb)));
         model.thread(move |t| {
             let found = t.get(xa);

@@ -70,8 +70,9 @@ fn writer_stopped_at_each_step_of_a_kick<L: Layout>() {
     assert_eq!(stops, 10, "the writer was stopped at each of its steps");
 }
 
-/// Steps of a round that reads the stash: the array's number twice, the lengths of entries, and cells.
-const STEPS_WITH_STASH: usize = STEPS + 3 + 8;
+/// Steps of a round that reads the stash: the number of lines twice, which pieces there are twice, and no more than two
+/// words of tags and six of cells.
+const STEPS_WITH_STASH: usize = STEPS + 4 + 8;
 
 /// The same for writes to the stash, where the writer also holds the mutex of the shard.
 fn writer_stopped_with_the_stash<L: Layout>(write: fn(&mut Thread<L>, Item) -> bool, least: usize) {
@@ -89,9 +90,9 @@ fn writer_stopped_with_the_stash<L: Layout>(write: fn(&mut Thread<L>, Item) -> b
     assert_eq!(stops, least, "the writer was stopped at each of its steps");
 }
 
-/// Two locks, the lengths and the copies, two words of a cell and the version.
+/// Two locks, the lengths and the copies, two words of a cell, the tags and the version.
 fn writer_stopped_at_each_step_of_an_insert_into_the_stash<L: Layout>() {
-    writer_stopped_with_the_stash::<L>(Thread::insert, 7);
+    writer_stopped_with_the_stash::<L>(Thread::insert, 8);
 }
 
 /// Two locks, the version, the cell and the copies.

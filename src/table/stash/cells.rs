@@ -1,22 +1,26 @@
 //! A hash table of entries and how many copies there are of each, which many threads read while one writes.
 //!
-//! Open addressing with linear probing (Knuth, "The Art of Computer Programming", volume 3, section 6.4). A *cell*
-//! is two words:
+//! Open addressing with linear probing (Knuth, "The Art of Computer Programming", volume 3, section 6.4), by *lines* of
+//! eight cells: an entry is in the first line that had room, from that of its hash on. A *cell* is two words:
 //!
 //! | word | bits | meaning |
 //! |---|---|---|
-//! | first | 0 to 31 | the entry as a slot holds it, in a growing table without its ring; 0 in a cell that was never used |
+//! | first | 0 to 31 | the entry as a slot holds it, in a growing table without its ring |
 //! | | 32 to 38 | how many of the lowest bits of the position are known; 0 in a table of fixed size |
-//! | | 39 to 63 | the number of copies; 0 in a cell whose entry was taken out |
+//! | | 39 to 63 | the number of copies; 0 in a cell without an entry |
 //! | second | | what is known of the even one of the two positions |
 //!
-//! The cell of an entry depends on its core and its position, not on its value: so all values of a key are met on one
-//! way. Entries of different lengths are on different ways, the longest of which is looked at first.
+//! A word for each line has a *tag* for each cell, seven bits of the hash of its entry, as in Abseil's Swiss tables. The
+//! eighth bits say which ways *pass* the line, those of entries that found no cell there: one bit for an eighth of all
+//! ways, as in Boost's flat maps. A way ends at the first line that it does not pass. So most lookups of an
+//! entry that is not there read one word of tags, and branch as the last one did.
 //!
-//! **Readers take no lock.** What a cell is for never changes, but for the value, as long as its array is in use. When
-//! three quarters of the cells were used, the entries are copied into a second array, and one store makes that the
-//! *current* one; the next time they come back into the first. A reader that is late may be in an array that is
-//! being filled again: it compares `current` before and after.
+//! The way of an entry, line by line, depends on its core and its position, not on its value: so all values of a key
+//! are met on one way. Entries of different lengths are on different ways, the longest of which is looked at first.
+//!
+//! **Readers take no lock.** The cell of an entry does not change while the entry is in the stash, unless the
+//! number of lines is doubled. Then each entry is copied to where it will be found, the new number is stored, and the
+//! first copy is taken out. A reader that used the old number compares it with the new one.
 
 use super::super::geometry::{self, Place};
 use crate::entry::Entry;
@@ -24,10 +28,19 @@ use crate::memory::{NoMemory, try_with_capacity};
 use crate::sync::array::{PieceArray, View};
 use crate::sync::{self, AtomicU64, Count, Mutex, MutexGuard, Ordering};
 
-/// Words of a piece of an array, as a power of two: 1 KiB. Four cells under loom.
+/// Cells in a line: one for each byte of a word. Two under loom.
+const LINE: usize = if cfg!(loom) { 2 } else { 8 };
+/// Words of a piece of the cells, as a power of two: 1 KiB. Two lines under loom.
 const SHIFT: u32 = if cfg!(loom) { 3 } else { 7 };
-/// The fewest cells, as a power of two: those of one piece.
-const LEAST: u32 = SHIFT - 1;
+/// Lines in a piece, as a power of two.
+const LINES_SHIFT: u32 = SHIFT - 1 - LINE.ilog2();
+
+/// The lowest bit of each byte.
+const ONES: u64 = u64::MAX / 0xff;
+/// The highest bit of each byte: above a tag.
+const HIGHS: u64 = ONES << 7;
+/// The highest bit of the byte of each cell of a line.
+const CELLS: u64 = HIGHS >> (u64::BITS as usize - 8 * LINE);
 
 /// Cells at which the hand looks for an entry.
 const HAND_STEPS: usize = 16;
@@ -72,11 +85,12 @@ pub(super) struct Found {
 }
 
 pub(super) struct Cells {
-    /// The number of the array in use, counted on with each replacement, above the number of its cells as a power of
-    /// two. 0: there is none yet.
-    current: AtomicU64,
-    /// By turns.
-    arrays: [PieceArray<SHIFT>; 2],
+    /// The number of lines in use: 0, or a power of two.
+    lines: AtomicU64,
+    /// A word for each line.
+    tags: PieceArray<LINES_SHIFT>,
+    /// Two words for each cell.
+    words: PieceArray<SHIFT>,
     /// Bit n is set if there may be entries that know n + 1 bits, or in a table of fixed size bit 0.
     lengths: AtomicU64,
     /// The number of entries.
@@ -92,8 +106,6 @@ pub(super) struct Cells {
 
 /// What only the writer uses.
 struct Owned {
-    /// Cells that are not empty, those of entries that were taken out included.
-    used: usize,
     /// The cell at which the hand goes on.
     hand: usize,
     /// How many changes there were.
@@ -102,26 +114,75 @@ struct Owned {
     of_groups: Box<[u32]>,
 }
 
-/// Where the current number of an array begins.
-const NUMBER: u32 = 6;
+/// The highest bit of the byte of each cell of a line with this tag.
+#[inline]
+fn with_tag(tags: u64, tag: u64) -> u64 {
+    let others = (tags ^ (ONES * tag)) | HIGHS;
+    !(others - ONES) & CELLS
+}
 
-/// An array of cells at one time.
+/// The lines of the way that begins here, in order.
+#[inline]
+fn way(home: usize, lines: usize) -> impl Iterator<Item = usize> {
+    (0..lines).map(move |step| (home + step) & (lines - 1))
+}
+
+/// The cells of a line.
+fn cells_of(line: usize) -> impl Iterator<Item = usize> + Clone {
+    line * LINE..(line + 1) * LINE
+}
+
+/// The cells as the writer sees them.
 #[derive(Clone, Copy)]
 struct Array<'a> {
+    tags: View<'a, LINES_SHIFT>,
     words: View<'a, SHIFT>,
-    /// The number of cells, a power of two.
-    len: usize,
+    /// The number of lines.
+    lines: usize,
 }
 
 impl Array<'_> {
-    #[inline]
-    fn first(&self, at: usize) -> &AtomicU64 {
-        self.words.word(2 * at)
+    /// The number of cells.
+    fn len(self) -> usize {
+        self.lines * LINE
     }
 
-    #[inline]
-    fn second(&self, at: usize) -> &AtomicU64 {
-        self.words.word(2 * at + 1)
+    /// The first word of a cell: an entry, unless the number of copies is 0.
+    fn first(self, at: usize) -> u64 {
+        // Relaxed, here and below: stored under the mutex.
+        self.words.word(2 * at).load(Ordering::Relaxed)
+    }
+
+    fn second(self, at: usize) -> u64 {
+        self.words.word(2 * at + 1).load(Ordering::Relaxed)
+    }
+
+    /// The entry in a cell, if there is one.
+    fn held(self, at: usize) -> Option<CellWords> {
+        let first = self.first(at);
+        (copies_in(first) > 0).then(|| [first, self.second(at)])
+    }
+
+    fn tags(self, line: usize) -> u64 {
+        self.tags.word(line).load(Ordering::Relaxed)
+    }
+
+    fn set_first(self, at: usize, first: u64, order: Ordering) {
+        self.words.word(2 * at).store(first, order);
+    }
+
+    /// Release, as in `put`.
+    fn set_tags(self, line: usize, tags: u64) {
+        self.tags.word(line).store(tags, Ordering::Release);
+    }
+
+    fn mask(self) -> usize {
+        self.lines.wrapping_sub(1)
+    }
+
+    /// How many lines after another one this line is.
+    fn distance(self, from: usize, line: usize) -> usize {
+        line.wrapping_sub(from) & self.mask()
     }
 }
 
@@ -129,6 +190,18 @@ impl Array<'_> {
 #[inline]
 fn name(entry: Entry) -> u64 {
     u64::from(entry.bits()) | u64::from(entry.known()) << KNOWN
+}
+
+/// The tag of an entry with this hash.
+#[inline]
+fn tag(hash: u64) -> u64 {
+    hash >> 57
+}
+
+/// What says that the way of an entry with this hash passes a line, in the word of its tags.
+#[inline]
+fn passing(hash: u64) -> u64 {
+    1 << 7 << (8 * (hash >> 54 & 7))
 }
 
 /// The number of copies in the first word of a cell.
@@ -169,15 +242,15 @@ impl Cells {
         let mut of_groups = try_with_capacity(groups)?;
         of_groups.resize(groups, 0);
         Ok(Self {
-            current: AtomicU64::new(0),
-            arrays: [PieceArray::try_new()?, PieceArray::try_new()?],
+            lines: AtomicU64::new(0),
+            tags: PieceArray::try_new()?,
+            words: PieceArray::try_new()?,
             lengths: AtomicU64::new(0),
             entries: Count::new(0),
             copies: AtomicU64::new(0),
             key,
             seed: sync::random_seed(),
             owned: Mutex::new(Owned {
-                used: 0,
                 hand: 0,
                 changes: 0,
                 of_groups: of_groups.into_boxed_slice(),
@@ -185,63 +258,120 @@ impl Cells {
         })
     }
 
-    /// The array with this number and length.
+    /// By which the line is chosen at which the way of an entry begins, and its tag.
     #[inline]
-    fn array(&self, current: u64) -> Array<'_> {
-        let words = self.arrays[(current >> NUMBER) as usize % 2].view();
-        let len = if current == 0 { 0 } else { 1 << (current % (1 << NUMBER)) };
-        Array { words, len }
-    }
-
-    /// The cells at which an entry may be, in order.
-    #[inline]
-    fn way(&self, len: usize, name: u64, position: u64) -> impl Iterator<Item = usize> {
+    fn hash(&self, name: u64, position: u64) -> u64 {
         let key = name & (u64::from(self.key) | LENGTH);
-        let start = geometry::mix(position ^ key.rotate_left(KNOWN) ^ self.seed) as usize;
-        (0..len).map(move |step| start.wrapping_add(step) & (len - 1))
+        geometry::mix(position ^ key.rotate_left(KNOWN) ^ self.seed)
     }
 
-    /// Calls `found` with each entry that is wanted, the longest first.
+    /// Calls `look` with an item of each length of which there may be entries that are wanted, the longest first, until it
+    /// says no. Says whether it never did.
     #[inline]
-    fn scan(&self, current: u64, Wanted { item, mask }: Wanted, mut found: impl FnMut(Found)) {
-        let array = self.array(current);
+    fn of_each_length(&self, item: Entry, mut look: impl FnMut(Entry) -> bool) -> bool {
+        if item.known() == 0 {
+            return look(item);
+        }
         // Relaxed: stored before the version was bumped that let the caller look here, or under the mutex.
         let mut lengths = self.lengths.load(Ordering::Relaxed);
         while let Some(length) = lengths.checked_ilog2() {
             lengths ^= 1 << length;
-            let known = if item.entry.known() == 0 { 0 } else { length + 1 };
-            if known > item.entry.known() {
-                continue;
+            if length < item.known() && !look(Entry::knowing(item.bits().into(), length + 1)) {
+                return false;
             }
-            let entry = Entry::knowing(item.entry.bits().into(), known);
-            let (name, position) = (name(entry), prefix(item.position, entry));
-            for at in self.way(array.len, name, position) {
-                // SeqCst: pairs with the store of `take`. As an Acquire load, like the one below, it pairs with
-                // those of `put` and `replace_array`: who reads what a later use of the array has stored here
-                // sees the store of `current` before it.
-                let first = array.first(at).load(Ordering::SeqCst);
-                if first == 0 {
-                    break;
-                }
-                if (first ^ name) & (u64::from(mask) | LENGTH) == 0
+        }
+        true
+    }
+
+    /// Whether certainly no entry is there that is wanted. `false`: there is one, or the number of lines was doubled
+    /// meanwhile. Takes no lock.
+    #[expect(clippy::inline_always, reason = "as for `stash_lacks`")]
+    #[inline(always)]
+    pub(super) fn lacks(&self, wanted: Wanted) -> bool {
+        // Acquire and Relaxed, as in `read`.
+        let lines = self.lines.load(Ordering::Acquire);
+        let item = wanted.item.entry;
+        let lacks = if item.known() == 0 {
+            self.lacks_length(lines, item, wanted)
+        } else {
+            self.of_each_length(item, |entry| self.lacks_length(lines, entry, wanted))
+        };
+        lacks && self.lines.load(Ordering::Relaxed) == lines
+    }
+
+    /// As `lacks`, of the length of `entry`: mostly by the tags of one line.
+    #[expect(clippy::inline_always, reason = "as for `stash_lacks`")]
+    #[inline(always)]
+    fn lacks_length(&self, lines: u64, entry: Entry, wanted: Wanted) -> bool {
+        if lines == 0 {
+            return true;
+        }
+        let hash = self.hash(name(entry), prefix(wanted.item.position, entry));
+        // Acquire, as in `scan`.
+        let tags = self.tags.view().word((hash & (lines - 1)) as usize).load(Ordering::Acquire);
+        (with_tag(tags, tag(hash)) | tags & passing(hash)) == 0 || !self.holds(lines, entry, wanted)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn holds(&self, lines: u64, entry: Entry, wanted: Wanted) -> bool {
+        let mut holds = false;
+        self.scan_length(lines, entry, wanted, |_| holds = true);
+        holds
+    }
+
+    /// Calls `found` with each entry that is wanted, the longest first.
+    fn scan(&self, lines: u64, wanted: Wanted, mut found: impl FnMut(Found)) {
+        self.of_each_length(wanted.item.entry, |entry| {
+            self.scan_length(lines, entry, wanted, &mut found);
+            true
+        });
+    }
+
+    /// As `scan`, of the length of `entry`.
+    #[inline]
+    fn scan_length(
+        &self,
+        lines: u64,
+        entry: Entry,
+        Wanted { item, mask }: Wanted,
+        mut found: impl FnMut(Found),
+    ) {
+        let (name, position) = (name(entry), prefix(item.position, entry));
+        let (hash, mask) = (self.hash(name, position), u64::from(mask) | LENGTH);
+        let (tags, words) = (self.tags.view(), self.words.view());
+        for line in way(hash as usize, lines as usize) {
+            // Acquire, as all loads here: they pair with the stores of the writer. Who misses an entry since it was
+            // taken out sees the version that was bumped before, or the new number of lines.
+            let tags = tags.word(line).load(Ordering::Acquire);
+            let mut equal = with_tag(tags, tag(hash));
+            while equal != 0 {
+                let at = line * LINE + equal.trailing_zeros() as usize / 8;
+                equal &= equal - 1;
+                // SeqCst: pairs with the store of `take`.
+                let first = words.word(2 * at).load(Ordering::SeqCst);
+                if (first ^ name) & mask == 0
                     && first >> COPIES != 0
-                    && array.second(at).load(Ordering::Acquire) == position
+                    && words.word(2 * at + 1).load(Ordering::Acquire) == position
                 {
-                    found(Found { at, bits: first as u32, known, copies: copies_in(first) });
+                    let (bits, known, copies) = (first as u32, entry.known(), copies_in(first));
+                    found(Found { at, bits, known, copies });
                 }
+            }
+            if tags & passing(hash) == 0 {
+                break;
             }
         }
     }
 
-    /// Calls `found` with each entry that is wanted. `false`: the cells were replaced meanwhile, so some may
+    /// Calls `found` with each entry that is wanted. `false`: the number of lines was doubled meanwhile, so some may
     /// have been missed. Takes no lock.
-    #[inline]
     pub(super) fn read(&self, wanted: Wanted, found: impl FnMut(Found)) -> bool {
-        // Acquire: pairs with the store of `replace_array`. Whoever sees the number sees the cells.
-        let current = self.current.load(Ordering::Acquire);
-        self.scan(current, wanted, found);
+        // Acquire: pairs with the store of `grow`. Whoever sees the number sees the lines.
+        let lines = self.lines.load(Ordering::Acquire);
+        self.scan(lines, wanted, found);
         // Relaxed: the loads of the cells keep it behind them.
-        self.current.load(Ordering::Relaxed) == current
+        self.lines.load(Ordering::Relaxed) == lines
     }
 
     /// The number of entries: for a decision that is right either way.
@@ -256,7 +386,7 @@ impl Cells {
     }
 
     pub(super) fn heap_bytes(&self, groups: usize) -> usize {
-        self.arrays.iter().map(PieceArray::heap_bytes).sum::<usize>() + groups * size_of::<u32>()
+        self.tags.heap_bytes() + self.words.heap_bytes() + groups * size_of::<u32>()
     }
 
     /// Waits while another thread writes.
@@ -272,18 +402,18 @@ pub(super) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn current(&self) -> u64 {
+    fn lines(&self) -> u64 {
         // Relaxed: stored under the mutex.
-        self.cells.current.load(Ordering::Relaxed)
+        self.cells.lines.load(Ordering::Relaxed)
     }
 
     fn array(&self) -> Array<'a> {
-        self.cells.array(self.current())
+        self.cells.array(self.lines())
     }
 
     /// Calls `found` with each entry that is wanted, the longest first.
     pub(super) fn each(&self, wanted: Wanted, found: impl FnMut(Found)) {
-        self.cells.scan(self.current(), wanted, found);
+        self.cells.scan(self.lines(), wanted, found);
     }
 
     /// The longest of the entries that are wanted.
@@ -295,38 +425,23 @@ impl<'a> Writer<'a> {
         longest
     }
 
-    /// The cell of this entry, if there is one.
-    fn cell_of(&self, place: Place) -> Option<usize> {
-        let (array, name) = (self.array(), name(place.entry));
-        let position = prefix(place.position, place.entry);
-        let mut way = self.cells.way(array.len, name, position);
-        // Relaxed, here and below: stored under the mutex.
-        let first = |at: usize| array.first(at).load(Ordering::Relaxed);
-        let found = way.find(|&at| {
-            let is_of_name = (first(at) ^ name) & NAME == 0;
-            first(at) == 0 || is_of_name && array.second(at).load(Ordering::Relaxed) == position
-        });
-        found.filter(|&at| first(at) != 0)
-    }
-
-    /// The number of copies of this entry, if it has a cell.
-    pub(super) fn copies_of(&self, place: Place) -> Option<usize> {
-        // Relaxed: stored under the mutex.
-        let first = |at| self.array().first(at).load(Ordering::Relaxed);
-        self.cell_of(place).map(|at| copies_in(first(at)))
+    /// The number of copies of this entry.
+    pub(super) fn copies_of(&self, place: Place) -> usize {
+        let (array, wanted) = (self.array(), Stashed { place, copies: 0 }.words());
+        self.cells.find(array, wanted).map_or(0, |at| copies_in(array.first(at)))
     }
 
     /// Whether there is room for one more entry.
     pub(super) fn has_room(&self) -> bool {
-        4 * (self.owned.used + 1) <= 3 * self.array().len
+        8 * (self.len() + 1) <= 7 * self.array().len()
     }
 
     /// Makes room for one more entry.
     pub(super) fn reserve(&mut self) -> Result<(), NoMemory> {
-        if self.has_room() { Ok(()) } else { self.replace_array() }
+        if self.has_room() { Ok(()) } else { self.grow() }
     }
 
-    /// Some copies more of an entry, of the group with this number. If it needs a cell, there is room. Says whether it
+    /// Some copies more of an entry, of the group with this number. If it is a new one, there is room. Says whether it
     /// is the first entry of the group.
     pub(super) fn add(&mut self, group: usize, new: Stashed) -> bool {
         let (array, Stashed { place, copies }) = (self.array(), new);
@@ -337,21 +452,15 @@ impl<'a> Writer<'a> {
         self.cells.lengths.store(lengths | length, Ordering::Relaxed);
         let sum = self.cells.copies.load(Ordering::Relaxed) + copies as u64;
         self.cells.copies.store(sum, Ordering::Relaxed);
-        let mut is_entry = true;
-        if let Some(at) = self.cell_of(place) {
-            let first = array.first(at).load(Ordering::Relaxed);
-            is_entry = first >> COPIES == 0;
+        if let Some(at) = self.cells.find(array, new.words()) {
             // Release, as in `put`.
-            array.first(at).store(first + ((copies as u64) << COPIES), Ordering::Release);
-        } else {
-            put(self.cells, array, new);
-            self.owned.used += 1;
+            array.set_first(at, array.first(at) + ((copies as u64) << COPIES), Ordering::Release);
+            return false;
         }
-        if is_entry {
-            self.cells.entries.set(self.cells.entries.get() + 1);
-            self.owned.of_groups[group] += 1;
-        }
-        is_entry && self.owned.of_groups[group] == 1
+        self.cells.put(array, new.words());
+        self.cells.entries.set(self.cells.entries.get() + 1);
+        self.owned.of_groups[group] += 1;
+        self.owned.of_groups[group] == 1
     }
 
     /// Whether nothing of its group is left when one copy of this entry is taken out.
@@ -363,26 +472,27 @@ impl<'a> Writer<'a> {
     pub(super) fn take(&mut self, group: usize, Found { at, copies, .. }: Found) {
         let array = self.array();
         self.owned.changes += 1;
-        // Relaxed: stored under the mutex.
-        let first = array.first(at).load(Ordering::Relaxed) - (1 << COPIES);
+        let words @ [first, _] = [array.first(at), array.second(at)];
         // SeqCst: the removal takes effect here, as that from a word does by its store. Pairs with the load of `scan`.
-        array.first(at).store(first, Ordering::SeqCst);
+        array.set_first(at, first - (1 << COPIES), Ordering::SeqCst);
+        // Relaxed, both: a number that orders nothing, stored under the mutex.
         let left = self.cells.copies.load(Ordering::Relaxed) - 1;
         self.cells.copies.store(left, Ordering::Relaxed);
         if copies == 1 {
             self.cells.entries.set(self.cells.entries.get() - 1);
             self.owned.of_groups[group] -= 1;
+            let home = self.cells.home(array, words);
+            for distance in (0..array.distance(home, at / LINE)).rev() {
+                self.cells.update_passing(array, (home + distance) & array.mask());
+            }
         }
     }
 
     /// Takes everything out.
     pub(super) fn clear(&mut self) {
         let array = self.array();
-        for at in 0..array.len {
-            // Release, as in `put`.
-            array.first(at).store(0, Ordering::Release);
-        }
-        self.owned.used = 0;
+        (0..array.len()).for_each(|at| array.set_first(at, 0, Ordering::Release));
+        (0..array.lines).for_each(|line| array.set_tags(line, 0));
         self.owned.changes += 1;
         self.owned.of_groups.fill(0);
         self.cells.entries.set(0);
@@ -390,18 +500,10 @@ impl<'a> Writer<'a> {
         self.cells.copies.store(0, Ordering::Relaxed);
     }
 
-    /// What a cell holds.
-    fn at(&self, at: usize) -> Option<Stashed> {
-        let array = self.array();
-        // Relaxed: stored under the mutex.
-        let [first, second] =
-            [array.first(at), array.second(at)].map(|word| word.load(Ordering::Relaxed));
-        (first >> COPIES != 0).then(|| Stashed::of_words([first, second]))
-    }
-
     /// All entries.
     pub(super) fn entries(&self) -> impl Iterator<Item = Stashed> {
-        (0..self.array().len).filter_map(|at| self.at(at))
+        let array = self.array();
+        (0..array.len()).filter_map(move |at| array.held(at)).map(Stashed::of_words)
     }
 
     /// The number of entries.
@@ -416,53 +518,126 @@ impl<'a> Writer<'a> {
 
     /// The next entry, if it is near: each comes by turns.
     pub(super) fn next(&mut self) -> Option<Place> {
-        let len = self.array().len;
-        (0..len.min(HAND_STEPS)).find_map(|_| {
-            let at = self.owned.hand & (len - 1);
+        let array = self.array();
+        (0..array.len().min(HAND_STEPS)).find_map(|_| {
+            let at = self.owned.hand % array.len();
             self.owned.hand = at + 1;
-            self.at(at).map(|stashed| stashed.place)
+            array.held(at).map(|words| Stashed::of_words(words).place)
         })
     }
 
-    /// Copies the entries into the other array, one of twice as many cells if more than half of those that may be in
-    /// use are.
-    fn replace_array(&mut self) -> Result<(), NoMemory> {
-        let cells = self.cells;
-        let (current, old) = (self.current(), self.array());
-        let mut bits = (current % (1 << NUMBER)) as u32;
-        if current == 0 {
-            bits = LEAST;
-        } else if 8 * self.len() > 3 * old.len {
-            bits += 1;
-        }
-        let next = ((current >> NUMBER) + 1) << NUMBER | u64::from(bits);
-        cells.arrays[(next >> NUMBER) as usize % 2].try_reach(2 << bits)?;
-        let new = cells.array(next);
-        for at in 0..new.len {
-            // Release: as in `put`.
-            new.first(at).store(0, Ordering::Release);
-        }
-        for entry in self.entries() {
-            put(cells, new, entry);
-        }
-        self.owned.used = self.len();
-        self.owned.hand = 0;
+    /// Doubles the number of lines. Copy, publish, take out: a reader finds each entry by either number, or sees that
+    /// the number is another one.
+    fn grow(&mut self) -> Result<(), NoMemory> {
+        let (cells, old) = (self.cells, self.array());
+        let lines = if old.lines == 0 { 1 << LINES_SHIFT } else { 2 * old.lines };
+        cells.tags.try_reach(lines)?;
+        cells.words.try_reach(2 * LINE * lines)?;
+        let new = cells.array(lines as u64);
+        cells.copy_moved(new, old.len());
         // Release: pairs with the load in `read`.
-        cells.current.store(next, Ordering::Release);
+        cells.lines.store(lines as u64, Ordering::Release);
+        cells.take_moved_out(new, old.len());
         Ok(())
     }
 }
 
-/// Stores an entry in the first empty cell of its way.
-fn put(cells: &Cells, array: Array<'_>, new: Stashed) {
-    let [first, second] = new.words();
-    let mut way = cells.way(array.len, first & NAME, second);
-    // Relaxed: stored under the mutex.
-    let is_empty = |at: &usize| array.first(*at).load(Ordering::Relaxed) == 0;
-    let at = way.find(is_empty).expect("a quarter of the cells is empty");
-    // Release, both: they pair with the loads in `scan`.
-    array.second(at).store(second, Ordering::Release);
-    array.first(at).store(first, Ordering::Release);
+/// For the writer.
+impl Cells {
+    fn array(&self, lines: u64) -> Array<'_> {
+        Array { tags: self.tags.view(), words: self.words.view(), lines: lines as usize }
+    }
+
+    /// The hash of an entry with these words.
+    fn hash_of(&self, [first, second]: CellWords) -> u64 {
+        self.hash(first & NAME, second)
+    }
+
+    /// The line at which its way begins.
+    fn home(&self, array: Array<'_>, words: CellWords) -> usize {
+        self.hash_of(words) as usize & array.mask()
+    }
+
+    /// The cell at which the way of an entry meets it.
+    fn find(&self, array: Array<'_>, wanted: CellWords) -> Option<usize> {
+        let hash = self.hash_of(wanted);
+        for line in way(hash as usize, array.lines) {
+            let is_wanted = |at: &usize| {
+                let first = array.first(*at);
+                (first ^ wanted[0]) & NAME == 0
+                    && copies_in(first) > 0
+                    && array.second(*at) == wanted[1]
+            };
+            let found = cells_of(line).find(is_wanted);
+            if found.is_some() || array.tags(line) & passing(hash) == 0 {
+                return found;
+            }
+        }
+        None
+    }
+
+    /// Copies the entries of the first `cells` cells that are not on their way any more.
+    fn copy_moved(&self, array: Array<'_>, cells: usize) {
+        for words in (0..cells).filter_map(|at| array.held(at)) {
+            if self.find(array, words).is_none() {
+                self.put(array, words);
+            }
+        }
+    }
+
+    /// Takes the first copies of these entries out.
+    fn take_moved_out(&self, array: Array<'_>, cells: usize) {
+        for at in 0..cells {
+            if let Some(words) = array.held(at)
+                && self.find(array, words) != Some(at)
+            {
+                // Release, as in `put`.
+                array.set_first(at, words[0] & NAME, Ordering::Release);
+            }
+        }
+        (0..cells / LINE).for_each(|line| self.update_passing(array, line));
+    }
+
+    /// Stores an entry in the first cell of its way that has none.
+    fn put(&self, array: Array<'_>, words @ [first, second]: CellWords) {
+        let hash = self.hash_of(words);
+        for line in way(hash as usize, array.lines) {
+            let tags = array.tags(line);
+            let mut cells = cells_of(line);
+            let Some(at) = cells.find(|at| copies_in(array.first(*at)) == 0) else {
+                array.set_tags(line, tags | passing(hash));
+                continue;
+            };
+            // Release, all: they pair with the loads in `scan`.
+            array.words.word(2 * at + 1).store(second, Ordering::Release);
+            array.set_first(at, first, Ordering::Release);
+            let shift = 8 * (at % LINE);
+            array.set_tags(line, tags & !(0x7f << shift) | tag(hash) << shift);
+            return;
+        }
+        unreachable!("an eighth of the cells is free");
+    }
+
+    /// Finds out again whose ways pass a line, after an entry was taken out.
+    fn update_passing(&self, array: Array<'_>, line: usize) {
+        let mut passes = 0;
+        for distance in 1..array.lines {
+            let next = (line + distance) & array.mask();
+            for words in cells_of(next).filter_map(|at| array.held(at)) {
+                let hash = self.hash_of(words);
+                if array.distance(hash as usize & array.mask(), next) >= distance {
+                    passes |= passing(hash);
+                }
+            }
+            if array.tags(next) & HIGHS == 0 {
+                break;
+            }
+        }
+        let tags = array.tags(line);
+        if tags & HIGHS != passes {
+            array.set_tags(line, tags & !HIGHS | passes);
+        }
+    }
 }
 
 #[cfg(all(test, not(loom)))]
@@ -558,10 +733,7 @@ mod tests {
                 assert_eq!(entries, model);
                 assert_eq!(writer.len(), model.len());
                 assert_eq!(cells.copies(), model.values().sum::<usize>());
-                assert_eq!(
-                    writer.copies_of(item).unwrap_or(0),
-                    *model.get(&name(item)).unwrap_or(&0)
-                );
+                assert_eq!(writer.copies_of(item), *model.get(&name(item)).unwrap_or(&0));
                 if step % 3000 == 2999 {
                     drop(writer);
                     cells.lock().clear();

@@ -90,6 +90,14 @@ const PIECES: &[&str] =
     &["array::one_thread_adds", "array::two_threads_add", "array::a_new_directory"];
 const CLEAR: &[&str] = &["batches::clear_against_lookups"];
 const COPIES: &[&str] = &["races::copy_in_and_copy_out_against_lookup"];
+const STASH_AND_LOOKUP: &[&str] = &[
+    "stash::going_back_against_lookup",
+    "stash::insert_known_to_a_lookup",
+    "stash::doubling_against_lookup",
+    "stash::cell_used_again_against_lookup",
+    "stash::going_back_from_a_passed_line_against_lookup",
+];
+const ORDER_IN_STASH: &[&str] = &["order::stashed"];
 const GOING_BACK: &[&str] = &["stash::going_back_against_lookup"];
 const UNIQUE: &[&str] = &["unique::two_of_one_item"];
 const LAST_SLOT: &[&str] = &["races::insert_and_kick_for_the_last_slot"];
@@ -145,7 +153,8 @@ pub const LIKELY: &[(&str, &[&[&str]])] = &[
     (GROW, &[SPLITS, SPLIT_THEN_LOOKUPS]),
     (LOOKUP, &[LOOKUPS, ORDER]),
     (MIRROR, &[SNAPSHOT_AND_INSERT]),
-    (VERSIONS, &[LOOKUPS, CLEAR]),
+    (VERSIONS, &[LOOKUPS, CLEAR, STASH_AND_LOOKUP]),
+    (CELLS, &[STASH_AND_LOOKUP, ORDER_IN_STASH]),
 ];
 
 /// Where the sources have a stronger ordering than any model needs.
@@ -245,7 +254,10 @@ pub const FAULTS: &[Fault] = faults! {
     LOOKUP contains: "the first round of a lookup does not validate the version"
         replace "version.validate()" with "version.validate() | true"
         => LOOKUPS;
-    LOOKUP look_in_stash: "a later round of a lookup does not validate the version"
+    LOOKUP contains_slow: "the end of the first round of a lookup does not validate the version"
+        replace "version.validate_with_stash()" with "version.validate_with_stash() | true"
+        => LOOKUPS;
+    LOOKUP look_once: "a later round of a lookup does not validate the version"
         replace "version.validate_with_stash()" with "version.validate_with_stash() | true"
         => OVERTAKEN_LOOKUP;
     REMOVE change: "a removal that finds no copy at first does not look again with the version"
@@ -273,12 +285,20 @@ pub const FAULTS: &[Fault] = faults! {
                 self.put_in_stash(&mut self.lock_cells(key), key, 1)
             }"
         => &["stash::two_unique_inserts_of_one_item"];
-    CELLS replace_array: "cells are read before they are filled"
-        replace "for entry in self.entries() {"
-        with "let all: Vec<_> = self.entries().collect();
-            cells.current.store(next, Ordering::Release);
-            for entry in all {"
-        => &["stash::new_array_against_lookup"];
+    CELLS grow: "the number of lines is stored before entries are copied"
+        swap "cells.copy_moved(new, old.len());"
+        and "cells.lines.store(lines as u64, Ordering::Release);"
+        => &["stash::doubling_against_lookup"];
+    CELLS grow: "entries are taken out before the number of lines is stored"
+        swap "cells.lines.store(lines as u64, Ordering::Release);"
+        and "cells.take_moved_out(new, old.len());"
+        => &["stash::doubling_against_lookup"];
+    CELLS lacks: "a lookup does not look again at the number of lines"
+        replace "lacks && self.lines.load(Ordering::Relaxed) == lines" with "lacks"
+        => &["stash::doubling_against_lookup"];
+    CELLS update_passing: "one entry less, and no way passes the line"
+        without "passes |= passing(hash);"
+        => &["stash::passed_line_against_lookup"];
     CELLS is_last: "the last copy of an entry clears the bit of its group"
         replace "self.owned.of_groups[group] == 1 && found.copies == 1" with "found.copies == 1"
         => &["stash::removal_beside_another_item_of_the_group"];
@@ -297,20 +317,20 @@ pub const FAULTS: &[Fault] = faults! {
         without "if self.versions.any_stashed(self.geometry().version_group(key)) { return Some(false); }"
         => &["stash::removal_of_a_shorter_entry_in_a_bucket"];
     VERSIONS validate: "a lookup compares the version with the bit of the stash"
-        replace "self.version & !STASHED" with "self.version"
+        replace "self.number()" with "self.version"
         => &["stash::insert_known_to_a_lookup"];
 
     // The bound of a lookup.
-    LOOKUP contains_slow: "an inconclusive lookup answers false"
+    LOOKUP contains_inconclusive: "an inconclusive lookup answers false"
         replace "Ordering::Relaxed); true" with "Ordering::Relaxed); false"
         => OVERTAKEN_LOOKUP;
-    LOOKUP contains_slow: "an inconclusive lookup is not counted"
+    LOOKUP contains_inconclusive: "an inconclusive lookup is not counted"
         without "self.changing.inconclusive.fetch_add(1, Ordering::Relaxed);"
         => OVERTAKEN_LOOKUP;
-    LOOKUP contains_slow: "a lookup makes one round too many"
+    LOOKUP contains_inconclusive: "a lookup makes one round too many"
         replace "MAX_LOOKUP_ROUNDS - 1" with "MAX_LOOKUP_ROUNDS"
         => OVERTAKEN_LOOKUP;
-    LOOKUP contains_slow: "a lookup whose version changed locks its stripes"
+    LOOKUP contains_inconclusive: "a lookup whose version changed locks its stripes"
         replace "match self.look_up("
         with "let _locked = self.stripes.lock([first, second]); match self.look_up("
         => &["stopped::writer_stopped_at_each_step_of_a_kick"];
