@@ -214,8 +214,8 @@ fn an_entry_takes_no_more_memory_than_is_said() {
             if entries == 1 {
                 first = first.or(Some(more));
             }
-            assert!(more <= 65 * entries + (32 << 10), "{more} bytes for {entries} entries");
-            assert!(entries < 20_000 || more >= 32 * entries, "{more} bytes for {entries} entries");
+            assert!(more <= 40 * entries + (32 << 10), "{more} bytes for {entries} entries");
+            assert!(entries < 20_000 || more >= 20 * entries, "{more} bytes for {entries} entries");
         }
     }
     assert!(maplet.stats().stashed_entries > 45_000);

@@ -537,7 +537,7 @@ impl<'a> Writer<'a> {
         cells.copy_moved(new, old.len());
         // Release: pairs with the load in `read`.
         cells.lines.store(lines as u64, Ordering::Release);
-        cells.take_moved_out(new, old.len());
+        cells.take_moved_out(new);
         Ok(())
     }
 }
@@ -585,9 +585,10 @@ impl Cells {
         }
     }
 
-    /// Takes the first copies of these entries out.
-    fn take_moved_out(&self, array: Array<'_>, cells: usize) {
-        for at in 0..cells {
+    /// Takes all copies out but those that are met on the ways of entries. (A copy may lie behind the first one: if the
+    /// lines between had no room, and only the copy on its way passed them.)
+    fn take_moved_out(&self, array: Array<'_>) {
+        for at in 0..array.len() {
             if let Some(words) = array.held(at)
                 && self.find(array, words) != Some(at)
             {
@@ -595,7 +596,7 @@ impl Cells {
                 array.set_first(at, words[0] & NAME, Ordering::Release);
             }
         }
-        (0..cells / LINE).for_each(|line| self.update_passing(array, line));
+        (0..array.lines).for_each(|line| self.update_passing(array, line));
     }
 
     /// Stores an entry in the first cell of its way that has none.
@@ -732,6 +733,7 @@ mod tests {
                     writer.entries().map(|held| (name(held.place), held.copies)).collect();
                 assert_eq!(entries, model);
                 assert_eq!(writer.len(), model.len());
+                assert_eq!(writer.entries().count(), model.len());
                 assert_eq!(cells.copies(), model.values().sum::<usize>());
                 assert_eq!(writer.copies_of(item), *model.get(&name(item)).unwrap_or(&0));
                 if step % 3000 == 2999 {
@@ -739,6 +741,39 @@ mod tests {
                     cells.lock().clear();
                     model.clear();
                 }
+            }
+        }
+    }
+
+    /// Keys with several values, or with so many that their ways go all around.
+    #[test]
+    fn each_entry_has_one_cell() {
+        for seed in 0..20 {
+            let mut random = SmallRng::seed_from_u64(seed);
+            let cells = Cells::try_new(GROUPS, KEY).unwrap();
+            let mut writer = cells.lock();
+            let mut items = BTreeMap::new();
+            let (keys, values) = if seed % 2 == 0 { (300, 16) } else { (4, 400) };
+            for step in 0..3000 {
+                if random.random_bool(if step < 1500 { 0.8 } else { 0.3 }) {
+                    let value = random.random_range(0..values) << 12;
+                    let item = place(2 * random.random_range(0..keys), 1 | value, 0);
+                    writer.reserve().unwrap();
+                    writer.add(0, Stashed { place: item, copies: 1 });
+                    *items.entry(Stashed { place: item, copies: 0 }.words()).or_insert(0) += 1;
+                } else if let Some((&words, _)) = items.iter().nth(items.len() / 2) {
+                    let item = Stashed::of_words(words).place;
+                    let found = writer.longest(Wanted { item, mask: u32::MAX });
+                    writer.take(0, found.expect("it is there"));
+                    items.entry(words).and_modify(|copies| *copies -= 1);
+                    items.retain(|_, copies| *copies > 0);
+                }
+                assert_eq!(writer.entries().count(), items.len(), "seed {seed}, step {step}");
+                let held: BTreeMap<_, _> = writer
+                    .entries()
+                    .map(|held| (Stashed { copies: 0, ..held }.words(), held.copies))
+                    .collect();
+                assert_eq!(held, items, "seed {seed}, step {step}");
             }
         }
     }

@@ -291,7 +291,7 @@ pub const FAULTS: &[Fault] = faults! {
         => &["stash::doubling_against_lookup"];
     CELLS grow: "entries are taken out before the number of lines is stored"
         swap "cells.lines.store(lines as u64, Ordering::Release);"
-        and "cells.take_moved_out(new, old.len());"
+        and "cells.take_moved_out(new);"
         => &["stash::doubling_against_lookup"];
     CELLS lacks: "a lookup does not look again at the number of lines"
         replace "lacks && self.lines.load(Ordering::Relaxed) == lines" with "lacks"
@@ -537,14 +537,20 @@ pub const FAULTS: &[Fault] = faults! {
             let found = Reading::either_holds(readings, self.words_in(buckets), places);"
         => SPLITS;
     LOOKUP look_up: "a lookup keeps the extent from one round to the next"
-        replace "for _ in 0..rounds { let version = self.versions.read(self.geometry().version_group(key));
-            if self.either_holds(key) {"
+        replace "let mut looks = iter::repeat_with(|| self.look_once(key)).take(rounds);"
         with "let places = key.places();
             let buckets = self.locate(places);
             let readings = buckets.map(|bucket| bucket.reading);
-            for _ in 0..rounds {
+            let mut looks = iter::repeat_with(|| {
                 let version = self.versions.read(self.geometry().version_group(key));
-                if Reading::either_holds(readings, self.words_in(buckets), places) {"
+                if Reading::either_holds(readings, self.words_in(buckets), places) {
+                    Lookup::Present
+                } else if version.validate_with_stash() {
+                    Lookup::Absent
+                } else {
+                    Lookup::Inconclusive
+                }
+            }).take(rounds);"
         => &[
             "stopped::lookup_of_what_goes_overtaken_in_two_rounds",
             "growth::two_splits_of_one_group_against_lookup",
