@@ -15,9 +15,9 @@
 //!   is left; then the cell. Copy, bump, clear: as in a kick.
 //!
 //! **Lookups** compare the version with one that has no such bit: so one of a group of which something is stashed
-//! fails to validate, and goes on in `contains_slow`. That reads the version, the words, the cells, and compares the
-//! version as it is. Words before cells: a lookup that reads a word after a removal also sees all cells that were there
-//! before it. The other way, an entry leaves the cells after the version was bumped.
+//! fails to validate, and goes on in `contains_slow`. That looks at the cells, and compares the version as it was before
+//! the words. Words before cells: a lookup that reads a word after a removal also sees all cells that were there before
+//! it. The other way, an entry leaves the cells after the version was bumped.
 //!
 //! **Back.** A removal that frees a slot looks at one entry of the shard, each by turns, and puts a copy of it into
 //! a bucket if there is room: so a table that was full for a while does not stay slow.
