@@ -143,13 +143,13 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         Wanted { item, mask }
     }
 
-    /// Whether the stash certainly holds nothing of the item, whatever its value is: mostly right where it says no.
-    /// Takes no lock.
+    /// Whether the cells of the stash certainly hold nothing of the item, whatever its value is: mostly right where it says
+    /// no. `false` also if there are none. Takes no lock.
     #[expect(clippy::inline_always, reason = "a lookup is a quarter shorter")]
     #[inline(always)]
     pub(super) fn stash_lacks(self, key: Key) -> bool {
         let cells = self.cells_of(self.group_of(key));
-        cells.is_none_or(|cells| cells.lacks(self.wanted(key, false)))
+        cells.is_some_and(|cells| cells.lacks(self.wanted(key, false)))
     }
 
     /// Calls `found` with what a slot would hold of each entry of the item, whatever its value is. `false`: some may
