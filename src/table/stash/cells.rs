@@ -481,10 +481,7 @@ impl<'a> Writer<'a> {
         if copies == 1 {
             self.cells.entries.set(self.cells.entries.get() - 1);
             self.owned.of_groups[group] -= 1;
-            let home = self.cells.home(array, words);
-            for distance in (0..array.distance(home, at / LINE)).rev() {
-                self.cells.update_passing(array, (home + distance) & array.mask());
-            }
+            self.cells.forget_way(array, words, at / LINE);
         }
     }
 
@@ -619,7 +616,43 @@ impl Cells {
         unreachable!("an eighth of the cells is free");
     }
 
-    /// Finds out again whose ways pass a line, after an entry was taken out.
+    /// After an entry with these words was taken out of this line: says of the lines that it passed whether the ways of
+    /// others of its eighth pass them.
+    fn forget_way(&self, array: Array<'_>, words: CellWords, line: usize) {
+        let (hash, home) = (self.hash_of(words), self.home(array, words));
+        let bit = passing(hash);
+        let nth = |distance: usize| (home + distance) & array.mask();
+        // How far behind `home` the first of these ways begins that come to a line.
+        let first_way = |distance: usize| {
+            let begin = |words: CellWords| {
+                let way = array.distance(self.home(array, words), nth(distance));
+                (passing(self.hash_of(words)) == bit).then(|| distance.saturating_sub(way))
+            };
+            cells_of(nth(distance)).filter_map(|at| array.held(at)).filter_map(begin).min()
+        };
+        let passed = array.distance(home, line);
+        if passed == 0 {
+            return;
+        }
+        let mut begin = usize::MAX;
+        for distance in passed..array.lines {
+            begin = begin.min(first_way(distance).unwrap_or(usize::MAX));
+            if begin == 0 || array.tags(nth(distance)) & bit == 0 {
+                break;
+            }
+        }
+        for distance in (0..passed).rev() {
+            if begin == 0 {
+                break;
+            }
+            if begin > distance {
+                array.set_tags(nth(distance), array.tags(nth(distance)) & !bit);
+            }
+            begin = begin.min(first_way(distance).unwrap_or(usize::MAX));
+        }
+    }
+
+    /// Finds out again whose ways pass a line, after entries were taken out.
     fn update_passing(&self, array: Array<'_>, line: usize) {
         let mut passes = 0;
         for distance in 1..array.lines {
@@ -774,6 +807,11 @@ mod tests {
                     .map(|held| (Stashed { copies: 0, ..held }.words(), held.copies))
                     .collect();
                 assert_eq!(held, items, "seed {seed}, step {step}");
+                if step % 50 == 0 {
+                    for (&words, &copies) in &items {
+                        assert_eq!(writer.copies_of(Stashed::of_words(words).place), copies);
+                    }
+                }
             }
         }
     }

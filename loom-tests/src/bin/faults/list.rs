@@ -296,8 +296,8 @@ pub const FAULTS: &[Fault] = faults! {
     CELLS lacks: "a lookup does not look again at the number of lines"
         replace "lacks && self.lines.load(Ordering::Relaxed) == lines" with "lacks"
         => &["stash::doubling_against_lookup"];
-    CELLS update_passing: "one entry less, and no way passes the line"
-        without "passes |= passing(hash);"
+    CELLS forget_way: "one entry less, and no way passes the line"
+        replace "(passing(self.hash_of(words)) == bit)" with "(passing(self.hash_of(words)) != bit)"
         => &["stash::passed_line_against_lookup"];
     CELLS is_last: "the last copy of an entry clears the bit of its group"
         replace "self.owned.of_groups[group] == 1 && found.copies == 1" with "found.copies == 1"
