@@ -17,7 +17,8 @@ use crate::table::State;
 use crate::table::operations::{Contains, Count, FalsePositiveRate, Insert, InsertUnique, Remove};
 
 /// A cuckoo filter that many threads share: a set of items in a few bits each, with a small rate
-/// of false positives, no false negatives, and removal.
+/// of false positives, no false negatives, and removal. In a struct: `filter: CuckooFilter`, whatever the items are
+/// ([with a hasher, growing, of any layout](crate#the-type-of-a-filter)).
 ///
 /// All methods take `&self`: put the filter into an [`Arc`](std::sync::Arc) or lend it to scoped
 /// threads. The type is not generic over the items: methods take a reference to any type that
@@ -69,6 +70,7 @@ pub struct CuckooFilter<L: Storage = Fp16x4, S = DefaultHashBuilder> {
 type FilterInner<L, S> = Inner<<L as Sealed>::Layouts, <L as Sealed>::Buckets<NoValues>, S>;
 
 /// A [`CuckooFilter`] whose layout is chosen at run time: see [`AnyLayout`].
+/// In a struct: `filter: AnyCuckooFilter` ([with a hasher](crate#the-type-of-a-filter)).
 ///
 /// # Examples
 ///
@@ -84,6 +86,7 @@ type FilterInner<L, S> = Inner<<L as Sealed>::Layouts, <L as Sealed>::Buckets<No
 pub type AnyCuckooFilter<S = DefaultHashBuilder> = CuckooFilter<AnyLayout, S>;
 
 /// A [`CuckooFilter`] that grows with its items: see [`Growable`].
+/// In a struct: `filter: GrowableCuckooFilter` ([with a hasher, of any layout](crate#the-type-of-a-filter)).
 ///
 /// [`new`](GrowableCuckooFilter::new) needs no size.
 /// [`Builder::growable`](crate::Builder::growable) makes one with another layout, an initial capacity or a

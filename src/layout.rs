@@ -61,6 +61,13 @@ use crate::entry::{Pattern, Ring, Slot, Sought};
 ///
 /// assert_eq!((Fp16x4::FINGERPRINT_BITS, Fp16x4::SLOTS), (16, 4));
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a layout: the type of the items is no parameter of a filter or a maplet",
+    label = "expected a layout, or no parameter",
+    note = "write `CuckooFilter` without parameters: its methods take a reference to any type that implements `Hash`",
+    note = "the parameters are a layout and a hasher: `CuckooFilter<Fp16x4, RandomState>`, or \
+            `GrowableCuckooFilter<Fp16x4, RandomState>`"
+)]
 pub trait Layout: Sealed {
     /// The name of the layout: that of its type.
     const NAME: &'static str;

@@ -1,15 +1,15 @@
 //! A concurrent cuckoo filter: one set that many threads share without a lock around it.
 //!
 //! It answers "is x in the set?" with few false positives and no false negatives. The default layout takes
-//! about 17 bits per item. Unlike a Bloom filter, it can remove items. Lookups never wait. Put it in front of a
-//! slow store (a database, a disk, another machine) to skip lookups of keys that do not exist.
+//! 17 bits per item, or 20 if it [grows](#growth). Unlike a Bloom filter, it can remove items. Lookups never wait. Put
+//! it in front of a slow store (a database, a disk, another machine) to skip lookups of keys that do not exist.
 //!
 //! ```
-//! use coucal::CuckooFilter;
+//! use coucal::GrowableCuckooFilter;
 //!
-//! let filter = CuckooFilter::with_capacity(1_000_000);
+//! let filter = GrowableCuckooFilter::new(); // no size to choose
 //! std::thread::scope(|scope| {
-//!     scope.spawn(|| filter.insert("egg").expect("room for a million"));
+//!     scope.spawn(|| filter.insert("egg").expect("enough memory"));
 //!     scope.spawn(|| filter.contains("nest")); // never waits
 //! });
 //! assert!(filter.contains("egg"));
@@ -21,6 +21,7 @@
 //!
 //! * [Filter or maplet?](#filter-or-maplet)
 //! * [Constructors](#constructors)
+//! * [The type of a filter](#the-type-of-a-filter): in a struct, or as an argument
 //! * [Names](#names)
 //! * [Which insert?](#which-insert)
 //! * [Guarantees](#guarantees)
@@ -84,8 +85,6 @@
 //! | a snapshot of a maplet | `CuckooMaplet::<Fp16x4, _>::restore(file, hasher)?` |
 //! | several of these | `CuckooFilter::builder().capacity(n).false_positive_rate(rate).any_layout().hasher(hasher).build()?` |
 //!
-//! * The aliases take a layout and then a hasher, as [`CuckooFilter`] does, except [`AnyCuckooFilter`]
-//!   and [`AnyCuckooMaplet`], which take a hasher only.
 //! * Name the type of what you restore, as the table does: the compiler cannot infer a layout from bytes.
 //! * **Fixed or growing, decided at run time**: use [`GrowableCuckooFilter`] for both. With
 //!   `.capacity(n).max_capacity(n)` it keeps its size. It has more slots than a filter of fixed size,
@@ -97,6 +96,44 @@
 //! * **Maplets** have the same builder, and [`restore`](CuckooMaplet::restore),
 //!   [`from_bytes`](CuckooMaplet::from_bytes) and [`from_snapshot`](CuckooMaplet::from_snapshot).
 //! * **A copy** of a filter is [made from its snapshot](CuckooFilter::from_snapshot).
+//!
+//! # The type of a filter
+//!
+//! The items are no type parameter: methods take a reference to any type that implements [`Hash`](core::hash::Hash).
+//! The parameters are a layout, [`Fp16x4`] by default, and a hasher. So a field is a `CuckooFilter`, and with a hasher
+//! `CuckooFilter<Fp16x4, RandomState>`. A [`GrowableCuckooFilter`] has the same parameters; an [`AnyCuckooFilter`] has
+//! only the hasher, since its layout is chosen at run time. Where any of them will do, take [`Storage`] as a bound.
+//! Maplets have the same parameters, and the names [`CuckooMaplet`], [`GrowableCuckooMaplet`] and [`AnyCuckooMaplet`].
+//!
+//! ```
+//! use std::hash::RandomState;
+//! use coucal::*;
+//!
+//! struct Filters<L: Storage, S> {
+//!     fixed: CuckooFilter,
+//!     with_hasher: CuckooFilter<Fp16x4, RandomState>,
+//!     growing: GrowableCuckooFilter,
+//!     growing_with_hasher: GrowableCuckooFilter<Fp16x4, RandomState>,
+//!     for_a_rate: AnyCuckooFilter,
+//!     for_a_rate_with_hasher: AnyCuckooFilter<RandomState>,
+//!     for_a_rate_and_growing: GrowableCuckooFilter<AnyLayout>,
+//!     any_of_them: CuckooFilter<L, S>,
+//! }
+//!
+//! let by_rate = CuckooFilter::builder().capacity(1000).false_positive_rate(0.001);
+//! let filters = Filters {
+//!     fixed: CuckooFilter::with_capacity(1000),
+//!     with_hasher: CuckooFilter::with_capacity_and_hasher(1000, RandomState::new()),
+//!     growing: GrowableCuckooFilter::new(),
+//!     growing_with_hasher: GrowableCuckooFilter::with_hasher(RandomState::new()),
+//!     for_a_rate: by_rate.clone().any_layout().build()?,
+//!     for_a_rate_with_hasher: by_rate.clone().any_layout().hasher(RandomState::new()).build()?,
+//!     for_a_rate_and_growing: by_rate.growable().any_layout().build()?,
+//!     any_of_them: CuckooFilter::builder().layout::<SemiSorted17x4>().build()?,
+//! };
+//! # filters.growing.insert("egg")?;
+//! # Ok::<(), coucal::Error>(())
+//! ```
 //!
 //! # Names
 //!
@@ -334,11 +371,23 @@
 //! * **Hasher**: the snapshot contains a check of the hasher, and not the hasher. The default hasher has a
 //!   random seed that is lost when the process ends: build a filter that must outlive its process with a
 //!   [`StableHashBuilder`].
-//! * **Serde**: with the feature `serde`, a [`Snapshot`] is `Serialize` and `Deserialize`, as its
-//!   bytes.
 //! * **Bytes**: 8 for each bucket, 16 for each stashed entry, and 120 more. `docs/format.md` in the repository describes each of
 //!   them. The checksums find damage. They are no signature: whoever can change the bytes can make a
 //!   valid filter of other items.
+//! * **Serde**: with the feature `serde`, a [`Snapshot`] is `Serialize` and `Deserialize`, as its bytes. So a filter
+//!   goes into any format through its snapshot:
+//!
+#![cfg_attr(feature = "serde", doc = " ```")]
+#![cfg_attr(not(feature = "serde"), doc = " ```ignore")]
+//! # use coucal::{CuckooFilter, Fp16x4, StableHashBuilder};
+//! # let filter = CuckooFilter::with_capacity_and_hasher(1000, StableHashBuilder::new(7));
+//! # filter.insert("egg")?;
+//! let bytes = postcard::to_allocvec(&filter.snapshot()?)?;
+//! let snapshot = postcard::from_bytes(&bytes)?;
+//! let restored = CuckooFilter::<Fp16x4, _>::from_snapshot(snapshot, StableHashBuilder::new(7))?;
+//! # assert!(restored.contains("egg"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! # Limits
 //!

@@ -18,7 +18,8 @@ use crate::table::State;
 use crate::table::operations::{Contains, FalsePositiveRate, Get, Insert, Remove, Replace};
 
 /// A table of small values that many threads share: for each key it gives all values of the key, and few
-/// others.
+/// others. In a struct: `maplet: CuckooMaplet`, whatever the keys are
+/// ([with a hasher, growing, of any layout](crate#the-type-of-a-filter)).
 ///
 /// A maplet is a cuckoo filter with a value of some bits in each slot. One lookup says which shards,
 /// segments, runs or partitions may hold a key, in place of one filter for each of them. Keys are not
@@ -139,6 +140,7 @@ pub struct CuckooMaplet<L: Storage = Fp16x4, S = DefaultHashBuilder> {
 type MapletInner<L, S> = Inner<<L as Sealed>::Layouts, <L as Sealed>::Buckets<ValueBits>, S>;
 
 /// A [`CuckooMaplet`] whose layout is chosen at run time: see [`AnyLayout`].
+/// In a struct: `maplet: AnyCuckooMaplet` ([with a hasher](crate#the-type-of-a-filter)).
 ///
 /// # Examples
 ///
@@ -153,6 +155,7 @@ type MapletInner<L, S> = Inner<<L as Sealed>::Layouts, <L as Sealed>::Buckets<Va
 pub type AnyCuckooMaplet<S = DefaultHashBuilder> = CuckooMaplet<AnyLayout, S>;
 
 /// A [`CuckooMaplet`] that grows with its pairs: see [`Growable`].
+/// In a struct: `maplet: GrowableCuckooMaplet` ([with a hasher, of any layout](crate#the-type-of-a-filter)).
 ///
 /// # Examples
 ///

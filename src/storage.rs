@@ -27,6 +27,17 @@ use crate::table::{Fixed, Growing};
 /// assert!(first_seen(&CuckooFilter::with_capacity_and_rate(100, 0.01)?, "egg"));
 /// # Ok::<(), coucal::BuildError>(())
 /// ```
+///
+/// Items are no type parameter: see [how to name the type of a filter](crate#the-type-of-a-filter).
+///
+/// ```compile_fail,E0277
+/// struct Seen {
+///     words: coucal::CuckooFilter<String>, // write CuckooFilter
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a layout: the type of the items is no parameter of a filter or a maplet"
+)]
 pub trait Storage: sealed::Sealed {}
 
 impl<L: Layout> Storage for L {}
@@ -84,7 +95,9 @@ impl<L: Layout> FixedStorage for L {}
 /// ```
 #[diagnostic::on_unimplemented(
     message = "a filter with the layout `{Self}` cannot grow",
-    label = "this layout is for filters of fixed size",
+    label = "not one of the layouts that grow",
+    note = "the first parameter is the layout, not the type of the items: `GrowableCuckooFilter` without parameters \
+            takes items of any type",
     note = "filters grow with the layouts `Fp12x5`, `Fp16x4`, `Fp21x3` and `Fp32x2`, and with \
             `AnyLayout`, which chooses among them",
     note = "the slots of `Fp8x8`, `Fp9x7` and `Fp10x6` have no bits to spare for growth, and the \
