@@ -16,7 +16,6 @@
 
 mod batch;
 mod buckets;
-mod chunks;
 mod figures;
 mod fixed;
 mod geometry;
@@ -38,12 +37,11 @@ use core::ops::Deref;
 
 use crossbeam_utils::CachePadded;
 
-use self::buckets::{Bucket, Words};
-pub(crate) use self::buckets::{Buckets, Reading};
-pub(crate) use self::chunks::chunk_lens;
+use self::buckets::Bucket;
+pub(crate) use self::buckets::Reading;
 pub(crate) use self::fixed::Fixed;
 pub(crate) use self::geometry::{Geometry, Key, Place};
-pub(crate) use self::growing::{Growing, Grown, Validity};
+pub(crate) use self::growing::{Growing, Grown, Validity, chunk_lens};
 pub(crate) use self::mirror::Image;
 use self::mirror::Mirror;
 use self::stash::Stash;
@@ -59,6 +57,94 @@ use crate::sync::{AtomicU64, Ordering, fence};
 /// Optimistic attempts of a writer before it takes all the locks that it could need.
 const MAX_OPTIMISTIC_ATTEMPTS: usize = 64;
 
+/// The buckets of a table, of fixed size or growing: where their words lie, which bucket an entry has, and how its
+/// slots are read.
+pub trait Buckets: Sized + Send + Sync {
+    /// The values in their slots.
+    type Values: Values;
+
+    /// How far they have grown.
+    type Extent: Copy;
+
+    /// How the slots of a bucket are read.
+    type Reading: Reading;
+
+    /// Whether the number of buckets can grow.
+    const GROWS: bool;
+
+    /// Buckets of these sizes, with the words in these pieces, and zeros where there are none. `extra_bits` is how
+    /// many bits of its position a new entry knows besides those that its bucket tells.
+    fn try_new(
+        grown: Grown,
+        max_buckets: usize,
+        extra_bits: u32,
+        values: Self::Values,
+        pieces: Vec<Box<[AtomicU64]>>,
+    ) -> Result<Self, NoMemory>;
+
+    fn values(&self) -> Self::Values;
+
+    /// Where the items of a table with this format are.
+    fn geometry<F: Format>(&self) -> Geometry;
+
+    /// How far the table has grown by now.
+    fn extent(&self) -> Self::Extent;
+
+    /// The number of buckets.
+    fn count(&self, extent: Self::Extent) -> usize;
+
+    /// The number of buckets that there may ever be.
+    fn max_buckets(&self) -> usize;
+
+    /// The bucket of a place; of a place that belongs to two, one of them.
+    fn bucket(&self, place: Place, extent: Self::Extent) -> Bucket<Self::Reading>;
+
+    /// The bucket with this number.
+    fn bucket_at(&self, extent: Self::Extent, number: usize) -> Bucket<Self::Reading>;
+
+    /// The other bucket of what a slot of this bucket holds, by its [turned](Reading::turned) word. `None`: it would
+    /// belong to two.
+    fn other_bucket<F: Format>(
+        &self,
+        bucket: Bucket<Self::Reading>,
+        turned: Slot,
+        extent: Self::Extent,
+    ) -> Option<usize>;
+
+    /// The bucket with this number, if there were so many buckets.
+    fn bucket_of_size(&self, buckets: usize, number: usize) -> Bucket<Self::Reading>;
+
+    /// The words that are allocated by now, each named by its bucket.
+    fn words<'a>(&'a self) -> impl Fn(usize) -> &'a AtomicU64 + Copy;
+
+    /// The word of a bucket, which is allocated.
+    #[inline]
+    fn word(&self, bucket: usize) -> &AtomicU64 {
+        self.words()(bucket)
+    }
+
+    /// The words of the first `buckets` buckets, which are allocated, piece by piece.
+    fn pieces(&self, buckets: usize) -> impl Iterator<Item = &[AtomicU64]>;
+
+    /// The pieces that hold the words of the first `buckets` buckets.
+    fn try_into_pieces(self, buckets: usize) -> Result<Vec<Box<[AtomicU64]>>, NoMemory>;
+
+    /// Requests both words of an item that are needed soon.
+    fn prefetch(&self, places: impl FnOnce() -> [Place; 2]);
+
+    /// The number of buckets whose words are allocated.
+    fn reached(&self) -> usize;
+
+    /// Allocates what is missing of the words of the first `buckets` buckets.
+    fn try_reach(&self, buckets: usize) -> Result<(), NoMemory>;
+
+    /// What is allocated.
+    fn heap_bytes(&self) -> usize;
+
+    /// The buckets themselves, if they can grow.
+    fn growing(&self) -> Option<&Growing<Self::Values>>;
+}
+
 /// The state of a table, of fixed size or growing.
 pub struct State<B: Buckets> {
     layout: LayoutId,
@@ -67,7 +153,7 @@ pub struct State<B: Buckets> {
     versions: Versions,
     /// In a box: the compiler knows that a table without atomics of its own does not change, so pointers
     /// and lengths stay in registers from one Acquire load to the next.
-    changing: TryBox<CachePadded<Changing<B::Words>>>,
+    changing: TryBox<CachePadded<Changing<B>>>,
 }
 
 /// A table: a state, and the format of its words.
@@ -95,10 +181,10 @@ impl<F, B: Buckets> Deref for Table<'_, F, B> {
 
 /// What changes beside the words and their counters. On a line of its own: a thread that counts must not slow
 /// the others down.
-struct Changing<W> {
+struct Changing<B> {
     /// Lookups that gave up on a certain answer.
     inconclusive: AtomicU64,
-    mirror: Mirror<W>,
+    mirror: Mirror<B>,
     stash: Stash,
 }
 
@@ -123,25 +209,23 @@ impl<B: Buckets> State<B> {
     /// That of an empty table of this size.
     pub(crate) fn try_new(sizing: Sizing) -> Result<Self, NoMemory> {
         let Sizing { layout, first, buckets, target_load, value_bits, .. } = sizing;
-        let words = B::Words::try_new(buckets)?;
-        words.try_reach(first)?;
         let grown = Grown { first, buckets: first, doubled: 0, target_load };
-        Self::try_with_words(layout, grown, value_bits, words)
+        Self::try_with_words(layout, grown, buckets, value_bits, Vec::new())
     }
 
-    /// With these words, without their counts.
+    /// With the words in these pieces, without their counts.
     fn try_with_words(
         layout: LayoutId,
         grown: Grown,
+        max_buckets: usize,
         value_bits: u32,
-        words: B::Words,
+        pieces: Vec<Box<[AtomicU64]>>,
     ) -> Result<Self, NoMemory> {
-        let max_buckets = words.max_buckets();
         let properties = layout.properties();
         let values = B::Values::new(properties.bits, value_bits);
         Ok(Self {
             layout,
-            buckets: B::new(grown, properties.extra_bits(), values, words)?,
+            buckets: B::try_new(grown, max_buckets, properties.extra_bits(), values, pieces)?,
             stripes: Stripes::try_new(max_buckets)?,
             versions: Versions::try_new(max_buckets)?,
             changing: TryBox::try_new(CachePadded::new(Changing {
@@ -225,8 +309,7 @@ impl<B: Buckets> State<B> {
     /// where that value was stored `SeqCst`, and an initial value was not stored at all.
     #[cfg(loom)]
     pub(crate) fn store_zeros(&self) {
-        let words = self.buckets.words();
-        for word in words.pieces(words.reached()).flatten() {
+        for word in self.buckets.pieces(self.buckets.reached()).flatten() {
             word.store(0, Ordering::SeqCst);
         }
         self.versions.store_zeros();

@@ -131,6 +131,15 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         self.view().len()
     }
 
+    /// The first `words` words, which are there, piece by piece.
+    pub(crate) fn pieces(&self, words: usize) -> impl Iterator<Item = &[AtomicU64]> {
+        let view = self.view();
+        (0..Self::pieces_of(words)).map(move |at| {
+            let rest = words - at * Self::PIECE_LEN;
+            &view.piece(at)[..rest.min(Self::PIECE_LEN)]
+        })
+    }
+
     /// The number of words in a piece.
     pub(crate) const PIECE_LEN: usize = 1 << SHIFT;
 
@@ -357,6 +366,9 @@ mod tests {
             piece.iter().map(|word| word.load(Ordering::Relaxed)).collect()
         };
         assert_eq!(words(array.view().piece(2)), (16..24).collect::<Vec<_>>());
+        for first in [0, 1, 8, 25, 104] {
+            assert!(array.pieces(first).flat_map(words).eq(0..first as u64));
+        }
         let pieces = array.try_into_pieces(25).unwrap();
         assert_eq!(pieces.len(), 4, "those that are not needed are freed");
         let again = PieceArray::<SHIFT>::try_new().unwrap();

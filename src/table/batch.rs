@@ -7,9 +7,9 @@
 
 use core::convert::Infallible;
 
-use super::buckets::{Buckets, OUT_OF_CACHE_BUCKETS};
+use super::buckets::OUT_OF_CACHE_BUCKETS;
 use super::geometry::Key;
-use super::{ItemOf, Table};
+use super::{Buckets, ItemOf, Table};
 use crate::entry::ValueBits;
 use crate::error::InsertManyError;
 use crate::layout::{Candidates, Format};

@@ -1,16 +1,11 @@
-//! Where the word of a bucket lies, which bucket an entry has, and how the slots of a bucket are
-//! read: what a table of fixed size and a growing one have in common.
+//! How the slots of a bucket are read: what a table of fixed size and a growing one have in common.
 //!
 //! In a maplet a slot holds a value, too, in its uppermost bits. An item of a maplet is a key with a value: its
 //! slot has both, and so has what a removal looks for. Lookups ask for the key alone.
 
-use super::geometry::{Geometry, Place};
-use super::growing::{Growing, Grown};
-use crate::arch;
-use crate::entry::{Slot, Values};
+use super::geometry::Place;
+use crate::entry::Slot;
 use crate::layout::{Candidates, Format, Word};
-use crate::memory::NoMemory;
-use crate::sync::AtomicU64;
 
 /// A bucket, and how its slots are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +23,7 @@ pub trait Reading: Copy + PartialEq {
     /// is known.
     fn slot<F: Format>(self, place: Place) -> Option<Slot>;
 
-    /// The word of the bucket as [`Buckets::other_bucket`] reads it: the same slots in the same order.
+    /// The word of the bucket as [`Buckets::other_bucket`](super::Buckets::other_bucket) reads it: the same slots in the same order.
     fn turned<F: Format>(self, word: Word<F>) -> Word<F>;
 
     /// The place of what a slot of the bucket holds.
@@ -130,136 +125,3 @@ impl<F: Format, R: Reading> Look<F, R> {
 
 /// Buckets from which on a table does not fit well into a core's own cache: 1 MiB of words.
 pub(super) const OUT_OF_CACHE_BUCKETS: usize = 1 << 17;
-
-/// The words of a table, or of a second place for each of them: in one piece, or in chunks.
-pub trait Words: Sized + Send + Sync {
-    /// Zeros for at most this number of buckets, as far as they do not wait for `try_reach`.
-    fn try_new(max_buckets: usize) -> Result<Self, NoMemory>;
-
-    /// Words of which the first are in these pieces.
-    fn from_pieces(max_buckets: usize, pieces: Vec<Box<[AtomicU64]>>) -> Result<Self, NoMemory>;
-
-    /// The pieces that hold the words of the first `buckets` buckets.
-    fn into_pieces(self, buckets: usize) -> Result<Vec<Box<[AtomicU64]>>, NoMemory>;
-
-    /// Allocates what is missing of the words of the first `buckets` buckets.
-    fn try_reach(&self, buckets: usize) -> Result<(), NoMemory>;
-
-    /// The number of buckets whose words are allocated.
-    fn reached(&self) -> usize;
-
-    /// The number of buckets that there may ever be.
-    fn max_buckets(&self) -> usize;
-
-    /// The words that are allocated, as an operation uses them.
-    type View<'a>: View<'a>
-    where
-        Self: 'a;
-
-    fn view(&self) -> Self::View<'_>;
-
-    /// The word of a bucket, which is allocated.
-    #[inline]
-    fn word(&self, bucket: usize) -> &AtomicU64 {
-        self.view().word(bucket)
-    }
-
-    /// The words of the first `buckets` buckets, which are allocated, piece by piece.
-    fn pieces(&self, buckets: usize) -> impl Iterator<Item = &[AtomicU64]>;
-
-    /// What is allocated.
-    fn heap_bytes(&self) -> usize;
-}
-
-/// The words of a table at one time.
-pub trait View<'a>: Copy {
-    /// The word of a bucket, which is allocated.
-    fn word(self, bucket: usize) -> &'a AtomicU64;
-
-    /// The word of a bucket, if it is allocated.
-    fn get(self, bucket: usize) -> Option<&'a AtomicU64>;
-}
-
-/// The buckets of a table.
-pub trait Buckets: Sized + Send + Sync {
-    /// The values in their slots.
-    type Values: Values;
-
-    /// How far they have grown.
-    type Extent: Copy;
-
-    /// How the slots of a bucket are read.
-    type Reading: Reading + Copy;
-
-    /// How the words are stored.
-    type Words: Words;
-
-    /// Whether the number of buckets can grow.
-    const GROWS: bool;
-
-    /// Buckets with these words, of which those of now are allocated. `extra_bits` is how many bits of its position a
-    /// new entry knows besides those that its bucket tells.
-    fn new(
-        grown: Grown,
-        extra_bits: u32,
-        values: Self::Values,
-        words: Self::Words,
-    ) -> Result<Self, NoMemory>;
-
-    fn values(&self) -> Self::Values;
-
-    /// The words of the buckets of now, and then those of later ones.
-    fn words(&self) -> &Self::Words;
-
-    /// Where the items of a table with this format are.
-    fn geometry<F: Format>(&self) -> Geometry;
-
-    /// How far the table has grown by now.
-    fn extent(&self) -> Self::Extent;
-
-    /// The number of buckets.
-    fn count(&self, extent: Self::Extent) -> usize;
-
-    /// The bucket of a place; of a place that belongs to two, one of them.
-    fn bucket(&self, place: Place, extent: Self::Extent) -> Bucket<Self::Reading>;
-
-    /// The bucket with this number.
-    fn bucket_at(&self, extent: Self::Extent, number: usize) -> Bucket<Self::Reading>;
-
-    /// The other bucket of what a slot of this bucket holds, by its [turned](Reading::turned) word. `None`: it would
-    /// belong to two.
-    fn other_bucket<F: Format>(
-        &self,
-        bucket: Bucket<Self::Reading>,
-        turned: Slot,
-        extent: Self::Extent,
-    ) -> Option<usize>;
-
-    /// The bucket with this number, if there were so many buckets.
-    fn bucket_of_size(&self, buckets: usize, number: usize) -> Bucket<Self::Reading>;
-
-    /// The buckets themselves, if they can grow.
-    fn growing(&self) -> Option<&Growing<Self::Values>>;
-
-    #[inline]
-    fn word(&self, bucket: usize) -> &AtomicU64 {
-        self.words().word(bucket)
-    }
-
-    /// Requests both words of an item that are needed soon. Not in small growing tables: to find the
-    /// buckets twice would cost more than it gains.
-    #[inline]
-    fn prefetch(&self, places: impl FnOnce() -> [Place; 2]) {
-        let extent = self.extent();
-        if Self::GROWS && self.count(extent) < OUT_OF_CACHE_BUCKETS {
-            return;
-        }
-        let words = self.words().view();
-        for bucket in places().map(|place| self.bucket(place, extent).number) {
-            // Always there; a check that cannot panic leaves a batch more registers.
-            if let Some(word) = words.get(bucket) {
-                arch::prefetch(word);
-            }
-        }
-    }
-}

@@ -1,8 +1,8 @@
 //! Figures of a table.
 
-use super::buckets::{Buckets, Reading, Words};
+use super::buckets::Reading;
 use super::growing::{Growing, Grown};
-use super::{State, Table};
+use super::{Buckets, State, Table};
 use crate::entry::Values;
 use crate::layout::{Format, LayoutId, Word};
 use crate::sizing::{self, Sizing};
@@ -57,7 +57,7 @@ impl<B: Buckets> State<B> {
 
     /// The maximum number of buckets.
     pub(crate) fn max_buckets(&self) -> usize {
-        self.buckets.words().max_buckets()
+        self.buckets.max_buckets()
     }
 
     pub(crate) fn layout(&self) -> LayoutId {
@@ -106,12 +106,11 @@ impl<B: Buckets> State<B> {
 
     /// What the table uses on the heap.
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.buckets.words().heap_bytes()
+        self.buckets.heap_bytes()
             + self.stripes.memory_bytes()
             + self.versions.memory_bytes()
             + size_of_val(&*self.changing)
             + self.stash_bytes()
-            + self.buckets.growing().map_or(0, Growing::bytes_besides)
     }
 }
 

@@ -2,9 +2,11 @@
 
 use core::iter;
 
-use super::buckets::{Bucket, Buckets, Longest, Look, Reading, View, Words};
+use super::Buckets;
+use super::buckets::{Bucket, Longest, Look, Reading};
 use super::geometry::{Geometry, Place};
 use super::growing::{Growing, Grown};
+use crate::arch;
 use crate::entry::{Entry, NoValues, Slot, Values};
 use crate::layout::{Candidates, Format, Word};
 use crate::memory::{NoMemory, try_push};
@@ -20,22 +22,25 @@ impl<V: Values> Buckets for Fixed<V> {
     type Values = V;
     type Extent = ();
     type Reading = Whole<V>;
-    type Words = Box<[AtomicU64]>;
 
     const GROWS: bool = false;
 
-    fn new(_: Grown, _: u32, values: V, words: Box<[AtomicU64]>) -> Result<Self, NoMemory> {
-        Ok(Self { words, values })
+    fn try_new(
+        _: Grown,
+        max_buckets: usize,
+        _: u32,
+        values: V,
+        mut pieces: Vec<Box<[AtomicU64]>>,
+    ) -> Result<Self, NoMemory> {
+        let bytes = max_buckets * size_of::<u64>();
+        // All words are in one piece.
+        let words = pieces.pop().or_else(|| sync::try_zeroed(max_buckets));
+        Ok(Self { words: words.ok_or(NoMemory { bytes })?, values })
     }
 
     #[inline]
     fn values(&self) -> V {
         self.values
-    }
-
-    #[inline]
-    fn words(&self) -> &Box<[AtomicU64]> {
-        &self.words
     }
 
     #[inline]
@@ -48,6 +53,11 @@ impl<V: Values> Buckets for Fixed<V> {
 
     #[inline]
     fn count(&self, (): ()) -> usize {
+        self.words.len()
+    }
+
+    #[inline]
+    fn max_buckets(&self) -> usize {
         self.words.len()
     }
 
@@ -73,67 +83,45 @@ impl<V: Values> Buckets for Fixed<V> {
     }
 
     #[inline]
-    fn growing(&self) -> Option<&Growing<V>> {
-        None
-    }
-}
-
-impl<'a> View<'a> for &'a [AtomicU64] {
-    #[inline]
-    fn word(self, bucket: usize) -> &'a AtomicU64 {
-        &self[bucket]
+    fn words<'a>(&'a self) -> impl Fn(usize) -> &'a AtomicU64 + Copy {
+        |bucket| &self.words[bucket]
     }
 
-    #[expect(clippy::inline_always, reason = "a batch has few registers to spare")]
-    #[inline(always)]
-    fn get(self, bucket: usize) -> Option<&'a AtomicU64> {
-        <[AtomicU64]>::get(self, bucket)
-    }
-}
-
-impl Words for Box<[AtomicU64]> {
-    type View<'a> = &'a [AtomicU64];
-
-    fn try_new(max_buckets: usize) -> Result<Self, NoMemory> {
-        let bytes = max_buckets * size_of::<u64>();
-        sync::try_zeroed(max_buckets).ok_or(NoMemory { bytes })
+    fn pieces(&self, buckets: usize) -> impl Iterator<Item = &[AtomicU64]> {
+        iter::once(&self.words[..buckets])
     }
 
-    fn from_pieces(_: usize, pieces: Vec<Self>) -> Result<Self, NoMemory> {
-        debug_assert_eq!(pieces.len(), 1);
-        Ok(pieces.into_iter().next().expect("one piece"))
-    }
-
-    fn into_pieces(self, _: usize) -> Result<Vec<Self>, NoMemory> {
+    fn try_into_pieces(self, _: usize) -> Result<Vec<Box<[AtomicU64]>>, NoMemory> {
         let mut pieces = Vec::new();
-        try_push(&mut pieces, self)?;
+        try_push(&mut pieces, self.words)?;
         Ok(pieces)
+    }
+
+    #[inline]
+    fn prefetch(&self, places: impl FnOnce() -> [Place; 2]) {
+        for place in places() {
+            // Always there; a check that cannot panic leaves a batch more registers.
+            if let Some(word) = self.words.get(place.position) {
+                arch::prefetch(word);
+            }
+        }
+    }
+
+    fn reached(&self) -> usize {
+        self.words.len()
     }
 
     fn try_reach(&self, _: usize) -> Result<(), NoMemory> {
         Ok(())
     }
 
-    fn reached(&self) -> usize {
-        self.len()
-    }
-
-    #[inline]
-    fn max_buckets(&self) -> usize {
-        self.len()
-    }
-
-    #[inline]
-    fn view(&self) -> &[AtomicU64] {
-        self
-    }
-
-    fn pieces(&self, buckets: usize) -> impl Iterator<Item = &[AtomicU64]> {
-        iter::once(&self[..buckets])
-    }
-
     fn heap_bytes(&self) -> usize {
-        size_of_val(&**self)
+        size_of_val(&*self.words)
+    }
+
+    #[inline]
+    fn growing(&self) -> Option<&Growing<V>> {
+        None
     }
 }
 

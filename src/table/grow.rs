@@ -13,11 +13,11 @@
 use core::array;
 use core::ops::Range;
 
-use super::Table;
-use super::buckets::{Buckets, Reading, Words};
+use super::buckets::Reading;
 use super::geometry::Place;
 use super::growing::{Extent, Growing};
 use super::stripes::{Locked, UpTo};
+use super::{Buckets, Table};
 use crate::entry::{Slot, Values};
 use crate::layout::{Format, Word};
 use crate::memory::NoMemory;
@@ -190,11 +190,10 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     /// Allocates what is missing of the words of the first `buckets` buckets, in the mirror, too. While
     /// no stripe is held: an allocation may take long.
     fn try_reach(self, growing: &Growing<B::Values>, buckets: usize) -> Result<(), NoMemory> {
-        let words = growing.words();
-        if words.reached() < buckets {
+        if growing.reached() < buckets {
             // A mirror has each chunk that the table has.
             self.reach_in_mirror(buckets)?;
-            words.try_reach(buckets)?;
+            growing.try_reach(buckets)?;
         }
         Ok(())
     }

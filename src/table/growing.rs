@@ -41,13 +41,27 @@ use core::hint::select_unpredictable;
 
 use crossbeam_utils::CachePadded;
 
-use super::buckets::{Bucket, Buckets, Longest, Reading, Words};
-use super::chunks::Chunks;
+use super::Buckets;
+use super::buckets::{Bucket, Longest, OUT_OF_CACHE_BUCKETS, Reading};
 use super::geometry::{Geometry, Place};
+use crate::arch;
 use crate::entry::{Entry, NoValues, Pattern, Ring, Slot, Sought, Values};
 use crate::layout::{Candidates, Format, Word};
 use crate::memory::{NoMemory, TryBox};
+use crate::sync::array::PieceArray;
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering};
+
+/// Buckets of a chunk, as a power of two: 4 KiB. One bucket under loom, so that a model's table gets chunks while
+/// it grows.
+const CHUNK_SHIFT: u32 = if cfg!(loom) { 0 } else { 9 };
+
+/// Words in chunks that are allocated as growth reaches them, and never move.
+type Chunks = PieceArray<CHUNK_SHIFT>;
+
+/// The lengths of the chunks that hold the first `buckets` buckets.
+pub(crate) fn chunk_lens(buckets: usize) -> impl Iterator<Item = usize> {
+    core::iter::repeat_n(Chunks::PIECE_LEN, Chunks::pieces_of(buckets))
+}
 
 /// How far a table has grown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -324,7 +338,13 @@ impl<V: Values> Reading for Variable<V> {
 
 /// Buckets that can become more.
 pub struct Growing<V = NoValues> {
+    /// Nobody reads a chunk that is missing: it is added before the extent that reaches it is published.
     words: Chunks,
+    /// The number of buckets at the end of growth.
+    max_buckets: usize,
+    /// The number of buckets that there is memory for.
+    #[cfg(all(test, not(loom)))]
+    memory: usize,
     grown: Grown,
     /// Bits of a ring.
     ring: u32,
@@ -346,11 +366,6 @@ struct Changing {
 }
 
 impl<V: Values> Growing<V> {
-    /// The number of buckets at the end of growth.
-    pub(super) fn max_buckets(&self) -> usize {
-        self.words.max_buckets()
-    }
-
     /// The number of buckets that it began with.
     pub(super) fn first(&self) -> usize {
         self.grown.first
@@ -396,9 +411,10 @@ impl<V: Values> Growing<V> {
         &self.changing.splitting
     }
 
-    /// What it has besides the words.
-    pub(super) fn bytes_besides(&self) -> usize {
-        size_of_val(&*self.changing)
+    /// For which there is no memory beyond this number of buckets.
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn with_memory(self, memory: usize) -> Self {
+        Self { memory, ..self }
     }
 }
 
@@ -406,11 +422,19 @@ impl<V: Values> Buckets for Growing<V> {
     type Values = V;
     type Extent = Extent;
     type Reading = Variable<V>;
-    type Words = Chunks;
 
     const GROWS: bool = true;
 
-    fn new(grown: Grown, extra_bits: u32, values: V, words: Chunks) -> Result<Self, NoMemory> {
+    fn try_new(
+        grown: Grown,
+        max_buckets: usize,
+        extra_bits: u32,
+        values: V,
+        pieces: Vec<Box<[AtomicU64]>>,
+    ) -> Result<Self, NoMemory> {
+        let words = Chunks::try_new()?;
+        words.try_extend(pieces)?;
+        words.try_reach(grown.buckets)?;
         let ring = ring_bits(extra_bits, values);
         let common = common_bits(grown.first, ring);
         let changing = TryBox::try_new(Changing {
@@ -418,17 +442,22 @@ impl<V: Values> Buckets for Growing<V> {
             doubled: AtomicUsize::new(grown.doubled),
             splitting: Mutex::new(()),
         })?;
-        Ok(Self { words, grown, ring, common: (1 << common) - 1, values, changing })
+        Ok(Self {
+            words,
+            max_buckets,
+            #[cfg(all(test, not(loom)))]
+            memory: usize::MAX,
+            grown,
+            ring,
+            common: (1 << common) - 1,
+            values,
+            changing,
+        })
     }
 
     #[inline]
     fn values(&self) -> V {
         self.values
-    }
-
-    #[inline]
-    fn words(&self) -> &Chunks {
-        &self.words
     }
 
     #[inline]
@@ -447,6 +476,10 @@ impl<V: Values> Buckets for Growing<V> {
     #[inline]
     fn count(&self, extent: Extent) -> usize {
         extent.buckets()
+    }
+
+    fn max_buckets(&self) -> usize {
+        self.max_buckets
     }
 
     #[inline]
@@ -482,6 +515,52 @@ impl<V: Values> Buckets for Growing<V> {
 
     fn bucket_of_size(&self, buckets: usize, number: usize) -> Bucket<Variable<V>> {
         self.bucket_at(Extent::of(buckets, self.ring), number)
+    }
+
+    #[inline]
+    fn words<'a>(&'a self) -> impl Fn(usize) -> &'a AtomicU64 + Copy {
+        let words = self.words.view();
+        move |bucket| words.word(bucket)
+    }
+
+    fn pieces(&self, buckets: usize) -> impl Iterator<Item = &[AtomicU64]> {
+        self.words.pieces(buckets)
+    }
+
+    fn try_into_pieces(self, buckets: usize) -> Result<Vec<Box<[AtomicU64]>>, NoMemory> {
+        self.words.try_into_pieces(buckets)
+    }
+
+    /// Not in small tables: to find the buckets twice would cost more than it gains.
+    #[inline]
+    fn prefetch(&self, places: impl FnOnce() -> [Place; 2]) {
+        let extent = self.extent();
+        if extent.buckets() < OUT_OF_CACHE_BUCKETS {
+            return;
+        }
+        let words = self.words.view();
+        for bucket in places().map(|place| extent.bucket(place.position)) {
+            // Always there; a check that cannot panic leaves a batch more registers.
+            if bucket < words.len() {
+                arch::prefetch(words.word(bucket));
+            }
+        }
+    }
+
+    fn reached(&self) -> usize {
+        self.words.len()
+    }
+
+    fn try_reach(&self, buckets: usize) -> Result<(), NoMemory> {
+        #[cfg(all(test, not(loom)))]
+        if buckets > self.memory {
+            return Err(NoMemory { bytes: buckets * size_of::<u64>() });
+        }
+        self.words.try_reach(buckets)
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.words.heap_bytes() + size_of_val(&*self.changing)
     }
 
     #[inline]

@@ -2,11 +2,11 @@
 
 use core::hint::select_unpredictable;
 
-use super::buckets::{Bucket, Buckets, OUT_OF_CACHE_BUCKETS, Reading, View, Words};
+use super::buckets::{Bucket, OUT_OF_CACHE_BUCKETS, Reading};
 use super::geometry::{Key, Place};
 use super::path::{self, FIRST_SEARCH_BUCKETS, Found, MAX_SEARCH_BUCKETS, Search};
 use super::stripes::{All, Held, Locked};
-use super::{Hop, MAX_OPTIMISTIC_ATTEMPTS, Table};
+use super::{Buckets, Hop, MAX_OPTIMISTIC_ATTEMPTS, Table};
 use crate::arch;
 use crate::entry::Entry;
 use crate::error::InsertError;
@@ -117,14 +117,14 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         buckets: [Bucket<B::Reading>; 2],
         words: [Word<F>; 2],
     ) {
-        let view = self.buckets.words().view();
+        let word = self.buckets.words();
         for at in 0..2 {
             let Some(turned) = buckets[at].reading.turned(words[at]).slots_if_full() else {
                 return;
             };
             let other = |slot| self.buckets.other_bucket::<F>(buckets[at], turned(slot), extent);
             for bucket in (0..F::SLOTS).filter_map(other) {
-                arch::prefetch(view.word(bucket));
+                arch::prefetch(word(bucket));
             }
         }
     }
@@ -440,7 +440,7 @@ mod tests {
     type Fp16x4 = Packed<16, 4>;
 
     fn words(table: Table<'_, Fp16x4>) -> Vec<u64> {
-        let words = table.buckets.words().iter();
+        let words = table.buckets.pieces(table.present()).flatten();
         words.map(|word| word.load(Ordering::Relaxed)).collect()
     }
 

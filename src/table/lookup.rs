@@ -2,9 +2,9 @@
 
 use core::iter;
 
-use super::Table;
-use super::buckets::{Bucket, Buckets, Reading, View, Words};
+use super::buckets::{Bucket, Reading};
 use super::geometry::{Key, Place};
+use super::{Buckets, Table};
 use crate::entry::{Entry, ValueBits};
 use crate::layout::{Candidates, Format, Word};
 use crate::sync::Ordering;
@@ -109,8 +109,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         // SeqCst: whatever is decided by them has its place in the one order of all SeqCst
         // accesses. As Acquire loads they pair with the stores in `table`, and keep the second look
         // at the version behind them.
-        let view = self.buckets.words().view();
-        let words = buckets.map(|bucket| view.word(bucket.number));
+        let word = self.buckets.words();
+        let words = buckets.map(|bucket| word(bucket.number));
         words.map(|word| Word::from_bits(word.load(Ordering::SeqCst)))
     }
 

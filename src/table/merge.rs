@@ -3,7 +3,7 @@
 //! The other table may have another size, if both grow. Then an entry may know less of its position than the buckets
 //! tell here: it is doubled, as a split would have done.
 
-use super::buckets::{Reading, Words};
+use super::buckets::Reading;
 use super::geometry::Place;
 use super::growing::Growing;
 use super::insert::is_known_by;
@@ -17,7 +17,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// image. Each copy is an insert, and each that is taken back a removal.
     pub(crate) fn merge(self, image: &Image) -> Result<(), InsertError> {
         let entries = image.occupied + image.stashed.len();
-        if self.occupied() + entries > self.buckets.words().max_buckets() * F::SLOTS {
+        if self.occupied() + entries > self.max_buckets() * F::SLOTS {
             return Err(InsertError::Full);
         }
         let items = self.entries() + entries.saturating_sub(image.grown.doubled);

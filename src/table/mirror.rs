@@ -20,10 +20,9 @@
 //! the two differ. If the copy's fence comes first, the writer's store in the mirror comes after
 //! the copy's.
 
-use super::buckets::{Buckets, Words};
 use super::growing::Grown;
 use super::stash::{CellWords, Copied};
-use super::{State, Table};
+use super::{Buckets, State, Table};
 use crate::error::SnapshotError;
 use crate::layout::{Format, LayoutId, Word};
 use crate::memory::{NoMemory, try_with_capacity};
@@ -60,17 +59,17 @@ impl Image {
 }
 
 /// A second place for every store of a word, while a snapshot is taken.
-pub(super) struct Mirror<W> {
+pub(super) struct Mirror<B> {
     /// Held by whoever takes a snapshot. It is taken before any stripe.
     taking: Mutex<()>,
     /// Replaced only while nobody reads it: by whoever holds the mutex of those who split and, but for the
     /// first time, all stripes.
-    words: RwLock<Option<W>>,
+    buckets: RwLock<Option<B>>,
 }
 
-impl<W> Mirror<W> {
+impl<B> Mirror<B> {
     pub(super) fn new() -> Self {
-        Self { taking: Mutex::new(()), words: RwLock::new(None) }
+        Self { taking: Mutex::new(()), buckets: RwLock::new(None) }
     }
 }
 
@@ -80,9 +79,8 @@ struct Recording<'a, B: Buckets> {
 }
 
 impl<B: Buckets> Recording<'_, B> {
-    /// The table at this instant, and the words of the mirror, which is no more. The flags are cleared. Calls `also`
-    /// at the instant.
-    fn stop(&self, also: impl FnOnce()) -> (Image, Option<B::Words>) {
+    /// The table at this instant, and the mirror, which is no more. The flags are cleared. Calls `also` at the instant.
+    fn stop(&self, also: impl FnOnce()) -> (Image, Option<B>) {
         let table = self.table;
         // Whoever adds a chunk uses the mirror meanwhile.
         let _splitting = table.lock_splitting();
@@ -98,20 +96,20 @@ impl<B: Buckets> Recording<'_, B> {
         also();
         locked.stop_recording();
         // Another thread uses it only while it holds a stripe, or adds a chunk.
-        (image, table.mirror().words.write().take())
+        (image, table.mirror().buckets.write().take())
     }
 }
 
 impl<B: Buckets> Drop for Recording<'_, B> {
     fn drop(&mut self) {
-        if self.table.mirror().words.read().is_some() {
+        if self.table.mirror().buckets.read().is_some() {
             self.stop(|| {});
         }
     }
 }
 
 impl<B: Buckets> State<B> {
-    fn mirror(&self) -> &Mirror<B::Words> {
+    fn mirror(&self) -> &Mirror<B> {
         &self.changing.mirror
     }
 
@@ -119,7 +117,7 @@ impl<B: Buckets> State<B> {
     ///
     /// Blocks while another thread takes an image, and as writers do.
     pub(crate) fn image(&self) -> Result<Image, SnapshotError> {
-        let bytes = self.buckets.words().reached() * size_of::<u64>();
+        let bytes = self.buckets.reached() * size_of::<u64>();
         self.try_image().map_err(|_| SnapshotError::OutOfMemory { bytes })
     }
 
@@ -132,21 +130,23 @@ impl<B: Buckets> State<B> {
         self.copy_stash(&mut stash)?;
         // Only what has changed since: a copy of many entries takes long.
         let mut again = Ok(());
-        let (mut image, words) = recording.stop(|| again = self.copy_stash(&mut stash));
+        let (mut image, mirror) = recording.stop(|| again = self.copy_stash(&mut stash));
         again?;
         image.stashed = stash.into_sorted()?;
-        let words = words.expect("nobody else takes the mirror");
-        image.words = words.into_pieces(image.grown.buckets)?;
+        let mirror = mirror.expect("nobody else takes the mirror");
+        image.words = mirror.try_into_pieces(image.grown.buckets)?;
         Ok(image)
     }
 
     /// A mirror with all words that the table has.
     fn publish_mirror(&self) -> Result<Recording<'_, B>, NoMemory> {
-        let words = B::Words::try_new(self.max_buckets())?;
+        let extra_bits = self.layout.properties().extra_bits();
+        let (values, max_buckets) = (self.buckets.values(), self.max_buckets());
+        let mirror = B::try_new(self.grown(), max_buckets, extra_bits, values, Vec::new())?;
         let splitting = self.lock_splitting();
         // All that the table has now. What is added from now on, its new owner adds here as well.
-        let (reached, present) = (self.buckets.words().reached(), self.present());
-        *self.mirror().words.write() = Some(words);
+        let (reached, present) = (self.buckets.reached(), self.present());
+        *self.mirror().buckets.write() = Some(mirror);
         let recording = Recording { table: self };
         drop(splitting);
         self.with_mirror(|mirror| {
@@ -158,8 +158,8 @@ impl<B: Buckets> State<B> {
     }
 
     /// What `with` does with the mirror, which is there.
-    fn with_mirror<R>(&self, with: impl FnOnce(&B::Words) -> R) -> R {
-        with(self.mirror().words.read().as_ref().expect("a mirror, while it is in use"))
+    fn with_mirror<R>(&self, with: impl FnOnce(&B) -> R) -> R {
+        with(self.mirror().buckets.read().as_ref().expect("a mirror, while it is in use"))
     }
 
     /// The mutex of those who split, if the table grows.
@@ -170,7 +170,7 @@ impl<B: Buckets> State<B> {
     /// Allocates what is missing of the mirror's words of the first `buckets` buckets, if there is a
     /// mirror: before the table has them. Called while no stripe is held, by the thread that splits.
     pub(super) fn reach_in_mirror(&self, buckets: usize) -> Result<(), NoMemory> {
-        let mirror = self.mirror().words.read();
+        let mirror = self.mirror().buckets.read();
         mirror.as_ref().map_or(Ok(()), |mirror| mirror.try_reach(buckets))
     }
 
@@ -185,7 +185,7 @@ impl<B: Buckets> State<B> {
     /// For the models: whether there is a mirror.
     #[cfg(loom)]
     pub(crate) fn has_mirror(&self) -> bool {
-        self.mirror().words.read().is_some()
+        self.mirror().buckets.read().is_some()
     }
 
     /// Copies the word of a bucket, after it was stored in the table. The bucket's stripe is locked and
@@ -202,9 +202,9 @@ impl<B: Buckets> State<B> {
 
     /// Copies every word, when the flags of all stripes are set. Later splits store the words of their new
     /// buckets in the mirror themselves.
-    fn copy_into(&self, mirror: &B::Words) {
+    fn copy_into(&self, mirror: &B) {
         let present = self.present();
-        let pieces = self.buckets.words().pieces(present).zip(mirror.pieces(present));
+        let pieces = self.buckets.pieces(present).zip(mirror.pieces(present));
         let blocks =
             pieces.flat_map(|(words, copies)| words.chunks(BLOCK).zip(copies.chunks(BLOCK)));
         let mut first = 0;
@@ -231,8 +231,7 @@ impl<B: Buckets> State<B> {
     /// The state of a table with this image. Its slots in use are not [counted](Table::recount) yet.
     pub(crate) fn from_image(layout: LayoutId, image: Image) -> Result<Self, NoMemory> {
         let Image { grown, value_bits, max_buckets, words, .. } = image;
-        let words = B::Words::from_pieces(max_buckets, words)?;
-        Self::try_with_words(layout, grown, value_bits, words)
+        Self::try_with_words(layout, grown, max_buckets, value_bits, words)
     }
 }
 
@@ -245,7 +244,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let mut occupied = try_with_capacity(stripes)?;
         occupied.resize(stripes, 0);
         let mut first = 0;
-        for mut words in self.buckets.words().pieces(self.present()) {
+        for mut words in self.buckets.pieces(self.present()) {
             while !words.is_empty() {
                 let counts = &mut occupied[first % MAX_STRIPES..];
                 let (run, rest) = words.split_at(words.len().min(counts.len()));
@@ -278,7 +277,6 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use super::super::chunks::Chunks;
     use super::super::fixed::Fixed;
     use super::super::growing::Growing;
     use super::*;
@@ -312,7 +310,8 @@ mod tests {
     }
 
     fn words(table: Table<'static, Fp16x4>) -> impl Iterator<Item = u64> {
-        table.state.buckets.words().iter().map(|word| word.load(Ordering::Relaxed))
+        let words = table.state.buckets.pieces(table.present()).flatten();
+        words.map(|word| word.load(Ordering::Relaxed))
     }
 
     /// A panic while a snapshot is taken leaves no flag and no mirror behind.
@@ -332,15 +331,14 @@ mod tests {
             panic!("on purpose");
         }));
         assert!(panicked.is_err());
-        assert!(table.mirror().words.read().is_none());
+        assert!(table.mirror().buckets.read().is_none());
         let locked = table.stripes.lock_all();
         assert!((0..100).all(|bucket| !locked.is_recorded(bucket)));
         drop(locked);
         // Writers look for no mirror, and another snapshot can be taken.
         table.insert(table.key(100)).unwrap();
         let image = table.image().unwrap();
-        let words = table.buckets.words().iter().map(|word| word.load(Ordering::Relaxed));
-        assert!(image.words().eq(words));
+        assert!(image.words().eq(words(table)));
         assert_eq!(image.occupied, 101);
     }
 
@@ -385,12 +383,13 @@ mod tests {
     #[test]
     fn growth_ends_where_the_mirror_has_no_memory() {
         let table = Table::<Fp16x4, Growing>::try_new(64, 1 << 12).unwrap();
-        *table.mirror().words.write() = Some(Chunks::without_memory());
+        let other = Growing::try_new(table.grown(), 1 << 12, 9, NoValues, Vec::new()).unwrap();
+        *table.mirror().buckets.write() = Some(other.with_memory(512));
         assert_eq!(table.grow_to(600), Err(NoMemory { bytes: 520 * 8 }));
-        assert_eq!((table.present(), table.buckets.words().reached()), (512, 512));
-        *table.mirror().words.write() = None;
+        assert_eq!((table.present(), table.buckets.reached()), (512, 512));
+        *table.mirror().buckets.write() = None;
         assert_eq!(table.grow_to(600), Ok(()));
-        assert_eq!((table.present(), table.buckets.words().reached()), (600, 1024));
+        assert_eq!((table.present(), table.buckets.reached()), (600, 1024));
     }
 
     /// In tables with more buckets than stripes, of which a growing one has several chunks.
@@ -426,10 +425,10 @@ mod tests {
             while !table.stripes.lock([0]).is_recorded(0) {
                 thread::yield_now();
             }
-            let recording = table.mirror().words.read();
+            let recording = table.mirror().buckets.read();
             let mirror = recording.as_ref().unwrap();
-            let first_page = mirror.as_ptr().addr() / PAGE;
-            let mut pages = vec![0; mirror.len() * size_of::<u64>() / PAGE * size_of::<u64>()];
+            let first_page = core::ptr::from_ref(mirror.word(0)).addr() / PAGE;
+            let mut pages = vec![0; mirror.reached() * size_of::<u64>() / PAGE * size_of::<u64>()];
             let map = File::open("/proc/self/pagemap").expect("procfs");
             let at = (first_page * size_of::<u64>()) as u64;
             map.read_exact_at(&mut pages, at).expect("an entry for each page");

@@ -6,9 +6,9 @@
 
 use core::iter;
 
-use super::Hop;
-use super::buckets::{Bucket, Buckets, Reading, View, Words};
+use super::buckets::{Bucket, Reading};
 use super::geometry::Place;
+use super::{Buckets, Hop};
 use crate::entry::Slot;
 use crate::layout::{Format, MAX_SLOTS, Word};
 use crate::sync::Ordering;
@@ -68,7 +68,7 @@ pub(super) fn first_step<F: Format, B: Buckets>(
     starts: [Bucket<B::Reading>; 2],
     words: [Word<F>; 2],
 ) -> Option<(Hop, [Bucket<B::Reading>; 2])> {
-    let view = buckets.words().view();
+    let word = buckets.words();
     for at in 0..2 {
         let (bucket, here) = (starts[at], words[at]);
         let turned = bucket.reading.turned(here).slots_if_full()?;
@@ -77,7 +77,7 @@ pub(super) fn first_step<F: Format, B: Buckets>(
                 continue;
             };
             // Relaxed: a hint, checked again under the stripes.
-            let there = Word::<F>::from_bits(view.word(other).load(Ordering::Relaxed));
+            let there = Word::<F>::from_bits(word(other).load(Ordering::Relaxed));
             if there.has_room()
                 && let Some(slots) = here.slots_if_full()
             {
@@ -117,9 +117,9 @@ impl<const N: usize, X: Copy> Search<N, X> {
     /// Looks for the shortest path; deterministic for a table that nobody changes.
     pub(super) fn run<F: Format, B: Buckets<Extent = X>>(&mut self, buckets: &B) -> Found {
         let extent = self.extent;
-        let view = buckets.words().view();
+        let words = buckets.words();
         // Relaxed: a hint, checked again under the stripes.
-        let word = |bucket| Word::<F>::from_bits(view.word(bucket).load(Ordering::Relaxed));
+        let word = |bucket| Word::<F>::from_bits(words(bucket).load(Ordering::Relaxed));
         let mut queue_full = false;
         let mut next = 0;
         while next < self.len {

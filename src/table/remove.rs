@@ -8,11 +8,11 @@
 
 use core::hint::select_unpredictable;
 
-use super::buckets::{Bucket, Buckets, Longest, Look, Reading};
+use super::buckets::{Bucket, Longest, Look, Reading};
 use super::geometry::{Key, Place};
 use super::stash::InStash;
 use super::stripes::{Held, Locked};
-use super::{MAX_OPTIMISTIC_ATTEMPTS, Table};
+use super::{Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
 use crate::entry::{Entry, Slot, ValueBits};
 use crate::layout::{Format, Word};
 use crate::sync::Ordering;

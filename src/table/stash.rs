@@ -28,10 +28,9 @@ use core::hint::select_unpredictable;
 
 pub(crate) use self::cells::{CellWords, MAX_COPIES, Stashed};
 use self::cells::{Cells, Found, Wanted, Writer};
-use super::buckets::Buckets;
 use super::geometry::{Key, Place};
 use super::insert::{Attempt, Duplicates};
-use super::{State, Table};
+use super::{Buckets, State, Table};
 use crate::entry::{Entry, Values};
 use crate::error::InsertError;
 use crate::layout::{Format, Word};

@@ -886,7 +886,7 @@ pub const FAULTS: &[Fault] = faults! {
         with "let splitting = None::<MutexGuard<'_, ()>>;"
         => SNAPSHOT_AND_SPLIT;
     MIRROR publish_mirror: "a chunk is added after the mirror's are counted and before it is published"
-        put "drop(splitting);" before "*self.mirror().words.write() = Some(words);"
+        put "drop(splitting);" before "*self.mirror().buckets.write() = Some(mirror);"
         => SNAPSHOT_AND_SPLIT;
     MIRROR publish_mirror: "a mirror lacks the chunks that the table had before it"
         without "mirror.try_reach(reached)?;"
@@ -895,9 +895,9 @@ pub const FAULTS: &[Fault] = faults! {
         without "self.reach_in_mirror(buckets)?;"
         => SNAPSHOT_AND_SPLIT;
     MIRROR try_image: "the items of a snapshot are counted before all stripes are locked"
-        replace "let (mut image, words) = recording.stop(|| again = self.copy_stash(&mut stash));"
+        replace "let (mut image, mirror) = recording.stop(|| again = self.copy_stash(&mut stash));"
         with "let occupied = self.stripes.occupied();
-            let (mut image, words) = recording.stop(|| again = self.copy_stash(&mut stash));
+            let (mut image, mirror) = recording.stop(|| again = self.copy_stash(&mut stash));
             image.occupied = occupied;"
         => SNAPSHOT_AND_INSERT;
     MIRROR stop: "the items of a snapshot are counted when the stripes are given back"
@@ -908,9 +908,9 @@ pub const FAULTS: &[Fault] = faults! {
         => &["snapshots::clear_beside_a_snapshot"];
     MIRROR stop: "the mirror is taken away before all stripes are locked"
         replace "let locked = table.stripes.lock_all();"
-        with "let words = table.mirror().words.write().take();
+        with "let mirror = table.mirror().buckets.write().take();
             let locked = table.stripes.lock_all();
-            *table.mirror().words.write() = words;"
+            *table.mirror().buckets.write() = mirror;"
         => SNAPSHOT_AND_INSERT;
     STRIPES lock_all: "the stripes are not held together at the end of a snapshot"
         replace "Guards::lock(&self.stripes)"
@@ -945,7 +945,7 @@ pub const FAULTS: &[Fault] = faults! {
         => &["snapshots::abandoned_snapshot_beside_a_kick"];
     MIRROR drop: "a snapshot that ends early takes its mirror away before it locks the stripes"
         replace "self.stop("
-        with "self.table.mirror().words.write().take();
+        with "self.table.mirror().buckets.write().take();
                 self.stop("
         => &["snapshots::abandoned_snapshot_beside_a_kick"];
 
