@@ -437,7 +437,7 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
     /// | 0.75 | 21.3 | 0.019 % | 0.19 % | 0.79 |
     /// | 0.70 | 22.9 | 0.017 % | 0.18 % | 0.68 |
     ///
-    /// (The last column was measured from 2^15 to 2^24 slots: `docs/performance.md` in the
+    /// (The last column was measured from 2^15 to 2^24 slots: `docs/performance/growth.csv` in the
     /// repository.)
     ///
     /// # Examples

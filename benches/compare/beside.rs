@@ -180,17 +180,14 @@ fn rate(scene: &str) -> String {
     format!("{scene}: lookups Mops/s")
 }
 
-pub const COLUMNS: [&str; 6] =
-    ["ns in a loop", "pieces", "50 %, ns", "99 %, ns", "99.9 %, ns", "million inserts/s beside it"];
+pub const COLUMNS: [&str; 5] =
+    ["ns in a loop", "50 %, ns", "99 %, ns", "99.9 %, ns", "million inserts/s beside it"];
 
 /// What belongs below the columns, for lookups in a scene.
-pub fn values(view: View, name: &str, scene: &str) -> [Option<f64>; 6] {
-    let counted = rate(scene);
-    let nanos = view.median(name, &counted).map(|millions| 1e3 / millions);
-    let pieces =
-        (!view.runs(name, &counted).is_empty()).then(|| view.pieces(name, &counted) as f64);
+pub fn values(view: View, name: &str, scene: &str) -> [Option<f64>; 5] {
+    let nanos = view.median(name, &rate(scene)).map(|millions| 1e3 / millions);
     let [half, most, nearly_all] =
         PERCENTILES.map(|percent| view.median(name, &percentile(scene, percent)));
     let inserts = view.median(name, &format!("{scene}: inserts Mops/s"));
-    [nanos, pieces, half, most, nearly_all, inserts]
+    [nanos, half, most, nearly_all, inserts]
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use coucal_measure::hash::KeyHash;
 use coucal_measure::peers::{
-    Atomic, Bloom, Coucal, Filters, LockedHashMap, LockedHashSet, LockedMutex, Maplet, Quotient,
-    Sequential, ShardedRwLock, coucal_growing, coucal_with_slots, growing_capacity,
+    Atomic, Bloom, Coucal, Filters, LockedHashMap, LockedHashSet, Maplet, Quotient, Sequential,
+    ShardedRwLock, coucal_growing, coucal_with_slots, growing_capacity,
 };
 use coucal_measure::subject::{Peer, Shared, SharedSubject, Subject};
 use coucal_measure::{by_shared, keys};
@@ -18,7 +18,6 @@ pub const ATOMIC: &str = "atomic-cuckoo-filter";
 pub const SEQUENTIAL: &str = "cuckoofilter";
 pub const QUOTIENT: &str = "qfilter";
 pub const BLOOM: &str = "fastbloom";
-pub const MUTEX: &str = "Mutex<cuckoofilter>";
 pub const SHARDS: &str = "sharded RwLock<cuckoofilter>";
 pub const HASH_SET: &str = "RwLock<HashSet>";
 pub const MAPLET: &str = "maplet";
@@ -55,7 +54,6 @@ pub fn build(name: &str, slots: usize) -> Box<dyn Subject> {
         SEQUENTIAL => Box::new(Sequential::with_slots(slots)),
         QUOTIENT => Box::new(Quotient::with_slots(slots)),
         BLOOM => Box::new(Bloom::with_slots(slots)),
-        MUTEX => Box::new(LockedMutex::new(Sequential::with_slots(slots))),
         SHARDS => Box::new(ShardedRwLock::with_slots(slots, Sequential::with_slots)),
         HASH_SET => Box::new(LockedHashSet::with_slots(slots)),
         LIMIT => Box::new(Loads::with_slots(slots)),

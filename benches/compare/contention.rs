@@ -17,23 +17,22 @@ use hdrhistogram::Histogram;
 use parking_lot::Mutex;
 
 use crate::beside::{PERCENTILES, histogram, percentile};
-use crate::contenders::{ATOMIC, COUCAL, MUTEX, build, shared};
-use crate::output::Table;
+use crate::contenders::{ATOMIC, COUCAL, SHARDS, build, shared};
 use crate::results::Results;
 use crate::{Plan, Topic};
 
+/// Only its CSV has figures.
 pub const TOPIC: Topic = Topic {
     name: "contention",
     slots: &[1 << 18],
-    rounds: 5,
     measure,
-    tables,
+    tables: |_| Vec::new(),
     plots: |_| Vec::new(),
 };
 
 const OURS: &str = "coucal's lock";
 const PARKING: &str = "parking_lot's mutex";
-const FILTERS: [&str; 3] = [COUCAL, ATOMIC, MUTEX];
+const FILTERS: [&str; 3] = [COUCAL, ATOMIC, SHARDS];
 
 const HOT: &str = "one hot item";
 /// Its throughput.
@@ -52,7 +51,7 @@ fn thread_counts() -> [usize; 3] {
 }
 
 fn measure(plan: &Plan, results: &mut Results) {
-    for round in 0..plan.rounds {
+    for round in 0..plan.rounds(plan.last_slots()) {
         for threads in thread_counts() {
             plan.say(&format!("round {}, {}", round + 1, threads_in_words(threads)));
             for (name, waited) in
@@ -154,7 +153,7 @@ fn wait<L: Exclusive>(waiters: usize) -> [f64; 3] {
 
 /// All threads insert one item and remove it, in turn, in a table that is half full.
 fn hot_item(plan: &Plan, threads: usize, results: &mut Results) {
-    let slots = plan.slots[0];
+    let slots = plan.last_slots();
     for name in FILTERS.into_iter().filter(|name| plan.includes(name)) {
         let mut table = build(name, slots as usize);
         let keys = Keys::new(1000);
@@ -175,30 +174,4 @@ fn hot_item(plan: &Plan, threads: usize, results: &mut Results) {
             results.push(place, name, &percentile(HOT, percent), nanos);
         }
     }
-}
-
-fn tables(results: &Results) -> Vec<Table> {
-    let columns = ["million ops/s", "pieces", "50 %, µs", "99 %, µs", "99.9 %, µs"];
-    let mut hot = Table::new("contention-hot", columns);
-    for slots in results.slots_with(RATE) {
-        for threads in results.threads_with(slots, RATE) {
-            let view = results.at(slots, threads);
-            for name in FILTERS {
-                let throughput = view.median(name, RATE);
-                let mut row = vec![throughput, throughput.map(|_| view.pieces(name, RATE) as f64)];
-                row.extend(PERCENTILES.map(|percent| {
-                    view.median(name, &percentile(HOT, percent)).map(|nanos| nanos / 1e3)
-                }));
-                hot.row(&format!("{name}, {}", threads_in_words(threads)), row);
-            }
-        }
-    }
-    let mut waiting = Table::new("contention-waiting", WAITING);
-    for threads in results.threads_with(1, WAITING[0]) {
-        for name in [OURS, PARKING] {
-            let label = format!("{name}, {} waiting", threads_in_words(threads));
-            waiting.row(&label, WAITING.map(|figure| results.at(1, threads).median(name, figure)));
-        }
-    }
-    vec![waiting, hot]
 }

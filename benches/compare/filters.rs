@@ -1,30 +1,26 @@
-//! One thread: every subject goes through the same fill, lookups and removals, in turn. And the latency
-//! of lookups beside a writer.
+//! One thread: every subject goes through the same fill, lookups and removals, in turn.
 
 use std::ops::Range;
 use std::time::Instant;
 
 use coucal_measure::keys::{CHUNK, Keys, Which};
 use coucal_measure::plot::{Axis, Plot, Scale, Series};
-use coucal_measure::subject::{Operation, Step, Subject, Window, fill};
+use coucal_measure::subject::{Operation, Subject};
 use coucal_measure::text::power;
 use coucal_measure::timing::median;
 
-use crate::beside::{self, Lookups, churn};
 use crate::contenders::{
-    ATOMIC, BLOOM, COUCAL, HASH_SET, LIMIT, MUTEX, QUOTIENT, SEQUENTIAL, build, removes, shared,
+    ATOMIC, BLOOM, COUCAL, HASH_SET, LIMIT, QUOTIENT, SEQUENTIAL, build, removes,
 };
-use crate::output::{Table, of_size};
+use crate::output::Table;
 use crate::results::Results;
-use crate::{Plan, Topic, allocated};
+use crate::{Plan, Topic, allocated, pages};
 
+/// In the second-level cache of a core; as large as the last-level cache; far larger.
 pub const TOPIC: Topic =
-    Topic { name: "filters", slots: &[1 << 18, 1 << 24], rounds: 3, measure, tables, plots };
+    Topic { name: "filters", slots: &[1 << 18, 1 << 24, 1 << 27], measure, tables, plots };
 
 const SUBJECTS: [&str; 7] = [LIMIT, COUCAL, ATOMIC, SEQUENTIAL, QUOTIENT, BLOOM, HASH_SET];
-/// Those that have lookups beside a writer.
-const SHARED: [&str; 3] = [COUCAL, ATOMIC, MUTEX];
-const SCENES: [&str; 3] = ["no writer", "writer in another table", "writer in this table"];
 
 /// The fill stops after each twentieth of the slots, up to 95 %.
 const STEPS: u64 = 19;
@@ -32,26 +28,27 @@ const STEPS: u64 = 19;
 /// fetching the table into the cache.
 pub const SMALL: u64 = 1 << 20;
 
+const MISS: &str = "miss";
+const FILL: &str = "fill";
 /// Figures and their titles, in ns.
 const TIMES: [(&str, &str); 5] = [
-    ("miss", "lookup, absent"),
+    (MISS, "lookup, absent"),
     ("hit", "lookup, present"),
-    ("fill", "insert, 0–95 %"),
+    (FILL, "insert, 0–95 %"),
     ("insert at 95 %", "insert, 90–95 %"),
     ("remove", "remove"),
 ];
 
 fn measure(plan: &Plan, results: &mut Results) {
     for &slots in &plan.slots {
-        for round in 0..plan.rounds {
+        for round in 0..plan.rounds(slots) {
             plan.say(&format!("{slots} slots, round {}", round + 1));
-            beside_peers(plan, slots, round, results);
-            batches(slots, round, results);
-            full(plan, slots, round, results);
+            measure_round(plan, slots, round, results);
         }
     }
-    // Larger than the inner caches.
-    latency(plan, *plan.slots.last().expect("there is a size"), results);
+    if plan.large_pages {
+        pages::measure(plan, plan.last_slots(), results);
+    }
 }
 
 /// Does the operation with the keys of the range, chunk by chunk. Only the work is timed, not the
@@ -112,7 +109,7 @@ struct Comparison<'a> {
     results: &'a mut Results,
 }
 
-fn beside_peers(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
+fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
     let names = SUBJECTS.into_iter().filter(|name| plan.includes(name));
     let entry = |name| {
         let before = allocated();
@@ -125,6 +122,7 @@ fn beside_peers(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
     let keys = Keys::new(1 + round as u64);
     let mut comparison = Comparison { plan, slots, keys, entries, results };
     comparison.fill();
+    pages::push_share((slots, 1), comparison.results);
     comparison.lookups();
     if round == 0 {
         comparison.memory_and_false_positives();
@@ -175,7 +173,7 @@ impl Comparison<'_> {
         for (index, sum) in sums.into_iter().enumerate() {
             let name = self.entries[index].name;
             if name != LIMIT {
-                self.push(name, "fill", sum / STEPS as f64);
+                self.push(name, FILL, sum / STEPS as f64);
             }
         }
     }
@@ -207,7 +205,7 @@ impl Comparison<'_> {
 
     fn lookups(&mut self) {
         let range = 0..self.plan.operations;
-        self.turn("miss", Operation::Contains, &range, |_| Some(Which::Absent));
+        self.turn(MISS, Operation::Contains, &range, |_| Some(Which::Absent));
         self.turn("hit", Operation::Contains, &range, |entry| {
             Some(Which::Present { items: entry.items })
         });
@@ -232,9 +230,10 @@ impl Comparison<'_> {
         }
     }
 
-    /// A quarter of the items is removed, the oldest first.
+    /// The oldest first, no more than a quarter of the slots.
     fn removals(&mut self) {
-        self.turn("remove", Operation::Remove, &(0..self.slots / 4), |entry| {
+        let range = 0..(4 * self.plan.operations).min(self.slots / 4);
+        self.turn("remove", Operation::Remove, &range, |entry| {
             (entry.name != LIMIT && removes(entry.name)).then_some(Which::InOrder)
         });
     }
@@ -245,154 +244,84 @@ fn load_figure(kind: &str, step: u64) -> String {
     format!("{kind} at {} %", (step + 1) * 5)
 }
 
-/// Operations one by one and in batches, in two tables in turn: inserts from empty to 75 % load,
-/// lookups, then removals.
-const BATCHES: [[(&str, Operation); 2]; 3] = [
-    [("insert loop", Operation::Insert), ("insert_many", Operation::InsertMany)],
-    [("contains loop", Operation::Contains), ("contains_many", Operation::ContainsMany)],
-    [("remove loop", Operation::Remove), ("remove_many", Operation::RemoveMany)],
-];
-
-fn batches(slots: u64, round: usize, results: &mut Results) {
-    let keys = Keys::new(100 + round as u64);
-    let items = slots * 3 / 4;
-    let mut tables = [0, 1].map(|_| build(COUCAL, slots as usize));
-    for (pair, which) in BATCHES.iter().zip([Which::InOrder, Which::Half { items }, Which::InOrder])
-    {
-        for (table, (figure, operation)) in tables.iter_mut().zip(pair) {
-            let (nanos, _) = timed(table.as_mut(), *operation, keys, which, 0..items);
-            results.push((slots, 1), COUCAL, figure, nanos);
-        }
-    }
-}
-
-/// Searches that fail: the time of an insert into a full filter until it returns the error.
-fn full(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
-    const FAILURES: usize = 512;
-    for name in [COUCAL, ATOMIC].into_iter().filter(|name| plan.includes(name)) {
-        let keys = Keys::new(200 + round as u64);
-        let mut subject = build(name, slots as usize);
-        let from = slots * 9 / 10;
-        fill(subject.as_mut(), keys, from);
-        let (mut failures, mut stored, mut first) = (Vec::new(), from, f64::NAN);
-        for index in from..2 * slots {
-            let (mut done, mut nanos) = (false, 0);
-            let mut took = |_, answer, time| (done, nanos) = (answer, time);
-            shared(subject.as_ref()).run_timed(&[Step::Insert(keys.key(index))], &mut took);
-            if done {
-                stored += 1;
-                continue;
-            }
-            if failures.is_empty() {
-                first = stored as f64 / slots as f64;
-            }
-            failures.push(nanos as f64 / 1e3);
-            if failures.len() == FAILURES {
-                break;
-            }
-        }
-        failures.sort_by(f64::total_cmp);
-        let at = |percent: usize| failures.get(failures.len() * percent / 100).copied();
-        let mut push = |figure, value| results.push((slots, 1), name, figure, value);
-        push("first failure at", first);
-        push("failed insert us", at(50).unwrap_or(f64::NAN));
-        push("failed insert 99 % us", at(99).unwrap_or(f64::NAN));
-    }
-}
-
-/// Lookups of items that stay, at 95 % load, while a second thread removes and inserts other items: in
-/// this table, in another one of the same size, or not at all.
-fn latency(plan: &Plan, slots: u64, results: &mut Results) {
-    let settled = slots * 9 / 10;
-    for name in SHARED.into_iter().filter(|name| plan.includes(name)) {
-        plan.say(&format!("{slots} slots, {name}: latency"));
-        let [(here, mut window), (elsewhere, mut window_elsewhere)] = [400, 401].map(|set| {
-            let (mut table, keys) = (build(name, slots as usize), Keys::new(set));
-            fill(table.as_mut(), keys, slots * 19 / 20);
-            (table, Window { keys, oldest: settled, next: slots * 19 / 20 })
-        });
-        let (here, elsewhere) = (shared(here.as_ref()), shared(elsewhere.as_ref()));
-        for round in 0..plan.rounds as u64 {
-            let range = round * plan.operations..(round + 1) * plan.operations;
-            let keys = window.keys.collect(Which::Present { items: settled }, range);
-            let lookups = Lookups { place: (slots, 2), name, table: here, keys: &keys };
-            lookups.measure(plan, SCENES[0], None, results);
-            for (scene, table, window) in
-                [(SCENES[1], elsewhere, &mut window_elsewhere), (SCENES[2], here, &mut window)]
-            {
-                lookups.measure(plan, scene, Some(&mut churn(table, window)), results);
-            }
-        }
-    }
-}
-
 fn tables(results: &Results) -> Vec<Table> {
-    let mut tables = Vec::new();
-    let sizes = results.slots_with("fill");
-    for &slots in &sizes {
-        let view = results.at(slots, 1);
-        let columns = TIMES.map(|time| time.1).into_iter();
-        let columns = columns.chain(["bits per item", "false positives, %"]);
-        let mut table = Table::new(&of_size("filters", slots), columns);
-        for name in SUBJECTS {
-            let median = |figure| view.median(name, figure);
-            let wrong = median("false positives").map(|rate| 100.0 * rate);
-            let times = TIMES.map(|time| median(time.0)).into_iter();
-            table.row(name, times.chain([median("bits per item"), wrong]));
+    let sizes = results.slots_with(FILL);
+    let Some(&slots) = sizes.last() else { return Vec::new() };
+    let view = results.at(slots, 1);
+    let columns = TIMES.map(|time| time.1).into_iter();
+    let columns = columns.chain(["bits per item", "false positives, %"]);
+    let mut peers = Table::new("filters", columns);
+    let columns = ["lookup, absent", "insert", "remove", "bits per item", "false positives, %"];
+    let mut summary = Table::new("summary", columns);
+    let by_size = [(MISS, "lookup, absent"), (FILL, "insert")]
+        .map(|(_, title)| sizes.iter().map(move |slots| format!("{title}, {}", power(*slots))));
+    let mut course = Table::new("sizes", by_size.into_iter().flatten());
+    let columns = TIMES[..3].iter().flat_map(|time| [time.1.to_owned(), "large pages".into()]);
+    let mut large = Table::new("pages", columns);
+    for name in SUBJECTS {
+        let median = |figure: &str| view.median(name, figure);
+        let [bits, wrong] = [median("bits per item"), median("false positives").map(|r| 100.0 * r)];
+        peers.row(name, TIMES.map(|time| median(time.0)).into_iter().chain([bits, wrong]));
+        if name != LIMIT {
+            let times = [MISS, FILL, "remove"].map(median).into_iter();
+            summary.row(name, times.chain([bits, wrong]));
         }
-        tables.push(table);
-    }
-    let mut batches =
-        Table::new("filters-batches", ["ns in a loop", "ns in batches", "times as fast"]);
-    let mut full = Table::new(
-        "filters-full",
-        ["first refused at, % of the slots", "refused after, µs: median", "99th percentile"],
-    );
-    let mut latency = Table::new("filters-latency", beside::COLUMNS);
-    for slots in sizes {
-        let view = results.at(slots, 1);
-        for [(one, _), (many, _)] in BATCHES {
-            let times = view.ratio((COUCAL, one), (COUCAL, many));
-            let label = format!("`{many}`, {} slots", power(slots));
-            batches.row(&label, [view.median(COUCAL, one), view.median(COUCAL, many), times]);
-        }
-        for name in [COUCAL, ATOMIC] {
-            let first = view.median(name, "first failure at").map(|load| 100.0 * load);
-            let label = format!("{name}, {} slots", power(slots));
-            let [half, most] =
-                ["failed insert us", "failed insert 99 % us"].map(|f| view.median(name, f));
-            full.row(&label, [first, half, most]);
-        }
-        for (name, scene) in SHARED.into_iter().flat_map(|name| SCENES.map(|scene| (name, scene))) {
-            let label = format!("{name}, {scene}");
-            latency.row(&label, beside::values(results.at(slots, 2), name, scene));
+        let by_size = [MISS, FILL].map(|figure| {
+            sizes.iter().map(move |slots| results.at(*slots, 1).median(name, figure))
+        });
+        course.row(name, by_size.into_iter().flatten());
+        if median(&(MISS.to_owned() + pages::SUFFIX)).is_some() {
+            let both =
+                |figure: &str| [median(figure), median(&(figure.to_owned() + pages::SUFFIX))];
+            large.row(name, TIMES[..3].iter().flat_map(|time| both(time.0)));
         }
     }
-    tables.extend([batches, full, latency]);
-    tables
+    let tables = [peers, summary, course, large];
+    tables.into_iter().filter(|table| !table.is_empty()).collect()
 }
 
 fn plots(results: &Results) -> Vec<Plot> {
-    let mut plots = Vec::new();
-    // In cache the lines are those of memory, only higher.
-    if let Some(slots) = results.slots_with("fill").pop() {
-        for (kind, what) in [("insert", "Inserts"), ("half", "Lookups, half of the keys present,")]
-        {
-            let points = |name: &str| {
-                let point = |step: u64| {
-                    let nanos = results.at(slots, 1).median(name, &load_figure(kind, step))?;
-                    Some(((step + 1) as f64 * 5.0, 1e3 / nanos))
-                };
-                (0..STEPS).filter_map(point).collect()
+    let Some(slots) = results.slots_with(FILL).pop() else { return Vec::new() };
+    let plot = |(file, kind, what): (&str, &str, &str)| {
+        let points = |name: &str| {
+            let point = |step: u64| {
+                let nanos = results.at(slots, 1).median(name, &load_figure(kind, step))?;
+                Some(((step + 1) as f64 * 5.0, 1e3 / nanos))
             };
-            plots.push(Plot {
-                file: of_size(&format!("filters-{kind}-over-load"), slots),
-                title: format!("{what} over the load, {} slots, one thread", power(slots)),
-                x: Axis::new("load, % of the slots", Scale::FromZero),
-                y: Axis::new("million ops/s", Scale::Log),
-                series: SUBJECTS.map(|name| Series::new(name, points(name))).into(),
-            });
+            (0..STEPS).filter_map(point).collect()
+        };
+        Plot {
+            file: format!("filters-{file}"),
+            title: format!("{what} over the load, {} slots, one thread", power(slots)),
+            x: Axis::new("load, % of the slots", Scale::FromZero),
+            y: Axis::new("million ops/s", Scale::Log),
+            series: SUBJECTS.map(|name| Series::new(name, points(name))).into(),
         }
+    };
+    let plots = [
+        ("lookups", "half", "Lookups, half of the keys present,"),
+        ("inserts", "insert", "Inserts"),
+    ];
+    plots.map(plot).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_of_large_pages_are_beside_those_of_small_ones() {
+        let run = |nanos| {
+            let mut results = Results::default();
+            for figure in [MISS, FILL] {
+                results.push((1 << 27, 1), COUCAL, figure, nanos);
+            }
+            results
+        };
+        let mut results = run(2.0);
+        assert_eq!(tables(&results).len(), 3, "no table without large pages");
+        results.extend(run(1.0), pages::SUFFIX);
+        let table = tables(&results)[3].markdown();
+        assert!(table.contains("|           2.00 |        1.00 |"), "{table}");
     }
-    plots
 }

@@ -1,6 +1,5 @@
 //! Growth: a table that grows beside one of fixed size, and beside peers that grow.
 
-use std::hint::black_box;
 use std::ops::Range;
 use std::time::Instant;
 
@@ -10,51 +9,55 @@ use coucal_measure::peers::{
     Coucal, LockedHashSet, Quotient, coucal_growing, coucal_with_slots, growing_capacity,
 };
 use coucal_measure::plot::{Axis, Plot, Scale, Series};
-use coucal_measure::subject::{Operation, SharedSubject, Step, Subject};
+use coucal_measure::subject::{Operation, SharedSubject, Subject};
 use coucal_measure::text::power;
 
-use crate::beside::{self, Lookups, PERCENTILES, Singles, percentile};
+use crate::beside::{self, Lookups, Singles, percentile};
 use crate::contenders::{COUCAL, GROWING, GROWING_MANY, HASH_SET, QUOTIENT};
 use crate::filters::timed;
 use crate::output::Table;
 use crate::results::Results;
 use crate::{Plan, Topic, allocated};
 
-pub const TOPIC: Topic =
-    Topic { name: "growth", slots: &[1 << 24, 1 << 27], rounds: 3, measure, tables, plots };
+pub const TOPIC: Topic = Topic { name: "growth", slots: &[1 << 27], measure, tables, plots };
 
 /// `COUCAL` has the greatest size from the start.
 const SUBJECTS: [&str; 5] = [GROWING, GROWING_MANY, COUCAL, QUOTIENT, HASH_SET];
-/// Those of which only inserts are measured.
-const INSERTS_ONLY: [&str; 2] = [GROWING_MANY, COUCAL];
-/// `GROWING` with other target loads than its own, which is 0.80.
-const TARGET_LOADS: [(&str, f64); 3] =
-    [("target load 0.87", 0.87), ("target load 0.75", 0.75), ("target load 0.70", 0.70)];
+/// `GROWING` with other target loads than its own, to an eighth of the size: only the CSV has its figures.
+const TARGET_LOADS: [(&str, f64); 4] = [
+    ("target load 0.87", 0.87),
+    ("target load 0.80", 0.80),
+    ("target load 0.75", 0.75),
+    ("target load 0.70", 0.70),
+];
 /// A table of this size is in the inner caches.
 const SMALL: u64 = 1 << 18;
 /// Memory and lookups are measured so often in each doubling, at equal ratios.
 const STEPS: u32 = 8;
 /// The places of the cursor in a level.
-const CURSORS: u64 = 4;
+const CURSORS: u64 = 2;
 const SCENES: [&str; 2] = ["no growth", "growth of this table"];
 /// Lookups by how far a table has grown.
 const BY_EXTENT: &str = "half by extent";
-const SINGLE: &str = "insert";
-const LONGEST: &str = "insert: longest";
-/// Inserts in one doubling, and in all.
+/// Inserts in one doubling, and in all; and the longest of all chunks, in ms.
 const DOUBLING: &str = "doubling";
 const COURSE: &str = "whole course";
+const LONGEST: &str = "longest chunk";
 const BITS: &str = "bits per item";
 const RATE: &str = "false positives";
 const STATED: &str = "false positives, stated";
 
 fn measure(plan: &Plan, results: &mut Results) {
-    for round in 0..plan.rounds {
-        course(plan, round, results);
+    let slots = plan.last_slots();
+    for round in 0..plan.rounds(slots) {
+        course(plan, &SUBJECTS, slots, round, results);
+        course(plan, &TARGET_LOADS.map(|load| load.0), slots / 8, round, results);
     }
-    by_extent(plan, results);
-    while_growing(plan, results);
-    singles(plan, results);
+    for base in [SMALL.min(slots / 2), slots] {
+        for round in 0..plan.rounds(base) {
+            by_extent(plan, base, round, results);
+        }
+    }
 }
 
 pub type Growing = Coucal<coucal::Growable<coucal::Fp16x4>, KeyHash>;
@@ -74,19 +77,25 @@ fn fixed(slots: u64) -> Coucal<coucal::Fp16x4, KeyHash> {
     Coucal(coucal_with_slots(slots as usize))
 }
 
-/// Inserts the items of the range; the nanoseconds of all of it, what the subject does to grow included,
-/// but not the time that the thread waited for a processor.
-fn insert(subject: &mut dyn Subject, operation: Operation, keys: Keys, range: Range<u64>) -> f64 {
-    let (mut singles, mut nanos) = (Singles::of_this_thread(), 0);
+/// Inserts the items of the range; the nanoseconds of all of it and of the longest chunk, what the subject
+/// does to grow included, but not the time that the thread waited for a processor.
+fn insert(
+    subject: &mut dyn Subject,
+    operation: Operation,
+    keys: Keys,
+    range: Range<u64>,
+) -> (u64, u64) {
+    let (mut singles, mut nanos, mut longest) = (Singles::of_this_thread(), 0, 0);
     for from in range.clone().step_by(CHUNK) {
         let chunk = keys.collect(Which::InOrder, from..range.end.min(from + CHUNK as u64));
         singles.begin();
         let started = Instant::now();
         let stored = subject.run(operation, &chunk);
-        nanos += singles.took(started.elapsed().as_nanos() as u64);
+        let own = singles.took(started.elapsed().as_nanos() as u64);
+        (nanos, longest) = (nanos + own, longest.max(own));
         assert_eq!(stored, chunk.len() as u64, "there is room");
     }
-    nanos as f64
+    (nanos, longest)
 }
 
 struct Entry {
@@ -94,14 +103,14 @@ struct Entry {
     subject: Box<dyn Subject>,
     /// Bytes that building and filling have allocated and not freed.
     bytes: usize,
-    /// All inserts so far.
-    nanos: f64,
+    /// All inserts so far, and the longest chunk of them.
+    nanos: u64,
+    longest: u64,
 }
 
 /// From a small table to a large one: everything grows, a doubling in turn.
-fn course(plan: &Plan, round: usize, results: &mut Results) {
-    let slots = plan.slots[0];
-    let first_slots = (slots >> 9).max(1 << 10) as usize;
+fn course(plan: &Plan, names: &[&'static str], slots: u64, round: usize, results: &mut Results) {
+    let first_slots = (slots >> 9).max(1 << 10).min(slots / 2) as usize;
     let doublings = (slots as usize / first_slots).ilog2();
     // All have the rate that this one has with as many items as it can have.
     let [first, most] = [first_slots, slots as usize].map(growing_capacity);
@@ -127,10 +136,9 @@ fn course(plan: &Plan, round: usize, results: &mut Results) {
     let entry = |name| {
         let before = allocated();
         let subject = build(name);
-        Entry { name, subject, bytes: allocated() - before, nanos: 0.0 }
+        Entry { name, subject, bytes: allocated() - before, nanos: 0, longest: 0 }
     };
-    let all = SUBJECTS.into_iter().chain(TARGET_LOADS.map(|load| load.0));
-    let names = all.filter(|name| plan.includes(name));
+    let names = names.iter().copied().filter(|name| plan.includes(name));
     let mut entries: Vec<_> = names.map(entry).collect();
     for doubling in 0..=doublings {
         plan.say(&format!("round {}: growing to {} slots", round + 1, first_slots << doubling));
@@ -142,16 +150,18 @@ fn course(plan: &Plan, round: usize, results: &mut Results) {
                 .collect(),
         };
         let (from, to) = (steps[0].start, after(doubling * STEPS));
-        let stated = growing.false_positive_rate_at(to as usize);
-        results.push((to, 1), GROWING, STATED, stated);
         for entry in &mut entries {
             let before = entry.nanos;
             for range in steps.clone() {
                 entry.step(plan, keys, range, results);
             }
-            let per_item = (entry.nanos - before) / (to - from) as f64;
+            let per_item = (entry.nanos - before) as f64 / (to - from) as f64;
             results.push((to, 1), entry.name, DOUBLING, per_item);
-            if entry.name != HASH_SET && !INSERTS_ONLY.contains(&entry.name) {
+            if entry.name == GROWING {
+                let stated = growing.false_positive_rate_at(to as usize);
+                results.push((to, 1), GROWING, STATED, stated);
+            }
+            if ![GROWING_MANY, COUCAL, HASH_SET].contains(&entry.name) {
                 let range = (1 << 32)..(1 << 32) + plan.operations;
                 let subject = entry.subject.as_mut();
                 let (_, wrong) = timed(subject, Operation::Contains, keys, Which::Absent, range);
@@ -160,8 +170,9 @@ fn course(plan: &Plan, round: usize, results: &mut Results) {
             }
         }
     }
-    for Entry { name, nanos, .. } in entries {
-        results.push((slots, 1), name, COURSE, nanos / most as f64);
+    for Entry { name, nanos, longest, .. } in entries {
+        results.push((slots, 1), name, COURSE, nanos as f64 / most as f64);
+        results.push((slots, 1), name, LONGEST, longest as f64 / 1e6);
     }
 }
 
@@ -171,12 +182,15 @@ impl Entry {
         let before = allocated();
         let many = self.name == GROWING_MANY;
         let operation = if many { Operation::InsertMany } else { Operation::Insert };
-        self.nanos += insert(self.subject.as_mut(), operation, keys, range.clone());
+        let (nanos, longest) = insert(self.subject.as_mut(), operation, keys, range.clone());
+        (self.nanos, self.longest) = (self.nanos + nanos, self.longest.max(longest));
         self.bytes = (self.bytes + allocated()).saturating_sub(before);
-        if INSERTS_ONLY.contains(&self.name) {
+        if many {
             return;
         }
-        results.push(place, self.name, BITS, 8.0 * self.bytes as f64 / range.end as f64);
+        if self.name != COUCAL {
+            results.push(place, self.name, BITS, 8.0 * self.bytes as f64 / range.end as f64);
+        }
         let present = Which::Present { items: range.end };
         for (figure, which) in [("miss", Which::Absent), ("hit", present)] {
             let lookups = 0..plan.operations / 32;
@@ -187,96 +201,46 @@ impl Entry {
     }
 }
 
-/// Lookups in a table that has grown, each time by a quarter of a level more, and in one of fixed size
-/// with as many slots and items.
-fn by_extent(plan: &Plan, results: &mut Results) {
-    for base in [SMALL.min(plan.slots[0] / 2), plan.slots[0]] {
-        let keys = Keys::new(500);
-        let mut growing = growing(base);
-        let mut stored = 0;
-        for cursor in 0..CURSORS {
-            // By the slots that are due, so that the name of a place has no accidents.
-            let slots = base + base * cursor / CURSORS;
-            plan.say(&format!("{slots} slots: lookups"));
-            let items = items(slots);
-            insert(&mut growing, Operation::InsertMany, keys, stored..items);
-            stored = items;
-            let mut fixed = fixed(Subject::slots(&growing));
-            insert(&mut fixed, Operation::InsertMany, keys, 0..items);
-            let which = Which::Half { items };
-            for round in 0..plan.rounds as u64 {
-                let pair: [(&str, &mut dyn Subject); 2] =
-                    [(GROWING, &mut growing), (COUCAL, &mut fixed)];
-                for (name, table) in pair {
-                    // Each comes into the cache first, if it can.
-                    let warm = if slots <= 2 * SMALL { slots / 4 } else { 0 };
-                    timed(table, Operation::Contains, keys, which, 0..warm);
-                    let lookups = plan.operations / 4;
-                    let range = (round + 1) * lookups..(round + 2) * lookups;
-                    let (nanos, _) = timed(table, Operation::Contains, keys, which, range);
-                    results.push((slots, 1), name, BY_EXTENT, nanos);
-                }
-            }
+/// Lookups in a table that has grown, each time by a part of a level more, and in one of fixed size with as
+/// many slots and items. And beside another thread that makes it grow: only out of cache, as a smaller table
+/// has grown before there are enough pieces.
+fn by_extent(plan: &Plan, base: u64, round: usize, results: &mut Results) {
+    let keys = Keys::new(500 + round as u64);
+    let mut growing = growing(base);
+    let mut stored = 0;
+    for cursor in 0..CURSORS {
+        // By the slots that are due, so that the name of a place has no accidents.
+        let slots = base + base * cursor / CURSORS;
+        plan.say(&format!("{slots} slots, round {}: lookups", round + 1));
+        let items = items(slots);
+        insert(&mut growing, Operation::InsertMany, keys, stored..items);
+        stored = items;
+        let mut fixed = fixed(Subject::slots(&growing));
+        insert(&mut fixed, Operation::InsertMany, keys, 0..items);
+        let which = Which::Half { items };
+        let pair: [(&str, &mut dyn Subject); 2] = [(GROWING, &mut growing), (COUCAL, &mut fixed)];
+        for (name, table) in pair {
+            // Each comes into the cache first, if it can.
+            let warm = if slots <= 2 * SMALL { slots / 4 } else { 0 };
+            timed(table, Operation::Contains, keys, which, 0..warm);
+            let range = plan.operations..2 * plan.operations;
+            let (nanos, _) = timed(table, Operation::Contains, keys, which, range);
+            results.push((slots, 1), name, BY_EXTENT, nanos);
+        }
+        if base == plan.last_slots() && cursor == CURSORS - 1 {
+            let lookups = keys.collect(which, 0..plan.operations);
+            let of = |name, table| Lookups { place: (slots, 2), name, table, keys: &lookups };
+            of(COUCAL, &fixed).measure(plan, SCENES[0], None, results);
+            of(GROWING, &growing).measure(plan, SCENES[0], None, results);
+            let mut grow = || {
+                let new = keys.collect(Which::InOrder, stored..stored + 64);
+                let inserted = SharedSubject::insert(&growing, &new);
+                stored += inserted;
+                inserted
+            };
+            of(GROWING, &growing).measure(plan, SCENES[1], Some(&mut grow), results);
         }
     }
-}
-
-/// Lookups while another thread inserts, so that the table grows. Only out of cache: a smaller table has
-/// grown before there are enough pieces.
-fn while_growing(plan: &Plan, results: &mut Results) {
-    let slots = plan.slots[0];
-    let items = items(slots);
-    let keys = Keys::new(600);
-    for round in 0..plan.rounds as u64 {
-        plan.say(&format!("{slots} slots, round {}: lookups while it grows", round + 1));
-        // New tables each time, so that the growth is the same.
-        let (mut growing, mut fixed) = (growing(slots), fixed(slots));
-        insert(&mut growing, Operation::InsertMany, keys, 0..items);
-        insert(&mut fixed, Operation::InsertMany, keys, 0..items);
-        let range = round * plan.operations..(round + 1) * plan.operations;
-        let lookups = keys.collect(Which::Half { items }, range);
-        let of = |name, table| Lookups { place: (slots, 2), name, table, keys: &lookups };
-        of(COUCAL, &fixed).measure(plan, SCENES[0], None, results);
-        of(GROWING, &growing).measure(plan, SCENES[0], None, results);
-        let mut grow = grow(&growing, keys, items);
-        of(GROWING, &growing).measure(plan, SCENES[1], Some(&mut grow), results);
-    }
-}
-
-/// Inserts the keys from this index on, some at a time.
-fn grow(table: &Growing, keys: Keys, mut next: u64) -> impl FnMut() -> u64 + Send {
-    move || {
-        let new = keys.collect(Which::InOrder, next..next + 64);
-        let stored = SharedSubject::insert(table, &new);
-        next += stored;
-        stored
-    }
-}
-
-/// The times of single inserts in the last doubling of a table that grows.
-fn singles(plan: &Plan, results: &mut Results) {
-    let slots = *plan.slots.last().expect("there is a size");
-    let keys = Keys::new(800);
-    plan.say(&format!("{slots} slots: single inserts"));
-    // The first time that a page is written, a virtual machine may have to ask its host for it, which
-    // takes as long as thousands of inserts.
-    black_box(vec![1_u8; slots as usize * size_of::<u16>()]);
-    let mut growing = growing(slots / 2);
-    let (from, to) = (items(slots / 2), items(slots));
-    insert(&mut growing, Operation::InsertMany, keys, 0..from);
-    let mut singles = Singles::of_this_thread();
-    for start in (from..to).step_by(CHUNK) {
-        let range = start..to.min(start + CHUNK as u64);
-        let steps: Vec<_> = range.map(|index| Step::Insert(keys.key(index))).collect();
-        singles.begin();
-        SharedSubject::run_timed(&growing, &steps, &mut |_, stored, nanos| {
-            assert!(stored, "there is room");
-            let own = singles.took(nanos);
-            singles.histogram.saturating_record(own);
-        });
-    }
-    singles.push_percentiles((slots, 1), GROWING, SINGLE, results);
-    results.push((slots, 1), GROWING, LONGEST, singles.histogram.max() as f64);
 }
 
 /// The medians of a figure at all numbers of items.
@@ -290,14 +254,15 @@ fn course_table(results: &Results) -> Table {
     let columns = [
         "ns per insert",
         "in the slowest doubling",
-        "ns per lookup at the end, absent",
-        "present",
+        "longest 4,096 inserts, ms",
+        "lookup at the end, absent, ns",
+        "present, ns",
         "bits per item, average",
         "at the end",
         "false positives at the end, %",
         "stated, %",
     ];
-    let mut course = Table::new("growth-course", columns);
+    let mut course = Table::new("growth", columns);
     for name in SUBJECTS {
         let values = |figure| medians(results, name, figure).into_iter().map(|median| median.1);
         let last = |figure| values(figure).next_back();
@@ -310,6 +275,7 @@ fn course_table(results: &Results) -> Table {
                 last(COURSE),
                 // Without the first size, which is filled from empty.
                 values(DOUBLING).skip(1).reduce(f64::max),
+                last(LONGEST),
                 last("miss"),
                 last("hit"),
                 Some(mean).filter(|mean| mean.is_finite()),
@@ -320,22 +286,6 @@ fn course_table(results: &Results) -> Table {
         );
     }
     course
-}
-
-/// At the greatest size; times are multiples of those at the default load.
-fn loads_table(results: &Results) -> Table {
-    let columns = ["bits per item", "false positives, %", "time of an insert"];
-    let mut table = Table::new("growth-loads", columns);
-    let default = ("target load 0.80", GROWING);
-    let [dense, sparse @ ..] = TARGET_LOADS.map(|load| (load.0, load.0));
-    for (label, name) in [dense, default].into_iter().chain(sparse) {
-        let last = |figure| medians(results, name, figure).last().map(|median| median.1);
-        let place = results.slots_with(COURSE).pop();
-        let insert =
-            place.and_then(|place| results.at(place, 1).ratio((name, COURSE), (GROWING, COURSE)));
-        table.row(label, [last(BITS), last(RATE).map(|rate| 100.0 * rate), insert]);
-    }
-    table
 }
 
 fn tables(results: &Results) -> Vec<Table> {
@@ -355,45 +305,19 @@ fn tables(results: &Results) -> Vec<Table> {
             beside.row(&label, beside::values(results.at(slots, 2), name, scene));
         }
     }
-    let columns = ["50 %, ns", "99 %, ns", "99.9 %, ns", "longest, µs"];
-    let mut singles = Table::new("growth-singles", columns);
-    for slots in results.slots_with(LONGEST) {
-        let view = results.at(slots, 1);
-        let percentiles = PERCENTILES.map(|p| view.median(GROWING, &percentile(SINGLE, p)));
-        let longest = view.median(GROWING, LONGEST).map(|nanos| nanos / 1e3);
-        let label = format!("{GROWING}, to {} slots", power(slots));
-        singles.row(&label, percentiles.into_iter().chain([longest]));
-    }
-    vec![course_table(results), loads_table(results), lookups, beside, singles]
+    vec![course_table(results), lookups, beside]
 }
 
 fn plots(results: &Results) -> Vec<Plot> {
-    let plot = |(file, what, unit, figure): (&str, &str, &str, &str)| {
-        let points = |name, figure| {
-            let medians = medians(results, name, figure);
-            // Zero has no place on these axes.
-            let points = medians.into_iter().filter(|point| point.1 > 0.0);
-            points.map(|(items, value)| (items as f64, value)).collect()
-        };
-        let line = |name| {
-            let line = Series::new(name, points(name, figure));
-            match name {
-                COUCAL => line.label("coucal, fixed").dashed(),
-                GROWING_MANY => line.label("coucal, insert_many").dashed(),
-                _ => line,
-            }
-        };
-        Plot {
-            file: format!("growth-{file}"),
-            title: format!("{what} over the items, growing"),
-            x: Axis::new("items", Scale::Log),
-            y: Axis::new(unit, Scale::Log),
-            series: SUBJECTS.map(line).into(),
-        }
+    let points = |name| {
+        let medians = medians(results, name, BITS).into_iter();
+        medians.map(|(items, bits)| (items as f64, bits)).collect()
     };
-    let plots = [
-        ("bits-per-item", "Memory", "bits per item", BITS),
-        ("lookups", "Time of a lookup of an absent key", "ns per lookup", "miss"),
-    ];
-    plots.map(plot).into()
+    vec![Plot {
+        file: "growth".into(),
+        title: "Memory over the items, growing".into(),
+        x: Axis::new("items", Scale::Log),
+        y: Axis::new("bits per item", Scale::Log),
+        series: [GROWING, QUOTIENT, HASH_SET].map(|name| Series::new(name, points(name))).into(),
+    }]
 }

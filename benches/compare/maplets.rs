@@ -2,29 +2,27 @@
 //! partitions may hold a key.
 
 use coucal_measure::keys::{Keys, Which};
-use coucal_measure::peers::growing_capacity;
-use coucal_measure::subject::{Operation, Subject};
+use coucal_measure::peers::{Filters, growing_capacity};
+use coucal_measure::plot::{Axis, Plot, Scale, Series};
+use coucal_measure::subject::{Operation, Subject, fill};
 use coucal_measure::text::power;
 
 use crate::contenders::{COUCAL, FILTERS, GROWN_FILTER, GROWN_MAPLET, HASH_MAP, MAPLET, build};
 use crate::filters::{SMALL, timed};
-use crate::output::{Table, of_size};
+use crate::output::Table;
 use crate::results::Results;
 use crate::{Plan, Topic, allocated};
 
-pub const TOPIC: Topic = Topic {
-    name: "maplets",
-    slots: &[1 << 18, 1 << 24],
-    rounds: 3,
-    measure,
-    tables,
-    plots: |_| Vec::new(),
-};
+pub const TOPIC: Topic =
+    Topic { name: "maplets", slots: &[1 << 18, 1 << 27], measure, tables, plots };
 
 /// A filter and a maplet at the same number of slots.
 const PAIRS: [[&str; 2]; 2] = [[COUCAL, MAPLET], [GROWN_FILTER, GROWN_MAPLET]];
 /// Those that know the partition of a key.
 const PARTITIONS: [&str; 3] = [MAPLET, FILTERS, HASH_MAP];
+/// All partitions, and some numbers of them for a course.
+const ALL: u8 = 64;
+const SOME: [u8; 3] = [1, 4, 16];
 /// Each kind of lookup takes as many turns, so that what disturbs one of them is in few ratios.
 const TURNS: u64 = 4;
 
@@ -48,9 +46,30 @@ const TIMES: [(&str, &str); 7] = [
 
 fn measure(plan: &Plan, results: &mut Results) {
     for &slots in &plan.slots {
-        for round in 0..plan.rounds {
+        for round in 0..plan.rounds(slots) {
             plan.say(&format!("{slots} slots, round {}", round + 1));
             measure_round(plan, slots, round, results);
+            if slots == plan.last_slots() {
+                fewer_partitions(plan, slots, round, results);
+            }
+        }
+    }
+}
+
+/// The course over the number of partitions, of as many slots each.
+fn fewer_partitions(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
+    let keys = Keys::new(50 + round as u64);
+    for partitions in SOME {
+        let slots = slots / u64::from(ALL) * u64::from(partitions);
+        let filters = Filters::with_partitions(slots as usize, partitions);
+        let subjects: [(&str, Box<dyn Subject>); 2] =
+            [(MAPLET, build(MAPLET, slots as usize)), (FILTERS, Box::new(filters))];
+        for (name, mut subject) in subjects.into_iter().filter(|(name, _)| plan.includes(name)) {
+            fill(subject.as_mut(), keys, slots * 19 / 20);
+            let range = 0..plan.operations;
+            let (nanos, _) =
+                timed(subject.as_mut(), Operation::Contains, keys, Which::Absent, range);
+            results.push((slots, 1), name, ABSENT, nanos);
         }
     }
 }
@@ -129,7 +148,7 @@ fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
         }
     }
     // Other keys, so that each of them is in its first partition.
-    let quarter = slots / 4;
+    let quarter = (slots / 4).min(4 * plan.operations);
     for (figure, operation, range) in [
         ("remove", Operation::Remove, 0..quarter),
         (REPLACE, Operation::Replace, quarter..2 * quarter),
@@ -151,35 +170,48 @@ fn tables(results: &Results) -> Vec<Table> {
         let filter = if filter == COUCAL { "filter" } else { filter };
         [format!("{filter}, ns"), format!("{maplet}, ns"), "times".into()]
     });
-    let mut beside_filters = Table::new("maplets-filters", columns.into_iter().flatten());
-    let mut tables = Vec::new();
-    for slots in results.slots_with(INSERT) {
-        let view = results.at(slots, 1);
-        for (figure, title) in TIMES {
-            let values = PAIRS.map(|[filter, maplet]| {
-                let times = view.ratio((maplet, figure), (filter, figure));
-                [view.median(filter, figure), view.median(maplet, figure), times]
-            });
-            let label = format!("{title}, {} slots", power(slots));
-            beside_filters.row(&label, values.into_iter().flatten());
-        }
-        let columns = [
-            "lookup, absent, ns",
-            "lookup, present, ns",
-            "`insert`, ns",
-            "another partition, ns",
-            "bits per item",
-            "useless reads per 1,000 absent keys",
-        ];
-        let mut partitions = Table::new(&of_size("maplets-partitions", slots), columns);
-        for name in PARTITIONS {
-            let [absent, present, insert, replace, bits, useless] =
-                [ABSENT, PRESENT, INSERT, REPLACE, BITS, USELESS].map(|f| view.median(name, f));
-            let useless = useless.map(|candidates| 1e3 * candidates);
-            partitions.row(name, [absent, present, insert, replace, bits, useless]);
-        }
-        tables.push(partitions);
+    let mut beside_filters = Table::new("maplets", columns.into_iter().flatten());
+    let columns = [
+        "lookup, absent, ns",
+        "lookup, present, ns",
+        "`insert`, ns",
+        "another partition, ns",
+        "bits per item",
+        "useless reads per 1,000 absent keys",
+    ];
+    let mut partitions = Table::new("partitions", columns);
+    let view = results.at(results.slots_with(INSERT).pop().unwrap_or(0), 1);
+    for (figure, title) in TIMES {
+        let values = PAIRS.map(|[filter, maplet]| {
+            let times = view.ratio((maplet, figure), (filter, figure));
+            [view.median(filter, figure), view.median(maplet, figure), times]
+        });
+        beside_filters.row(title, values.into_iter().flatten());
     }
-    tables.insert(0, beside_filters);
-    tables
+    for name in PARTITIONS {
+        let [absent, present, insert, replace, bits, useless] =
+            [ABSENT, PRESENT, INSERT, REPLACE, BITS, USELESS].map(|f| view.median(name, f));
+        let useless = useless.map(|candidates| 1e3 * candidates);
+        partitions.row(name, [absent, present, insert, replace, bits, useless]);
+    }
+    vec![beside_filters, partitions]
+}
+
+fn plots(results: &Results) -> Vec<Plot> {
+    let Some(slots) = results.slots_with(INSERT).pop() else { return Vec::new() };
+    let each = slots / u64::from(ALL);
+    let line = |name, label: &str| {
+        let nanos = |partitions: u64| {
+            Some((partitions as f64, results.at(each * partitions, 1).median(name, ABSENT)?))
+        };
+        let points = SOME.into_iter().chain([ALL]).map(u64::from).filter_map(nanos);
+        Series::new(name, points.collect()).label(label)
+    };
+    vec![Plot {
+        file: "maplets".into(),
+        title: format!("Lookups of absent keys over the partitions, {} slots in each", power(each)),
+        x: Axis::new("partitions", Scale::Powers),
+        y: Axis::new("ns per lookup", Scale::Log),
+        series: vec![line(MAPLET, "one maplet"), line(FILTERS, "a filter for each")],
+    }]
 }

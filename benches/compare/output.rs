@@ -2,11 +2,11 @@
 
 use std::error::Error;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use coucal_measure::machine;
-use coucal_measure::text::{figures, power, table};
+use coucal_measure::text::{figures, table};
 
 use crate::Topic;
 use crate::results::Results;
@@ -38,19 +38,19 @@ impl Table {
     }
 
     pub fn cells(&mut self, label: &str, mut cells: Vec<String>) {
-        cells.insert(0, label.into());
+        // Otherwise `<HashSet>` is taken for HTML.
+        cells.insert(0, if label.contains('`') { label.into() } else { label.replace('<', "\\<") });
         self.rows.push(cells);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
     }
 
     pub fn markdown(&self) -> String {
         let head: Vec<_> = self.head.iter().map(String::as_str).collect();
         table(&head, &self.rows)
     }
-}
-
-/// `name-2-18`: for tables and plots of one size.
-pub fn of_size(name: &str, slots: u64) -> String {
-    format!("{name}-{}", power(slots).replace('^', "-"))
 }
 
 /// The page, with the text in each place that has one of these names.
@@ -67,29 +67,31 @@ fn filled(page: &str, texts: &[(String, String)]) -> Result<String, String> {
     Ok(filled)
 }
 
-/// Writes the CSV and the plots, prints the tables, and puts them into the pages of the folder.
+/// The file of a topic.
+pub fn csv(folder: &Path, topic: &Topic) -> PathBuf {
+    folder.join(format!("{}.csv", topic.name))
+}
+
+/// Writes the CSV and the plots, prints the tables, and puts them into the pages.
 pub fn write(topic: &Topic, results: &Results, out: &Path) -> Result<(), Box<dyn Error>> {
     let folder = out.join("performance");
     fs::create_dir_all(&folder)?;
-    fs::write(folder.join(format!("{}.csv", topic.name)), results.to_csv())?;
+    fs::write(csv(&folder, topic), results.to_csv())?;
     for plot in (topic.plots)(results) {
         plot.draw(&folder)?;
     }
-    let tables = (topic.tables)(results).into_iter().filter(|table| !table.rows.is_empty());
+    let tables = (topic.tables)(results).into_iter().filter(|table| !table.is_empty());
     let mut texts: Vec<_> = tables.map(|table| (table.name.clone(), table.markdown())).collect();
-    texts.insert(0, ("machine".into(), machine(results)));
     for (name, text) in &texts {
         println!("{name}\n\n{text}");
     }
-    for entry in fs::read_dir(out)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "md") {
-            let page = fs::read_to_string(&path)?;
-            let new = filled(&page, &texts).map_err(|why| format!("{}: {why}", path.display()))?;
-            if new != page {
-                fs::write(&path, new)?;
-                println!("changed: {}", path.display());
-            }
+    texts.push(("machine".into(), machine(results)));
+    for path in ["performance.md", "../README.md"].map(|page| out.join(page)) {
+        let Ok(page) = fs::read_to_string(&path) else { continue };
+        let new = filled(&page, &texts).map_err(|why| format!("{}: {why}", path.display()))?;
+        if new != page {
+            fs::write(&path, new)?;
+            println!("changed: {}", path.display());
         }
     }
     Ok(())

@@ -47,6 +47,14 @@ impl Results {
         self.push(place, peer, &pieces(figure), counted.pieces as f64);
     }
 
+    /// Adds the figures of another run, with this after the names of the figures.
+    pub fn extend(&mut self, other: Self, suffix: &str) {
+        for (id, runs) in other.figures {
+            let operation = id.operation.clone() + suffix;
+            self.figures.entry(Id { operation, ..id }).or_default().extend(runs);
+        }
+    }
+
     /// The figures of one size and number of threads.
     pub fn at(&self, slots: u64, threads: usize) -> View<'_> {
         View { results: self, slots, threads }
@@ -133,6 +141,10 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
+    pub fn threads(self) -> usize {
+        self.threads
+    }
+
     pub fn runs(self, peer: &str, operation: &str) -> &'a [f64] {
         let Self { results, slots, threads } = self;
         let id = Id { slots, threads, peer: peer.into(), operation: operation.into() };

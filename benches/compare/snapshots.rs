@@ -1,11 +1,9 @@
 //! Snapshots: what writers and lookups notice of them, their time, and that of their bytes.
 
-use std::fs::{self, File};
 use std::hint::black_box;
-use std::io::Read as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
-use std::{env, process, thread};
 
 use coucal::{CuckooFilter, Fp16x4, Growable, Storage};
 use coucal_measure::hash::KeyHash;
@@ -15,36 +13,24 @@ use coucal_measure::subject::{SharedSubject as _, Step, Window, fill};
 use coucal_measure::text::power;
 use coucal_measure::timing::median;
 
-use crate::beside::{PERCENTILES, Singles, both, percentile};
+use crate::beside::{Singles, both, percentile};
 use crate::contenders::{COUCAL, GROWING};
 use crate::growth;
 use crate::output::Table;
 use crate::results::Results;
 use crate::{Plan, Topic};
 
-pub const TOPIC: Topic = Topic {
-    name: "snapshots",
-    slots: &[1 << 18, 1 << 24, 1 << 27],
-    rounds: 5,
-    measure,
-    tables,
-    plots: |_| Vec::new(),
-};
+pub const TOPIC: Topic =
+    Topic { name: "snapshots", slots: &[1 << 18, 1 << 27], measure, tables, plots: |_| Vec::new() };
 
 const TABLES: [&str; 2] = [COUCAL, GROWING];
-const SCENES: [&str; 3] = ["no snapshots", "snapshots of another table", "snapshots of this table"];
+/// A writer's scenes.
+const SCENES: [&str; 2] = ["no snapshots", "snapshots of this table"];
 /// The longest of the inserts between the ends of two snapshots.
 const PAUSE: &str = "longest insert of a snapshot";
 const INSERTS: &str = "inserts Mops/s";
 /// In milliseconds: what is done with the bytes of a table, and what the machine does with as many.
-const TIMES: [&str; 6] = [
-    "snapshot",
-    "write_to",
-    "restore from bytes",
-    "memory copy to new pages",
-    "restore from a file",
-    "read of a file to new memory",
-];
+const TIMES: [&str; 4] = ["snapshot", "write_to", "restore from bytes", "memory copy to new pages"];
 
 fn figure(scene: &str, figure: &str) -> String {
     format!("{scene}: {figure}")
@@ -63,6 +49,8 @@ struct Filled<L: Storage> {
     subject: Coucal<L, KeyHash>,
 }
 
+/// A round takes less than a second, whatever the size.
+const ROUNDS: usize = 5;
 const KEYS: u64 = 900;
 
 fn measure(plan: &Plan, results: &mut Results) {
@@ -82,30 +70,19 @@ impl<L: Storage> Filled<L> {
     fn measure(mut self, plan: &Plan, results: &mut Results) {
         plan.say(&format!("{}, {} slots", self.name, self.slots));
         assert_eq!(fill(&mut self.subject, Keys::new(KEYS), self.items), self.items);
-        self.times(plan, results);
+        self.times(results);
         // Last: afterwards it holds other items.
         self.inserts(plan, results);
     }
 
-    /// A table that holds the same.
-    fn twin(&self) -> CuckooFilter<L, KeyHash> {
-        let snapshot = self.filter().snapshot().expect("memory for a snapshot");
-        let twin = CuckooFilter::from_snapshot(snapshot, KeyHash::default());
-        twin.expect("memory for a second table")
-    }
-
-    /// The time of a snapshot, and of its bytes, beside copies of as many bytes by the machine.
-    fn times(&self, plan: &Plan, results: &mut Results) {
+    /// The time of a snapshot, and of its bytes, beside a copy of as many bytes by the machine.
+    fn times(&self, results: &mut Results) {
         let snapshot = self.filter().snapshot().expect("memory for a snapshot");
         let bytes = snapshot.to_bytes();
-        let path = env::temp_dir().join(format!("coucal-compare-{}.bytes", process::id()));
-        fs::write(&path, &bytes).expect("room for a temporary file");
-        let open = || File::open(&path).expect("the temporary file");
         // Its pages are there.
         let mut written = bytes.clone();
-        // Small tables more than once, so that the clock is no part of it.
-        let rounds = plan.rounds * if self.slots <= 1 << 20 { 20 } else { 1 };
-        for _ in 0..rounds {
+        // Small tables more often, so that the clock is no part of it.
+        for _ in 0..ROUNDS * if self.slots <= 1 << 20 { 20 } else { 1 } {
             written.clear();
             let millis = [
                 timed(|| self.filter().snapshot().expect("memory for a snapshot")),
@@ -115,40 +92,25 @@ impl<L: Storage> Filled<L> {
                     restored.expect("a good snapshot")
                 }),
                 timed(|| bytes.clone()),
-                timed(|| {
-                    let restored = CuckooFilter::<L, _>::restore(open(), KeyHash::default());
-                    restored.expect("a good snapshot")
-                }),
-                timed(|| {
-                    // As `fs::read`, into pages that are new each time: the most that the allocator
-                    // of glibc ever keeps for a block is 32 MiB.
-                    let mut new = Vec::with_capacity(bytes.len().max(33 << 20));
-                    open().read_to_end(&mut new).expect("room for the file");
-                    new
-                }),
             ];
             assert!(written == bytes, "a snapshot has the same bytes each time");
             for (figure, millis) in TIMES.iter().zip(millis) {
                 results.push((self.slots, 1), self.name, figure, millis);
             }
         }
-        fs::remove_file(path).expect("the temporary file");
     }
 
     /// A writer that removes and inserts, which at this load takes kicks; and a thread that takes
-    /// snapshots of this table, or of another one, or none.
+    /// snapshots, or none.
     fn inserts(&self, plan: &Plan, results: &mut Results) {
         let (place, name) = ((self.slots, 2), self.name);
-        let twin = self.twin();
         let mut window = Window { keys: Keys::new(KEYS), oldest: 0, next: self.items };
         // So that a round takes some tenths of a second.
         let count = (plan.operations << 6 >> self.slots.ilog2()).clamp(2, 200);
-        for _ in 0..plan.rounds {
+        for _ in 0..ROUNDS {
             let mut quiet = Duration::ZERO;
             // The second scene takes as long as the first one has taken.
-            for (scene, filter) in
-                [(SCENES[1], Some(&twin)), (SCENES[0], None), (SCENES[2], Some(self.filter()))]
-            {
+            for scene in [SCENES[1], SCENES[0]] {
                 // Snapshots so far, and whether the writer has waited for one.
                 let (snapshots, waited) = (AtomicU64::new(0), AtomicBool::new(false));
                 let mut inserts = None;
@@ -165,15 +127,15 @@ impl<L: Storage> Filled<L> {
                 };
                 let started = Instant::now();
                 both(
-                    |_| match filter {
-                        None => thread::sleep(quiet),
-                        Some(filter) => {
-                            while snapshots.load(Ordering::Relaxed) < count
-                                || !waited.load(Ordering::Relaxed)
-                            {
-                                take(filter);
-                                snapshots.fetch_add(1, Ordering::Relaxed);
-                            }
+                    |_| {
+                        if scene == SCENES[0] {
+                            return thread::sleep(quiet);
+                        }
+                        while snapshots.load(Ordering::Relaxed) < count
+                            || !waited.load(Ordering::Relaxed)
+                        {
+                            black_box(self.filter().snapshot().expect("memory for a snapshot"));
+                            snapshots.fetch_add(1, Ordering::Relaxed);
                         }
                     },
                     Some(&mut writer),
@@ -192,10 +154,6 @@ impl<L: Storage> Filled<L> {
             }
         }
     }
-}
-
-fn take<L: Storage>(filter: &CuckooFilter<L, KeyHash>) {
-    black_box(filter.snapshot().expect("memory for a snapshot"));
 }
 
 /// Milliseconds; what the work returns is dropped afterwards.
@@ -240,30 +198,24 @@ impl Inserts {
 }
 
 fn tables(results: &Results) -> Vec<Table> {
-    let columns =
-        ["50 %, ns", "99 %, ns", "99.9 %, ns", "longest of a snapshot, µs", "million inserts/s"];
-    let mut inserts = Table::new("snapshots-inserts", columns);
-    let gigabytes = TIMES.map(|name| format!("{name}, GB/s"));
-    let mut times =
-        Table::new("snapshots-times", ["snapshot, ms".to_owned()].into_iter().chain(gigabytes));
+    let speeds = TIMES.map(|name| format!("{name}, GB/s"));
+    let columns = ["snapshot, ms".to_owned()].into_iter().chain(speeds);
+    let inserts = ["99.9 % of inserts, µs", "meanwhile", "longest of a snapshot, µs"];
+    let mut table = Table::new("snapshots", columns.chain(inserts.into_iter().map(str::to_owned)));
     for slots in results.slots_with(TIMES[0]) {
         for name in TABLES {
-            let size = format!("{name}, {} slots", power(slots));
-            for scene in SCENES {
-                let view = results.at(slots, 2);
-                let label = format!("{size}, {scene}");
-                let percentiles =
-                    PERCENTILES.map(|p| view.median(name, &percentile(&inserts_in(scene), p)));
-                let pause = view.median(name, &figure(scene, PAUSE)).map(|nanos| nanos / 1e3);
-                let rate = view.median(name, &figure(scene, INSERTS));
-                inserts.row(&label, percentiles.into_iter().chain([pause, rate]));
-            }
             let millis = |figure: &str| results.at(slots, 1).median(name, figure);
             let speeds = TIMES.map(|figure| millis(figure).map(|millis| speed(slots, millis)));
-            times.row(&size, [millis(TIMES[0])].into_iter().chain(speeds));
+            let view = results.at(slots, 2);
+            let [slowest, meanwhile] =
+                SCENES.map(|scene| view.median(name, &percentile(&inserts_in(scene), 99.9)));
+            let longest = view.median(name, &figure(SCENES[1], PAUSE));
+            let micros = [slowest, meanwhile, longest].map(|nanos| nanos.map(|nanos| nanos / 1e3));
+            let row = [millis(TIMES[0])].into_iter().chain(speeds).chain(micros);
+            table.row(&format!("{name}, {} slots", power(slots)), row);
         }
     }
-    vec![times, inserts]
+    vec![table]
 }
 
 /// GB/s of the words of a table, which its snapshot has besides a header.

@@ -14,7 +14,7 @@ use crate::results::Results;
 use crate::{Plan, Topic};
 
 pub const TOPIC: Topic =
-    Topic { name: "stash", slots: &[1 << 20], rounds: 5, measure, tables, plots: |_| Vec::new() };
+    Topic { name: "stash", slots: &[1 << 20], measure, tables, plots: |_| Vec::new() };
 
 type Maplet = CuckooMaplet<Fp16x4, KeyHash>;
 
@@ -35,7 +35,7 @@ const TRIES: u32 = 2;
 
 fn measure(plan: &Plan, results: &mut Results) {
     for &slots in &plan.slots {
-        for round in 0..plan.rounds {
+        for round in 0..plan.rounds(slots) {
             plan.say(&format!("{slots} slots, round {}", round + 1));
             measure_round(plan, slots, round, results);
         }

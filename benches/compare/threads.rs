@@ -1,6 +1,7 @@
 //! Throughput by the number of threads, up to the number of cores, beside what the machine does at best
 //! and peers that several threads can write to. More threads than cores are a matter of `contention`.
 
+use std::array;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -8,43 +9,52 @@ use std::time::{Duration, Instant};
 use coucal_measure::keys::{CHUNK, Keys, Which, mix};
 use coucal_measure::machine;
 use coucal_measure::pieces::{self, Counted, count};
-use coucal_measure::subject::{SharedSubject, Step};
-use coucal_measure::text::figures;
+use coucal_measure::plot::{Axis, Plot, Scale, Series};
+use coucal_measure::subject::{SharedSubject, Step, Window};
+use coucal_measure::text::{figures, power, threads};
 
-use crate::contenders::{
-    ATOMIC, BLOOM, COUCAL, GROWING, LIMIT, MUTEX, SHARDS, build, removes, shared,
-};
-use crate::output::{Table, of_size};
+use crate::beside::{self, Lookups, churn};
+use crate::contenders::{ATOMIC, BLOOM, COUCAL, GROWING, LIMIT, SHARDS, build, removes, shared};
+use crate::output::Table;
 use crate::results::{Results, View};
 use crate::{Plan, Topic};
 
-pub const TOPIC: Topic = Topic {
-    name: "threads",
-    slots: &[1 << 18, 1 << 24],
-    rounds: 3,
-    measure,
-    tables,
-    plots: |_| Vec::new(),
-};
+pub const TOPIC: Topic =
+    Topic { name: "threads", slots: &[1 << 18, 1 << 27], measure, tables, plots };
 
-const SUBJECTS: [&str; 7] = [LIMIT, COUCAL, GROWING, ATOMIC, BLOOM, MUTEX, SHARDS];
+const SUBJECTS: [&str; 6] = [LIMIT, COUCAL, GROWING, ATOMIC, BLOOM, SHARDS];
+
+/// The number of their set.
+const KEYS: u64 = 300;
 
 const TO_HALF: &str = "inserts to half load";
 const TO_MOST: &str = "inserts, 50–90 %";
 const LOOKUPS: &str = "lookups";
 const REMOVALS: &str = "removals";
-const FEW_WRITES: &str = "a tenth writes";
-const MANY_WRITES: &str = "half writes";
-/// In the order in which they are done.
-const WORKLOADS: [&str; 6] = [TO_HALF, TO_MOST, LOOKUPS, REMOVALS, FEW_WRITES, MANY_WRITES];
+/// Mixtures at half load, by the percentage of writes.
+const MIXTURES: [(u64, &str); 6] = [
+    (0, "no writes"),
+    (5, "a twentieth writes"),
+    (10, "a tenth writes"),
+    (25, "a quarter writes"),
+    (50, "half writes"),
+    (100, "all write"),
+];
+/// In the table.
+const WORKLOADS: [&str; 6] = [LOOKUPS, TO_HALF, TO_MOST, REMOVALS, MIXTURES[2].1, MIXTURES[4].1];
+
+/// Those that have lookups beside a writer.
+const SHARED: [&str; 3] = [COUCAL, ATOMIC, SHARDS];
+const SCENES: [&str; 2] = ["no writer", "writer in this table"];
 
 fn measure(plan: &Plan, results: &mut Results) {
     let counts = machine::thread_counts(machine::cores().max(2));
+    let most = counts[counts.len() - 1];
     for &slots in &plan.slots {
-        let work = Work::new(plan, slots, counts[counts.len() - 1]);
+        let work = Work::new(plan, slots, most);
         // A small table is filled before there are enough pieces.
         let tables = (32 * plan.operations / slots).max(1);
-        for round in 0..plan.rounds {
+        for round in 0..plan.rounds(slots) {
             for name in SUBJECTS.into_iter().filter(|name| plan.includes(name)) {
                 plan.say(&format!("{slots} slots, round {}: {name}", round + 1));
                 for &threads in &counts {
@@ -53,10 +63,30 @@ fn measure(plan: &Plan, results: &mut Results) {
                     work.run(&tables, removes(name), threads, &mut |workload, counted| {
                         results.push_counted((slots, threads), name, workload, counted);
                     });
+                    if threads == most && slots == plan.last_slots() && SHARED.contains(&name) {
+                        beside_a_writer(plan, slots, name, tables[0], results);
+                    }
                 }
             }
         }
     }
+}
+
+/// Lookups of items that stay, in a table that all workloads have left, while a second thread removes and
+/// inserts others.
+fn beside_a_writer(
+    plan: &Plan,
+    slots: u64,
+    name: &'static str,
+    table: &dyn SharedSubject,
+    results: &mut Results,
+) {
+    let (keys, settled) = (Keys::new(KEYS), slots / 2);
+    let lookups = keys.collect(Which::Present { items: settled }, 0..plan.operations);
+    let lookups = Lookups { place: (slots, 2), name, table, keys: &lookups };
+    lookups.measure(plan, SCENES[0], None, results);
+    let mut window = Window { keys, oldest: settled, next: slots * 9 / 10 };
+    lookups.measure(plan, SCENES[1], Some(&mut churn(table, &mut window)), results);
 }
 
 /// The part of a list that belongs to one thread.
@@ -71,28 +101,28 @@ struct Work {
     /// How many of them there are at half load.
     half: usize,
     lookups: Vec<u64>,
-    few_writes: Vec<Vec<Step>>,
-    many_writes: Vec<Vec<Step>>,
+    /// For each mixture the steps of each thread.
+    mixtures: [Vec<Vec<Step>>; MIXTURES.len()],
     /// How long all that is not over by itself goes on.
     duration: Duration,
 }
 
 impl Work {
     fn new(plan: &Plan, slots: u64, most_threads: usize) -> Self {
-        let keys = Keys::new(300);
+        let keys = Keys::new(KEYS);
         let (half, most, operations) = (slots / 2, slots * 9 / 10, 4 * plan.operations);
         // As many for each thread, whatever their number.
         let scripts = most_threads as u64;
-        let mixed = |first: u64, writes: u64| {
-            let steps = operations / scripts;
+        let mixture = |(number, (writes, _)): (u64, (u64, &str))| {
+            let (first, steps) = ((33 + number) << 32, operations / scripts);
             (0..scripts).map(|n| script(keys, first + n * steps, steps, writes, half)).collect()
         };
+        let numbered = array::from_fn(|number| (number as u64, MIXTURES[number]));
         Self {
             items: keys.collect(Which::InOrder, 0..most),
             half: half as usize,
             lookups: keys.collect(Which::Half { items: most }, 0..operations),
-            few_writes: mixed(1 << 33, 10),
-            many_writes: mixed(1 << 34, 50),
+            mixtures: numbered.map(mixture),
             duration: Duration::from_micros(plan.operations / 3),
         }
     }
@@ -109,17 +139,18 @@ impl Work {
         let (half, rest) = self.items.split_at(self.half);
         let insert = |table: &dyn SharedSubject, keys: &[u64]| table.insert(keys);
         done(TO_HALF, through_all(tables, half, threads, insert));
+        if removes {
+            for ((_, name), scripts) in MIXTURES.iter().zip(&self.mixtures) {
+                let steps = |thread: usize| scripts[thread].chunks(CHUNK);
+                done(name, self.again(threads, steps, |steps| tables[0].run(steps)));
+            }
+        }
         done(TO_MOST, through_all(tables, rest, threads, insert));
         let lookups = |thread| part(&self.lookups, thread, threads).chunks(CHUNK);
         done(LOOKUPS, self.again(threads, lookups, |keys| tables[0].look(keys)));
         if removes {
-            done(REMOVALS, through_all(tables, rest, threads, |table, keys| table.remove(keys)));
-            for (name, scripts) in
-                [(FEW_WRITES, &self.few_writes), (MANY_WRITES, &self.many_writes)]
-            {
-                let steps = |thread: usize| scripts[thread].chunks(CHUNK);
-                done(name, self.again(threads, steps, |steps| tables[0].run(steps)));
-            }
+            let removed = &rest[rest.len().saturating_sub(self.lookups.len())..];
+            done(REMOVALS, through_all(tables, removed, threads, |table, keys| table.remove(keys)));
         }
     }
 
@@ -189,35 +220,60 @@ fn script(keys: Keys, first: u64, steps: u64, writes: u64, items: u64) -> Vec<St
 
 /// In each cell the throughput of one thread, that of as many as there are cores, and their ratio.
 fn tables(results: &Results) -> Vec<Table> {
-    let table = |slots: u64| {
-        let counts = results.threads_with(slots, LOOKUPS);
-        let (one, most) = (results.at(slots, 1), counts.last().copied().unwrap_or(1));
-        let all = results.at(slots, most);
-        let columns = WORKLOADS.into_iter().chain(["fewest pieces"]);
-        let mut table = Table::new(&of_size("threads", slots), columns);
-        for name in SUBJECTS {
-            let rate = |view: View, workload: &str| {
-                view.median(name, workload).map_or_else(|| "–".into(), figures)
-            };
-            let cell = |workload: &str| {
-                if one.runs(name, workload).is_empty() {
-                    return "–".into();
-                }
-                let times = all.times(name, (one, name), workload).map(figures);
-                let times = times.unwrap_or_else(|| "too few pieces".into());
-                format!("{} → {} ({times})", rate(one, workload), rate(all, workload))
-            };
-            let done = WORKLOADS.iter().filter(|workload| !one.runs(name, workload).is_empty());
-            let pieces =
-                |workload: &&str| one.pieces(name, workload).min(all.pieces(name, workload));
-            if let Some(fewest) = done.map(pieces).min() {
-                let cells = WORKLOADS.iter().map(|workload| cell(workload));
-                table.cells(name, cells.chain([fewest.to_string()]).collect());
+    let Some(slots) = results.slots_with(LOOKUPS).pop() else { return Vec::new() };
+    let (one, all) = (results.at(slots, 1), with_all_threads(results, slots));
+    let mut table = Table::new("threads", WORKLOADS);
+    for name in SUBJECTS {
+        let rate = |view: View, workload: &str| {
+            view.median(name, workload).map_or_else(|| "–".into(), figures)
+        };
+        let cell = |workload: &str| {
+            if one.runs(name, workload).is_empty() {
+                return "–".into();
             }
+            let times = all.times(name, (one, name), workload).map(figures);
+            let times = times.unwrap_or_else(|| "too few pieces".into());
+            format!("{} → {} ({times})", rate(one, workload), rate(all, workload))
+        };
+        if WORKLOADS.iter().any(|workload| !one.runs(name, workload).is_empty()) {
+            table.cells(name, WORKLOADS.map(cell).into());
         }
-        table
+    }
+    let mut beside = Table::new("threads-beside", beside::COLUMNS);
+    for (name, scene) in SHARED.into_iter().flat_map(|name| SCENES.map(|scene| (name, scene))) {
+        beside.row(&format!("{name}, {scene}"), beside::values(results.at(slots, 2), name, scene));
+    }
+    vec![table, beside]
+}
+
+/// The figures of as many threads as there are cores.
+fn with_all_threads(results: &Results, slots: u64) -> View<'_> {
+    results.at(slots, results.threads_with(slots, LOOKUPS).pop().unwrap_or(1))
+}
+
+fn plots(results: &Results) -> Vec<Plot> {
+    let Some(slots) = results.slots_with(LOOKUPS).pop() else { return Vec::new() };
+    let view = with_all_threads(results, slots);
+    let points = |name| {
+        let point =
+            |(writes, workload): &(u64, &str)| Some((*writes as f64, view.median(name, workload)?));
+        MIXTURES.iter().filter_map(point).collect()
     };
-    results.slots_with(LOOKUPS).into_iter().map(table).collect()
+    let line = |name| {
+        let line = Series::new(name, points(name));
+        if name == GROWING { line.dashed() } else { line }
+    };
+    vec![Plot {
+        file: "threads".into(),
+        title: format!(
+            "{} over the share of writes, {} slots",
+            threads(view.threads()),
+            power(slots)
+        ),
+        x: Axis::new("writes, % of the operations", Scale::FromZero),
+        y: Axis::new("million ops/s of all threads", Scale::Log),
+        series: SUBJECTS.map(line).into(),
+    }]
 }
 
 #[cfg(test)]
@@ -256,7 +312,8 @@ mod tests {
             }
         }
         let table = tables(&results)[0].markdown();
-        assert!(table.contains("| 10.0 → 19.0 (1.90) | 10.0 → 19.0 (too few pieces) |"), "{table}");
-        assert!(table.trim_end().ends_with("|             3 |"), "{table}");
+        for cell in ["| 10.0 → 19.0 (1.90) |", "| 10.0 → 19.0 (too few pieces) |"] {
+            assert!(table.contains(cell), "{table}");
+        }
     }
 }

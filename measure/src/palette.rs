@@ -3,13 +3,16 @@
 use plotters::style::RGBColor;
 
 /// The colours by the beginning of the subject's name.
-const COLOURS: [(&str, (u8, u8, u8)); 18] = [
+const COLOURS: [(&str, (u8, u8, u8)); 21] = [
     ("coucal", (214, 39, 40)),
     ("atomic-cuckoo-filter", (31, 119, 180)),
     ("cuckoofilter", (44, 160, 44)),
     ("qfilter", (148, 103, 189)),
     ("fastbloom", (127, 127, 127)),
     ("RwLock<HashSet>", (140, 86, 75)),
+    ("two loads", (60, 60, 60)),
+    ("sharded RwLock<cuckoofilter>", (44, 160, 44)),
+    ("maplet", (214, 39, 40)),
     ("Fp8x8", (0, 90, 40)),
     ("Fp9x7", (44, 160, 44)),
     ("Fp10x6", (23, 190, 207)),

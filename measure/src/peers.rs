@@ -8,8 +8,8 @@ mod partitions;
 mod sets;
 
 pub use filters::{
-    Atomic, Bloom, Coucal, LockedMutex, Quotient, Sequential, ShardedRwLock, coucal_growing,
-    coucal_with_slots, growing_capacity,
+    Atomic, Bloom, Coucal, Quotient, Sequential, ShardedRwLock, coucal_growing, coucal_with_slots,
+    growing_capacity,
 };
 pub use partitions::{Filters, LockedHashMap, Maplet};
 pub use sets::LockedHashSet;
@@ -46,7 +46,6 @@ mod tests {
         check("cuckoofilter", Sequential::with_slots(SLOTS), true);
         check("qfilter", Quotient::with_slots(SLOTS), true);
         check("fastbloom", Bloom::with_slots(SLOTS), false);
-        check("Mutex<qfilter>", LockedMutex::new(Quotient::with_slots(SLOTS)), true);
         check("sharded RwLock", ShardedRwLock::with_slots(SLOTS, Sequential::with_slots), true);
         check("RwLock<HashSet>", LockedHashSet::with_slots(SLOTS), true);
         assert_eq!(Maplet::with_slots(SLOTS).slots(), SLOTS);

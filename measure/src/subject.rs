@@ -251,10 +251,10 @@ impl<P: Shared> SharedSubject for P {
     }
 }
 
-/// Inserts the first `items` keys without a list of all of them; the number that was stored.
+/// Inserts the first `items` keys in batches, without a list of all of them; the number that was stored.
 pub fn fill(subject: &mut dyn Subject, keys: Keys, items: u64) -> u64 {
     let range = |from: u64| from..items.min(from + CHUNK as u64);
-    let mut insert = |keys: &[u64]| subject.run(Operation::Insert, keys);
+    let mut insert = |keys: &[u64]| subject.run(Operation::InsertMany, keys);
     let chunks = (0..items).step_by(CHUNK).map(|from| keys.collect(Which::InOrder, range(from)));
     chunks.map(|chunk| insert(&chunk)).sum()
 }

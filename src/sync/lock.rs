@@ -5,7 +5,7 @@
 //! see whether there are any. Here waiters look for themselves: they spin, then yield, then sleep
 //! again and again, for up to 0.8 ms each time, so that a holder who was preempted gets to run
 //! whatever its priority. In cache that halves the time of an insert. The repository's
-//! `docs/performance.md` has figures of how they wait, beside those of a mutex.
+//! `docs/performance/contention.csv` has figures of how they wait, beside those of a mutex.
 //!
 //! | `held` | meaning |
 //! |---|---|

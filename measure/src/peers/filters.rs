@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 
 use coucal::{CuckooFilter, Fp16x4, GrowableCuckooFilter, Storage};
 use crossbeam_utils::CachePadded;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 
 use crate::hash::{KeyHash, KeyHasher};
 use crate::subject::{BATCH, Peer, Shared};
@@ -278,41 +278,6 @@ impl Shared for Bloom {
     fn insert_shared(&self, key: u64) -> bool {
         self.filter.insert(&key);
         true
-    }
-}
-
-/// A filter for one thread behind a mutex of the crate `parking_lot`.
-pub struct LockedMutex<P>(Mutex<P>);
-
-impl<P: Peer> LockedMutex<P> {
-    #[must_use]
-    pub fn new(filter: P) -> Self {
-        Self(Mutex::new(filter))
-    }
-}
-
-impl<P: Peer + Send> Peer for LockedMutex<P> {
-    by_shared!();
-
-    fn slots(&self) -> usize {
-        self.0.lock().slots()
-    }
-
-    #[inline]
-    fn contains(&self, key: u64) -> bool {
-        self.0.lock().contains(key)
-    }
-}
-
-impl<P: Peer + Send> Shared for LockedMutex<P> {
-    #[inline]
-    fn insert_shared(&self, key: u64) -> bool {
-        self.0.lock().insert(key)
-    }
-
-    #[inline]
-    fn remove_shared(&self, key: u64) -> bool {
-        self.0.lock().remove(key)
     }
 }
 

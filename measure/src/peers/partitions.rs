@@ -119,14 +119,26 @@ pub struct Filters {
 }
 
 impl Filters {
-    /// The 6 bits that a maplet has for the partition belong to the fingerprints here, so that each filter
-    /// has a 64th of the maplet's rate.
+    /// With these slots in 64 partitions.
     #[must_use]
     pub fn with_slots(slots: usize) -> Self {
+        Self::with_partitions(slots, PARTITIONS)
+    }
+
+    /// With these slots in as many partitions, which divide 64. The 6 bits that a maplet has for the partition
+    /// belong to the fingerprints here, so that each filter has a 64th of the maplet's rate.
+    #[must_use]
+    pub fn with_partitions(slots: usize, partitions: u8) -> Self {
         // The keys of a partition are a random number of keys: room for four standard deviations.
-        let mean = slots / usize::from(PARTITIONS);
+        let mean = slots / usize::from(partitions);
         let filter = |_| coucal_with_slots(mean + 4 * mean.isqrt());
-        Self { filters: (0..PARTITIONS).map(filter).collect(), slots }
+        Self { filters: (0..partitions).map(filter).collect(), slots }
+    }
+
+    /// The filters of the first partition of a key, and of the one that it moves to.
+    #[inline]
+    fn of(&self, key: u64) -> [&CuckooFilter<Fp16x4, KeyHash>; 2] {
+        partitions(key).map(|number| &self.filters[usize::from(number) % self.filters.len()])
     }
 }
 
@@ -149,19 +161,19 @@ impl Peer for Filters {
     #[inline]
     fn insert(&mut self, key: u64) -> bool {
         let hash = KeyHash::default().hash_one(key);
-        self.filters[usize::from(partitions(key)[0])].insert_hash(hash).is_ok()
+        self.of(key)[0].insert_hash(hash).is_ok()
     }
 
     #[inline]
     fn remove(&mut self, key: u64) -> bool {
         let hash = KeyHash::default().hash_one(key);
-        self.filters[usize::from(partitions(key)[0])].remove_hash(hash)
+        self.of(key)[0].remove_hash(hash)
     }
 
     #[inline]
     fn replace(&mut self, key: u64) -> bool {
         let hash = KeyHash::default().hash_one(key);
-        let [old, new] = partitions(key).map(|number| &self.filters[usize::from(number)]);
+        let [old, new] = self.of(key);
         old.remove_hash(hash) && new.insert_hash(hash).is_ok()
     }
 }

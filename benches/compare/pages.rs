@@ -1,0 +1,70 @@
+//! The figures of filters with large pages of memory: measured by this program in a second process, as the
+//! allocator of glibc reads its settings when a process starts.
+
+use std::error::Error;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::{env, fs, process};
+
+use crate::results::Results;
+use crate::{Plan, output};
+
+/// The variable of the environment that has the settings, and the one that asks the kernel for large pages.
+const VARIABLE: &str = "GLIBC_TUNABLES";
+const SETTING: &str = "glibc.malloc.hugetlb=1";
+/// What follows the names of the figures.
+pub const SUFFIX: &str = ", large pages";
+/// The share of the memory of a process that is in large pages.
+const SHARE: &str = "memory in large pages";
+/// From here on the setting had its effect.
+const MIN_SHARE: f64 = 0.9;
+
+/// Whether this process asks for large pages.
+pub fn are_large() -> bool {
+    env::var(VARIABLE).is_ok_and(|settings| settings.contains(SETTING))
+}
+
+/// Adds the share of this process, if it asks for large pages; nothing where the system does not tell.
+pub fn push_share(place: (u64, usize), results: &mut Results) {
+    if !are_large() {
+        return;
+    }
+    let kibibytes = |text: &str, name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().trim_end_matches(" kB").parse::<f64>().ok()
+    };
+    let Ok(text) = fs::read_to_string("/proc/self/smaps_rollup") else { return };
+    if let [Some(large), Some(all)] = ["AnonHugePages:", "Rss:"].map(|name| kibibytes(&text, name))
+    {
+        results.push(place, "all", SHARE, large / all);
+    }
+}
+
+/// Measures one round of filters of this size with large pages. Adds nothing where the system gives none.
+pub fn measure(plan: &Plan, slots: u64, results: &mut Results) {
+    plan.say(&format!("{slots} slots, large pages"));
+    let folder = env::temp_dir().join(format!("coucal-compare-{}", process::id()));
+    let other = in_a_second_process(plan, slots, &folder);
+    let _ = fs::remove_dir_all(&folder);
+    match other {
+        Ok(other) if other.at(slots, 1).median("all", SHARE) >= Some(MIN_SHARE) => {
+            results.extend(other, SUFFIX);
+        }
+        Ok(_) => plan.say("this system gives no large pages"),
+        Err(why) => plan.say(&format!("no figures of large pages: {why}")),
+    }
+}
+
+fn in_a_second_process(plan: &Plan, slots: u64, out: &Path) -> Result<Results, Box<dyn Error>> {
+    let topic = &crate::filters::TOPIC;
+    let mut command = Command::new(env::current_exe()?);
+    command.args([topic.name, "--rounds", "1", "--slots", &slots.to_string(), "--out"]).arg(out);
+    if !plan.only.is_empty() {
+        command.arg("--only").arg(plan.only.join(","));
+    }
+    let status = command.env(VARIABLE, SETTING).stdout(Stdio::null()).status()?;
+    if !status.success() {
+        return Err(format!("the second process ended with {status}").into());
+    }
+    Results::read(&output::csv(&out.join("performance"), topic))
+}
