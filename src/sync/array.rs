@@ -12,7 +12,8 @@
 //! The places of the pieces are a *directory*. When it is full, one of twice the length replaces it. A
 //! reader may go on in an old one, which has all words that were there when it was replaced: so old ones
 //! are kept until the array is dropped, and take together no more than the newest. How many pieces there
-//! are, and which directory is the newest, is one word:
+//! are, and which directory is the newest, is one word. (`arc-swap` would keep no old directory, but
+//! each of its loads writes to a slot of the thread and clears it afterwards: a lookup stores nothing here.)
 //!
 //! | bits | meaning |
 //! |---|---|
