@@ -137,15 +137,15 @@ pub trait Layouts: Copy + Send + Sync + 'static {
     /// The layout, if it is always the same.
     const ONLY: Option<LayoutId>;
 
-    /// What the visitor makes of the format of this layout, which is one of these.
-    fn visit<V: Visitor>(layout: LayoutId, visitor: V) -> V::Output;
+    /// What the visitor does with `visited` by the format of this layout, which is one of these.
+    fn visit<T, V: Visitor<T>>(layout: LayoutId, visitor: V, visited: T) -> V::Output;
 }
 
-/// What is done with the format of a layout that may be known at run time only.
-pub trait Visitor {
+/// What is done with a table, or with what belongs to one, whose layout may be known at run time only.
+pub trait Visitor<T> {
     type Output;
 
-    fn visit<F: Format>(self) -> Self::Output;
+    fn visit<F: Format>(self, visited: T) -> Self::Output;
 }
 
 /// How the entries of a bucket are written in 64 bits.
@@ -320,19 +320,21 @@ macro_rules! layouts {
             const ONLY: Option<LayoutId> = None;
 
             #[inline]
-            fn visit<V: Visitor>(layout: LayoutId, visitor: V) -> V::Output {
+            fn visit<T, V: Visitor<T>>(layout: LayoutId, visitor: V, visited: T) -> V::Output {
                 match layout {
-                    $(Self::$name => visit_apart::<V, $encoding<$lane, $slots>>(visitor),)*
+                    $(Self::$name => {
+                        visit_apart::<T, V, $encoding<$lane, $slots>>(visited, visitor)
+                    })*
                 }
             }
         }
     };
 }
 
-/// Not inlined: the code of nine layouts would be at each call.
+/// Not inlined: the code of nine layouts would be at each call. In this order the arguments stay in their registers.
 #[inline(never)]
-fn visit_apart<V: Visitor, F: Format>(visitor: V) -> V::Output {
-    visitor.visit::<F>()
+fn visit_apart<T, V: Visitor<T>, F: Format>(visited: T, visitor: V) -> V::Output {
+    visitor.visit::<F>(visited)
 }
 
 impl<F: Format> Layouts for F {
@@ -340,8 +342,8 @@ impl<F: Format> Layouts for F {
 
     #[expect(clippy::inline_always, reason = "nothing of it is left")]
     #[inline(always)]
-    fn visit<V: Visitor>(_: LayoutId, visitor: V) -> V::Output {
-        visitor.visit::<F>()
+    fn visit<T, V: Visitor<T>>(_: LayoutId, visitor: V, visited: T) -> V::Output {
+        visitor.visit::<F>(visited)
     }
 }
 

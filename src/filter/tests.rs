@@ -20,10 +20,10 @@ fn table_rows(source: &str, start: &str) -> Vec<Vec<String>> {
 /// The share of slots in use when an insert fails for the first time, the mean of some tables.
 struct FirstFailure;
 
-impl Visitor for FirstFailure {
+impl Visitor<()> for FirstFailure {
     type Output = f64;
 
-    fn visit<F: Format>(self) -> f64 {
+    fn visit<F: Format>(self, (): ()) -> f64 {
         const TABLES: usize = 8;
         let mut random = SmallRng::seed_from_u64(1);
         let buckets = ((1 << 16) / F::SLOTS) & !1;
@@ -79,7 +79,7 @@ fn the_table_of_layouts_is_right() {
     let mut documented = table_rows(include_str!("../layout.rs"), "/// | [`").into_iter();
     for layout in LayoutId::ALL {
         let (row, full) = (row(*layout), layout.properties().full);
-        let measured = LayoutId::visit(*layout, FirstFailure);
+        let measured = LayoutId::visit(*layout, FirstFailure, ());
         let mut cells = documented.next().expect("a row for each layout");
         assert_eq!(cells.remove(3), format!("{:.1} %", 100.0 * full), "{row:?}");
         assert_eq!(cells, row);

@@ -221,25 +221,22 @@ pub(crate) fn stashed_bytes([first, second]: CellWords) -> [u8; STASHED_BYTES] {
 }
 
 /// Checks an entry in the stash.
-struct ValidateStashed<'a> {
-    header: &'a Header,
-    words: CellWords,
-}
+struct ValidateStashed(CellWords);
 
-impl Visitor for ValidateStashed<'_> {
+impl Visitor<&Header> for ValidateStashed {
     type Output = bool;
 
-    fn visit<F: Format>(self) -> bool {
-        match self.header.value_bits {
-            0 => self.entry_is_valid::<F>(NoValues),
-            value_bits => self.entry_is_valid::<F>(ValueBits::new(F::BITS, value_bits)),
+    fn visit<F: Format>(self, header: &Header) -> bool {
+        match header.value_bits {
+            0 => self.entry_is_valid::<F>(header, NoValues),
+            value_bits => self.entry_is_valid::<F>(header, ValueBits::new(F::BITS, value_bits)),
         }
     }
 }
 
-impl ValidateStashed<'_> {
-    fn entry_is_valid<F: Format>(self, values: impl Values) -> bool {
-        let Self { header, words } = self;
+impl ValidateStashed {
+    fn entry_is_valid<F: Format>(self, header: &Header, values: impl Values) -> bool {
+        let Self(words) = self;
         let stashed = Stashed::of_words(words);
         let Stashed { place: Place { position, entry }, copies } = stashed;
         let bits = u64::from(entry.bits());
@@ -259,26 +256,29 @@ impl ValidateStashed<'_> {
 
 /// Checks the words from bucket `first` on, and says how many slots they have in use.
 struct Validate<'a> {
-    header: &'a Header,
     first: usize,
     words: &'a [[u8; 8]],
 }
 
-impl Visitor for Validate<'_> {
+impl Visitor<&Header> for Validate<'_> {
     type Output = Result<usize, RestoreError>;
 
-    fn visit<F: Format>(self) -> Self::Output {
-        match self.header.value_bits {
-            0 => self.words_are_valid::<F>(NoValues),
-            value_bits => self.words_are_valid::<F>(ValueBits::new(F::BITS, value_bits)),
+    fn visit<F: Format>(self, header: &Header) -> Self::Output {
+        match header.value_bits {
+            0 => self.words_are_valid::<F>(header, NoValues),
+            value_bits => self.words_are_valid::<F>(header, ValueBits::new(F::BITS, value_bits)),
         }
     }
 }
 
 impl Validate<'_> {
     /// Checks all words, and looks for the position only after an error.
-    fn words_are_valid<F: Format>(self, values: impl Values) -> Result<usize, RestoreError> {
-        let Self { header, first, words } = self;
+    fn words_are_valid<F: Format>(
+        self,
+        header: &Header,
+        values: impl Values,
+    ) -> Result<usize, RestoreError> {
+        let Self { first, words } = self;
         // In a table of fixed size, any entry may be in any bucket; it has a fingerprint.
         let growing = header.grows.then(|| Validity::new(header.grown, F::EXTRA_BITS, values));
         let is_valid = |bucket: usize, word: Word<F>| {
@@ -338,10 +338,7 @@ impl Check {
         self.checksum.write(words.as_flattened());
         if let Ok(items) = &mut self.items {
             let first = self.words;
-            match LayoutId::visit(
-                self.header.layout,
-                Validate { header: &self.header, first, words },
-            ) {
+            match LayoutId::visit(self.header.layout, Validate { first, words }, &self.header) {
                 Ok(more) => *items += more,
                 Err(error) => self.items = Err(error),
             }
@@ -360,10 +357,8 @@ impl Check {
             let words = [array(entry, 8), array(entry, 0)].map(u64::from_le_bytes);
             let order = Stashed::order(words);
             let is_next = self.last.is_none_or(|last| last < order);
-            let is_valid = LayoutId::visit(
-                self.header.layout,
-                ValidateStashed { header: &self.header, words },
-            );
+            let is_valid =
+                LayoutId::visit(self.header.layout, ValidateStashed(words), &self.header);
             if is_next && is_valid {
                 self.copies = self.copies.saturating_add(Stashed::of_words(words).copies);
                 try_push(entries, words)?;

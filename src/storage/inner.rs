@@ -8,10 +8,10 @@ use core::marker::PhantomData;
 use crate::entry::{ValueBits, Values};
 use crate::error::{InsertManyError, ReserveError};
 use crate::filter::Stats;
-use crate::layout::{Candidates, Layouts};
+use crate::layout::{Candidates, Layouts, Visitor};
 use crate::sizing;
 use crate::table::operations::{
-    ContainsMany, FalsePositiveRate, GetMany, GrowFor, InsertMany, Operation, RemoveMany, With,
+    ContainsMany, FalsePositiveRate, GetMany, GrowFor, InsertMany, RemoveMany,
 };
 use crate::table::{Buckets, ItemOf, State};
 
@@ -55,8 +55,8 @@ impl<C: Layouts, B: Buckets, S> Inner<C, B, S> {
     /// Does something with the table.
     #[expect(clippy::inline_always, reason = "nothing of it is left")]
     #[inline(always)]
-    pub(crate) fn run<O: Operation<B>>(&self, operation: O) -> O::Output {
-        C::visit(self.state.layout(), With { state: &self.state, operation })
+    pub(crate) fn run<'a, O: Visitor<&'a State<B>>>(&'a self, operation: O) -> O::Output {
+        C::visit(self.state.layout(), operation, &self.state)
     }
 
     #[inline]

@@ -1,4 +1,4 @@
-//! The operations of a table whose layout may be known at run time only: each visits the format of the layout.
+//! The operations of a table whose layout may be known at run time only.
 
 use super::{Buckets, CellWords, Image, ItemOf, State, Table};
 use crate::entry::ValueBits;
@@ -6,80 +6,62 @@ use crate::error::{InsertError, InsertManyError};
 use crate::layout::{Candidates, Format, Visitor};
 use crate::memory::NoMemory;
 
-/// Does something with a table.
-pub struct With<'a, B: Buckets, O> {
-    pub(crate) state: &'a State<B>,
-    pub(crate) operation: O,
-}
-
-impl<B: Buckets, O: Operation<B>> Visitor for With<'_, B, O> {
-    type Output = O::Output;
-
-    #[expect(clippy::inline_always, reason = "nothing of it is left")]
-    #[inline(always)]
-    fn visit<F: Format>(self) -> O::Output {
-        self.operation.run(Table::<F, B>::new(self.state))
-    }
-}
-
-/// An operation on a table of any layout.
-pub trait Operation<B: Buckets> {
-    type Output;
-
-    fn run<F: Format>(self, table: Table<'_, F, B>) -> Self::Output;
-}
-
 pub struct Contains(pub(crate) u64);
 
-impl<B: Buckets> Operation<B> for Contains {
+impl<B: Buckets> Visitor<&State<B>> for Contains {
     type Output = bool;
 
     #[expect(clippy::inline_always, reason = "as a call it costs a third more out of cache")]
     #[inline(always)]
-    fn run<F: Format>(self, table: Table<'_, F, B>) -> bool {
+    fn visit<F: Format>(self, state: &State<B>) -> bool {
+        let table = Table::<F, B>::new(state);
         table.contains(table.key(self.0))
     }
 }
 
 pub struct Count(pub(crate) u64);
 
-impl<B: Buckets> Operation<B> for Count {
+impl<B: Buckets> Visitor<&State<B>> for Count {
     type Output = usize;
 
-    fn run<F: Format>(self, table: Table<'_, F, B>) -> usize {
+    fn visit<F: Format>(self, state: &State<B>) -> usize {
+        let table = Table::<F, B>::new(state);
         table.count(table.key(self.0))
     }
 }
 
 pub struct Insert<I>(pub(crate) I);
 
-impl<B: Buckets> Operation<B> for Insert<ItemOf<B>> {
+impl<B: Buckets> Visitor<&State<B>> for Insert<ItemOf<B>> {
     type Output = Result<(), InsertError>;
 
     #[inline]
-    fn run<F: Format>(self, table: Table<'_, F, B>) -> Self::Output {
+    fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
+        let table = Table::<F, B>::new(state);
         table.insert(table.key_of(self.0))
     }
 }
 
 pub struct InsertUnique<I>(pub(crate) I);
 
-impl<B: Buckets> Operation<B> for InsertUnique<ItemOf<B>> {
+impl<B: Buckets> Visitor<&State<B>> for InsertUnique<ItemOf<B>> {
     type Output = Result<bool, InsertError>;
 
     #[inline]
-    fn run<F: Format>(self, table: Table<'_, F, B>) -> Self::Output {
+    fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
+        let table = Table::<F, B>::new(state);
         table.insert_unique(table.key_of(self.0))
     }
 }
 
 pub struct Remove<I>(pub(crate) I);
 
-impl<B: Buckets> Operation<B> for Remove<ItemOf<B>> {
+impl<B: Buckets> Visitor<&State<B>> for Remove<ItemOf<B>> {
     type Output = bool;
 
     #[inline]
-    fn run<F: Format>(self, table: Table<'_, F, B>) -> bool {
+    fn visit<F: Format>(self, state: &State<B>) -> bool {
+        let table = Table::<F, B>::new(state);
         table.remove(table.key_of(self.0))
     }
 }
@@ -90,11 +72,12 @@ pub struct ContainsMany<'q, Q, H> {
     pub(crate) found: &'q mut [bool],
 }
 
-impl<B: Buckets, Q, H: Fn(&Q) -> u64> Operation<B> for ContainsMany<'_, Q, H> {
+impl<B: Buckets, Q, H: Fn(&Q) -> u64> Visitor<&State<B>> for ContainsMany<'_, Q, H> {
     type Output = ();
 
     #[inline]
-    fn run<F: Format>(self, table: Table<'_, F, B>) {
+    fn visit<F: Format>(self, state: &State<B>) {
+        let table = Table::<F, B>::new(state);
         table.contains_many(self.items, self.hash, self.found);
     }
 }
@@ -104,11 +87,12 @@ pub struct InsertMany<'q, Q, H> {
     pub(crate) item: H,
 }
 
-impl<B: Buckets, Q, H: Fn(&Q) -> ItemOf<B>> Operation<B> for InsertMany<'_, Q, H> {
+impl<B: Buckets, Q, H: Fn(&Q) -> ItemOf<B>> Visitor<&State<B>> for InsertMany<'_, Q, H> {
     type Output = Result<(), InsertManyError>;
 
     #[inline]
-    fn run<F: Format>(self, table: Table<'_, F, B>) -> Self::Output {
+    fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
+        let table = Table::<F, B>::new(state);
         table.insert_many(self.items, self.item)
     }
 }
@@ -119,23 +103,25 @@ pub struct RemoveMany<'q, Q, H> {
     pub(crate) removed: &'q mut [bool],
 }
 
-impl<B: Buckets, Q, H: Fn(&Q) -> ItemOf<B>> Operation<B> for RemoveMany<'_, Q, H> {
+impl<B: Buckets, Q, H: Fn(&Q) -> ItemOf<B>> Visitor<&State<B>> for RemoveMany<'_, Q, H> {
     type Output = usize;
 
     #[inline]
-    fn run<F: Format>(self, table: Table<'_, F, B>) -> usize {
+    fn visit<F: Format>(self, state: &State<B>) -> usize {
+        let table = Table::<F, B>::new(state);
         table.remove_many(self.items, self.item, self.removed)
     }
 }
 
 pub struct Get(pub(crate) u64);
 
-impl<B: Buckets<Values = ValueBits>> Operation<B> for Get {
+impl<B: Buckets<Values = ValueBits>> Visitor<&State<B>> for Get {
     type Output = Candidates;
 
     #[expect(clippy::inline_always, reason = "as a call it would pass its answer through memory")]
     #[inline(always)]
-    fn run<F: Format>(self, table: Table<'_, F, B>) -> Candidates {
+    fn visit<F: Format>(self, state: &State<B>) -> Candidates {
+        let table = Table::<F, B>::new(state);
         table.get(table.key(self.0))
     }
 }
@@ -146,11 +132,12 @@ pub struct GetMany<'q, Q, H> {
     pub(crate) found: &'q mut [Candidates],
 }
 
-impl<B: Buckets<Values = ValueBits>, Q, H: Fn(&Q) -> u64> Operation<B> for GetMany<'_, Q, H> {
+impl<B: Buckets<Values = ValueBits>, Q, H: Fn(&Q) -> u64> Visitor<&State<B>> for GetMany<'_, Q, H> {
     type Output = ();
 
     #[inline]
-    fn run<F: Format>(self, table: Table<'_, F, B>) {
+    fn visit<F: Format>(self, state: &State<B>) {
+        let table = Table::<F, B>::new(state);
         table.get_many(self.keys, self.hash, self.found);
     }
 }
@@ -160,11 +147,12 @@ pub struct Replace<I> {
     pub(crate) new: u32,
 }
 
-impl<B: Buckets<Values = ValueBits>> Operation<B> for Replace<ItemOf<B>> {
+impl<B: Buckets<Values = ValueBits>> Visitor<&State<B>> for Replace<ItemOf<B>> {
     type Output = bool;
 
     #[inline]
-    fn run<F: Format>(self, table: Table<'_, F, B>) -> bool {
+    fn visit<F: Format>(self, state: &State<B>) -> bool {
+        let table = Table::<F, B>::new(state);
         table.replace(table.key_of(self.old), self.new)
     }
 }
@@ -172,10 +160,11 @@ impl<B: Buckets<Values = ValueBits>> Operation<B> for Replace<ItemOf<B>> {
 /// Adds all entries of an image of another table, or none.
 pub struct Merge<'i>(pub(crate) &'i Image);
 
-impl<B: Buckets> Operation<B> for Merge<'_> {
+impl<B: Buckets> Visitor<&State<B>> for Merge<'_> {
     type Output = Result<(), InsertError>;
 
-    fn run<F: Format>(self, table: Table<'_, F, B>) -> Self::Output {
+    fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
+        let table = Table::<F, B>::new(state);
         table.merge(self.0)
     }
 }
@@ -184,10 +173,11 @@ impl<B: Buckets> Operation<B> for Merge<'_> {
 /// stash.
 pub struct Restore<'e>(pub(crate) &'e [CellWords]);
 
-impl<B: Buckets> Operation<B> for Restore<'_> {
+impl<B: Buckets> Visitor<&State<B>> for Restore<'_> {
     type Output = Result<(), NoMemory>;
 
-    fn run<F: Format>(self, table: Table<'_, F, B>) -> Self::Output {
+    fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
+        let table = Table::<F, B>::new(state);
         table.recount()?;
         table.restore_stash(self.0)
     }
@@ -196,10 +186,11 @@ impl<B: Buckets> Operation<B> for Restore<'_> {
 /// Grows until the table has room for this number of items.
 pub struct GrowFor(pub(crate) usize);
 
-impl<B: Buckets> Operation<B> for GrowFor {
+impl<B: Buckets> Visitor<&State<B>> for GrowFor {
     type Output = Result<(), NoMemory>;
 
-    fn run<F: Format>(self, table: Table<'_, F, B>) -> Self::Output {
+    fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
+        let table = Table::<F, B>::new(state);
         table.grow_for(self.0)
     }
 }
@@ -207,10 +198,11 @@ impl<B: Buckets> Operation<B> for GrowFor {
 /// The share of absent items that are reported as present.
 pub struct FalsePositiveRate;
 
-impl<B: Buckets> Operation<B> for FalsePositiveRate {
+impl<B: Buckets> Visitor<&State<B>> for FalsePositiveRate {
     type Output = f64;
 
-    fn run<F: Format>(self, table: Table<'_, F, B>) -> f64 {
+    fn visit<F: Format>(self, state: &State<B>) -> f64 {
+        let table = Table::<F, B>::new(state);
         table.false_positive_rate()
     }
 }
