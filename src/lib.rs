@@ -34,8 +34,9 @@
 //! * [Why a lookup misses nothing](#why-a-lookup-misses-nothing)
 //! * [Why the order holds across items](#why-the-order-holds-across-items)
 //! * [Values](#values): how a [`CuckooMaplet`] uses the same table
-//! * [`cookbook`]: a filter in front of a database, filters that rotate, grow, rebuild and swap, a maplet of
-//!   partitions or shards, a filter in a static, tokio, rayon, a filter across restarts, and other recipes
+//! * [`cookbook`]: a filter in front of a database, upserts and rollbacks, a stream without duplicates, filters that
+//!   forget, grow, rebuild and swap, a maplet of the runs of an LSM tree or of shards, a filter in a static, tokio, a
+//!   filter across restarts, and other recipes
 //!
 //! # Filter or maplet?
 //!
@@ -393,7 +394,7 @@
 //!
 //! * **A filter grows only if its type is [`GrowableCuckooFilter`]**, and then to its [end](#growth).
 //!   Otherwise, and there, [`Full`](InsertError::Full) is an error, and the caller decides: remove items, or
-//!   [rebuild](cookbook#rebuild-and-swap-when-the-filter-is-full).
+//!   [rebuild](cookbook#rebuild-and-swap).
 //! * **Remove only what was inserted**, once for each insert that succeeded. Any other removal may
 //!   remove the copy of another item of its class, which is then missed. The same happens when
 //!   [`insert_unique` and `remove`](#which-insert) are combined. Only these two uses cause false

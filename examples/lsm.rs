@@ -1,0 +1,347 @@
+//! A store of sorted runs that are merged (an LSM tree), and a maplet that says which runs hold a key.
+//!
+//! The value of a pair is the number of a run. What the maplet holds follows from the list of runs alone: one pair for
+//! each key of each run. So a snapshot of the maplet is saved with its list, and after a crash the two lists are
+//! compared: pairs of runs that are only in the saved list are removed, pairs of runs that are only in the newer list
+//! are inserted. This reads the files of both. So a compaction deletes no file of a run that is in the saved list; the
+//! next save does.
+//!
+//! The program starts itself as a process that writes and looks up, and ends this process at each step. Each time it
+//! opens the store again, and checks every answer and the number of pairs.
+//!
+//! ```text
+//! cargo run --release --example lsm
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{self, Command};
+use std::sync::{Arc, OnceLock};
+use std::{env, io, thread};
+
+use coucal::{CuckooMaplet, Fp16x4, GrowableCuckooMaplet, StableHashBuilder};
+use parking_lot::{Mutex, RwLock};
+
+type Maplet = GrowableCuckooMaplet<Fp16x4, StableHashBuilder>;
+type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
+
+const HASHER: StableHashBuilder = StableHashBuilder::new(7);
+const VALUE_BITS: u32 = 6;
+
+/// A version, and the row; `None` if this version deleted it.
+type Row = (u64, Option<String>);
+/// A file, sorted by key. Here all of it is in memory as well, in place of reads of the file.
+type Run = BTreeMap<u64, Row>;
+type Runs = BTreeMap<u32, Arc<Run>>;
+
+struct Store {
+    folder: PathBuf,
+    maplet: Maplet,
+    /// Locked for a moment at a time. A reader that has the list keeps it as it is.
+    runs: RwLock<Arc<Runs>>,
+    /// The numbers of the runs in the saved maplet. Whoever changes the store holds this.
+    saved: Mutex<BTreeSet<u32>>,
+    /// Where the process ends.
+    end: OnceLock<String>,
+}
+
+impl Store {
+    fn get(&self, key: u64) -> Option<String> {
+        loop {
+            let runs = self.runs();
+            let candidates = self.maplet.get(&key);
+            let newest = candidates.filter_map(|number| runs.get(&number)?.get(&key)).max();
+            let row = newest.and_then(|(_, row)| row.clone());
+            if Arc::ptr_eq(&runs, &self.runs()) {
+                return row;
+            } // otherwise a run was added or dropped: ask again
+        }
+    }
+
+    fn flush(&self, rows: Run) -> Result<()> {
+        let saved = self.saved.lock();
+        let number = self.unused(&saved)?;
+        self.write(&file_name(number), encode(&rows).as_bytes())?;
+        let pairs: Vec<(u64, u32)> = rows.keys().map(|&key| (key, number)).collect();
+        if let Err(failed) = self.maplet.insert_many(&pairs) {
+            for (key, number) in &pairs[..failed.stored()] {
+                self.maplet.remove(key, *number);
+            }
+            return Err(failed.into()); // the rows stay in memory
+        }
+        let mut runs = self.runs();
+        Arc::make_mut(&mut runs).insert(number, Arc::new(rows));
+        self.commit(&runs)?;
+        *self.runs.write() = runs;
+        Ok(())
+    }
+
+    /// Merges two runs into a new one.
+    fn compact(&self, newer: u32, older: u32) -> Result<()> {
+        let saved = self.saved.lock();
+        let mut runs = self.runs();
+        let merged = self.unused(&saved)?;
+        let [upper, lower] = [newer, older].map(|number| Arc::clone(&runs[&number]));
+
+        // 1. Write the new run: of each key the newer version, and no deletion of a key that no other run has.
+        let mut rows = Run::clone(&lower);
+        rows.extend(upper.iter().map(|(&key, row)| (key, row.clone())));
+        let has_other =
+            |key: &u64| self.maplet.get(key).any(|number| ![newer, older].contains(&number));
+        rows.retain(|key, (_, row)| row.is_some() || has_other(key));
+        self.write(&file_name(merged), encode(&rows).as_bytes())?;
+        self.reach("a compaction, before its commit");
+
+        // 2. Commit: on disk in place of the old runs, for readers beside them.
+        let rows = Arc::new(rows);
+        let all = Arc::make_mut(&mut runs);
+        all.insert(merged, Arc::clone(&rows));
+        *self.runs.write() = Arc::new(all.clone());
+        all.retain(|number, _| ![newer, older].contains(number));
+        self.commit(&runs)?;
+        self.reach("a compaction, before its pairs are replaced");
+
+        // 3. Replace the pairs.
+        for key in upper.keys().filter(|key| rows.contains_key(key)) {
+            self.maplet.replace(key, newer, merged)?;
+        }
+        self.reach("a compaction, when some pairs are replaced");
+        for key in lower.keys().filter(|key| rows.contains_key(key)) {
+            if upper.contains_key(key) {
+                self.maplet.remove(key, older); // it has its pair with `merged`
+            } else {
+                self.maplet.replace(key, older, merged)?;
+            }
+        }
+
+        // 4. Drop the old runs, then the pairs of keys that the new run does not have.
+        *self.runs.write() = runs;
+        for (run, number) in [(upper, newer), (lower, older)] {
+            for key in run.keys().filter(|key| !rows.contains_key(key)) {
+                self.maplet.remove(key, number);
+            }
+        }
+        self.delete_files(&saved)
+    }
+
+    /// Saves the maplet, and the list of runs that it is for. Lookups go on; changes wait.
+    fn save(&self) -> Result<()> {
+        let mut saved = self.saved.lock();
+        let numbers: BTreeSet<u32> = self.runs().keys().copied().collect();
+        let mut bytes = vec![numbers.len() as u8];
+        bytes.extend(numbers.iter().map(|&number| number as u8));
+        self.maplet.snapshot()?.write_to(&mut bytes)?;
+        self.write("maplet", &bytes)?;
+        self.reach("a save, before the old files are deleted");
+        *saved = numbers;
+        self.delete_files(&saved)
+    }
+
+    fn open(folder: &Path) -> Result<Self> {
+        let live = match fs::read(folder.join("runs")) {
+            Ok(numbers) => numbers.into_iter().map(u32::from).collect(),
+            Err(error) if error.kind() == ErrorKind::NotFound => BTreeSet::new(),
+            Err(error) => return Err(error.into()),
+        };
+        // If nothing was saved, or the file is damaged, all pairs are inserted.
+        let (saved, maplet) = match Self::load(folder) {
+            Ok(loaded) => loaded,
+            Err(_) => (BTreeSet::new(), Self::new_maplet()?),
+        };
+        for number in saved.difference(&live) {
+            for key in read(folder, *number)?.keys() {
+                maplet.remove(key, *number);
+            }
+        }
+        let mut runs = Runs::new();
+        for &number in &live {
+            let run = read(folder, number)?;
+            if !saved.contains(&number) {
+                maplet.insert_all(run.keys().map(|&key| (key, number)))?;
+            }
+            runs.insert(number, Arc::new(run));
+        }
+        let runs = RwLock::new(Arc::new(runs));
+        let (folder, saved, end) = (folder.to_owned(), Mutex::new(saved), OnceLock::new());
+        let store = Self { folder, maplet, runs, saved, end };
+        store.delete_files(&store.saved.lock())?; // of runs that were not committed
+        Ok(store)
+    }
+
+    fn load(folder: &Path) -> Result<(BTreeSet<u32>, Maplet)> {
+        let mut file = File::open(folder.join("maplet"))?;
+        let mut len = [0];
+        file.read_exact(&mut len)?;
+        let mut numbers = vec![0; usize::from(len[0])];
+        file.read_exact(&mut numbers)?;
+        let numbers = numbers.into_iter().map(u32::from).collect();
+        Ok((numbers, Maplet::restore(file, HASHER)?))
+    }
+
+    fn new_maplet() -> Result<Maplet> {
+        Ok(CuckooMaplet::builder().growable().value_bits(VALUE_BITS).hasher(HASHER).build()?)
+    }
+
+    fn runs(&self) -> Arc<Runs> {
+        Arc::clone(&self.runs.read())
+    }
+
+    /// A number that no run has, neither of the list nor of the saved one.
+    fn unused(&self, saved: &BTreeSet<u32>) -> Result<u32> {
+        let runs = self.runs();
+        let unused = |number: &u32| !runs.contains_key(number) && !saved.contains(number);
+        (0..1 << VALUE_BITS).find(unused).ok_or_else(|| "all numbers are in use".into())
+    }
+
+    /// Writes the list of runs: what it names is in the store after a crash.
+    fn commit(&self, runs: &Runs) -> Result<()> {
+        let numbers: Vec<u8> = runs.keys().map(|&number| number as u8).collect();
+        self.write("runs", &numbers)
+    }
+
+    /// Writes a whole file in place of an old one: after a crash it is the old one or the new one.
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let new = self.folder.join(format!("{name}.new"));
+        let mut file = File::create(&new)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        if name == "maplet" {
+            self.reach("a save, before its file has its name");
+        }
+        Ok(fs::rename(new, self.folder.join(name))?)
+    }
+
+    /// Deletes the files of runs that neither the list nor the saved one names.
+    fn delete_files(&self, saved: &BTreeSet<u32>) -> Result<()> {
+        let runs = self.runs();
+        for number in 0..1 << VALUE_BITS {
+            if !runs.contains_key(&number) && !saved.contains(&number) {
+                match fs::remove_file(self.folder.join(file_name(number))) {
+                    Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the process if this is the place.
+    fn reach(&self, place: &str) {
+        if self.end.get().is_some_and(|end| end == place) {
+            process::exit(ENDED);
+        }
+    }
+}
+
+fn file_name(number: u32) -> String {
+    format!("run-{number}")
+}
+
+/// A line for each row: the key, the version, and the row unless it was deleted.
+fn encode(rows: &Run) -> String {
+    let line = |(key, (version, row)): (&u64, &Row)| {
+        format!("{key} {version} {}\n", row.as_deref().unwrap_or_default())
+    };
+    rows.iter().map(line).collect()
+}
+
+fn read(folder: &Path, number: u32) -> Result<Run> {
+    let text = fs::read_to_string(folder.join(file_name(number)))?;
+    let row = |line: &str| {
+        let mut parts = line.splitn(3, ' ');
+        let mut next = || parts.next().ok_or(io::Error::from(ErrorKind::InvalidData));
+        let (key, version, row) = (next()?.parse()?, next()?.parse()?, next()?);
+        Ok((key, (version, (!row.is_empty()).then(|| row.to_owned()))))
+    };
+    text.lines().map(row).collect()
+}
+
+const PLACES: [&str; 5] = [
+    "a compaction, before its commit",
+    "a compaction, before its pairs are replaced",
+    "a compaction, when some pairs are replaced",
+    "a save, before its file has its name",
+    "a save, before the old files are deleted",
+];
+const ENDED: i32 = 3;
+const VERSIONS: u64 = 24;
+
+/// The rows of a version: key 0, and keys of which earlier versions have some. Some of these are deleted.
+fn rows_of(version: u64) -> Run {
+    let first = version * 40;
+    let keys = (first..first + 100).filter(|&key| key > 0);
+    let row = |key| (key % 7 > 0 || key >= first + 40).then(|| format!("row {version}"));
+    let rows = keys.map(|key| (key, (version, row(key))));
+    rows.chain([(0, (version, Some(format!("row {version}"))))]).collect()
+}
+
+/// Writes versions, and prints the number of each that is in the store, until the process ends.
+fn write(folder: &Path, place: &str) -> Result<()> {
+    let store = Store::open(folder)?;
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let version = |key| store.get(key)?.strip_prefix("row ")?.parse::<u64>().ok();
+            let mut newest = None;
+            loop {
+                // Key 0 is overwritten all the time, and key 1 never.
+                let seen = version(0);
+                if seen < newest || newest.is_some() && version(1) != Some(0) {
+                    eprintln!("looked up: {seen:?} after {newest:?}");
+                    process::exit(1);
+                }
+                newest = seen;
+            }
+        });
+        for version in 0..VERSIONS {
+            store.flush(rows_of(version))?;
+            println!("{version}");
+            if version == VERSIONS / 2 {
+                store.end.set(place.to_owned())?;
+            }
+            if let [older, newer, _, _, ..] = runs_by_age(&store)[..] {
+                store.compact(newer, older)?;
+            }
+            if version % 5 == 4 {
+                store.save()?;
+            }
+        }
+        process::exit(1) // the place was not reached
+    })
+}
+
+fn runs_by_age(store: &Store) -> Vec<u32> {
+    let runs = store.runs();
+    let mut numbers: Vec<u32> = runs.keys().copied().collect();
+    numbers.sort_by_key(|number| runs[number].values().map(|&(version, _)| version).max());
+    numbers
+}
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    if let [folder, place] = &arguments[..] {
+        return write(Path::new(folder), place);
+    }
+    let folder = tempfile::tempdir()?;
+    for (n, place) in PLACES.into_iter().enumerate() {
+        let path = folder.path().join(n.to_string());
+        fs::create_dir(&path)?;
+        let run = Command::new(env::current_exe()?).arg(&path).arg(place).output()?;
+        if run.status.code() != Some(ENDED) {
+            return Err(format!("{place}: {} {:?}", run.status, run.stderr.escape_ascii()).into());
+        }
+        let versions = run.stdout.split(|&byte| byte == b'\n').count() as u64 - 1;
+
+        let store = Store::open(&path)?;
+        let mut expected = Run::new();
+        (0..versions).for_each(|version| expected.extend(rows_of(version)));
+        let row = |key| expected.get(&key).and_then(|(_, row)| row.clone());
+        let wrong = (0..VERSIONS * 50).filter(|&key| store.get(key) != row(key)).count();
+        let pairs = store.runs().values().map(|run| run.len()).sum::<usize>();
+        let pairs = if store.maplet.len() == pairs { "exact" } else { "WRONG" };
+        println!("ended in {place}: {versions} versions, {wrong} wrong answers, pairs {pairs}");
+    }
+    Ok(())
+}

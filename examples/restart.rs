@@ -1,0 +1,208 @@
+//! A filter that survives its process, with inserts and removals: a journal, and a snapshot with its position.
+//!
+//! The program starts itself as a process that writes, and ends this process at several places. Each time it opens the
+//! store again, and checks that the filter has exactly the items of the journal.
+//!
+//! ```text
+//! cargo run --release --example restart
+//! ```
+
+use std::error::Error;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufReader, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::{self, Command};
+use std::{env, thread};
+
+use coucal::{Fp16x4, GrowableCuckooFilter, StableHashBuilder};
+use parking_lot::Mutex;
+
+type Filter = GrowableCuckooFilter<Fp16x4, StableHashBuilder>;
+type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
+
+/// The same in each run: a snapshot is of use only with the hasher of its filter.
+const HASHER: StableHashBuilder = StableHashBuilder::new(7);
+
+/// A change of the filter, an entry of the journal.
+#[derive(Clone, Copy)]
+enum Change {
+    Insert(u64),
+    Remove(u64),
+}
+
+const ENTRY_LEN: usize = 9;
+
+impl Change {
+    fn encode(self) -> [u8; ENTRY_LEN] {
+        let (kind, key) = match self {
+            Self::Insert(key) => (0, key),
+            Self::Remove(key) => (1, key),
+        };
+        let mut entry = [kind; ENTRY_LEN];
+        entry[1..].copy_from_slice(&key.to_le_bytes());
+        entry
+    }
+
+    fn decode([kind, key @ ..]: [u8; ENTRY_LEN]) -> Self {
+        let key = u64::from_le_bytes(key);
+        if kind == 0 { Self::Insert(key) } else { Self::Remove(key) }
+    }
+
+    fn apply(self, filter: &Filter) -> Result<()> {
+        match self {
+            Self::Insert(key) => filter.insert(&key)?,
+            Self::Remove(key) if filter.remove(&key) => {}
+            Self::Remove(key) => return Err(format!("{key} is not in the filter").into()),
+        }
+        Ok(())
+    }
+}
+
+struct Store {
+    folder: PathBuf,
+    filter: Filter,
+    /// Whoever changes the filter holds this, from the first step of the change to the last.
+    journal: Mutex<Journal>,
+}
+
+struct Journal {
+    file: File,
+    /// How many entries it has. The filter has all of them.
+    len: u64,
+}
+
+impl Store {
+    fn change(&self, next: impl FnOnce(u64) -> Change) -> Result<()> {
+        let mut journal = self.journal.lock();
+        let change = next(journal.len);
+        change.apply(&self.filter)?;
+        // And `sync_data`, to survive a loss of power. If this fails, end the program: the next one starts from the
+        // journal, without this change.
+        journal.file.write_all(&change.encode())?;
+        journal.len += 1;
+        Ok(())
+    }
+
+    fn save(&self) -> Result<()> {
+        let (position, snapshot) = {
+            let journal = self.journal.lock(); // so the snapshot has these entries, and no others
+            journal.file.sync_data()?; // the journal on the disk is never behind the snapshot
+            (journal.len, self.filter.snapshot()?)
+        };
+        // From here on, the others go on.
+        let new = self.folder.join("filter.new");
+        let mut file = File::create(&new)?;
+        file.write_all(&position.to_le_bytes())?;
+        snapshot.write_to(&mut file)?;
+        file.sync_all()?; // the bytes before the name
+        fs::rename(new, self.folder.join("filter"))?;
+        Ok(())
+    }
+
+    fn open(folder: &Path) -> Result<Self> {
+        let mut options = OpenOptions::new();
+        let mut file = options.read(true).append(true).create(true).open(folder.join("journal"))?;
+        let len = file.metadata()?.len() / ENTRY_LEN as u64;
+        file.set_len(len * ENTRY_LEN as u64)?; // without an entry that was cut
+
+        // If nothing was saved, or the file is damaged, all entries are applied.
+        let (position, filter) = match Self::load(folder) {
+            Ok((position, filter)) if position <= len => (position, filter),
+            _ => (0, Filter::with_hasher(HASHER)),
+        };
+        file.seek(SeekFrom::Start(position * ENTRY_LEN as u64))?;
+        let mut entries = BufReader::new(&file);
+        for _ in position..len {
+            let mut entry = [0; ENTRY_LEN];
+            entries.read_exact(&mut entry)?;
+            Change::decode(entry).apply(&filter)?;
+        }
+        let journal = Mutex::new(Journal { file, len });
+        Ok(Self { folder: folder.to_owned(), filter, journal })
+    }
+
+    fn load(folder: &Path) -> Result<(u64, Filter)> {
+        let mut file = File::open(folder.join("filter"))?;
+        let mut position = [0; 8];
+        file.read_exact(&mut position)?;
+        Ok((u64::from_le_bytes(position), Filter::restore(file, HASHER)?))
+    }
+}
+
+/// Of three changes, two insert the next keys, and one removes the oldest key.
+fn next(position: u64) -> Change {
+    let removed = position / 3;
+    if position % 3 == 2 { Change::Remove(removed) } else { Change::Insert(position - removed) }
+}
+
+/// The keys that are left after so many changes.
+fn keys(len: u64) -> Range<u64> {
+    len / 3..len - len / 3
+}
+
+/// Where the process that writes ends.
+const PLACES: [&str; 4] = ["before a save", "in a save", "after a save", "in an entry"];
+const ENDED: i32 = 3;
+
+/// Two threads write, a third one saves, until the process ends.
+fn write(folder: &Path, place: &str) -> Result<()> {
+    let store = Store::open(folder)?;
+    let write_some = || (0..5000).try_for_each(|_| store.change(next));
+    let write_while = |save: &dyn Fn() -> Result<()>| {
+        thread::scope(|scope| {
+            let writers = [scope.spawn(write_some), scope.spawn(write_some)];
+            save()?;
+            writers.into_iter().try_for_each(|writer| writer.join().expect("no panic"))
+        })
+    };
+    write_while(&|| if place == "before a save" { Ok(()) } else { store.save() })?;
+    match place {
+        "in a save" => write_while(&|| {
+            fs::write(folder.join("filter.new"), "half of a snapshot")?;
+            process::exit(ENDED)
+        })?,
+        "in an entry" => store.journal.lock().file.write_all(&[1, 2, 3])?,
+        _ => write_some()?,
+    }
+    process::exit(ENDED)
+}
+
+/// Opens the store, and checks that it has the items of the journal, and no others.
+fn check(folder: &Path, place: &str) -> Result<()> {
+    let position = Store::load(folder).map_or(0, |(position, _)| position);
+    let store = Store::open(folder)?;
+    let len = store.journal.lock().len;
+    let keys = keys(len);
+    let found = keys.clone().all(|key| store.filter.contains(&key));
+    let count = store.filter.len() as u64 == keys.end - keys.start;
+    let removed = keys.clone().all(|key| store.filter.remove(&key)) && store.filter.is_empty();
+    let exact = if found && count && removed { "exact" } else { "WRONG" };
+    let from = if position > 0 { "snapshot and journal" } else { "journal alone" };
+    println!("ended {place}: {exact}, from {from}");
+    Ok(())
+}
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    if let [folder, place] = &arguments[..] {
+        return write(Path::new(folder), place);
+    }
+    let folder = tempfile::tempdir()?;
+    for place in PLACES {
+        let path = folder.path().join(place);
+        fs::create_dir(&path)?;
+        let status = Command::new(env::current_exe()?).arg(&path).arg(place).status()?;
+        if status.code() != Some(ENDED) {
+            return Err(format!("{place}: {status}").into());
+        }
+        check(&path, place)?;
+        if place == "after a save" {
+            let mut bytes = fs::read(path.join("filter"))?;
+            bytes[100] ^= 1;
+            fs::write(path.join("filter"), bytes)?;
+            check(&path, "and the file was damaged")?;
+        }
+    }
+    Ok(())
+}
