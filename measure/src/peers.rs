@@ -68,8 +68,10 @@ mod tests {
             check("coucal", Coucal(coucal_growing(first, 16 * first, target_load)));
         }
         check("maplet", Maplet::growing(2 * first, 16 * first));
-        let items = growing_capacity(16 * SLOTS);
-        assert_eq!(coucal_growing(items, items, None).slots(), 16 * SLOTS);
+        for slots in [SLOTS, 3 * SLOTS, 16 * SLOTS] {
+            let items = growing_capacity(slots);
+            assert_eq!(coucal_growing(items, items, None).slots(), slots);
+        }
         check("qfilter", Quotient::resizeable(first as u64, 16 * SLOTS as u64, 0.01));
         check("RwLock<HashSet>", LockedHashSet::with_slots(SLOTS));
     }

@@ -1,6 +1,7 @@
 //! Filters. Those for one rate have 16-bit fingerprints, or the false-positive rate of these; the
 //! exception is `cuckoofilter`, whose fingerprints always have 8 bits.
 
+use std::cmp::Ordering;
 use std::hash::BuildHasher;
 
 use coucal::{CuckooFilter, Fp16x4, GrowableCuckooFilter, Storage};
@@ -17,16 +18,18 @@ const RATE: f64 = 8.0 * 0.95 / 65_536.0;
 /// A coucal filter of any layout, of fixed size or one that grows.
 pub struct Coucal<L: Storage, S>(pub CuckooFilter<L, S>);
 
-/// The largest capacity up to this one for which `fits` holds.
-fn largest_capacity(most_items: usize, fits: impl Fn(usize) -> bool) -> usize {
-    let (mut good, mut too_large) = (0, 1 + most_items);
+/// A capacity for which `slots_of` is this number of slots, or the nearest number below.
+fn capacity_for(slots: usize, slots_of: impl Fn(usize) -> usize) -> usize {
+    let (mut good, mut too_large, mut guess) = (0, 1 + slots, slots);
     while good + 1 < too_large {
-        let capacity = good.midpoint(too_large);
-        if fits(capacity) {
-            good = capacity;
-        } else {
-            too_large = capacity;
+        let found = slots_of(guess);
+        match found.cmp(&slots) {
+            Ordering::Less => good = guess,
+            Ordering::Equal => return guess,
+            Ordering::Greater => too_large = guess,
         }
+        // Nearly proportional: a large table is not built more than some times.
+        guess = (guess * slots / found).min(too_large - 1).max(good + 1);
     }
     good
 }
@@ -54,7 +57,7 @@ pub fn coucal_growing(
 /// The items for which a filter that grows is made when it has this number of slots.
 #[must_use]
 pub fn growing_capacity(slots: usize) -> usize {
-    largest_capacity(slots, |items| coucal_growing(items, items, None).slots() <= slots)
+    capacity_for(slots, |items| coucal_growing(items, items, None).slots())
 }
 
 /// A filter of the default layout with this number of slots, or the nearest number below; its memory
@@ -69,7 +72,7 @@ pub fn coucal_with_slots(slots: usize) -> CuckooFilter<Fp16x4, KeyHash> {
         let builder = CuckooFilter::builder().layout::<Fp16x4>().hasher(KeyHash::default());
         builder.capacity(capacity).build().expect("there is enough memory")
     };
-    let filter = build(largest_capacity(slots, |capacity| build(capacity).slots() <= slots));
+    let filter = build(capacity_for(slots, |capacity| build(capacity).slots()));
     filter.clear();
     filter
 }
