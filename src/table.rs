@@ -46,7 +46,7 @@ pub(crate) use self::mirror::Image;
 use self::mirror::Mirror;
 use self::stash::Stash;
 pub(crate) use self::stash::{CellWords, MAX_COPIES, Stashed};
-use self::stripes::{Held, Locked, Stripes, UpTo};
+use self::stripes::{Locked, Stripes, UpTo};
 use self::versions::Versions;
 use crate::entry::{Slot, Values};
 use crate::layout::{Format, LayoutId, Word};
@@ -271,13 +271,7 @@ impl<B: Buckets> State<B> {
     /// Stores the word of a bucket whose stripe is locked: every change of a table passes here.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    fn store_bits<H: Held>(
-        &self,
-        locked: &Locked<'_, H>,
-        bucket: usize,
-        bits: u64,
-        order: Ordering,
-    ) {
+    fn store_bits<G>(&self, locked: &Locked<'_, G>, bucket: usize, bits: u64, order: Ordering) {
         self.buckets.word(bucket).store(bits, order);
         if locked.is_recorded(bucket) {
             self.copy_to_mirror(bucket);
@@ -353,13 +347,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     /// Stores the word of a bucket whose stripe is locked: every change of a table passes here.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    fn store_word<H: Held>(
-        self,
-        locked: &Locked<'_, H>,
-        bucket: usize,
-        word: Word<F>,
-        order: Ordering,
-    ) {
+    fn store_word<G>(self, locked: &Locked<'_, G>, bucket: usize, word: Word<F>, order: Ordering) {
         self.store_bits(locked, bucket, word.bits(), order);
     }
 
@@ -367,9 +355,9 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     /// known.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    fn store_in<H: Held>(
+    fn store_in<G>(
         self,
-        locked: &Locked<'_, H>,
+        locked: &Locked<'_, G>,
         Bucket { number, reading }: Bucket<B::Reading>,
         place: Place,
     ) -> bool {
@@ -395,9 +383,9 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     /// it is under the locks: it may have been planned by an older one.
     #[expect(clippy::inline_always, reason = "what it is given is more than registers take")]
     #[inline(always)]
-    fn relocate<H: Held>(
+    fn relocate<G>(
         self,
-        locked: &Locked<'_, H>,
+        locked: &Locked<'_, G>,
         hop: Hop,
         [from, to]: [Bucket<B::Reading>; 2],
         new: Option<Slot>,

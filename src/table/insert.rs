@@ -5,7 +5,7 @@ use core::hint::select_unpredictable;
 use super::buckets::{Bucket, OUT_OF_CACHE_BUCKETS, Reading};
 use super::geometry::{Key, Place};
 use super::path::{self, FIRST_SEARCH_BUCKETS, Found, MAX_SEARCH_BUCKETS, Search};
-use super::stripes::{All, Held, Locked};
+use super::stripes::{All, Locked};
 use super::{Buckets, Hop, MAX_OPTIMISTIC_ATTEMPTS, Table};
 use crate::arch;
 use crate::entry::Entry;
@@ -238,9 +238,9 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         self.try_place_locked(&locked, buckets, key, duplicates)
     }
 
-    pub(super) fn try_place_locked<H: Held>(
+    pub(super) fn try_place_locked<G>(
         self,
-        locked: &Locked<'_, H>,
+        locked: &Locked<'_, G>,
         buckets: [Bucket<B::Reading>; 2],
         key: Key,
         duplicates: Duplicates,
@@ -361,9 +361,9 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     }
 
     /// With the buckets of the hop as they are while the stripes are held.
-    fn last_hop_locked<H: Held>(
+    fn last_hop_locked<G>(
         self,
-        locked: &Locked<'_, H>,
+        locked: &Locked<'_, G>,
         hop: Hop,
         [from, to]: [Bucket<B::Reading>; 2],
         key: Key,

@@ -10,104 +10,28 @@ use core::hint::select_unpredictable;
 
 use super::buckets::{Bucket, Longest, Look, Reading};
 use super::geometry::{Key, Place};
-use super::stash::InStash;
-use super::stripes::{Held, Locked};
+use super::stripes::Locked;
 use super::{Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
 use crate::entry::{Entry, Slot, ValueBits};
 use crate::layout::{Format, Word};
 use crate::sync::Ordering;
 
 /// What becomes of an entry that was found under the stripe of its bucket.
-trait Change: Copy {
-    /// Whether its slot is free afterwards.
-    const REMOVES: bool;
-
-    /// The word with what becomes of one slot that holds this; `None` if no slot does.
-    fn applied<F: Format>(self, word: Word<F>, slot: Slot) -> Option<Word<F>>;
-
-    /// What becomes of it in the stash, while both stripes of the item are held.
-    fn apply_in_stash<F: Format, B: Buckets>(
-        self,
-        table: Table<'_, F, B>,
-        key: Key,
-        stashed: InStash<'_>,
-    );
-
-    /// Whether this word, that of the item's other bucket, holds what lookups find in place of the entry, in
-    /// addition to other entries of the item.
-    fn keeps_key<F: Format, R: Reading>(reading: R, word: Word<F>, item: Place) -> bool;
-}
-
-/// The slot of an entry becomes free.
-#[derive(Clone, Copy)]
-struct Removal;
-
-impl Change for Removal {
-    const REMOVES: bool = true;
-
-    #[inline]
-    fn applied<F: Format>(self, word: Word<F>, slot: Slot) -> Option<Word<F>> {
-        word.without(slot)
-    }
-
-    fn apply_in_stash<F: Format, B: Buckets>(
-        self,
-        table: Table<'_, F, B>,
-        key: Key,
-        stashed: InStash<'_>,
-    ) {
-        table.take_from_stash(key, stashed);
-    }
-
-    /// An entry with another value: `contains` finds either.
-    #[inline]
-    fn keeps_key<F: Format, R: Reading>(reading: R, word: Word<F>, item: Place) -> bool {
-        reading.holds_key(word, item)
-    }
-}
-
-/// An entry gets another value. It stays where it is and as long as it is: so whatever found it, whatever
-/// its value is, goes on to find it.
-#[derive(Clone, Copy)]
-struct Replacement {
-    value_bits: u32,
-    value: u32,
-}
-
-impl Change for Replacement {
-    const REMOVES: bool = false;
-
-    /// One word, so a lookup sees the old value or the new one.
-    #[inline]
-    fn applied<F: Format>(self, word: Word<F>, slot: Slot) -> Option<Word<F>> {
-        let shift = F::BITS - self.value_bits;
-        let kept = slot.bits() & ((1 << shift) - 1);
-        word.without(slot)?.with(Slot::new(kept | u64::from(self.value) << shift))
-    }
-
-    fn apply_in_stash<F: Format, B: Buckets>(
-        self,
-        table: Table<'_, F, B>,
-        key: Key,
-        stashed: InStash<'_>,
-    ) {
-        let shift = F::BITS - self.value_bits;
-        let bits = stashed.bits() & ((1 << shift) - 1) | self.value << shift;
-        table.replace_in_stash(key, stashed, bits);
-    }
-
-    /// Nothing: with its other value the entry is found as before by whoever asks for the key alone.
-    #[inline]
-    fn keeps_key<F: Format, R: Reading>(_: R, _: Word<F>, _: Place) -> bool {
-        false
-    }
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Change {
+    /// Its slot becomes free.
+    Remove,
+    /// It gets this value. It stays where it is and as long as it is: so whatever found it, whatever its value is,
+    /// goes on to find it.
+    Replace(u32),
 }
 
 /// What a bucket holds of an item beside the bucket in which an entry is changed.
 struct InOther {
     /// One of which the most is known.
     longest: Option<Longest>,
-    /// See [`Change::keeps_key`].
+    /// Whether it has what lookups find in place of an entry that is removed, in addition to other entries of the
+    /// item: an entry with another value, since `contains` finds either.
     keeps_key: bool,
 }
 
@@ -135,12 +59,12 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     pub(crate) fn remove(self, key: Key) -> bool {
-        self.change(key, Removal)
+        self.change(key, Change::Remove)
     }
 
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    fn change<C: Change>(self, key: Key, change: C) -> bool {
+    fn change(self, key: Key, change: Change) -> bool {
         // Without the version, which only the answer `false` needs: an item that was inserted is there.
         if self.change_seen(key, change) == Some(true) {
             return true;
@@ -149,7 +73,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         self.change_slow(entry, first, second, change)
     }
 
-    fn try_change<C: Change>(self, key: Key, change: C) -> Outcome {
+    fn try_change(self, key: Key, change: Change) -> Outcome {
         let version = self.versions.read(self.geometry().version_group(key));
         match self.change_seen(key, change) {
             Some(true) => Outcome::Changed,
@@ -162,7 +86,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// copy was seen. `Some(false)`: one was, and was gone when the stripe was locked.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    fn change_seen<C: Change>(self, key: Key, change: C) -> Option<bool> {
+    fn change_seen(self, key: Key, change: Change) -> Option<bool> {
         let places = key.places();
         let buckets = self.locate(places);
         let words = self.words_in(buckets);
@@ -185,28 +109,28 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// in words that are still the same.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    fn change_longest<H: Held, C: Change>(
+    fn change_longest<G>(
         self,
-        locked: &Locked<'_, H>,
+        locked: &Locked<'_, G>,
         bucket: Bucket<B::Reading>,
         [place, other]: [Place; 2],
         [seen, seen_in_other]: [Look<F, B::Reading>; 2],
         key: Key,
-        change: C,
+        change: Change,
     ) -> bool {
         let reading = bucket.reading;
         if !B::GROWS {
             let Some(slot) = reading.slot::<F>(place) else {
                 return false;
             };
-            let in_other = || self.in_other::<C>(other, seen_in_other).may_be_missed();
+            let in_other = || self.in_other(other, seen_in_other, change).may_be_missed();
             return self.change_in(locked, bucket.number, slot, key, change, in_other);
         }
         let word = self.locked_word(bucket.number);
         let Some(longest) = reading.longest_again(word, place, seen) else {
             return false;
         };
-        let in_other = self.in_other::<C>(other, seen_in_other);
+        let in_other = self.in_other(other, seen_in_other, change);
         if in_other.longest.is_some_and(|other| other.known > longest.known) {
             return false;
         }
@@ -218,16 +142,16 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// says. `in_other`: whether the item's other bucket holds an entry of the item, too. `false`: the
     /// bucket does not hold it.
     #[inline]
-    fn change_in<H: Held, C: Change>(
+    fn change_in<G>(
         self,
-        locked: &Locked<'_, H>,
+        locked: &Locked<'_, G>,
         bucket: usize,
         slot: Slot,
         key: Key,
-        change: C,
+        change: Change,
         in_other: impl FnOnce() -> bool,
     ) -> bool {
-        let Some(changed) = change.applied(self.locked_word(bucket), slot) else {
+        let Some(changed) = self.changed(self.locked_word(bucket), slot, change) else {
             return false;
         };
         // A copy in the other bucket may be younger than a lookup's read of that bucket, and this
@@ -239,7 +163,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         }
         // SeqCst: the removal, or the replacement, takes effect here. Pairs with the loads of lookups.
         self.store_word(locked, bucket, changed, Ordering::SeqCst);
-        if C::REMOVES {
+        if change == Change::Remove {
             locked.vacate(bucket);
         }
         true
@@ -250,10 +174,11 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Read under the lock of the item's other bucket: so no kick takes an entry from there to here and
     /// past this look. A split can take one from the bucket to a new one: then it is read again.
     #[inline]
-    fn in_other<C: Change>(self, place: Place, seen: Look<F, B::Reading>) -> InOther {
+    fn in_other(self, place: Place, seen: Look<F, B::Reading>, change: Change) -> InOther {
         let ([Bucket { reading, .. }], [word]) = self.read_valid([place]);
         let longest = reading.longest_again(word, place, seen);
-        InOther { longest, keeps_key: C::keeps_key(reading, word, place) }
+        let keeps_key = change == Change::Remove && reading.holds_key(word, place);
+        InOther { longest, keeps_key }
     }
 
     /// Each attempt that fails was overtaken by another writer's success. After
@@ -261,7 +186,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// See [`Key`] for the arguments.
     #[cold]
     #[inline(never)]
-    fn change_slow<C: Change>(self, entry: Entry, first: usize, second: usize, change: C) -> bool {
+    fn change_slow(self, entry: Entry, first: usize, second: usize, change: Change) -> bool {
         let key = Key { entry, first, second };
         let group = self.geometry().version_group(key);
         for _ in 0..MAX_OPTIMISTIC_ATTEMPTS {
@@ -281,7 +206,13 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         if let Some(stashed) = self.longest_stashed(key)
             && seen.iter().all(|look| look.known().is_none_or(|known| known <= stashed.known()))
         {
-            change.apply_in_stash(self, key, stashed);
+            match change {
+                Change::Remove => self.take_from_stash(key, stashed),
+                Change::Replace(value) => {
+                    let bits = self.with_value(stashed.bits().into(), value) as u32;
+                    self.replace_in_stash(key, stashed, bits);
+                }
+            }
             return true;
         }
         let in_reverse = [seen[1], seen[0]];
@@ -293,10 +224,28 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             None => false,
         };
         drop(locked);
-        if changed && C::REMOVES {
+        if changed && change == Change::Remove {
             self.unstash_one(group);
         }
         changed
+    }
+
+    /// The word with what becomes of one slot that holds this; `None` if no slot does.
+    #[inline]
+    fn changed(self, word: Word<F>, slot: Slot, change: Change) -> Option<Word<F>> {
+        let without = word.without(slot)?;
+        match change {
+            Change::Remove => Some(without),
+            // One word, so a lookup sees the old value or the new one.
+            Change::Replace(value) => without.with(Slot::new(self.with_value(slot.bits(), value))),
+        }
+    }
+
+    /// What a slot or a cell of the stash holds, with another value.
+    #[inline]
+    fn with_value(self, bits: u64, value: u32) -> u64 {
+        let shift = F::BITS - self.value_bits();
+        bits & ((1 << shift) - 1) | u64::from(value) << shift
     }
 }
 
@@ -305,6 +254,6 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// Another value for one copy of the item of a maplet, in one store. `false`: there is none.
     #[inline]
     pub(crate) fn replace(self, key: Key, value: u32) -> bool {
-        self.change(key, Replacement { value_bits: self.value_bits(), value })
+        self.change(key, Change::Replace(value))
     }
 }

@@ -26,7 +26,7 @@ fn floor_power_of_two(n: usize) -> usize {
     1 << n.max(1).ilog2()
 }
 
-struct Stripe {
+pub(super) struct Stripe {
     lock: Lock,
     /// Slots in use in the buckets of this stripe. Written under the lock, which orders the writers;
     /// read by anyone. No table is so large that it wraps: see `sizing::MAX_SLOTS`.
@@ -95,7 +95,7 @@ impl Stripes {
                 guards[at] = Some(self.stripes[order[at]].lock.lock());
             }
         }
-        Locked { stripes: self, held: UpTo { order, _guards: guards } }
+        Locked { stripes: self, _guards: guards }
     }
 
     /// Locks every stripe, lowest first: nobody else writes until the guard is dropped.
@@ -103,7 +103,7 @@ impl Stripes {
         // Their lines all at once, and not one after the other while some are locked already. The first
         // buckets are of a stripe each, in order.
         self.prefetch((0..self.stripes.len()).step_by(STRIPES_PER_LINE));
-        Locked { stripes: self, held: All { _guards: Guards::lock(&self.stripes) } }
+        Locked { stripes: self, _guards: Guards::lock(&self.stripes) }
     }
 
     /// From now on, stores in any bucket go to the mirror as well. Locks one stripe after the other.
@@ -149,50 +149,25 @@ impl Stripes {
     }
 }
 
-/// What is locked.
-pub(super) trait Held {
-    /// Whether it includes the stripe with this number.
-    fn includes(&self, stripe: usize) -> bool;
-}
+/// The guards of up to N stripes: `None` where buckets share a stripe.
+pub(super) type UpTo<'a, const N: usize> = [Option<Guard<'a>>; N];
 
-/// Up to N stripes.
-pub(super) struct UpTo<'a, const N: usize> {
-    /// Their numbers, some of them more than once where buckets share a stripe.
-    order: [usize; N],
-    /// `None` at each number that comes again.
-    _guards: [Option<Guard<'a>>; N],
-}
-
-/// Every stripe.
-pub(super) struct All<'a> {
-    _guards: Guards<'a, Stripe>,
-}
-
-impl<const N: usize> Held for UpTo<'_, N> {
-    fn includes(&self, stripe: usize) -> bool {
-        self.order.contains(&stripe)
-    }
-}
-
-impl Held for All<'_> {
-    fn includes(&self, _: usize) -> bool {
-        true
-    }
-}
+/// The guards of every stripe.
+pub(super) type All<'a> = Guards<'a, Stripe>;
 
 /// Proof that the stripes of some buckets are locked. RAII guard: unlocks them on drop.
-pub(super) struct Locked<'a, H> {
+pub(super) struct Locked<'a, G> {
     stripes: &'a Stripes,
-    held: H,
+    _guards: G,
 }
 
-impl<H: Held> Locked<'_, H> {
+impl<G> Locked<'_, G> {
     /// The stripe of `bucket`, which is locked.
     #[inline]
     fn stripe(&self, bucket: usize) -> &Stripe {
-        let stripe = self.stripes.of(bucket);
-        debug_assert!(self.held.includes(stripe), "the stripe of bucket {bucket} is not locked");
-        &self.stripes.stripes[stripe]
+        let stripe = &self.stripes.stripes[self.stripes.of(bucket)];
+        debug_assert!(stripe.lock.is_held(), "the stripe of bucket {bucket} is not locked");
+        stripe
     }
 
     /// Whether stores in `bucket` go to the mirror as well.

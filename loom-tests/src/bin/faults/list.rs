@@ -601,7 +601,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "let (locked, [bucket]) = self.lock([place], [bucket]);
             if self.versions.any_stashed(self.geometry().version_group(key)) { return Some(false); }
             Some(self.change_longest(&locked, bucket, [place, other], seen, key, change))"
-        with "let in_other = self.in_other::<C>(other, seen[1]);
+        with "let in_other = self.in_other(other, seen[1], change);
             let (locked, [bucket]) = self.lock([place], [bucket]);
             let word = self.locked_word(bucket.number);
             let Some(longest) = bucket.reading.longest(word, place) else {
@@ -1007,9 +1007,9 @@ pub const FAULTS: &[Fault] = faults! {
     // Values: replacements and removals.
     REMOVE change_seen: "a replacement stores the word that it saw before it had the stripe"
         replace "Some(self.change_longest(&locked, bucket, [place, other], seen, key, change))"
-        with "if !C::REMOVES && !B::GROWS {
+        with "if change != Change::Remove && !B::GROWS {
                 let seen = if first { words[0] } else { words[1] };
-                let changed = change.applied(seen, bucket.reading.slot::<F>(place)?)?;
+                let changed = self.changed(seen, bucket.reading.slot::<F>(place)?, change)?;
                 self.store_word(&locked, bucket.number, changed, Ordering::SeqCst);
                 return Some(true);
             }
@@ -1017,22 +1017,22 @@ pub const FAULTS: &[Fault] = faults! {
         => REPLACEMENTS;
     REMOVE change_in: "a replacement takes the old value out before it stores the new one"
         replace "self.store_word(locked, bucket, changed, Ordering::SeqCst);"
-        with "if let (false, Some(without)) = (C::REMOVES, self.locked_word(bucket).without(slot)) {
+        with "if let (false, Some(without)) = (change == Change::Remove, self.locked_word(bucket).without(slot)) {
                 self.store_word(locked, bucket, without, Ordering::SeqCst);
             }
             self.store_word(locked, bucket, changed, Ordering::SeqCst);"
         => &["maplets::there_and_back_against_get"];
     REMOVE change_in: "a replacement of a duplicate bumps no version"
-        replace "if in_other()" with "if C::REMOVES && in_other()"
+        replace "if in_other()" with "if change == Change::Remove && in_other()"
         => &[
             "maplets::copy_in_and_replacement_of_the_other",
             "maplets::copy_in_and_replacement_of_the_other_the_other_way",
         ];
     REMOVE change_in: "a replacement frees a slot"
-        replace "if C::REMOVES" with "if true"
+        replace "if change == Change::Remove" with "if true"
         => &["maplets::there_and_back_against_get"];
-    REMOVE keeps_key: "a removal bumps no version for an entry with another value"
-        replace "reading.holds_key(word, item)" with "reading.holds_key(word, item) & false"
+    REMOVE in_other: "a removal bumps no version for an entry with another value"
+        replace "reading.holds_key(word, place)" with "reading.holds_key(word, place) & false"
         => &["maplets::value_in_and_value_out_against_lookup"];
     REMOVE change_longest:
         "a removal from a growing maplet bumps no version for an entry with another value"
