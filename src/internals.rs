@@ -1,5 +1,5 @@
-//! Where the crate would put an item, for the evaluation in this repository; the lock of a stripe, for
-//! its benchmarks; and filters of a layout that is named at run time, for its tests.
+//! Where the crate would put an item, for the evaluation in this repository; and filters of a layout that
+//! is named at run time, for its tests.
 //!
 //! Not part of the public API: no stability, no support, and it may go away in any release. The
 //! evaluation simulates tables with bucket and fingerprint sizes that the crate does not have, and
@@ -7,34 +7,9 @@
 
 use crate::builder::Builder;
 use crate::entry::Entry;
-
 use crate::layout::LayoutId;
 use crate::storage::Storage;
-#[cfg(not(loom))]
-use crate::sync::Lock;
 use crate::table::Geometry;
-
-/// The lock of a stripe.
-#[cfg(not(loom))]
-#[doc(hidden)]
-pub struct StripeLock(Lock);
-
-#[cfg(not(loom))]
-impl Default for StripeLock {
-    fn default() -> Self {
-        Self(Lock::new())
-    }
-}
-
-#[cfg(not(loom))]
-impl StripeLock {
-    /// Does the work while no other thread holds the lock.
-    #[inline]
-    pub fn with<R>(&self, work: impl FnOnce() -> R) -> R {
-        let _guard = self.0.lock();
-        work()
-    }
-}
 
 /// The fingerprint of `bits` bits (never 0) and the two buckets of a 64-bit hash, in a table of
 /// `buckets` buckets. `buckets` is even and at least 2.

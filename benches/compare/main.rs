@@ -7,7 +7,6 @@
 mod batches;
 mod beside;
 mod contenders;
-mod contention;
 mod filters;
 mod growth;
 mod maplets;
@@ -47,7 +46,7 @@ fn allocated() -> usize {
 #[derive(Parser)]
 struct Arguments {
     /// filters (one thread, beside other filters and sets), batches, threads, growth, maplets, snapshots,
-    /// stash, contention, or all.
+    /// stash, or all.
     #[arg(value_parser = topics)]
     topics: &'static [Topic],
     /// Table sizes; powers are written as 2^27. Tables and plots have the last one.
@@ -77,7 +76,7 @@ struct Topic {
     plots: fn(&Results) -> Vec<Plot>,
 }
 
-static TOPICS: [Topic; 8] = [
+static TOPICS: [Topic; 7] = [
     filters::TOPIC,
     batches::TOPIC,
     threads::TOPIC,
@@ -85,7 +84,6 @@ static TOPICS: [Topic; 8] = [
     maplets::TOPIC,
     snapshots::TOPIC,
     stash::TOPIC,
-    contention::TOPIC,
 ];
 
 fn topics(name: &str) -> Result<&'static [Topic], String> {
@@ -165,11 +163,11 @@ mod tests {
     use super::*;
 
     /// A small run of everything: no table or plot asks for what is not measured, and no subject is measured
-    /// that no table shows, except for those of which only the CSV has figures.
+    /// that no table shows, except for target loads, of which the documentation of the crate has a table.
     #[test]
     fn a_run_of_each_topic_fills_its_tables_and_plots() {
         for (topic, [tables_due, plots_due]) in
-            TOPICS.iter().zip([[3, 2], [1, 0], [2, 1], [3, 1], [2, 1], [1, 0], [1, 0], [0, 0]])
+            TOPICS.iter().zip([[3, 2], [1, 0], [2, 1], [3, 1], [2, 1], [1, 0], [1, 0]])
         {
             let plan = Plan {
                 slots: vec![1 << 12],
@@ -195,9 +193,8 @@ mod tests {
             }
             let text = tables.concat().replace("\\<", "<");
             for name in results.subjects() {
-                let only_in_csv = topic.name == "contention" || name.starts_with("target load");
                 let shown = name == contenders::COUCAL || text.contains(&name);
-                assert!(shown || only_in_csv, "{name} is in no table");
+                assert!(shown || name.starts_with("target load"), "{name} is in no table");
             }
             let plots = (topic.plots)(&results);
             assert_eq!(plots.iter().filter(|plot| !plot.is_empty()).count(), plots_due);

@@ -1,10 +1,10 @@
 //! Throughput by the number of threads, up to the number of cores, beside what the machine does at best
-//! and peers that several threads can write to. More threads than cores are a matter of `contention`.
+//! and peers that several threads can write to. And lookups beside a writer.
 
-use std::array;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use std::{array, iter};
 
 use coucal_measure::keys::{CHUNK, Keys, Which, mix};
 use coucal_measure::machine;
@@ -31,6 +31,8 @@ const TO_HALF: &str = "inserts to half load";
 const TO_MOST: &str = "inserts, 50–90 %";
 const LOOKUPS: &str = "lookups";
 const REMOVALS: &str = "removals";
+/// All threads insert one item and remove it, in turn.
+const HOT: &str = "one hot item";
 /// Mixtures at half load, by the percentage of writes.
 const MIXTURES: [(u64, &str); 6] = [
     (0, "no writes"),
@@ -41,7 +43,8 @@ const MIXTURES: [(u64, &str); 6] = [
     (100, "all write"),
 ];
 /// In the table.
-const WORKLOADS: [&str; 6] = [LOOKUPS, TO_HALF, TO_MOST, REMOVALS, MIXTURES[2].1, MIXTURES[4].1];
+const WORKLOADS: [&str; 7] =
+    [LOOKUPS, TO_HALF, TO_MOST, REMOVALS, MIXTURES[2].1, MIXTURES[4].1, HOT];
 
 /// Those that have lookups beside a writer.
 const SHARED: [&str; 3] = [COUCAL, ATOMIC, SHARDS];
@@ -103,6 +106,7 @@ struct Work {
     lookups: Vec<u64>,
     /// For each mixture the steps of each thread.
     mixtures: [Vec<Vec<Step>>; MIXTURES.len()],
+    hot: Vec<Step>,
     /// How long all that is not over by itself goes on.
     duration: Duration,
 }
@@ -117,12 +121,14 @@ impl Work {
             let (first, steps) = ((33 + number) << 32, operations / scripts);
             (0..scripts).map(|n| script(keys, first + n * steps, steps, writes, half)).collect()
         };
+        let hot = keys.key(1 << 32);
         let numbered = array::from_fn(|number| (number as u64, MIXTURES[number]));
         Self {
             items: keys.collect(Which::InOrder, 0..most),
             half: half as usize,
             lookups: keys.collect(Which::Half { items: most }, 0..operations),
             mixtures: numbered.map(mixture),
+            hot: [Step::Insert(hot), Step::Remove(hot)].repeat(CHUNK / 2),
             duration: Duration::from_micros(plan.operations / 3),
         }
     }
@@ -144,6 +150,8 @@ impl Work {
                 let steps = |thread: usize| scripts[thread].chunks(CHUNK);
                 done(name, self.again(threads, steps, |steps| tables[0].run(steps)));
             }
+            let hot = |_| iter::once(&self.hot[..]);
+            done(HOT, self.again(threads, hot, |steps| tables[0].run(steps)));
         }
         done(TO_MOST, through_all(tables, rest, threads, insert));
         let lookups = |thread| part(&self.lookups, thread, threads).chunks(CHUNK);

@@ -83,18 +83,6 @@ impl Counted {
         let pieces = threads.iter().map(|thread| thread.pieces).min().unwrap_or(0);
         Self { rate: threads.iter().map(|thread| thread.rate).sum(), pieces }
     }
-
-    /// All operations of all threads, over the time from the first start to the last end: for more
-    /// threads than processors, which never all have one.
-    #[must_use]
-    pub fn whole(threads: &[Vec<Piece>]) -> Self {
-        let pieces = || threads.iter().flatten();
-        let operations: u64 = pieces().map(|piece| piece.operations).sum();
-        let from = pieces().map(|piece| piece.from).min();
-        let nanos =
-            from.zip(pieces().map(|piece| piece.to).max()).map_or(0, |(from, to)| to - from);
-        Self { rate: operations as f64 / nanos as f64 * 1e3, pieces: 0 }
-    }
 }
 
 /// What the kernel knows about the turns of this thread on a processor: Linux has it in a file.
@@ -253,8 +241,6 @@ mod tests {
         assert!(near(counted[0].rate, 0.1) && near(counted[1].rate, 0.05), "{counted:?}");
         let all = Counted::together(&counted);
         assert!(near(all.rate, 0.15) && all.pieces == 1, "{all:?}");
-        // 4,000 operations in 30 ms.
-        assert!(near(Counted::whole(&threads).rate, 4.0 / 30.0));
     }
 
     #[test]
