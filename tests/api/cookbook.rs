@@ -1,4 +1,4 @@
-//! The figures of the cookbook. Its code runs as documentation tests.
+//! The figures of the cookbook, and what it and the README show. Their code runs as documentation tests.
 
 use coucal::CuckooFilter;
 
@@ -25,4 +25,19 @@ fn the_bytes_of_small_filters() {
         sizes += 1;
     }
     assert_eq!(sizes, 5);
+}
+
+/// What a visitor sees is short, and is all there: the hosting site shows lines that rustdoc would hide.
+#[test]
+fn the_readme_has_a_thousand_words_and_no_hidden_lines() {
+    let readme = include_str!("../../README.md");
+    let words = readme.split_whitespace().count();
+    assert!(words <= 1000, "{words} words");
+    for page in [readme, include_str!("../../docs/cookbook.md")] {
+        let mut code = false;
+        for line in page.lines() {
+            code ^= line.starts_with("```");
+            assert!(!(code && line.starts_with("# ")), "{line:?} is a hidden line");
+        }
+    }
 }

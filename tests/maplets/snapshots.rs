@@ -84,7 +84,7 @@ fn there_and_back_of_what_grows(layout: Layout) {
 }
 
 fn golden<L: Storage>(name: &str, new: impl FnOnce() -> Maplet<L>) -> Maplet<L> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden").join(name);
     if std::env::var_os("COUCAL_WRITE_GOLDEN").is_some() {
         fs::write(&path, bytes_of(&new())).unwrap();
     }

@@ -22,7 +22,7 @@ fn items(count: u64) -> impl Iterator<Item = (u64, usize)> {
 }
 
 fn golden(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden").join(name)
 }
 
 fn fill<L: Storage>(filter: &Filter<L>, count: u64) {
