@@ -17,7 +17,7 @@ pub const SUFFIX: &str = ", large pages";
 /// The share of the memory of a process that is in large pages.
 const SHARE: &str = "memory in large pages";
 /// From here on the setting had its effect.
-const MIN_SHARE: f64 = 0.9;
+const MIN_SHARE: f64 = 0.8;
 
 /// Whether this process asks for large pages.
 pub fn are_large() -> bool {
