@@ -24,13 +24,6 @@ impl<const BITS: u32, const SLOTS: usize> Packed<BITS, SLOTS> {
     fn masked(word: u64, mask: Option<u64>) -> u64 {
         mask.map_or(word, |mask| Lanes::<BITS, SLOTS>::masked(word, mask))
     }
-
-    /// The lowest bit of the first free lane of a word that has one.
-    #[inline]
-    fn first_free(word: u64) -> u32 {
-        let bits_in_use = (word << 1 | 1).ilog2();
-        bits_in_use.div_ceil(BITS) * BITS
-    }
 }
 
 impl<const BITS: u32, const SLOTS: usize> Format for Packed<BITS, SLOTS> {
@@ -128,9 +121,10 @@ impl<const BITS: u32, const SLOTS: usize> Format for Packed<BITS, SLOTS> {
         a > b
     }
 
+    /// Below the others: one shift, and no search for the first free lane.
     #[inline]
     fn with(word: u64, slot: Slot) -> Option<u64> {
-        Self::has_room(word).then(|| word | (slot.bits() << Self::first_free(word)))
+        Self::has_room(word).then(|| word << BITS | slot.bits())
     }
 
     /// The lanes above the gap move down by one.

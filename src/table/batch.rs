@@ -22,6 +22,11 @@ const PREFETCH_DISTANCE: usize = 32;
 /// words of the item itself have come, most likely.
 const SEARCH_DISTANCE: usize = 8;
 
+/// The load from which on the words of searches are requested.
+const SEARCHES_FROM: f64 = 0.75;
+/// Buckets at least whose load is taken for that of the table: cheap beside a batch.
+const SAMPLE: usize = 2048;
+
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// As `contains` for each item.
     #[inline]
@@ -42,9 +47,12 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         item: impl Fn(&Q) -> ItemOf<B>,
     ) -> Result<(), InsertManyError> {
         let mut stored = 0;
-        // A growing table is always nearly full: more than half of the inserts have to search. One of
-        // fixed size seldom is. In a small table it would cost more than it gains.
-        let searches = B::GROWS && self.present() >= OUT_OF_CACHE_BUCKETS;
+        // A growing table is always so full that many inserts have to search. In a small table it would cost more
+        // than it gains.
+        let buckets = self.present();
+        let searches = buckets >= OUT_OF_CACHE_BUCKETS
+            && (B::GROWS
+                || self.stripes.load_near(0, buckets, SAMPLE) > SEARCHES_FROM * F::SLOTS as f64);
         let prepare = |key| {
             if searches {
                 self.prefetch_search(key);

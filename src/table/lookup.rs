@@ -154,14 +154,6 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         }
     }
 
-    /// As `either_holds`, where `true` is a decision and no hint.
-    #[inline]
-    pub(super) fn certainly_holds(self, key: Key) -> bool {
-        let places = key.places();
-        let (buckets, words) = self.read_valid(places);
-        Reading::either_holds(buckets.map(|bucket| bucket.reading), words, places)
-    }
-
     /// How many copies there are: read under both stripes, unless there are certainly none.
     pub(crate) fn count(self, key: Key) -> usize {
         if self.look_up(key, 1) == Lookup::Absent {

@@ -6,9 +6,10 @@
 
 use core::iter;
 
-use super::buckets::{Bucket, Reading};
+use super::buckets::{Bucket, OUT_OF_CACHE_BUCKETS, Reading};
 use super::geometry::Place;
 use super::{Buckets, Hop};
+use crate::arch;
 use crate::entry::Slot;
 use crate::layout::{Format, MAX_SLOTS, Word};
 use crate::sync::Ordering;
@@ -17,6 +18,9 @@ use crate::sync::Ordering;
 pub(super) const FIRST_SEARCH_BUCKETS: usize = 24;
 /// Buckets that a search opens at the most; it looks at the alternates of all their entries.
 pub(super) const MAX_SEARCH_BUCKETS: usize = 768;
+
+/// How many buckets ahead in the queue the words are requested that will be looked at, in tables out of cache.
+const AHEAD: usize = 4;
 
 /// The parent of the two buckets that the search starts from.
 const ROOT: u16 = u16::MAX;
@@ -72,7 +76,7 @@ pub(super) fn first_step<F: Format, B: Buckets>(
     for at in 0..2 {
         let (bucket, here) = (starts[at], words[at]);
         let turned = bucket.reading.turned(here).slots_if_full()?;
-        for slot in 0..F::SLOTS {
+        for slot in (0..F::SLOTS).rev() {
             let Some(other) = buckets.other_bucket::<F>(bucket, turned(slot), extent) else {
                 continue;
             };
@@ -89,6 +93,23 @@ pub(super) fn first_step<F: Format, B: Buckets>(
         }
     }
     None
+}
+
+/// Requests the words that a search looks at when it opens this bucket, if all its slots are in use.
+#[inline]
+pub(super) fn prefetch_others<F: Format, B: Buckets>(
+    buckets: &B,
+    extent: B::Extent,
+    bucket: Bucket<B::Reading>,
+    word: Word<F>,
+) {
+    if let Some(turned) = bucket.reading.turned(word).slots_if_full() {
+        let word = buckets.words();
+        let other = |slot| buckets.other_bucket::<F>(bucket, turned(slot), extent);
+        for other in (0..F::SLOTS).filter_map(other) {
+            arch::prefetch(word(other));
+        }
+    }
 }
 
 /// The queue of a breadth-first search over up to `N` buckets, on the stack.
@@ -120,10 +141,17 @@ impl<const N: usize, X: Copy> Search<N, X> {
         let words = buckets.words();
         // Relaxed: a hint, checked again under the stripes.
         let word = |bucket| Word::<F>::from_bits(words(bucket).load(Ordering::Relaxed));
+        let is_out_of_cache = buckets.count(extent) >= OUT_OF_CACHE_BUCKETS;
+        let mut requested = 0;
         let mut queue_full = false;
         let mut next = 0;
         while next < self.len {
             count_opened(1);
+            while is_out_of_cache && requested < self.len.min(next + AHEAD) {
+                let bucket = buckets.bucket_at(extent, self.nodes[requested].bucket);
+                prefetch_others(buckets, extent, bucket, word(bucket.number));
+                requested += 1;
+            }
             let node = next as u16;
             let bucket = buckets.bucket_at(extent, self.nodes[next].bucket);
             let here = word(bucket.number);
@@ -135,18 +163,20 @@ impl<const N: usize, X: Copy> Search<N, X> {
             // The other buckets and their words together, so that their cache misses overlap.
             let mut others = [None; MAX_SLOTS];
             let mut free = [false; MAX_SLOTS];
-            for slot in 0..F::SLOTS {
+            for slot in (0..F::SLOTS).rev() {
                 others[slot] = buckets.other_bucket::<F>(bucket, turned(slot), extent);
                 free[slot] = others[slot].is_some_and(|other| word(other).has_room());
             }
             // Through a bucket twice no path could be applied.
             let next_of = |slot: usize| others[slot].filter(|&other| !self.on_path(node, other));
-            if let Some(slot) = (0..F::SLOTS).find(|&slot| free[slot] && next_of(slot).is_some()) {
+            if let Some(slot) =
+                (0..F::SLOTS).rev().find(|&slot| free[slot] && next_of(slot).is_some())
+            {
                 let from = bucket.reading.place::<F>(slots(slot));
                 let last = Hop { from, to: buckets.geometry::<F>().other_place(from) };
                 return Found::Path { last, node };
             }
-            for (slot, other) in others.into_iter().enumerate().take(F::SLOTS) {
+            for (slot, other) in others.into_iter().enumerate().take(F::SLOTS).rev() {
                 if self.len == N {
                     queue_full = true;
                 } else if let Some(other) = other.filter(|&other| !self.on_path(node, other)) {

@@ -70,17 +70,29 @@ impl Stripes {
         bucket & (self.stripes.len() - 1)
     }
 
-    /// Requests the lines of the stripes of these buckets, one of which is locked soon. Another core
+    /// The stripe of a bucket, which may be locked soon.
+    #[inline]
+    pub(super) fn stripe(&self, bucket: usize) -> &Stripe {
+        &self.stripes[self.of(bucket)]
+    }
+
+    /// Requests the lines of these stripes, one of which is locked soon. Another core
     /// may have written them last; so they come together with the words and not after them.
     ///
     /// Only in large tables: in those that fit into a core's own cache it gains nothing.
     #[inline]
-    pub(super) fn prefetch(&self, buckets: impl IntoIterator<Item = usize>) {
+    pub(super) fn prefetch<'s>(&self, stripes: impl IntoIterator<Item = &'s Stripe>) {
         if let Some(write_prefetch) = self.write_prefetch {
-            for bucket in buckets {
-                write_prefetch.prefetch(&self.stripes[self.of(bucket)]);
+            for stripe in stripes {
+                write_prefetch.prefetch(stripe);
             }
         }
+    }
+
+    /// Locks this stripe, that of a bucket. Blocks while another writer holds it.
+    #[inline]
+    pub(super) fn lock_one<'a>(&'a self, stripe: &'a Stripe) -> Locked<'a, Guard<'a>> {
+        Locked { stripes: self, _guards: stripe.lock.lock() }
     }
 
     /// Locks the stripes of these buckets, lowest first, each once. Blocks while another writer
@@ -102,7 +114,7 @@ impl Stripes {
     pub(super) fn lock_all(&self) -> Locked<'_, All<'_>> {
         // Their lines all at once, and not one after the other while some are locked already. The first
         // buckets are of a stripe each, in order.
-        self.prefetch((0..self.stripes.len()).step_by(STRIPES_PER_LINE));
+        self.prefetch(self.stripes.iter().step_by(STRIPES_PER_LINE));
         Locked { stripes: self, _guards: Guards::lock(&self.stripes) }
     }
 
@@ -165,7 +177,7 @@ impl<G> Locked<'_, G> {
     /// The stripe of `bucket`, which is locked.
     #[inline]
     fn stripe(&self, bucket: usize) -> &Stripe {
-        let stripe = &self.stripes.stripes[self.stripes.of(bucket)];
+        let stripe = self.stripes.stripe(bucket);
         debug_assert!(stripe.lock.is_held(), "the stripe of bucket {bucket} is not locked");
         stripe
     }

@@ -343,8 +343,19 @@ pub const FAULTS: &[Fault] = faults! {
         replace "at == 0 || order[at] != order[at - 1]" with "at < N"
         => &["unique::kick_within_shared_stripes"];
     INSERT store: "an insert locks no stripe"
-        replace "self.lock([place], [bucket]);" with "(self.stripes.lock([0; 0]), self.locate([place]));"
+        replace "self.stripes.lock_one(stripe)" with "self.stripes.lock([0; 0])"
         => &["races::two_inserts_for_the_last_slot"];
+    INSERT store_unique: "an insert_unique into a free slot locks one of its stripes"
+        replace "self.stripes.lock(buckets.map(|bucket| bucket.number));"
+        with "self.stripes.lock([buckets[usize::from(!first)].number]);"
+        => UNIQUE;
+    INSERT store_unique: "an insert_unique into a free slot does not compare the words again"
+        replace "&& (0..2).all(|at| self.locked_word(buckets[at].number).bits() == words[at].bits());"
+        with ";"
+        => UNIQUE;
+    INSERT store_unique: "an insert_unique into a free slot does not look whether something is stashed"
+        without "&& !self.versions.any_stashed(self.geometry().version_group(key))"
+        => &["stash::two_unique_inserts_of_one_item"];
     INSERT try_place: "an insert_unique locks one of its stripes"
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);
@@ -571,9 +582,11 @@ pub const FAULTS: &[Fault] = faults! {
         replace "split < self.buckets" with "split <= self.buckets"
         => &["growth::end_of_level_against_lookups_in_its_direction"];
     INSERT store: "an insert does not compute its bucket again"
-        replace "let (locked, [bucket]) = self.lock([place], [bucket]);"
-        with "let locked = self.stripes.lock([bucket.number]);"
+        replace "if B::GROWS {" with "if false {"
         => &["growth::insert_of_what_goes"];
+    INSERT store_unique: "an insert_unique into a free slot does not compute its buckets again"
+        replace "(!B::GROWS || self.locate(places) == buckets)" with "true"
+        => &["growth::unique_inserts_of_what_goes"];
     INSERT try_place: "an insert_unique does not compute its buckets again"
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);
@@ -660,7 +673,7 @@ pub const FAULTS: &[Fault] = faults! {
         put "if let Some(next_level) = extent.next_level(growing.ring()) { growing.publish(next_level); }"
         before "self.clear_what_goes(&locked, &splits);"
         => &["entries::insert_unique_beside_what_goes_at_the_end_of_a_level"];
-    LOOKUP certainly_holds: "an insert_unique does not look at the extent again"
+    INSERT insert_unique: "an insert_unique does not look at the extent again"
         replace "let (buckets, words) = self.read_valid(places);"
         with "let buckets = self.locate(places);
             let words = self.words_in(buckets);"
