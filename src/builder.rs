@@ -6,11 +6,11 @@ use core::marker::PhantomData;
 use crate::error::BuildError;
 use crate::filter::CuckooFilter;
 use crate::hasher::DefaultHashBuilder;
-use crate::layout::{self, Fp16x4, LayoutId, Layouts};
+use crate::layout::{Fp16x4, LayoutId};
 use crate::maplet::CuckooMaplet;
 use crate::sizing::{self, Request, Sizing};
 use crate::storage::inner::Inner;
-use crate::storage::{AnyLayout, FixedStorage, Growable, GrowingLayout, Storage};
+use crate::storage::{self, AnyLayout, FixedStorage, Growable, GrowingLayout, Storage};
 use crate::table::{Buckets, State};
 
 /// Builds a [`CuckooFilter`] step by step; made by [`CuckooFilter::builder`].
@@ -189,8 +189,8 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     }
 
     /// The table, the hasher and the capacities of what is built.
-    fn build_inner<B: Buckets>(self) -> Result<Inner<L::Layouts, B, S>, BuildError> {
-        let sizing = match L::Layouts::ONLY {
+    fn build_inner<B: Buckets>(self) -> Result<Inner<L, B, S>, BuildError> {
+        let sizing = match L::ONLY {
             Some(layout) => Sizing::within(layout, self.request),
             None => Sizing::smallest(self.request),
         }?;
@@ -201,7 +201,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
         };
         let Sizing { max_capacity, .. } = sizing;
         let capacity = self.request.capacity;
-        Ok(Inner { layouts: PhantomData, state, hasher, capacity, max_capacity })
+        Ok(Inner { storage: PhantomData, state, hasher, capacity, max_capacity })
     }
 }
 
@@ -466,7 +466,7 @@ impl<L: Storage, S, T> fmt::Debug for Builder<L, S, T> {
             printed.field("value_bits", &value_bits);
         }
         printed
-            .field("layout", &layout::choice_of::<L::Layouts>())
+            .field("layout", &storage::name_of::<L>())
             .field("capacity", &self.request.capacity)
             .field("max_capacity", &self.request.max_capacity)
             .field("false_positive_rate", &self.request.rate)

@@ -67,7 +67,7 @@ pub struct CuckooFilter<L: Storage = Fp16x4, S = DefaultHashBuilder> {
     inner: FilterInner<L, S>,
 }
 
-type FilterInner<L, S> = Inner<<L as Sealed>::Layouts, <L as Sealed>::Buckets<NoValues>, S>;
+type FilterInner<L, S> = Inner<L, <L as Sealed>::Buckets<NoValues>, S>;
 
 /// A [`CuckooFilter`] whose layout is chosen at run time: see [`AnyLayout`].
 /// In a struct: `filter: AnyCuckooFilter` ([with a hasher](crate#the-type-of-a-filter)).

@@ -5,7 +5,7 @@
 //! layout, so a zeroed table is an empty one.
 //!
 //! The [`Format`] of a layout is a type that has the functions of a word. A [`LayoutId`] is a layout as a value;
-//! whoever has one [visits](Layouts::visit) its format.
+//! whoever has one [visits](LayoutId::visit) its format.
 
 mod candidates;
 mod packed;
@@ -132,15 +132,6 @@ impl Properties {
     }
 }
 
-/// One layout, or any of them.
-pub trait Layouts: Copy + Send + Sync + 'static {
-    /// The layout, if it is always the same.
-    const ONLY: Option<LayoutId>;
-
-    /// What the visitor does with `visited` by the format of this layout, which is one of these.
-    fn visit<T, V: Visitor<T>>(layout: LayoutId, visitor: V, visited: T) -> V::Output;
-}
-
 /// What is done with a table, or with what belongs to one, whose layout may be known at run time only.
 pub trait Visitor<T> {
     type Output;
@@ -149,7 +140,7 @@ pub trait Visitor<T> {
 }
 
 /// How the entries of a bucket are written in 64 bits.
-pub trait Format: Layouts {
+pub trait Format: Copy + Send + Sync + 'static {
     /// The layout.
     const ID: LayoutId;
 
@@ -262,11 +253,6 @@ pub(crate) fn id<L: Layout>() -> LayoutId {
     L::Format::ID
 }
 
-/// The name of the layout, or of the choice of one.
-pub(crate) fn choice_of<C: Layouts>() -> &'static str {
-    C::ONLY.map_or("AnyLayout", LayoutId::name)
-}
-
 /// Of a layout whose tables grow.
 const fn grows(target_load: f64, max_target_load: f64, extra_bits: u32) -> Growth {
     Growth { target_load, max_target_load, extra_bits }
@@ -294,7 +280,7 @@ macro_rules! layouts {
             }
         )*
 
-        /// A layout as a value; as a type, any layout: the choice of a table whose layout is named at run time.
+        /// A layout as a value.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum LayoutId {
             $($name,)*
@@ -314,14 +300,11 @@ macro_rules! layouts {
 
         impl LayoutId {
             pub(crate) const ALL: &[Self] = &[$(Self::$name),*];
-        }
 
-        impl Layouts for LayoutId {
-            const ONLY: Option<LayoutId> = None;
-
+            /// What the visitor does with `visited` by the format of this layout.
             #[inline]
-            fn visit<T, V: Visitor<T>>(layout: LayoutId, visitor: V, visited: T) -> V::Output {
-                match layout {
+            pub(crate) fn visit<T, V: Visitor<T>>(self, visitor: V, visited: T) -> V::Output {
+                match self {
                     $(Self::$name => {
                         visit_apart::<T, V, $encoding<$lane, $slots>>(visited, visitor)
                     })*
@@ -335,16 +318,6 @@ macro_rules! layouts {
 #[inline(never)]
 fn visit_apart<T, V: Visitor<T>, F: Format>(visited: T, visitor: V) -> V::Output {
     visitor.visit::<F>(visited)
-}
-
-impl<F: Format> Layouts for F {
-    const ONLY: Option<LayoutId> = Some(F::ID);
-
-    #[expect(clippy::inline_always, reason = "nothing of it is left")]
-    #[inline(always)]
-    fn visit<T, V: Visitor<T>>(_: LayoutId, visitor: V, visited: T) -> V::Output {
-        visitor.visit::<F>(visited)
-    }
 }
 
 layouts! {

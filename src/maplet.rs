@@ -137,7 +137,7 @@ pub struct CuckooMaplet<L: Storage = Fp16x4, S = DefaultHashBuilder> {
 }
 
 /// What a maplet has in common with a filter.
-type MapletInner<L, S> = Inner<<L as Sealed>::Layouts, <L as Sealed>::Buckets<ValueBits>, S>;
+type MapletInner<L, S> = Inner<L, <L as Sealed>::Buckets<ValueBits>, S>;
 
 /// A [`CuckooMaplet`] whose layout is chosen at run time: see [`AnyLayout`].
 /// In a struct: `maplet: AnyCuckooMaplet` ([with a hasher](crate#the-type-of-a-filter)).

@@ -7,7 +7,7 @@ use crate::error::InsertError;
 use crate::filter::CuckooFilter;
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::sealed::Sealed;
-use crate::layout::{Format, Layout, Layouts, Word};
+use crate::layout::{Format, Layout, Word};
 use crate::maplet::CuckooMaplet;
 use crate::sizing::Sizing;
 use crate::storage::inner::Inner;
@@ -23,13 +23,13 @@ use crate::table::{
 type FormatOf<L> = <L as Sealed>::Format;
 
 /// What a model runs: the filter of a storage of one layout, or a [`Maplet`].
-pub trait Subject: Sized + 'static {
+pub trait Modelled: Sized + 'static {
     /// Its layout.
     type Layout: Layout;
     /// Its buckets.
     type ItsBuckets: Buckets;
     /// Its public type.
-    type Shared: Shared;
+    type Shared: Send + Sync + 'static;
 
     /// Bits of a value; 0 in a filter.
     const VALUE_BITS: u32;
@@ -48,11 +48,6 @@ pub trait Subject: Sized + 'static {
     fn state(shared: &Self::Shared) -> &State<Self::ItsBuckets>;
 }
 
-/// A storage of one layout, of fixed size or growing.
-pub trait Modelled: Subject<Shared = CuckooFilter<Self>> + Storage {}
-
-impl<M: Subject<Shared = CuckooFilter<M>> + Storage> Modelled for M {}
-
 /// The maplet of a storage of one layout, with values of two bits.
 pub struct Maplet<M>(PhantomData<M>);
 
@@ -62,7 +57,7 @@ pub struct ShortRing<M>(PhantomData<M>);
 
 macro_rules! subjects {
     ($(<$layout:ident: $bound:ident> $storage:ty, $buckets:ident;)*) => {$(
-        impl<$layout: $bound + Layout> Subject for $storage {
+        impl<$layout: $bound + Layout> Modelled for $storage {
             type Layout = $layout;
             type ItsBuckets = $buckets<NoValues>;
             type Shared = CuckooFilter<Self>;
@@ -86,7 +81,7 @@ macro_rules! subjects {
             }
         }
 
-        impl<$layout: $bound + Layout> Subject for Maplet<$storage> {
+        impl<$layout: $bound + Layout> Modelled for Maplet<$storage> {
             type Layout = $layout;
             type ItsBuckets = $buckets<ValueBits>;
             type Shared = CuckooMaplet<$storage>;
@@ -112,7 +107,7 @@ macro_rules! subjects {
     )*};
 }
 
-impl<L: GrowingLayout + Layout> Subject for ShortRing<Growable<L>> {
+impl<L: GrowingLayout + Layout> Modelled for ShortRing<Growable<L>> {
     type Layout = L;
     type ItsBuckets = Growing<ValueBits>;
     type Shared = CuckooMaplet<Growable<L>>;
@@ -168,13 +163,13 @@ where
     maplet.state()
 }
 
-fn inner<C: Layouts, B: Buckets>(state: State<B>) -> Inner<C, B, DefaultHashBuilder> {
+fn inner<M, B: Buckets>(state: State<B>) -> Inner<M, B, DefaultHashBuilder> {
     let hasher = DefaultHashBuilder::default();
-    Inner { layouts: PhantomData, state, hasher, capacity: 0, max_capacity: 0 }
+    Inner { storage: PhantomData, state, hasher, capacity: 0, max_capacity: 0 }
 }
 
 /// No user can do this with a maplet. Models of tables whose slots have values for the sake of short rings do.
-fn insert_unique<M: Subject>(
+fn insert_unique<M: Modelled>(
     shared: &M::Shared,
     item: ItemOf<M::ItsBuckets>,
 ) -> Result<bool, InsertError> {
@@ -183,74 +178,8 @@ fn insert_unique<M: Subject>(
 }
 
 /// The table of a filter or a maplet.
-fn table<M: Subject>(shared: &M::Shared) -> Table<'_, FormatOf<M::Layout>, M::ItsBuckets> {
+fn table<M: Modelled>(shared: &M::Shared) -> Table<'_, FormatOf<M::Layout>, M::ItsBuckets> {
     Table::new(M::state(shared))
-}
-
-/// What filters and maplets have in common. The value of an item of a filter has no meaning.
-pub trait Shared: Send + Sync + 'static {
-    /// One more copy of an item.
-    ///
-    /// # Errors
-    ///
-    /// Why there is none.
-    fn insert(&self, hash: u64, value: u32) -> Result<(), InsertError>;
-
-    /// One copy less. `false`: there was none.
-    fn remove(&self, hash: u64, value: u32) -> bool;
-
-    /// Whether the item is there; in a maplet, its key.
-    fn contains(&self, hash: u64) -> bool;
-
-    /// Empties the table.
-    fn clear(&self);
-
-    /// How many copies there are: a maplet may count some of them twice while another thread moves them.
-    fn copies(&self, hash: u64, value: u32) -> usize;
-}
-
-impl<M: Storage + 'static> Shared for CuckooFilter<M> {
-    fn insert(&self, hash: u64, _: u32) -> Result<(), InsertError> {
-        self.insert_hash(hash)
-    }
-
-    fn remove(&self, hash: u64, _: u32) -> bool {
-        self.remove_hash(hash)
-    }
-
-    fn contains(&self, hash: u64) -> bool {
-        self.contains_hash(hash)
-    }
-
-    fn clear(&self) {
-        self.clear();
-    }
-
-    fn copies(&self, hash: u64, _: u32) -> usize {
-        self.count_hash(hash)
-    }
-}
-
-impl<M: Storage + 'static> Shared for CuckooMaplet<M> {
-    fn insert(&self, hash: u64, value: u32) -> Result<(), InsertError> {
-        self.insert_hash(hash, value)
-    }
-
-    fn remove(&self, hash: u64, value: u32) -> bool {
-        self.remove_hash(hash, value)
-    }
-
-    fn contains(&self, hash: u64) -> bool {
-        self.contains_key_hash(hash)
-    }
-
-    fn clear(&self) {
-        self.clear();
-    }
-
-    fn copies(&self, hash: u64, value: u32) -> usize {
-        self.get_hash(hash).filter(|&candidate| candidate == value).count()
-    }
 }
 
 /// The most version groups of a small table.
@@ -277,7 +206,7 @@ pub struct Home {
 impl Home {
     /// The item with this core, this first position and the greatest value. `None`: there are no more such cores.
     #[must_use]
-    pub fn new<M: Subject>(began_with: usize, first: usize, core: u64) -> Option<Self> {
+    pub fn new<M: Modelled>(began_with: usize, first: usize, core: u64) -> Option<Self> {
         if core > shape::<M>().cores() {
             return None;
         }
@@ -301,7 +230,7 @@ impl Home {
 
     /// The number of its version group in a small table that has at most this number of buckets.
     #[must_use]
-    pub fn group<M: Subject>(self, max_buckets: usize) -> usize {
+    pub fn group<M: Modelled>(self, max_buckets: usize) -> usize {
         let geometry = geometry::<M>(self.began_with);
         let [place, _] = self.places::<M>(SAID_BITS);
         geometry.version_group(geometry.key_of(place)) % max_buckets.min(MAX_GROUPS)
@@ -309,7 +238,7 @@ impl Home {
 
     /// Its buckets in a table that has grown to this number of buckets.
     #[must_use]
-    pub fn buckets<M: Subject>(self, buckets: usize) -> [usize; 2] {
+    pub fn buckets<M: Modelled>(self, buckets: usize) -> [usize; 2] {
         let positions = [self.first, self.second];
         if !M::ItsBuckets::GROWS {
             return positions;
@@ -322,7 +251,7 @@ impl Home {
 
     /// A hash of the item.
     #[must_use]
-    pub fn hash<M: Subject>(self) -> u64 {
+    pub fn hash<M: Modelled>(self) -> u64 {
         let geometry = geometry::<M>(self.began_with);
         let entry = Self { value: 0, ..self }.entry::<M>(SAID_BITS);
         let is_its = |&hash: &u64| geometry.key(hash).entry.bits() == entry.bits();
@@ -349,7 +278,7 @@ impl Home {
     }
 
     /// An entry of the item that knows this number of bits of its position.
-    fn entry<M: Subject>(self, known: u32) -> Entry {
+    fn entry<M: Modelled>(self, known: u32) -> Entry {
         let entry = if M::ItsBuckets::GROWS {
             Entry::knowing(self.core << ring::<M>(), known)
         } else {
@@ -358,14 +287,14 @@ impl Home {
         shape::<M>().with_value(entry, self.value)
     }
 
-    fn places<M: Subject>(self, known: u32) -> [Place; 2] {
+    fn places<M: Modelled>(self, known: u32) -> [Place; 2] {
         let entry = self.entry::<M>(known);
         [self.first, self.second].map(|position| Place { position, entry })
     }
 
     /// Whether a slot of this bucket holds an entry of the item, in a table that has grown to this number of
     /// buckets. Not as lookups find out, but as the documentation of growing tables says.
-    fn is_in<M: Subject>(self, buckets: usize, bucket: usize, slot: u64) -> bool {
+    fn is_in<M: Modelled>(self, buckets: usize, bucket: usize, slot: u64) -> bool {
         let Some(at) = self.buckets::<M>(buckets).iter().position(|&its| its == bucket) else {
             return false;
         };
@@ -391,16 +320,16 @@ impl Home {
 
 /// How many of the lowest bits of its position every entry of a growing table knows.
 #[must_use]
-pub fn common_bits<M: Subject>(began_with: usize) -> u32 {
+pub fn common_bits<M: Modelled>(began_with: usize) -> u32 {
     if M::ItsBuckets::GROWS { began_with.ilog2() + ring::<M>() - 1 } else { 0 }
 }
 
 /// Bits of the ring of a slot in a growing table.
-fn ring<M: Subject>() -> u32 {
+fn ring<M: Modelled>() -> u32 {
     <FormatOf<M::Layout>>::EXTRA_BITS + 1 - M::VALUE_BITS
 }
 
-fn shape<M: Subject>() -> Shape {
+fn shape<M: Modelled>() -> Shape {
     let bits = M::Layout::FINGERPRINT_BITS;
     let shape = if M::ItsBuckets::GROWS {
         Shape::growing(bits, <FormatOf<M::Layout>>::EXTRA_BITS)
@@ -410,11 +339,11 @@ fn shape<M: Subject>() -> Shape {
     if M::VALUE_BITS == 0 { shape } else { shape.with_values(values::<M>()) }
 }
 
-fn values<M: Subject>() -> ValueBits {
+fn values<M: Modelled>() -> ValueBits {
     <ValueBits as Values>::new(M::Layout::FINGERPRINT_BITS, M::VALUE_BITS)
 }
 
-fn geometry<M: Subject>(began_with: usize) -> Geometry {
+fn geometry<M: Modelled>(began_with: usize) -> Geometry {
     let bits = M::Layout::FINGERPRINT_BITS;
     let geometry = if M::ItsBuckets::GROWS {
         let common = (1 << common_bits::<M>(began_with)) - 1;
@@ -428,7 +357,7 @@ fn geometry<M: Subject>(began_with: usize) -> Geometry {
 /// An empty filter, or maplet, that begins with this number of buckets, and has at most `max_buckets`: also small
 /// tables that no capacity leads to.
 #[must_use]
-pub fn empty<M: Subject>(began_with: usize, max_buckets: usize) -> M::Shared {
+pub fn empty<M: Modelled>(began_with: usize, max_buckets: usize) -> M::Shared {
     let sizing = Sizing::of_table(<FormatOf<M::Layout>>::ID, began_with, max_buckets);
     let sizing = Sizing { value_bits: M::VALUE_BITS, ..sizing };
     let state = State::try_new(sizing).expect("a small table");
@@ -443,14 +372,14 @@ pub const ALL: u32 = SAID_BITS;
 /// this number of the lowest bits of its position, or all that a slot can know if that is less. `false`: the bucket
 /// is full.
 #[must_use]
-pub fn put<M: Subject>(shared: &M::Shared, bucket: usize, home: Home, known: u32) -> bool {
+pub fn put<M: Modelled>(shared: &M::Shared, bucket: usize, home: Home, known: u32) -> bool {
     let buckets = home.buckets::<M>(slots::<M>(shared) / M::Layout::SLOTS);
     let at = buckets.iter().position(|&its| its == bucket).expect("a bucket of the item");
     table::<M>(shared).put(home.places::<M>(known)[at])
 }
 
 /// The item with this hash, and its value.
-fn key<M: Subject>(hash: u64, home: Home) -> Key {
+fn key<M: Modelled>(hash: u64, home: Home) -> Key {
     let key = geometry::<M>(home.began_with).key(hash);
     let has_values = M::VALUE_BITS > 0;
     let entry = if has_values { shape::<M>().with_value(key.entry, home.value) } else { key.entry };
@@ -458,7 +387,7 @@ fn key<M: Subject>(hash: u64, home: Home) -> Key {
 }
 
 /// Puts a copy of the item, which has this hash, into the stash, however full the table is.
-pub fn stash<M: Subject>(shared: &M::Shared, hash: u64, home: Home) {
+pub fn stash<M: Modelled>(shared: &M::Shared, hash: u64, home: Home) {
     let [place, other] = key::<M>(hash, home).places();
     let place = if place.position % 2 == 0 { place } else { other };
     let words = Stashed { place, copies: 1 }.words();
@@ -466,37 +395,37 @@ pub fn stash<M: Subject>(shared: &M::Shared, hash: u64, home: Home) {
 }
 
 /// The copies of the item, which has this hash.
-pub fn copies<M: Subject>(shared: &M::Shared, hash: u64, home: Home) -> usize {
+pub fn copies<M: Modelled>(shared: &M::Shared, hash: u64, home: Home) -> usize {
     table::<M>(shared).count(key::<M>(hash, home))
 }
 
 /// The entries in the stash.
-pub fn stashed<M: Subject>(shared: &M::Shared) -> usize {
+pub fn stashed<M: Modelled>(shared: &M::Shared) -> usize {
     table::<M>(shared).stashed_entries()
 }
 
 /// Items: slots in use, but for those that splits have doubled; and copies in the stash.
-pub fn len<M: Subject>(shared: &M::Shared) -> usize {
+pub fn len<M: Modelled>(shared: &M::Shared) -> usize {
     table::<M>(shared).len()
 }
 
 /// Slots in use.
-pub fn occupied<M: Subject>(shared: &M::Shared) -> usize {
+pub fn occupied<M: Modelled>(shared: &M::Shared) -> usize {
     table::<M>(shared).occupied()
 }
 
 /// Slots in all.
-pub fn slots<M: Subject>(shared: &M::Shared) -> usize {
+pub fn slots<M: Modelled>(shared: &M::Shared) -> usize {
     table::<M>(shared).slots()
 }
 
 /// Lookups that gave up on a certain answer.
-pub fn inconclusive<M: Subject>(shared: &M::Shared) -> usize {
+pub fn inconclusive<M: Modelled>(shared: &M::Shared) -> usize {
     table::<M>(shared).inconclusive() as usize
 }
 
 /// Splits up to `most` buckets, neighbours at once. Returns how many were split.
-pub fn split<M: Subject>(shared: &M::Shared, most: usize) -> usize {
+pub fn split<M: Modelled>(shared: &M::Shared, most: usize) -> usize {
     moving(|| table::<M>(shared).split_next(most))
 }
 
@@ -514,13 +443,13 @@ pub struct Image {
 impl Image {
     /// Whether what a slot of this bucket holds is an entry of the item.
     #[must_use]
-    pub fn is_of<M: Subject>(&self, bucket: usize, slot: u64, home: Home) -> bool {
+    pub fn is_of<M: Modelled>(&self, bucket: usize, slot: u64, home: Home) -> bool {
         home.is_in::<M>(self.buckets.len(), bucket, slot)
     }
 
     /// The copies of the item in the stash.
     #[must_use]
-    pub fn stashed_of<M: Subject>(&self, home: Home) -> usize {
+    pub fn stashed_of<M: Modelled>(&self, home: Home) -> usize {
         let stashed = self.taken.stashed.iter().map(|&words| Stashed::of_words(words));
         let is_its = |stashed: &Stashed| {
             let known = stashed.place.entry.known();
@@ -536,7 +465,7 @@ impl Image {
 
 /// The filter at one instant during the call.
 #[must_use]
-pub fn image<M: Subject>(shared: &M::Shared) -> Image {
+pub fn image<M: Modelled>(shared: &M::Shared) -> Image {
     let image = table::<M>(shared).image().expect("memory for a model");
     let slots = |word| {
         Word::<FormatOf<M::Layout>>::from_bits(word).slots_in_use().map(Slot::bits).collect()
@@ -555,17 +484,17 @@ pub fn image<M: Subject>(shared: &M::Shared) -> Image {
 /// # Errors
 ///
 /// Why it does not fit.
-pub fn merge<M: Subject>(shared: &M::Shared, image: &Image) -> Result<(), InsertError> {
+pub fn merge<M: Modelled>(shared: &M::Shared, image: &Image) -> Result<(), InsertError> {
     table::<M>(shared).merge(&image.taken)
 }
 
 /// Begins to take an image, and gives up when the flag of every stripe is set.
-pub fn abandon_image<M: Subject>(shared: &M::Shared) {
+pub fn abandon_image<M: Modelled>(shared: &M::Shared) {
     table::<M>(shared).abandon_image();
 }
 
 /// Whether there is a mirror, in which writers repeat their stores.
 #[must_use]
-pub fn has_mirror<M: Subject>(shared: &M::Shared) -> bool {
+pub fn has_mirror<M: Modelled>(shared: &M::Shared) -> bool {
     table::<M>(shared).has_mirror()
 }

@@ -14,11 +14,10 @@ use crate::entry::Values;
 use crate::error::{MergeError, RestoreError, SnapshotError};
 use crate::filter::CuckooFilter;
 use crate::hasher;
-use crate::layout::{self, Layouts};
 use crate::maplet::CuckooMaplet;
 use crate::memory::{NoMemory, try_push, try_reserve, try_with_capacity};
-use crate::storage::Storage;
 use crate::storage::inner::Inner;
+use crate::storage::{self, Storage};
 use crate::sync::{self, AtomicU64, Ordering};
 use crate::table::operations::{Merge, Restore};
 use crate::table::{Buckets, CellWords, Image, Stashed, State, chunk_lens};
@@ -653,7 +652,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
 }
 
 /// Snapshots of a table with a hasher.
-impl<C: Layouts, B: Buckets, S: BuildHasher> Inner<C, B, S> {
+impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
     pub(crate) fn snapshot(&self) -> Result<Snapshot, SnapshotError> {
         let image = self.state.image()?;
         let Image { grown, value_bits, occupied, max_buckets, stashed, words } = image;
@@ -707,8 +706,8 @@ impl<C: Layouts, B: Buckets, S: BuildHasher> Inner<C, B, S> {
         if header.grows != B::GROWS {
             return Err(RestoreError::OtherKind { grows: header.grows });
         }
-        if C::ONLY.is_some_and(|only| only != header.layout) {
-            let (snapshot, filter) = (header.layout.name(), layout::choice_of::<C>());
+        if L::ONLY.is_some_and(|only| only != header.layout) {
+            let (snapshot, filter) = (header.layout.name(), storage::name_of::<L>());
             return Err(RestoreError::OtherLayout { snapshot, filter });
         }
         if header.hasher != hasher::check_of(hasher) {
@@ -742,7 +741,7 @@ impl<C: Layouts, B: Buckets, S: BuildHasher> Inner<C, B, S> {
         let image = Image { grown, value_bits, occupied, max_buckets, stashed: Vec::new(), words };
         let state = State::from_image(layout, image);
         let state = state.map_err(|_| RestoreError::OutOfMemory { bytes })?;
-        let restored = Self { layouts: PhantomData, state, hasher, capacity, max_capacity };
+        let restored = Self { storage: PhantomData, state, hasher, capacity, max_capacity };
         restored.run(Restore(stashed)).map_err(|_| RestoreError::OutOfMemory { bytes })?;
         Ok(restored)
     }

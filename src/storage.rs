@@ -7,7 +7,7 @@ use core::convert::Infallible;
 use core::marker::PhantomData;
 
 use crate::entry::Values;
-use crate::layout::{self, Layout, LayoutId};
+use crate::layout::{self, Format, Layout, LayoutId, Visitor};
 use crate::table::{Fixed, Growing};
 
 /// The storage of a [`CuckooFilter`](crate::CuckooFilter): a [`Layout`] or [`AnyLayout`], for a filter
@@ -196,31 +196,60 @@ pub struct Growable<L: GrowingLayout>(PhantomData<L>, Infallible);
 
 impl<L: GrowingLayout> Storage for Growable<L> {}
 
+/// The name of the layout, or of the choice of one.
+pub(crate) fn name_of<L: Storage>() -> &'static str {
+    L::ONLY.map_or("AnyLayout", LayoutId::name)
+}
+
 pub(crate) mod sealed {
     use crate::entry::Values;
-    use crate::layout::Layouts;
+    use crate::layout::{LayoutId, Visitor};
     use crate::table::Buckets;
 
     /// The table of a storage.
     pub trait Sealed {
-        /// The layout, or any.
-        type Layouts: Layouts;
+        /// The layout, if it is known at compile time.
+        const ONLY: Option<LayoutId>;
+
         /// Of fixed size, or growing.
         type Buckets<V: Values>: Buckets<Values = V>;
+
+        /// What the visitor does with `visited`, a table of this layout.
+        fn visit<T, V: Visitor<T>>(layout: LayoutId, visitor: V, visited: T) -> V::Output;
     }
 }
 
 impl<L: Layout> sealed::Sealed for L {
-    type Layouts = L::Format;
+    const ONLY: Option<LayoutId> = Some(L::Format::ID);
+
     type Buckets<V: Values> = Fixed<V>;
+
+    #[expect(clippy::inline_always, reason = "nothing of it is left")]
+    #[inline(always)]
+    fn visit<T, V: Visitor<T>>(_: LayoutId, visitor: V, visited: T) -> V::Output {
+        visitor.visit::<L::Format>(visited)
+    }
 }
 
 impl sealed::Sealed for AnyLayout {
-    type Layouts = LayoutId;
+    const ONLY: Option<LayoutId> = None;
+
     type Buckets<V: Values> = Fixed<V>;
+
+    #[inline]
+    fn visit<T, V: Visitor<T>>(layout: LayoutId, visitor: V, visited: T) -> V::Output {
+        layout.visit(visitor, visited)
+    }
 }
 
 impl<L: GrowingLayout> sealed::Sealed for Growable<L> {
-    type Layouts = L::Layouts;
+    const ONLY: Option<LayoutId> = L::ONLY;
+
     type Buckets<V: Values> = Growing<V>;
+
+    #[expect(clippy::inline_always, reason = "nothing of it is left")]
+    #[inline(always)]
+    fn visit<T, V: Visitor<T>>(layout: LayoutId, visitor: V, visited: T) -> V::Output {
+        L::visit(layout, visitor, visited)
+    }
 }

@@ -10,13 +10,89 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use coucal::probe::{self, ALL, Home, Image, Maplet, Modelled, Shared, Subject};
+use coucal::probe::{self, ALL, Home, Image, Maplet, Modelled};
 use coucal::{CuckooFilter, CuckooMaplet, InsertError, Layout, Storage};
 use loom::sync::atomic::AtomicBool;
 use loom::thread;
 
 use crate::WITHOUT_FLOORS;
 use crate::checker::{Event, History, Outcome, Shape};
+
+/// What a model runs: the filter of a storage of one layout, or a [`Maplet`].
+pub trait Subject: Modelled<Shared: Shared> {}
+
+impl<M: Modelled<Shared: Shared>> Subject for M {}
+
+/// A storage of one layout, of fixed size or growing.
+pub trait FilterStorage: Subject + Modelled<Shared = CuckooFilter<Self>> + Storage {}
+
+impl<M: Modelled<Shared = CuckooFilter<M>> + Storage> FilterStorage for M {}
+
+/// What filters and maplets have in common. The value of an item of a filter has no meaning.
+pub trait Shared: Send + Sync + 'static {
+    /// One more copy of an item.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none.
+    fn insert(&self, hash: u64, value: u32) -> Result<(), InsertError>;
+
+    /// One copy less. `false`: there was none.
+    fn remove(&self, hash: u64, value: u32) -> bool;
+
+    /// Whether the item is there; in a maplet, its key.
+    fn contains(&self, hash: u64) -> bool;
+
+    /// Empties the table.
+    fn clear(&self);
+
+    /// How many copies there are: a maplet may count some of them twice while another thread moves them.
+    fn copies(&self, hash: u64, value: u32) -> usize;
+}
+
+impl<M: Storage + 'static> Shared for CuckooFilter<M> {
+    fn insert(&self, hash: u64, _: u32) -> Result<(), InsertError> {
+        self.insert_hash(hash)
+    }
+
+    fn remove(&self, hash: u64, _: u32) -> bool {
+        self.remove_hash(hash)
+    }
+
+    fn contains(&self, hash: u64) -> bool {
+        self.contains_hash(hash)
+    }
+
+    fn clear(&self) {
+        self.clear();
+    }
+
+    fn copies(&self, hash: u64, _: u32) -> usize {
+        self.count_hash(hash)
+    }
+}
+
+impl<M: Storage + 'static> Shared for CuckooMaplet<M> {
+    fn insert(&self, hash: u64, value: u32) -> Result<(), InsertError> {
+        self.insert_hash(hash, value)
+    }
+
+    fn remove(&self, hash: u64, value: u32) -> bool {
+        self.remove_hash(hash, value)
+    }
+
+    fn contains(&self, hash: u64) -> bool {
+        self.contains_key_hash(hash)
+    }
+
+    fn clear(&self) {
+        self.clear();
+    }
+
+    fn copies(&self, hash: u64, value: u32) -> usize {
+        self.get_hash(hash).filter(|&candidate| candidate == value).count()
+    }
+}
 
 /// An item of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -546,7 +622,7 @@ impl<M: Subject> Thread<M> {
     }
 }
 
-impl<M: Modelled> Thread<M> {
+impl<M: FilterStorage> Thread<M> {
     /// Whether all that the image holds was stored. If not, `stored` items had been, and were taken
     /// back.
     pub fn merge(&mut self, image: &Image, stored: usize) -> bool {
@@ -615,7 +691,7 @@ impl<M: Modelled> Thread<M> {
 
 impl<M: Storage + 'static> Thread<Maplet<M>>
 where
-    Maplet<M>: Subject<Shared = CuckooMaplet<M>>,
+    Maplet<M>: Modelled<Shared = CuckooMaplet<M>>,
 {
     /// Which of the values of the key of this item were found: those of its items.
     pub fn get(&mut self, item: Item) -> Found {

@@ -2,7 +2,7 @@
 
 use super::CuckooFilter;
 use crate::layout::LayoutId::{self, Fp16x4};
-use crate::layout::{self, Format, Growth, Layout, Layouts, Visitor};
+use crate::layout::{self, Format, Growth, Layout, Visitor};
 use crate::sizing::{self, Request, Sizing};
 use crate::table::Table;
 use rand::rngs::SmallRng;
@@ -79,7 +79,7 @@ fn the_table_of_layouts_is_right() {
     let mut documented = table_rows(include_str!("../layout.rs"), "/// | [`").into_iter();
     for layout in LayoutId::ALL {
         let (row, full) = (row(*layout), layout.properties().full);
-        let measured = LayoutId::visit(*layout, FirstFailure, ());
+        let measured = layout.visit(FirstFailure, ());
         let mut cells = documented.next().expect("a row for each layout");
         assert_eq!(cells.remove(3), format!("{:.1} %", 100.0 * full), "{row:?}");
         assert_eq!(cells, row);

@@ -6,7 +6,7 @@ use twox_hash::{XxHash3_64, xxhash3_64};
 
 use crate::entry::{NoValues, ValueBits, Values};
 use crate::error::RestoreError;
-use crate::layout::{Format, LayoutId, Layouts, Visitor, Word};
+use crate::layout::{Format, LayoutId, Visitor, Word};
 use crate::memory::{NoMemory, try_push};
 use crate::sizing::{Request, Sizing};
 use crate::table::{CellWords, Grown, MAX_COPIES, Place, Stashed, Validity};
@@ -338,7 +338,7 @@ impl Check {
         self.checksum.write(words.as_flattened());
         if let Ok(items) = &mut self.items {
             let first = self.words;
-            match LayoutId::visit(self.header.layout, Validate { first, words }, &self.header) {
+            match self.header.layout.visit(Validate { first, words }, &self.header) {
                 Ok(more) => *items += more,
                 Err(error) => self.items = Err(error),
             }
@@ -357,8 +357,7 @@ impl Check {
             let words = [array(entry, 8), array(entry, 0)].map(u64::from_le_bytes);
             let order = Stashed::order(words);
             let is_next = self.last.is_none_or(|last| last < order);
-            let is_valid =
-                LayoutId::visit(self.header.layout, ValidateStashed(words), &self.header);
+            let is_valid = self.header.layout.visit(ValidateStashed(words), &self.header);
             if is_next && is_valid {
                 self.copies = self.copies.saturating_add(Stashed::of_words(words).copies);
                 try_push(entries, words)?;

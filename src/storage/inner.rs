@@ -5,10 +5,11 @@ use core::fmt;
 use core::hash::{BuildHasher, Hash};
 use core::marker::PhantomData;
 
+use super::sealed::Sealed;
 use crate::entry::{ValueBits, Values};
 use crate::error::{InsertManyError, ReserveError};
 use crate::filter::Stats;
-use crate::layout::{Candidates, Layouts, Visitor};
+use crate::layout::{Candidates, Visitor};
 use crate::sizing;
 use crate::table::operations::{
     ContainsMany, FalsePositiveRate, GetMany, GrowFor, InsertMany, RemoveMany,
@@ -42,21 +43,21 @@ pub fn insert_in_batches<T: Copy + Default>(
     }
 }
 
-/// A table of one of some layouts, and the hasher of its keys.
-pub struct Inner<C, B: Buckets, S> {
-    pub(crate) layouts: PhantomData<C>,
+/// A table of a storage, and the hasher of its keys.
+pub struct Inner<L, B: Buckets, S> {
+    pub(crate) storage: PhantomData<fn() -> L>,
     pub(crate) state: State<B>,
     pub(crate) hasher: S,
     pub(crate) capacity: usize,
     pub(crate) max_capacity: usize,
 }
 
-impl<C: Layouts, B: Buckets, S> Inner<C, B, S> {
+impl<L: Sealed, B: Buckets, S> Inner<L, B, S> {
     /// Does something with the table.
     #[expect(clippy::inline_always, reason = "nothing of it is left")]
     #[inline(always)]
     pub(crate) fn run<'a, O: Visitor<&'a State<B>>>(&'a self, operation: O) -> O::Output {
-        C::visit(self.state.layout(), operation, &self.state)
+        L::visit(self.state.layout(), operation, &self.state)
     }
 
     #[inline]

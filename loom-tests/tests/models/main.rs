@@ -85,8 +85,7 @@ mod voids;
 use std::env;
 
 use coucal::Layout;
-use coucal::probe::Subject;
-use loom_tests::model::{Item, Setup};
+use loom_tests::model::{Item, Setup, Subject};
 
 /// Four buckets: 0 and 1 are full, 2 and 3 are empty. An insert of `new` (0, 1) moves `moved` from 0
 /// to 3. No other item in 0 and 1 can be moved.

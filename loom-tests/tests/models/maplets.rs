@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use coucal::probe::{self, Maplet, Step, Subject};
+use coucal::probe::{self, Maplet, Modelled, Step};
 use coucal::{CuckooMaplet, Growable, GrowingLayout, Layout, Storage};
 use loom_tests::model::{Item, Setup};
 
@@ -301,7 +301,7 @@ fn removal_of_one_value_against_get_of_the_other<L: Layout>() {
 fn value_in_and_value_out<M>(mut setup: Setup<Maplet<M>>, floor: usize)
 where
     M: Storage + 'static,
-    Maplet<M>: Subject<Shared = CuckooMaplet<M>>,
+    Maplet<M>: Modelled<Shared = CuckooMaplet<M>>,
 {
     let xa = setup.item(0, 1);
     let xb = setup.with_value(xa, 1);

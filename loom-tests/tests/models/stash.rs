@@ -4,9 +4,9 @@
 //! another item (0, 1) goes to the stash, and the table as a whole is not full. Under loom the stash has one shard,
 //! of two lines of two cells at first: the fourth entry doubles them.
 
-use coucal::probe::{Maplet, Subject};
+use coucal::probe::Maplet;
 use coucal::{Growable, GrowingLayout, Layout};
-use loom_tests::model::{Item, Setup, Signal, Thread};
+use loom_tests::model::{Item, Setup, Signal, Subject, Thread};
 
 use crate::OneHop;
 
