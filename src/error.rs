@@ -67,8 +67,8 @@ impl error::Error for InsertError {}
 
 /// A batch of inserts that stopped at an item that it could not store.
 ///
-/// The items before index [`stored`](Self::stored) are in the filter. The insert of the item at that
-/// index failed, and the items after it were not tried.
+/// The items before [`index`](Self::index) are in the filter. The insert of the item at that index
+/// failed, and the items after it were not tried.
 ///
 /// # Examples
 ///
@@ -81,25 +81,36 @@ impl error::Error for InsertError {}
 /// assert!(failed.stored() >= 100);
 /// assert_eq!(failed.cause(), InsertError::Full);
 /// assert_eq!(filter.len(), failed.stored());
+/// assert_eq!(failed.index(), failed.stored());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct InsertManyError {
+    index: usize,
     stored: usize,
     cause: InsertError,
 }
 
 impl InsertManyError {
-    pub(crate) fn new(stored: usize, cause: InsertError) -> Self {
-        Self { stored, cause }
+    /// Of the items before `index`, `stored` were stored.
+    pub(crate) fn new(index: usize, stored: usize, cause: InsertError) -> Self {
+        Self { index, stored, cause }
     }
 
-    /// The number of items that were stored: the first items of the batch.
+    /// The index of the item that could not be stored. To go on with the batch, begin with this item.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// The number of items that were stored. It is the [`index`](Self::index), except in a batch of
+    /// [`insert_unique`](crate::CuckooFilter::insert_unique): there it is the number of the items before the
+    /// index that were new.
     #[must_use]
     pub fn stored(&self) -> usize {
         self.stored
     }
 
-    /// Why the item at index [`stored`](Self::stored) was not stored.
+    /// Why the item at the [`index`](Self::index) was not stored.
     #[must_use]
     pub fn cause(&self) -> InsertError {
         self.cause
@@ -108,7 +119,15 @@ impl InsertManyError {
 
 impl fmt::Display for InsertManyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "stored the first {} items and no more: {}", self.stored, self.cause)
+        let Self { index, stored, cause } = self;
+        if stored == index {
+            write!(f, "stored the first {index} items and no more: {cause}")
+        } else {
+            write!(
+                f,
+                "stored the {stored} new ones of the first {index} items and no more: {cause}"
+            )
+        }
     }
 }
 

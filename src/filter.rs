@@ -6,7 +6,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::builder::Builder;
 use crate::entry::NoValues;
-use crate::error::{BuildError, InsertError, InsertManyError, LengthMismatch, ReserveError};
+use crate::error::{BuildError, Error, InsertError, InsertManyError, LengthMismatch, ReserveError};
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::Fp16x4;
 use crate::storage::inner::{self, Inner};
@@ -619,6 +619,81 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         self.insert_hash_all(items.into_iter().map(|item| self.hash_of(&item)))
     }
 
+    /// Adds each item, in order, unless the filter contains it, until an insert fails. Writes to `new` whether it was
+    /// added, and returns how many were: [`insert_unique`](Self::insert_unique) for a batch. Of an item that
+    /// the batch names twice, the second is not new.
+    ///
+    /// As with `insert_unique`, do not remove from a filter that is filled in this way. Blocks as `insert_unique`
+    /// does, for each item by itself: the batch is not atomic.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is added.
+    ///
+    /// [`Error::InsertMany`] if an item could not be added. Those before its
+    /// [index](InsertManyError::index) are in the filter, and `new` has their answers; the rest of `new` is as it was.
+    ///
+    /// # Panics
+    ///
+    /// If the [`Hash`] implementation of an item panics. Items are hashed up to 32 places ahead, so
+    /// up to 32 items before this one are not added either. If `new` was all `false` before the
+    /// call, it shows which items were added. The filter stays valid.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::with_capacity(100);
+    /// let mut new = [false; 3];
+    /// assert_eq!(filter.insert_unique_many(&["egg", "egg", "nest"], &mut new)?, 2);
+    /// assert_eq!(new, [true, false, true]);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn insert_unique_many<Q: Hash>(
+        &self,
+        items: &[Q],
+        new: &mut [bool],
+    ) -> Result<usize, Error> {
+        LengthMismatch::check(items.len(), new.len())?;
+        Ok(self.inner.insert_unique_many(items, |item| self.hash_of(item), new)?)
+    }
+
+    /// Adds each item of an iterator, in order, unless the filter contains it, until an insert fails. Returns how many
+    /// were added: the number of distinct items that were new to the filter.
+    ///
+    /// It takes the items in batches, as [`insert_all`](Self::insert_all) does. As with
+    /// [`insert_unique`](Self::insert_unique), do not remove from a filter that is filled in this way. Blocks as
+    /// `insert_unique` does, for each item by itself. No lock is held while the iterator runs, so the iterator may use
+    /// the filter.
+    ///
+    /// # Errors
+    ///
+    /// [`InsertManyError`]: the [index](InsertManyError::index) of the item that could not be added, and how many of
+    /// those before it [were](InsertManyError::stored). The iterator may have given up to 255 items after that one,
+    /// which are dropped.
+    ///
+    /// # Panics
+    ///
+    /// As [`insert_all`](Self::insert_all).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::with_capacity(100);
+    /// assert_eq!(filter.insert_unique_all("egg nest egg owl".split(' '))?, 3);
+    /// assert_eq!(filter.len(), 3);
+    /// # Ok::<(), coucal::InsertManyError>(())
+    /// ```
+    pub fn insert_unique_all<I>(&self, items: I) -> Result<usize, InsertManyError>
+    where
+        I: IntoIterator<Item: Hash>,
+    {
+        self.insert_unique_hash_all(items.into_iter().map(|item| self.hash_of(&item)))
+    }
+
     /// Removes one copy of each item, in order, and writes to `removed` whether there was a copy.
     /// Returns how many were removed. As with [`remove`](Self::remove), remove only what was
     /// inserted.
@@ -851,7 +926,63 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         &self,
         hashes: impl IntoIterator<Item = u64>,
     ) -> Result<(), InsertManyError> {
-        inner::insert_in_batches(hashes, |batch| self.insert_hash_many(batch))
+        let insert_many = |batch: &[u64]| self.insert_hash_many(batch).map(|()| batch.len());
+        inner::insert_in_batches(hashes, insert_many).map(|_| ())
+    }
+
+    /// Adds the item of each hash, in order, unless the filter contains it, until an insert fails. Writes to `new`
+    /// whether it was added, and returns how many were. See [`insert_unique_many`](Self::insert_unique_many).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is added.
+    /// [`Error::InsertMany`] if an item could not be added.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = coucal::CuckooFilter::with_capacity(100);
+    /// let mut new = [false; 3];
+    /// assert_eq!(filter.insert_unique_hash_many(&[42, 42, 43], &mut new)?, 2);
+    /// assert_eq!(new, [true, false, true]);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn insert_unique_hash_many(
+        &self,
+        hashes: &[u64],
+        new: &mut [bool],
+    ) -> Result<usize, Error> {
+        LengthMismatch::check(hashes.len(), new.len())?;
+        Ok(self.inner.insert_unique_many(hashes, |&hash| hash, new)?)
+    }
+
+    /// Adds the item of each hash of an iterator, in order, unless the filter contains it, until an insert fails.
+    /// Returns how many were added. See [`insert_unique_all`](Self::insert_unique_all).
+    ///
+    /// # Errors
+    ///
+    /// [`InsertManyError`]: the [index](InsertManyError::index) of the item that could not be added, and how many of
+    /// those before it [were](InsertManyError::stored).
+    ///
+    /// # Panics
+    ///
+    /// If the iterator panics. The filter stays valid.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = coucal::CuckooFilter::with_capacity(100);
+    /// assert_eq!(filter.insert_unique_hash_all([42, 42, 43])?, 2);
+    /// # Ok::<(), coucal::InsertManyError>(())
+    /// ```
+    pub fn insert_unique_hash_all(
+        &self,
+        hashes: impl IntoIterator<Item = u64>,
+    ) -> Result<usize, InsertManyError> {
+        inner::insert_in_batches(hashes, |batch| {
+            let mut new = [false; inner::BATCH];
+            self.inner.insert_unique_many(batch, |&hash| hash, &mut new[..batch.len()])
+        })
     }
 
     /// Removes one copy of the item of each hash, in order, and writes to `removed` whether there was

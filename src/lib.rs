@@ -141,10 +141,12 @@
 //! * A method with `_hash` in its name takes the hash of an item in place of the item:
 //!   [`insert_hash`](CuckooFilter::insert_hash).
 //! * `_many` takes a slice, and writes its answers to another slice:
-//!   [`contains_many`](CuckooFilter::contains_many), [`contains_hash_many`](CuckooFilter::contains_hash_many).
+//!   [`contains_many`](CuckooFilter::contains_many), [`contains_hash_many`](CuckooFilter::contains_hash_many),
+//!   [`insert_unique_many`](CuckooFilter::insert_unique_many), [`replace_many`](CuckooMaplet::replace_many).
 //!   It hides the latency of memory in a filter that is larger than the cache.
-//! * `_each` returns the answers in a `Vec`: [`contains_each`](CuckooFilter::contains_each).
-//! * `_all` takes an iterator: [`insert_all`](CuckooFilter::insert_all).
+//! * `_each` is a lookup that returns the answers in a `Vec`: [`contains_each`](CuckooFilter::contains_each).
+//! * `_all` is an insert that takes an iterator: [`insert_all`](CuckooFilter::insert_all),
+//!   [`insert_unique_all`](CuckooFilter::insert_unique_all).
 //!
 //! # Which insert?
 //!
@@ -156,7 +158,7 @@
 //! | what you need | what to call | an equal item takes |
 //! |---|---|---|
 //! | a set from which items are removed, or a multiset | [`insert`](CuckooFilter::insert), and one [`remove`](CuckooFilter::remove) for each insert that succeeded; [`count`](CuckooFilter::count) | one more slot, until no slot is free in its two buckets; then all further copies together one entry of the [stash](#what-finds-no-room) |
-//! | a set from which nothing is removed (duplicate detection) | [`insert_unique`](CuckooFilter::insert_unique) | nothing: `Ok(false)` |
+//! | a set from which nothing is removed (duplicate detection) | [`insert_unique`](CuckooFilter::insert_unique); for many items [`insert_unique_many`](CuckooFilter::insert_unique_many), which says which of them are new, or [`insert_unique_all`](CuckooFilter::insert_unique_all), which says how many | nothing: `Ok(false)` |
 //!
 //! **Do not combine `insert_unique` with `remove`.** An item for which `insert_unique` returned
 //! `Ok(false)` may rely on the copy of *another* item of its class. When that item is removed, this
@@ -432,7 +434,7 @@
 //! | `remove`, item present | one stripe | that stripe, for loads of both buckets and one store |
 //! | `remove`, `count`, `insert_unique`, something of the version group [stashed](#what-finds-no-room) | unless they return without a lock: two stripes, and the mutex of the shard, for another writer there. `remove`, when it has freed a slot: the same for a stashed entry | these, for loads of both buckets, a search in the stash, and some stores |
 //! | `remove`, item absent | nobody. While fingerprints of its version group are being moved it starts over; after 64 attempts it takes two stripes | |
-//! | `insert_many`, `insert_all`, `remove_many` | as `insert` and `remove`, for each item by itself | as these; nothing between two items |
+//! | `insert_many`, `insert_all`, `insert_unique_many`, `insert_unique_all`, `remove_many` | as `insert`, `insert_unique` and `remove`, for each item by itself | as these; nothing between two items |
 //! | `count`, item absent | nobody, unless a fingerprint of its version group is being moved: then two stripes | these, for two loads |
 //! | `count`, item present | two stripes | these, for two loads |
 //! | `clear` | every stripe | every stripe, until the table is empty |
@@ -440,7 +442,7 @@
 //! | `Snapshot::write_to` and so on, `restore` | nobody | nothing: they do not access the filter |
 //! | `merge` | as `snapshot` of the other filter, then as one `insert` after the other; if one fails, then as one `remove` after the other | the same |
 //! | of a maplet: `contains_key`, `insert`, `remove`, `insert_many` and so on | as `contains`, `insert`, `remove` and so on | the same |
-//! | of a maplet: `replace` | as `remove` | the same |
+//! | of a maplet: `replace`, and `replace_many` for each pair by itself | as `remove` | the same |
 //! | of a maplet: `get`, `get_many` | nobody, but for the allocator if values of the key are stashed. After 8 rounds, in each of which a fingerprint of its version group was moved: two stripes, and if something of the group is stashed the mutex of the shard | these, for two loads and a search in the stash |
 //! | in a growable filter, also: an insert that leaves the load above the target | for splits: the stripes of up to eight buckets and their eight new ones at a time; at times for the allocator, which provides the next part of the table | these, and the growth mutex. If another thread has the mutex, it returns without splitting |
 //! | in a growable filter, also: an insert that finds no room in a table that is full for its size | the growth mutex, for the splits of another thread, or for the beginning or the end of a `snapshot`; then as above | the growth mutex, for the splits of one run; then it searches again |

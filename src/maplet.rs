@@ -6,7 +6,9 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::builder::MapletBuilder;
 use crate::entry::{Pair, ValueBits};
-use crate::error::{InsertError, InsertManyError, LengthMismatch, ReserveError, ValueTooLarge};
+use crate::error::{
+    Error, InsertError, InsertManyError, LengthMismatch, ReserveError, ValueTooLarge,
+};
 use crate::filter::Stats;
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::{Candidates, Fp16x4};
@@ -482,6 +484,44 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
         self.remove_each(pairs, |(key, value)| (self.hash_of(key), *value), removed)
     }
 
+    /// For each key with an old and a new value, in order, replaces the old value by the new one, and writes to
+    /// `replaced` whether there was such a pair. Returns how many were replaced. As with
+    /// [`replace`](Self::replace), replace only what was inserted.
+    ///
+    /// Each replacement is atomic, as that of `replace` is; the batch is not. In a maplet larger than the cache it is
+    /// faster than a loop of `replace`. Blocks as `replace` does, for each pair by itself.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] if the two slices differ in length, and [`Error::ValueTooLarge`] if one of the new
+    /// values has more bits than [`value_bits`](Self::value_bits); then nothing is replaced.
+    ///
+    /// # Panics
+    ///
+    /// As [`CuckooFilter::remove_many`](crate::CuckooFilter::remove_many), and as [`replace`](Self::replace).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert_many(&[("egg", 7), ("nest", 9)])?;
+    /// let mut replaced = [false; 3];
+    /// let compacted = [("egg", 7, 12), ("nest", 9, 12), ("nest", 9, 12)];
+    /// assert_eq!(maplet.replace_many(&compacted, &mut replaced)?, 2);
+    /// assert_eq!(replaced, [true, true, false]);
+    /// assert!(maplet.get("egg").any(|value| value == 12));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn replace_many<Q: Hash>(
+        &self,
+        pairs: &[(Q, u32, u32)],
+        replaced: &mut [bool],
+    ) -> Result<usize, Error> {
+        self.replace_each(pairs, |key| self.hash_of(key), replaced)
+    }
+
     /// The 64-bit hash of `key`, for the methods that take a hash: compute it once, use it often.
     ///
     /// # Examples
@@ -652,7 +692,8 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         &self,
         pairs: impl IntoIterator<Item = (u64, u32)>,
     ) -> Result<(), InsertManyError> {
-        inner::insert_in_batches(pairs, |batch| self.insert_hash_many(batch))
+        let insert_many = |batch: &[_]| self.insert_hash_many(batch).map(|()| batch.len());
+        inner::insert_in_batches(pairs, insert_many).map(|_| ())
     }
 
     /// Writes to `candidates` the values of the key of each hash, and few others. See
@@ -731,6 +772,35 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         self.remove_each(pairs, |&pair| pair, removed)
     }
 
+    /// For each hash of a key with an old and a new value, in order, replaces the old value by the new one, and writes
+    /// to `replaced` whether there was such a pair. Returns how many were replaced. See
+    /// [`replace_many`](Self::replace_many).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] if the two slices differ in length, and [`Error::ValueTooLarge`] if one of the new
+    /// values has more bits than are stored; then nothing is replaced.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert_hash(42, 7)?;
+    /// let mut replaced = [false; 2];
+    /// assert_eq!(maplet.replace_hash_many(&[(42, 7, 9), (42, 8, 9)], &mut replaced)?, 1);
+    /// assert_eq!(replaced, [true, false]);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn replace_hash_many(
+        &self,
+        pairs: &[(u64, u32, u32)],
+        replaced: &mut [bool],
+    ) -> Result<usize, Error> {
+        self.replace_each(pairs, |&hash| hash, replaced)
+    }
+
     /// Whether a value has no more bits than are stored.
     #[inline]
     fn fits(&self, value: u32) -> bool {
@@ -751,7 +821,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         let fitting = pairs.iter().take_while(|(_, value)| self.fits(*value)).count();
         self.inner.insert_many(&pairs[..fitting], |pair| pair_of(hashed(pair)))?;
         if fitting < pairs.len() {
-            return Err(InsertManyError::new(fitting, InsertError::ValueTooLarge));
+            return Err(InsertManyError::new(fitting, fitting, InsertError::ValueTooLarge));
         }
         Ok(())
     }
@@ -760,20 +830,52 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         &self,
         pairs: &[(Q, u32)],
         hashed: impl Fn(&(Q, u32)) -> (u64, u32),
-        mut removed: &mut [bool],
+        removed: &mut [bool],
     ) -> Result<usize, LengthMismatch> {
         LengthMismatch::check(pairs.len(), removed.len())?;
+        let remove_many = |run: &[_], removed: &mut [bool]| {
+            self.inner.remove_many(run, |pair| pair_of(hashed(pair)), removed)
+        };
+        Ok(self.change_each(pairs, |&(_, value)| value, removed, remove_many))
+    }
+
+    fn replace_each<Q>(
+        &self,
+        pairs: &[(Q, u32, u32)],
+        hash: impl Fn(&Q) -> u64,
+        replaced: &mut [bool],
+    ) -> Result<usize, Error> {
+        LengthMismatch::check(pairs.len(), replaced.len())?;
+        if let Some(&(_, _, new)) = pairs.iter().find(|&&(_, _, new)| !self.fits(new)) {
+            return Err(ValueTooLarge::new(new, self.value_bits).into());
+        }
+        let replace_many = |run: &[_], replaced: &mut [bool]| {
+            let pair = |(key, old, _): &(Q, u32, u32)| pair_of((hash(key), *old));
+            self.inner.replace_many(run, pair, |&(_, _, new)| new, replaced)
+        };
+        Ok(self.change_each(pairs, |&(_, old, _)| old, replaced, replace_many))
+    }
+
+    /// Calls `change_many` for each run of pairs whose values fit; no key has the others. `change_many` writes to a
+    /// slice which pairs it has changed, and returns how many. Returns the sum.
+    fn change_each<P>(
+        &self,
+        pairs: &[P],
+        value: impl Fn(&P) -> u32,
+        mut changed: &mut [bool],
+        change_many: impl Fn(&[P], &mut [bool]) -> usize,
+    ) -> usize {
         let mut count = 0;
-        for run in pairs.chunk_by(|(_, a), (_, b)| self.fits(*a) == self.fits(*b)) {
-            let (answers, rest) = removed.split_at_mut(run.len());
-            removed = rest;
-            if self.fits(run[0].1) {
-                count += self.inner.remove_many(run, |pair| pair_of(hashed(pair)), answers);
+        for run in pairs.chunk_by(|a, b| self.fits(value(a)) == self.fits(value(b))) {
+            let (answers, rest) = changed.split_at_mut(run.len());
+            changed = rest;
+            if self.fits(value(&run[0])) {
+                count += change_many(run, answers);
             } else {
                 answers.fill(false);
             }
         }
-        Ok(count)
+        count
     }
 }
 

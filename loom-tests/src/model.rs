@@ -659,6 +659,18 @@ impl<M: FilterStorage> Thread<M> {
         stored
     }
 
+    /// Which of the items were new. There is room for all.
+    pub fn insert_unique_many(&mut self, items: &[Item]) -> Vec<bool> {
+        let hashes: Vec<_> = items.iter().map(|item| item.hash).collect();
+        let mut new = vec![false; items.len()];
+        let count = self.shared.insert_unique_hash_many(&hashes, &mut new).expect("room");
+        assert_eq!(count, new.iter().filter(|&&new| new).count());
+        for (&item, &new) in items.iter().zip(&new) {
+            self.record(item, if new { Outcome::Unique } else { Outcome::Duplicate });
+        }
+        new
+    }
+
     /// Which of the items were removed.
     pub fn remove_many(&mut self, items: &[Item]) -> Vec<bool> {
         let hashes: Vec<_> = items.iter().map(|item| item.hash).collect();
@@ -714,13 +726,34 @@ where
 
     /// Whether a copy of the item has got the value of another item of its key.
     pub fn replace(&mut self, item: Item, with: Item) -> bool {
-        assert_eq!(item.key, with.key);
-        let [old, new] = [item, with].map(|item| item.home.value);
-        let replaced = self.shared.replace_hash(item.hash, old, new).expect("a value that fits");
-        let outcome = if replaced { Outcome::Replaced(with.class) } else { Outcome::NotThere };
-        self.record(item, outcome);
+        let (hash, old, new) = replacement(item, with);
+        let replaced = self.shared.replace_hash(hash, old, new).expect("a value that fits");
+        self.record_replacement(item, with, replaced);
         replaced
     }
+
+    /// For each item whether a copy of it has got the value of another item of its key.
+    pub fn replace_many(&mut self, items: &[(Item, Item)]) -> Vec<bool> {
+        let pairs: Vec<_> = items.iter().map(|&(item, with)| replacement(item, with)).collect();
+        let mut replaced = vec![false; items.len()];
+        let count = self.shared.replace_hash_many(&pairs, &mut replaced).expect("values that fit");
+        assert_eq!(count, replaced.iter().filter(|&&replaced| replaced).count());
+        for (&(item, with), &replaced) in items.iter().zip(&replaced) {
+            self.record_replacement(item, with, replaced);
+        }
+        replaced
+    }
+
+    fn record_replacement(&mut self, item: Item, with: Item, replaced: bool) {
+        let outcome = if replaced { Outcome::Replaced(with.class) } else { Outcome::NotThere };
+        self.record(item, outcome);
+    }
+}
+
+/// The hash of a key, with the values of two of its items.
+fn replacement(item: Item, with: Item) -> (u64, u32, u32) {
+    assert_eq!(item.key, with.key);
+    (item.hash, item.home.value, with.home.value)
 }
 
 /// The values that a `get` has found.

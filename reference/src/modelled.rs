@@ -29,6 +29,7 @@ pub enum Op {
     Remove(u16),
     Look(u16),
     InsertMany(u16, u8),
+    InsertUniqueOrReplaceMany(u16, u8),
     RemoveMany(u16, u8),
     LookMany(u16, u8),
     /// One time in 32.
@@ -142,6 +143,13 @@ impl<S: Subject> Modelled<S> {
             Op::Remove(key) => drop(self.remove(self.item(key))),
             Op::Look(key) => drop(self.look(self.item(key).0)),
             Op::InsertMany(first, count) => self.insert_many(&self.items(first, count)),
+            Op::InsertUniqueOrReplaceMany(first, count) if self.start.geometry.is_maplet() => {
+                let with_new = |key| (self.item(key), self.item(key ^ 1).1);
+                self.replace_many(&keys(first, count).map(with_new).collect::<Vec<_>>());
+            }
+            Op::InsertUniqueOrReplaceMany(first, count) => {
+                self.insert_unique_many(&self.items(first, count));
+            }
             Op::RemoveMany(first, count) => self.remove_many(&self.items(first, count)),
             Op::LookMany(first, count) => {
                 let hashes = self.items(first, count).into_iter().map(|(hash, _)| hash);
@@ -265,6 +273,43 @@ impl<S: Subject> Modelled<S> {
         self.add(&entries[..stored], known);
         if let Some(error) = failed {
             self.check_error(error.cause());
+        }
+    }
+
+    fn insert_unique_many(&mut self, items: &[Item]) {
+        // In a table that grows, the first items of a batch may know less than the last ones.
+        let at_once = if self.start.geometry.grows { 1 } else { items.len().max(1) };
+        for items in items.chunks(at_once) {
+            let known = self.known();
+            let (answers, failed) = self.subject.insert_unique_each(items);
+            for (&item, &new) in items.iter().zip(&answers) {
+                let entry = self.entry(item);
+                assert_eq!(new, self.model.count(entry) == 0, "{:?}", self.subject);
+                if new {
+                    self.add(&[entry], known);
+                }
+            }
+            if let Some(error) = failed {
+                assert_eq!(self.model.count(self.entry(items[answers.len()])), 0);
+                self.check_error(error);
+            }
+        }
+    }
+
+    /// Gives each item another value.
+    fn replace_many(&mut self, items: &[(Item, Value)]) {
+        let stashed = self.subject.stashed().1;
+        // As for `remove_many`.
+        let at_once = if self.start.geometry.grows && stashed > 0 { 1 } else { items.len().max(1) };
+        for items in items.chunks(at_once) {
+            let mut expected = Vec::new();
+            for &(item, new) in items {
+                let entry = self.entry(item);
+                expected.push(self.model.count(entry) > 0);
+                self.model.replace(entry, new);
+            }
+            assert_eq!(self.subject.replace_each(items), expected, "{:?}", self.subject);
+            self.settle(stashed);
         }
     }
 

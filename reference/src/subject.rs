@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use coucal::{
-    AnyLayout, Candidates, CuckooFilter, CuckooMaplet, Growable, GrowingLayout, InsertError,
+    AnyLayout, Candidates, CuckooFilter, CuckooMaplet, Error, Growable, GrowingLayout, InsertError,
     InsertManyError, MergeError, ReserveError, RestoreError, StableHashBuilder, Storage,
 };
 
@@ -40,8 +40,12 @@ pub trait Subject: Debug + Sized {
     fn insert_many(&self, items: &[Item]) -> Result<(), InsertManyError>;
     /// Only for filters.
     fn insert_unique(&self, item: Item) -> Result<bool, InsertError>;
+    /// Only for filters. Which items were new, up to one that failed.
+    fn insert_unique_each(&self, items: &[Item]) -> (Vec<bool>, Option<InsertError>);
     /// Only for maplets.
     fn replace(&self, item: Item, new: Value) -> bool;
+    /// Only for maplets. Which items have got a new value.
+    fn replace_each(&self, items: &[(Item, Value)]) -> Vec<bool>;
     fn remove(&self, item: Item) -> bool;
     fn remove_each(&self, items: &[Item]) -> Vec<bool>;
     /// All in ascending order.
@@ -121,7 +125,24 @@ subject! {
     fn insert_unique(&self, (hash, _): Item) -> Result<bool, InsertError> {
         self.insert_unique_hash(hash)
     }
+    fn insert_unique_each(&self, items: &[Item]) -> (Vec<bool>, Option<InsertError>) {
+        let hashes: Vec<u64> = items.iter().map(|&(hash, _)| hash).collect();
+        let mut new = stale(items.len());
+        let (count, failed) = match self.insert_unique_hash_many(&hashes, &mut new) {
+            Ok(count) => (count, None),
+            Err(Error::InsertMany(failed)) => {
+                new.truncate(failed.index());
+                (failed.stored(), Some(failed.cause()))
+            }
+            Err(error) => panic!("{error}"),
+        };
+        assert_eq!(count, new.iter().filter(|&&new| new).count());
+        (new, failed)
+    }
     fn replace(&self, _: Item, _: Value) -> bool {
+        unreachable!("a filter has no values")
+    }
+    fn replace_each(&self, _: &[(Item, Value)]) -> Vec<bool> {
         unreachable!("a filter has no values")
     }
     fn remove(&self, (hash, _): Item) -> bool {
@@ -162,8 +183,18 @@ subject! {
     fn insert_unique(&self, _: Item) -> Result<bool, InsertError> {
         unreachable!("a maplet is a multimap")
     }
+    fn insert_unique_each(&self, _: &[Item]) -> (Vec<bool>, Option<InsertError>) {
+        unreachable!("a maplet is a multimap")
+    }
     fn replace(&self, (hash, old): Item, new: Value) -> bool {
         self.replace_hash(hash, old, new).expect("a value that fits")
+    }
+    fn replace_each(&self, items: &[(Item, Value)]) -> Vec<bool> {
+        let pairs: Vec<_> = items.iter().map(|&((hash, old), new)| (hash, old, new)).collect();
+        let mut replaced = stale(items.len());
+        let count = self.replace_hash_many(&pairs, &mut replaced).expect("values that fit");
+        assert_eq!(count, replaced.iter().filter(|&&replaced| replaced).count());
+        replaced
     }
     fn remove(&self, (hash, value): Item) -> bool {
         self.remove_hash(hash, value)

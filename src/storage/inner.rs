@@ -6,28 +6,30 @@ use core::hash::{BuildHasher, Hash};
 use core::marker::PhantomData;
 
 use super::sealed::Sealed;
-use crate::entry::{ValueBits, Values};
+use crate::entry::{Pair, ValueBits, Values};
 use crate::error::{InsertManyError, ReserveError};
 use crate::filter::Stats;
 use crate::layout::{Candidates, Visitor};
 use crate::sizing;
 use crate::table::operations::{
-    ContainsMany, FalsePositiveRate, GetMany, GrowFor, InsertMany, RemoveMany,
+    ContainsMany, FalsePositiveRate, GetMany, GrowFor, InsertMany, InsertUniqueMany, RemoveMany,
+    ReplaceMany,
 };
 use crate::table::{Buckets, ItemOf, State};
 
 /// Items of an iterator that are inserted as one batch: many times as many as are prefetched, few enough
 /// for the stack.
-const BATCH: usize = 256;
+pub const BATCH: usize = 256;
 
-/// Calls `insert_many` for the items of an iterator, a batch at a time, until it fails.
+/// Calls `insert_many`, which returns how many it stored, for the items of an iterator, a batch at a time, until it
+/// fails. Returns how many were stored.
 pub fn insert_in_batches<T: Copy + Default>(
     items: impl IntoIterator<Item = T>,
-    insert_many: impl Fn(&[T]) -> Result<(), InsertManyError>,
-) -> Result<(), InsertManyError> {
+    insert_many: impl Fn(&[T]) -> Result<usize, InsertManyError>,
+) -> Result<usize, InsertManyError> {
     let mut items = items.into_iter().fuse();
     let mut batch = [T::default(); BATCH];
-    let mut stored = 0;
+    let (mut index, mut stored) = (0, 0);
     loop {
         let mut len = 0;
         for (place, item) in batch.iter_mut().zip(&mut items) {
@@ -35,11 +37,12 @@ pub fn insert_in_batches<T: Copy + Default>(
             len += 1;
         }
         if len == 0 {
-            return Ok(());
+            return Ok(stored);
         }
-        insert_many(&batch[..len])
-            .map_err(|error| InsertManyError::new(stored + error.stored(), error.cause()))?;
-        stored += len;
+        stored += insert_many(&batch[..len]).map_err(|error| {
+            InsertManyError::new(index + error.index(), stored + error.stored(), error.cause())
+        })?;
+        index += len;
     }
 }
 
@@ -80,6 +83,16 @@ impl<L: Sealed, B: Buckets, S> Inner<L, B, S> {
     }
 
     #[inline]
+    pub(crate) fn insert_unique_many<Q>(
+        &self,
+        items: &[Q],
+        item: impl Fn(&Q) -> ItemOf<B>,
+        new: &mut [bool],
+    ) -> Result<usize, InsertManyError> {
+        self.run(InsertUniqueMany { items, item, new })
+    }
+
+    #[inline]
     pub(crate) fn remove_many<Q>(
         &self,
         items: &[Q],
@@ -95,6 +108,20 @@ impl<L: Sealed, B: Buckets, S> Inner<L, B, S> {
         B: Buckets<Values = ValueBits>,
     {
         self.run(GetMany { keys, hash, found });
+    }
+
+    #[inline]
+    pub(crate) fn replace_many<Q>(
+        &self,
+        pairs: &[Q],
+        pair: impl Fn(&Q) -> Pair,
+        new: impl Fn(&Q) -> u32,
+        replaced: &mut [bool],
+    ) -> usize
+    where
+        B: Buckets<Values = ValueBits>,
+    {
+        self.run(ReplaceMany { pairs, pair, new, replaced })
     }
 
     #[inline]

@@ -10,8 +10,8 @@ use core::convert::Infallible;
 use super::buckets::OUT_OF_CACHE_BUCKETS;
 use super::geometry::Key;
 use super::{Buckets, ItemOf, Table};
-use crate::entry::ValueBits;
-use crate::error::InsertManyError;
+use crate::entry::{Pair, ValueBits};
+use crate::error::{InsertError, InsertManyError};
 use crate::layout::{Candidates, Format};
 
 /// How many items ahead the words are requested, a power of two: more than a core has misses
@@ -36,7 +36,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         hash: impl Fn(&Q) -> u64,
         found: &mut [bool],
     ) {
-        self.answer_each(items, |named| self.key(hash(named)), found, |key| self.contains(key));
+        self.answer_each(items, |named| self.key(hash(named)), found, |_, key| self.contains(key));
     }
 
     /// As `insert` for each item, in order, until one fails.
@@ -46,6 +46,31 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         items: &[Q],
         item: impl Fn(&Q) -> ItemOf<B>,
     ) -> Result<(), InsertManyError> {
+        self.insert_each(items, item, |_, key| self.insert(key).map(|()| true)).map(|_| ())
+    }
+
+    /// As `insert_unique` for each item, in order, until one fails. Returns how many were new.
+    #[inline]
+    pub(crate) fn insert_unique_many<Q>(
+        self,
+        items: &[Q],
+        item: impl Fn(&Q) -> ItemOf<B>,
+        new: &mut [bool],
+    ) -> Result<usize, InsertManyError> {
+        self.insert_each(items, item, |at, key| {
+            new[at] = self.insert_unique(key)?;
+            Ok(new[at])
+        })
+    }
+
+    /// Calls `insert` for each item, in order, until that fails. Returns how many were stored.
+    #[inline]
+    fn insert_each<Q>(
+        self,
+        items: &[Q],
+        item: impl Fn(&Q) -> ItemOf<B>,
+        mut insert: impl FnMut(usize, Key) -> Result<bool, InsertError>,
+    ) -> Result<usize, InsertManyError> {
         let mut stored = 0;
         // A growing table is always so full that many inserts have to search. In a small table it would cost more
         // than it gains.
@@ -59,11 +84,12 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             }
         };
         let key = |named: &Q| self.key_of(item(named));
-        self.for_each_prefetched(items, key, prepare, |key| {
-            self.insert(key).map_err(|cause| InsertManyError::new(stored, cause))?;
-            stored += 1;
+        self.for_each_prefetched(items, key, prepare, |at, key| {
+            let new = insert(at, key).map_err(|cause| InsertManyError::new(at, stored, cause))?;
+            stored += usize::from(new);
             Ok(())
-        })
+        })?;
+        Ok(stored)
     }
 
     /// As `remove` for each item, in order. Returns how many were removed.
@@ -74,17 +100,25 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         item: impl Fn(&Q) -> ItemOf<B>,
         removed: &mut [bool],
     ) -> usize {
+        self.change_each(items, item, removed, |_, key| self.remove(key))
+    }
+
+    /// Writes to `changed` what `change` returns for each item, in order. Returns how often it was true.
+    #[inline]
+    fn change_each<Q>(
+        self,
+        items: &[Q],
+        item: impl Fn(&Q) -> ItemOf<B>,
+        changed: &mut [bool],
+        change: impl Fn(usize, Key) -> bool,
+    ) -> usize {
         let mut count = 0;
-        self.answer_each(
-            items,
-            |named| self.key_of(item(named)),
-            removed,
-            |key| {
-                let removed = self.remove(key);
-                count += usize::from(removed);
-                removed
-            },
-        );
+        let key = |named: &Q| self.key_of(item(named));
+        self.answer_each(items, key, changed, |at, key| {
+            let changed = change(at, key);
+            count += usize::from(changed);
+            changed
+        });
         count
     }
 
@@ -95,24 +129,21 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         items: &[Q],
         key: impl Fn(&Q) -> Key,
         answers: &mut [A],
-        mut operation: impl FnMut(Key) -> A,
+        mut operation: impl FnMut(usize, Key) -> A,
     ) {
-        let mut answers = answers.iter_mut();
         let Ok(()) = self.for_each_prefetched(
             items,
             key,
             |_| {},
-            |key| {
-                if let Some(answer) = answers.next() {
-                    *answer = operation(key);
-                }
+            |at, key| {
+                answers[at] = operation(at, key);
                 Ok::<(), Infallible>(())
             },
         );
     }
 
-    /// Calls `operation` for each item in order, until that fails. Just before, it requests the words
-    /// of the item [`PREFETCH_DISTANCE`] places ahead, and calls `prepare` for the one
+    /// Calls `operation` with the index and the key of each item, in order, until that fails. Just before, it requests
+    /// the words of the item [`PREFETCH_DISTANCE`] places ahead, and calls `prepare` for the one
     /// [`SEARCH_DISTANCE`] places ahead.
     #[inline]
     fn for_each_prefetched<Q, E>(
@@ -120,7 +151,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         items: &[Q],
         key: impl Fn(&Q) -> Key,
         prepare: impl Fn(Key),
-        mut operation: impl FnMut(Key) -> Result<(), E>,
+        mut operation: impl FnMut(usize, Key) -> Result<(), E>,
     ) -> Result<(), E> {
         let prefetched = |item| {
             let key = key(item);
@@ -140,7 +171,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             if at + SEARCH_DISTANCE < items.len() {
                 prepare(keys[(at + SEARCH_DISTANCE) % PREFETCH_DISTANCE]);
             }
-            operation(key)?;
+            operation(at, key)?;
         }
         Ok(())
     }
@@ -156,6 +187,18 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         hash: impl Fn(&Q) -> u64,
         found: &mut [Candidates],
     ) {
-        self.answer_each(keys, |named| self.key(hash(named)), found, |key| self.get(key));
+        self.answer_each(keys, |named| self.key(hash(named)), found, |_, key| self.get(key));
+    }
+
+    /// As `replace` for each pair, in order. Returns how many were replaced.
+    #[inline]
+    pub(crate) fn replace_many<Q>(
+        self,
+        pairs: &[Q],
+        pair: impl Fn(&Q) -> Pair,
+        new: impl Fn(&Q) -> u32,
+        replaced: &mut [bool],
+    ) -> usize {
+        self.change_each(pairs, pair, replaced, |at, key| self.replace(key, new(&pairs[at])))
     }
 }

@@ -1,7 +1,7 @@
 //! The operations of a table whose layout may be known at run time only.
 
 use super::{Buckets, CellWords, Image, ItemOf, State, Table};
-use crate::entry::ValueBits;
+use crate::entry::{Pair, ValueBits};
 use crate::error::{InsertError, InsertManyError};
 use crate::layout::{Candidates, Format, Visitor};
 use crate::memory::NoMemory;
@@ -97,6 +97,22 @@ impl<B: Buckets, Q, H: Fn(&Q) -> ItemOf<B>> Visitor<&State<B>> for InsertMany<'_
     }
 }
 
+pub struct InsertUniqueMany<'q, Q, H> {
+    pub(crate) items: &'q [Q],
+    pub(crate) item: H,
+    pub(crate) new: &'q mut [bool],
+}
+
+impl<B: Buckets, Q, H: Fn(&Q) -> ItemOf<B>> Visitor<&State<B>> for InsertUniqueMany<'_, Q, H> {
+    type Output = Result<usize, InsertManyError>;
+
+    #[inline]
+    fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
+        let table = Table::<F, B>::new(state);
+        table.insert_unique_many(self.items, self.item, self.new)
+    }
+}
+
 pub struct RemoveMany<'q, Q, H> {
     pub(crate) items: &'q [Q],
     pub(crate) item: H,
@@ -154,6 +170,28 @@ impl<B: Buckets<Values = ValueBits>> Visitor<&State<B>> for Replace<ItemOf<B>> {
     fn visit<F: Format>(self, state: &State<B>) -> bool {
         let table = Table::<F, B>::new(state);
         table.replace(table.key_of(self.old), self.new)
+    }
+}
+
+pub struct ReplaceMany<'q, Q, H, N> {
+    pub(crate) pairs: &'q [Q],
+    pub(crate) pair: H,
+    pub(crate) new: N,
+    pub(crate) replaced: &'q mut [bool],
+}
+
+impl<B, Q, H, N> Visitor<&State<B>> for ReplaceMany<'_, Q, H, N>
+where
+    B: Buckets<Values = ValueBits>,
+    H: Fn(&Q) -> Pair,
+    N: Fn(&Q) -> u32,
+{
+    type Output = usize;
+
+    #[inline]
+    fn visit<F: Format>(self, state: &State<B>) -> usize {
+        let table = Table::<F, B>::new(state);
+        table.replace_many(self.pairs, self.pair, self.new, self.replaced)
     }
 }
 

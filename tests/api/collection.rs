@@ -95,6 +95,9 @@ fn an_iterator_of_any_length_is_inserted_in_order() {
         filter.insert_all((0..length).filter(|_| true)).unwrap();
         assert_eq!(filter.len(), length);
         assert!((0..length).all(|item| filter.contains(&item)));
+        let more = (0..length + 300).filter(|_| true);
+        assert_eq!(filter.insert_unique_all(more.chain(0..length)), Ok(300));
+        assert_eq!(filter.len(), length + 300);
         let maplet = maplet(2000);
         maplet.insert_all((0..length).map(|key| (key, key as u32 % 64))).unwrap();
         assert_eq!(maplet.len(), length);
@@ -108,6 +111,7 @@ fn an_iterator_that_does_not_fit_says_how_many_were_stored() {
     let failed = filter.insert_hash_all(0..).unwrap_err();
     assert_eq!((failed.stored(), failed.cause()), (filter.len(), InsertError::Full));
     assert!(failed.stored() >= 1000);
+    assert_eq!(failed.index(), failed.stored());
     assert!((0..failed.stored() as u64).all(|hash| filter.remove_hash(hash)));
     assert!(filter.is_empty());
 
@@ -115,6 +119,7 @@ fn an_iterator_that_does_not_fit_says_how_many_were_stored() {
     let failed = maplet.insert_all((0..900).map(|key| (key, if key < 700 { 1 } else { 64 })));
     let failed = failed.unwrap_err();
     assert_eq!((failed.stored(), failed.cause()), (700, InsertError::ValueTooLarge));
+    assert_eq!(failed.index(), 700);
     assert_eq!(maplet.len(), 700);
 }
 
@@ -181,7 +186,9 @@ fn a_panic_of_a_hash_leaves_the_filter_usable() {
     assert!(catch_unwind(|| filter.count(&bad())).is_err());
     assert!(catch_unwind(|| filter.remove(&bad())).is_err());
     assert!(catch_unwind(|| filter.insert_many(&[bad()])).is_err());
+    assert!(catch_unwind(|| filter.insert_unique_many(&[bad()], &mut [false])).is_err());
     assert!(catch_unwind(|| filter.insert_all([bad()])).is_err());
+    assert!(catch_unwind(|| filter.insert_unique_all([bad()])).is_err());
     assert!(catch_unwind(|| filter.insert_all((0..9).map(|n| Bad(n == 8)))).is_err());
     assert!(catch_unwind(|| filter.insert_all((0..9).inspect(|n| assert!(*n < 8)))).is_err());
     assert_eq!(filter.len(), 500);

@@ -291,6 +291,16 @@ fn what_the_errors_of_inserts_tell_to_do_works() {
     let expected =
         format!("stored the first {} items and no more: {}", full.stored(), full.cause());
     assert_eq!((full.to_string(), full.cause()), (expected, InsertError::Full));
+    let twice = (0..1000).flat_map(|n| [n, n]);
+    let full = filter(100).insert_unique_all(twice).unwrap_err();
+    assert!(full.stored() < full.index());
+    let expected = format!(
+        "stored the {} new ones of the first {} items and no more: {}",
+        full.stored(),
+        full.index(),
+        full.cause()
+    );
+    assert_eq!(full.to_string(), expected);
     let larger = filter(2000);
     assert!((0..1000).all(|n| larger.insert(&n).is_ok()));
 

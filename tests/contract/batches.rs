@@ -5,7 +5,7 @@ use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{panic, thread};
 
-use coucal::{CuckooFilter, InsertError, Storage};
+use coucal::{CuckooFilter, Error, InsertError, Storage};
 
 use crate::common::{Filter, Layout, hashes};
 
@@ -16,17 +16,21 @@ const LONGEST: usize = 4 * DISTANCE + 3;
 of_each_layout! {
     right_answers
     stores
+    stores_what_is_new
     removes
     removes_copies
     refusals
+    refusals_of_what_is_new
 }
 
 of_each_growing_layout! {
     right_answers_while_it_grows
     stores_while_it_grows
+    stores_what_is_new_while_it_grows
     removes_from_what_grows
     removes_copies_from_what_grows
     refusals_of_what_grows
+    refusals_of_what_is_new_and_grows
 }
 
 fn right_answers(layout: Layout) {
@@ -43,6 +47,14 @@ fn stores(layout: Layout) {
 
 fn stores_while_it_grows(layout: Layout) {
     every_length_is_stored(|| layout.growing(0, 500));
+}
+
+fn stores_what_is_new(layout: Layout) {
+    every_length_is_stored_unless_it_is_there(&layout.filter(10_000));
+}
+
+fn stores_what_is_new_while_it_grows(layout: Layout) {
+    every_length_is_stored_unless_it_is_there(&layout.growing(0, 500));
 }
 
 fn removes(layout: Layout) {
@@ -67,6 +79,14 @@ fn refusals(layout: Layout) {
 
 fn refusals_of_what_grows(layout: Layout) {
     a_refused_item_ends_the_batch(&layout.growing(100, 200), layout.slots);
+}
+
+fn refusals_of_what_is_new(layout: Layout) {
+    a_refused_item_ends_the_batch_of_new_ones(|| layout.filter(300));
+}
+
+fn refusals_of_what_is_new_and_grows(layout: Layout) {
+    a_refused_item_ends_the_batch_of_new_ones(|| layout.growing(100, 300));
 }
 
 /// Whether the item at this place of the batch is in the filter. Each of the first three differs at
@@ -131,6 +151,28 @@ fn every_length_is_stored<L: Storage>(build: impl Fn() -> Filter<L>) {
     }
 }
 
+/// Half of the batch is there before; and then the batch names each of its items once more.
+fn every_length_is_stored_unless_it_is_there<L: Storage>(filter: &Filter<L>) {
+    let (present, absent) = apart(filter, LONGEST);
+    for pattern in PATTERNS {
+        for length in 0..=LONGEST {
+            assert_eq!(filter.insert_hash_many(&present), Ok(()));
+            let expected: Vec<bool> =
+                (0..2 * length).map(|at| at < length && !pattern(at)).collect();
+            let choose = |at: usize| if pattern(at) { present[at] } else { absent[at] };
+            let batch: Vec<u64> = (0..length).chain(0..length).map(choose).collect();
+            // What was there before must not matter.
+            let mut new: Vec<bool> = (0..batch.len()).map(|at| at % 3 == 0).collect();
+            let count = filter.insert_unique_hash_many(&batch, &mut new).expect("few items");
+            assert_eq!(new, expected, "a batch of {length}, twice");
+            assert_eq!(count, expected.iter().filter(|&&new| new).count());
+            assert_eq!(filter.len(), LONGEST + count);
+            assert!(batch.iter().chain(&present).all(|&hash| filter.count_hash(hash) == 1));
+            filter.clear();
+        }
+    }
+}
+
 fn every_length_is_removed<L: Storage>(filter: &Filter<L>) {
     let (present, absent) = apart(filter, LONGEST);
     for pattern in PATTERNS {
@@ -187,6 +229,22 @@ fn a_batch_of_removals_needs_as_many_answers() {
     assert_eq!((removed, filter.len()), ([true; 3], 0));
 }
 
+/// With too few answers or too many nothing is stored.
+#[test]
+fn a_batch_of_unique_inserts_needs_as_many_answers() {
+    let filter = CuckooFilter::with_capacity(100);
+    for answers in [0, 2, 4] {
+        let mut new = vec![false; answers];
+        let error = filter.insert_unique_many(&[1, 2, 3], &mut new);
+        let Err(Error::LengthMismatch(error)) = error else { panic!("3 items: {error:?}") };
+        assert_eq!((error.items(), error.answers()), (3, answers));
+        assert!(!new.contains(&true) && filter.is_empty());
+    }
+    let mut new = [false; 3];
+    assert!(matches!(filter.insert_unique_many(&[1, 2, 1], &mut new), Ok(2)));
+    assert_eq!((new, filter.len()), ([true, true, false], 2));
+}
+
 /// One item of the batch cannot be stored: those before it are, it and those after it are not. The others are copies
 /// of one item: of an item that is beside its buckets already, a full filter takes any number.
 fn a_refused_item_ends_the_batch<L: Storage>(filter: &Filter<L>, slots: usize) {
@@ -208,6 +266,37 @@ fn a_refused_item_ends_the_batch<L: Storage>(filter: &Filter<L>, slots: usize) {
             assert!((0..at).all(|_| filter.remove_hash(item)));
         }
     }
+}
+
+/// A filter that is too small for the batch stores what it stores of a loop, and says how far it came.
+fn a_refused_item_ends_the_batch_of_new_ones<L: Storage>(build: impl Fn() -> Filter<L>) {
+    let (filter, other, by_iterator) = (build(), build(), build());
+    // Each of them twice.
+    let batch: Vec<u64> = hashes(61).flat_map(|hash| [hash; 2]).take(2000).collect();
+    let mut expected = Vec::new();
+    let cause = batch.iter().find_map(|&hash| match other.insert_unique_hash(hash) {
+        Ok(new) => {
+            expected.push(new);
+            None
+        }
+        Err(error) => Some(error),
+    });
+    let stored = expected.iter().filter(|&&new| new).count();
+    assert!(300 <= stored && stored < expected.len(), "{stored} of {}", expected.len());
+
+    let mut new = vec![true; batch.len()];
+    let Err(Error::InsertMany(failed)) = filter.insert_unique_hash_many(&batch, &mut new) else {
+        panic!("it is full");
+    };
+    assert_eq!((failed.index(), failed.stored()), (expected.len(), stored));
+    assert_eq!(Some(failed.cause()), cause);
+    assert_eq!(new[..failed.index()], expected);
+    assert!(new[failed.index()..].iter().all(|&new| new), "the rest is as it was");
+    assert_eq!(filter.len(), stored);
+
+    let failed = by_iterator.insert_unique_hash_all(batch).expect_err("it is full");
+    assert_eq!((failed.index(), failed.stored()), (expected.len(), stored));
+    assert_eq!((Some(failed.cause()), by_iterator.len()), (cause, stored));
 }
 
 /// The same hashes in every run.
@@ -275,6 +364,27 @@ fn a_panic_in_a_batch_of_lookups() {
         assert!(found[at..].iter().all(|&found| !found), "answers beyond the panic");
         assert!(found[..at.saturating_sub(DISTANCE)].iter().all(|&found| found));
         assert_eq!(filter.len(), 200);
+    }
+}
+
+/// The answers say what was stored before the panic; the rest of the batch is new.
+#[test]
+fn a_panic_in_a_batch_of_unique_inserts() {
+    for at in 0..LONGEST {
+        let filter = CuckooFilter::with_capacity_and_hasher(1000, Fixed::default());
+        let item = |place| Item((place != at).then_some(place as u64));
+        let batch: Vec<Item> = (0..LONGEST).map(item).collect();
+        let mut new = vec![false; LONGEST];
+        let result =
+            catch_unwind(AssertUnwindSafe(|| filter.insert_unique_many(&batch, &mut new).is_ok()));
+        assert!(result.is_err(), "a panic goes on to the caller");
+        let count = filter.len();
+        assert!(at.saturating_sub(DISTANCE) <= count && count <= at, "{count} of {at}");
+        assert!(new.iter().copied().eq((0..LONGEST).map(|place| place < count)));
+        for place in 0..LONGEST {
+            let is_new = filter.insert_unique(&Item(Some(place as u64)));
+            assert_eq!(is_new, Ok(place >= count), "{place}");
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What else one thread is promised.
 
-use coucal::{BuildError, Candidates, CuckooMaplet, Fp8x8, InsertError, MapletBuilder};
+use coucal::{BuildError, Candidates, CuckooMaplet, Error, Fp8x8, InsertError, MapletBuilder};
 
 use crate::common::{Layout, default_layout, hashes};
 use crate::{candidates, largest, widths, widths_that_grow};
@@ -62,6 +62,15 @@ fn values_that_do_not_fit(layout: Layout) {
             let pairs = [(1, value), (1, value ^ 1), (2, largest)];
             assert_eq!(maplet.remove_hash_many(&pairs, &mut removed), Ok(0));
             assert_eq!(removed, [false; 3]);
+            let mut replaced = [true; 3];
+            let pairs = [(1, value, 0), (1, value ^ 1, 0), (2, largest, 0)];
+            assert!(matches!(maplet.replace_hash_many(&pairs, &mut replaced), Ok(0)));
+            assert_eq!(replaced, [false; 3]);
+            // The value of the first pair would fit.
+            let pairs = [(1, largest, 0), (1, 0, value)];
+            let error = maplet.replace_hash_many(&pairs, &mut [true; 2]).unwrap_err();
+            let Error::ValueTooLarge(error) = error else { panic!("{error}") };
+            assert_eq!((error.value(), error.value_bits()), (value, bits));
             let failed = maplet.insert_hash_many(&[(3, 0), (3, value), (3, 1)]).unwrap_err();
             assert_eq!((failed.stored(), failed.cause()), (1, InsertError::ValueTooLarge));
             assert!(maplet.remove_hash(3, 0));
@@ -90,6 +99,23 @@ fn batches_do_as_the_loop_does(layout: Layout) {
                 assert!(found.eq(other.get_hash(*key)));
             }
         }
+        // The last two are not there, and then the first one has its new value.
+        let new = |value: u32| value ^ 1;
+        let mut pairs_of_three: Vec<_> =
+            pairs.iter().map(|&(hash, value)| (hash, value, new(value))).collect();
+        pairs_of_three.extend([(1, 0, 1), (2, 0, 1), pairs_of_three[0]]);
+        for pairs in pairs_of_three.chunks(batch) {
+            let mut replaced: Vec<bool> = (0..pairs.len()).map(|at| at % 3 == 0).collect();
+            let count = one.replace_hash_many(pairs, &mut replaced).expect("as long");
+            let one_by_one = |&(hash, old, new): &(u64, u32, u32)| {
+                other.replace_hash(hash, old, new) == Ok(true)
+            };
+            let expected: Vec<bool> = pairs.iter().map(one_by_one).collect();
+            assert_eq!(replaced, expected, "in batches of {batch}");
+            assert_eq!(count, expected.iter().filter(|&&replaced| replaced).count());
+        }
+        let pairs: Vec<_> = pairs.iter().map(|&(hash, value)| (hash, new(value))).collect();
+        assert!(pairs.iter().all(|&(hash, value)| one.get_hash(hash).any(|found| found == value)));
         // The last ones are not there.
         for pairs in
             pairs.iter().chain(&[(1, 0), (2, 0)]).copied().collect::<Vec<_>>().chunks(batch)
@@ -107,6 +133,9 @@ fn batches_do_as_the_loop_does(layout: Layout) {
         assert_eq!(error.map_err(|error| (error.items(), error.answers())), Err((2, answers)));
         let error = one.remove_hash_many(&[(1, 0), (2, 0)], &mut vec![false; answers]);
         assert_eq!(error.map_err(|error| (error.items(), error.answers())), Err((2, answers)));
+        let error = one.replace_hash_many(&[(1, 0, 1), (2, 0, 1)], &mut vec![false; answers]);
+        let Err(Error::LengthMismatch(error)) = error else { panic!("2 pairs: {error:?}") };
+        assert_eq!((error.items(), error.answers()), (2, answers));
     }
 }
 
@@ -243,6 +272,9 @@ fn keys_of_many_kinds() {
     let each = maplet.get_each(&[(1, "two"), (4, "five")]);
     assert!(each.into_iter().flatten().eq([3, 6]));
     assert_eq!(maplet.replace(&(1, "two"), 3, 4), Ok(true));
+    let mut replaced = [false; 2];
+    let pairs = [((1, "two"), 4, 5), ((1, "two"), 5, 4)];
+    assert!(matches!(maplet.replace_many(&pairs, &mut replaced), Ok(2)));
     let mut removed = [false; 2];
     assert_eq!(maplet.remove_many(&[((1, "two"), 4), ((1, "two"), 3)], &mut removed), Ok(1));
     assert_eq!(removed, [true, false]);

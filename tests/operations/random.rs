@@ -26,6 +26,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         6 => key().prop_map(Op::Remove),
         5 => key().prop_map(Op::Look),
         1 => keys().prop_map(|(first, count)| Op::InsertMany(first, count)),
+        1 => keys().prop_map(|(first, count)| Op::InsertUniqueOrReplaceMany(first, count)),
         1 => keys().prop_map(|(first, count)| Op::RemoveMany(first, count)),
         1 => keys().prop_map(|(first, count)| Op::LookMany(first, count)),
         1 => Just(Op::Clear(0)),

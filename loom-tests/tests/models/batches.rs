@@ -15,6 +15,8 @@ models! {
     len_against_a_kick_of_two_hops
     batch_of_inserts_against_lookups
     batch_of_inserts_in_order
+    two_batches_of_the_same_new_items
+    batch_of_unique_inserts_against_kick
     batch_of_lookups_against_kick
     batch_of_removals_against_kick
     batch_of_removals_in_order
@@ -142,6 +144,32 @@ fn batch_of_inserts_in_order<L: Layout>() {
             if t.contains(y) {
                 assert!(t.contains(x), "the second is stored, so the first is");
             }
+        });
+    });
+}
+
+/// Each item is new in one of them, as the checker knows. One of the batches names an item twice.
+fn two_batches_of_the_same_new_items<L: Layout>() {
+    let mut setup = Setup::<L>::new(4);
+    let [x, y] = [(0, 1), (2, 3)].map(|(a, b)| setup.item(a, b));
+    let batches = [vec![x, y, x], vec![y.swapped(), x.swapped()]];
+    setup.check(100, 2, move |model| {
+        for batch in &batches {
+            let batch = batch.clone();
+            model.thread(move |t| {
+                t.insert_unique_many(&batch);
+            });
+        }
+    });
+}
+
+/// An item that is kicked meanwhile is not new.
+fn batch_of_unique_inserts_against_kick<L: Layout>() {
+    let OneHop { setup, moved, new, filler } = OneHop::<L>::new(0, 3);
+    setup.check(25, 3, move |model| {
+        model.thread(move |t| assert!(t.insert(new)));
+        model.thread(move |t| {
+            assert_eq!(t.insert_unique_many(&[moved, filler]), [false, false]);
         });
     });
 }

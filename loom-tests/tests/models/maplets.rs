@@ -25,6 +25,8 @@ models_of_three! {
     get_beside_a_replacement_of_what_is_kicked
     two_replacements_of_one_pair
     two_replacements_in_a_row
+    batch_of_replacements_against_get
+    batch_of_replacements_of_what_is_kicked
     replacement_against_removal
     there_and_back_against_get
     copy_in_and_replacement_of_the_other
@@ -220,6 +222,34 @@ fn two_replacements_in_a_row<L: Layout>() {
         model.thread(move |t| {
             t.get(xa);
         });
+    });
+}
+
+/// The pairs are replaced one by one, in order, and each at once.
+fn batch_of_replacements_against_get<L: Layout>() {
+    let (mut setup, [xa, xb, xc]) = three_values::<L>();
+    let ya = setup.item(0, 1);
+    let yb = setup.with_value(ya, 1);
+    setup.store(0, &[ya]);
+    setup.check(100, 2, move |model| {
+        model.thread(move |t| {
+            assert_eq!(t.replace_many(&[(xa, xb), (ya, yb), (xb, xc)]), [true; 3]);
+        });
+        model.thread(move |t| {
+            let y_is_replaced = t.get(ya).has(yb);
+            let found = t.get(xa);
+            assert!(found.has(xb) || found.has(xc) || !y_is_replaced && found.has(xa));
+        });
+    });
+}
+
+/// A pair that is kicked meanwhile is replaced all the same.
+fn batch_of_replacements_of_what_is_kicked<L: Layout>() {
+    let OneHop { mut setup, moved: xa, new, .. } = OneHop::<Maplet<L>>::new(3, 0);
+    let xb = setup.with_value(xa, 1);
+    setup.check(180, 3, move |model| {
+        model.thread(move |t| assert!(t.insert(new)));
+        model.thread(move |t| assert_eq!(t.replace_many(&[(xa, xb), (xa, xb)]), [true, false]));
     });
 }
 

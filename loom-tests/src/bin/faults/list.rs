@@ -57,6 +57,7 @@ macro_rules! edit {
 }
 
 const ARRAY: &str = "src/sync/array.rs";
+const BATCH: &str = "src/table/batch.rs";
 const BUCKETS: &str = "src/table/buckets.rs";
 const FIGURES: &str = "src/table/figures.rs";
 const GROWING: &str = "src/table/growing.rs";
@@ -1017,6 +1018,17 @@ pub const FAULTS: &[Fault] = faults! {
             let _locked = self.stripes.lock(buckets.map(|bucket| bucket.number));"
         => &["maplets::get_whose_bucket_is_split"];
 
+    BATCH insert_unique_many: "a batch of unique inserts looks without a lock, and then inserts"
+        replace "self.insert_unique(key)?"
+        with "!self.contains(key) && self.insert(key).map(|()| true)?"
+        => &["batches::two_batches_of_the_same_new_items"];
+    BATCH replace_many: "a batch of replacements removes each pair, and inserts the new one"
+        replace "self.replace(key, new(&pairs[at]))"
+        with "self.remove(key)
+            && self
+                .insert(self.key_of(Pair { value: new(&pairs[at]), ..pair(&pairs[at]) }))
+                .is_ok()"
+        => &["maplets::batch_of_replacements_against_get"];
     // Values: replacements and removals.
     REMOVE change_seen: "a replacement stores the word that it saw before it had the stripe"
         replace "Some(self.change_longest(&locked, bucket, [place, other], seen, key, change))"
