@@ -20,6 +20,12 @@ pub trait Peer: Sized {
     /// Stores one more copy (a set: the key); `false` if there is no room.
     fn insert(&mut self, key: u64) -> bool;
 
+    /// Stores the key unless it is there; `false` if it is, or if there is no room.
+    #[inline]
+    fn insert_unique(&mut self, key: u64) -> bool {
+        !self.contains(key) && self.insert(key)
+    }
+
     /// Removes one copy; `false` if there was none, or if this peer removes nothing.
     #[inline]
     fn remove(&mut self, _key: u64) -> bool {
@@ -45,10 +51,22 @@ pub trait Peer: Sized {
         keys.iter().take_while(|key| self.insert(**key)).count()
     }
 
+    /// The number of keys that were new.
+    #[inline]
+    fn insert_unique_many(&mut self, keys: &[u64]) -> usize {
+        keys.iter().filter(|key| self.insert_unique(**key)).count()
+    }
+
     /// The number of keys of which a copy was removed.
     #[inline]
     fn remove_many(&mut self, keys: &[u64]) -> usize {
         keys.iter().filter(|key| self.remove(**key)).count()
+    }
+
+    /// The number of keys that were moved to another place.
+    #[inline]
+    fn replace_many(&mut self, keys: &[u64]) -> usize {
+        keys.iter().filter(|key| self.replace(**key)).count()
     }
 
     /// Itself, if several threads may write to it at once.
@@ -87,7 +105,7 @@ macro_rules! by_shared {
     };
 }
 
-/// Keys of one call of `contains_many`, of `insert_many` and of `remove_many`.
+/// Keys of one batch.
 pub const BATCH: usize = 1024;
 
 /// What is done with each key of a chunk.
@@ -97,9 +115,12 @@ pub enum Operation {
     ContainsMany,
     Insert,
     InsertMany,
+    InsertUnique,
+    InsertUniqueMany,
     Remove,
     RemoveMany,
     Replace,
+    ReplaceMany,
 }
 
 /// A peer, as one thread uses it.
@@ -123,9 +144,12 @@ impl<P: Peer> Subject for P {
             Operation::ContainsMany => contains_many(self, keys),
             Operation::Insert => insert(self, keys),
             Operation::InsertMany => insert_many(self, keys),
+            Operation::InsertUnique => insert_unique(self, keys),
+            Operation::InsertUniqueMany => insert_unique_many(self, keys),
             Operation::Remove => remove(self, keys),
             Operation::RemoveMany => remove_many(self, keys),
             Operation::Replace => replace(self, keys),
+            Operation::ReplaceMany => replace_many(self, keys),
         }
     }
 
@@ -161,6 +185,16 @@ fn insert_many<P: Peer>(peer: &mut P, keys: &[u64]) -> u64 {
 }
 
 #[inline(never)]
+fn insert_unique<P: Peer>(peer: &mut P, keys: &[u64]) -> u64 {
+    keys.iter().map(|key| u64::from(peer.insert_unique(*key))).sum()
+}
+
+#[inline(never)]
+fn insert_unique_many<P: Peer>(peer: &mut P, keys: &[u64]) -> u64 {
+    keys.chunks(BATCH).map(|keys| peer.insert_unique_many(keys) as u64).sum()
+}
+
+#[inline(never)]
 fn remove<P: Peer>(peer: &mut P, keys: &[u64]) -> u64 {
     keys.iter().map(|key| u64::from(peer.remove(*key))).sum()
 }
@@ -173,6 +207,11 @@ fn remove_many<P: Peer>(peer: &mut P, keys: &[u64]) -> u64 {
 #[inline(never)]
 fn replace<P: Peer>(peer: &mut P, keys: &[u64]) -> u64 {
     keys.iter().map(|key| u64::from(peer.replace(*key))).sum()
+}
+
+#[inline(never)]
+fn replace_many<P: Peer>(peer: &mut P, keys: &[u64]) -> u64 {
+    keys.chunks(BATCH).map(|keys| peer.replace_many(keys) as u64).sum()
 }
 
 /// One step of a mixed workload.

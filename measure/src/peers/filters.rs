@@ -100,6 +100,18 @@ impl<L: Storage, S: BuildHasher + Send + Sync> Peer for Coucal<L, S> {
     }
 
     #[inline]
+    fn insert_unique(&mut self, key: u64) -> bool {
+        self.0.insert_unique(&key) == Ok(true)
+    }
+
+    #[inline]
+    fn insert_unique_many(&mut self, keys: &[u64]) -> usize {
+        let mut new = [false; BATCH];
+        let new = new.get_mut(..keys.len()).expect("no more than a batch");
+        self.0.insert_unique_many(keys, new).expect("room, and as many answers as keys")
+    }
+
+    #[inline]
     fn remove_many(&mut self, keys: &[u64]) -> usize {
         let mut removed = [false; BATCH];
         let removed = removed.get_mut(..keys.len()).expect("no more than a batch");

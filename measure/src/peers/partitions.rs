@@ -13,7 +13,7 @@ use coucal::{
 
 use super::filters::coucal_with_slots;
 use crate::hash::KeyHash;
-use crate::subject::Peer;
+use crate::subject::{BATCH, Peer};
 
 /// Partitions have numbers of this many bits.
 const BITS: u32 = 6;
@@ -99,6 +99,24 @@ impl<L: Storage> Peer for Maplet<L> {
     fn replace(&mut self, key: u64) -> bool {
         let [old, new] = partitions(key).map(u32::from);
         self.0.replace(&key, old, new) == Ok(true)
+    }
+
+    #[inline]
+    fn insert_many(&mut self, keys: &[u64]) -> usize {
+        let pairs: Vec<_> = keys.iter().map(|&key| (key, partitions(key)[0].into())).collect();
+        self.0.insert_many(&pairs).map_or_else(|error| error.stored(), |()| keys.len())
+    }
+
+    #[inline]
+    fn replace_many(&mut self, keys: &[u64]) -> usize {
+        let pair = |&key| {
+            let [old, new] = partitions(key).map(u32::from);
+            (key, old, new)
+        };
+        let pairs: Vec<_> = keys.iter().map(pair).collect();
+        let mut replaced = [false; BATCH];
+        let replaced = replaced.get_mut(..keys.len()).expect("no more than a batch");
+        self.0.replace_many(&pairs, replaced).expect("values that fit, and as many answers as keys")
     }
 
     #[inline]
