@@ -13,7 +13,7 @@ mod portable;
 #[cfg(all(target_arch = "x86_64", not(miri), not(coucal_portable)))]
 mod x86_64;
 
-pub(crate) use lanes::{Lanes, Marks};
+pub(crate) use lanes::{Lanes, Marks, Pattern, Ring, Sought};
 #[cfg(not(all(target_arch = "x86_64", not(miri), not(coucal_portable))))]
 pub(crate) use portable::{
     PrefetchForWrite, either_holds, either_matches, equal_lanes, find, prefetch,

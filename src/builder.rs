@@ -1,16 +1,19 @@
-//! Builds a filter from a number of items, a false-positive rate, a layout and a hasher.
+//! Builds a filter from a number of items, a false-positive rate, a layout and a hasher; and the constructors for those
+//! who choose little of it.
 
 use core::fmt;
 use core::marker::PhantomData;
 
 use crate::error::BuildError;
-use crate::filter::CuckooFilter;
+use crate::filter::{CuckooFilter, GrowableCuckooFilter};
 use crate::hasher::DefaultHashBuilder;
-use crate::layout::{Fp16x4, LayoutId};
+use crate::layout::Fp16x4;
+#[cfg(any(test, feature = "__internals"))]
+use crate::layout::LayoutId;
 use crate::maplet::CuckooMaplet;
-use crate::sizing::{self, Request, Sizing};
-use crate::storage::inner::Inner;
+use crate::storage::operations::Inner;
 use crate::storage::{self, AnyLayout, FixedStorage, Growable, GrowingLayout, Storage};
+use crate::table::sizing::{self, Request, Sizing};
 use crate::table::{Buckets, State};
 
 /// Builds a [`CuckooFilter`] step by step; made by [`CuckooFilter::builder`].
@@ -179,7 +182,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     }
 
     /// For tests: of several layouts, choose this one.
-    #[cfg_attr(not(feature = "__internals"), expect(dead_code, reason = "for `internals`"))]
+    #[cfg(any(test, feature = "__internals"))]
     pub(crate) fn only(self, layout: LayoutId) -> Self {
         Self { request: Request { only: Some(layout), ..self.request }, ..self }
     }
@@ -203,6 +206,20 @@ impl<L: Storage, S, T> Builder<L, S, T> {
         let capacity = self.request.capacity;
         Ok(Inner { storage: PhantomData, state, hasher, capacity, max_capacity })
     }
+}
+
+/// For tests: the same builder, which chooses the layout of this name where it chooses one, as for `AnyLayout`.
+///
+/// # Panics
+///
+/// If no layout has the name.
+#[cfg(feature = "__internals")]
+pub fn of_named_layout<L: Storage, S, T>(
+    builder: Builder<L, S, T>,
+    name: &str,
+) -> Builder<L, S, T> {
+    let layout = LayoutId::ALL.iter().find(|layout| layout.name() == name);
+    builder.only(*layout.unwrap_or_else(|| panic!("no layout has the name {name}")))
 }
 
 /// What is built: a filter.
@@ -472,5 +489,263 @@ impl<L: Storage, S, T> fmt::Debug for Builder<L, S, T> {
             .field("false_positive_rate", &self.request.rate)
             .field("target_load", &self.request.target_load.map(sizing::share))
             .finish_non_exhaustive()
+    }
+}
+
+impl CuckooFilter {
+    /// An empty filter that holds `items` items, copies included, with the default layout and hasher.
+    ///
+    /// For another layout, use the [builder](Self::builder):
+    /// `CuckooFilter::builder().layout::<Fp12x5>().capacity(items).build()`. `with_capacity` has no
+    /// layout parameter: Rust could not infer it, and every call would have to name it.
+    ///
+    /// # Panics
+    ///
+    /// If the items need more than 2^44 slots. It aborts, as `Vec` does, if the allocator fails.
+    /// [`try_with_capacity`](Self::try_with_capacity) returns an error instead.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::with_capacity(1000);
+    /// assert_eq!(filter.capacity(), 1000);
+    /// assert!(filter.is_empty());
+    /// ```
+    #[must_use]
+    pub fn with_capacity(items: usize) -> Self {
+        Self::with_capacity_and_hasher(items, DefaultHashBuilder::default())
+    }
+
+    /// As [`with_capacity`](Self::with_capacity), but returns an error instead of panicking or
+    /// aborting.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::CapacityOverflow`] and [`BuildError::OutOfMemory`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// assert!(CuckooFilter::try_with_capacity(1000).is_ok());
+    /// assert!(CuckooFilter::try_with_capacity(usize::MAX).is_err());
+    /// ```
+    pub fn try_with_capacity(items: usize) -> Result<Self, BuildError> {
+        Self::builder().capacity(items).build()
+    }
+
+    /// A builder, for a false-positive rate, another layout or another hasher.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().capacity(1000).build()?;
+    /// assert_eq!(filter.len(), 0);
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    pub fn builder() -> Builder {
+        Builder::of_filters()
+    }
+}
+
+impl CuckooFilter<AnyLayout> {
+    /// An empty filter that holds `items` items, copies included, and, when it holds them, reports at most the
+    /// share `rate` (between 0 and 1) of absent items as present. It has the smallest layout that
+    /// reaches this rate: see [`AnyLayout`].
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`]: for a rate outside (0, 1), or lower than the rate of every layout; and for a
+    /// capacity whose table is too large or cannot be allocated.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{AnyCuckooFilter, CuckooFilter};
+    ///
+    /// let filter: AnyCuckooFilter = CuckooFilter::with_capacity_and_rate(10_000, 0.01)?;
+    /// assert_eq!(filter.capacity(), 10_000);
+    /// assert!(filter.false_positive_rate() <= 0.01);
+    /// assert!(CuckooFilter::with_capacity_and_rate(10_000, 1e-12).is_err());
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    pub fn with_capacity_and_rate(items: usize, rate: f64) -> Result<Self, BuildError> {
+        CuckooFilter::builder().capacity(items).false_positive_rate(rate).any_layout().build()
+    }
+}
+
+impl<S> CuckooFilter<AnyLayout, S> {
+    /// As [`with_capacity_and_rate`](CuckooFilter::with_capacity_and_rate), with this hasher.
+    ///
+    /// # Errors
+    ///
+    /// As [`with_capacity_and_rate`](CuckooFilter::with_capacity_and_rate).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::hash::RandomState;
+    /// use coucal::CuckooFilter;
+    ///
+    /// let hasher = RandomState::new();
+    /// let filter = CuckooFilter::with_capacity_rate_and_hasher(10_000, 0.01, hasher)?;
+    /// assert!(filter.insert("egg").is_ok());
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    pub fn with_capacity_rate_and_hasher(
+        items: usize,
+        rate: f64,
+        hasher: S,
+    ) -> Result<Self, BuildError> {
+        let builder = CuckooFilter::builder().capacity(items).false_positive_rate(rate);
+        builder.any_layout().hasher(hasher).build()
+    }
+}
+
+impl<S> CuckooFilter<Fp16x4, S> {
+    /// An empty filter that holds `items` items, copies included, with the default layout and this hasher.
+    ///
+    /// # Panics
+    ///
+    /// As [`with_capacity`](CuckooFilter::with_capacity).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::hash::RandomState;
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::with_capacity_and_hasher(1000, RandomState::new());
+    /// assert!(filter.insert("egg").is_ok());
+    /// ```
+    #[must_use]
+    pub fn with_capacity_and_hasher(items: usize, hasher: S) -> Self {
+        built(Self::try_with_capacity_and_hasher(items, hasher))
+    }
+
+    /// As [`with_capacity_and_hasher`](Self::with_capacity_and_hasher), but returns an error instead of
+    /// panicking or aborting.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::CapacityOverflow`] and [`BuildError::OutOfMemory`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::hash::RandomState;
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::try_with_capacity_and_hasher(1000, RandomState::new())?;
+    /// assert!(filter.insert("egg").is_ok());
+    /// assert!(CuckooFilter::try_with_capacity_and_hasher(usize::MAX, RandomState::new()).is_err());
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    pub fn try_with_capacity_and_hasher(items: usize, hasher: S) -> Result<Self, BuildError> {
+        CuckooFilter::builder().capacity(items).hasher(hasher).build()
+    }
+}
+
+impl GrowableCuckooFilter {
+    /// An empty filter that grows with its items, with the default layout and hasher. No size is needed.
+    ///
+    /// It begins with 2,048 slots, which take 4 KiB, and some locks and counters: see
+    /// [growth](crate#growth). For an initial capacity, a maximum or another layout, use
+    /// [`builder().growable()`](crate::Builder::growable).
+    ///
+    /// # Panics
+    ///
+    /// Never. It aborts, as `Vec` does, if the allocator cannot provide these first bytes:
+    /// `CuckooFilter::builder().growable().build()` returns an error instead. Where the allocator fails later,
+    /// [`insert`](Self::insert) returns [`InsertError::OutOfMemory`](crate::InsertError::OutOfMemory).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::GrowableCuckooFilter;
+    ///
+    /// let filter = GrowableCuckooFilter::new();
+    /// filter.insert_all(0..100_000)?;
+    /// assert_eq!(filter.len(), 100_000);
+    /// assert!(filter.load_factor() > 0.78);
+    /// # Ok::<(), coucal::InsertManyError>(())
+    /// ```
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_hasher(DefaultHashBuilder::default())
+    }
+}
+
+impl<S> GrowableCuckooFilter<Fp16x4, S> {
+    /// As [`new`](GrowableCuckooFilter::new), with this hasher.
+    ///
+    /// # Panics
+    ///
+    /// As [`new`](GrowableCuckooFilter::new): never, but it aborts if the allocator fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::hash::RandomState;
+    /// use coucal::GrowableCuckooFilter;
+    ///
+    /// let filter = GrowableCuckooFilter::with_hasher(RandomState::new());
+    /// assert!(filter.insert("egg").is_ok());
+    /// ```
+    #[must_use]
+    pub fn with_hasher(hasher: S) -> Self {
+        built(CuckooFilter::builder().growable().hasher(hasher).build())
+    }
+}
+
+/// As [`GrowableCuckooFilter::new`], with any layout that can grow, and the default of any hasher.
+///
+/// # Examples
+///
+/// ```
+/// use std::hash::RandomState;
+/// use coucal::{Fp21x3, GrowableCuckooFilter};
+///
+/// let filter: GrowableCuckooFilter<Fp21x3, RandomState> = Default::default();
+/// assert!(filter.is_empty());
+/// ```
+impl<L: GrowingLayout, S: Default> Default for GrowableCuckooFilter<L, S> {
+    fn default() -> Self {
+        let builder = CuckooFilter::builder().growable().layout::<L>();
+        built(builder.hasher(S::default()).build())
+    }
+}
+
+/// What was built, where no error is returned.
+fn built<L: Storage, S>(filter: Result<CuckooFilter<L, S>, BuildError>) -> CuckooFilter<L, S> {
+    match filter {
+        Ok(filter) => filter,
+        Err(BuildError::OutOfMemory { bytes }) => {
+            let layout = std::alloc::Layout::array::<u8>(bytes).expect("checked by the builder");
+            std::alloc::handle_alloc_error(layout)
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+impl CuckooMaplet {
+    /// A builder, which needs the [length of the values](MapletBuilder::value_bits).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(1000).value_bits(6).build()?;
+    /// assert_eq!(maplet.len(), 0);
+    /// # Ok::<(), coucal::BuildError>(())
+    /// ```
+    pub fn builder() -> MapletBuilder {
+        MapletBuilder::of_maplets()
     }
 }

@@ -4,7 +4,7 @@ use core::error;
 use core::fmt;
 use std::io;
 
-use crate::memory::NoMemory;
+use crate::sync::memory::NoMemory;
 
 /// Why an insert stored nothing.
 ///

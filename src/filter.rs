@@ -4,17 +4,18 @@ use core::fmt;
 use core::hash::{BuildHasher, Hash};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
-use crate::builder::Builder;
-use crate::entry::NoValues;
-use crate::error::{BuildError, Error, InsertError, InsertManyError, LengthMismatch, ReserveError};
+use crate::error::{Error, InsertError, InsertManyError, LengthMismatch, ReserveError};
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::Fp16x4;
-use crate::storage::inner::{self, Inner};
+use crate::storage::operations::{self, Inner};
+use crate::storage::operations::{
+    Contains, Count, FalsePositiveRate, Insert, InsertUnique, Remove, Stats,
+};
 use crate::storage::sealed::Sealed;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 #[cfg(loom)]
 use crate::table::State;
-use crate::table::operations::{Contains, Count, FalsePositiveRate, Insert, InsertUnique, Remove};
+use crate::table::entry::NoValues;
 
 /// A cuckoo filter that many threads share: a set of items in a few bits each, with a small rate
 /// of false positives, no false negatives, and removal. In a struct: `filter: CuckooFilter`, whatever the items are
@@ -106,269 +107,6 @@ pub type AnyCuckooFilter<S = DefaultHashBuilder> = CuckooFilter<AnyLayout, S>;
 /// # Ok::<(), coucal::Error>(())
 /// ```
 pub type GrowableCuckooFilter<L = Fp16x4, S = DefaultHashBuilder> = CuckooFilter<Growable<L>, S>;
-
-/// Figures for watching a filter; returned by [`CuckooFilter::stats`].
-///
-/// # Examples
-///
-/// ```
-/// let filter = coucal::CuckooFilter::with_capacity(100);
-/// let coucal::Stats { inconclusive_lookups, .. } = filter.stats();
-/// assert_eq!(inconclusive_lookups, 0);
-/// ```
-#[non_exhaustive]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Since the filter was built: lookups ([`contains`](CuckooFilter::contains) and its variants) that returned `true` because
-    /// the version of their fingerprint changed in every round, and not because they found it.
-    pub inconclusive_lookups: u64,
-    /// Entries in the [stash](crate#what-finds-no-room), each once. In a maplet a key with another value is another
-    /// entry.
-    pub stashed_entries: usize,
-    /// Their copies, which are part of [`len`](CuckooFilter::len).
-    pub stashed_copies: usize,
-}
-
-impl CuckooFilter {
-    /// An empty filter that holds `items` items, copies included, with the default layout and hasher.
-    ///
-    /// For another layout, use the [builder](Self::builder):
-    /// `CuckooFilter::builder().layout::<Fp12x5>().capacity(items).build()`. `with_capacity` has no
-    /// layout parameter: Rust could not infer it, and every call would have to name it.
-    ///
-    /// # Panics
-    ///
-    /// If the items need more than 2^44 slots. It aborts, as `Vec` does, if the allocator fails.
-    /// [`try_with_capacity`](Self::try_with_capacity) returns an error instead.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::with_capacity(1000);
-    /// assert_eq!(filter.capacity(), 1000);
-    /// assert!(filter.is_empty());
-    /// ```
-    #[must_use]
-    pub fn with_capacity(items: usize) -> Self {
-        Self::with_capacity_and_hasher(items, DefaultHashBuilder::default())
-    }
-
-    /// As [`with_capacity`](Self::with_capacity), but returns an error instead of panicking or
-    /// aborting.
-    ///
-    /// # Errors
-    ///
-    /// [`BuildError::CapacityOverflow`] and [`BuildError::OutOfMemory`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooFilter;
-    ///
-    /// assert!(CuckooFilter::try_with_capacity(1000).is_ok());
-    /// assert!(CuckooFilter::try_with_capacity(usize::MAX).is_err());
-    /// ```
-    pub fn try_with_capacity(items: usize) -> Result<Self, BuildError> {
-        Self::builder().capacity(items).build()
-    }
-
-    /// A builder, for a false-positive rate, another layout or another hasher.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().capacity(1000).build()?;
-    /// assert_eq!(filter.len(), 0);
-    /// # Ok::<(), coucal::BuildError>(())
-    /// ```
-    pub fn builder() -> Builder {
-        Builder::of_filters()
-    }
-}
-
-impl CuckooFilter<AnyLayout> {
-    /// An empty filter that holds `items` items, copies included, and, when it holds them, reports at most the
-    /// share `rate` (between 0 and 1) of absent items as present. It has the smallest layout that
-    /// reaches this rate: see [`AnyLayout`].
-    ///
-    /// # Errors
-    ///
-    /// [`BuildError`]: for a rate outside (0, 1), or lower than the rate of every layout; and for a
-    /// capacity whose table is too large or cannot be allocated.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::{AnyCuckooFilter, CuckooFilter};
-    ///
-    /// let filter: AnyCuckooFilter = CuckooFilter::with_capacity_and_rate(10_000, 0.01)?;
-    /// assert_eq!(filter.capacity(), 10_000);
-    /// assert!(filter.false_positive_rate() <= 0.01);
-    /// assert!(CuckooFilter::with_capacity_and_rate(10_000, 1e-12).is_err());
-    /// # Ok::<(), coucal::BuildError>(())
-    /// ```
-    pub fn with_capacity_and_rate(items: usize, rate: f64) -> Result<Self, BuildError> {
-        CuckooFilter::builder().capacity(items).false_positive_rate(rate).any_layout().build()
-    }
-}
-
-impl<S> CuckooFilter<AnyLayout, S> {
-    /// As [`with_capacity_and_rate`](CuckooFilter::with_capacity_and_rate), with this hasher.
-    ///
-    /// # Errors
-    ///
-    /// As [`with_capacity_and_rate`](CuckooFilter::with_capacity_and_rate).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::hash::RandomState;
-    /// use coucal::CuckooFilter;
-    ///
-    /// let hasher = RandomState::new();
-    /// let filter = CuckooFilter::with_capacity_rate_and_hasher(10_000, 0.01, hasher)?;
-    /// assert!(filter.insert("egg").is_ok());
-    /// # Ok::<(), coucal::BuildError>(())
-    /// ```
-    pub fn with_capacity_rate_and_hasher(
-        items: usize,
-        rate: f64,
-        hasher: S,
-    ) -> Result<Self, BuildError> {
-        let builder = CuckooFilter::builder().capacity(items).false_positive_rate(rate);
-        builder.any_layout().hasher(hasher).build()
-    }
-}
-
-impl<S> CuckooFilter<Fp16x4, S> {
-    /// An empty filter that holds `items` items, copies included, with the default layout and this hasher.
-    ///
-    /// # Panics
-    ///
-    /// As [`with_capacity`](CuckooFilter::with_capacity).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::hash::RandomState;
-    /// use coucal::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::with_capacity_and_hasher(1000, RandomState::new());
-    /// assert!(filter.insert("egg").is_ok());
-    /// ```
-    #[must_use]
-    pub fn with_capacity_and_hasher(items: usize, hasher: S) -> Self {
-        built(Self::try_with_capacity_and_hasher(items, hasher))
-    }
-
-    /// As [`with_capacity_and_hasher`](Self::with_capacity_and_hasher), but returns an error instead of
-    /// panicking or aborting.
-    ///
-    /// # Errors
-    ///
-    /// [`BuildError::CapacityOverflow`] and [`BuildError::OutOfMemory`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::hash::RandomState;
-    /// use coucal::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::try_with_capacity_and_hasher(1000, RandomState::new())?;
-    /// assert!(filter.insert("egg").is_ok());
-    /// assert!(CuckooFilter::try_with_capacity_and_hasher(usize::MAX, RandomState::new()).is_err());
-    /// # Ok::<(), coucal::BuildError>(())
-    /// ```
-    pub fn try_with_capacity_and_hasher(items: usize, hasher: S) -> Result<Self, BuildError> {
-        CuckooFilter::builder().capacity(items).hasher(hasher).build()
-    }
-}
-
-impl GrowableCuckooFilter {
-    /// An empty filter that grows with its items, with the default layout and hasher. No size is needed.
-    ///
-    /// It begins with 2,048 slots, which take 4 KiB, and some locks and counters: see
-    /// [growth](crate#growth). For an initial capacity, a maximum or another layout, use
-    /// [`builder().growable()`](crate::Builder::growable).
-    ///
-    /// # Panics
-    ///
-    /// Never. It aborts, as `Vec` does, if the allocator cannot provide these first bytes:
-    /// `CuckooFilter::builder().growable().build()` returns an error instead. Where the allocator fails later,
-    /// [`insert`](Self::insert) returns [`InsertError::OutOfMemory`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::GrowableCuckooFilter;
-    ///
-    /// let filter = GrowableCuckooFilter::new();
-    /// filter.insert_all(0..100_000)?;
-    /// assert_eq!(filter.len(), 100_000);
-    /// assert!(filter.load_factor() > 0.78);
-    /// # Ok::<(), coucal::InsertManyError>(())
-    /// ```
-    #[must_use]
-    pub fn new() -> Self {
-        Self::with_hasher(DefaultHashBuilder::default())
-    }
-}
-
-impl<S> GrowableCuckooFilter<Fp16x4, S> {
-    /// As [`new`](GrowableCuckooFilter::new), with this hasher.
-    ///
-    /// # Panics
-    ///
-    /// As [`new`](GrowableCuckooFilter::new): never, but it aborts if the allocator fails.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::hash::RandomState;
-    /// use coucal::GrowableCuckooFilter;
-    ///
-    /// let filter = GrowableCuckooFilter::with_hasher(RandomState::new());
-    /// assert!(filter.insert("egg").is_ok());
-    /// ```
-    #[must_use]
-    pub fn with_hasher(hasher: S) -> Self {
-        built(CuckooFilter::builder().growable().hasher(hasher).build())
-    }
-}
-
-/// As [`GrowableCuckooFilter::new`], with any layout that can grow, and the default of any hasher.
-///
-/// # Examples
-///
-/// ```
-/// use std::hash::RandomState;
-/// use coucal::{Fp21x3, GrowableCuckooFilter};
-///
-/// let filter: GrowableCuckooFilter<Fp21x3, RandomState> = Default::default();
-/// assert!(filter.is_empty());
-/// ```
-impl<L: GrowingLayout, S: Default> Default for GrowableCuckooFilter<L, S> {
-    fn default() -> Self {
-        let builder = CuckooFilter::builder().growable().layout::<L>();
-        built(builder.hasher(S::default()).build())
-    }
-}
-
-/// What was built, where no error is returned.
-fn built<L: Storage, S>(filter: Result<CuckooFilter<L, S>, BuildError>) -> CuckooFilter<L, S> {
-    match filter {
-        Ok(filter) => filter,
-        Err(BuildError::OutOfMemory { bytes }) => {
-            let layout = std::alloc::Layout::array::<u8>(bytes).expect("checked by the builder");
-            std::alloc::handle_alloc_error(layout)
-        }
-        Err(error) => panic!("{error}"),
-    }
-}
 
 /// Operations on items.
 impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
@@ -927,7 +665,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         hashes: impl IntoIterator<Item = u64>,
     ) -> Result<(), InsertManyError> {
         let insert_many = |batch: &[u64]| self.insert_hash_many(batch).map(|()| batch.len());
-        inner::insert_in_batches(hashes, insert_many).map(|_| ())
+        operations::insert_in_batches(hashes, insert_many).map(|_| ())
     }
 
     /// Adds the item of each hash, in order, unless the filter contains it, until an insert fails. Writes to `new`
@@ -979,8 +717,8 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         &self,
         hashes: impl IntoIterator<Item = u64>,
     ) -> Result<usize, InsertManyError> {
-        inner::insert_in_batches(hashes, |batch| {
-            let mut new = [false; inner::BATCH];
+        operations::insert_in_batches(hashes, |batch| {
+            let mut new = [false; operations::BATCH];
             self.inner.insert_unique_many(batch, |&hash| hash, &mut new[..batch.len()])
         })
     }

@@ -19,8 +19,8 @@ use self::candidates::MatchingValues;
 pub(crate) use self::packed::Packed;
 use self::sealed::Sealed;
 pub(crate) use self::semi_sorted::SemiSorted;
-pub(crate) use self::word::Word;
-use crate::entry::{Pattern, Ring, Slot, Sought};
+pub(crate) use self::word::{Slot, Word};
+use crate::arch::{Pattern, Ring, Sought};
 
 /// A way to lay out the fingerprints of a bucket in a 64-bit word.
 ///

@@ -645,20 +645,14 @@ compile_error!("coucal needs 64-bit pointers: the number of a bucket is as wide 
 
 mod arch;
 mod builder;
-mod entry;
 mod error;
 mod filter;
 mod hasher;
-#[cfg(feature = "__internals")]
-#[doc(hidden)]
-pub mod internals;
 mod layout;
 mod maplet;
-mod memory;
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod probe;
-mod sizing;
 mod snapshot;
 mod storage;
 mod sync;
@@ -669,7 +663,7 @@ pub use error::{
     BuildError, Error, InsertError, InsertManyError, LengthMismatch, MergeError, ReserveError,
     RestoreError, SnapshotError, ValueTooLarge,
 };
-pub use filter::{AnyCuckooFilter, CuckooFilter, GrowableCuckooFilter, Stats};
+pub use filter::{AnyCuckooFilter, CuckooFilter, GrowableCuckooFilter};
 pub use hasher::{DefaultHashBuilder, DefaultHasher, StableHashBuilder, StableHasher};
 pub use layout::{
     Candidates, Fp8x8, Fp9x7, Fp10x6, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, SemiSorted14x5,
@@ -677,7 +671,17 @@ pub use layout::{
 };
 pub use maplet::{AnyCuckooMaplet, CuckooMaplet, GrowableCuckooMaplet};
 pub use snapshot::Snapshot;
+pub use storage::operations::Stats;
 pub use storage::{AnyLayout, FixedStorage, Growable, GrowingLayout, Storage};
+
+/// For the tests, benchmarks and evaluation of this repository. Not part of the public API: no stability, no support,
+/// and it may go away in any release.
+#[cfg(feature = "__internals")]
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::builder::of_named_layout;
+    pub use crate::table::{alternate, key};
+}
 
 #[cfg(any(doc, doctest))]
 #[doc = include_str!("../docs/cookbook.md")]

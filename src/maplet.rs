@@ -4,20 +4,20 @@ use core::fmt;
 use core::hash::{BuildHasher, Hash};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
-use crate::builder::MapletBuilder;
-use crate::entry::{Pair, ValueBits};
 use crate::error::{
     Error, InsertError, InsertManyError, LengthMismatch, ReserveError, ValueTooLarge,
 };
-use crate::filter::Stats;
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::{Candidates, Fp16x4};
-use crate::storage::inner::{self, Inner};
+use crate::storage::operations::{self, Inner};
+use crate::storage::operations::{
+    Contains, FalsePositiveRate, Get, Insert, Remove, Replace, Stats,
+};
 use crate::storage::sealed::Sealed;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 #[cfg(loom)]
 use crate::table::State;
-use crate::table::operations::{Contains, FalsePositiveRate, Get, Insert, Remove, Replace};
+use crate::table::entry::{Pair, ValueBits};
 
 /// A table of small values that many threads share: for each key it gives all values of the key, and few
 /// others. In a struct: `maplet: CuckooMaplet`, whatever the keys are
@@ -83,7 +83,7 @@ use crate::table::operations::{Contains, FalsePositiveRate, Get, Insert, Remove,
 /// | doublings | 23 | 14 | 9 | 6 | 4 | 2 | 1 |
 ///
 /// [`max_capacity`](Self::max_capacity) of a maplet that was built without a maximum is the number of pairs that
-/// it reaches so. If the builder is given a larger [maximum](MapletBuilder::max_capacity), the maplet begins with a
+/// it reaches so. If the builder is given a larger [maximum](crate::MapletBuilder::max_capacity), the maplet begins with a
 /// table that is large enough to reach it.
 ///
 /// A maplet that has doubled D times returns about `2b·load·2^(1+v-w)·(1 + D)` candidates for an absent
@@ -174,23 +174,6 @@ pub type AnyCuckooMaplet<S = DefaultHashBuilder> = CuckooMaplet<AnyLayout, S>;
 /// # Ok::<(), coucal::Error>(())
 /// ```
 pub type GrowableCuckooMaplet<L = Fp16x4, S = DefaultHashBuilder> = CuckooMaplet<Growable<L>, S>;
-
-impl CuckooMaplet {
-    /// A builder, which needs the [length of the values](MapletBuilder::value_bits).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let maplet = CuckooMaplet::builder().capacity(1000).value_bits(6).build()?;
-    /// assert_eq!(maplet.len(), 0);
-    /// # Ok::<(), coucal::BuildError>(())
-    /// ```
-    pub fn builder() -> MapletBuilder {
-        MapletBuilder::of_maplets()
-    }
-}
 
 /// Operations on keys.
 impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
@@ -693,7 +676,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         pairs: impl IntoIterator<Item = (u64, u32)>,
     ) -> Result<(), InsertManyError> {
         let insert_many = |batch: &[_]| self.insert_hash_many(batch).map(|()| batch.len());
-        inner::insert_in_batches(pairs, insert_many).map(|_| ())
+        operations::insert_in_batches(pairs, insert_many).map(|_| ())
     }
 
     /// Writes to `candidates` the values of the key of each hash, and few others. See

@@ -2,20 +2,21 @@
 
 use core::marker::PhantomData;
 
-use crate::entry::{Entry, NoValues, Pair, SPARE_SOURCE_BITS, Shape, Slot, ValueBits, Values};
 use crate::error::InsertError;
 use crate::filter::CuckooFilter;
 use crate::hasher::DefaultHashBuilder;
+use crate::layout::Slot;
 use crate::layout::sealed::Sealed;
 use crate::layout::{Format, Layout, Word};
 use crate::maplet::CuckooMaplet;
-use crate::sizing::Sizing;
-use crate::storage::inner::Inner;
+use crate::storage::operations::Inner;
 use crate::storage::{Growable, GrowingLayout, Storage, sealed};
 use crate::sync::Ordering;
 pub use crate::sync::probe::{
     Guard, Lock, PieceArray, Step, after_each_step, moving, set_seq_cst_is_exact,
 };
+use crate::table::entry::{Entry, NoValues, Pair, SPARE_SOURCE_BITS, Shape, ValueBits, Values};
+use crate::table::sizing::Sizing;
 use crate::table::{
     self, Buckets, Fixed, Geometry, Growing, ItemOf, Key, Place, Stashed, State, Table,
 };

@@ -10,16 +10,16 @@ use core::marker::PhantomData;
 use std::io::{self, Read, Write};
 
 use self::format::{CHECKSUM_BYTES, Check, HEADER_BYTES, Header, STASHED_BYTES};
-use crate::entry::Values;
 use crate::error::{MergeError, RestoreError, SnapshotError};
 use crate::filter::CuckooFilter;
 use crate::hasher;
 use crate::maplet::CuckooMaplet;
-use crate::memory::{NoMemory, try_push, try_reserve, try_with_capacity};
-use crate::storage::inner::Inner;
+use crate::storage::operations::Inner;
+use crate::storage::operations::{Merge, Restore};
 use crate::storage::{self, Storage};
+use crate::sync::memory::{NoMemory, try_push, try_reserve, try_with_capacity};
 use crate::sync::{self, AtomicU64, Ordering};
-use crate::table::operations::{Merge, Restore};
+use crate::table::entry::Values;
 use crate::table::{Buckets, CellWords, Image, Stashed, State, chunk_lens};
 
 /// Words that are read or written at once.

@@ -1,13 +1,13 @@
 //! Which table a type parameter stands for: of a layout known at compile time or chosen at run time, of fixed
 //! size or growing.
 
-pub(crate) mod inner;
+pub(crate) mod operations;
 
 use core::convert::Infallible;
 use core::marker::PhantomData;
 
-use crate::entry::Values;
 use crate::layout::{self, Format, Layout, LayoutId, Visitor};
+use crate::table::entry::Values;
 use crate::table::{Fixed, Growing};
 
 /// The storage of a [`CuckooFilter`](crate::CuckooFilter): a [`Layout`] or [`AnyLayout`], for a filter
@@ -202,9 +202,9 @@ pub(crate) fn name_of<L: Storage>() -> &'static str {
 }
 
 pub(crate) mod sealed {
-    use crate::entry::Values;
     use crate::layout::{LayoutId, Visitor};
     use crate::table::Buckets;
+    use crate::table::entry::Values;
 
     /// The table of a storage.
     pub trait Sealed {

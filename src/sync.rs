@@ -10,6 +10,7 @@ mod lock;
 mod loom;
 #[cfg(not(loom))]
 mod machine;
+pub(crate) mod memory;
 
 // Of a process, and not of an execution of a model.
 pub(crate) use std::sync::OnceLock;

@@ -16,6 +16,7 @@
 
 mod batch;
 mod buckets;
+pub(crate) mod entry;
 mod figures;
 mod fixed;
 mod geometry;
@@ -25,9 +26,9 @@ mod insert;
 mod lookup;
 mod merge;
 mod mirror;
-pub(crate) mod operations;
 mod path;
 mod remove;
+pub(crate) mod sizing;
 mod stash;
 mod stripes;
 mod versions;
@@ -39,19 +40,22 @@ use crossbeam_utils::CachePadded;
 
 use self::buckets::Bucket;
 pub(crate) use self::buckets::Reading;
+use self::entry::Values;
 pub(crate) use self::fixed::Fixed;
 pub(crate) use self::geometry::{Geometry, Key, Place};
+#[cfg(feature = "__internals")]
+pub use self::geometry::{alternate, key};
 pub(crate) use self::growing::{Growing, Grown, Validity, chunk_lens};
 pub(crate) use self::mirror::Image;
 use self::mirror::Mirror;
+use self::sizing::Sizing;
 use self::stash::Stash;
 pub(crate) use self::stash::{CellWords, MAX_COPIES, Stashed};
 use self::stripes::{Locked, Stripes, UpTo};
 use self::versions::Versions;
-use crate::entry::{Slot, Values};
+use crate::layout::Slot;
 use crate::layout::{Format, LayoutId, Word};
-use crate::memory::{NoMemory, TryBox};
-use crate::sizing::Sizing;
+use crate::sync::memory::{NoMemory, TryBox};
 use crate::sync::{AtomicU64, Ordering, fence};
 
 /// Optimistic attempts of a writer before it takes all the locks that it could need.

@@ -1,8 +1,6 @@
 //! Lanes of a word: several small numbers side by side in 64 bits. Pure functions, and arithmetic
 //! on the whole word at once.
 
-use crate::entry::Ring;
-
 /// `SLOTS` lanes of `BITS` bits, from the lowest bit up. All functions but [`count`](Self::count)
 /// ignore the bits above the last lane.
 pub(crate) struct Lanes<const BITS: u32, const SLOTS: usize>;
@@ -72,7 +70,7 @@ impl<const BITS: u32, const SLOTS: usize> Lanes<BITS, SLOTS> {
     }
 
     /// 0 in each lane of `word` that matches, something else in the others: see
-    /// [`Pattern`](crate::entry::Pattern), of which these are the parts.
+    /// [`Pattern`], of which these are the parts.
     #[inline]
     pub(crate) fn mismatches(word: u64, pattern: u64, low: u64) -> u64 {
         let low = low.wrapping_mul(Self::LOW);
@@ -114,5 +112,75 @@ impl Marks {
     #[inline]
     pub(crate) fn of_highest_bits([first, second]: [u64; 2]) -> Self {
         Self { both: first >> 1 | second, second }
+    }
+}
+
+/// The lowest bits of each slot of a growing table, and the place among them from which they are read around: the
+/// head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ring {
+    pub(crate) bits: u32,
+    /// Less than the number of bits.
+    pub(crate) head: u32,
+}
+
+impl Ring {
+    /// The bits of a slot that belong to it.
+    #[inline]
+    pub(crate) fn mask(self) -> u64 {
+        (1 << self.bits) - 1
+    }
+}
+
+/// What a slot of one bucket, with its ring turned, holds of an item, if it knows as much as a slot can.
+#[derive(Clone, Copy, Debug)]
+pub struct Pattern {
+    /// The core, and below it the bits of the position that the bucket does not tell, inverted: those in which a
+    /// slot differs from these agree.
+    pub(crate) bits: u64,
+    /// Mask of the ring.
+    pub(crate) low: u64,
+}
+
+impl Pattern {
+    /// Of an item with this core, of whose position the bucket does not tell these bits.
+    #[inline]
+    pub(crate) fn new(ring: Ring, core: u64, untold: u64) -> Self {
+        Self { bits: core | !untold & ring.mask(), low: ring.mask() }
+    }
+
+    /// For slots of which only the bits of the mask count, among them those of the ring.
+    #[inline]
+    pub(crate) fn masked(self, mask: u64) -> Self {
+        Self { bits: self.bits & mask, ..self }
+    }
+
+    /// Whether a slot matches, whose ring is turned; a free one does not. The definition of what the layouts
+    /// compute for all slots of a word at once.
+    pub(crate) fn matches(self, slot: u64) -> bool {
+        let Self { bits, low } = self;
+        let difference = slot ^ bits;
+        let known = (1 << (slot & low).checked_ilog2().unwrap_or(0)) - 1;
+        slot != 0 && difference & !low == 0 && difference & known == known
+    }
+}
+
+/// What a lookup in a growing table looks for in the words of the two buckets of an item: a slot with its core, of
+/// which no more is known when its ring is turned than agrees with what the bucket does not tell.
+#[derive(Clone, Copy, Debug)]
+pub struct Sought {
+    pub(crate) ring: Ring,
+    pub(crate) core: u64,
+    /// What each bucket does not tell of the position. Only the bits of a ring count.
+    pub(crate) untold: [u64; 2],
+    /// The bits of a slot that count, if not all do: all bits below a value.
+    pub(crate) mask: Option<u64>,
+}
+
+impl Sought {
+    /// In one of the buckets. It has all bits of the core, whatever the mask.
+    #[inline]
+    pub(crate) fn pattern(self, bucket: usize) -> Pattern {
+        Pattern::new(self.ring, self.core, self.untold[bucket])
     }
 }

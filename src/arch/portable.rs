@@ -1,7 +1,7 @@
 //! Arithmetic on whole words, for processors without an instruction for it.
 
 use super::lanes::{Lanes, Marks};
-use crate::entry::{Pattern, Sought};
+use super::{Pattern, Sought};
 
 /// Whether one of the lanes of `a` or of `b` equals `value`.
 #[inline]

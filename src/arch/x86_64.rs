@@ -14,9 +14,9 @@ use core::arch::x86_64::{
     _mm_unpacklo_epi64, _mm_xor_si128,
 };
 
+use super::Sought;
 use super::lanes::{Lanes, Marks};
 use super::portable;
-use crate::entry::Sought;
 
 /// Whether SSE2 has a comparison for lanes of this width. Every layout with such lanes fills its
 /// word with them, so no bits above the last lane take part.

@@ -3,8 +3,8 @@
 use super::CuckooFilter;
 use crate::layout::LayoutId::{self, Fp16x4};
 use crate::layout::{self, Format, Growth, Layout, Visitor};
-use crate::sizing::{self, Request, Sizing};
 use crate::table::Table;
+use crate::table::sizing::{self, Request, Sizing};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 

@@ -1,9 +1,8 @@
 //! The plain layouts: every fingerprint whole, in a lane of its own.
 
 use super::candidates::MatchingValues;
-use super::{Format, LayoutId, MAX_SLOTS};
-use crate::arch::{self, Lanes, Marks};
-use crate::entry::{Pattern, Ring, Slot, Sought};
+use super::{Format, LayoutId, MAX_SLOTS, Slot};
+use crate::arch::{self, Lanes, Marks, Pattern, Ring, Sought};
 
 /// The plain layout: `SLOTS` lanes of `BITS` bits, from the lowest bit up, a fingerprint in each.
 ///

@@ -13,9 +13,8 @@
 //! 16,384 numbers, 880 are to spare), so that the upper bits of a number name its run.
 
 use super::candidates::MatchingValues;
-use super::{Format, LayoutId, MAX_SLOTS};
-use crate::arch::{Lanes, Marks};
-use crate::entry::{Pattern, Slot};
+use super::{Format, LayoutId, MAX_SLOTS, Slot};
+use crate::arch::{Lanes, Marks, Pattern};
 
 /// Bits of a nibble.
 const NIBBLE: u32 = 4;

@@ -1,10 +1,44 @@
-//! The word of a bucket.
+//! The word of a bucket, and what its slots hold.
 
 use core::marker::PhantomData;
 
 use super::candidates::MatchingValues;
 use super::{Format, MAX_SLOTS};
-use crate::entry::{Pattern, Ring, Slot, Sought};
+use crate::arch::{Pattern, Ring, Sought};
+
+/// What a slot in use holds: never 0, which marks a free one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot(u64);
+
+impl Slot {
+    /// What a slot in use holds.
+    #[inline]
+    pub(crate) fn new(bits: u64) -> Self {
+        debug_assert!(bits != 0, "a free slot holds no entry");
+        Self(bits)
+    }
+
+    #[inline]
+    pub(crate) fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// With its ring turned: the head is the lowest bit then.
+    #[inline]
+    pub(crate) fn turned(self, ring: Ring) -> Self {
+        let held = self.0 & ring.mask();
+        let turned = held >> ring.head | held << (ring.bits - ring.head);
+        Self(self.0 & !ring.mask() | turned & ring.mask())
+    }
+
+    /// What `turned` has turned, as it was.
+    #[inline]
+    pub(crate) fn turned_back(self, ring: Ring) -> Self {
+        let held = self.0 & ring.mask();
+        let turned = held << ring.head | held >> (ring.bits - ring.head);
+        Self(self.0 & !ring.mask() | turned & ring.mask())
+    }
+}
 
 /// The 64 bits of a bucket: a multiset of entries, as a format encodes it. All zeros are the empty
 /// bucket.

@@ -4,11 +4,11 @@ use core::hash::Hasher;
 
 use twox_hash::{XxHash3_64, xxhash3_64};
 
-use crate::entry::{NoValues, ValueBits, Values};
 use crate::error::RestoreError;
 use crate::layout::{Format, LayoutId, Visitor, Word};
-use crate::memory::{NoMemory, try_push};
-use crate::sizing::{Request, Sizing};
+use crate::sync::memory::{NoMemory, try_push};
+use crate::table::entry::{NoValues, ValueBits, Values};
+use crate::table::sizing::{Request, Sizing};
 use crate::table::{CellWords, Grown, MAX_COPIES, Place, Stashed, Validity};
 
 /// The first bytes of every snapshot. The first is no text in any encoding, and the last is changed

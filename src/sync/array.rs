@@ -28,7 +28,7 @@ use core::marker::PhantomData;
 use core::ptr;
 
 use super::{AtomicU64, AtomicUsize, Mutex, Ordering, UnsafeCell, try_zeroed};
-use crate::memory::{NoMemory, TryBox, try_with_capacity};
+use crate::sync::memory::{NoMemory, TryBox, try_with_capacity};
 
 type Piece = Box<[AtomicU64]>;
 

@@ -8,9 +8,9 @@
 use core::convert::Infallible;
 
 use super::buckets::OUT_OF_CACHE_BUCKETS;
+use super::entry::{Pair, ValueBits};
 use super::geometry::Key;
 use super::{Buckets, ItemOf, Table};
-use crate::entry::{Pair, ValueBits};
 use crate::error::{InsertError, InsertManyError};
 use crate::layout::{Candidates, Format};
 

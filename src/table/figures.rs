@@ -1,11 +1,11 @@
 //! Figures of a table.
 
 use super::buckets::Reading;
+use super::entry::Values;
 use super::growing::{Growing, Grown};
+use super::sizing::{self, Sizing};
 use super::{Buckets, State, Table};
-use crate::entry::Values;
 use crate::layout::{Format, LayoutId, Word};
-use crate::sizing::{self, Sizing};
 use crate::sync::Ordering;
 
 /// Words at most that [`Table::weight`] reads. Those of the oldest entries, which weigh most, are one in

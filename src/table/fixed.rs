@@ -4,12 +4,13 @@ use core::iter;
 
 use super::Buckets;
 use super::buckets::{Bucket, Longest, Look, Reading};
+use super::entry::{Entry, NoValues, Values};
 use super::geometry::{Geometry, Place};
 use super::growing::{Growing, Grown};
 use crate::arch;
-use crate::entry::{Entry, NoValues, Slot, Values};
+use crate::layout::Slot;
 use crate::layout::{Candidates, Format, Word};
-use crate::memory::{NoMemory, try_push};
+use crate::sync::memory::{NoMemory, try_push};
 use crate::sync::{self, AtomicU64};
 
 /// As many buckets for ever.

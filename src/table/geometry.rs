@@ -1,7 +1,7 @@
 //! Where an item lives: from a 64-bit hash to an entry and two positions.
 //!
 //! Pure functions. In a table of fixed size a position is a bucket. In a growing table it is a number of 64 bits,
-//! and [`Extent`](crate::table::Extent) says which bucket it has.
+//! and [`Extent`](super::growing::Extent) says which bucket it has.
 //!
 //! A table of fixed size has m buckets, m even and at least 2, and needs no power of two: the
 //! first is `(x * m) >> 64`, the multiply-shift reduction of Lemire ("Fast Random Integer
@@ -19,7 +19,7 @@
 
 use core::hint::select_unpredictable;
 
-use crate::entry::{Entry, GOLDEN, Shape, Values};
+use super::entry::{Entry, GOLDEN, Shape, Values};
 
 /// An item as the table sees it.
 ///
@@ -170,6 +170,25 @@ impl Geometry {
     pub(crate) fn version_group_in(self, place: Place) -> usize {
         self.version_group(self.key_of(place))
     }
+}
+
+/// For the evaluation, which simulates tables that the crate does not have, and must place items exactly as it does:
+/// the fingerprint of `bits` bits (never 0) and the two buckets of a 64-bit hash, in a table of `buckets` buckets.
+/// `buckets` is even and at least 2.
+#[cfg(feature = "__internals")]
+#[inline]
+#[must_use]
+pub fn key(buckets: usize, hash: u64, bits: u32) -> (u64, usize, usize) {
+    let key = Geometry::fixed(buckets, bits).key(hash);
+    (key.entry.bits().into(), key.first, key.second)
+}
+
+/// As `key`: the other bucket of a fingerprint, which is not 0, that is stored in `bucket`.
+#[cfg(feature = "__internals")]
+#[inline]
+#[must_use]
+pub fn alternate(buckets: usize, bucket: usize, fingerprint: u64) -> usize {
+    Geometry::fixed(buckets, u32::BITS).alternate(bucket, Entry::fingerprint(fingerprint))
 }
 
 /// One multiplication to 128 bits, folded: a weak hash (consecutive integers, say) comes out with

@@ -14,15 +14,16 @@ use core::array;
 use core::ops::Range;
 
 use super::buckets::Reading;
+use super::entry::Values;
 use super::geometry::Place;
 use super::growing::{Extent, Growing};
+use super::sizing::{self, LOAD_MARGIN, MAX_DOUBLED, share};
 use super::stripes::{Locked, UpTo};
 use super::{Buckets, Table};
-use crate::entry::{Slot, Values};
+use crate::layout::Slot;
 use crate::layout::{Format, Word};
-use crate::memory::NoMemory;
-use crate::sizing::{self, LOAD_MARGIN, MAX_DOUBLED, share};
 use crate::sync::Ordering;
+use crate::sync::memory::NoMemory;
 
 /// Buckets that are split under one set of locks: those of a cache line.
 const SPLITS_PER_LOCK: usize = 8;

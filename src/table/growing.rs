@@ -43,12 +43,14 @@ use crossbeam_utils::CachePadded;
 
 use super::Buckets;
 use super::buckets::{Bucket, Longest, OUT_OF_CACHE_BUCKETS, Reading};
+use super::entry::{Entry, NoValues, Values};
 use super::geometry::{Geometry, Place};
 use crate::arch;
-use crate::entry::{Entry, NoValues, Pattern, Ring, Slot, Sought, Values};
+use crate::arch::{Pattern, Ring, Sought};
+use crate::layout::Slot;
 use crate::layout::{Candidates, Format, Word};
-use crate::memory::{NoMemory, TryBox};
 use crate::sync::array::PieceArray;
+use crate::sync::memory::{NoMemory, TryBox};
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering};
 
 /// Buckets of a chunk, as a power of two: 4 KiB. One bucket under loom, so that a model's table gets chunks while
@@ -625,9 +627,9 @@ mod tests {
 
     use super::super::Table;
     use super::*;
-    use crate::entry::{Pair, ValueBits};
     use crate::layout::{Format, Packed};
-    use crate::sizing::Sizing;
+    use crate::table::entry::{Pair, ValueBits};
+    use crate::table::sizing::Sizing;
 
     type Fp16x4 = Packed<16, 4>;
 

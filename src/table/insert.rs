@@ -3,11 +3,11 @@
 use core::hint::select_unpredictable;
 
 use super::buckets::{Bucket, OUT_OF_CACHE_BUCKETS, Reading};
+use super::entry::Entry;
 use super::geometry::{Key, Place};
 use super::path::{self, FIRST_SEARCH_BUCKETS, Found, MAX_SEARCH_BUCKETS, Search};
 use super::stripes::{All, Locked, Stripe};
 use super::{Buckets, Hop, MAX_OPTIMISTIC_ATTEMPTS, Table};
-use crate::entry::Entry;
 use crate::error::InsertError;
 use crate::layout::{Format, Word};
 use crate::sync::{Backoff, Ordering};
@@ -466,9 +466,9 @@ mod tests {
     use super::super::growing::Growing;
     use super::super::path::OPENED;
     use super::*;
-    use crate::entry::ValueBits;
     use crate::layout::Packed;
-    use crate::sizing::Sizing;
+    use crate::table::entry::ValueBits;
+    use crate::table::sizing::Sizing;
 
     type Fp16x4 = Packed<16, 4>;
 

@@ -3,9 +3,9 @@
 use core::iter;
 
 use super::buckets::{Bucket, Reading};
+use super::entry::{Entry, ValueBits};
 use super::geometry::{Key, Place};
 use super::{Buckets, Table};
-use crate::entry::{Entry, ValueBits};
 use crate::layout::{Candidates, Format, Word};
 use crate::sync::Ordering;
 

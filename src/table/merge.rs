@@ -4,11 +4,11 @@
 //! tell here: it is doubled, as a split would have done.
 
 use super::buckets::Reading;
+use super::entry::Entry;
 use super::geometry::Place;
 use super::growing::Growing;
 use super::insert::is_known_by;
 use super::{Buckets, Image, Stashed, Table};
-use crate::entry::Entry;
 use crate::error::InsertError;
 use crate::layout::{Format, Word};
 

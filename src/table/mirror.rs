@@ -21,12 +21,12 @@
 //! the copy's.
 
 use super::growing::Grown;
+use super::sizing::MAX_STRIPES;
 use super::stash::{CellWords, Copied};
 use super::{Buckets, State, Table};
 use crate::error::SnapshotError;
 use crate::layout::{Format, LayoutId, Word};
-use crate::memory::{NoMemory, try_with_capacity};
-use crate::sizing::MAX_STRIPES;
+use crate::sync::memory::{NoMemory, try_with_capacity};
 use crate::sync::{self, AtomicU64, Mutex, MutexGuard, Ordering, RwLock, fence};
 
 /// Words that are copied before they are compared: few enough to be still in the cache, and enough to
@@ -280,8 +280,8 @@ mod tests {
     use super::super::fixed::Fixed;
     use super::super::growing::Growing;
     use super::*;
-    use crate::entry::NoValues;
     use crate::layout::Packed;
+    use crate::table::entry::NoValues;
 
     type Fp16x4 = Packed<16, 4>;
 

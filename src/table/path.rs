@@ -10,7 +10,7 @@ use super::buckets::{Bucket, OUT_OF_CACHE_BUCKETS, Reading};
 use super::geometry::Place;
 use super::{Buckets, Hop};
 use crate::arch;
-use crate::entry::Slot;
+use crate::layout::Slot;
 use crate::layout::{Format, MAX_SLOTS, Word};
 use crate::sync::Ordering;
 

@@ -9,10 +9,11 @@
 use core::hint::select_unpredictable;
 
 use super::buckets::{Bucket, Longest, Look, Reading};
+use super::entry::{Entry, ValueBits};
 use super::geometry::{Key, Place};
 use super::stripes::Locked;
 use super::{Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
-use crate::entry::{Entry, Slot, ValueBits};
+use crate::layout::Slot;
 use crate::layout::{Format, Word};
 use crate::sync::Ordering;
 

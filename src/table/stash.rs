@@ -28,14 +28,14 @@ use core::hint::select_unpredictable;
 
 pub(crate) use self::cells::{CellWords, MAX_COPIES, Stashed};
 use self::cells::{Cells, Found, Wanted, Writer};
+use super::entry::{Entry, Values};
 use super::geometry::{Key, Place};
 use super::insert::{Attempt, Duplicates};
 use super::{Buckets, State, Table};
-use crate::entry::{Entry, Values};
 use crate::error::InsertError;
 use crate::layout::{Format, Word};
-use crate::memory::{NoMemory, try_push, try_reserve, try_with_capacity};
 use crate::sync::SetOnce;
+use crate::sync::memory::{NoMemory, try_push, try_reserve, try_with_capacity};
 
 /// Groups of versions for each shard in larger tables.
 const GROUPS_PER_SHARD: usize = if cfg!(loom) { 1 << 30 } else { 64 };

@@ -3,9 +3,9 @@
 //! Locks are always taken in the order of their stripes, so no two writers wait for each other.
 
 use super::buckets::OUT_OF_CACHE_BUCKETS;
+use super::sizing::MAX_STRIPES;
 use crate::arch::PrefetchForWrite;
-use crate::memory::{NoMemory, try_with_capacity};
-use crate::sizing::MAX_STRIPES;
+use crate::sync::memory::{NoMemory, try_with_capacity};
 use crate::sync::{Count, Flag, Guard, Guards, Lock};
 
 /// Buckets for each stripe in smaller tables: the stripes take under 1 % of the words.

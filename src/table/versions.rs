@@ -10,7 +10,7 @@
 //! version. It has 63 bits: none wraps within the life of a process, so equal means not moved.
 
 use super::stripes::power_of_two_share;
-use crate::memory::NoMemory;
+use crate::sync::memory::NoMemory;
 use crate::sync::{self, AtomicU64, Ordering};
 
 /// The most groups, for tables of 2^17 buckets and more: 8 KiB of counters.

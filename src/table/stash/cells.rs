@@ -23,10 +23,10 @@
 //! first copy is taken out. A reader that used the old number compares it with the new one.
 
 use super::super::geometry::{self, Place};
-use crate::entry::Entry;
-use crate::memory::{NoMemory, try_with_capacity};
 use crate::sync::array::{PieceArray, View};
+use crate::sync::memory::{NoMemory, try_with_capacity};
 use crate::sync::{self, AtomicU64, Count, Mutex, MutexGuard, Ordering};
+use crate::table::entry::Entry;
 
 /// Cells in a line: one for each byte of a word. Two under loom.
 const LINE: usize = if cfg!(loom) { 2 } else { 8 };

@@ -4,9 +4,9 @@
 //! |---|---|---|
 //! | [`Core`] | what never changes about an item in the table | its other position, its version group |
 //! | [`Entry`] | what a table knows of an item besides its position | kicks, splits and merges move it |
-//! | [`Slot`] | what a slot holds of an entry, never 0 | the words |
-//! | [`Pattern`] | what a slot of one bucket holds of an item at the most | operations in growing tables |
-//! | [`Sought`] | the same for both buckets of an item | lookups in growing tables |
+//! | [`Slot`](crate::layout::Slot) | what a slot holds of an entry, never 0 | the words |
+//! | [`Pattern`](crate::arch::Pattern) | what a slot of one bucket holds of an item at the most | operations in growing tables |
+//! | [`Sought`](crate::arch::Sought) | the same for both buckets of an item | lookups in growing tables |
 //!
 //! In a table of fixed size core, entry and slot are the item's fingerprint: 4 to 32 bits of its hash. In a growing
 //! table an entry has a core of k bits, which is never 0, and knows some number of the lowest bits of the item's
@@ -35,10 +35,6 @@ pub struct Entry(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Core(u64);
 
-/// What a slot in use holds: never 0, which marks a free one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot(u64);
-
 /// The lengths of the parts of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
@@ -50,23 +46,6 @@ pub struct Shape {
     value: u32,
     /// All bits of a slot below its value.
     below: u64,
-}
-
-/// The lowest bits of each slot of a growing table, and the place among them from which they are read around: the
-/// head.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ring {
-    pub(crate) bits: u32,
-    /// Less than the number of bits.
-    pub(crate) head: u32,
-}
-
-impl Ring {
-    /// The bits of a slot that belong to it.
-    #[inline]
-    pub(crate) fn mask(self) -> u64 {
-        (1 << self.bits) - 1
-    }
 }
 
 /// The values in the slots of a table: none in that of a filter, and some bits in that of a maplet.
@@ -274,36 +253,6 @@ impl Entry {
     }
 }
 
-impl Slot {
-    /// What a slot in use holds.
-    #[inline]
-    pub(crate) fn new(bits: u64) -> Self {
-        debug_assert!(bits != 0, "a free slot holds no entry");
-        Self(bits)
-    }
-
-    #[inline]
-    pub(crate) fn bits(self) -> u64 {
-        self.0
-    }
-
-    /// With its ring turned: the head is the lowest bit then.
-    #[inline]
-    pub(crate) fn turned(self, ring: Ring) -> Self {
-        let held = self.0 & ring.mask();
-        let turned = held >> ring.head | held << (ring.bits - ring.head);
-        Self(self.0 & !ring.mask() | turned & ring.mask())
-    }
-
-    /// What `turned` has turned, as it was.
-    #[inline]
-    pub(crate) fn turned_back(self, ring: Ring) -> Self {
-        let held = self.0 & ring.mask();
-        let turned = held << ring.head | held >> (ring.bits - ring.head);
-        Self(self.0 & !ring.mask() | turned & ring.mask())
-    }
-}
-
 impl Core {
     /// As a fraction of 2^64, in no order. Multiples of one number would not do: the distances between
     /// the buckets of an item would form a lattice, on which kick paths come back to the same few buckets.
@@ -326,62 +275,11 @@ impl Core {
     }
 }
 
-/// What a slot of one bucket, with its ring turned, holds of an item, if it knows as much as a slot can.
-#[derive(Clone, Copy, Debug)]
-pub struct Pattern {
-    /// The core, and below it the bits of the position that the bucket does not tell, inverted: those in which a
-    /// slot differs from these agree.
-    pub(crate) bits: u64,
-    /// Mask of the ring.
-    pub(crate) low: u64,
-}
-
-impl Pattern {
-    /// Of an item with this core, of whose position the bucket does not tell these bits.
-    #[inline]
-    pub(crate) fn new(ring: Ring, core: u64, untold: u64) -> Self {
-        Self { bits: core | !untold & ring.mask(), low: ring.mask() }
-    }
-
-    /// For slots of which only the bits of the mask count, among them those of the ring.
-    #[inline]
-    pub(crate) fn masked(self, mask: u64) -> Self {
-        Self { bits: self.bits & mask, ..self }
-    }
-
-    /// Whether a slot matches, whose ring is turned; a free one does not. The definition of what the layouts
-    /// compute for all slots of a word at once.
-    pub(crate) fn matches(self, slot: u64) -> bool {
-        let Self { bits, low } = self;
-        let difference = slot ^ bits;
-        let known = (1 << (slot & low).checked_ilog2().unwrap_or(0)) - 1;
-        slot != 0 && difference & !low == 0 && difference & known == known
-    }
-}
-
-/// What a lookup in a growing table looks for in the words of the two buckets of an item: a slot with its core, of
-/// which no more is known when its ring is turned than agrees with what the bucket does not tell.
-#[derive(Clone, Copy, Debug)]
-pub struct Sought {
-    pub(crate) ring: Ring,
-    pub(crate) core: u64,
-    /// What each bucket does not tell of the position. Only the bits of a ring count.
-    pub(crate) untold: [u64; 2],
-    /// The bits of a slot that count, if not all do: all bits below a value.
-    pub(crate) mask: Option<u64>,
-}
-
-impl Sought {
-    /// In one of the buckets. It has all bits of the core, whatever the mask.
-    #[inline]
-    pub(crate) fn pattern(self, bucket: usize) -> Pattern {
-        Pattern::new(self.ring, self.core, self.untold[bucket])
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arch::Ring;
+    use crate::layout::Slot;
     use rand::rngs::SmallRng;
     use rand::{RngExt, SeedableRng};
 

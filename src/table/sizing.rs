@@ -763,7 +763,7 @@ mod tests {
             };
             let (name, fixed) = (layout.name(), most(fixed(0, None)));
             let row = format!("/// | [`{name}`](crate::{name}) | 1 to {fixed} | {grows}\n");
-            assert!(include_str!("maplet.rs").contains(&row), "{row}");
+            assert!(include_str!("../maplet.rs").contains(&row), "{row}");
         }
     }
 
