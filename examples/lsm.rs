@@ -7,7 +7,7 @@
 //! next save does.
 //!
 //! The program starts itself as a process that writes and looks up, and ends this process at each step. Each time it
-//! opens the store again, and checks every answer and the number of pairs.
+//! opens the store again, and checks the number of pairs. Every answer is checked at each step and after the crash.
 //!
 //! ```text
 //! cargo run --release --example lsm
@@ -19,6 +19,7 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::{env, io, thread};
 
@@ -44,8 +45,8 @@ struct Store {
     runs: RwLock<Arc<Runs>>,
     /// The numbers of the runs in the saved maplet. Whoever changes the store holds this.
     saved: Mutex<BTreeSet<u32>>,
-    /// Where the process ends.
-    end: OnceLock<String>,
+    /// Called at each step.
+    at_step: OnceLock<Box<dyn Fn(&Self, &str) + Send + Sync>>,
 }
 
 impl Store {
@@ -165,8 +166,8 @@ impl Store {
             runs.insert(number, Arc::new(run));
         }
         let runs = RwLock::new(Arc::new(runs));
-        let (folder, saved, end) = (folder.to_owned(), Mutex::new(saved), OnceLock::new());
-        let store = Self { folder, maplet, runs, saved, end };
+        let (folder, saved, at_step) = (folder.to_owned(), Mutex::new(saved), OnceLock::new());
+        let store = Self { folder, maplet, runs, saved, at_step };
         store.delete_files(&store.saved.lock())?; // of runs that were not committed
         Ok(store)
     }
@@ -228,10 +229,9 @@ impl Store {
         Ok(())
     }
 
-    /// Ends the process if this is the place.
-    fn reach(&self, place: &str) {
-        if self.end.get().is_some_and(|end| end == place) {
-            process::exit(ENDED);
+    fn reach(&self, step: &str) {
+        if let Some(at_step) = self.at_step.get() {
+            at_step(self, step);
         }
     }
 }
@@ -259,7 +259,7 @@ fn read(folder: &Path, number: u32) -> Result<Run> {
     text.lines().map(row).collect()
 }
 
-const PLACES: [&str; 5] = [
+const STEPS: [&str; 5] = [
     "a compaction, before its commit",
     "a compaction, before its pairs are replaced",
     "a compaction, when some pairs are replaced",
@@ -278,9 +278,30 @@ fn rows_of(version: u64) -> Run {
     rows.chain([(0, (version, Some(format!("row {version}"))))]).collect()
 }
 
-/// Writes versions, and prints the number of each that is in the store, until the process ends.
-fn write(folder: &Path, place: &str) -> Result<()> {
+/// How many keys have a wrong answer after so many versions.
+fn wrong_answers(store: &Store, versions: u64) -> usize {
+    let mut expected = Run::new();
+    (0..versions).for_each(|version| expected.extend(rows_of(version)));
+    let row = |key| expected.get(&key).and_then(|(_, row)| row.clone());
+    (0..VERSIONS * 50).filter(|&key| store.get(key) != row(key)).count()
+}
+
+/// Writes versions, and prints the number of each that is in the store, until the process ends at a step.
+fn write(folder: &Path, end: String) -> Result<()> {
     let store = Store::open(folder)?;
+    let versions = Arc::new(AtomicU64::new(0));
+    let written = Arc::clone(&versions);
+    let at_step = move |store: &Store, step: &str| {
+        let versions = written.load(SeqCst);
+        if wrong_answers(store, versions) > 0 {
+            eprintln!("wrong answers in {step}");
+            process::exit(1);
+        }
+        if step == end && versions > VERSIONS / 2 {
+            process::exit(ENDED);
+        }
+    };
+    store.at_step.get_or_init(|| Box::new(at_step));
     thread::scope(|scope| {
         scope.spawn(|| {
             let version = |key| store.get(key)?.strip_prefix("row ")?.parse::<u64>().ok();
@@ -298,17 +319,17 @@ fn write(folder: &Path, place: &str) -> Result<()> {
         for version in 0..VERSIONS {
             store.flush(rows_of(version))?;
             println!("{version}");
-            if version == VERSIONS / 2 {
-                store.end.set(place.to_owned())?;
-            }
-            if let [older, newer, _, _, ..] = runs_by_age(&store)[..] {
-                store.compact(newer, older)?;
+            versions.fetch_add(1, SeqCst);
+            match runs_by_age(&store)[..] {
+                [older, newer, _, _, ..] if version % 2 == 0 => store.compact(newer, older)?,
+                [_, _, .., older, newer] => store.compact(newer, older)?,
+                _ => {}
             }
             if version % 5 == 4 {
                 store.save()?;
             }
         }
-        process::exit(1) // the place was not reached
+        process::exit(1) // the step was not reached
     })
 }
 
@@ -321,27 +342,24 @@ fn runs_by_age(store: &Store) -> Vec<u32> {
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    if let [folder, place] = &arguments[..] {
-        return write(Path::new(folder), place);
+    if let [folder, step] = &arguments[..] {
+        return write(Path::new(folder), step.clone());
     }
     let folder = tempfile::tempdir()?;
-    for (n, place) in PLACES.into_iter().enumerate() {
+    for (n, step) in STEPS.into_iter().enumerate() {
         let path = folder.path().join(n.to_string());
         fs::create_dir(&path)?;
-        let run = Command::new(env::current_exe()?).arg(&path).arg(place).output()?;
+        let run = Command::new(env::current_exe()?).arg(&path).arg(step).output()?;
         if run.status.code() != Some(ENDED) {
-            return Err(format!("{place}: {} {:?}", run.status, run.stderr.escape_ascii()).into());
+            return Err(format!("{step}: {} {}", run.status, run.stderr.escape_ascii()).into());
         }
         let versions = run.stdout.split(|&byte| byte == b'\n').count() as u64 - 1;
 
         let store = Store::open(&path)?;
-        let mut expected = Run::new();
-        (0..versions).for_each(|version| expected.extend(rows_of(version)));
-        let row = |key| expected.get(&key).and_then(|(_, row)| row.clone());
-        let wrong = (0..VERSIONS * 50).filter(|&key| store.get(key) != row(key)).count();
+        let wrong = wrong_answers(&store, versions);
         let pairs = store.runs().values().map(|run| run.len()).sum::<usize>();
         let pairs = if store.maplet.len() == pairs { "exact" } else { "WRONG" };
-        println!("ended in {place}: {versions} versions, {wrong} wrong answers, pairs {pairs}");
+        println!("ended in {step}: {versions} versions, {wrong} wrong answers, pairs {pairs}");
     }
     Ok(())
 }
