@@ -38,6 +38,8 @@ type Row = (u64, Option<String>);
 type Run = BTreeMap<u64, Row>;
 type Runs = BTreeMap<u32, Arc<Run>>;
 
+type AtStep = Box<dyn Fn(&Store, &str) + Send + Sync>;
+
 struct Store {
     folder: PathBuf,
     maplet: Maplet,
@@ -46,7 +48,7 @@ struct Store {
     /// The numbers of the runs in the saved maplet. Whoever changes the store holds this.
     saved: Mutex<BTreeSet<u32>>,
     /// Called at each step.
-    at_step: OnceLock<Box<dyn Fn(&Self, &str) + Send + Sync>>,
+    at_step: OnceLock<AtStep>,
 }
 
 impl Store {

@@ -17,6 +17,8 @@ use rayon::prelude::*;
 
 /// What is in memory at a time, besides the filter.
 const BATCH: usize = 1 << 16;
+/// What a thread takes at a time.
+const CHUNK: usize = 1 << 10;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let hasher = StableHashBuilder::new(7); // or the default one, if each run may lose other lines
@@ -32,8 +34,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             break;
         }
         // One thread stores a line, and gets `true`. All others that have the same line get `false`.
-        let is_new = |line: &String| filter.insert_unique(line);
-        let new = lines.par_iter().with_min_len(1024).map(is_new).collect::<Result<Vec<_>, _>>()?;
+        let mut new = vec![false; lines.len()];
+        let chunks = lines.par_chunks(CHUNK).zip(new.par_chunks_mut(CHUNK));
+        chunks.try_for_each(|(lines, new)| filter.insert_unique_many(lines, new).map(drop))?;
         for (line, _) in lines.iter().zip(new).filter(|(_, is_new)| *is_new) {
             writeln!(output, "{line}")?;
         }
