@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The lines of a batch are looked up side by side. Of equal lines in one batch any may be the one that is printed. A
-//! line that was printed is never printed again; of a thousand million new lines, a few are taken for old ones.
+//! line that was printed is never printed again; of a thousand million new lines, a few dozen are taken for old ones.
 //! `dedup` is a tool for the same purpose, with options and without rayon.
 
 use std::error::Error;
