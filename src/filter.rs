@@ -860,6 +860,31 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         self.inner.load_factor()
     }
 
+    /// How full the filter is: its entries (slots in use and [stashed entries](Stats::stashed_entries)), in proportion
+    /// to the number of items that it was built for; of a growable filter, to its
+    /// [maximum capacity](CuckooFilter::max_capacity). As exact as [`len`](Self::len), and takes as long.
+    ///
+    /// Below 1, no insert returns [`Full`](InsertError::Full), but for one item with 2^25 copies. A filter may hold
+    /// more than it was built for, so it may be above 1. The [load factor](Self::load_factor) of a growable filter
+    /// says nothing of this: growth keeps it close to its target. For a filter that was built without a maximum,
+    /// [`memory_bytes`](Self::memory_bytes) is the figure to watch.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().max_capacity(10_000).build()?;
+    /// filter.insert_all(0..2500)?;
+    /// assert_eq!(filter.fullness(), 0.25);
+    /// assert!(filter.load_factor() > 0.75);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[must_use]
+    pub fn fullness(&self) -> f64 {
+        self.inner.fullness()
+    }
+
     /// The memory of the filter in bytes: itself, and all that it has allocated, which is its table, its
     /// locks, its counters and its [stash](crate#what-finds-no-room). It does not include memory that the hasher owns on the heap. A table that
     /// grows is allocated in [parts](crate#growth), as growth reaches them.
@@ -879,8 +904,9 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// report as present now.
     ///
     /// In a growable filter it depends on when the items were inserted, and is estimated from the words
-    /// of the table: from all of them in a table of up to 2^15 buckets, and from a sample of that size in
-    /// a larger one, within some percent. So it takes longer than the other figures, but no lock.
+    /// of the table: from all of them in a table of up to 2^14 buckets, and from a sample of that size at most in
+    /// a larger one, within some percent. This takes a fraction of a millisecond, longer than the other figures, but
+    /// no lock.
     /// [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) predicts the rate for a number of
     /// items. See [growth](crate#growth).
     ///

@@ -1000,6 +1000,24 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         self.inner.load_factor()
     }
 
+    /// How full the maplet is: its entries in proportion to the number of pairs that it was built for, or to its
+    /// [maximum capacity](CuckooMaplet::max_capacity). As [`CuckooFilter::fullness`](crate::CuckooFilter::fullness).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert("egg", 7)?;
+    /// assert_eq!(maplet.fullness(), 0.01);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[must_use]
+    pub fn fullness(&self) -> f64 {
+        self.inner.fullness()
+    }
+
     /// The memory of the maplet in bytes: itself, and all that it has allocated, without what the hasher
     /// owns on the heap.
     ///

@@ -168,6 +168,11 @@ impl<L: Sealed, B: Buckets, S> Inner<L, B, S> {
         }
     }
 
+    pub(crate) fn fullness(&self) -> f64 {
+        // A table for no items has room for some.
+        self.state.entries() as f64 / self.max_capacity.max(1) as f64
+    }
+
     pub(crate) fn load_factor(&self) -> f64 {
         sizing::load(self.state.occupied(), self.state.slots())
     }

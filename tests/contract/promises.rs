@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 
-use coucal::{BuildError, CuckooFilter, InsertError, internals};
+use coucal::{BuildError, CuckooFilter, InsertError, Storage, internals};
 use rustc_hash::FxHashMap;
 
 use crate::common::{Filter, Layout, default_layout, fill, hashes, usually};
@@ -286,6 +286,33 @@ fn a_table_of_any_size_and_none() {
         assert_eq!(fill(&filter, hashes(29)), 8);
         assert_eq!(filter.insert(&1), Err(InsertError::Full));
     }
+}
+
+/// It is the share of what the filter was built for, and no insert is refused before that is reached.
+#[test]
+fn fullness_says_how_near_the_first_refusal_is() {
+    fn check<L: Storage>(filter: &Filter<L>, built_for: f64) {
+        assert_eq!(filter.fullness().to_bits(), 0.0_f64.to_bits());
+        for hash in hashes(31) {
+            let before = filter.fullness();
+            if filter.insert_hash(hash).is_err() {
+                assert!((1.0..1.3).contains(&before), "refused at {before}: {filter:?}");
+                break;
+            }
+            let expected = filter.len() as f64 / built_for;
+            assert_eq!(filter.fullness().to_bits(), expected.to_bits(), "{filter:?}");
+        }
+        // Copies of one item are one entry.
+        filter.clear();
+        let slots = default_layout().slots;
+        (0..1000).for_each(|_| filter.insert_hash(1).expect("any number of copies"));
+        assert!(filter.fullness() * built_for < 2.0 * slots as f64 + 1.5, "{filter:?}");
+    }
+
+    let layout = default_layout();
+    check(&layout.filter(1000), 1000.0);
+    check(&layout.growing(0, 1000), 1000.0);
+    check(&layout.growing(500, 2000), 2000.0);
 }
 
 #[test]
