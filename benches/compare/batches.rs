@@ -71,7 +71,8 @@ fn tables(results: &Results) -> Vec<Table> {
         let pairs = PAIRS.iter().map(|pair| (COUCAL, pair)).chain([(MAPLET, &REPLACE)]);
         for (name, [(one, _), (many, _)]) in pairs {
             let times = view.ratio((name, one), (name, many));
-            let label = format!("`{many}`, {} slots", power(slots));
+            let of = if name == COUCAL { "" } else { " of a maplet" };
+            let label = format!("`{many}`{of}, {} slots", power(slots));
             table.row(&label, [view.median(name, one), view.median(name, many), times]);
         }
     }
