@@ -16,9 +16,9 @@ mod x86_64;
 pub(crate) use lanes::{Lanes, Marks, Pattern, Ring, Sought};
 #[cfg(not(all(target_arch = "x86_64", not(miri), not(coucal_portable))))]
 pub(crate) use portable::{
-    PrefetchForWrite, either_holds, either_matches, equal_lanes, find, prefetch,
+    PrefetchForWrite, either_holds, either_matches, equal_lanes, find, matching_lanes, prefetch,
 };
 #[cfg(all(target_arch = "x86_64", not(miri), not(coucal_portable)))]
 pub(crate) use x86_64::{
-    PrefetchForWrite, either_holds, either_matches, equal_lanes, find, prefetch,
+    PrefetchForWrite, either_holds, either_matches, equal_lanes, find, matching_lanes, prefetch,
 };

@@ -19,6 +19,7 @@ use self::candidates::MatchingValues;
 pub(crate) use self::packed::Packed;
 use self::sealed::Sealed;
 pub(crate) use self::semi_sorted::SemiSorted;
+use self::word::is_sought;
 pub(crate) use self::word::{Slot, Word};
 use crate::arch::{Pattern, Ring, Sought};
 
@@ -205,24 +206,24 @@ pub trait Format: Copy + Send + Sync + 'static {
 
     /// Whether a slot of one word or the other holds what is sought.
     fn either_matches(words: [u64; 2], sought: Sought) -> bool {
-        let mask = sought.mask.unwrap_or(u64::MAX);
         (0..2).any(|at| {
-            let pattern = sought.pattern(at).masked(mask);
-            let slots = Self::unpack(Self::turned(words[at], sought.ring)).into_iter();
-            slots.map(|slot| slot & mask).any(|slot| pattern.matches(slot))
+            let mut slots = Self::unpack(words[at]).into_iter();
+            slots.any(|slot| is_sought(slot, sought, at))
         })
     }
 
-    /// The values of the slots of each word that match its pattern by the bits of the mask: all bits below a
-    /// value.
-    fn values_matching(words: [u64; 2], patterns: [Pattern; 2], mask: u64) -> MatchingValues;
+    /// The values of the slots of each word that hold what is sought, of a maplet.
+    fn values_matching(words: [u64; 2], sought: Sought) -> MatchingValues;
 
-    /// Of the slots that match, and have less in their low part than `more`, one with the most there: it knows
-    /// the most of its position. 0 if there is none.
-    fn longest(word: u64, pattern: Pattern, more: u64) -> u64 {
-        let low = |slot: &u64| slot & pattern.low;
-        let matching = Self::unpack(word).into_iter().filter(|&slot| pattern.matches(slot));
-        matching.filter(|slot| (1..more).contains(&low(slot))).max_by_key(low).unwrap_or(0)
+    /// Of the slots of each word that hold what is sought, and [know](Slot::known) no more than `most`, one that knows
+    /// the most, and how much that is.
+    fn longest(words: [u64; 2], sought: Sought, most: u32) -> [Option<(Slot, u32)>; 2] {
+        [0, 1].map(|at| {
+            let slots = Self::unpack(words[at]).into_iter();
+            let matching = slots.filter(|&slot| is_sought(slot, sought, at)).map(Slot::new);
+            let lengths = matching.map(|slot| (slot, slot.known(sought.ring)));
+            lengths.filter(|&(_, known)| known <= most).max_by_key(|&(_, known)| known)
+        })
     }
 
     /// Whether each slot in use has a 1 among the bits of the mask.
@@ -508,13 +509,6 @@ mod tests {
             let pattern = Pattern { bits: fingerprint, low: (2 << level) - 1 };
             let matching = model.iter().filter(|&&held| pattern.matches(held)).count();
             assert_eq!(word.matches(pattern), matching, "{model:x?} {pattern:x?}");
-            let more = 2 << (level / 2);
-            let low = |slot: u64| slot & pattern.low;
-            let lengths =
-                model.iter().filter(|&&held| pattern.matches(held)).map(|&held| low(held));
-            let longest = lengths.filter(|&low| low < more && low > 0).max();
-            let found = word.longest(pattern, more).map(|slot| low(slot.bits()));
-            assert_eq!(found, longest, "{model:x?} {pattern:x?}");
             let (core, untold) = (fingerprint & !pattern.low, [!fingerprint; 2]);
             let ring = Ring { bits: level + 1, head: 0 };
             let either = [[word, Word::EMPTY], [Word::EMPTY, word]].map(|words| {
@@ -526,24 +520,9 @@ mod tests {
             if fingerprint & mask & !pattern.low == 0 {
                 continue;
             }
-            let masked = pattern.masked(mask);
-            let matching: Model =
-                model.iter().copied().filter(|held| masked.matches(held & mask)).collect();
-            let at = F::BITS - 3;
-            for (words, matching) in in_either_and_both(word, &matching) {
-                let found = Candidates::of(Word::values_matching(words, [pattern; 2], mask), 3);
-                assert_eq!(values(found), values_of(&matching, at), "{model:x?} {pattern:x?}");
-            }
             for head in [0, level / 2, level] {
                 let ring = Ring { bits: level + 1, head };
-                let is_matched = model.iter().any(|&held| {
-                    let turned = Slot::new(held).turned(ring).bits();
-                    masked.matches(turned & mask)
-                });
-                let either = [[word, Word::EMPTY], [Word::EMPTY, word]].map(|words| {
-                    Word::either_matches(words, Sought { ring, core, untold, mask: Some(mask) })
-                });
-                assert_eq!(either, [is_matched; 2], "{model:x?} {pattern:x?}");
+                check_sought(word, model, Sought { ring, core, untold, mask: Some(mask) });
             }
         }
 
@@ -561,6 +540,33 @@ mod tests {
                 let at = model.iter().position(|&held| held == fingerprint).expect("one is held");
                 model.remove(at);
                 assert_eq!(contents(less), sorted(model), "without {fingerprint:x}");
+            }
+        }
+    }
+
+    /// The word of `model` beside an empty one, in slots that have values of three bits.
+    fn check_sought<F: Format>(word: Word<F>, model: &Model, sought: Sought) {
+        let (ring, mask) = (sought.ring, sought.mask.unwrap());
+        let pattern = sought.pattern(0).masked(mask);
+        let turned = |held: u64| Slot::new(held).turned(ring).bits();
+        let matching: Model =
+            model.iter().copied().filter(|&held| pattern.matches(turned(held) & mask)).collect();
+        for (words, matching) in in_either_and_both(word, &matching) {
+            let found = values(Candidates::of(Word::values_matching(words, sought), 3));
+            assert_eq!(found, values_of(&matching, F::BITS - 3), "{model:x?} {sought:x?}");
+        }
+        let most = ring.bits / 2;
+        let lengths = matching.iter().map(|&held| Slot::new(held).known(ring));
+        let longest = lengths.filter(|&known| known <= most).max();
+        for (at, words) in [[word, Word::EMPTY], [Word::EMPTY, word]].into_iter().enumerate() {
+            let is_matched = Word::either_matches(words, sought);
+            assert_eq!(is_matched, !matching.is_empty(), "{model:x?} {sought:x?}");
+            let found = Word::longest(words, sought, most);
+            let known = found[at].map(|(_, known)| known);
+            assert_eq!((known, found[1 - at]), (longest, None), "{model:x?} {sought:x?}");
+            if let Some((slot, known)) = found[at] {
+                assert!(matching.contains(&slot.bits()));
+                assert_eq!(slot.known(ring), known);
             }
         }
     }

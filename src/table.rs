@@ -106,12 +106,14 @@ pub trait Buckets: Sized + Send + Sync {
     /// The bucket with this number.
     fn bucket_at(&self, extent: Self::Extent, number: usize) -> Bucket<Self::Reading>;
 
-    /// The other bucket of what a slot of this bucket holds, by its [turned](Reading::turned) word. `None`: it would
-    /// belong to two.
+    /// Whether the bucket was found by this extent: if so, the table has not grown since then.
+    fn is_found_by(bucket: Bucket<Self::Reading>, extent: Self::Extent) -> bool;
+
+    /// The other bucket of what a slot of this bucket holds. `None`: it would belong to two.
     fn other_bucket<F: Format>(
         &self,
         bucket: Bucket<Self::Reading>,
-        turned: Slot,
+        slot: Slot,
         extent: Self::Extent,
     ) -> Option<usize>;
 
@@ -256,7 +258,11 @@ impl<B: Buckets> State<B> {
             if !B::GROWS {
                 return (locked, buckets);
             }
-            let now = self.locate(places);
+            let extent = self.buckets.extent();
+            if buckets.iter().all(|&bucket| B::is_found_by(bucket, extent)) {
+                return (locked, buckets);
+            }
+            let now = self.locate_by(extent, places);
             if now.map(|bucket| bucket.number) == buckets.map(|bucket| bucket.number) {
                 return (locked, now);
             }
@@ -268,7 +274,16 @@ impl<B: Buckets> State<B> {
     /// The buckets of some places as they are now.
     #[inline]
     fn locate<const N: usize>(&self, places: [Place; N]) -> [Bucket<B::Reading>; N] {
-        let extent = self.buckets.extent();
+        self.locate_by(self.buckets.extent(), places)
+    }
+
+    /// The buckets of some places by this extent.
+    #[inline]
+    fn locate_by<const N: usize>(
+        &self,
+        extent: B::Extent,
+        places: [Place; N],
+    ) -> [Bucket<B::Reading>; N] {
         places.map(|place| self.buckets.bucket(place, extent))
     }
 
@@ -284,7 +299,7 @@ impl<B: Buckets> State<B> {
 
     /// Empties the table, while it holds every stripe.
     ///
-    /// Each version is bumped first, for the reason given in `change_in` in `remove`: a lookup may have read
+    /// Each version is bumped first, for the reason given in `store_changed` in `remove`: a lookup may have read
     /// one bucket before the last copy was put there.
     pub(crate) fn clear(&self) {
         let locked = self.stripes.lock_all();

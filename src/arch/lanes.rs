@@ -113,6 +113,12 @@ impl Marks {
     pub(crate) fn of_highest_bits([first, second]: [u64; 2]) -> Self {
         Self { both: first >> 1 | second, second }
     }
+
+    /// Those of the first word.
+    #[inline]
+    pub(crate) fn first(self) -> u64 {
+        self.both ^ self.second
+    }
 }
 
 /// The lowest bits of each slot of a growing table, and the place among them from which they are read around: the

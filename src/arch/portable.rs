@@ -19,14 +19,34 @@ pub(crate) fn either_matches<const BITS: u32, const SLOTS: usize>(
     words: [u64; 2],
     sought: Sought,
 ) -> bool {
-    let any_matches = |at: usize| {
+    let [first, second] = mismatches::<BITS, SLOTS>(words, sought);
+    Lanes::<BITS, SLOTS>::any_zero(first) | Lanes::<BITS, SLOTS>::any_zero(second)
+}
+
+/// The lanes that hold what is sought.
+#[inline]
+pub(crate) fn matching_lanes<const BITS: u32, const SLOTS: usize>(
+    words: [u64; 2],
+    sought: Sought,
+) -> Marks {
+    let mismatches = mismatches::<BITS, SLOTS>(words, sought);
+    Marks::of_highest_bits(
+        mismatches.map(|mismatches| {
+            Lanes::<BITS, SLOTS>::nonzero(mismatches) ^ Lanes::<BITS, SLOTS>::HIGH
+        }),
+    )
+}
+
+/// 0 in each lane that holds what is sought, something else in the others.
+#[inline]
+fn mismatches<const BITS: u32, const SLOTS: usize>(words: [u64; 2], sought: Sought) -> [u64; 2] {
+    [0, 1].map(|at| {
         let turned = Lanes::<BITS, SLOTS>::turned(words[at], sought.ring);
         let Pattern { bits, low } = sought.pattern(at);
         let mismatches = Lanes::<BITS, SLOTS>::mismatches(turned, bits, low);
         let below = |mask| Lanes::<BITS, SLOTS>::masked(mismatches, mask);
-        Lanes::<BITS, SLOTS>::any_zero(sought.mask.map_or(mismatches, below))
-    };
-    any_matches(0) | any_matches(1)
+        sought.mask.map_or(mismatches, below)
+    })
 }
 
 /// The lowest bit of the first lane that equals `value`.

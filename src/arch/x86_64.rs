@@ -81,16 +81,30 @@ pub(crate) fn either_matches<const BITS: u32, const SLOTS: usize>(
 ) -> bool {
     if const { has_comparison(BITS) && BITS > 8 } {
         // SAFETY: SSE2 is part of x86-64.
-        unsafe { either_matches_in_vector::<BITS>(words, sought) }
+        unsafe { _mm_movemask_epi8(matching_in_vector::<BITS>(words, sought)) != 0 }
     } else {
         portable::either_matches::<BITS, SLOTS>(words, sought)
     }
 }
 
-/// As `Lanes::turned` and `Lanes::mismatches` do it.
+/// The lanes that hold what is sought.
+#[inline]
+pub(crate) fn matching_lanes<const BITS: u32, const SLOTS: usize>(
+    words: [u64; 2],
+    sought: Sought,
+) -> Marks {
+    if const { has_comparison(BITS) && BITS > 8 } {
+        // SAFETY: SSE2 is part of x86-64.
+        unsafe { marks(matching_in_vector::<BITS>(words, sought), Lanes::<BITS, SLOTS>::HIGH) }
+    } else {
+        portable::matching_lanes::<BITS, SLOTS>(words, sought)
+    }
+}
+
+/// All ones in the lanes that match, 0 in the others; as `Lanes::turned` and `Lanes::mismatches` do it.
 #[target_feature(enable = "sse2")]
 #[inline]
-fn either_matches_in_vector<const BITS: u32>(words: [u64; 2], sought: Sought) -> bool {
+fn matching_in_vector<const BITS: u32>(words: [u64; 2], sought: Sought) -> __m128i {
     let Sought { ring, core, untold, mask } = sought;
     let words = vector(words);
     let rings = broadcast::<BITS>(ring.mask());
@@ -115,8 +129,7 @@ fn either_matches_in_vector<const BITS: u32>(words: [u64; 2], sought: Sought) ->
     if let Some(mask) = mask {
         besides = _mm_and_si128(besides, broadcast::<BITS>(mask));
     }
-    let mismatches = _mm_or_si128(known_beyond, besides);
-    _mm_movemask_epi8(equal::<BITS>(mismatches, 0)) != 0
+    equal::<BITS>(_mm_or_si128(known_beyond, besides), 0)
 }
 
 #[target_feature(enable = "sse2")]
@@ -128,7 +141,14 @@ fn equal_lanes_in_vector<const BITS: u32>(
     high: u64,
 ) -> Marks {
     let below = _mm_and_si128(vector(words), broadcast::<BITS>(mask));
-    let marks = _mm_and_si128(equal::<BITS>(below, value & mask), vector([high >> 1, high]));
+    marks(equal::<BITS>(below, value & mask), high)
+}
+
+/// A mark for each lane that is all ones, where the others are 0.
+#[target_feature(enable = "sse2")]
+#[inline]
+fn marks(lanes: __m128i, high: u64) -> Marks {
+    let marks = _mm_and_si128(lanes, vector([high >> 1, high]));
     let second = _mm_unpackhi_epi64(marks, marks);
     let [both, second] = [_mm_or_si128(marks, second), second].map(|v| _mm_cvtsi128_si64(v));
     Marks { both: both.cast_unsigned(), second: second.cast_unsigned() }

@@ -2,7 +2,7 @@
 
 use super::candidates::MatchingValues;
 use super::{Format, LayoutId, MAX_SLOTS, Slot};
-use crate::arch::{self, Lanes, Marks, Pattern, Ring, Sought};
+use crate::arch::{self, Lanes, Pattern, Ring, Sought};
 
 /// The plain layout: `SLOTS` lanes of `BITS` bits, from the lowest bit up, a fingerprint in each.
 ///
@@ -22,6 +22,24 @@ impl<const BITS: u32, const SLOTS: usize> Packed<BITS, SLOTS> {
     #[inline]
     fn masked(word: u64, mask: Option<u64>) -> u64 {
         mask.map_or(word, |mask| Lanes::<BITS, SLOTS>::masked(word, mask))
+    }
+
+    /// Of the lanes in which a bit is set in `matching`, one whose slot [knows](Slot::known) the most, but no more than
+    /// `most`, and how much that is.
+    #[expect(clippy::inline_always, reason = "what it returns is more than registers take")]
+    #[inline(always)]
+    fn longest_of(word: u64, mut matching: u64, ring: Ring, most: u32) -> Option<(Slot, u32)> {
+        let mut longest: Option<(Slot, u32)> = None;
+        while matching != 0 {
+            let lane = matching.trailing_zeros() / BITS;
+            let slot = Slot::new(Lanes::<BITS, SLOTS>::get(word, lane as usize));
+            let known = slot.known(ring);
+            if known <= most && longest.is_none_or(|(_, longest)| longest < known) {
+                longest = Some((slot, known));
+            }
+            matching &= matching - 1;
+        }
+        longest
     }
 }
 
@@ -60,19 +78,11 @@ impl<const BITS: u32, const SLOTS: usize> Format for Packed<BITS, SLOTS> {
     }
 
     #[inline]
-    fn longest(word: u64, pattern: Pattern, more: u64) -> u64 {
-        let mismatches = Lanes::<BITS, SLOTS>::mismatches(word, pattern.bits, pattern.low);
-        let mut matching = Lanes::<BITS, SLOTS>::nonzero(mismatches) ^ Lanes::<BITS, SLOTS>::HIGH;
-        let mut longest = 0;
-        while matching != 0 {
-            let slot =
-                word >> (matching.trailing_zeros() - (BITS - 1)) & Lanes::<BITS, SLOTS>::LANE;
-            if slot & pattern.low > longest & pattern.low && slot & pattern.low < more {
-                longest = slot;
-            }
-            matching &= matching - 1;
-        }
-        longest
+    fn longest(words: [u64; 2], sought: Sought, most: u32) -> [Option<(Slot, u32)>; 2] {
+        let marks = arch::matching_lanes::<BITS, SLOTS>(words, sought);
+        let longest =
+            |at: usize, matching| Self::longest_of(words[at], matching, sought.ring, most);
+        [longest(0, marks.first()), longest(1, marks.second)]
     }
 
     #[inline]
@@ -100,14 +110,8 @@ impl<const BITS: u32, const SLOTS: usize> Format for Packed<BITS, SLOTS> {
     }
 
     #[inline]
-    fn values_matching(words: [u64; 2], [of_a, of_b]: [Pattern; 2], mask: u64) -> MatchingValues {
-        let in_a = Lanes::<BITS, SLOTS>::mismatches(words[0], of_a.bits, of_a.low);
-        let in_b = Lanes::<BITS, SLOTS>::mismatches(words[1], of_b.bits, of_a.low);
-        let marks = [in_a, in_b].map(|mismatches| {
-            let below = Lanes::<BITS, SLOTS>::masked(mismatches, mask);
-            Lanes::<BITS, SLOTS>::zeros_below_the_highest_bit(below)
-        });
-        MatchingValues { words, marks: Marks::of_highest_bits(marks) }
+    fn values_matching(words: [u64; 2], sought: Sought) -> MatchingValues {
+        MatchingValues { words, marks: arch::matching_lanes::<BITS, SLOTS>(words, sought) }
     }
 
     #[inline]

@@ -13,8 +13,9 @@
 //! 16,384 numbers, 880 are to spare), so that the upper bits of a number name its run.
 
 use super::candidates::MatchingValues;
+use super::word::is_sought;
 use super::{Format, LayoutId, MAX_SLOTS, Slot};
-use crate::arch::{Lanes, Marks, Pattern};
+use crate::arch::{Lanes, Marks, Sought};
 
 /// Bits of a nibble.
 const NIBBLE: u32 = 4;
@@ -244,9 +245,9 @@ impl<const REST: u32, const SLOTS: usize> Format for SemiSorted<REST, SLOTS> {
     }
 
     #[inline]
-    fn values_matching(words: [u64; 2], patterns: [Pattern; 2], mask: u64) -> MatchingValues {
-        let patterns = patterns.map(|pattern| pattern.masked(mask));
-        Self::values(words, mask, |at, slot| patterns[at].matches(slot & mask))
+    fn values_matching(words: [u64; 2], sought: Sought) -> MatchingValues {
+        let mask = sought.mask.unwrap_or(u64::MAX);
+        Self::values(words, mask, |at, slot| is_sought(slot, sought, at))
     }
 
     #[inline]

@@ -38,6 +38,21 @@ impl Slot {
         let turned = held << ring.head | held >> (ring.bits - ring.head);
         Self(self.0 & !ring.mask() | turned & ring.mask())
     }
+
+    /// How many bits of a position it knows from the head on: those below the leading 1 of its ring, when it is
+    /// turned. The ring of a slot in use has a 1; one that is read while it changes may have none.
+    #[inline]
+    pub(crate) fn known(self, ring: Ring) -> u32 {
+        (self.turned(ring).bits() & ring.mask()).checked_ilog2().unwrap_or(0)
+    }
+}
+
+/// Whether a slot of one of two buckets holds what is sought; a free one does not. The definition of what the layouts
+/// compute for all slots at once.
+pub(super) fn is_sought(slot: u64, sought: Sought, bucket: usize) -> bool {
+    let mask = sought.mask.unwrap_or(u64::MAX);
+    let turned = || Slot::new(slot).turned(sought.ring).bits();
+    slot != 0 && sought.pattern(bucket).masked(mask).matches(turned() & mask)
 }
 
 /// The 64 bits of a bucket: a multiset of entries, as a format encodes it. All zeros are the empty
@@ -143,15 +158,10 @@ impl<F: Format> Word<F> {
         F::values_of_equal(words.map(Self::bits), bits, mask)
     }
 
-    /// The values of the slots of each word that match its pattern by the bits of the mask: all bits below a
-    /// value.
+    /// The values of the slots of each word that hold what is sought.
     #[inline]
-    pub(crate) fn values_matching(
-        words: [Self; 2],
-        patterns: [Pattern; 2],
-        mask: u64,
-    ) -> MatchingValues {
-        F::values_matching(words.map(Self::bits), patterns, mask)
+    pub(crate) fn values_matching(words: [Self; 2], sought: Sought) -> MatchingValues {
+        F::values_matching(words.map(Self::bits), sought)
     }
 
     /// With the ring of each slot turned: its head is the lowest bit then.
@@ -160,11 +170,11 @@ impl<F: Format> Word<F> {
         Self { bits: F::turned(self.bits, ring), ..self }
     }
 
-    /// Of the slots that match, and have less in their low part than `more`, one with the most there.
+    /// Of the slots of each word that hold what is sought, and [know](Slot::known) no more than `most`, one that knows
+    /// the most, and how much that is.
     #[inline]
-    pub(crate) fn longest(self, pattern: Pattern, more: u64) -> Option<Slot> {
-        let longest = F::longest(self.bits, pattern, more);
-        (longest != 0).then(|| Slot::new(longest))
+    pub(crate) fn longest(words: [Self; 2], sought: Sought, most: u32) -> [Option<(Slot, u32)>; 2] {
+        F::longest(words.map(Self::bits), sought, most)
     }
 
     /// Whether each slot in use has a 1 among the bits of the mask.

@@ -19,12 +19,12 @@ pub trait Reading: Copy + PartialEq {
     /// Whether this place is one of the bucket.
     fn has(self, place: Place) -> bool;
 
+    /// Whether both are of the same bucket and read its slots alike.
+    fn reads_as(self, other: Self) -> bool;
+
     /// What a slot of the bucket holds of an entry at this place. `None`: the bucket tells more of the position than
     /// is known.
     fn slot<F: Format>(self, place: Place) -> Option<Slot>;
-
-    /// The word of the bucket as [`Buckets::other_bucket`](super::Buckets::other_bucket) reads it: the same slots in the same order.
-    fn turned<F: Format>(self, word: Word<F>) -> Word<F>;
 
     /// The place of what a slot of the bucket holds.
     fn place<F: Format>(self, slot: Slot) -> Place;
@@ -50,8 +50,12 @@ pub trait Reading: Copy + PartialEq {
     /// The values of an item in the words of two buckets of a maplet.
     fn values<F: Format>(readings: [Self; 2], words: [Word<F>; 2], item: [Place; 2]) -> Candidates;
 
-    /// Of the entries of an item, with its value, in the word of the bucket one of which the most is known.
-    fn longest<F: Format>(self, word: Word<F>, item: Place) -> Option<Longest>;
+    /// Of the entries of an item, with its value, in the word of each bucket one of which the most is known.
+    fn longest<F: Format>(
+        readings: [Self; 2],
+        words: [Word<F>; 2],
+        item: [Place; 2],
+    ) -> [Option<Longest>; 2];
 
     /// As `longest`, of a word that was seen before: most often it is still the same.
     #[expect(clippy::inline_always, reason = "what was seen would pass through memory")]
@@ -62,7 +66,7 @@ pub trait Reading: Copy + PartialEq {
         item: Place,
         seen: Look<F, Self>,
     ) -> Option<Longest> {
-        let is_same = seen.reading == self && seen.word.bits() == word.bits();
+        let is_same = seen.bucket.reading == self && seen.word.bits() == word.bits();
         if is_same { seen.longest } else { self.longest_anew(word, item) }
     }
 
@@ -81,7 +85,8 @@ pub trait Reading: Copy + PartialEq {
     #[cold]
     #[inline(never)]
     fn longest_anew<F: Format>(self, word: Word<F>, item: Place) -> Option<Longest> {
-        self.longest(word, item)
+        let [longest, _] = Self::longest([self; 2], [word, Word::EMPTY], [item; 2]);
+        longest
     }
 }
 
@@ -96,7 +101,7 @@ pub struct Longest {
 /// What was seen of an item in a bucket.
 #[derive(Clone, Copy)]
 pub struct Look<F, R> {
-    reading: R,
+    pub(super) bucket: Bucket<R>,
     pub(super) word: Word<F>,
     longest: Option<Longest>,
 }
@@ -110,10 +115,9 @@ impl<F: Format, R: Reading> Look<F, R> {
         words: [Word<F>; 2],
         item: [Place; 2],
     ) -> [Self; 2] {
-        let look = |at: usize| {
-            let (reading, word) = (buckets[at].reading, words[at]);
-            Self { reading, word, longest: reading.longest(word, item[at]) }
-        };
+        let readings = buckets.map(|bucket| bucket.reading);
+        let longest = Reading::longest(readings, words, item);
+        let look = |at: usize| Self { bucket: buckets[at], word: words[at], longest: longest[at] };
         [look(0), look(1)]
     }
 

@@ -73,6 +73,11 @@ impl<V: Values> Buckets for Fixed<V> {
     }
 
     #[inline]
+    fn is_found_by(_: Bucket<Whole<V>>, (): ()) -> bool {
+        true
+    }
+
+    #[inline]
     fn other_bucket<F: Format>(&self, from: Bucket<Whole<V>>, slot: Slot, (): ()) -> Option<usize> {
         let entry = Entry::fingerprint(slot.bits());
         Some(self.geometry::<F>().alternate(from.number, entry))
@@ -139,6 +144,12 @@ impl<V: Values> Whole<V> {
     fn held(item: Place) -> Slot {
         Slot::new(item.entry.bits().into())
     }
+
+    #[inline]
+    fn held_by<F: Format>(word: Word<F>, item: Place) -> Option<Longest> {
+        let slot = Self::held(item);
+        word.holds(slot).then_some(Longest { slot, known: 0 })
+    }
 }
 
 impl<V: Values> Reading for Whole<V> {
@@ -148,13 +159,13 @@ impl<V: Values> Reading for Whole<V> {
     }
 
     #[inline]
-    fn slot<F: Format>(self, place: Place) -> Option<Slot> {
-        Some(Self::held(place))
+    fn reads_as(self, other: Self) -> bool {
+        self == other
     }
 
     #[inline]
-    fn turned<F: Format>(self, word: Word<F>) -> Word<F> {
-        word
+    fn slot<F: Format>(self, place: Place) -> Option<Slot> {
+        Some(Self::held(place))
     }
 
     #[inline]
@@ -208,9 +219,12 @@ impl<V: Values> Reading for Whole<V> {
     }
 
     #[inline]
-    fn longest<F: Format>(self, word: Word<F>, item: Place) -> Option<Longest> {
-        let slot = Self::held(item);
-        word.holds(slot).then_some(Longest { slot, known: 0 })
+    fn longest<F: Format>(
+        _: [Self; 2],
+        words: [Word<F>; 2],
+        [item, _]: [Place; 2],
+    ) -> [Option<Longest>; 2] {
+        words.map(|word| Self::held_by(word, item))
     }
 
     /// It takes no longer than to compare with what was seen.
@@ -221,7 +235,7 @@ impl<V: Values> Reading for Whole<V> {
         item: Place,
         _: Look<F, Self>,
     ) -> Option<Longest> {
-        self.longest(word, item)
+        Self::held_by(word, item)
     }
 
     #[inline]

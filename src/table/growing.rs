@@ -66,70 +66,71 @@ pub(crate) fn chunk_lens(buckets: usize) -> impl Iterator<Item = usize> {
 }
 
 /// How far a table has grown.
+///
+/// One word holds all parts, so that they are read at once, and compared at once:
+///
+/// | bits | meaning |
+/// |---|---|
+/// | 0 to 5 | the level |
+/// | 6 to 10 | the head: the place of bit L of a position in the ring, which is L modulo the length of the ring |
+/// | 11 to 63 | the number of buckets |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
-    level: u32,
-    /// The place of bit L of a position in the ring: the level modulo the length of the ring.
-    head: u32,
-    buckets: usize,
-}
+pub struct Extent(u64);
 
 impl Extent {
-    /// One word holds all parts, so that they are read at once.
-    const LEVEL_BITS: u32 = 6;
-    const HEAD_BITS: u32 = 5;
+    const HEAD: u32 = 6;
+    const BUCKETS: u32 = 11;
 
     /// That of a table with this number of buckets, at least 2, and rings of this length.
     pub(crate) fn of(buckets: usize, ring: u32) -> Self {
         let level = buckets.ilog2();
-        Self { level, head: level % ring, buckets }
+        Self::new(buckets, level % ring, level)
+    }
+
+    fn new(buckets: usize, head: u32, level: u32) -> Self {
+        Self((buckets as u64) << Self::BUCKETS | u64::from(head << Self::HEAD | level))
     }
 
     #[inline]
-    pub(crate) fn from_bits(bits: u64) -> Self {
-        let part = |at: u32, bits_of: u32| (bits >> at) as u32 & ((1 << bits_of) - 1);
-        Self {
-            level: part(0, Self::LEVEL_BITS),
-            head: part(Self::LEVEL_BITS, Self::HEAD_BITS),
-            buckets: (bits >> (Self::LEVEL_BITS + Self::HEAD_BITS)) as usize,
-        }
+    fn level(self) -> u32 {
+        self.0 as u32 & ((1 << Self::HEAD) - 1)
     }
 
-    pub(crate) fn bits(self) -> u64 {
-        let Self { level, head, buckets } = self;
-        (buckets as u64) << (Self::LEVEL_BITS + Self::HEAD_BITS)
-            | u64::from(head << Self::LEVEL_BITS | level)
+    #[inline]
+    fn head(self) -> u32 {
+        self.0 as u32 >> Self::HEAD & ((1 << (Self::BUCKETS - Self::HEAD)) - 1)
     }
 
     /// The bucket that is split next.
     #[inline]
     pub(crate) fn cursor(self) -> usize {
-        self.buckets - self.stride()
+        self.buckets() - self.stride()
     }
 
     /// The number of buckets at the start of the level: from each bucket to the new one of its split it is
     /// this far.
     #[inline]
     pub(crate) fn stride(self) -> usize {
-        1 << self.level
+        1 << self.level()
     }
 
     /// The number of buckets.
     #[inline]
     pub(crate) fn buckets(self) -> usize {
-        self.buckets
+        (self.0 >> Self::BUCKETS) as usize
     }
 
     /// The extent after this number of splits, no more than are left in the level.
     pub(crate) fn after(self, splits: usize) -> Self {
-        let buckets = self.buckets + splits;
+        let buckets = self.buckets() + splits;
         debug_assert!(buckets <= 2 * self.stride());
-        Self { buckets, ..self }
+        Self::new(buckets, self.head(), self.level())
     }
 
     /// The start of the next level, if this one has ended.
     pub(crate) fn next_level(self, ring: u32) -> Option<Self> {
-        (self.buckets == 2 * self.stride()).then(|| Self::of(self.buckets, ring))
+        let buckets = self.buckets();
+        (buckets == 2 * self.stride()).then(|| Self::of(buckets, ring))
     }
 
     /// Whether the bucket tells one bit more: it is split in this level, or new.
@@ -144,7 +145,7 @@ impl Extent {
         let stride = self.stride();
         let split = position & (2 * stride - 1);
         // There is no such bucket only if the uppermost of these bits is a 1.
-        select_unpredictable(split < self.buckets, split, split.wrapping_sub(stride))
+        select_unpredictable(split < self.buckets(), split, split.wrapping_sub(stride))
     }
 }
 
@@ -163,36 +164,54 @@ pub struct Grown {
 /// In a growing table a slot holds an entry of variable length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variable<V> {
+    extent: Extent,
     bucket: usize,
-    level: u32,
-    head: u32,
-    /// Whether the bucket tells bit L of a position.
-    is_split: bool,
     values: V,
 }
 
 impl<V: Values> Variable<V> {
     #[inline]
-    fn new(extent: Extent, bucket: usize, values: V) -> Self {
-        let Extent { level, head, .. } = extent;
-        Self { bucket, level, head, is_split: extent.is_split(bucket), values }
+    fn level(self) -> u32 {
+        self.extent.level()
+    }
+
+    /// Whether the bucket tells bit L of a position.
+    #[inline]
+    fn is_split(self) -> bool {
+        self.extent.is_split(self.bucket)
     }
 
     #[inline]
     fn ring<F: Format>(self) -> Ring {
-        Ring { bits: ring_bits(F::EXTRA_BITS, self.values), head: self.head }
+        Ring { bits: ring_bits(F::EXTRA_BITS, self.values), head: self.extent.head() }
     }
 
     /// The bits of a position that the bucket does not tell, from bit L on.
     #[inline]
     fn untold(self, position: usize) -> u64 {
-        (position ^ self.bucket) as u64 >> self.level
+        (position ^ self.bucket) as u64 >> self.level()
     }
 
     /// What the turned slots of this bucket are compared with in a lookup.
     #[inline]
     fn pattern<F: Format>(self, item: Place) -> Pattern {
         Pattern::new(self.ring::<F>(), item.entry.bits().into(), self.untold(item.position))
+    }
+
+    /// What is looked for in two buckets, found by the same extent, that have a place of the item each: by the bits of
+    /// the mask, if there is one.
+    #[inline]
+    fn sought<F: Format>(
+        [first, second]: [Self; 2],
+        item: [Place; 2],
+        mask: Option<u64>,
+    ) -> Sought {
+        Sought {
+            ring: first.ring::<F>(),
+            core: item[0].entry.bits().into(),
+            untold: [first.untold(item[0].position), second.untold(item[1].position)],
+            mask,
+        }
     }
 
     /// What is known of a position beyond bit L, below a leading 1: the ring of a slot, turned. It is not 0.
@@ -205,7 +224,7 @@ impl<V: Values> Variable<V> {
     /// Bits of a position that the bucket tells.
     #[inline]
     fn told_bits(self) -> u32 {
-        self.level + u32::from(self.is_split)
+        self.level() + u32::from(self.is_split())
     }
 
     /// What a split of the bucket makes of what a slot holds: what stays, and what goes. Both, if nothing is known
@@ -232,7 +251,7 @@ impl<V: Values> Variable<V> {
         let told = self.told_bits();
         core != 0
             && beyond != 0
-            && (!self.is_split || beyond & 1 == 0)
+            && (!self.is_split() || beyond & 1 == 0)
             && self.known_bits::<F>(slot) >= told.max(least)
     }
 }
@@ -243,6 +262,13 @@ impl<V: Values> Reading for Variable<V> {
         (place.position ^ self.bucket) & ((1 << self.told_bits()) - 1) == 0
     }
 
+    /// By another extent of the same level, slots of a bucket are read alike if the bucket tells as much.
+    #[inline]
+    fn reads_as(self, other: Self) -> bool {
+        let read = |by: Self| (by.bucket, by.level(), by.told_bits());
+        read(self) == read(other)
+    }
+
     #[inline]
     fn slot<F: Format>(self, Place { position, entry }: Place) -> Option<Slot> {
         let known = entry.known();
@@ -250,14 +276,9 @@ impl<V: Values> Reading for Variable<V> {
             return None;
         }
         let ring = self.ring::<F>();
-        let beyond = (known - self.level).min(ring.bits - 1);
+        let beyond = (known - self.level()).min(ring.bits - 1);
         let turned = self.untold(position) & ((1 << beyond) - 1) | 1 << beyond;
         Some(Slot::new(u64::from(entry.bits()) | turned).turned_back(ring))
-    }
-
-    #[inline]
-    fn turned<F: Format>(self, word: Word<F>) -> Word<F> {
-        word.turned(self.ring::<F>())
     }
 
     #[inline]
@@ -265,17 +286,17 @@ impl<V: Values> Reading for Variable<V> {
         // Never 0: the default is for words that are read while they change.
         let beyond = self.beyond::<F>(slot);
         let known = beyond.checked_ilog2().unwrap_or(0);
-        let untold = (beyond & !(1 << known)) << self.level;
+        let untold = (beyond & !(1 << known)) << self.level();
         let core = slot.bits() & !self.ring::<F>().mask();
         Place {
             position: self.bucket ^ untold as usize,
-            entry: Entry::knowing(core, self.level + known),
+            entry: Entry::knowing(core, self.level() + known),
         }
     }
 
     #[inline]
     fn known_bits<F: Format>(self, slot: Slot) -> u32 {
-        self.level + self.beyond::<F>(slot).checked_ilog2().unwrap_or(0)
+        self.level() + slot.known(self.ring::<F>())
     }
 
     #[inline]
@@ -284,13 +305,8 @@ impl<V: Values> Reading for Variable<V> {
         words: [Word<F>; 2],
         item: [Place; 2],
     ) -> bool {
-        let sought = Sought {
-            ring: first.ring::<F>(),
-            core: item[0].entry.bits().into(),
-            untold: [first.untold(item[0].position), second.untold(item[1].position)],
-            mask: first.values.below(),
-        };
-        Word::either_matches(words, sought)
+        let mask = first.values.below();
+        Word::either_matches(words, Self::sought::<F>([first, second], item, mask))
     }
 
     #[inline]
@@ -319,22 +335,26 @@ impl<V: Values> Reading for Variable<V> {
         words: [Word<F>; 2],
         item: [Place; 2],
     ) -> Candidates {
-        let Some(mask) = first.values.below() else {
+        let mask = first.values.below();
+        if mask.is_none() {
             return Candidates::new();
-        };
-        let patterns = [first.pattern::<F>(item[0]), second.pattern::<F>(item[1])];
-        let words = words.map(|word| word.turned(first.ring::<F>()));
-        Candidates::of(Word::values_matching(words, patterns, mask), first.values.bits())
+        }
+        let sought = Self::sought::<F>([first, second], item, mask);
+        Candidates::of(Word::values_matching(words, sought), first.values.bits())
     }
 
     /// An item that is itself an entry of which little is known has no entries of which more is.
     #[inline]
-    fn longest<F: Format>(self, word: Word<F>, item: Place) -> Option<Longest> {
-        let ring = self.ring::<F>();
-        let beyond = item.entry.known().saturating_sub(self.level).min(ring.bits - 1);
-        let turned = word.turned(ring).longest(self.pattern::<F>(item), 2 << beyond)?;
-        let known = (turned.bits() & ring.mask()).checked_ilog2().unwrap_or(0);
-        Some(Longest { slot: turned.turned_back(ring), known: self.level + known })
+    fn longest<F: Format>(
+        [first, second]: [Self; 2],
+        words: [Word<F>; 2],
+        item: [Place; 2],
+    ) -> [Option<Longest>; 2] {
+        let level = first.level();
+        let most = item[0].entry.known().saturating_sub(level);
+        let sought = Self::sought::<F>([first, second], item, None);
+        let longest = Word::longest(words, sought, most);
+        longest.map(|found| found.map(|(slot, known)| Longest { slot, known: level + known }))
     }
 }
 
@@ -405,7 +425,7 @@ impl<V: Values> Growing<V> {
     /// Lets lookups and writers see the buckets of this extent, whose words are stored.
     pub(super) fn publish(&self, extent: Extent) {
         // SeqCst: pairs with the load in `extent`, for which it publishes the words.
-        self.changing.extent.store(extent.bits(), Ordering::SeqCst);
+        self.changing.extent.store(extent.0, Ordering::SeqCst);
     }
 
     /// The mutex of those who split.
@@ -440,7 +460,7 @@ impl<V: Values> Buckets for Growing<V> {
         let ring = ring_bits(extra_bits, values);
         let common = common_bits(grown.first, ring);
         let changing = TryBox::try_new(Changing {
-            extent: CachePadded::new(AtomicU64::new(Extent::of(grown.buckets, ring).bits())),
+            extent: CachePadded::new(AtomicU64::new(Extent::of(grown.buckets, ring).0)),
             doubled: AtomicUsize::new(grown.doubled),
             splitting: Mutex::new(()),
         })?;
@@ -472,7 +492,7 @@ impl<V: Values> Buckets for Growing<V> {
         // SeqCst: pairs with the store in `publish`. Whoever reads an old extent comes before all
         // that was inserted by a newer one. As an Acquire load it makes the copies of the splits
         // visible.
-        Extent::from_bits(self.changing.extent.load(Ordering::SeqCst))
+        Extent(self.changing.extent.load(Ordering::SeqCst))
     }
 
     #[inline]
@@ -491,23 +511,30 @@ impl<V: Values> Buckets for Growing<V> {
 
     #[inline]
     fn bucket_at(&self, extent: Extent, number: usize) -> Bucket<Variable<V>> {
-        Bucket { number, reading: Variable::new(extent, number, self.values) }
+        let reading = Variable { extent, bucket: number, values: self.values };
+        Bucket { number, reading }
+    }
+
+    #[inline]
+    fn is_found_by(bucket: Bucket<Variable<V>>, extent: Extent) -> bool {
+        bucket.reading.extent == extent
     }
 
     #[inline]
     fn other_bucket<F: Format>(
         &self,
         bucket: Bucket<Variable<V>>,
-        turned: Slot,
+        slot: Slot,
         extent: Extent,
     ) -> Option<usize> {
+        let ring = bucket.reading.ring::<F>();
         let geometry = self.geometry::<F>();
-        let beyond = turned.bits() & bucket.reading.ring::<F>().mask();
-        let difference = geometry.difference(Entry::fingerprint(turned.bits())) as usize;
+        let difference = geometry.difference(Entry::fingerprint(slot.bits())) as usize;
         // No bucket tells more than these bits.
-        let position = bucket.number | (beyond as usize & 1) << extent.level;
+        let head = (slot.bits() >> ring.head) as usize & 1;
+        let position = bucket.number | head << extent.level();
         let other = extent.bucket(position ^ difference);
-        if beyond == 1 {
+        if slot.bits() & ring.mask() == 1 << ring.head {
             // Bit L is not known.
             let other = (bucket.number ^ difference) & (extent.stride() - 1);
             return (!extent.is_split(other)).then_some(other);
@@ -606,7 +633,7 @@ impl<V: Values> Validity<V> {
     /// Whether a canonical word can be that of the bucket with this number.
     pub(crate) fn is_valid<F: Format>(self, bucket: usize, word: Word<F>) -> bool {
         let Self { extent, least, values } = self;
-        let reading = Variable::new(extent, bucket, values);
+        let reading = Variable { extent, bucket, values };
         word.slots_in_use().all(|slot| reading.is_valid::<F>(slot, least))
     }
 
@@ -636,7 +663,7 @@ mod tests {
     /// Of a maplet with values so long that rings have this number of bits.
     fn reading(extent: Extent, bucket: usize, ring: u32) -> Variable<ValueBits> {
         let values = ValueBits::new(Fp16x4::BITS, Fp16x4::EXTRA_BITS + 1 - ring);
-        Variable::new(extent, bucket, values)
+        Variable { extent, bucket, values }
     }
 
     /// All extents of tables with up to this number of buckets, both at the end of a level included.
@@ -671,17 +698,17 @@ mod tests {
     fn a_slot_and_its_bucket_tell_the_place() {
         for ring in 2..=5 {
             for extent in extents(40, ring) {
-                assert_eq!(Extent::from_bits(extent.bits()), extent);
+                assert_eq!(extent.head(), extent.level() % ring);
                 for bucket in 0..extent.buckets() {
                     let reading = reading(extent, bucket, ring);
                     for slot in slots(reading) {
                         let place = reading.place::<Fp16x4>(slot);
                         let known = reading.known_bits::<Fp16x4>(slot);
                         assert_eq!(place.entry.known(), known);
-                        assert!((reading.told_bits()..=extent.level + ring - 1).contains(&known));
+                        assert!((reading.told_bits()..=extent.level() + ring - 1).contains(&known));
                         assert_eq!(extent.bucket(place.position), bucket);
                         assert_eq!(reading.slot::<Fp16x4>(place), Some(slot));
-                        for position in 0..1 << (extent.level + ring + 1) {
+                        for position in 0..1 << (extent.level() + ring + 1) {
                             let is_here = extent.bucket(position) == bucket;
                             assert_eq!(reading.has(Place { position, ..place }), is_here);
                             if !is_here {
@@ -707,9 +734,9 @@ mod tests {
                 let after = extent.after(1);
                 for slot in slots(before) {
                     let parts = before.split::<Fp16x4>(slot);
-                    let is_void = before.known_bits::<Fp16x4>(slot) == extent.level;
+                    let is_void = before.known_bits::<Fp16x4>(slot) == extent.level();
                     assert_eq!(parts.iter().flatten().count(), if is_void { 2 } else { 1 });
-                    let positions = 0..1 << (extent.level + ring + 1);
+                    let positions = 0..1 << (extent.level() + ring + 1);
                     for position in positions.filter(|&at| extent.bucket(at) == old) {
                         let found = matches(before, slot, position);
                         let at = usize::from(after.bucket(position) == new);

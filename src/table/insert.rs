@@ -32,9 +32,6 @@ enum Situation {
     Duplicate,
     /// The item's first bucket has more free slots than its second, or not.
     Room { first: bool },
-    /// Both buckets hold nothing but items that no growth parts from this one, most likely copies of it: a search
-    /// would move them to and fro.
-    OnlyCopies,
     /// Both buckets are full.
     Full,
 }
@@ -235,19 +232,19 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
                 decided => return decided,
             }
         }
-        if situation != Situation::OnlyCopies {
-            // In a growing table every second insert searches, at any size.
-            if self.present() >= OUT_OF_CACHE_BUCKETS {
-                self.prefetch_first_step(extent, buckets, words);
-            }
-            let kicked = match path::first_step(&self.buckets, extent, buckets, words) {
-                Some((hop, buckets)) => self.last_hop(hop, buckets, key, duplicates, None),
-                None => self.kick(key, duplicates, None),
-            };
-            match kicked {
-                Attempt::NoRoom => {}
-                ended => return ended,
-            }
+        // In a growing table every second insert searches, at any size.
+        if self.present() >= OUT_OF_CACHE_BUCKETS {
+            self.prefetch_first_step(extent, buckets, words);
+        }
+        let kicked = match path::first_step(&self.buckets, extent, buckets, words) {
+            Some((hop, buckets)) => self.last_hop(hop, buckets, key, duplicates, None),
+            // The other buckets of copies are these two, so this was all that a search finds.
+            None if hold_only_copies(places, buckets, words) => Attempt::NoRoom,
+            None => self.kick(key, duplicates, None),
+        };
+        match kicked {
+            Attempt::NoRoom => {}
+            ended => return ended,
         }
         // It looks under both stripes first: the search held no lock, and others may have moved this very item
         // meanwhile.
@@ -292,7 +289,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
                 debug_assert!(stored, "nobody else writes to a locked bucket");
                 Attempt::Stored
             }
-            Situation::OnlyCopies | Situation::Full => Attempt::NoRoom,
+            Situation::Full => Attempt::NoRoom,
         }
     }
 
@@ -442,15 +439,17 @@ fn classify<F: Format, R: Reading>(
         return Situation::Duplicate;
     }
     let (first, emptier) = emptier(words);
-    if emptier.has_room() {
-        Situation::Room { first }
-    } else if readings[0].inseparable(words[0], places[0]) == F::SLOTS
-        && readings[1].inseparable(words[1], places[1]) == F::SLOTS
-    {
-        Situation::OnlyCopies
-    } else {
-        Situation::Full
-    }
+    if emptier.has_room() { Situation::Room { first } } else { Situation::Full }
+}
+
+/// Whether both words hold nothing but items that no growth parts from this one, most likely copies of it: a search
+/// would move them to and fro.
+fn hold_only_copies<F: Format, R: Reading>(
+    places: [Place; 2],
+    buckets: [Bucket<R>; 2],
+    words: [Word<F>; 2],
+) -> bool {
+    (0..2).all(|at| buckets[at].reading.inseparable(words[at], places[at]) == F::SLOTS)
 }
 
 /// Whether the first of two words is the one with more free slots, and that word. An insert into the emptier bucket

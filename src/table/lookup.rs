@@ -138,7 +138,17 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         self,
         places: [Place; N],
     ) -> ([Bucket<B::Reading>; N], [Word<F>; N]) {
-        let mut buckets = self.locate(places);
+        self.read_valid_from(places, self.locate(places))
+    }
+
+    /// As `read_valid`, of places whose buckets were these some time ago.
+    #[expect(clippy::inline_always, reason = "as for `insert`")]
+    #[inline(always)]
+    pub(super) fn read_valid_from<const N: usize>(
+        self,
+        places: [Place; N],
+        mut buckets: [Bucket<B::Reading>; N],
+    ) -> ([Bucket<B::Reading>; N], [Word<F>; N]) {
         loop {
             let words = self.words_in(buckets);
             if !B::GROWS {
@@ -146,8 +156,12 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             }
             // After the words, which are loaded with Acquire: an entry of the next level was stored by a
             // thread that had seen its extent, and so does this load.
-            let now = self.locate(places);
-            if now == buckets {
+            let extent = self.buckets.extent();
+            if buckets.iter().all(|&bucket| B::is_found_by(bucket, extent)) {
+                return (buckets, words);
+            }
+            let now = self.locate_by(extent, places);
+            if (0..N).all(|at| now[at].reading.reads_as(buckets[at].reading)) {
                 return (buckets, words);
             }
             buckets = now;

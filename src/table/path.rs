@@ -75,18 +75,16 @@ pub(super) fn first_step<F: Format, B: Buckets>(
     let word = buckets.words();
     for at in 0..2 {
         let (bucket, here) = (starts[at], words[at]);
-        let turned = bucket.reading.turned(here).slots_if_full()?;
-        for slot in (0..F::SLOTS).rev() {
-            let Some(other) = buckets.other_bucket::<F>(bucket, turned(slot), extent) else {
+        let slots = here.slots_if_full()?;
+        for slot in (0..F::SLOTS).rev().map(slots) {
+            let Some(other) = buckets.other_bucket::<F>(bucket, slot, extent) else {
                 continue;
             };
             // Relaxed: a hint, checked again under the stripes.
             let there = Word::<F>::from_bits(word(other).load(Ordering::Relaxed));
-            if there.has_room()
-                && let Some(slots) = here.slots_if_full()
-            {
+            if there.has_room() {
                 count_opened(at + 1);
-                let from = bucket.reading.place::<F>(slots(slot));
+                let from = bucket.reading.place::<F>(slot);
                 let to = buckets.geometry::<F>().other_place(from);
                 return Some((Hop { from, to }, [bucket, buckets.bucket_at(extent, other)]));
             }
@@ -103,10 +101,10 @@ pub(super) fn prefetch_others<F: Format, B: Buckets>(
     bucket: Bucket<B::Reading>,
     word: Word<F>,
 ) {
-    if let Some(turned) = bucket.reading.turned(word).slots_if_full() {
+    if let Some(slots) = word.slots_if_full() {
         let word = buckets.words();
-        let other = |slot| buckets.other_bucket::<F>(bucket, turned(slot), extent);
-        for other in (0..F::SLOTS).filter_map(other) {
+        let other = |slot| buckets.other_bucket::<F>(bucket, slot, extent);
+        for other in (0..F::SLOTS).map(slots).filter_map(other) {
             arch::prefetch(word(other));
         }
     }
@@ -154,17 +152,14 @@ impl<const N: usize, X: Copy> Search<N, X> {
             }
             let node = next as u16;
             let bucket = buckets.bucket_at(extent, self.nodes[next].bucket);
-            let here = word(bucket.number);
-            let [Some(slots), Some(turned)] =
-                [here, bucket.reading.turned(here)].map(Word::slots_if_full)
-            else {
+            let Some(slots) = word(bucket.number).slots_if_full() else {
                 return Found::Freed;
             };
             // The other buckets and their words together, so that their cache misses overlap.
             let mut others = [None; MAX_SLOTS];
             let mut free = [false; MAX_SLOTS];
             for slot in (0..F::SLOTS).rev() {
-                others[slot] = buckets.other_bucket::<F>(bucket, turned(slot), extent);
+                others[slot] = buckets.other_bucket::<F>(bucket, slots(slot), extent);
                 free[slot] = others[slot].is_some_and(|other| word(other).has_room());
             }
             // Through a bucket twice no path could be applied.

@@ -120,14 +120,16 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         change: Change,
     ) -> bool {
         let reading = bucket.reading;
+        let word = self.locked_word(bucket.number);
         if !B::GROWS {
-            let Some(slot) = reading.slot::<F>(place) else {
+            let slot = reading.slot::<F>(place);
+            let Some(changed) = slot.and_then(|slot| self.changed(word, slot, change)) else {
                 return false;
             };
-            let in_other = || self.in_other(other, seen_in_other, change).may_be_missed();
-            return self.change_in(locked, bucket.number, slot, key, change, in_other);
+            let in_other = self.in_other(other, seen_in_other, change);
+            self.store_changed(locked, bucket.number, changed, key, change, &in_other);
+            return true;
         }
-        let word = self.locked_word(bucket.number);
         let Some(longest) = reading.longest_again(word, place, seen) else {
             return false;
         };
@@ -135,31 +137,29 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         if in_other.longest.is_some_and(|other| other.known > longest.known) {
             return false;
         }
-        let in_other = || in_other.may_be_missed();
-        self.change_in(locked, bucket.number, longest.slot, key, change, in_other)
+        let Some(changed) = self.changed(word, longest.slot, change) else {
+            return false;
+        };
+        self.store_changed(locked, bucket.number, changed, key, change, &in_other);
+        true
     }
 
-    /// Takes what a slot holds out of `bucket`, whose stripe is locked, or replaces it: what `change`
-    /// says. `in_other`: whether the item's other bucket holds an entry of the item, too. `false`: the
-    /// bucket does not hold it.
+    /// Stores the word of `bucket`, whose stripe is locked, after what `change` made of an entry of the item.
     #[inline]
-    fn change_in<G>(
+    fn store_changed<G>(
         self,
         locked: &Locked<'_, G>,
         bucket: usize,
-        slot: Slot,
+        changed: Word<F>,
         key: Key,
         change: Change,
-        in_other: impl FnOnce() -> bool,
-    ) -> bool {
-        let Some(changed) = self.changed(self.locked_word(bucket), slot, change) else {
-            return false;
-        };
+        in_other: &InOther,
+    ) {
         // A copy in the other bucket may be younger than a lookup's read of that bucket, and this
         // clear older than its read of this one: it would miss an item that never was absent. A
         // lookup that begins with the bumped version comes after the load of the other bucket's word,
         // and so reads what that load read or something later (coherence).
-        if in_other() {
+        if in_other.may_be_missed() {
             self.versions.bump(self.geometry().version_group(key));
         }
         // SeqCst: the removal, or the replacement, takes effect here. Pairs with the loads of lookups.
@@ -167,7 +167,6 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         if change == Change::Remove {
             locked.vacate(bucket);
         }
-        true
     }
 
     /// What a bucket holds of an item whose stripe is not locked.
@@ -176,7 +175,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// past this look. A split can take one from the bucket to a new one: then it is read again.
     #[inline]
     fn in_other(self, place: Place, seen: Look<F, B::Reading>, change: Change) -> InOther {
-        let ([Bucket { reading, .. }], [word]) = self.read_valid([place]);
+        let ([Bucket { reading, .. }], [word]) = self.read_valid_from([place], [seen.bucket]);
         let longest = reading.longest_again(word, place, seen);
         let keeps_key = change == Change::Remove && reading.holds_key(word, place);
         InOther { longest, keeps_key }

@@ -68,6 +68,7 @@ const LOCK: &str = "src/sync/lock.rs";
 const LOOKUP: &str = "src/table/lookup.rs";
 const MERGE: &str = "src/table/merge.rs";
 const MIRROR: &str = "src/table/mirror.rs";
+const PACKED: &str = "src/layout/packed.rs";
 const PATH: &str = "src/table/path.rs";
 const REMOVE: &str = "src/table/remove.rs";
 const CELLS: &str = "src/table/stash/cells.rs";
@@ -241,12 +242,12 @@ pub const FAULTS: &[Fault] = faults! {
     TABLE clear: "clear bumps no version"
         without "self.versions.bump_all();"
         => CLEAR;
-    REMOVE change_in: "a removal of a duplicate bumps no version"
+    REMOVE store_changed: "a removal of a duplicate bumps no version"
         without "self.versions.bump(self.geometry().version_group(key));"
         => COPIES;
-    REMOVE change_in: "a removal of a duplicate bumps the version after it clears"
+    REMOVE store_changed: "a removal of a duplicate bumps the version after it clears"
         put "self.store_word(locked, bucket, changed, Ordering::SeqCst);"
-        before "if in_other()"
+        before "if in_other.may_be_missed()"
         => COPIES;
     LOOKUP contains: "a lookup reads its version after its buckets"
         swap "let version = self.versions.read(self.geometry().version_group(key));"
@@ -618,19 +619,22 @@ pub const FAULTS: &[Fault] = faults! {
         with "let in_other = self.in_other(other, seen[1], change);
             let (locked, [bucket]) = self.lock([place], [bucket]);
             let word = self.locked_word(bucket.number);
-            let Some(longest) = bucket.reading.longest(word, place) else {
+            let Some(longest) = bucket.reading.longest_anew(word, place) else {
                 return Some(false);
             };
             if in_other.longest.is_some_and(|other| other.known > longest.known) {
                 return Some(false);
             }
-            let in_other = || in_other.may_be_missed();
-            Some(self.change_in(&locked, bucket.number, longest.slot, key, change, in_other))"
+            let Some(changed) = self.changed(word, longest.slot, change) else {
+                return Some(false);
+            };
+            self.store_changed(&locked, bucket.number, changed, key, change, &in_other);
+            Some(true)"
         => &["growth::removal_beside_a_copy_into_the_new_bucket"];
     GROWING bucket: "a place has its bucket by an extent that is read Relaxed"
         replace "self.bucket_at(extent, extent.bucket(place.position))"
         with "let _ = extent;
-            let extent = Extent::from_bits(self.changing.extent.load(Ordering::Relaxed));
+            let extent = Extent(self.changing.extent.load(Ordering::Relaxed));
             self.bucket_at(extent, extent.bucket(place.position))"
         => DUPLICATE_THAT_GOES;
     TABLE clear: "clear looks how large the table is before it has the stripes"
@@ -666,6 +670,9 @@ pub const FAULTS: &[Fault] = faults! {
     TABLE lock: "a writer reads words by the extent that it has planned with"
         replace "return (locked, now);" with "return (locked, buckets);"
         => &["entries::unique_inserts_at_the_end_of_a_level"];
+    GROWING is_found_by: "words are read by whatever extent they were found by"
+        replace "bucket.reading.extent == extent" with "bucket.reading.extent == extent || true"
+        => &["entries::insert_unique_beside_an_entry_of_the_next_level"];
     GROW split_run: "a split begins the next level before it clears"
         put "if let Some(next_level) = extent.next_level(growing.ring()) { growing.publish(next_level); }"
         before "self.clear_what_goes(&locked, &splits);"
@@ -679,14 +686,14 @@ pub const FAULTS: &[Fault] = faults! {
         with "let buckets = self.locate(places);
             let words = self.words_in(buckets);"
         => &["entries::insert_unique_beside_an_entry_of_the_next_level"];
-    LOOKUP read_valid: "words are read by an old level if their buckets are the same"
-        replace "now == buckets"
-        with "now.map(|bucket| bucket.number) == buckets.map(|bucket| bucket.number)"
+    LOOKUP read_valid_from: "words are read by an old level if their buckets are the same"
+        replace "now[at].reading.reads_as(buckets[at].reading)"
+        with "now[at].number == buckets[at].number"
         => &["maplets::removal_beside_a_value_of_the_next_level"];
-    LOOKUP read_valid: "the extent is looked at again before the words are read"
+    LOOKUP read_valid_from: "the extent is looked at again before the words are read"
         replace "let words = self.words_in(buckets);
-            if !B::GROWS { return (buckets, words); } let now = self.locate(places);"
-        with "let now = self.locate(places);
+            if !B::GROWS { return (buckets, words); } let extent = self.buckets.extent();"
+        with "let extent = self.buckets.extent();
             let words = self.words_in(buckets);
             if !B::GROWS {
                 return (buckets, words);
@@ -695,12 +702,8 @@ pub const FAULTS: &[Fault] = faults! {
             "entries::insert_unique_beside_an_entry_of_the_next_level",
             "maplets::get_beside_an_entry_of_the_next_level",
         ];
-    GROWING longest: "a removal takes any entry of the item"
-        replace "word.turned(ring).longest(self.pattern::<F>(item), 2 << beyond)"
-        with "word.turned(ring).slots_in_use().find(|slot| {
-                let one = Word::<F>::EMPTY.with(*slot);
-                one.is_some_and(|one| one.longest(self.pattern::<F>(item), 2 << beyond).is_some())
-            })"
+    PACKED longest_of: "a removal takes any entry of the item"
+        replace "longest.is_none_or(|(_, longest)| longest < known)" with "longest.is_none()"
         => &["entries::removal_of_the_longest_of_one_bucket"];
     BUCKETS holder_of_longest: "a removal takes the shorter of two entries"
         replace "first >= second" with "first.is_some_and(|first| second.is_none_or(|second| first <= second))"
@@ -715,10 +718,10 @@ pub const FAULTS: &[Fault] = faults! {
         replace "seen.word.bits() == word.bits()" with "true"
         => &["entries::kick_and_split_of_what_is_removed"];
     BUCKETS longest_again: "a removal keeps what it saw by another extent"
-        replace "seen.reading == self" with "true"
+        replace "seen.bucket.reading == self" with "true"
         => &["entries::removal_beside_an_entry_of_the_next_level"];
     REMOVE in_other: "a removal does not look at the extent of the other bucket again"
-        replace "self.read_valid([place])"
+        replace "self.read_valid_from([place], [seen.bucket])"
         with "{
                 let buckets = self.locate([place]);
                 (buckets, self.words_in(buckets))
@@ -728,11 +731,15 @@ pub const FAULTS: &[Fault] = faults! {
             "maplets::removal_beside_a_value_of_the_next_level",
         ];
     REMOVE change_longest: "a removal bumps the version for an entry as long as its own only"
-        replace "in_other.may_be_missed()"
-        with "in_other.longest.is_some_and(|other| other.known == longest.known)"
+        replace "if in_other.longest.is_some_and(|other| other.known > longest.known) { return false; }"
+        with "if in_other.longest.is_some_and(|other| other.known > longest.known) {
+                return false;
+            }
+            let as_long = in_other.longest.filter(|other| other.known == longest.known);
+            let in_other = InOther { longest: as_long, ..in_other };"
         => &["entries::short_copy_and_removal_of_the_long_one"];
     GROWING longest: "the lengths of entries are counted from the level"
-        replace "known: self.level + known" with "known"
+        replace "known: level + known" with "known"
         => &["entries::removal_of_what_is_kicked_at_the_end_of_a_level"];
 
     // Void entries.
@@ -750,7 +757,7 @@ pub const FAULTS: &[Fault] = faults! {
         with "split.goes.slots_in_use().filter(|goes| split.stays.slots_in_use().all(|stays| stays != *goes))"
         => VOIDS;
     GROWING slot: "a void entry is kicked to a bucket that tells more than it knows"
-        replace "if known < self.told_bits() { return None; }" with "let known = known.max(self.level);"
+        replace "if known < self.told_bits() { return None; }" with "let known = known.max(self.level());"
         => VOID_KICKS;
     GROWING other_bucket: "a search takes a void entry for one that can go to a bucket that is split"
         replace "(!extent.is_split(other)).then_some(other)" with "Some(other)"
@@ -813,7 +820,7 @@ pub const FAULTS: &[Fault] = faults! {
             "snapshots::two_hops_across_the_frontier",
             "snapshots::two_hops_across_the_frontier_the_other_way",
         ];
-    REMOVE change_in: "a removal does not mirror its word"
+    REMOVE store_changed: "a removal does not mirror its word"
         replace "self.store_word(locked, bucket, changed, Ordering::SeqCst)"
         with "self.buckets.word(bucket).store(changed.bits(), Ordering::SeqCst)"
         => &["snapshots::removal_beside_a_snapshot"];
@@ -1040,50 +1047,54 @@ pub const FAULTS: &[Fault] = faults! {
             }
             Some(self.change_longest(&locked, bucket, [place, other], seen, key, change))"
         => REPLACEMENTS;
-    REMOVE change_in: "a replacement takes the old value out before it stores the new one"
-        replace "self.store_word(locked, bucket, changed, Ordering::SeqCst);"
-        with "if let (false, Some(without)) = (change == Change::Remove, self.locked_word(bucket).without(slot)) {
-                self.store_word(locked, bucket, without, Ordering::SeqCst);
-            }
-            self.store_word(locked, bucket, changed, Ordering::SeqCst);"
+    REMOVE change_longest: "a replacement takes the old value out before it stores the new one"
+        replace "let slot = reading.slot::<F>(place);"
+        with "let slot = reading.slot::<F>(place);
+            let replaced = slot.filter(|_| change != Change::Remove);
+            if let Some(without) = replaced.and_then(|slot| word.without(slot)) {
+                self.store_word(locked, bucket.number, without, Ordering::SeqCst);
+            }"
         => &["maplets::there_and_back_against_get"];
-    REMOVE change_in: "a replacement of a duplicate bumps no version"
-        replace "if in_other()" with "if change == Change::Remove && in_other()"
+    REMOVE store_changed: "a replacement of a duplicate bumps no version"
+        replace "if in_other.may_be_missed()" with "if change == Change::Remove && in_other.may_be_missed()"
         => &[
             "maplets::copy_in_and_replacement_of_the_other",
             "maplets::copy_in_and_replacement_of_the_other_the_other_way",
         ];
-    REMOVE change_in: "a replacement frees a slot"
+    REMOVE store_changed: "a replacement frees a slot"
         replace "if change == Change::Remove" with "if true"
         => &["maplets::there_and_back_against_get"];
     REMOVE in_other: "a removal bumps no version for an entry with another value"
         replace "reading.holds_key(word, place)" with "reading.holds_key(word, place) & false"
         => &["maplets::value_in_and_value_out_against_lookup"];
-    REMOVE change_longest:
+    REMOVE store_changed:
         "a removal from a growing maplet bumps no version for an entry with another value"
         replace "in_other.may_be_missed()" with "in_other.longest.is_some()"
         => &["maplets::value_in_and_value_out_of_what_grows"];
     REMOVE change_longest: "a removal takes an entry of the key with any value"
-        replace "let Some(slot) = reading.slot::<F>(place) else { return false; };"
-        with "let Some(planned) = reading.slot::<F>(place) else {
-                return false;
-            };
-            let alike = |slot: &Slot| {
+        replace "let slot = reading.slot::<F>(place);"
+        with "let alike = |slot: &Slot| {
                 let one = Word::<F>::EMPTY.with(*slot);
                 one.is_some_and(|one| reading.holds_key(one, place))
             };
-            let any = || self.locked_word(bucket.number).slots_in_use().find(alike);
-            let slot = <B::Values as crate::entry::Values>::ANY.then(any).flatten().unwrap_or(planned);"
+            let any = word.slots_in_use().find(alike);
+            let slot = any.or_else(|| reading.slot::<F>(place));"
         => &["maplets::removal_of_one_value_against_get_of_the_other"];
     GROWING longest: "in a growing table a removal takes an entry of the key with any value"
-        replace "word.turned(ring).longest(self.pattern::<F>(item), 2 << beyond)"
-        with "word.turned(ring).longest(self.pattern::<F>(item), 2 << beyond).and_then(|_| {
-                let below = self.values.below().unwrap_or(u64::MAX);
-                let mut pattern = self.pattern::<F>(item);
-                pattern.bits &= below;
-                let alike = |slot: &Slot| pattern.matches(slot.bits() & below);
-                word.turned(ring).slots_in_use().filter(alike).last()
-            })"
+        replace "Word::longest(words, sought, most)"
+        with "{
+                let by_key = Sought { mask: first.values.below(), ..sought };
+                let longest = Word::longest(words, sought, most);
+                [0, 1].map(|at| {
+                    let alike = |slot: &Slot| {
+                        let mut one = [Word::<F>::EMPTY; 2];
+                        one[at] = one[at].with(*slot).unwrap_or(Word::EMPTY);
+                        Word::either_matches(one, by_key)
+                    };
+                    let any = longest[at].and_then(|_| words[at].slots_in_use().filter(alike).last());
+                    any.map(|slot| (slot, slot.known(by_key.ring)))
+                })
+            }"
         => &["maplets::split_against_replacement"];
 
     // Values: what moves.
