@@ -52,6 +52,8 @@ pub struct Modelled<S> {
     start: Contents,
     model: Model,
     hashes: Vec<u64>,
+    /// When the model last agreed with the snapshot on what entries know.
+    slots_and_stashed: (usize, (usize, usize)),
 }
 
 impl<S: Subject> Modelled<S> {
@@ -72,7 +74,9 @@ impl<S: Subject> Modelled<S> {
         let start = format::read(&subject.bytes()).expect("a snapshot");
         assert!(start.is_exact(), "a split may double entries");
         let model = Model::new(start.geometry, start.copies.clone());
-        let modelled = Self { subject, reserve, start, model, hashes: Vec::new() };
+        let slots_and_stashed = (subject.slots(), subject.stashed());
+        let hashes = Vec::new();
+        let modelled = Self { subject, reserve, start, model, hashes, slots_and_stashed };
         modelled.check();
         modelled
     }
@@ -159,6 +163,7 @@ impl<S: Subject> Modelled<S> {
                 if chance < 8 {
                     self.subject.clear();
                     self.model.clear();
+                    self.stash_has_changed();
                 }
             }
             Op::Reserve(additional) => (self.reserve)(&self.subject, additional.into()),
@@ -175,7 +180,7 @@ impl<S: Subject> Modelled<S> {
         for &item in items {
             self.model.add(item, known);
         }
-        if self.known() != known || self.start.geometry.grows && self.subject.stashed().1 > 0 {
+        if self.stash_has_changed() || self.known() != known {
             self.model.learn(format::read(&self.subject.bytes()).expect("a snapshot").copies);
         }
     }
@@ -196,10 +201,22 @@ impl<S: Subject> Modelled<S> {
 
     /// After an operation that may have taken something out of the stash: an entry there knows all of its
     /// position, and in a bucket only a part.
-    fn settle(&mut self, stashed: usize) {
-        if self.start.geometry.grows && (stashed > 0 || self.subject.stashed().1 > 0) {
+    fn settle(&mut self) {
+        if self.stash_has_changed() {
             self.model.learn(format::read(&self.subject.bytes()).expect("a snapshot").copies);
         }
+    }
+
+    /// Whether a table that grows may have taken entries into the stash or out of it since this was last asked: a split
+    /// may do both at once.
+    fn stash_has_changed(&mut self) -> bool {
+        if !self.start.geometry.grows {
+            return false;
+        }
+        let now = (self.subject.slots(), self.subject.stashed());
+        let before = std::mem::replace(&mut self.slots_and_stashed, now);
+        let any_stashed = before.1.1 > 0 || now.1.1 > 0;
+        any_stashed && before != now
     }
 
     /// Inserts an item.
@@ -236,10 +253,9 @@ impl<S: Subject> Modelled<S> {
 
     /// Removes an item, and says whether there was one.
     pub fn remove(&mut self, item: Item) -> bool {
-        let stashed = self.subject.stashed().1;
         let expected = self.model.take_longest(self.entry(item)).is_some();
         assert_eq!(self.subject.remove(item), expected, "{:?}", self.subject);
-        self.settle(stashed);
+        self.settle();
         expected
     }
 
@@ -248,7 +264,7 @@ impl<S: Subject> Modelled<S> {
         let entry = self.entry(item);
         assert_eq!(self.subject.replace(item, new), self.model.count(entry) > 0);
         self.model.replace(entry, new);
-        self.settle(self.subject.stashed().1);
+        self.settle();
     }
 
     /// Looks a hash up, and says how many entries match it.
@@ -309,7 +325,7 @@ impl<S: Subject> Modelled<S> {
                 self.model.replace(entry, new);
             }
             assert_eq!(self.subject.replace_each(items), expected, "{:?}", self.subject);
-            self.settle(stashed);
+            self.settle();
         }
     }
 
@@ -322,7 +338,7 @@ impl<S: Subject> Modelled<S> {
             let expected = entries.into_iter().map(|item| self.model.take_longest(item).is_some());
             let expected: Vec<bool> = expected.collect();
             assert_eq!(self.subject.remove_each(items), expected, "{:?}", self.subject);
-            self.settle(stashed);
+            self.settle();
         }
     }
 
@@ -343,6 +359,8 @@ impl<S: Subject> Modelled<S> {
             Ok(()) => {
                 let copies = |(&item, &n): (&_, &_)| std::iter::repeat_n(item, n);
                 let items: Vec<_> = other.model.copies().iter().flat_map(copies).collect();
+                // As many may have gone into the stash as have come out of it.
+                self.slots_and_stashed = (0, (0, 0));
                 self.add(&items, known);
             }
             Err(error) => {
