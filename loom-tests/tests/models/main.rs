@@ -3,10 +3,11 @@
 //! In the comments, an item (0, 3) is one whose lookups read bucket 0 first and bucket 3 second. In
 //! a table of 4 buckets the pairs are {0, 1}, {2, 3}, {0, 3} and {1, 2}.
 //!
-//! Each model is one test per layout, for example `kicks::opposite_kicks::Fp16x4`.
+//! Each model is one test per layout that is modelled, for example `kicks::opposite_kicks::Fp16x4`.
 #![cfg(loom)]
 
-/// Declares the models of a module: one test of each model for every layout.
+/// Declares the models of a module: one test of each model for every layout. Usually not for every one, but for the
+/// default layout, the one with the most slots, the one with the fewest, and one with an encoding of its own.
 #[cfg(feature = "every-layout")]
 macro_rules! models {
     ($($model:ident)*) => {
@@ -14,14 +15,21 @@ macro_rules! models {
     };
 }
 
-#[cfg(not(feature = "every-layout"))]
+#[cfg(all(feature = "some-layouts", not(feature = "every-layout")))]
+macro_rules! models {
+    ($($model:ident)*) => {
+        $(of_each_layout!($model Fp8x8 Fp16x4 SemiSorted14x5 Fp32x2);)*
+    };
+}
+
+#[cfg(not(feature = "some-layouts"))]
 macro_rules! models {
     ($($model:ident)*) => {
         $(of_each_layout!($model Fp16x4);)*
     };
 }
 
-/// The same of models of growth, for every layout that grows.
+/// The same of models of growth, for every layout that grows. Usually for two of them.
 #[cfg(feature = "every-layout")]
 macro_rules! growing_models {
     ($($model:ident)*) => {
@@ -29,7 +37,14 @@ macro_rules! growing_models {
     };
 }
 
-#[cfg(not(feature = "every-layout"))]
+#[cfg(all(feature = "some-layouts", not(feature = "every-layout")))]
+macro_rules! growing_models {
+    ($($model:ident)*) => {
+        $(of_each_layout!($model Fp16x4 Fp32x2);)*
+    };
+}
+
+#[cfg(not(feature = "some-layouts"))]
 macro_rules! growing_models {
     ($($model:ident)*) => {
         $(of_each_layout!($model Fp16x4);)*
@@ -38,14 +53,14 @@ macro_rules! growing_models {
 
 /// The same of models of maplets and of the stash: a packed layout has all that they show, one of the others has an
 /// encoding of its own, and one has two slots.
-#[cfg(feature = "every-layout")]
+#[cfg(feature = "some-layouts")]
 macro_rules! models_of_three {
     ($($model:ident)*) => {
         $(of_each_layout!($model Fp16x4 SemiSorted14x5 Fp32x2);)*
     };
 }
 
-#[cfg(not(feature = "every-layout"))]
+#[cfg(not(feature = "some-layouts"))]
 macro_rules! models_of_three {
     ($($model:ident)*) => {
         $(of_each_layout!($model Fp16x4);)*
