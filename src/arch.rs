@@ -80,6 +80,9 @@ mod tests {
                 portable::either_matches::<BITS, SLOTS>([a, b], sought),
                 "{sought:?}"
             );
+            let marks = matching_lanes::<BITS, SLOTS>([a, b], sought);
+            let expected = portable::matching_lanes::<BITS, SLOTS>([a, b], sought);
+            assert_eq!((marks.both, marks.second), (expected.both, expected.second));
             for (matched, more) in matched.iter_mut().zip([found, marks.both != 0, matches]) {
                 *matched += usize::from(more);
             }
