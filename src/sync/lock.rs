@@ -1,4 +1,4 @@
-//! The lock of a stripe: taken by one exchange, released by one plain store.
+//! The lock of a stripe: taken by one compare-and-swap, released by one plain store.
 //!
 //! A stripe is held for some tens of nanoseconds, of which the locked instructions of the processor
 //! are the greater part. A mutex that wakes its waiters needs a second one when it is unlocked, to
@@ -58,7 +58,7 @@ impl Lock {
     fn try_acquire(&self) -> bool {
         // Acquire: pairs with the Release in `drop`. Whoever takes the lock sees all that was
         // written by those who held it before.
-        !self.held.swap(true, Ordering::Acquire)
+        self.held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     #[cold]
