@@ -1030,8 +1030,8 @@ pub const FAULTS: &[Fault] = faults! {
         with "!self.contains(key) && self.insert(key).map(|()| true)?"
         => &["batches::two_batches_of_the_same_new_items"];
     BATCH replace_many: "a batch of replacements removes each pair, and inserts the new one"
-        replace "self.replace(key, new(&pairs[at]))"
-        with "self.remove(key)
+        replace "pair, replaced, |at, key| self.replace(key, new(&pairs[at]))"
+        with "&pair, replaced, |at, key| self.remove(key)
             && self
                 .insert(self.key_of(Pair { value: new(&pairs[at]), ..pair(&pairs[at]) }))
                 .is_ok()"

@@ -4,9 +4,10 @@
 //! cargo run --release -p loom-tests --bin faults [phrase...]
 //! ```
 //!
-//! Applies each fault to a copy of the workspace in the temporary directory and runs the models of the
-//! default layout. The faults are those of the list, and each atomic ordering of the sources made
-//! weaker. With phrases, tries only the faults whose description contains one of them.
+//! Puts all faults into a copy of the workspace in the temporary directory, each with a switch, compiles that once,
+//! and runs the models of the default layout with one fault after another switched on. The faults are those of the
+//! list, and each atomic ordering of the sources made weaker. With phrases, tries only the faults whose description
+//! contains one of them.
 //!
 //! The exit status is 0 if every fault was caught, and no exception from that, and if every phrase is
 //! in some description.
@@ -18,28 +19,40 @@ mod source;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, BufRead, BufReader, Write};
 use std::num::NonZero;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use list::{Edit, FAULTS, Fault};
 use loom_tests::WITHOUT_FLOORS;
-use source::Source;
+use source::{Edit as TextEdit, Source};
 
 /// The layout whose models are run: the rules are the same for all.
 const LAYOUT: &str = "Fp16x4";
 
 /// How long the models may run on one fault: some faults make a model loop for ever.
 const MODEL_TIMEOUT: Duration = Duration::from_secs(300);
-/// How long the others may go on when one has failed.
-const AFTER_A_FAILURE: Duration = Duration::from_secs(2);
 
-/// Faults that are tried at a time, at most: each needs a copy of the workspace and of its build.
-const MAX_WORKERS: usize = 4;
+/// An environment variable: the numbers of the faults that are switched on.
+const SWITCHED_ON: &str = "COUCAL_FAULTS";
+
+/// Added to the copy of `src/sync.rs`.
+const SWITCH: &str = r#"
+pub(crate) fn has_fault(number: usize) -> bool {
+    static FAULTS: OnceLock<Vec<usize>> = OnceLock::new();
+    let numbers = || {
+        let numbers = std::env::var("COUCAL_FAULTS").unwrap_or_default();
+        numbers.split_whitespace().map(|number| number.parse().unwrap()).collect()
+    };
+    FAULTS.get_or_init(numbers).contains(&number)
+}
+"#;
 
 /// How the harness ends the line of a test that fails.
 const FAILED: &str = " ... FAILED";
@@ -59,27 +72,23 @@ fn main() -> Result<ExitCode> {
         let wanted = |change: &Change| phrases.iter().any(|phrase| change.what.contains(phrase));
         changes.retain(|change| phrases.is_empty() || wanted(change));
     }
-    let workers = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_WORKERS);
-    let scratches: Vec<_> =
-        (0..workers).map(|worker| Scratch::new(source, worker)).collect::<Result<_>>()?;
-
-    let noticed = try_exceptions(&scratches[0], &faults, &exceptions)?;
+    let scratch = Scratch::new(source, faults.iter().chain(&exceptions))?;
+    let models = scratch.build()?;
+    let noticed = try_exceptions(&models, &faults, &exceptions)?;
     println!("| fault | caught by | seconds |\n|---|---|---|");
     let (next, survivors) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let workers = thread::available_parallelism().map_or(1, NonZero::get);
     thread::scope(|scope| {
-        let workers: Vec<_> = scratches
-            .iter()
-            .map(|scratch| {
-                scope.spawn(|| -> Result<()> {
-                    while let Some(fault) = faults.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        if !try_fault(scratch, fault)? {
-                            survivors.fetch_add(1, Ordering::Relaxed);
-                        }
-                    }
-                    Ok(())
-                })
-            })
-            .collect();
+        let work = || -> Result<()> {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(fault) = faults.get(number) else { return Ok(()) };
+                if !try_fault(&models, number, fault)? {
+                    survivors.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        };
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
         workers.into_iter().try_for_each(|worker| worker.join().expect("no worker panics"))
     })?;
     let survivors = survivors.into_inner();
@@ -100,27 +109,28 @@ fn all(source: &Path) -> Result<[Vec<Change>; 2]> {
 
 /// Runs the models without a fault, but with all exceptions together: if no model notices them, none
 /// notices one of them alone. Returns how many of them a model notices.
-fn try_exceptions(scratch: &Scratch, faults: &[Change], exceptions: &[Change]) -> Result<usize> {
+fn try_exceptions(models: &Models, faults: &[Change], exceptions: &[Change]) -> Result<usize> {
     if exceptions.is_empty() {
-        let mut models: Vec<_> =
+        let mut likely: Vec<_> =
             faults.iter().flat_map(|fault| &*fault.caught_by).copied().collect();
-        models.sort_unstable();
-        models.dedup();
-        return match scratch.run(&models)? {
+        likely.sort_unstable();
+        likely.dedup();
+        return match models.run([], &likely)? {
             Verdict::Passed => Ok(0),
             verdict => Err(format!("without any fault: {verdict:?}").into()),
         };
     }
-    if scratch.verdict(exceptions, &[])? == Verdict::Passed {
+    let numbers = faults.len()..faults.len() + exceptions.len();
+    if models.run(numbers.clone(), &[])? == Verdict::Passed {
         return Ok(0);
     }
-    match scratch.run(&[])? {
+    match models.run([], &[])? {
         Verdict::Passed => {}
         verdict => return Err(format!("without any fault: {verdict:?}").into()),
     }
     let mut noticed = 0;
-    for exception in exceptions {
-        let verdict = scratch.verdict(std::slice::from_ref(exception), &[])?;
+    for (exception, number) in exceptions.iter().zip(numbers) {
+        let verdict = models.run([number], &[])?;
         if verdict != Verdict::Passed {
             println!("no exception: {}: {verdict:?}", exception.what);
             noticed += 1;
@@ -134,22 +144,17 @@ fn try_exceptions(scratch: &Scratch, faults: &[Change], exceptions: &[Change]) -
 }
 
 /// Whether a model notices the fault.
-fn try_fault(scratch: &Scratch, fault: &Change) -> Result<bool> {
+fn try_fault(models: &Models, number: usize, fault: &Change) -> Result<bool> {
     let started = Instant::now();
-    let fault_alone = std::slice::from_ref(fault);
-    let verdict = match scratch.verdict(fault_alone, &fault.caught_by)? {
+    let verdict = match models.run([number], &fault.caught_by)? {
         // None of the likely models notices it. Does any other?
-        Verdict::Passed if !fault.caught_by.is_empty() => scratch.verdict(fault_alone, &[])?,
+        Verdict::Passed if !fault.caught_by.is_empty() => models.run([number], &[])?,
         verdict => verdict,
     };
     let (caught, caught_by) = match verdict {
-        Verdict::Failed(models) => (true, models.join(", ")),
+        Verdict::Failed(model) => (true, model),
         Verdict::Passed => (false, "NOTHING".into()),
         Verdict::Endless => (false, "nothing, before the timeout".into()),
-        Verdict::Broken(errors) => {
-            eprintln!("{errors}");
-            (false, "nothing: it does not compile".into())
-        }
     };
     let what = fault.what.replace('|', "\\|");
     println!("| {what} | {caught_by} | {:.0} |", started.elapsed().as_secs_f64());
@@ -162,8 +167,7 @@ struct Change {
     what: String,
     /// The file, from the root of the workspace.
     file: String,
-    /// What is replaced, and by what.
-    edits: Vec<(Range<usize>, String)>,
+    edits: Vec<TextEdit>,
     /// Models that fail. They are run first; the others only if all of these pass.
     caught_by: Vec<&'static str>,
 }
@@ -202,72 +206,60 @@ impl Fault {
 #[derive(Debug, PartialEq)]
 enum Verdict {
     Passed,
-    Failed(Vec<String>),
+    /// By this model, the first that fails: the others are stopped then.
+    Failed(String),
     /// They were still running at the timeout, and none had failed.
     Endless,
-    /// It does not compile.
-    Broken(String),
 }
 
-/// Two copies of the workspace: faults are applied to one and undone from the other, so that changes
-/// to the original do not matter.
+/// A copy of the workspace that has all faults.
 struct Scratch {
-    intact: PathBuf,
     workspace: PathBuf,
     target: PathBuf,
 }
 
 impl Scratch {
-    fn new(source: &Path, worker: usize) -> Result<Self> {
-        // One for each checkout: a run in another one must not find its copies replaced.
+    fn new<'a>(source: &Path, changes: impl Iterator<Item = &'a Change>) -> Result<Self> {
+        // One for each checkout: a run in another one must not find its copy replaced.
         let mut checkout = DefaultHasher::new();
         source.canonicalize()?.hash(&mut checkout);
-        let checkout = format!("coucal-faults-{:016x}", checkout.finish());
-        let root = env::temp_dir().join(checkout).join(worker.to_string());
-        let (intact, workspace) = (root.join("intact"), root.join("workspace"));
-        for copies in [&intact, &workspace] {
-            if copies.exists() {
-                fs::remove_dir_all(copies)?;
-            }
-        }
-        copy(source, &intact)?;
-        copy(&intact, &workspace)?;
+        let root = env::temp_dir().join(format!("coucal-faults-{:016x}", checkout.finish()));
         // The build directory is kept from one run to the next.
-        Ok(Self { intact, workspace, target: root.join("target") })
-    }
-
-    /// What these models say, or all if none is named, when all these changes are made.
-    fn verdict(&self, changes: &[Change], models: &[&str]) -> Result<Verdict> {
+        let (workspace, target) = (root.join("workspace"), root.join("target"));
+        if workspace.exists() {
+            fs::remove_dir_all(&workspace)?;
+        }
+        copy(source, &workspace)?;
         let mut by_file: BTreeMap<&str, Vec<_>> = BTreeMap::new();
-        for change in changes {
-            by_file.entry(&change.file).or_default().extend(&change.edits);
+        for (number, change) in changes.enumerate() {
+            let edits = change.edits.iter().map(|edit| (number, edit));
+            by_file.entry(&change.file).or_default().extend(edits);
         }
-        for (file, edits) in &mut by_file {
-            let mut text = fs::read_to_string(self.intact.join(file))?;
-            edits.sort_by_key(|(range, _)| range.end);
-            let mut end = text.len();
-            for (range, new) in edits.iter().rev() {
-                // Where an access has two exceptions, the weaker is the later of them.
-                if range.end <= end {
-                    text.replace_range(range.clone(), new);
-                    end = range.start;
-                }
-            }
-            fs::write(self.workspace.join(file), text)?;
+        for (file, edits) in by_file {
+            let path = workspace.join(file);
+            fs::write(&path, Source::read(&path)?.with_switches(edits)?)?;
         }
-        let verdict = self.run(models);
-        for file in by_file.keys() {
-            fs::write(self.workspace.join(file), fs::read(self.intact.join(file))?)?;
-        }
-        verdict
+        let mut sync = fs::File::options().append(true).open(workspace.join("src/sync.rs"))?;
+        sync.write_all(SWITCH.as_bytes())?;
+        Ok(Self { workspace, target })
     }
 
-    /// Runs these models; all of them if none is named.
-    fn run(&self, models: &[&str]) -> Result<Verdict> {
-        let build = self.build().output()?;
+    fn build(&self) -> Result<Models> {
+        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo
+            .args(["test", "--release", "--package", "loom-tests", "--test", "models"])
+            .args(["--no-default-features", "--no-run", "--color=never"])
+            .current_dir(&self.workspace)
+            .env("RUSTFLAGS", "--cfg loom -Awarnings")
+            .env("CARGO_TARGET_DIR", &self.target)
+            .env("CARGO_PROFILE_RELEASE_DEBUG", "0")
+            // With several bodies a function, optimizing takes longer than it saves.
+            .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
+        let build = cargo.output()?;
         let messages = String::from_utf8_lossy(&build.stderr);
         if !build.status.success() {
-            return Ok(Verdict::Broken(messages.into_owned()));
+            eprintln!("{messages}");
+            return Err("some fault does not compile".into());
         }
         // "Executable tests/models/main.rs (PATH)". Run without cargo, so that it can be killed.
         let executable = messages
@@ -275,61 +267,55 @@ impl Scratch {
             .find_map(|line| line.trim_start().strip_prefix("Executable")?.split_once('('))
             .and_then(|(_, path)| path.strip_suffix(')'))
             .ok_or("cargo does not say where the models are")?;
-        let mut command = Command::new(self.workspace.join(executable));
+        Ok(Models { executable: self.workspace.join(executable) })
+    }
+}
+
+/// The models of the copy, compiled.
+struct Models {
+    executable: PathBuf,
+}
+
+impl Models {
+    /// What these models say, or all if none is named, with the faults of these numbers.
+    fn run(&self, faults: impl IntoIterator<Item = usize>, models: &[&str]) -> Result<Verdict> {
+        let mut command = Command::new(&self.executable);
         // The models of the lock have no layout.
         let tests = models.iter().map(|model| format!("{model}::{LAYOUT}"));
         if !models.is_empty() {
             command.arg("--exact").args(models).args(tests);
         }
-        let log = self.target.join("models.log");
+        let numbers: Vec<_> = faults.into_iter().map(|number| number.to_string()).collect();
+        command.env(SWITCHED_ON, numbers.join(" "));
         command.env("RUST_BACKTRACE", "0").env(WITHOUT_FLOORS, "1");
-        command.stdout(fs::File::create(&log)?).stderr(Stdio::null());
-        let mut child = command.spawn()?;
-        let (started, mut failed_at) = (Instant::now(), None);
-        let status = loop {
-            if let Some(status) = child.try_wait()? {
-                break Some(status);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let output = BufReader::new(child.stdout.take().ok_or("no output")?);
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || {
+            output.lines().map_while(io::Result::ok).try_for_each(|line| sender.send(line))
+        });
+        let deadline = Instant::now() + MODEL_TIMEOUT;
+        let verdict = loop {
+            match lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) => {
+                    if let Some(test) = line.strip_suffix(FAILED) {
+                        let test = test.trim_start_matches("test ");
+                        break Verdict::Failed(
+                            test.trim_end_matches(&format!("::{LAYOUT}")).into(),
+                        );
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => break Verdict::Endless,
+                Err(RecvTimeoutError::Disconnected) if child.wait()?.success() => {
+                    break Verdict::Passed;
+                }
+                // An aborted process does not print which model failed.
+                Err(RecvTimeoutError::Disconnected) => break Verdict::Failed("abort".into()),
             }
-            if failed_at.is_none() && fs::read_to_string(&log)?.contains(FAILED) {
-                failed_at = Some(Instant::now());
-            }
-            let after_a_failure = failed_at.map_or(Duration::ZERO, |at| at.elapsed());
-            if started.elapsed() > MODEL_TIMEOUT || after_a_failure > AFTER_A_FAILURE {
-                child.kill()?;
-                child.wait()?;
-                break None;
-            }
-            thread::sleep(Duration::from_millis(20));
         };
-        let log = fs::read_to_string(log)?;
-        let layout = format!("::{LAYOUT}");
-        let failed: Vec<_> = log
-            .lines()
-            .filter_map(|line| line.strip_prefix("test ")?.strip_suffix(FAILED))
-            .map(|test| test.trim_end_matches(&*layout).to_owned())
-            .collect();
-        Ok(match status {
-            Some(status) if status.success() => Verdict::Passed,
-            None if failed.is_empty() => Verdict::Endless,
-            // An aborted process does not print which model failed.
-            Some(_) if failed.is_empty() => Verdict::Failed(vec!["abort".into()]),
-            _ => Verdict::Failed(failed),
-        })
-    }
-
-    fn build(&self) -> Command {
-        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo
-            .args(["test", "--release", "--package", "loom-tests", "--test", "models"])
-            .args(["--no-default-features", "--no-run", "--color=never"])
-            .current_dir(&self.workspace)
-            .env("RUSTFLAGS", "--cfg loom")
-            .env("CARGO_TARGET_DIR", &self.target)
-            // Most of the time is spent on builds.
-            .env("CARGO_INCREMENTAL", "1")
-            .env("CARGO_PROFILE_RELEASE_DEBUG", "0")
-            .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
-        cargo
+        child.kill()?;
+        child.wait()?;
+        Ok(verdict)
     }
 }
 

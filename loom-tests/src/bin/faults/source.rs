@@ -1,5 +1,7 @@
 //! A source file: where its functions are, and its orderings.
 
+use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
@@ -8,7 +10,7 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{
     Attribute, Expr, ExprCall, ExprMethodCall, ExprPath, ImplItemFn, Item, ItemFn, Macro,
-    TraitItemFn, UsePath, UseRename,
+    Signature, TraitItemFn, UsePath, UseRename,
 };
 
 use crate::Result;
@@ -16,9 +18,19 @@ use crate::Result;
 /// The text of a file, and what the compiler sees in it outside of tests and of `cfg(loom)`.
 pub struct Source {
     pub text: String,
-    functions: Vec<(String, Range<usize>)>,
+    functions: Vec<Function>,
     accesses: Vec<Access>,
 }
+
+struct Function {
+    name: String,
+    whole: Range<usize>,
+    /// With its braces.
+    body: Range<usize>,
+}
+
+/// What is replaced, and by what.
+pub type Edit = (Range<usize>, String);
 
 /// An atomic access, or a fence.
 struct Access {
@@ -59,10 +71,10 @@ impl Source {
     /// The one place in a function that reads as `quote`. A blank of the quote is any white space of
     /// the source, with any comments. Where several functions have this name, it is in one of them.
     pub fn find(&self, function: &str, quote: &str) -> Result<Range<usize>> {
-        let mut functions = self.functions.iter().filter(|(name, _)| name == function).peekable();
+        let mut functions = self.functions.iter().filter(|it| it.name == function).peekable();
         functions.peek().ok_or_else(|| format!("there is no function {function}"))?;
         let found: Vec<_> = functions
-            .flat_map(|(_, range)| {
+            .flat_map(|Function { whole: range, .. }| {
                 let starts =
                     self.text[range.clone()].char_indices().map(|(at, _)| range.start + at);
                 starts.filter_map(|start| {
@@ -75,6 +87,51 @@ impl Source {
             [range] => Ok(range.clone()),
             _ => Err(format!("found {} times in {function}: {quote}", found.len()).into()),
         }
+    }
+
+    /// The text in which these edits are made at run time, each where the fault of its number is switched on: there
+    /// is a copy of the body of a function for each fault that changes it.
+    pub fn with_switches<'a>(
+        &self,
+        edits: impl IntoIterator<Item = (usize, &'a Edit)>,
+    ) -> Result<String> {
+        let mut bodies: BTreeMap<usize, (&Range<usize>, BTreeMap<usize, Vec<&Edit>>)> =
+            BTreeMap::new();
+        for (number, edit) in edits {
+            let (at, _) = edit;
+            let has_it = |body: &Range<usize>| body.start < at.start && at.end < body.end;
+            // Functions come before those inside them.
+            let mut functions = self.functions.iter().map(|function| &function.body);
+            let body = functions.find(|body| has_it(body)).ok_or("an edit outside of a body")?;
+            let (_, by_fault) = bodies.entry(body.start).or_insert((body, BTreeMap::new()));
+            by_fault.entry(number).or_default().push(edit);
+        }
+        let mut text = self.text.clone();
+        for (body, by_fault) in bodies.into_values().rev() {
+            let mut switched = String::from("{ ");
+            for (number, edits) in by_fault {
+                let changed = self.edited(body, edits);
+                write!(switched, "if crate::sync::has_fault({number}) {changed} else ")?;
+            }
+            write!(switched, "{} }}", &self.text[body.clone()])?;
+            text.replace_range(body.clone(), &switched);
+        }
+        Ok(text)
+    }
+
+    /// A part of the text, with edits.
+    fn edited(&self, part: &Range<usize>, mut edits: Vec<&Edit>) -> String {
+        let mut text = self.text[part.clone()].to_owned();
+        edits.sort_by_key(|(range, _)| range.end);
+        let mut end = part.end;
+        for (range, new) in edits.into_iter().rev() {
+            // Where an access has two exceptions, the weaker is the later of them.
+            if range.end <= end {
+                text.replace_range(range.start - part.start..range.end - part.start, new);
+                end = range.start;
+            }
+        }
+        text
     }
 
     /// Each ordering made weaker: first by what `SeqCst` has besides Acquire and Release, if it is
@@ -140,7 +197,7 @@ fn after_blank(text: &str) -> &str {
 /// Collects what [`Source`] has.
 #[derive(Default)]
 struct Walk {
-    functions: Vec<(String, Range<usize>)>,
+    functions: Vec<Function>,
     accesses: Vec<Access>,
     /// The functions around the present place, the innermost one last.
     inside: Vec<String>,
@@ -151,9 +208,15 @@ struct Walk {
 }
 
 impl Walk {
-    fn function(&mut self, name: &syn::Ident, whole: Range<usize>, visit: impl FnOnce(&mut Self)) {
-        self.functions.push((name.to_string(), whole));
-        self.inside.push(name.to_string());
+    fn function(
+        &mut self,
+        signature: &Signature,
+        (whole, body): (Range<usize>, Range<usize>),
+        visit: impl FnOnce(&mut Self),
+    ) {
+        let name = signature.ident.to_string();
+        self.functions.push(Function { name: name.clone(), whole, body });
+        self.inside.push(name);
         visit(self);
         self.inside.pop();
     }
@@ -181,22 +244,25 @@ impl<'ast> Visit<'ast> for Walk {
     }
 
     fn visit_item_fn(&mut self, function: &'ast ItemFn) {
-        self.function(&function.sig.ident, function.span().byte_range(), |walk| {
+        let ranges = (function.span().byte_range(), function.block.span().byte_range());
+        self.function(&function.sig, ranges, |walk| {
             visit::visit_item_fn(walk, function);
         });
     }
 
     fn visit_impl_item_fn(&mut self, function: &'ast ImplItemFn) {
         if !is_left_out(&function.attrs) {
-            self.function(&function.sig.ident, function.span().byte_range(), |walk| {
+            let ranges = (function.span().byte_range(), function.block.span().byte_range());
+            self.function(&function.sig, ranges, |walk| {
                 visit::visit_impl_item_fn(walk, function);
             });
         }
     }
 
     fn visit_trait_item_fn(&mut self, function: &'ast TraitItemFn) {
-        if !is_left_out(&function.attrs) {
-            self.function(&function.sig.ident, function.span().byte_range(), |walk| {
+        if let (Some(block), false) = (&function.default, is_left_out(&function.attrs)) {
+            let ranges = (function.span().byte_range(), block.span().byte_range());
+            self.function(&function.sig, ranges, |walk| {
                 visit::visit_trait_item_fn(walk, function);
             });
         }
