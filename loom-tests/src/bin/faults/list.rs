@@ -1100,14 +1100,14 @@ pub const FAULTS: &[Fault] = faults! {
     // Values: what moves.
     TABLE relocate: "a kick loses the value"
         replace "with(copy)"
-        with "with(crate::entry::Slot::new(
+        with "with(crate::layout::Slot::new(
                 copy.bits() & ((1 << (F::BITS - self.value_bits())) - 1),
             ))"
         => GETS;
     TABLE relocate: "a kick takes out an entry of the key with any value"
         replace "without(planned) else {"
         with "without({
-                let alike = |slot: &crate::entry::Slot| {
+                let alike = |slot: &crate::layout::Slot| {
                     let one = Word::<F>::EMPTY.with(*slot);
                     one.is_some_and(|one| from.reading.holds_key(one, hop.from))
                 };
@@ -1122,7 +1122,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "*split = Some("
         with "let mask = (1 << (F::BITS - self.value_bits())) - 1;
             let goes = goes.slots_in_use().fold(Word::<F>::EMPTY, |word, slot| {
-                word.with(crate::entry::Slot::new(slot.bits() & mask)).unwrap_or(word)
+                word.with(crate::layout::Slot::new(slot.bits() & mask)).unwrap_or(word)
             });
             *split = Some("
         => &["maplets::split_against_get_in_its_direction"];
