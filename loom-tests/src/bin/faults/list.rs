@@ -258,7 +258,7 @@ pub const FAULTS: &[Fault] = faults! {
         => LOOKUPS;
     LOOKUP contains_slow: "the end of the first round of a lookup does not validate the version"
         replace "version.validate_with_stash()" with "version.validate_with_stash() | true"
-        => LOOKUPS;
+        => &["races::failed_insert_against_kick"];
     LOOKUP look_once: "a later round of a lookup does not validate the version"
         replace "version.validate_with_stash()" with "version.validate_with_stash() | true"
         => OVERTAKEN_LOOKUP;
@@ -357,12 +357,12 @@ pub const FAULTS: &[Fault] = faults! {
         => UNIQUE;
     INSERT store_unique: "an insert_unique into a free slot does not look whether something is stashed"
         without "&& !self.versions.any_stashed(self.geometry().version_group(key))"
-        => &["stash::two_unique_inserts_of_one_item"];
+        => &["stash::going_back_against_unique_insert"];
     INSERT try_place: "an insert_unique locks one of its stripes"
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);
             let locked = self.stripes.lock([buckets[0].number]);"
-        => UNIQUE;
+        => &["entries::kick_and_split_of_what_is_removed"];
     INSERT last_hop: "an insert_unique that kicks locks only the stripes of the hop"
         replace "let places = [first, second, hop.to]; let (locked, [_, _, to]) ="
         with "let own = Place::select(hop.from.is_beside(key.first), [first, second]);
@@ -467,13 +467,13 @@ pub const FAULTS: &[Fault] = faults! {
     REMOVE change_slow: "the last resort of a removal takes an entry of the first bucket first"
         replace "let changed = match Reading::holder_of_longest(seen, places) {"
         with "let word = self.locked_word(buckets[0].number);
-            let found = buckets[0].reading.longest(word, places[0]).is_some().then_some(true);
+            let found = buckets[0].reading.longest_anew(word, places[0]).is_some().then_some(true);
             let changed = match found.or(Reading::holder_of_longest(seen, places)) {"
         => &["last_resort::removal_of_the_longer_of_two_entries"];
     REMOVE change_slow: "the last resort of a removal takes an entry of the second bucket first"
         replace "let changed = match Reading::holder_of_longest(seen, places) {"
         with "let word = self.locked_word(buckets[1].number);
-            let found = buckets[1].reading.longest(word, places[1]).is_some().then_some(false);
+            let found = buckets[1].reading.longest_anew(word, places[1]).is_some().then_some(false);
             let changed = match found.or(Reading::holder_of_longest(seen, places)) {"
         => &["last_resort::removal_of_the_longer_of_two_entries_the_other_way"];
     REMOVE change_slow: "the last resort of a removal locks one of its stripes"
@@ -662,14 +662,14 @@ pub const FAULTS: &[Fault] = faults! {
         => &["growth::kick_of_what_stays_for_what_goes"];
     TABLE relocate: "a kick takes out any entry of the item that it moves"
         replace "without(planned) else {"
-        with "without(match from.reading.longest(self.locked_word(from.number), hop.from) {
+        with "without(match from.reading.longest_anew(self.locked_word(from.number), hop.from) {
                 Some(longest) => longest.slot,
                 None => return false,
             }) else {"
         => &["entries::kick_of_what_is_removed_beside_a_short_entry"];
     TABLE lock: "a writer reads words by the extent that it has planned with"
         replace "return (locked, now);" with "return (locked, buckets);"
-        => &["entries::unique_inserts_at_the_end_of_a_level"];
+        => &["growth::kick_of_what_stays_for_what_goes"];
     GROWING is_found_by: "words are read by whatever extent they were found by"
         replace "bucket.reading.extent == extent" with "bucket.reading.extent == extent || true"
         => &["entries::insert_unique_beside_an_entry_of_the_next_level"];

@@ -36,8 +36,11 @@ use source::{Edit as TextEdit, Source};
 /// The layout whose models are run: the rules are the same for all.
 const LAYOUT: &str = "Fp16x4";
 
-/// How long the models may run on one fault: some faults make a model loop for ever.
+/// How long the likely models may run on one fault: some faults make a model loop for ever.
 const MODEL_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// How long all models may run.
+const ALL_MODELS_TIMEOUT: Duration = Duration::from_secs(1500);
 
 /// An environment variable: the numbers of the faults that are switched on.
 const SWITCHED_ON: &str = "COUCAL_FAULTS";
@@ -45,12 +48,16 @@ const SWITCHED_ON: &str = "COUCAL_FAULTS";
 /// Added to the copy of `src/sync.rs`.
 const SWITCH: &str = r#"
 pub(crate) fn has_fault(number: usize) -> bool {
-    static FAULTS: OnceLock<Vec<usize>> = OnceLock::new();
-    let numbers = || {
+    static FAULTS: OnceLock<[bool; 1024]> = OnceLock::new();
+    let switched_on = || {
         let numbers = std::env::var("COUCAL_FAULTS").unwrap_or_default();
-        numbers.split_whitespace().map(|number| number.parse().unwrap()).collect()
+        let mut faults = [false; 1024];
+        for number in numbers.split_whitespace() {
+            faults[number.parse::<usize>().unwrap()] = true;
+        }
+        faults
     };
-    FAULTS.get_or_init(numbers).contains(&number)
+    FAULTS.get_or_init(switched_on)[number]
 }
 "#;
 
@@ -74,7 +81,6 @@ fn main() -> Result<ExitCode> {
     }
     let scratch = Scratch::new(source, faults.iter().chain(&exceptions))?;
     let models = scratch.build()?;
-    let noticed = try_exceptions(&models, &faults, &exceptions)?;
     println!("| fault | caught by | seconds |\n|---|---|---|");
     let (next, survivors) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let workers = thread::available_parallelism().map_or(1, NonZero::get);
@@ -91,6 +97,7 @@ fn main() -> Result<ExitCode> {
         let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
         workers.into_iter().try_for_each(|worker| worker.join().expect("no worker panics"))
     })?;
+    let noticed = try_exceptions(&models, &faults, &exceptions)?;
     let survivors = survivors.into_inner();
     println!(
         "\n{} faults, {survivors} survived; {} exceptions, {noticed} noticed",
@@ -253,8 +260,8 @@ impl Scratch {
             .env("RUSTFLAGS", "--cfg loom -Awarnings")
             .env("CARGO_TARGET_DIR", &self.target)
             .env("CARGO_PROFILE_RELEASE_DEBUG", "0")
-            // With several bodies a function, optimizing takes longer than it saves.
-            .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
+            // With several bodies a function, more takes longer than it saves.
+            .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "2");
         let build = cargo.output()?;
         let messages = String::from_utf8_lossy(&build.stderr);
         if !build.status.success() {
@@ -294,7 +301,8 @@ impl Models {
         thread::spawn(move || {
             output.lines().map_while(io::Result::ok).try_for_each(|line| sender.send(line))
         });
-        let deadline = Instant::now() + MODEL_TIMEOUT;
+        let timeout = if models.is_empty() { ALL_MODELS_TIMEOUT } else { MODEL_TIMEOUT };
+        let deadline = Instant::now() + timeout;
         let verdict = loop {
             match lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(line) => {
