@@ -153,7 +153,7 @@ fn two_batches_of_the_same_new_items<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let [x, y] = [(0, 1), (2, 3)].map(|(a, b)| setup.item(a, b));
     let batches = [vec![x, y, x], vec![y.swapped(), x.swapped()]];
-    setup.check(300, 3, move |model| {
+    setup.check(200, 3, move |model| {
         for batch in &batches {
             let batch = batch.clone();
             model.thread(move |t| {

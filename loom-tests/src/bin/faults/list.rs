@@ -99,7 +99,11 @@ const STASH_AND_LOOKUP: &[&str] = &[
     "stash::cell_used_again_against_lookup",
     "stash::going_back_from_a_passed_line_against_lookup",
 ];
-const ORDER_IN_STASH: &[&str] = &["order::stashed"];
+const ORDER_IN_STASH: &[&str] = &[
+    "order::stashed_inserts_then_lookups",
+    "order::stashed_removals_then_lookups",
+    "order::stashed_insert_and_insert_then_lookups",
+];
 const GOING_BACK: &[&str] = &["stash::going_back_against_lookup"];
 const UNIQUE: &[&str] = &["unique::two_of_one_item"];
 const LAST_SLOT: &[&str] = &["races::insert_and_kick_for_the_last_slot"];
@@ -155,7 +159,7 @@ pub const LIKELY: &[(&str, &[&[&str]])] = &[
     (GROW, &[SPLITS, SPLIT_THEN_LOOKUPS]),
     (LOOKUP, &[LOOKUPS, ORDER]),
     (MIRROR, &[SNAPSHOT_AND_INSERT]),
-    (VERSIONS, &[LOOKUPS, CLEAR, STASH_AND_LOOKUP]),
+    (VERSIONS, &[LOOKUPS, CLEAR, STASH_AND_LOOKUP, ORDER_IN_STASH]),
     (CELLS, &[STASH_AND_LOOKUP, ORDER_IN_STASH]),
 ];
 
