@@ -95,8 +95,10 @@ impl Source {
         &self,
         edits: impl IntoIterator<Item = (usize, &'a Edit)>,
     ) -> Result<String> {
-        let mut bodies: BTreeMap<usize, (&Range<usize>, BTreeMap<usize, Vec<&Edit>>)> =
-            BTreeMap::new();
+        /// The edits of one body, by the number of the fault.
+        type ByFault<'e> = BTreeMap<usize, Vec<&'e Edit>>;
+
+        let mut bodies: BTreeMap<usize, (&Range<usize>, ByFault)> = BTreeMap::new();
         for (number, edit) in edits {
             let (at, _) = edit;
             let has_it = |body: &Range<usize>| body.start < at.start && at.end < body.end;
