@@ -103,8 +103,10 @@ impl Simulation {
     }
 
     fn store(&mut self, bucket: usize, fingerprint: u32) {
-        let slot = self.bucket_mut(bucket).iter_mut().find(|slot| **slot == 0);
-        *slot.expect("the caller has seen a free slot") = fingerprint;
+        // The topmost slot, which is free, becomes the lowest.
+        let slots = self.bucket_mut(bucket);
+        slots.rotate_right(1);
+        slots[0] = fingerprint;
     }
 
     fn on_path(&self, mut node: u16, bucket: usize) -> bool {
@@ -125,14 +127,14 @@ impl Simulation {
         let mut next = 0;
         while next < self.queue.len() {
             let (node, from) = (next as u16, self.queue[next].bucket);
-            for slot in 0..self.slots_per_bucket {
+            for slot in (0..self.slots_per_bucket).rev() {
                 let to = self.alternate(from, self.bucket(from)[slot]);
                 if self.has_room(to) && !self.on_path(node, to) {
                     self.apply(Node { bucket: to, slot, parent: node }, fingerprint);
                     return true;
                 }
             }
-            for slot in 0..self.slots_per_bucket {
+            for slot in (0..self.slots_per_bucket).rev() {
                 let to = self.alternate(from, self.bucket(from)[slot]);
                 if self.queue.len() < BUDGET && !self.on_path(node, to) {
                     self.queue.push(Node { bucket: to, slot, parent: node });
@@ -158,13 +160,13 @@ impl Simulation {
         self.replace(from.bucket, hop.slot, fingerprint);
     }
 
-    /// In a full bucket those above the first copy of what is in `slot` move down by one, and the new
-    /// one takes the topmost slot.
+    /// In a full bucket those below the first copy of what is in `slot` move up by one, and the new
+    /// one takes the lowest slot.
     fn replace(&mut self, bucket: usize, slot: usize, fingerprint: u32) {
         let slots = self.bucket_mut(bucket);
         let gap = slots.iter().position(|held| *held == slots[slot]).expect("it is there");
         slots[gap] = fingerprint;
-        slots[gap..].rotate_left(1);
+        slots[..=gap].rotate_right(1);
     }
 }
 
@@ -209,7 +211,7 @@ mod tests {
         const FULL: f64 = 0.975;
         let filter: CuckooFilter<Fp16x4> = CuckooFilter::with_capacity(60_000);
         let mut below = 0;
-        for seed in 0..40 {
+        for seed in 0..120 {
             let keys = Keys::new(seed);
             let mut simulation = Simulation::new(filter.slots() / 4, 4, 16);
             fill(&mut simulation, keys);
