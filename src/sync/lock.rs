@@ -4,7 +4,7 @@
 //! are the greater part. A mutex that wakes its waiters needs a second one when it is unlocked, to
 //! see whether there are any. Here waiters look for themselves: they spin, then yield, then sleep
 //! again and again, for up to 0.8 ms each time, so that a holder who was preempted gets to run
-//! whatever its priority. In cache that halves the time of an insert.
+//! whatever its priority.
 //!
 //! | `held` | meaning |
 //! |---|---|

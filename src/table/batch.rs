@@ -72,8 +72,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         mut insert: impl FnMut(usize, Key) -> Result<bool, InsertError>,
     ) -> Result<usize, InsertManyError> {
         let mut stored = 0;
-        // A growing table is always so full that many inserts have to search. In a small table it would cost more
-        // than it gains.
+        // A growing table is always so full that many inserts have to search, one of fixed size from some load on. In
+        // a small table it would cost more than it gains.
         let buckets = self.present();
         let searches = buckets >= OUT_OF_CACHE_BUCKETS
             && (B::GROWS

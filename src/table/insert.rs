@@ -89,8 +89,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         self.insert_slow(entry, first, second, Duplicates::Allow)
     }
 
-    /// One entry more into the bucket of this place, which was this a moment ago and has this stripe. `false`: it
-    /// is full, or another one meanwhile.
+    /// One entry more at this place, whose bucket was this one a moment ago, with this stripe. `false`: the bucket is
+    /// full, or the place has another one meanwhile.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     fn store(self, place: Place, mut bucket: Bucket<B::Reading>, stripe: &Stripe) -> bool {
@@ -232,7 +232,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
                 decided => return decided,
             }
         }
-        // In a growing table every second insert searches, at any size.
+        // So that the cache misses of the search overlap. In a small table it would cost more than it gains.
         if self.present() >= OUT_OF_CACHE_BUCKETS {
             self.prefetch_first_step(extent, buckets, words);
         }

@@ -3,6 +3,9 @@
 //! After Li et al. (EuroSys 2014, section 4.3): a breadth-first search finds the shortest path, and
 //! holds no lock while it looks. It reads plain words, which others may be changing; whoever applies
 //! the path checks each hop again under the stripes of its two buckets.
+//!
+//! The slots of a bucket are looked at from the last one down, since the newest entry is in the first: an entry that
+//! has just come was put here because its other bucket was no emptier, so it seldom has room there.
 
 use core::iter;
 
@@ -10,8 +13,7 @@ use super::buckets::{Bucket, OUT_OF_CACHE_BUCKETS, Reading};
 use super::geometry::Place;
 use super::{Buckets, Hop};
 use crate::arch;
-use crate::layout::Slot;
-use crate::layout::{Format, MAX_SLOTS, Word};
+use crate::layout::{Format, MAX_SLOTS, Slot, Word};
 use crate::sync::Ordering;
 
 /// Buckets that a first search opens: little to clear, and enough for most kicks.
@@ -158,7 +160,7 @@ impl<const N: usize, X: Copy> Search<N, X> {
             // The other buckets and their words together, so that their cache misses overlap.
             let mut others = [None; MAX_SLOTS];
             let mut free = [false; MAX_SLOTS];
-            for slot in (0..F::SLOTS).rev() {
+            for slot in 0..F::SLOTS {
                 others[slot] = buckets.other_bucket::<F>(bucket, slots(slot), extent);
                 free[slot] = others[slot].is_some_and(|other| word(other).has_room());
             }
