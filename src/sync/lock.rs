@@ -47,13 +47,6 @@ impl Lock {
         Guard { lock: self }
     }
 
-    /// Whether a thread holds the lock.
-    #[cfg(not(loom))]
-    pub(crate) fn is_held(&self) -> bool {
-        // Relaxed: whoever holds it sees that.
-        self.held.load(Ordering::Relaxed)
-    }
-
     #[inline]
     fn try_acquire(&self) -> bool {
         // Acquire: pairs with the Release in `drop`. Whoever takes the lock sees all that was

@@ -174,10 +174,6 @@ impl Lock {
         stepped(Step::Lock);
         guard
     }
-
-    pub(crate) fn is_held(&self) -> bool {
-        self.0.try_lock().is_err()
-    }
 }
 
 pub(crate) type Guard<'a> = loom::sync::MutexGuard<'a, ()>;

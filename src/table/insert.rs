@@ -55,7 +55,7 @@ pub(super) enum Attempt {
 }
 
 /// All stripes, if the insert holds them.
-type Exclusive<'a> = Option<&'a Locked<'a, All<'a>>>;
+type Exclusive<'l, 'a> = Option<&'l Locked<'a, All<'a>>>;
 
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// One more copy of the item.
@@ -94,7 +94,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     fn store(self, place: Place, mut bucket: Bucket<B::Reading>, stripe: &Stripe) -> bool {
-        let locked = self.stripes.lock_one(stripe);
+        let locked = self.stripes.lock_one(bucket.number, stripe);
         if B::GROWS {
             let [now] = self.locate([place]);
             if now.number != bucket.number {
@@ -298,7 +298,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     ///
     /// A table at the load where tables of its layout become full gives up after a short search, and so does one that
     /// has stashed much. The answer depends on its entries alone.
-    fn kick(self, key: Key, duplicates: Duplicates, all: Exclusive<'_>) -> Attempt {
+    fn kick(self, key: Key, duplicates: Duplicates, all: Exclusive<'_, '_>) -> Attempt {
         match self.kick_within::<FIRST_SEARCH_BUCKETS>(key, duplicates, all) {
             Some(attempt) => attempt,
             None if self.stashes_much() || self.looks_full() => Attempt::NoRoom,
@@ -322,7 +322,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// Apart, so that the common kick does not pay for the large queue.
     #[inline(never)]
-    fn kick_far(self, key: Key, duplicates: Duplicates, all: Exclusive<'_>) -> Attempt {
+    fn kick_far(self, key: Key, duplicates: Duplicates, all: Exclusive<'_, '_>) -> Attempt {
         self.kick_within::<MAX_SEARCH_BUCKETS>(key, duplicates, all).unwrap_or(Attempt::NoRoom)
     }
 
@@ -331,7 +331,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         self,
         key: Key,
         duplicates: Duplicates,
-        all: Exclusive<'_>,
+        all: Exclusive<'_, '_>,
     ) -> Option<Attempt> {
         let mut search = Search::<N, _>::new(&self.buckets, key.places());
         let (last, node) = match search.run::<F, B>(&self.buckets) {
@@ -351,7 +351,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     }
 
     /// One hop in the middle of a path, complete in itself. `false`: it is stale.
-    fn hop(self, hop: Hop, all: Exclusive<'_>) -> bool {
+    fn hop(self, hop: Hop, all: Exclusive<'_, '_>) -> bool {
         let places = [hop.from, hop.to];
         let buckets = self.locate(places);
         if let Some(locked) = all {
@@ -370,7 +370,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         buckets: [Bucket<B::Reading>; 2],
         key: Key,
         duplicates: Duplicates,
-        all: Exclusive<'_>,
+        all: Exclusive<'_, '_>,
     ) -> Attempt {
         let hop_places = [hop.from, hop.to];
         match (duplicates, all) {

@@ -2,6 +2,8 @@
 //!
 //! Locks are always taken in the order of their stripes, so no two writers wait for each other.
 
+use core::ptr;
+
 use super::buckets::OUT_OF_CACHE_BUCKETS;
 use super::sizing::MAX_STRIPES;
 use crate::arch::PrefetchForWrite;
@@ -89,10 +91,15 @@ impl Stripes {
         }
     }
 
-    /// Locks this stripe, that of a bucket. Blocks while another writer holds it.
+    /// Locks the stripe of this bucket, which is this one. Blocks while another writer holds it.
     #[inline]
-    pub(super) fn lock_one<'a>(&'a self, stripe: &'a Stripe) -> Locked<'a, Guard<'a>> {
-        Locked { stripes: self, _guards: stripe.lock.lock() }
+    pub(super) fn lock_one<'a>(
+        &'a self,
+        bucket: usize,
+        stripe: &'a Stripe,
+    ) -> Locked<'a, UpTo<'a, 1>> {
+        debug_assert!(ptr::eq(stripe, self.stripe(bucket)), "not the stripe of bucket {bucket}");
+        self.up_to([self.of(bucket)], [Some(stripe.lock.lock())])
     }
 
     /// Locks the stripes of these buckets, lowest first, each once. Blocks while another writer
@@ -107,7 +114,18 @@ impl Stripes {
                 guards[at] = Some(self.stripes[order[at]].lock.lock());
             }
         }
-        Locked { stripes: self, _guards: guards }
+        self.up_to(order, guards)
+    }
+
+    /// The proof that these stripes are locked.
+    #[inline]
+    fn up_to<'a, const N: usize>(
+        &'a self,
+        order: [usize; N],
+        guards: [Option<Guard<'a>>; N],
+    ) -> Locked<'a, UpTo<'a, N>> {
+        let held = UpTo { order, _guards: guards };
+        Locked { stripes: self, held, includes: |held, stripe| held.order.contains(&stripe) }
     }
 
     /// Locks every stripe, lowest first: nobody else writes until the guard is dropped.
@@ -115,7 +133,8 @@ impl Stripes {
         // Their lines all at once, and not one after the other while some are locked already. The first
         // buckets are of a stripe each, in order.
         self.prefetch(self.stripes.iter().step_by(STRIPES_PER_LINE));
-        Locked { stripes: self, _guards: Guards::lock(&self.stripes) }
+        let held = All { _guards: Guards::lock(&self.stripes) };
+        Locked { stripes: self, held, includes: |_, _| true }
     }
 
     /// From now on, stores in any bucket go to the mirror as well. Locks one stripe after the other.
@@ -161,25 +180,36 @@ impl Stripes {
     }
 }
 
-/// The guards of up to N stripes: `None` where buckets share a stripe.
-pub(super) type UpTo<'a, const N: usize> = [Option<Guard<'a>>; N];
+/// Up to N stripes.
+pub(super) struct UpTo<'a, const N: usize> {
+    /// Their numbers, some of them more than once where buckets share a stripe.
+    order: [usize; N],
+    /// `None` at each number that comes again.
+    _guards: [Option<Guard<'a>>; N],
+}
 
-/// The guards of every stripe.
-pub(super) type All<'a> = Guards<'a, Stripe>;
+/// Every stripe.
+pub(super) struct All<'a> {
+    _guards: Guards<'a, Stripe>,
+}
 
 /// Proof that the stripes of some buckets are locked. RAII guard: unlocks them on drop.
 pub(super) struct Locked<'a, G> {
     stripes: &'a Stripes,
-    _guards: G,
+    held: G,
+    /// Whether what is held includes the stripe with this number: debug builds check it.
+    includes: fn(&G, usize) -> bool,
 }
 
 impl<G> Locked<'_, G> {
     /// The stripe of `bucket`, which is locked.
     #[inline]
     fn stripe(&self, bucket: usize) -> &Stripe {
-        let stripe = self.stripes.stripe(bucket);
-        debug_assert!(stripe.lock.is_held(), "the stripe of bucket {bucket} is not locked");
-        stripe
+        debug_assert!(
+            (self.includes)(&self.held, self.stripes.of(bucket)),
+            "the stripe of bucket {bucket} is not locked"
+        );
+        self.stripes.stripe(bucket)
     }
 
     /// Whether stores in `bucket` go to the mirror as well.
@@ -242,6 +272,15 @@ mod tests {
     #[should_panic(expected = "the stripe of bucket 1 is not locked")]
     fn a_change_without_the_stripe_is_noticed() {
         let stripes = Stripes::try_new(100).unwrap();
+        stripes.lock([0]).occupy(1);
+    }
+
+    /// The same where another thread holds that stripe.
+    #[test]
+    #[should_panic(expected = "the stripe of bucket 1 is not locked")]
+    fn a_change_under_the_stripe_of_another_thread_is_noticed() {
+        let stripes = Stripes::try_new(100).unwrap();
+        let _other = stripes.lock([1]);
         stripes.lock([0]).occupy(1);
     }
 }

@@ -349,7 +349,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "at == 0 || order[at] != order[at - 1]" with "at < N"
         => &["unique::kick_within_shared_stripes"];
     INSERT store: "an insert locks no stripe"
-        replace "self.stripes.lock_one(stripe)" with "self.stripes.lock([0; 0])"
+        replace "self.stripes.lock_one(bucket.number, stripe)" with "self.stripes.lock([0; 0])"
         => &["races::two_inserts_for_the_last_slot"];
     INSERT store_unique: "an insert_unique into a free slot locks one of its stripes"
         replace "self.stripes.lock(buckets.map(|bucket| bucket.number));"
