@@ -289,7 +289,8 @@
 //!   inserted at a larger size than they needed: after removals, or after
 //!   [`reserve`](CuckooFilter::reserve).
 //!   [`false_positive_rate`](CuckooFilter::false_positive_rate) estimates the present rate from the words
-//!   of the table (of 2<sup>14</sup> of them at most), and is right within some percent.
+//!   of the table (of 2<sup>14</sup> of them at most). It is right within some percent up to 13 doublings; after
+//!   20, it mostly misses the share of the oldest entries, up to a fifth of the rate.
 //!   [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) predicts the rate for any number of
 //!   items. The [rate that the builder is given](Builder::false_positive_rate) holds at the maximum
 //!   capacity if there is one, and else at the initial capacity.

@@ -53,8 +53,7 @@ use self::stash::Stash;
 pub(crate) use self::stash::{CellWords, MAX_COPIES, Stashed};
 use self::stripes::{Locked, Stripes, UpTo};
 use self::versions::Versions;
-use crate::layout::Slot;
-use crate::layout::{Format, LayoutId, Word};
+use crate::layout::{Format, LayoutId, Slot, Word};
 use crate::sync::memory::{NoMemory, TryBox};
 use crate::sync::{AtomicU64, Ordering, fence};
 

@@ -4,8 +4,7 @@
 //! slot has both, and so has what a removal looks for. Lookups ask for the key alone.
 
 use super::geometry::Place;
-use crate::layout::Slot;
-use crate::layout::{Candidates, Format, Word};
+use crate::layout::{Candidates, Format, Slot, Word};
 
 /// A bucket, and how its slots are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,8 +8,7 @@ use super::entry::{Entry, NoValues, Values};
 use super::geometry::{Geometry, Place};
 use super::growing::{Growing, Grown};
 use crate::arch;
-use crate::layout::Slot;
-use crate::layout::{Candidates, Format, Word};
+use crate::layout::{Candidates, Format, Slot, Word};
 use crate::sync::memory::{NoMemory, try_push};
 use crate::sync::{self, AtomicU64};
 

@@ -20,8 +20,7 @@ use super::growing::{Extent, Growing};
 use super::sizing::{self, LOAD_MARGIN, MAX_DOUBLED, share};
 use super::stripes::{Locked, UpTo};
 use super::{Buckets, Table};
-use crate::layout::Slot;
-use crate::layout::{Format, Word};
+use crate::layout::{Format, Slot, Word};
 use crate::sync::Ordering;
 use crate::sync::memory::NoMemory;
 

@@ -13,8 +13,7 @@ use super::entry::{Entry, ValueBits};
 use super::geometry::{Key, Place};
 use super::stripes::Locked;
 use super::{Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
-use crate::layout::Slot;
-use crate::layout::{Format, Word};
+use crate::layout::{Format, Slot, Word};
 use crate::sync::Ordering;
 
 /// What becomes of an entry that was found under the stripe of its bucket.
