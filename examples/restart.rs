@@ -156,6 +156,7 @@ fn write(folder: &Path, place: &str) -> Result<()> {
             writers.into_iter().try_for_each(|writer| writer.join().expect("no panic"))
         })
     };
+    write_some()?; // so the snapshot has entries, however early it is taken
     write_while(&|| if place == "before a save" { Ok(()) } else { store.save() })?;
     match place {
         "in a save" => write_while(&|| {

@@ -768,7 +768,7 @@ pub const FAULTS: &[Fault] = faults! {
         => VOID_KICKS;
     GEOMETRY version_group: "the version of an item depends on bits that not every entry knows"
         replace "even & self.size as usize" with "even & (2 * self.size as usize + 1)"
-        => &["voids::kick_against_lookup_in_its_direction"];
+        => &["voids::kick_against_lookup_the_other_way"];
     FIGURES len: "what is doubled counts as items"
         replace ".saturating_sub(doubled)" with ".saturating_sub(0 * doubled)"
         => VOIDS;
@@ -1083,7 +1083,7 @@ pub const FAULTS: &[Fault] = faults! {
             };
             let any = word.slots_in_use().find(alike);
             let slot = any.or_else(|| reading.slot::<F>(place));"
-        => &["maplets::removal_of_one_value_against_get_of_the_other"];
+        => &["maplets::get_beside_a_kick_and_a_removal"];
     GROWING longest: "in a growing table a removal takes an entry of the key with any value"
         replace "Word::longest(words, sought, most)"
         with "{
