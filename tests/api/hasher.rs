@@ -12,8 +12,8 @@ use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 
+use super::families::families;
 use crate::common::usually;
-use crate::families::families;
 
 type Seed = DefaultHashBuilder;
 

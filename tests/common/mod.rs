@@ -1,7 +1,5 @@
 //! What several tests need: a test for each layout, hashes, and how long a test runs.
 
-#![allow(dead_code, unused_imports, unused_macros, reason = "each binary uses a part of it")]
-
 pub use coucal_reference::{Filter, HASHER, LEAST_BUCKETS, Layout, Maplet};
 
 use coucal::{AnyLayout, CuckooFilter, Growable, Storage};

@@ -2,8 +2,8 @@
 
 use coucal::{BuildError, Candidates, CuckooMaplet, Error, Fp8x8, InsertError, MapletBuilder};
 
+use super::{candidates, largest, widths, widths_that_grow};
 use crate::common::{Layout, default_layout, hashes};
-use crate::{candidates, largest, widths, widths_that_grow};
 
 of_each_layout! {
     a_key_has_more_values_than_its_buckets_have_slots

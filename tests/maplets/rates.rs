@@ -5,8 +5,8 @@ use std::hash::BuildHasher;
 use coucal::{CuckooMaplet, Storage};
 use coucal_reference::LAYOUTS;
 
+use super::{candidates, widths, widths_that_grow};
 use crate::common::{Layout, Maplet, hashes, usually};
-use crate::{candidates, widths, widths_that_grow};
 
 of_each_layout! {
     candidates_are_as_few_as_stated
@@ -104,7 +104,7 @@ fn long_fingerprints_meet_as_often_as_stated(layout: Layout) {
         let stated = (keys.len() as f64).powi(2) / 2.0 / fingerprints;
         let what = format!("{} with {bits} bits, keys that meet", layout.name);
         is_within_10_percent(meetings as f64, stated, &what);
-        let value = crate::largest(bits);
+        let value = super::largest(bits);
         for pair in keys.windows(2).take(usually(2000, 20_000)) {
             let [(of_one, one), (of_other, other)] = pair else { unreachable!("two") };
             maplet.insert_hash(*one, value).expect("room for one");

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use coucal::{AnyLayout, Growable, MergeError, RestoreError, Snapshot, StableHashBuilder, Storage};
 use coucal_reference::format::{HEADER, at, number, seal};
 
+use super::{candidates, largest, widths, widths_that_grow};
 use crate::common::{Filter, HASHER, Layout, Maplet, default_layout, hashes};
-use crate::{candidates, largest, widths, widths_that_grow};
 
 of_each_layout! {
     there_and_back

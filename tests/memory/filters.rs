@@ -5,7 +5,7 @@ use coucal::{
     Snapshot, SnapshotError, Storage,
 };
 
-use crate::allocator::{counted, live_bytes, with_little_memory};
+use super::allocator::{counted, live_bytes, with_little_memory};
 use crate::common::{Filter, Growing, Layout, fill, hashes};
 
 /// Every small one, and a few of each magnitude to a million.

@@ -13,7 +13,7 @@ use coucal::{
     SnapshotError, StableHashBuilder, Storage,
 };
 
-use crate::allocator::{live_bytes, peak_of, with_requests};
+use super::allocator::{live_bytes, peak_of, with_requests};
 use crate::common::hashes;
 
 const HASHER: StableHashBuilder = StableHashBuilder::new(7);
@@ -31,7 +31,7 @@ fn in_a_child(test: &str, least: usize, cases: impl FnOnce() -> usize) {
         return;
     }
     let mut child = Command::new(env::current_exe().expect("the path of this test"));
-    child.args([&format!("requests::{test}"), "--exact", "--nocapture"]).env(IS_CHILD, "1");
+    child.args([&format!("memory::requests::{test}"), "--exact", "--nocapture"]).env(IS_CHILD, "1");
     let output = child.output().expect("a child process");
     let [told, errors] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
     let last = told.lines().next_back();

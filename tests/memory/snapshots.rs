@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use coucal::{AnyLayout, Growable, RestoreError, Snapshot, StableHashBuilder, Storage};
 use coucal_reference::format::at;
 
-use crate::allocator::{counted, peak_of};
+use super::allocator::{counted, peak_of};
 use crate::common::{Filter, HASHER, LEAST_BUCKETS, Layout, default_layout, hashes, usually};
 
 of_each_layout!(a_snapshot_takes_the_memory_of_one_table);

@@ -5,8 +5,8 @@ use rand::rngs::SmallRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 
+use super::{twins, widths};
 use crate::common::{LEAST_BUCKETS, Layout, default_layout, hashes, usually};
-use crate::{twins, widths};
 
 of_each_growing_layout! {
     filters

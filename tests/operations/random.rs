@@ -4,8 +4,8 @@ use coucal_reference::{Modelled, Op, Subject};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
+use super::{twins, widths};
 use crate::common::{LEAST_BUCKETS, Layout, hashes, usually};
-use crate::{twins, widths};
 
 of_each_layout! {
     filters

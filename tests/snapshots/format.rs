@@ -1,7 +1,7 @@
 //! The bytes of snapshots stay what they are: golden files of every layout, and the example of
 //! docs/format.md.
 //!
-//! `COUCAL_WRITE_GOLDEN=1 cargo test --test snapshots golden_files` writes the files anew.
+//! `COUCAL_WRITE_GOLDEN=1 cargo test --test tests golden_files` writes the files anew.
 
 use std::fs;
 use std::path::PathBuf;

@@ -5,8 +5,8 @@ use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 
+use super::{contents, holds, items, value_bits, value_bits_that_grow, zipf};
 use crate::common::{Layout, default_layout, hashes, usually};
-use crate::{contents, holds, items, value_bits, value_bits_that_grow, zipf};
 
 of_each_layout! {
     copies_of_one_item

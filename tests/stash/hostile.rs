@@ -6,8 +6,8 @@ use coucal::Snapshot;
 use coucal_reference::format::{self, Fault, HEADER, STASHED, at, forged, number, put};
 use coucal_reference::{Item, Subject};
 
+use super::{contents, value_bits, value_bits_that_grow};
 use crate::common::{Filter, Growing, GrowingMaplet, Layout, Maplet, hashes};
-use crate::{contents, value_bits, value_bits_that_grow};
 
 of_each_layout!(hostile_stashes);
 of_each_growing_layout!(hostile_stashes_of_what_grows);

@@ -6,8 +6,8 @@ use coucal::MergeError;
 use coucal_reference::format::{Class, Value};
 use coucal_reference::{Item, Subject};
 
+use super::{contents, holds, items, value_bits, value_bits_that_grow, zipf};
 use crate::common::Layout;
-use crate::{contents, holds, items, value_bits, value_bits_that_grow, zipf};
 
 of_each_layout! {
     the_union_of_both

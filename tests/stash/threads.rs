@@ -8,8 +8,8 @@ use std::thread;
 use coucal_reference::format::Value;
 use coucal_reference::{Item, Subject};
 
+use super::{contents, value_bits, value_bits_that_grow};
 use crate::common::{Filter, Layout, default_layout, fill, hashes, repetitions};
-use crate::{contents, value_bits, value_bits_that_grow};
 
 of_each_layout!(beside_writers_of_a_hot_item);
 of_each_growing_layout!(beside_writers_of_a_hot_item_of_what_grows);

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
+use super::turn;
 use crate::common::{default_layout, fill, hashes, repetitions};
-use crate::turn;
 
 /// The loads at which the first inserts failed, all of which must be as high as `least`.
 fn assert_high(loads: &[f64], least: f64) {

@@ -10,8 +10,8 @@ use std::thread;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
+use super::turn;
 use crate::common::{Filter, default_layout, repetitions, usually};
-use crate::turn;
 
 /// Lookups of each reader.
 fn lookups() -> u64 {

@@ -14,8 +14,8 @@ use std::thread;
 
 use coucal::{CuckooFilter, Fp16x4, StableHashBuilder, internals};
 
+use super::turn;
 use crate::common::{HASHER, default_layout, hashes, repetitions};
-use crate::turn;
 
 /// Of the default layout by its type, so that as little as possible is between two operations.
 type Filter = CuckooFilter<Fp16x4, StableHashBuilder>;

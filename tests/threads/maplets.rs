@@ -9,8 +9,8 @@ use coucal::{Candidates, InsertError, Storage};
 use rand::rngs::SmallRng;
 use rand::{Rng, RngExt, SeedableRng};
 
+use super::turn;
 use crate::common::{Layout, Maplet, hashes, usually};
-use crate::turn;
 
 of_each_layout!(settled_pairs_are_found);
 

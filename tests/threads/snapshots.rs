@@ -21,8 +21,8 @@ use coucal_reference::format::Class;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
+use super::turn;
 use crate::common::{Filter, HASHER, Layout, default_layout, hashes, repetitions};
-use crate::turn;
 
 /// More than there are cores on most machines that run tests.
 const WRITERS: usize = 6;

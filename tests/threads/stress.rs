@@ -11,8 +11,8 @@ use coucal::{InsertError, Storage};
 use rand::rngs::SmallRng;
 use rand::{Rng, RngExt, SeedableRng};
 
+use super::turn;
 use crate::common::{Filter, Growing, Layout, default_layout, hashes, repetitions, usually};
-use crate::turn;
 
 /// Lookups of a long run.
 const LONG: u64 = 100_000_000;

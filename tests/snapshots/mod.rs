@@ -1,9 +1,5 @@
 //! Snapshots and what is made of them: bytes, restored filters, merges.
 
-#[path = "../common/mod.rs"]
-#[macro_use]
-mod common;
-
 mod format;
 mod hostile;
 mod merge;

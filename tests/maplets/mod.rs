@@ -1,9 +1,5 @@
 //! Maplets: what `CuckooMaplet` promises to one thread.
 
-#[path = "../common/mod.rs"]
-#[macro_use]
-mod common;
-
 mod promises;
 mod rates;
 mod snapshots;
@@ -11,7 +7,7 @@ mod snapshots;
 use coucal::Storage;
 use coucal_reference::ascending;
 
-use common::{Layout, Maplet};
+use crate::common::{Layout, Maplet};
 
 /// The lengths of values that the tests have, as far as they fit, and the longest.
 fn widths(layout: Layout) -> Vec<u32> {

@@ -1,10 +1,6 @@
 //! What finds no room in its two buckets: copies of an item, values of a key. Filters and maplets, of fixed size and
 //! growing, through what they have in common.
 
-#[path = "../common/mod.rs"]
-#[macro_use]
-mod common;
-
 mod capacity;
 mod hostile;
 mod merge;
@@ -17,7 +13,7 @@ use coucal_reference::{Item, Subject};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
-use common::{Layout, hashes};
+use crate::common::{Layout, hashes};
 
 /// The longest values that the tests have, as far as they fit.
 const MOST_VALUE_BITS: u32 = 8;

@@ -1,9 +1,5 @@
 //! The public interface: types, constructors, errors, hashers, and figures of the cookbook.
 
-#[path = "../common/mod.rs"]
-#[macro_use]
-mod common;
-
 mod collection;
 mod cookbook;
 mod errors;

@@ -1,9 +1,5 @@
 //! Threads on the real machine, most of the time more of them than it has cores.
 
-#[path = "../common/mod.rs"]
-#[macro_use]
-mod common;
-
 mod full;
 mod inconclusive;
 mod litmus;

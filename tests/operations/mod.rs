@@ -1,14 +1,10 @@
 //! Operations of one thread against an exact model: random sequences down to the tiniest table, and growth
 //! over all doublings.
 
-#[path = "../common/mod.rs"]
-#[macro_use]
-mod common;
-
 mod growth;
 mod random;
 
-use common::{Layout, hashes};
+use crate::common::{Layout, hashes};
 
 /// The lengths of values that the tests have, as far as they fit, and the longest.
 fn widths(longest: u32) -> Vec<u32> {
@@ -17,7 +13,7 @@ fn widths(longest: u32) -> Vec<u32> {
 
 /// Pairs of hashes of one class in the smallest growing table, which differ in further bits of their positions.
 fn twins(layout: Layout, value_bits: u32, pairs: usize) -> Vec<[u64; 2]> {
-    let geometry = layout.growing_geometry(common::LEAST_BUCKETS, value_bits);
+    let geometry = layout.growing_geometry(crate::common::LEAST_BUCKETS, value_bits);
     let classes = geometry.cores() << (geometry.common_bits() - 1);
     // Among n items there are n^2/2 pairs.
     let candidates = 1.5 * (2.0 * pairs as f64 * classes as f64).sqrt();
