@@ -366,7 +366,7 @@ impl Filters {
     /// Each begins with room for this number of items.
     fn new(layout: Layout, number: u64, first: usize) -> Self {
         let build = |seed| {
-            let filter = layout.filters().capacity(first).max_capacity(first.max(8) << 10).build();
+            let filter = layout.filters().capacity(first).max_capacity(first.max(64) << 10).build();
             let filter = filter.expect("memory for a test");
             Grown { filter, seed: 1000 + seed, weight: 0.0 }
         };
