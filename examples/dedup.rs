@@ -61,7 +61,7 @@ struct Options {
     /// The highest acceptable probability that a new line is withheld by mistake, between 0 and 1.
     ///
     /// It applies when the filter is full; until then the probability is lower. In a filter that grows,
-    /// 0.0025 takes 20 bits per line, the default 28, and 1e-5 takes 46. With --capacity, 0.1 takes 8 bits
+    /// 0.0025 takes 21 bits per line, the default 28, and 1e-5 takes 46. With --capacity, 0.1 takes 8 bits
     /// per line of the capacity, 0.001 takes 13, the default 17, 1e-5 takes 23, and 1e-6 takes 37.
     #[arg(long, default_value_t = 0.000_125)]
     rate: f64,

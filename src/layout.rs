@@ -333,7 +333,7 @@ layouts! {
     /// Five fingerprints of 14 bits, semi-sorted.
     SemiSorted14x5: SemiSorted<10, 5>, 14, 0.975, 2.5, 0.986, None;
     /// The default layout: four fingerprints of 16 bits.
-    Fp16x4: Packed<16, 4>, 16, 0.96, 2.5, 0.975, Some(grows(0.80, 0.87, 9));
+    Fp16x4: Packed<16, 4>, 16, 0.96, 2.5, 0.975, Some(grows(0.75, 0.87, 9));
     /// Four fingerprints of 17 bits, semi-sorted.
     SemiSorted17x4: SemiSorted<13, 4>, 17, 0.96, 2.5, 0.975, None;
     /// Three fingerprints of 21 bits.

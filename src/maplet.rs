@@ -1126,9 +1126,9 @@ impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
     /// let maplet = CuckooMaplet::builder().max_capacity(1000).value_bits(6).build()?;
     /// assert_eq!(maplet.max_capacity(), 1000);
     ///
-    /// // Four doublings from 512 buckets, with a load of 0.8 and one doubled entry for eight pairs.
+    /// // Four doublings from 512 buckets, with a load of 0.75 and one doubled entry for eight pairs.
     /// let maplet = CuckooMaplet::builder().growable().value_bits(6).build()?;
-    /// assert_eq!(maplet.max_capacity(), 23_301);
+    /// assert_eq!(maplet.max_capacity(), 21_845);
     /// # Ok::<(), coucal::BuildError>(())
     /// ```
     #[must_use]

@@ -55,7 +55,7 @@ fn a_filter_that_grows_gives_only_right_answers() {
     // Ten million probes make some 15,000 false positives: a tenth off is twelve deviations.
     let [measured, expected] = RATES.map(row);
     assert!((measured / expected - 1.0).abs() < 0.1, "{table}");
-    // After six or seven doublings from 0.020 %, and some removals.
+    // After six or seven doublings from 0.019 %, and some removals.
     assert!((0.12..0.16).contains(&expected), "{table}");
 }
 

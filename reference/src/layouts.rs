@@ -82,7 +82,7 @@ pub const LAYOUTS: [Layout; 9] = [
         full: 97.5,
         load: 0.96,
         extra_bits: 9,
-        target: 800,
+        target: 750,
         highest_target: 870,
         ..FIXED
     },

@@ -254,7 +254,7 @@ fn the_load_is_high_at_every_size(layout: Layout) {
 }
 
 /// The default layout in large tables, from a million items on: not a hundredth of a point below the
-/// target, and 20.6 bits per item or less, for which 22 are promised; besides the words the locks and versions,
+/// target, and 21.9 bits per item or less, for which 22 are promised; besides the words the locks and versions,
 /// one part of the table that is not in use yet, and the list of the parts.
 #[test]
 fn bits_per_item_in_large_filters() {
@@ -277,7 +277,7 @@ fn bits_per_item_in_large_filters() {
         "from a million to {greatest} items: load {lowest_load:.5}, bits per item {most_bits:.3}"
     );
     assert!(lowest_load >= layout.target() - 0.0001, "{lowest_load}");
-    assert!(most_bits <= 20.6, "{most_bits}");
+    assert!(most_bits <= 21.9, "{most_bits}");
     let words = 8 * (filter.slots() / 4);
     let besides = filter.memory_bytes() - words;
     assert!(besides <= MOST_BESIDES + PART + words / 128, "{besides}");
@@ -880,7 +880,7 @@ fn the_range_of_target_loads() {
         assert_eq!(build(load).err(), Some(error), "{load}");
     }
     let by_default = default_layout().growing(1000, 100_000);
-    assert_eq!(build(0.8).unwrap().slots(), by_default.slots());
+    assert_eq!(build(0.75).unwrap().slots(), by_default.slots());
     let mut before = usize::MAX;
     for load in [0.5, 0.6, 0.7, 0.8, 0.87] {
         let filter = build(load).unwrap();

@@ -201,6 +201,37 @@ fn nothing_is_left_after_clear_of_what_grows(layout: Layout) {
     );
 }
 
+/// A store keeps in a maplet which of its partitions have a version of a key, and each key is written again in one partition
+/// after the other. Then it compacts them: all versions but the newest go.
+#[test]
+fn a_store_of_keys_that_are_written_again_in_each_partition() {
+    const KEYS: usize = 8000;
+    const PARTITIONS: u32 = 8;
+    let keys = || hashes(5).take(KEYS);
+    let all = KEYS * PARTITIONS as usize;
+    let maplet = default_layout().growing_maplet(1, all, 5);
+    for partition in 0..PARTITIONS {
+        for key in keys() {
+            maplet.insert_hash(key, partition).expect("what it was made for");
+        }
+    }
+    let bits = 8.0 * maplet.memory_bytes() as f64 / all as f64;
+    println!("{bits:.1} bits for a pair, {:?}", maplet.stats());
+    assert!(bits <= 100.0, "{bits} bits for a pair: {maplet:?}");
+    assert!(maplet.stats().stashed_entries > all / 5, "as a key has no more than eight slots");
+    for key in keys() {
+        let found: Vec<u32> = maplet.get_hash(key).collect();
+        assert!((0..PARTITIONS).all(|partition| found.contains(&partition)), "{found:?}");
+    }
+    for partition in 0..PARTITIONS - 1 {
+        for key in keys() {
+            assert!(maplet.remove_hash(key, partition), "{partition} of {key:#x}: {maplet:?}");
+        }
+    }
+    assert_eq!(maplet.len(), KEYS);
+    assert!(keys().all(|key| maplet.get_hash(key).any(|found| found == PARTITIONS - 1)));
+}
+
 /// What the documentation of the crate and SECURITY.md say. Nearly all pairs are stashed: of a key two buckets hold few.
 #[test]
 fn an_entry_takes_no_more_memory_than_is_said() {
