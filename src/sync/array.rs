@@ -11,14 +11,12 @@
 //!
 //! The places of the pieces are a *directory*. When it is full, one of twice the length replaces it. A
 //! reader may go on in an old one, which has all words that were there when it was replaced: so old ones
-//! are kept until the array is dropped, and take together no more than the newest. How many pieces there
-//! are, and which directory is the newest, is one word. (`arc-swap` would keep no old directory, but
-//! each of its loads writes to a slot of the thread and clears it afterwards: a lookup stores nothing here.)
+//! are kept until the array is dropped, and take together no more than the newest. (`arc-swap` would keep no old
+//! directory, but each of its loads writes to a slot of the thread and clears it afterwards: a lookup stores nothing
+//! here.)
 //!
-//! | bits | meaning |
-//! |---|---|
-//! | 0 to 31 | the number of pieces |
-//! | 32 to 63 | the number of the directory that has the places of all of them |
+//! A reader loads the number of pieces, and then the newest directory. It is written the other way: so the directory
+//! has a place for each of these pieces, whatever comes in between.
 #![allow(
     unsafe_code,
     reason = "a third of the places, and one test for an access in place of three"
@@ -27,8 +25,8 @@
 use core::marker::PhantomData;
 use core::ptr;
 
-use super::{AtomicU64, AtomicUsize, Mutex, Ordering, UnsafeCell, try_zeroed};
-use crate::sync::memory::{NoMemory, TryBox, try_with_capacity};
+use super::{AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering, UnsafeCell, try_zeroed};
+use crate::sync::memory::{NoMemory, TryBox, try_reserve, try_with_capacity};
 
 type Piece = Box<[AtomicU64]>;
 
@@ -37,25 +35,13 @@ type Place = UnsafeCell<*mut AtomicU64>;
 
 /// Places in the shortest directory. One under loom, so that models have several directories.
 const FIRST_PLACES: usize = if cfg!(loom) { 1 } else { 8 };
-/// As many as it takes for 2^31 pieces: those of the largest table. The first one is empty.
-const DIRECTORIES: usize = 30;
-
-/// Where the number of the directory begins in `state`.
-const DIRECTORY: u32 = 32;
-/// Mask of the number of pieces in `state`.
-const PIECES: usize = (1 << DIRECTORY) - 1;
-
-/// The number of places in a directory.
-fn places_in(directory: usize) -> usize {
-    if directory == 0 { 0 } else { FIRST_PLACES << (directory - 1) }
-}
 
 /// Pieces of 2^`SHIFT` words each.
 ///
-/// What the unsafe code builds on: with n pieces, and directory d, in `state`, directory d is a box of
+/// What the unsafe code builds on: with n in `pieces`, each directory that `newest` has had since then is a box of
 /// places, no fewer than n, of which each of the first n has the pointer to the words of a box of 2^`SHIFT`
-/// words. The array owns these boxes. While it is shared, what `state` has told of does not change: only the
-/// holder of `adding` writes, to places and directories of which `state` does not tell yet.
+/// words. The array owns these boxes. While it is shared, these places do not change: only the holder of
+/// `directories` writes, to places of which `pieces` does not tell yet.
 pub struct PieceArray<const SHIFT: u32> {
     /// In a box: the compiler knows that an array without atomics of its own does not change, so the
     /// other parts of a table stay in registers from one Acquire load to the next.
@@ -64,12 +50,13 @@ pub struct PieceArray<const SHIFT: u32> {
 }
 
 struct Shared {
-    state: AtomicUsize,
-    directories: [UnsafeCell<*mut Place>; DIRECTORIES],
-    /// Held by whoever adds pieces.
-    adding: Mutex<()>,
-    /// The places of all directories.
-    places: AtomicUsize,
+    pieces: AtomicUsize,
+    /// The first place of the newest directory.
+    newest: AtomicPtr<Place>,
+    /// All of them, the newest one last. Locked by whoever adds pieces.
+    directories: Mutex<Vec<*mut [Place]>>,
+    /// What they take.
+    bytes: AtomicUsize,
 }
 
 // SAFETY: what the pointers lead to is owned by the array, and written only as `PieceArray` says.
@@ -89,41 +76,23 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
     /// Without words.
     pub(crate) fn try_new() -> Result<Self, NoMemory> {
         let shared = TryBox::try_new(Shared {
-            state: AtomicUsize::new(0),
-            directories: core::array::from_fn(|_| UnsafeCell::new(ptr::null_mut())),
-            adding: Mutex::new(()),
-            places: AtomicUsize::new(0),
+            pieces: AtomicUsize::new(0),
+            newest: AtomicPtr::new(ptr::null_mut()),
+            directories: Mutex::new(Vec::new()),
+            bytes: AtomicUsize::new(0),
         })?;
         Ok(Self { shared, owned: PhantomData })
-    }
-
-    /// The number of pieces, and that of their directory.
-    #[inline]
-    fn state(&self, order: Ordering) -> (usize, usize) {
-        let state = self.shared.state.load(order);
-        (state & PIECES, state >> DIRECTORY)
-    }
-
-    /// The first place of a directory.
-    ///
-    /// # Safety
-    ///
-    /// The array has it, or the caller holds `adding` or the whole array.
-    #[inline]
-    unsafe fn directory(&self, number: usize) -> *mut Place {
-        // SAFETY: a directory that the array has is one of them and does not change; and of the others, nobody
-        // else writes.
-        unsafe { self.shared.directories.get_unchecked(number).with(|directory| *directory) }
     }
 
     /// The words that are there.
     #[must_use]
     #[inline]
     pub fn view(&self) -> View<'_, SHIFT> {
-        // Acquire: pairs with the Release in `try_add`. Whoever sees the number sees the pointers.
-        let (pieces, directory) = self.state(Ordering::Acquire);
-        // SAFETY: the array has this directory.
-        let places = unsafe { self.directory(directory) };
+        // Acquire: pairs with the Release in `try_add`. Whoever sees the number sees the pointers, and their
+        // directory or a newer one.
+        let pieces = self.shared.pieces.load(Ordering::Acquire);
+        // Acquire: pairs with the Release in `try_add_directory`. A newer one than that may not be told of yet.
+        let places = self.shared.newest.load(Ordering::Acquire);
         View { places, pieces, array: PhantomData }
     }
 
@@ -174,58 +143,58 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         count: usize,
         mut next: impl FnMut() -> Result<Piece, NoMemory>,
     ) -> Result<(), NoMemory> {
-        let _adding = self.shared.adding.lock();
+        let mut directories = self.shared.directories.lock();
         loop {
             // Relaxed: written under the mutex.
-            let (at, mut directory) = self.state(Ordering::Relaxed);
+            let at = self.shared.pieces.load(Ordering::Relaxed);
             if at >= count {
                 return Ok(());
             }
-            if at == places_in(directory) {
-                directory = (1..DIRECTORIES)
-                    .find(|&next| places_in(next) >= count)
-                    .expect("a directory for any table");
-                self.try_add_directory(directory, at)?;
+            if directories.last().is_none_or(|newest| at == newest.len()) {
+                self.try_add_directory(&mut directories, count)?;
             }
             let piece = next()?;
             assert_eq!(piece.len(), Self::PIECE_LEN);
-            // SAFETY: the directory has this place, of which `state` does not tell yet.
-            unsafe {
-                let place = &*self.directory(directory).add(at);
-                place.with_mut(|place| *place = Box::into_raw(piece).cast());
-            }
+            // Relaxed: written under the mutex.
+            let newest = self.shared.newest.load(Ordering::Relaxed);
+            // SAFETY: the directory has this place, of which `pieces` does not tell yet.
+            let place = unsafe { &*newest.add(at) };
+            // SAFETY: the mutex is held, and no reader has been told of it.
+            place.with_mut(|place| unsafe { *place = Box::into_raw(piece).cast() });
             // Release: pairs with the load in `view`.
-            self.shared.state.store(directory << DIRECTORY | (at + 1), Ordering::Release);
+            self.shared.pieces.store(at + 1, Ordering::Release);
         }
     }
 
-    /// A directory with the first places, unless it is there, while `adding` is held. `state` does not tell of
-    /// it yet.
-    fn try_add_directory(&self, number: usize, pieces: usize) -> Result<(), NoMemory> {
-        // SAFETY: `adding` is held.
-        if !unsafe { self.directory(number) }.is_null() {
-            return Ok(());
-        }
+    /// A directory for `count` pieces or more, in place of one that has no place free.
+    fn try_add_directory(
+        &self,
+        directories: &mut Vec<*mut [Place]>,
+        count: usize,
+    ) -> Result<(), NoMemory> {
         let view = self.view();
-        let mut places = try_with_capacity(places_in(number))?;
-        places.extend((0..pieces).map(|at| Place::new(view.first_word(at).cast_mut())));
-        places.resize_with(places_in(number), || Place::new(ptr::null_mut()));
-        // Relaxed: a number that orders nothing, written under the mutex.
-        let sum = self.shared.places.load(Ordering::Relaxed) + places.len();
-        self.shared.places.store(sum, Ordering::Relaxed);
+        let len = count.next_power_of_two().max(FIRST_PLACES);
+        let mut places = try_with_capacity(len)?;
+        places.extend((0..view.pieces).map(|at| Place::new(view.first_word(at).cast_mut())));
+        places.resize_with(len, || Place::new(ptr::null_mut()));
+        try_reserve(directories, 1)?;
         let places = Box::into_raw(places.into_boxed_slice());
-        // SAFETY: nobody reads it before `state` tells of it.
-        self.shared.directories[number].with_mut(|directory| unsafe { *directory = places.cast() });
+        directories.push(places);
+        // Release: pairs with the load in `view`.
+        self.shared.newest.store(places.cast(), Ordering::Release);
+        let bytes: usize = directories.iter().map(|places| places.len() * size_of::<Place>()).sum();
+        let of_list = directories.capacity() * size_of::<*mut [Place]>();
+        // Relaxed: a number that orders nothing.
+        self.shared.bytes.store(bytes + of_list, Ordering::Relaxed);
         Ok(())
     }
 
     /// Takes the last piece out.
     fn pop(&mut self) -> Option<Piece> {
         // Relaxed: nobody else has the array.
-        let (pieces, directory) = self.state(Ordering::Relaxed);
-        let at = pieces.checked_sub(1)?;
+        let at = self.shared.pieces.load(Ordering::Relaxed).checked_sub(1)?;
         let words = self.view().first_word(at).cast_mut();
-        self.shared.state.store(directory << DIRECTORY | at, Ordering::Relaxed);
+        self.shared.pieces.store(at, Ordering::Relaxed);
         // SAFETY: it comes from a box of this number of words, and is not in the array any more.
         Some(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(words, Self::PIECE_LEN)) })
     }
@@ -245,24 +214,17 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
     /// What is allocated.
     pub(crate) fn heap_bytes(&self) -> usize {
         // Relaxed: a number that orders nothing.
-        let places = self.shared.places.load(Ordering::Relaxed);
-        size_of_val(&*self.shared)
-            + places * size_of::<Place>()
-            + self.len() * size_of::<AtomicU64>()
+        let of_directories = self.shared.bytes.load(Ordering::Relaxed);
+        size_of_val(&*self.shared) + of_directories + self.len() * size_of::<AtomicU64>()
     }
 }
 
 impl<const SHIFT: u32> Drop for PieceArray<SHIFT> {
     fn drop(&mut self) {
         while self.pop().is_some() {}
-        for number in 0..DIRECTORIES {
-            // SAFETY: nobody else has the array.
-            let places = unsafe { self.directory(number) };
-            if !places.is_null() {
-                let places = ptr::slice_from_raw_parts_mut(places, places_in(number));
-                // SAFETY: it comes from a box of this number of places, which nobody uses any more.
-                drop(unsafe { Box::from_raw(places) });
-            }
+        for places in self.shared.directories.lock().drain(..) {
+            // SAFETY: it comes from a box, and nobody else has the array.
+            drop(unsafe { Box::from_raw(places) });
         }
     }
 }

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 
 pub(crate) use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicU32;
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
 
 /// An access to shared memory, a lock taken, or words allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

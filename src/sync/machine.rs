@@ -4,7 +4,9 @@ use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 pub(crate) use std::sync::OnceLock as SetOnce;
 use std::sync::atomic::AtomicU32;
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+pub(crate) use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence,
+};
 use std::time::Duration;
 
 // For what may take long: waiters are parked.

@@ -402,17 +402,18 @@ fn doubling_against_removal<L: Layout>() {
     });
 }
 
-/// It goes back to a bucket, and an entry at another position takes its cell.
+/// It goes back to a bucket, and an entry at another position takes its cell: one of those of which the way begins in
+/// the same line.
 fn cell_used_again_against_lookup<L: Layout>() {
     let mut setup = Setup::<L>::new(6);
     let [low, high] = [(0, 1), (2, 3)].map(|(a, b)| setup.item(a, b));
     let x = setup.item_of_group(0, 1, low);
-    let y = setup.item(2, 3);
+    let others = [(); 3].map(|()| setup.item(2, 3));
     setup.fill(0, low).fill(1, low).fill(2, high).fill(3, high).stash(&[x]);
     setup.check(100, 2, move |model| {
         model.thread(move |t| {
             assert!(t.remove(low));
-            assert!(t.insert(y));
+            assert!(others.into_iter().all(|item| t.insert(item)));
         });
         model.thread(move |t| assert!(t.contains(x)));
     });

@@ -10,13 +10,6 @@ use crate::{Change, Result};
 /// loom's model of the machine: no part of the crate.
 const MODEL_OF_THE_MACHINE: &str = "src/sync/loom.rs";
 
-/// The orderings of the stash: of which of them a model notices that they are weaker is not known yet.
-fn is_of_the_stash(file: &str, function: &str) -> bool {
-    let of_versions = ["stashed", "unstash", "any_stashed", "store_zeros"];
-    file.starts_with("src/table/stash")
-        || file == "src/table/versions.rs" && of_versions.contains(&function)
-}
-
 impl Exception {
     fn is_for(&self, file: &str, weakening: &Weakening) -> bool {
         (self.file, self.line, self.how) == (file, &*weakening.line, &*weakening.how)
@@ -38,9 +31,6 @@ pub fn weakenings(workspace: &Path) -> Result<[Vec<Change>; 2]> {
         let likely = LIKELY.iter().find(|likely| likely.0 == file);
         for weakening in Source::read(&path)?.weakenings() {
             let Weakening { how, function, line, edit: (range, new) } = &weakening;
-            if is_of_the_stash(file, function) {
-                continue;
-            }
             let change = Change {
                 what: format!("{file}, {function}: {how}: `{line}`"),
                 file: file.into(),

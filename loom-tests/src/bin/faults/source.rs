@@ -144,7 +144,7 @@ impl Source {
             let without_total_order = match &*access.operation {
                 _ if ordering != "SeqCst" => None,
                 "load" => Some("Acquire"),
-                "store" | "store_word" => Some("Release"),
+                "store" | "store_word" | "set_first" => Some("Release"),
                 _ => Some("AcqRel"),
             };
             let without_total_order = without_total_order
