@@ -378,7 +378,8 @@ impl<S: Subject> Modelled<S> {
                     }
                     error => panic!("{error}"),
                 }
-                // What is taken back is the longest entry that matches.
+                // What is taken back is the longest entry that matches: of those in the stash, too.
+                self.stash_has_changed();
                 self.model.learn(format::read(&self.subject.bytes()).expect("a snapshot").copies);
             }
         }
