@@ -163,17 +163,16 @@ impl Geometry {
     fn placed(&self, hash: u64) -> (u64, u64) {
         let product = u128::from(hash ^ GOLDEN) * u128::from(hash.rotate_left(23) ^ GOLDEN);
         let mixed = product as u64 ^ (product >> 64) as u64;
-        // One of the cores, drawn by this number of bits.
-        let drawn = |from: u64, bits: u32| {
-            let source = u128::from(from % (1 << bits));
-            1 + ((source * u128::from(self.cores())) >> bits) as u64
-        };
+        let drawn = |source: u64| 1 + high(source, self.cores());
         if self.grows {
-            return (drawn(mixed.wrapping_mul(GOLDEN) >> 48, 16), mixed);
+            return (drawn(product as u64), mixed);
         }
         let bits = self.key_bits();
-        let fingerprint =
-            if self.is_maplet() { drawn(mixed, bits + 8) } else { (mixed % (1 << bits)).max(1) };
+        let fingerprint = if self.is_maplet() {
+            drawn(mixed << (u64::BITS - bits - 8))
+        } else {
+            (mixed % (1 << bits)).max(1)
+        };
         (fingerprint, high(mixed, self.first))
     }
 

@@ -30,7 +30,8 @@ use crate::sync::memory::{NoMemory, TryBox, try_reserve, try_with_capacity};
 
 type Piece = Box<[AtomicU64]>;
 
-/// The first word of a piece; null until there is one.
+/// Where the array would begin if this piece, at its place, were a part of it that lies in one: so the number of a
+/// word is its distance from there. Null until there is a piece.
 type Place = UnsafeCell<*mut AtomicU64>;
 
 /// Places in the shortest directory. One under loom, so that models have several directories.
@@ -39,8 +40,8 @@ const FIRST_PLACES: usize = if cfg!(loom) { 1 } else { 8 };
 /// Pieces of 2^`SHIFT` words each.
 ///
 /// What the unsafe code builds on: with n in `pieces`, each directory that `newest` has had since then is a box of
-/// places, no fewer than n, of which each of the first n has the pointer to the words of a box of 2^`SHIFT`
-/// words. The array owns these boxes. While it is shared, these places do not change: only the holder of
+/// places, no fewer than n, of which the place i < n has the pointer to the words of a box of 2^`SHIFT`
+/// words, less i · 2^`SHIFT` words. The array owns these boxes. While it is shared, these places do not change: only the holder of
 /// `directories` writes, to places of which `pieces` does not tell yet.
 pub struct PieceArray<const SHIFT: u32> {
     /// In a box: the compiler knows that an array without atomics of its own does not change, so the
@@ -160,7 +161,9 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
             // SAFETY: the directory has this place, of which `pieces` does not tell yet.
             let place = unsafe { &*newest.add(at) };
             // SAFETY: the mutex is held, and no reader has been told of it.
-            place.with_mut(|place| unsafe { *place = Box::into_raw(piece).cast() });
+            place.with_mut(|place| unsafe {
+                *place = Box::into_raw(piece).cast::<AtomicU64>().wrapping_sub(at << SHIFT);
+            });
             // Release: pairs with the load in `view`.
             self.shared.pieces.store(at + 1, Ordering::Release);
         }
@@ -175,7 +178,7 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         let view = self.view();
         let len = count.next_power_of_two().max(FIRST_PLACES);
         let mut places = try_with_capacity(len)?;
-        places.extend((0..view.pieces).map(|at| Place::new(view.first_word(at).cast_mut())));
+        places.extend((0..view.pieces).map(|at| Place::new(view.start(at))));
         places.resize_with(len, || Place::new(ptr::null_mut()));
         try_reserve(directories, 1)?;
         let places = Box::into_raw(places.into_boxed_slice());
@@ -193,7 +196,7 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
     fn pop(&mut self) -> Option<Piece> {
         // Relaxed: nobody else has the array.
         let at = self.shared.pieces.load(Ordering::Relaxed).checked_sub(1)?;
-        let words = self.view().first_word(at).cast_mut();
+        let words = self.view().start(at).wrapping_add(at << SHIFT);
         self.shared.pieces.store(at, Ordering::Relaxed);
         // SAFETY: it comes from a box of this number of words, and is not in the array any more.
         Some(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(words, Self::PIECE_LEN)) })
@@ -238,13 +241,13 @@ impl<'a, const SHIFT: u32> View<'a, SHIFT> {
         self.pieces << SHIFT
     }
 
-    /// The first word of a piece.
+    /// From where the words of a piece are counted.
     ///
     /// # Panics
     ///
     /// If it is not there.
     #[inline]
-    fn first_word(self, piece: usize) -> *const AtomicU64 {
+    fn start(self, piece: usize) -> *mut AtomicU64 {
         assert!(piece < self.pieces, "a piece that is there");
         // SAFETY: the directory has a place for each piece that is there, and does not change in it.
         unsafe { (*self.places.add(piece)).with(|words| *words) }
@@ -258,9 +261,8 @@ impl<'a, const SHIFT: u32> View<'a, SHIFT> {
     #[must_use]
     #[inline]
     pub fn word(self, index: usize) -> &'a AtomicU64 {
-        let offset = index & ((1 << SHIFT) - 1);
-        // SAFETY: the piece has more than `offset` words, which live as long as the array.
-        unsafe { &*self.first_word(index >> SHIFT).add(offset) }
+        // SAFETY: the piece has the word with this number, and lives as long as the array.
+        unsafe { &*self.start(index >> SHIFT).wrapping_add(index) }
     }
 
     /// The words of a piece that is there.
@@ -271,7 +273,7 @@ impl<'a, const SHIFT: u32> View<'a, SHIFT> {
     #[must_use]
     pub fn piece(self, at: usize) -> &'a [AtomicU64] {
         // SAFETY: a box of this number of words, which lives as long as the array.
-        unsafe { core::slice::from_raw_parts(self.first_word(at), 1 << SHIFT) }
+        unsafe { core::slice::from_raw_parts(self.start(at).wrapping_add(at << SHIFT), 1 << SHIFT) }
     }
 }
 

@@ -139,8 +139,6 @@ impl Values for ValueBits {
     }
 }
 
-/// Bits that choose a core: many more than it has, so that all cores are drawn alike.
-pub(crate) const CORE_SOURCE_BITS: u32 = 16;
 /// How many bits more than it has choose the fingerprint of a maplet.
 pub(crate) const SPARE_SOURCE_BITS: u32 = 8;
 
@@ -176,28 +174,37 @@ impl Shape {
         self.ring > 0
     }
 
-    /// The entry of an item with this mixed hash, of which all is known.
+    /// The entry of an item with this mixed hash in a table of fixed size.
     #[expect(clippy::inline_always, reason = "of constant lengths, little of it is left")]
     #[inline(always)]
-    pub(crate) fn entry(self, x: u64) -> Entry {
-        if self.grows() {
-            // The position is the mixed hash itself. The upper bits of a product depend on all of its bits.
-            let source = x.wrapping_mul(GOLDEN) >> (u64::BITS - CORE_SOURCE_BITS);
-            let core = 1 + ((source * self.cores()) >> CORE_SOURCE_BITS);
-            return Entry::knowing(core << self.ring, u64::BITS);
-        }
+    pub(crate) fn fingerprint(self, x: u64) -> Entry {
         if self.value > 0 {
-            // All values alike, and not one of them twice as often: that would show in short
-            // fingerprints. Drawn with eight bits more.
+            // Drawn with eight bits more.
             let above = u64::BITS - SPARE_SOURCE_BITS - self.bits + self.value;
-            let source = u128::from(x << above);
-            return Entry::fingerprint(
-                1 + ((source * u128::from(self.cores())) >> u64::BITS) as u64,
-            );
+            return Entry::fingerprint(self.drawn(x << above));
         }
         // With 0 counted as 1.
         let low = x & self.cores();
         Entry::fingerprint(low + u64::from(low == 0))
+    }
+
+    /// One of the cores, each as often as any other: it shows in short ones if one is drawn twice as often. By a
+    /// fraction of 2^64.
+    #[inline]
+    fn drawn(self, source: u64) -> u64 {
+        1 + high_product(source, self.cores())
+    }
+
+    /// The core of an item in a growing table, drawn by a fraction of 2^64 that says nothing of its position.
+    #[inline]
+    pub(crate) fn draw_core(self, source: u64) -> Core {
+        Core(self.drawn(source))
+    }
+
+    /// The entry of an item with this core in a growing table, of whose position all is known.
+    #[inline]
+    pub(crate) fn entry(self, core: Core) -> Entry {
+        Entry::knowing(core.0 << self.ring, u64::BITS)
     }
 
     #[expect(clippy::inline_always, reason = "of constant lengths, little of it is left")]
@@ -275,6 +282,12 @@ impl Core {
     }
 }
 
+/// The upper half of the 128-bit product: `x`, a fraction of 2^64, scaled to `0..bound`.
+#[inline]
+pub(crate) fn high_product(x: u64, bound: u64) -> u64 {
+    ((u128::from(x) * u128::from(bound)) >> 64) as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -312,8 +325,10 @@ mod tests {
         for shape in shapes() {
             let cores = shape.cores() as usize;
             let mut drawn = vec![0_u32; cores + 1];
-            for entry in hashes(cores as u64 * 400).map(|x| shape.entry(x)) {
-                drawn[shape.core(entry).bits() as usize] += 1;
+            for core in hashes(cores as u64 * 400).map(|x| shape.draw_core(x)) {
+                drawn[core.bits() as usize] += 1;
+                let entry = shape.entry(core);
+                assert_eq!(shape.core(entry), core);
                 assert_eq!(u64::from(entry.bits()) & ((1 << shape.ring) - 1), 0);
             }
             assert_eq!(drawn[0], 0);
@@ -368,7 +383,7 @@ mod tests {
             let fingerprints = (1_usize << (bits - value)) - 1;
             let mut drawn = vec![0_u32; fingerprints + 1];
             for x in hashes(fingerprints as u64 * 400) {
-                drawn[shape.entry(x).bits() as usize] += 1;
+                drawn[shape.fingerprint(x).bits() as usize] += 1;
             }
             assert_eq!(drawn[0], 0);
             assert!(drawn[1..].iter().all(|n| (290..=510).contains(n)), "{shape:?}");
@@ -381,7 +396,11 @@ mod tests {
         let fixed = [(8, 3), (16, 1), (32, 23)].map(|(bits, v)| with_values(Shape::fixed(bits), v));
         for shape in shapes().into_iter().filter(|shape| shape.value > 0).chain(fixed) {
             for x in hashes(1000) {
-                let entry = shape.entry(x);
+                let entry = if shape.grows() {
+                    shape.entry(shape.draw_core(x))
+                } else {
+                    shape.fingerprint(x)
+                };
                 let value = (x >> 11) as u32 & ((1 << shape.value) - 1);
                 let valued = shape.with_value(entry, value);
                 assert_eq!(

@@ -19,7 +19,7 @@
 
 use core::hint::select_unpredictable;
 
-use super::entry::{Entry, GOLDEN, Shape, Values};
+use super::entry::{Entry, GOLDEN, Shape, Values, high_product};
 
 /// An item as the table sees it.
 ///
@@ -102,9 +102,17 @@ impl Geometry {
     #[expect(clippy::inline_always, reason = "of a constant shape, little of it is left")]
     #[inline(always)]
     pub(crate) fn key(self, hash: u64) -> Key {
-        let x = mix(hash);
-        let entry = self.shape.entry(x);
-        let first = if self.shape.grows() { x } else { high_product(x, self.size) };
+        let product = product(hash);
+        let x = fold(product);
+        if self.shape.grows() {
+            // The position is the mixed hash itself. The core comes from one half of the product, which that does not
+            // tell. And this half is there first: in a lookup core, other position and word wait for each other.
+            let core = self.shape.draw_core(product as u64);
+            let (first, second) = (x as usize, (x ^ core.difference()) as usize);
+            return Key { entry: self.shape.entry(core), first, second };
+        }
+        let entry = self.shape.fingerprint(x);
+        let first = high_product(x, self.size);
         self.key_of(Place { position: first as usize, entry })
     }
 
@@ -198,24 +206,25 @@ pub fn alternate(buckets: usize, bucket: usize, fingerprint: u64) -> usize {
 /// progression gave up to 2.3 times the false positives that are due.
 #[inline]
 pub(super) fn mix(hash: u64) -> u64 {
+    fold(product(hash))
+}
+
+/// What `mix` folds. The upper bits of the lower half depend on all bits of the hash.
+#[inline]
+fn product(hash: u64) -> u128 {
     // Models choose the parts of an item, and so the mixed hash.
     if cfg!(loom) {
-        return hash;
+        let low = hash.wrapping_mul(GOLDEN);
+        return u128::from(hash ^ low) << u64::BITS | u128::from(low);
     }
     // Rotated by 23, coprime to 64: otherwise two hashes could swap factors and give the same
     // product.
-    fold(u128::from(hash ^ GOLDEN) * u128::from(hash.rotate_left(23) ^ GOLDEN))
+    u128::from(hash ^ GOLDEN) * u128::from(hash.rotate_left(23) ^ GOLDEN)
 }
 
 #[inline]
 fn fold(product: u128) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
-}
-
-/// The upper half of the 128-bit product: `x`, a fraction of 2^64, scaled to `0..bound`.
-#[inline]
-fn high_product(x: u64, bound: u64) -> u64 {
-    ((u128::from(x) * u128::from(bound)) >> 64) as u64
 }
 
 #[cfg(test)]

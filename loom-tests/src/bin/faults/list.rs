@@ -1182,7 +1182,7 @@ pub const FAULTS: &[Fault] = faults! {
         before "let place = unsafe"
         => PIECES;
     ARRAY try_add_directory: "a new directory has the places of the old one in another order"
-        replace "(0..view.pieces).map(|at| Place::new(view.first_word(at).cast_mut()))"
-        with "(0..view.pieces).map(|at| Place::new(view.first_word(view.pieces - 1 - at).cast_mut()))"
+        replace "(0..view.pieces).map(|at| Place::new(view.start(at)))"
+        with "(0..view.pieces).map(|at| Place::new(view.start(view.pieces - 1 - at)))"
         => &["array::a_new_directory"];
 };
