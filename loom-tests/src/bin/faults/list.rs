@@ -103,6 +103,7 @@ const ORDER_IN_STASH: &[&str] = &[
     "order::stashed_inserts_then_lookups",
     "order::stashed_removals_then_lookups",
     "order::stashed_insert_and_insert_then_lookups",
+    "order::stashed_removal_and_insert_then_lookups",
 ];
 const GOING_BACK: &[&str] = &["stash::going_back_against_lookup"];
 const UNIQUE: &[&str] = &["unique::two_of_one_item"];
