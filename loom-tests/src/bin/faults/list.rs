@@ -149,6 +149,7 @@ const ORDER: &[&str] = &[
     "order::inserts_then_lookups",
     "order::kick_and_insert_then_lookups",
     "order::removals_then_lookups",
+    "order::insert_and_removal_then_lookups",
 ];
 
 /// Models that notice weaker orderings of a file, most likely. They are run first.
@@ -159,6 +160,7 @@ pub const LIKELY: &[(&str, &[&[&str]])] = &[
     (GROWING, &[SPLITS, SPLIT_THEN_LOOKUPS]),
     (GROW, &[SPLITS, SPLIT_THEN_LOOKUPS]),
     (LOOKUP, &[LOOKUPS, ORDER]),
+    (REMOVE, &[ORDER]),
     (MIRROR, &[SNAPSHOT_AND_INSERT]),
     (VERSIONS, &[LOOKUPS, CLEAR, STASH_AND_LOOKUP, ORDER_IN_STASH]),
     (CELLS, &[STASH_AND_LOOKUP, ORDER_IN_STASH]),
