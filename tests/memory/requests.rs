@@ -102,7 +102,7 @@ const FIXED: [Setup; 2] = [
 const GROWING: [Setup; 3] = [
     Setup { capacity: 1, max_capacity: 100, items: 20, more: 70 },
     Setup { capacity: 2500, max_capacity: 10_000, items: 2000, more: 7000 },
-    Setup { capacity: 1, max_capacity: 10_000_000, items: 2000, more: 25_000 },
+    Setup { capacity: 1, max_capacity: 10_000_000, items: 2000, more: 12_000 },
 ];
 
 /// Layouts of fixed size, or that grow.
@@ -480,7 +480,7 @@ fn of_merging() {
         T::SETUPS.iter().map(of_size).sum()
     }
 
-    in_a_child("of_merging", 200, || of_each_subject!(case));
+    in_a_child("of_merging", 150, || of_each_subject!(case));
 }
 
 #[test]
@@ -586,7 +586,7 @@ fn of_inserting_batches() {
         T::SETUPS.iter().map(of_size).sum()
     }
 
-    in_a_child("of_inserting_batches", 160, || of_each_subject!(case));
+    in_a_child("of_inserting_batches", 90, || of_each_subject!(case));
 }
 
 /// Neither an insert of a key of any length, nor a lookup or a removal, asks for memory that could be refused.

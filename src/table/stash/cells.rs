@@ -802,11 +802,13 @@ mod tests {
                     items.retain(|_, copies| *copies > 0);
                 }
                 assert_eq!(writer.entries().count(), items.len(), "seed {seed}, step {step}");
-                let held: BTreeMap<_, _> = writer
-                    .entries()
-                    .map(|held| (Stashed { copies: 0, ..held }.words(), held.copies))
-                    .collect();
-                assert_eq!(held, items, "seed {seed}, step {step}");
+                if step % 10 == 0 {
+                    let held: BTreeMap<_, _> = writer
+                        .entries()
+                        .map(|held| (Stashed { copies: 0, ..held }.words(), held.copies))
+                        .collect();
+                    assert_eq!(held, items, "seed {seed}, step {step}");
+                }
                 if step % 50 == 0 {
                     for (&words, &copies) in &items {
                         assert_eq!(writer.copies_of(Stashed::of_words(words).place), copies);
