@@ -514,7 +514,7 @@ fn of_reserving() {
         T::SETUPS.iter().map(of_size).sum()
     }
 
-    in_a_child("of_reserving", 80, || of_each_that_grows!(case));
+    in_a_child("of_reserving", 50, || of_each_that_grows!(case));
 }
 
 /// Each insert on its own: an item whose insert fails is not stored, and is stored with memory.
