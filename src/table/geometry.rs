@@ -159,18 +159,21 @@ impl Geometry {
     }
 
     /// The number of the version group of an item, the same for both of its positions. A core alone will do where
-    /// cores have many bits. In a growing table also what all entries know of the even one of the positions: what
-    /// is known of both is not enough, since they differ by what the core tells.
+    /// cores have many bits. In a growing table also what all entries know of the product of the positions.
+    ///
+    /// Its lowest bits depend on those of the positions alone, and the first of them is 0. For one core it takes each
+    /// even value as often as any other: of items whose positions differ in bit i and in no lower one, the products
+    /// differ in bit i, because the sum of both positions is odd.
     #[inline]
     pub(crate) fn version_group(self, Key { entry, first, second }: Key) -> usize {
         let core = self.shape.core(entry).bits() as usize;
         if !self.shape.grows() {
             return core;
         }
-        let even = select_unpredictable(first & 1 == 0, first, second);
+        let product = first.wrapping_mul(second);
         // The lowest bit is 0. The few groups of a model's table are told by the lowest bits of the sum.
         let shift = if cfg!(loom) { 0 } else { self.shape.core_bits() - 1 };
-        core + ((even & self.size as usize) << shift)
+        core + ((product & self.size as usize) << shift)
     }
 
     /// As `version_group`, of an entry at this place.
@@ -276,6 +279,20 @@ mod tests {
                 assert_eq!(geometry.other_place(short), Place { position: other, entry });
                 assert_eq!(geometry.version_group_in(short), geometry.version_group(key));
             }
+        }
+    }
+
+    /// The items of one core are in as many groups as there are even numbers of what all entries know.
+    #[test]
+    fn items_of_one_core_are_spread_over_the_groups_evenly() {
+        let geometry = Geometry::growing((1 << 10) - 1, 16, 9);
+        for core in 1..64 {
+            let entry = Entry::knowing(core << 10, u64::BITS);
+            let groups = |position| geometry.version_group_in(Place { position, entry });
+            let mut groups: Vec<_> = (0..1 << 10).step_by(2).map(groups).collect();
+            groups.sort_unstable();
+            groups.dedup();
+            assert_eq!(groups.len(), 512, "core {core}");
         }
     }
 
