@@ -695,7 +695,7 @@ pub const FAULTS: &[Fault] = faults! {
 
     // Entries of different lengths, and the levels that they are read by.
     GEOMETRY version_group: "the version of an item depends on which of its positions is the first"
-        replace "first & 1 == 0" with "true"
+        replace "first.wrapping_mul(second)" with "first"
         => &["growth::split_against_lookups_the_other_way"];
     TABLE relocate: "a kick writes the bits of the position that it leaves"
         replace "to.reading.slot::<F>(hop.to)" with "to.reading.slot::<F>(hop.from)"
@@ -803,7 +803,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "(!extent.is_split(other)).then_some(other)" with "Some(other)"
         => VOID_KICKS;
     GEOMETRY version_group: "the version of an item depends on bits that not every entry knows"
-        replace "even & self.size as usize" with "even & (2 * self.size as usize + 1)"
+        replace "product & self.size as usize" with "product & (2 * self.size as usize + 1)"
         => &["voids::kick_against_lookup_the_other_way"];
     FIGURES len: "what is doubled counts as items"
         replace ".saturating_sub(doubled)" with ".saturating_sub(0 * doubled)"
