@@ -30,8 +30,8 @@ use crate::sync::memory::{NoMemory, TryBox, try_reserve, try_with_capacity};
 
 type Piece = Box<[AtomicU64]>;
 
-/// Where the array would begin if this piece, at its place, were a part of it that lies in one: so the number of a
-/// word is its distance from there. Null until there is a piece.
+/// Where word 0 would be if the words lay in one block, and this piece in its place there: so the number of a word is
+/// its distance from that. Null until there is a piece.
 type Place = UnsafeCell<*mut AtomicU64>;
 
 /// Places in the shortest directory. One under loom, so that models have several directories.
@@ -40,8 +40,8 @@ const FIRST_PLACES: usize = if cfg!(loom) { 1 } else { 8 };
 /// Pieces of 2^`SHIFT` words each.
 ///
 /// What the unsafe code builds on: with n in `pieces`, each directory that `newest` has had since then is a box of
-/// places, no fewer than n, of which the place i < n has the pointer to the words of a box of 2^`SHIFT`
-/// words, less i · 2^`SHIFT` words. The array owns these boxes. While it is shared, these places do not change: only the holder of
+/// places, no fewer than n, of which the place i < n has the pointer to the words of a box of 2^`SHIFT` words, less
+/// i · 2^`SHIFT` words. The array owns these boxes. While it is shared, these places do not change: only the holder of
 /// `directories` writes, to places of which `pieces` does not tell yet.
 pub struct PieceArray<const SHIFT: u32> {
     /// In a box: the compiler knows that an array without atomics of its own does not change, so the

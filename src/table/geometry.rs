@@ -105,8 +105,8 @@ impl Geometry {
         let product = product(hash);
         let x = fold(product);
         if self.shape.grows() {
-            // The position is the mixed hash itself. The core comes from one half of the product, which that does not
-            // tell. And this half is there first: in a lookup core, other position and word wait for each other.
+            // The position is the mixed hash itself. The core comes from one half of the product, of which the position
+            // tells nothing. The half is also ready earlier: core, other position and word wait for each other.
             let core = self.shape.draw_core(product as u64);
             let (first, second) = (x as usize, (x ^ core.difference()) as usize);
             return Key { entry: self.shape.entry(core), first, second };
