@@ -480,7 +480,7 @@ fn of_merging() {
         T::SETUPS.iter().map(of_size).sum()
     }
 
-    in_a_child("of_merging", 150, || of_each_subject!(case));
+    in_a_child("of_merging", 180, || of_each_subject!(case));
 }
 
 #[test]
@@ -514,7 +514,7 @@ fn of_reserving() {
         T::SETUPS.iter().map(of_size).sum()
     }
 
-    in_a_child("of_reserving", 50, || of_each_that_grows!(case));
+    in_a_child("of_reserving", 55, || of_each_that_grows!(case));
 }
 
 /// Each insert on its own: an item whose insert fails is not stored, and is stored with memory.
@@ -586,7 +586,7 @@ fn of_inserting_batches() {
         T::SETUPS.iter().map(of_size).sum()
     }
 
-    in_a_child("of_inserting_batches", 90, || of_each_subject!(case));
+    in_a_child("of_inserting_batches", 100, || of_each_subject!(case));
 }
 
 /// Neither an insert of a key of any length, nor a lookup or a removal, asks for memory that could be refused.
