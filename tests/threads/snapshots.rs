@@ -27,8 +27,9 @@ use crate::common::{Filter, HASHER, Layout, default_layout, hashes, repetitions}
 /// More than there are cores on most machines that run tests.
 const WRITERS: usize = 6;
 
-/// Inserts and removals from one snapshot to the next, at least.
-const OPERATIONS_BETWEEN: u64 = 20;
+/// Inserts and removals from one snapshot to the next, at least: more than a filter that is to grow lacks by then,
+/// however slow the writers are.
+const OPERATIONS_BETWEEN: u64 = 60;
 
 /// Inserts of a writer from one snapshot to the next, at most.
 const INSERTS_BETWEEN: u64 = 500;
