@@ -33,8 +33,8 @@ pub enum InsertError {
     /// the contents of the table, not on inserts that failed before. While other threads write, it may count items
     /// that they remove during the call.
     ///
-    /// One item can have 2^25 - 1 copies in the [stash](crate#what-finds-no-room): the next one returns this error,
-    /// too.
+    /// One item, or one pair of a maplet, can have 2^25 - 1 copies in the [stash](crate#what-finds-no-room): the next one
+    /// returns this error, too.
     Full,
     /// The item needs memory that the allocator could not provide: for the growth of a growing filter, or for the
     /// [stash](crate#what-finds-no-room).
@@ -65,7 +65,7 @@ impl fmt::Display for InsertError {
 
 impl error::Error for InsertError {}
 
-/// A batch of inserts that stopped at an item that it could not store.
+/// A batch of inserts, or of replacements, that stopped at an item that it could not store.
 ///
 /// The items before [`index`](Self::index) are in the filter. The insert of the item at that index
 /// failed, and the items after it were not tried.
@@ -96,15 +96,20 @@ impl InsertManyError {
         Self { index, stored, cause }
     }
 
+    /// The same of a batch that begins after `index` items of which `stored` were stored.
+    pub(crate) fn after(self, index: usize, stored: usize) -> Self {
+        Self { index: index + self.index, stored: stored + self.stored, ..self }
+    }
+
     /// The index of the item that could not be stored. To go on with the batch, begin with this item.
     #[must_use]
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// The number of items that were stored. It is the [`index`](Self::index), except in a batch of
-    /// [`insert_unique`](crate::CuckooFilter::insert_unique): there it is the number of the items before the
-    /// index that were new.
+    /// The number of items that were stored. It is the [`index`](Self::index), except in two batches: of
+    /// [`insert_unique`](crate::CuckooFilter::insert_unique) it is the number of the items before the index that were
+    /// new, and of [`replace`](crate::CuckooMaplet::replace) of those that were there.
     #[must_use]
     pub fn stored(&self) -> usize {
         self.stored
@@ -181,56 +186,6 @@ impl fmt::Display for LengthMismatch {
 }
 
 impl error::Error for LengthMismatch {}
-
-/// A value that has more bits than the maplet stores; nothing was done.
-///
-/// Build the maplet with more [value bits](crate::Builder::value_bits).
-///
-/// # Examples
-///
-/// ```
-/// use coucal::CuckooMaplet;
-///
-/// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
-/// let error = maplet.replace("egg", 7, 64).unwrap_err();
-/// assert_eq!((error.value(), error.value_bits()), (64, 6));
-/// # Ok::<(), coucal::BuildError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ValueTooLarge {
-    value: u32,
-    value_bits: u32,
-}
-
-impl ValueTooLarge {
-    pub(crate) fn new(value: u32, value_bits: u32) -> Self {
-        Self { value, value_bits }
-    }
-
-    /// The value.
-    #[must_use]
-    pub fn value(&self) -> u32 {
-        self.value
-    }
-
-    /// The bits that the maplet stores of each value.
-    #[must_use]
-    pub fn value_bits(&self) -> u32 {
-        self.value_bits
-    }
-}
-
-impl fmt::Display for ValueTooLarge {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "this maplet stores values of {} bits, and {} has more: build one with more value bits",
-            self.value_bits, self.value
-        )
-    }
-}
-
-impl error::Error for ValueTooLarge {}
 
 /// Why a filter or a maplet could not be built.
 ///
@@ -815,12 +770,10 @@ pub enum Error {
     Build(BuildError),
     /// An item could not be inserted.
     Insert(InsertError),
-    /// A batch of inserts stopped at an item.
+    /// A batch of inserts or of replacements stopped at an item.
     InsertMany(InsertManyError),
     /// The slice for the answers of a batch has the wrong length.
     LengthMismatch(LengthMismatch),
-    /// A value has more bits than the maplet stores.
-    ValueTooLarge(ValueTooLarge),
     /// A filter cannot grow to hold the reserved items.
     Reserve(ReserveError),
     /// A snapshot could not be taken.
@@ -863,7 +816,6 @@ from_each! {
     Insert(InsertError)
     InsertMany(InsertManyError)
     LengthMismatch(LengthMismatch)
-    ValueTooLarge(ValueTooLarge)
     Reserve(ReserveError)
     Snapshot(SnapshotError)
     Restore(RestoreError)

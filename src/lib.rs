@@ -241,8 +241,9 @@
 //!   If 0.1, 1 and 15 % of the entries of a large table are stashed, lookups of absent items were measured to take
 //!   1.1 to 1.3, 1.6 to 2.5 and 1.9 to 3.5 times as long.
 //! * **Removals** in a group of which something is stashed lock both stripes of the item. One that frees a slot
-//!   looks at one stashed entry, each by turns, and puts a copy of it into a bucket if there is room. So a table
-//!   that was full for a while does not stay slow.
+//!   looks at one stashed entry, and puts a copy of it into a bucket if there is room. So a table that was full for a
+//!   while does not stay slow. Which entry that is depends only on the item that was removed and on what is stashed:
+//!   equal operations of one thread give equal filters, byte for byte, also after one of them was restored.
 //! * **Growth**: a growing filter splits by its slots in use and stashed entries together, and does not grow
 //!   for one item that finds no room.
 //!
@@ -662,7 +663,7 @@ mod table;
 pub use builder::{Builder, Filters, MapletBuilder, Maplets};
 pub use error::{
     BuildError, Error, InsertError, InsertManyError, LengthMismatch, MergeError, ReserveError,
-    RestoreError, SnapshotError, ValueTooLarge,
+    RestoreError, SnapshotError,
 };
 pub use filter::{AnyCuckooFilter, CuckooFilter, GrowableCuckooFilter};
 pub use hasher::{DefaultHashBuilder, DefaultHasher, StableHashBuilder, StableHasher};

@@ -4,9 +4,7 @@ use core::fmt;
 use core::hash::{BuildHasher, Hash};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
-use crate::error::{
-    Error, InsertError, InsertManyError, LengthMismatch, ReserveError, ValueTooLarge,
-};
+use crate::error::{Error, InsertError, InsertManyError, LengthMismatch, ReserveError};
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::{Candidates, Fp16x4};
 use crate::storage::operations::{self, Inner};
@@ -263,12 +261,10 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     ///
     /// # Errors
     ///
-    /// [`ValueTooLarge`] if `new` has more bits than [`value_bits`](Self::value_bits); then nothing has
-    /// changed. (For an `old` of more bits it returns `Ok(false)`, since no key has such a value.)
-    ///
-    /// # Panics
-    ///
-    /// If the pair is in the stash, and the memory for another entry there cannot be had. Then nothing has changed.
+    /// [`InsertError::ValueTooLarge`] if `new` has more bits than [`value_bits`](Self::value_bits). If the pair is in the
+    /// stash: [`InsertError::OutOfMemory`] if there is no memory for the new one, and [`InsertError::Full`] if the new
+    /// one has as many copies there as can be counted. Then nothing has changed. (For an `old` of more bits it returns
+    /// `Ok(false)`, since no key has such a value.)
     ///
     /// # Examples
     ///
@@ -289,7 +285,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
         key: &Q,
         old: u32,
         new: u32,
-    ) -> Result<bool, ValueTooLarge> {
+    ) -> Result<bool, InsertError> {
         self.replace_hash(self.hash_of(key), old, new)
     }
 
@@ -476,12 +472,14 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] if the two slices differ in length, and [`Error::ValueTooLarge`] if one of the new
-    /// values has more bits than [`value_bits`](Self::value_bits); then nothing is replaced.
+    /// [`Error::LengthMismatch`] if the two slices differ in length, and [`Error::InsertMany`] with
+    /// [`InsertError::ValueTooLarge`] if one of the new values has more bits than [`value_bits`](Self::value_bits); then
+    /// nothing is replaced. [`Error::InsertMany`] also where [`replace`](Self::replace) fails for another reason; then the
+    /// pairs before the [index](InsertManyError::index) are replaced.
     ///
     /// # Panics
     ///
-    /// As [`CuckooFilter::remove_many`](crate::CuckooFilter::remove_many), and as [`replace`](Self::replace).
+    /// As [`CuckooFilter::remove_many`](crate::CuckooFilter::remove_many).
     ///
     /// # Examples
     ///
@@ -588,7 +586,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     ///
     /// # Errors
     ///
-    /// [`ValueTooLarge`]; then nothing has changed.
+    /// As [`replace`](Self::replace).
     ///
     /// # Examples
     ///
@@ -602,11 +600,11 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     #[inline]
-    pub fn replace_hash(&self, hash: u64, old: u32, new: u32) -> Result<bool, ValueTooLarge> {
+    pub fn replace_hash(&self, hash: u64, old: u32, new: u32) -> Result<bool, InsertError> {
         if !self.fits(new) {
-            return Err(ValueTooLarge::new(new, self.value_bits));
+            return Err(InsertError::ValueTooLarge);
         }
-        Ok(self.pair(hash, old).is_some_and(|pair| self.inner.run(Replace { old: pair, new })))
+        self.pair(hash, old).map_or(Ok(false), |pair| self.inner.run(Replace { old: pair, new }))
     }
 
     /// Removes one pair of the key with this hash and `value`. See [`remove`](Self::remove).
@@ -761,8 +759,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] if the two slices differ in length, and [`Error::ValueTooLarge`] if one of the new
-    /// values has more bits than are stored; then nothing is replaced.
+    /// As [`replace_many`](Self::replace_many).
     ///
     /// # Examples
     ///
@@ -817,9 +814,10 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     ) -> Result<usize, LengthMismatch> {
         LengthMismatch::check(pairs.len(), removed.len())?;
         let remove_many = |run: &[_], removed: &mut [bool]| {
-            self.inner.remove_many(run, |pair| pair_of(hashed(pair)), removed)
+            Ok(self.inner.remove_many(run, |pair| pair_of(hashed(pair)), removed))
         };
-        Ok(self.change_each(pairs, |&(_, value)| value, removed, remove_many))
+        let removed = self.change_each(pairs, |&(_, value)| value, removed, remove_many);
+        Ok(removed.expect("no removal fails"))
     }
 
     fn replace_each<Q>(
@@ -829,36 +827,37 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         replaced: &mut [bool],
     ) -> Result<usize, Error> {
         LengthMismatch::check(pairs.len(), replaced.len())?;
-        if let Some(&(_, _, new)) = pairs.iter().find(|&&(_, _, new)| !self.fits(new)) {
-            return Err(ValueTooLarge::new(new, self.value_bits).into());
+        if let Some(index) = pairs.iter().position(|&(_, _, new)| !self.fits(new)) {
+            return Err(InsertManyError::new(index, 0, InsertError::ValueTooLarge).into());
         }
         let replace_many = |run: &[_], replaced: &mut [bool]| {
             let pair = |(key, old, _): &(Q, u32, u32)| pair_of((hash(key), *old));
             self.inner.replace_many(run, pair, |&(_, _, new)| new, replaced)
         };
-        Ok(self.change_each(pairs, |&(_, old, _)| old, replaced, replace_many))
+        Ok(self.change_each(pairs, |&(_, old, _)| old, replaced, replace_many)?)
     }
 
     /// Calls `change_many` for each run of pairs whose values fit; no key has the others. `change_many` writes to a
-    /// slice which pairs it has changed, and returns how many. Returns the sum.
+    /// slice which pairs it has changed, and returns how many, until it fails. Returns the sum.
     fn change_each<P>(
         &self,
         pairs: &[P],
         value: impl Fn(&P) -> u32,
         mut changed: &mut [bool],
-        change_many: impl Fn(&[P], &mut [bool]) -> usize,
-    ) -> usize {
-        let mut count = 0;
+        change_many: impl Fn(&[P], &mut [bool]) -> Result<usize, InsertManyError>,
+    ) -> Result<usize, InsertManyError> {
+        let (mut index, mut count) = (0, 0);
         for run in pairs.chunk_by(|a, b| self.fits(value(a)) == self.fits(value(b))) {
             let (answers, rest) = changed.split_at_mut(run.len());
             changed = rest;
             if self.fits(value(&run[0])) {
-                count += change_many(run, answers);
+                count += change_many(run, answers).map_err(|error| error.after(index, count))?;
             } else {
                 answers.fill(false);
             }
+            index += run.len();
         }
-        count
+        Ok(count)
     }
 }
 

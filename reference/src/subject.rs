@@ -43,7 +43,11 @@ pub trait Subject: Debug + Sized {
     /// Only for filters. Which items were new, up to one that failed.
     fn insert_unique_each(&self, items: &[Item]) -> (Vec<bool>, Option<InsertError>);
     /// Only for maplets.
-    fn replace(&self, item: Item, new: Value) -> bool;
+    fn try_replace(&self, item: Item, new: Value) -> Result<bool, InsertError>;
+    /// Only for maplets, where nothing keeps it from being done.
+    fn replace(&self, item: Item, new: Value) -> bool {
+        self.try_replace(item, new).expect("a value that fits, and memory")
+    }
     /// Only for maplets. Which items have got a new value.
     fn replace_each(&self, items: &[(Item, Value)]) -> Vec<bool>;
     fn remove(&self, item: Item) -> bool;
@@ -139,7 +143,7 @@ subject! {
         assert_eq!(count, new.iter().filter(|&&new| new).count());
         (new, failed)
     }
-    fn replace(&self, _: Item, _: Value) -> bool {
+    fn try_replace(&self, _: Item, _: Value) -> Result<bool, InsertError> {
         unreachable!("a filter has no values")
     }
     fn replace_each(&self, _: &[(Item, Value)]) -> Vec<bool> {
@@ -186,8 +190,8 @@ subject! {
     fn insert_unique_each(&self, _: &[Item]) -> (Vec<bool>, Option<InsertError>) {
         unreachable!("a maplet is a multimap")
     }
-    fn replace(&self, (hash, old): Item, new: Value) -> bool {
-        self.replace_hash(hash, old, new).expect("a value that fits")
+    fn try_replace(&self, (hash, old): Item, new: Value) -> Result<bool, InsertError> {
+        self.replace_hash(hash, old, new)
     }
     fn replace_each(&self, items: &[(Item, Value)]) -> Vec<bool> {
         let pairs: Vec<_> = items.iter().map(|&((hash, old), new)| (hash, old, new)).collect();

@@ -82,6 +82,13 @@ impl Candidates {
         self.more.get_or_insert_default().push(value);
     }
 
+    /// In an order that does not tell in which cells of the stash they were.
+    pub(crate) fn sort_added(&mut self) {
+        if let Some(more) = &mut self.more {
+            more.sort_unstable();
+        }
+    }
+
     /// The number of values for which the buckets had no room.
     fn more(&self) -> usize {
         self.more.as_ref().map_or(0, |more| more.len())

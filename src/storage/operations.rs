@@ -56,9 +56,7 @@ pub fn insert_in_batches<T: Copy + Default>(
         if len == 0 {
             return Ok(stored);
         }
-        stored += insert_many(&batch[..len]).map_err(|error| {
-            InsertManyError::new(index + error.index(), stored + error.stored(), error.cause())
-        })?;
+        stored += insert_many(&batch[..len]).map_err(|error| error.after(index, stored))?;
         index += len;
     }
 }
@@ -134,7 +132,7 @@ impl<L: Sealed, B: Buckets, S> Inner<L, B, S> {
         pair: impl Fn(&Q) -> Pair,
         new: impl Fn(&Q) -> u32,
         replaced: &mut [bool],
-    ) -> usize
+    ) -> Result<usize, InsertManyError>
     where
         B: Buckets<Values = ValueBits>,
     {
@@ -366,10 +364,10 @@ pub struct Replace<I> {
 }
 
 impl<B: Buckets<Values = ValueBits>> Visitor<&State<B>> for Replace<ItemOf<B>> {
-    type Output = bool;
+    type Output = Result<bool, InsertError>;
 
     #[inline]
-    fn visit<F: Format>(self, state: &State<B>) -> bool {
+    fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
         let table = Table::<F, B>::new(state);
         table.replace(table.key_of(self.old), self.new)
     }
@@ -388,10 +386,10 @@ where
     H: Fn(&Q) -> Pair,
     N: Fn(&Q) -> u32,
 {
-    type Output = usize;
+    type Output = Result<usize, InsertManyError>;
 
     #[inline]
-    fn visit<F: Format>(self, state: &State<B>) -> usize {
+    fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
         let table = Table::<F, B>::new(state);
         table.replace_many(self.pairs, self.pair, self.new, self.replaced)
     }

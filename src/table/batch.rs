@@ -69,9 +69,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         self,
         items: &[Q],
         item: impl Fn(&Q) -> ItemOf<B>,
-        mut insert: impl FnMut(usize, Key) -> Result<bool, InsertError>,
+        insert: impl FnMut(usize, Key) -> Result<bool, InsertError>,
     ) -> Result<usize, InsertManyError> {
-        let mut stored = 0;
         // A growing table is always so full that many inserts have to search, one of fixed size from some load on. In
         // a small table it would cost more than it gains.
         let buckets = self.present();
@@ -83,13 +82,27 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
                 self.prefetch_search(key);
             }
         };
+        self.change_each(items, item, prepare, insert)
+    }
+
+    /// Calls `change` for each item, in order, until that fails. Returns how often it was true.
+    #[inline]
+    fn change_each<Q>(
+        self,
+        items: &[Q],
+        item: impl Fn(&Q) -> ItemOf<B>,
+        prepare: impl Fn(Key),
+        mut change: impl FnMut(usize, Key) -> Result<bool, InsertError>,
+    ) -> Result<usize, InsertManyError> {
+        let mut changed = 0;
         let key = |named: &Q| self.key_of(item(named));
         self.for_each_prefetched(items, key, prepare, |at, key| {
-            let new = insert(at, key).map_err(|cause| InsertManyError::new(at, stored, cause))?;
-            stored += usize::from(new);
+            let is_changed =
+                change(at, key).map_err(|cause| InsertManyError::new(at, changed, cause))?;
+            changed += usize::from(is_changed);
             Ok(())
         })?;
-        Ok(stored)
+        Ok(changed)
     }
 
     /// As `remove` for each item, in order. Returns how many were removed.
@@ -100,24 +113,12 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         item: impl Fn(&Q) -> ItemOf<B>,
         removed: &mut [bool],
     ) -> usize {
-        self.change_each(items, item, removed, |_, key| self.remove(key))
-    }
-
-    /// Writes to `changed` what `change` returns for each item, in order. Returns how often it was true.
-    #[inline]
-    fn change_each<Q>(
-        self,
-        items: &[Q],
-        item: impl Fn(&Q) -> ItemOf<B>,
-        changed: &mut [bool],
-        change: impl Fn(usize, Key) -> bool,
-    ) -> usize {
         let mut count = 0;
         let key = |named: &Q| self.key_of(item(named));
-        self.answer_each(items, key, changed, |at, key| {
-            let changed = change(at, key);
-            count += usize::from(changed);
-            changed
+        self.answer_each(items, key, removed, |_, key| {
+            let removed = self.remove(key);
+            count += usize::from(removed);
+            removed
         });
         count
     }
@@ -190,7 +191,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         self.answer_each(keys, |named| self.key(hash(named)), found, |_, key| self.get(key));
     }
 
-    /// As `replace` for each pair, in order. Returns how many were replaced.
+    /// As `replace` for each pair, in order, until one fails. Returns how many were replaced.
     #[inline]
     pub(crate) fn replace_many<Q>(
         self,
@@ -198,7 +199,15 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         pair: impl Fn(&Q) -> Pair,
         new: impl Fn(&Q) -> u32,
         replaced: &mut [bool],
-    ) -> usize {
-        self.change_each(pairs, pair, replaced, |at, key| self.replace(key, new(&pairs[at])))
+    ) -> Result<usize, InsertManyError> {
+        self.change_each(
+            pairs,
+            pair,
+            |_| {},
+            |at, key| {
+                replaced[at] = self.replace(key, new(&pairs[at]))?;
+                Ok(replaced[at])
+            },
+        )
     }
 }

@@ -406,6 +406,11 @@ impl<V: Values> Growing<V> {
         self.ring
     }
 
+    /// How many of the lowest bits of its position a new entry knows now.
+    pub(super) fn known_bits(&self) -> u32 {
+        self.extent().level() + self.ring - 1
+    }
+
     /// Slots in use that are no items of their own.
     pub(super) fn doubled(&self) -> usize {
         // Relaxed: a number that orders nothing.

@@ -226,6 +226,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
                     let (_locked, buckets) = self.lock(places, self.locate(places));
                     let mut candidates = Self::candidates(places, buckets, self.words_in(buckets));
                     self.each_stashed(key, |bits| candidates.add(self.value(bits)));
+                    candidates.sort_added();
                     candidates
                 },
             );
@@ -241,6 +242,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         let is_complete = !version.any_stashed()
             || self.stash_lacks(key)
             || self.read_stash(key, |bits| candidates.add(self.value(bits)));
+        candidates.sort_added();
         (is_complete && version.validate_with_stash()).then_some(candidates)
     }
 

@@ -22,19 +22,17 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         }
         let items = self.entries() + entries.saturating_sub(image.grown.doubled);
         self.grow_for(items).map_err(|_| InsertError::OutOfMemory)?;
-        let mut stored = 0;
+        // How much slots can know of a position: as long as the merge takes, no less.
+        let least = self.buckets.growing().map_or(0, Growing::known_bits);
         for (at, entry) in self.entries_of(image).enumerate() {
-            if let Err(error) = self.insert_parts(entry, &mut stored) {
-                self.entries_of(image)
-                    .take(at)
-                    .for_each(|entry| self.remove_parts(entry, &mut stored));
-                // What is less than 0, splits have doubled meanwhile.
-                self.count_doubled(stored);
+            if let Err(error) = self.insert_parts(entry, least) {
+                for entry in self.entries_of(image).take(at) {
+                    self.take_parts_back(entry, least);
+                }
                 return Err(error);
             }
         }
-        let copies: usize = self.entries_of(image).map(|entry| entry.copies).sum();
-        self.count_doubled(stored - copies.cast_signed() + image.grown.doubled.cast_signed());
+        self.count_doubled(image.grown.doubled.cast_signed());
         Ok(())
     }
 
@@ -45,41 +43,49 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     }
 
     /// The copies of an entry, doubled until as much is known of its parts as their buckets tell; all parts, or none.
-    /// Counts them.
-    fn insert_parts(self, entry: Stashed, stored: &mut isize) -> Result<(), InsertError> {
-        if self.is_known(entry.place) && self.insert_copies(entry)? {
-            *stored += entry.copies.cast_signed();
+    fn insert_parts(self, entry: Stashed, least: u32) -> Result<(), InsertError> {
+        if self.is_known(entry.place) && self.insert_copies(entry, least)? {
             return Ok(());
         }
         let [low, high] = halves(entry);
-        self.insert_parts(low, stored)?;
-        self.insert_parts(high, stored).inspect_err(|_| self.remove_parts(low, stored))
+        self.insert_parts(low, least)?;
+        if let Err(error) = self.insert_parts(high, least) {
+            self.take_parts_back(low, least);
+            return Err(error);
+        }
+        self.count_doubled(entry.copies.cast_signed());
+        Ok(())
     }
 
     /// All copies of an entry, or none: one as every insert, and all others into the stash. `Ok(false)`: less is known of
     /// its position than its buckets tell.
-    fn insert_copies(self, Stashed { place, copies }: Stashed) -> Result<bool, InsertError> {
-        let key = self.geometry().key_of(place);
+    fn insert_copies(self, entry: Stashed, least: u32) -> Result<bool, InsertError> {
+        let key = self.geometry().key_of(entry.place);
         let stored = self.insert_entry(key)?;
-        if stored && copies > 1 {
-            self.stash_copies(key, copies - 1).inspect_err(|_| {
-                let _ = self.remove(key);
+        if stored && entry.copies > 1 {
+            self.stash_copies(key, entry.copies - 1).inspect_err(|_| {
+                self.take_parts_back(Stashed { copies: 1, ..entry }, least);
             })?;
         }
         Ok(stored)
     }
 
-    /// Takes the copies of an entry back, and all parts of it. Does not count them any more.
-    fn remove_parts(self, entry: Stashed, stored: &mut isize) {
-        if self.is_known(entry.place) {
-            let key = self.geometry().key_of(entry.place);
-            let removed = (0..entry.copies).take_while(|_| self.remove(key)).count();
-            *stored -= removed.cast_signed();
-        } else {
-            for half in halves(entry) {
-                self.remove_parts(half, stored);
-            }
+    /// Takes the copies of an entry back that were stored, and says how many there were. What is not there as it was
+    /// stored has been doubled, by this merge or by a split: then both parts are taken back.
+    ///
+    /// An entry of the table that is equal to one of these may go in its place. Other threads may have removed some: then
+    /// there are fewer.
+    fn take_parts_back(self, entry: Stashed, least: u32) -> usize {
+        let Stashed { place, copies } = entry;
+        let taken = self.take_back(place, copies, least.min(place.entry.known()));
+        let rest = copies - taken;
+        if rest == 0 || self.is_known(place) {
+            return taken;
         }
+        let parts = halves(Stashed { copies: rest, ..entry });
+        let [low, high] = parts.map(|part| self.take_parts_back(part, least));
+        self.count_doubled(-low.min(high).cast_signed());
+        taken + low.max(high)
     }
 
     /// Whether as much is known of this entry as its buckets tell, and as all entries know.

@@ -13,6 +13,7 @@ use super::entry::{Entry, ValueBits};
 use super::geometry::{Key, Place};
 use super::stripes::Locked;
 use super::{Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
+use crate::error::InsertError;
 use crate::layout::{Format, Slot, Word};
 use crate::sync::Ordering;
 
@@ -59,15 +60,16 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     pub(crate) fn remove(self, key: Key) -> bool {
-        self.change(key, Change::Remove)
+        // It never fails: only another value may need memory, in the stash.
+        self.change(key, Change::Remove) == Ok(true)
     }
 
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    fn change(self, key: Key, change: Change) -> bool {
+    fn change(self, key: Key, change: Change) -> Result<bool, InsertError> {
         // Without the version, which only the answer `false` needs: an item that was inserted is there.
         if self.change_seen(key, change) == Some(true) {
-            return true;
+            return Ok(true);
         }
         let Key { entry, first, second } = key;
         self.change_slow(entry, first, second, change)
@@ -185,7 +187,13 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// See [`Key`] for the arguments.
     #[cold]
     #[inline(never)]
-    fn change_slow(self, entry: Entry, first: usize, second: usize, change: Change) -> bool {
+    fn change_slow(
+        self,
+        entry: Entry,
+        first: usize,
+        second: usize,
+        change: Change,
+    ) -> Result<bool, InsertError> {
         let key = Key { entry, first, second };
         let group = self.geometry().version_group(key);
         for _ in 0..MAX_OPTIMISTIC_ATTEMPTS {
@@ -193,8 +201,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
                 break;
             }
             match self.try_change(key, change) {
-                Outcome::Changed => return true,
-                Outcome::Absent => return false,
+                Outcome::Changed => return Ok(true),
+                Outcome::Absent => return Ok(false),
                 Outcome::Overtaken => {}
             }
         }
@@ -209,10 +217,10 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
                 Change::Remove => self.take_from_stash(key, stashed),
                 Change::Replace(value) => {
                     let bits = self.with_value(stashed.bits().into(), value) as u32;
-                    self.replace_in_stash(key, stashed, bits);
+                    self.replace_in_stash(key, stashed, bits)?;
                 }
             }
-            return true;
+            return Ok(true);
         }
         let in_reverse = [seen[1], seen[0]];
         let changed = match Reading::holder_of_longest(seen, places) {
@@ -224,9 +232,40 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         };
         drop(locked);
         if changed && change == Change::Remove {
-            self.unstash_one(group);
+            self.unstash_one(key);
         }
-        changed
+        Ok(changed)
+    }
+
+    /// Takes up to `copies` entries back that a merge has stored for this one, in the stash or in slots, where they know at
+    /// least this much of their positions. Says how many there were.
+    pub(super) fn take_back(self, place: Place, copies: usize, least: u32) -> usize {
+        let key = self.geometry().key_of(place);
+        let places = key.places();
+        let (locked, buckets) = self.lock(places, self.locate(places));
+        let mut taken = self.take_exact_from_stash(key, copies);
+        for known in (least..=place.entry.known()).rev() {
+            let entry = Entry::knowing(place.entry.bits().into(), known);
+            for (Place { position, .. }, bucket) in places.into_iter().zip(buckets) {
+                let slot = bucket.reading.slot::<F>(Place { position, entry });
+                while taken < copies
+                    && let Some(without) =
+                        slot.and_then(|slot| self.locked_word(bucket.number).without(slot))
+                {
+                    let in_other = InOther { longest: None, keeps_key: true };
+                    self.store_changed(
+                        &locked,
+                        bucket.number,
+                        without,
+                        key,
+                        Change::Remove,
+                        &in_other,
+                    );
+                    taken += 1;
+                }
+            }
+        }
+        taken
     }
 
     /// The word with what becomes of one slot that holds this; `None` if no slot does.
@@ -250,9 +289,10 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
 /// In a maplet.
 impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
-    /// Another value for one copy of the item of a maplet, in one store. `false`: there is none.
+    /// Another value for one copy of the item of a maplet, in one store. `false`: there is none. If it fails, nothing has
+    /// changed.
     #[inline]
-    pub(crate) fn replace(self, key: Key, value: u32) -> bool {
+    pub(crate) fn replace(self, key: Key, value: u32) -> Result<bool, InsertError> {
         self.change(key, Change::Replace(value))
     }
 }

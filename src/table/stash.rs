@@ -19,8 +19,9 @@
 //! the words. Words before cells: a lookup that reads a word after a removal also sees all cells that were there before
 //! it. The other way, an entry leaves the cells after the version was bumped.
 //!
-//! **Back.** A removal that frees a slot looks at one entry of the shard, each by turns, and puts a copy of it into
-//! a bucket if there is room: so a table that was full for a while does not stay slow.
+//! **Back.** A removal that frees a slot looks at one entry of the shard, and puts a copy of it into a bucket if there is
+//! room: so a table that was full for a while does not stay slow. Which entry that is depends on the item that was
+//! removed and on what is in the shard: so equal operations give equal tables, also after one was restored.
 
 mod cells;
 
@@ -29,7 +30,7 @@ use core::hint::select_unpredictable;
 pub(crate) use self::cells::{CellWords, MAX_COPIES, Stashed};
 use self::cells::{Cells, Found, Wanted, Writer};
 use super::entry::{Entry, Values};
-use super::geometry::{Key, Place};
+use super::geometry::{self, Key, Place};
 use super::insert::{Attempt, Duplicates};
 use super::{Buckets, State, Table};
 use crate::error::InsertError;
@@ -39,6 +40,9 @@ use crate::sync::memory::{NoMemory, try_push, try_reserve, try_with_capacity};
 
 /// Groups of versions for each shard in larger tables.
 const GROUPS_PER_SHARD: usize = if cfg!(loom) { 1 << 30 } else { 64 };
+/// Slots for each class of entries from which one is chosen, at the most: the entries of a class are then in some
+/// hundreds of lines at the most.
+const SLOTS_PER_CLASS: usize = 1 << 10;
 
 /// What finds no room in its buckets.
 pub(super) struct Stash {
@@ -207,14 +211,27 @@ impl<B: Buckets> State<B> {
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Stores the entries with these words, of a table that no other thread has.
     pub(crate) fn restore_stash(self, entries: &[CellWords]) -> Result<(), NoMemory> {
-        entries.iter().copied().map(Stashed::of_words).try_for_each(|stashed| {
-            self.state.stash().try_shards(self.versions.groups(), self.key_bits())?;
-            let key = self.geometry().key_of(stashed.place);
-            let mut writer = self.lock_cells(key);
-            writer.reserve()?;
-            self.put_in_stash(&mut writer, key, stashed.copies);
-            Ok(())
-        })
+        if entries.is_empty() {
+            return Ok(());
+        }
+        self.state.stash().try_shards(self.versions.groups(), self.key_bits())?;
+        let shards = self.state.stash().shards();
+        let mut by_group = try_with_capacity(entries.len())?;
+        by_group.extend(entries.iter().map(|&words| {
+            let key = self.geometry().key_of(Stashed::of_words(words).place);
+            (self.group_of(key), words)
+        }));
+        by_group.sort_unstable_by_key(|&(group, _)| (group % shards.len(), group));
+        for of_group in by_group.chunk_by(|(one, _), (other, _)| one == other) {
+            self.versions.stashed(of_group[0].0, true);
+        }
+        for of_shard in by_group.chunk_by_mut(|(a, _), (b, _)| a % shards.len() == b % shards.len())
+        {
+            let shard = of_shard[0].0 % shards.len();
+            of_shard.iter_mut().for_each(|(group, _)| *group = self.in_shard(*group));
+            shards[shard].lock().fill(of_shard)?;
+        }
+        Ok(())
     }
 }
 
@@ -279,7 +296,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
             MAX_COPIES => return Err(Attempt::TooManyCopies),
             1.. => {}
             _ if self.looks_full() => return Err(Attempt::NoRoom),
-            _ => writer.reserve().map_err(|_| Attempt::NoMemory)?,
+            _ => writer.reserve(1).map_err(|_| Attempt::NoMemory)?,
         }
         Ok(writer)
     }
@@ -288,7 +305,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     fn put_in_stash(self, writer: &mut Writer<'_>, key: Key, copies: usize) -> Attempt {
         let new = Stashed { place: even(key), copies };
         match writer.copies_of(new.place) {
-            0 if !writer.has_room() => return Attempt::Stale,
+            0 if !writer.has_room(1) => return Attempt::Stale,
             held if held + copies > MAX_COPIES => return Attempt::TooManyCopies,
             _ => {}
         }
@@ -333,50 +350,63 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         Some(InStash { writer, found })
     }
 
-    /// Takes a copy out of the stash, where both stripes of the item are held.
-    pub(super) fn take_from_stash(self, key: Key, mut stashed: InStash<'_>) {
-        self.take(key, &mut stashed.writer, stashed.found);
+    /// Takes up to so many copies of this very entry out of the stash, where both stripes of the item are held. Says how
+    /// many there were.
+    pub(super) fn take_exact_from_stash(self, key: Key, most: usize) -> usize {
+        let stashed = self.longest_stashed(key);
+        let Some(mut stashed) = stashed.filter(|stashed| stashed.known() == key.entry.known())
+        else {
+            return 0;
+        };
+        let copies = stashed.found.copies.min(most);
+        self.take(key, &mut stashed.writer, stashed.found, copies);
+        copies
     }
 
-    fn take(self, key: Key, writer: &mut Writer<'_>, found: Found) {
+    /// Takes a copy out of the stash, where both stripes of the item are held.
+    pub(super) fn take_from_stash(self, key: Key, mut stashed: InStash<'_>) {
+        self.take(key, &mut stashed.writer, stashed.found, 1);
+    }
+
+    fn take(self, key: Key, writer: &mut Writer<'_>, found: Found, copies: usize) {
         let group = self.group_of(key);
         // Before the cell: a lookup may have read the words before a copy of the item was put there.
-        self.versions.unstash(group, writer.is_last(self.in_shard(group), found));
-        writer.take(self.in_shard(group), found);
+        self.versions.unstash(group, writer.is_last(self.in_shard(group), found, copies));
+        writer.take(self.in_shard(group), found, copies);
     }
 
     /// Another entry for a copy in the stash, where both stripes of the item are held: with another value. The new
-    /// one comes before the old one goes.
-    ///
-    /// # Panics
-    ///
-    /// If memory for it cannot be had, or if there are [`MAX_COPIES`] of the new one; then nothing has changed.
-    pub(super) fn replace_in_stash(self, key: Key, stashed: InStash<'_>, bits: u32) {
+    /// one comes before the old one goes. If it fails, nothing has changed.
+    pub(super) fn replace_in_stash(
+        self,
+        key: Key,
+        stashed: InStash<'_>,
+        bits: u32,
+    ) -> Result<(), InsertError> {
         let InStash { mut writer, found } = stashed;
         if bits == found.bits {
-            return;
+            return Ok(());
         }
         let entry = Entry::knowing(bits.into(), found.known);
         let new = Key { entry, ..key };
         if writer.copies_of(even(new)) == 0 {
-            writer.reserve().expect("memory for another value in the stash");
+            writer.reserve(1).map_err(|_| InsertError::OutOfMemory)?;
         }
-        let put = self.put_in_stash(&mut writer, new, 1);
-        assert!(put == Attempt::Stored, "too many copies of the new value");
+        if self.put_in_stash(&mut writer, new, 1) != Attempt::Stored {
+            return Err(InsertError::Full);
+        }
         // In its cell, which may be another one now.
         let found = writer.longest(self.wanted(key, true)).expect("the mutex is held");
-        self.take(key, &mut writer, found);
+        self.take(key, &mut writer, found, 1);
+        Ok(())
     }
 
-    /// After a removal has freed a slot, when no stripe is held: looks at one entry of the stash, and puts a copy of it into
-    /// a bucket if there is room.
+    /// After the removal of an item has freed a slot, when no stripe is held: looks at one entry of the stash, and puts a
+    /// copy of it into a bucket if there is room.
     #[cold]
     #[inline(never)]
-    pub(super) fn unstash_one(self, group: usize) {
-        let Some(cells) = self.cells_of(group) else {
-            return;
-        };
-        let Some(place) = cells.lock().next() else {
+    pub(super) fn unstash_one(self, removed: Key) {
+        let Some(place) = self.choose_stashed(removed) else {
             return;
         };
         let key = self.geometry().key_of(place);
@@ -393,6 +423,18 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         {
             self.take_from_stash(key, stashed);
         }
+    }
+
+    /// An entry in the shard of an item that was removed, or none: another one for each item, and for each number of copies
+    /// in the shard.
+    fn choose_stashed(self, removed: Key) -> Option<Place> {
+        let cells = self.cells_of(self.group_of(removed))?;
+        let Place { position, entry } = even(removed);
+        let number =
+            (position as u64 ^ u64::from(entry.bits()) << 32).wrapping_add(cells.copies() as u64);
+        // A shard whose entries are few now may still have as many lines as when all slots were full.
+        let least = self.slots() / self.state.stash().shards().len() / SLOTS_PER_CLASS;
+        cells.lock().choose(geometry::mix(number), least)
     }
 }
 

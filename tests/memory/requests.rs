@@ -589,6 +589,58 @@ fn of_inserting_batches() {
     in_a_child("of_inserting_batches", 100, || of_each_subject!(case));
 }
 
+/// A value in the stash is replaced, where the new one needs a cell more than there are: by itself, and as the second of a
+/// batch.
+#[test]
+fn of_replacing() {
+    const STASHED: usize = 56;
+
+    fn case<L: Storage>(maplet: &CuckooMaplet<L, StableHashBuilder>) -> usize {
+        (0..).find(|&value| {
+            maplet.insert_hash(42, value).expect("room");
+            maplet.stats().stashed_entries == STASHED
+        });
+        let last = maplet.len() as u32 - 1;
+        let bytes = maplet.snapshot().expect("memory for a test").to_bytes();
+        let values = |maplet: &CuckooMaplet<L, _>| {
+            let mut values: Vec<u32> = maplet.get_hash(42).collect();
+            values.sort_unstable();
+            values
+        };
+        let before: Vec<u32> = (0..=last).collect();
+        in_turn("replace", |memory| {
+            let maplet = CuckooMaplet::<L, _>::from_bytes(&bytes, HASHER).expect("memory");
+            match memory.with(|| maplet.replace_hash(42, last, 200)) {
+                Ok(replaced) => assert!(replaced && !memory.has_failed()),
+                Err(error) => {
+                    assert!(memory.has_failed() && error == InsertError::OutOfMemory);
+                    assert_eq!(values(&maplet), before);
+                    assert_eq!(maplet.replace_hash(42, last, 200), Ok(true), "memory again");
+                }
+            }
+            assert_eq!(values(&maplet), [&before[..last as usize], &[200]].concat());
+        }) + in_turn("replace_many", |memory| {
+            let maplet = CuckooMaplet::<L, _>::from_bytes(&bytes, HASHER).expect("memory");
+            let (pairs, mut replaced) = ([(42, 0, 0), (42, last, 200)], [false; 2]);
+            match memory.with(|| maplet.replace_hash_many(&pairs, &mut replaced)) {
+                Ok(count) => assert!(count == 2 && !memory.has_failed()),
+                Err(coucal::Error::InsertMany(error)) => {
+                    assert!(memory.has_failed() && error.cause() == InsertError::OutOfMemory);
+                    assert_eq!((error.index(), error.stored()), (1, 1));
+                    assert_eq!(values(&maplet), before);
+                }
+                Err(error) => panic!("{error}"),
+            }
+        })
+    }
+
+    in_a_child("of_replacing", 8, || {
+        let maplets = CuckooMaplet::<Fp16x4>::builder().hasher(HASHER).value_bits(8);
+        case(&maplets.clone().capacity(100).build().expect("memory for a test"))
+            + case(&maplets.growable().build().expect("memory for a test"))
+    });
+}
+
 /// Neither an insert of a key of any length, nor a lookup or a removal, asks for memory that could be refused.
 #[test]
 fn keys_take_no_memory() {

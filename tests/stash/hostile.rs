@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use coucal::Snapshot;
+use coucal::{InsertError, Snapshot};
 use coucal_reference::format::{self, Fault, HEADER, STASHED, at, forged, number, put};
 use coucal_reference::{Item, Subject};
 
@@ -226,6 +226,28 @@ fn numbers_that_do_not_agree<S: Subject>(saved: &Saved) {
     }
 }
 
+/// A pair that has as many copies as the stash counts gets no more, and nothing is lost.
+fn most_copies_of_a_pair<S: Subject>(saved: &Saved, hash: u64) {
+    let copies = number(&saved.bytes, at::COPIES);
+    let of_most = |entry: usize| {
+        let held = saved.number(entry, 1) >> 39;
+        let bytes = forged(&saved.bytes, |bytes| {
+            put(bytes, saved.at(entry, 1), saved.number(entry, 1) | MOST_COPIES << 39);
+            put(bytes, at::COPIES, copies - held + MOST_COPIES);
+        });
+        S::restored(&bytes).expect("a valid snapshot")
+    };
+    let mut subjects = (0..ENTRIES).map(of_most);
+    let subject = subjects.find(|subject| subject.insert((hash, 0)).is_err()).expect("its entry");
+    assert_eq!(subject.insert((hash, 0)), Err(InsertError::Full));
+    assert_eq!(subject.insert((hash, 1)), Ok(()));
+    let before = subject.bytes();
+    assert_eq!(subject.try_replace((hash, 1), 0), Err(InsertError::Full));
+    assert!(subject.bytes() == before && subject.values(hash).contains(&1));
+    assert_eq!(subject.try_replace((hash, 0), 1), Ok(true));
+    assert_eq!(subject.try_replace((hash, 1), 0), Ok(true));
+}
+
 /// Of each entry and of both numbers in the header.
 fn each_bit_flipped<S: Subject>(saved: &Saved) {
     let mut taken = 0;
@@ -241,12 +263,16 @@ fn hostile_stashes(layout: Layout) {
     let filter = layout.filter(200);
     each_is_refused::<Filter>(&saved(&filter, layout, false));
     let maplet = layout.maplet(200, value_bits(layout));
-    each_is_refused::<Maplet>(&saved(&maplet, layout, false));
+    let (saved, hash) = (saved(&maplet, layout, false), hashes(51).next().expect("endless"));
+    each_is_refused::<Maplet>(&saved);
+    most_copies_of_a_pair::<Maplet>(&saved, hash);
 }
 
 fn hostile_stashes_of_what_grows(layout: Layout) {
     let filter = layout.growing(1, 200);
     each_is_refused::<Growing>(&saved(&filter, layout, true));
     let maplet = layout.growing_maplet(1, 200, value_bits_that_grow(layout));
-    each_is_refused::<GrowingMaplet>(&saved(&maplet, layout, true));
+    let (saved, hash) = (saved(&maplet, layout, true), hashes(51).next().expect("endless"));
+    each_is_refused::<GrowingMaplet>(&saved);
+    most_copies_of_a_pair::<GrowingMaplet>(&saved, hash);
 }

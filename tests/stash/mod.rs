@@ -2,6 +2,7 @@
 //! growing, through what they have in common.
 
 mod capacity;
+mod equal;
 mod hostile;
 mod merge;
 mod threads;

@@ -428,7 +428,7 @@ fn passed_line_against_lookup<L: Layout>() {
     });
 }
 
-/// The only entry of the second line. The others are of full buckets, so that the hand passes them by.
+/// The only entry of the second line. The others are of full buckets, and are passed by.
 fn going_back_from_a_passed_line_against_lookup<L: Layout>() {
     let mut setup = Setup::<L>::new(if L::SLOTS < 4 { 10 } else { 6 });
     let [low, high] = [(0, 1), (2, 3)].map(|(a, b)| setup.item(a, b));

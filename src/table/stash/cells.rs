@@ -22,10 +22,12 @@
 //! number of lines is doubled. Then each entry is copied to where it will be found, the new number is stored, and the
 //! first copy is taken out. A reader that used the old number compares it with the new one.
 
+use core::mem;
+
 use super::super::geometry::{self, Place};
 use crate::sync::array::{PieceArray, View};
 use crate::sync::memory::{NoMemory, try_with_capacity};
-use crate::sync::{self, AtomicU64, Count, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicU64, Count, Mutex, MutexGuard, Ordering};
 use crate::table::entry::Entry;
 
 /// Cells in a line: one for each byte of a word. Two under loom.
@@ -41,9 +43,6 @@ const ONES: u64 = u64::MAX / 0xff;
 const HIGHS: u64 = ONES << 7;
 /// The highest bit of the byte of each cell of a line.
 const CELLS: u64 = HIGHS >> (u64::BITS as usize - 8 * LINE);
-
-/// Cells at which the hand looks for an entry.
-const HAND_STEPS: usize = 16;
 
 /// Where the parts of the first word of a cell begin.
 const KNOWN: u32 = 32;
@@ -99,15 +98,11 @@ pub(super) struct Cells {
     copies: AtomicU64,
     /// The bits of an entry that are not its value.
     key: u32,
-    /// So that nobody can choose entries that have the same cell.
-    seed: u64,
     owned: Mutex<Owned>,
 }
 
 /// What only the writer uses.
 struct Owned {
-    /// The cell at which the hand goes on.
-    hand: usize,
     /// How many changes there were.
     changes: u64,
     /// The number of entries of each group of versions.
@@ -171,9 +166,33 @@ impl Array<'_> {
         self.words.word(2 * at).store(first, order);
     }
 
-    /// Release, as in `put`.
+    /// Release, as in `store`.
     fn set_tags(self, line: usize, tags: u64) {
         self.tags.word(line).store(tags, Ordering::Release);
+    }
+
+    /// Stores an entry in a cell that has none.
+    fn store(self, at: usize, [first, second]: CellWords, tag: u64) {
+        // Release, all: they pair with the loads in `scan`.
+        self.words.word(2 * at + 1).store(second, Ordering::Release);
+        self.set_first(at, first, Ordering::Release);
+        let (line, shift) = (at / LINE, 8 * (at % LINE));
+        self.set_tags(line, self.tags(line) & !(0x7f << shift) | tag << shift);
+    }
+
+    /// The lines from this one on to the first that no way passes: all that the ways that begin here may meet.
+    fn run(self, home: usize) -> impl Iterator<Item = usize> {
+        let mut is_passed = true;
+        way(home, self.lines)
+            .take_while(move |&line| mem::replace(&mut is_passed, self.tags(line) & HIGHS != 0))
+    }
+
+    /// Which eighths of all ways pass a line.
+    fn set_passing(self, line: usize, passing: u64) {
+        let tags = self.tags(line);
+        if tags & HIGHS != passing {
+            self.set_tags(line, tags & !HIGHS | passing);
+        }
     }
 
     fn mask(self) -> usize {
@@ -198,10 +217,22 @@ fn tag(hash: u64) -> u64 {
     hash >> 57
 }
 
-/// What says that the way of an entry with this hash passes a line, in the word of its tags.
+/// Which eighth of all ways that of an entry with this hash is in.
+#[inline]
+fn eighth(hash: u64) -> usize {
+    (hash >> 54 & 7) as usize
+}
+
+/// What says that ways of this eighth pass a line, in the word of its tags.
+#[inline]
+fn passing_of(eighth: usize) -> u64 {
+    1 << 7 << (8 * eighth)
+}
+
+/// The same of the way of an entry with this hash.
 #[inline]
 fn passing(hash: u64) -> u64 {
-    1 << 7 << (8 * (hash >> 54 & 7))
+    passing_of(eighth(hash))
 }
 
 /// The number of copies in the first word of a cell.
@@ -249,20 +280,16 @@ impl Cells {
             entries: Count::new(0),
             copies: AtomicU64::new(0),
             key,
-            seed: sync::random_seed(),
-            owned: Mutex::new(Owned {
-                hand: 0,
-                changes: 0,
-                of_groups: of_groups.into_boxed_slice(),
-            }),
+            owned: Mutex::new(Owned { changes: 0, of_groups: of_groups.into_boxed_slice() }),
         })
     }
 
-    /// By which the line is chosen at which the way of an entry begins, and its tag.
+    /// By which the line is chosen at which the way of an entry begins, and its tag. Who cannot predict the hashes of
+    /// items cannot choose entries that have the same.
     #[inline]
     fn hash(&self, name: u64, position: u64) -> u64 {
         let key = name & (u64::from(self.key) | LENGTH);
-        geometry::mix(position ^ key.rotate_left(KNOWN) ^ self.seed)
+        geometry::mix(position ^ key.rotate_left(KNOWN))
     }
 
     /// Calls `look` with an item of each length of which there may be entries that are wanted, the longest first, until it
@@ -431,54 +458,91 @@ impl<'a> Writer<'a> {
         self.cells.find(array, wanted).map_or(0, |at| copies_in(array.first(at)))
     }
 
-    /// Whether there is room for one more entry.
-    pub(super) fn has_room(&self) -> bool {
-        8 * (self.len() + 1) <= 7 * self.array().len()
+    /// Whether there is room for some more entries.
+    pub(super) fn has_room(&self, more: usize) -> bool {
+        8 * (self.len() + more) <= 7 * self.array().len()
     }
 
-    /// Makes room for one more entry.
-    pub(super) fn reserve(&mut self) -> Result<(), NoMemory> {
-        if self.has_room() { Ok(()) } else { self.grow() }
+    /// Makes room for some more entries.
+    pub(super) fn reserve(&mut self, more: usize) -> Result<(), NoMemory> {
+        while !self.has_room(more) {
+            self.grow()?;
+        }
+        Ok(())
     }
 
     /// Some copies more of an entry, of the group with this number. If it is a new one, there is room. Says whether it
     /// is the first entry of the group.
     pub(super) fn add(&mut self, group: usize, new: Stashed) -> bool {
-        let (array, Stashed { place, copies }) = (self.array(), new);
-        self.owned.changes += 1;
-        // Relaxed, here and below: stored under the mutex.
-        let lengths = self.cells.lengths.load(Ordering::Relaxed);
-        let length = 1 << place.entry.known().saturating_sub(1);
-        self.cells.lengths.store(lengths | length, Ordering::Relaxed);
-        let sum = self.cells.copies.load(Ordering::Relaxed) + copies as u64;
-        self.cells.copies.store(sum, Ordering::Relaxed);
+        let array = self.array();
         if let Some(at) = self.cells.find(array, new.words()) {
-            // Release, as in `put`.
-            array.set_first(at, array.first(at) + ((copies as u64) << COPIES), Ordering::Release);
+            self.count_copies(new.copies);
+            // Release, as in `store`.
+            let copies = (new.copies as u64) << COPIES;
+            array.set_first(at, array.first(at) + copies, Ordering::Release);
             return false;
         }
         self.cells.put(array, new.words());
-        self.cells.entries.set(self.cells.entries.get() + 1);
-        self.owned.of_groups[group] += 1;
+        self.count(group, new);
         self.owned.of_groups[group] == 1
     }
 
-    /// Whether nothing of its group is left when one copy of this entry is taken out.
-    pub(super) fn is_last(&self, group: usize, found: Found) -> bool {
-        self.owned.of_groups[group] == 1 && found.copies == 1
+    /// Stores these entries, none of which is there, each with the number of its group. Takes time in proportion to their
+    /// number, also where all are on one way. No other thread looks meanwhile: their lines are said to be passed at
+    /// the end.
+    pub(super) fn fill(&mut self, entries: &mut [(usize, CellWords)]) -> Result<(), NoMemory> {
+        self.reserve(entries.len())?;
+        let (cells, array) = (self.cells, self.array());
+        entries.sort_unstable_by_key(|&(_, words)| cells.home(array, words));
+        let mut next = 0;
+        for &mut (group, words) in entries {
+            next = next.max(LINE * cells.home(array, words));
+            // At the end of the array it begins again.
+            while array.held(next % array.len()).is_some() {
+                next += 1;
+            }
+            array.store(next % array.len(), words, tag(cells.hash_of(words)));
+            self.count(group, Stashed::of_words(words));
+        }
+        (0..array.lines).for_each(|line| array.set_passing(line, HIGHS));
+        cells.update_passing(array, 0, array.lines);
+        Ok(())
     }
 
-    /// Takes one copy of an entry out.
-    pub(super) fn take(&mut self, group: usize, Found { at, copies, .. }: Found) {
-        let array = self.array();
+    /// Counts one entry more.
+    fn count(&mut self, group: usize, Stashed { place, copies }: Stashed) {
+        // Relaxed, both: stored under the mutex.
+        let lengths = self.cells.lengths.load(Ordering::Relaxed);
+        let length = 1 << place.entry.known().saturating_sub(1);
+        self.cells.lengths.store(lengths | length, Ordering::Relaxed);
+        self.cells.entries.set(self.cells.entries.get() + 1);
+        self.owned.of_groups[group] += 1;
+        self.count_copies(copies);
+    }
+
+    fn count_copies(&mut self, more: usize) {
+        self.owned.changes += 1;
+        // Relaxed, both: a number that orders nothing, stored under the mutex.
+        let copies = self.cells.copies.load(Ordering::Relaxed);
+        self.cells.copies.store(copies + more as u64, Ordering::Relaxed);
+    }
+
+    /// Whether nothing of its group is left when so many copies of this entry are taken out.
+    pub(super) fn is_last(&self, group: usize, found: Found, copies: usize) -> bool {
+        self.owned.of_groups[group] == 1 && found.copies == copies
+    }
+
+    /// Takes some copies of an entry out.
+    pub(super) fn take(&mut self, group: usize, found: Found, copies: usize) {
+        let (array, at) = (self.array(), found.at);
         self.owned.changes += 1;
         let words @ [first, _] = [array.first(at), array.second(at)];
         // SeqCst: the removal takes effect here, as that from a word does by its store. Pairs with the load of `scan`.
-        array.set_first(at, first - (1 << COPIES), Ordering::SeqCst);
+        array.set_first(at, first - ((copies as u64) << COPIES), Ordering::SeqCst);
         // Relaxed, both: a number that orders nothing, stored under the mutex.
-        let left = self.cells.copies.load(Ordering::Relaxed) - 1;
+        let left = self.cells.copies.load(Ordering::Relaxed) - copies as u64;
         self.cells.copies.store(left, Ordering::Relaxed);
-        if copies == 1 {
+        if found.copies == copies {
             self.cells.entries.set(self.cells.entries.get() - 1);
             self.owned.of_groups[group] -= 1;
             self.cells.forget_way(array, words, at / LINE);
@@ -513,14 +577,22 @@ impl<'a> Writer<'a> {
         self.owned.changes
     }
 
-    /// The next entry, if it is near: each comes by turns.
-    pub(super) fn next(&mut self) -> Option<Place> {
-        let array = self.array();
-        (0..array.len().min(HAND_STEPS)).find_map(|_| {
-            let at = self.owned.hand % array.len();
-            self.owned.hand = at + 1;
-            array.held(at).map(|words| Stashed::of_words(words).place)
-        })
+    /// The entry that a number chooses, each with about the same chance, or none. It depends on the entries alone, and not
+    /// on the cells that they are in: hashes are divided into classes by their lowest bits, as many as there are
+    /// entries, or `least` if that is more; and the number names a class, and one entry of it.
+    pub(super) fn choose(&self, number: u64, least: usize) -> Option<Place> {
+        let (cells, array) = (self.cells, self.array());
+        let classes = self.len().max(least).next_power_of_two();
+        let class = number as usize % classes;
+        let of_class = |&words: &CellWords| cells.hash_of(words) as usize % classes == class;
+        let homes = (class & array.mask()..array.lines).step_by(classes);
+        let lines = homes.flat_map(|home| array.run(home));
+        let entries = lines.flat_map(cells_of).filter_map(|at| array.held(at)).filter(of_class);
+        let chosen = entries.min_by_key(|&[first, second]| {
+            let (name, position) = (first & NAME, second);
+            geometry::mix(position ^ name.rotate_left(KNOWN) ^ number)
+        });
+        chosen.map(|words| Stashed::of_words(words).place)
     }
 
     /// Doubles the number of lines. Copy, publish, take out: a reader finds each entry by either number, or sees that
@@ -589,15 +661,15 @@ impl Cells {
             if let Some(words) = array.held(at)
                 && self.find(array, words) != Some(at)
             {
-                // Release, as in `put`.
+                // Release, as in `store`.
                 array.set_first(at, words[0] & NAME, Ordering::Release);
             }
         }
-        (0..array.lines).for_each(|line| self.update_passing(array, line));
+        self.update_passing(array, 0, array.lines);
     }
 
     /// Stores an entry in the first cell of its way that has none.
-    fn put(&self, array: Array<'_>, words @ [first, second]: CellWords) {
+    fn put(&self, array: Array<'_>, words: CellWords) {
         let hash = self.hash_of(words);
         for line in way(hash as usize, array.lines) {
             let tags = array.tags(line);
@@ -606,70 +678,46 @@ impl Cells {
                 array.set_tags(line, tags | passing(hash));
                 continue;
             };
-            // Release, all: they pair with the loads in `scan`.
-            array.words.word(2 * at + 1).store(second, Ordering::Release);
-            array.set_first(at, first, Ordering::Release);
-            let shift = 8 * (at % LINE);
-            array.set_tags(line, tags & !(0x7f << shift) | tag(hash) << shift);
+            array.store(at, words, tag(hash));
             return;
         }
         unreachable!("an eighth of the cells is free");
     }
 
-    /// After an entry with these words was taken out of this line: says of the lines that it passed whether the ways of
-    /// others of its eighth pass them.
-    fn forget_way(&self, array: Array<'_>, words: CellWords, line: usize) {
-        let (hash, home) = (self.hash_of(words), self.home(array, words));
-        let bit = passing(hash);
-        let nth = |distance: usize| (home + distance) & array.mask();
-        // How far behind `home` the first of these ways begins that come to a line.
-        let first_way = |distance: usize| {
-            let begin = |words: CellWords| {
-                let way = array.distance(self.home(array, words), nth(distance));
-                (passing(self.hash_of(words)) == bit).then(|| distance.saturating_sub(way))
-            };
-            cells_of(nth(distance)).filter_map(|at| array.held(at)).filter_map(begin).min()
-        };
-        let passed = array.distance(home, line);
-        if passed == 0 {
-            return;
-        }
-        let mut begin = usize::MAX;
-        for distance in passed..array.lines {
-            begin = begin.min(first_way(distance).unwrap_or(usize::MAX));
-            if begin == 0 || array.tags(nth(distance)) & bit == 0 {
-                break;
-            }
-        }
-        for distance in (0..passed).rev() {
-            if begin == 0 {
-                break;
-            }
-            if begin > distance {
-                array.set_tags(nth(distance), array.tags(nth(distance)) & !bit);
-            }
-            begin = begin.min(first_way(distance).unwrap_or(usize::MAX));
+    /// After an entry was taken out of the line `taken`: finds out again whose ways pass the lines that it had passed.
+    fn forget_way(&self, array: Array<'_>, words: CellWords, taken: usize) {
+        let home = self.home(array, words);
+        let passed = array.distance(home, taken);
+        if passed > 0 {
+            self.update_passing(array, home, passed);
         }
     }
 
-    /// Finds out again whose ways pass a line, after entries were taken out.
-    fn update_passing(&self, array: Array<'_>, line: usize) {
-        let mut passes = 0;
-        for distance in 1..array.lines {
-            let next = (line + distance) & array.mask();
-            for words in cells_of(next).filter_map(|at| array.held(at)) {
-                let hash = self.hash_of(words);
-                if array.distance(hash as usize & array.mask(), next) >= distance {
-                    passes |= passing(hash);
-                }
+    /// Says of each of `count` lines from `first` on whose ways pass it, and of no others; before, each of the ways that
+    /// pass a line must be among those that it names.
+    ///
+    /// Lines are counted from `first` on, and those that come again once more: a way may go around the end of the array.
+    /// Of the ways of an eighth that end behind a line, one passes it if the first of them begins there or before.
+    fn update_passing(&self, array: Array<'_>, first: usize, count: usize) {
+        let mut begins = [usize::MAX; 8];
+        let line_at = |distance: usize| (first + distance) & array.mask();
+        let meet = |begins: &mut [usize; 8], distance: usize| {
+            for words in cells_of(line_at(distance)).filter_map(|at| array.held(at)) {
+                let passed = array.distance(self.home(array, words), line_at(distance));
+                let begin = &mut begins[eighth(self.hash_of(words))];
+                *begin = distance.saturating_sub(passed).min(*begin);
             }
-            if array.tags(next) & HIGHS == 0 {
+        };
+        for distance in count..count + array.lines {
+            meet(&mut begins, distance);
+            if array.tags(line_at(distance)) & HIGHS == 0 {
                 break;
             }
         }
-        let tags = array.tags(line);
-        if tags & HIGHS != passes {
-            array.set_tags(line, tags & !HIGHS | passes);
+        for distance in (0..count).rev() {
+            let passing = (0..8).filter(|&eighth| begins[eighth] <= distance).map(passing_of).sum();
+            array.set_passing(line_at(distance), passing);
+            meet(&mut begins, distance);
         }
     }
 }
@@ -733,7 +781,7 @@ mod tests {
                 };
                 if random.random_bool(if fills { 0.7 } else { 0.2 }) {
                     let copies = random.random_range(1..4);
-                    writer.reserve().unwrap();
+                    writer.reserve(1).unwrap();
                     let is_first = of_group(&model) == 0;
                     assert_eq!(writer.add(group, Stashed { place: item, copies }), is_first);
                     *model.entry(name(item)).or_default() += copies;
@@ -741,8 +789,8 @@ mod tests {
                     let words = name(place(position, bits, found.known));
                     assert_eq!(model.get(&words), Some(&found.copies));
                     let is_last = of_group(&model) == 1 && found.copies == 1;
-                    assert_eq!(writer.is_last(group, found), is_last);
-                    writer.take(group, found);
+                    assert_eq!(writer.is_last(group, found, 1), is_last);
+                    writer.take(group, found, 1);
                     model.entry(words).and_modify(|copies| *copies -= 1);
                     model.retain(|_, copies| *copies > 0);
                 }
@@ -791,13 +839,13 @@ mod tests {
                 if random.random_bool(if step < 1500 { 0.8 } else { 0.3 }) {
                     let value = random.random_range(0..values) << 12;
                     let item = place(2 * random.random_range(0..keys), 1 | value, 0);
-                    writer.reserve().unwrap();
+                    writer.reserve(1).unwrap();
                     writer.add(0, Stashed { place: item, copies: 1 });
                     *items.entry(Stashed { place: item, copies: 0 }.words()).or_insert(0) += 1;
                 } else if let Some((&words, _)) = items.iter().nth(items.len() / 2) {
                     let item = Stashed::of_words(words).place;
                     let found = writer.longest(Wanted { item, mask: u32::MAX });
-                    writer.take(0, found.expect("it is there"));
+                    writer.take(0, found.expect("it is there"), 1);
                     items.entry(words).and_modify(|copies| *copies -= 1);
                     items.retain(|_, copies| *copies > 0);
                 }
@@ -826,11 +874,11 @@ mod tests {
         let mut most = 0;
         for n in 0..100_000 {
             let mut writer = cells.lock();
-            writer.reserve().unwrap();
+            writer.reserve(1).unwrap();
             writer.add(1, Stashed { place: item(n), copies: 1 });
             if let Some(old) = n.checked_sub(100) {
                 let old = writer.longest(Wanted { item: item(old), mask: u32::MAX }).unwrap();
-                writer.take(1, old);
+                writer.take(1, old, 1);
             }
             drop(writer);
             if n == 10_000 {
@@ -841,21 +889,85 @@ mod tests {
         assert!(most < 100 * 200, "{most} bytes for 100 entries");
     }
 
-    /// Each entry comes under the hand.
+    /// Entries with one value of their own each, of keys of which the first have the most.
+    fn crowds(entries: usize) -> Vec<CellWords> {
+        let crowd = |n: usize| Stashed {
+            place: place(
+                2 * (n.isqrt() % 40),
+                1 | (((n / 3) % 16) as u64) << 12,
+                64 - n as u32 % 3,
+            ),
+            copies: 1 + n % 5,
+        };
+        let distinct: BTreeMap<_, _> =
+            (0..entries).map(|n| (Stashed::order(crowd(n).words()), crowd(n).words())).collect();
+        distinct.into_values().collect()
+    }
+
+    /// What is chosen depends on the entries, and not on how they came there; and each is chosen by some number.
     #[test]
-    fn the_hand_goes_round() {
-        let cells = Cells::try_new(GROUPS, u32::MAX).unwrap();
-        let mut writer = cells.lock();
-        for n in 0..30 {
-            writer.reserve().unwrap();
-            writer.add(0, Stashed { place: place(2 * n, 1, 64), copies: 1 });
-        }
-        let mut met = [false; 30];
-        for _ in 0..200 {
-            if let Some(next) = writer.next() {
-                met[next.position / 2] = true;
+    fn a_choice_depends_on_the_entries() {
+        for entries in [1, 2, 10, 300] {
+            let words = crowds(entries);
+            let [one, other] = [0; 2].map(|_| Cells::try_new(GROUPS, KEY).unwrap());
+            let (mut filled, mut grown) = (one.lock(), other.lock());
+            filled.fill(&mut words.iter().map(|&words| (0, words)).collect::<Vec<_>>()).unwrap();
+            for n in 0..2000 {
+                grown.reserve(1).unwrap();
+                grown.add(1, Stashed { place: place(2 * n, 3, 64), copies: 1 });
+            }
+            for &words in words.iter().rev() {
+                grown.reserve(1).unwrap();
+                grown.add(0, Stashed::of_words(words));
+            }
+            for n in 0..2000 {
+                let found = grown.longest(Wanted { item: place(2 * n, 3, 64), mask: u32::MAX });
+                grown.take(1, found.unwrap(), 1);
+            }
+            assert!(grown.array().lines > filled.array().lines);
+            for least in [0, 64] {
+                let mut chosen = BTreeMap::new();
+                for number in (0..200 * words.len().max(64) as u64).map(geometry::mix) {
+                    let choice = filled.choose(number, least);
+                    assert_eq!(grown.choose(number, least), choice);
+                    if let Some(place) = choice {
+                        *chosen.entry(Stashed { place, copies: 0 }.words()).or_insert(0) += 1;
+                    }
+                }
+                assert_eq!(chosen.len(), words.len());
             }
         }
-        assert_eq!(met, [true; 30]);
+    }
+
+    /// Cells that were filled at once hold the same as those to which the entries came one by one, also where most of them
+    /// are of one key.
+    #[test]
+    fn filled_at_once() {
+        for entries in [1, 50, 57, 400, 5000] {
+            let words = crowds(entries);
+            let cells = Cells::try_new(GROUPS, KEY).unwrap();
+            let mut writer = cells.lock();
+            writer.fill(&mut words.iter().map(|&words| (0, words)).collect::<Vec<_>>()).unwrap();
+            let mut held: Vec<_> = writer.entries().map(Stashed::words).collect();
+            held.sort_unstable_by_key(|&words| Stashed::order(words));
+            assert_eq!(held, words);
+            assert_eq!(
+                (writer.len(), writer.owned.of_groups[0] as usize),
+                (words.len(), words.len())
+            );
+            assert_eq!(
+                cells.copies(),
+                words.iter().map(|&words| Stashed::of_words(words).copies).sum()
+            );
+            for &words in &words {
+                let Stashed { place: item, copies } = Stashed::of_words(words);
+                assert_eq!(writer.copies_of(item), copies);
+                assert!(!cells.lacks(Wanted { item, mask: u32::MAX }));
+                let found = writer.longest(Wanted { item, mask: u32::MAX }).unwrap();
+                writer.take(0, found, copies);
+            }
+            // No way is left.
+            assert!((0..writer.array().lines).all(|line| writer.array().tags(line) & HIGHS == 0));
+        }
     }
 }

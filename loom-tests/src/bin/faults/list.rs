@@ -311,8 +311,8 @@ pub const FAULTS: &[Fault] = faults! {
 
     // The stash.
     STASH take: "an entry is taken out of the stash before the version is bumped"
-        swap "self.versions.unstash(group, writer.is_last(self.in_shard(group), found));"
-        and "writer.take(self.in_shard(group), found);"
+        swap "self.versions.unstash(group, writer.is_last(self.in_shard(group), found, copies));"
+        and "writer.take(self.in_shard(group), found, copies);"
         => GOING_BACK;
     VERSIONS unstash: "no version is bumped when an entry is taken out of the stash"
         replace "ONE - u64::from(last)" with "0_u64.wrapping_sub(u64::from(last))"
@@ -339,10 +339,11 @@ pub const FAULTS: &[Fault] = faults! {
         replace "lacks && self.lines.load(Ordering::Relaxed) == lines" with "lacks"
         => &["stash::doubling_against_lookup"];
     CELLS forget_way: "one entry less, and no way passes the line"
-        replace "(passing(self.hash_of(words)) == bit)" with "(passing(self.hash_of(words)) != bit)"
+        replace "self.update_passing(array, home, passed);"
+        with "(0..passed).for_each(|way| array.set_passing((home + way) & array.mask(), 0));"
         => &["stash::passed_line_against_lookup"];
     CELLS is_last: "the last copy of an entry clears the bit of its group"
-        replace "self.owned.of_groups[group] == 1 && found.copies == 1" with "found.copies == 1"
+        replace "self.owned.of_groups[group] == 1 && found.copies == copies" with "found.copies == copies"
         => &["stash::removal_beside_another_item_of_the_group"];
     STASH unstash_one: "an entry goes back after it is taken out of the stash"
         replace "&& self.try_place_locked(&locked, buckets, key, Duplicates::Allow) == Attempt::Stored
@@ -485,8 +486,8 @@ pub const FAULTS: &[Fault] = faults! {
         replace "backoff.snooze()" with "return Attempt::NoRoom"
         => REMOVALS;
     REMOVE change: "a removal whose copy is gone says that there is none"
-        replace "if self.change_seen(key, change) == Some(true) { return true; }"
-        with "if let Some(removed) = self.change_seen(key, change) { return removed; }"
+        replace "if self.change_seen(key, change) == Some(true) { return Ok(true); }"
+        with "if let Some(removed) = self.change_seen(key, change) { return Ok(removed); }"
         => REMOVALS;
     INSERT emptier: "an insert takes the first bucket with room, not the emptier one"
         replace "first.is_fuller(second)" with "!first.has_room()"
@@ -1012,7 +1013,7 @@ pub const FAULTS: &[Fault] = faults! {
 
     // Merges.
     MERGE merge: "a merge that fails takes nothing back"
-        without "self.entries_of(image) .take(at) .for_each(|entry| self.remove_parts(entry, &mut stored));"
+        without "self.take_parts_back(entry, least);"
         => MERGE_FAILS;
     MERGE merge: "a merge that fails takes back what it could not store"
         replace "take(at)" with "take(at + 1)"
@@ -1070,11 +1071,10 @@ pub const FAULTS: &[Fault] = faults! {
         with "!self.contains(key) && self.insert(key).map(|()| true)?"
         => &["batches::two_batches_of_the_same_new_items"];
     BATCH replace_many: "a batch of replacements removes each pair, and inserts the new one"
-        replace "pair, replaced, |at, key| self.replace(key, new(&pairs[at]))"
-        with "&pair, replaced, |at, key| self.remove(key)
-            && self
-                .insert(self.key_of(Pair { value: new(&pairs[at]), ..pair(&pairs[at]) }))
-                .is_ok()"
+        replace "pair, |_| {}, |at, key| { replaced[at] = self.replace(key, new(&pairs[at]))?;"
+        with "&pair, |_| {}, |at, key| {
+            let new = Pair { value: new(&pairs[at]), ..pair(&pairs[at]) };
+            replaced[at] = self.remove(key) && self.insert(self.key_of(new)).is_ok();"
         => &["maplets::batch_of_replacements_against_get"];
     // Values: replacements and removals.
     REMOVE change_seen: "a replacement stores the word that it saw before it had the stripe"
