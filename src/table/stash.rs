@@ -223,7 +223,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         }));
         by_group.sort_unstable_by_key(|&(group, _)| (group % shards.len(), group));
         for of_group in by_group.chunk_by(|(one, _), (other, _)| one == other) {
-            self.versions.stashed(of_group[0].0, true);
+            let group = of_group[0].0;
+            self.versions.stashed(group, !self.versions.any_stashed(group));
         }
         for of_shard in by_group.chunk_by_mut(|(a, _), (b, _)| a % shards.len() == b % shards.len())
         {
