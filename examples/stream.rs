@@ -4,12 +4,14 @@
 //! cargo run --release --example stream < access.log > distinct
 //! ```
 //!
-//! The lines of a batch are looked up side by side. Of equal lines in one batch any may be the one that is printed. A
+//! Lines are bytes, which end with a newline: they need not be UTF-8, and a carriage return is part of its line. The
+//! lines of a batch are looked up side by side. Of equal lines in one batch any may be the one that is printed. A
 //! line that was printed is never printed again; of a thousand million new lines, a few dozen are taken for old ones.
+//! If the reader of the output goes away, the program ends.
 //! `dedup` is a tool for the same purpose, with options and without rayon.
 
 use std::error::Error;
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, ErrorKind, Write};
 
 use coucal::{CuckooFilter, StableHashBuilder};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
@@ -27,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let bar = ProgressBar::new_spinner();
     bar.set_style(ProgressStyle::with_template("{human_pos} lines, {per_sec}, {msg}")?);
 
-    let (mut input, mut output) = (io::stdin().lock().lines(), io::stdout().lock());
+    let (mut input, mut output) = (io::stdin().lock().split(b'\n'), io::stdout().lock());
     loop {
         let lines = input.by_ref().take(BATCH).collect::<Result<Vec<_>, _>>()?;
         if lines.is_empty() {
@@ -37,8 +39,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut new = vec![false; lines.len()];
         let chunks = lines.par_chunks(CHUNK).zip(new.par_chunks_mut(CHUNK));
         chunks.try_for_each(|(lines, new)| filter.insert_unique_many(lines, new).map(drop))?;
+        let mut printed = Vec::new();
         for (line, _) in lines.iter().zip(new).filter(|(_, is_new)| *is_new) {
-            writeln!(output, "{line}")?;
+            printed.extend_from_slice(line);
+            printed.push(b'\n');
+        }
+        match output.write_all(&printed) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()), // nobody reads on
+            written => written?,
         }
         bar.inc(lines.len() as u64);
         let (distinct, bytes) = (filter.len() as u64, filter.memory_bytes() as u64);

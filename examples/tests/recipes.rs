@@ -4,8 +4,8 @@ mod common;
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::process::Command;
+use std::io::{BufWriter, Read, Seek, Write};
+use std::process::{Command, Stdio};
 
 use common::{example, text};
 
@@ -73,6 +73,50 @@ fn stream_prints_each_line_once() {
     lines.sort_unstable();
     assert!(lines.iter().eq(&distinct), "{} lines of {}", lines.len(), distinct.len());
     assert!(summary.starts_with(&format!("{} distinct lines in ", distinct.len())), "{summary}");
+}
+
+/// `stream`, with this as its input.
+fn stream(input: &[u8]) -> Command {
+    let mut file = tempfile::tempfile().expect("a file");
+    file.write_all(input).expect("written");
+    file.rewind().expect("a file has a beginning");
+    let mut command = example("stream");
+    command.stdin(file);
+    command
+}
+
+#[test]
+fn stream_tells_lines_apart_by_a_carriage_return() {
+    let run = stream(b"egg\r\negg\nnest\r\negg\r\negg\n\r\n\n").output().expect("it starts");
+    assert_eq!(text(&run.stderr).lines().count(), 1, "{}", text(&run.stderr));
+    let mut lines: Vec<&[u8]> = run.stdout.split_inclusive(|&byte| byte == b'\n').collect();
+    lines.sort_unstable();
+    assert_eq!(lines, [&b"\n"[..], b"\r\n", b"egg\n", b"egg\r\n", b"nest\r\n"]);
+}
+
+#[test]
+fn stream_takes_lines_that_are_not_utf_8() {
+    // The last line has no newline, and equals one that has.
+    let run = stream(b"\xff\n\0\n\xff\xfe\n\xff\n\xff\xfe").output().expect("it starts");
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    let mut lines: Vec<&[u8]> = run.stdout.split_inclusive(|&byte| byte == b'\n').collect();
+    lines.sort_unstable();
+    assert_eq!(lines, [&b"\0\n"[..], b"\xff\n", b"\xff\xfe\n"]);
+}
+
+#[test]
+fn stream_ends_in_silence_if_its_reader_goes_away() {
+    let input: String = (0..500_000).map(|n| n.to_string() + "\n").collect();
+    let mut command = stream(input.as_bytes());
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    // More than a pipe holds is left.
+    let mut start = [0; 64];
+    let mut output = child.stdout.take().expect("a pipe");
+    output.read_exact(&mut start).expect("the first lines");
+    drop(output);
+    let run = child.wait_with_output().expect("it ends");
+    assert_eq!((run.status.code(), text(&run.stderr).as_ref()), (Some(0), ""));
 }
 
 #[test]
