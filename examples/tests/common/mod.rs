@@ -11,7 +11,7 @@ pub fn example(name: &str) -> Command {
     let path = profile.join("examples").join(name).with_extension(env::consts::EXE_EXTENSION);
     assert!(
         path.exists(),
-        "{} is not built; `cargo test` builds it, `cargo test --test` needs `--examples` as well",
+        "{} is not built; `cargo test` builds it, before `cargo test --test` use `cargo build --examples`",
         path.display()
     );
     Command::new(path)
