@@ -18,7 +18,8 @@ impl Serialize for Snapshot {
 impl<'de> Deserialize<'de> for Snapshot {
     /// Validates the bytes as [`Snapshot::read_from`] does, and nothing may follow them.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_bytes(Bytes)
+        // Not `deserialize_bytes`: a format that reads bytes into a buffer may have a short one for those.
+        deserializer.deserialize_byte_buf(Bytes)
     }
 }
 

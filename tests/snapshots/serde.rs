@@ -5,7 +5,7 @@ use std::hash::RandomState;
 use coucal::{AnyCuckooFilter, Snapshot};
 use serde_core::{Deserialize, Serialize};
 
-use crate::common::{Filter, HASHER, Maplet, default_layout};
+use crate::common::{Filter, HASHER, default_layout};
 
 fn filter() -> Filter {
     let filter = default_layout().filter(1000);
@@ -28,16 +28,48 @@ fn bytes_in_a_binary_format() {
     check(postcard::from_bytes(&written).unwrap());
 }
 
+/// What four formats read, each from a slice, whose bytes it may lend, and from a reader.
+fn in_each_format(snapshot: &Snapshot) -> [Snapshot; 8] {
+    let postcard = postcard::to_allocvec(snapshot).unwrap();
+    let json = serde_json::to_vec(snapshot).unwrap();
+    let mut cbor = Vec::new();
+    ciborium::into_writer(snapshot, &mut cbor).unwrap();
+    let message_pack = rmp_serde::to_vec(snapshot).unwrap();
+    let mut buffer = vec![0; postcard.len()];
+    [
+        postcard::from_bytes(&postcard).unwrap(),
+        postcard::from_io((&postcard[..], &mut buffer)).unwrap().0,
+        serde_json::from_slice(&json).unwrap(),
+        serde_json::from_reader(&json[..]).unwrap(),
+        ciborium::from_reader(&cbor[..]).unwrap(),
+        // As a value of the format in memory.
+        ciborium::Value::serialized(snapshot).unwrap().deserialized().unwrap(),
+        rmp_serde::from_slice(&message_pack).unwrap(),
+        rmp_serde::from_read(&message_pack[..]).unwrap(),
+    ]
+}
+
+/// Formats read what is longer than some buffer in another way than what is not.
 #[test]
-fn a_maplet_in_a_binary_format() {
-    let maplet = default_layout().maplet(1000, 6);
-    let pairs: Vec<(u64, u32)> = (0..500).map(|key| (key, key as u32 % 64)).collect();
-    maplet.insert_many(&pairs).unwrap();
-    let written = postcard::to_allocvec(&maplet.snapshot().unwrap()).unwrap();
-    let snapshot: Snapshot = postcard::from_bytes(&written).unwrap();
-    assert_eq!(snapshot.value_bits(), Some(6));
-    let restored: Maplet = Maplet::from_snapshot(snapshot, HASHER).unwrap();
-    assert!(pairs.iter().all(|(key, _)| restored.get(key).eq(maplet.get(key))));
+fn small_and_large_in_each_format() {
+    let layout = default_layout();
+    for (items, lens) in [(500, 0..4_096), (5_000, 4_097..65_536), (50_000, 65_537..1 << 20)] {
+        let (filter, maplet) = (layout.filter(items), layout.maplet(items, 6));
+        for item in 0..items as u64 {
+            filter.insert(&item).unwrap();
+            maplet.insert(&item, item as u32 % 64).unwrap();
+        }
+        for (snapshot, value_bits) in
+            [(filter.snapshot().unwrap(), None), (maplet.snapshot().unwrap(), Some(6))]
+        {
+            let bytes = snapshot.to_bytes();
+            assert!(lens.contains(&bytes.len()), "{} bytes", bytes.len());
+            for read in in_each_format(&snapshot) {
+                assert_eq!(read.value_bits(), value_bits);
+                assert!(read.to_bytes() == bytes, "{items} items: not what was written");
+            }
+        }
+    }
 }
 
 #[test]
