@@ -432,6 +432,8 @@ impl error::Error for SnapshotError {}
 /// let error = CuckooFilter::<Fp16x4, _>::from_bytes(&bytes, StableHashBuilder::new(8)).unwrap_err();
 /// assert!(matches!(error, RestoreError::OtherHasher));
 /// let error = CuckooFilter::<Fp16x4, _>::from_bytes(b"\x89PNG", StableHashBuilder::new(7)).unwrap_err();
+/// assert!(matches!(error, RestoreError::NotASnapshot));
+/// let error = CuckooFilter::<Fp16x4, _>::from_bytes(&bytes[..4], StableHashBuilder::new(7)).unwrap_err();
 /// assert!(matches!(error, RestoreError::Truncated));
 /// # Ok::<(), coucal::Error>(())
 /// ```
@@ -440,11 +442,11 @@ impl error::Error for SnapshotError {}
 pub enum RestoreError {
     /// The reader failed.
     Io(io::Error),
-    /// The bytes end before the snapshot does.
+    /// The bytes end before the snapshot does, or there are none.
     ///
     /// Take another copy of it: this copy was not written or not sent to its end.
     Truncated,
-    /// The bytes do not begin as a snapshot does.
+    /// The bytes do not begin as a snapshot does, however few they are.
     NotASnapshot,
     /// The snapshot has a version that this release does not read. It reads version 1.
     UnknownVersion {

@@ -185,16 +185,17 @@ impl Snapshot {
         mut reader: impl Read,
         accept: impl FnOnce(&Header) -> Result<(), RestoreError>,
     ) -> Result<Self, RestoreError> {
-        let mut read_exact = |bytes: &mut [u8]| {
-            reader.read_exact(bytes).map_err(|error| match error.kind() {
-                io::ErrorKind::UnexpectedEof => RestoreError::Truncated,
-                _ => RestoreError::Io(error),
-            })
+        let failed = |error: io::Error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => RestoreError::Truncated,
+            _ => RestoreError::Io(error),
         };
+        // Not `read_exact`: of a few bytes that are no header, the first ones say what they are not.
         let mut bytes = [0; HEADER_BYTES];
-        read_exact(&mut bytes)?;
-        let mut check = Check::of_header(&bytes)?;
+        let mut from = reader.by_ref().take(HEADER_BYTES as u64);
+        let len = io::copy(&mut from, &mut &mut bytes[..]).map_err(failed)?;
+        let mut check = Check::of_header(&bytes[..len as usize])?;
         accept(check.header())?;
+        let mut read_exact = |bytes: &mut [u8]| reader.read_exact(bytes).map_err(failed);
         let mut words = Vec::new();
         let mut missing = check.header().grown.buckets;
         // The number of words that are kept.
@@ -778,9 +779,9 @@ fn validated(
     bytes: &[u8],
     accept: impl FnOnce(&Header) -> Result<(), RestoreError>,
 ) -> Result<Validated<'_>, RestoreError> {
-    let (header, bytes) = bytes.split_first_chunk().ok_or(RestoreError::Truncated)?;
-    let mut check = Check::of_header(header)?;
+    let mut check = Check::of_header(bytes)?;
     accept(check.header())?;
+    let bytes = &bytes[HEADER_BYTES..];
     let promised = check.header().grown.buckets;
     let (words, _) = bytes.as_chunks();
     let words = words.get(..promised).ok_or(RestoreError::Truncated)?;

@@ -444,10 +444,10 @@ fn contents(header: &[u8], is_maplet: bool, grows: bool, shape: [u8; 3]) -> Opti
 
 /// All that the bytes of a snapshot say, or what is wrong first.
 pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
-    let header = bytes.get(..HEADER).ok_or(Fault::Truncated)?;
-    if header[..8] != [0x89, b'c', b'o', b'u', b'c', b'a', b'l', b'\n'] {
+    if bytes[..bytes.len().min(8)] != b"\x89coucal\n"[..bytes.len().min(8)] {
         return Err(Fault::NotASnapshot);
     }
+    let header = bytes.get(..HEADER).ok_or(Fault::Truncated)?;
     let version = number(header, at::VERSION) as u32;
     if version != 1 {
         return Err(Fault::UnknownVersion(version));

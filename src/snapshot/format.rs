@@ -119,12 +119,13 @@ impl Header {
         bytes
     }
 
-    /// The header of these bytes, if it is undamaged, of a version that is read, and of a table that this crate
-    /// builds.
-    pub(crate) fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, RestoreError> {
-        if bytes[at::MAGIC..at::VERSION] != MAGIC {
+    /// The header at the beginning of these bytes, if it is undamaged, of a version that is read, and of a table that
+    /// this crate builds.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, RestoreError> {
+        if bytes.iter().zip(&MAGIC).any(|(byte, expected)| byte != expected) {
             return Err(RestoreError::NotASnapshot);
         }
+        let bytes: &[u8; HEADER_BYTES] = bytes.first_chunk().ok_or(RestoreError::Truncated)?;
         let version = u32::from_le_bytes(array(bytes, at::VERSION));
         if version != VERSION {
             return Err(RestoreError::UnknownVersion { version });
@@ -321,10 +322,11 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    pub(crate) fn of_header(bytes: &[u8; HEADER_BYTES]) -> Result<Self, RestoreError> {
+    /// Bytes that begin with a header.
+    pub(crate) fn of_header(bytes: &[u8]) -> Result<Self, RestoreError> {
         let header = Header::decode(bytes)?;
         let mut checksum = new_checksum();
-        checksum.write(bytes);
+        checksum.write(&bytes[..HEADER_BYTES]);
         let (words, stashed, copies, last) = (0, 0, 0, None);
         Ok(Self { header, checksum, words, stashed, copies, last, items: Ok(0) })
     }

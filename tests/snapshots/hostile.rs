@@ -48,10 +48,13 @@ fn error<L: Storage>(bytes: &[u8]) -> RestoreError {
     let error = Filter::<L>::from_bytes(bytes, HASHER).unwrap_err();
     let of_snapshot = Snapshot::from_bytes(bytes).unwrap_err();
     assert_eq!(format!("{of_snapshot:?}"), format!("{error:?}"));
-    let by_bytes = Filter::<L>::restore(OneByOne(bytes), HASHER);
-    match &error {
-        RestoreError::TrailingBytes { .. } => assert!(by_bytes.is_ok()),
-        _ => assert_eq!(format!("{:?}", by_bytes.unwrap_err()), format!("{error:?}")),
+    let by_bytes = Filter::<L>::restore(OneByOne(bytes), HASHER).map(drop);
+    let read = Snapshot::read_from(bytes).map(drop);
+    for read in [by_bytes, read] {
+        match &error {
+            RestoreError::TrailingBytes { .. } => assert!(read.is_ok()),
+            _ => assert_eq!(format!("{:?}", read.unwrap_err()), format!("{error:?}")),
+        }
     }
     error
 }
@@ -479,6 +482,13 @@ fn other_formats() {
     let magic = ": they do not begin with the 8 bytes that `write_to` writes first";
     assert_error!(error::<AnyLayout>(text.as_bytes()), RestoreError::NotASnapshot, magic);
     assert_error!(error::<AnyLayout>(&[0; 200]), RestoreError::NotASnapshot, magic);
+    // However few bytes there are: `truncated` has those that are the beginning of a snapshot.
+    let mut almost = fixed(default_layout());
+    almost[7] = b'\r';
+    for few in [b"0", &b"ten bytes."[..], b"\x89PNG\r\n\x1a\n", &almost[..8], &almost[..111]] {
+        assert_error!(error::<AnyLayout>(few), RestoreError::NotASnapshot, magic);
+        assert_error!(error::<Growable<AnyLayout>>(few), RestoreError::NotASnapshot, magic);
+    }
     // As one that was written in text mode.
     let mut bytes = fixed(default_layout());
     bytes.insert(7, b'\r');
