@@ -240,6 +240,8 @@
 //!   of which nothing is stashed do not notice the stash. The others look there as well: wait-free, without a lock.
 //!   If 0.1, 1 and 15 % of the entries of a large table are stashed, lookups of absent items were measured to take
 //!   1.1 to 1.3, 1.6 to 2.5 and 1.9 to 3.5 times as long.
+//! * **Many values of one key** lie side by side, and an operation on this key reads all of them. With 10,000 of
+//!   them `insert`, `get` and `replace` were measured to take 0.02 to 0.05 ms, with 60,000 0.1 to 0.3 ms.
 //! * **Removals** in a group of which something is stashed lock both stripes of the item. One that frees a slot
 //!   looks at one stashed entry, and puts a copy of it into a bucket if there is room. So a table that was full for a
 //!   while does not stay slow. Which entry that is depends only on the item that was removed and on what is stashed:

@@ -96,8 +96,10 @@ use crate::table::entry::{Pair, ValueBits};
 /// that is built for this number stashes 5 % of them, and one that is built for a quarter more stashes none and takes
 /// less memory (the example `partitions` of the repository).
 ///
-/// The stashed values of a key lie side by side. So if a key has very many, the time of an operation on it rises
-/// with their number.
+/// The stashed values of a key lie side by side, and an operation on the key reads all of them (but
+/// [`contains_key`](Self::contains_key) stops at the first). So its time rises with their number: with 10,000 values
+/// `insert` was measured to take 0.02 ms, `get` and `replace` 0.04; with 60,000, 0.13 and 0.25. So the 60,000 inserts
+/// take seconds.
 ///
 /// # Sources
 ///
