@@ -263,8 +263,8 @@ impl<L: Storage, S> MapletBuilder<L, S> {
     /// assert!(maplet.insert("egg", 64).is_err());
     ///
     /// assert!(CuckooMaplet::builder().capacity(1000).build().is_err());
-    /// let error = CuckooMaplet::builder().capacity(1000).value_bits(20).build().unwrap_err();
-    /// assert!(matches!(error, BuildError::ValueBitsOutOfRange { other: Some("Fp32x2"), .. }));
+    /// let error = CuckooMaplet::builder().capacity(1000).value_bits(12).build().unwrap_err();
+    /// assert!(matches!(error, BuildError::ValueBitsOutOfRange { other: Some("Fp21x3"), .. }));
     /// # Ok::<(), coucal::BuildError>(())
     /// ```
     pub fn value_bits(self, bits: u32) -> Self {

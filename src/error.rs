@@ -257,7 +257,7 @@ pub enum BuildError {
         value_bits: u32,
         /// The most bits of a value in this layout; 0 if it stores none.
         max: u32,
-        /// A layout that stores such values, if any does.
+        /// The layout with the shortest fingerprints that stores such values, if any does.
         other: Option<&'static str>,
     },
 }

@@ -239,12 +239,12 @@ impl Request {
         let Some(value_bits) = self.value_bits else {
             return Ok(0);
         };
-        let max = self.most_value_bits(layout);
-        if (1..=max).contains(&value_bits) {
+        let stores = |&layout: &LayoutId| (1..=self.most_value_bits(layout)).contains(&value_bits);
+        if stores(&layout) {
             return Ok(value_bits);
         }
-        let most = self.most_value_bits(LayoutId::Fp32x2);
-        let other = (1..=most).contains(&value_bits).then_some(LayoutId::Fp32x2.name());
+        let max = self.most_value_bits(layout);
+        let other = LayoutId::ALL.iter().copied().find(stores).map(LayoutId::name);
         Err(BuildError::ValueBitsOutOfRange { layout: layout.name(), value_bits, max, other })
     }
 

@@ -103,10 +103,10 @@ fn all() -> Vec<(Error, &'static str)> {
                 layout: "Fp16x4",
                 value_bits: 12,
                 max: 10,
-                other: Some("Fp32x2"),
+                other: Some("Fp21x3"),
             }
             .into(),
-            "such a maplet in Fp16x4 stores values of at most 10 bits, and 12 were requested: Fp32x2 \
+            "such a maplet in Fp16x4 stores values of at most 10 bits, and 12 were requested: Fp21x3 \
              stores them",
         ),
         (

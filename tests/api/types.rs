@@ -113,7 +113,7 @@ fn does_the_same<S: Subject>(of_type: &S, chosen: &impl Subject) {
     assert_eq!(besides, chosen.memory_bytes() - size_of_val(chosen));
 }
 
-/// The error names a layout that does store them, if there is one.
+/// The error names the shortest layout that does store them, if there is one.
 fn values_that_no_maplet_stores(layout: Layout) {
     fn build<L: FixedStorage>(bits: u32) -> Result<CuckooMaplet<L>, BuildError> {
         CuckooMaplet::builder().layout::<L>().capacity(100).value_bits(bits).build()
@@ -125,8 +125,9 @@ fn values_that_no_maplet_stores(layout: Layout) {
             if (1..=max).contains(&value_bits) {
                 continue;
             }
-            let fits = (1..=Layout::named("Fp32x2").longest_values()).contains(&value_bits);
-            let (layout, other) = (layout.name, fits.then_some("Fp32x2"));
+            let stores = |other: &&Layout| (1..=other.longest_values()).contains(&value_bits);
+            let other = LAYOUTS.iter().find(stores).map(|other| other.name);
+            let (layout, fits) = (layout.name, other.is_some());
             let expected = BuildError::ValueBitsOutOfRange { layout, value_bits, max, other };
             assert_eq!(build::<L>(value_bits).map(|_| ()), Err(expected));
             assert_eq!(build::<coucal::Fp32x2>(value_bits).is_ok(), fits);
@@ -144,7 +145,10 @@ fn values_that_no_growing_maplet_stores(layout: Layout) {
         let max = layout.longest_values_that_grow();
         assert!((1..=max).all(|bits| build(bits).is_ok()));
         for value_bits in [0, max + 1, max + 2, 32] {
-            let other = (1..=18).contains(&value_bits).then_some("Fp32x2");
+            let stores = |other: &&Layout| {
+                other.grows() && (1..=other.longest_values_that_grow()).contains(&value_bits)
+            };
+            let other = LAYOUTS.iter().find(stores).map(|other| other.name);
             let layout = layout.name;
             let expected = BuildError::ValueBitsOutOfRange { layout, value_bits, max, other };
             assert_eq!(build(value_bits).map(|_| ()), Err(expected));
