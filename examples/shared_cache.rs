@@ -12,8 +12,12 @@
 //! The filter must always hold at least what a reader can find in the database. So a key goes into
 //! the filter before the transaction that inserts it is committed, and out of the filter after the
 //! transaction that removes it. In between, the filter says "maybe" for a key that is not there,
-//! which costs one read. A key is written by one worker only (a real server would hold a lock on the
-//! key, or write from one thread): otherwise one worker's removal could overtake another's insert.
+//! which costs one read.
+//!
+//! Each key that comes and goes is written by one worker only, which therefore knows whether it is in
+//! the database, and what answers are right. Where any thread may write any key, ask the database which
+//! insert has created a row and which removal has removed one: then no lock on a key is needed. The
+//! cookbook shows it ("A negative cache in front of a database").
 
 use std::error::Error;
 use std::io::{self, Write};
