@@ -60,7 +60,7 @@ struct Options {
     requests: u64,
 
     /// Start with a filter that has room for a hundredth of the keys, and let it grow. At the end it has
-    /// about eight times the false positives of a filter that was made for all keys.
+    /// about fourteen times the false positives of a filter that was made for all keys.
     #[arg(long)]
     grow: bool,
 }

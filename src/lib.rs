@@ -1,7 +1,7 @@
 //! A concurrent cuckoo filter: one set that many threads share without a lock around it.
 //!
 //! It answers "is x in the set?" with few false positives and no false negatives. The default layout takes
-//! 17 bits per item, or 20 if it [grows](#growth). Unlike a Bloom filter, it can remove items. Lookups never wait. Put
+//! 17 bits per item, or 21 if it [grows](#growth). Unlike a Bloom filter, it can remove items. Lookups never wait. Put
 //! it in front of a slow store (a database, a disk, another machine) to skip lookups of keys that do not exist.
 //!
 //! ```
@@ -234,8 +234,8 @@
 //!   share of slots in use.
 //! * **Memory**: none until the first entry. An entry takes 17 bytes in an array that is doubled when seven eighths of
 //!   it are in use: so thousands of entries take 20 to 40 bytes each, if none was removed. The stash has 1 to 16
-//!   parts (*shards*), which begin with 1 KiB: the first entry takes 2 KB in a small table, and 15 KB in a large
-//!   one. [`memory_bytes`](CuckooFilter::memory_bytes) includes all of this.
+//!   parts (*shards*), which begin with 1 KiB: the first entry takes 1.5 KB in a small table, and 8.7 KB in one
+//!   that is large or grows. [`memory_bytes`](CuckooFilter::memory_bytes) includes all of this.
 //! * **Lookups**: items belong to version groups, 8 in a small table and 1,024 in a large one. Lookups in a group
 //!   of which nothing is stashed do not notice the stash. The others look there as well: wait-free, without a lock.
 //!   If 0.1, 1 and 15 % of the entries of a large table are stashed, lookups of absent items were measured to take
@@ -313,8 +313,8 @@
 //!   default layout, until the table has its maximum size. The bits per item of the table above are those
 //!   of the buckets in use, without doubled entries. Buckets are allocated as growth reaches them, in parts of
 //!   4 KiB, and never move. So a table has up to one such part more than it uses. The list of the parts takes 8 to
-//!   32 bytes for each of them. Locks and versions are there from the start: 1.2 KB for a maximum of 10,000
-//!   items, 26 KB for a million, and 42 KB for more, or without a maximum.
+//!   32 bytes for each of them. Locks and versions are there from the start: 0.9 KB for a maximum of 10,000
+//!   items, 25 KB for a million, and 42 KB for more, or without a maximum.
 //!   [`memory_bytes`](CuckooFilter::memory_bytes) is the sum of all. If the allocator cannot provide a
 //!   part, the insert that needs room returns [`OutOfMemory`](InsertError::OutOfMemory), inserts that
 //!   find room go on, and nothing is lost. [`reserve`](CuckooFilter::reserve) allocates ahead of time.
