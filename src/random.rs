@@ -1,0 +1,41 @@
+//! The random numbers of tests: the same in every run and on every target, and others with another `COUCAL_SEED`.
+//!
+//! The package in `reference/` includes this file, too, for the tests that are not in this crate.
+
+use std::env;
+use std::panic;
+use std::sync::LazyLock;
+
+use rand::{Rng, SeedableRng};
+
+/// Promises the same numbers for the same seed, unlike `SmallRng` and `StdRng`.
+pub use rand::rngs::Xoshiro256PlusPlus as Random;
+
+/// Random bits that follow from `COUCAL_SEED`, a number (1 if it is not set). A panic prints that from now on.
+static BASE: LazyLock<u64> = LazyLock::new(|| {
+    let base = env::var("COUCAL_SEED").unwrap_or("1".to_owned());
+    let base: u64 = base.parse().expect("COUCAL_SEED is a number");
+    let report = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        eprintln!("the random numbers were those of COUCAL_SEED={base}");
+    }));
+    Random::seed_from_u64(base).next_u64()
+});
+
+/// A seed for something else that is random. A test uses a number of its own, so that it does not share random numbers
+/// with others.
+pub fn seed(test: u64) -> u64 {
+    *BASE ^ test
+}
+
+/// A generator of random numbers: for `test` see [`seed`].
+pub fn random(test: u64) -> Random {
+    Random::seed_from_u64(seed(test))
+}
+
+/// Random hashes: for `test` see [`seed`].
+pub fn hashes(test: u64) -> impl Iterator<Item = u64> {
+    let mut random = random(test);
+    std::iter::repeat_with(move || random.next_u64())
+}
