@@ -32,8 +32,15 @@ const INSERTS_PER_LOAD_CHECK: usize = 32;
 const TURN: u32 = 48;
 /// Buckets at least whose load is taken for that of the table.
 const SAMPLE: usize = 2048;
+/// Growth halts so many times, or twice as often, until the number of buckets has doubled.
+const HALTS: usize = 64;
 /// How much fuller than its target a table may become: while it grows, it is kept below that.
 const UNEVEN_MARGIN: f64 = 0.04;
+
+/// Whether all stripes are in the sample that is taken of a table of this size.
+fn is_sample_exact(buckets: usize) -> bool {
+    buckets < 2 * SAMPLE
+}
 
 impl<V: Values> Growing<V> {
     /// The share of slots in use from which on a short search is enough, where it is `full` in a table of
@@ -50,6 +57,16 @@ impl<V: Values> Growing<V> {
     fn most_splits(&self, slots_per_bucket: usize) -> usize {
         let slots = INSERTS_PER_LOAD_CHECK as f64 / share(self.target_load());
         (2.0 * slots / slots_per_bucket as f64) as usize
+    }
+
+    /// The smallest size from this number of buckets on at which growth halts until the load of the whole table is above
+    /// the target: what [`Table::grow_for`] has made room for ends there, since a sample may be fuller than the table.
+    /// It follows from sizes alone, so copies of a table grow alike.
+    fn next_halt(&self, buckets: usize) -> usize {
+        if is_sample_exact(buckets) || buckets == self.first() {
+            return buckets;
+        }
+        buckets.next_multiple_of(1 << (buckets / HALTS).ilog2())
     }
 
     /// The buckets that are split next: no more than `most`, than the rest of a cache line, than the rest
@@ -93,9 +110,23 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
             && let Some(splitting) = growing.splitting().try_lock()
         {
             // Without memory for it the load rises: this insert has its room.
-            let _ = self.split(growing, due.min(growing.most_splits(F::SLOTS)));
+            let _ = self.split(growing, due.min(self.splits_to_the_next_halt(growing)));
             drop(splitting);
         }
+    }
+
+    /// The buckets that one insert may split, while it holds the mutex of those who split.
+    fn splits_to_the_next_halt(self, growing: &Growing<B::Values>) -> usize {
+        let (buckets, most) = (growing.extent().buckets(), growing.most_splits(F::SLOTS));
+        if is_sample_exact(buckets) {
+            return most;
+        }
+        let halts = growing.next_halt(buckets) == buckets;
+        let entries = || self.stripes.occupied_hint() + self.stashed_entries();
+        if halts && entries() <= self.target_items() {
+            return 0;
+        }
+        most.min(growing.next_halt(buckets + 1) - buckets)
     }
 
     /// After a search for room in a table of the extent `searched` was in vain: lets it grow by a
@@ -114,15 +145,18 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     /// Grows until the table has room for `items`, or to its maximum. Inserting up to `items` then splits
     /// nothing.
     pub(crate) fn grow_for(self, items: usize) -> Result<(), NoMemory> {
-        let (properties, load) = (F::ID.properties(), share(self.target_load()));
+        let Some(growing) = self.buckets.growing() else {
+            return Ok(());
+        };
         loop {
-            // Growth may double some more.
             let present = self.present();
-            let doubled = self.buckets.growing().map_or(0, Growing::doubled);
-            match sizing::buckets_for(properties, items.saturating_add(doubled), load) {
-                Ok(buckets) if buckets > present => self.grow_to(buckets)?,
-                _ => return Ok(()),
-            }
+            // Growth may double some more.
+            let entries = items.saturating_add(growing.doubled());
+            let load = share(growing.target_load());
+            let Ok(needed) = sizing::buckets_for(F::ID.properties(), entries, load) else {
+                return Ok(());
+            };
+            self.grow_to(growing.next_halt(needed.max(present)))?;
             if self.present() == present {
                 return Ok(());
             }

@@ -35,6 +35,7 @@ of_each_growing_layout! {
     every_insert_lets_it_grow
     reserved_room_is_enough
     reserved_room_is_enough_after_many_doublings
+    the_first_capacity_is_enough
     the_first_size
 }
 
@@ -609,15 +610,31 @@ fn reserved_room_is_enough(layout: Layout) {
     }
 }
 
-/// Also where splits have doubled entries before.
+/// Also where splits have doubled entries before, and where the load is that of a sample.
 fn reserved_room_is_enough_after_many_doublings(layout: Layout) {
-    let filter = filled(layout, 1, 300_000);
-    assert_eq!(filter.reserve(100_000), Ok(()));
-    assert!(filter.capacity() >= 400_000, "{filter:?}");
-    let slots = filter.slots();
-    let more = hashes(1).skip(300_000).take(100_000);
-    assert_eq!(fill(&filter, more), 100_000);
-    assert_eq!(filter.slots(), slots, "{filter:?}");
+    for seed in 0..usually(3, 30) {
+        let filter = filled(layout, seed, 300_000);
+        assert_eq!(filter.reserve(100_000), Ok(()));
+        assert!(filter.capacity() >= 400_000, "{filter:?}");
+        let slots = filter.slots();
+        assert!(slots as f64 * layout.target() <= 1.02 * 400_000.0 * 1.125, "{filter:?}");
+        assert_eq!(filter.reserve(100_000), Ok(()));
+        let more = hashes(seed).skip(300_000).take(100_000);
+        assert_eq!(fill(&filter, more), 100_000);
+        assert_eq!(filter.slots(), slots, "seed {seed}: {filter:?}");
+    }
+}
+
+/// What a filter must hold before it grows: as reserved room.
+fn the_first_capacity_is_enough(layout: Layout) {
+    for (capacity, seeds) in [(100, 20), (1000, 10), (10_000, 4), (100_000, usually(3, 30))] {
+        for seed in 0..seeds {
+            let filter = layout.growing(capacity, 10 * capacity);
+            let slots = filter.slots();
+            assert_eq!(fill(&filter, hashes(seed).take(capacity)), capacity);
+            assert_eq!(filter.slots(), slots, "seed {seed}: {filter:?}");
+        }
+    }
 }
 
 /// The capacity goes from the first one to the greatest, never down; `clear` leaves it as it is.
