@@ -813,9 +813,9 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         self.len() == 0
     }
 
-    /// The number of items that the filter was built for, or that of its entries (slots in use and
-    /// [stashed entries](Stats::stashed_entries)) if it holds more. In a growable filter, the number of items for its present size: at least the initial
-    /// capacity, and at most the maximum capacity unless the filter holds more.
+    /// The number of items that the filter was built for, or [`len`](Self::len) if it holds more. In a growable filter,
+    /// the number of items for its present size: at least the initial capacity, and at most the maximum capacity
+    /// unless the filter holds more.
     ///
     /// Takes no lock. It is as exact as `len`, and takes as long.
     ///

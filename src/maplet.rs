@@ -951,7 +951,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         self.len() == 0
     }
 
-    /// The number of pairs that the maplet was built for, or that of its entries if it holds more. In a growable
+    /// The number of pairs that the maplet was built for, or [`len`](Self::len) if it holds more. In a growable
     /// maplet: for its present size, as [`CuckooFilter::capacity`](crate::CuckooFilter::capacity).
     ///
     /// # Examples

@@ -155,7 +155,7 @@ impl<L: Sealed, B: Buckets, S> Inner<L, B, S> {
         // What splits have doubled takes slots, too.
         let doubled = self.state.grown().doubled;
         let of_this_size = self.state.target_items().saturating_sub(doubled).min(self.max_capacity);
-        of_this_size.max(self.capacity).max(self.state.entries())
+        of_this_size.max(self.capacity).max(self.len())
     }
 
     pub(crate) fn stats(&self) -> Stats {

@@ -73,7 +73,7 @@ fn golden_files(layout: Layout) {
     };
     let bytes = check::<AnyLayout>(&name, new, 20);
     let any = Filter::<AnyLayout>::from_bytes(&bytes, HASHER).unwrap();
-    assert_eq!((any.layout_name(), any.capacity()), (layout.name, 40));
+    assert_eq!((any.layout_name(), any.snapshot().unwrap().capacity()), (layout.name, 40));
 }
 
 /// Before the first split, in the middle of the second level, and after three doublings: in each of them
