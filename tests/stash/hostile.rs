@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use coucal::{InsertError, Snapshot};
+use coucal::{InsertError, MergeError, Snapshot};
 use coucal_reference::format::{self, Fault, HEADER, STASHED, at, forged, number, put};
 use coucal_reference::{Item, Subject};
 
@@ -248,6 +248,31 @@ fn most_copies_of_a_pair<S: Subject>(saved: &Saved, hash: u64) {
     assert_eq!(subject.try_replace((hash, 1), 0), Ok(true));
 }
 
+/// A merge is refused for one item that has too many copies then, after millions of copies of others were stored: all of
+/// them are taken back, those of an entry at once.
+fn millions_are_taken_back<S: Subject>(saved: &Saved, new: impl Fn() -> S) {
+    let bytes = forged(&saved.bytes, |bytes| {
+        for entry in 0..ENTRIES {
+            put(bytes, saved.at(entry, 1), saved.number(entry, 1) | MOST_COPIES << 39);
+        }
+        put(bytes, at::COPIES, ENTRIES as u64 * MOST_COPIES);
+    });
+    let other = S::restored(&bytes).expect("a valid snapshot");
+    // Some of them are the items of the other.
+    for hash in hashes(51).take(2 * ENTRIES).filter(|&hash| other.contains(hash)) {
+        let one = new();
+        let copies = 2 * saved.layout.slots + 1;
+        one.insert_many(&vec![(hash, 0); copies]).expect("room");
+        let before = contents(&one).copies;
+        assert_eq!(one.merge(&other), Err(MergeError::Full));
+        assert_eq!(contents(&one).copies, before);
+        assert_eq!(one.len(), copies);
+    }
+    let one = new();
+    assert_eq!(one.merge(&other), Ok(()));
+    assert_eq!(one.len(), other.len());
+}
+
 /// Of each entry and of both numbers in the header.
 fn each_bit_flipped<S: Subject>(saved: &Saved) {
     let mut taken = 0;
@@ -260,8 +285,9 @@ fn each_bit_flipped<S: Subject>(saved: &Saved) {
 }
 
 fn hostile_stashes(layout: Layout) {
-    let filter = layout.filter(200);
-    each_is_refused::<Filter>(&saved(&filter, layout, false));
+    let saved_filter = saved(&layout.filter(200), layout, false);
+    each_is_refused::<Filter>(&saved_filter);
+    millions_are_taken_back(&saved_filter, || layout.filter(200));
     let maplet = layout.maplet(200, value_bits(layout));
     let (saved, hash) = (saved(&maplet, layout, false), hashes(51).next().expect("endless"));
     each_is_refused::<Maplet>(&saved);
@@ -269,8 +295,9 @@ fn hostile_stashes(layout: Layout) {
 }
 
 fn hostile_stashes_of_what_grows(layout: Layout) {
-    let filter = layout.growing(1, 200);
-    each_is_refused::<Growing>(&saved(&filter, layout, true));
+    let saved_filter = saved(&layout.growing(1, 200), layout, true);
+    each_is_refused::<Growing>(&saved_filter);
+    millions_are_taken_back(&saved_filter, || layout.growing(1, 200));
     let maplet = layout.growing_maplet(1, 200, value_bits_that_grow(layout));
     let (saved, hash) = (saved(&maplet, layout, true), hashes(51).next().expect("endless"));
     each_is_refused::<GrowingMaplet>(&saved);
