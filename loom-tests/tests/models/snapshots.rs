@@ -441,7 +441,7 @@ fn merge_that_fails_against_lookups<L: Layout>() {
         setup.stash(&[stashed]);
     }
     let swapped = x.swapped();
-    setup.check(10000, 2, move |model| {
+    setup.check(8000, 2, move |model| {
         let image = Arc::new(model.image_of(&[x, y]));
         model.thread(move |t| assert!(!t.merge(&image, 1)));
         for item in [x, swapped] {
