@@ -13,7 +13,7 @@ use crate::storage::operations::{
 };
 use crate::storage::sealed::Sealed;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
-#[cfg(loom)]
+#[cfg(coucal_model)]
 use crate::table::State;
 use crate::table::entry::NoValues;
 
@@ -761,7 +761,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     }
 
     /// For the models.
-    #[cfg(loom)]
+    #[cfg(coucal_model)]
     pub(crate) fn state(&self) -> &State<<L as Sealed>::Buckets<NoValues>> {
         &self.inner.state
     }
@@ -1076,5 +1076,5 @@ const _: () = {
     shared_between_threads::<CuckooFilter>();
 };
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(coucal_model)))]
 mod tests;

@@ -654,7 +654,7 @@ mod filter;
 mod hasher;
 mod layout;
 mod maplet;
-#[cfg(loom)]
+#[cfg(coucal_model)]
 #[doc(hidden)]
 pub mod probe;
 mod snapshot;

@@ -13,7 +13,7 @@ use crate::storage::operations::{
 };
 use crate::storage::sealed::Sealed;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
-#[cfg(loom)]
+#[cfg(coucal_model)]
 use crate::table::State;
 use crate::table::entry::{Pair, ValueBits};
 
@@ -880,7 +880,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         &self.inner
     }
 
-    #[cfg(loom)]
+    #[cfg(coucal_model)]
     pub(crate) fn state(&self) -> &State<<L as Sealed>::Buckets<ValueBits>> {
         &self.inner.state
     }

@@ -1,4 +1,4 @@
-//! What the models of `loom-tests` may see and do that a user may not. Exists under `--cfg loom`.
+//! What the models of `loom-tests` may see and do that a user may not. Exists under `--cfg coucal_model`.
 
 use core::marker::PhantomData;
 

@@ -1,29 +1,29 @@
 //! The only place that chooses between the machine and loom's model of it.
 //!
 //! Every atomic, lock, yield and source of randomness of the crate comes from here. Under
-//! `--cfg loom` the same names stand for loom's own, so a model runs the crate's code and not a
+//! `--cfg coucal_model` the same names stand for loom's own, so a model runs the crate's code and not a
 //! copy of it.
 
 pub(crate) mod array;
 mod lock;
-#[cfg(loom)]
+#[cfg(coucal_model)]
 mod loom;
-#[cfg(not(loom))]
+#[cfg(not(coucal_model))]
 mod machine;
 pub(crate) mod memory;
 
 // Of a process, and not of an execution of a model.
 pub(crate) use std::sync::OnceLock;
 
-#[cfg(not(loom))]
+#[cfg(not(coucal_model))]
 pub(crate) use lock::{Guard, Guards, Lock};
-#[cfg(loom)]
+#[cfg(coucal_model)]
 pub(crate) use loom::*;
-#[cfg(not(loom))]
+#[cfg(not(coucal_model))]
 pub(crate) use machine::*;
 
 /// The hook of the models, and what has models of its own: the lock of a stripe, and the array of words.
-#[cfg(loom)]
+#[cfg(coucal_model)]
 pub mod probe {
     pub use super::array::PieceArray;
     pub use super::lock::{Guard, Lock};

@@ -319,7 +319,7 @@ impl<B: Buckets> State<B> {
 
     /// For the models: a store of each word, of each version, and of the extent. loom keeps a `SeqCst` load from reading an old value only
     /// where that value was stored `SeqCst`, and an initial value was not stored at all.
-    #[cfg(loom)]
+    #[cfg(coucal_model)]
     pub(crate) fn store_zeros(&self) {
         for word in self.buckets.pieces(self.buckets.reached()).flatten() {
             word.store(0, Ordering::SeqCst);
@@ -434,7 +434,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     }
 
     /// For the models: an entry into this bucket and no other.
-    #[cfg(loom)]
+    #[cfg(coucal_model)]
     pub(crate) fn put(self, place: Place) -> bool {
         let buckets = self.locate([place]);
         let (locked, [bucket]) = self.lock([place], buckets);

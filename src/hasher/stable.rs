@@ -217,7 +217,7 @@ impl Hasher for StableHasher {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(coucal_model)))]
 mod tests {
     use super::*;
     use core::hash::Hash;

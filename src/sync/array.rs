@@ -34,8 +34,8 @@ type Piece = Box<[AtomicU64]>;
 /// its distance from that. Null until there is a piece.
 type Place = UnsafeCell<*mut AtomicU64>;
 
-/// Places in the shortest directory. One under loom, so that models have several directories.
-const FIRST_PLACES: usize = if cfg!(loom) { 1 } else { 8 };
+/// Places in the shortest directory. One in models, so that they have several directories.
+const FIRST_PLACES: usize = if cfg!(coucal_model) { 1 } else { 8 };
 
 /// Pieces of 2^`SHIFT` words each.
 ///
@@ -278,7 +278,7 @@ impl<'a, const SHIFT: u32> View<'a, SHIFT> {
 }
 
 /// For the models.
-#[cfg(loom)]
+#[cfg(coucal_model)]
 impl<const SHIFT: u32> PieceArray<SHIFT> {
     /// Without words.
     ///
@@ -308,7 +308,7 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(coucal_model)))]
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicBool;

@@ -11,12 +11,12 @@
 //! | `false` | free |
 //! | `true` | one thread holds it; others may be waiting |
 
-#[cfg(not(loom))]
+#[cfg(not(coucal_model))]
 use core::mem;
 
-#[cfg(loom)]
+#[cfg(coucal_model)]
 use super::loom::{AtomicBool, Backoff, Ordering};
-#[cfg(not(loom))]
+#[cfg(not(coucal_model))]
 use super::machine::{AtomicBool, Backoff, Ordering};
 
 /// A lock that one thread holds at a time. It is not fair: a waiter may be overtaken.
@@ -70,12 +70,12 @@ impl Lock {
 }
 
 /// RAII guard: unlocks every lock of the slice on drop.
-#[cfg(not(loom))]
+#[cfg(not(coucal_model))]
 pub(crate) struct Guards<'a, T: AsRef<Lock>> {
     locks: &'a [T],
 }
 
-#[cfg(not(loom))]
+#[cfg(not(coucal_model))]
 impl<'a, T: AsRef<Lock>> Guards<'a, T> {
     /// Locks one after the other, in the order of the slice. Allocates nothing.
     pub(crate) fn lock(locks: &'a [T]) -> Self {
@@ -86,7 +86,7 @@ impl<'a, T: AsRef<Lock>> Guards<'a, T> {
     }
 }
 
-#[cfg(not(loom))]
+#[cfg(not(coucal_model))]
 impl<T: AsRef<Lock>> Drop for Guards<'_, T> {
     fn drop(&mut self) {
         for lock in self.locks {
@@ -103,7 +103,7 @@ impl Drop for Guard<'_> {
     }
 }
 
-#[cfg(all(test, not(loom), target_os = "linux"))]
+#[cfg(all(test, not(coucal_model), target_os = "linux"))]
 mod tests {
     use super::*;
     use std::sync::mpsc;

@@ -172,7 +172,7 @@ impl Geometry {
         }
         let product = first.wrapping_mul(second);
         // The lowest bit is 0. The few groups of a model's table are told by the lowest bits of the sum.
-        let shift = if cfg!(loom) { 0 } else { self.shape.core_bits() - 1 };
+        let shift = if cfg!(coucal_model) { 0 } else { self.shape.core_bits() - 1 };
         core + ((product & self.size as usize) << shift)
     }
 
@@ -216,7 +216,7 @@ pub(super) fn mix(hash: u64) -> u64 {
 #[inline]
 fn product(hash: u64) -> u128 {
     // Models choose the parts of an item, and so the mixed hash.
-    if cfg!(loom) {
+    if cfg!(coucal_model) {
         let low = hash.wrapping_mul(GOLDEN);
         return u128::from(hash ^ low) << u64::BITS | u128::from(low);
     }

@@ -178,7 +178,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     }
 
     /// For the models: as `split`.
-    #[cfg(loom)]
+    #[cfg(coucal_model)]
     pub(crate) fn split_next(self, most: usize) -> usize {
         self.buckets.growing().map_or(0, |growing| {
             let _splitting = growing.splitting().lock();
@@ -342,7 +342,7 @@ struct Split<F> {
     doubled: usize,
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(coucal_model)))]
 mod tests {
     use std::sync::mpsc;
     use std::thread;

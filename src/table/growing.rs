@@ -53,7 +53,7 @@ use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering};
 
 /// Buckets of a chunk, as a power of two: 4 KiB. One bucket under loom, so that a model's table gets chunks while
 /// it grows.
-const CHUNK_SHIFT: u32 = if cfg!(loom) { 0 } else { 9 };
+const CHUNK_SHIFT: u32 = if cfg!(coucal_model) { 0 } else { 9 };
 
 /// Words in chunks that are allocated as growth reaches them, and never move.
 type Chunks = PieceArray<CHUNK_SHIFT>;
@@ -363,7 +363,7 @@ pub struct Growing<V = NoValues> {
     /// The number of buckets at the end of growth.
     max_buckets: usize,
     /// The number of buckets that there is memory for.
-    #[cfg(all(test, not(loom)))]
+    #[cfg(all(test, not(coucal_model)))]
     memory: usize,
     grown: Grown,
     /// Bits of a ring.
@@ -437,7 +437,7 @@ impl<V: Values> Growing<V> {
     }
 
     /// For which there is no memory beyond this number of buckets.
-    #[cfg(all(test, not(loom)))]
+    #[cfg(all(test, not(coucal_model)))]
     pub(super) fn with_memory(self, memory: usize) -> Self {
         Self { memory, ..self }
     }
@@ -470,7 +470,7 @@ impl<V: Values> Buckets for Growing<V> {
         Ok(Self {
             words,
             max_buckets,
-            #[cfg(all(test, not(loom)))]
+            #[cfg(all(test, not(coucal_model)))]
             memory: usize::MAX,
             grown,
             ring,
@@ -584,7 +584,7 @@ impl<V: Values> Buckets for Growing<V> {
     }
 
     fn try_reach(&self, buckets: usize) -> Result<(), NoMemory> {
-        #[cfg(all(test, not(loom)))]
+        #[cfg(all(test, not(coucal_model)))]
         if buckets > self.memory {
             return Err(NoMemory { bytes: buckets * size_of::<u64>() });
         }
@@ -648,7 +648,7 @@ impl<V: Values> Validity<V> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(coucal_model)))]
 mod tests {
     use std::collections::VecDeque;
 

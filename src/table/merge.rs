@@ -115,7 +115,7 @@ fn halves(Stashed { place: Place { position, entry }, copies }: Stashed) -> [Sta
         .map(|position| Stashed { place: Place { position, entry }, copies })
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(coucal_model)))]
 mod tests {
     use super::super::growing::Growing;
     use super::*;

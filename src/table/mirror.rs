@@ -30,9 +30,9 @@ use crate::sync::memory::{NoMemory, try_with_capacity};
 use crate::sync::{self, AtomicU64, Mutex, MutexGuard, Ordering, RwLock, fence};
 
 /// Words that are copied before they are compared: few enough to be still in the cache, and enough to
-/// make the cost of the fence small. Two under loom, so that a model's table of four words has two
+/// make the cost of the fence small. Two in models, so that a model's table of four words has two
 /// blocks.
-const BLOCK: usize = if cfg!(loom) { 2 } else { 512 };
+const BLOCK: usize = if cfg!(coucal_model) { 2 } else { 512 };
 
 /// The words of a table at one instant.
 pub struct Image {
@@ -175,7 +175,7 @@ impl<B: Buckets> State<B> {
     }
 
     /// For the models: an `image` that ends early.
-    #[cfg(loom)]
+    #[cfg(coucal_model)]
     pub(crate) fn abandon_image(&self) {
         let _taking = self.mirror().taking.lock();
         let _recording = self.publish_mirror().expect("memory for a model");
@@ -183,7 +183,7 @@ impl<B: Buckets> State<B> {
     }
 
     /// For the models: whether there is a mirror.
-    #[cfg(loom)]
+    #[cfg(coucal_model)]
     pub(crate) fn has_mirror(&self) -> bool {
         self.mirror().buckets.read().is_some()
     }
@@ -212,7 +212,7 @@ impl<B: Buckets> State<B> {
             for (word, copied) in words.iter().zip(copies) {
                 copy(word, copied);
             }
-            #[cfg(all(test, not(loom)))]
+            #[cfg(all(test, not(coucal_model)))]
             tests::copied(copies);
             // SeqCst: pairs with the fence of `copy_to_mirror`.
             fence(Ordering::SeqCst);
@@ -269,7 +269,7 @@ fn copy(word: &AtomicU64, to: &AtomicU64) {
     to.store(word.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(coucal_model)))]
 mod tests {
     use std::cell::RefCell;
     use std::panic::{self, AssertUnwindSafe};

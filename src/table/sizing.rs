@@ -140,7 +140,7 @@ impl Sizing {
     }
 
     /// For tests and models: a table of these sizes, with the layout's target load.
-    #[cfg(any(test, loom))]
+    #[cfg(any(test, coucal_model))]
     pub(crate) fn of_table(layout: LayoutId, first: usize, buckets: usize) -> Self {
         let target_load = thousandths(layout.properties().target_load());
         Self { layout, first, buckets, target_load, value_bits: 0, max_capacity: 0, rate: 1.0 }
@@ -438,7 +438,7 @@ fn power(base: f64, exponent: usize) -> f64 {
     core::iter::repeat_n(base, exponent).product()
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(coucal_model)))]
 mod tests {
     use super::*;
     use crate::layout::LayoutId::{self, Fp8x8, Fp12x5, Fp16x4, Fp21x3, Fp32x2, SemiSorted17x4};

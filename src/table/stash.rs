@@ -39,7 +39,7 @@ use crate::sync::SetOnce;
 use crate::sync::memory::{NoMemory, try_push, try_reserve, try_with_capacity};
 
 /// Groups of versions for each shard in larger tables.
-const GROUPS_PER_SHARD: usize = if cfg!(loom) { 1 << 30 } else { 64 };
+const GROUPS_PER_SHARD: usize = if cfg!(coucal_model) { 1 << 30 } else { 64 };
 /// Slots for each class of entries from which one is chosen, at the most: the entries of a class are then in some
 /// hundreds of lines at the most.
 const SLOTS_PER_CLASS: usize = 1 << 10;

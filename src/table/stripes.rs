@@ -174,7 +174,7 @@ impl Stripes {
     }
 
     /// Slots in use in the buckets of each stripe.
-    #[cfg(all(test, not(loom)))]
+    #[cfg(all(test, not(coucal_model)))]
     pub(super) fn counts(&self) -> impl Iterator<Item = u32> {
         self.stripes.iter().map(|stripe| stripe.occupied.get())
     }
@@ -263,7 +263,7 @@ impl Locked<'_, All<'_>> {
     }
 }
 
-#[cfg(all(test, not(loom), debug_assertions))]
+#[cfg(all(test, not(coucal_model), debug_assertions))]
 mod tests {
     use super::*;
 

@@ -111,7 +111,7 @@ impl Versions {
     }
 
     /// For the models: see [`State::store_zeros`](super::State::store_zeros).
-    #[cfg(loom)]
+    #[cfg(coucal_model)]
     pub(super) fn store_zeros(&self) {
         self.groups.iter().for_each(|group| group.store(0, Ordering::SeqCst));
     }
@@ -121,7 +121,7 @@ impl Versions {
     }
 
     /// How often a version was bumped: in a table without removals, how many kicks there were.
-    #[cfg(all(test, not(loom)))]
+    #[cfg(all(test, not(coucal_model)))]
     pub(super) fn bumps(&self) -> u64 {
         self.groups.iter().map(|group| group.load(Ordering::Relaxed) / ONE).sum()
     }
@@ -157,7 +157,7 @@ impl ReadVersion<'_> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(coucal_model)))]
 mod tests {
     use super::super::Table;
     use super::*;

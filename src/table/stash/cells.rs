@@ -30,10 +30,10 @@ use crate::sync::memory::{NoMemory, try_with_capacity};
 use crate::sync::{AtomicU64, Count, Mutex, MutexGuard, Ordering};
 use crate::table::entry::Entry;
 
-/// Cells in a line: one for each byte of a word. Two under loom.
-const LINE: usize = if cfg!(loom) { 2 } else { 8 };
-/// Words of a piece of the cells, as a power of two: 1 KiB. Two lines under loom.
-const SHIFT: u32 = if cfg!(loom) { 3 } else { 7 };
+/// Cells in a line: one for each byte of a word. Two in models.
+const LINE: usize = if cfg!(coucal_model) { 2 } else { 8 };
+/// Words of a piece of the cells, as a power of two: 1 KiB. Two lines in models.
+const SHIFT: u32 = if cfg!(coucal_model) { 3 } else { 7 };
 /// Lines in a piece, as a power of two.
 const LINES_SHIFT: u32 = SHIFT - 1 - LINE.ilog2();
 
@@ -722,7 +722,7 @@ impl Cells {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(coucal_model)))]
 mod tests {
     use std::collections::BTreeMap;
 
