@@ -4,7 +4,7 @@
 //! a table of 4 buckets the pairs are {0, 1}, {2, 3}, {0, 3} and {1, 2}.
 //!
 //! Each model is one test per layout that is modelled, for example `kicks::opposite_kicks::Fp16x4`.
-#![cfg(loom)]
+#![cfg(coucal_model)]
 
 /// Declares the models of a module: one test of each model for every layout. Usually not for every one, but for the
 /// default layout, the one with the most slots, the one with the fewest, and one with an encoding of its own.

@@ -257,7 +257,7 @@ impl Scratch {
             .args(["test", "--release", "--package", "loom-tests", "--test", "models"])
             .args(["--no-default-features", "--no-run", "--color=never"])
             .current_dir(&self.workspace)
-            .env("RUSTFLAGS", "--cfg loom -Awarnings")
+            .env("RUSTFLAGS", "--cfg loom --cfg coucal_model -Awarnings")
             .env("CARGO_TARGET_DIR", &self.target)
             .env("CARGO_PROFILE_RELEASE_DEBUG", "0")
             // With several bodies a function, more takes longer than it saves.

@@ -15,7 +15,7 @@ use syn::{
 
 use crate::Result;
 
-/// The text of a file, and what the compiler sees in it outside of tests and of `cfg(loom)`.
+/// The text of a file, and what the compiler sees in it outside of tests and of `cfg(coucal_model)`.
 pub struct Source {
     pub text: String,
     functions: Vec<Function>,
@@ -332,7 +332,8 @@ impl<'ast> Visit<'ast> for Walk {
 fn is_left_out(attributes: &[Attribute]) -> bool {
     attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).any(|attribute| {
         let condition = attribute.meta.require_list().map(|list| list.tokens.to_string());
-        let condition = condition.unwrap_or_default().replace(' ', "").replace("not(loom)", "");
-        condition.contains("test") || condition.contains("loom")
+        let condition =
+            condition.unwrap_or_default().replace(' ', "").replace("not(coucal_model)", "");
+        condition.contains("test") || condition.contains("coucal_model")
     })
 }
