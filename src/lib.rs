@@ -646,6 +646,8 @@
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("coucal needs 64-bit pointers: the number of a bucket is as wide as a hash");
+#[cfg(all(coucal_model, not(all(loom, feature = "loom"))))]
+compile_error!("the models of coucal need `--cfg loom` and the feature `loom`, too");
 
 mod arch;
 mod builder;
