@@ -840,7 +840,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn slots(&self) -> usize {
-        self.inner.state.slots()
+        self.inner.figures().slots()
     }
 
     /// The share of slots in use, from 0 to 1; as exact as [`len`](Self::len), which also counts copies in the
@@ -897,7 +897,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Self>() + self.inner.state.heap_bytes()
+        size_of::<Self>() + self.inner.figures().heap_bytes()
     }
 
     /// The share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to

@@ -981,7 +981,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[must_use]
     pub fn slots(&self) -> usize {
-        self.inner.state.slots()
+        self.inner.figures().slots()
     }
 
     /// The share of slots in use, from 0 to 1; as exact as [`len`](Self::len).
@@ -1033,7 +1033,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Self>() + self.inner.state.heap_bytes()
+        size_of::<Self>() + self.inner.figures().heap_bytes()
     }
 
     /// The mean number of candidates that [`get`](Self::get) is expected to return for an absent key now,

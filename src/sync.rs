@@ -2,7 +2,8 @@
 //!
 //! Every atomic, lock, yield and source of randomness of the crate comes from here. Under
 //! `--cfg coucal_model` the same names stand for loom's own, so a model runs the crate's code and not a
-//! copy of it.
+//! copy of it. With the feature `loom`, under `--cfg loom` alone, the crate runs on the machine, and only [`turns`] are
+//! loom's.
 
 pub(crate) mod array;
 mod lock;
@@ -11,6 +12,7 @@ mod loom;
 #[cfg(not(coucal_model))]
 mod machine;
 pub(crate) mod memory;
+mod turns;
 
 // Of a process, and not of an execution of a model.
 pub(crate) use std::sync::OnceLock;
@@ -21,6 +23,7 @@ pub(crate) use lock::{Guard, Guards, Lock};
 pub(crate) use loom::*;
 #[cfg(not(coucal_model))]
 pub(crate) use machine::*;
+pub(crate) use turns::Turns;
 
 /// The hook of the models, and what has models of its own: the lock of a stripe, and the array of words.
 #[cfg(coucal_model)]

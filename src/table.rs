@@ -55,7 +55,7 @@ use self::stripes::{Locked, Stripes, UpTo};
 use self::versions::Versions;
 use crate::layout::{Format, LayoutId, Slot, Word};
 use crate::sync::memory::{NoMemory, TryBox};
-use crate::sync::{AtomicU64, Ordering, fence};
+use crate::sync::{AtomicU64, Ordering, Turns, fence};
 
 /// Optimistic attempts of a writer before it takes all the locks that it could need.
 const MAX_OPTIMISTIC_ATTEMPTS: usize = 64;
@@ -159,6 +159,7 @@ pub struct State<B: Buckets> {
     /// In a box: the compiler knows that a table without atomics of its own does not change, so pointers
     /// and lengths stay in registers from one Acquire load to the next.
     changing: TryBox<CachePadded<Changing<B>>>,
+    pub(crate) turns: Turns,
 }
 
 /// A table: a state, and the format of its words.
@@ -238,6 +239,7 @@ impl<B: Buckets> State<B> {
                 mirror: Mirror::new(),
                 stash: Stash::new(),
             }))?,
+            turns: Turns::new(),
         })
     }
 
@@ -301,9 +303,12 @@ impl<B: Buckets> State<B> {
     /// Each version is bumped first, for the reason given in `store_changed` in `remove`: a lookup may have read
     /// one bucket before the last copy was put there.
     pub(crate) fn clear(&self) {
+        self.turns.take_locked();
+        self.turns.set_clearing(true);
         let locked = self.stripes.lock_all();
         self.versions.bump_all();
         for bucket in 0..self.present() {
+            self.turns.take_unless(|| self.buckets.word(bucket).load(Ordering::Relaxed) == 0);
             // Release: pairs with the loads of lookups.
             self.store_bits(&locked, bucket, 0, Ordering::Release);
         }
@@ -315,6 +320,7 @@ impl<B: Buckets> State<B> {
         // Whoever clears and then looks is ordered with all who insert and then look, as by SeqCst
         // stores, which would take several times as long for a whole table.
         fence(Ordering::SeqCst);
+        self.turns.set_clearing(false);
     }
 
     /// For the models: a store of each word, of each version, and of the extent. loom keeps a `SeqCst` load from reading an old value only

@@ -147,35 +147,45 @@ impl<L: Sealed, B: Buckets, S> Inner<L, B, S> {
         self.hasher.hash_one(key)
     }
 
+    /// The state, for figures of it.
+    pub(crate) fn figures(&self) -> &State<B> {
+        self.state.turns.take();
+        &self.state
+    }
+
     pub(crate) fn len(&self) -> usize {
-        self.state.len()
+        self.figures().len()
     }
 
     pub(crate) fn capacity(&self) -> usize {
+        let state = self.figures();
         // What splits have doubled takes slots, too.
-        let doubled = self.state.grown().doubled;
-        let of_this_size = self.state.target_items().saturating_sub(doubled).min(self.max_capacity);
+        let doubled = state.grown().doubled;
+        let of_this_size = state.target_items().saturating_sub(doubled).min(self.max_capacity);
         of_this_size.max(self.capacity).max(self.len())
     }
 
     pub(crate) fn stats(&self) -> Stats {
+        let state = self.figures();
         Stats {
-            inconclusive_lookups: self.state.inconclusive(),
-            stashed_entries: self.state.stashed_entries(),
-            stashed_copies: self.state.stashed_copies(),
+            inconclusive_lookups: state.inconclusive(),
+            stashed_entries: state.stashed_entries(),
+            stashed_copies: state.stashed_copies(),
         }
     }
 
     pub(crate) fn fullness(&self) -> f64 {
         // A table for no items has room for some.
-        self.state.entries() as f64 / self.max_capacity.max(1) as f64
+        self.figures().entries() as f64 / self.max_capacity.max(1) as f64
     }
 
     pub(crate) fn load_factor(&self) -> f64 {
-        sizing::load(self.state.occupied(), self.state.slots())
+        let state = self.figures();
+        sizing::load(state.occupied(), state.slots())
     }
 
     pub(crate) fn reserve(&self, additional: usize) -> Result<(), ReserveError> {
+        self.state.turns.take_locked();
         let wanted = self.state.entries().saturating_add(additional);
         ReserveError::check(wanted, self.max_capacity)?;
         let grown = self.run(GrowFor(wanted));
@@ -215,7 +225,7 @@ impl<B: Buckets> Visitor<&State<B>> for Contains {
     #[inline(always)]
     fn visit<F: Format>(self, state: &State<B>) -> bool {
         let table = Table::<F, B>::new(state);
-        table.contains(table.key(self.0))
+        state.turns.look(|| table.contains(table.key(self.0)), |&found| found)
     }
 }
 
@@ -226,7 +236,7 @@ impl<B: Buckets> Visitor<&State<B>> for Count {
 
     fn visit<F: Format>(self, state: &State<B>) -> usize {
         let table = Table::<F, B>::new(state);
-        table.count(table.key(self.0))
+        state.turns.find(|| table.count(table.key(self.0)), |&copies| copies > 0)
     }
 }
 
@@ -238,7 +248,7 @@ impl<B: Buckets> Visitor<&State<B>> for Insert<ItemOf<B>> {
     #[inline]
     fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
         let table = Table::<F, B>::new(state);
-        table.insert(table.key_of(self.0))
+        state.turns.insert(|| table.insert(table.key_of(self.0)))
     }
 }
 
@@ -250,7 +260,7 @@ impl<B: Buckets> Visitor<&State<B>> for InsertUnique<ItemOf<B>> {
     #[inline]
     fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
         let table = Table::<F, B>::new(state);
-        table.insert_unique(table.key_of(self.0))
+        state.turns.insert_unique(|| table.insert_unique(table.key_of(self.0)))
     }
 }
 
@@ -262,7 +272,7 @@ impl<B: Buckets> Visitor<&State<B>> for Remove<ItemOf<B>> {
     #[inline]
     fn visit<F: Format>(self, state: &State<B>) -> bool {
         let table = Table::<F, B>::new(state);
-        table.remove(table.key_of(self.0))
+        state.turns.find(|| table.remove(table.key_of(self.0)), |&removed| removed)
     }
 }
 
@@ -338,7 +348,7 @@ impl<B: Buckets<Values = ValueBits>> Visitor<&State<B>> for Get {
     #[inline(always)]
     fn visit<F: Format>(self, state: &State<B>) -> Candidates {
         let table = Table::<F, B>::new(state);
-        table.get(table.key(self.0))
+        state.turns.look(|| table.get(table.key(self.0)), |found| found.len() > 0)
     }
 }
 
@@ -369,7 +379,7 @@ impl<B: Buckets<Values = ValueBits>> Visitor<&State<B>> for Replace<ItemOf<B>> {
     #[inline]
     fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
         let table = Table::<F, B>::new(state);
-        table.replace(table.key_of(self.old), self.new)
+        state.turns.replace(|| table.replace(table.key_of(self.old), self.new))
     }
 }
 
@@ -403,6 +413,8 @@ impl<B: Buckets> Visitor<&State<B>> for Merge<'_> {
 
     fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
         let table = Table::<F, B>::new(state);
+        // Whether there is room.
+        state.turns.take_locked();
         table.merge(self.0)
     }
 }
@@ -441,6 +453,7 @@ impl<B: Buckets> Visitor<&State<B>> for FalsePositiveRate {
 
     fn visit<F: Format>(self, state: &State<B>) -> f64 {
         let table = Table::<F, B>::new(state);
+        state.turns.take();
         table.false_positive_rate()
     }
 }

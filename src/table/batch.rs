@@ -36,7 +36,12 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         hash: impl Fn(&Q) -> u64,
         found: &mut [bool],
     ) {
-        self.answer_each(items, |named| self.key(hash(named)), found, |_, key| self.contains(key));
+        self.answer_each(
+            items,
+            |named| self.key(hash(named)),
+            found,
+            |_, key| self.turns.look(|| self.contains(key), |&found| found),
+        );
     }
 
     /// As `insert` for each item, in order, until one fails.
@@ -46,7 +51,10 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         items: &[Q],
         item: impl Fn(&Q) -> ItemOf<B>,
     ) -> Result<(), InsertManyError> {
-        self.insert_each(items, item, |_, key| self.insert(key).map(|()| true)).map(|_| ())
+        self.insert_each(items, item, |_, key| {
+            self.turns.insert(|| self.insert(key)).map(|()| true)
+        })
+        .map(|_| ())
     }
 
     /// As `insert_unique` for each item, in order, until one fails. Returns how many were new.
@@ -58,7 +66,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         new: &mut [bool],
     ) -> Result<usize, InsertManyError> {
         self.insert_each(items, item, |at, key| {
-            new[at] = self.insert_unique(key)?;
+            new[at] = self.turns.insert_unique(|| self.insert_unique(key))?;
             Ok(new[at])
         })
     }
@@ -116,7 +124,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let mut count = 0;
         let key = |named: &Q| self.key_of(item(named));
         self.answer_each(items, key, removed, |_, key| {
-            let removed = self.remove(key);
+            let removed = self.turns.find(|| self.remove(key), |&removed| removed);
             count += usize::from(removed);
             removed
         });
@@ -188,7 +196,12 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         hash: impl Fn(&Q) -> u64,
         found: &mut [Candidates],
     ) {
-        self.answer_each(keys, |named| self.key(hash(named)), found, |_, key| self.get(key));
+        self.answer_each(
+            keys,
+            |named| self.key(hash(named)),
+            found,
+            |_, key| self.turns.look(|| self.get(key), |found| found.len() > 0),
+        );
     }
 
     /// As `replace` for each pair, in order, until one fails. Returns how many were replaced.
@@ -205,7 +218,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
             pair,
             |_| {},
             |at, key| {
-                replaced[at] = self.replace(key, new(&pairs[at]))?;
+                replaced[at] = self.turns.replace(|| self.replace(key, new(&pairs[at])))?;
                 Ok(replaced[at])
             },
         )
