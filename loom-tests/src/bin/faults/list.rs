@@ -1034,10 +1034,10 @@ pub const FAULTS: &[Fault] = faults! {
         => GETS;
     LOOKUP try_get: "a get reads the words before its version"
         put "let version = self.versions.read(self.geometry().version_group(key));"
-        after "let (buckets, words) = self.read_valid(places);"
+        after "let (buckets, words) = self.turns.read_each(|| self.read_valid(places));"
         => GETS;
     LOOKUP try_get: "a get does not look at the extent again"
-        replace "let (buckets, words) = self.read_valid(places);"
+        replace "let (buckets, words) = self.turns.read_each(|| self.read_valid(places));"
         with "let buckets = self.locate(places);
             let words = self.words_in(buckets);"
         => &["maplets::get_beside_an_entry_of_the_next_level"];
@@ -1067,11 +1067,11 @@ pub const FAULTS: &[Fault] = faults! {
         => &["maplets::get_whose_bucket_is_split"];
 
     BATCH insert_unique_many: "a batch of unique inserts looks without a lock, and then inserts"
-        replace "self.insert_unique(key)?"
-        with "!self.contains(key) && self.insert(key).map(|()| true)?"
+        replace "self.insert_unique(key)"
+        with "if self.contains(key) { Ok(false) } else { self.insert(key).map(|()| true) }"
         => &["batches::two_batches_of_the_same_new_items"];
     BATCH replace_many: "a batch of replacements removes each pair, and inserts the new one"
-        replace "pair, |_| {}, |at, key| { replaced[at] = self.replace(key, new(&pairs[at]))?;"
+        replace "pair, |_| {}, |at, key| { replaced[at] = self.turns.replace(|| self.replace(key, new(&pairs[at])))?;"
         with "&pair, |_| {}, |at, key| {
             let new = Pair { value: new(&pairs[at]), ..pair(&pairs[at]) };
             replaced[at] = self.remove(key) && self.insert(self.key_of(new)).is_ok();"
