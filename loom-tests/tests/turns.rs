@@ -1,0 +1,574 @@
+//! What a model of a user's sees of a filter: each operation as one step, with the order of memory that its answer
+//! promises, and no more.
+//!
+//! ```text
+//! RUSTFLAGS="--cfg loom" cargo test --release -p loom-tests --test turns
+//! ```
+#![cfg(all(loom, not(coucal_model)))]
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use coucal::{
+    AnyCuckooFilter, Candidates, CuckooFilter, CuckooMaplet, Fp8x8, Fp16x4, GrowableCuckooFilter,
+    GrowableCuckooMaplet, SemiSorted14x5, StableHashBuilder, Storage,
+};
+use loom::sync::atomic::AtomicBool;
+use loom::sync::atomic::Ordering::{Relaxed, Release};
+use loom::thread;
+
+type Filter = CuckooFilter<Fp16x4, StableHashBuilder>;
+type Maplet = CuckooMaplet;
+
+/// The outcomes of all executions of a model.
+fn outcomes<T: Ord + Send + 'static>(model: impl Fn() -> T + Send + Sync + 'static) -> BTreeSet<T> {
+    let outcomes = Arc::new(Mutex::new(BTreeSet::new()));
+    let seen = Arc::clone(&outcomes);
+    loom::model(move || {
+        let outcome = model();
+        seen.lock().unwrap().insert(outcome);
+    });
+    Arc::into_inner(outcomes).unwrap().into_inner().unwrap()
+}
+
+/// What two threads return that run together.
+fn together<S: Send + Sync + 'static, A: 'static, B: 'static>(
+    shared: &Arc<S>,
+    first: impl FnOnce(&S) -> A + 'static,
+    second: impl FnOnce(&S) -> B + 'static,
+) -> (A, B) {
+    let [for_first, for_second] = [Arc::clone(shared), Arc::clone(shared)];
+    let first = thread::spawn(move || first(&for_first));
+    let second = thread::spawn(move || second(&for_second));
+    (first.join().unwrap(), second.join().unwrap())
+}
+
+fn filter_of(items: &[u32]) -> Filter {
+    let filter = Filter::with_capacity_and_hasher(100, StableHashBuilder::default());
+    filter.insert_many(items).unwrap();
+    filter
+}
+
+fn maplet_of(pairs: &[(u32, u32)]) -> Maplet {
+    let maplet = CuckooMaplet::builder().capacity(100).value_bits(4).build().unwrap();
+    maplet.insert_many(pairs).unwrap();
+    maplet
+}
+
+mod steps {
+    use super::*;
+
+    /// Two threads announce, and then look for the other: both orders, and one after the other; never both in vain.
+    fn announce_and_check<L: Storage + 'static>(new: fn() -> CuckooFilter<L, StableHashBuilder>) {
+        let outcomes = outcomes(move || {
+            let announce_and_check = |mine: u32, other: u32| {
+                move |filter: &CuckooFilter<L, _>| {
+                    filter.insert(&mine).unwrap();
+                    filter.contains(&other)
+                }
+            };
+            together(&Arc::new(new()), announce_and_check(1, 2), announce_and_check(2, 1))
+        });
+        assert_eq!(outcomes, [(false, true), (true, false), (true, true)].into());
+    }
+
+    #[test]
+    fn operations_are_linearizable() {
+        announce_and_check(|| filter_of(&[]));
+        announce_and_check::<Fp8x8>(|| builder().layout().build().unwrap());
+        announce_and_check::<SemiSorted14x5>(|| builder().layout().build().unwrap());
+        announce_and_check(|| builder().false_positive_rate(0.01).any_layout().build().unwrap());
+        announce_and_check(|| GrowableCuckooFilter::<Fp16x4, _>::with_hasher(stable()));
+        announce_and_check(|| builder().growable().any_layout().build().unwrap());
+    }
+
+    fn stable() -> StableHashBuilder {
+        StableHashBuilder::default()
+    }
+
+    fn builder() -> coucal::Builder<Fp16x4, StableHashBuilder> {
+        CuckooFilter::builder().capacity(100).hasher(stable())
+    }
+
+    #[test]
+    fn a_restored_filter_and_a_copy_have_steps_of_their_own() {
+        announce_and_check(|| {
+            let bytes = filter_of(&[3]).snapshot().unwrap().to_bytes();
+            Filter::restore(&bytes[..], stable()).unwrap()
+        });
+        announce_and_check(|| {
+            Filter::from_snapshot(filter_of(&[3]).snapshot().unwrap(), stable()).unwrap()
+        });
+        announce_and_check(|| {
+            let bytes = filter_of(&[3]).snapshot().unwrap().to_bytes();
+            AnyCuckooFilter::from_bytes(&bytes, stable()).unwrap()
+        });
+    }
+
+    #[test]
+    fn a_batch_is_one_operation_for_each_item() {
+        let both_ways = outcomes(|| {
+            let insert = |filter: &Filter| filter.insert_many(&[1, 2]).unwrap();
+            let look = |filter: &Filter| filter.contains_each(&[2, 1]);
+            together(&Arc::new(filter_of(&[])), insert, look).1
+        });
+        // 2 is there only if 1 is, which is inserted before and looked up later.
+        assert_eq!(both_ways, [vec![false, false], vec![false, true], vec![true, true]].into());
+
+        let all = BTreeSet::from([(false, false), (false, true), (true, false), (true, true)]);
+        let found = |filter: &Filter| (filter.contains(&1), filter.contains(&2));
+        let unique = outcomes(move || {
+            let insert = |filter: &Filter| {
+                assert_eq!(filter.insert_unique_many(&[1, 2], &mut [false; 2]).unwrap(), 2);
+            };
+            together(&Arc::new(filter_of(&[])), insert, found).1
+        });
+        assert_eq!(unique, all);
+        let removed = outcomes(move || {
+            let remove = |filter: &Filter| {
+                assert_eq!(filter.remove_many(&[1, 2], &mut [false; 2]), Ok(2));
+            };
+            together(&Arc::new(filter_of(&[1, 2])), remove, found).1
+        });
+        assert_eq!(removed, all);
+    }
+
+    #[test]
+    fn a_batch_of_a_maplet_is_one_operation_for_each_pair() {
+        let replaced = outcomes(|| {
+            let replace = |maplet: &Maplet| {
+                let pairs = [(1, 3, 4), (2, 3, 4)];
+                assert_eq!(maplet.replace_many(&pairs, &mut [false; 2]).unwrap(), 2);
+            };
+            let get = |maplet: &Maplet| {
+                let mut found = [const { Candidates::new() }; 2];
+                maplet.get_many(&[1, 2], &mut found).unwrap();
+                found.map(|mut values| values.next().unwrap())
+            };
+            together(&Arc::new(maplet_of(&[(1, 3), (2, 3)])), replace, get).1
+        });
+        assert_eq!(replaced, [[3, 3], [3, 4], [4, 3], [4, 4]].into());
+    }
+
+    /// Whether somebody who looked for 1, for 2 and for 1 again saw them come, or go, one by one.
+    fn one_by_one(found: [bool; 3]) -> bool {
+        found[0] != found[1] && found[1] != found[2]
+    }
+
+    /// Lookups meanwhile find some items and miss others; what is inserted meanwhile waits.
+    #[test]
+    fn a_clear_is_atomic_for_each_item() {
+        let outcomes = outcomes(|| {
+            let filter = Arc::new(filter_of(&[1, 2]));
+            let look = |filter: &Filter| {
+                let found = [1, 2, 1].map(|item| filter.contains(&item));
+                filter.insert(&3).unwrap();
+                (found, filter.contains(&1) || filter.contains(&2))
+            };
+            let ((), (found, is_later)) = together(&filter, CuckooFilter::clear, look);
+            (found, is_later, filter.contains(&3))
+        });
+        assert!(outcomes.iter().any(|(found, ..)| one_by_one(*found)), "{outcomes:?}");
+        let of_the_insert: BTreeSet<_> =
+            outcomes.iter().map(|(_, is_later, is_kept)| (*is_later, *is_kept)).collect();
+        // If the insert comes before the clear, it is cleared like what is there still.
+        assert_eq!(of_the_insert, [(false, false), (false, true), (true, false)].into());
+    }
+
+    /// It is one instant: what was inserted later is there only with what was inserted before.
+    #[test]
+    fn a_snapshot_is_one_step() {
+        let outcomes = outcomes(|| {
+            let insert = |filter: &Filter| filter.insert_many(&[1, 2]).unwrap();
+            let copy = |filter: &Filter| {
+                let copy = Filter::from_snapshot(filter.snapshot().unwrap(), stable()).unwrap();
+                [1, 2].map(|item| copy.contains(&item))
+            };
+            together(&Arc::new(filter_of(&[])), insert, copy).1
+        });
+        assert_eq!(outcomes, [[false, false], [true, false], [true, true]].into());
+    }
+
+    #[test]
+    fn a_merge_is_a_snapshot_and_one_insert_after_the_other() {
+        let outcomes = outcomes(|| {
+            let filters = Arc::new([filter_of(&[]), filter_of(&[1, 2])]);
+            let merge = |[to, from]: &[Filter; 2]| to.merge(from).unwrap();
+            let look = |[to, from]: &[Filter; 2]| {
+                let found = [1, 2, 1].map(|item| to.contains(&item));
+                from.insert(&3).unwrap();
+                (found, to.contains(&3))
+            };
+            let ((), (found, is_there)) = together(&filters, merge, look);
+            (found, is_there, filters[0].contains(&3))
+        });
+        assert!(outcomes.iter().any(|(found, ..)| one_by_one(*found)), "{outcomes:?}");
+        // What is inserted into the other filter is merged, or comes too late.
+        let of_the_insert: BTreeSet<_> =
+            outcomes.iter().map(|(_, is_there, is_merged)| (*is_there, *is_merged)).collect();
+        assert_eq!(of_the_insert, [(false, false), (false, true), (true, true)].into());
+    }
+
+    /// "Pairs are independent of each other: no order is promised." So a value may be seen that was inserted after one
+    /// that is missed. But of a replacement one of both is seen.
+    #[test]
+    fn the_values_of_a_key_are_not_read_at_one_instant() {
+        fn values(change: fn(&Maplet)) -> BTreeSet<Vec<u32>> {
+            outcomes(move || {
+                let get = |maplet: &Maplet| {
+                    let mut values: Vec<_> = maplet.get(&1).collect();
+                    values.sort_unstable();
+                    values
+                };
+                together(&Arc::new(maplet_of(&[(1, 3)])), change, get).1
+            })
+        }
+        let inserted = values(|maplet| maplet.insert_all([(1, 4), (1, 5)]).unwrap());
+        assert_eq!(inserted, [vec![3], vec![3, 4], vec![3, 5], vec![3, 4, 5]].into());
+        let replaced = values(|maplet| assert!(maplet.replace(&1, 3, 4).unwrap()));
+        assert_eq!(replaced, [vec![3], vec![4]].into());
+    }
+
+    #[test]
+    fn a_table_grows_within_a_step() {
+        let outcomes = outcomes(|| {
+            let filter = GrowableCuckooFilter::<Fp16x4, _>::with_hasher(stable());
+            let reserve = |filter: &GrowableCuckooFilter<_, _>| filter.reserve(10_000).unwrap();
+            let insert = |filter: &GrowableCuckooFilter<_, _>| {
+                let before = filter.slots();
+                filter.insert(&1).unwrap();
+                (before < filter.slots(), filter.contains(&1), filter.len())
+            };
+            together(&Arc::new(filter), reserve, insert).1
+        });
+        assert_eq!(outcomes, [(false, true, 1), (true, true, 1)].into());
+        announce_and_check(|| builder().growable().max_capacity(10_000).build().unwrap());
+    }
+
+    /// Executions do not depend on the size, nor on a hasher with a random seed.
+    #[test]
+    fn a_large_filter_has_no_more_executions() {
+        let executions = |capacity| {
+            let executions = Arc::new(Mutex::new(0));
+            let counter = Arc::clone(&executions);
+            loom::model(move || {
+                *counter.lock().unwrap() += 1;
+                let filter = Arc::new(CuckooFilter::with_capacity(capacity));
+                let insert_and_remove = |item: u32| {
+                    move |filter: &CuckooFilter| {
+                        filter.insert(&item).unwrap();
+                        filter.contains(&1) && filter.remove(&item)
+                    }
+                };
+                together(&filter, insert_and_remove(1), insert_and_remove(2));
+            });
+            *executions.lock().unwrap()
+        };
+        let small = executions(10);
+        assert!((50..200).contains(&small), "{small}");
+        assert_eq!(small, executions(1_000_000));
+        assert_eq!(outcomes(|| CuckooFilter::with_capacity(1).hash_of("egg")).len(), 1);
+    }
+
+    /// loom gives each thread a stack of 32 KiB.
+    #[test]
+    fn every_operation_fits_on_the_stack() {
+        let model = || {
+            let filter = GrowableCuckooFilter::<Fp16x4, _>::with_hasher(stable());
+            filter.insert_all(0..1500_u32).unwrap();
+            let snapshot = filter.snapshot().unwrap();
+            let read = GrowableCuckooFilter::restore(&snapshot.to_bytes()[..], stable()).unwrap();
+            read.merge(&filter).unwrap();
+            assert_eq!(read.count(&7), 2);
+            println!("{read:?}");
+            let full = filter_of(&[7; 50]);
+            let end = (0..200_u32).find(|item| full.insert(item).is_err());
+            assert!(end.is_some() && full.stats().stashed_copies > 0);
+            let maplet: GrowableCuckooMaplet =
+                CuckooMaplet::builder().growable().value_bits(4).build().unwrap();
+            maplet.insert_all((0..1500_u32).map(|at| (at % 700, at % 16))).unwrap();
+            assert!(maplet.get(&7).len() > 0);
+        };
+        let mut builder = loom::model::Builder::new();
+        builder.max_branches = 100_000;
+        builder.check(move || thread::spawn(model).join().unwrap());
+    }
+}
+
+mod order {
+    use super::*;
+
+    /// Some memory of the user's beside a filter or a maplet.
+    struct Shared<T> {
+        table: T,
+        row: AtomicBool,
+        flag: AtomicBool,
+    }
+
+    impl<T> Shared<T> {
+        fn new(table: T) -> Arc<Self> {
+            let [row, flag] = [(); 2].map(|()| AtomicBool::new(false));
+            Arc::new(Self { table, row, flag })
+        }
+    }
+
+    /// One thread stores a row and then does something with the table, another one does something with the table: what
+    /// it answers, and whether the row is seen then.
+    fn hand_over<T: Send + Sync + 'static>(
+        new: fn() -> T,
+        store: fn(&T),
+        find: fn(&T) -> bool,
+    ) -> BTreeSet<(bool, bool)> {
+        outcomes(move || {
+            let first = move |shared: &Shared<T>| {
+                shared.row.store(true, Relaxed);
+                store(&shared.table);
+            };
+            let second = move |shared: &Shared<T>| {
+                let found = find(&shared.table);
+                (found, shared.row.load(Relaxed))
+            };
+            together(&Shared::new(new()), first, second).1
+        })
+    }
+
+    /// The same, where the second thread knows from a flag that the first one is through. The flag orders nothing.
+    fn hand_over_after<T: Send + Sync + 'static>(
+        new: fn() -> T,
+        first: fn(&T),
+        second: fn(&T),
+    ) -> BTreeSet<(bool, bool)> {
+        outcomes(move || {
+            let first = move |shared: &Shared<T>| {
+                shared.row.store(true, Relaxed);
+                first(&shared.table);
+                shared.flag.store(true, Relaxed);
+            };
+            let second = move |shared: &Shared<T>| {
+                let is_through = shared.flag.load(Relaxed);
+                if is_through {
+                    second(&shared.table);
+                }
+                (is_through, shared.row.load(Relaxed))
+            };
+            together(&Shared::new(new()), first, second).1
+        })
+    }
+
+    const ORDERED: [(bool, bool); 3] = [(false, false), (false, true), (true, true)];
+    const UNORDERED: [(bool, bool); 4] =
+        [(false, false), (false, true), (true, false), (true, true)];
+
+    #[test]
+    fn whoever_finds_an_item_sees_what_was_done_before_its_insert() {
+        let empty = || filter_of(&[]);
+        let inserts: [fn(&Filter); 5] = [
+            |filter| filter.insert(&1).unwrap(),
+            |filter| filter.insert_all([1]).unwrap(),
+            |filter| assert!(filter.insert_unique(&1).unwrap()),
+            |filter| assert_eq!(filter.insert_unique_all([1]).unwrap(), 1),
+            |filter| filter.merge(&filter_of(&[1])).unwrap(),
+        ];
+        for (number, insert) in inserts.into_iter().enumerate() {
+            let outcomes = hand_over(empty, insert, |filter| filter.contains(&1));
+            assert_eq!(outcomes, ORDERED.into(), "insert {number}");
+        }
+        let finds: [fn(&Filter) -> bool; 8] = [
+            |filter| filter.contains_each(&[1]) == [true],
+            |filter| filter.count(&1) > 0,
+            |filter| filter.remove(&1),
+            |filter| filter.remove_many(&[1], &mut [false]).unwrap() > 0,
+            |filter| !filter.insert_unique(&1).unwrap(),
+            |filter| filter.insert_unique_all([1]).unwrap() == 0,
+            |filter| !filter.snapshot().unwrap().is_empty(),
+            |filter| {
+                let copy = filter_of(&[]);
+                copy.merge(filter).unwrap();
+                copy.contains(&1)
+            },
+        ];
+        for (number, find) in finds.into_iter().enumerate() {
+            let outcomes = hand_over(empty, |filter| filter.insert(&1).unwrap(), find);
+            assert_eq!(outcomes, ORDERED.into(), "find {number}");
+        }
+    }
+
+    #[test]
+    fn the_same_of_maplets() {
+        let new = || maplet_of(&[(1, 3)]);
+        let stores: [fn(&Maplet); 4] = [
+            |maplet| maplet.insert(&1, 4).unwrap(),
+            |maplet| maplet.insert_all([(1, 4)]).unwrap(),
+            |maplet| assert!(maplet.replace(&1, 3, 4).unwrap()),
+            |maplet| {
+                let replaced = maplet.replace_many(&[(1, 3, 4)], &mut [false]);
+                assert_eq!(replaced.unwrap(), 1);
+            },
+        ];
+        for (number, store) in stores.into_iter().enumerate() {
+            let outcomes = hand_over(new, store, |maplet| maplet.get(&1).any(|value| value == 4));
+            assert_eq!(outcomes, ORDERED.into(), "store {number}");
+        }
+        let finds: [fn(&Maplet) -> bool; 5] = [
+            |maplet| maplet.contains_key(&2),
+            |maplet| maplet.get_each(&[2])[0].len() > 0,
+            |maplet| maplet.remove(&2, 4),
+            |maplet| maplet.replace(&2, 4, 5).unwrap(),
+            |maplet| maplet.replace_many(&[(2, 4, 5)], &mut [false]).unwrap() > 0,
+        ];
+        for (number, find) in finds.into_iter().enumerate() {
+            let outcomes = hand_over(new, |maplet| maplet.insert(&2, 4).unwrap(), find);
+            assert_eq!(outcomes, ORDERED.into(), "find {number}");
+        }
+    }
+
+    /// Through a third thread: who replaces a value has found it.
+    #[test]
+    fn a_replacement_hands_on_what_it_found() {
+        let outcomes = outcomes(|| {
+            let shared = Shared::new(maplet_of(&[]));
+            let replacing = Arc::clone(&shared);
+            let third = thread::spawn(move || replacing.table.replace(&1, 3, 4).unwrap());
+            let first = |shared: &Shared<Maplet>| {
+                shared.row.store(true, Relaxed);
+                shared.table.insert(&1, 3).unwrap();
+            };
+            let second = |shared: &Shared<Maplet>| {
+                let found = shared.table.get(&1).any(|value| value == 4);
+                (found, shared.row.load(Relaxed))
+            };
+            let ((), seen) = together(&shared, first, second);
+            third.join().unwrap();
+            seen
+        });
+        assert_eq!(outcomes, ORDERED.into());
+    }
+
+    /// These are mistakes of a user's, and must be seen.
+    #[test]
+    fn a_row_that_is_stored_after_its_insert_may_be_missed() {
+        let outcomes = outcomes(|| {
+            let first = |shared: &Shared<Filter>| {
+                shared.table.insert(&1).unwrap();
+                shared.row.store(true, Relaxed);
+            };
+            let second =
+                |shared: &Shared<Filter>| (shared.table.contains(&1), shared.row.load(Relaxed));
+            together(&Shared::new(filter_of(&[])), first, second).1
+        });
+        assert_eq!(outcomes, UNORDERED.into());
+    }
+
+    #[test]
+    fn the_answer_that_something_is_absent_orders_nothing() {
+        let new = || filter_of(&[1]);
+        let removals: [fn(&Filter); 2] =
+            [|filter| assert!(filter.remove(&1)), |filter| filter.clear()];
+        for removal in removals {
+            let outcomes = hand_over(new, removal, |filter| !filter.contains(&1));
+            assert_eq!(outcomes, UNORDERED.into());
+        }
+        // Nor does another item that is found then.
+        let outcomes = hand_over(
+            || filter_of(&[1, 2]),
+            |filter| assert!(filter.remove(&1)),
+            |filter| !filter.contains(&1) && filter.contains(&2),
+        );
+        assert_eq!(outcomes, UNORDERED.into());
+    }
+
+    #[test]
+    fn what_stores_nothing_orders_nothing_after_it() {
+        let new = || {
+            let filter = Filter::with_capacity_and_hasher(1, StableHashBuilder::default());
+            (0..100_u32).find(|item| filter.insert(item).is_err()).expect("it is full at last");
+            filter
+        };
+        let firsts: [fn(&Filter); 10] = [
+            |filter| assert!(filter.contains(&1)),
+            |filter| assert!(filter.count(&1) > 0),
+            |filter| assert!(!filter.insert_unique(&1).unwrap()),
+            |filter| assert!(filter.insert(&1000).is_err()),
+            |filter| assert!(filter.insert_many(&[1000]).is_err()),
+            |filter| assert!(filter.remove(&2)),
+            |filter| assert!(!filter.remove(&1000)),
+            |filter| assert!(filter.len() > 1),
+            |filter| assert!(!filter.snapshot().unwrap().is_empty()),
+            |filter| assert!(filter.merge(filter).is_err()),
+        ];
+        for (number, first) in firsts.into_iter().enumerate() {
+            let outcomes = hand_over_after(new, first, |filter| assert!(filter.contains(&1)));
+            assert_eq!(outcomes, UNORDERED.into(), "operation {number}");
+        }
+        let reserve: fn(&GrowableCuckooFilter) = |filter| filter.reserve(1).unwrap();
+        let insert = |filter: &GrowableCuckooFilter| filter.insert(&1).unwrap();
+        let outcomes = hand_over_after(GrowableCuckooFilter::new, reserve, insert);
+        assert_eq!(outcomes, UNORDERED.into());
+    }
+
+    #[test]
+    fn what_finds_nothing_is_ordered_after_nothing() {
+        let seconds: [fn(&Filter); 7] = [
+            |filter| assert!(!filter.contains(&2)),
+            |filter| assert_eq!(filter.count(&2), 0),
+            |filter| assert!(!filter.remove(&2)),
+            |filter| filter.insert(&2).unwrap(),
+            |filter| assert!(filter.insert_unique(&2).unwrap()),
+            |filter| assert_eq!(filter.len(), 1),
+            |filter| filter.clear(),
+        ];
+        let insert: fn(&Filter) = |filter| filter.insert(&1).unwrap();
+        for (number, second) in seconds.into_iter().enumerate() {
+            let outcomes = hand_over_after(|| filter_of(&[]), insert, second);
+            assert_eq!(outcomes, UNORDERED.into(), "operation {number}");
+        }
+        // What does find it shows that the others could have failed.
+        let outcomes =
+            hand_over_after(|| filter_of(&[]), insert, |filter| assert!(filter.contains(&1)));
+        assert_eq!(outcomes, ORDERED.into());
+    }
+
+    /// As a fence would.
+    #[test]
+    fn a_lookup_strengthens_no_load_before_it() {
+        let outcomes = outcomes(|| {
+            let first = |shared: &Shared<Filter>| {
+                shared.row.store(true, Relaxed);
+                shared.flag.store(true, Release);
+            };
+            let second = |shared: &Shared<Filter>| {
+                let is_through = shared.flag.load(Relaxed);
+                assert!(shared.table.contains(&1));
+                (is_through, shared.row.load(Relaxed))
+            };
+            together(&Shared::new(filter_of(&[1])), first, second).1
+        });
+        assert_eq!(outcomes, UNORDERED.into());
+    }
+}
+
+mod outside {
+    use super::*;
+
+    fn message(use_of_a_filter: impl FnOnce() + Send + 'static) -> String {
+        let panic = std::thread::spawn(use_of_a_filter).join().expect_err("outside of a model");
+        *panic
+            .downcast::<String>()
+            .or_else(|panic| {
+                panic.downcast::<&str>().map(|message| Box::new((*message).to_owned()))
+            })
+            .expect("a message")
+    }
+
+    #[test]
+    fn a_filter_outside_of_a_model_says_what_to_do() {
+        assert!(
+            message(|| drop(CuckooFilter::with_capacity(1))).contains("inside of `loom::model`")
+        );
+        let left = Arc::new(Mutex::new(None));
+        let kept = Arc::clone(&left);
+        loom::model(move || *kept.lock().unwrap() = Some(filter_of(&[1])));
+        let filter = left.lock().unwrap().take().expect("the filter of the model");
+        assert!(message(move || assert!(filter.contains(&1))).contains("inside of `loom::model`"));
+    }
+}
