@@ -197,7 +197,7 @@ pub const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         file: CELLS,
-        line: "array.set_first(at, first - (1 << COPIES), Ordering::SeqCst);",
+        line: "array.set_first(at, first - ((copies as u64) << COPIES), Ordering::SeqCst);",
         how: "Release, not SeqCst",
         reason: SEQ_CST_OF_LOOM,
     },
@@ -209,7 +209,7 @@ pub const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         file: CELLS,
-        line: "array.set_first(at, array.first(at) + ((copies as u64) << COPIES), Ordering::Release);",
+        line: "array.set_first(at, array.first(at) + copies, Ordering::Release);",
         how: "Relaxed, not Release",
         reason: "the entry is there before: who must see it has seen the version of its first copy",
     },
