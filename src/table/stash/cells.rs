@@ -907,12 +907,12 @@ mod tests {
     /// What is chosen depends on the entries, and not on how they came there; and each is chosen by some number.
     #[test]
     fn a_choice_depends_on_the_entries() {
-        for entries in [1, 2, 10, 300] {
+        for entries in [1, 2, 10, 150] {
             let words = crowds(entries);
             let [one, other] = [0; 2].map(|_| Cells::try_new(GROUPS, KEY).unwrap());
             let (mut filled, mut grown) = (one.lock(), other.lock());
             filled.fill(&mut words.iter().map(|&words| (0, words)).collect::<Vec<_>>()).unwrap();
-            for n in 0..2000 {
+            for n in 0..1000 {
                 grown.reserve(1).unwrap();
                 grown.add(1, Stashed { place: place(2 * n, 3, 64), copies: 1 });
             }
@@ -920,14 +920,14 @@ mod tests {
                 grown.reserve(1).unwrap();
                 grown.add(0, Stashed::of_words(words));
             }
-            for n in 0..2000 {
+            for n in 0..1000 {
                 let found = grown.longest(Wanted { item: place(2 * n, 3, 64), mask: u32::MAX });
                 grown.take(1, found.unwrap(), 1);
             }
             assert!(grown.array().lines > filled.array().lines);
             for least in [0, 64] {
                 let mut chosen = BTreeMap::new();
-                for number in (0..200 * words.len().max(64) as u64).map(geometry::mix) {
+                for number in (0..1000 * words.len().max(64) as u64).map(geometry::mix) {
                     let choice = filled.choose(number, least);
                     assert_eq!(grown.choose(number, least), choice);
                     if let Some(place) = choice {
