@@ -1034,7 +1034,8 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     /// nothing.
     ///
     /// Blocks while another thread splits buckets, and as [`insert`](Self::insert) does. Other
-    /// threads can read and write meanwhile. It allocates the memory that these items need.
+    /// threads can read and write meanwhile. It allocates the memory that these items need, and in a large table up to a
+    /// 64th more.
     ///
     /// # Errors
     ///
