@@ -6,6 +6,7 @@ use std::env;
 use std::panic;
 use std::sync::LazyLock;
 
+use proptest::test_runner::{Config, RngSeed};
 use rand::{Rng, SeedableRng};
 
 /// Promises the same numbers for the same seed, unlike `SmallRng` and `StdRng`.
@@ -23,19 +24,23 @@ static BASE: LazyLock<u64> = LazyLock::new(|| {
     Random::seed_from_u64(base).next_u64()
 });
 
-/// A seed for something else that is random. A test uses a number of its own, so that it does not share random numbers
-/// with others.
-pub fn seed(test: u64) -> u64 {
-    *BASE ^ test
+/// A seed for something else that is random. Each `stream` of a test has one of its own.
+pub fn seed(stream: u64) -> u64 {
+    *BASE ^ stream
 }
 
-/// A generator of random numbers: for `test` see [`seed`].
-pub fn random(test: u64) -> Random {
-    Random::seed_from_u64(seed(test))
+/// A generator of random numbers: see [`seed`].
+pub fn random(stream: u64) -> Random {
+    Random::seed_from_u64(seed(stream))
 }
 
-/// Random hashes: for `test` see [`seed`].
-pub fn hashes(test: u64) -> impl Iterator<Item = u64> {
-    let mut random = random(test);
+/// Random hashes: see [`seed`].
+pub fn hashes(stream: u64) -> impl Iterator<Item = u64> {
+    let mut random = random(stream);
     std::iter::repeat_with(move || random.next_u64())
+}
+
+/// The cases of tests with proptest.
+pub fn cases() -> Config {
+    Config { rng_seed: RngSeed::Fixed(seed(0)), failure_persistence: None, ..Config::default() }
 }

@@ -7,7 +7,7 @@
 //! * [`Model`]: the exact multiset of entries that a filter or a maplet holds.
 //! * [`Modelled`]: a filter or a maplet beside its model. Each operation is done to both, and its answer
 //!   must be the model's. [`Op`] names the operations.
-//! * [`random()`], [`hashes`] and [`seed`]: random numbers that follow from `COUCAL_SEED`.
+//! * [`random()`], [`hashes`] and [`cases`]: random numbers that follow from `COUCAL_SEED`.
 
 #![allow(
     clippy::missing_errors_doc,
@@ -28,5 +28,5 @@ mod subject;
 pub use layouts::{LAYOUTS, LEAST_BUCKETS, Layout};
 pub use model::Model;
 pub use modelled::{Modelled, Op, hash, keys};
-pub use random::{Random, hashes, random, seed};
+pub use random::{Random, cases, hashes, random, seed};
 pub use subject::{Filter, Grows, HASHER, Item, Maplet, Subject, ascending};

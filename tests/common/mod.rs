@@ -1,10 +1,10 @@
 //! What several tests need: a test for each layout, hashes, and how long a test runs.
 
-pub use coucal_reference::{Filter, HASHER, LEAST_BUCKETS, Layout, Maplet};
+pub use coucal_reference::{
+    Filter, HASHER, LEAST_BUCKETS, Layout, Maplet, Random, cases, hashes, random,
+};
 
 use coucal::{AnyLayout, CuckooFilter, Growable, Storage};
-use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
 
 /// Makes a test for each layout of each of these functions, which have it as an argument:
 /// `name::Fp16x4` and so on.
@@ -62,18 +62,42 @@ pub fn default_layout() -> Layout {
     Layout::named("Fp16x4")
 }
 
-/// Random hashes, the same for the same seed.
-pub fn hashes(seed: u64) -> impl Iterator<Item = u64> {
-    let mut random = SmallRng::seed_from_u64(seed);
-    std::iter::repeat_with(move || random.next_u64())
-}
-
 /// Inserts until one fails, and says how many went in.
 pub fn fill<L: Storage, S>(
     filter: &CuckooFilter<L, S>,
     hashes: impl Iterator<Item = u64>,
 ) -> usize {
     hashes.take_while(|&hash| filter.insert_hash(hash).is_ok()).count()
+}
+
+/// How far a number of rare, independent events may be from the one expected: further by chance once in 10^12 times, so
+/// less than once in 10^9 runs of all tests. Where they come in groups, each of them has up to `together`.
+///
+/// Bernstein's inequality: a sum of independent terms, each of which is at most m, is t above its mean with odds of
+/// exp(-t^2 / (2v + 2mt/3)) at most, where v is the variance.
+pub fn scatter(expected: f64, together: f64) -> f64 {
+    // Above or below.
+    let odds = 2e12_f64.ln();
+    let third = together * odds / 3.0;
+    third + (third * third + 2.0 * odds * together * expected).sqrt()
+}
+
+/// As many rare, independent events were counted as are expected, but for what chance does, and for this share of them.
+pub fn is_expected(counted: usize, expected: f64, share: f64, what: &str) {
+    println!("{what}: {counted} counted, {expected:.1} expected");
+    let most = scatter(expected, 1.0) + share * expected;
+    let off = (counted as f64 - expected).abs();
+    assert!(off <= most, "{what}: {counted} counted, {expected} expected, {most} more or less");
+}
+
+/// By how much the load may be above the target in a table of 1,024 buckets or more: by the margin of one point, by as
+/// much again where samples differ, and by what comes before growth.
+///
+/// One of 32 inserts looks at the load, by chance, and lets the table grow by what 64 inserts need at most: as many
+/// inserts as r are behind with odds of exp(-0.0254 r), where exp(0.0254) is the root of x (31/32 + 1/(32 x^64)) = 1. For
+/// 1,600 these are 2 * 10^-18, and less than 10^-12 for any of 100,000 inserts.
+pub fn load_above(slots: usize) -> f64 {
+    0.02 + 1600.0 / slots as f64
 }
 
 /// A snapshot is as docs/format.md shows it: each line after this mark has an offset, bytes, and two spaces

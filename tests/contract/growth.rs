@@ -1,7 +1,7 @@
 //! What a filter that grows promises: it needs no size, nothing is lost, it is never full below the greatest
 //! capacity, its load is high at every size, and it tells its rate of false positives.
 //!
-//! Hashes come from seeds and no other thread takes part, so each test does the same in every run.
+//! No other thread takes part, so what a test does depends on its seed alone.
 
 use std::collections::HashSet;
 
@@ -11,11 +11,13 @@ use coucal::{
 };
 use coucal_reference::LAYOUTS;
 use coucal_reference::format::{Class, Geometry};
-use rand::rngs::SmallRng;
-use rand::{RngExt, SeedableRng};
+use rand::RngExt;
 use rustc_hash::FxHashMap;
 
-use crate::common::{Growing, LEAST_BUCKETS, Layout, default_layout, fill, hashes, usually};
+use crate::common::{
+    Growing, LEAST_BUCKETS, Layout, default_layout, fill, hashes, is_expected, load_above, random,
+    scatter, usually,
+};
 
 /// The bytes that a filter has besides its words: locks, counters and versions, and itself.
 const MOST_BESIDES: usize = 48 << 10;
@@ -58,7 +60,7 @@ fn no_size_is_needed(layout: Layout) {
         assert!(most > 1 << 43, "{filter:?}");
     }
     let mut items = hashes(1);
-    for wanted in [2560, 20_000, 200_000, 2_000_000] {
+    for wanted in [20_000, 200_000, 2_000_000] {
         let wanted = wanted.min(most);
         let batch: Vec<u64> = items.by_ref().take(wanted - filter.len()).collect();
         assert_eq!(filter.insert_hash_many(&batch), Ok(()), "{filter:?}");
@@ -66,10 +68,9 @@ fn no_size_is_needed(layout: Layout) {
         let held: Vec<u64> = hashes(1).take(wanted).collect();
         assert!(filter.contains_hash_each(&held).iter().all(|&found| found), "{filter:?}");
         let load = filter.load_factor();
-        assert!((layout.target() - 0.01..0.92).contains(&load), "{load}: {filter:?}");
-        let [stated, formula] =
-            [filter.false_positive_rate(), filter.false_positive_rate_at(wanted)];
-        assert!((stated / formula - 1.0).abs() < 0.1, "{stated}, {formula}: {filter:?}");
+        let least = layout.target() - allowance(layout, filter.slots());
+        assert!((least..0.92).contains(&load), "{load}: {filter:?}");
+        is_estimated(layout, &filter, filter.false_positive_rate_at(wanted));
     }
     // What splits have doubled goes with nothing else, and stays.
     let held: Vec<u64> = hashes(1).take(filter.len()).collect();
@@ -183,7 +184,7 @@ fn fill_to_the_greatest(layout: Layout, filter: &Growing, seed: u64) {
 /// Of several thousand small filters, from any first capacity to any greatest one, none is full before its
 /// time.
 fn small_filters_reach_their_greatest_capacity(layout: Layout) {
-    let mut random = SmallRng::seed_from_u64(layout.bits.into());
+    let mut random = random(layout.bits.into());
     for seed in 0..usually(120, 1200) {
         let first = random.random_range(0..300);
         let most = first + random.random_range(0..1500);
@@ -204,7 +205,8 @@ fn large_filters_reach_their_greatest_capacity(layout: Layout) {
         let load = filter.load_factor();
         println!("{} is full at {load:.4}: {filter:?}", layout.name);
         // What it grows with, and some points more: then the searches go far.
-        assert!(load >= layout.target() + 0.04, "{load}: {filter:?}");
+        let stashed = filter.stats().stashed_entries as f64 / filter.slots() as f64;
+        assert!(load + stashed >= layout.target() + 0.04, "{load}: {filter:?}");
     }
     // Without the last items, which take a long time.
     let most = usually(100_000, 500_000);
@@ -213,18 +215,10 @@ fn large_filters_reach_their_greatest_capacity(layout: Layout) {
     assert!(hashes(1).take(most).all(|hash| filter.contains_hash(hash)));
 }
 
-/// By how much the load may be below the target in a table of so many slots.
-///
-/// An insert that finds no path at a load above the target lets the table grow by a 64th, and by no more
-/// than eight buckets, several times in a row if one is crowded. So it is not much at all in tables of
-/// 2^10 slots and more; in the smallest ones it may be some of their 32 buckets.
-fn allowance(slots: usize, slots_a_bucket: usize) -> f64 {
-    let four_runs = (4 * 8 * slots_a_bucket) as f64 / slots as f64;
-    match slots {
-        ..512 => 0.12,
-        512..1024 => 0.05,
-        _ => four_runs.min(0.015),
-    }
+/// By how much the load may be below the target in a table of so many slots: growth goes by the load of the whole table
+/// at every 64th of its size at the least, and in a small table at every bucket.
+fn allowance(layout: Layout, slots: usize) -> f64 {
+    layout.target() / (slots / layout.slots).min(64) as f64
 }
 
 /// The load at or above the target, at every insert from the first growth to the greatest size.
@@ -242,7 +236,7 @@ fn the_load_is_high_at_every_size(layout: Layout) {
                 continue;
             }
             grown += 1;
-            let least = layout.target() - allowance(slots, layout.slots);
+            let least = layout.target() - allowance(layout, slots);
             // Without those that splits have doubled, and else with them.
             let items = (before + 1) as f64 / slots as f64;
             let load = if items < least { filter.load_factor() } else { items };
@@ -284,21 +278,31 @@ fn bits_per_item_in_large_filters() {
     assert!(besides <= MOST_BESIDES + PART + words / 128, "{besides}");
 }
 
-/// The share of absent keys that are found, in so many lookups that some 1,500 are: one standard deviation
-/// is 2.6 % of that number, and 2 % of 2,500.
-fn measured_rate(filter: &Growing, expected: f64) -> f64 {
-    let lookups = (usually(1500.0, 2500.0) / expected) as usize;
-    let found = hashes(5).take(lookups).filter(|&hash| filter.contains_hash(hash)).count();
-    found as f64 / lookups as f64
+/// By how much the present rate may be misjudged: `stated` is the rate by the formula.
+///
+/// It is estimated from 2^14 buckets. Of the entries there as many weigh most as there were items at the first size,
+/// and of each doubling twice as many weigh half. In proportion to the sum, where each doubling has one share, the variance is
+/// three of the oldest entries' and the greatest term one of them (see `scatter`).
+fn is_estimated(layout: Layout, filter: &Growing, stated: f64) {
+    let buckets = (filter.slots() / layout.slots) as f64;
+    let sampled = (16_384.0 / buckets).min(1.0);
+    let oldest = FIRST_BUCKETS as f64 * layout.slots as f64 * layout.target() * sampled;
+    let shares = 1.0 + (buckets / FIRST_BUCKETS as f64).log2();
+    let chance = if sampled < 1.0 { scatter(3.0 * oldest, 1.0) / (oldest * shares) } else { 0.0 };
+    let now = filter.false_positive_rate();
+    println!(
+        "{now:.3e}, by the formula {stated:.3e}, {:.1} % by chance: {filter:?}",
+        100.0 * chance
+    );
+    assert!((now / stated - 1.0).abs() < 0.03 + chance, "{now}, not {stated}: {filter:?}");
 }
 
-fn is_within_10_percent(filter: &Growing, before: f64) {
-    let (items, now) = (filter.len(), filter.false_positive_rate());
-    let measured = measured_rate(filter, before);
-    println!("{items:>9} items: {measured:.6}, now {now:.6}, before {before:.6}");
-    for stated in [now, before] {
-        assert!((measured / stated - 1.0).abs() < 0.1, "{measured}, {stated} stated, {filter:?}");
-    }
+/// As many absent keys are found as by the rate.
+fn is_as_stated(filter: &Growing, rate: f64) {
+    let expected = usually(1500.0, 10_000.0);
+    let absent = hashes(5).take((expected / rate) as usize);
+    let found = absent.filter(|&hash| filter.contains_hash(hash)).count();
+    is_expected(found, expected, 0.03, &format!("{filter:?}"));
 }
 
 /// The formula of the documentation for a table that has doubled this number of times.
@@ -307,8 +311,8 @@ fn by_the_formula(layout: Layout, load: f64, doublings: f64) -> f64 {
     -(-matches * (1.0 + doublings)).exp_m1()
 }
 
-/// A filter of which no size was said. When it has doubled 0, 4 and 9 times, the rate is that of the formula, that
-/// which the filter says for now, and that which it said at first for this number of items. When it was cleared
+/// A filter of which no size was said. When it has doubled 0, 4 and 9 times, the rate is that of the formula, which
+/// is what the filter says for now, and what it said at first for this number of items. When it was cleared
 /// and is filled again, its items are known better, and it says so.
 fn false_positives_are_as_stated(layout: Layout) {
     let filter = endless(layout);
@@ -325,7 +329,8 @@ fn false_positives_are_as_stated(layout: Layout) {
     for &(doublings, wanted, before) in &sizes {
         let batch: Vec<u64> = items.by_ref().take(wanted - filter.len()).collect();
         filter.insert_hash_many(&batch).expect("memory for a test");
-        is_within_10_percent(&filter, before);
+        is_as_stated(&filter, before);
+        is_estimated(layout, &filter, before);
         let formula = by_the_formula(layout, layout.target(), doublings.into());
         assert!((before / formula - 1.0).abs() < 0.05, "{doublings}: {before}, {formula}");
     }
@@ -335,7 +340,7 @@ fn false_positives_are_as_stated(layout: Layout) {
     filter.insert_hash_many(&batch).expect("memory for a test");
     let now = filter.false_positive_rate();
     assert!(now < 0.25 * at_last, "{now}, {at_last} when it grew");
-    is_within_10_percent(&filter, now);
+    is_as_stated(&filter, now);
 }
 
 #[test]
@@ -420,10 +425,8 @@ fn is_about(measured: f64, expected: f64, tolerance: f64, what: &str) {
     assert!((measured / expected - 1.0).abs() < tolerance, "{what}: {measured}, not {expected}");
 }
 
-/// `count` of items that are present finds as many entries of others as are found for an absent item.
-///
-/// 1,200 and more: one standard deviation is no more than 4 %, as two items of one level are found for each
-/// other. On a long run 4,500, for 2 %.
+/// `count` of items that are present finds as many entries of others as are found for an absent item: 1,200 and more,
+/// some of them for each other.
 fn false_copies(layout: Layout, first: usize, doublings: &[i32], most: usize) {
     let mut filters = Filters::new(layout, (most / first) as u64, first);
     for &doublings in doublings {
@@ -433,10 +436,12 @@ fn false_copies(layout: Layout, first: usize, doublings: &[i32], most: usize) {
             items += filter.len();
             copies += hashes(*seed).take(filter.len()).map(|h| filter.count_hash(h)).sum::<usize>();
         }
-        let (expected, measured) = (filters.expected(), (copies - items) as f64 / items as f64);
-        assert!(expected * items as f64 > usually(1200.0, 4500.0), "too few");
-        is_about(measured, expected, 0.1, &format!("{}, {doublings} doublings", layout.name));
-        is_about(filters.by_the_formula(), expected, 0.06, "by the formula");
+        let expected = filters.expected() * items as f64;
+        assert!(expected > usually(1200.0, 4500.0), "too few");
+        let off = scatter(expected, 2.0) / expected;
+        let what = format!("{}, {doublings} doublings", layout.name);
+        is_about((copies - items) as f64, expected, off, &what);
+        is_about(filters.by_the_formula(), filters.expected(), 0.06, "by the formula");
     }
 }
 
@@ -490,8 +495,8 @@ impl Holders {
 
 /// Absent items are looked up in many filters. One is not found where no item has its class: so it is
 /// looked up only where one has, but for some lookups that show just that. The share that is found is one
-/// of all lookups, made or not: 250 of them, so that one standard deviation is 6 %; on a long run 2,500.
-fn planted(layout: Layout, number: u64, doublings: &[i32], most: usize) {
+/// of all lookups, made or not: so many as find `wanted`.
+fn planted(layout: Layout, wanted: f64, number: u64, doublings: &[i32], most: usize) {
     let mut filters = Filters::new(layout, number, 1);
     let geometry = filters.geometry;
     assert_eq!(geometry.first, LEAST_BUCKETS as u64);
@@ -510,15 +515,13 @@ fn planted(layout: Layout, number: u64, doublings: &[i32], most: usize) {
                 hashes(*seed).take(filter.len()).for_each(|hash| holders.add(class(hash), number));
             }
         }
-        let lookups = (usually(250.0, 2500.0) / expected / grown.len() as f64) as usize;
+        let lookups = (wanted / expected / grown.len() as f64) as usize;
         let found_by = |hash: u64| {
             let numbers = holders.of(class(hash)).iter();
             numbers.filter(|&&number| grown[number as usize].filter.contains_hash(hash)).count()
         };
         let found: usize = hashes(5).take(lookups).map(found_by).sum();
-        let measured = found as f64 / lookups as f64 / grown.len() as f64;
-        let what = format!("{layout:?}, {doublings} doublings");
-        is_about(measured, expected, usually(0.15, 0.1), &what);
+        is_expected(found, wanted, 0.01, &format!("{layout:?}, {doublings} doublings"));
         is_about(filters.by_the_formula(), expected, 0.1, "by the formula");
         for hash in hashes(6).take(1000).filter(|&hash| holders.of(class(hash)).is_empty()) {
             assert!(!grown.iter().take(100).any(|grown| grown.filter.contains_hash(hash)));
@@ -528,14 +531,16 @@ fn planted(layout: Layout, number: u64, doublings: &[i32], most: usize) {
 
 #[test]
 fn false_positives_of_21_bits() {
-    planted(Layout::named("Fp21x3"), 256, &[0, 4, 9], usually(60_000, 300_000));
+    let wanted = usually(600.0, 3000.0);
+    planted(Layout::named("Fp21x3"), wanted, 256, &[0, 4, 9], usually(60_000, 300_000));
 }
 
 /// They are so rare that nine doublings take long.
 #[test]
 fn false_positives_of_32_bits() {
     let layout = Layout::named("Fp32x2");
-    planted(layout, 1 << 15, usually(&[0, 4], &[0, 4, 9]), usually(1_450_000, 2_900_000));
+    let (wanted, doublings) = usually((250.0, &[0, 4][..]), (2500.0, &[0, 4, 9]));
+    planted(layout, wanted, 1 << 15, doublings, usually(1_450_000, 2_900_000));
 }
 
 /// The load is the one that the builder was given, from the first growth to the greatest size.
@@ -547,10 +552,11 @@ fn the_load_is_that_of_the_builder() {
         let first = filter.slots();
         for hash in hashes(1).take(100_000) {
             filter.insert_hash(hash).expect("below the greatest capacity");
-            // In smaller tables, one search in vain makes more of a difference.
+            let most = target + load_above(filter.slots());
             if filter.slots() > 4 * first {
                 let load = filter.load_factor();
-                assert!((target - 0.01..target + 0.05).contains(&load), "{load}: {filter:?}");
+                let least = target - allowance(default_layout(), filter.slots());
+                assert!((least..most).contains(&load), "{load}: {filter:?}");
             }
         }
         assert!(filter.slots() > 50 * first, "{filter:?}");
@@ -567,15 +573,14 @@ fn every_insert_lets_it_grow(layout: Layout) {
         },
     ];
     for insert in inserts {
-        let filter = layout.growing(4000, 50_000);
-        let mut highest = 0.0_f64;
+        let filter = layout.growing(16_000, 60_000);
         for hash in hashes(9).take(filter.max_capacity() * 9 / 10) {
             insert(&filter, hash);
-            highest = highest.max(filter.load_factor());
+            // Without growth by the load it would be thirteen points or more.
+            let most = layout.target() + load_above(filter.slots());
+            let load = filter.load_factor();
+            assert!(load < most, "{load}, not {most}: {filter:?}");
         }
-        // In a small table the margin may be more than the four points of a large one; without growth by the
-        // load it would be thirteen or more.
-        assert!(highest < layout.target() + 0.09, "{highest}: {filter:?}");
     }
 }
 
@@ -658,17 +663,16 @@ fn the_capacity_grows_and_stays() {
     assert!(before > 19_500, "{before}");
     assert!(seen.len() > 500, "it grows in small steps: {}", seen.len());
 
-    let figures = |f: &Growing| (f.slots(), f.memory_bytes());
-    let grown = figures(&filter);
+    let grown = filter.slots();
     filter.clear();
     assert!(filter.is_empty());
-    assert_eq!(figures(&filter), grown);
+    assert_eq!(filter.slots(), grown);
     assert!(filter.capacity() > 19_500 && filter.capacity() <= 20_000, "{filter:?}");
     assert!(filter.false_positive_rate().abs() < f64::EPSILON);
     assert!(hashes(1).take(20_000).all(|hash| !filter.contains_hash(hash)));
     // A little less: where exactly it grows depends on the items.
     assert_eq!(fill(&filter, hashes(2).take(19_000)), 19_000);
-    assert_eq!(figures(&filter), grown);
+    assert_eq!(filter.slots(), grown);
 }
 
 /// Nobody grows for an item that is there already, and a removal makes nothing smaller.
@@ -744,7 +748,7 @@ fn each_name() -> impl Iterator<Item = &'static str> {
 
 /// What is asked for at random: a first capacity, a greatest one, a rate or none.
 fn wishes() -> impl Iterator<Item = (usize, usize, Option<f64>)> {
-    let mut random = SmallRng::seed_from_u64(83);
+    let mut random = random(83);
     std::iter::repeat_with(move || {
         let mut magnitude = |least: f64, most: f64| 10_f64.powf(random.random_range(least..most));
         let first = (magnitude(0.0, 4.0) - 1.0) as usize;
@@ -810,8 +814,10 @@ fn any_layout_reaches_the_rate() {
         assert!(rate.is_none_or(|rate| filter.false_positive_rate_at(most) <= rate), "{filter:?}");
         if most < 20_000 {
             assert_eq!(fill(&filter, hashes(7).take(most)), most, "{filter:?}");
+            // In a small table a level may begin late, if no insert looks at the load: of n levels each by a
+            // share of 2.3 % or less on average, with odds that fall exponentially.
             let expected = filter.false_positive_rate();
-            assert!(rate.is_none_or(|rate| expected <= rate), "{rate:?}: {filter:?}");
+            assert!(rate.is_none_or(|rate| expected <= 1.25 * rate), "{rate:?}: {filter:?}");
             assert!(hashes(7).take(most).all(|hash| filter.contains_hash(hash)));
         }
     }

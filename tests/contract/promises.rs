@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 use coucal::{BuildError, CuckooFilter, InsertError, Storage, internals};
 use rustc_hash::FxHashMap;
 
-use crate::common::{Filter, Layout, default_layout, fill, hashes, usually};
+use crate::common::{Filter, Layout, default_layout, fill, hashes, is_expected, usually};
 
 of_each_layout! {
     holds_the_items_it_was_made_for
@@ -38,9 +38,12 @@ fn holds_the_items_it_was_made_for(layout: Layout) {
 fn copies_of_one_item(layout: Layout) {
     for (capacity, copies) in [(0, 2 * layout.slots), (100, 5000), (10_000, 5000)] {
         let filter = layout.filter(capacity);
-        // Room for as many copies at least, in tables of two buckets too; and so few that none has
-        // both its buckets in common with the item, and could not make way for it.
-        let others: Vec<u64> = hashes(7).take(capacity / 1000 * 100).collect();
+        // Room for as many copies at least, in tables of two buckets too. None has both its buckets in common
+        // with the item: it could not make way for it.
+        let geometry = layout.fixed_geometry(filter.slots() / layout.slots, 0);
+        let buckets = |hash| geometry.buckets(hash, filter.slots());
+        let apart = hashes(7).filter(|&hash| buckets(hash) != buckets(1));
+        let others: Vec<u64> = apart.take(capacity / 1000 * 100).collect();
         filter.insert_hash_many(&others).expect("less than the capacity");
         let mut stored = 0;
         while stored < copies {
@@ -106,10 +109,13 @@ fn figures_are_exact(layout: Layout) {
                 assert_eq!(filter.len(), inserted + 1);
             }
         }
-        let (len, slots) = (filter.len() as f64, filter.slots() as f64);
-        assert_eq!(filter.load_factor().to_bits(), (len / slots).to_bits());
+        // By chance, something is in the stash.
+        let in_slots = (filter.len() - filter.stats().stashed_copies) as f64;
+        let load = in_slots / filter.slots() as f64;
+        assert_eq!(filter.load_factor().to_bits(), load.to_bits());
         let words = filter.slots() / layout.slots * 8;
-        let beside = filter.memory_bytes() - words - size_of_val(&filter);
+        let empty = layout.filter(capacity);
+        let beside = empty.memory_bytes() - words - size_of_val(&empty);
         // Stripes and versions, each a power of two of 8-byte entries.
         assert!(beside.is_multiple_of(8) && beside >= 16, "{beside}");
         if capacity >= 100_000 {
@@ -163,8 +169,7 @@ fn absent_items_are_reported_at_the_stated_rate(layout: Layout) {
     }
 }
 
-/// Within 10 %, on `least` lookups or as many as give 3,000 expected false positives: one standard
-/// deviation is less than 2 %.
+/// On `least` lookups, or on as many as give 3,000 expected false positives.
 fn rate_is_as_stated(layout: Layout, least: u64) {
     let filter = layout.filter(usually(1 << 14, 1 << 17));
     let stored = fill(&filter, hashes(19));
@@ -173,8 +178,7 @@ fn rate_is_as_stated(layout: Layout, least: u64) {
     let lookups = least.max((3000.0 / rate) as u64);
     assert!(stored >= filter.capacity());
     let reported = hashes(23).take(lookups as usize).filter(|&h| filter.contains_hash(h)).count();
-    let measured = reported as f64 / lookups as f64;
-    assert!((measured / rate - 1.0).abs() < 0.1, "measured {measured}, stated {rate}");
+    is_expected(reported, rate * lookups as f64, 0.02, layout.name);
 }
 
 fn assert_is_near_the_papers_bound(layout: Layout, filter: &Filter) {
@@ -188,7 +192,7 @@ fn assert_is_near_the_papers_bound(layout: Layout, filter: &Filter) {
 /// the lowest bits of the fingerprint, is not reported by it: so it is not looked up there, but for some
 /// lookups that show just that. The share that is reported is one of all lookups, made or not.
 ///
-/// 400 false positives are expected, on a long run 1,000. The hashes are the same in every run.
+/// 3,000 false positives are expected, and 400 of the longest fingerprints.
 fn planted(layout: Layout) {
     // The longer the fingerprints, the more filters for as many false positives; the smallest there are, or
     // on a long run larger ones.
@@ -221,7 +225,8 @@ fn planted(layout: Layout) {
     assert_is_near_the_papers_bound(layout, &filters[0]);
     let is_held = |core: u64| held[core as usize / 64] >> (core % 64) & 1 != 0;
 
-    let lookups = (usually(400.0, 1000.0) / stated) as usize;
+    let expected = if layout.bits > 21 { usually(400.0, 3000.0) } else { 3000.0 };
+    let lookups = (expected / stated) as usize;
     let (mut reported, mut made) = (0, 0);
     for (hash, core) in hashes(23).take(lookups).map(|hash| (hash, core(hash))) {
         if is_held(core) {
@@ -231,13 +236,8 @@ fn planted(layout: Layout) {
                 holders.iter().filter(|&&at| filters[at as usize].contains_hash(hash)).count();
         }
     }
-    let measured = reported as f64 / lookups as f64;
-    println!(
-        "{}: {reported} of {lookups} in {} filters, {made} lookups",
-        layout.name,
-        filters.len()
-    );
-    assert!((measured / stated - 1.0).abs() < usually(0.15, 0.1), "{measured}, stated {stated}");
+    let what = format!("{} in {} filters, {made} lookups", layout.name, filters.len());
+    is_expected(reported, expected, 0.02, &what);
 
     for hash in hashes(29).take(20) {
         let with_this_core = holders.get(&core(hash));
@@ -296,7 +296,8 @@ fn fullness_says_how_near_the_first_refusal_is() {
         for hash in hashes(31) {
             let before = filter.fullness();
             if filter.insert_hash(hash).is_err() {
-                assert!((1.0..1.3).contains(&before), "refused at {before}: {filter:?}");
+                let every_slot = filter.slots() as f64 / built_for;
+                assert!((1.0..=every_slot).contains(&before), "refused at {before}: {filter:?}");
                 break;
             }
             let expected = filter.len() as f64 / built_for;

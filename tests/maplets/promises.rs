@@ -1,9 +1,11 @@
 //! What else one thread is promised.
 
+use std::collections::HashSet;
+
 use coucal::{BuildError, Candidates, CuckooMaplet, Error, Fp8x8, InsertError, MapletBuilder};
 
 use super::{candidates, largest, widths, widths_that_grow};
-use crate::common::{Layout, default_layout, hashes};
+use crate::common::{Layout, default_layout, hashes, load_above};
 
 of_each_layout! {
     a_key_has_more_values_than_its_buckets_have_slots
@@ -82,8 +84,12 @@ fn values_that_do_not_fit(layout: Layout) {
 fn batches_do_as_the_loop_does(layout: Layout) {
     let bits = widths(layout)[1];
     let [one, other] = [0; 2].map(|_| layout.maplet(3000, bits));
+    // No two of one class, or one would be replaced for the other, and none of the keys that are not there.
+    let geometry = layout.fixed_geometry(one.slots() / layout.slots, bits);
+    let mut classes = HashSet::from([1, 2].map(|hash| geometry.class(hash)));
+    let keys = hashes(17).filter(|&hash| classes.insert(geometry.class(hash)));
     let pairs: Vec<(u64, u32)> =
-        hashes(17).take(2000).map(|hash| (hash, hash as u32 % (1 << bits))).collect();
+        keys.take(2000).map(|hash| (hash, hash as u32 % (1 << bits))).collect();
     for batch in [1, 2, 31, 32, 33, 1000] {
         for pairs in pairs.chunks(batch) {
             one.insert_hash_many(pairs).expect("within the capacity");
@@ -149,12 +155,14 @@ fn figures_are_exact(layout: Layout) {
             assert_eq!(maplet.len(), inserted);
             assert_eq!(maplet.insert_hash(hash, 1), Ok(()));
         }
-        let (len, slots) = (maplet.len() as f64, maplet.slots() as f64);
-        assert_eq!(maplet.load_factor().to_bits(), (len / slots).to_bits());
+        // By chance, something is in the stash.
+        let in_slots = (maplet.len() - maplet.stats().stashed_copies) as f64;
+        let load = in_slots / maplet.slots() as f64;
+        assert_eq!(maplet.load_factor().to_bits(), load.to_bits());
         // As much memory as a filter of as many slots.
-        let filter = layout.filter(capacity);
+        let (empty, filter) = (layout.maplet(capacity, bits), layout.filter(capacity));
         let [of_maplet, of_filter] = [
-            maplet.memory_bytes() - size_of_val(&maplet),
+            empty.memory_bytes() - size_of_val(&empty),
             filter.memory_bytes() - size_of_val(&filter),
         ];
         assert_eq!(of_maplet, of_filter);
@@ -238,17 +246,18 @@ fn a_builder_says_what_it_builds() {
 /// Whatever is left of the extra bits, by which inserts take turns to look at the load.
 fn the_load_stays_at_the_target(layout: Layout) {
     for bits in widths_that_grow(layout) {
-        let first = 8000;
+        let first = 40_000;
         let maplet = layout.growing_maplet(first, 2 * first, bits);
         let first_slots = maplet.slots();
         for hash in hashes(bits.into()).take(2 * first - 200) {
             maplet.insert_hash(hash, 1).expect("below the maximum");
             if maplet.slots() > first_slots + 100 * layout.slots {
                 let over = maplet.load_factor() - layout.target();
-                assert!((-0.01..0.04).contains(&over), "{over} over the target: {maplet:?}");
+                let most = load_above(maplet.slots());
+                assert!((-0.015..most).contains(&over), "{over} over the target: {maplet:?}");
             }
         }
-        assert!(maplet.slots() > first_slots * 9 / 8, "{maplet:?}");
+        assert!(maplet.slots() > first_slots + 1000 * layout.slots, "{maplet:?}");
     }
 }
 

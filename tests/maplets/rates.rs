@@ -6,7 +6,7 @@ use coucal::{CuckooMaplet, Storage};
 use coucal_reference::LAYOUTS;
 
 use super::{candidates, widths, widths_that_grow};
-use crate::common::{Layout, Maplet, hashes, usually};
+use crate::common::{Layout, Maplet, hashes, is_expected, scatter, usually};
 
 of_each_layout! {
     candidates_are_as_few_as_stated
@@ -24,22 +24,23 @@ fn lookups_at_most() -> f64 {
     usually(1e6, 1.3e7)
 }
 
-fn is_within_10_percent(measured: f64, stated: f64, what: &str) {
-    println!("{what}: {measured:.4e}, stated {stated:.4e}");
-    assert!((measured / stated - 1.0).abs() < 0.1, "{what}: {measured}, stated {stated}");
+/// The formulas of the documentation take 2^n for 2^n - 1, which is 3 %, and the load with doubled entries, 4 %. The levels of
+/// a small table do not begin all at one load: 1 % is one standard deviation.
+fn is_by_formula(by_formula: f64, stated: f64, what: &str) {
+    println!("{what}: {stated:.4e} stated, {by_formula:.4e} by the formula");
+    assert!((by_formula / stated - 1.0).abs() < 0.12, "{what}: {by_formula}, {stated} stated");
 }
 
 /// The mean number of candidates of absent keys is as stated, where it can be measured.
 fn measure<St: Storage>(maplet: &Maplet<St>, by_formula: f64) {
     let stated = maplet.false_positive_rate();
     let what = format!("{} with {} bits", maplet.layout_name(), maplet.value_bits());
-    is_within_10_percent(by_formula, stated, &what);
+    is_by_formula(by_formula, stated, &what);
     let lookups = COUNTED / stated;
     if lookups <= lookups_at_most() {
         let absent = hashes(5).take(lookups as usize);
         let found: usize = absent.map(|hash| maplet.get_hash(hash).len()).sum();
-        is_within_10_percent(found as f64 / lookups, stated, &what);
-        is_within_10_percent(found as f64 / lookups, by_formula, &what);
+        is_expected(found, COUNTED, 0.01, &what);
     }
 }
 
@@ -59,10 +60,9 @@ fn candidates_are_as_few_as_stated(layout: Layout) {
         let found: usize = keys().map(|hash| maplet.get_hash(hash).len()).sum();
         let false_ones = (found - pairs) as f64;
         let stated = maplet.false_positive_rate() * pairs as f64;
-        // Two keys that meet are found for each other: twice the variance.
-        let scatter = 4.0 * (2.0 * stated).sqrt();
         println!("{false_ones} beside the values of present keys, {stated:.0} stated");
-        assert!((false_ones - stated).abs() < 0.1 * stated + scatter);
+        // Two keys that meet are found for each other.
+        assert!((false_ones - stated).abs() < 0.03 * stated + scatter(stated, 2.0));
     }
 }
 
@@ -103,7 +103,7 @@ fn long_fingerprints_meet_as_often_as_stated(layout: Layout) {
         let meetings: usize = meet.map(|met| met * (met - 1) / 2).sum();
         let stated = (keys.len() as f64).powi(2) / 2.0 / fingerprints;
         let what = format!("{} with {bits} bits, keys that meet", layout.name);
-        is_within_10_percent(meetings as f64, stated, &what);
+        is_expected(meetings, stated, 0.0, &what);
         let value = super::largest(bits);
         for pair in keys.windows(2).take(usually(2000, 20_000)) {
             let [(of_one, one), (of_other, other)] = pair else { unreachable!("two") };
@@ -139,7 +139,7 @@ fn candidates_are_as_few_as_stated_while_it_grows(layout: Layout) {
             let split = now as f64 / f64::from(now.ilog2()).exp2();
             measure(&maplet, slots * unit * (levels + split));
             let what = format!("{} with {bits} bits, as stated before", layout.name);
-            is_within_10_percent(before, maplet.false_positive_rate(), &what);
+            is_by_formula(before, maplet.false_positive_rate(), &what);
         }
     }
 }

@@ -35,16 +35,21 @@ fn the_stated_memory_is_what_is_allocated(layout: Layout) {
         let (stated, live) = (filter.memory_bytes(), live_bytes());
         // Only what finds no room in its buckets makes it larger.
         if capacity <= 2000 {
+            let more = || {
+                let more = filter.memory_bytes() - stated;
+                assert_eq!(live_bytes() - live, more.cast_signed(), "{filter:?}");
+                more
+            };
             assert!(fill(&filter, hashes(67).take(capacity)) >= capacity);
+            // By chance, something is in the stash.
+            assert!(more() == 0 || filter.stats().stashed_entries > 0, "{filter:?}");
             filter.remove_hash(1);
-            assert_eq!((filter.memory_bytes(), live_bytes()), (stated, live));
             fill(&filter, hashes(67).skip(capacity));
             filter.clear();
             let copies = if capacity > 100 { 100 } else { 0 };
             for copy in 0..copies {
                 assert_eq!(filter.insert_hash(copy / 50), Ok(()), "copy {copy}");
-                let more = filter.memory_bytes() - stated;
-                assert_eq!(live_bytes() - live, more.cast_signed(), "copy {copy}");
+                more();
             }
         }
         drop(filter);
@@ -61,6 +66,8 @@ fn words_in_use<L: Storage, S>(filter: &CuckooFilter<L, S>, slots: usize) -> usi
 /// is not in use yet, and the list of the parts.
 fn growth_allocates_what_it_says(layout: Layout) {
     const CHUNK: usize = 4 << 10;
+    /// For an item that finds no room by chance.
+    const STASH: usize = 16 << 10;
     for (first, most) in
         [(0, 0), (0, 200), (100, 300), (1000, 1000), (1000, 3500), (20_000, 70_000)]
     {
@@ -75,7 +82,7 @@ fn growth_allocates_what_it_says(layout: Layout) {
         let check = || {
             assert_eq!(filter.memory_bytes(), allocated(), "{filter:?}");
             let words = words_in_use(&filter, layout.slots);
-            let most = words + (4 << 10) + words / 64 + besides;
+            let most = words + CHUNK + words / 64 + besides + STASH;
             assert!(allocated() <= most, "{} bytes, not {most}: {filter:?}", allocated());
         };
         check();
@@ -89,7 +96,8 @@ fn growth_allocates_what_it_says(layout: Layout) {
         fill(&filter, hashes(71));
         filter.clear();
         check();
-        assert!(allocated() <= greatest + CHUNK, "{} bytes, not {greatest}", allocated());
+        let most = greatest + CHUNK + STASH;
+        assert!(allocated() <= most, "{} bytes, not {most}", allocated());
         drop(filter);
         assert_eq!(live_bytes(), before, "freed, all of it");
     }

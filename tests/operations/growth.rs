@@ -1,12 +1,11 @@
 //! Nothing is lost over all doublings.
 
 use coucal_reference::{Grows, Item, Modelled};
-use rand::rngs::SmallRng;
+use rand::RngExt;
 use rand::seq::{IndexedRandom, SliceRandom};
-use rand::{RngExt, SeedableRng};
 
 use super::{twins, widths};
-use crate::common::{LEAST_BUCKETS, Layout, default_layout, hashes, usually};
+use crate::common::{LEAST_BUCKETS, Layout, Random, default_layout, hashes, random, usually};
 
 of_each_growing_layout! {
     filters
@@ -18,7 +17,7 @@ struct Checked<S> {
     modelled: Modelled<S>,
     layout: Layout,
     held: Vec<Item>,
-    random: SmallRng,
+    random: Random,
 }
 
 impl<S: Grows> Checked<S> {
@@ -100,7 +99,7 @@ impl<S: Grows> Checked<S> {
 /// Says how many entries the absent items had that were looked up.
 fn nothing_is_lost<S: Grows>(layout: Layout, subject: S, twins: &[[u64; 2]]) -> usize {
     let (first, most) = (subject.slots(), subject.max_capacity());
-    let random = SmallRng::seed_from_u64(first as u64);
+    let random = random(first as u64);
     let mut checked =
         Checked { modelled: Modelled::growing(subject), layout, held: Vec::new(), random };
     let mut new = hashes(first as u64);
@@ -166,7 +165,8 @@ fn filters(layout: Layout) {
     let filter = layout.growing(1, most);
     assert_eq!(filter.slots(), LEAST_BUCKETS * layout.slots);
     let found = nothing_is_lost(layout, filter, &twins(layout, 0, 60));
-    assert!(found > 10, "{found}");
+    // At the first size, each of ten siblings is taken for its twin.
+    assert!(found >= 10, "{found}");
 }
 
 /// The same for each length of values.

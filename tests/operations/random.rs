@@ -2,10 +2,10 @@
 
 use coucal_reference::{Modelled, Op, Subject};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
+use rand::{RngExt, SeedableRng};
 
 use super::{twins, widths};
-use crate::common::{LEAST_BUCKETS, Layout, hashes, usually};
+use crate::common::{LEAST_BUCKETS, Layout, Random, cases, usually};
 
 of_each_layout! {
     filters
@@ -36,19 +36,13 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..300)
 }
 
-/// The same cases in every run.
 fn config() -> ProptestConfig {
-    ProptestConfig {
-        cases: usually(50, 500),
-        rng_seed: RngSeed::Fixed(1),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
+    ProptestConfig { cases: usually(50, 500), ..cases() }
 }
 
 /// Hashes that are not alike, and few of them, so that they meet again.
 fn few(seed: u64, distinct: usize) -> Vec<u64> {
-    hashes(seed).take(distinct).collect()
+    Random::seed_from_u64(seed).random_iter().take(distinct).collect()
 }
 
 /// Half of them are of the class of another.

@@ -1,12 +1,10 @@
 //! A table that was made for n items holds n of any kind.
 
 use coucal_reference::{Item, Subject};
-use rand::SeedableRng;
-use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 
 use super::{contents, holds, items, value_bits, value_bits_that_grow, zipf};
-use crate::common::{Layout, default_layout, hashes, usually};
+use crate::common::{Layout, default_layout, hashes, random, usually};
 
 of_each_layout! {
     copies_of_one_item
@@ -28,7 +26,10 @@ of_each_growing_layout! {
 fn come_and_go(subject: &impl Subject, others: usize) {
     const COPIES: usize = 5000;
     let item = (1, 1 & ((1 << subject.value_bits()) - 1));
-    let others = items(others, subject.value_bits(), |_| 1);
+    // None that is taken for it.
+    let geometry = contents(subject).geometry;
+    let apart = hashes(3).filter(|&hash| geometry.class(hash) != geometry.class(item.0));
+    let others: Vec<Item> = apart.take(others).map(|hash| (hash, item.1)).collect();
     for &other in &others {
         subject.insert(other).expect("room");
     }
@@ -74,7 +75,7 @@ fn copies_of_one_item_while_it_grows(layout: Layout) {
 /// As many items as it was made for; half of them removed, values replaced, all the others removed. In between
 /// it is restored.
 fn fills_and_empties<S: Subject>(subject: S, mut held: Vec<Item>) {
-    let mut random = SmallRng::seed_from_u64(11);
+    let mut random = random(11);
     // Not one hash after the other.
     held.shuffle(&mut random);
     for (stored, &item) in held.iter().enumerate() {

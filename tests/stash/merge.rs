@@ -41,8 +41,9 @@ fn filled<S: Subject>(subject: S, items: &[Item]) -> S {
 fn are_united<S: Subject>(new: impl Fn() -> S, bits: u32, factor: usize) {
     let all = items(CAPACITY, bits, |random| zipf(random, 200));
     let (of_one, of_other) = all.split_at(CAPACITY / (1 + factor));
-    // The items in common are the last ones of the first.
-    let of_other = [&of_one[of_one.len() / 2..], &of_other[..CAPACITY / (2 + factor)]].concat();
+    // The items in common are the last ones of the first. Of one item there are more than two buckets hold, as in the first.
+    let of_other =
+        [&of_one[of_one.len() / 2..], &of_other[..CAPACITY / (2 + factor)], &[(1, 0); 20]].concat();
     for [into, from] in [[of_one, &of_other], [&of_other, of_one]] {
         let (one, other) = (filled(new(), into), filled(new(), from));
         assert!(one.stashed().0 > 0 && other.stashed().0 > 0, "{one:?}, {other:?}");

@@ -11,10 +11,9 @@ use std::collections::BTreeMap;
 
 use coucal_reference::format::{self, Contents, Value};
 use coucal_reference::{Item, Subject};
-use rand::rngs::SmallRng;
-use rand::{RngExt, SeedableRng};
+use rand::RngExt;
 
-use crate::common::{Layout, hashes};
+use crate::common::{Layout, Random, hashes, random};
 
 /// The longest values that the tests have, as far as they fit.
 const MOST_VALUE_BITS: u32 = 8;
@@ -30,17 +29,14 @@ fn value_bits_that_grow(layout: Layout) -> u32 {
 }
 
 /// A number from 1 to `most`: at least k with probability 1 / k.
-fn zipf(random: &mut SmallRng, most: usize) -> usize {
+fn zipf(random: &mut Random, most: usize) -> usize {
     ((1.0 / (1.0 - random.random::<f64>())) as usize).clamp(1, most)
 }
 
-/// So many items: of each hash as many as `copies` says, each with the next value.
-fn items(
-    count: usize,
-    value_bits: u32,
-    mut copies: impl FnMut(&mut SmallRng) -> usize,
-) -> Vec<Item> {
-    let mut random = SmallRng::seed_from_u64(5);
+/// So many items: of the first hash more than two buckets hold, of each other as many as `copies` says, each with the next
+/// value.
+fn items(count: usize, value_bits: u32, mut copies: impl FnMut(&mut Random) -> usize) -> Vec<Item> {
+    let mut random = random(5);
     let values = 1_u64 << value_bits;
     let mut items = Vec::with_capacity(count);
     for hash in hashes(3) {
@@ -48,7 +44,7 @@ fn items(
         if left == 0 {
             break;
         }
-        let copies = copies(&mut random).min(left);
+        let copies = if items.is_empty() { 20 } else { copies(&mut random) }.min(left);
         items.extend(
             (0..copies).map(|n| (hash, ((hash >> 7).wrapping_add(n as u64) % values) as Value)),
         );
