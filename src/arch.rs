@@ -28,13 +28,13 @@ pub(crate) use chosen::{
 #[cfg(all(test, not(coucal_model)))]
 #[allow(unused_qualifications, reason = "a processor may have the portable function itself")]
 mod tests {
-    use rand::rngs::SmallRng;
-    use rand::{Rng, RngExt, SeedableRng};
+    use rand::{Rng, RngExt};
 
     use super::*;
+    use crate::random::{Random, random};
 
     /// Words in which lanes equal a value often, one of them among the values that are given.
-    fn words<const BITS: u32, const SLOTS: usize>(random: &mut SmallRng, values: [u64; 2]) -> u64 {
+    fn words<const BITS: u32, const SLOTS: usize>(random: &mut Random, values: [u64; 2]) -> u64 {
         (0..SLOTS).fold(0, |word, _| {
             let lane = match random.random_range(0..16) {
                 0 => 0,
@@ -48,7 +48,7 @@ mod tests {
 
     fn agrees_with_its_twin<const BITS: u32, const SLOTS: usize>() {
         let lane = Lanes::<BITS, SLOTS>::LANE;
-        let mut random = SmallRng::seed_from_u64(BITS.into());
+        let mut random = random(BITS.into());
         let mut matched = [0; 3];
         for _ in 0..100_000 {
             // The highest bit of a lane belongs to no mask: it has the mark.

@@ -401,6 +401,7 @@ macro_rules! __for_each_growing_layout {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::cases;
     use proptest::prelude::*;
 
     type FormatOf<L> = <L as Sealed>::Format;
@@ -673,6 +674,7 @@ mod tests {
     macro_rules! of_each_layout {
         ($($layout:ident)*) => {
             proptest! {
+                #![proptest_config(cases())]
                 $(#[test]
                 #[expect(non_snake_case, reason = "named after the layout")]
                 fn $layout((a, b, fingerprint) in pairs::<FormatOf<super::$layout>>()) {
@@ -683,7 +685,7 @@ mod tests {
 
             #[test]
             fn words_are_canonical_or_not() {
-                $(proptest!(|(word in words::<FormatOf<super::$layout>>())| check_any::<FormatOf<super::$layout>>(word));)*
+                $(proptest!(cases(), |(word in words::<FormatOf<super::$layout>>())| check_any::<FormatOf<super::$layout>>(word));)*
             }
 
             #[test]

@@ -659,6 +659,8 @@ mod maplet;
 #[cfg(coucal_model)]
 #[doc(hidden)]
 pub mod probe;
+#[cfg(test)]
+mod random;
 mod snapshot;
 mod storage;
 mod sync;

@@ -1,7 +1,7 @@
 //! What the fuzzer runs: functions of any bytes that panic when the crate is wrong.
 //!
 //! `fuzz_targets/` has the binaries for cargo-fuzz, which need a nightly toolchain; `tests/` runs the
-//! same functions on the committed corpus and on random inputs from a fixed seed.
+//! same functions on the committed corpus and on random inputs.
 
 mod operations;
 mod restore;

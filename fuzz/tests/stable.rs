@@ -1,10 +1,10 @@
-//! The fuzz targets on the committed corpus, and on random inputs from a fixed seed.
+//! The fuzz targets on the committed corpus, and on random inputs.
 
 use std::path::Path;
 
 use coucal_reference::format::at;
-use rand::rngs::SmallRng;
-use rand::{Rng, RngExt, SeedableRng};
+use coucal_reference::random;
+use rand::{Rng, RngExt};
 
 /// Random inputs of each target, unless `COUCAL_FUZZ_INPUTS` says how many.
 const INPUTS: usize = 4000;
@@ -25,7 +25,7 @@ fn run(name: &str, target: fn(&[u8])) {
 
     let inputs = std::env::var("COUCAL_FUZZ_INPUTS");
     let inputs = inputs.map_or(INPUTS, |inputs| inputs.parse().expect("a number"));
-    let mut random = SmallRng::seed_from_u64(41);
+    let mut random = random(41);
     for _ in 0..inputs {
         let mut bytes = vec![0; random.random_range(0..600)];
         random.fill_bytes(&mut bytes);

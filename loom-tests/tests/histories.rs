@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::{env, thread};
 
 use coucal::{CuckooFilter, CuckooMaplet, GrowingLayout, InsertError, Layout, Snapshot, Storage};
+use coucal_reference::{Random, random};
 use loom_tests::checker::{Event, History, Interval, Outcome};
-use rand::rngs::SmallRng;
 use rand::{Rng, RngExt, SeedableRng};
 
 /// Operations of each thread in one history.
@@ -211,11 +211,7 @@ fn inserted(stored: Result<(), InsertError>) -> Outcome {
 
 /// Hashes of `count` different classes, or keys; `new` makes an empty filter, or maplet, of one hash, which
 /// itself tells whether two are the same.
-fn classes<S: Subject>(
-    new: impl Fn(Vec<u64>) -> S,
-    random: &mut SmallRng,
-    count: usize,
-) -> Vec<u64> {
+fn classes<S: Subject>(new: impl Fn(Vec<u64>) -> S, random: &mut Random, count: usize) -> Vec<u64> {
     let mut hashes: Vec<u64> = Vec::new();
     while hashes.len() < count {
         let hash = random.next_u64();
@@ -243,7 +239,7 @@ fn copies_in(subject: &impl Subject, snapshot: Snapshot) -> Outcome {
 fn record(subject: &impl Subject, stored: Range<usize>, threads: usize, seed: u64) -> History {
     let keys = subject.keys();
     let classes = keys.len();
-    let mut random = SmallRng::seed_from_u64(seed);
+    let mut random = random(seed);
     let mut initial = vec![0; classes];
     for _ in 0..random.random_range(stored) {
         let class = random.random_range(0..classes);
@@ -255,7 +251,7 @@ fn record(subject: &impl Subject, stored: Range<usize>, threads: usize, seed: u6
     let recorded: Vec<Vec<Interval>> = thread::scope(|scope| {
         let recording: Vec<_> = (0..threads)
             .map(|_| {
-                let mut random = SmallRng::seed_from_u64(random.next_u64());
+                let mut random = Random::seed_from_u64(random.next_u64());
                 let (clock, barrier) = (&clock, &barrier);
                 scope.spawn(move || {
                     barrier.wait();
@@ -304,7 +300,7 @@ fn run<S: Subject>(
     check: impl Fn(&S, &History),
 ) {
     for threads in [2, 3, 5] {
-        let mut random = SmallRng::seed_from_u64(threads as u64);
+        let mut random = random(threads as u64);
         let hashes = classes(&new, &mut random, count);
         for seed in 0..histories {
             let subject = new(hashes.clone());

@@ -3,10 +3,10 @@
 use super::CuckooFilter;
 use crate::layout::LayoutId::{self, Fp16x4};
 use crate::layout::{self, Format, Growth, Layout, Visitor};
+use crate::random::random;
 use crate::table::Table;
 use crate::table::sizing::{self, Request, Sizing};
-use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
+use rand::Rng;
 
 /// The cells of the lines of a documentation table that begin with `start`.
 fn table_rows(source: &str, start: &str) -> Vec<Vec<String>> {
@@ -25,7 +25,7 @@ impl Visitor<()> for FirstFailure {
 
     fn visit<F: Format>(self, (): ()) -> f64 {
         const TABLES: usize = 8;
-        let mut random = SmallRng::seed_from_u64(1);
+        let mut random = random(1);
         let buckets = ((1 << 16) / F::SLOTS) & !1;
         let table = Table::<F>::try_new(buckets, buckets).expect("a small table");
         let mut stored = 0;

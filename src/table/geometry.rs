@@ -233,6 +233,7 @@ fn fold(product: u128) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::cases;
     use proptest::prelude::*;
 
     /// Even numbers of buckets of every magnitude, the extremes included.
@@ -242,6 +243,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(cases())]
+
         #[test]
         fn a_key_lies_in_the_table(buckets in buckets(), hash: u64, bits in 4..=32_u32) {
             let key = Geometry::fixed(buckets, bits).key(hash);

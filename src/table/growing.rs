@@ -652,12 +652,12 @@ impl<V: Values> Validity<V> {
 mod tests {
     use std::collections::VecDeque;
 
-    use rand::rngs::SmallRng;
-    use rand::{RngExt, SeedableRng};
+    use rand::RngExt;
 
     use super::super::Table;
     use super::*;
     use crate::layout::{Format, Packed};
+    use crate::random::random;
     use crate::table::entry::{Pair, ValueBits};
     use crate::table::sizing::Sizing;
 
@@ -766,7 +766,7 @@ mod tests {
     /// Random operations on tables with short rings, in which most entries are void after some doublings: after each
     /// operation every item that is there is found, with its value; and their number is exact.
     fn every_item_is_found(seed: u64, extra_bits: u32, buckets: usize) {
-        let mut random = SmallRng::seed_from_u64(seed);
+        let mut random = random(seed);
         let value_bits = Fp16x4::EXTRA_BITS - extra_bits;
         let sizing = Sizing { value_bits, ..Sizing::of_table(Fp16x4::ID, 2, buckets) };
         let table = Table::<Fp16x4, Growing<ValueBits>>::try_sized(sizing).unwrap();
@@ -817,7 +817,7 @@ mod tests {
     /// Two tables of any sizes, with short rings: what is merged is found, and what was there.
     #[test]
     fn what_is_merged_is_found() {
-        let mut random = SmallRng::seed_from_u64(7);
+        let mut random = random(7);
         for round in 0..400 {
             let extra_bits = 1 + round % 3;
             let value_bits = Fp16x4::EXTRA_BITS - extra_bits;

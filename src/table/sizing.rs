@@ -442,6 +442,7 @@ fn power(base: f64, exponent: usize) -> f64 {
 mod tests {
     use super::*;
     use crate::layout::LayoutId::{self, Fp8x8, Fp12x5, Fp16x4, Fp21x3, Fp32x2, SemiSorted17x4};
+    use crate::random::cases;
     use proptest::prelude::*;
 
     fn fixed(capacity: usize, rate: Option<f64>) -> Request {
@@ -599,13 +600,14 @@ mod tests {
 
     macro_rules! sizing_of_each_growing_layout {
         ($($layout:ident)*) => {
-            proptest! {$(
-                #[test]
+            proptest! {
+                #![proptest_config(cases())]
+                $(#[test]
                 #[expect(non_snake_case, reason = "named after the layout")]
                 fn $layout((request, items) in requests()) {
                     check(LayoutId::$layout, request, items);
-                }
-            )*}
+                })*
+            }
         };
     }
 

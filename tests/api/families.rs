@@ -4,9 +4,10 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasher, Hash};
 
-use rand::rngs::SmallRng;
+use rand::RngExt;
 use rand::seq::IndexedRandom;
-use rand::{RngExt, SeedableRng};
+
+use crate::common::random;
 
 /// Distinct keys, numbered from 0, under a hasher `S`.
 pub struct Family<S> {
@@ -52,7 +53,7 @@ fn short_strings(longest: u32) -> Vec<String> {
 
 /// `count` of the short strings, half of them of three characters.
 fn some_short_strings(count: usize) -> Vec<String> {
-    let mut random = SmallRng::seed_from_u64(31);
+    let mut random = random(31);
     let mut strings = short_strings(3);
     let three = strings.split_off(64 + 64 * 64);
     let mut half = |strings: Vec<String>| -> Vec<String> {
@@ -76,7 +77,7 @@ fn about_zero(i: usize) -> isize {
 /// All families, each of some 2^16 to 2^19 keys; the integers of 8 bits are too few to be one.
 #[allow(clippy::too_many_lines, reason = "a list")]
 pub fn families<S: BuildHasher + 'static>() -> Vec<Family<S>> {
-    let mut random = SmallRng::seed_from_u64(37);
+    let mut random = random(37);
     let words = some_short_strings(512);
     let numerals: Vec<String> = (0..512).map(|i| i.to_string()).collect();
     let few = some_short_strings(64);

@@ -8,12 +8,10 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::thread;
 
 use coucal::{CuckooFilter, DefaultHashBuilder, Fp10x6, Fp12x5};
-use rand::SeedableRng;
-use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 
 use super::families::families;
-use crate::common::usually;
+use crate::common::{random, usually};
 
 type Seed = DefaultHashBuilder;
 
@@ -25,7 +23,7 @@ fn equal_pairs(mut hashes: Vec<u64>) -> usize {
 
 /// The hashes of a family in an order that has nothing to do with the keys.
 fn shuffled(mut hashes: Vec<u64>) -> Vec<u64> {
-    hashes.shuffle(&mut SmallRng::seed_from_u64(41));
+    hashes.shuffle(&mut random(41));
     hashes
 }
 

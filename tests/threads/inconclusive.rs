@@ -7,11 +7,10 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
+use rand::Rng;
 
 use super::turn;
-use crate::common::{Filter, default_layout, repetitions, usually};
+use crate::common::{Filter, default_layout, random, repetitions, usually};
 
 /// Lookups of each reader.
 fn lookups() -> u64 {
@@ -29,7 +28,7 @@ fn one_group(filter: &Filter, stop: &AtomicBool, _seed: u64) {
 
 /// At 96 % load each writer removes and inserts its own items, and most inserts kick.
 fn kicks(filter: &Filter, stop: &AtomicBool, seed: u64) {
-    let mut random = SmallRng::seed_from_u64(seed);
+    let mut random = random(seed);
     let mut own = Vec::new();
     while !stop.load(Ordering::Relaxed) {
         if filter.load_factor() < 0.96 {
@@ -57,7 +56,7 @@ fn inconclusive(filter: &Filter, write: Writer, writers: u64, readers: u64) -> u
             });
         }
         let look = |seed: u64| {
-            let mut random = SmallRng::seed_from_u64(seed ^ 0xab5e_0000);
+            let mut random = random(seed ^ 0xab5e_0000);
             start.wait();
             (0..lookups()).filter(|_| filter.contains_hash(random.next_u64())).count()
         };
@@ -83,7 +82,7 @@ fn a_lookup_hardly_ever_gives_up() {
             ("kicks, out of cache", kicks, usually(100_000, 1_000_000)),
         ] {
             let filter = default_layout().filter(capacity);
-            let mut settled = SmallRng::seed_from_u64(7);
+            let mut settled = random(7);
             while capacity > 0 && filter.load_factor() < 0.9 {
                 filter.insert_hash(settled.next_u64()).expect("far from full");
             }

@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use coucal::{Candidates, InsertError, Storage};
-use rand::rngs::SmallRng;
-use rand::{Rng, RngExt, SeedableRng};
+use rand::{Rng, RngExt};
 
 use super::turn;
-use crate::common::{Layout, Maplet, hashes, usually};
+use crate::common::{Layout, Maplet, hashes, random, usually};
 
 of_each_layout!(settled_pairs_are_found);
 
@@ -122,7 +121,7 @@ fn write<L: Storage>(
     share: usize,
     operations: usize,
 ) -> Vec<(u64, u32)> {
-    let mut random = SmallRng::seed_from_u64(number);
+    let mut random = random(number);
     let top = largest(maplet.value_bits());
     let mut held: Vec<(u64, u32)> = Vec::new();
     // A value of its own keys: none that a settled key of the same class loses.

@@ -18,11 +18,10 @@ use std::thread;
 
 use coucal::Storage;
 use coucal_reference::format::Class;
-use rand::rngs::SmallRng;
-use rand::{RngExt, SeedableRng};
+use rand::RngExt;
 
 use super::turn;
-use crate::common::{Filter, HASHER, Layout, default_layout, hashes, repetitions};
+use crate::common::{Filter, HASHER, Layout, default_layout, hashes, random, repetitions};
 
 /// More than there are cores on most machines that run tests.
 const WRITERS: usize = 6;
@@ -75,7 +74,7 @@ impl<L: Storage> Shared<'_, L> {
 
     /// Inserts and removes until it is told to stop, and keeps about `wanted` items.
     fn write(&self, me: usize, wanted: impl Fn() -> u64) {
-        let mut random = SmallRng::seed_from_u64(me as u64);
+        let mut random = random(me as u64);
         let Writer { inserted, removed } = &self.writers[me];
         while !self.stop.load(Ordering::Relaxed) {
             let [next, first] = self.writers[me].progress();

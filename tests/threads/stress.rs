@@ -8,24 +8,25 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 use coucal::{InsertError, Storage};
-use rand::rngs::SmallRng;
-use rand::{Rng, RngExt, SeedableRng};
+use rand::{Rng, RngExt};
 
 use super::turn;
-use crate::common::{Filter, Growing, Layout, default_layout, hashes, repetitions, usually};
+use crate::common::{
+    Filter, Growing, Layout, Random, default_layout, hashes, random, repetitions, usually,
+};
 
 /// Lookups of a long run.
 const LONG: u64 = 100_000_000;
 
 /// What a writer owns: nobody else inserts or removes these hashes.
 struct Writer {
-    random: SmallRng,
+    random: Random,
     held: Vec<u64>,
 }
 
 impl Writer {
     fn new(seed: u64) -> Self {
-        Self { random: SmallRng::seed_from_u64(seed), held: Vec::new() }
+        Self { random: random(seed), held: Vec::new() }
     }
 
     /// Inserts while the load is below a mark between 93 and 97 %, removes while it is above. The
@@ -66,7 +67,7 @@ impl Writer {
 fn settled_keys_are_found_in(layout: Layout, slots: usize, threads: usize, lookups: u64) {
     let _turn = turn();
     let filter = layout.filter_of_slots(slots);
-    let mut random = SmallRng::seed_from_u64((slots * threads) as u64);
+    let mut random = random((slots * threads) as u64);
     let settled: Vec<u64> = (0..slots / 2).map(|_| random.next_u64()).collect();
     let settled: Vec<u64> =
         settled.into_iter().filter(|&hash| filter.insert_hash(hash) == Ok(())).collect();
