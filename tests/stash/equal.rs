@@ -2,12 +2,11 @@
 //! agree on every answer and every byte.
 
 use coucal_reference::{Item, Subject};
-use rand::rngs::SmallRng;
+use rand::RngExt;
 use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
 
 use super::{items, value_bits, value_bits_that_grow, zipf};
-use crate::common::Layout;
+use crate::common::{Layout, random};
 
 of_each_layout! {
     of_fixed_size
@@ -21,7 +20,7 @@ const CAPACITY: usize = 1000;
 
 /// As many items come as go, at a load at which many of them are stashed.
 fn are_equal<S: Subject>(new: impl Fn() -> S, bits: u32) {
-    let mut random = SmallRng::seed_from_u64(13);
+    let mut random = random(13);
     let (one, mut other) = (new(), new());
     let mut absent: Vec<Item> = items(2 * CAPACITY, bits, |random| zipf(random, 30));
     absent.shuffle(&mut random);
