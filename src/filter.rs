@@ -7,10 +7,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use crate::error::{Error, InsertError, InsertManyError, LengthMismatch, ReserveError};
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::Fp16x4;
-use crate::storage::operations::{self, Inner};
-use crate::storage::operations::{
-    Contains, Count, FalsePositiveRate, Insert, InsertUnique, Remove, Stats,
-};
+use crate::storage::operations::{self, Inner, Stats};
 use crate::storage::sealed::Sealed;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 #[cfg(coucal_model)]
@@ -508,7 +505,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[inline]
     pub fn insert_hash(&self, hash: u64) -> Result<(), InsertError> {
-        self.inner.run(Insert(hash))
+        self.inner.insert(hash)
     }
 
     /// Adds the item with this hash unless the filter contains it. See
@@ -527,7 +524,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[inline]
     pub fn insert_unique_hash(&self, hash: u64) -> Result<bool, InsertError> {
-        self.inner.run(InsertUnique(hash))
+        self.inner.insert_unique(hash)
     }
 
     /// Whether the item with this hash is in the filter. See [`contains`](Self::contains).
@@ -541,7 +538,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     #[inline]
     #[must_use]
     pub fn contains_hash(&self, hash: u64) -> bool {
-        self.inner.run(Contains(hash))
+        self.inner.contains(hash)
     }
 
     /// Removes one copy of the item with this hash. See [`remove`](Self::remove).
@@ -557,7 +554,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[inline]
     pub fn remove_hash(&self, hash: u64) -> bool {
-        self.inner.run(Remove(hash))
+        self.inner.remove(hash)
     }
 
     /// The number of copies of the item with this hash. See [`count`](Self::count).
@@ -572,7 +569,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn count_hash(&self, hash: u64) -> usize {
-        self.inner.run(Count(hash))
+        self.inner.count(hash)
     }
 
     /// Writes to `found` whether the item of each hash is in the filter. See
@@ -921,7 +918,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
-        self.inner.run(FalsePositiveRate)
+        self.inner.false_positive_rate()
     }
 
     /// Removes all items that were inserted before the call.

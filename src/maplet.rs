@@ -7,10 +7,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use crate::error::{Error, InsertError, InsertManyError, LengthMismatch, ReserveError};
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::{Candidates, Fp16x4};
-use crate::storage::operations::{self, Inner};
-use crate::storage::operations::{
-    Contains, FalsePositiveRate, Get, Insert, Remove, Replace, Stats,
-};
+use crate::storage::operations::{self, Inner, Stats};
 use crate::storage::sealed::Sealed;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 #[cfg(coucal_model)]
@@ -546,7 +543,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     #[inline]
     pub fn insert_hash(&self, hash: u64, value: u32) -> Result<(), InsertError> {
         match self.pair(hash, value) {
-            Some(pair) => self.inner.run(Insert(pair)),
+            Some(pair) => self.inner.insert(pair),
             None => Err(InsertError::ValueTooLarge),
         }
     }
@@ -564,7 +561,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[inline]
     pub fn get_hash(&self, hash: u64) -> Candidates {
-        self.inner.run(Get(hash))
+        self.inner.get(hash)
     }
 
     /// Whether the key with this hash has a value. See [`contains_key`](Self::contains_key).
@@ -581,7 +578,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     #[inline]
     #[must_use]
     pub fn contains_key_hash(&self, hash: u64) -> bool {
-        self.inner.run(Contains(hash))
+        self.inner.contains(hash)
     }
 
     /// Replaces the value `old` of the key with this hash by `new`. See [`replace`](Self::replace).
@@ -606,7 +603,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         if !self.fits(new) {
             return Err(InsertError::ValueTooLarge);
         }
-        self.pair(hash, old).map_or(Ok(false), |pair| self.inner.run(Replace { old: pair, new }))
+        self.pair(hash, old).map_or(Ok(false), |pair| self.inner.replace(pair, new))
     }
 
     /// Removes one pair of the key with this hash and `value`. See [`remove`](Self::remove).
@@ -624,7 +621,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[inline]
     pub fn remove_hash(&self, hash: u64, value: u32) -> bool {
-        self.pair(hash, value).is_some_and(|pair| self.inner.run(Remove(pair)))
+        self.pair(hash, value).is_some_and(|pair| self.inner.remove(pair))
     }
 
     /// Inserts a pair for each hash of a key and its value, in order, until an insert fails. See
@@ -1056,7 +1053,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
-        self.inner.run(FalsePositiveRate)
+        self.inner.false_positive_rate()
     }
 
     /// Removes all pairs that were inserted before the call.

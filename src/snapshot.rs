@@ -763,7 +763,10 @@ impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
         if hasher::check_of(&self.hasher) != hasher::check_of(&other.hasher) {
             return Err(MergeError::OtherHasher);
         }
-        self.run(Merge(&others.image()?)).map_err(MergeError::of_insert)
+        let image = others.image()?;
+        // Whether there is room.
+        this.turns.take_locked();
+        self.run(Merge(&image)).map_err(MergeError::of_insert)
     }
 }
 

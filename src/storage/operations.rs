@@ -79,6 +79,69 @@ impl<L: Sealed, B: Buckets, S> Inner<L, B, S> {
     }
 
     #[inline]
+    pub(crate) fn contains(&self, hash: u64) -> bool {
+        self.state.turns.take();
+        let found = self.run(Contains(hash));
+        self.state.turns.acquire_if(|| found);
+        found
+    }
+
+    pub(crate) fn count(&self, hash: u64) -> usize {
+        self.state.turns.take_locked();
+        let copies = self.run(Count(hash));
+        self.state.turns.acquire_if(|| copies > 0);
+        copies
+    }
+
+    #[inline]
+    pub(crate) fn insert(&self, item: ItemOf<B>) -> Result<(), InsertError> {
+        let storing = self.state.turns.take_to_store();
+        let inserted = self.run(Insert(item));
+        storing.release_if(|| inserted.is_ok());
+        inserted
+    }
+
+    #[inline]
+    pub(crate) fn insert_unique(&self, item: ItemOf<B>) -> Result<bool, InsertError> {
+        let storing = self.state.turns.take_to_store();
+        let new = self.run(InsertUnique(item));
+        self.state.turns.acquire_if(|| new == Ok(false));
+        storing.release_if(|| new == Ok(true));
+        new
+    }
+
+    #[inline]
+    pub(crate) fn remove(&self, item: ItemOf<B>) -> bool {
+        self.state.turns.take_locked();
+        let removed = self.run(Remove(item));
+        self.state.turns.acquire_if(|| removed);
+        removed
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, hash: u64) -> Candidates
+    where
+        B: Buckets<Values = ValueBits>,
+    {
+        self.state.turns.take();
+        let found = self.run(Get(hash));
+        self.state.turns.acquire_if(|| found.len() > 0);
+        found
+    }
+
+    #[inline]
+    pub(crate) fn replace(&self, old: ItemOf<B>, new: u32) -> Result<bool, InsertError>
+    where
+        B: Buckets<Values = ValueBits>,
+    {
+        let storing = self.state.turns.take_to_store();
+        let replaced = self.run(Replace { old, new });
+        self.state.turns.acquire_if(|| replaced == Ok(true));
+        storing.release_if(|| replaced == Ok(true));
+        replaced
+    }
+
+    #[inline]
     pub(crate) fn contains_many<Q>(
         &self,
         items: &[Q],
@@ -179,6 +242,11 @@ impl<L: Sealed, B: Buckets, S> Inner<L, B, S> {
         self.figures().entries() as f64 / self.max_capacity.max(1) as f64
     }
 
+    pub(crate) fn false_positive_rate(&self) -> f64 {
+        self.state.turns.take();
+        self.run(FalsePositiveRate)
+    }
+
     pub(crate) fn load_factor(&self) -> f64 {
         let state = self.figures();
         sizing::load(state.occupied(), state.slots())
@@ -210,7 +278,7 @@ impl<L: Sealed, B: Buckets, S> Inner<L, B, S> {
             .field("capacity", &self.capacity())
             .field("slots", &table.slots())
             .field("load_factor", &self.load_factor())
-            .field("false_positive_rate", &self.run(FalsePositiveRate))
+            .field("false_positive_rate", &self.false_positive_rate())
             .field("memory_bytes", &bytes)
             .finish_non_exhaustive()
     }
@@ -225,7 +293,7 @@ impl<B: Buckets> Visitor<&State<B>> for Contains {
     #[inline(always)]
     fn visit<F: Format>(self, state: &State<B>) -> bool {
         let table = Table::<F, B>::new(state);
-        state.turns.look(|| table.contains(table.key(self.0)), |&found| found)
+        table.contains(table.key(self.0))
     }
 }
 
@@ -236,7 +304,7 @@ impl<B: Buckets> Visitor<&State<B>> for Count {
 
     fn visit<F: Format>(self, state: &State<B>) -> usize {
         let table = Table::<F, B>::new(state);
-        state.turns.find(|| table.count(table.key(self.0)), |&copies| copies > 0)
+        table.count(table.key(self.0))
     }
 }
 
@@ -248,7 +316,7 @@ impl<B: Buckets> Visitor<&State<B>> for Insert<ItemOf<B>> {
     #[inline]
     fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
         let table = Table::<F, B>::new(state);
-        state.turns.insert(|| table.insert(table.key_of(self.0)))
+        table.insert(table.key_of(self.0))
     }
 }
 
@@ -260,7 +328,7 @@ impl<B: Buckets> Visitor<&State<B>> for InsertUnique<ItemOf<B>> {
     #[inline]
     fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
         let table = Table::<F, B>::new(state);
-        state.turns.insert_unique(|| table.insert_unique(table.key_of(self.0)))
+        table.insert_unique(table.key_of(self.0))
     }
 }
 
@@ -272,7 +340,7 @@ impl<B: Buckets> Visitor<&State<B>> for Remove<ItemOf<B>> {
     #[inline]
     fn visit<F: Format>(self, state: &State<B>) -> bool {
         let table = Table::<F, B>::new(state);
-        state.turns.find(|| table.remove(table.key_of(self.0)), |&removed| removed)
+        table.remove(table.key_of(self.0))
     }
 }
 
@@ -348,7 +416,7 @@ impl<B: Buckets<Values = ValueBits>> Visitor<&State<B>> for Get {
     #[inline(always)]
     fn visit<F: Format>(self, state: &State<B>) -> Candidates {
         let table = Table::<F, B>::new(state);
-        state.turns.look(|| table.get(table.key(self.0)), |found| found.len() > 0)
+        table.get(table.key(self.0))
     }
 }
 
@@ -379,7 +447,7 @@ impl<B: Buckets<Values = ValueBits>> Visitor<&State<B>> for Replace<ItemOf<B>> {
     #[inline]
     fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
         let table = Table::<F, B>::new(state);
-        state.turns.replace(|| table.replace(table.key_of(self.old), self.new))
+        table.replace(table.key_of(self.old), self.new)
     }
 }
 
@@ -413,8 +481,6 @@ impl<B: Buckets> Visitor<&State<B>> for Merge<'_> {
 
     fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
         let table = Table::<F, B>::new(state);
-        // Whether there is room.
-        state.turns.take_locked();
         table.merge(self.0)
     }
 }
@@ -453,7 +519,6 @@ impl<B: Buckets> Visitor<&State<B>> for FalsePositiveRate {
 
     fn visit<F: Format>(self, state: &State<B>) -> f64 {
         let table = Table::<F, B>::new(state);
-        state.turns.take();
         table.false_positive_rate()
     }
 }

@@ -40,7 +40,12 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             items,
             |named| self.key(hash(named)),
             found,
-            |_, key| self.turns.look(|| self.contains(key), |&found| found),
+            |_, key| {
+                self.turns.take();
+                let found = self.contains(key);
+                self.turns.acquire_if(|| found);
+                found
+            },
         );
     }
 
@@ -52,7 +57,10 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         item: impl Fn(&Q) -> ItemOf<B>,
     ) -> Result<(), InsertManyError> {
         self.insert_each(items, item, |_, key| {
-            self.turns.insert(|| self.insert(key)).map(|()| true)
+            let storing = self.turns.take_to_store();
+            let inserted = self.insert(key);
+            storing.release_if(|| inserted.is_ok());
+            inserted.map(|()| true)
         })
         .map(|_| ())
     }
@@ -66,7 +74,10 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         new: &mut [bool],
     ) -> Result<usize, InsertManyError> {
         self.insert_each(items, item, |at, key| {
-            new[at] = self.turns.insert_unique(|| self.insert_unique(key))?;
+            let storing = self.turns.take_to_store();
+            new[at] = self.insert_unique(key)?;
+            self.turns.acquire_if(|| !new[at]);
+            storing.release_if(|| new[at]);
             Ok(new[at])
         })
     }
@@ -124,7 +135,9 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let mut count = 0;
         let key = |named: &Q| self.key_of(item(named));
         self.answer_each(items, key, removed, |_, key| {
-            let removed = self.turns.find(|| self.remove(key), |&removed| removed);
+            self.turns.take_locked();
+            let removed = self.remove(key);
+            self.turns.acquire_if(|| removed);
             count += usize::from(removed);
             removed
         });
@@ -200,7 +213,12 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
             keys,
             |named| self.key(hash(named)),
             found,
-            |_, key| self.turns.look(|| self.get(key), |found| found.len() > 0),
+            |_, key| {
+                self.turns.take();
+                let found = self.get(key);
+                self.turns.acquire_if(|| found.len() > 0);
+                found
+            },
         );
     }
 
@@ -218,7 +236,10 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
             pair,
             |_| {},
             |at, key| {
-                replaced[at] = self.turns.replace(|| self.replace(key, new(&pairs[at])))?;
+                let storing = self.turns.take_to_store();
+                replaced[at] = self.replace(key, new(&pairs[at]))?;
+                self.turns.acquire_if(|| replaced[at]);
+                storing.release_if(|| replaced[at]);
                 Ok(replaced[at])
             },
         )

@@ -61,7 +61,9 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// its position than its buckets tell.
     fn insert_copies(self, entry: Stashed, least: u32) -> Result<bool, InsertError> {
         let key = self.geometry().key_of(entry.place);
-        let stored = self.turns.insert(|| self.insert_entry(key))?;
+        let storing = self.turns.take_to_store();
+        let stored = self.insert_entry(key)?;
+        storing.release_if(|| stored);
         if stored && entry.copies > 1 {
             self.stash_copies(key, entry.copies - 1).inspect_err(|_| {
                 self.take_parts_back(Stashed { copies: 1, ..entry }, least);
@@ -77,8 +79,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// there are fewer.
     fn take_parts_back(self, entry: Stashed, least: u32) -> usize {
         let Stashed { place, copies } = entry;
-        let least = least.min(place.entry.known());
-        let taken = self.turns.find(|| self.take_back(place, copies, least), |_| false);
+        self.turns.take_locked();
+        let taken = self.take_back(place, copies, least.min(place.entry.known()));
         let rest = copies - taken;
         if rest == 0 || self.is_known(place) {
             return taken;

@@ -56,10 +56,6 @@ impl Image {
         // Relaxed: nobody stores in it any more.
         words.map(|word| word.load(Ordering::Relaxed))
     }
-
-    fn holds_any(&self) -> bool {
-        self.occupied + self.stashed.len() > 0
-    }
 }
 
 /// A second place for every store of a word, while a snapshot is taken.
@@ -122,9 +118,10 @@ impl<B: Buckets> State<B> {
     /// Blocks while another thread takes an image, and as writers do.
     pub(crate) fn image(&self) -> Result<Image, SnapshotError> {
         let bytes = self.buckets.reached() * size_of::<u64>();
-        let holds_any = |image: &Result<Image, _>| image.as_ref().is_ok_and(Image::holds_any);
-        let image = self.turns.find(|| self.try_image(), holds_any);
-        image.map_err(|_| SnapshotError::OutOfMemory { bytes })
+        self.turns.take_locked();
+        let image = self.try_image().map_err(|_| SnapshotError::OutOfMemory { bytes })?;
+        self.turns.acquire_if(|| image.occupied + image.stashed.len() > 0);
+        Ok(image)
     }
 
     fn try_image(&self) -> Result<Image, NoMemory> {

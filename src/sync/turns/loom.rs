@@ -22,6 +22,12 @@ pub(crate) struct Turns {
     clearing: AtomicBool,
 }
 
+/// What is published if something is stored.
+pub(crate) struct Storing<'a> {
+    turns: &'a Turns,
+    published: Arc<Published>,
+}
+
 impl Turns {
     pub(crate) fn new() -> Self {
         assert_in_model();
@@ -59,25 +65,22 @@ impl Turns {
         self.clearing.store(clearing, Ordering::Relaxed);
     }
 
-    /// For what takes locks. If it has stored something, all that this thread has done is published.
-    pub(super) fn store<A>(&self, store: impl FnOnce() -> A, has_stored: impl Fn(&A) -> bool) -> A {
-        // Before the turn, and by nobody else: so loom switches threads neither here nor where they are unlocked.
+    /// For what takes locks, and may store something: then what this thread has done by now is published.
+    pub(crate) fn take_to_store(&self) -> Storing<'_> {
+        // Locked before the turn, and by nobody else: so loom switches threads neither here nor where they are unlocked.
         let published: Arc<Published> = Arc::new(array::from_fn(|_| loom::sync::Mutex::new(())));
         let locked = published.each_ref().map(loom::sync::Mutex::lock);
         self.take_locked();
-        let answer = store();
-        // Release: pairs with the locks in `acquire`.
+        // Release: pairs with the lock in `acquire_if`.
         drop(locked);
-        if has_stored(&answer) {
-            let mut threads = self.threads.lock();
-            let this = number_of_this(&mut threads);
-            threads[this].1 = Some(published);
-        }
-        answer
+        Storing { turns: self, published }
     }
 
-    /// This thread sees all that others have published.
-    pub(super) fn acquire(&self) {
+    /// For what has found something, or not. If so, this thread sees all that others have published.
+    pub(crate) fn acquire_if(&self, has_found: impl FnOnce() -> bool) {
+        if !has_found() {
+            return;
+        }
         let (this, others) = {
             let mut threads = self.threads.lock();
             let this = number_of_this(&mut threads);
@@ -85,7 +88,7 @@ impl Turns {
             (this, others.filter_map(|(_, (_, published))| published.clone()).collect::<Vec<_>>())
         };
         for published in others {
-            // Acquire: pairs with the unlock in `store`. Only once, and never unlocked: that would be a Release.
+            // Acquire: pairs with the unlock in `take_to_store`. Only once, and never unlocked: that would be a Release.
             mem::forget(published[this].try_lock());
         }
     }
@@ -100,6 +103,16 @@ impl Turns {
         self.take();
         let ([first, _], [in_first, _]) = read();
         ([first, second], [in_first, in_second])
+    }
+}
+
+impl Storing<'_> {
+    pub(crate) fn release_if(self, has_stored: impl FnOnce() -> bool) {
+        if has_stored() {
+            let mut threads = self.turns.threads.lock();
+            let this = number_of_this(&mut threads);
+            threads[this].1 = Some(self.published);
+        }
     }
 }
 

@@ -1,7 +1,10 @@
 //! Without a model of a user, nothing is left of turns.
+#![expect(clippy::inline_always, reason = "nothing is left of it")]
 #![expect(clippy::unused_self, reason = "as in `loom`")]
 
 pub(crate) struct Turns;
+
+pub(crate) struct Storing;
 
 impl Turns {
     pub(crate) fn new() -> Self {
@@ -18,12 +21,12 @@ impl Turns {
     pub(crate) fn take_unless(&self, _: impl FnOnce() -> bool) {}
 
     #[inline(always)]
-    pub(super) fn acquire(&self) {}
+    pub(crate) fn take_to_store(&self) -> Storing {
+        Storing
+    }
 
     #[inline(always)]
-    pub(super) fn store<A>(&self, store: impl FnOnce() -> A, _: impl Fn(&A) -> bool) -> A {
-        store()
-    }
+    pub(crate) fn acquire_if(&self, _: impl FnOnce() -> bool) {}
 
     #[inline(always)]
     pub(crate) fn set_clearing(&self, _: bool) {}
@@ -32,4 +35,9 @@ impl Turns {
     pub(crate) fn read_each<A, B>(&self, read: impl Fn() -> ([A; 2], [B; 2])) -> ([A; 2], [B; 2]) {
         read()
     }
+}
+
+impl Storing {
+    #[inline(always)]
+    pub(crate) fn release_if(self, _: impl FnOnce() -> bool) {}
 }

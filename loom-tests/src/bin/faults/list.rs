@@ -1067,12 +1067,14 @@ pub const FAULTS: &[Fault] = faults! {
         => &["maplets::get_whose_bucket_is_split"];
 
     BATCH insert_unique_many: "a batch of unique inserts looks without a lock, and then inserts"
-        replace "self.insert_unique(key)"
-        with "if self.contains(key) { Ok(false) } else { self.insert(key).map(|()| true) }"
+        replace "self.insert_unique(key)?"
+        with "!self.contains(key) && self.insert(key).map(|()| true)?"
         => &["batches::two_batches_of_the_same_new_items"];
     BATCH replace_many: "a batch of replacements removes each pair, and inserts the new one"
-        replace "pair, |_| {}, |at, key| { replaced[at] = self.turns.replace(|| self.replace(key, new(&pairs[at])))?;"
+        replace "pair, |_| {}, |at, key| { let storing = self.turns.take_to_store();
+            replaced[at] = self.replace(key, new(&pairs[at]))?;"
         with "&pair, |_| {}, |at, key| {
+            let storing = self.turns.take_to_store();
             let new = Pair { value: new(&pairs[at]), ..pair(&pairs[at]) };
             replaced[at] = self.remove(key) && self.insert(self.key_of(new)).is_ok();"
         => &["maplets::batch_of_replacements_against_get"];

@@ -7,7 +7,7 @@ use crate::list::{EXCEPTIONS, Exception, LIKELY};
 use crate::source::{Source, Weakening};
 use crate::{Change, Result};
 
-/// The end of the names of files that are no part of the crate: loom's model of the machine, and the turns of a user's model.
+/// loom's model of the machine, and the turns of a user's model: no part of the crate.
 const OF_MODELS: &str = "/loom.rs";
 
 impl Exception {
