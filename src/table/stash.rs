@@ -229,7 +229,9 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         for of_shard in by_group.chunk_by_mut(|(a, _), (b, _)| a % shards.len() == b % shards.len())
         {
             let shard = of_shard[0].0 % shards.len();
-            of_shard.iter_mut().for_each(|(group, _)| *group = self.in_shard(*group));
+            for (group, _) in &mut *of_shard {
+                *group = self.in_shard(*group);
+            }
             shards[shard].lock().fill(of_shard)?;
         }
         Ok(())

@@ -596,10 +596,9 @@ fn of_replacing() {
     const STASHED: usize = 56;
 
     fn case<L: Storage>(maplet: &CuckooMaplet<L, StableHashBuilder>) -> usize {
-        (0..).find(|&value| {
-            maplet.insert_hash(42, value).expect("room");
-            maplet.stats().stashed_entries == STASHED
-        });
+        while maplet.stats().stashed_entries < STASHED {
+            maplet.insert_hash(42, maplet.len() as u32).expect("room");
+        }
         let last = maplet.len() as u32 - 1;
         let bytes = maplet.snapshot().expect("memory for a test").to_bytes();
         let values = |maplet: &CuckooMaplet<L, _>| {
