@@ -2,7 +2,7 @@
 //! promises, and no more.
 //!
 //! ```text
-//! RUSTFLAGS="--cfg loom" cargo test --release -p loom-tests --test turns
+//! RUSTFLAGS="--cfg loom" cargo test -p loom-tests --test turns
 //! ```
 #![cfg(all(loom, not(coucal_model)))]
 
