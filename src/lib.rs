@@ -30,13 +30,14 @@
 //! * [Snapshots](#snapshots)
 //! * [Limits](#limits)
 //! * [What blocks, on whom, and how long](#what-blocks-on-whom-and-how-long)
+//! * [Features](#features)
 //! * [How it works](#how-it-works)
 //! * [Why a lookup misses nothing](#why-a-lookup-misses-nothing)
 //! * [Why the order holds across items](#why-the-order-holds-across-items)
 //! * [Values](#values): how a [`CuckooMaplet`] uses the same table
 //! * [`cookbook`]: a filter in front of a database, upserts and rollbacks, a stream without duplicates, filters that
 //!   forget, grow, rebuild and swap, a maplet of the runs of an LSM tree or of shards, a filter in a static, tokio, a
-//!   filter across restarts, and other recipes
+//!   filter across restarts, models with loom, and other recipes
 //!
 //! # Filter or maplet?
 //!
@@ -469,6 +470,15 @@
 //! [layout](Layout); in a growable table below its maximum size, 4 percentage points above the target, and then
 //! it grows. So a full filter answers quickly, and the length of a search depends only on the present state of the
 //! table.
+//!
+//! # Features
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `serde` | a [`Snapshot`] is `Serialize` and `Deserialize`: see [snapshots](#snapshots) |
+//! | `loom` | under `--cfg loom`, each operation is one step of a model that [loom](https://docs.rs/loom) runs: see the [recipe](cookbook#model-check-code-that-uses-a-filter). Otherwise nothing |
+//!
+//! None is on by default.
 //!
 //! # How it works
 //!

@@ -140,6 +140,8 @@ fn the_cookbook_shows_what_runs() {
         ("// examples/lsm.rs", include_str!("../lsm.rs")),
         ("// examples/stream.rs", include_str!("../stream.rs")),
         ("// examples/cache_guard.rs", include_str!("../cache_guard.rs")),
+        ("// examples/model/src/lib.rs", include_str!("../model/src/lib.rs")),
+        ("// examples/model/src/models.rs", include_str!("../model/src/models.rs")),
     ];
     let lines = |text: &'static str| text.lines().map(str::trim_start).collect::<Vec<_>>();
     let mut shown = BTreeSet::new();

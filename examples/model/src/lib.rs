@@ -1,8 +1,8 @@
 //! A filter in front of a store, for several workers; checked by models, and by a stress test.
 //!
 //! ```text
-//! RUSTFLAGS="--cfg loom" cargo test --release -p model -- --nocapture    # the models, with loom
-//! cargo test -p model                                                    # the stress test
+//! RUSTFLAGS="--cfg loom" cargo test -p model    # the models, with loom
+//! cargo test -p model                            # the stress test
 //! ```
 //!
 //! The models are those of the recipe "Model-check code that uses a filter" of the cookbook.

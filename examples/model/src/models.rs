@@ -66,19 +66,22 @@ fn together<T: Send + Sync + 'static>(
     second.join().unwrap();
 }
 
-/// The right code passes, in this number of executions or more; the mistake is found.
-fn right_and_wrong(
-    name: &str,
-    floor: usize,
-    right: Result<usize, String>,
-    wrong: Result<usize, String>,
-    message: &str,
-) {
-    let executions = right.expect("the right code passes");
-    println!("{name}: {executions} executions");
-    assert!(executions >= floor, "{name}: only {executions} executions");
+/// The right code passes, in as many executions as the cookbook says, and this mistake is found.
+fn right_and_wrong([right, wrong]: [Result<usize, String>; 2], mistake: &str, message: &str) {
+    assert_eq!([right.expect("the right code passes")], *in_the_cookbook(mistake), "{mistake}");
     let found = wrong.expect_err("the mistake is found");
-    assert!(found.contains(message), "{name}: {found}");
+    assert!(found.contains(message), "{mistake}: {found}");
+}
+
+/// The numbers in a row of a table of the cookbook.
+fn in_the_cookbook(row: &str) -> Vec<usize> {
+    let start = format!("| {row} | ");
+    let page = include_str!("../../../docs/cookbook.md");
+    let cells = page.lines().find_map(|line| line.strip_prefix(&start)).expect("a row");
+    cells
+        .split(" | ")
+        .filter_map(|cell| cell.trim_matches([' ', '|']).replace(',', "").parse().ok())
+        .collect()
 }
 
 /// Two workers insert a row of one key. Each of them knows then that there is a row.
@@ -104,8 +107,8 @@ fn a_row_before_its_insert() {
         Ok(is_new)
     }
 
-    let [right, wrong] = [Guard::insert, row_first].map(insert_and_get);
-    right_and_wrong("a row before its insert", 350, right, wrong, "a row was missed");
+    let models = [Guard::insert, row_first].map(insert_and_get);
+    right_and_wrong(models, "a row is stored before its insert", "a row was missed");
 }
 
 /// Two workers delete one row. The row of another key with the same hash stays.
@@ -133,8 +136,8 @@ fn a_removal_without_its_insert() {
         is_deleted
     }
 
-    let [right, wrong] = [Guard::delete, always_remove].map(delete_twice);
-    right_and_wrong("a removal without its insert", 150, right, wrong, "a row was missed");
+    let models = [Guard::delete, always_remove].map(delete_twice);
+    right_and_wrong(models, "a copy is removed without its insert", "a row was missed");
 }
 
 /// Two workers insert rows of two keys with the same hash.
@@ -161,8 +164,8 @@ fn a_false_positive_taken_for_the_truth() {
         guard.insert(key, row)
     }
 
-    let [right, wrong] = [Guard::insert, unless_found].map(insert_two);
-    right_and_wrong("a false positive taken for the truth", 300, right, wrong, "a row was missed");
+    let models = [Guard::insert, unless_found].map(insert_two);
+    right_and_wrong(models, "a false positive is taken for the truth", "a row was missed");
 }
 
 /// A filter and memory that only the filter orders.
@@ -195,6 +198,52 @@ fn a_row_after_its_insert() {
         shared.row.store(7, Ordering::Relaxed);
     }
 
-    let [right, wrong] = [row_first, insert_first].map(hand_over);
-    right_and_wrong("a row after its insert", 8, right, wrong, "a row was not seen");
+    let models = [row_first, insert_first].map(hand_over);
+    right_and_wrong(
+        models,
+        "a row that only the filter hands over is stored after its insert",
+        "a row was not seen",
+    );
+}
+
+/// Threads with this number of operations each.
+fn threads(threads: u64, operations: u64, preemptions: Option<usize>) -> usize {
+    let executions = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&executions);
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = preemptions;
+    builder.check(move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+        let filter = Arc::new(CuckooFilter::with_capacity(1000));
+        let start = |thread: u64| {
+            let filter = Arc::clone(&filter);
+            loom::thread::spawn(move || {
+                for operation in 0..operations {
+                    if operation % 2 == 0 {
+                        filter.insert(&(thread, operation)).unwrap();
+                    } else {
+                        let _ = filter.contains(&((thread + 1) % threads, operation - 1));
+                    }
+                }
+            })
+        };
+        let started: Vec<_> = (0..threads).map(start).collect();
+        for thread in started {
+            thread.join().unwrap();
+        }
+    });
+    executions.load(Ordering::Relaxed)
+}
+
+#[test]
+fn the_number_of_executions() {
+    for (row, number, most, preemptions) in [
+        ("executions with two threads", 2, 4, None),
+        ("executions with three threads", 3, 2, None),
+        ("executions with three threads, `preemption_bound` 2", 3, 4, Some(2)),
+    ] {
+        let counts: Vec<_> =
+            (1..=most).map(|operations| threads(number, operations, preemptions)).collect();
+        assert_eq!(counts, in_the_cookbook(row), "{row}");
+    }
 }
