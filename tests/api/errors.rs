@@ -65,7 +65,7 @@ fn all() -> Vec<(Error, &'static str)> {
         ),
         (
             maplet(6).replace("egg", 1, 64).unwrap_err().into(),
-            "this maplet stores values of 6 bits, and 64 has more: build one with more value bits",
+            "the value has more bits than this maplet stores: build one with more value bits",
         ),
         (length.into(), "3 items need a slice of 3 answers, and it has 2: nothing was done"),
         (
