@@ -235,19 +235,17 @@ fn in_no_type<F: Subject, G: Subject>(contents: &Contents, bytes: &[u8]) {
     }
 }
 
-/// What is restored says of itself what follows from the capacities and the entries.
+/// What is restored says of itself what follows from the capacities and the items.
 fn check_figures(subject: &impl Subject, contents: &Contents) {
     let slots = contents.words as usize * contents.geometry.slots();
     assert_eq!((subject.len() as u64, subject.slots()), (contents.items(), slots));
     assert_eq!(subject.value_bits(), contents.geometry.value_bits);
-    // Copies in the stash count once.
-    let entries = (contents.occupied + contents.stashed).saturating_sub(contents.doubled);
     // What splits have doubled takes slots, too.
     let target = (slots as f64 * contents.target_load()) as u64;
     let target = target.saturating_sub(contents.doubled);
     let capacity = if contents.geometry.grows { target.min(contents.max_capacity) } else { 0 };
-    assert_eq!(subject.capacity() as u64, capacity.max(contents.capacity).max(entries));
-    assert!(subject.capacity() <= slots.max(entries as usize));
+    assert_eq!(subject.capacity() as u64, capacity.max(contents.capacity).max(contents.items()));
+    assert!(subject.capacity() <= slots.max(subject.len()));
     // As SECURITY.md says.
     let words = 8 * contents.words as usize;
     let besides = subject.memory_bytes() - words;

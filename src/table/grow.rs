@@ -384,6 +384,15 @@ mod tests {
         }
     }
 
+    /// At the first size, and 64 to 128 times until the number of buckets has doubled; nowhere in a small table.
+    #[test]
+    fn growth_halts() {
+        let table = table(5000, 1 << 15);
+        let growing = table.buckets.growing().unwrap();
+        let halts = [4095, 5000, 5001, 8191, 8192, 8193].map(|buckets| growing.next_halt(buckets));
+        assert_eq!(halts, [4095, 5000, 5056, 8192, 8192, 8320]);
+    }
+
     /// Another thread splits, and does not come to an end: inserts go on above the target load.
     #[test]
     fn no_insert_waits_for_a_thread_that_splits() {

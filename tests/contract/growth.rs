@@ -686,8 +686,8 @@ fn what_stores_nothing_lets_nothing_grow() {
     assert!(stored.len() > 4900 && slots > 5000);
     for &hash in &items {
         assert_eq!(filter.insert_unique_hash(hash), Ok(false));
-        assert_eq!(filter.count_hash(hash), 1);
     }
+    assert!(stored.iter().all(|&hash| filter.count_hash(hash) == 1));
     assert_eq!((filter.slots(), filter.len()), (slots, stored.len()));
     assert!(stored.iter().all(|&hash| filter.remove_hash(hash)));
     assert_eq!((filter.slots(), filter.len()), (slots, 0));
