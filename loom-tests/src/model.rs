@@ -5,9 +5,10 @@
 #![allow(clippy::missing_panics_doc)]
 
 use std::env;
+use std::io::{self, Write};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::Instant;
 
 use coucal::probe::{self, ALL, Home, Image, Maplet, Modelled};
@@ -330,7 +331,7 @@ impl<M: Subject> Setup<M> {
 }
 
 /// Runs a model under loom, prints the number of its executions and asserts the floor,
-/// unless [`WITHOUT_FLOORS`] is set.
+/// unless [`WITHOUT_FLOORS`] is set. With the published loom it says that this is not the mended one, and asserts none.
 pub fn explore(floor: usize, preemptions: usize, execution: Box<dyn Fn() + Send + Sync>) {
     let executions = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&executions);
@@ -346,7 +347,14 @@ pub fn explore(floor: usize, preemptions: usize, execution: Box<dyn Fn() + Send 
     let current = std::thread::current();
     let name = current.name().unwrap_or("without a name");
     println!("model {name}: {executions} executions, {:.1?}", started.elapsed());
-    if env::var_os(WITHOUT_FLOORS).is_none() {
+    if !cfg!(feature = "mended-loom") {
+        static SAID: Once = Once::new();
+        SAID.call_once(|| {
+            let note = "note: the published loom explores fewer interleavings than `--bin models`";
+            // Not `eprintln`: the harness hides that of a test that passes.
+            _ = writeln!(io::stderr(), "{note}");
+        });
+    } else if env::var_os(WITHOUT_FLOORS).is_none() {
         assert!(executions >= floor, "{name} explored {executions} executions, fewer than {floor}");
     }
 }

@@ -14,10 +14,8 @@
 
 mod list;
 mod orderings;
-mod source;
 
 use std::collections::BTreeMap;
-use std::error::Error;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufRead, BufReader, Write};
 use std::num::NonZero;
@@ -31,7 +29,8 @@ use std::{env, fs, thread};
 
 use list::{Edit, FAULTS, Fault};
 use loom_tests::WITHOUT_FLOORS;
-use source::{Edit as TextEdit, Source};
+use loom_tests::mended::{Loom, RUSTFLAGS, copy};
+use loom_tests::source::{Edit as TextEdit, Result, Source};
 
 /// The layout whose models are run: the rules are the same for all.
 const LAYOUT: &str = "Fp16x4";
@@ -63,8 +62,6 @@ pub(crate) fn has_fault(number: usize) -> bool {
 
 /// How the harness ends the line of a test that fails.
 const FAILED: &str = " ... FAILED";
-
-type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
 fn main() -> Result<ExitCode> {
     let phrases: Vec<_> = env::args().skip(1).collect();
@@ -236,7 +233,7 @@ impl Scratch {
         if workspace.exists() {
             fs::remove_dir_all(&workspace)?;
         }
-        copy(source, &workspace)?;
+        copy(source, &workspace, &|_, text| Ok(text))?;
         let mut by_file: BTreeMap<&str, Vec<_>> = BTreeMap::new();
         for (number, change) in changes.enumerate() {
             let edits = change.edits.iter().map(|edit| (number, edit));
@@ -252,12 +249,13 @@ impl Scratch {
     }
 
     fn build(&self) -> Result<Models> {
-        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        let mut cargo = Loom::mended()?.cargo();
         cargo
             .args(["test", "--release", "--package", "loom-tests", "--test", "models"])
-            .args(["--no-default-features", "--no-run", "--color=never"])
+            .args(["--no-default-features", "--features", "mended-loom"])
+            .args(["--no-run", "--color=never"])
             .current_dir(&self.workspace)
-            .env("RUSTFLAGS", "--cfg loom --cfg coucal_model -Awarnings")
+            .env("RUSTFLAGS", format!("{RUSTFLAGS} -Awarnings"))
             .env("CARGO_TARGET_DIR", &self.target)
             .env("CARGO_PROFILE_RELEASE_DEBUG", "0")
             // With several bodies a function, more takes longer than it saves.
@@ -325,25 +323,6 @@ impl Models {
         child.wait()?;
         Ok(verdict)
     }
-}
-
-/// Copies a directory, without build output and hidden files.
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        if name == "target" || name.to_string_lossy().starts_with('.') {
-            continue;
-        }
-        let (from, to) = (entry.path(), to.join(&name));
-        if entry.file_type()?.is_dir() {
-            copy(&from, &to)?;
-        } else {
-            fs::copy(from, to)?;
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use loom_tests::source::{Result, Source, Weakening};
+
+use crate::Change;
 use crate::list::{EXCEPTIONS, Exception, LIKELY};
-use crate::source::{Source, Weakening};
-use crate::{Change, Result};
 
 /// loom's model of the machine, and the turns of a user's model: no part of the crate.
 const OF_MODELS: &str = "/loom.rs";
@@ -29,7 +30,9 @@ pub fn weakenings(workspace: &Path) -> Result<[Vec<Change>; 2]> {
             continue;
         }
         let likely = LIKELY.iter().find(|likely| likely.0 == file);
-        for weakening in Source::read(&path)?.weakenings() {
+        for weakening in
+            Source::read(&path)?.weakenings().map_err(|error| format!("{file}: {error}"))?
+        {
             let Weakening { how, function, line, edit: (range, new) } = &weakening;
             let change = Change {
                 what: format!("{file}, {function}: {how}: `{line}`"),

@@ -1,6 +1,10 @@
-//! A source file: where its functions are, and its orderings.
+//! A source file: where its functions and types are, and its orderings.
+
+// Only the programs of this package call these functions.
+#![allow(clippy::missing_errors_doc)]
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::fmt::Write;
 use std::fs;
 use std::ops::Range;
@@ -9,17 +13,22 @@ use std::path::Path;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{
-    Attribute, Expr, ExprCall, ExprMethodCall, ExprPath, ImplItemFn, Item, ItemFn, Macro,
-    Signature, TraitItemFn, UsePath, UseRename,
+    Attribute, Expr, ExprCall, ExprMethodCall, ExprPath, ImplItemFn, Item, ItemEnum, ItemFn,
+    ItemStruct, Macro, Signature, TraitItemFn, UsePath, UseRename,
 };
 
-use crate::Result;
+/// What a program says when it ends with an error.
+pub type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
 /// The text of a file, and what the compiler sees in it outside of tests and of `cfg(coucal_model)`.
 pub struct Source {
+    /// The text itself.
     pub text: String,
     functions: Vec<Function>,
+    types: Vec<(String, Range<usize>)>,
     accesses: Vec<Access>,
+    /// A place that has an ordering, and that is not understood.
+    unknown: Option<String>,
 }
 
 struct Function {
@@ -49,32 +58,38 @@ struct Access {
 pub struct Weakening {
     /// "Release, not `SeqCst`", or "no fence".
     pub how: String,
+    /// The function that has it.
     pub function: String,
     /// The line of the source, without the blanks around it.
     pub line: String,
+    /// What is replaced, and by what.
     pub edit: (Range<usize>, &'static str),
 }
 
 impl Source {
+    /// Reads a file.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path)?;
-        let mut walk = Walk::default();
-        walk.visit_file(&syn::parse_file(&text)?);
-        if let Some(unknown) = walk.unknown {
-            return Err(
-                format!("{}: no ordering is looked for in {unknown}", path.display()).into()
-            );
-        }
-        Ok(Self { text, functions: walk.functions, accesses: walk.accesses })
+        Self::parse(fs::read_to_string(path)?)
+            .map_err(|error| format!("{}: {error}", path.display()).into())
     }
 
-    /// The one place in a function that reads as `quote`. A blank of the quote is any white space of
-    /// the source, with any comments. Where several functions have this name, it is in one of them.
-    pub fn find(&self, function: &str, quote: &str) -> Result<Range<usize>> {
-        let mut functions = self.functions.iter().filter(|it| it.name == function).peekable();
-        functions.peek().ok_or_else(|| format!("there is no function {function}"))?;
-        let found: Vec<_> = functions
-            .flat_map(|Function { whole: range, .. }| {
+    /// What a text has.
+    pub fn parse(text: String) -> Result<Self> {
+        let mut walk = Walk::default();
+        walk.visit_file(&syn::parse_file(&text)?);
+        let Walk { functions, types, accesses, unknown, .. } = walk;
+        Ok(Self { text, functions, types, accesses, unknown })
+    }
+
+    /// The one place in a function, or in a type, that reads as `quote`. A blank of the quote is any white space of
+    /// the source, with any comments. Where several have this name, it is in one of them.
+    pub fn find(&self, name: &str, quote: &str) -> Result<Range<usize>> {
+        let functions = self.functions.iter().map(|function| (&function.name, &function.whole));
+        let types = self.types.iter().map(|(name, whole)| (name, whole));
+        let mut named = functions.chain(types).filter(|(other, _)| *other == name).peekable();
+        named.peek().ok_or_else(|| format!("there is no {name}"))?;
+        let found: Vec<_> = named
+            .flat_map(|(_, range)| {
                 let starts =
                     self.text[range.clone()].char_indices().map(|(at, _)| range.start + at);
                 starts.filter_map(|start| {
@@ -85,7 +100,7 @@ impl Source {
             .collect();
         match &*found {
             [range] => Ok(range.clone()),
-            _ => Err(format!("found {} times in {function}: {quote}", found.len()).into()),
+            _ => Err(format!("found {} times in {name}: {quote}", found.len()).into()),
         }
     }
 
@@ -112,7 +127,7 @@ impl Source {
         for (body, by_fault) in bodies.into_values().rev() {
             let mut switched = String::from("{ ");
             for (number, edits) in by_fault {
-                let changed = self.edited(body, edits);
+                let changed = self.edited(body, &mut edits.into_iter());
                 write!(switched, "if crate::sync::has_fault({number}) {changed} else ")?;
             }
             write!(switched, "{} }}", &self.text[body.clone()])?;
@@ -121,9 +136,16 @@ impl Source {
         Ok(text)
     }
 
+    /// The text with all these edits.
+    #[must_use]
+    pub fn with_edits(&self, edits: &[Edit]) -> String {
+        self.edited(&(0..self.text.len()), &mut edits.iter())
+    }
+
     /// A part of the text, with edits.
-    fn edited(&self, part: &Range<usize>, mut edits: Vec<&Edit>) -> String {
+    fn edited(&self, part: &Range<usize>, edits: &mut dyn Iterator<Item = &Edit>) -> String {
         let mut text = self.text[part.clone()].to_owned();
+        let mut edits: Vec<_> = edits.collect();
         edits.sort_by_key(|(range, _)| range.end);
         let mut end = part.end;
         for (range, new) in edits.into_iter().rev() {
@@ -138,8 +160,11 @@ impl Source {
 
     /// Each ordering made weaker: first by what `SeqCst` has besides Acquire and Release, if it is
     /// `SeqCst`, and then altogether.
-    pub fn weakenings(&self) -> impl Iterator<Item = Weakening> {
-        self.accesses.iter().flat_map(|access| {
+    pub fn weakenings(&self) -> Result<impl Iterator<Item = Weakening>> {
+        if let Some(unknown) = &self.unknown {
+            return Err(format!("no ordering is looked for in {unknown}").into());
+        }
+        Ok(self.accesses.iter().flat_map(|access| {
             let ordering = &*access.ordering;
             let without_total_order = match &*access.operation {
                 _ if ordering != "SeqCst" => None,
@@ -160,7 +185,7 @@ impl Source {
                 line: self.line(access.at.start).into(),
                 edit: (range, new),
             })
-        })
+        }))
     }
 
     fn line(&self, at: usize) -> &str {
@@ -200,6 +225,7 @@ fn after_blank(text: &str) -> &str {
 #[derive(Default)]
 struct Walk {
     functions: Vec<Function>,
+    types: Vec<(String, Range<usize>)>,
     accesses: Vec<Access>,
     /// The functions around the present place, the innermost one last.
     inside: Vec<String>,
@@ -250,6 +276,14 @@ impl<'ast> Visit<'ast> for Walk {
         self.function(&function.sig, ranges, |walk| {
             visit::visit_item_fn(walk, function);
         });
+    }
+
+    fn visit_item_struct(&mut self, item: &'ast ItemStruct) {
+        self.types.push((item.ident.to_string(), item.span().byte_range()));
+    }
+
+    fn visit_item_enum(&mut self, item: &'ast ItemEnum) {
+        self.types.push((item.ident.to_string(), item.span().byte_range()));
     }
 
     fn visit_impl_item_fn(&mut self, function: &'ast ImplItemFn) {
