@@ -313,7 +313,7 @@ pub struct Insert<I>(pub(crate) I);
 impl<B: Buckets> Visitor<&State<B>> for Insert<ItemOf<B>> {
     type Output = Result<(), InsertError>;
 
-    #[inline]
+    #[inline(never)]
     fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
         let table = Table::<F, B>::new(state);
         table.insert(table.key_of(self.0))
@@ -325,7 +325,7 @@ pub struct InsertUnique<I>(pub(crate) I);
 impl<B: Buckets> Visitor<&State<B>> for InsertUnique<ItemOf<B>> {
     type Output = Result<bool, InsertError>;
 
-    #[inline]
+    #[inline(never)]
     fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
         let table = Table::<F, B>::new(state);
         table.insert_unique(table.key_of(self.0))
@@ -337,7 +337,7 @@ pub struct Remove<I>(pub(crate) I);
 impl<B: Buckets> Visitor<&State<B>> for Remove<ItemOf<B>> {
     type Output = bool;
 
-    #[inline]
+    #[inline(never)]
     fn visit<F: Format>(self, state: &State<B>) -> bool {
         let table = Table::<F, B>::new(state);
         table.remove(table.key_of(self.0))
@@ -444,7 +444,7 @@ pub struct Replace<I> {
 impl<B: Buckets<Values = ValueBits>> Visitor<&State<B>> for Replace<ItemOf<B>> {
     type Output = Result<bool, InsertError>;
 
-    #[inline]
+    #[inline(never)]
     fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
         let table = Table::<F, B>::new(state);
         table.replace(table.key_of(self.old), self.new)
