@@ -144,14 +144,9 @@ impl Geometry {
         (1 << (self.key_bits() - self.ring())) - 1
     }
 
-    /// How many bits of its position every entry knows that was inserted.
-    pub fn common_bits(&self) -> u32 {
-        self.known_at(self.first as usize * self.slots())
-    }
-
     /// How many bits of its position every entry knows, also one that a merge has brought.
-    fn least_bits(&self) -> u32 {
-        self.first.ilog2().min(5) + self.extra_bits()
+    pub fn common_bits(&self) -> u32 {
+        if self.grows { self.first.ilog2().min(5) + self.extra_bits() } else { 64 }
     }
 
     /// How many bits of its position an entry knows that is inserted in a table of this number of slots.
@@ -229,7 +224,7 @@ impl Geometry {
         let (value, core) =
             ((slot >> self.key_bits()), lowest(slot, self.key_bits()) >> self.ring());
         let in_range = if self.grows {
-            (self.least_bits()..=64).contains(&known) && lowest(position, known) == position
+            (self.common_bits()..=64).contains(&known) && lowest(position, known) == position
         } else {
             known == 0 && position < buckets
         };
@@ -258,7 +253,7 @@ impl Geometry {
         let bits = (0..ring).map(|at| slot >> ((level + at) % ring) & 1);
         let turned: u64 = bits.zip(0..).map(|(bit, at)| bit << at).sum();
         let known = level + turned.checked_ilog2()?;
-        let least = self.least_bits().max(level + u32::from(is_split));
+        let least = self.common_bits().max(level + u32::from(is_split));
         if known < least || is_split && turned % 2 == 1 {
             return None;
         }
@@ -295,10 +290,10 @@ impl Contents {
 
     /// Whether no split doubles an entry, up to the maximum: every entry knows as much as any bucket tells.
     pub fn is_exact(&self) -> bool {
-        let common = self.geometry.common_bits();
-        let knows = |&(.., (known, _)): &Entry| known >= common;
+        let first = self.geometry.known_at(self.geometry.first as usize * self.geometry.slots());
+        let knows = |&(.., (known, _)): &Entry| known >= first;
         !self.geometry.grows
-            || self.doubled == 0 && self.max_buckets <= 1 << common && self.copies.keys().all(knows)
+            || self.doubled == 0 && self.max_buckets <= 1 << first && self.copies.keys().all(knows)
     }
 
     /// The share of slots in use that a growing table keeps.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::format::{Entry, Geometry, Prefix, Value, is_of, lowest};
+use crate::format::{Class, Contents, Entry, Geometry, Prefix, Value, is_of, lowest};
 
 /// No bits, and all bits, of a position.
 const SHORTEST: Prefix = (0, 0);
@@ -14,20 +14,22 @@ const LONGEST: Prefix = (u32::MAX, u64::MAX);
 /// table was when it was inserted. It matches each item of which it is a prefix. A removal takes the longest
 /// entry that matches. So one thread can tell the answers for all items, also for those that are absent.
 ///
-/// This is exact as long as no split doubles an entry, and so only for tables whose maximum is low enough:
-/// [`Contents::is_exact`](crate::format::Contents::is_exact).
+/// What else changes entries depends on where they are: splits double those that know nothing beyond their bucket,
+/// and what comes out of the stash into a bucket knows less from then on. There the model follows the table, if nothing
+/// is lost by it ([`Self::follow`]).
 #[derive(Clone)]
 pub struct Model {
     geometry: Geometry,
     copies: BTreeMap<Entry, usize>,
+    /// Items: entries, but for what splits have added.
     len: usize,
 }
 
 impl Model {
-    /// The model of a table that holds these entries.
-    pub(crate) fn new(geometry: Geometry, copies: BTreeMap<Entry, usize>) -> Self {
-        let len = copies.values().sum();
-        Self { geometry, copies, len }
+    /// The model of a table that holds this.
+    pub(crate) fn new(contents: &Contents) -> Self {
+        let len = contents.items() as usize;
+        Self { geometry: contents.geometry, copies: contents.copies.clone(), len }
     }
 
     pub fn geometry(&self) -> Geometry {
@@ -74,12 +76,6 @@ impl Model {
         copies.flat_map(|((_, value, _), copies)| std::iter::repeat_n(value, copies)).collect()
     }
 
-    /// How many entries have the class of this item, whatever their values are: no growth parts them.
-    pub fn of_class(&self, (class, ..): Entry) -> usize {
-        let all = (class, 0, SHORTEST)..=(class, Value::MAX, LONGEST);
-        self.copies.range(all).map(|(_, copies)| copies).sum()
-    }
-
     /// One entry more, of an item that was inserted when entries knew this number of bits of their positions.
     pub(crate) fn add(&mut self, (class, value, (known, position)): Entry, most: u32) {
         let known = known.min(most);
@@ -108,24 +104,65 @@ impl Model {
         }
     }
 
+    /// All items of another table.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (&entry, &copies) in &other.copies {
+            *self.copies.entry(entry).or_default() += copies;
+        }
+        self.len += other.len;
+    }
+
     pub(crate) fn clear(&mut self) {
         self.copies.clear();
         self.len = 0;
     }
 
-    /// The same entries, but for how much they know of their positions: that is as in `now`.
-    pub(crate) fn learn(&mut self, now: BTreeMap<Entry, usize>) {
-        let [read, known] = [&now, &self.copies].map(|of| sums(of, |of| (of.0, of.1)));
-        assert_eq!(read, known);
-        self.copies = now;
+    /// From now on the entries are those of a table that may have doubled some, and may have made some shorter. None may
+    /// be lost by that: each item has no fewer than before.
+    pub(crate) fn follow(&mut self, table: Contents) {
+        assert_eq!(table.items() as usize, self.len);
+        // Of each class and value what is gone, and what is new.
+        let mut changes: BTreeMap<(Class, Value), [Vec<(Prefix, usize)>; 2]> = BTreeMap::new();
+        let both = [&self.copies, &table.copies];
+        for (at, [of, others]) in [both, [both[1], both[0]]].into_iter().enumerate() {
+            for (entry @ &(class, value, prefix), &copies) in of {
+                let more = copies.saturating_sub(*others.get(entry).unwrap_or(&0));
+                if more > 0 {
+                    changes.entry((class, value)).or_default()[at].push((prefix, more));
+                }
+            }
+        }
+        for (of, [gone, new]) in changes {
+            let [entries_gone, entries_new] =
+                [&gone, &new].map(|of| of.iter().map(|&(_, copies)| copies).sum::<usize>());
+            assert!(
+                entries_new >= entries_gone && covers(&new, &gone, 0, 0),
+                "lost of {of:x?}: {gone:x?} is gone, {new:x?} is new"
+            );
+        }
+        self.copies = table.copies;
     }
 }
 
-/// How many entries there are of each class, or of whatever else a part of an entry names.
-fn sums<K: Ord>(copies: &BTreeMap<Entry, usize>, of: fn(&Entry) -> K) -> BTreeMap<K, usize> {
-    let mut sums = BTreeMap::new();
-    for (entry, &copies) in copies {
-        *sums.entry(of(entry)).or_default() += copies;
-    }
-    sums
+/// Whether each position has as many prefixes among the first as among the others, or more. All of them know at least
+/// `known` bits, and agree in these; `spare` is by how many there are more of those that know fewer.
+fn covers(of: &[(Prefix, usize)], others: &[(Prefix, usize)], known: u32, spare: isize) -> bool {
+    let ending = |of: &[(Prefix, usize)]| -> isize {
+        let ends = of.iter().filter(|((bits, _), _)| *bits == known);
+        ends.map(|&(_, copies)| copies.cast_signed()).sum()
+    };
+    let going_on = |of: &[(Prefix, usize)], bit| -> Vec<(Prefix, usize)> {
+        let go_on =
+            of.iter().filter(|((bits, position), _)| *bits > known && position >> known & 1 == bit);
+        go_on.copied().collect()
+    };
+    let spare = spare + ending(of) - ending(others);
+    (0..2).all(|bit| {
+        let (of, others) = (going_on(of, bit), going_on(others, bit));
+        if of.is_empty() && others.is_empty() {
+            spare >= 0
+        } else {
+            covers(&of, &others, known + 1, spare)
+        }
+    })
 }

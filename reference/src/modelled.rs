@@ -1,5 +1,7 @@
 //! A filter or a maplet beside its model.
 
+use std::collections::BTreeMap;
+
 use coucal::{InsertError, InsertManyError, MergeError, ReserveError, Snapshot};
 
 use crate::format::{self, Contents, Entry, Value};
@@ -32,7 +34,7 @@ pub enum Op {
     InsertUniqueOrReplaceMany(u16, u8),
     RemoveMany(u16, u8),
     LookMany(u16, u8),
-    /// One time in 32.
+    /// One time in 64; as often it becomes again what it was at first.
     Clear(u8),
     Reserve(u16),
     /// In the place of the filter one that was restored.
@@ -48,43 +50,73 @@ pub struct Modelled<S> {
     subject: S,
     /// More room, if the subject can grow.
     reserve: fn(&S, usize),
-    /// For the sizes, not for what was in the subject at first.
+    /// What the subject was at first.
+    bytes: Vec<u8>,
     start: Contents,
+    /// Whether the model knows all entries: no split doubles any.
+    is_exact: bool,
     model: Model,
+    /// How often each item was inserted, and not removed since.
+    held: BTreeMap<Item, usize>,
     hashes: Vec<u64>,
-    /// When the model last agreed with the snapshot on what entries know.
+    /// Where there are so many items, others go before some are inserted.
+    fill: usize,
+    /// When the model last followed the subject.
     slots_and_stashed: (usize, (usize, usize)),
 }
 
 impl<S: Subject> Modelled<S> {
     /// A subject of fixed size that holds anything.
     pub fn new(subject: S) -> Self {
-        Self::with_reserve(subject, |_, _| {})
+        Self::with_reserve(subject, |_, _| {}, true)
     }
 
-    /// A subject that grows, to a maximum with which no split doubles an entry: the model would not know of it.
+    /// A subject that grows, to a maximum with which no split doubles an entry.
     pub fn growing(subject: S) -> Self
     where
         S: Grows,
     {
-        Self::with_reserve(subject, reserve)
+        Self::with_reserve(subject, reserve, true)
     }
 
-    fn with_reserve(subject: S, reserve: fn(&S, usize)) -> Self {
-        let start = format::read(&subject.bytes()).expect("a snapshot");
-        assert!(start.is_exact(), "a split may double entries");
-        let model = Model::new(start.geometry, start.copies.clone());
-        let slots_and_stashed = (subject.slots(), subject.stashed());
-        let hashes = Vec::new();
-        let modelled = Self { subject, reserve, start, model, hashes, slots_and_stashed };
+    /// An empty subject that grows, to any maximum. Only what was inserted is removed from it: what is left of a doubled entry
+    /// may be that of no item.
+    pub fn doubling(subject: S) -> Self
+    where
+        S: Grows,
+    {
+        Self::with_reserve(subject, reserve, false)
+    }
+
+    fn with_reserve(subject: S, reserve: fn(&S, usize), is_exact: bool) -> Self {
+        let bytes = subject.bytes();
+        let start = format::read(&bytes).expect("a snapshot");
+        assert!(!is_exact || start.is_exact(), "a split may double entries");
+        let modelled = Self {
+            reserve,
+            bytes,
+            is_exact,
+            model: Model::new(&start),
+            held: BTreeMap::new(),
+            hashes: Vec::new(),
+            fill: usize::MAX,
+            slots_and_stashed: (subject.slots(), subject.stashed()),
+            start,
+            subject,
+        };
         modelled.check();
         modelled
     }
 
-    /// What operations store are items with these hashes, each with one of four values in a maplet. Without
+    /// What operations store are items with these hashes, each with one of 64 values in a maplet. Without
     /// them it is one of 65,536 items: in a maplet two values of each hash.
     pub fn with_hashes(self, hashes: Vec<u64>) -> Self {
         Self { hashes, ..self }
+    }
+
+    /// As many items come as go, from this number on.
+    pub fn with_fill(self, fill: usize) -> Self {
+        Self { fill, ..self }
     }
 
     pub fn subject(&self) -> &S {
@@ -111,10 +143,13 @@ impl<S: Subject> Modelled<S> {
             let value = (hash(key) >> 32) as Value & largest;
             return (hash(if is_maplet { key / 2 } else { key }), value);
         }
-        let number = usize::from(if is_maplet { key / 4 } else { key });
-        // Both ends of the range, and what is beside them.
-        let value = if is_maplet { [0, largest, 1, largest - 1][usize::from(key % 4)] } else { 0 };
-        (self.hashes[number % self.hashes.len()], value)
+        if !is_maplet {
+            return (self.hashes[usize::from(key) % self.hashes.len()], 0);
+        }
+        // From both ends of the range, by turns.
+        let step = Value::from(key % 64 / 2) & largest;
+        let value = if key % 2 == 0 { step } else { largest - step };
+        (self.hashes[usize::from(key / 64) % self.hashes.len()], value)
     }
 
     fn items(&self, first: u16, count: u8) -> Vec<Item> {
@@ -130,28 +165,35 @@ impl<S: Subject> Modelled<S> {
         self.start.geometry.known_at(self.subject.slots())
     }
 
-    fn most_copies(&self) -> usize {
-        2 * self.start.geometry.slots()
-    }
-
-    /// Does the same to the subject and to the model. `other` has the same layout, and began with as many buckets.
+    /// Does the same to the subject and to the model. `other` has the same layout.
     pub fn apply(&mut self, op: Op, other: &mut Self) {
+        let is_maplet = self.start.geometry.is_maplet();
         match op {
-            Op::Insert(key) => drop(self.insert(self.item(key))),
-            Op::InsertUniqueOrReplace(key) if self.start.geometry.is_maplet() => {
+            Op::Insert(key) => {
+                self.make_way(key, 1);
+                let _ = self.insert(self.item(key));
+            }
+            Op::InsertUniqueOrReplace(key) if is_maplet => {
                 // By the value of another key with this hash.
                 let (_, new) = self.item(key ^ 1);
                 self.replace(self.item(key), new);
             }
-            Op::InsertUniqueOrReplace(key) => drop(self.insert_unique(self.item(key))),
+            Op::InsertUniqueOrReplace(key) => {
+                self.make_way(key, 1);
+                self.insert_unique_many(&[self.item(key)]);
+            }
             Op::Remove(key) => drop(self.remove(self.item(key))),
             Op::Look(key) => drop(self.look(self.item(key).0)),
-            Op::InsertMany(first, count) => self.insert_many(&self.items(first, count)),
-            Op::InsertUniqueOrReplaceMany(first, count) if self.start.geometry.is_maplet() => {
+            Op::InsertMany(first, count) => {
+                self.make_way(first, count);
+                self.insert_many(&self.items(first, count));
+            }
+            Op::InsertUniqueOrReplaceMany(first, count) if is_maplet => {
                 let with_new = |key| (self.item(key), self.item(key ^ 1).1);
                 self.replace_many(&keys(first, count).map(with_new).collect::<Vec<_>>());
             }
             Op::InsertUniqueOrReplaceMany(first, count) => {
+                self.make_way(first, count);
                 self.insert_unique_many(&self.items(first, count));
             }
             Op::RemoveMany(first, count) => self.remove_many(&self.items(first, count)),
@@ -159,112 +201,139 @@ impl<S: Subject> Modelled<S> {
                 let hashes = self.items(first, count).into_iter().map(|(hash, _)| hash);
                 self.look_many(&hashes.collect::<Vec<_>>());
             }
-            Op::Clear(chance) => {
-                if chance < 8 {
-                    self.subject.clear();
-                    self.model.clear();
-                    self.stash_has_changed();
-                }
+            Op::Clear(chance) => match chance {
+                0..4 => self.clear(),
+                4..8 => self.begin_again(),
+                _ => {}
+            },
+            Op::Reserve(additional) => {
+                (self.reserve)(&self.subject, additional.into());
+                self.settle();
             }
-            Op::Reserve(additional) => (self.reserve)(&self.subject, additional.into()),
             Op::Restore => self.restore(),
             Op::Merge => self.merge(other),
             Op::Swap => std::mem::swap(self, other),
         }
         assert_eq!(self.subject.len(), self.model.len(), "{op:?}");
+        assert_eq!(self.subject.is_empty(), self.model.is_empty(), "{op:?}");
     }
 
-    /// These items were added, the first of them when entries knew this number of bits. If it has changed since, or
-    /// some are in the stash and know all, the snapshot says of each of them how many it is.
-    fn add(&mut self, items: &[Entry], known: u32) {
+    /// Removes some of what is there, where there would be too much with `more` items. Which ones, a key tells.
+    fn make_way(&mut self, key: u16, more: u8) {
+        let excess = (self.model.len() + usize::from(more)).saturating_sub(self.fill);
+        if excess == 0 {
+            return;
+        }
+        let held = self.held.iter().flat_map(|(&item, &copies)| std::iter::repeat_n(item, copies));
+        let mut held: Vec<Item> = held.collect();
+        let any = (0..excess.min(held.len()) as u16).map(|at| hash(key.wrapping_add(at)) as usize);
+        let items: Vec<Item> = any.map(|any| held.swap_remove(any % held.len())).collect();
+        self.remove_many(&items);
+    }
+
+    fn clear(&mut self) {
+        self.subject.clear();
+        self.model.clear();
+        self.held.clear();
+        self.follow();
+    }
+
+    fn begin_again(&mut self) {
+        self.subject = S::restored(&self.bytes).expect("what it was at first");
+        self.model = Model::new(&self.start);
+        self.held.clear();
+        self.follow();
+    }
+
+    /// These items were added, the first of them when entries knew this number of bits.
+    fn add(&mut self, items: &[Item], known: u32) {
+        let have_changed = self.known() != known || self.entries_may_have_changed();
         for &item in items {
-            self.model.add(item, known);
+            // In the stash it knows all.
+            self.model.add(self.entry(item), if have_changed { u32::MAX } else { known });
+            *self.held.entry(item).or_default() += 1;
         }
-        if self.stash_has_changed() || self.known() != known {
-            self.model.learn(format::read(&self.subject.bytes()).expect("a snapshot").copies);
+        if have_changed {
+            self.follow();
         }
+    }
+
+    /// One of these items less. `false`: it was not inserted.
+    fn forget(&mut self, item: Item) -> bool {
+        let Some(copies) = self.held.get_mut(&item) else {
+            return false;
+        };
+        *copies -= 1;
+        if *copies == 0 {
+            self.held.remove(&item);
+        }
+        true
+    }
+
+    /// Whether nobody else's entry is changed if an entry of this item is.
+    fn may_change(&self, item: Item) -> bool {
+        self.is_exact || self.held.contains_key(&item) || self.model.count(self.entry(item)) == 0
     }
 
     /// An insert has failed with this.
     fn check_error(&self, error: InsertError) {
         assert_eq!(error, InsertError::Full);
-        self.must_be_full();
-    }
-
-    /// The subject has as many entries as it was made for, copies of one counted once.
-    fn must_be_full(&self) {
         let contents = format::read(&self.subject.bytes()).expect("a snapshot");
-        assert!(contents.occupied + contents.stashed >= contents.max_capacity);
-        assert!(self.model.len() >= self.most_copies());
+        if !self.is_exact && contents.words < contents.max_buckets {
+            // One in four, and half of that is expected.
+            let items = (self.subject.slots() as f64 * contents.target_load()) as u64;
+            assert!(4 * contents.doubled > items, "it may grow: {:?}", self.subject);
+            return;
+        }
+        // As many entries as it was made for, copies of one counted once.
         assert_eq!(contents.words, contents.max_buckets);
+        let entries = contents.occupied + contents.stashed;
+        let of_two_buckets = 2 * self.start.geometry.slots() as u64;
+        assert!(entries >= contents.max_capacity.max(of_two_buckets), "{:?}", self.subject);
     }
 
-    /// After an operation that may have taken something out of the stash: an entry there knows all of its
-    /// position, and in a bucket only a part.
-    fn settle(&mut self) {
-        if self.stash_has_changed() {
-            self.model.learn(format::read(&self.subject.bytes()).expect("a snapshot").copies);
-        }
-    }
-
-    /// Whether a table that grows may have taken entries into the stash or out of it since this was last asked: a split
-    /// may do both at once.
-    fn stash_has_changed(&mut self) -> bool {
-        if !self.start.geometry.grows {
-            return false;
-        }
-        let now = (self.subject.slots(), self.subject.stashed());
-        let before = std::mem::replace(&mut self.slots_and_stashed, now);
+    /// Whether entries are not those that the model knows.
+    fn entries_may_have_changed(&self) -> bool {
+        let (now, before) =
+            ((self.subject.slots(), self.subject.stashed()), self.slots_and_stashed);
         let any_stashed = before.1.1 > 0 || now.1.1 > 0;
-        any_stashed && before != now
+        self.start.geometry.grows && now != before && (any_stashed || !self.is_exact)
+    }
+
+    /// After an operation that may have doubled entries, or taken some out of the stash: an entry there knows all of
+    /// its position, and in a bucket only a part.
+    fn settle(&mut self) {
+        if self.entries_may_have_changed() {
+            self.follow();
+        }
+    }
+
+    fn follow(&mut self) {
+        self.slots_and_stashed = (self.subject.slots(), self.subject.stashed());
+        self.model.follow(format::read(&self.subject.bytes()).expect("a snapshot"));
     }
 
     /// Inserts an item.
     pub fn insert(&mut self, item: Item) -> Result<(), InsertError> {
-        let (entry, known) = (self.entry(item), self.known());
+        let known = self.known();
         let inserted = self.subject.insert(item);
         match inserted {
-            Ok(()) => {
-                self.add(&[entry], known);
-            }
+            Ok(()) => self.add(&[item], known),
             Err(error) => self.check_error(error),
-        }
-        inserted
-    }
-
-    fn insert_unique(&mut self, item: Item) -> Result<bool, InsertError> {
-        let (entry, known) = (self.entry(item), self.known());
-        let held = self.model.count(entry);
-        let inserted = self.subject.insert_unique(item);
-        match inserted {
-            Ok(inserted) => {
-                assert_eq!(inserted, held == 0);
-                if inserted {
-                    self.add(&[entry], known);
-                }
-            }
-            Err(error) => {
-                assert_eq!(held, 0);
-                self.check_error(error);
-            }
         }
         inserted
     }
 
     /// Removes an item, and says whether there was one.
     pub fn remove(&mut self, item: Item) -> bool {
-        let expected = self.model.take_longest(self.entry(item)).is_some();
-        assert_eq!(self.subject.remove(item), expected, "{:?}", self.subject);
-        self.settle();
-        expected
+        let before = self.model.len();
+        self.remove_many(&[item]);
+        self.model.len() < before
     }
 
     /// Gives an item another value.
     pub fn replace(&mut self, item: Item, new: Value) {
-        let entry = self.entry(item);
-        assert_eq!(self.subject.replace(item, new), self.model.count(entry) > 0);
-        self.model.replace(entry, new);
-        self.settle();
+        self.replace_many(&[(item, new)]);
     }
 
     /// Looks a hash up, and says how many entries match it.
@@ -272,7 +341,7 @@ impl<S: Subject> Modelled<S> {
         let values = self.model.values(hash);
         assert_eq!(self.subject.contains(hash), !values.is_empty(), "{:?}", self.subject);
         let (mut found, mut expected) = (self.subject.values(hash), values.clone());
-        if self.subject.stashed().1 > 0 {
+        if self.start.geometry.is_maplet() && self.subject.stashed().1 > 0 {
             // Of those, each value comes once.
             found.dedup();
             expected.dedup();
@@ -281,12 +350,18 @@ impl<S: Subject> Modelled<S> {
         values.len()
     }
 
+    /// How many of these items are changed as one batch.
+    fn at_once(&self, items: usize) -> usize {
+        // What goes back to a bucket from the stash knows less from then on: the next item may match it.
+        let is_known = self.is_exact && self.subject.stashed().1 == 0;
+        if self.start.geometry.grows && !is_known { 1 } else { items.max(1) }
+    }
+
     fn insert_many(&mut self, items: &[Item]) {
-        let entries: Vec<Entry> = items.iter().map(|&item| self.entry(item)).collect();
         let known = self.known();
         let failed = self.subject.insert_many(items).err();
         let stored = failed.as_ref().map_or(items.len(), InsertManyError::stored);
-        self.add(&entries[..stored], known);
+        self.add(&items[..stored], known);
         if let Some(error) = failed {
             self.check_error(error.cause());
         }
@@ -297,12 +372,11 @@ impl<S: Subject> Modelled<S> {
         let at_once = if self.start.geometry.grows { 1 } else { items.len().max(1) };
         for items in items.chunks(at_once) {
             let known = self.known();
-            let (answers, failed) = self.subject.insert_unique_each(items);
+            let (answers, failed) = self.insert_unique_each(items);
             for (&item, &new) in items.iter().zip(&answers) {
-                let entry = self.entry(item);
-                assert_eq!(new, self.model.count(entry) == 0, "{:?}", self.subject);
+                assert_eq!(new, self.model.count(self.entry(item)) == 0, "{:?}", self.subject);
                 if new {
-                    self.add(&[entry], known);
+                    self.add(&[item], known);
                 }
             }
             if let Some(error) = failed {
@@ -312,33 +386,76 @@ impl<S: Subject> Modelled<S> {
         }
     }
 
+    fn insert_unique_each(&self, items: &[Item]) -> (Vec<bool>, Option<InsertError>) {
+        let &[item] = items else {
+            return self.subject.insert_unique_each(items);
+        };
+        match self.subject.insert_unique(item) {
+            Ok(new) => (vec![new], None),
+            Err(error) => (Vec::new(), Some(error)),
+        }
+    }
+
     /// Gives each item another value.
     fn replace_many(&mut self, items: &[(Item, Value)]) {
-        let stashed = self.subject.stashed().1;
-        // As for `remove_many`.
-        let at_once = if self.start.geometry.grows && stashed > 0 { 1 } else { items.len().max(1) };
-        for items in items.chunks(at_once) {
+        for items in items.chunks(self.at_once(items.len())) {
+            if !items.iter().all(|&(item, _)| self.may_change(item)) {
+                continue;
+            }
             let mut expected = Vec::new();
             for &(item, new) in items {
                 let entry = self.entry(item);
                 expected.push(self.model.count(entry) > 0);
                 self.model.replace(entry, new);
+                if self.forget(item) {
+                    *self.held.entry((item.0, new)).or_default() += 1;
+                }
             }
-            assert_eq!(self.subject.replace_each(items), expected, "{:?}", self.subject);
+            let replaced = match items {
+                &[(item, new)] => vec![self.subject.replace(item, new)],
+                _ => self.subject.replace_each(items),
+            };
+            assert_eq!(replaced, expected, "{:?}", self.subject);
             self.settle();
         }
     }
 
     fn remove_many(&mut self, items: &[Item]) {
-        let stashed = self.subject.stashed().1;
-        // One that goes back to a bucket knows less from then on: the next item may match it.
-        let at_once = if self.start.geometry.grows && stashed > 0 { 1 } else { items.len().max(1) };
-        for items in items.chunks(at_once) {
-            let entries: Vec<Entry> = items.iter().map(|&item| self.entry(item)).collect();
-            let expected = entries.into_iter().map(|item| self.model.take_longest(item).is_some());
-            let expected: Vec<bool> = expected.collect();
-            assert_eq!(self.subject.remove_each(items), expected, "{:?}", self.subject);
+        if !self.is_exact {
+            self.remove_held(items);
+            return;
+        }
+        for items in items.chunks(self.at_once(items.len())) {
+            let mut expected = Vec::new();
+            for &item in items {
+                expected.push(self.model.take_longest(self.entry(item)).is_some());
+                self.forget(item);
+            }
+            assert_eq!(self.removed(items), expected, "{:?}", self.subject);
             self.settle();
+        }
+    }
+
+    /// Removes those of these items that are there. What each of them takes may be another entry of it than in the model:
+    /// for those that are left that makes no difference.
+    fn remove_held(&mut self, items: &[Item]) {
+        let held: Vec<Item> = items.iter().copied().filter(|&item| self.forget(item)).collect();
+        for &item in &held {
+            assert!(self.model.take_longest(self.entry(item)).is_some(), "{:?}", self.subject);
+        }
+        assert_eq!(self.removed(&held), vec![true; held.len()], "{:?}", self.subject);
+        self.settle();
+        for &item in items {
+            if self.model.count(self.entry(item)) == 0 {
+                assert!(!self.subject.remove(item), "{:?}", self.subject);
+            }
+        }
+    }
+
+    fn removed(&self, items: &[Item]) -> Vec<bool> {
+        match items {
+            &[item] => vec![self.subject.remove(item)],
+            _ => self.subject.remove_each(items),
         }
     }
 
@@ -354,34 +471,64 @@ impl<S: Subject> Modelled<S> {
     }
 
     fn merge(&mut self, other: &Self) {
-        let known = self.known();
+        assert!(!self.is_exact || self.start.geometry.first == other.start.geometry.first);
         match self.subject.merge(&other.subject) {
             Ok(()) => {
-                let copies = |(&item, &n): (&_, &_)| std::iter::repeat_n(item, n);
-                let items: Vec<_> = other.model.copies().iter().flat_map(copies).collect();
-                // As many may have gone into the stash as have come out of it.
-                self.slots_and_stashed = (0, (0, 0));
-                self.add(&items, known);
-            }
-            Err(error) => {
-                match error {
-                    MergeError::Full => {
-                        let most = self.start.max_buckets as usize * self.start.geometry.slots();
-                        let entries = |of: &Self| {
-                            let contents = format::read(&of.subject.bytes()).expect("a snapshot");
-                            (contents.occupied + contents.stashed) as usize
-                        };
-                        let together = entries(self) + entries(other);
-                        assert!(together >= self.start.max_capacity as usize);
-                        let at_maximum = self.subject.slots() == most;
-                        assert!(!self.start.geometry.grows || at_maximum || together > most);
-                    }
-                    error => panic!("{error}"),
+                if std::env::var("STAT").is_ok() {
+                    eprintln!(
+                        "MERGED {} {} of {}",
+                        self.model.len(),
+                        other.model.len(),
+                        self.start.max_capacity
+                    );
                 }
-                // What is taken back is the longest entry that matches: of those in the stash, too.
-                self.stash_has_changed();
-                self.model.learn(format::read(&self.subject.bytes()).expect("a snapshot").copies);
+                self.model.merge(&other.model);
+                for (&item, &copies) in &other.held {
+                    *self.held.entry(item).or_default() += copies;
+                }
             }
+            Err(MergeError::Full) if self.is_exact => {
+                let most = self.start.max_buckets as usize * self.start.geometry.slots();
+                let together = entries(&self.subject) + entries(&other.subject);
+                assert!(together >= self.start.max_capacity as usize);
+                let at_maximum = self.subject.slots() == most;
+                assert!(!self.start.geometry.grows || at_maximum || together > most);
+            }
+            Err(MergeError::Full) => {
+                if std::env::var("STAT").is_ok() {
+                    let (a, b) = (
+                        format::read(&self.subject.bytes()).unwrap(),
+                        format::read(&other.subject.bytes()).unwrap(),
+                    );
+                    let most = self.start.max_buckets * self.start.geometry.slots() as u64;
+                    if a.occupied + b.occupied + b.stashed <= most {
+                        eprintln!(
+                            "REFUSED {:?} {} {} of {} words {} {} doubled {}",
+                            self.start.geometry.shape,
+                            self.model.len(),
+                            other.model.len(),
+                            self.start.max_capacity,
+                            a.words,
+                            b.words,
+                            a.doubled
+                        );
+                    }
+                }
+            }
+            Err(error) => panic!("{error}"),
+        }
+        self.follow();
+    }
+
+    /// All that is there is found, and counted.
+    pub fn finds_all(&self) {
+        let mut last = None;
+        for (&item, &copies) in &self.held {
+            if last != Some(item.0) {
+                self.look(item.0);
+                last = Some(item.0);
+            }
+            assert!(self.is_exact || self.model.count(self.entry(item)) >= copies, "{item:?}");
         }
     }
 
@@ -392,6 +539,7 @@ impl<S: Subject> Modelled<S> {
         let contents = format::read(&bytes).expect("a snapshot");
         assert_eq!(contents.copies, *self.model.copies());
         assert_eq!(contents.words as usize * contents.geometry.slots(), self.subject.slots());
+        self.finds_all();
         for key in (0..1024).step_by(31) {
             self.look(self.item(key).0);
         }
@@ -399,14 +547,22 @@ impl<S: Subject> Modelled<S> {
     }
 }
 
+/// Entries, of which copies in the stash are one.
+fn entries(subject: &impl Subject) -> usize {
+    let (stashed, copies) = subject.stashed();
+    (subject.len() + stashed).saturating_sub(copies)
+}
+
 /// Room for this number of items more, or the error that says that there is none.
 fn reserve<S: Grows>(subject: &S, additional: usize) {
-    let (stashed, copies) = subject.stashed();
-    let wanted = subject.len() - copies + stashed + additional;
+    let wanted = entries(subject) + additional;
     let max_capacity = subject.max_capacity();
     let slots = subject.slots();
     match subject.try_reserve(additional) {
-        Ok(()) => assert!(wanted <= max_capacity && subject.capacity() >= wanted),
+        Ok(()) => {
+            let doubled = format::number(&subject.bytes(), format::at::DOUBLED);
+            assert!(wanted <= max_capacity && (subject.capacity() >= wanted || doubled > 0));
+        }
         Err(error) => {
             assert_eq!(error, ReserveError::AboveMaxCapacity { wanted, max_capacity });
             assert!(wanted > max_capacity);

@@ -24,9 +24,7 @@ pub trait Subject: Debug + Sized {
     fn merge(&self, other: &Self) -> Result<(), MergeError>;
     fn clear(&self);
     fn len(&self) -> usize;
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
+    fn is_empty(&self) -> bool;
     fn slots(&self) -> usize;
     fn capacity(&self) -> usize;
     fn memory_bytes(&self) -> usize;
@@ -81,6 +79,9 @@ macro_rules! subject {
             }
             fn len(&self) -> usize {
                 self.len()
+            }
+            fn is_empty(&self) -> bool {
+                self.is_empty()
             }
             fn slots(&self) -> usize {
                 self.slots()

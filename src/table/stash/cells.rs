@@ -723,11 +723,11 @@ impl Cells {
 }
 
 #[cfg(all(test, not(coucal_model)))]
+mod model;
+
+#[cfg(all(test, not(coucal_model)))]
 mod tests {
     use std::collections::BTreeMap;
-
-    use rand::rngs::SmallRng;
-    use rand::{RngExt, SeedableRng};
 
     use super::*;
 
@@ -738,132 +738,6 @@ mod tests {
     fn place(position: usize, bits: u64, known: u32) -> Place {
         let entry = Entry::knowing(bits, known);
         Place { position: prefix(position, entry) as usize, entry }
-    }
-
-    fn group_of(place: Place) -> usize {
-        place.entry.bits() as usize % GROUPS
-    }
-
-    /// All entries that are found with this mask, as (bits, known, copies), by a reader and by the writer.
-    fn found(cells: &Cells, item: Place, mask: u32) -> Vec<(u32, u32, usize)> {
-        let [mut read, mut seen] = [const { Vec::new() }; 2];
-        let wanted = Wanted { item, mask };
-        assert!(cells.read(wanted, |found| read.push((found.bits, found.known, found.copies))));
-        cells.lock().each(wanted, |found| seen.push((found.bits, found.known, found.copies)));
-        assert_eq!(read, seen);
-        assert!(read.is_sorted_by_key(|&(_, known, _)| core::cmp::Reverse(known)));
-        read.sort_unstable();
-        read
-    }
-
-    /// Entries of all lengths, so few that many are equal and most are prefixes of others, against a map.
-    #[test]
-    fn random_changes() {
-        let mut random = SmallRng::seed_from_u64(47);
-        for of_fixed in [false, true] {
-            let cells = Cells::try_new(GROUPS, KEY).unwrap();
-            let mut model: BTreeMap<CellWords, usize> = BTreeMap::new();
-            let name = |place: Place| Stashed { place, copies: 0 }.words();
-            for step in 0..8000 {
-                // It fills, and empties again.
-                let fills = step % 2000 < 1000;
-                let known = if of_fixed { 0 } else { [6, 7, 63, 64][random.random_range(0..4)] };
-                let position = 2 * random.random_range(0..64);
-                let bits = random.random_range(1..8) | random.random_range(0..3) << 12;
-                let item = place(position, bits, known);
-                let group = group_of(item);
-                let mut writer = cells.lock();
-                let of_group = |model: &BTreeMap<CellWords, usize>| {
-                    let of = model
-                        .keys()
-                        .filter(|&&words| group_of(Stashed::of_words(words).place) == group);
-                    of.count()
-                };
-                if random.random_bool(if fills { 0.7 } else { 0.2 }) {
-                    let copies = random.random_range(1..4);
-                    writer.reserve(1).unwrap();
-                    let is_first = of_group(&model) == 0;
-                    assert_eq!(writer.add(group, Stashed { place: item, copies }), is_first);
-                    *model.entry(name(item)).or_default() += copies;
-                } else if let Some(found) = writer.longest(Wanted { item, mask: u32::MAX }) {
-                    let words = name(place(position, bits, found.known));
-                    assert_eq!(model.get(&words), Some(&found.copies));
-                    let is_last = of_group(&model) == 1 && found.copies == 1;
-                    assert_eq!(writer.is_last(group, found, 1), is_last);
-                    writer.take(group, found, 1);
-                    model.entry(words).and_modify(|copies| *copies -= 1);
-                    model.retain(|_, copies| *copies > 0);
-                }
-                drop(writer);
-                for mask in [KEY, u32::MAX] {
-                    let mut expected: Vec<_> = model
-                        .iter()
-                        .map(|(&words, &copies)| (Stashed::of_words(words).place, copies))
-                        .filter(|(held, _)| {
-                            (held.entry.bits() ^ item.entry.bits()) & mask == 0
-                                && held.entry.known() <= item.entry.known()
-                                && prefix(position, held.entry) == held.position as u64
-                        })
-                        .map(|(held, copies)| (held.entry.bits(), held.entry.known(), copies))
-                        .collect();
-                    expected.sort_unstable();
-                    assert_eq!(found(&cells, item, mask), expected);
-                }
-                let writer = cells.lock();
-                let entries: BTreeMap<_, _> =
-                    writer.entries().map(|held| (name(held.place), held.copies)).collect();
-                assert_eq!(entries, model);
-                assert_eq!(writer.len(), model.len());
-                assert_eq!(writer.entries().count(), model.len());
-                assert_eq!(cells.copies(), model.values().sum::<usize>());
-                assert_eq!(writer.copies_of(item), *model.get(&name(item)).unwrap_or(&0));
-                if step % 3000 == 2999 {
-                    drop(writer);
-                    cells.lock().clear();
-                    model.clear();
-                }
-            }
-        }
-    }
-
-    /// Keys with several values, or with so many that their ways go all around.
-    #[test]
-    fn each_entry_has_one_cell() {
-        for seed in 0..20 {
-            let mut random = SmallRng::seed_from_u64(seed);
-            let cells = Cells::try_new(GROUPS, KEY).unwrap();
-            let mut writer = cells.lock();
-            let mut items = BTreeMap::new();
-            let (keys, values) = if seed % 2 == 0 { (300, 16) } else { (4, 400) };
-            for step in 0..3000 {
-                if random.random_bool(if step < 1500 { 0.8 } else { 0.3 }) {
-                    let value = random.random_range(0..values) << 12;
-                    let item = place(2 * random.random_range(0..keys), 1 | value, 0);
-                    writer.reserve(1).unwrap();
-                    writer.add(0, Stashed { place: item, copies: 1 });
-                    *items.entry(Stashed { place: item, copies: 0 }.words()).or_insert(0) += 1;
-                } else if let Some((&words, _)) = items.iter().nth(items.len() / 2) {
-                    let item = Stashed::of_words(words).place;
-                    let found = writer.longest(Wanted { item, mask: u32::MAX });
-                    writer.take(0, found.expect("it is there"), 1);
-                    items.entry(words).and_modify(|copies| *copies -= 1);
-                    items.retain(|_, copies| *copies > 0);
-                }
-                assert_eq!(writer.entries().count(), items.len(), "seed {seed}, step {step}");
-                if step % 10 == 0 {
-                    let held: BTreeMap<_, _> = writer
-                        .entries()
-                        .map(|held| (Stashed { copies: 0, ..held }.words(), held.copies))
-                        .collect();
-                    assert_eq!(held, items, "seed {seed}, step {step}");
-                }
-                if step % 50 == 0 {
-                    for (&words, &copies) in &items {
-                        assert_eq!(writer.copies_of(Stashed::of_words(words).place), copies);
-                    }
-                }
-            }
-        }
     }
 
     /// As many entries come as go, for ever: what is allocated stays the same.

@@ -1,0 +1,265 @@
+//! The cells against a map, while as many entries come as go.
+
+use core::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+
+use super::*;
+
+/// Values are in the bits above.
+const KEY: u32 = (1 << 12) - 1;
+const GROUPS: usize = 4;
+
+/// Which entries there are.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    /// Whether entries differ in length, so that some are prefixes of others.
+    grows: bool,
+    keys: usize,
+    /// How many entries there are most of the time.
+    fill: usize,
+    /// Where the first key is.
+    origin: usize,
+}
+
+/// A key, and a value.
+type Item = (u8, u8);
+
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    /// An item and those with the next values, this many, which are all on one way. Where there are enough entries,
+    /// before each of them one copy less of another.
+    Turn(Item, u8),
+    /// Some copies.
+    Add(Item, usize),
+    /// Some copies less, or as many as there are.
+    Take(Item, usize),
+    Clear,
+    /// In the place of the cells others that are filled with the same at once.
+    Refill,
+}
+
+fn shapes() -> impl Strategy<Value = Shape> {
+    // As many as 64 or 128 cells may hold, or any number.
+    let fill = prop_oneof![4 => Just(56), 1 => Just(112), 1 => 8..200_usize];
+    (any::<bool>(), 1..100_usize, fill, 0..usize::MAX / 2)
+        .prop_map(|(grows, keys, fill, origin)| Shape { grows, keys, fill, origin })
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let item = any::<Item>;
+    let op = prop_oneof![
+        100 => (item(), 1..50_u8).prop_map(|(item, count)| Op::Turn(item, count)),
+        10 => (item(), 1..4_usize).prop_map(|(item, copies)| Op::Add(item, copies)),
+        10 => (item(), 1..4_usize).prop_map(|(item, copies)| Op::Take(item, copies)),
+        1 => prop_oneof![Just(Op::Clear), Just(Op::Refill)],
+    ];
+    prop::collection::vec(op, 1..200)
+}
+
+/// What is found: bits, known, copies.
+type Parts = (u32, u32, usize);
+
+fn parts(found: Found) -> Parts {
+    (found.bits, found.known, found.copies)
+}
+
+/// The longest first.
+fn order(&(bits, known, _): &Parts) -> (Reverse<u32>, u32) {
+    (Reverse(known), bits)
+}
+
+/// What is known of an entry that has this position.
+fn known_of(position: usize, entry: Entry) -> Place {
+    Place { position: prefix(position, entry) as usize, entry }
+}
+
+fn name_of(place: Place) -> CellWords {
+    Stashed { place, copies: 0 }.words()
+}
+
+/// By what all entries know.
+fn group_of(place: Place) -> usize {
+    place.position / 2 % GROUPS
+}
+
+/// The cells, and what must be in them: how many copies of each entry, which is named by its words without copies.
+struct Modelled {
+    shape: Shape,
+    cells: Cells,
+    copies: BTreeMap<CellWords, usize>,
+    of_groups: [usize; GROUPS],
+}
+
+impl Modelled {
+    fn new(shape: Shape) -> Self {
+        let cells = Cells::try_new(GROUPS, KEY).expect("memory");
+        Self { shape, cells, copies: BTreeMap::new(), of_groups: [0; GROUPS] }
+    }
+
+    fn place(&self, (key, value): Item) -> Place {
+        let key = usize::from(key) % self.shape.keys;
+        let lengths = if self.shape.grows { &[6, 7, 63, 64][..] } else { &[0] };
+        let entry = Entry::knowing(1 | u64::from(value) << 12, lengths[key % lengths.len()]);
+        known_of(2 * (key / lengths.len() ^ self.shape.origin), entry)
+    }
+
+    fn apply(&mut self, op: Op) {
+        match op {
+            Op::Turn((key, first), count) => {
+                for step in 0..count {
+                    if self.copies.len() >= self.shape.fill {
+                        let any = usize::from(first) * 31 + usize::from(step) * 17;
+                        let words = self.copies.keys().nth(any % self.copies.len());
+                        self.take(Stashed::of_words(*words.expect("one of them")).place, 1);
+                    }
+                    self.add(self.place((key, first.wrapping_add(step))), 1);
+                }
+            }
+            Op::Add(item, copies) => self.add(self.place(item), copies),
+            Op::Take(item, copies) => {
+                self.take(self.place(item), copies);
+                self.agrees_on(self.place(item));
+            }
+            Op::Clear => {
+                self.cells.lock().clear();
+                self.copies.clear();
+                self.of_groups = [0; GROUPS];
+            }
+            Op::Refill => self.refill(),
+        }
+        self.check();
+    }
+
+    fn add(&mut self, place: Place, copies: usize) {
+        let of_group = &mut self.of_groups[group_of(place)];
+        let held = self.copies.entry(name_of(place)).or_default();
+        let mut writer = self.cells.lock();
+        let changes = writer.changes();
+        writer.reserve(1).expect("memory");
+        assert!(writer.has_room(1));
+        assert_eq!(writer.add(group_of(place), Stashed { place, copies }), *of_group == 0);
+        assert_ne!(writer.changes(), changes);
+        *of_group += usize::from(*held == 0);
+        *held += copies;
+    }
+
+    /// Some copies less of the longest entry of an item, if there is one.
+    fn take(&mut self, item: Place, copies: usize) {
+        let mut writer = self.cells.lock();
+        let found = writer.longest(Wanted { item, mask: u32::MAX });
+        let longest = self.entries_of(item, u32::MAX).first().copied();
+        assert_eq!(found.map(parts), longest, "{item:?}");
+        let (Some(found), Some((_, known, held))) = (found, longest) else {
+            return;
+        };
+        let copies = copies.min(held);
+        let place = known_of(item.position, Entry::knowing(item.entry.bits().into(), known));
+        let of_group = &mut self.of_groups[group_of(place)];
+        let is_last = *of_group == 1 && copies == held;
+        assert_eq!(writer.is_last(group_of(place), found, copies), is_last);
+        let changes = writer.changes();
+        writer.take(group_of(place), found, copies);
+        assert_ne!(writer.changes(), changes);
+        if copies < held {
+            self.copies.insert(name_of(place), held - copies);
+        } else {
+            self.copies.remove(&name_of(place));
+            *of_group -= 1;
+        }
+    }
+
+    /// What is chosen depends on the entries alone.
+    fn refill(&mut self) {
+        let choices = |cells: &Cells| {
+            let writer = cells.lock();
+            [0, 64].map(|least| [1, 2, 3].map(|n| writer.choose(geometry::mix(n), least)))
+        };
+        let before = choices(&self.cells);
+        let entries = self.copies.iter().map(|(&words, &copies)| {
+            let place = Stashed::of_words(words).place;
+            (group_of(place), Stashed { place, copies }.words())
+        });
+        let mut entries: Vec<_> = entries.collect();
+        self.cells = Cells::try_new(GROUPS, KEY).expect("memory");
+        self.cells.lock().fill(&mut entries).expect("memory");
+        assert_eq!(choices(&self.cells), before);
+        let is_held = |place: &Place| self.copies.contains_key(&name_of(*place));
+        assert!(before.as_flattened().iter().flatten().all(is_held));
+    }
+
+    /// The entries that an item has by these bits, the longest first.
+    fn entries_of(&self, item: Place, mask: u32) -> Vec<Parts> {
+        let mut entries = Vec::new();
+        for (&words, &copies) in &self.copies {
+            let Place { position, entry } = Stashed::of_words(words).place;
+            if (entry.bits() ^ item.entry.bits()) & mask == 0
+                && entry.known() <= item.entry.known()
+                && prefix(item.position, entry) == position as u64
+            {
+                entries.push((entry.bits(), entry.known(), copies));
+            }
+        }
+        entries.sort_unstable_by_key(order);
+        entries
+    }
+
+    /// Readers and the writer find what an item has, and nothing else.
+    fn agrees_on(&self, item: Place) {
+        let writer = self.cells.lock();
+        for mask in [KEY, u32::MAX] {
+            let (wanted, expected) = (Wanted { item, mask }, self.entries_of(item, mask));
+            let [mut read, mut seen] = [const { Vec::new() }; 2];
+            assert!(self.cells.read(wanted, |found| read.push(parts(found))));
+            writer.each(wanted, |found| seen.push(parts(found)));
+            assert_eq!(read, seen);
+            assert!(read.is_sorted_by_key(|&(_, known, _)| Reverse(known)));
+            read.sort_unstable_by_key(order);
+            assert_eq!(read, expected);
+            assert_eq!(self.cells.lacks(wanted), expected.is_empty());
+        }
+        let copies = self.copies.get(&name_of(item)).copied();
+        assert_eq!(writer.copies_of(item), copies.unwrap_or(0));
+    }
+
+    /// All entries are found, with their copies, and nothing else is there.
+    fn check(&self) {
+        let writer = self.cells.lock();
+        for (&words, &copies) in &self.copies {
+            let item = Stashed::of_words(words).place;
+            let wanted = Wanted { item, mask: u32::MAX };
+            let mut found = None;
+            assert!(self.cells.read(wanted, |each| _ = found.get_or_insert(each.copies)));
+            assert_eq!(found, Some(copies), "{item:?} is lost");
+            assert_eq!(writer.copies_of(item), copies, "{item:?}");
+            assert!(!self.cells.lacks(wanted), "{item:?}");
+        }
+        let held = writer.entries().map(|held| (name_of(held.place), held.copies));
+        assert_eq!(held.collect::<BTreeMap<_, _>>(), self.copies);
+        let entries = self.copies.len();
+        assert_eq!([writer.entries().count(), writer.len(), self.cells.entries()], [entries; 3]);
+        assert_eq!(self.cells.copies(), self.copies.values().sum::<usize>());
+        // No way is left.
+        assert!(
+            entries > 0
+                || (0..writer.array().lines).all(|line| writer.array().tags(line) & HIGHS == 0)
+        );
+    }
+}
+
+#[test]
+fn random_operations() {
+    let long = std::env::var_os("COUCAL_LONG").is_some();
+    let cases = if long { 10_000 } else { 200 };
+    let config = ProptestConfig { cases, max_shrink_iters: 1000, ..crate::random::cases() };
+    let outcome = TestRunner::new(config).run(&(shapes(), ops()), |(shape, ops)| {
+        let mut modelled = Modelled::new(shape);
+        ops.into_iter().for_each(|op| modelled.apply(op));
+        Ok(())
+    });
+    if let Err(error) = outcome {
+        panic!("{error}");
+    }
+}
