@@ -228,6 +228,14 @@ const MENDS: &[Change] = changes! {
     OBJECT set_last_access: replace "Entry::Mutex(entry) => entry.set_last_access(path_id, dpor_vv),"
         with "Entry::Mutex(entry) => entry.set_last_access(operation.action, path_id, dpor_vv),";
 
+    // A lock orders nothing between two that read.
+    RWLOCK State: add "by_readers: Synchronize," after "synchronize: Synchronize,";
+    RWLOCK new: add "by_readers: Synchronize::new()," after "synchronize: Synchronize::new(),";
+    RWLOCK release_read_lock: replace "state .synchronize .sync_store("
+        with "state.by_readers.sync_store(";
+    RWLOCK post_acquire_write_lock: add "state.by_readers.sync_load(&mut execution.threads, Acquire);"
+        before "state.synchronize.sync_load(";
+
     // Fences that are SeqCst have one order.
     EXECUTION Execution: add "pub(super) fences: Option<object::Ref<crate::rt::atomic::State>>,"
         after "pub(super) objects: object::Store,";
