@@ -120,9 +120,10 @@ impl Model {
     /// From now on the entries are those of a table that may have doubled some, and may have made some shorter. None may
     /// be lost by that: each item has no fewer than before.
     pub(crate) fn follow(&mut self, table: Contents) {
+        type Prefixes = Vec<(Prefix, usize)>;
         assert_eq!(table.items() as usize, self.len);
         // Of each class and value what is gone, and what is new.
-        let mut changes: BTreeMap<(Class, Value), [Vec<(Prefix, usize)>; 2]> = BTreeMap::new();
+        let mut changes: BTreeMap<(Class, Value), [Prefixes; 2]> = BTreeMap::new();
         let both = [&self.copies, &table.copies];
         for (at, [of, others]) in [both, [both[1], both[0]]].into_iter().enumerate() {
             for (entry @ &(class, value, prefix), &copies) in of {

@@ -148,7 +148,7 @@ impl<S: Subject> Modelled<S> {
         }
         // From both ends of the range, by turns.
         let step = Value::from(key % 64 / 2) & largest;
-        let value = if key % 2 == 0 { step } else { largest - step };
+        let value = if key.is_multiple_of(2) { step } else { largest - step };
         (self.hashes[usize::from(key / 64) % self.hashes.len()], value)
     }
 

@@ -103,7 +103,7 @@ impl Modelled {
         let key = usize::from(key) % self.shape.keys;
         let lengths = if self.shape.grows { &[6, 7, 63, 64][..] } else { &[0] };
         let entry = Entry::knowing(1 | u64::from(value) << 12, lengths[key % lengths.len()]);
-        known_of(2 * (key / lengths.len() ^ self.shape.origin), entry)
+        known_of(2 * ((key / lengths.len()) ^ self.shape.origin), entry)
     }
 
     fn apply(&mut self, op: Op) {
@@ -256,7 +256,9 @@ fn random_operations() {
     let config = ProptestConfig { cases, max_shrink_iters: 1000, ..crate::random::cases() };
     let outcome = TestRunner::new(config).run(&(shapes(), ops()), |(shape, ops)| {
         let mut modelled = Modelled::new(shape);
-        ops.into_iter().for_each(|op| modelled.apply(op));
+        for op in ops {
+            modelled.apply(op);
+        }
         Ok(())
     });
     if let Err(error) = outcome {
