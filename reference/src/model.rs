@@ -16,7 +16,7 @@ const LONGEST: Prefix = (u32::MAX, u64::MAX);
 ///
 /// What else changes entries depends on where they are: splits double those that know nothing beyond their bucket,
 /// and what comes out of the stash into a bucket knows less from then on. There the model follows the table, if nothing
-/// is lost by it ([`Self::follow`]).
+/// is lost by it (`follow`).
 #[derive(Clone)]
 pub struct Model {
     geometry: Geometry,
