@@ -114,9 +114,14 @@ impl<S: Subject> Modelled<S> {
         Self { hashes, ..self }
     }
 
-    /// As many items come as go, from this number on.
+    /// Inserts so many items, if there is room for them, and lets as many go as come from then on.
     pub fn with_fill(self, fill: usize) -> Self {
-        Self { fill, ..self }
+        let mut modelled = Self { fill, ..self };
+        // Mostly of one hash after the other.
+        let keys = (0..u16::MAX).map(|at| at.wrapping_mul(65));
+        let items: Vec<Item> = keys.take(fill).map(|key| modelled.item(key)).collect();
+        modelled.insert_many(&items);
+        modelled
     }
 
     pub fn subject(&self) -> &S {

@@ -2,6 +2,8 @@
 //! over all doublings.
 
 mod growth;
+#[path = "../exact/machine.rs"]
+mod machine;
 mod random;
 
 use crate::common::{Layout, hashes};

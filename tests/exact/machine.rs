@@ -1,0 +1,148 @@
+//! Random operations on two filters, or on two maplets, beside exact models: what is shared by the tests of one layout,
+//! which are compiled in seconds, and those of all layouts.
+
+use std::fmt::Debug;
+
+use coucal_reference::format::Geometry;
+use coucal_reference::{Grows, Layout, Modelled, Op, Random, Subject, cases};
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use rand::{RngExt, SeedableRng};
+
+/// Entries that the cells of the stash hold before they become more: then its ways are the longest.
+const FIRST_CELLS: usize = 56;
+
+/// Runs a test with random cases: so many, or with `COUCAL_LONG` a thousand times as many.
+fn check<S: Strategy<Value: Debug>>(count: u32, strategy: S, test: impl Fn(S::Value)) {
+    let times = if std::env::var_os("COUCAL_LONG").is_some() { 1000 } else { 1 };
+    let mut runner = TestRunner::new(ProptestConfig { cases: count * times, ..cases() });
+    let outcome = runner.run(&strategy, |case| {
+        test(case);
+        Ok(())
+    });
+    if let Err(error) = outcome {
+        panic!("{error}");
+    }
+}
+
+/// Operations, and how often there is a merge among them.
+pub fn ops(most: usize, merges: u32) -> impl Strategy<Value = Vec<Op>> {
+    let key = any::<u16>;
+    let keys = || (key(), 0..80_u8);
+    let op = prop_oneof![
+        200 => key().prop_map(Op::Insert),
+        80 => key().prop_map(Op::InsertUniqueOrReplace),
+        80 => key().prop_map(Op::Remove),
+        20 => key().prop_map(Op::Look),
+        200 => keys().prop_map(|(first, count)| Op::InsertMany(first, count)),
+        20 => keys().prop_map(|(first, count)| Op::InsertUniqueOrReplaceMany(first, count)),
+        20 => keys().prop_map(|(first, count)| Op::RemoveMany(first, count)),
+        20 => keys().prop_map(|(first, count)| Op::LookMany(first, count)),
+        2 => prop_oneof![Just(Op::Clear(0)), Just(Op::Clear(4))],
+        10 => (0..300_u16).prop_map(Op::Reserve),
+        10 => Just(Op::Restore),
+        merges => Just(Op::Merge),
+        merges => Just(Op::Swap),
+    ];
+    prop::collection::vec(op, 1..most)
+}
+
+pub fn apply_all<S: Subject>([mut this, mut other]: [Modelled<S>; 2], ops: &[Op]) {
+    for (step, &op) in ops.iter().enumerate() {
+        this.apply(op, &mut other);
+        if step % 16 == 0 {
+            this.finds_all();
+        }
+    }
+    this.check();
+    other.check();
+}
+
+/// Which items there are.
+#[derive(Clone, Copy, Debug)]
+struct Items {
+    seed: u64,
+    /// So many hashes,
+    distinct: usize,
+    /// of so many pairs of buckets, or of any if there are 0.
+    pairs: usize,
+    fill: Fill,
+}
+
+/// How many items there are most of the time.
+#[derive(Clone, Copy, Debug)]
+enum Fill {
+    /// In percent of the capacity.
+    Percent(usize),
+    /// As many as fill the buckets of the pairs and the first cells of the stash, and some more.
+    Stash(usize),
+}
+
+fn items(general: u32, crowds: u32) -> impl Strategy<Value = Items> {
+    let usual = (
+        prop_oneof![1 => 1..30_usize, 4 => 30..300_usize],
+        prop_oneof![3 => Just(0), 1 => 1..4_usize],
+        (40..100_usize).prop_map(Fill::Percent),
+    );
+    let more = prop_oneof![2 => Just(0), 1 => 0..12_usize];
+    let crowd = (10..200_usize, 1..3_usize, more.prop_map(Fill::Stash));
+    (any::<u64>(), prop_oneof![general => usual, crowds => crowd])
+        .prop_map(|(seed, (distinct, pairs, fill))| Items { seed, distinct, pairs, fill })
+}
+
+impl Items {
+    fn hashes(self, geometry: Geometry, slots: usize) -> Vec<u64> {
+        let hashes: Vec<u64> =
+            Random::seed_from_u64(self.seed).random_iter().take(20_000).collect();
+        let buckets = |hash: &u64| geometry.buckets(*hash, slots);
+        let pairs: Vec<_> = hashes[..self.pairs].iter().map(buckets).collect();
+        let of_pairs =
+            hashes.iter().filter(|hash| pairs.is_empty() || pairs.contains(&buckets(hash)));
+        of_pairs.copied().take(self.distinct).collect()
+    }
+
+    fn fill(self, capacity: usize, slots: usize) -> usize {
+        match self.fill {
+            Fill::Percent(percent) => capacity * percent / 100,
+            Fill::Stash(more) => 2 * self.pairs * slots + FIRST_CELLS + more,
+        }
+    }
+
+    fn of<S: Subject>(self, modelled: Modelled<S>, capacity: usize) -> Modelled<S> {
+        let geometry = modelled.model().geometry();
+        let hashes = self.hashes(geometry, modelled.subject().slots());
+        modelled.with_hashes(hashes).with_fill(self.fill(capacity, geometry.slots()))
+    }
+}
+
+/// How long values are, up to this many bits; mostly the longest, which leave the fewest bits for the rest.
+fn value_bits(longest: u32) -> impl Strategy<Value = u32> {
+    prop_oneof![3 => 0..2_u32, 1 => 0..20_u32].prop_map(move |below| longest - below % longest)
+}
+
+/// Filters or maplets of fixed size, down to two buckets, with values of up to this length.
+pub fn fixed<S: Subject>(count: u32, layout: Layout, longest: u32, new: impl Fn(usize, u32) -> S) {
+    let capacity = prop_oneof![1 => 1..30_usize, 3 => 30..200_usize];
+    let cases = (value_bits(longest), capacity, items(1, 3), items(1, 3), ops(300, 2));
+    check(count, cases, |(bits, capacity, one, other, ops)| {
+        let capacity = capacity.max(one.fill(capacity, layout.slots));
+        let new = |items: Items| items.of(Modelled::new(new(capacity, bits)), capacity);
+        apply_all([new(one), new(Items { seed: one.seed, ..other })], &ops);
+    });
+}
+
+/// Filters or maplets that grow, with values of up to this length. The one may grow to several times the size of the
+/// other: then a merge doubles entries, and may be refused for that.
+pub fn growing<S: Grows>(count: u32, longest: u32, new: impl Fn(usize, usize, u32) -> S) {
+    let sizes = |least: usize, most: usize| (1..60_usize, least..most);
+    // Only once does a table grow to its maximum: mostly short ones.
+    let ops = prop_oneof![4 => ops(30, 120), 1 => ops(300, 10)];
+    let cases =
+        (value_bits(longest), sizes(100, 1000), sizes(0, 150), items(8, 1), items(8, 1), ops);
+    check(count, cases, |(bits, one, other, items, of_other, ops)| {
+        let new = |(first, more): (usize, usize), items: Items| {
+            items.of(Modelled::doubling(new(first, first + more, bits)), first + more)
+        };
+        apply_all([new(one, items), new(other, Items { seed: items.seed, ..of_other })], &ops);
+    });
+}
