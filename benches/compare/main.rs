@@ -6,6 +6,7 @@
 
 mod batches;
 mod beside;
+mod callers;
 mod contenders;
 mod filters;
 mod growth;
@@ -46,7 +47,7 @@ fn allocated() -> usize {
 #[derive(Parser)]
 struct Arguments {
     /// filters (one thread, beside other filters and sets), batches, threads, growth, maplets, snapshots,
-    /// stash, or all.
+    /// stash, callers, or all.
     #[arg(value_parser = topics)]
     topics: &'static [Topic],
     /// Table sizes; powers are written as 2^27. Tables and plots have the last one.
@@ -76,7 +77,7 @@ struct Topic {
     plots: fn(&Results) -> Vec<Plot>,
 }
 
-static TOPICS: [Topic; 7] = [
+static TOPICS: [Topic; 8] = [
     filters::TOPIC,
     batches::TOPIC,
     threads::TOPIC,
@@ -84,6 +85,7 @@ static TOPICS: [Topic; 7] = [
     maplets::TOPIC,
     snapshots::TOPIC,
     stash::TOPIC,
+    callers::TOPIC,
 ];
 
 fn topics(name: &str) -> Result<&'static [Topic], String> {
@@ -167,7 +169,7 @@ mod tests {
     #[test]
     fn a_run_of_each_topic_fills_its_tables_and_plots() {
         for (topic, [tables_due, plots_due]) in
-            TOPICS.iter().zip([[3, 2], [1, 0], [2, 1], [3, 1], [2, 1], [1, 0], [1, 0]])
+            TOPICS.iter().zip([[3, 2], [1, 0], [2, 1], [3, 1], [2, 1], [1, 0], [1, 0], [1, 0]])
         {
             let plan = Plan {
                 slots: vec![1 << 12],

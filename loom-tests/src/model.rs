@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use coucal::probe::{self, ALL, Home, Image, Maplet, Modelled};
 use coucal::{CuckooFilter, CuckooMaplet, InsertError, Layout, Storage};
+use loom::model::Builder;
 use loom::sync::atomic::AtomicBool;
 use loom::thread;
 
@@ -135,6 +136,7 @@ pub struct Setup<M> {
     /// Of which a copy is in the stash.
     stashed: Vec<Item>,
     exact_seq_cst: bool,
+    every_schedule: bool,
     storage: PhantomData<fn() -> M>,
 }
 
@@ -165,6 +167,7 @@ impl<M: Subject> Setup<M> {
             stored: Vec::new(),
             stashed: Vec::new(),
             exact_seq_cst: false,
+            every_schedule: false,
             storage: PhantomData,
         }
     }
@@ -311,6 +314,13 @@ impl<M: Subject> Setup<M> {
         Self { exact_seq_cst: true, ..self }
     }
 
+    /// The model also runs by every schedule with two preemptions: at each point each thread is tried that can go on. So
+    /// it does not rely on what loom takes for the same order. Only with the mended loom.
+    #[must_use]
+    pub fn by_every_schedule(self) -> Self {
+        Self { every_schedule: true, ..self }
+    }
+
     /// Runs the model in every order of events that loom explores with at most this number of
     /// preemptions, and asserts that there were at least `floor` executions: a model with only a
     /// few of them shows nothing. `define` adds the threads; it is called once per execution.
@@ -321,22 +331,51 @@ impl<M: Subject> Setup<M> {
         define: impl Fn(&mut Model<M>) + Send + Sync + 'static,
     ) {
         probe::set_seq_cst_is_exact(self.exact_seq_cst);
-        let execution = move || {
+        let every_schedule = self.every_schedule;
+        let execution: Execution = Arc::new(move || {
             let mut model = Model::new(&self);
             define(&mut model);
             model.run(&self);
-        };
-        explore(floor, preemptions, Box::new(execution));
+        });
+        explore(floor, preemptions, &execution);
+        if every_schedule {
+            explore_every_schedule(floor, &execution);
+        }
     }
 }
 
+/// What a model does in each execution.
+pub type Execution = Arc<dyn Fn() + Send + Sync>;
+
 /// Runs a model under loom, prints the number of its executions and asserts the floor,
 /// unless [`WITHOUT_FLOORS`] is set. With the published loom it says that this is not the mended one, and asserts none.
-pub fn explore(floor: usize, preemptions: usize, execution: Box<dyn Fn() + Send + Sync>) {
+pub fn explore(floor: usize, preemptions: usize, execution: &Execution) {
+    run(Builder::new(), "", floor, preemptions, execution);
+    if !cfg!(feature = "mended-loom") {
+        static SAID: Once = Once::new();
+        SAID.call_once(|| {
+            let note = "note: the published loom explores fewer interleavings than `--bin models`";
+            // Not `eprintln`: the harness hides that of a test that passes.
+            _ = writeln!(io::stderr(), "{note}");
+        });
+    }
+}
+
+#[cfg(feature = "mended-loom")]
+fn explore_every_schedule(floor: usize, execution: &Execution) {
+    let mut builder = Builder::new();
+    builder.every_schedule = true;
+    run(builder, " by every schedule", floor, 2, execution);
+}
+
+/// The published loom has no such mode.
+#[cfg(not(feature = "mended-loom"))]
+fn explore_every_schedule(_: usize, _: &Execution) {}
+
+fn run(mut builder: Builder, how: &str, floor: usize, preemptions: usize, execution: &Execution) {
     let executions = Arc::new(AtomicUsize::new(0));
-    let counter = Arc::clone(&executions);
+    let (counter, execution) = (Arc::clone(&executions), Arc::clone(execution));
     let started = Instant::now();
-    let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.max_branches = 50_000;
     builder.check(move || {
@@ -346,15 +385,8 @@ pub fn explore(floor: usize, preemptions: usize, execution: Box<dyn Fn() + Send 
     let executions = executions.load(Ordering::Relaxed);
     let current = std::thread::current();
     let name = current.name().unwrap_or("without a name");
-    println!("model {name}: {executions} executions, {:.1?}", started.elapsed());
-    if !cfg!(feature = "mended-loom") {
-        static SAID: Once = Once::new();
-        SAID.call_once(|| {
-            let note = "note: the published loom explores fewer interleavings than `--bin models`";
-            // Not `eprintln`: the harness hides that of a test that passes.
-            _ = writeln!(io::stderr(), "{note}");
-        });
-    } else if env::var_os(WITHOUT_FLOORS).is_none() {
+    println!("model {name}{how}: {executions} executions, {:.1?}", started.elapsed());
+    if cfg!(feature = "mended-loom") && env::var_os(WITHOUT_FLOORS).is_none() {
         assert!(executions >= floor, "{name} explored {executions} executions, fewer than {floor}");
     }
 }

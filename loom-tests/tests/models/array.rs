@@ -5,12 +5,12 @@ use std::sync::Arc;
 use coucal::probe::PieceArray;
 use loom::sync::atomic::Ordering::Relaxed;
 use loom::thread;
-use loom_tests::model::explore;
+use loom_tests::model::{Execution, explore};
 
 /// Threads add pieces of two words while another one reads all words that are there. Each word of a piece
 /// was stored before the piece was added, and nothing else orders the two.
 fn additions(threads: u64, floor: usize, preemptions: usize) {
-    let execution = move || {
+    let execution: Execution = Arc::new(move || {
         let array = Arc::new(PieceArray::<1>::new());
         let mut handles: Vec<_> = (0..threads)
             .map(|thread| {
@@ -33,8 +33,8 @@ fn additions(threads: u64, floor: usize, preemptions: usize) {
         }
         let pieces = array.view().len() as u64 / 2;
         assert!((1..=threads).contains(&pieces));
-    };
-    explore(floor, preemptions, Box::new(execution));
+    });
+    explore(floor, preemptions, &execution);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn two_threads_add() {
 /// each word is found in either.
 #[test]
 fn a_new_directory() {
-    let execution = || {
+    let execution: Execution = Arc::new(|| {
         let array = Arc::new(PieceArray::<1>::new());
         array.push([0, 1]);
         array.push([2, 3]);
@@ -67,6 +67,6 @@ fn a_new_directory() {
         for handle in [reader, adder] {
             handle.join().expect("no thread panics");
         }
-    };
-    explore(10, 3, Box::new(execution));
+    });
+    explore(10, 3, &execution);
 }

@@ -67,7 +67,7 @@ impl<L: GrowingLayout + Layout> OneSplit<L> {
 fn split_against_lookups<L: GrowingLayout + Layout>(bucket: usize, order: fn(Item) -> Item) {
     let OneSplit { setup, goes, stays } = OneSplit::<L>::new(bucket);
     let goes = order(goes);
-    setup.check(400, 3, move |model| {
+    setup.by_every_schedule().check(400, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert!(t.contains(goes));
@@ -178,7 +178,7 @@ fn split_against_batch_of_lookups<L: GrowingLayout + Layout>() {
 fn what_is_known_to_go_is_found<L: GrowingLayout + Layout>() {
     let OneSplit { mut setup, goes, .. } = OneSplit::<L>::new(0);
     let new = setup.item(2, 1);
-    setup.check(100, 2, move |model| {
+    setup.by_every_schedule().check(100, 2, move |model| {
         let (inserted, removed) = (Signal::new(), Signal::new());
         let (inserted_too, removed_too) = (inserted.clone(), removed.clone());
         model.thread(move |t| {

@@ -23,7 +23,7 @@ models! {
 /// Two threads: one inserts `new`, which moves `moved`; the other looks up `moved`.
 fn kick_against_lookup<L: Layout>(first: usize, second: usize) {
     let OneHop { setup, moved, new, .. } = OneHop::<L>::new(first, second);
-    setup.check(150, 3, move |model| {
+    setup.by_every_schedule().check(150, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert!(t.contains(moved)));
     });

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use coucal::probe::Lock;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
-use loom_tests::model::explore;
+use loom_tests::model::{Execution, explore};
 
 /// Each thread increments a number `times` times, by a Relaxed load and a Relaxed store. Only the
 /// lock keeps one thread from overwriting the increment of another.
 fn additions(threads: u32, times: u32, floor: usize, preemptions: usize) {
-    let execution = move || {
+    let execution: Execution = Arc::new(move || {
         let shared = Arc::new((Lock::new(), AtomicU32::new(0)));
         let handles: Vec<_> = (0..threads)
             .map(|_| {
@@ -28,8 +28,8 @@ fn additions(threads: u32, times: u32, floor: usize, preemptions: usize) {
             handle.join().expect("no thread panics");
         }
         assert_eq!(shared.1.load(Ordering::Relaxed), threads * times);
-    };
-    explore(floor, preemptions, Box::new(execution));
+    });
+    explore(floor, preemptions, &execution);
 }
 
 #[test]

@@ -41,6 +41,7 @@ growing_models! {
     split_against_get_the_other_way
     end_of_level_against_get
     split_against_replacement
+    get_beside_a_split_and_a_replacement
     replacement_of_what_stays_against_split
     replacement_beside_a_relative_with_a_short_entry
     value_in_and_value_out_of_what_grows
@@ -317,7 +318,7 @@ fn removal_of_one_value_against_get_of_the_other<L: Layout>() {
     let xa = setup.item(0, 1);
     let xb = setup.with_value(xa, 1);
     setup.store(0, &[xb, xa]);
-    setup.check(19, 3, move |model| {
+    setup.by_every_schedule().check(19, 3, move |model| {
         model.thread(move |t| assert!(t.remove(xa)));
         model.thread(move |t| {
             assert!(t.get(xa).has(xb));
@@ -337,7 +338,7 @@ where
     let xb = setup.with_value(xa, 1);
     setup.store(0, &[xa]);
     let swapped = xa.swapped();
-    setup.check(floor, 3, move |model| {
+    setup.by_every_schedule().check(floor, 3, move |model| {
         model.thread(move |t| {
             assert!(t.insert(xb));
             assert!(t.remove(xa));
@@ -429,14 +430,24 @@ fn end_of_level_against_get<L: GrowingLayout + Layout>() {
 
 /// The replacement finds the entry in the old bucket, and it goes: the replacement must look again.
 fn split_against_replacement<L: GrowingLayout + Layout>() {
-    let (mut setup, [xa, xb, xc]) = one_split::<L>(0);
+    let (mut setup, [xa, ..]) = one_split::<L>(0);
     let xd = setup.with_value(xa, 0);
-    setup.check(15_000, 2, move |model| {
+    setup.check(15_000, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert!(t.replace(xa, xd));
             assert!(!t.replace(xa, xd));
         });
+    });
+}
+
+/// The old value or the new one, and all others.
+fn get_beside_a_split_and_a_replacement<L: GrowingLayout + Layout>() {
+    let (mut setup, [xa, xb, xc]) = one_split::<L>(0);
+    let xd = setup.with_value(xa, 0);
+    setup.check(15_000, 2, move |model| {
+        model.thread(move |t| assert_eq!(t.split(1), 1));
+        model.thread(move |t| assert!(t.replace(xa, xd)));
         model.thread(move |t| {
             let found = t.get(xa);
             assert!(found.has(xb) && found.has(xc) && (found.has(xa) || found.has(xd)));

@@ -33,7 +33,7 @@ fn two_inserts_for_the_last_slot<L: Layout>() {
     let mut setup = Setup::<L>::new(2);
     let [x, y, filler] = [(0, 1), (1, 0), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.fill(0, filler).fill_but_one(1, filler);
-    setup.check(25, 3, move |model| {
+    setup.by_every_schedule().check(25, 3, move |model| {
         model.thread(move |t| {
             t.insert(x);
         });
@@ -157,7 +157,7 @@ fn removal_of_what_is_kicked_the_other_way<L: Layout>() {
 fn removal_beside_a_kick<L: Layout>() {
     let LastSlot { setup, moved, new, high, .. } = LastSlot::<L>::new(0, 3);
     let high = high.swapped();
-    setup.check(100, 2, move |model| {
+    setup.by_every_schedule().check(100, 2, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| {
             assert!(t.remove(high));
@@ -171,7 +171,7 @@ fn two_removals_of_one_copy<L: Layout>() {
     let x = setup.item(0, 1);
     setup.store(1, &[x]);
     let swapped = x.swapped();
-    setup.check(25, 3, move |model| {
+    setup.by_every_schedule().check(25, 3, move |model| {
         for x in [x, swapped] {
             model.thread(move |t| {
                 t.remove(x);
@@ -202,7 +202,7 @@ fn copy_in_and_copy_out_against_lookup<L: Layout>() {
     let x = setup.item(0, 1);
     setup.store(0, &[x]);
     let swapped = x.swapped();
-    setup.check(90, 3, move |model| {
+    setup.by_every_schedule().check(90, 3, move |model| {
         model.thread(move |t| {
             assert!(t.insert(x));
             assert!(t.remove(x));

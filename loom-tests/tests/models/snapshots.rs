@@ -100,7 +100,7 @@ fn insert_beside_a_snapshot<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let [new, low] = [(0, 3); 2].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[low]);
-    setup.check(62, 3, move |model| {
+    setup.by_every_schedule().check(62, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert_eq!(t.snapshot().of(low), 1));
     });
@@ -110,7 +110,7 @@ fn removal_beside_a_snapshot<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let [old, low] = [(3, 0); 2].map(|(a, b)| setup.item(a, b));
     setup.store(3, &[old, low]);
-    setup.check(62, 3, move |model| {
+    setup.by_every_schedule().check(62, 3, move |model| {
         model.thread(move |t| assert!(t.remove(old)));
         model.thread(move |t| assert_eq!(t.snapshot().of(low), 1));
     });

@@ -64,7 +64,7 @@ fn against_removal<L: Layout>() {
     let x = setup.item(0, 1);
     setup.store(0, &[x]);
     let swapped = x.swapped();
-    setup.check(10, 3, move |model| {
+    setup.by_every_schedule().check(10, 3, move |model| {
         model.thread(move |t| {
             t.insert_unique(swapped);
         });
@@ -76,7 +76,7 @@ fn against_insert<L: Layout>() {
     let mut setup = Setup::<L>::new(2);
     let x = setup.item(0, 1);
     let swapped = x.swapped();
-    setup.check(30, 3, move |model| {
+    setup.by_every_schedule().check(30, 3, move |model| {
         model.thread(move |t| {
             t.insert_unique(swapped);
         });

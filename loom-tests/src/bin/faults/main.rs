@@ -249,11 +249,10 @@ impl Scratch {
     }
 
     fn build(&self) -> Result<Models> {
-        // Some exceptions are not tried with the mended one yet.
-        let mut cargo = Loom::published()?.cargo();
+        let mut cargo = Loom::mended()?.cargo();
         cargo
             .args(["test", "--release", "--package", "loom-tests", "--test", "models"])
-            .args(["--no-default-features"])
+            .args(["--no-default-features", "--features", "mended-loom"])
             .args(["--no-run", "--color=never"])
             .current_dir(&self.workspace)
             .env("RUSTFLAGS", format!("{RUSTFLAGS} -Awarnings"))
