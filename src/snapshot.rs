@@ -31,9 +31,28 @@ const STASHED_CHUNK: usize = 1 << 9;
 /// [`CuckooFilter::snapshot`] or [`CuckooMaplet::snapshot`], or read from
 /// bytes. What is said of filters here holds for maplets, too.
 ///
-/// It holds the entries of the filter, and no hasher. Writing it takes no lock, and other threads can
-/// use the filter meanwhile. The bytes are the same on every machine, and `docs/format.md` in the
-/// repository says what each of them means.
+/// It holds the entries of the filter, and a check of the hasher, not the hasher. Writing it takes no lock, and other
+/// threads can use the filter meanwhile.
+///
+/// * **Memory**: 8 bytes for each bucket of the table, and 16 for each stashed entry, until it is dropped; while it is
+///   taken, 32 for each stashed entry.
+/// * **Bytes**: 8 for each bucket, 16 for each stashed entry, and 120 more, the same on every machine. `docs/format.md`
+///   in the repository describes each of them. The checksums find damage. They are no signature: whoever can change the
+///   bytes can make a valid filter of other items.
+/// * **Serde**: with the feature `serde`, it is `Serialize` and `Deserialize`, as its bytes. So a filter goes into any
+///   format through its snapshot:
+///
+#[cfg_attr(feature = "serde", doc = " ```")]
+#[cfg_attr(not(feature = "serde"), doc = " ```ignore")]
+/// # use coucal::{CuckooFilter, Fp16x4, StableHashBuilder};
+/// # let filter = CuckooFilter::with_capacity_and_hasher(1000, StableHashBuilder::new(7));
+/// # filter.insert("egg")?;
+/// let bytes = postcard::to_allocvec(&filter.snapshot()?)?;
+/// let snapshot = postcard::from_bytes(&bytes)?;
+/// let restored = CuckooFilter::<Fp16x4, _>::from_snapshot(snapshot, StableHashBuilder::new(7))?;
+/// # assert!(restored.contains("egg"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Examples
 ///

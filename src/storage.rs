@@ -28,6 +28,38 @@ use crate::table::{Fixed, Growing};
 /// # Ok::<(), coucal::BuildError>(())
 /// ```
 ///
+/// The types of filters in a struct:
+///
+/// ```
+/// use std::hash::RandomState;
+/// use coucal::*;
+///
+/// struct Filters<L: Storage, S> {
+///     fixed: CuckooFilter,
+///     with_hasher: CuckooFilter<Fp16x4, RandomState>,
+///     growing: GrowableCuckooFilter,
+///     growing_with_hasher: GrowableCuckooFilter<Fp16x4, RandomState>,
+///     for_a_rate: AnyCuckooFilter,
+///     for_a_rate_with_hasher: AnyCuckooFilter<RandomState>,
+///     for_a_rate_and_growing: GrowableCuckooFilter<AnyLayout>,
+///     any_of_them: CuckooFilter<L, S>,
+/// }
+///
+/// let by_rate = CuckooFilter::builder().capacity(1000).false_positive_rate(0.001);
+/// let filters = Filters {
+///     fixed: CuckooFilter::with_capacity(1000),
+///     with_hasher: CuckooFilter::with_capacity_and_hasher(1000, RandomState::new()),
+///     growing: GrowableCuckooFilter::new(),
+///     growing_with_hasher: GrowableCuckooFilter::with_hasher(RandomState::new()),
+///     for_a_rate: by_rate.clone().any_layout().build()?,
+///     for_a_rate_with_hasher: by_rate.clone().any_layout().hasher(RandomState::new()).build()?,
+///     for_a_rate_and_growing: by_rate.growable().any_layout().build()?,
+///     any_of_them: CuckooFilter::builder().layout::<SemiSorted17x4>().build()?,
+/// };
+/// # filters.growing.insert("egg")?;
+/// # Ok::<(), coucal::Error>(())
+/// ```
+///
 /// Items are no type parameter: see [how to name the type of a filter](crate#the-type-of-a-filter).
 ///
 /// ```compile_fail,E0277

@@ -39,13 +39,13 @@ fn additions(threads: u64, floor: usize, preemptions: usize) {
 
 #[test]
 fn one_thread_adds() {
-    additions(1, 25, 3);
+    additions(1, 92, 3);
 }
 
 /// One of the two may find that the other is adding a piece, and adds none.
 #[test]
 fn two_threads_add() {
-    additions(2, 300, 2);
+    additions(2, 5000, 2);
 }
 
 /// One thread reads words that were there before, while another adds a piece and with it a new directory:
@@ -68,5 +68,5 @@ fn a_new_directory() {
             handle.join().expect("no thread panics");
         }
     });
-    explore(10, 3, &execution);
+    explore(92, 3, &execution);
 }

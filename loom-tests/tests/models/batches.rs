@@ -27,7 +27,7 @@ fn count_against_kick<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let [moved, new, filler] = [(3, 0), (0, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[moved]).fill(0, filler).fill(1, filler).store(3, &[moved]);
-    setup.check(100, 3, move |model| {
+    setup.check(180, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert_eq!(t.count(moved), 2));
     });
@@ -35,7 +35,7 @@ fn count_against_kick<L: Layout>() {
 
 fn count_of_what_is_kicked<L: Layout>() {
     let OneHop { setup, moved, new, .. } = OneHop::<L>::new(3, 0);
-    setup.check(100, 3, move |model| {
+    setup.check(180, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert_eq!(t.count(moved), 1));
     });
@@ -46,7 +46,7 @@ fn count_against_insert_and_removal<L: Layout>() {
     let x = setup.item(0, 1);
     setup.store(0, &[x]);
     let swapped = x.swapped();
-    setup.check(90, 3, move |model| {
+    setup.check(210, 3, move |model| {
         model.thread(move |t| {
             assert!(t.insert(x));
             assert!(t.remove(x));
@@ -63,7 +63,7 @@ fn clear_against_lookups<L: Layout>() {
     let x = setup.item(0, 1);
     setup.store(0, &[x]);
     let swapped = x.swapped();
-    setup.check(1300, 3, move |model| {
+    setup.check(2000, 3, move |model| {
         model.thread(move |t| {
             assert!(t.insert(x));
             t.clear();
@@ -79,7 +79,7 @@ fn clear_against_insert_and_removal<L: Layout>() {
     let mut setup = Setup::<L>::new(2);
     let [x, y] = [(0, 1), (1, 0)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[x, y]).store(1, &[x]);
-    setup.check(13000, 2, move |model| {
+    setup.check(16_000, 2, move |model| {
         model.thread(Thread::clear);
         model.thread(move |t| {
             assert!(t.insert(x));
@@ -94,7 +94,7 @@ fn clear_against_insert_and_removal<L: Layout>() {
 
 fn clear_against_kick<L: Layout>() {
     let LastSlot { setup, moved, new, .. } = LastSlot::<L>::new(3, 0);
-    setup.check(6000, 1, move |model| {
+    setup.check(6400, 1, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| {
             t.clear();
@@ -111,7 +111,7 @@ fn clear_against_kick<L: Layout>() {
 /// it counts the item in both buckets, one too few if in neither.
 fn len_against_a_kick_of_two_hops<L: Layout>() {
     let TwoHops { setup, new, .. } = TwoHops::<L>::new((3, 0), (2, 3));
-    setup.check(60, 3, move |model| {
+    setup.check(150, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| {
             let len = t.filter().len();
@@ -124,7 +124,7 @@ fn len_against_a_kick_of_two_hops<L: Layout>() {
 fn batch_of_inserts_against_lookups<L: Layout>() {
     let LastSlot { mut setup, moved, new, .. } = LastSlot::<L>::new(3, 0);
     let last = setup.item(2, 1);
-    setup.check(150, 3, move |model| {
+    setup.check(270, 3, move |model| {
         model.thread(move |t| {
             t.insert_many(&[new, last]);
         });
@@ -138,7 +138,7 @@ fn batch_of_inserts_against_lookups<L: Layout>() {
 fn batch_of_inserts_in_order<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let [x, y] = [(0, 1), (2, 3)].map(|(a, b)| setup.item(a, b));
-    setup.check(10, 3, move |model| {
+    setup.check(17, 3, move |model| {
         model.thread(move |t| assert_eq!(t.insert_many(&[x, y]), 2));
         model.thread(move |t| {
             if t.contains(y) {
@@ -153,7 +153,7 @@ fn two_batches_of_the_same_new_items<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let [x, y] = [(0, 1), (2, 3)].map(|(a, b)| setup.item(a, b));
     let batches = [vec![x, y, x], vec![y.swapped(), x.swapped()]];
-    setup.check(200, 3, move |model| {
+    setup.check(650, 3, move |model| {
         for batch in &batches {
             let batch = batch.clone();
             model.thread(move |t| {
@@ -166,7 +166,7 @@ fn two_batches_of_the_same_new_items<L: Layout>() {
 /// An item that is kicked meanwhile is not new.
 fn batch_of_unique_inserts_against_kick<L: Layout>() {
     let OneHop { setup, moved, new, filler } = OneHop::<L>::new(0, 3);
-    setup.check(25, 3, move |model| {
+    setup.check(87, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| {
             assert_eq!(t.insert_unique_many(&[moved, filler]), [false, false]);
@@ -176,7 +176,7 @@ fn batch_of_unique_inserts_against_kick<L: Layout>() {
 
 fn batch_of_lookups_against_kick<L: Layout>() {
     let OneHop { setup, moved, new, filler } = OneHop::<L>::new(3, 0);
-    setup.check(400, 3, move |model| {
+    setup.check(490, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| {
             let found = t.contains_many(&[moved, new, filler]);
@@ -188,7 +188,7 @@ fn batch_of_lookups_against_kick<L: Layout>() {
 /// An item that is kicked meanwhile is removed all the same.
 fn batch_of_removals_against_kick<L: Layout>() {
     let OneHop { setup, moved, new, filler } = OneHop::<L>::new(3, 0);
-    setup.check(180, 3, move |model| {
+    setup.check(790, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| {
             assert_eq!(t.remove_many(&[moved, filler, moved]), [true, true, false]);
@@ -201,7 +201,7 @@ fn batch_of_removals_in_order<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let [x, y] = [(0, 1), (2, 3)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[x]).store(2, &[y]);
-    setup.check(10, 3, move |model| {
+    setup.check(17, 3, move |model| {
         model.thread(move |t| assert_eq!(t.remove_many(&[x, y]), [true, true]));
         model.thread(move |t| {
             if !t.contains(y) {

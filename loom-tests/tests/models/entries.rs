@@ -45,7 +45,7 @@ fn relatives<L: GrowingLayout + Layout>(
 fn removal_of_the_longest<L: GrowingLayout + Layout>(first: usize) {
     let (mut setup, [long, short]) = relatives::<L>(first, 1 - first);
     setup.store_as_of(0, 1, &[short]).store(0, &[long]);
-    setup.check(20, 3, move |model| {
+    setup.check(110, 3, move |model| {
         model.thread(move |t| assert!(t.remove(long)));
         model.thread(move |t| {
             assert!(t.contains(short));
@@ -75,7 +75,7 @@ fn removal_of_a_short_entry_beside_a_long_one<L: GrowingLayout + Layout>() {
     let (mut setup, [long, short]) = relatives::<L>(0, 1);
     setup.store_as_of(0, 0, &[short]).store(1, &[long]);
     let swapped = long.swapped();
-    setup.check(100, 3, move |model| {
+    setup.check(490, 3, move |model| {
         model.thread(move |t| assert!(t.remove(short)));
         model.thread(move |t| assert!(t.contains(long)));
         model.thread(move |t| assert!(t.contains(swapped)));
@@ -107,7 +107,7 @@ fn removal_of_a_long_entry_that_is_kicked_to_a_short_one<L: GrowingLayout + Layo
     let Kick { mut setup, long, short, new, low } = Kick::<L>::new();
     setup.store(0, &[long]).fill(0, low).fill(1, low).store_as_of(0, 3, &[short]);
     let swapped = long.swapped();
-    setup.check(100, 2, move |model| {
+    setup.check(5700, 2, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert!(t.remove(swapped)));
         model.thread(move |t| assert!(t.contains(short)));
@@ -118,7 +118,7 @@ fn removal_of_a_long_entry_that_is_kicked_to_a_short_one<L: GrowingLayout + Layo
 fn kick_of_what_is_removed_beside_a_short_entry<L: GrowingLayout + Layout>() {
     let Kick { mut setup, long, short, new, low } = Kick::<L>::new();
     setup.store(0, &[long]).store_as_of(0, 0, &[short]).fill(0, low).fill(1, low);
-    setup.check(100, 2, move |model| {
+    setup.check(6400, 2, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert!(t.remove(long)));
         model.thread(move |t| assert!(t.contains(short)));
@@ -133,7 +133,7 @@ fn short_copy<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
     let x = setup.item(0, 1);
     setup.store(1, &[x]);
     let looked_up = order(x);
-    setup.check(60, 3, move |model| {
+    setup.check(200, 3, move |model| {
         let image = Arc::new(model.image_of(&[x]));
         model.thread(move |t| {
             assert!(t.merge(&image, 0));
@@ -157,7 +157,7 @@ fn unique_inserts_at_the_end_of_a_level<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4).split(1);
     let x = setup.item(1, 0);
     let swapped = x.swapped();
-    setup.check(100, 3, move |model| {
+    setup.check(10_000, 3, move |model| {
         model.thread(move |t| {
             assert_eq!(t.split(1), 1);
             t.insert_unique(swapped);
@@ -172,7 +172,7 @@ fn insert_unique_of_what_goes_at_the_end_of_a_level<L: GrowingLayout + Layout>()
     let mut setup = Setup::<Growable<L>>::growable(2, 4).split(1);
     let goes = setup.item(3, 0);
     setup.store(1, &[goes]);
-    setup.check(30, 3, move |model| {
+    setup.check(840, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| assert!(!t.insert_unique(goes)));
     });
@@ -185,7 +185,7 @@ fn insert_unique_beside_what_goes_at_the_end_of_a_level<L: GrowingLayout + Layou
     let goes = setup.item(3, 0);
     let absent = setup.variant(goes, 1, 1);
     setup.store(1, &[goes]);
-    setup.check(60, 3, move |model| {
+    setup.check(3400, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| assert!(t.insert_unique(absent)));
     });
@@ -199,7 +199,7 @@ fn insert_unique_beside_an_entry_of_the_next_level<L: GrowingLayout + Layout>() 
     // The new item has more room in bucket 1.
     let other = setup.item(2, 1);
     setup.store(2, &[other]);
-    setup.check(60, 3, move |model| {
+    setup.check(3500, 3, move |model| {
         model.thread(move |t| {
             assert_eq!(t.split(1), 1);
             assert!(t.insert(new));
@@ -215,7 +215,7 @@ fn removal_beside_an_entry_of_the_next_level<L: GrowingLayout + Layout>() {
     let x = setup.item(0, 1);
     setup.store(0, &[x]);
     let swapped = x.swapped();
-    setup.check(500, 1, move |model| {
+    setup.check(54_000, 1, move |model| {
         model.thread(move |t| assert!(t.remove(x)));
         model.thread(move |t| {
             assert_eq!(t.split(1), 1);
@@ -237,7 +237,7 @@ fn kick_and_split_of_what_is_removed<L: GrowingLayout + Layout>() {
     let short = setup.variant(long, 0, 1);
     setup.store(3, &[long]).store_as_of(0, 3, &[short]).fill(3, high).fill(2, high);
     // One: two take over a minute.
-    setup.check(200, 1, move |model| {
+    setup.check(140_000, 1, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert!(t.remove(long)));
@@ -251,7 +251,7 @@ fn removal_of_what_is_kicked_at_the_end_of_a_level<L: GrowingLayout + Layout>() 
     let [long, new, low] = [(0, 5), (0, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
     let short = setup.variant(long, 0, 1);
     setup.store(0, &[long]).store_as_of(0, 0, &[short]).fill(0, low).fill(1, low);
-    setup.check(100, 2, move |model| {
+    setup.check(6000, 2, move |model| {
         model.thread(move |t| {
             assert!(t.insert(new));
             assert_eq!(t.split(1), 1);
@@ -265,7 +265,7 @@ fn run_that_splits_entries_of_two_levels<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 8).split(2);
     let [even, odd, stays] = [(4, 1), (5, 0), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.store_as_of(0, 0, &[even]).store(0, &[stays]).store(1, &[odd]);
-    setup.check(100, 3, move |model| {
+    setup.check(250_000, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(2), 2));
         model.thread(move |t| {
             assert!(t.contains(odd));
@@ -280,7 +280,7 @@ fn clear_beside_a_split_of_entries_of_two_levels<L: GrowingLayout + Layout>() {
     let [long, short] = [(5, 0), (5, 0)].map(|(a, b)| setup.item(a, b));
     let new = setup.item(1, 0);
     setup.store(1, &[long]).store_as_of(0, 1, &[short]);
-    setup.check(50, 3, move |model| {
+    setup.check(10_000, 3, move |model| {
         model.thread(move |t| {
             assert_eq!(t.split(1), 1);
             assert!(t.insert(new));
@@ -298,7 +298,7 @@ fn snapshot_beside_an_entry_of_the_next_level<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4).split(1);
     let [goes, new] = [(3, 0), (1, 0)].map(|(a, b)| setup.item(a, b));
     setup.store(1, &[goes]);
-    setup.check(440, 3, move |model| {
+    setup.check(11_000, 3, move |model| {
         model.thread(move |t| {
             assert_eq!(t.split(1), 1);
             assert!(t.insert(new));
@@ -312,7 +312,7 @@ fn batch_of_removals_beside_a_relative<L: GrowingLayout + Layout>() {
     let long = setup.item(1, 0);
     let short = setup.variant(long, 0, 1);
     setup.store(1, &[short]);
-    setup.check(50, 2, move |model| {
+    setup.check(5100, 2, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert_eq!(t.insert_many(&[long]), 1);

@@ -67,7 +67,7 @@ impl<L: GrowingLayout + Layout> OneSplit<L> {
 fn split_against_lookups<L: GrowingLayout + Layout>(bucket: usize, order: fn(Item) -> Item) {
     let OneSplit { setup, goes, stays } = OneSplit::<L>::new(bucket);
     let goes = order(goes);
-    setup.by_every_schedule().check(400, 3, move |model| {
+    setup.by_every_schedule().check(3500, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert!(t.contains(goes));
@@ -95,7 +95,7 @@ fn end_of_level_against_lookups_the_other_way<L: GrowingLayout + Layout>() {
 fn split_against_two_lookups<L: GrowingLayout + Layout>() {
     let OneSplit { setup, goes, .. } = OneSplit::<L>::new(0);
     let swapped = goes.swapped();
-    setup.check(400, 2, move |model| {
+    setup.check(22_000, 2, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| assert!(t.contains(goes)));
         model.thread(move |t| assert!(t.contains(swapped)));
@@ -107,7 +107,7 @@ fn split_of_several_against_lookups<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let items = [(2, 1); 2].map(|(a, b)| setup.item(a, b));
     setup.store(0, &items);
-    setup.check(400, 3, move |model| {
+    setup.check(8500, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             for item in items {
@@ -122,7 +122,7 @@ fn run_of_two_against_lookups<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let [even, odd] = [(2, 1), (3, 0)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[even]).store(1, &[odd]);
-    setup.check(400, 3, move |model| {
+    setup.check(67_000, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(4), 2));
         model.thread(move |t| {
             assert!(t.contains(odd));
@@ -138,7 +138,7 @@ fn two_splits_of_one_group_against_lookup<L: GrowingLayout + Layout>() {
     let other = setup.item(2, 1);
     let item = setup.item_of_group(3, 2, other);
     setup.store(0, &[other]).store(1, &[item]);
-    setup.check(400, 3, move |model| {
+    setup.check(10_000, 3, move |model| {
         model.thread(move |t| {
             assert_eq!(t.split(1), 1);
             assert_eq!(t.split(1), 1);
@@ -152,7 +152,7 @@ fn item_that_goes_twice_against_lookup<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 8);
     let item = setup.item(6, 1);
     setup.store(0, &[item]);
-    setup.check(400, 3, move |model| {
+    setup.check(390_000, 3, move |model| {
         model.thread(move |t| {
             assert_eq!(t.split(2), 2);
             assert_eq!(t.split(3), 3);
@@ -164,7 +164,7 @@ fn item_that_goes_twice_against_lookup<L: GrowingLayout + Layout>() {
 fn split_against_batch_of_lookups<L: GrowingLayout + Layout>() {
     let OneSplit { setup, goes, stays } = OneSplit::<L>::new(0);
     let swapped = goes.swapped();
-    setup.check(400, 2, move |model| {
+    setup.check(3500, 2, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             let found = t.contains_many(&[stays, goes, swapped]);
@@ -178,7 +178,7 @@ fn split_against_batch_of_lookups<L: GrowingLayout + Layout>() {
 fn what_is_known_to_go_is_found<L: GrowingLayout + Layout>() {
     let OneSplit { mut setup, goes, .. } = OneSplit::<L>::new(0);
     let new = setup.item(2, 1);
-    setup.by_every_schedule().check(100, 2, move |model| {
+    setup.by_every_schedule().check(1200, 2, move |model| {
         let (inserted, removed) = (Signal::new(), Signal::new());
         let (inserted_too, removed_too) = (inserted.clone(), removed.clone());
         model.thread(move |t| {
@@ -204,7 +204,7 @@ fn what_is_known_to_go_is_found<L: GrowingLayout + Layout>() {
 fn removal_of_what_goes<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
     let OneSplit { setup, goes, .. } = OneSplit::<L>::new(0);
     let goes = order(goes);
-    setup.check(150, 3, move |model| {
+    setup.check(10_000, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert!(t.remove(goes));
@@ -223,7 +223,7 @@ fn removal_of_what_goes_the_other_way<L: GrowingLayout + Layout>() {
 
 fn removal_of_what_stays<L: GrowingLayout + Layout>() {
     let OneSplit { setup, goes, stays } = OneSplit::<L>::new(0);
-    setup.check(150, 3, move |model| {
+    setup.check(21_000, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert!(t.remove(stays));
@@ -238,7 +238,7 @@ fn split_and_removal_beside_an_insert<L: GrowingLayout + Layout>() {
     let OneSplit { mut setup, goes, .. } = OneSplit::<L>::new(0);
     let [new, low] = [(2, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.fill(1, low);
-    setup.check(200, 2, move |model| {
+    setup.check(130_000, 2, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert!(t.remove(goes));
@@ -255,7 +255,7 @@ fn insert_of_what_goes<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let [new, low] = [(2, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.fill(1, low);
-    setup.check(100, 3, move |model| {
+    setup.check(9900, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert!(t.insert(new));
@@ -269,7 +269,7 @@ fn insert_into_both_buckets_of_a_split<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 8);
     let [goes, stays, low] = [(2, 1), (0, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.fill(1, low);
-    setup.check(400, 2, move |model| {
+    setup.check(46_000, 2, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| assert!(t.insert(goes)));
         model.thread(move |t| assert!(t.insert(stays)));
@@ -281,7 +281,7 @@ fn unique_inserts_of_what_goes<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let x = setup.item(2, 1);
     let swapped = x.swapped();
-    setup.check(1000, 2, move |model| {
+    setup.check(170_000, 2, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         for x in [x, swapped] {
             model.thread(move |t| {
@@ -293,7 +293,7 @@ fn unique_inserts_of_what_goes<L: GrowingLayout + Layout>() {
 
 fn insert_unique_of_what_is_there<L: GrowingLayout + Layout>() {
     let OneSplit { setup, goes, stays } = OneSplit::<L>::new(0);
-    setup.check(60, 3, move |model| {
+    setup.check(3900, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert!(!t.insert_unique(goes));
@@ -306,7 +306,7 @@ fn insert_unique_of_what_is_there<L: GrowingLayout + Layout>() {
 fn count_of_what_goes<L: GrowingLayout + Layout>() {
     let OneSplit { mut setup, goes, .. } = OneSplit::<L>::new(0);
     setup.store(1, &[goes]);
-    setup.check(100, 3, move |model| {
+    setup.check(1500, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| assert_eq!(t.count(goes), 2));
     });
@@ -319,7 +319,7 @@ fn duplicate_that_goes_and_removal_of_the_other<L: GrowingLayout + Layout>() {
     let x = setup.item(2, 1);
     setup.store(1, &[x]);
     let swapped = x.swapped();
-    setup.check(2000, 2, move |model| {
+    setup.check(820_000, 2, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert!(t.insert(x));
@@ -336,7 +336,7 @@ fn removal_beside_a_copy_into_the_new_bucket<L: GrowingLayout + Layout>() {
     let x = setup.item(2, 1);
     setup.store(1, &[x]);
     let swapped = x.swapped();
-    setup.check(1000, 2, move |model| {
+    setup.check(590_000, 2, move |model| {
         model.thread(move |t| assert!(t.remove(swapped)));
         model.thread(move |t| {
             assert_eq!(t.split(1), 1);
@@ -352,7 +352,7 @@ fn removal_beside_a_copy_into_the_new_bucket<L: GrowingLayout + Layout>() {
 /// What goes while the table is emptied is not forgotten in its new bucket.
 fn clear_against_split<L: GrowingLayout + Layout>() {
     let OneSplit { setup, goes, stays } = OneSplit::<L>::new(0);
-    setup.check(50, 3, move |model| {
+    setup.check(9600, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             t.clear();
@@ -372,7 +372,7 @@ fn kick_out_of_the_bucket_that_is_split<L: GrowingLayout + Layout>(
     let mut setup = Setup::<Growable<L>>::growable(4, 8);
     let [moved, new, low] = [(moved, 3), (new, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[moved]).fill(0, low).fill(1, low);
-    setup.check(100, 2, move |model| {
+    setup.check(5300, 2, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert!(if unique { t.insert_unique(new) } else { t.insert(new) });
@@ -405,7 +405,7 @@ fn kick_into_the_bucket_that_is_split<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(4, 8);
     let [moved, new, high] = [(4, 3), (2, 3), (2, 3)].map(|(a, b)| setup.item(a, b));
     setup.store(3, &[moved]).fill(3, high).fill(2, high);
-    setup.check(100, 2, move |model| {
+    setup.check(4700, 2, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert!(t.insert(new));
@@ -420,7 +420,7 @@ fn middle_hop_into_the_bucket_that_is_split<L: GrowingLayout + Layout>() {
     let [far, near] = [(4, 1), (2, 1)].map(|(a, b)| setup.item(a, b));
     let [new, high, low] = [(2, 3), (2, 3), (2, 1)].map(|(a, b)| setup.item(a, b));
     setup.store(1, &[far]).fill(1, low).store(2, &[near]).fill(2, high).fill(3, high);
-    setup.check(100, 2, move |model| {
+    setup.check(28_000, 2, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert!(t.insert(new));
@@ -435,7 +435,7 @@ fn middle_hop_out_of_the_bucket_that_is_split<L: GrowingLayout + Layout>() {
     let [far, near] = [(4, 1), (0, 3)].map(|(a, b)| setup.item(a, b));
     let [new, high, low] = [(2, 3), (2, 3), (0, 3)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[far]).fill(0, low).store(3, &[near]).fill(3, high).fill(2, high);
-    setup.check(100, 2, move |model| {
+    setup.check(21_000, 2, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert!(t.insert(new));
@@ -449,7 +449,7 @@ fn two_splitters<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let [even, odd] = [(2, 1), (3, 0)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[even]).store(1, &[odd]);
-    setup.check(1000, 2, move |model| {
+    setup.check(170_000, 2, move |model| {
         for _ in 0..2 {
             model.thread(move |t| assert_eq!(t.split(1), 1));
         }
@@ -466,8 +466,8 @@ fn two_inserts_that_find_no_room<L: GrowingLayout + Layout>() {
     let [x, y] = [(2, 1), (0, 3)].map(|(a, b)| setup.item(a, b));
     let [even, odd] = [(2, 1), (0, 3)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[even]).fill(0, odd).store(1, &[odd]).fill(1, even);
-    // One takes twenty seconds with four slots, and more than a minute with fewer or more.
-    let (floor, preemptions) = if L::SLOTS == 4 { (2000, 1) } else { (200, 0) };
+    // One takes half a minute with four slots, and more with fewer or more.
+    let (floor, preemptions) = if L::SLOTS == 4 { (110_000, 1) } else { (200, 0) };
     setup.check(floor, preemptions, move |model| {
         for item in [x, y] {
             model.thread(move |t| assert!(t.insert(item)));
@@ -505,7 +505,7 @@ fn full_at_the_greatest_size_only<L: GrowingLayout + Layout>() {
         let stashed = setup.item(0, 1);
         setup.stash(&[stashed]);
     }
-    setup.check(50, 1, move |model| {
+    setup.check(16_000, 1, move |model| {
         model.thread(move |t| assert!(!t.insert(outsider)));
         model.thread(move |t| {
             assert!(t.split(1) < 2);

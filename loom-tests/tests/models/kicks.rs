@@ -23,7 +23,7 @@ models! {
 /// Two threads: one inserts `new`, which moves `moved`; the other looks up `moved`.
 fn kick_against_lookup<L: Layout>(first: usize, second: usize) {
     let OneHop { setup, moved, new, .. } = OneHop::<L>::new(first, second);
-    setup.by_every_schedule().check(150, 3, move |model| {
+    setup.by_every_schedule().check(170, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert!(t.contains(moved)));
     });
@@ -40,7 +40,7 @@ fn kick_against_lookup_the_other_way<L: Layout>() {
 fn kick_against_two_lookups<L: Layout>() {
     let OneHop { setup, moved, new, .. } = OneHop::<L>::new(3, 0);
     let swapped = moved.swapped();
-    setup.check(10_000, 2, move |model| {
+    setup.check(20_000, 2, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert!(t.contains(moved)));
         model.thread(move |t| {
@@ -55,7 +55,7 @@ fn kick_against_two_lookups<L: Layout>() {
 /// before it visible.
 fn kick_and_removal_against_lookup<L: Layout>() {
     let OneHop { setup, moved, new, .. } = OneHop::<L>::new(3, 0);
-    setup.check(300, 3, move |model| {
+    setup.check(390, 3, move |model| {
         model.thread(move |t| {
             assert!(t.insert(new));
             assert!(t.remove(new));
@@ -67,7 +67,7 @@ fn kick_and_removal_against_lookup<L: Layout>() {
 /// The same, with one more insert into the slot that the removal freed.
 fn kick_removal_and_insert_against_lookup<L: Layout>() {
     let OneHop { setup, moved, new, filler } = OneHop::<L>::new(3, 0);
-    setup.check(500, 3, move |model| {
+    setup.check(710, 3, move |model| {
         model.thread(move |t| {
             assert!(t.insert(new));
             assert!(t.remove(new));
@@ -79,7 +79,7 @@ fn kick_removal_and_insert_against_lookup<L: Layout>() {
 
 fn two_hops_against_lookups_in_their_direction<L: Layout>() {
     let TwoHops { setup, near, far, new, .. } = TwoHops::<L>::new((0, 3), (3, 2));
-    setup.check(1500, 3, move |model| {
+    setup.check(2500, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| {
             assert!(t.contains(near));
@@ -90,7 +90,7 @@ fn two_hops_against_lookups_in_their_direction<L: Layout>() {
 
 fn two_hops_against_lookups_the_other_way<L: Layout>() {
     let TwoHops { setup, near, far, new, .. } = TwoHops::<L>::new((3, 0), (2, 3));
-    setup.check(4000, 3, move |model| {
+    setup.check(6200, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| {
             assert!(t.contains(far));
@@ -101,7 +101,7 @@ fn two_hops_against_lookups_the_other_way<L: Layout>() {
 
 fn two_hops_against_two_lookups<L: Layout>() {
     let TwoHops { setup, near, far, new, .. } = TwoHops::<L>::new((3, 0), (2, 3));
-    setup.check(9000, 2, move |model| {
+    setup.check(15_000, 2, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert!(t.contains(near)));
         model.thread(move |t| assert!(t.contains(far)));
@@ -151,7 +151,7 @@ fn opposite_kicks<L: Layout>() {
 /// not.
 fn what_is_known_is_found<L: Layout>() {
     let OneHop { setup, new, filler, .. } = OneHop::<L>::new(3, 0);
-    setup.check(150, 2, move |model| {
+    setup.check(160, 2, move |model| {
         let (inserted, removed) = (Signal::new(), Signal::new());
         let (inserted_too, removed_too) = (inserted.clone(), removed.clone());
         model.thread(move |t| {

@@ -34,10 +34,10 @@ fn additions(threads: u32, times: u32, floor: usize, preemptions: usize) {
 
 #[test]
 fn two_threads_that_come_back() {
-    additions(2, 3, 400, 3);
+    additions(2, 3, 260, 3);
 }
 
 #[test]
 fn three_threads() {
-    additions(3, 1, 15, 1);
+    additions(3, 1, 36, 1);
 }

@@ -85,7 +85,7 @@ fn get_beside_a_kick_the_other_way<L: Layout>() {
 /// The value that the `get` finds is removed meanwhile.
 fn get_beside_a_kick_and_a_removal<L: Layout>() {
     let (setup, xa, xb, new) = kick_beside_another_value::<L>(3, 0);
-    setup.check(9500, 2, move |model| {
+    setup.check(13_000, 2, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert!(t.remove(xb)));
         model.thread(move |t| assert!(t.get(xa).has(xa)));
@@ -116,7 +116,7 @@ impl<L: Layout> TwoValues<L> {
 /// The two inserts may want to move the same value.
 fn get_beside_kicks_of_both_values<L: Layout>() {
     let TwoValues { setup, xa, xb, new, newer } = TwoValues::<L>::new(3, 0);
-    setup.check(3600, 1, move |model| {
+    setup.check(4900, 1, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert!(t.insert(newer)));
         model.thread(move |t| {
@@ -129,7 +129,7 @@ fn get_beside_kicks_of_both_values<L: Layout>() {
 /// The kick has planned to move one of the values, which is gone then. The other is not that one.
 fn kick_of_what_is_removed_beside_another_value<L: Layout>() {
     let TwoValues { setup, xa, xb, new, .. } = TwoValues::<L>::new(0, 3);
-    setup.check(8000, 2, move |model| {
+    setup.check(15_000, 2, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert!(t.remove(xa)));
         model.thread(move |t| assert!(t.get(xb).has(xb)));
@@ -139,7 +139,7 @@ fn kick_of_what_is_removed_beside_another_value<L: Layout>() {
 /// The removal must not take the other value, which may be the only one in the bucket by then.
 fn removal_beside_a_kick_of_another_value<L: Layout>() {
     let (setup, xa, xb, new) = kick_beside_another_value::<L>(0, 3);
-    setup.check(1400, 3, move |model| {
+    setup.check(5500, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| {
             assert!(t.remove(xb));
@@ -153,7 +153,7 @@ fn removal_beside_a_kick_of_another_value<L: Layout>() {
 fn replacement_of_what_is_kicked<L: Layout>(first: usize, second: usize) {
     let OneHop { mut setup, moved: xa, new, .. } = OneHop::<Maplet<L>>::new(first, second);
     let xb = setup.with_value(xa, 1);
-    setup.check(1300, 3, move |model| {
+    setup.check(9500, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| {
             assert!(t.replace(xa, xb));
@@ -176,7 +176,7 @@ fn replacement_of_what_is_kicked_the_other_way<L: Layout>() {
 fn get_beside_a_replacement_of_what_is_kicked<L: Layout>() {
     let (mut setup, xa, xb, new) = kick_beside_another_value::<L>(3, 0);
     let xc = setup.with_value(xa, 2);
-    setup.check(4200, 2, move |model| {
+    setup.check(9200, 2, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert!(t.replace(xa, xc)));
         model.thread(move |t| {
@@ -199,7 +199,7 @@ fn three_values<L: Layout>() -> (Setup<Maplet<L>>, [Item; 3]) {
 fn two_replacements_of_one_pair<L: Layout>() {
     let (setup, [xa, xb, xc]) = three_values::<L>();
     let swapped = xa.swapped();
-    setup.check(650, 3, move |model| {
+    setup.check(1500, 3, move |model| {
         model.thread(move |t| {
             t.replace(xa, xb);
         });
@@ -215,7 +215,7 @@ fn two_replacements_of_one_pair<L: Layout>() {
 /// The second replaces what the first has stored, if it comes later.
 fn two_replacements_in_a_row<L: Layout>() {
     let (setup, [xa, xb, xc]) = three_values::<L>();
-    setup.check(550, 3, move |model| {
+    setup.check(1700, 3, move |model| {
         model.thread(move |t| assert!(t.replace(xa, xb)));
         model.thread(move |t| {
             t.replace(xb, xc);
@@ -232,7 +232,7 @@ fn batch_of_replacements_against_get<L: Layout>() {
     let ya = setup.item(0, 1);
     let yb = setup.with_value(ya, 1);
     setup.store(0, &[ya]);
-    setup.check(100, 2, move |model| {
+    setup.check(130, 2, move |model| {
         model.thread(move |t| {
             assert_eq!(t.replace_many(&[(xa, xb), (ya, yb), (xb, xc)]), [true; 3]);
         });
@@ -248,7 +248,7 @@ fn batch_of_replacements_against_get<L: Layout>() {
 fn batch_of_replacements_of_what_is_kicked<L: Layout>() {
     let OneHop { mut setup, moved: xa, new, .. } = OneHop::<Maplet<L>>::new(3, 0);
     let xb = setup.with_value(xa, 1);
-    setup.check(180, 3, move |model| {
+    setup.check(3100, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert_eq!(t.replace_many(&[(xa, xb), (xa, xb)]), [true, false]));
     });
@@ -257,7 +257,7 @@ fn batch_of_replacements_of_what_is_kicked<L: Layout>() {
 /// One of them finds the pair.
 fn replacement_against_removal<L: Layout>() {
     let (setup, [xa, xb, _]) = three_values::<L>();
-    setup.check(650, 3, move |model| {
+    setup.check(1500, 3, move |model| {
         model.thread(move |t| {
             t.replace(xa, xb);
         });
@@ -273,7 +273,7 @@ fn replacement_against_removal<L: Layout>() {
 /// A value is replaced, and replaced back. A `get` finds one of the two, and so does the next.
 fn there_and_back_against_get<L: Layout>() {
     let (setup, [xa, xb, _]) = three_values::<L>();
-    setup.check(110, 3, move |model| {
+    setup.check(170, 3, move |model| {
         model.thread(move |t| {
             assert!(t.replace(xa, xb));
             assert!(t.replace(xb, xa));
@@ -295,7 +295,7 @@ fn copy_in_and_replacement<L: Layout>(order: fn(Item) -> Item) {
     let xb = setup.with_value(xa, 1);
     setup.store(0, &[xa]);
     let looked_up = order(xa);
-    setup.check(150, 3, move |model| {
+    setup.check(230, 3, move |model| {
         model.thread(move |t| {
             assert!(t.insert(xa));
             assert!(t.replace(xa, xb));
@@ -318,7 +318,7 @@ fn removal_of_one_value_against_get_of_the_other<L: Layout>() {
     let xa = setup.item(0, 1);
     let xb = setup.with_value(xa, 1);
     setup.store(0, &[xb, xa]);
-    setup.by_every_schedule().check(19, 3, move |model| {
+    setup.by_every_schedule().check(24, 3, move |model| {
         model.thread(move |t| assert!(t.remove(xa)));
         model.thread(move |t| {
             assert!(t.get(xa).has(xb));
@@ -348,11 +348,11 @@ where
 }
 
 fn value_in_and_value_out_against_lookup<L: Layout>() {
-    value_in_and_value_out::<L>(Setup::new(2), 120);
+    value_in_and_value_out::<L>(Setup::new(2), 180);
 }
 
 fn value_in_and_value_out_of_what_grows<L: GrowingLayout + Layout>() {
-    value_in_and_value_out::<Growable<L>>(Setup::growable(2, 4), 120);
+    value_in_and_value_out::<Growable<L>>(Setup::growable(2, 4), 180);
 }
 
 /// Rounds of a `get` before it locks its stripes.
@@ -407,7 +407,7 @@ fn one_split<L: GrowingLayout + Layout>(bucket: usize) -> (Setup<Maplet<Growable
 fn split_against_get<L: GrowingLayout + Layout>(bucket: usize, order: fn(Item) -> Item) {
     let (setup, items) = one_split::<L>(bucket);
     let looked_up = order(items[0]);
-    setup.check(700, 3, move |model| {
+    setup.check(4000, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             let found = t.get(looked_up);
@@ -432,7 +432,7 @@ fn end_of_level_against_get<L: GrowingLayout + Layout>() {
 fn split_against_replacement<L: GrowingLayout + Layout>() {
     let (mut setup, [xa, ..]) = one_split::<L>(0);
     let xd = setup.with_value(xa, 0);
-    setup.check(15_000, 3, move |model| {
+    setup.check(66_000, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert!(t.replace(xa, xd));
@@ -445,7 +445,7 @@ fn split_against_replacement<L: GrowingLayout + Layout>() {
 fn get_beside_a_split_and_a_replacement<L: GrowingLayout + Layout>() {
     let (mut setup, [xa, xb, xc]) = one_split::<L>(0);
     let xd = setup.with_value(xa, 0);
-    setup.check(15_000, 2, move |model| {
+    setup.check(140_000, 2, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| assert!(t.replace(xa, xd)));
         model.thread(move |t| {
@@ -461,7 +461,7 @@ fn replacement_of_what_stays_against_split<L: GrowingLayout + Layout>() {
     let [goes, xa] = [(2, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
     let xb = setup.with_value(xa, 1);
     setup.store(0, &[goes, xa]);
-    setup.check(120, 3, move |model| {
+    setup.check(7200, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert!(t.replace(xa, xb));
@@ -478,7 +478,7 @@ fn replacement_beside_a_relative_with_a_short_entry<L: GrowingLayout + Layout>()
     let short = setup.variant(xa, 0, 1);
     let xb = setup.with_value(xa, 1);
     setup.store_as_of(0, 1, &[short]).store(0, &[xa]);
-    setup.check(75, 3, move |model| {
+    setup.check(77, 3, move |model| {
         model.thread(move |t| assert!(t.replace(xa, xb)));
         model.thread(move |t| assert!(t.get(short).has(short)));
     });
@@ -492,7 +492,7 @@ fn get_beside_an_entry_of_the_next_level<L: GrowingLayout + Layout>() {
     // The new item has more room in bucket 1.
     let other = setup.item(2, 1);
     setup.store(2, &[other]);
-    setup.check(320, 3, move |model| {
+    setup.check(1300, 3, move |model| {
         model.thread(move |t| {
             assert_eq!(t.split(1), 1);
             assert!(t.insert(new));
@@ -511,7 +511,7 @@ fn removal_beside_a_value_of_the_next_level<L: GrowingLayout + Layout>() {
     let xa = setup.variant(low, 0, 1);
     let xb = setup.with_value(xa, 1);
     setup.store(0, &[xa]);
-    setup.check(6000, 2, move |model| {
+    setup.check(7400, 2, move |model| {
         let [reached, stored] = [0; 2].map(|_| Gate::new());
         let (reads, has_stored) = (Arc::clone(&reached), Arc::clone(&stored));
         model.thread(move |t| {

@@ -96,7 +96,7 @@ fn apart<L: Layout>() -> (Setup<L>, [Item; 2]) {
 
 fn inserts_then<L: Layout>(insert: Operation<L>, look: Operation<L>, missed: bool) {
     let (setup, items) = apart();
-    check(setup, 10, items.map(|own| Side { own, operation: insert, look, missed }));
+    check(setup, 20, items.map(|own| Side { own, operation: insert, look, missed }));
 }
 
 fn inserts_then_lookups<L: Layout>() {
@@ -121,14 +121,14 @@ fn kick_and_insert_then_lookups<L: Layout>() {
     let OneHop { mut setup, new, .. } = OneHop::<L>::new(0, 3);
     let other = setup.item(2, 3);
     let side = |own| Side { own, operation: Thread::insert, look: Thread::contains, missed: false };
-    check(setup, 10, [side(new), side(other)]);
+    check(setup, 70, [side(new), side(other)]);
 }
 
 fn removals_then_lookups<L: Layout>() {
     let (mut setup, items) = apart::<L>();
     setup.store(0, &items[..1]).store(2, &items[1..]);
     let side = |own| Side { own, operation: Thread::remove, look: Thread::contains, missed: true };
-    check(setup, 10, items.map(side));
+    check(setup, 20, items.map(side));
 }
 
 /// One thread looks for what the other inserts, which looks for what the first removes.
@@ -138,7 +138,7 @@ fn insert_and_removal_then_lookups<L: Layout>() {
     let look = Thread::contains;
     check(
         setup,
-        10,
+        20,
         [
             Side { own: inserted, operation: Thread::insert, look, missed: true },
             Side { own: removed, operation: Thread::remove, look, missed: false },
@@ -152,7 +152,7 @@ fn removals_then_unique_inserts<L: Layout>() {
     setup.store(0, &items[..1]).store(2, &items[1..]);
     let side =
         |own| Side { own, operation: Thread::remove, look: Thread::insert_unique, missed: false };
-    check(setup, 10, items.map(side));
+    check(setup, 40, items.map(side));
 }
 
 /// One copy in each bucket of one class. Each thread removes one, then stores the item unless it is
@@ -161,7 +161,7 @@ fn remove_then_insert_unique<L: Layout>() {
     let mut setup = Setup::<L>::new(2);
     let x = setup.item(0, 1);
     setup.store(0, &[x]).store(1, &[x]);
-    setup.exact_seq_cst().check(30, 2, move |model| {
+    setup.exact_seq_cst().check(54, 2, move |model| {
         for x in [x, x.swapped()] {
             model.thread(move |t| {
                 assert!(t.remove(x));
@@ -183,7 +183,7 @@ fn apart_and_full<L: Layout>() -> (Setup<L>, [Item; 2]) {
 fn stashed_inserts_then<L: Layout>(look: Operation<L>) {
     let (setup, items) = apart_and_full();
     let side = |own| Side { own, operation: Thread::insert, look, missed: false };
-    check_beside(setup, 10, 2, items.map(side), |_| {});
+    check_beside(setup, 830, 2, items.map(side), |_| {});
 }
 
 fn stashed_inserts_then_lookups<L: Layout>() {
@@ -204,14 +204,14 @@ fn stashed_insert_and_insert_then_lookups<L: Layout>() {
     let [x, y, low] = [(0, 1), (2, 3), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.fill(0, low).fill(1, low);
     let side = |own| Side { own, operation: Thread::insert, look: Thread::contains, missed: false };
-    check_beside(setup, 10, 2, [x, y].map(side), |_| {});
+    check_beside(setup, 50, 2, [x, y].map(side), |_| {});
 }
 
 fn stashed_removals_then_lookups<L: Layout>() {
     let (mut setup, items) = apart::<L>();
     setup.stash(&items);
     let side = |own| Side { own, operation: Thread::remove, look: Thread::contains, missed: true };
-    check_beside(setup, 10, 2, items.map(side), |_| {});
+    check_beside(setup, 70, 2, items.map(side), |_| {});
 }
 
 /// Something else of each group stays in the stash: so lookups go on to look there.
@@ -220,7 +220,7 @@ fn stashed_removals_beside_others_then_lookups<L: Layout>() {
     let others = [setup.item_of_group(0, 1, items[0]), setup.item_of_group(2, 3, items[1])];
     setup.stash(&items).stash(&others);
     let side = |own| Side { own, operation: Thread::remove, look: Thread::contains, missed: true };
-    check_beside(setup, 10, 2, items.map(side), |_| {});
+    check_beside(setup, 110, 2, items.map(side), |_| {});
 }
 
 /// One thread looks for what the other inserts, which looks for what the first takes out of the stash.
@@ -232,7 +232,7 @@ fn stashed_removal_and_insert_then_lookups<L: Layout>() {
         Side { own: inserted, operation: Thread::insert, look, missed: true },
         Side { own: removed, operation: Thread::remove, look, missed: false },
     ];
-    check_beside(setup, 10, 2, sides, |_| {});
+    check_beside(setup, 30, 2, sides, |_| {});
 }
 
 /// Four buckets at first; the first item stays in 2, the second goes from 0 to 4.
@@ -253,7 +253,7 @@ fn insert_and_split_with_insert_then<L: GrowingLayout + Layout>(look: Operation<
     };
     check(
         setup,
-        10,
+        2000,
         [
             Side { own: items[0], operation: insert, look, missed: false },
             Side { own: items[1], operation: split_and_insert, look, missed: false },
@@ -284,7 +284,7 @@ fn removal_and_split_with_removal_then_lookups<L: GrowingLayout + Layout>() {
     let look = Thread::contains;
     check(
         setup,
-        10,
+        5400,
         [
             Side { own: items[0], operation: Thread::remove, look, missed: true },
             Side { own: items[1], operation: split_and_remove, look, missed: true },
@@ -297,7 +297,7 @@ fn inserts_beside_a_split_then_lookups<L: GrowingLayout + Layout>() {
     let (setup, items) = apart_in_growing::<L>();
     let (insert, look) = (Thread::insert, Thread::contains);
     let sides = items.map(|own| Side { own, operation: insert, look, missed: false });
-    check_beside(setup, 100, 2, sides, |model| {
+    check_beside(setup, 44_000, 2, sides, |model| {
         model.thread(|t| assert_eq!(t.split(1), 1));
     });
 }

@@ -33,7 +33,7 @@ fn two_inserts_for_the_last_slot<L: Layout>() {
     let mut setup = Setup::<L>::new(2);
     let [x, y, filler] = [(0, 1), (1, 0), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.fill(0, filler).fill_but_one(1, filler);
-    setup.by_every_schedule().check(25, 3, move |model| {
+    setup.by_every_schedule().check(51, 3, move |model| {
         model.thread(move |t| {
             t.insert(x);
         });
@@ -85,7 +85,7 @@ fn two_kicks_for_two_slots<L: Layout>() {
     let [left, right, high] = [(0, 3), (2, 1), (2, 3)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[left]).fill(0, low).store(1, &[right]).fill(1, low);
     setup.fill_but_one(2, high).fill_but_one(3, high);
-    setup.check(2000, 2, move |model| {
+    setup.check(3600, 2, move |model| {
         model.thread(move |t| assert!(t.insert(x)));
         model.thread(move |t| assert!(t.insert(y)));
         model.thread(move |t| assert!(t.contains(left)));
@@ -100,7 +100,7 @@ fn two_hops_into_a_bucket_that_others_use<L: Layout>() {
     let [near, guest] = [(3, 0), (2, 1)].map(|(a, b)| setup.item(a, b));
     let [far, high] = [(3, 2), (3, 0)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[near]).fill(0, low).fill(1, low).store(3, &[far]).fill(3, high);
-    setup.check(150, 2, move |model| {
+    setup.check(270, 2, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| {
             assert!(t.insert(guest));
@@ -136,7 +136,7 @@ fn crossing_paths<L: Layout>() {
 /// again.
 fn removal_of_what_is_kicked<L: Layout>(first: usize, second: usize) {
     let OneHop { setup, moved, new, .. } = OneHop::<L>::new(first, second);
-    setup.check(80, 3, move |model| {
+    setup.check(310, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| {
             assert!(t.remove(moved));
@@ -157,7 +157,7 @@ fn removal_of_what_is_kicked_the_other_way<L: Layout>() {
 fn removal_beside_a_kick<L: Layout>() {
     let LastSlot { setup, moved, new, high, .. } = LastSlot::<L>::new(0, 3);
     let high = high.swapped();
-    setup.by_every_schedule().check(100, 2, move |model| {
+    setup.by_every_schedule().check(120, 2, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| {
             assert!(t.remove(high));
@@ -171,7 +171,7 @@ fn two_removals_of_one_copy<L: Layout>() {
     let x = setup.item(0, 1);
     setup.store(1, &[x]);
     let swapped = x.swapped();
-    setup.by_every_schedule().check(25, 3, move |model| {
+    setup.by_every_schedule().check(40, 3, move |model| {
         for x in [x, swapped] {
             model.thread(move |t| {
                 t.remove(x);
@@ -186,7 +186,7 @@ fn three_removals_of_two_copies<L: Layout>() {
     let x = setup.item(0, 1);
     setup.store(0, &[x]).store(1, &[x]);
     let swapped = x.swapped();
-    setup.check(2500, 2, move |model| {
+    setup.check(12_000, 2, move |model| {
         for x in [x, swapped, x] {
             model.thread(move |t| {
                 t.remove(x);
@@ -202,7 +202,7 @@ fn copy_in_and_copy_out_against_lookup<L: Layout>() {
     let x = setup.item(0, 1);
     setup.store(0, &[x]);
     let swapped = x.swapped();
-    setup.by_every_schedule().check(90, 3, move |model| {
+    setup.by_every_schedule().check(180, 3, move |model| {
         model.thread(move |t| {
             assert!(t.insert(x));
             assert!(t.remove(x));
@@ -217,7 +217,7 @@ fn copy_in_counted_and_copy_out_against_lookup<L: Layout>() {
     let mut setup = Setup::<L>::new(2);
     let x = setup.item(0, 1);
     setup.store(1, &[x]);
-    setup.check(1000, 2, move |model| {
+    setup.check(5200, 2, move |model| {
         model.thread(move |t| assert!(t.remove(x)));
         model.thread(move |t| {
             assert!(t.insert(x));
@@ -234,7 +234,7 @@ fn insert_removal_and_lookup_of_one_item<L: Layout>() {
     let x = setup.item(0, 1);
     setup.store(0, &[x]);
     let swapped = x.swapped();
-    setup.check(1000, 2, move |model| {
+    setup.check(5200, 2, move |model| {
         model.thread(move |t| assert!(t.insert(x)));
         model.thread(move |t| assert!(t.remove(x)));
         model.thread(move |t| {
@@ -250,7 +250,7 @@ fn two_writers_of_one_item_against_lookup<L: Layout>() {
     let x = setup.item(0, 1);
     setup.store(0, &[x]);
     let swapped = x.swapped();
-    setup.check(25_000, 2, move |model| {
+    setup.check(85_000, 2, move |model| {
         for x in [x, swapped] {
             model.thread(move |t| {
                 assert!(t.insert(x));
@@ -266,7 +266,7 @@ fn one_copy_too_many_against_removal<L: Layout>() {
     let mut setup = Setup::<L>::new(2);
     let x = setup.item(0, 1);
     setup.fill(0, x).fill(1, x);
-    setup.check(30, 3, move |model| {
+    setup.check(200, 3, move |model| {
         model.thread(move |t| {
             t.insert(x);
         });
@@ -282,7 +282,7 @@ fn slot_freed_during_a_search<L: Layout>() {
     let [moved, high, rest] = [(0, 3), (3, 0), (1, 2)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[moved]).fill(0, low).fill_but_one(3, high);
     setup.fill(1, rest).fill(2, rest);
-    setup.check(45, 2, move |model| {
+    setup.check(52, 2, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert!(t.remove(moved)));
     });
@@ -295,7 +295,7 @@ fn slot_freed_deeper_in_a_search<L: Layout>() {
     let [rest, far] = [(1, 2), (3, 4)].map(|(a, b)| setup.item(a, b));
     setup.fill(0, near).store(3, &[far]).fill(3, mid);
     setup.fill(1, rest).fill(2, rest);
-    setup.check(95, 2, move |model| {
+    setup.check(240, 2, move |model| {
         model.thread(move |t| {
             assert!(t.insert(new));
             assert_eq!(t.stashed(), 0, "there is a path at any time");

@@ -52,7 +52,7 @@ growing_models! {
 /// the snapshot once.
 fn kick_across_the_frontier<L: Layout>() {
     let OneHop { setup, moved, new, .. } = OneHop::<L>::new(0, 3);
-    setup.check(260, 3, move |model| {
+    setup.check(1300, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert_eq!(t.snapshot().of(moved), 1));
     });
@@ -63,7 +63,7 @@ fn kick_across_the_frontier_the_other_way<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let [moved, new, high] = [(3, 0), (2, 3), (2, 3)].map(|(a, b)| setup.item(a, b));
     setup.store(3, &[moved]).fill(3, high).fill(2, high);
-    setup.check(280, 3, move |model| {
+    setup.check(1800, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert_eq!(t.snapshot().of(moved), 1));
     });
@@ -72,7 +72,7 @@ fn kick_across_the_frontier_the_other_way<L: Layout>() {
 /// From 3 to 2, then from 0 to 3.
 fn two_hops_across_the_frontier<L: Layout>() {
     let TwoHops { setup, near, far, new, .. } = TwoHops::<L>::new((0, 3), (3, 2));
-    setup.check(3400, 3, move |model| {
+    setup.check(12_000, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| {
             let snapshot = t.snapshot();
@@ -87,7 +87,7 @@ fn two_hops_across_the_frontier_the_other_way<L: Layout>() {
     let [near, far, new] = [(3, 0), (0, 1), (2, 3)].map(|(a, b)| setup.item(a, b));
     let [high, low] = [(2, 3), (3, 0)].map(|(a, b)| setup.item(a, b));
     setup.store(3, &[near]).fill(3, high).fill(2, high).store(0, &[far]).fill(0, low);
-    setup.check(3800, 3, move |model| {
+    setup.check(26_000, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| {
             let snapshot = t.snapshot();
@@ -100,7 +100,7 @@ fn insert_beside_a_snapshot<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let [new, low] = [(0, 3); 2].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[low]);
-    setup.by_every_schedule().check(62, 3, move |model| {
+    setup.by_every_schedule().check(400, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert_eq!(t.snapshot().of(low), 1));
     });
@@ -110,7 +110,7 @@ fn removal_beside_a_snapshot<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let [old, low] = [(3, 0); 2].map(|(a, b)| setup.item(a, b));
     setup.store(3, &[old, low]);
-    setup.by_every_schedule().check(62, 3, move |model| {
+    setup.by_every_schedule().check(400, 3, move |model| {
         model.thread(move |t| assert!(t.remove(old)));
         model.thread(move |t| assert_eq!(t.snapshot().of(low), 1));
     });
@@ -125,7 +125,7 @@ fn token<L: Layout>(first: usize) {
         [(first, other), (other, first), (0, 3)].map(|(a, b)| setup.item(a, b));
     // Inserts go into the emptier bucket.
     setup.store(first, &[from, filler]);
-    setup.check(500, 3, move |model| {
+    setup.check(2000, 3, move |model| {
         model.thread(move |t| {
             assert!(t.insert(to));
             assert!(t.remove(from));
@@ -148,7 +148,7 @@ fn insert_and_removal_beside_a_snapshot_the_other_way<L: Layout>() {
 fn insert_unique_beside_a_snapshot<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let new = setup.item(3, 0);
-    setup.check(86, 3, move |model| {
+    setup.check(590, 3, move |model| {
         model.thread(move |t| assert!(t.insert_unique(new)));
         model.thread(move |t| {
             t.snapshot();
@@ -158,7 +158,7 @@ fn insert_unique_beside_a_snapshot<L: Layout>() {
 
 fn unique_kick_across_the_frontier<L: Layout>() {
     let OneHop { setup, moved, new, .. } = OneHop::<L>::new(0, 3);
-    setup.check(310, 3, move |model| {
+    setup.check(1700, 3, move |model| {
         model.thread(move |t| assert!(t.insert_unique(new)));
         model.thread(move |t| assert_eq!(t.snapshot().of(moved), 1));
     });
@@ -169,7 +169,7 @@ fn clear_beside_a_snapshot<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let [x, y] = [(0, 3); 2].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[x]).store(3, &[y]);
-    setup.check(28_000, 3, move |model| {
+    setup.check(35_000, 3, move |model| {
         model.thread(Thread::clear);
         model.thread(move |t| {
             let snapshot = t.snapshot();
@@ -185,7 +185,7 @@ fn split<L: GrowingLayout + Layout>(bucket: usize) {
     let [goes, stays] =
         [(bucket + 2, 1 - bucket), (bucket, 1 - bucket)].map(|(a, b)| setup.item(a, b));
     setup.store(bucket, &[goes, stays]);
-    setup.check(160, 3, move |model| {
+    setup.check(5800, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             let snapshot = t.snapshot();
@@ -212,7 +212,7 @@ fn both_go<L: GrowingLayout + Layout>() -> (Setup<Growable<L>>, [Item; 2]) {
 
 fn run_of_two_beside_a_snapshot<L: GrowingLayout + Layout>() {
     let (setup, items) = both_go::<L>();
-    setup.check(900, 3, move |model| {
+    setup.check(60_000, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(2), 2));
         model.thread(move |t| {
             let snapshot = t.snapshot();
@@ -223,7 +223,7 @@ fn run_of_two_beside_a_snapshot<L: GrowingLayout + Layout>() {
 
 fn two_splits_beside_a_snapshot<L: GrowingLayout + Layout>() {
     let (setup, items) = both_go::<L>();
-    setup.check(2000, 3, move |model| {
+    setup.check(93_000, 3, move |model| {
         model.thread(move |t| {
             assert_eq!(t.split(1), 1);
             assert_eq!(t.split(1), 1);
@@ -240,7 +240,7 @@ fn split_and_insert_beside_a_snapshot<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let [goes, new, low] = [(2, 1), (2, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[goes]).fill(1, low);
-    setup.check(2100, 2, move |model| {
+    setup.check(150_000, 2, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert_eq!(t.snapshot().of(goes), 1));
@@ -251,7 +251,7 @@ fn split_and_removal_beside_a_snapshot<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let [goes, stays] = [(2, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[goes, stays]);
-    setup.check(350, 3, move |model| {
+    setup.check(21_000, 3, move |model| {
         model.thread(move |t| {
             assert_eq!(t.split(1), 1);
             assert!(t.remove(goes));
@@ -265,7 +265,7 @@ fn two_writers_beside_a_snapshot<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let [new, old, low] = [(3, 0), (0, 3), (0, 3)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[old, low]);
-    setup.check(2200, 2, move |model| {
+    setup.check(10_000, 2, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert!(t.remove(old)));
         model.thread(move |t| assert_eq!(t.snapshot().of(low), 1));
@@ -275,7 +275,7 @@ fn two_writers_beside_a_snapshot<L: Layout>() {
 /// The removal takes out what the kick moves.
 fn kick_and_removal_beside_a_snapshot<L: Layout>() {
     let OneHop { setup, moved, new, .. } = OneHop::<L>::new(3, 0);
-    setup.check(4100, 2, move |model| {
+    setup.check(21_000, 2, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert!(t.remove(moved)));
         model.thread(move |t| {
@@ -286,7 +286,7 @@ fn kick_and_removal_beside_a_snapshot<L: Layout>() {
 
 fn two_snapshots_beside_a_kick<L: Layout>() {
     let OneHop { setup, moved, new, .. } = OneHop::<L>::new(0, 3);
-    setup.check(1400, 2, move |model| {
+    setup.check(4800, 2, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         for _ in 0..2 {
             model.thread(move |t| assert_eq!(t.snapshot().of(moved), 1));
@@ -296,7 +296,7 @@ fn two_snapshots_beside_a_kick<L: Layout>() {
 
 fn two_snapshots_beside_a_split<L: GrowingLayout + Layout>() {
     let (setup, items) = both_go::<L>();
-    setup.check(1300, 2, move |model| {
+    setup.check(49_000, 2, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         for _ in 0..2 {
             model.thread(move |t| {
@@ -311,7 +311,7 @@ fn two_snapshots_beside_a_split<L: GrowingLayout + Layout>() {
 /// begins, it adds the chunks that the table has to its mirror, while the splitter adds the next.
 fn two_snapshots_beside_two_splits<L: GrowingLayout + Layout>() {
     let (setup, items) = both_go::<L>();
-    setup.check(900, 2, move |model| {
+    setup.check(10_000, 2, move |model| {
         model.thread(move |t| {
             assert_eq!(t.split(1), 1);
             assert_eq!(t.split(1), 1);
@@ -330,7 +330,7 @@ fn snapshot_beside_splits_of_a_longer_table<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(4, 16).split(2);
     let [goes, stays] = [(6, 1), (2, 1)].map(|(a, b)| setup.item(a, b));
     setup.store(2, &[goes, stays]);
-    setup.check(600, 2, move |model| {
+    setup.check(8500, 2, move |model| {
         model.thread(move |t| {
             assert_eq!(t.split(2), 2);
             assert_eq!(t.split(1), 1);
@@ -346,7 +346,7 @@ fn snapshot_beside_splits_of_a_longer_table<L: GrowingLayout + Layout>() {
 fn snapshots_one_after_the_other<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let [x, y] = [(0, 3); 2].map(|(a, b)| setup.item(a, b));
-    setup.check(390, 3, move |model| {
+    setup.check(4600, 3, move |model| {
         model.thread(move |t| {
             let before = t.snapshot();
             assert!(t.insert(x));
@@ -361,7 +361,7 @@ fn snapshots_one_after_the_other<L: Layout>() {
 fn what_is_known_is_in_the_snapshot<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let [x, y] = [(0, 3); 2].map(|(a, b)| setup.item(a, b));
-    setup.check(200, 3, move |model| {
+    setup.check(1100, 3, move |model| {
         let (inserted, taken) = (Signal::new(), Signal::new());
         let (inserted_too, taken_too) = (inserted.clone(), taken.clone());
         model.thread(move |t| {
@@ -384,7 +384,7 @@ fn what_is_known_is_in_the_snapshot<L: Layout>() {
 /// A snapshot that ends early leaves no mirror behind, for which a writer would look in vain.
 fn abandoned_snapshot_beside_a_kick<L: Layout>() {
     let OneHop { setup, moved, new, .. } = OneHop::<L>::new(0, 3);
-    setup.check(680, 3, move |model| {
+    setup.check(5100, 3, move |model| {
         model.thread(move |t| {
             assert!(t.insert(new));
             assert!(t.remove(new));
@@ -401,7 +401,7 @@ fn merge_beside_a_lookup_and_an_insert<L: Layout>() {
     let mut setup = Setup::<L>::new(2);
     let [x, y, other] = [(0, 1), (1, 0), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[x]);
-    setup.check(2600, 2, move |model| {
+    setup.check(10_000, 2, move |model| {
         let image = model.image_of(&[x, y]);
         model.thread(move |t| assert!(t.merge(&image, 0)));
         model.thread(move |t| assert!(t.insert(other)));
@@ -417,7 +417,7 @@ fn merge_beside_a_removal<L: Layout>() {
     let mut setup = Setup::<L>::new(2);
     let [x, y, other] = [(0, 1), (1, 0), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[x, other]);
-    setup.check(5500, 2, move |model| {
+    setup.check(25_000, 2, move |model| {
         let image = model.image_of(&[x, y]);
         model.thread(move |t| assert!(t.merge(&image, 0)));
         model.thread(move |t| {
@@ -441,7 +441,7 @@ fn merge_that_fails_against_lookups<L: Layout>() {
         setup.stash(&[stashed]);
     }
     let swapped = x.swapped();
-    setup.check(8000, 2, move |model| {
+    setup.check(22_000, 2, move |model| {
         let image = Arc::new(model.image_of(&[x, y]));
         model.thread(move |t| assert!(!t.merge(&image, 1)));
         for item in [x, swapped] {
@@ -458,7 +458,7 @@ fn merge_into_a_filter_that_grows<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let [new, goes, low] = [(2, 1), (2, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[goes]).fill(0, low).fill(1, low);
-    setup.check(220, 2, move |model| {
+    setup.check(9000, 2, move |model| {
         let image = model.image_of(&[new]);
         model.thread(move |t| assert!(t.merge(&image, 0)));
         model.thread(move |t| {

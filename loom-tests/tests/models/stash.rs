@@ -87,7 +87,7 @@ impl<M: Subject> Full<M> {
 
 fn insert_against_lookup<L: Layout>() {
     let Full { setup, x, .. } = Full::<L>::new();
-    setup.by_every_schedule().check(50, 3, move |model| {
+    setup.by_every_schedule().check(790, 3, move |model| {
         model.thread(move |t| assert!(t.insert(x)));
         model.thread(move |t| {
             t.contains(x);
@@ -99,7 +99,7 @@ fn insert_against_lookup<L: Layout>() {
 /// Whoever knows of the insert finds the item.
 fn insert_known_to_a_lookup<L: Layout>() {
     let Full { setup, x, .. } = Full::<L>::new();
-    setup.check(20, 3, move |model| {
+    setup.check(47, 3, move |model| {
         let sent = Signal::new();
         let received = sent.clone();
         model.thread(move |t| {
@@ -116,7 +116,7 @@ fn insert_known_to_a_lookup<L: Layout>() {
 
 fn insert_and_removal_against_lookup<L: Layout>() {
     let Full { setup, x, .. } = Full::<L>::new();
-    setup.check(100, 2, move |model| {
+    setup.check(2900, 2, move |model| {
         model.thread(move |t| {
             assert!(t.insert(x));
             assert!(t.remove(x));
@@ -133,7 +133,7 @@ fn insert_and_removal_against_lookup<L: Layout>() {
 fn first_entries_of_two_threads<L: Layout>() {
     let Full { mut setup, x, .. } = Full::<L>::new();
     let y = setup.item(1, 0);
-    setup.check(50, 2, move |model| {
+    setup.check(3000, 2, move |model| {
         for item in [x, y] {
             model.thread(move |t| {
                 assert!(t.insert(item));
@@ -149,7 +149,7 @@ fn removal_beside_a_copy_into_a_bucket<L: Layout>() {
     let mut setup = Setup::<L>::new(2);
     let [x, low] = [(0, 1); 2].map(|(a, b)| setup.item(a, b));
     setup.fill_but_one(0, low).fill(1, low).stash(&[x]);
-    setup.check(100, 3, move |model| {
+    setup.check(630, 3, move |model| {
         model.thread(move |t| {
             assert!(t.insert(x));
             assert!(t.remove(x));
@@ -163,7 +163,7 @@ fn copy_into_a_bucket_and_removal_of_the_stashed_one<L: Layout>() {
     let mut setup = Setup::<L>::new(2);
     let [x, low] = [(0, 1); 2].map(|(a, b)| setup.item(a, b));
     setup.fill_but_one(0, low).fill(1, low).stash(&[x]);
-    setup.check(500, 2, move |model| {
+    setup.check(3400, 2, move |model| {
         model.thread(move |t| assert!(t.insert(x)));
         model.thread(move |t| assert!(t.remove(x)));
         model.thread(move |t| {
@@ -176,7 +176,7 @@ fn two_removals_of_copies_in_both_places<L: Layout>() {
     let mut setup = Setup::<L>::new(2);
     let x = setup.item(0, 1);
     setup.store(0, &[x]).stash(&[x]);
-    setup.check(500, 2, move |model| {
+    setup.check(3100, 2, move |model| {
         model.thread(move |t| assert!(t.remove(x)));
         model.thread(move |t| assert!(t.remove(x.swapped())));
         model.thread(move |t| {
@@ -192,7 +192,7 @@ fn removal_beside_another_item_of_the_group<L: Layout>() {
     let x = setup.item(0, 1);
     let y = setup.item_of_group(2, 3, x);
     setup.stash(&[x, y]);
-    setup.check(30, 3, move |model| {
+    setup.check(270, 3, move |model| {
         model.thread(move |t| assert!(t.remove(y)));
         model.thread(move |t| assert!(t.contains(x)));
     });
@@ -202,7 +202,7 @@ fn insert_beside_a_removal_of_another_item_of_the_group<L: Layout>() {
     let Full { mut setup, x, .. } = Full::<L>::new();
     let y = setup.item_of_group(2, 3, x);
     setup.stash(&[y]);
-    setup.check(100, 3, move |model| {
+    setup.check(2400, 3, move |model| {
         model.thread(move |t| {
             assert!(t.insert(x));
             assert!(t.contains(x));
@@ -216,7 +216,7 @@ fn kick_in_the_group_against_lookup<L: Layout>() {
     let OneHop { mut setup, moved, new, .. } = OneHop::<L>::new(3, 0);
     let x = setup.item_of_group(2, 1, moved);
     setup.stash(&[x]);
-    setup.check(100, 3, move |model| {
+    setup.check(500, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| {
             assert!(t.contains(x));
@@ -228,7 +228,7 @@ fn kick_in_the_group_against_lookup<L: Layout>() {
 /// One of the two stores it, and not both, as the checker knows.
 fn two_unique_inserts_of_one_item<L: Layout>() {
     let Full { setup, x, .. } = Full::<L>::new();
-    setup.check(50, 2, move |model| {
+    setup.check(590, 2, move |model| {
         for x in [x, x.swapped()] {
             model.thread(move |t| {
                 t.insert_unique(x);
@@ -239,7 +239,7 @@ fn two_unique_inserts_of_one_item<L: Layout>() {
 
 fn unique_insert_beside_an_insert<L: Layout>() {
     let Full { setup, x, .. } = Full::<L>::new();
-    setup.check(50, 2, move |model| {
+    setup.check(590, 2, move |model| {
         model.thread(move |t| assert!(t.insert(x)));
         model.thread(move |t| {
             t.insert_unique(x.swapped());
@@ -249,7 +249,7 @@ fn unique_insert_beside_an_insert<L: Layout>() {
 
 fn two_inserts_of_one_item_and_a_count<L: Layout>() {
     let Full { setup, x, .. } = Full::<L>::new();
-    setup.check(100, 2, move |model| {
+    setup.check(1100, 2, move |model| {
         model.thread(move |t| {
             assert!(t.insert(x));
             t.count(x);
@@ -260,7 +260,7 @@ fn two_inserts_of_one_item_and_a_count<L: Layout>() {
 
 fn going_back_against_lookup<L: Layout>() {
     let Full { setup, x, low } = Full::<L>::goes_back();
-    setup.by_every_schedule().check(100, 3, move |model| {
+    setup.by_every_schedule().check(6000, 3, move |model| {
         model.thread(move |t| assert!(t.remove(low)));
         model.thread(move |t| assert!(t.contains(x)));
     });
@@ -268,7 +268,7 @@ fn going_back_against_lookup<L: Layout>() {
 
 fn going_back_against_removal<L: Layout>() {
     let Full { setup, x, low } = Full::<L>::goes_back();
-    setup.check(100, 3, move |model| {
+    setup.check(1200, 3, move |model| {
         model.thread(move |t| assert!(t.remove(low)));
         model.thread(move |t| {
             assert!(t.remove(x));
@@ -279,7 +279,7 @@ fn going_back_against_removal<L: Layout>() {
 
 fn going_back_against_insert<L: Layout>() {
     let Full { setup, x, low } = Full::<L>::goes_back();
-    setup.check(100, 2, move |model| {
+    setup.check(35_000, 2, move |model| {
         model.thread(move |t| assert!(t.remove(low)));
         model.thread(move |t| {
             assert!(t.insert(x));
@@ -290,7 +290,7 @@ fn going_back_against_insert<L: Layout>() {
 
 fn going_back_against_unique_insert<L: Layout>() {
     let Full { setup, x, low } = Full::<L>::goes_back();
-    setup.check(100, 2, move |model| {
+    setup.check(28_000, 2, move |model| {
         model.thread(move |t| assert!(t.remove(low)));
         model.thread(move |t| assert!(!t.insert_unique(x)));
     });
@@ -298,7 +298,7 @@ fn going_back_against_unique_insert<L: Layout>() {
 
 fn going_back_against_count<L: Layout>() {
     let Full { setup, x, low } = Full::<L>::goes_back();
-    setup.check(100, 2, move |model| {
+    setup.check(280, 2, move |model| {
         model.thread(move |t| assert!(t.remove(low)));
         model.thread(move |t| assert_eq!(t.count(x), 1));
     });
@@ -307,7 +307,7 @@ fn going_back_against_count<L: Layout>() {
 /// There is one copy, and two free slots.
 fn two_that_make_it_go_back<L: Layout>() {
     let Full { setup, x, low } = Full::<L>::goes_back();
-    setup.check(100, 2, move |model| {
+    setup.check(570, 2, move |model| {
         model.thread(move |t| assert!(t.remove(low)));
         model.thread(move |t| {
             assert!(t.remove(low.swapped()));
@@ -320,7 +320,7 @@ fn clear_against_lookup<L: Layout>() {
     let mut setup = Setup::<L>::new(2);
     let x = setup.item(0, 1);
     setup.stash(&[x]);
-    setup.check(50, 3, move |model| {
+    setup.check(87_000, 3, move |model| {
         model.thread(move |t| {
             t.clear();
             assert!(!t.contains(x));
@@ -336,7 +336,7 @@ fn clear_against_lookup<L: Layout>() {
 fn clear_against_insert<L: Layout>() {
     let Full { mut setup, x, .. } = Full::<L>::new();
     setup.stash(&[x]);
-    setup.check(100, 2, move |model| {
+    setup.check(21_000, 2, move |model| {
         model.thread(Thread::clear);
         model.thread(move |t| {
             assert!(t.insert(x));
@@ -349,7 +349,7 @@ fn clear_against_insert<L: Layout>() {
 /// What comes later is not in the snapshot if what comes earlier is not.
 fn snapshot_beside_an_insert<L: Layout>() {
     let Full { setup, x, low } = Full::<L>::new();
-    setup.check(100, 2, move |model| {
+    setup.check(490, 2, move |model| {
         model.thread(move |t| {
             assert!(t.insert(x));
             assert!(t.remove(low));
@@ -363,7 +363,7 @@ fn snapshot_beside_an_insert<L: Layout>() {
 /// It is in the snapshot once, wherever it is.
 fn snapshot_beside_going_back<L: Layout>() {
     let Full { setup, x, low } = Full::<L>::goes_back();
-    setup.check(100, 2, move |model| {
+    setup.check(460, 2, move |model| {
         model.thread(move |t| assert!(t.remove(low)));
         model.thread(move |t| assert_eq!(t.snapshot().of(x), 1));
     });
@@ -384,7 +384,7 @@ fn stashed<M: Subject, const N: usize>() -> (Setup<M>, [Item; N], Item) {
 fn doubling_against_lookup<L: Layout>() {
     let (mut setup, [x, ..], _) = stashed::<L, 3>();
     let new = setup.item(2, 3);
-    setup.check(50, 2, move |model| {
+    setup.check(110_000, 2, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert!(t.contains(x)));
     });
@@ -393,7 +393,7 @@ fn doubling_against_lookup<L: Layout>() {
 fn doubling_against_removal<L: Layout>() {
     let (mut setup, [x, ..], _) = stashed::<L, 3>();
     let new = setup.item(2, 3);
-    setup.check(20, 2, move |model| {
+    setup.check(66, 2, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| {
             assert!(t.remove(x));
@@ -410,7 +410,7 @@ fn cell_used_again_against_lookup<L: Layout>() {
     let x = setup.item_of_group(0, 1, low);
     let others = [(); 3].map(|()| setup.item(2, 3));
     setup.fill(0, low).fill(1, low).fill(2, high).fill(3, high).stash(&[x]);
-    setup.check(100, 2, move |model| {
+    setup.check(140_000, 2, move |model| {
         model.thread(move |t| {
             assert!(t.remove(low));
             assert!(others.into_iter().all(|item| t.insert(item)));
@@ -422,7 +422,7 @@ fn cell_used_again_against_lookup<L: Layout>() {
 /// The ways of entries in the second line pass the first one, and go on doing so when one of them is removed.
 fn passed_line_against_lookup<L: Layout>() {
     let (setup, [.., removed, x], _) = stashed::<L, 6>();
-    setup.check(10, 3, move |model| {
+    setup.check(44, 3, move |model| {
         model.thread(move |t| assert!(t.remove(removed)));
         model.thread(move |t| assert!(t.contains(x)));
     });
@@ -435,7 +435,7 @@ fn going_back_from_a_passed_line_against_lookup<L: Layout>() {
     let others = [(); 2].map(|()| setup.item(2, 3));
     let x = setup.item_of_group(0, 1, low);
     setup.fill(0, low).fill(1, low).fill(2, high).fill(3, high).stash(&others).stash(&[x]);
-    setup.check(100, 2, move |model| {
+    setup.check(54_000, 2, move |model| {
         model.thread(move |t| (0..3).for_each(|_| assert!(t.remove(low))));
         model.thread(move |t| assert!(t.contains(x)));
     });
@@ -447,7 +447,7 @@ fn refused_where_the_table_is_full<L: Layout>() {
     let mut setup = Setup::<L>::new(2);
     let [x, low, new] = [(0, 1); 3].map(|(a, b)| setup.item(a, b));
     setup.fill_but_one(0, low).fill(1, low).stash(&[x]).fill(0, low);
-    setup.check(50, 2, move |model| {
+    setup.check(2100, 2, move |model| {
         model.thread(move |t| {
             assert!(t.insert(x));
             t.insert(new);
@@ -467,7 +467,7 @@ fn growing<L: GrowingLayout + Layout>() -> (Setup<Growable<L>>, Item) {
 
 fn split_against_lookup<L: GrowingLayout + Layout>() {
     let (setup, x) = growing::<L>();
-    setup.check(50, 3, move |model| {
+    setup.check(1500, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| assert!(t.contains(x)));
     });
@@ -475,7 +475,7 @@ fn split_against_lookup<L: GrowingLayout + Layout>() {
 
 fn split_against_removal<L: GrowingLayout + Layout>() {
     let (setup, x) = growing::<L>();
-    setup.check(50, 3, move |model| {
+    setup.check(3000, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert!(t.remove(x));
@@ -490,7 +490,7 @@ fn split_beside_going_back<L: GrowingLayout + Layout>() {
     let low = setup.item(0, 1);
     let x = setup.item_of_group(2, 1, low);
     setup.fill(0, low).fill(1, low).stash(&[x]);
-    setup.check(100, 2, move |model| {
+    setup.check(7500, 2, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert!(t.remove(low));
@@ -503,7 +503,7 @@ fn split_beside_an_insert<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 8).split(2);
     let [x, low] = [(0, 1); 2].map(|(a, b)| setup.item(a, b));
     setup.fill(0, low).fill(1, low);
-    setup.check(100, 2, move |model| {
+    setup.check(210_000, 2, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert!(t.insert(x));
@@ -518,7 +518,7 @@ fn removal_of_a_shorter_entry_in_a_bucket<L: GrowingLayout + Layout>() {
     let long = setup.item(0, 1);
     let short = setup.variant(long, 0, 1);
     setup.store_as_of(0, 0, &[short]).stash(&[long]);
-    setup.check(20, 3, move |model| {
+    setup.check(57, 3, move |model| {
         model.thread(move |t| assert!(t.remove(long)));
         model.thread(move |t| {
             assert!(t.contains(short));
@@ -536,7 +536,7 @@ fn two_values<L: Layout>() -> (Setup<Maplet<L>>, Item, Item) {
 fn get_against_insert<L: Layout>() {
     let (mut setup, xa, xb) = two_values::<L>();
     setup.stash(&[xb]);
-    setup.check(100, 3, move |model| {
+    setup.check(1300, 3, move |model| {
         model.thread(move |t| assert!(t.insert(xa)));
         model.thread(move |t| assert!(t.get(xa).has(xb)));
     });
@@ -548,7 +548,7 @@ fn get_beside_a_value_in_a_bucket<L: Layout>() {
     let xa = setup.item(0, 1);
     let [xb, xc] = [1, 2].map(|value| setup.with_value(xa, value));
     setup.store(0, &[xa]).stash(&[xb]);
-    setup.check(100, 2, move |model| {
+    setup.check(480, 2, move |model| {
         model.thread(move |t| {
             assert!(t.remove(xb));
             assert!(t.insert(xc));
@@ -563,7 +563,7 @@ fn get_beside_a_value_in_a_bucket<L: Layout>() {
 fn get_against_replacement<L: Layout>() {
     let (mut setup, xa, xb) = two_values::<L>();
     setup.stash(&[xa]);
-    setup.check(100, 3, move |model| {
+    setup.check(87_000, 3, move |model| {
         model.thread(move |t| assert!(t.replace(xa, xb)));
         model.thread(move |t| {
             let found = t.get(xa);
@@ -577,7 +577,7 @@ fn get_beside_going_back<L: Layout>() {
     let Full { mut setup, x: xa, low } = Full::<Maplet<L>>::goes_back();
     let xb = setup.with_value(xa, 1);
     setup.stash(&[xb]);
-    setup.check(100, 2, move |model| {
+    setup.check(5000, 2, move |model| {
         model.thread(move |t| assert!(t.remove(low)));
         model.thread(move |t| {
             let found = t.get(xa);
@@ -589,7 +589,7 @@ fn get_beside_going_back<L: Layout>() {
 fn replacement_against_removal<L: Layout>() {
     let (mut setup, xa, xb) = two_values::<L>();
     setup.stash(&[xa]);
-    setup.check(50, 3, move |model| {
+    setup.check(20_000, 3, move |model| {
         model.thread(move |t| {
             t.replace(xa, xb);
         });
@@ -606,7 +606,7 @@ fn two_replacements<L: Layout>() {
     let (mut setup, xa, xb) = two_values::<L>();
     let xc = setup.with_value(xa, 2);
     setup.stash(&[xa]);
-    setup.check(50, 2, move |model| {
+    setup.check(64_000, 2, move |model| {
         model.thread(move |t| {
             t.replace(xa, xb);
         });
@@ -621,7 +621,7 @@ fn two_replacements<L: Layout>() {
 fn replacement_with_a_doubling_against_lookup<L: Layout>() {
     let (mut setup, [xa, ..], _) = stashed::<Maplet<L>, 3>();
     let xb = setup.with_value(xa, 1);
-    setup.check(20, 1, move |model| {
+    setup.check(29_000, 1, move |model| {
         model.thread(move |t| assert!(t.replace(xa, xb)));
         model.thread(move |t| assert!(t.contains_key(xa)));
     });

@@ -160,7 +160,7 @@ fn looked_up_around<M: FilterStorage>(
     let stood_still = Arc::new(AtomicUsize::new(0));
     let reached = Arc::new(AtomicBool::new(false));
     let (counter, stop_reached) = (Arc::clone(&stood_still), Arc::clone(&reached));
-    setup.check(5, 2, move |model| {
+    setup.check(8, 2, move |model| {
         let gate = Gate::new();
         let stopped = Arc::new(AtomicBool::new(false));
         let (writer_gate, seen) = (Arc::clone(&gate), Arc::clone(&stopped));
@@ -283,7 +283,7 @@ fn lookup_of_what_goes_overtaken_in_two_rounds<L: GrowingLayout + Layout>() {
 fn insert_beside_a_snapshot_and_an_allocation<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let new = setup.item(0, 1);
-    setup.check(1400, 2, move |model| {
+    setup.check(27_000, 2, move |model| {
         let gate = Gate::new();
         let allocated = Arc::clone(&gate);
         model.thread(move |t| {

@@ -22,7 +22,7 @@ fn two_of_one_item<L: Layout>() {
     let mut setup = Setup::<L>::new(2);
     let x = setup.item(0, 1);
     let swapped = x.swapped();
-    setup.check(30, 3, move |model| {
+    setup.check(71, 3, move |model| {
         for x in [x, swapped] {
             model.thread(move |t| {
                 t.insert_unique(x);
@@ -38,7 +38,7 @@ fn two_of_one_item_that_kick<L: Layout>() {
     let [left, right] = [(0, 3), (2, 1)].map(|(a, b)| setup.item(a, b));
     setup.store(0, &[left]).fill(0, low).store(1, &[right]).fill(1, low);
     let swapped = x.swapped();
-    setup.check(40, 2, move |model| {
+    setup.check(67, 2, move |model| {
         for x in [x, swapped] {
             model.thread(move |t| {
                 t.insert_unique(x);
@@ -64,7 +64,7 @@ fn against_removal<L: Layout>() {
     let x = setup.item(0, 1);
     setup.store(0, &[x]);
     let swapped = x.swapped();
-    setup.by_every_schedule().check(10, 3, move |model| {
+    setup.by_every_schedule().check(14, 3, move |model| {
         model.thread(move |t| {
             t.insert_unique(swapped);
         });
@@ -76,7 +76,7 @@ fn against_insert<L: Layout>() {
     let mut setup = Setup::<L>::new(2);
     let x = setup.item(0, 1);
     let swapped = x.swapped();
-    setup.by_every_schedule().check(30, 3, move |model| {
+    setup.by_every_schedule().check(99, 3, move |model| {
         model.thread(move |t| {
             t.insert_unique(swapped);
         });
@@ -91,7 +91,7 @@ fn against_insert_and_removal<L: Layout>() {
     let mut setup = Setup::<L>::new(2);
     let x = setup.item(0, 1);
     let swapped = x.swapped();
-    setup.check(300, 2, move |model| {
+    setup.check(2200, 2, move |model| {
         model.thread(move |t| {
             t.insert_unique(swapped);
         });
@@ -105,7 +105,7 @@ fn against_insert_and_removal<L: Layout>() {
 /// The item is stored all the time, and moved meanwhile.
 fn against_kick<L: Layout>(first: usize, second: usize) {
     let OneHop { setup, moved, new, .. } = OneHop::<L>::new(first, second);
-    setup.check(25, 3, move |model| {
+    setup.check(43, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert!(!t.insert_unique(moved)));
     });
@@ -125,7 +125,7 @@ fn against_kick_in_a_full_table<L: Layout>() {
     let LastSlot { mut setup, moved, new, high, .. } = LastSlot::<L>::new(3, 0);
     setup.store(3, &[high]);
     let high = high.swapped();
-    setup.check(30, 2, move |model| {
+    setup.check(49, 2, move |model| {
         model.thread(move |t| {
             assert!(t.remove(high));
             t.insert(new);

@@ -61,7 +61,7 @@ fn last_void<L: GrowingLayout + Layout>(first: usize) -> (Voids<L>, Item) {
 
 /// A split, and a lookup of the item.
 fn against_lookup<L: GrowingLayout + Layout>(setup: Voids<L>, x: Item) {
-    setup.check(300, 3, move |model| {
+    setup.check(790, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| assert!(t.contains(x)));
     });
@@ -111,7 +111,7 @@ fn two_void_entries_against_lookups<L: GrowingLayout + Layout>() {
     let mut setup: Voids<L> = four_buckets();
     let items = [4, 0].map(|first| setup.item(first, 1));
     setup.store_void(0, &items);
-    setup.check(3000, 3, move |model| {
+    setup.check(10_000, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             for item in items {
@@ -126,7 +126,7 @@ fn run_of_two_void_entries_against_lookups<L: GrowingLayout + Layout>() {
     let mut setup: Voids<L> = four_buckets();
     let [even, odd] = [(4, 1), (1, 2)].map(|(a, b)| setup.item(a, b));
     setup.store_void(0, &[even]).store_void(1, &[odd]);
-    setup.check(10000, 3, move |model| {
+    setup.check(35_000, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(2), 2));
         model.thread(move |t| {
             assert!(t.contains(odd));
@@ -138,7 +138,7 @@ fn run_of_two_void_entries_against_lookups<L: GrowingLayout + Layout>() {
 /// What is left in the other bucket is no item.
 fn removal_beside_a_split<L: GrowingLayout + Layout>(first: usize) {
     let (setup, x) = one_void::<L>(first);
-    setup.check(700, 3, move |model| {
+    setup.check(10_000, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert!(t.remove(x));
@@ -160,7 +160,7 @@ fn removal_and_lookup_beside_a_split<L: GrowingLayout + Layout>() {
     let (mut setup, x) = one_void::<L>(4);
     setup.store(1, &[x]);
     let swapped = x.swapped();
-    setup.check(30000, 2, move |model| {
+    setup.check(490_000, 2, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| assert!(t.remove(x)));
         model.thread(move |t| assert!(t.contains(swapped)));
@@ -170,7 +170,7 @@ fn removal_and_lookup_beside_a_split<L: GrowingLayout + Layout>() {
 /// One more copy, which knows more, and then as many removals.
 fn insert_beside_a_split<L: GrowingLayout + Layout>() {
     let (setup, x) = one_void::<L>(4);
-    setup.check(1000, 2, move |model| {
+    setup.check(15_000, 2, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert!(t.insert(x));
@@ -182,7 +182,7 @@ fn insert_beside_a_split<L: GrowingLayout + Layout>() {
 
 fn insert_unique_beside_a_split<L: GrowingLayout + Layout>(first: usize) {
     let (setup, x) = one_void::<L>(first);
-    setup.check(100, 3, move |model| {
+    setup.check(580, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| assert!(!t.insert_unique(x)));
     });
@@ -198,7 +198,7 @@ fn insert_unique_beside_a_split_into_the_old_bucket<L: GrowingLayout + Layout>()
 
 fn count_beside_a_split<L: GrowingLayout + Layout>() {
     let (setup, x) = one_void::<L>(4);
-    setup.check(400, 3, move |model| {
+    setup.check(1500, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| assert_eq!(t.count(x), 1));
     });
@@ -207,7 +207,7 @@ fn count_beside_a_split<L: GrowingLayout + Layout>() {
 /// Nothing is left, and nothing counts as doubled.
 fn clear_beside_a_split<L: GrowingLayout + Layout>() {
     let (setup, x) = one_void::<L>(4);
-    setup.check(1000, 3, move |model| {
+    setup.check(19_000, 3, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             t.clear();
@@ -218,7 +218,7 @@ fn clear_beside_a_split<L: GrowingLayout + Layout>() {
 
 /// It has one item, whether it is doubled or not.
 fn against_snapshot<L: GrowingLayout + Layout>(setup: Voids<L>, x: Item) {
-    setup.check(120, 2, move |model| {
+    setup.check(730, 2, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| assert_eq!(t.snapshot().of(x), 1));
     });
@@ -246,7 +246,7 @@ fn kick<L: GrowingLayout + Layout>() -> (Voids<L>, [Item; 2]) {
 fn kick_against_lookup<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
     let (setup, [moved, new]) = kick::<L>();
     let looked_up = order(moved);
-    setup.check(150, 3, move |model| {
+    setup.check(170, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert!(t.contains(looked_up)));
     });
@@ -263,7 +263,7 @@ fn kick_against_lookup_the_other_way<L: GrowingLayout + Layout>() {
 /// Either it is moved as a void entry, or it is doubled first.
 fn kick_out_of_the_bucket_that_is_split<L: GrowingLayout + Layout>() {
     let (setup, [moved, new]) = kick::<L>();
-    setup.check(500, 2, move |model| {
+    setup.check(2900, 2, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert!(t.insert(new));
@@ -284,7 +284,7 @@ fn passed_by<L: GrowingLayout + Layout>(splits: usize) -> (Voids<L>, [Item; 2]) 
 
 fn kick_into_the_bucket_that_is_split<L: GrowingLayout + Layout>() {
     let (setup, [moved, new]) = passed_by::<L>(0);
-    setup.check(600, 2, move |model| {
+    setup.check(5000, 2, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert!(t.insert(new));
@@ -295,7 +295,7 @@ fn kick_into_the_bucket_that_is_split<L: GrowingLayout + Layout>() {
 
 fn kick_that_passes_a_void_entry_by<L: GrowingLayout + Layout>() {
     let (setup, [moved, new]) = passed_by::<L>(1);
-    setup.check(5, 3, move |model| {
+    setup.check(18, 3, move |model| {
         model.thread(move |t| assert!(t.insert(new)));
         model.thread(move |t| assert!(t.contains(moved)));
     });
