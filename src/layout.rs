@@ -4,6 +4,9 @@
 //! caller may rely on which slot an entry takes. The word 0 is the empty bucket in every
 //! layout, so a zeroed table is an empty one.
 //!
+//! **Invariant:** a word that is stored holds exactly the entries that were put in and not taken out: `with` and `without`
+//! change one of them, and nothing else.
+//!
 //! The [`Format`] of a layout is a type that has the functions of a word. A [`LayoutId`] is a layout as a value;
 //! whoever has one [visits](LayoutId::visit) its format.
 

@@ -1,4 +1,7 @@
 //! Snapshots: a filter or a maplet as bytes, and back.
+//!
+//! **Invariant:** no filter comes of bytes before all of them were validated: it is one that this crate could have made, or
+//! there is an error.
 
 mod format;
 #[cfg(feature = "serde")]

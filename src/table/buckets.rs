@@ -2,6 +2,9 @@
 //!
 //! In a maplet a slot holds a value, too, in its uppermost bits. An item of a maplet is a key with a value: its
 //! slot has both, and so has what a removal looks for. Lookups ask for the key alone.
+//!
+//! **Invariant:** of one reading, `slot` and `place` are each other's inverse: what a place becomes in a slot, read again, is
+//! the place, as far as it is known.
 
 use super::geometry::Place;
 use crate::layout::{Candidates, Format, Slot, Word};

@@ -1,5 +1,8 @@
 //! The growing table: linear hashing (Litwin, "Linear Hashing", VLDB 1980), with entries of variable length.
 //!
+//! **Invariant:** by the extent of every instant, each entry is in the bucket of one of its positions, or in both
+//! buckets of a split under way; and what its ring says of the position is true.
+//!
 //! A split takes the bucket at the *cursor* and moves some of its entries to a new bucket at the end. So there is
 //! no pause in which everything is rebuilt, and the table is never half empty.
 //!
