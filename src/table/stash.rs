@@ -463,3 +463,135 @@ impl InStash<'_> {
 fn even(Key { entry, first, second }: Key) -> Place {
     Place { position: select_unpredictable(first & 1 == 0, first, second), entry }
 }
+
+#[cfg(all(test, not(coucal_model)))]
+mod tests {
+    use super::*;
+    use crate::layout::Packed;
+
+    type Fp16x4 = Packed<16, 4>;
+
+    fn table(buckets: usize) -> Table<'static, Fp16x4> {
+        Table::try_new(buckets, buckets).expect("memory")
+    }
+
+    /// Hashes whose items differ and share a pair of buckets and a group of versions.
+    fn of_one_pair(table: Table<'_, Fp16x4>, count: usize) -> Vec<u64> {
+        let pair = |hash| {
+            let key @ Key { first, second, .. } = table.key(hash);
+            [first.min(second), first.max(second), table.group_of(key)]
+        };
+        let mut hashes: Vec<u64> = Vec::new();
+        for hash in (0..).map(geometry::mix).filter(|&hash| pair(hash) == pair(geometry::mix(0))) {
+            if hashes.iter().all(|&other| table.key(other).entry != table.key(hash).entry) {
+                hashes.push(hash);
+            }
+            if hashes.len() == count {
+                break;
+            }
+        }
+        hashes
+    }
+
+    /// One for 64 groups, of which a small table has 8 and a large one 1,024.
+    #[test]
+    fn shards_by_size() {
+        for (buckets, shards) in [(8, 1), (1 << 12, 1), (1 << 20, 16)] {
+            let table = table(buckets);
+            (0..9).for_each(|_| table.insert(table.key(1)).unwrap());
+            let cells = table.state.stash().shards();
+            assert_eq!(cells.len(), shards, "{buckets} buckets, {} groups", table.versions.groups());
+            assert_eq!(table.stashed_entries(), 1);
+            let groups = table.versions.groups() / shards;
+            let of_shards: usize = cells.iter().map(|cells| cells.heap_bytes(groups)).sum();
+            assert_eq!(table.stash_bytes(), size_of_val(cells) + of_shards);
+            assert!(table.stash_bytes() > 4 * table.versions.groups());
+        }
+    }
+
+    /// A removal that frees a slot lets the only stashed entry of the group go back, copy by copy.
+    #[test]
+    fn a_copy_goes_back_for_each_slot_that_is_freed() {
+        let table = table(64);
+        let hashes = of_one_pair(table, 9);
+        let (stashed, low) = hashes.split_last().unwrap();
+        low.iter().for_each(|&hash| table.insert(table.key(hash)).unwrap());
+        let stashed = table.key(*stashed);
+        (0..5).for_each(|_| table.insert(stashed).unwrap());
+        for (freed, &hash) in low.iter().enumerate() {
+            assert_eq!(table.stashed_copies(), 5_usize.saturating_sub(freed));
+            assert_eq!(table.occupied(), 8.min(13 - freed));
+            assert_eq!(table.count(stashed), 5);
+            assert!(table.remove(table.key(hash)));
+        }
+        assert_eq!((table.stashed_entries(), table.stashed_copies()), (0, 0));
+        assert!((0..5).all(|_| table.remove(stashed)));
+        assert_eq!(table.len(), 0);
+    }
+
+    #[test]
+    fn removals_find_every_stashed_entry_in_time() {
+        // In pairs of their own, so that each of them has to be chosen.
+        let table = table(256);
+        let mut crowds: Vec<[u64; 9]> = Vec::new();
+        let mut by_pair = std::collections::BTreeMap::<_, Vec<u64>>::new();
+        let mut used = std::collections::BTreeSet::new();
+        for hash in (0..).map(geometry::mix) {
+            let Key { first, second, .. } = table.key(hash);
+            let pair = [first.min(second), first.max(second)];
+            let of_pair = by_pair.entry(pair).or_default();
+            of_pair.push(hash);
+            if let Ok(crowd) = <[u64; 9]>::try_from(&of_pair[..])
+                && pair.iter().all(|bucket| !used.contains(bucket))
+            {
+                used.extend(pair);
+                crowds.push(crowd);
+            }
+            if crowds.len() == 40 {
+                break;
+            }
+        }
+        for &hash in crowds.as_flattened() {
+            table.insert(table.key(hash)).unwrap();
+        }
+        // What found a path of kicks is not stashed.
+        let stashed = table.stashed_entries();
+        let left = |crowd: &[u64; 9]| crowd.iter().all(|&hash| table.contains(table.key(hash)));
+        assert!(crowds.iter().all(left));
+        // One slot in each crowd, and then the same one again and again.
+        crowds.iter().for_each(|crowd| assert!(table.remove(table.key(crowd[0]))));
+        let mut turns = 0;
+        while table.stashed_entries() > 0 {
+            let other = table.key(geometry::mix(1 << 40 | turns));
+            table.insert(other).unwrap();
+            assert!(table.remove(other));
+            turns += 1;
+            assert!(turns < 100_000, "{} of {stashed} are stashed", table.stashed_entries());
+        }
+        for crowd in &crowds {
+            assert!(crowd[1..].iter().all(|&hash| table.contains(table.key(hash))));
+        }
+    }
+
+    /// A full table refuses new entries, and takes more copies of those that are stashed, up to as many as a cell counts.
+    #[test]
+    fn a_full_table_takes_more_copies() {
+        let table = table(16);
+        let hashes = of_one_pair(table, 9);
+        hashes.iter().for_each(|&hash| table.insert(table.key(hash)).unwrap());
+        let mut others = (0..).map(|hash| table.key(geometry::mix(1 << 40 | hash)));
+        while table.insert(others.next().unwrap()).is_ok() {}
+        assert!(table.looks_full());
+        let stashed = table.state.stash().shards()[0].lock().entries().next().expect("an entry");
+        let key = table.geometry().key_of(stashed.place);
+        let before = table.count(key);
+        assert_eq!(table.insert(key), Ok(()));
+        assert_eq!(table.count(key), before + 1);
+        let rest = MAX_COPIES - stashed.copies - 1;
+        assert_eq!(table.stash_copies(key, rest + 1), Err(InsertError::Full));
+        assert_eq!(table.count(key), before + 1);
+        assert_eq!(table.stash_copies(key, rest), Ok(()));
+        assert_eq!(table.insert(key), Err(InsertError::Full));
+        assert_eq!(table.count(key), before + 1 + rest);
+    }
+}
