@@ -729,6 +729,8 @@ mod model;
 mod tests {
     use std::collections::BTreeMap;
 
+    use rand::Rng;
+
     use super::*;
 
     /// Values are in the upper bits of 16.
@@ -738,6 +740,51 @@ mod tests {
     fn place(position: usize, bits: u64, known: u32) -> Place {
         let entry = Entry::knowing(bits, known);
         Place { position: prefix(position, entry) as usize, entry }
+    }
+
+    #[test]
+    fn the_cells_with_a_tag() {
+        let mut random = crate::random::random(1);
+        for _ in 0..1000 {
+            let (tags, tag) = (random.next_u64(), random.next_u64() >> 57);
+            // Some have it.
+            let tags = (0..LINE)
+                .filter(|_| random.next_u64().is_multiple_of(3))
+                .fold(tags, |tags, at| tags & !(0x7f << (8 * at)) | tag << (8 * at));
+            for at in 0..LINE {
+                let has = tags >> (8 * at) & 0x7f == tag;
+                assert_eq!(with_tag(tags, tag) >> (8 * at + 7) & 1 == 1, has);
+            }
+            assert_eq!(with_tag(tags, tag) & !HIGHS, 0);
+        }
+    }
+
+    /// Entries that differ in core, position or length, and not those that differ in value, are spread over lines, tags and
+    /// eighths.
+    #[test]
+    fn entries_are_spread() {
+        let cells = Cells::try_new(GROUPS, KEY).unwrap();
+        let families: [fn(usize) -> Place; 3] = [
+            |n| place(2 * n, 1, 64),
+            |n| place(2, 1 + n as u64, 64),
+            |n| place(2 * (n >> 6) + (1 << 40), 1 + (n as u64 & 1), 1 + (n as u32 >> 1) % 32 + 32),
+        ];
+        for family in families {
+            let mut counts = [const { [0; 128] }; 3];
+            let entries = 1 << 11;
+            for n in 0..entries {
+                let words = Stashed { place: family(n), copies: 1 }.words();
+                let hash = cells.hash_of(words);
+                let other_value = [words[0] | 1 << 12, words[1]];
+                assert_eq!(cells.hash_of(other_value), hash);
+                counts[0][tag(hash) as usize] += 1;
+                counts[1][16 * eighth(hash)] += 1;
+                counts[2][hash as usize % 128] += 1;
+            }
+            let most = counts.map(|counts| counts.into_iter().max().unwrap());
+            // Sixteen each, or 256 each.
+            assert!(most[0] < 64 && most[1] < 512 && most[2] < 64, "{most:?}");
+        }
     }
 
     /// As many entries come as go, for ever: what is allocated stays the same.
