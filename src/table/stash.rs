@@ -520,7 +520,9 @@ mod tests {
         let table = table(64);
         let hashes = of_one_pair(table, 9);
         let (stashed, low) = hashes.split_last().unwrap();
-        low.iter().for_each(|&hash| table.insert(table.key(hash)).unwrap());
+        for &hash in low {
+            table.insert(table.key(hash)).unwrap();
+        }
         let stashed = table.key(*stashed);
         (0..5).for_each(|_| table.insert(stashed).unwrap());
         for (freed, &hash) in low.iter().enumerate() {
@@ -564,7 +566,9 @@ mod tests {
         let left = |crowd: &[u64; 9]| crowd.iter().all(|&hash| table.contains(table.key(hash)));
         assert!(crowds.iter().all(left));
         // One slot in each crowd, and then the same one again and again.
-        crowds.iter().for_each(|crowd| assert!(table.remove(table.key(crowd[0]))));
+        for crowd in &crowds {
+            assert!(table.remove(table.key(crowd[0])));
+        }
         let mut turns = 0;
         while table.stashed_entries() > 0 {
             let other = table.key(geometry::mix(1 << 40 | turns));
@@ -583,7 +587,9 @@ mod tests {
     fn a_full_table_takes_more_copies() {
         let table = table(16);
         let hashes = of_one_pair(table, 9);
-        hashes.iter().for_each(|&hash| table.insert(table.key(hash)).unwrap());
+        for &hash in &hashes {
+            table.insert(table.key(hash)).unwrap();
+        }
         let mut others = (0..).map(|hash| table.key(geometry::mix(1 << 40 | hash)));
         while table.insert(others.next().unwrap()).is_ok() {}
         assert!(table.looks_full());
