@@ -140,6 +140,20 @@ mod tests {
         entries
     }
 
+    /// The table makes room for the entries of both, and not for more.
+    #[test]
+    fn a_merge_grows_as_far_as_inserts() {
+        let [one, other, both] =
+            [0; 3].map(|_| Table::<Fp16x4, Growing>::try_new(32, 1 << 20).unwrap());
+        (0..3000).for_each(|hash| one.insert(one.key(hash)).unwrap());
+        (3000..5000).for_each(|hash| other.insert(other.key(hash)).unwrap());
+        (0..5000).for_each(|hash| both.insert(both.key(hash)).unwrap());
+        one.merge(&other.image().unwrap()).unwrap();
+        assert_eq!(one.len(), 5000);
+        let (merged, inserted) = (one.present(), both.present());
+        assert!(merged.abs_diff(inserted) < inserted / 8, "{merged} buckets, and {inserted}");
+    }
+
     /// The image has short entries of items of which the table has long ones: what is taken back is what was
     /// stored.
     #[test]
