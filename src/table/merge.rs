@@ -140,6 +140,27 @@ mod tests {
         entries
     }
 
+    /// Of three copies one is in a bucket, which a split has doubled, and two are in the stash. A longer entry that is equal to
+    /// a part stays.
+    #[test]
+    fn no_more_parts_are_taken_back_than_were_doubled() {
+        let table = Table::<Fp16x4, Growing>::try_new(32, 1 << 16).unwrap();
+        let level = Growing::common_bits(table.buckets.growing().unwrap());
+        table.grow_to(1 << level).unwrap();
+        let entry = Entry::knowing(table.key(1).entry.bits().into(), level);
+        let short = Stashed { place: Place { position: 6, entry }, copies: 3 };
+        let [low, _] = halves(Stashed { copies: 1, ..short });
+        for entry in [short, low] {
+            table.insert_parts(entry, 0).unwrap();
+        }
+        assert_eq!((table.len(), table.stashed_copies()), (4, 2));
+        table.grow_to(2 << level).unwrap();
+        assert_eq!(table.take_parts_back(short, level), 3);
+        assert_eq!((table.len(), table.stashed_copies()), (1, 0));
+        let place = Place { entry: table.geometry().key_of(low.place).entry, ..low.place };
+        assert_eq!(entries(table), [(place.position, place.entry.bits(), level + 1)]);
+    }
+
     /// The table makes room for the entries of both, and not for more.
     #[test]
     fn a_merge_grows_as_far_as_inserts() {

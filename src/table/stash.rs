@@ -582,6 +582,33 @@ mod tests {
         }
     }
 
+    /// Each entry comes back to the shard of its group, and each group knows of it.
+    #[test]
+    fn entries_of_all_shards_are_restored() {
+        let [one, other] = [0; 2].map(|_| table(1 << 17));
+        let keys: Vec<Key> = (0..300).map(|hash| one.key(geometry::mix(hash))).collect();
+        for (copies, &key) in keys.iter().enumerate() {
+            (0..9 + copies % 3).for_each(|_| one.insert(key).unwrap());
+        }
+        let shards = one.state.stash().shards();
+        assert!(shards.len() > 8 && shards.iter().all(|shard| shard.entries() > 0));
+        let words: Vec<CellWords> = shards
+            .iter()
+            .flat_map(|shard| shard.lock().entries().map(Stashed::words).collect::<Vec<_>>())
+            .collect();
+        other.restore_stash(&words).unwrap();
+        assert_eq!(other.stashed_copies(), one.stashed_copies());
+        for &key in &keys {
+            let group = other.group_of(key);
+            assert!(other.versions.any_stashed(group));
+            assert_eq!(other.count_stashed(key), one.count_stashed(key));
+            // It goes as it came: with the last of its group, the group has none.
+            (0..one.count_stashed(key)).for_each(|_| assert!(other.remove(key)));
+        }
+        assert_eq!((other.stashed_entries(), other.stashed_copies()), (0, 0));
+        assert!((0..other.versions.groups()).all(|group| !other.versions.any_stashed(group)));
+    }
+
     /// A full table refuses new entries, and takes more copies of those that are stashed, up to as many as a cell counts.
     #[test]
     fn a_full_table_takes_more_copies() {
