@@ -596,6 +596,15 @@ mod tests {
             .iter()
             .flat_map(|shard| shard.lock().entries().map(Stashed::words).collect::<Vec<_>>())
             .collect();
+        // A few of them are in few shards.
+        for few in words.chunks(10) {
+            let other = table(1 << 17);
+            other.restore_stash(few).unwrap();
+            for place in few.iter().map(|&words| Stashed::of_words(words).place) {
+                let key = other.geometry().key_of(place);
+                assert_eq!(other.count_stashed(key), one.count_stashed(key));
+            }
+        }
         other.restore_stash(&words).unwrap();
         assert_eq!(other.stashed_copies(), one.stashed_copies());
         for &key in &keys {
