@@ -1,8 +1,8 @@
 //! Snapshots: what is restored is what was saved, in every layout.
 
-use coucal::{CuckooFilter, Storage};
+use coucal::{AnyLayout, CuckooFilter, Storage};
 
-use crate::common::{Filter, HASHER, Layout, usually};
+use crate::common::{Filter, HASHER, Layout, default_layout, usually};
 
 of_each_layout!(there_and_back);
 
@@ -22,6 +22,26 @@ fn there_and_back_of_what_grows(layout: Layout) {
     for items in [0, 10, 1000, 50_000] {
         let grows = layout.growing(items / 3, items);
         comes_back(&grows, items / 3, items as u64);
+    }
+}
+
+/// From a reader and from memory; more stashed entries than are read at once, and a few.
+#[test]
+fn what_is_stashed_comes_back() {
+    for items in [0, 3, 2000_u64] {
+        let filter = default_layout().filter(30_000);
+        for copy in 0..11 * items {
+            filter.insert(&(copy % items)).unwrap();
+        }
+        assert!(filter.stats().stashed_entries as u64 >= items);
+        let bytes = filter.snapshot().unwrap().to_bytes();
+        let from_memory = Filter::<AnyLayout>::from_bytes(&bytes, HASHER).unwrap();
+        let from_reader = Filter::<AnyLayout>::restore(&bytes[..], HASHER).unwrap();
+        for restored in [from_memory, from_reader] {
+            assert_eq!(restored.len(), filter.len());
+            assert!((0..items).all(|item| restored.count(&item) >= 11));
+            assert!(restored.snapshot().unwrap().to_bytes() == bytes);
+        }
     }
 }
 
