@@ -336,7 +336,7 @@ fn clear_against_lookup<L: Layout>() {
 fn clear_against_insert<L: Layout>() {
     let Full { mut setup, x, .. } = Full::<L>::new();
     setup.stash(&[x]);
-    setup.check(21_000, 2, move |model| {
+    setup.check(5700, 2, move |model| {
         model.thread(Thread::clear);
         model.thread(move |t| {
             assert!(t.insert(x));
