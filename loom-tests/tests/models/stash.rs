@@ -279,7 +279,7 @@ fn going_back_against_removal<L: Layout>() {
 
 fn going_back_against_insert<L: Layout>() {
     let Full { setup, x, low } = Full::<L>::goes_back();
-    setup.check(35_000, 2, move |model| {
+    setup.check(4400, 2, move |model| {
         model.thread(move |t| assert!(t.remove(low)));
         model.thread(move |t| {
             assert!(t.insert(x));
@@ -290,7 +290,7 @@ fn going_back_against_insert<L: Layout>() {
 
 fn going_back_against_unique_insert<L: Layout>() {
     let Full { setup, x, low } = Full::<L>::goes_back();
-    setup.check(28_000, 2, move |model| {
+    setup.check(2900, 2, move |model| {
         model.thread(move |t| assert!(t.remove(low)));
         model.thread(move |t| assert!(!t.insert_unique(x)));
     });
@@ -447,7 +447,7 @@ fn refused_where_the_table_is_full<L: Layout>() {
     let mut setup = Setup::<L>::new(2);
     let [x, low, new] = [(0, 1); 3].map(|(a, b)| setup.item(a, b));
     setup.fill_but_one(0, low).fill(1, low).stash(&[x]).fill(0, low);
-    setup.check(2100, 2, move |model| {
+    setup.check(480, 2, move |model| {
         model.thread(move |t| {
             assert!(t.insert(x));
             t.insert(new);
@@ -503,7 +503,7 @@ fn split_beside_an_insert<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 8).split(2);
     let [x, low] = [(0, 1); 2].map(|(a, b)| setup.item(a, b));
     setup.fill(0, low).fill(1, low);
-    setup.check(210_000, 2, move |model| {
+    setup.check(69_000, 2, move |model| {
         model.thread(move |t| assert_eq!(t.split(1), 1));
         model.thread(move |t| {
             assert!(t.insert(x));
