@@ -1,7 +1,7 @@
 //! The table: its state, and the writes that change a word.
 //!
-//! **Invariant:** at every instant each item that is in the table has an entry of its own in one of its two buckets or in
-//! the stash, and a word changes only under the stripe of its bucket.
+//! **Invariant:** at every instant each copy of an item that is in the table has an entry of its own in one of its two
+//! buckets, or is counted in the stash; and a word changes only under the stripe of its bucket.
 //!
 //! Who may write what, and in which order, is laid down in `docs/design.md`. What
 //! changes a word is in this file, for removals in `remove` and for splits in `grow`, and goes through

@@ -393,6 +393,20 @@ mod tests {
         assert_eq!(halts, [4095, 5000, 5056, 8192, 8192, 8320]);
     }
 
+    /// Where more than twice as many entries were doubled as are expected at the maximum, no split doubles more.
+    #[test]
+    fn no_split_where_too_many_entries_are_doubled() {
+        let table = table(64, 1 << 12);
+        let growing = table.buckets.growing().unwrap();
+        let most = table.target_items() / (MAX_DOUBLED / 2);
+        growing.add_doubled(most.cast_signed());
+        assert_eq!(table.split(growing, 1), Ok(1));
+        let most = table.target_items() / (MAX_DOUBLED / 2);
+        growing.add_doubled((most + 1).cast_signed() - growing.doubled().cast_signed());
+        assert_eq!(table.split(growing, 1), Ok(0));
+        assert_eq!(table.present(), 65);
+    }
+
     /// Another thread splits, and does not come to an end: inserts go on above the target load.
     #[test]
     fn no_insert_waits_for_a_thread_that_splits() {

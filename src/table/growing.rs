@@ -1,7 +1,7 @@
 //! The growing table: linear hashing (Litwin, "Linear Hashing", VLDB 1980), with entries of variable length.
 //!
-//! **Invariant:** by the extent of every instant, each entry is in the bucket of one of its positions, or in both
-//! buckets of a split under way; and what its ring says of the position is true.
+//! **Invariant:** by the extent of every instant, each entry is in the bucket of one of its positions; and what its bucket
+//! and its ring say of the position is true, but for one of the two that a split makes of a void entry.
 //!
 //! A split takes the bucket at the *cursor* and moves some of its entries to a new bucket at the end. So there is
 //! no pause in which everything is rebuilt, and the table is never half empty.
