@@ -90,13 +90,20 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// What the first random number of all tests allocates is no part of what is counted, whichever test is the first.
+fn begin_random_numbers() {
+    coucal_reference::seed(0);
+}
+
 /// Bytes that this thread has allocated, less those that it has freed.
 pub fn live_bytes() -> isize {
+    begin_random_numbers();
     LIVE.get()
 }
 
 /// What is made, and the bytes that it keeps on the heap.
 pub fn counted<T>(make: impl FnOnce() -> T) -> (T, usize) {
+    begin_random_numbers();
     let before = LIVE.get();
     let made = make();
     let kept = LIVE.get() - before;
@@ -105,6 +112,7 @@ pub fn counted<T>(make: impl FnOnce() -> T) -> (T, usize) {
 
 /// What is made, and the most bytes on the heap that it took meanwhile.
 pub fn peak_of<T>(make: impl FnOnce() -> T) -> (T, usize) {
+    begin_random_numbers();
     let before = LIVE.get();
     PEAK.set(before);
     let made = make();
@@ -122,6 +130,7 @@ pub fn with_little_memory<T>(most: usize, make: impl FnOnce() -> T) -> T {
 /// `make` with an allocator that grants this number of requests and then refuses one, or each one from then
 /// on; and how many it has refused.
 pub fn with_requests<T>(granted: usize, for_good: bool, make: impl FnOnce() -> T) -> (T, usize) {
+    begin_random_numbers();
     FOR_GOOD.set(for_good);
     REFUSED.set(0);
     GRANTED.set(Some(granted));
