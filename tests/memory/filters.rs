@@ -57,6 +57,20 @@ fn the_stated_memory_is_what_is_allocated(layout: Layout) {
     }
 }
 
+/// A large table has several shards.
+#[test]
+fn a_large_stash_allocates_what_it_says() {
+    let (filter, heap) = counted(|| {
+        let filter = CuckooFilter::with_capacity(1_000_000);
+        for hash in hashes(67).take(1000).flat_map(|hash| [hash; 10]) {
+            filter.insert_hash(hash).expect("room");
+        }
+        filter
+    });
+    assert_eq!(filter.stats().stashed_entries, 1000);
+    assert_eq!(filter.memory_bytes(), size_of_val(&filter) + heap);
+}
+
 /// The bytes of the words of a filter that are in use.
 fn words_in_use<L: Storage, S>(filter: &CuckooFilter<L, S>, slots: usize) -> usize {
     filter.slots() / slots * 8

@@ -14,7 +14,8 @@ use coucal::{
 };
 
 use super::allocator::{live_bytes, peak_of, with_requests};
-use crate::common::hashes;
+use crate::common::{default_layout, hashes};
+use coucal_reference::format;
 
 const HASHER: StableHashBuilder = StableHashBuilder::new(7);
 
@@ -481,6 +482,36 @@ fn of_merging() {
     }
 
     in_a_child("of_merging", 180, || of_each_subject!(case));
+}
+
+/// In the larger table the first copy of an entry that was stashed finds room in a bucket, and memory ends for the others.
+#[test]
+fn of_merging_copies() {
+    in_a_child("of_merging_copies", 4, || {
+        let layout = default_layout();
+        let other = layout.growing(1, 10_000);
+        let geometry = format::read(&other.snapshot().expect("memory").to_bytes())
+            .expect("a snapshot")
+            .geometry;
+        let buckets = |hash: &u64| geometry.buckets(*hash, other.slots());
+        let mut random = hashes(103);
+        let copied = random.next().expect("a hash");
+        let beside = random.filter(|hash| buckets(hash) == buckets(&copied));
+        let all: Vec<u64> = beside.take(8).chain([copied; 3]).collect();
+        assert_eq!(other.insert_hash_many(&all), Ok(()));
+        assert_eq!(other.stats().stashed_copies, 3);
+        in_turn("merge", |memory| {
+            let one = layout.growing(5000, 10_000);
+            match memory.with(|| one.merge(&other)) {
+                Ok(()) => assert_eq!((one.len(), one.stats().stashed_copies), (11, 2)),
+                Err(MergeError::OutOfMemory { .. } | MergeError::NoMemoryToGrow) => {
+                    assert!(memory.has_failed());
+                    assert!(one.is_empty());
+                }
+                Err(error) => panic!("{error}"),
+            }
+        })
+    });
 }
 
 #[test]
