@@ -19,7 +19,9 @@ use std::process::{Command, ExitCode, Stdio};
 use std::{env, fs};
 
 use clap::{Parser, ValueEnum};
-use coucal::{AnyCuckooFilter, CuckooFilter, CuckooMaplet, Fp16x4, GrowableCuckooFilter, Layout};
+use coucal::{
+    AnyCuckooFilter, CuckooFilter, CuckooMaplet, Fp16x4, GrowableCuckooFilter, Layout, Prehashed,
+};
 use coucal_measure::keys::mix;
 use coucal_measure::machine::compiler;
 
@@ -130,37 +132,39 @@ macro_rules! guarded {
 
             #[inline]
             fn contains(&self, hash: u64) -> bool {
-                self.contains_hash(hash)
+                self.contains(&Prehashed(hash))
             }
 
             #[inline]
             fn contains_many(&self, hashes: &[u64], found: &mut [bool]) {
-                self.contains_hash_many(hashes, found).expect("as many answers as hashes");
+                self.contains_many(Prehashed::slice(hashes), found)
+                    .expect("as many answers as hashes");
             }
 
             #[inline]
             fn insert(&self, hash: u64) {
-                self.insert_hash(hash).expect("the load is below the first failure");
+                self.insert(&Prehashed(hash)).expect("the load is below the first failure");
             }
 
             #[inline]
             fn insert_many(&self, hashes: &[u64]) {
-                self.insert_hash_many(hashes).expect("there is room for all");
+                self.insert_many(Prehashed::slice(hashes)).expect("there is room for all");
             }
 
             #[inline]
             fn insert_unique(&self, hash: u64) -> bool {
-                self.insert_unique_hash(hash) == Ok(true)
+                self.insert_unique(&Prehashed(hash)) == Ok(true)
             }
 
             #[inline]
             fn remove(&self, hash: u64) -> bool {
-                self.remove_hash(hash)
+                self.remove(&Prehashed(hash))
             }
 
             #[inline]
             fn remove_many(&self, hashes: &[u64], removed: &mut [bool]) {
-                self.remove_hash_many(hashes, removed).expect("as many answers as hashes");
+                self.remove_many(Prehashed::slice(hashes), removed)
+                    .expect("as many answers as hashes");
             }
         }
     };
@@ -172,7 +176,10 @@ type Growing = GrowableCuckooFilter<Fp16x4, ()>;
 
 guarded!(Fixed, CuckooFilter::with_capacity_and_hasher(CAPACITY as usize, ()));
 guarded!(Chosen, {
-    let filter = AnyCuckooFilter::with_capacity_rate_and_hasher(CAPACITY as usize, RATE, ());
+    let filter = {
+        let builder = CuckooFilter::builder().capacity(CAPACITY as usize);
+        builder.false_positive_rate(RATE).any_layout().hasher(()).build()
+    };
     let filter = filter.expect("some layout has this rate");
     assert_eq!(filter.layout_name(), Fp16x4::NAME, "the layouts are the same");
     filter
@@ -184,7 +191,7 @@ fn grown() -> Growing {
     let builder = CuckooFilter::builder().capacity(first).max_capacity(greatest);
     let filter = builder.hasher(()).build().expect("the layout grows so far");
     for index in 0..CAPACITY {
-        filter.insert_hash(mix(index)).expect("it grows");
+        filter.insert(&Prehashed(mix(index))).expect("it grows");
     }
     filter
 }
@@ -228,10 +235,12 @@ impl Task {
 fn run_growing(work: Work, units: u64) -> u64 {
     let filter = grown();
     match work {
-        Work::Insert => repeat(units, |index| filter.insert_hash(mix(CAPACITY + index)).is_ok()),
-        Work::Miss => repeat(units, |index| filter.contains_hash(mix(!index))),
-        Work::Hit => repeat(units, |index| filter.contains_hash(mix(index))),
-        Work::Remove => repeat(units, |index| filter.remove_hash(mix(index))),
+        Work::Insert => {
+            repeat(units, |index| filter.insert(&Prehashed(mix(CAPACITY + index))).is_ok())
+        }
+        Work::Miss => repeat(units, |index| filter.contains(&Prehashed(mix(!index)))),
+        Work::Hit => repeat(units, |index| filter.contains(&Prehashed(mix(index)))),
+        Work::Remove => repeat(units, |index| filter.remove(&Prehashed(mix(index)))),
         _ => unreachable!("not counted for a filter that grows"),
     }
 }
@@ -241,12 +250,12 @@ fn run_maplet(work: Work, units: u64) -> u64 {
     let maplet = builder.hasher(()).build().expect("the layout has room for the values");
     let value = |index| (index % (1 << VALUE_BITS)) as u32;
     for index in 0..CAPACITY {
-        maplet.insert_hash(mix(index), value(index)).expect("within the capacity");
+        maplet.insert(&Prehashed(mix(index)), value(index)).expect("within the capacity");
     }
     match work {
-        Work::Miss => repeat(units, |index| maplet.get_hash(mix(!index)).next().is_some()),
-        Work::Hit => repeat(units, |index| maplet.get_hash(mix(index)).next().is_some()),
-        Work::Remove => repeat(units, |index| maplet.remove_hash(mix(index), value(index))),
+        Work::Miss => repeat(units, |index| maplet.get(&Prehashed(mix(!index))).next().is_some()),
+        Work::Hit => repeat(units, |index| maplet.get(&Prehashed(mix(index))).next().is_some()),
+        Work::Remove => repeat(units, |index| maplet.remove(&Prehashed(mix(index)), value(index))),
         _ => unreachable!("not counted for a maplet"),
     }
 }

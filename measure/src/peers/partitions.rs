@@ -8,7 +8,8 @@ use std::hint::black_box;
 use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 
 use coucal::{
-    Candidates, CuckooFilter, CuckooMaplet, Fp16x4, Growable, GrowableCuckooMaplet, Storage,
+    Candidates, CuckooFilter, CuckooMaplet, Fp16x4, Growable, GrowableCuckooMaplet, Prehashed,
+    Storage,
 };
 
 use super::filters::coucal_with_slots;
@@ -173,26 +174,26 @@ impl Peer for Filters {
     #[inline]
     fn answers(&self, key: u64) -> u64 {
         let hash = KeyHash::default().hash_one(key);
-        self.filters.iter().map(|filter| u64::from(filter.contains_hash(hash))).sum()
+        self.filters.iter().map(|filter| u64::from(filter.contains(&Prehashed(hash)))).sum()
     }
 
     #[inline]
     fn insert(&mut self, key: u64) -> bool {
         let hash = KeyHash::default().hash_one(key);
-        self.of(key)[0].insert_hash(hash).is_ok()
+        self.of(key)[0].insert(&Prehashed(hash)).is_ok()
     }
 
     #[inline]
     fn remove(&mut self, key: u64) -> bool {
         let hash = KeyHash::default().hash_one(key);
-        self.of(key)[0].remove_hash(hash)
+        self.of(key)[0].remove(&Prehashed(hash))
     }
 
     #[inline]
     fn replace(&mut self, key: u64) -> bool {
         let hash = KeyHash::default().hash_one(key);
         let [old, new] = self.of(key);
-        old.remove_hash(hash) && new.insert_hash(hash).is_ok()
+        old.remove(&Prehashed(hash)) && new.insert(&Prehashed(hash)).is_ok()
     }
 }
 
