@@ -137,7 +137,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn capacity(self, items: usize) -> Self {
-        Self { request: Request { capacity: items, ..self.request }, ..self }
+        Self { request: Request { capacity: items as u64, ..self.request }, ..self }
     }
 
     /// The highest acceptable false-positive rate, between 0 and 1, of a filter that holds as many
@@ -194,8 +194,8 @@ impl<L: Storage, S, T> Builder<L, S, T> {
             Hasher::New(new) => new(),
             Hasher::Given(hasher) => hasher,
         };
+        let capacity = sizing::in_address_space(self.request.capacity);
         let Sizing { max_capacity, .. } = sizing;
-        let capacity = self.request.capacity;
         Ok(Inner { storage: PhantomData, state, hasher, capacity, max_capacity })
     }
 }
@@ -441,7 +441,7 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn max_capacity(self, items: usize) -> Self {
-        Self { request: Request { max_capacity: Some(items), ..self.request }, ..self }
+        Self { request: Request { max_capacity: Some(items as u64), ..self.request }, ..self }
     }
 
     /// The share of slots in use that the filter keeps while it grows: from 0.5 to the highest of the
@@ -777,12 +777,12 @@ impl<S> GrowableCuckooMaplet<Fp16x4, S> {
 /// What was built, where no error is returned.
 #[track_caller]
 fn built<T>(built: Result<T, Error>) -> T {
-    match built {
-        Ok(built) => built,
-        Err(Error::OutOfMemory { bytes }) => {
-            let layout = std::alloc::Layout::array::<u8>(bytes).expect("checked by the builder");
-            std::alloc::handle_alloc_error(layout)
+    built.unwrap_or_else(|error| {
+        if let Error::OutOfMemory { bytes } = error
+            && let Ok(layout) = std::alloc::Layout::array::<u8>(bytes)
+        {
+            std::alloc::handle_alloc_error(layout);
         }
-        Err(error) => panic!("{error}"),
-    }
+        panic!("{error}")
+    })
 }

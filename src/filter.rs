@@ -742,7 +742,7 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     /// ```
     #[must_use]
     pub fn max_capacity(&self) -> usize {
-        self.inner.max_capacity
+        self.inner.max_capacity()
     }
 
     /// The share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to report as
@@ -771,7 +771,7 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     /// ```
     #[must_use]
     pub fn false_positive_rate_at(&self, items: usize) -> f64 {
-        self.inner.state.false_positive_rate_at(items)
+        self.inner.state.false_positive_rate_at(items as u64)
     }
 
     /// Grows until the table has room for `additional` more items. Inserting them then splits

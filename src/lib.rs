@@ -250,8 +250,8 @@
 //! None is on by default.
 #![deny(missing_docs)]
 
-#[cfg(not(target_pointer_width = "64"))]
-compile_error!("coucal needs 64-bit pointers: the number of a bucket is as wide as a hash");
+#[cfg(not(any(target_pointer_width = "64", target_pointer_width = "32")))]
+compile_error!("coucal needs pointers of 64 or 32 bits");
 #[cfg(all(coucal_model, not(all(loom, feature = "loom"))))]
 compile_error!("the models of coucal need `--cfg loom` and the feature `loom`, too");
 

@@ -854,7 +854,7 @@ impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
     /// ```
     #[must_use]
     pub fn max_capacity(&self) -> usize {
-        self.inner.max_capacity
+        self.inner.max_capacity()
     }
 
     /// The mean number of candidates that [`get`](Self::get) is expected to return for an absent key when
@@ -875,7 +875,7 @@ impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
     /// ```
     #[must_use]
     pub fn false_positive_rate_at(&self, pairs: usize) -> f64 {
-        self.inner.state.false_positive_rate_at(pairs)
+        self.inner.state.false_positive_rate_at(pairs as u64)
     }
 
     /// Grows until the table has room for `additional` more pairs. Inserting them then splits nothing.

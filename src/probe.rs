@@ -5,6 +5,7 @@ use core::marker::PhantomData;
 use crate::error::Error;
 use crate::filter::CuckooFilter;
 use crate::hasher::DefaultHashBuilder;
+use crate::item::Prehashed;
 use crate::layout::Slot;
 use crate::layout::sealed::Sealed;
 use crate::layout::{Format, Layout, Word};
@@ -175,7 +176,7 @@ fn insert_unique<M: Modelled>(
     item: ItemOf<M::ItsBuckets>,
 ) -> Result<bool, Error> {
     let table = table::<M>(shared);
-    table.insert_unique(table.key_of(item))
+    Ok(table.insert_unique(table.key_of(item))?)
 }
 
 /// The table of a filter or a maplet.
@@ -213,7 +214,8 @@ impl Home {
         }
         let value = (1 << M::VALUE_BITS) - 1;
         let home = Self { began_with, core, first, second: 0, value };
-        let second = geometry::<M>(began_with).alternate(first, home.entry::<M>(SAID_BITS));
+        let entry = home.entry::<M>(SAID_BITS);
+        let second = geometry::<M>(began_with).alternate(first as u64, entry) as usize;
         Some(Self { second, ..home })
     }
 
@@ -274,7 +276,7 @@ impl Home {
         };
         let above = start.next_multiple_of(1 << next);
         let mut hashes = (0..).map(|n: u64| above + (n << next) + fixed);
-        let is_there = |hash: &u64| geometry.key(*hash).first == self.first && is_its(hash);
+        let is_there = |hash: &u64| geometry.key(*hash).first == self.first as u64 && is_its(hash);
         hashes.find(is_there).expect("a hash")
     }
 
@@ -290,7 +292,7 @@ impl Home {
 
     fn places<M: Modelled>(self, known: u32) -> [Place; 2] {
         let entry = self.entry::<M>(known);
-        [self.first, self.second].map(|position| Place { position, entry })
+        [self.first, self.second].map(|position| Place { position: position as u64, entry })
     }
 
     /// Whether a slot of this bucket holds an entry of the item, in a table that has grown to this number of
@@ -359,7 +361,8 @@ fn geometry<M: Modelled>(began_with: usize) -> Geometry {
 /// tables that no capacity leads to.
 #[must_use]
 pub fn empty<M: Modelled>(began_with: usize, max_buckets: usize) -> M::Shared {
-    let sizing = Sizing::of_table(<FormatOf<M::Layout>>::ID, began_with, max_buckets);
+    let [first, most] = [began_with, max_buckets].map(|n| n as u64);
+    let sizing = Sizing::of_table(<FormatOf<M::Layout>>::ID, first, most);
     let sizing = Sizing { value_bits: M::VALUE_BITS, ..sizing };
     let state = State::try_new(sizing).expect("a small table");
     state.store_zeros();
@@ -438,7 +441,7 @@ pub struct Image {
     /// How many items it says that it holds.
     pub items: usize,
     /// Slots in use that it says splits have added.
-    pub doubled: usize,
+    pub doubled: u64,
 }
 
 impl Image {
@@ -455,8 +458,8 @@ impl Image {
         let is_its = |stashed: &Stashed| {
             let known = stashed.place.entry.known();
             let entry = home.entry::<M>(if known == 0 { SAID_BITS } else { known });
-            let mask = if known == 0 { usize::MAX } else { (1 << known) - 1 };
-            let positions = [home.first, home.second].map(|position| position & mask);
+            let mask = if known == 0 { u64::MAX } else { (1 << known) - 1 };
+            let positions = [home.first, home.second].map(|position| position as u64 & mask);
             entry.bits() == stashed.place.entry.bits()
                 && positions.contains(&stashed.place.position)
         };
@@ -476,7 +479,7 @@ pub fn image<M: Modelled>(shared: &M::Shared) -> Image {
     assert!(beyond.all(|word| word.load(Ordering::Relaxed) == 0), "beyond the extent");
     let doubled = image.grown.doubled;
     let stashed = image.stashed.iter().map(|&words| Stashed::of_words(words).copies);
-    let items = image.occupied - doubled + stashed.sum::<usize>();
+    let items = image.occupied + stashed.sum::<usize>() - doubled as usize;
     Image { items, doubled, buckets, taken: image }
 }
 
@@ -486,7 +489,7 @@ pub fn image<M: Modelled>(shared: &M::Shared) -> Image {
 ///
 /// Why it does not fit.
 pub fn merge<M: Modelled>(shared: &M::Shared, image: &Image) -> Result<(), Error> {
-    table::<M>(shared).merge(&image.taken)
+    Ok(table::<M>(shared).merge(&image.taken)?)
 }
 
 /// Begins to take an image, and gives up when the flag of every stripe is set.

@@ -22,6 +22,7 @@ use crate::storage::{self, Storage};
 use crate::sync::memory::{NoMemory, try_push, try_reserve, try_with_capacity};
 use crate::sync::{self, AtomicU64, Ordering};
 use crate::table::entry::Values;
+use crate::table::sizing;
 use crate::table::{Buckets, CellWords, Image, Stashed, State, chunk_lens};
 
 /// Words that are read or written at once.
@@ -266,7 +267,7 @@ impl Snapshot {
     /// ```
     #[must_use]
     pub fn len(&self) -> usize {
-        self.header.items()
+        sizing::in_address_space(self.header.items())
     }
 
     /// Whether it holds no item.
@@ -311,7 +312,7 @@ impl Snapshot {
     /// ```
     #[must_use]
     pub fn max_capacity(&self) -> usize {
-        self.header.max_capacity
+        sizing::in_address_space(self.header.max_capacity)
     }
 
     /// How many bytes [`write_to`](Self::write_to) writes: 8 for each bucket, 16 for each
@@ -688,7 +689,7 @@ impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
             max_buckets,
             occupied,
             stashed: stashed.len(),
-            copies: stashed.iter().map(|&words| Stashed::of_words(words).copies).sum(),
+            copies: stashed.iter().map(|&words| Stashed::of_words(words).copies as u64).sum(),
             capacity: self.capacity,
             max_capacity: self.max_capacity,
             hasher: hasher::check_of(&self.hasher),
@@ -830,9 +831,9 @@ fn validated(
 /// The lengths of the pieces that a table has of the words of such a snapshot. The last may be longer
 /// than the rest of the words.
 fn piece_lens(header: &Header) -> impl Iterator<Item = usize> + use<> {
-    let Header { grows, grown, max_buckets, .. } = *header;
+    let Header { grows, grown, .. } = *header;
     let chunks = grows.then(|| chunk_lens(grown.buckets));
-    let whole = (!grows).then_some(max_buckets);
+    let whole = (!grows).then_some(grown.buckets);
     whole.into_iter().chain(chunks.into_iter().flatten())
 }
 

@@ -82,7 +82,7 @@ pub trait Buckets: Sized + Send + Sync {
     /// many bits of its position a new entry knows besides those that its bucket tells.
     fn try_new(
         grown: Grown,
-        max_buckets: usize,
+        max_buckets: u64,
         extra_bits: u32,
         values: Self::Values,
         pieces: Vec<Box<[AtomicU64]>>,
@@ -100,7 +100,7 @@ pub trait Buckets: Sized + Send + Sync {
     fn count(&self, extent: Self::Extent) -> usize;
 
     /// The number of buckets that there may ever be.
-    fn max_buckets(&self) -> usize;
+    fn max_buckets(&self) -> u64;
 
     /// The bucket of a place; of a place that belongs to two, one of them.
     fn bucket(&self, place: Place, extent: Self::Extent) -> Bucket<Self::Reading>;
@@ -217,7 +217,8 @@ pub(crate) type ItemOf<B> = <<B as Buckets>::Values as Values>::Item;
 impl<B: Buckets> State<B> {
     /// That of an empty table of this size.
     pub(crate) fn try_new(sizing: Sizing) -> Result<Self, NoMemory> {
-        let Sizing { layout, first, buckets, target_load, value_bits, .. } = sizing;
+        let Sizing { layout, buckets, target_load, value_bits, .. } = sizing;
+        let first = sizing.first_in_memory()?;
         let grown = Grown { first, buckets: first, doubled: 0, target_load };
         Self::try_with_words(layout, grown, buckets, value_bits, Vec::new())
     }
@@ -226,7 +227,7 @@ impl<B: Buckets> State<B> {
     fn try_with_words(
         layout: LayoutId,
         grown: Grown,
-        max_buckets: usize,
+        max_buckets: u64,
         value_bits: u32,
         pieces: Vec<Box<[AtomicU64]>>,
     ) -> Result<Self, NoMemory> {
@@ -457,7 +458,7 @@ impl<F: Format, B: Buckets> Table<'static, F, B> {
     /// An empty table that begins with this number of buckets, even and at least 2, with `max_buckets` at the most,
     /// and the target load of its layout.
     pub(crate) fn try_new(first: usize, max_buckets: usize) -> Result<Self, NoMemory> {
-        Self::try_sized(Sizing::of_table(F::ID, first, max_buckets))
+        Self::try_sized(Sizing::of_table(F::ID, first as u64, max_buckets as u64))
     }
 
     pub(crate) fn try_sized(sizing: Sizing) -> Result<Self, NoMemory> {

@@ -411,7 +411,7 @@ impl Table {
         let classes: Vec<_> =
             slots.map(|(bucket, slot)| self.class::<M>(image, bucket, slot)).collect();
         let of_none = classes.iter().filter(|class| class.is_none()).count();
-        assert!(of_none <= image.doubled, "of no item: {of_none} of {:x?}", image.buckets);
+        assert!(of_none as u64 <= image.doubled, "of no item: {of_none} of {:x?}", image.buckets);
         classes.into_iter().flatten().collect()
     }
 
@@ -685,15 +685,13 @@ impl<M: FilterStorage> Thread<M> {
     /// How many of the items were stored, in order.
     pub fn insert_many(&mut self, items: &[Item]) -> usize {
         let hashes: Vec<_> = items.iter().map(|item| item.hash).collect();
-        let (stored, cause) = match self.shared.insert_many(Prehashed::slice(&hashes)) {
-            Ok(()) => (items.len(), None),
-            Err(error) => (error.stored(), Some(error.cause())),
-        };
+        let failed = self.shared.insert_many(Prehashed::slice(&hashes)).err();
+        let stored = failed.as_ref().map_or(items.len(), Error::stored);
         for &item in &items[..stored] {
             self.record(item, Outcome::Inserted);
         }
-        if let Some(cause) = cause {
-            assert_eq!(cause, Error::Full);
+        if let Some(error) = failed {
+            assert_eq!(error, Error::Stopped { index: stored, stored, cause: &Error::Full });
             self.record(items[stored], Outcome::Full);
         }
         stored
@@ -777,12 +775,13 @@ where
 
     /// For each item whether a copy of it has got the value of another item of its key.
     pub fn replace_many(&mut self, items: &[(Item, Item)]) -> Vec<bool> {
-        let pairs: Vec<_> = items.iter().map(|&(item, with)| replacement(item, with)).collect();
+        let pair = |&(item, with): &(Item, Item)| {
+            let (hash, old, new) = replacement(item, with);
+            (Prehashed(hash), old, new)
+        };
+        let pairs: Vec<_> = items.iter().map(pair).collect();
         let mut replaced = vec![false; items.len()];
-        let count = self
-            .shared
-            .replace_many(Prehashed::slice(&pairs), &mut replaced)
-            .expect("values that fit");
+        let count = self.shared.replace_many(&pairs, &mut replaced).expect("values that fit");
         assert_eq!(count, replaced.iter().filter(|&&replaced| replaced).count());
         for (&(item, with), &replaced) in items.iter().zip(&replaced) {
             self.record_replacement(item, with, replaced);

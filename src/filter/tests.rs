@@ -87,7 +87,7 @@ fn the_table_of_layouts_is_right() {
 /// The rate of a table that has this load at its first size and at its present one.
 fn grown_rate(layout: LayoutId, load: f64, doublings: u32) -> String {
     let first = 1 << 10;
-    let items = (first as f64 * layout.properties().slots as f64 * load) as usize;
+    let items = (first as f64 * layout.properties().slots as f64 * load) as u64;
     let sizing = Sizing {
         target_load: sizing::thousandths(load),
         ..Sizing::of_table(layout, first, first << doublings)
@@ -99,7 +99,8 @@ fn grown_rate(layout: LayoutId, load: f64, doublings: u32) -> String {
 fn max_doublings(layout: LayoutId) -> Option<u32> {
     let builder = CuckooFilter::builder().layout_named(layout.name()).expect("its name");
     let filter = builder.growable().build().expect("memory for a test");
-    let times = filter.inner().state.max_buckets() * layout.properties().slots / filter.slots();
+    let slots = filter.inner().state.max_buckets() * layout.properties().slots as u64;
+    let times = slots / filter.slots() as u64;
     (times < 1 << 20).then(|| times.ilog2())
 }
 

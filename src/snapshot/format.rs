@@ -5,10 +5,10 @@ use core::hash::Hasher;
 use twox_hash::{XxHash3_64, xxhash3_64};
 
 use crate::error::Error;
-use crate::layout::{Format, LayoutId, Word, by_layout};
-use crate::sync::memory::{NoMemory, try_push};
+use crate::layout::{Format, LayoutId, Properties, Word, by_layout};
+use crate::sync::memory::{self, NoMemory, try_push};
 use crate::table::entry::{NoValues, ValueBits, Values};
-use crate::table::sizing::{Request, Sizing};
+use crate::table::sizing::{Request, Sizing, in_address_space};
 use crate::table::{CellWords, Grown, MAX_COPIES, Place, Stashed, Validity};
 
 /// The first bytes of every snapshot. The first is no text in any encoding, and the last is changed
@@ -24,37 +24,17 @@ const GROWING_KIND: u8 = 1;
 /// What is added to the number of a kind, if it is that of a maplet.
 const MAPLET_KIND: u8 = 2;
 
+/// Numbers of the header, each of 8 bytes, the lowest first.
+const NUMBERS: usize = 14;
+
 /// Bytes of the header.
-pub(crate) const HEADER_BYTES: usize = 112;
+pub(crate) const HEADER_BYTES: usize = 8 * NUMBERS;
 
 /// Bytes of an entry in the stash.
 pub(crate) const STASHED_BYTES: usize = 16;
 
-/// Bytes of the checksum at the end.
+/// Bytes of the checksum at the end of a header, and of the snapshot.
 pub(crate) const CHECKSUM_BYTES: usize = 8;
-
-/// Where the fields of a header begin. All are numbers with the lowest byte first.
-mod at {
-    pub const MAGIC: usize = 0;
-    pub const VERSION: usize = 8;
-    pub const KIND: usize = 12;
-    pub const ENCODING: usize = 13;
-    pub const FINGERPRINT_BITS: usize = 14;
-    pub const SLOTS: usize = 15;
-    pub const FIRST: usize = 16;
-    pub const WORDS: usize = 24;
-    pub const MAX_BUCKETS: usize = 32;
-    pub const OCCUPIED: usize = 40;
-    pub const DOUBLED: usize = 48;
-    pub const CAPACITY: usize = 56;
-    pub const MAX_CAPACITY: usize = 64;
-    pub const VALUE_BITS: usize = 72;
-    pub const TARGET_LOAD: usize = 76;
-    pub const HASHER: usize = 80;
-    pub const STASHED: usize = 88;
-    pub const COPIES: usize = 96;
-    pub const CHECKSUM: usize = 104;
-}
 
 /// The header of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,15 +45,15 @@ pub(crate) struct Header {
     pub(crate) layout: LayoutId,
     pub(crate) grown: Grown,
     /// The number of buckets to which the table may grow.
-    pub(crate) max_buckets: usize,
+    pub(crate) max_buckets: u64,
     /// Slots in use.
     pub(crate) occupied: usize,
     /// Entries in the stash.
     pub(crate) stashed: usize,
     /// Their copies.
-    pub(crate) copies: usize,
+    pub(crate) copies: u64,
     pub(crate) capacity: usize,
-    pub(crate) max_capacity: usize,
+    pub(crate) max_capacity: u64,
     pub(crate) hasher: u64,
 }
 
@@ -84,131 +64,130 @@ impl Header {
     }
 
     /// The items that it says it has.
-    pub(crate) fn items(&self) -> usize {
-        self.occupied + self.copies - self.grown.doubled
+    pub(crate) fn items(&self) -> u64 {
+        self.occupied as u64 + self.copies - self.grown.doubled
     }
 
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
         let Self { grows, value_bits, layout, grown, max_buckets, .. } = *self;
         let Self { occupied, stashed, copies, capacity, max_capacity, hasher, .. } = *self;
+        let Grown { first, buckets, doubled, target_load } = grown;
         let of_values = if self.has_values() { MAPLET_KIND } else { 0 };
         let kind = of_values + if grows { GROWING_KIND } else { 0 };
-        let properties = layout.properties();
+        let &Properties { encoding, bits, slots, .. } = layout.properties();
+        let [v0, v1, v2, v3] = VERSION.to_le_bytes();
+        let version = [v0, v1, v2, v3, kind, encoding, bits as u8, slots as u8];
+        let numbers = [
+            u64::from_le_bytes(MAGIC),
+            u64::from_le_bytes(version),
+            first as u64,
+            buckets as u64,
+            max_buckets,
+            occupied as u64,
+            doubled,
+            capacity as u64,
+            max_capacity,
+            u64::from(target_load) << u32::BITS | u64::from(value_bits),
+            hasher,
+            stashed as u64,
+            copies,
+        ];
         let mut bytes = [0; HEADER_BYTES];
-        let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
-        put(at::MAGIC, &MAGIC);
-        put(at::VERSION, &VERSION.to_le_bytes());
-        put(at::KIND, &[kind]);
-        put(at::ENCODING, &[properties.encoding]);
-        put(at::FINGERPRINT_BITS, &[properties.bits as u8]);
-        put(at::SLOTS, &[properties.slots as u8]);
-        put(at::FIRST, &number(grown.first));
-        put(at::WORDS, &number(grown.buckets));
-        put(at::MAX_BUCKETS, &number(max_buckets));
-        put(at::OCCUPIED, &number(occupied));
-        put(at::DOUBLED, &number(grown.doubled));
-        put(at::CAPACITY, &number(capacity));
-        put(at::MAX_CAPACITY, &number(max_capacity));
-        put(at::VALUE_BITS, &value_bits.to_le_bytes());
-        put(at::TARGET_LOAD, &grown.target_load.to_le_bytes());
-        put(at::HASHER, &hasher.to_le_bytes());
-        put(at::STASHED, &number(stashed));
-        put(at::COPIES, &number(copies));
-        let checksum = checksum(&bytes[..at::CHECKSUM]).to_le_bytes();
-        bytes[at::CHECKSUM..].copy_from_slice(&checksum);
+        let (before, end) = bytes.split_at_mut(HEADER_BYTES - CHECKSUM_BYTES);
+        before.copy_from_slice(numbers.map(u64::to_le_bytes).as_flattened());
+        end.copy_from_slice(&checksum(before).to_le_bytes());
         bytes
     }
 
     /// The header at the beginning of these bytes, if it is undamaged, of a version that is read, and of a table that
-    /// this crate builds.
+    /// this crate builds on some machine; and if this one has memory for it.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Error> {
         if bytes.iter().zip(&MAGIC).any(|(byte, expected)| byte != expected) {
             return Err(Error::NotASnapshot);
         }
         let bytes: &[u8; HEADER_BYTES] = bytes.first_chunk().ok_or(Error::Truncated)?;
-        let version = u32::from_le_bytes(array(bytes, at::VERSION));
+        let mut numbers = [[0; 8]; NUMBERS];
+        numbers.as_flattened_mut().copy_from_slice(bytes);
+        let [_, [v0, v1, v2, v3, kind, encoding, fingerprint_bits, slots], ..] = numbers;
+        let version = u32::from_le_bytes([v0, v1, v2, v3]);
         if version != VERSION {
             return Err(Error::UnknownVersion { version });
         }
-        let field = |at| u64::from_le_bytes(array(bytes, at));
-        if field(at::CHECKSUM) != checksum(&bytes[..at::CHECKSUM]) {
+        let [_, _, sizes @ .., lengths, hasher, stashed, copies, stated] =
+            numbers.map(u64::from_le_bytes);
+        if stated != checksum(&bytes[..HEADER_BYTES - CHECKSUM_BYTES]) {
             return Err(Error::Damaged);
         }
-        let kind = bytes[at::KIND];
         if kind > MAPLET_KIND + GROWING_KIND {
             return Err(Error::UnknownKind { kind });
         }
         let (is_maplet, grows) = (kind & MAPLET_KIND > 0, kind & GROWING_KIND > 0);
-        let [encoding, bits, slots] =
-            [at::ENCODING, at::FINGERPRINT_BITS, at::SLOTS].map(|at| bytes[at]);
-        let layout = LayoutId::find(encoding, bits.into(), slots.into())
+        let layout = LayoutId::find(encoding, fingerprint_bits.into(), slots.into())
             .filter(|layout| !grows || layout.properties().growth.is_some())
-            .ok_or(Error::UnknownLayout { encoding, fingerprint_bits: bits, slots })?;
-        let size = |at| usize::try_from(field(at)).expect("64-bit pointers");
-        let [value_bits, target_load] =
-            [at::VALUE_BITS, at::TARGET_LOAD].map(|at| u32::from_le_bytes(array(bytes, at)));
-        let header = Self {
-            grows,
-            value_bits,
-            layout,
-            grown: Grown {
-                first: size(at::FIRST),
-                buckets: size(at::WORDS),
-                doubled: size(at::DOUBLED),
-                target_load,
-            },
-            max_buckets: size(at::MAX_BUCKETS),
-            occupied: size(at::OCCUPIED),
-            stashed: size(at::STASHED),
-            copies: size(at::COPIES),
-            capacity: size(at::CAPACITY),
-            max_capacity: size(at::MAX_CAPACITY),
-            hasher: field(at::HASHER),
-        };
-        let is_possible = is_maplet == header.has_values() && header.is_possible();
-        is_possible.then_some(header).ok_or(Error::ImpossibleTable { words: field(at::WORDS) })
-    }
-
-    /// Whether a table can have these sizes.
-    fn is_possible(&self) -> bool {
-        let Self { grows, value_bits, layout, grown, max_buckets, .. } = *self;
-        let Self { occupied, stashed, copies, capacity, max_capacity, .. } = *self;
-        let Grown { first, buckets, doubled, target_load } = grown;
-        let slots = layout.properties().slots;
+            .ok_or(Error::UnknownLayout { encoding, fingerprint_bits, slots })?;
+        let [first, buckets, max_buckets, occupied, doubled, capacity, max_capacity] = sizes;
+        let (value_bits, target_load) = (lengths as u32, (lengths >> u32::BITS) as u32);
         let request = Request {
             capacity,
             grows,
             max_capacity: grows.then_some(max_capacity),
             rate: None,
             target_load: grows.then_some(target_load),
-            value_bits: self.has_values().then_some(value_bits),
+            value_bits: is_maplet.then_some(value_bits),
             only: None,
         };
-        // Without an overflow, however large the numbers are.
-        let Some(slots) = buckets.checked_mul(slots) else {
-            return false;
+        let is_possible = is_maplet == (value_bits > 0)
+            && can_hold(layout, buckets, [occupied, stashed, copies])
+            && if grows {
+                request.may_grow(layout, first, max_buckets)
+                    && (first..=max_buckets).contains(&buckets)
+                    && doubled <= occupied.saturating_add(copies)
+            } else {
+                let fits = |sizing: Sizing| sizing.buckets == buckets && max_capacity == capacity;
+                [first, max_buckets] == [buckets; 2]
+                    && [doubled, target_load.into()] == [0; 2]
+                    && Sizing::of(layout, request).is_ok_and(fits)
+            };
+        if !is_possible {
+            return Err(Error::ImpossibleTable { words: buckets });
+        }
+        // A table of another machine may be too large for this one. If not, neither is what is counted in its slots.
+        let grown = Grown {
+            first: memory::in_memory(first)?,
+            buckets: memory::in_memory(buckets)?,
+            doubled,
+            target_load,
         };
-        let most_copies = stashed.checked_mul(MAX_COPIES);
-        let may_be_stashed = most_copies.is_some_and(|most| (stashed..=most).contains(&copies));
-        if occupied > slots || stashed > slots || !may_be_stashed {
-            return false;
-        }
-        if grows {
-            return request.may_grow(layout, first, max_buckets)
-                && (first..=max_buckets).contains(&buckets)
-                && doubled <= occupied.saturating_add(copies);
-        }
-        let fits = |sizing: Sizing| sizing.buckets == buckets && max_capacity == capacity;
-        [first, max_buckets] == [buckets; 2]
-            && [doubled, target_load as usize] == [0; 2]
-            && Sizing::of(layout, request).is_ok_and(fits)
+        Ok(Self {
+            grows,
+            value_bits,
+            layout,
+            grown,
+            max_buckets,
+            occupied: occupied as usize,
+            stashed: memory::in_memory(stashed)?,
+            copies,
+            capacity: capacity as usize,
+            max_capacity,
+            hasher,
+        })
     }
 
     /// The bytes of the whole snapshot.
     pub(crate) fn encoded_len(&self) -> usize {
-        let words = self.grown.buckets * size_of::<u64>();
-        HEADER_BYTES + words + self.stashed * STASHED_BYTES + CHECKSUM_BYTES
+        let words = self.grown.buckets.saturating_mul(size_of::<u64>());
+        let stashed = self.stashed.saturating_mul(STASHED_BYTES);
+        (HEADER_BYTES + CHECKSUM_BYTES).saturating_add(words).saturating_add(stashed)
     }
+}
+
+/// Whether so many slots can be in use in so many buckets, and so many entries in the stash with so many copies; without
+/// an overflow, however large the numbers are.
+fn can_hold(layout: LayoutId, buckets: u64, [occupied, stashed, copies]: [u64; 3]) -> bool {
+    let slots = buckets.checked_mul(layout.properties().slots as u64);
+    let most_copies = stashed.checked_mul(MAX_COPIES as u64);
+    slots.is_some_and(|slots| occupied <= slots && stashed <= slots)
+        && most_copies.is_some_and(|most| (stashed..=most).contains(&copies))
 }
 
 /// An entry in the stash.
@@ -227,7 +206,7 @@ fn is_valid_entry<F: Format>(header: &Header, words: CellWords, values: impl Val
     let fits = if header.grows {
         Validity::new(header.grown, F::EXTRA_BITS, values).is_valid_entry::<F>(entry)
     } else {
-        entry.known() == 0 && position < header.grown.buckets
+        entry.known() == 0 && position < header.grown.buckets as u64
     };
     fits && stashed.words() == words
         && position % 2 == 0
@@ -285,7 +264,7 @@ pub(crate) struct Check {
     words: usize,
     /// The number of entries of the stash so far, and of their copies.
     stashed: usize,
-    copies: usize,
+    copies: u64,
     /// The order of the last of them.
     last: Option<(u64, u64)>,
     /// The number of their slots in use, or the first error. The error is reported only if the checksum
@@ -332,7 +311,7 @@ impl Check {
             let is_next = self.last.is_none_or(|last| last < order);
             let is_valid = check!(is_valid_entry, self.header, words);
             if is_next && is_valid {
-                self.copies = self.copies.saturating_add(Stashed::of_words(words).copies);
+                self.copies = self.copies.saturating_add(Stashed::of_words(words).copies as u64);
                 try_push(entries, words)?;
             } else if self.items.is_ok() {
                 self.items = Err(Error::InvalidEntry { entry: self.stashed });
@@ -356,18 +335,15 @@ impl Check {
             return Err(Error::Damaged);
         }
         for (stated, found) in
-            [(self.header.occupied, self.items?), (self.header.copies, self.copies)]
+            [(self.header.occupied as u64, self.items? as u64), (self.header.copies, self.copies)]
         {
             if stated != found {
+                let [stated, found] = [stated, found].map(in_address_space);
                 return Err(Error::WrongLen { stated, found });
             }
         }
         Ok(self.header)
     }
-}
-
-fn number(n: usize) -> [u8; 8] {
-    (n as u64).to_le_bytes()
 }
 
 fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {

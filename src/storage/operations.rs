@@ -87,7 +87,8 @@ pub struct Inner<L, B: Buckets, S> {
     pub(crate) state: State<B>,
     pub(crate) hasher: S,
     pub(crate) capacity: usize,
-    pub(crate) max_capacity: usize,
+    /// More than an address space has, where the filter may come from another machine.
+    pub(crate) max_capacity: u64,
 }
 
 impl<L: Sealed, B: Buckets, S> Inner<L, B, S> {
@@ -198,9 +199,13 @@ impl<L: Sealed, B: Buckets, S> Inner<L, B, S> {
     pub(crate) fn capacity(&self) -> usize {
         let state = self.figures();
         // What splits have doubled takes slots, too.
-        let doubled = state.grown().doubled;
-        let of_this_size = state.target_items().saturating_sub(doubled).min(self.max_capacity);
-        of_this_size.max(self.capacity).max(self.len())
+        let of_this_size = (state.target_items() as u64).saturating_sub(state.grown().doubled);
+        let reached = sizing::in_address_space(of_this_size.min(self.max_capacity));
+        reached.max(self.capacity).max(self.len())
+    }
+
+    pub(crate) fn max_capacity(&self) -> usize {
+        sizing::in_address_space(self.max_capacity)
     }
 
     pub(crate) fn stats(&self) -> Stats {
@@ -208,7 +213,7 @@ impl<L: Sealed, B: Buckets, S> Inner<L, B, S> {
         Stats {
             inconclusive_lookups: state.inconclusive(),
             stashed_entries: state.stashed_entries(),
-            stashed_copies: state.stashed_copies(),
+            stashed_copies: sizing::in_address_space(state.stashed_copies()),
         }
     }
 
@@ -230,7 +235,7 @@ impl<L: Sealed, B: Buckets, S> Inner<L, B, S> {
     pub(crate) fn reserve(&self, additional: usize) -> Result<(), Error> {
         self.state.turns.take_locked();
         let wanted = self.state.entries().saturating_add(additional);
-        let max_capacity = self.max_capacity;
+        let max_capacity = self.max_capacity();
         if wanted > max_capacity {
             return Err(Error::AboveMaxCapacity { wanted, max_capacity });
         }

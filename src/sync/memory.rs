@@ -9,6 +9,13 @@ pub struct NoMemory {
     pub(crate) bytes: usize,
 }
 
+/// A number of words that are to be in memory, which may be more than a pointer can tell.
+pub(crate) fn in_memory(words: u64) -> Result<usize, NoMemory> {
+    const MOST: usize = isize::MAX as usize / size_of::<u64>();
+    let bytes = usize::try_from(words).map_or(usize::MAX, |n| n.saturating_mul(size_of::<u64>()));
+    usize::try_from(words).ok().filter(|&words| words <= MOST).ok_or(NoMemory { bytes })
+}
+
 /// A `Box` for which the allocator may have had no memory.
 pub struct TryBox<T>(Box<[T; 1]>);
 
@@ -47,7 +54,7 @@ pub(crate) fn try_with_capacity<T>(len: usize) -> Result<Vec<T>, NoMemory> {
 
 /// Room for exactly this number of further elements.
 pub(crate) fn try_reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<(), NoMemory> {
-    let bytes = (vec.len() + more).saturating_mul(size_of::<T>());
+    let bytes = vec.len().saturating_add(more).saturating_mul(size_of::<T>());
     vec.try_reserve_exact(more).map_err(|_| NoMemory { bytes })
 }
 

@@ -35,14 +35,17 @@ impl<B: Buckets> State<B> {
     /// Items: slots in use and copies in the stash, but for what splits have doubled. Exact when no thread writes.
     pub(crate) fn len(&self) -> usize {
         let doubled = self.buckets.growing().map_or(0, Growing::doubled);
-        (self.occupied() + self.stashed_copies()).saturating_sub(doubled)
+        let copies = self.occupied() as u64 + self.stashed_copies();
+        // More copies than an address space has numbers can be in few slots.
+        sizing::in_address_space(copies.saturating_sub(doubled))
     }
 
     /// Entries, in slots or in the stash, each of them once, but for those that splits have doubled. Exact when no thread
     /// writes.
     pub(crate) fn entries(&self) -> usize {
         let doubled = self.buckets.growing().map_or(0, Growing::doubled);
-        (self.occupied() + self.stashed_entries()).saturating_sub(doubled)
+        let entries = (self.occupied() + self.stashed_entries()) as u64;
+        entries.saturating_sub(doubled) as usize
     }
 
     /// The sizes of now.
@@ -60,7 +63,7 @@ impl<B: Buckets> State<B> {
     }
 
     /// The maximum number of buckets.
-    pub(crate) fn max_buckets(&self) -> usize {
+    pub(crate) fn max_buckets(&self) -> u64 {
         self.buckets.max_buckets()
     }
 
@@ -93,7 +96,7 @@ impl<B: Buckets> State<B> {
     fn sizing(&self) -> Sizing {
         Sizing {
             layout: self.layout(),
-            first: self.grown().first,
+            first: self.grown().first as u64,
             buckets: self.max_buckets(),
             target_load: self.target_load(),
             value_bits: self.value_bits(),
@@ -104,7 +107,7 @@ impl<B: Buckets> State<B> {
 
     /// The share of absent items that are reported as present by a growing table that has grown to hold this
     /// number of items.
-    pub(crate) fn false_positive_rate_at(&self, items: usize) -> f64 {
+    pub(crate) fn false_positive_rate_at(&self, items: u64) -> f64 {
         self.sizing().false_positive_rate_at(items)
     }
 

@@ -9,7 +9,7 @@ use super::geometry::{Geometry, Place};
 use super::growing::{Growing, Grown};
 use crate::arch;
 use crate::layout::{Candidates, Format, Slot, Word};
-use crate::sync::memory::{NoMemory, try_push};
+use crate::sync::memory::{self, NoMemory, try_push};
 use crate::sync::{self, AtomicU64};
 
 /// As many buckets for ever.
@@ -27,11 +27,12 @@ impl<V: Values> Buckets for Fixed<V> {
 
     fn try_new(
         _: Grown,
-        max_buckets: usize,
+        max_buckets: u64,
         _: u32,
         values: V,
         mut pieces: Vec<Box<[AtomicU64]>>,
     ) -> Result<Self, NoMemory> {
+        let max_buckets = memory::in_memory(max_buckets)?;
         let bytes = max_buckets * size_of::<u64>();
         // All words are in one piece.
         let words = pieces.pop().or_else(|| sync::try_zeroed(max_buckets));
@@ -57,13 +58,13 @@ impl<V: Values> Buckets for Fixed<V> {
     }
 
     #[inline]
-    fn max_buckets(&self) -> usize {
-        self.words.len()
+    fn max_buckets(&self) -> u64 {
+        self.words.len() as u64
     }
 
     #[inline]
     fn bucket(&self, place: Place, (): ()) -> Bucket<Whole<V>> {
-        self.bucket_at((), place.position)
+        self.bucket_at((), place.position as usize)
     }
 
     #[inline]
@@ -79,7 +80,7 @@ impl<V: Values> Buckets for Fixed<V> {
     #[inline]
     fn other_bucket<F: Format>(&self, from: Bucket<Whole<V>>, slot: Slot, (): ()) -> Option<usize> {
         let entry = Entry::fingerprint(slot.bits());
-        Some(self.geometry::<F>().alternate(from.number, entry))
+        Some(self.geometry::<F>().alternate(from.number as u64, entry) as usize)
     }
 
     #[inline]
@@ -106,7 +107,7 @@ impl<V: Values> Buckets for Fixed<V> {
     fn prefetch(&self, places: impl FnOnce() -> [Place; 2]) {
         for place in places() {
             // Always there; a check that cannot panic leaves a batch more registers.
-            if let Some(word) = self.words.get(place.position) {
+            if let Some(word) = self.words.get(place.position as usize) {
                 arch::prefetch(word);
             }
         }
@@ -154,7 +155,7 @@ impl<V: Values> Whole<V> {
 impl<V: Values> Reading for Whole<V> {
     #[inline]
     fn has(self, place: Place) -> bool {
-        place.position == self.bucket
+        place.position == self.bucket as u64
     }
 
     #[inline]
@@ -169,7 +170,7 @@ impl<V: Values> Reading for Whole<V> {
 
     #[inline]
     fn place<F: Format>(self, slot: Slot) -> Place {
-        Place { position: self.bucket, entry: Entry::fingerprint(slot.bits()) }
+        Place { position: self.bucket as u64, entry: Entry::fingerprint(slot.bits()) }
     }
 
     #[inline]

@@ -30,9 +30,9 @@ use super::entry::{Entry, GOLDEN, Shape, Values, high_product};
 pub struct Key {
     pub(crate) entry: Entry,
     /// The position that the hash names.
-    pub(crate) first: usize,
+    pub(crate) first: u64,
     /// The alternate of `first`.
-    pub(crate) second: usize,
+    pub(crate) second: u64,
 }
 
 impl Key {
@@ -48,7 +48,7 @@ impl Key {
 /// [`growing`](super::growing).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    pub(crate) position: usize,
+    pub(crate) position: u64,
     pub(crate) entry: Entry,
 }
 
@@ -64,7 +64,7 @@ impl Place {
 
     /// Whether it has the parity of this position, as one of the two places of an item has.
     #[inline]
-    pub(crate) fn is_beside(self, position: usize) -> bool {
+    pub(crate) fn is_beside(self, position: u64) -> bool {
         (self.position ^ position) & 1 == 0
     }
 }
@@ -108,12 +108,12 @@ impl Geometry {
             // The position is the mixed hash itself. The core comes from one half of the product, of which the position
             // tells nothing. The half is also ready earlier: core, other position and word wait for each other.
             let core = self.shape.draw_core(product as u64);
-            let (first, second) = (x as usize, (x ^ core.difference()) as usize);
+            let (first, second) = (x, x ^ core.difference());
             return Key { entry: self.shape.entry(core), first, second };
         }
         let entry = self.shape.fingerprint(x);
         let first = high_product(x, self.size);
-        self.key_of(Place { position: first as usize, entry })
+        self.key_of(Place { position: first, entry })
     }
 
     /// An item, with its value.
@@ -140,16 +140,16 @@ impl Geometry {
 
     /// The other position of an entry, as far as it is known.
     #[inline]
-    pub(crate) fn alternate(self, position: usize, entry: Entry) -> usize {
+    pub(crate) fn alternate(self, position: u64, entry: Entry) -> u64 {
         if self.shape.grows() {
             let known = u64::MAX >> ((u64::BITS - entry.known()) % u64::BITS);
-            return (position as u64 ^ self.difference(entry) & known) as usize;
+            return position ^ self.difference(entry) & known;
         }
         let core = self.shape.core(entry);
         // Below m and odd, as m is even.
         let r = high_product(core.spread(), self.size) | 1;
-        let (difference, below_zero) = r.overflowing_sub(position as u64);
-        (if below_zero { difference.wrapping_add(self.size) } else { difference }) as usize
+        let (difference, below_zero) = r.overflowing_sub(position);
+        if below_zero { difference.wrapping_add(self.size) } else { difference }
     }
 
     /// The difference of both positions of an entry of a growing table.
@@ -166,14 +166,15 @@ impl Geometry {
     /// differ in bit i, because the sum of both positions is odd.
     #[inline]
     pub(crate) fn version_group(self, Key { entry, first, second }: Key) -> usize {
-        let core = self.shape.core(entry).bits() as usize;
+        let core = self.shape.core(entry).bits();
         if !self.shape.grows() {
-            return core;
+            return core as usize;
         }
         let product = first.wrapping_mul(second);
         // The lowest bit is 0. The few groups of a model's table are told by the lowest bits of the sum.
         let shift = if cfg!(coucal_model) { 0 } else { self.shape.core_bits() - 1 };
-        core + ((product & self.size as usize) << shift)
+        // Only its lowest bits count.
+        (core + ((product & self.size) << shift)) as usize
     }
 
     /// As `version_group`, of an entry at this place.
@@ -191,7 +192,7 @@ impl Geometry {
 #[must_use]
 pub fn key(buckets: usize, hash: u64, bits: u32) -> (u64, usize, usize) {
     let key = Geometry::fixed(buckets, bits).key(hash);
-    (key.entry.bits().into(), key.first, key.second)
+    (key.entry.bits().into(), key.first as usize, key.second as usize)
 }
 
 /// As `key`: the other bucket of a fingerprint, which is not 0, that is stored in `bucket`.
@@ -199,7 +200,8 @@ pub fn key(buckets: usize, hash: u64, bits: u32) -> (u64, usize, usize) {
 #[inline]
 #[must_use]
 pub fn alternate(buckets: usize, bucket: usize, fingerprint: u64) -> usize {
-    Geometry::fixed(buckets, u32::BITS).alternate(bucket, Entry::fingerprint(fingerprint))
+    let geometry = Geometry::fixed(buckets, u32::BITS);
+    geometry.alternate(bucket as u64, Entry::fingerprint(fingerprint)) as usize
 }
 
 /// One multiplication to 128 bits, folded: a weak hash (consecutive integers, say) comes out with
@@ -238,8 +240,8 @@ mod tests {
 
     /// Even numbers of buckets of every magnitude, the extremes included.
     fn buckets() -> impl Strategy<Value = usize> {
-        prop_oneof![1..100_usize, 1..1_usize << 20, 1..1_usize << 61, Just(1 << 61)]
-            .prop_map(|pairs| 2 * pairs)
+        const MOST: usize = 1 << (usize::BITS - 3);
+        prop_oneof![1..100_usize, 1..1_usize << 20, 1..MOST, Just(MOST)].prop_map(|pairs| 2 * pairs)
     }
 
     proptest! {
@@ -248,7 +250,7 @@ mod tests {
         #[test]
         fn a_key_lies_in_the_table(buckets in buckets(), hash: u64, bits in 4..=32_u32) {
             let key = Geometry::fixed(buckets, bits).key(hash);
-            prop_assert!(key.first < buckets && key.second < buckets);
+            prop_assert!(key.first < buckets as u64 && key.second < buckets as u64);
             let f = u64::from(key.entry.bits());
             prop_assert!(f > 0 && f < 1 << bits);
         }
@@ -302,7 +304,7 @@ mod tests {
     #[test]
     fn small_tables_by_exhaustion() {
         for buckets in (2..=66).step_by(2) {
-            let geometry = Geometry::fixed(buckets, 16);
+            let geometry = Geometry::fixed(buckets as usize, 16);
             for entry in (1..1 << 12).map(Entry::fingerprint) {
                 for bucket in 0..buckets {
                     let other = geometry.alternate(bucket, entry);
@@ -320,7 +322,7 @@ mod tests {
             let geometry = Geometry::fixed(buckets, 16);
             let mut drawn = vec![0_u32; buckets];
             for entry in (1..1 << 16).map(Entry::fingerprint) {
-                drawn[geometry.alternate(0, entry)] += 1;
+                drawn[geometry.alternate(0, entry) as usize] += 1;
             }
             let due = 65_535.0 / (buckets as f64 / 2.0);
             for (distance, &n) in drawn.iter().enumerate() {

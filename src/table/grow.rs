@@ -27,19 +27,19 @@ use crate::sync::memory::NoMemory;
 /// Buckets that are split under one set of locks: those of a cache line.
 const SPLITS_PER_LOCK: usize = 8;
 /// Inserts between two checks of the load of a large table.
-const INSERTS_PER_LOAD_CHECK: usize = 32;
+const INSERTS_PER_LOAD_CHECK: u64 = 32;
 /// Where the bits of a position begin that decide which inserts check the load: no bucket tells them.
 const TURN: u32 = 48;
 /// Buckets at least whose load is taken for that of the table.
 const SAMPLE: usize = 2048;
 /// Growth halts so many times, or twice as often, until the number of buckets has doubled.
-const HALTS: usize = 64;
+const HALTS: u64 = 64;
 /// How much fuller than its target a table may become: while it grows, it is kept below that.
 const UNEVEN_MARGIN: f64 = 0.04;
 
 /// Whether all stripes are in the sample that is taken of a table of this size.
-fn is_sample_exact(buckets: usize) -> bool {
-    buckets < 2 * SAMPLE
+fn is_sample_exact(buckets: u64) -> bool {
+    buckets < 2 * SAMPLE as u64
 }
 
 impl<V: Values> Growing<V> {
@@ -48,7 +48,7 @@ impl<V: Values> Growing<V> {
     /// is full sooner.
     pub(super) fn full(&self, full: f64) -> f64 {
         let extent = self.extent();
-        let even = extent.cursor() == 0 && extent.buckets() == self.max_buckets();
+        let even = extent.cursor() == 0 && extent.buckets() as u64 == self.max_buckets();
         if even { full } else { share(self.target_load()) + UNEVEN_MARGIN }
     }
 
@@ -62,8 +62,8 @@ impl<V: Values> Growing<V> {
     /// The smallest size from this number of buckets on at which growth halts until the load of the whole table is above
     /// the target: what [`Table::grow_for`] has made room for ends there, since a sample may be fuller than the table.
     /// It follows from sizes alone, so copies of a table grow alike.
-    fn next_halt(&self, buckets: usize) -> usize {
-        if is_sample_exact(buckets) || buckets == self.first() {
+    fn next_halt(&self, buckets: u64) -> u64 {
+        if is_sample_exact(buckets) || buckets == self.first() as u64 {
             return buckets;
         }
         buckets.next_multiple_of(1 << (buckets / HALTS).ilog2())
@@ -75,8 +75,8 @@ impl<V: Values> Growing<V> {
         let cursor = extent.cursor();
         let end_of_line = cursor - cursor % SPLITS_PER_LOCK + SPLITS_PER_LOCK;
         let end_of_level = extent.stride();
-        let room = self.max_buckets() - extent.buckets();
-        cursor..end_of_line.min(end_of_level).min(cursor + room.min(most))
+        let room = self.max_buckets() - extent.buckets() as u64;
+        cursor..end_of_line.min(end_of_level).min(cursor + room.min(most as u64) as usize)
     }
 }
 
@@ -89,7 +89,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
             let buckets = growing.extent().buckets();
             // Bits of the position that no bucket tells.
             let turn = (near.position >> TURN) % INSERTS_PER_LOAD_CHECK;
-            if turn * buckets < INSERTS_PER_LOAD_CHECK * INSERTS_PER_LOAD_CHECK {
+            if turn * (buckets as u64) < INSERTS_PER_LOAD_CHECK * INSERTS_PER_LOAD_CHECK {
                 self.split_if_loaded(growing, near);
             }
         }
@@ -117,7 +117,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
 
     /// The buckets that one insert may split, while it holds the mutex of those who split.
     fn splits_to_the_next_halt(self, growing: &Growing<B::Values>) -> usize {
-        let (buckets, most) = (growing.extent().buckets(), growing.most_splits(F::SLOTS));
+        let (buckets, most) = (growing.extent().buckets() as u64, growing.most_splits(F::SLOTS));
         if is_sample_exact(buckets) {
             return most;
         }
@@ -126,7 +126,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         if halts && entries() <= self.target_items() {
             return 0;
         }
-        most.min(growing.next_halt(buckets + 1) - buckets)
+        most.min((growing.next_halt(buckets + 1) - buckets) as usize)
     }
 
     /// After a search for room in a table of the extent `searched` was in vain: lets it grow by a
@@ -151,12 +151,12 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         loop {
             let present = self.present();
             // Growth may double some more.
-            let entries = items.saturating_add(growing.doubled());
+            let entries = (items as u64).saturating_add(growing.doubled());
             let load = share(growing.target_load());
             let Ok(needed) = sizing::buckets_for(F::ID.properties(), entries, load) else {
                 return Ok(());
             };
-            self.grow_to(growing.next_halt(needed.max(present)))?;
+            self.grow_to(growing.next_halt(needed.max(present as u64)))?;
             if self.present() == present {
                 return Ok(());
             }
@@ -164,12 +164,13 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     }
 
     /// Grows to this number of buckets, or to its maximum. Between two runs others may split.
-    pub(crate) fn grow_to(self, buckets: usize) -> Result<(), NoMemory> {
+    pub(crate) fn grow_to(self, buckets: u64) -> Result<(), NoMemory> {
         if let Some(growing) = self.buckets.growing() {
             loop {
                 let _splitting = growing.splitting().lock();
-                let missing = buckets.saturating_sub(growing.extent().buckets());
-                if self.split(growing, missing.min(growing.most_splits(F::SLOTS)))? == 0 {
+                let missing = buckets.saturating_sub(growing.extent().buckets() as u64);
+                let most = missing.min(growing.most_splits(F::SLOTS) as u64);
+                if self.split(growing, most as usize)? == 0 {
                     break;
                 }
             }
@@ -192,7 +193,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     /// level, and they would soon be all there is.
     fn split(self, growing: &Growing<B::Values>, most: usize) -> Result<usize, NoMemory> {
         // Twice as many as are expected at the maximum: no chance may keep a table from the size that it was built for.
-        if growing.doubled() * (MAX_DOUBLED / 2) > self.target_items() {
+        if growing.doubled() * (MAX_DOUBLED / 2) > self.target_items() as u64 {
             return Ok(0);
         }
         self.split_buckets(growing, most)
@@ -247,7 +248,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         self.bump_what_goes(growing, extent, &splits);
         self.clear_what_goes(&locked, &splits);
         let doubled: usize = splits.iter().flatten().map(|split| split.doubled).sum();
-        growing.add_doubled(doubled.cast_signed());
+        growing.add_doubled(doubled as i64);
         if let Some(next_level) = extent.next_level(growing.ring()) {
             growing.publish(next_level);
         }
@@ -398,10 +399,10 @@ mod tests {
     fn no_split_where_too_many_entries_are_doubled() {
         let table = table(64, 1 << 12);
         let growing = table.buckets.growing().unwrap();
-        let most = table.target_items() / (MAX_DOUBLED / 2);
+        let most = table.target_items() as u64 / (MAX_DOUBLED / 2);
         growing.add_doubled(most.cast_signed());
         assert_eq!(table.split(growing, 1), Ok(1));
-        let most = table.target_items() / (MAX_DOUBLED / 2);
+        let most = table.target_items() as u64 / (MAX_DOUBLED / 2);
         growing.add_doubled((most + 1).cast_signed() - growing.doubled().cast_signed());
         assert_eq!(table.split(growing, 1), Ok(0));
         assert_eq!(table.present(), 65);

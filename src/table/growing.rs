@@ -52,7 +52,7 @@ use crate::arch::{self, Pattern, Ring, Sought};
 use crate::layout::{Candidates, Format, Slot, Word};
 use crate::sync::array::PieceArray;
 use crate::sync::memory::{NoMemory, TryBox};
-use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::sync::{AtomicU64, Mutex, Ordering};
 
 /// Buckets of a chunk, as a power of two: 4 KiB. One bucket under loom, so that a model's table gets chunks while
 /// it grows.
@@ -142,9 +142,9 @@ impl Extent {
 
     /// The number of the bucket of a position.
     #[inline]
-    pub(crate) fn bucket(self, position: usize) -> usize {
+    pub(crate) fn bucket(self, position: u64) -> usize {
         let stride = self.stride();
-        let split = position & (2 * stride - 1);
+        let split = position as usize & (2 * stride - 1);
         // There is no such bucket only if the uppermost of these bits is a 1.
         select_unpredictable(split < self.buckets(), split, split.wrapping_sub(stride))
     }
@@ -157,7 +157,7 @@ pub struct Grown {
     pub(crate) first: usize,
     pub(crate) buckets: usize,
     /// Slots in use that splits have added: one for each void entry.
-    pub(crate) doubled: usize,
+    pub(crate) doubled: u64,
     /// The load that growth keeps, in thousandths; 0 in a table of fixed size.
     pub(crate) target_load: u32,
 }
@@ -189,8 +189,8 @@ impl<V: Values> Variable<V> {
 
     /// The bits of a position that the bucket does not tell, from bit L on.
     #[inline]
-    fn untold(self, position: usize) -> u64 {
-        (position ^ self.bucket) as u64 >> self.level()
+    fn untold(self, position: u64) -> u64 {
+        (position ^ self.bucket as u64) >> self.level()
     }
 
     /// What the turned slots of this bucket are compared with in a lookup.
@@ -260,7 +260,7 @@ impl<V: Values> Variable<V> {
 impl<V: Values> Reading for Variable<V> {
     #[inline]
     fn has(self, place: Place) -> bool {
-        (place.position ^ self.bucket) & ((1 << self.told_bits()) - 1) == 0
+        (place.position ^ self.bucket as u64) & ((1 << self.told_bits()) - 1) == 0
     }
 
     /// By another extent of the same level, slots of a bucket are read alike if the bucket tells as much.
@@ -290,7 +290,7 @@ impl<V: Values> Reading for Variable<V> {
         let untold = (beyond & !(1 << known)) << self.level();
         let core = slot.bits() & !self.ring::<F>().mask();
         Place {
-            position: self.bucket ^ untold as usize,
+            position: self.bucket as u64 ^ untold,
             entry: Entry::knowing(core, self.level() + known),
         }
     }
@@ -364,7 +364,7 @@ pub struct Growing<V = NoValues> {
     /// Nobody reads a chunk that is missing: it is added before the extent that reaches it is published.
     words: Chunks,
     /// The number of buckets at the end of growth.
-    max_buckets: usize,
+    max_buckets: u64,
     /// The number of buckets that there is memory for.
     #[cfg(all(test, not(coucal_model)))]
     memory: usize,
@@ -383,7 +383,7 @@ struct Changing {
     /// On a line of its own.
     extent: CachePadded<AtomicU64>,
     /// Slots in use that splits and merges have added. Exact when nobody writes.
-    doubled: AtomicUsize,
+    doubled: AtomicU64,
     /// Held by whoever splits. It is taken before any stripe.
     splitting: Mutex<()>,
 }
@@ -415,13 +415,13 @@ impl<V: Values> Growing<V> {
     }
 
     /// Slots in use that are no items of their own.
-    pub(super) fn doubled(&self) -> usize {
+    pub(super) fn doubled(&self) -> u64 {
         // Relaxed: a number that orders nothing.
         self.changing.doubled.load(Ordering::Relaxed)
     }
 
     /// Some slots more are in use that are no items of their own, or less.
-    pub(super) fn add_doubled(&self, slots: isize) {
+    pub(super) fn add_doubled(&self, slots: i64) {
         if slots != 0 {
             // Relaxed: a number that orders nothing.
             self.changing.doubled.fetch_add(slots.cast_unsigned(), Ordering::Relaxed);
@@ -455,7 +455,7 @@ impl<V: Values> Buckets for Growing<V> {
 
     fn try_new(
         grown: Grown,
-        max_buckets: usize,
+        max_buckets: u64,
         extra_bits: u32,
         values: V,
         pieces: Vec<Box<[AtomicU64]>>,
@@ -467,7 +467,7 @@ impl<V: Values> Buckets for Growing<V> {
         let common = common_bits(grown.first, ring);
         let changing = TryBox::try_new(Changing {
             extent: CachePadded::new(AtomicU64::new(Extent::of(grown.buckets, ring).0)),
-            doubled: AtomicUsize::new(grown.doubled),
+            doubled: AtomicU64::new(grown.doubled),
             splitting: Mutex::new(()),
         })?;
         Ok(Self {
@@ -506,7 +506,7 @@ impl<V: Values> Buckets for Growing<V> {
         extent.buckets()
     }
 
-    fn max_buckets(&self) -> usize {
+    fn max_buckets(&self) -> u64 {
         self.max_buckets
     }
 
@@ -535,14 +535,14 @@ impl<V: Values> Buckets for Growing<V> {
     ) -> Option<usize> {
         let ring = bucket.reading.ring::<F>();
         let geometry = self.geometry::<F>();
-        let difference = geometry.difference(Entry::fingerprint(slot.bits())) as usize;
+        let difference = geometry.difference(Entry::fingerprint(slot.bits()));
         // No bucket tells more than these bits.
-        let head = (slot.bits() >> ring.head) as usize & 1;
-        let position = bucket.number | head << extent.level();
+        let head = slot.bits() >> ring.head & 1;
+        let position = bucket.number as u64 | head << extent.level();
         let other = extent.bucket(position ^ difference);
         if slot.bits() & ring.mask() == 1 << ring.head {
             // Bit L is not known.
-            let other = (bucket.number ^ difference) & (extent.stride() - 1);
+            let other = (bucket.number ^ difference as usize) & (extent.stride() - 1);
             return (!extent.is_split(other)).then_some(other);
         }
         Some(other)
@@ -688,7 +688,7 @@ mod tests {
         slots.filter(move |&slot| reading.is_valid::<Fp16x4>(slot, 0))
     }
 
-    fn matches(reading: Variable<ValueBits>, slot: Slot, position: usize) -> bool {
+    fn matches(reading: Variable<ValueBits>, slot: Slot, position: u64) -> bool {
         let ring = reading.ring::<Fp16x4>();
         let entry = Entry::knowing(1 << ring.bits, u64::BITS);
         let word = Word::<Fp16x4>::EMPTY.with(slot).unwrap();
@@ -771,7 +771,7 @@ mod tests {
     fn every_item_is_found(seed: u64, extra_bits: u32, buckets: usize) {
         let mut random = random(seed);
         let value_bits = Fp16x4::EXTRA_BITS - extra_bits;
-        let sizing = Sizing { value_bits, ..Sizing::of_table(Fp16x4::ID, 2, buckets) };
+        let sizing = Sizing { value_bits, ..Sizing::of_table(Fp16x4::ID, 2, buckets as u64) };
         let table = Table::<Fp16x4, Growing<ValueBits>>::try_sized(sizing).unwrap();
         let growing = table.buckets.growing().unwrap();
         let mut live = VecDeque::new();
@@ -824,7 +824,7 @@ mod tests {
         for round in 0..400 {
             let extra_bits = 1 + round % 3;
             let value_bits = Fp16x4::EXTRA_BITS - extra_bits;
-            let mut table = |first: usize| {
+            let mut table = |first: u64| {
                 let sizing = Sizing { value_bits, ..Sizing::of_table(Fp16x4::ID, first, 1 << 12) };
                 let table = Table::<Fp16x4, Growing<ValueBits>>::try_sized(sizing).unwrap();
                 let growing = table.buckets.growing().unwrap();
@@ -843,8 +843,8 @@ mod tests {
                 }
                 (table, live)
             };
-            let (into, mut live) = table(2 + 2 * (round as usize % 5));
-            let (from, more) = table(2 + 2 * (round as usize / 5 % 5));
+            let (into, mut live) = table(2 + 2 * (u64::from(round) % 5));
+            let (from, more) = table(2 + 2 * (u64::from(round) / 5 % 5));
             if into.merge(&from.image().unwrap()).is_ok() {
                 live.extend(more);
             }
@@ -863,7 +863,8 @@ mod tests {
     #[test]
     fn each_doubling_adds_the_rate_of_the_first_size() {
         for (first, doublings) in [(1 << 10, 4), (64, 9), (16, 13), (2, 20)] {
-            let table = Table::<Fp16x4, Growing>::try_new(first, usize::MAX >> 20).unwrap();
+            let sizing = Sizing::of_table(Fp16x4::ID, first as u64, u64::MAX >> 20);
+            let table = Table::<Fp16x4, Growing>::try_sized(sizing).unwrap();
             let mut hashes = 0..;
             while table.present() < first << doublings {
                 table.insert(table.key(hashes.next().unwrap())).unwrap();

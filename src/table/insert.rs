@@ -179,8 +179,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     fn insert_slow(
         self,
         entry: Entry,
-        first: usize,
-        second: usize,
+        first: u64,
+        second: u64,
         duplicates: Duplicates,
     ) -> Result<bool, Refusal> {
         let key = Key { entry, first, second };

@@ -46,8 +46,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         self,
         found: bool,
         entry: Entry,
-        first: usize,
-        second: usize,
+        first: u64,
+        second: u64,
         version: u64,
     ) -> bool {
         if found {
@@ -65,7 +65,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// The rest of a lookup whose first round was inconclusive. See [`Key`] for the arguments.
     #[cold]
     #[inline(never)]
-    fn contains_inconclusive(self, entry: Entry, first: usize, second: usize) -> bool {
+    fn contains_inconclusive(self, entry: Entry, first: u64, second: u64) -> bool {
         match self.look_up(Key { entry, first, second }, MAX_LOOKUP_ROUNDS - 1) {
             Lookup::Present => true,
             Lookup::Absent => false,
@@ -216,7 +216,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// under their stripes. See [`Key`] for the arguments.
     #[cold]
     #[inline(never)]
-    fn get_slow(self, entry: Entry, first: usize, second: usize, found: &mut Candidates) {
+    fn get_slow(self, entry: Entry, first: u64, second: u64, found: &mut Candidates) {
         let key = Key { entry, first, second };
         let round = || self.try_get_with_stash(key);
         *found =

@@ -17,10 +17,11 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// image. Each copy is an insert, and each that is taken back a removal.
     pub(crate) fn merge(self, image: &Image) -> Result<(), Refusal> {
         let entries = image.occupied + image.stashed.len();
-        if self.occupied() + entries > self.max_buckets() * F::SLOTS {
+        if (self.occupied() + entries) as u64 > self.max_buckets() * F::SLOTS as u64 {
             return Err(Refusal::Full);
         }
-        let items = self.entries() + entries.saturating_sub(image.grown.doubled);
+        let own = (entries as u64).saturating_sub(image.grown.doubled);
+        let items = self.entries() + own as usize;
         self.grow_for(items).map_err(|_| Refusal::NoMemoryToGrow)?;
         // How much slots can know of a position: as long as the merge takes, no less.
         let least = self.buckets.growing().map_or(0, Growing::known_bits);
@@ -36,7 +37,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         Ok(())
     }
 
-    fn count_doubled(self, slots: isize) {
+    fn count_doubled(self, slots: i64) {
         if let Some(growing) = self.buckets.growing() {
             growing.add_doubled(slots);
         }
@@ -53,7 +54,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             self.take_parts_back(low, least);
             return Err(error);
         }
-        self.count_doubled(entry.copies.cast_signed());
+        self.count_doubled(entry.copies as i64);
         Ok(())
     }
 
@@ -87,7 +88,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         }
         let parts = halves(Stashed { copies: rest, ..entry });
         let [low, high] = parts.map(|part| self.take_parts_back(part, least));
-        self.count_doubled(-low.min(high).cast_signed());
+        self.count_doubled(-(low.min(high) as i64));
         taken + low.max(high)
     }
 
@@ -127,7 +128,7 @@ mod tests {
     type Fp16x4 = Packed<16, 4>;
 
     /// All entries that a table holds, whichever of its buckets each is in.
-    fn entries(table: Table<'_, Fp16x4, Growing>) -> Vec<(usize, u32, u32)> {
+    fn entries(table: Table<'_, Fp16x4, Growing>) -> Vec<(u64, u32, u32)> {
         let image = table.image().unwrap();
         let entry = |place: Place| {
             let other = table.geometry().other_place(place);
@@ -184,7 +185,7 @@ mod tests {
             [0; 2].map(|_| Table::<Fp16x4, Growing>::try_new(first, max_buckets).unwrap());
         (0..700).for_each(|hash| small.insert(small.key(hash)).unwrap());
         assert_eq!(small.present(), first);
-        large.grow_to(max_buckets).unwrap();
+        large.grow_to(max_buckets as u64).unwrap();
         (0..3300).for_each(|hash| large.insert(large.key(hash)).unwrap());
         let before = entries(large);
         assert_eq!(large.merge(&small.image().unwrap()), Err(Refusal::Full));

@@ -44,7 +44,7 @@ pub struct Image {
     /// The entries in the stash, as the words of their cells, in order.
     pub(crate) stashed: Vec<CellWords>,
     /// The number of buckets that the table may ever have.
-    pub(crate) max_buckets: usize,
+    pub(crate) max_buckets: u64,
     /// The words of all buckets, and zeros for the next ones, in pieces as the table has them.
     pub(crate) words: Vec<Box<[AtomicU64]>>,
 }

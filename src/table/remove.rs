@@ -194,8 +194,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     fn change_slow(
         self,
         entry: Entry,
-        first: usize,
-        second: usize,
+        first: u64,
+        second: u64,
         change: Change,
     ) -> Result<bool, Refusal> {
         let key = Key { entry, first, second };

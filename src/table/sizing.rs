@@ -2,28 +2,29 @@
 
 use crate::error::Error;
 use crate::layout::{self, LayoutId, Properties};
+use crate::sync::memory::{self, NoMemory};
 
 /// The most stripes, for tables of 2^19 buckets and more: 32 KiB of locks.
 pub(crate) const MAX_STRIPES: usize = 4096;
 
 /// The maximum number of slots of a table, just below 2^44: each stripe counts its slots in use with 32
 /// bits, and some stripes have one bucket more than the others.
-const MAX_SLOTS: usize = MAX_STRIPES * (u32::MAX as usize - layout::MAX_SLOTS);
+const MAX_SLOTS: u64 = MAX_STRIPES as u64 * (u32::MAX as u64 - layout::MAX_SLOTS as u64);
 
 /// Of 5 million small tables filled to their capacity, at most one has a pair of buckets that is
 /// crowded in the sense of [`crowds`].
 const TABLES: f64 = 5e6;
 
 /// The buckets that a growing table begins with at the least: fewer have too few pairs.
-const MIN_FIRST: usize = 32;
+const MIN_FIRST: u64 = 32;
 /// The buckets that it begins with where nothing is said of its size: 4 KiB.
-const DEFAULT_FIRST: usize = 512;
+const DEFAULT_FIRST: u64 = 512;
 /// In a growing table whose new entries know this number of bits beyond their bucket, or more, splits double too few
 /// entries to matter.
 const MANY_EXTRA_BITS: u32 = 8;
 /// One in this many slots in use may be one that a split has doubled: with more of them a table does not grow any
 /// further.
-pub(crate) const MAX_DOUBLED: usize = 8;
+pub(crate) const MAX_DOUBLED: u64 = 8;
 /// The lowest target load of a growing table that a builder may request, in thousandths.
 const MIN_TARGET_LOAD: u32 = 500;
 /// How far the load of a growing table goes beyond the target before a bucket is split: the load is that
@@ -34,12 +35,12 @@ pub(crate) const LOAD_MARGIN: f64 = 0.01;
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     /// The number of items that the filter holds; for a growing filter, before it grows.
-    pub(crate) capacity: usize,
+    pub(crate) capacity: u64,
     /// Whether it grows.
     pub(crate) grows: bool,
     /// The number of items that a growing filter holds at its maximum size; without it, as many as its
     /// layout can have.
-    pub(crate) max_capacity: Option<usize>,
+    pub(crate) max_capacity: Option<u64>,
     /// The highest acceptable false-positive rate of a filter that holds all these items.
     pub(crate) rate: Option<f64>,
     /// The target load of a growing filter, in thousandths; without it, that of the layout.
@@ -55,15 +56,15 @@ pub struct Request {
 pub(crate) struct Sizing {
     pub(crate) layout: LayoutId,
     /// The buckets that it begins with.
-    pub(crate) first: usize,
+    pub(crate) first: u64,
     /// The maximum number of buckets.
-    pub(crate) buckets: usize,
+    pub(crate) buckets: u64,
     /// The target load of a growing table, in thousandths; 0 for a table of fixed size.
     pub(crate) target_load: u32,
     /// Bits of the value in each slot; 0 in a filter.
     pub(crate) value_bits: u32,
     /// The items that it is for at its maximum size.
-    pub(crate) max_capacity: usize,
+    pub(crate) max_capacity: u64,
     /// The false-positive rate of a table that holds all items of the request.
     pub(crate) rate: f64,
 }
@@ -90,6 +91,7 @@ impl Sizing {
         if let Some(max_capacity) = max_capacity
             && max_capacity < capacity
         {
+            let [capacity, max_capacity] = [capacity, max_capacity].map(in_address_space);
             return Err(Error::MaxCapacityTooLow { capacity, max_capacity });
         }
         let properties = layout.properties();
@@ -101,7 +103,7 @@ impl Sizing {
         let needed = buckets_for(properties, capacity, load)?;
         let extra_bits = properties.extra_bits() - value_bits;
         let doublings = doublings(extra_bits);
-        let first_for = |most: Option<usize>| match most {
+        let first_for = |most: Option<u64>| match most {
             Some(most) => {
                 // No less than from where it can come so far: doublings are counted in levels.
                 let least = most.next_power_of_two() >> doublings;
@@ -121,20 +123,21 @@ impl Sizing {
             *most = buckets_for(properties, items.saturating_add(doubled), load)?;
             first = first_for(Some(*most));
         }
-        let largest = (MAX_SLOTS / properties.slots / 2 * 2).max(first);
+        let slots = properties.slots as u64;
+        let largest = (MAX_SLOTS / slots / 2 * 2).max(first);
         let buckets = match most {
             Some(most) => most.max(first),
-            None => 1_usize.checked_shl(first.ilog2() + doublings).unwrap_or(largest).min(largest),
+            None => 1_u64.checked_shl(first.ilog2() + doublings).unwrap_or(largest).min(largest),
         };
         let (times, of) = doubled_share(first, buckets, extra_bits);
-        let of_all = (buckets * properties.slots) as f64 * load * of as f64 / (of + times) as f64;
+        let of_all = (buckets * slots) as f64 * load * of as f64 / (of + times) as f64;
         let mut sizing = Self {
             layout,
             first,
             buckets,
             target_load,
             value_bits,
-            max_capacity: max_capacity.unwrap_or(of_all as usize),
+            max_capacity: max_capacity.unwrap_or(of_all as u64),
             rate: 1.0,
         };
         // Without a maximum, that at the capacity.
@@ -144,7 +147,7 @@ impl Sizing {
 
     /// For tests and models: a table of these sizes, with the layout's target load.
     #[cfg(any(test, coucal_model))]
-    pub(crate) fn of_table(layout: LayoutId, first: usize, buckets: usize) -> Self {
+    pub(crate) fn of_table(layout: LayoutId, first: u64, buckets: u64) -> Self {
         let target_load = thousandths(layout.properties().target_load());
         Self { layout, first, buckets, target_load, value_bits: 0, max_capacity: 0, rate: 1.0 }
     }
@@ -186,7 +189,12 @@ impl Sizing {
 
     /// The allocator could not provide the first words of the table.
     pub(crate) fn out_of_memory(self) -> Error {
-        Error::OutOfMemory { bytes: self.first * size_of::<u64>() }
+        Error::OutOfMemory { bytes: in_address_space(self.first.saturating_mul(8)) }
+    }
+
+    /// The buckets that it begins with, if there can be so many in memory.
+    pub(crate) fn first_in_memory(self) -> Result<usize, NoMemory> {
+        memory::in_memory(self.first)
     }
 
     /// The sizing of each layout that may be chosen for the request, in ascending order of fingerprint
@@ -202,7 +210,7 @@ impl Sizing {
 
     /// The false-positive rate of a growing table that has grown from its first size to hold this number of
     /// items. With more items than its maximum size is for, it is that of a fuller table.
-    pub(crate) fn false_positive_rate_at(self, items: usize) -> f64 {
+    pub(crate) fn false_positive_rate_at(self, items: u64) -> f64 {
         let Self { layout, first, buckets: max_buckets, target_load, value_bits, .. } = self;
         let properties = layout.properties();
         let items = items as f64;
@@ -221,13 +229,13 @@ impl Sizing {
 impl Request {
     /// Whether a table of this layout can grow from `first` to `most` buckets, and holds the items of the request then. It
     /// may have grown from another first size than would be chosen now.
-    pub(crate) fn may_grow(self, layout: LayoutId, first: usize, most: usize) -> bool {
+    pub(crate) fn may_grow(self, layout: LayoutId, first: u64, most: u64) -> bool {
         let (Ok(_), Ok(load)) = (self.value_bits_of(layout), self.target_load_of(layout)) else {
             return false;
         };
-        let slots = layout.properties().slots;
+        let slots = layout.properties().slots as u64;
         let holds =
-            |buckets: usize, items: usize| items as f64 <= (buckets * slots) as f64 * share(load);
+            |buckets: u64, items: u64| items as f64 <= (buckets * slots) as f64 * share(load);
         let max_capacity = self.max_capacity.unwrap_or(self.capacity);
         (2..=most).contains(&first)
             && most <= MAX_SLOTS / slots
@@ -307,6 +315,11 @@ fn validate_rate(rate: Option<f64>) -> Result<(), Error> {
     }
 }
 
+/// A number as the API has it: of more than an address space has, that.
+pub(crate) fn in_address_space(n: u64) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
+}
+
 /// The share of slots in use.
 pub(crate) fn load(items: usize, slots: usize) -> f64 {
     items as f64 / slots as f64
@@ -364,7 +377,7 @@ fn reported(compared: f64, equal: f64, value_bits: u32) -> f64 {
 /// An entry that is inserted at level L knows L + T bits. Of b buckets with i items each, those of the first size, at
 /// level l, weigh i·2^-T·b/2^l together; a level doubles the items, and the new ones weigh i·2^-T together. A doubled
 /// entry weighs as much as the one that it was.
-pub(crate) fn weight(items: f64, first: usize, buckets: f64, extra_bits: u32) -> f64 {
+pub(crate) fn weight(items: f64, first: u64, buckets: f64, extra_bits: u32) -> f64 {
     let (level, begun) = ((buckets as u64).ilog2(), first.ilog2());
     let levels = f64::from(level - begun) + buckets * (-f64::from(level)).exp2();
     items / buckets * levels * (-f64::from(extra_bits)).exp2()
@@ -377,7 +390,7 @@ pub(crate) fn weight(items: f64, first: usize, buckets: f64, extra_bits: u32) ->
 /// is there at first, and 2^L more come with each level L.
 fn doublings(extra_bits: u32) -> u32 {
     if extra_bits >= MANY_EXTRA_BITS {
-        return usize::BITS / 2 + 8;
+        return 40;
     }
     let doubled = |doublings: u32| -> u64 {
         let of_level = |level: u32| {
@@ -386,14 +399,14 @@ fn doublings(extra_bits: u32) -> u32 {
         };
         of_level(0) + (0..doublings).map(of_level).sum::<u64>()
     };
-    (0..u32::BITS).take_while(|&n| doubled(n) * (MAX_DOUBLED as u64) <= 1 << n).last().unwrap_or(0)
+    (0..u32::BITS).take_while(|&n| doubled(n) * MAX_DOUBLED <= 1 << n).last().unwrap_or(0)
 }
 
 /// How many entries splits have doubled in a table that has grown from `first` to `most` buckets, at the most: so many
 /// of so many items. A table of D doublings has D - T of 2^T.
-fn doubled_share(first: usize, most: usize, extra_bits: u32) -> (usize, usize) {
+fn doubled_share(first: u64, most: u64, extra_bits: u32) -> (u64, u64) {
     let wanted = most.div_ceil(1 << first.ilog2()).next_power_of_two().ilog2();
-    (wanted.min(doublings(extra_bits)).saturating_sub(extra_bits) as usize, 1 << extra_bits)
+    (wanted.min(doublings(extra_bits)).saturating_sub(extra_bits).into(), 1 << extra_bits)
 }
 
 /// The number of buckets of a table that holds `items` distinct items at this load.
@@ -405,17 +418,17 @@ fn doubled_share(first: usize, most: usize, extra_bits: u32) -> (usize, usize) {
 ///
 /// A snapshot is restored only if its sizes are those of this function, so the result must be the same
 /// on every machine: all operations here are exactly rounded (IEEE 754), which `powf` and `ln` are not.
-pub(crate) fn buckets_for(layout: &Properties, items: usize, load: f64) -> Result<usize, Error> {
+pub(crate) fn buckets_for(layout: &Properties, items: u64, load: f64) -> Result<u64, Error> {
     let pair = 2 * layout.slots;
-    if items <= pair {
+    if items <= pair as u64 {
         return Ok(2);
     }
     let n = items as f64;
     let loaded = (n / load + layout.scatter * n.sqrt()) / layout.slots as f64;
-    // Exact: far below 2^53. More than fits is `usize::MAX`.
-    let mut pairs = (loaded / 2.0).ceil() as usize;
-    if pairs > MAX_SLOTS / pair {
-        return Err(Error::CapacityOverflow { capacity: items });
+    // Exact: far below 2^53. More than fits is `u64::MAX`.
+    let mut pairs = (loaded / 2.0).ceil() as u64;
+    if pairs > MAX_SLOTS / pair as u64 {
+        return Err(Error::CapacityOverflow { capacity: in_address_space(items) });
     }
     let crowds = TABLES * crowds(n, pair);
     while power(pairs as f64, 2 * pair) < crowds {
@@ -443,7 +456,7 @@ mod tests {
     use crate::random::cases;
     use proptest::prelude::*;
 
-    fn fixed(capacity: usize, rate: Option<f64>) -> Request {
+    fn fixed(capacity: u64, rate: Option<f64>) -> Request {
         let (max_capacity, target_load, value_bits, only) = (None, None, None, None);
         Request { capacity, grows: false, max_capacity, rate, target_load, value_bits, only }
     }
@@ -469,9 +482,9 @@ mod tests {
             let error = Sizing::smallest(fixed(100, Some(rate))).err().unwrap();
             assert!(matches!(error, Error::InvalidRate { .. }), "{rate}: {error:?}");
         }
-        for (items, rate) in [(usize::MAX, 0.01), (1 << 62, 1e-7)] {
+        for (items, rate) in [(u64::MAX, 0.01), (1 << 62, 1e-7)] {
             let error = Sizing::smallest(fixed(items, Some(rate))).err();
-            assert_eq!(error, Some(Error::CapacityOverflow { capacity: items }));
+            assert_eq!(error, Some(Error::CapacityOverflow { capacity: in_address_space(items) }));
         }
         let error = Sizing::smallest(fixed(1 << 20, Some(1e-12))).err();
         let reached = Sizing::of(Fp32x2, fixed(1 << 20, None)).unwrap().rate;
@@ -499,19 +512,22 @@ mod tests {
     #[test]
     fn no_table_is_larger_than_its_counters_count() {
         fn check(layout: LayoutId) {
-            let (mut fits, mut too_many) = (0, usize::MAX);
+            let (mut fits, mut too_many) = (0, u64::MAX);
             while too_many - fits > 1 {
-                let items = usize::midpoint(fits, too_many);
+                let items = u64::midpoint(fits, too_many);
                 match buckets_for(layout.properties(), items, layout.properties().load) {
                     Ok(buckets) => {
                         assert!(
-                            buckets * layout.properties().slots >= items
-                                && buckets * layout.properties().slots <= MAX_SLOTS
+                            buckets * layout.properties().slots as u64 >= items
+                                && buckets * layout.properties().slots as u64 <= MAX_SLOTS
                         );
                         fits = items;
                     }
                     Err(error) => {
-                        assert_eq!(error, Error::CapacityOverflow { capacity: items });
+                        assert_eq!(
+                            error,
+                            Error::CapacityOverflow { capacity: in_address_space(items) }
+                        );
                         too_many = items;
                     }
                 }
@@ -536,18 +552,18 @@ mod tests {
         LayoutId::ALL.iter().copied().filter(|layout| layout.properties().growth.is_some())
     }
 
-    fn growing(capacity: usize, max_capacity: usize) -> Request {
+    fn growing(capacity: u64, max_capacity: u64) -> Request {
         Request { max_capacity: Some(max_capacity), ..endless(capacity) }
     }
 
     /// Without a maximum.
-    fn endless(capacity: usize) -> Request {
+    fn endless(capacity: u64) -> Request {
         Request { grows: true, ..fixed(capacity, None) }
     }
 
     /// Requests of any magnitude that every layout can fulfil, and an item number for each.
-    fn requests() -> impl Strategy<Value = (Request, [usize; 2])> {
-        let items = || (0..36_u32).prop_flat_map(|bits| 0..=1_usize << bits);
+    fn requests() -> impl Strategy<Value = (Request, [u64; 2])> {
+        let items = || (0..36_u32).prop_flat_map(|bits| 0..=1_u64 << bits);
         let load = prop_oneof![Just(None), (MIN_TARGET_LOAD..=750).prop_map(Some)];
         (items(), items(), load, items(), items()).prop_map(|(a, b, target_load, c, d)| {
             let request = Request { target_load, ..growing(a.min(b), a.max(b)) };
@@ -556,12 +572,12 @@ mod tests {
     }
 
     /// A growing table that begins with `first` buckets, and has `buckets` at the most.
-    fn grown(layout: LayoutId, first: usize, buckets: usize, target_load: u32) -> Sizing {
+    fn grown(layout: LayoutId, first: u64, buckets: u64, target_load: u32) -> Sizing {
         Sizing { target_load, ..Sizing::of_table(layout, first, buckets) }
     }
 
     /// The table of a growing filter, whatever is requested.
-    fn check(layout: LayoutId, request: Request, [fewer, more]: [usize; 2]) {
+    fn check(layout: LayoutId, request: Request, [fewer, more]: [u64; 2]) {
         let sizing = Sizing::of(layout, request).unwrap();
         let Sizing { first, buckets, target_load, rate, .. } = sizing;
         let properties = layout.properties();
@@ -573,19 +589,19 @@ mod tests {
         let load = share(target_load);
         let default = thousandths(properties.target_load());
         assert_eq!(target_load, request.target_load.unwrap_or(default));
-        let room = |buckets: usize| (buckets * properties.slots) as f64 * load;
+        let room = |buckets: u64| (buckets * properties.slots as u64) as f64 * load;
         assert!(room(first) >= request.capacity as f64 && room(buckets) >= max_capacity as f64);
         // With two buckets less it would be too small.
         let needed = |items| buckets_for(properties, items, load).unwrap();
         // With what splits double on the way.
         let (times, of) = doubled_share(first, buckets, properties.extra_bits());
         let share = times as f64 / of as f64;
-        let least = needed((max_capacity as f64 * (1.0 + share)) as usize);
+        let least = needed((max_capacity as f64 * (1.0 + share)) as u64);
         let most = buckets;
         assert!(least <= most && most <= needed(max_capacity * 8 / 7 + 8).max(first));
         let default = if request.capacity == 0 { DEFAULT_FIRST.min(most) } else { 0 };
-        let is_enough = |first: usize| {
-            let whole_levels = (1_usize << first.ilog2()).saturating_mul(1 << doublings);
+        let is_enough = |first: u64| {
+            let whole_levels = (1_u64 << first.ilog2()).saturating_mul(1 << doublings);
             first >= needed(request.capacity).max(default) && whole_levels >= most
         };
         assert!(is_enough(first) && (first == MIN_FIRST || !is_enough(first - 2)));
@@ -617,10 +633,10 @@ mod tests {
     /// The closed formula against a sum, item by item: each knows the bits of its level and `extra_bits` more.
     #[test]
     fn the_weight_is_the_sum_over_all_entries() {
-        fn check(layout: LayoutId, first: usize, max_buckets: usize, load: u32) {
+        fn check(layout: LayoutId, first: u64, max_buckets: u64, load: u32) {
             let properties = layout.properties();
             let items_per_bucket = properties.slots as f64 * (share(load) + LOAD_MARGIN);
-            let room = (max_buckets as f64 * items_per_bucket) as usize;
+            let room = (max_buckets as f64 * items_per_bucket) as u64;
             let (mut sum, mut steps) = (0.0, 0);
             for items in 0..room * 11 / 10 {
                 if items % 29 == 0 && items > 0 {
@@ -630,7 +646,7 @@ mod tests {
                     assert!((rate / expected - 1.0).abs() < 0.005, "{items}: {rate}, {expected}");
                     steps += 1;
                 }
-                let buckets = (items as f64 / items_per_bucket) as usize;
+                let buckets = (items as f64 / items_per_bucket) as u64;
                 let level = buckets.clamp(first, max_buckets).ilog2();
                 sum += (-f64::from(level + properties.extra_bits())).exp2();
             }
@@ -657,7 +673,7 @@ mod tests {
             let items_per_bucket = properties.slots as f64 * (target_load + LOAD_MARGIN);
             for doublings in 0..doublings(extra_bits).min(20) {
                 let buckets = first << doublings;
-                let items = (buckets as f64 * items_per_bucket) as usize;
+                let items = (buckets as f64 * items_per_bucket) as u64;
                 let rate = grown(layout, first, buckets, load).false_positive_rate_at(items);
                 let levels = f64::from(1 + doublings);
                 let of_pairs = |equal: f64| -(-2.0 * items_per_bucket * levels * equal).exp_m1();
@@ -680,7 +696,7 @@ mod tests {
             let (mut items, mut most) = (1_u64, None);
             for doublings in 0..30 {
                 let all: u64 = entries.iter().sum();
-                if most.is_none() && (all - items) * MAX_DOUBLED as u64 > items {
+                if most.is_none() && (all - items) * MAX_DOUBLED > items {
                     most = Some(doublings - 1);
                 }
                 // As many more come, and then each bucket tells one bit more. Those that know nothing beyond
@@ -710,13 +726,13 @@ mod tests {
             let sizing = Sizing::of(layout, endless(0)).unwrap();
             assert_eq!(sizing.first, DEFAULT_FIRST);
             let load = share(sizing.target_load);
-            let room = (sizing.buckets * properties.slots) as f64 * load;
+            let room = (sizing.buckets * properties.slots as u64) as f64 * load;
             let (times, of) = doubled_share(sizing.first, sizing.buckets, properties.extra_bits());
             let share = 1.0 + times as f64 / of as f64;
             assert!((sizing.max_capacity as f64 * share / room - 1.0).abs() < 1e-5);
             if properties.extra_bits() >= MANY_EXTRA_BITS {
                 assert!(sizing.max_capacity > 1 << 43, "{}", layout.name());
-                assert!(sizing.buckets * properties.slots <= MAX_SLOTS);
+                assert!(sizing.buckets * properties.slots as u64 <= MAX_SLOTS);
             } else {
                 assert_eq!(sizing.buckets, DEFAULT_FIRST << doublings(properties.extra_bits()));
             }

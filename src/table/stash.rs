@@ -94,7 +94,7 @@ impl<B: Buckets> State<B> {
     }
 
     /// The number of copies in the stash: exact when no thread writes.
-    pub(crate) fn stashed_copies(&self) -> usize {
+    pub(crate) fn stashed_copies(&self) -> u64 {
         self.stash().shards().iter().map(Cells::copies).sum()
     }
 
@@ -479,7 +479,7 @@ mod tests {
     fn of_one_pair(table: Table<'_, Fp16x4>, count: usize) -> Vec<u64> {
         let pair = |hash| {
             let key @ Key { first, second, .. } = table.key(hash);
-            [first.min(second), first.max(second), table.group_of(key)]
+            [first.min(second), first.max(second), table.group_of(key) as u64]
         };
         let mut hashes: Vec<u64> = Vec::new();
         for hash in (0..).map(geometry::mix).filter(|&hash| pair(hash) == pair(geometry::mix(0))) {
@@ -526,7 +526,7 @@ mod tests {
         let stashed = table.key(*stashed);
         (0..5).for_each(|_| table.insert(stashed).unwrap());
         for (freed, &hash) in low.iter().enumerate() {
-            assert_eq!(table.stashed_copies(), 5_usize.saturating_sub(freed));
+            assert_eq!(table.stashed_copies(), 5_u64.saturating_sub(freed as u64));
             assert_eq!(table.occupied(), 8.min(13 - freed));
             assert_eq!(table.count(stashed), 5);
             assert!(table.remove(table.key(hash)));

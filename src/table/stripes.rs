@@ -11,17 +11,17 @@ use crate::sync::memory::{NoMemory, try_with_capacity};
 use crate::sync::{Count, Flag, Guard, Guards, Lock};
 
 /// Buckets for each stripe in smaller tables: the stripes take under 1 % of the words.
-const BUCKETS_PER_STRIPE: usize = 128;
+const BUCKETS_PER_STRIPE: u64 = 128;
 /// The fewest stripes, for tables too small for a share to matter.
-const MIN_STRIPES: usize = 8;
+const MIN_STRIPES: u64 = 8;
 /// Stripes in a cache line.
 const STRIPES_PER_LINE: usize = 64 / size_of::<Stripe>();
 /// Stripes that the smallest sample has.
 const LEAST_SAMPLED: usize = 8;
 
 /// `buckets / share` as a power of two between `least` and `most`, and no more than the buckets.
-pub(super) fn power_of_two_share(buckets: usize, share: usize, least: usize, most: usize) -> usize {
-    floor_power_of_two((buckets / share).clamp(least, most).min(buckets))
+pub(super) fn power_of_two_share(buckets: u64, share: u64, least: u64, most: u64) -> usize {
+    floor_power_of_two((buckets / share).clamp(least, most).min(buckets) as usize)
 }
 
 fn floor_power_of_two(n: usize) -> usize {
@@ -51,9 +51,11 @@ pub(super) struct Stripes {
 }
 
 impl Stripes {
-    pub(super) fn try_new(buckets: usize) -> Result<Self, NoMemory> {
+    /// Of a table that may have so many buckets.
+    pub(super) fn try_new(buckets: u64) -> Result<Self, NoMemory> {
         // A power of two.
-        let count = power_of_two_share(buckets, BUCKETS_PER_STRIPE, MIN_STRIPES, MAX_STRIPES);
+        let count =
+            power_of_two_share(buckets, BUCKETS_PER_STRIPE, MIN_STRIPES, MAX_STRIPES as u64);
         let mut stripes = try_with_capacity(count)?;
         stripes.resize_with(count, || Stripe {
             lock: Lock::new(),
@@ -61,7 +63,7 @@ impl Stripes {
             recording: Flag::new(),
         });
         let write_prefetch =
-            (buckets >= OUT_OF_CACHE_BUCKETS).then(PrefetchForWrite::detect).flatten();
+            (buckets >= OUT_OF_CACHE_BUCKETS as u64).then(PrefetchForWrite::detect).flatten();
         Ok(Self { stripes: stripes.into_boxed_slice(), write_prefetch })
     }
 

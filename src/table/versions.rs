@@ -14,11 +14,11 @@ use crate::sync::memory::NoMemory;
 use crate::sync::{self, AtomicU64, Ordering};
 
 /// The most groups, for tables of 2^17 buckets and more: 8 KiB of counters.
-const MAX_GROUPS: usize = 1024;
+const MAX_GROUPS: u64 = 1024;
 /// Buckets for each group in smaller tables: the counters take under 1 % of the words.
-const BUCKETS_PER_GROUP: usize = 128;
+const BUCKETS_PER_GROUP: u64 = 128;
 /// The fewest groups, for tables too small for a share to matter.
-const MIN_GROUPS: usize = 8;
+const MIN_GROUPS: u64 = 8;
 
 pub(super) struct Versions {
     groups: Box<[AtomicU64]>,
@@ -37,7 +37,8 @@ pub(super) struct ReadVersion<'a> {
 }
 
 impl Versions {
-    pub(super) fn try_new(buckets: usize) -> Result<Self, NoMemory> {
+    /// Of a table that may have so many buckets.
+    pub(super) fn try_new(buckets: u64) -> Result<Self, NoMemory> {
         // A power of two.
         let groups = power_of_two_share(buckets, BUCKETS_PER_GROUP, MIN_GROUPS, MAX_GROUPS);
         let no_memory = NoMemory { bytes: groups * size_of::<u64>() };

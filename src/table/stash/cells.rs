@@ -52,7 +52,7 @@ const LENGTH: u64 = (1 << COPIES) - (1 << KNOWN);
 /// Mask of the entry and its length.
 const NAME: u64 = (1 << COPIES) - 1;
 /// The most copies that a cell counts.
-pub(crate) const MAX_COPIES: usize = usize::MAX >> COPIES;
+pub(crate) const MAX_COPIES: usize = (u64::MAX >> COPIES) as usize;
 
 /// An entry as the words of its cell.
 pub(crate) type CellWords = [u64; 2];
@@ -119,7 +119,7 @@ fn with_tag(tags: u64, tag: u64) -> u64 {
 /// The lines of the way that begins here, in order.
 #[inline]
 fn way(home: usize, lines: usize) -> impl Iterator<Item = usize> {
-    (0..lines).map(move |step| (home + step) & (lines - 1))
+    (0..lines).map(move |step| home.wrapping_add(step) & (lines - 1))
 }
 
 /// The cells of a line.
@@ -243,8 +243,8 @@ fn copies_in(first: u64) -> usize {
 
 /// The bits of a position that are known of this entry. In a table of fixed size a position is a bucket: all of them.
 #[inline]
-fn prefix(position: usize, entry: Entry) -> u64 {
-    position as u64 & u64::MAX >> ((u64::BITS - entry.known()) % u64::BITS)
+fn prefix(position: u64, entry: Entry) -> u64 {
+    position & u64::MAX >> ((u64::BITS - entry.known()) % u64::BITS)
 }
 
 impl Stashed {
@@ -258,7 +258,7 @@ impl Stashed {
     pub(crate) fn of_words([first, second]: CellWords) -> Self {
         let known = (first & LENGTH) >> KNOWN;
         let entry = Entry::knowing(first & u64::from(u32::MAX), known as u32);
-        Self { place: Place { position: second as usize, entry }, copies: copies_in(first) }
+        Self { place: Place { position: second, entry }, copies: copies_in(first) }
     }
 
     /// By which entries are told apart, and put in order.
@@ -407,9 +407,9 @@ impl Cells {
     }
 
     /// The number of copies: exact when no thread writes.
-    pub(super) fn copies(&self) -> usize {
+    pub(super) fn copies(&self) -> u64 {
         // Relaxed: a number that orders nothing.
-        self.copies.load(Ordering::Relaxed) as usize
+        self.copies.load(Ordering::Relaxed)
     }
 
     pub(super) fn heap_bytes(&self, groups: usize) -> usize {
@@ -737,9 +737,9 @@ mod tests {
     const KEY: u32 = (1 << 12) - 1;
     const GROUPS: usize = 4;
 
-    fn place(position: usize, bits: u64, known: u32) -> Place {
+    fn place(position: u64, bits: u64, known: u32) -> Place {
         let entry = Entry::knowing(bits, known);
-        Place { position: prefix(position, entry) as usize, entry }
+        Place { position: prefix(position, entry), entry }
     }
 
     #[test]
@@ -764,10 +764,10 @@ mod tests {
     #[test]
     fn entries_are_spread() {
         let cells = Cells::try_new(GROUPS, KEY).unwrap();
-        let families: [fn(usize) -> Place; 3] = [
+        let families: [fn(u64) -> Place; 3] = [
             |n| place(2 * n, 1, 64),
-            |n| place(2, 1 + n as u64, 64),
-            |n| place(2 * (n >> 6) + (1 << 40), 1 + (n as u64 & 1), 1 + (n as u32 >> 1) % 32 + 32),
+            |n| place(2, 1 + n, 64),
+            |n| place(2 * (n >> 6) + (1 << 40), 1 + (n & 1), 1 + (n as u32 >> 1) % 32 + 32),
         ];
         for family in families {
             let mut counts = [const { [0; 128] }; 3];
@@ -791,9 +791,9 @@ mod tests {
     #[test]
     fn a_turnover_takes_no_more_memory() {
         let cells = Cells::try_new(GROUPS, u32::MAX).unwrap();
-        let item = |n: usize| place(2 * n, 1, 64);
+        let item = |n: u64| place(2 * n, 1, 64);
         let mut most = 0;
-        for n in 0..100_000 {
+        for n in 0..100_000_u64 {
             let mut writer = cells.lock();
             writer.reserve(1).unwrap();
             writer.add(1, Stashed { place: item(n), copies: 1 });
@@ -814,7 +814,7 @@ mod tests {
     fn crowds(entries: usize) -> Vec<CellWords> {
         let crowd = |n: usize| Stashed {
             place: place(
-                2 * (n.isqrt() % 40),
+                2 * (n.isqrt() % 40) as u64,
                 1 | (((n / 3) % 16) as u64) << 12,
                 64 - n as u32 % 3,
             ),
@@ -878,7 +878,7 @@ mod tests {
             );
             assert_eq!(
                 cells.copies(),
-                words.iter().map(|&words| Stashed::of_words(words).copies).sum()
+                words.iter().map(|&words| Stashed::of_words(words).copies as u64).sum()
             );
             for &words in &words {
                 let Stashed { place: item, copies } = Stashed::of_words(words);

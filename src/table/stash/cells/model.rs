@@ -21,7 +21,7 @@ struct Shape {
     /// How many entries there are most of the time.
     fill: usize,
     /// Where the first key is.
-    origin: usize,
+    origin: u64,
 }
 
 /// A key, and a value.
@@ -45,7 +45,7 @@ fn shapes() -> impl Strategy<Value = Shape> {
     // As many as 64 or 128 cells may hold, or any number.
     let fill = prop_oneof![4 => Just(56), 1 => Just(112), 1 => 8..200_usize];
     (any::<bool>(), 1..100_usize, fill, 0..usize::MAX / 2)
-        .prop_map(|(grows, keys, fill, origin)| Shape { grows, keys, fill, origin })
+        .prop_map(|(grows, keys, fill, origin)| Shape { grows, keys, fill, origin: origin as u64 })
 }
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
@@ -72,8 +72,8 @@ fn order(&(bits, known, _): &Parts) -> (Reverse<u32>, u32) {
 }
 
 /// What is known of an entry that has this position.
-fn known_of(position: usize, entry: Entry) -> Place {
-    Place { position: prefix(position, entry) as usize, entry }
+fn known_of(position: u64, entry: Entry) -> Place {
+    Place { position: prefix(position, entry), entry }
 }
 
 fn name_of(place: Place) -> CellWords {
@@ -82,7 +82,7 @@ fn name_of(place: Place) -> CellWords {
 
 /// By what all entries know.
 fn group_of(place: Place) -> usize {
-    place.position / 2 % GROUPS
+    place.position as usize / 2 % GROUPS
 }
 
 /// The cells, and what must be in them: how many copies of each entry, which is named by its words without copies.
@@ -103,7 +103,7 @@ impl Modelled {
         let key = usize::from(key) % self.shape.keys;
         let lengths = if self.shape.grows { &[6, 7, 63, 64][..] } else { &[0] };
         let entry = Entry::knowing(1 | u64::from(value) << 12, lengths[key % lengths.len()]);
-        known_of(2 * ((key / lengths.len()) ^ self.shape.origin), entry)
+        known_of(2 * ((key / lengths.len()) as u64 ^ self.shape.origin), entry)
     }
 
     fn apply(&mut self, op: Op) {
@@ -244,7 +244,7 @@ impl Modelled {
         assert_eq!(held.collect::<BTreeMap<_, _>>(), self.copies);
         let entries = self.copies.len();
         assert_eq!([writer.entries().count(), writer.len(), self.cells.entries()], [entries; 3]);
-        assert_eq!(self.cells.copies(), self.copies.values().sum::<usize>());
+        assert_eq!(self.cells.copies(), self.copies.values().sum::<usize>() as u64);
         // No way is left.
         assert!(
             entries > 0
