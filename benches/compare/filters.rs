@@ -3,17 +3,14 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use coucal_measure::keys::{CHUNK, Keys, Which};
-use coucal_measure::plot::{Axis, Plot, Scale, Series};
-use coucal_measure::subject::{Operation, Subject};
-use coucal_measure::text::power;
-use coucal_measure::timing::median;
+use coucal_benches::keys::{CHUNK, Keys, Which};
+use coucal_benches::plot::{Plot, Scale, Series};
+use coucal_benches::text::{Table, power};
 
-use crate::contenders::{
-    ATOMIC, BLOOM, COUCAL, HASH_SET, LIMIT, QUOTIENT, SEQUENTIAL, build, removes,
-};
-use crate::output::Table;
-use crate::results::Results;
+use crate::output::table;
+use crate::peers::{ATOMIC, BLOOM, COUCAL, HASH_SET, LIMIT, QUOTIENT, SEQUENTIAL, build, removes};
+use crate::results::{Results, median};
+use crate::subject::{Operation, Subject};
 use crate::{Plan, Topic, allocated, pages};
 
 /// In the second-level cache of a core; as large as the last-level cache; far larger.
@@ -41,8 +38,7 @@ const TIMES: [(&str, &str); 5] = [
 
 fn measure(plan: &Plan, results: &mut Results) {
     for &slots in &plan.slots {
-        for round in 0..plan.rounds(slots) {
-            plan.say(&format!("{slots} slots, round {}", round + 1));
+        for round in plan.each_round(slots) {
             measure_round(plan, slots, round, results);
         }
     }
@@ -51,42 +47,22 @@ fn measure(plan: &Plan, results: &mut Results) {
     }
 }
 
-/// Does the operation with the keys of the range, chunk by chunk. Only the work is timed, not the
-/// generation of the keys. Returns the nanoseconds of each chunk, and the number of times that the answer
-/// was yes.
-fn chunks(
-    subject: &mut dyn Subject,
-    operation: Operation,
+/// Does some work with the keys of the range, chunk by chunk. Only the work is timed, not the generation of the
+/// keys. Returns the ns per key, and the number of times that the answer was yes. The time is the median of the
+/// chunks, as one in which the thread was preempted would dominate the others.
+pub fn timed(
     keys: Keys,
     which: Which,
     range: Range<u64>,
-) -> (Vec<(f64, usize)>, u64) {
-    let (mut chunks, mut answers) = (Vec::new(), 0);
-    let inserts = matches!(operation, Operation::Insert | Operation::InsertMany);
+    mut work: impl FnMut(&[u64]) -> u64,
+) -> (f64, u64) {
+    let (mut nanos, mut answers) = (Vec::new(), 0);
     for from in range.clone().step_by(CHUNK) {
         let chunk = keys.collect(which, from..range.end.min(from + CHUNK as u64));
         let started = Instant::now();
-        let yes = subject.run(operation, &chunk);
-        chunks.push((started.elapsed().as_nanos() as f64, chunk.len()));
-        answers += yes;
-        if inserts && yes < chunk.len() as u64 {
-            break;
-        }
+        answers += work(&chunk);
+        nanos.push(started.elapsed().as_nanos() as f64 / chunk.len() as f64);
     }
-    (chunks, answers)
-}
-
-/// As `chunks`, in ns per operation: the median of the chunks, as one in which the thread was
-/// preempted would dominate the others.
-pub fn timed(
-    subject: &mut dyn Subject,
-    operation: Operation,
-    keys: Keys,
-    which: Which,
-    range: Range<u64>,
-) -> (f64, u64) {
-    let (chunks, answers) = chunks(subject, operation, keys, which, range);
-    let nanos: Vec<_> = chunks.iter().map(|(nanos, items)| nanos / *items as f64).collect();
     (median(&nanos).unwrap_or(f64::NAN), answers)
 }
 
@@ -99,6 +75,13 @@ struct Entry {
     /// Bytes that building and filling have allocated and not freed.
     bytes: usize,
     full: bool,
+}
+
+impl Entry {
+    /// The ns per lookup, and how many found something.
+    fn looked_up(&self, keys: Keys, which: Which, range: Range<u64>) -> (f64, u64) {
+        timed(keys, which, range, |chunk| self.subject.run(Operation::Contains, chunk))
+    }
 }
 
 struct Comparison<'a> {
@@ -145,17 +128,15 @@ impl Comparison<'_> {
         which: impl Fn(&Entry) -> Option<Which>,
     ) {
         for index in 0..self.entries.len() {
-            let entry = &mut self.entries[index];
+            let entry = &self.entries[index];
             let Some(which) = which(entry) else { continue };
             if self.slots <= SMALL {
                 let warm = Which::Half { items: entry.items };
-                let range = self.slots..self.slots + self.slots / 4;
-                timed(entry.subject.as_mut(), Operation::Contains, self.keys, warm, range);
+                entry.looked_up(self.keys, warm, self.slots..self.slots + self.slots / 4);
             }
-            let (nanos, _) =
-                timed(entry.subject.as_mut(), operation, self.keys, which, range.clone());
-            let name = entry.name;
-            self.push(name, figure, nanos);
+            let work = |chunk: &[u64]| entry.subject.run(operation, chunk);
+            let (nanos, _) = timed(self.keys, which, range.clone(), work);
+            self.push(entry.name, figure, nanos);
         }
     }
 
@@ -185,19 +166,20 @@ impl Comparison<'_> {
         }
         let (name, slots) = (entry.name, entry.subject.slots());
         let range = slots * step / 20..slots * (step + 1) / 20;
-        let due = range.end - range.start;
         let before = allocated();
-        let subject = entry.subject.as_mut();
-        let (nanos, stored) = timed(subject, Operation::Insert, self.keys, Which::InOrder, range);
+        let Entry { subject, full, .. } = entry;
+        let (nanos, stored) = timed(self.keys, Which::InOrder, range, |chunk| {
+            // Nothing more after an insert that has failed.
+            let stored = if *full { 0 } else { subject.run(Operation::Insert, chunk) };
+            *full |= stored < chunk.len() as u64;
+            stored
+        });
         // A set may also free something when it grows.
         entry.bytes = (entry.bytes + allocated()).saturating_sub(before);
         entry.items += stored;
-        entry.full = stored < due;
         let nanos = if entry.full { f64::NAN } else { nanos };
-        let which = Which::Half { items: entry.items };
         let range = 0..(self.plan.operations / 8).min(slots / 8);
-        let (looked, _) =
-            timed(entry.subject.as_mut(), Operation::Contains, self.keys, which, range);
+        let (looked, _) = entry.looked_up(self.keys, Which::Half { items: entry.items }, range);
         self.push(name, &load_figure("insert", step), nanos);
         self.push(name, &load_figure("half", step), looked);
         nanos
@@ -213,7 +195,7 @@ impl Comparison<'_> {
 
     fn memory_and_false_positives(&mut self) {
         for index in 0..self.entries.len() {
-            let entry = &mut self.entries[index];
+            let entry = &self.entries[index];
             if entry.name == LIMIT {
                 continue;
             }
@@ -222,8 +204,7 @@ impl Comparison<'_> {
             let bits = (entry.bytes * 8) as f64 / entry.items as f64;
             let lookups = 8 * self.plan.operations;
             let range = (1 << 32)..(1 << 32) + lookups;
-            let subject = entry.subject.as_mut();
-            let (_, wrong) = timed(subject, Operation::Contains, self.keys, Which::Absent, range);
+            let (_, wrong) = entry.looked_up(self.keys, Which::Absent, range);
             self.push(name, "load", load);
             self.push(name, "bits per item", bits);
             self.push(name, "false positives", wrong as f64 / lookups as f64);
@@ -250,14 +231,14 @@ fn tables(results: &Results) -> Vec<Table> {
     let view = results.at(slots, 1);
     let columns = TIMES.map(|time| time.1).into_iter();
     let columns = columns.chain(["bits per item", "false positives, %"]);
-    let mut peers = Table::new("filters", columns);
+    let mut peers = table("filters", columns);
     let columns = ["lookup, absent", "insert", "remove", "bits per item", "false positives, %"];
-    let mut summary = Table::new("summary", columns);
+    let mut summary = table("summary", columns);
     let by_size = [(MISS, "lookup, absent"), (FILL, "insert")]
         .map(|(_, title)| sizes.iter().map(move |slots| format!("{title}, {}", power(*slots))));
-    let mut course = Table::new("sizes", by_size.into_iter().flatten());
+    let mut course = table("sizes", by_size.into_iter().flatten());
     let columns = TIMES[..3].iter().flat_map(|time| [time.1.to_owned(), "large pages".into()]);
-    let mut large = Table::new("pages", columns);
+    let mut large = table("pages", columns);
     for name in SUBJECTS {
         let median = |figure: &str| view.median(name, figure);
         let [bits, wrong] = [median("bits per item"), median("false positives").map(|r| 100.0 * r)];
@@ -277,7 +258,7 @@ fn tables(results: &Results) -> Vec<Table> {
         }
     }
     let tables = [peers, summary, course, large];
-    tables.into_iter().filter(|table| !table.is_empty()).collect()
+    tables.into_iter().filter(|table| !table.rows().is_empty()).collect()
 }
 
 fn plots(results: &Results) -> Vec<Plot> {
@@ -293,8 +274,8 @@ fn plots(results: &Results) -> Vec<Plot> {
         Plot {
             file: format!("filters-{file}"),
             title: format!("{what} over the load, {} slots, one thread", power(slots)),
-            x: Axis::new("load, % of the slots", Scale::FromZero),
-            y: Axis::new("million ops/s", Scale::Log),
+            x: ("load, % of the slots", Scale::FromZero),
+            y: ("million ops/s", Scale::Log),
             series: SUBJECTS.map(|name| Series::new(name, points(name))).into(),
         }
     };

@@ -1,16 +1,20 @@
 //! Maplets: beside filters at the same number of slots, and beside other tables that say which of 64
 //! partitions may hold a key.
 
-use coucal_measure::keys::{Keys, Which};
-use coucal_measure::peers::{Filters, growing_capacity};
-use coucal_measure::plot::{Axis, Plot, Scale, Series};
-use coucal_measure::subject::{Operation, Subject, fill};
-use coucal_measure::text::power;
+use std::cell::RefCell;
 
-use crate::contenders::{COUCAL, FILTERS, GROWN_FILTER, GROWN_MAPLET, HASH_MAP, MAPLET, build};
+use coucal_benches::keys::{Keys, Which};
+use coucal_benches::plot::{Plot, Scale, Series};
+use coucal_benches::text::{Table, power};
+
 use crate::filters::{SMALL, timed};
-use crate::output::Table;
+use crate::output::table;
+use crate::partitions::Filters;
+use crate::peers::{
+    COUCAL, FILTERS, GROWN_FILTER, GROWN_MAPLET, HASH_MAP, MAPLET, build, growing_capacity,
+};
 use crate::results::Results;
+use crate::subject::{Exclusive, Operation, Subject, fill};
 use crate::{Plan, Topic, allocated};
 
 pub const TOPIC: Topic =
@@ -21,13 +25,14 @@ const PAIRS: [[&str; 2]; 2] = [[COUCAL, MAPLET], [GROWN_FILTER, GROWN_MAPLET]];
 /// Those that know the partition of a key.
 const PARTITIONS: [&str; 3] = [MAPLET, FILTERS, HASH_MAP];
 /// All partitions, and some numbers of them for a course.
-const ALL: u8 = 64;
-const SOME: [u8; 3] = [1, 4, 16];
+const ALL: u64 = 64;
+const SOME: [u64; 3] = [1, 4, 16];
 /// Each kind of lookup takes as many turns, so that what disturbs one of them is in few ratios.
 const TURNS: u64 = 4;
 
 const ABSENT: &str = "miss";
 const PRESENT: &str = "hit";
+const BATCH: &str = "batch";
 const INSERT: &str = "insert";
 const REPLACE: &str = "replace";
 const BITS: &str = "bits per item";
@@ -38,7 +43,7 @@ const TIMES: [(&str, &str); 7] = [
     (ABSENT, "`contains`, `get`: absent"),
     (PRESENT, "`contains`, `get`: present"),
     ("half", "`contains`, `get`: half present"),
-    ("batch", "`contains_many`, `get_many`: half present"),
+    (BATCH, "`contains_many`, `get_many`: half present"),
     (INSERT, "`insert`"),
     ("remove", "`remove`"),
     (REPLACE, "`replace`"),
@@ -46,8 +51,7 @@ const TIMES: [(&str, &str); 7] = [
 
 fn measure(plan: &Plan, results: &mut Results) {
     for &slots in &plan.slots {
-        for round in 0..plan.rounds(slots) {
-            plan.say(&format!("{slots} slots, round {}", round + 1));
+        for round in plan.each_round(slots) {
             measure_round(plan, slots, round, results);
             if slots == plan.last_slots() {
                 fewer_partitions(plan, slots, round, results);
@@ -60,15 +64,16 @@ fn measure(plan: &Plan, results: &mut Results) {
 fn fewer_partitions(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
     let keys = Keys::new(50 + round as u64);
     for partitions in SOME {
-        let slots = slots / u64::from(ALL) * u64::from(partitions);
-        let filters = Filters::with_partitions(slots as usize, partitions);
+        let slots = slots / ALL * partitions;
+        let filters = RefCell::new(Filters::new(slots as usize, partitions as usize));
+        let filters = Box::new(Exclusive(filters, slots as usize));
         let subjects: [(&str, Box<dyn Subject>); 2] =
-            [(MAPLET, build(MAPLET, slots as usize)), (FILTERS, Box::new(filters))];
-        for (name, mut subject) in subjects.into_iter().filter(|(name, _)| plan.includes(name)) {
-            fill(subject.as_mut(), keys, slots * 19 / 20);
-            let range = 0..plan.operations;
-            let (nanos, _) =
-                timed(subject.as_mut(), Operation::Contains, keys, Which::Absent, range);
+            [(MAPLET, build(MAPLET, slots as usize)), (FILTERS, filters)];
+        for (name, subject) in subjects.into_iter().filter(|(name, _)| plan.includes(name)) {
+            fill(&*subject, keys, slots * 19 / 20);
+            let (nanos, _) = timed(keys, Which::Absent, 0..plan.operations, |chunk| {
+                subject.run(Operation::Contains, chunk)
+            });
             results.push((slots, 1), name, ABSENT, nanos);
         }
     }
@@ -107,7 +112,7 @@ fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
             let due = range.end - range.start;
             let before = allocated();
             let (nanos, stored) =
-                timed(subject.as_mut(), Operation::Insert, keys, Which::InOrder, range);
+                timed(keys, Which::InOrder, range, |chunk| subject.run(Operation::Insert, chunk));
             assert_eq!(stored, due, "{name} has room for its items");
             // A map may also free something when it grows.
             *bytes = (*bytes + allocated()).saturating_sub(before);
@@ -121,24 +126,21 @@ fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
     for turn in 0..TURNS {
         let lookups = plan.operations / TURNS;
         let range = turn * lookups..(turn + 1) * lookups;
-        for (figure, operation) in [
-            (ABSENT, Operation::Contains),
-            (PRESENT, Operation::Contains),
-            ("half", Operation::Contains),
-            ("batch", Operation::ContainsMany),
-        ] {
-            for Entry { name, subject, items, .. } in &mut entries {
-                let items = *items;
+        for figure in [ABSENT, PRESENT, "half", BATCH] {
+            for &Entry { name, ref subject, items, .. } in &entries {
                 let which = match figure {
                     ABSENT => Which::Absent,
                     PRESENT => Which::Present { items },
                     _ => Which::Half { items },
                 };
-                let paired = PAIRS.as_flattened().contains(name);
+                let paired = PAIRS.as_flattened().contains(&name);
                 if !paired && !matches!(figure, ABSENT | PRESENT) {
                     continue;
                 }
-                let (nanos, found) = timed(subject.as_mut(), operation, keys, which, range.clone());
+                let (nanos, found) = timed(keys, which, range.clone(), |chunk| match figure {
+                    BATCH => subject.run_batches(Operation::Contains, chunk),
+                    _ => subject.run(Operation::Contains, chunk),
+                });
                 push(name, figure, nanos);
                 if figure == ABSENT {
                     push(name, USELESS, found as f64 / lookups as f64);
@@ -153,9 +155,9 @@ fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
         ("remove", Operation::Remove, 0..quarter),
         (REPLACE, Operation::Replace, quarter..2 * quarter),
     ] {
-        for Entry { name, subject, .. } in &mut entries {
+        for Entry { name, subject, .. } in &entries {
             let (nanos, changed) =
-                timed(subject.as_mut(), operation, keys, Which::InOrder, range.clone());
+                timed(keys, Which::InOrder, range.clone(), |chunk| subject.run(operation, chunk));
             // Filters have no partition to replace.
             if changed > 0 {
                 assert_eq!(changed, quarter, "{name} misses a key");
@@ -170,7 +172,7 @@ fn tables(results: &Results) -> Vec<Table> {
         let filter = if filter == COUCAL { "filter" } else { filter };
         [format!("{filter}, ns"), format!("{maplet}, ns"), "times".into()]
     });
-    let mut beside_filters = Table::new("maplets", columns.into_iter().flatten());
+    let mut beside_filters = table("maplets", columns.into_iter().flatten());
     let columns = [
         "lookup, absent, ns",
         "lookup, present, ns",
@@ -179,7 +181,7 @@ fn tables(results: &Results) -> Vec<Table> {
         "bits per item",
         "useless reads per 1,000 absent keys",
     ];
-    let mut partitions = Table::new("partitions", columns);
+    let mut partitions = table("partitions", columns);
     let view = results.at(results.slots_with(INSERT).pop().unwrap_or(0), 1);
     for (figure, title) in TIMES {
         let values = PAIRS.map(|[filter, maplet]| {
@@ -199,19 +201,19 @@ fn tables(results: &Results) -> Vec<Table> {
 
 fn plots(results: &Results) -> Vec<Plot> {
     let Some(slots) = results.slots_with(INSERT).pop() else { return Vec::new() };
-    let each = slots / u64::from(ALL);
+    let each = slots / ALL;
     let line = |name, label: &str| {
         let nanos = |partitions: u64| {
             Some((partitions as f64, results.at(each * partitions, 1).median(name, ABSENT)?))
         };
-        let points = SOME.into_iter().chain([ALL]).map(u64::from).filter_map(nanos);
-        Series::new(name, points.collect()).label(label)
+        let points = SOME.into_iter().chain([ALL]).filter_map(nanos).collect();
+        Series { label: label.into(), ..Series::new(name, points) }
     };
     vec![Plot {
         file: "maplets".into(),
         title: format!("Lookups of absent keys over the partitions, {} slots in each", power(each)),
-        x: Axis::new("partitions", Scale::Powers),
-        y: Axis::new("ns per lookup", Scale::Log),
+        x: ("partitions", Scale::Powers),
+        y: ("ns per lookup", Scale::Log),
         series: vec![line(MAPLET, "one maplet"), line(FILTERS, "a filter for each")],
     }]
 }

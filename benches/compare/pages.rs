@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{env, fs, process};
 
+use crate::machine::value;
 use crate::results::Results;
 use crate::{Plan, output};
 
@@ -29,13 +30,11 @@ pub fn push_share(place: (u64, usize), results: &mut Results) {
     if !are_large() {
         return;
     }
-    let kibibytes = |text: &str, name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-        line.trim().trim_end_matches(" kB").parse::<f64>().ok()
+    let kibibytes = |name| {
+        let value = value("/proc/self/smaps_rollup", name)?;
+        value.trim_end_matches(" kB").parse::<f64>().ok()
     };
-    let Ok(text) = fs::read_to_string("/proc/self/smaps_rollup") else { return };
-    if let [Some(large), Some(all)] = ["AnonHugePages:", "Rss:"].map(|name| kibibytes(&text, name))
-    {
+    if let [Some(large), Some(all)] = ["AnonHugePages:", "Rss:"].map(kibibytes) {
         results.push(place, "all", SHARE, large / all);
     }
 }

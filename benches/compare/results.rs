@@ -6,11 +6,24 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use coucal_measure::pieces::{Counted, FEWEST};
-use coucal_measure::timing::{median, ratio};
+use crate::pieces::{Counted, FEWEST};
 
 /// The columns of the file.
 const HEAD: [&str; 6] = ["slots", "threads", "subject", "figure", "median", "runs"];
+
+/// The median of the finite values; `None` if there are none.
+pub fn median(runs: &[f64]) -> Option<f64> {
+    let mut sorted: Vec<_> = runs.iter().copied().filter(|run| run.is_finite()).collect();
+    sorted.sort_by(f64::total_cmp);
+    let upper = *sorted.get(sorted.len() / 2)?;
+    Some(f64::midpoint(sorted[(sorted.len() - 1) / 2], upper))
+}
+
+/// The median of the ratios of the runs, one by one.
+fn ratio(above: &[f64], below: &[f64]) -> Option<f64> {
+    let ratios: Vec<_> = above.iter().zip(below).map(|(above, below)| above / below).collect();
+    median(&ratios)
+}
 
 /// What a figure measures.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -189,6 +202,14 @@ fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_median_skips_what_was_not_measured_and_a_ratio_is_taken_inside_each_run() {
+        assert_eq!((median(&[]), median(&[f64::NAN])), (None, None));
+        assert_eq!(median(&[3.0, f64::NAN, 1.0]), Some(2.0));
+        assert_eq!(median(&[9.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(ratio(&[2.0, 20.0, 4.0], &[1.0, 5.0, 4.0]), Some(2.0));
+    }
 
     #[test]
     fn what_was_written_is_read_again() {

@@ -1,14 +1,15 @@
 //! Figure 4: load factor, false-positive rate and bits per item of every layout, beside Bloom filters and
 //! the lower bound of information theory.
 
-use coucal::{CuckooFilter, Layout};
-use coucal_measure::keys::Keys;
-use coucal_measure::plot::{Axis, Plot, Scale, Series};
-use coucal_measure::text::percent;
-use coucal_measure::timing::parallel_map;
+use std::f64::consts::LN_2;
 
-use crate::output::{Figure, Rows};
-use crate::workers;
+use coucal::{CuckooFilter, Layout};
+use coucal_benches::keys::Keys;
+use coucal_benches::plot::{Plot, Scale, Series, Style};
+use coucal_benches::text::{Table, percent};
+use rayon::prelude::*;
+
+use crate::Figure;
 
 /// Tables of each layout that are filled: their loads differ a little.
 const FILLS: u64 = 5;
@@ -56,24 +57,16 @@ impl Point {
         let rate = (lookups > 0).then(|| found as f64 / lookups as f64);
         Self { name: L::NAME, load, bits_per_item, stated, rate, lookups }
     }
-
-    /// As measured, or as stated where it was not.
-    fn best_rate(&self) -> f64 {
-        self.rate.unwrap_or(self.stated)
-    }
 }
 
-/// Bits per item for a rate.
-type Formula = fn(f64) -> f64;
+/// The least bits per item that any filter needs for a rate.
+fn bound(rate: f64) -> f64 {
+    -rate.log2()
+}
 
 /// Of a Bloom filter with the best number of hash functions.
 fn ideal_bloom(rate: f64) -> f64 {
-    bound(rate) / std::f64::consts::LN_2
-}
-
-/// The least that any filter needs.
-fn bound(rate: f64) -> f64 {
-    -rate.log2()
+    bound(rate) / LN_2
 }
 
 /// Of the paper's cuckoo filter with four slots, at a load of 95 % (table 1). Semi-sorting saves a bit.
@@ -85,83 +78,52 @@ fn paper_semi_sorted(rate: f64) -> f64 {
     (bound(rate) + 2.0) / 0.95
 }
 
-pub fn figure(capacity: usize) -> Figure {
+type Formula = fn(f64) -> f64;
+
+/// Names, shades and formulas of bits per item.
+const FORMULAS: [(&str, f64, Formula); 4] = [
+    ("ideal Bloom, 1.44 log2(1/rate)", 0.0, ideal_bloom),
+    ("paper: cuckoo, b = 4", 0.5, paper),
+    ("paper: semi-sorted, b = 4", 0.7, paper_semi_sorted),
+    ("lower bound, log2(1/rate)", 0.2, bound),
+];
+
+pub fn figure(name: &str, capacity: usize) -> Figure {
     macro_rules! each {
         ($($layout:ident)*) => { [$(Point::measure::<coucal::$layout> as fn(usize) -> Point),*] };
     }
     let each = coucal::__for_each_layout!(each);
-    let points = parallel_map(workers(), &each, |measure| measure(capacity));
-    let rate = |point: &Point| point.rate.map_or_else(String::new, |rate| format!("{rate:.4e}"));
-    let row = |point: &Point| {
-        vec![
-            point.name.to_owned(),
-            format!("{:.5}", point.load),
-            format!("{:.3}", point.bits_per_item),
-            rate(point),
-            format!("{:.4e}", point.stated),
-            point.lookups.to_string(),
-        ]
-    };
-    let summary = |point: &Point| {
-        vec![
-            point.name.to_owned(),
-            format!("{:.1} %", 100.0 * point.load),
-            point.rate.map_or_else(|| "not measured".to_owned(), percent),
-            percent(point.stated),
-            format!("{:.1}", point.bits_per_item),
-            format!("{:.1}", ideal_bloom(point.best_rate())),
-            percent((-point.bits_per_item * std::f64::consts::LN_2).exp2()),
-            format!("{:.1}", bound(point.best_rate())),
-        ]
-    };
-    let point = |point: &Point| {
-        let place = (point.best_rate(), point.bits_per_item);
-        Series::new(point.name, vec![place]).points_only()
-    };
-    let formula = |(name, lightness, bits): (&str, f64, Formula)| {
-        let points = [-1, -10].map(|power| 10_f64.powi(power)).map(|rate| (rate, bits(rate)));
-        Series::new(name, points.into()).formula(lightness)
-    };
-    let formulas: [(&str, f64, Formula); 4] = [
-        ("ideal Bloom, 1.44 log2(1/rate)", 0.0, ideal_bloom),
-        ("paper: cuckoo, b = 4", 0.5, paper),
-        ("paper: semi-sorted, b = 4", 0.7, paper_semi_sorted),
-        ("lower bound, log2(1/rate)", 0.2, bound),
-    ];
-    Figure {
-        name: "fig4",
-        csv: Rows {
-            head: &[
-                "layout",
-                "load factor",
-                "bits per item",
-                "false positives",
-                "false positives as stated",
-                "lookups",
-            ],
-            rows: points.iter().map(row).collect(),
-        },
-        table: Rows {
-            head: &[
-                "layout",
-                "load factor",
-                "false positives",
-                "as stated",
-                "bits per item",
-                "ideal Bloom filter",
-                "its rate with equal bits",
-                "lower bound",
-            ],
-            rows: points.iter().map(summary).collect(),
-        },
-        plots: vec![Plot {
-            file: "fig4".into(),
-            title: "Bits per item over false-positive rate".into(),
-            x: Axis::new("false-positive rate", Scale::Log),
-            y: Axis::new("bits per item", Scale::FromZero),
-            series: points.iter().map(point).chain(formulas.map(formula)).collect(),
-        }],
+    let points: Vec<_> = each.into_par_iter().map(|measure| measure(capacity)).collect();
+    let head = "layout,load factor,bits per item,false positives,false positives as stated,lookups";
+    let mut csv = vec![head.to_owned()];
+    let columns = "layout|load factor|false positives|as stated|bits per item|ideal Bloom filter|\
+                   its rate with equal bits|lower bound";
+    let (mut table, mut series) = (Table::new(name, columns.split('|')), Vec::new());
+    for point in points {
+        let Point { name, load, bits_per_item, stated, rate, lookups } = point;
+        let measured = rate.map_or_else(String::new, |rate| format!("{rate:.4e}"));
+        csv.push(format!("{name},{load:.5},{bits_per_item:.3},{measured},{stated:.4e},{lookups}"));
+        let best = rate.unwrap_or(stated);
+        let [bits, ideal, least] =
+            [bits_per_item, ideal_bloom(best), bound(best)].map(|bits| format!("{bits:.1}"));
+        let load = format!("{:.1} %", 100.0 * load);
+        let measured = rate.map_or_else(|| "not measured".to_owned(), percent);
+        let equal = percent((-bits_per_item * LN_2).exp2());
+        table.cells(name, [load, measured, percent(stated), bits, ideal, equal, least]);
+        series.push(Series::new(name, vec![(best, bits_per_item)]).style(Style::Points));
     }
+    series.extend(FORMULAS.map(|(name, lightness, bits)| {
+        let points = [0.1, 1e-10].map(|rate| (rate, bits(rate)));
+        Series::new(name, points.into()).style(Style::Formula(lightness))
+    }));
+    let plot = Plot {
+        file: name.into(),
+        title: "Bits per item over false-positive rate".into(),
+        x: ("false-positive rate", Scale::Log),
+        y: ("bits per item", Scale::FromZero),
+        series,
+    };
+    Figure { csv, table, plots: vec![plot] }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 use std::hint::black_box;
 
 use coucal::internals;
-use coucal_measure::keys::Keys;
+use coucal_benches::keys::Keys;
 
 /// The most buckets that a search opens, as in `src/table/path.rs` of the crate.
 const BUDGET: usize = 768;

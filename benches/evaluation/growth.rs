@@ -1,13 +1,12 @@
 //! Load factor, false-positive rate and bits per item of every layout that grows, while a table grows.
 
 use coucal::{CuckooFilter, GrowableCuckooFilter, GrowingLayout, Layout};
-use coucal_measure::keys::Keys;
-use coucal_measure::plot::{Axis, Plot, Scale, Series};
-use coucal_measure::text::percent;
-use coucal_measure::timing::parallel_map;
+use coucal_benches::keys::Keys;
+use coucal_benches::plot::{Plot, Scale, Series, Style};
+use coucal_benches::text::{Table, percent};
+use rayon::prelude::*;
 
-use crate::output::{Figure, Rows};
-use crate::workers;
+use crate::Figure;
 
 /// This many false positives determine a rate to within about 2 %.
 const EVENTS: f64 = 2500.0;
@@ -85,102 +84,65 @@ fn measure<L: GrowingLayout + Layout>(first: usize, doublings: u32) -> Vec<Point
 }
 
 /// Layouts that begin with room for `first` items and double at most `doublings` times.
-pub fn figure(first: usize, doublings: u32) -> Figure {
+pub fn figure(name: &str, first: usize, doublings: u32) -> Figure {
     macro_rules! each {
-        ($($layout:ident)*) => {
-            // The one that doubles most often first, as its run is the longest.
-            [$(measure::<coucal::$layout> as fn(usize, u32) -> Vec<Point>),*]
-                .into_iter().rev().collect()
-        };
+        ($($layout:ident)*) => { [$(measure::<coucal::$layout> as fn(usize, u32) -> Vec<Point>),*] };
     }
-    let each: Vec<_> = coucal::__for_each_growing_layout!(each);
-    let mut layouts = parallel_map(workers(), &each, |measure| measure(first, doublings));
-    layouts.reverse();
-    let number = |load: Option<f64>| load.map_or_else(String::new, |load| format!("{load:.5}"));
-    let row = |point: &Point| {
-        vec![
-            point.name.to_owned(),
-            point.items.to_string(),
-            point.slots.to_string(),
-            number(point.mean_load()),
-            number(point.lowest_load()),
-            format!("{:.3}", point.bits_per_item),
-            point.rate.map_or_else(String::new, |rate| format!("{rate:.4e}")),
-            format!("{:.4e}", point.stated),
-        ]
-    };
-    let summary = |points: &Vec<Point>| {
+    let each = coucal::__for_each_growing_layout!(each);
+    // Each by itself, as the one that doubles most often has the longest run.
+    let layouts = each.into_par_iter().with_max_len(1).map(|measure| measure(first, doublings));
+    let layouts: Vec<_> = layouts.collect();
+    let head = "layout,items,slots,mean load factor,lowest load factor,bits per item,\
+                   false positives,false positives as stated";
+    let mut csv = vec![head.to_owned()];
+    let columns = "layout|doublings|mean load factor|lowest|false positives at first, as stated|\
+                   at the end, as stated|at the end, measured|bits per item at the end";
+    let mut table = Table::new(name, columns.split('|'));
+    for points in &layouts {
+        for point in points {
+            let Point { name, items, slots, bits_per_item, stated, rate, .. } = point;
+            let [mean, lowest] = [point.mean_load(), point.lowest_load()]
+                .map(|load| load.map_or_else(String::new, |load| format!("{load:.5}")));
+            let rate = rate.map_or_else(String::new, |rate| format!("{rate:.4e}"));
+            let loads = format!("{name},{items},{slots},{mean},{lowest}");
+            csv.push(format!("{loads},{bits_per_item:.3},{rate},{stated:.4e}"));
+        }
         let (start, grown) = points.split_first().expect("each layout has the first size");
         let end = grown.last().expect("each layout doubles at least once");
         let mean = grown.iter().filter_map(Point::mean_load).sum::<f64>() / grown.len() as f64;
         let lowest = grown.iter().filter_map(Point::lowest_load).fold(1.0, f64::min);
-        vec![
-            end.name.to_owned(),
-            grown.len().to_string(),
-            percent(mean),
-            percent(lowest),
-            percent(start.stated),
-            percent(end.stated),
-            end.rate.map_or_else(|| "not measured".to_owned(), percent),
-            format!("{:.1}", end.bits_per_item),
-        ]
-    };
+        let [mean, lowest, at_first, at_end] =
+            [mean, lowest, start.stated, end.stated].map(percent);
+        let measured = end.rate.map_or_else(|| "not measured".to_owned(), percent);
+        let (doublings, bits) = (grown.len().to_string(), format!("{:.1}", end.bits_per_item));
+        table.cells(end.name, [doublings, mean, lowest, at_first, at_end, measured, bits]);
+    }
     let series = |value: fn(&Point) -> Option<f64>| {
         layouts.iter().map(move |points| {
             let place = |at: &Point| Some((at.items as f64, value(at)?));
             Series::new(points[0].name, points.iter().filter_map(place).collect())
         })
     };
-    let names = layouts.iter().map(|points| format!("{}, stated", points[0].name));
-    let stated = series(|at| Some(at.stated));
-    let stated = stated.zip(names).map(|(series, name)| series.dashed().label(name));
-    let measured = series(|at| at.rate).filter(|series| !series.is_empty());
-    let items = || Axis::new("items", Scale::Powers);
-    Figure {
-        name: "growth",
-        csv: Rows {
-            head: &[
-                "layout",
-                "items",
-                "slots",
-                "mean load factor",
-                "lowest load factor",
-                "bits per item",
-                "false positives",
-                "false positives as stated",
-            ],
-            rows: layouts.iter().flatten().map(row).collect(),
-        },
-        table: Rows {
-            head: &[
-                "layout",
-                "doublings",
-                "mean load factor",
-                "lowest",
-                "false positives at first, as stated",
-                "at the end, as stated",
-                "at the end, measured",
-                "bits per item at the end",
-            ],
-            rows: layouts.iter().map(summary).collect(),
-        },
-        plots: vec![
-            Plot {
-                file: "growth-rate".into(),
-                title: "False positives while a table grows".into(),
-                x: items(),
-                y: Axis::new("false-positive rate", Scale::Log),
-                series: measured.chain(stated).collect(),
-            },
-            Plot {
-                file: "growth-bits".into(),
-                title: "Bits per item while a table grows".into(),
-                x: items(),
-                y: Axis::new("bits per item", Scale::FromZero),
-                series: series(|at| Some(at.bits_per_item)).collect(),
-            },
-        ],
-    }
+    let stated = series(|at| Some(at.stated)).zip(&layouts).map(|(line, points)| Series {
+        label: format!("{}, stated", points[0].name),
+        style: Style::Dashed,
+        ..line
+    });
+    let plot = |file, title: &str, y, series| {
+        let x = ("items", Scale::Powers);
+        Plot { file: format!("{name}-{file}"), title: title.into(), x, y, series }
+    };
+    let rates = series(|at| at.rate).chain(stated).collect();
+    let rates = plot(
+        "rate",
+        "False positives while a table grows",
+        ("false-positive rate", Scale::Log),
+        rates,
+    );
+    let bits = series(|at| Some(at.bits_per_item)).collect();
+    let bits =
+        plot("bits", "Bits per item while a table grows", ("bits per item", Scale::FromZero), bits);
+    Figure { csv, table, plots: vec![rates, bits] }
 }
 
 #[cfg(test)]
