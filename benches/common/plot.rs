@@ -16,32 +16,24 @@ const SIZE: (u32, u32) = (1040, 500);
 const CHART_WIDTH: u32 = 740;
 const FONT: &str = "sans-serif";
 
-/// The colours by the beginning of the subject's name.
-const COLOURS: [(&str, (u8, u8, u8)); 21] = [
-    ("coucal", (214, 39, 40)),
-    ("atomic-cuckoo-filter", (31, 119, 180)),
-    ("cuckoofilter", (44, 160, 44)),
-    ("qfilter", (148, 103, 189)),
-    ("fastbloom", (127, 127, 127)),
-    ("RwLock<HashSet>", (140, 86, 75)),
-    ("two loads", (60, 60, 60)),
-    ("sharded RwLock<cuckoofilter>", (44, 160, 44)),
-    ("maplet", (214, 39, 40)),
-    ("Fp8x8", (0, 90, 40)),
-    ("Fp9x7", (44, 160, 44)),
-    ("Fp10x6", (23, 190, 207)),
-    ("Fp12x5", (31, 119, 250)),
-    ("SemiSorted14x5", (120, 180, 255)),
-    // The default layout has the colour of coucal.
-    ("Fp16x4", (214, 39, 40)),
-    ("SemiSorted17x4", (255, 152, 150)),
-    ("Fp21x3", (230, 160, 0)),
-    ("Fp32x2", (140, 86, 75)),
-    // Slots per bucket, in simulated tables.
-    ("b = 2", (44, 160, 44)),
-    ("b = 4", (214, 39, 40)),
-    ("b = 8", (31, 119, 180)),
+/// Colours, and with what the names of their subjects begin. The default layout has that of coucal; `b` is the
+/// number of slots per bucket of simulated tables.
+const COLOURS: [(RGBColor, &[&str]); 13] = [
+    (RGBColor(214, 39, 40), &["coucal", "maplet", "Fp16x4", "b = 4"]),
+    (RGBColor(31, 119, 180), &["atomic-cuckoo-filter", "b = 8"]),
+    (RGBColor(44, 160, 44), &["cuckoofilter", "sharded RwLock<cuckoofilter>", "Fp9x7", "b = 2"]),
+    (RGBColor(140, 86, 75), &["RwLock<HashSet>", "Fp32x2"]),
+    (RGBColor(148, 103, 189), &["qfilter"]),
+    (RGBColor(127, 127, 127), &["fastbloom"]),
+    (RGBColor(60, 60, 60), &["two loads"]),
+    (RGBColor(0, 90, 40), &["Fp8x8"]),
+    (RGBColor(23, 190, 207), &["Fp10x6"]),
+    (RGBColor(31, 119, 250), &["Fp12x5"]),
+    (RGBColor(120, 180, 255), &["SemiSorted14x5"]),
+    (RGBColor(255, 152, 150), &["SemiSorted17x4"]),
+    (RGBColor(230, 160, 0), &["Fp21x3"]),
 ];
+const OTHER_COLOUR: RGBColor = RGBColor(20, 40, 120);
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
@@ -162,13 +154,12 @@ impl Series {
         if let Style::Formula(lightness) = self.style {
             return BLACK.mix(1.0 - lightness).stroke_width(1);
         }
-        let (r, g, b) = COLOURS
-            .iter()
-            .find(|colour| self.subject.starts_with(colour.0))
-            .map_or((20, 40, 120), |colour| colour.1);
+        let begins = |name: &&str| self.subject.starts_with(name);
+        let colour = COLOURS.iter().find(|(_, names)| names.iter().any(begins));
+        let colour = colour.map_or(OTHER_COLOUR, |colour| colour.0);
         // The subject of it all stands out.
         let width = if self.subject == "coucal" { 3 } else { 2 };
-        RGBColor(r, g, b).mix(self.opacity).stroke_width(width)
+        colour.mix(self.opacity).stroke_width(width)
     }
 }
 

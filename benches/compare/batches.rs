@@ -7,7 +7,7 @@ use crate::filters::timed;
 use crate::output::table;
 use crate::peers::{COUCAL, MAPLET, build};
 use crate::results::Results;
-use crate::subject::{Operation, fill};
+use crate::subject::{Operation, Subject, fill};
 use crate::{Plan, Topic};
 
 pub const TOPIC: Topic =
@@ -24,57 +24,53 @@ const OPERATIONS: [(&str, Operation); 4] = [
 /// Of a maplet.
 const REPLACE: &str = "replace";
 
-/// The figures of a loop and of its batches.
-fn pair(name: &str) -> [String; 2] {
-    [format!("{name} loop"), format!("{name}_many")]
+type Run = fn(&dyn Subject, Operation, &[u64]) -> u64;
+
+/// The figures of a loop and of its batches, and what does them.
+fn pair(name: &str) -> [(String, Run); 2] {
+    let batches: Run = |subject, operation, keys| subject.run_batches(operation, keys);
+    [
+        (format!("{name} loop"), |subject, operation, keys| subject.run(operation, keys)),
+        (format!("{name}_many"), batches),
+    ]
 }
 
 fn measure(plan: &Plan, results: &mut Results) {
-    for &slots in &plan.slots {
-        let items = slots * 3 / 4;
-        for round in plan.each_round(slots) {
-            let keys = Keys::new(100 + round as u64);
-            let some = 0..items.min(4 * plan.operations);
-            let mut push =
-                |name, figure: &str, nanos| results.push((slots, 1), name, figure, nanos);
-            let tables = [0, 1].map(|_| build(COUCAL, slots as usize));
-            for (name, operation) in OPERATIONS {
-                let (which, range) = match operation {
-                    Operation::Insert => (Which::InOrder, 0..items),
-                    Operation::Contains => (Which::Half { items }, some.clone()),
-                    _ => (Which::InOrder, some.clone()),
-                };
-                let [one, many] = pair(name);
-                let work = |chunk: &[u64]| tables[0].run(operation, chunk);
-                push(COUCAL, &one, timed(keys, which, range.clone(), work).0);
-                let work = |chunk: &[u64]| tables[1].run_batches(operation, chunk);
-                push(COUCAL, &many, timed(keys, which, range, work).0);
+    for (slots, round) in plan.runs() {
+        let (keys, items) = (Keys::new(100 + round as u64), slots * 3 / 4);
+        let some = 0..items.min(4 * plan.operations);
+        let mut push = |name, figure: &str, nanos| results.push((slots, 1), name, figure, nanos);
+        let tables = [0, 1].map(|_| build(COUCAL, slots as usize));
+        for (name, operation) in OPERATIONS {
+            let (which, range) = match operation {
+                Operation::Insert => (Which::InOrder, 0..items),
+                Operation::Contains => (Which::Half { items }, some.clone()),
+                _ => (Which::InOrder, some.clone()),
+            };
+            for (table, (figure, run)) in tables.iter().zip(pair(name)) {
+                let work = |chunk: &[u64]| run(&**table, operation, chunk);
+                push(COUCAL, &figure, timed(keys, which, range.clone(), work).0);
             }
-            drop(tables);
-            for (in_batches, figure) in pair(REPLACE).iter().enumerate() {
-                let table = build(MAPLET, slots as usize);
-                fill(&*table, keys, items);
-                let (nanos, replaced) = timed(keys, Which::InOrder, some.clone(), |chunk| {
-                    if in_batches == 0 {
-                        table.run(Operation::Replace, chunk)
-                    } else {
-                        table.run_batches(Operation::Replace, chunk)
-                    }
-                });
-                assert_eq!(replaced, some.end, "the maplet misses a key");
-                push(MAPLET, figure, nanos);
-            }
+        }
+        drop(tables);
+        for (figure, run) in pair(REPLACE) {
+            let table = build(MAPLET, slots as usize);
+            fill(&*table, keys, items);
+            let work = |chunk: &[u64]| run(&*table, Operation::Replace, chunk);
+            let (nanos, replaced) = timed(keys, Which::InOrder, some.clone(), work);
+            assert_eq!(replaced, some.end, "the maplet misses a key");
+            push(MAPLET, &figure, nanos);
         }
     }
 }
 
 fn tables(results: &Results) -> Vec<Table> {
     let mut batches = table("batches", ["ns in a loop", "ns in batches", "times as fast"]);
-    for slots in results.slots_with(&pair(OPERATIONS[0].0)[0]) {
+    for slots in results.slots_with(&pair(OPERATIONS[0].0)[0].0) {
         let view = results.at(slots, 1);
         let names = OPERATIONS.iter().map(|operation| (COUCAL, operation.0, ""));
         for (name, operation, of) in names.chain([(MAPLET, REPLACE, " of a maplet")]) {
-            let [one, many] = pair(operation);
+            let [one, many] = pair(operation).map(|one| one.0);
             let times = view.ratio((name, &one), (name, &many));
             let label = format!("`{many}`{of}, {} slots", power(slots));
             batches.row(&label, [view.median(name, &one), view.median(name, &many), times]);

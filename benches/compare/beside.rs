@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 
 use crate::Plan;
 use crate::pieces::{self, Counted, Meter, Piece, Turns, count};
-use crate::results::{Results, View};
+use crate::results::{Place, Results, View};
 use crate::subject::{Operation, Step, Subject, Window, Work};
 
 pub const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
@@ -23,12 +23,12 @@ pub fn percentile(scene: &str, percentile: f64) -> String {
     format!("{scene}: {percentile} %")
 }
 
-pub fn histogram() -> Histogram<u64> {
+fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("the bounds are in order")
 }
 
 /// The median time of reading the clock alone.
-pub fn clock_overhead() -> u64 {
+fn clock_overhead() -> u64 {
     let mut histogram = histogram();
     for _ in 0..1 << 16 {
         let started = Instant::now();
@@ -67,13 +67,7 @@ impl Singles {
         nanos.saturating_sub(self.waited - before)
     }
 
-    pub fn push_percentiles(
-        &self,
-        place: (u64, usize),
-        name: &str,
-        scene: &str,
-        results: &mut Results,
-    ) {
+    pub fn push_percentiles(&self, place: Place, name: &str, scene: &str, results: &mut Results) {
         let overhead = clock_overhead();
         for percent in PERCENTILES {
             let nanos = self.histogram.value_at_percentile(percent).saturating_sub(overhead);
@@ -121,7 +115,7 @@ pub fn both(
 
 /// What is looked up, and where.
 pub struct Lookups<'a> {
-    pub place: (u64, usize),
+    pub place: Place,
     pub name: &'a str,
     pub table: &'a (dyn Subject + Sync),
     pub keys: &'a [u64],

@@ -27,6 +27,8 @@ pub const SMALL: u64 = 1 << 20;
 
 const MISS: &str = "miss";
 const FILL: &str = "fill";
+const BITS: &str = "bits per item";
+const WRONG: &str = "false positives";
 /// Figures and their titles, in ns.
 const TIMES: [(&str, &str); 5] = [
     (MISS, "lookup, absent"),
@@ -37,10 +39,8 @@ const TIMES: [(&str, &str); 5] = [
 ];
 
 fn measure(plan: &Plan, results: &mut Results) {
-    for &slots in &plan.slots {
-        for round in plan.each_round(slots) {
-            measure_round(plan, slots, round, results);
-        }
+    for (slots, round) in plan.runs() {
+        measure_round(plan, slots, round, results);
     }
     if plan.large_pages {
         pages::measure(plan, plan.last_slots(), results);
@@ -67,156 +67,131 @@ pub fn timed(
 }
 
 /// A subject, and what it holds.
-struct Entry {
-    name: &'static str,
-    subject: Box<dyn Subject>,
+pub struct Entry {
+    pub name: &'static str,
+    pub subject: Box<dyn Subject>,
     /// Items 0 to here.
-    items: u64,
+    pub items: u64,
     /// Bytes that building and filling have allocated and not freed.
-    bytes: usize,
-    full: bool,
+    pub bytes: usize,
+    /// The ns per insert, summed over the steps of the fill.
+    pub fill: f64,
 }
 
 impl Entry {
-    /// The ns per lookup, and how many found something.
-    fn looked_up(&self, keys: Keys, which: Which, range: Range<u64>) -> (f64, u64) {
-        timed(keys, which, range, |chunk| self.subject.run(Operation::Contains, chunk))
+    pub fn new(name: &'static str, build: impl FnOnce() -> Box<dyn Subject>) -> Self {
+        let before = allocated();
+        let subject = build();
+        Self { name, subject, items: 0, bytes: allocated() - before, fill: 0.0 }
     }
-}
 
-struct Comparison<'a> {
-    plan: &'a Plan,
-    slots: u64,
-    keys: Keys,
-    entries: Vec<Entry>,
-    results: &'a mut Results,
+    /// Counts the bytes that some inserts allocate. A set may also free something when it grows.
+    pub fn counted<R>(&mut self, inserts: impl FnOnce(&dyn Subject) -> R) -> R {
+        let before = allocated();
+        let result = inserts(&*self.subject);
+        self.bytes = (self.bytes + allocated()).saturating_sub(before);
+        result
+    }
+
+    /// Inserts the items up to this one: the ns per item, NaN if not all of them have room.
+    pub fn insert(&mut self, keys: Keys, to: u64) -> f64 {
+        let range = self.items..to;
+        let mut full = false;
+        let (nanos, stored) = self.counted(|subject| {
+            timed(keys, Which::InOrder, range, |chunk| {
+                let stored = if full { 0 } else { subject.run(Operation::Insert, chunk) };
+                full |= stored < chunk.len() as u64;
+                stored
+            })
+        });
+        self.items += stored;
+        if full { f64::NAN } else { nanos }
+    }
+
+    /// Inserts aside: the ns per operation, and how many of the answers were yes.
+    pub fn run(
+        &self,
+        operation: Operation,
+        keys: Keys,
+        which: Which,
+        range: Range<u64>,
+    ) -> (f64, u64) {
+        timed(keys, which, range, |chunk| self.subject.run(operation, chunk))
+    }
+
+    pub fn bits_per_item(&self) -> f64 {
+        8.0 * self.bytes as f64 / self.items as f64
+    }
 }
 
 fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
-    let names = SUBJECTS.into_iter().filter(|name| plan.includes(name));
-    let entry = |name| {
-        let before = allocated();
-        let subject = build(name, slots as usize);
-        // The limit keeps nothing, and is looked up as if it held 95 %.
-        let items = if name == LIMIT { slots * STEPS / 20 } else { 0 };
-        Entry { name, subject, items, bytes: allocated() - before, full: name == LIMIT }
-    };
-    let entries = names.map(entry).collect();
     let keys = Keys::new(1 + round as u64);
-    let mut comparison = Comparison { plan, slots, keys, entries, results };
-    comparison.fill();
-    pages::push_share((slots, 1), comparison.results);
-    comparison.lookups();
-    if round == 0 {
-        comparison.memory_and_false_positives();
-    }
-    comparison.removals();
-}
-
-impl Comparison<'_> {
-    fn push(&mut self, peer: &str, figure: &str, value: f64) {
-        self.results.push((self.slots, 1), peer, figure, value);
-    }
-
-    /// One operation by every entry that can do it, in turn. A small table is brought into the cache
-    /// first.
-    fn turn(
-        &mut self,
-        figure: &str,
-        operation: Operation,
-        range: &Range<u64>,
-        which: impl Fn(&Entry) -> Option<Which>,
-    ) {
-        for index in 0..self.entries.len() {
-            let entry = &self.entries[index];
-            let Some(which) = which(entry) else { continue };
-            if self.slots <= SMALL {
-                let warm = Which::Half { items: entry.items };
-                entry.looked_up(self.keys, warm, self.slots..self.slots + self.slots / 4);
-            }
-            let work = |chunk: &[u64]| entry.subject.run(operation, chunk);
-            let (nanos, _) = timed(self.keys, which, range.clone(), work);
-            self.push(entry.name, figure, nanos);
-        }
-    }
-
-    /// From empty to 95 %, with some lookups at each twentieth.
-    fn fill(&mut self) {
-        let turn = if self.slots <= SMALL { STEPS } else { 1 };
-        let mut sums = vec![0.0; self.entries.len()];
-        for first in (0..STEPS).step_by(turn as usize) {
-            for (index, sum) in sums.iter_mut().enumerate() {
-                for step in first..first + turn {
-                    *sum += self.step(index, step);
+    let mut push = |name: &str, figure: &str, value| results.push((slots, 1), name, figure, value);
+    let entry = |name| {
+        let mut entry = Entry::new(name, || build(name, slots as usize));
+        // The limit keeps nothing, and is looked up as if it held 95 %.
+        entry.items = if name == LIMIT { slots * STEPS / 20 } else { 0 };
+        entry
+    };
+    let mut entries: Vec<_> =
+        SUBJECTS.into_iter().filter(|name| plan.includes(name)).map(entry).collect();
+    // From empty to 95 %, with some lookups at each twentieth.
+    let steps = if slots <= SMALL { STEPS } else { 1 };
+    for first in (0..STEPS).step_by(steps as usize) {
+        for entry in entries.iter_mut().filter(|entry| entry.name != LIMIT) {
+            for step in first..first + steps {
+                let slots = entry.subject.slots();
+                // Otherwise it has been full before.
+                if entry.items == slots * step / 20 {
+                    let nanos = entry.insert(keys, slots * (step + 1) / 20);
+                    entry.fill += nanos / STEPS as f64;
+                    let range = 0..(plan.operations / 8).min(slots / 8);
+                    let which = Which::Half { items: entry.items };
+                    let (looked, _) = entry.run(Operation::Contains, keys, which, range);
+                    push(entry.name, &load_figure("insert", step), nanos);
+                    push(entry.name, &load_figure("half", step), looked);
                 }
             }
         }
-        for (index, sum) in sums.into_iter().enumerate() {
-            let name = self.entries[index].name;
-            if name != LIMIT {
-                self.push(name, FILL, sum / STEPS as f64);
+    }
+    for entry in entries.iter().filter(|entry| entry.name != LIMIT) {
+        push(entry.name, FILL, entry.fill);
+    }
+    if let Some(share) = pages::share() {
+        push("all", pages::SHARE, share);
+    }
+    // No more removals than a quarter of the slots, the oldest items first.
+    let removals = (4 * plan.operations).min(slots / 4);
+    for (figure, operation, count) in [
+        (MISS, Operation::Contains, plan.operations),
+        ("hit", Operation::Contains, plan.operations),
+        (WRONG, Operation::Contains, 8 * plan.operations),
+        ("remove", Operation::Remove, removals),
+    ] {
+        for entry in &entries {
+            let (name, items) = (entry.name, entry.items);
+            let (which, range) = match figure {
+                MISS => (Which::Absent, 0..count),
+                "hit" => (Which::Present { items }, 0..count),
+                WRONG if name == LIMIT || round > 0 => continue,
+                WRONG => (Which::Absent, 1 << 32..(1 << 32) + count),
+                _ if name == LIMIT || !removes(name) => continue,
+                _ => (Which::InOrder, 0..count),
+            };
+            // A small table is brought into the cache first.
+            if slots <= SMALL {
+                let warm = Which::Half { items };
+                entry.run(Operation::Contains, keys, warm, slots..slots + slots / 4);
+            }
+            let (nanos, yes) = entry.run(operation, keys, which, range);
+            if figure == WRONG {
+                push(name, "load", items as f64 / entry.subject.slots() as f64);
+                push(name, BITS, entry.bits_per_item());
+                push(name, WRONG, yes as f64 / count as f64);
+            } else {
+                push(name, figure, nanos);
             }
         }
-    }
-
-    fn step(&mut self, index: usize, step: u64) -> f64 {
-        let entry = &mut self.entries[index];
-        if entry.full {
-            return f64::NAN;
-        }
-        let (name, slots) = (entry.name, entry.subject.slots());
-        let range = slots * step / 20..slots * (step + 1) / 20;
-        let before = allocated();
-        let Entry { subject, full, .. } = entry;
-        let (nanos, stored) = timed(self.keys, Which::InOrder, range, |chunk| {
-            // Nothing more after an insert that has failed.
-            let stored = if *full { 0 } else { subject.run(Operation::Insert, chunk) };
-            *full |= stored < chunk.len() as u64;
-            stored
-        });
-        // A set may also free something when it grows.
-        entry.bytes = (entry.bytes + allocated()).saturating_sub(before);
-        entry.items += stored;
-        let nanos = if entry.full { f64::NAN } else { nanos };
-        let range = 0..(self.plan.operations / 8).min(slots / 8);
-        let (looked, _) = entry.looked_up(self.keys, Which::Half { items: entry.items }, range);
-        self.push(name, &load_figure("insert", step), nanos);
-        self.push(name, &load_figure("half", step), looked);
-        nanos
-    }
-
-    fn lookups(&mut self) {
-        let range = 0..self.plan.operations;
-        self.turn(MISS, Operation::Contains, &range, |_| Some(Which::Absent));
-        self.turn("hit", Operation::Contains, &range, |entry| {
-            Some(Which::Present { items: entry.items })
-        });
-    }
-
-    fn memory_and_false_positives(&mut self) {
-        for index in 0..self.entries.len() {
-            let entry = &self.entries[index];
-            if entry.name == LIMIT {
-                continue;
-            }
-            let (name, slots) = (entry.name, entry.subject.slots());
-            let load = entry.items as f64 / slots as f64;
-            let bits = (entry.bytes * 8) as f64 / entry.items as f64;
-            let lookups = 8 * self.plan.operations;
-            let range = (1 << 32)..(1 << 32) + lookups;
-            let (_, wrong) = entry.looked_up(self.keys, Which::Absent, range);
-            self.push(name, "load", load);
-            self.push(name, "bits per item", bits);
-            self.push(name, "false positives", wrong as f64 / lookups as f64);
-        }
-    }
-
-    /// The oldest first, no more than a quarter of the slots.
-    fn removals(&mut self) {
-        let range = 0..(4 * self.plan.operations).min(self.slots / 4);
-        self.turn("remove", Operation::Remove, &range, |entry| {
-            (entry.name != LIMIT && removes(entry.name)).then_some(Which::InOrder)
-        });
     }
 }
 
@@ -241,7 +216,7 @@ fn tables(results: &Results) -> Vec<Table> {
     let mut large = table("pages", columns);
     for name in SUBJECTS {
         let median = |figure: &str| view.median(name, figure);
-        let [bits, wrong] = [median("bits per item"), median("false positives").map(|r| 100.0 * r)];
+        let [bits, wrong] = [median(BITS), median(WRONG).map(|rate| 100.0 * rate)];
         peers.row(name, TIMES.map(|time| median(time.0)).into_iter().chain([bits, wrong]));
         if name != LIMIT {
             let times = [MISS, FILL, "remove"].map(median).into_iter();

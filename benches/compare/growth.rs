@@ -11,7 +11,7 @@ use coucal_benches::text::{Table, power};
 use qfilter::Filter;
 
 use crate::beside::{self, Lookups, Singles, percentile};
-use crate::filters::timed;
+use crate::filters::{Entry, timed};
 use crate::hash::KeyHash;
 use crate::output::table;
 use crate::peers::{
@@ -20,7 +20,7 @@ use crate::peers::{
 };
 use crate::results::Results;
 use crate::subject::{Exclusive, Operation, Shared, Subject};
-use crate::{Plan, Topic, allocated};
+use crate::{Plan, Topic};
 
 pub const TOPIC: Topic = Topic { name: "growth", slots: &[1 << 27], measure, tables, plots };
 
@@ -94,15 +94,9 @@ fn insert(subject: &dyn Subject, many: bool, keys: Keys, range: Range<u64>) -> (
     (nanos, longest)
 }
 
-fn lookups(subject: &dyn Subject, keys: Keys, which: Which, range: Range<u64>) -> (f64, u64) {
-    timed(keys, which, range, |chunk| subject.run(Operation::Contains, chunk))
-}
-
-struct Entry {
-    name: &'static str,
-    subject: Box<dyn Subject>,
-    /// Bytes that building and filling have allocated and not freed.
-    bytes: usize,
+/// The course of an entry.
+struct Course {
+    entry: Entry,
     /// All inserts so far, and the longest chunk of them.
     nanos: u64,
     longest: u64,
@@ -138,13 +132,9 @@ fn course(plan: &Plan, names: &[&'static str], slots: u64, round: usize, results
             }
         }
     };
-    let entry = |name| {
-        let before = allocated();
-        let subject = build(name);
-        Entry { name, subject, bytes: allocated() - before, nanos: 0, longest: 0 }
-    };
+    let course = |name| Course { entry: Entry::new(name, || build(name)), nanos: 0, longest: 0 };
     let names = names.iter().copied().filter(|name| plan.includes(name));
-    let mut entries: Vec<_> = names.map(entry).collect();
+    let mut courses: Vec<_> = names.map(course).collect();
     for doubling in 0..=doublings {
         plan.say(&format!("round {}: growing to {} slots", round + 1, first_slots << doubling));
         // The items of the first size count as one step.
@@ -155,49 +145,55 @@ fn course(plan: &Plan, names: &[&'static str], slots: u64, round: usize, results
                 .collect(),
         };
         let (from, to) = (steps[0].start, after(doubling * STEPS));
-        for entry in &mut entries {
-            let before = entry.nanos;
+        for course in &mut courses {
+            let before = course.nanos;
             for range in steps.clone() {
-                entry.step(plan, keys, range, results);
+                course.step(plan, keys, range, results);
             }
-            let per_item = (entry.nanos - before) as f64 / (to - from) as f64;
-            results.push((to, 1), entry.name, DOUBLING, per_item);
-            if entry.name == GROWING {
+            let (name, per_item) =
+                (course.entry.name, (course.nanos - before) as f64 / (to - from) as f64);
+            results.push((to, 1), name, DOUBLING, per_item);
+            if name == GROWING {
                 let stated = growing.false_positive_rate_at(to as usize);
                 results.push((to, 1), GROWING, STATED, stated);
             }
-            if ![GROWING_MANY, COUCAL, HASH_SET].contains(&entry.name) {
+            if ![GROWING_MANY, COUCAL, HASH_SET].contains(&name) {
                 let range = (1 << 32)..(1 << 32) + plan.operations;
-                let (_, wrong) = lookups(&*entry.subject, keys, Which::Absent, range);
-                let rate = wrong as f64 / plan.operations as f64;
-                results.push((to, 1), entry.name, RATE, rate);
+                let (_, wrong) = course.entry.run(Operation::Contains, keys, Which::Absent, range);
+                results.push((to, 1), name, RATE, wrong as f64 / plan.operations as f64);
             }
         }
     }
-    for Entry { name, nanos, longest, .. } in entries {
-        results.push((slots, 1), name, COURSE, nanos as f64 / most as f64);
-        results.push((slots, 1), name, LONGEST, longest as f64 / 1e6);
+    for Course { entry, nanos, longest } in courses {
+        results.push((slots, 1), entry.name, COURSE, nanos as f64 / most as f64);
+        results.push((slots, 1), entry.name, LONGEST, longest as f64 / 1e6);
     }
 }
 
-impl Entry {
+impl Course {
     fn step(&mut self, plan: &Plan, keys: Keys, range: Range<u64>, results: &mut Results) {
-        let place = (range.end, 1);
-        let before = allocated();
-        let many = self.name == GROWING_MANY;
-        let (nanos, longest) = insert(&*self.subject, many, keys, range.clone());
-        (self.nanos, self.longest) = (self.nanos + nanos, self.longest.max(longest));
-        self.bytes = (self.bytes + allocated()).saturating_sub(before);
+        let (place, entry) = ((range.end, 1), &mut self.entry);
+        let name = entry.name;
+        let many = name == GROWING_MANY;
+        let inserts = |subject: &dyn Subject| insert(subject, many, keys, range.clone());
+        let (nanos, longest) = entry.counted(inserts);
+        (entry.items, self.nanos) = (range.end, self.nanos + nanos);
+        self.longest = self.longest.max(longest);
         if many {
             return;
         }
-        if self.name != COUCAL {
-            results.push(place, self.name, BITS, 8.0 * self.bytes as f64 / range.end as f64);
+        if name != COUCAL {
+            results.push(place, name, BITS, entry.bits_per_item());
         }
         let present = Which::Present { items: range.end };
         for (figure, which) in [("miss", Which::Absent), ("hit", present)] {
-            let (nanos, _) = lookups(&*self.subject, keys, which, 0..plan.operations / 32);
-            results.push(place, self.name, figure, nanos);
+            let lookups = 0..plan.operations / 32;
+            results.push(
+                place,
+                name,
+                figure,
+                entry.run(Operation::Contains, keys, which, lookups).0,
+            );
         }
     }
 }
@@ -223,13 +219,15 @@ fn by_extent(plan: &Plan, base: u64, round: usize, results: &mut Results) {
         for (name, table) in pair {
             // Each comes into the cache first, if it can.
             let warm = if slots <= 2 * SMALL { slots / 4 } else { 0 };
-            lookups(table, keys, which, 0..warm);
-            let (nanos, _) = lookups(table, keys, which, plan.operations..2 * plan.operations);
+            let lookups =
+                |range| timed(keys, which, range, |chunk| table.run(Operation::Contains, chunk));
+            lookups(0..warm);
+            let (nanos, _) = lookups(plan.operations..2 * plan.operations);
             results.push((slots, 1), name, BY_EXTENT, nanos);
         }
         if base == plan.last_slots() && cursor == CURSORS - 1 {
-            let keys_beside = keys.collect(which, 0..plan.operations);
-            let of = |name, table| Lookups { place: (slots, 2), name, table, keys: &keys_beside };
+            let lookups = keys.collect(which, 0..plan.operations);
+            let of = |name, table| Lookups { place: (slots, 2), name, table, keys: &lookups };
             of(COUCAL, &*fixed).measure(plan, SCENES[0], None, results);
             of(GROWING, &growing).measure(plan, SCENES[0], None, results);
             let mut grow = || {

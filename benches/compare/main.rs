@@ -131,9 +131,10 @@ impl Plan {
         eprintln!("{:>6.1} s  {what}", self.started.elapsed().as_secs_f64());
     }
 
-    /// The rounds with a size.
-    fn each_round(&self, slots: u64) -> impl Iterator<Item = usize> {
-        (0..self.rounds(slots)).inspect(move |round| {
+    /// Each size with its rounds.
+    fn runs(&self) -> impl Iterator<Item = (u64, usize)> {
+        let rounds = |&slots: &u64| (0..self.rounds(slots)).map(move |round| (slots, round));
+        self.slots.iter().flat_map(rounds).inspect(|(slots, round)| {
             self.say(&format!("{slots} slots, round {}", round + 1));
         })
     }

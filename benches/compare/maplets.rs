@@ -7,7 +7,7 @@ use coucal_benches::keys::{Keys, Which};
 use coucal_benches::plot::{Plot, Scale, Series};
 use coucal_benches::text::{Table, power};
 
-use crate::filters::{SMALL, timed};
+use crate::filters::{Entry, SMALL, timed};
 use crate::output::table;
 use crate::partitions::Filters;
 use crate::peers::{
@@ -15,7 +15,7 @@ use crate::peers::{
 };
 use crate::results::Results;
 use crate::subject::{Exclusive, Operation, Subject, fill};
-use crate::{Plan, Topic, allocated};
+use crate::{Plan, Topic};
 
 pub const TOPIC: Topic =
     Topic { name: "maplets", slots: &[1 << 18, 1 << 27], measure, tables, plots };
@@ -50,12 +50,10 @@ const TIMES: [(&str, &str); 7] = [
 ];
 
 fn measure(plan: &Plan, results: &mut Results) {
-    for &slots in &plan.slots {
-        for round in plan.each_round(slots) {
-            measure_round(plan, slots, round, results);
-            if slots == plan.last_slots() {
-                fewer_partitions(plan, slots, round, results);
-            }
+    for (slots, round) in plan.runs() {
+        measure_round(plan, slots, round, results);
+        if slots == plan.last_slots() {
+            fewer_partitions(plan, slots, round, results);
         }
     }
 }
@@ -79,55 +77,37 @@ fn fewer_partitions(plan: &Plan, slots: u64, round: usize, results: &mut Results
     }
 }
 
-struct Entry {
-    name: &'static str,
-    subject: Box<dyn Subject>,
-    /// Items 0 to here.
-    items: u64,
-    /// Bytes that building and filling have allocated and not freed.
-    bytes: usize,
-    /// The sum of the steps of the fill, in ns per item.
-    fill: f64,
-}
-
 fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
     let keys = Keys::new(1 + round as u64);
     let mut push = |name, figure, run| results.push((slots, 1), name, figure, run);
     let mut entries = Vec::new();
     let names = PAIRS.as_flattened().iter().chain(&PARTITIONS[1..]);
     for name in names.copied().filter(|name| plan.includes(name)) {
-        let before = allocated();
-        let subject = build(name, slots as usize);
-        let items = match name {
-            GROWN_FILTER | GROWN_MAPLET => growing_capacity(slots as usize) as u64,
-            _ => slots * 19 / 20,
-        };
-        entries.push(Entry { name, subject, items, bytes: allocated() - before, fill: 0.0 });
+        entries.push(Entry::new(name, || build(name, slots as usize)));
     }
+    let most = |name| match name {
+        GROWN_FILTER | GROWN_MAPLET => growing_capacity(slots as usize) as u64,
+        _ => slots * 19 / 20,
+    };
     // A small table stays in the cache for all of its fill.
     let steps = if slots <= SMALL { 1 } else { 16 };
-    for step in 0..steps {
-        for Entry { name, subject, items, bytes, fill } in &mut entries {
-            let range = *items * step / steps..*items * (step + 1) / steps;
-            let due = range.end - range.start;
-            let before = allocated();
-            let (nanos, stored) =
-                timed(keys, Which::InOrder, range, |chunk| subject.run(Operation::Insert, chunk));
-            assert_eq!(stored, due, "{name} has room for its items");
-            // A map may also free something when it grows.
-            *bytes = (*bytes + allocated()).saturating_sub(before);
-            *fill += nanos / steps as f64;
+    for step in 1..=steps {
+        for entry in &mut entries {
+            let nanos = entry.insert(keys, most(entry.name) * step / steps);
+            assert!(!nanos.is_nan(), "{} has room for its items", entry.name);
+            entry.fill += nanos / steps as f64;
         }
     }
-    for Entry { name, items, bytes, fill, .. } in &entries {
-        push(name, INSERT, *fill);
-        push(name, BITS, *bytes as f64 * 8.0 / *items as f64);
+    for entry in &entries {
+        push(entry.name, INSERT, entry.fill);
+        push(entry.name, BITS, entry.bits_per_item());
     }
     for turn in 0..TURNS {
         let lookups = plan.operations / TURNS;
         let range = turn * lookups..(turn + 1) * lookups;
         for figure in [ABSENT, PRESENT, "half", BATCH] {
-            for &Entry { name, ref subject, items, .. } in &entries {
+            for entry in &entries {
+                let (name, items) = (entry.name, entry.items);
                 let which = match figure {
                     ABSENT => Which::Absent,
                     PRESENT => Which::Present { items },
@@ -138,8 +118,8 @@ fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
                     continue;
                 }
                 let (nanos, found) = timed(keys, which, range.clone(), |chunk| match figure {
-                    BATCH => subject.run_batches(Operation::Contains, chunk),
-                    _ => subject.run(Operation::Contains, chunk),
+                    BATCH => entry.subject.run_batches(Operation::Contains, chunk),
+                    _ => entry.subject.run(Operation::Contains, chunk),
                 });
                 push(name, figure, nanos);
                 if figure == ABSENT {
@@ -155,9 +135,9 @@ fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
         ("remove", Operation::Remove, 0..quarter),
         (REPLACE, Operation::Replace, quarter..2 * quarter),
     ] {
-        for Entry { name, subject, .. } in &entries {
-            let (nanos, changed) =
-                timed(keys, Which::InOrder, range.clone(), |chunk| subject.run(operation, chunk));
+        for entry in &entries {
+            let name = entry.name;
+            let (nanos, changed) = entry.run(operation, keys, Which::InOrder, range.clone());
             // Filters have no partition to replace.
             if changed > 0 {
                 assert_eq!(changed, quarter, "{name} misses a key");

@@ -1,15 +1,11 @@
-//! Tables that say which of 64 partitions may hold a key: maplets, a filter for each partition, and an
-//! exact map.
+//! Tables that say which of 64 partitions may hold a key: maplets, and a filter for each partition.
 
-use std::collections::HashMap;
-use std::hash::BuildHasher;
 use std::hint::black_box;
-use std::sync::RwLock;
 
 use coucal::{Candidates, CuckooFilter, CuckooMaplet, Fp16x4, Storage};
 
 use crate::hash::KeyHash;
-use crate::peers::{NO_PANIC, coucal_with_slots};
+use crate::peers::coucal_with_slots;
 use crate::subject::{BATCH, Operation, Peer};
 
 /// Partitions have numbers of this many bits.
@@ -19,7 +15,7 @@ const PARTITIONS: u32 = 1 << BITS;
 /// The first partition of a key, and the one that it moves to. The keys are random, and the tables hash
 /// them: this part of the key says nothing of its place in a table.
 #[inline]
-fn partitions(key: u64) -> [u32; 2] {
+pub fn partitions(key: u64) -> [u32; 2] {
     let first = key as u32 % PARTITIONS;
     [first, (first + 1) % PARTITIONS]
 }
@@ -36,11 +32,6 @@ impl<L: Storage> Maplet<L> {
 }
 
 impl<L: Storage> Peer for Maplet<L> {
-    #[inline]
-    fn contains(&self, key: u64) -> bool {
-        self.answers(key) > 0
-    }
-
     /// Takes every value, as a user does.
     #[inline]
     fn answers(&self, key: u64) -> u64 {
@@ -90,8 +81,8 @@ impl<L: Storage> Peer for Maplet<L> {
     }
 }
 
-/// A filter for each partition. A lookup asks all of them by one hash, as a key may be in several.
-pub struct Filters(Vec<CuckooFilter<Fp16x4, KeyHash>>);
+/// A filter for each partition.
+pub struct Filters(pub Vec<CuckooFilter<Fp16x4, KeyHash>>);
 
 impl Filters {
     /// With these slots in as many partitions, which divide 64. The 6 bits that a maplet has for the partition
@@ -104,62 +95,7 @@ impl Filters {
 
     /// The filters of the first partition of a key, and of the one that it moves to.
     #[inline]
-    fn of(&self, key: u64) -> [&CuckooFilter<Fp16x4, KeyHash>; 2] {
+    pub fn of(&self, key: u64) -> [&CuckooFilter<Fp16x4, KeyHash>; 2] {
         partitions(key).map(|number| &self.0[number as usize % self.0.len()])
-    }
-}
-
-impl Peer for Filters {
-    #[inline]
-    fn contains(&self, key: u64) -> bool {
-        self.answers(key) > 0
-    }
-
-    #[inline]
-    fn answers(&self, key: u64) -> u64 {
-        let hash = KeyHash::default().hash_one(key);
-        self.0.iter().map(|filter| u64::from(filter.contains_hash(hash))).sum()
-    }
-
-    #[inline]
-    fn insert(&mut self, key: u64) -> bool {
-        self.of(key)[0].insert(&key).is_ok()
-    }
-
-    #[inline]
-    fn remove(&mut self, key: u64) -> bool {
-        self.of(key)[0].remove(&key)
-    }
-
-    #[inline]
-    fn replace(&mut self, key: u64) -> bool {
-        let hash = KeyHash::default().hash_one(key);
-        let [old, new] = self.of(key);
-        old.remove_hash(hash) && new.insert_hash(hash).is_ok()
-    }
-}
-
-/// Both types are of the standard library.
-impl Peer for RwLock<HashMap<u64, u8, KeyHash>> {
-    #[inline]
-    fn contains(&self, key: u64) -> bool {
-        self.read().expect(NO_PANIC).get(&key).copied().map(black_box).is_some()
-    }
-
-    #[inline]
-    fn insert(&mut self, key: u64) -> bool {
-        self.write().expect(NO_PANIC).insert(key, partitions(key)[0] as u8);
-        true
-    }
-
-    #[inline]
-    fn remove(&mut self, key: u64) -> bool {
-        self.write().expect(NO_PANIC).remove(&key) == Some(partitions(key)[0] as u8)
-    }
-
-    #[inline]
-    fn replace(&mut self, key: u64) -> bool {
-        let [old, new] = partitions(key).map(|number| number as u8);
-        self.write().expect(NO_PANIC).insert(key, new) == Some(old)
     }
 }

@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::cmp::Ordering::{Equal, Greater, Less};
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
+use std::hint::black_box;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,7 +16,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::hash::{KeyHash, KeyHasher};
 use crate::machine;
-use crate::partitions::{BITS, Filters, Maplet};
+use crate::partitions::{BITS, Filters, Maplet, partitions};
 use crate::subject::{BATCH, Exclusive, Operation, Peer, Shared, Subject};
 
 pub const COUCAL: &str = "coucal";
@@ -226,81 +227,99 @@ type Sequential = cuckoofilter::CuckooFilter<KeyHasher>;
 type Quotient = qfilter::Filter<Box<[u8]>, KeyHash>;
 type Bloom = fastbloom::AtomicBloomFilter<KeyHash>;
 
-/// What has no other operations than these.
+/// Implements [`Peer`] by the operations that are named.
 macro_rules! peers {
     ($(
         $(#[$doc:meta])*
-        $type:ty {
-            contains: |$filter:ident, $key:ident| $contains:expr,
-            insert: $insert:expr,
-            $(remove: $remove:expr,)?
+        $type:ty, |$peer:ident, $key:ident| {
+            $look:ident -> $answer:ty: $lookup:expr,
+            $($change:ident: $changed:expr,)+
         }
     )*) => {
         $($(#[$doc])*
         impl Peer for $type {
             #[inline]
-            fn contains(&self, $key: u64) -> bool {
-                let $filter = self;
-                $contains
-            }
-
-            #[inline]
-            fn insert(&mut self, $key: u64) -> bool {
-                let $filter = self;
-                $insert
+            fn $look(&self, $key: u64) -> $answer {
+                let $peer = self;
+                $lookup
             }
 
             $(#[inline]
-            fn remove(&mut self, $key: u64) -> bool {
-                let $filter = self;
-                $remove
-            })?
+            fn $change(&mut self, $key: u64) -> bool {
+                let $peer = self;
+                $changed
+            })+
         })*
     };
 }
 
 peers! {
     /// Concurrent, by optimistic reads under one version of the whole table.
-    &Atomic {
-        contains: |filter, key| Atomic::contains(filter, &key),
+    &Atomic, |filter, key| {
+        contains -> bool: Atomic::contains(filter, &key),
         insert: Atomic::insert(filter, &key).is_ok(),
         remove: Atomic::remove(filter, &key),
     }
     /// 8-bit fingerprints. An insert that fails loses an item.
-    Sequential {
-        contains: |filter, key| Sequential::contains(filter, &key),
+    Sequential, |filter, key| {
+        contains -> bool: Sequential::contains(filter, &key),
         insert: filter.add(&key).is_ok(),
         remove: filter.delete(&key),
     }
-    &Sharded {
-        contains: |shards, key| shards.of(key).read().contains(&key),
+    &Sharded, |shards, key| {
+        contains -> bool: shards.of(key).read().contains(&key),
         insert: shards.of(key).write().add(&key).is_ok(),
         remove: shards.of(key).write().delete(&key),
     }
     /// A quotient filter.
-    Quotient {
-        contains: |filter, key| Quotient::contains(filter, key),
+    Quotient, |filter, key| {
+        contains -> bool: Quotient::contains(filter, key),
         insert: filter.insert_duplicated(key).is_ok(),
         remove: Quotient::remove(filter, key),
     }
-    &Bloom {
-        contains: |filter, key| Bloom::contains(filter, &key),
+    &Bloom, |filter, key| {
+        contains -> bool: Bloom::contains(filter, &key),
         insert: {
             Bloom::insert(filter, &key);
             true
         },
     }
     /// An exact set of keys: what programs use today where a filter would do.
-    &RwLock<HashSet<u64, KeyHash>> {
-        contains: |set, key| set.read().expect(NO_PANIC).contains(&key),
+    &RwLock<HashSet<u64, KeyHash>>, |set, key| {
+        contains -> bool: set.read().expect(NO_PANIC).contains(&key),
         insert: {
             set.write().expect(NO_PANIC).insert(key);
             true
         },
         remove: set.write().expect(NO_PANIC).remove(&key),
     }
-    &Loads {
-        contains: |words, key| words.look(key),
+    /// A filter for each partition: a lookup asks all of them by one hash, as a key may be in several.
+    Filters, |filters, key| {
+        answers -> u64: {
+            let hash = KeyHash::default().hash_one(key);
+            filters.0.iter().map(|filter| u64::from(filter.contains_hash(hash))).sum()
+        },
+        insert: filters.of(key)[0].insert(&key).is_ok(),
+        remove: filters.of(key)[0].remove(&key),
+        replace: {
+            let [old, new] = filters.of(key);
+            old.remove(&key) && new.insert(&key).is_ok()
+        },
+    }
+    RwLock<HashMap<u64, u8, KeyHash>>, |map, key| {
+        contains -> bool: map.read().expect(NO_PANIC).get(&key).copied().map(black_box).is_some(),
+        insert: {
+            map.write().expect(NO_PANIC).insert(key, partitions(key)[0] as u8);
+            true
+        },
+        remove: map.write().expect(NO_PANIC).remove(&key) == Some(partitions(key)[0] as u8),
+        replace: {
+            let [old, new] = partitions(key).map(|number| number as u8);
+            map.write().expect(NO_PANIC).insert(key, new) == Some(old)
+        },
+    }
+    &Loads, |words, key| {
+        contains -> bool: words.look(key),
         insert: words.store(key),
         remove: words.store(key),
     }
@@ -332,7 +351,7 @@ fn one_of<T>(list: &[T], hash: u64) -> &T {
     &list[((u128::from(hash) * list.len() as u128) >> 64) as usize]
 }
 
-pub const NO_PANIC: &str = "nothing panics with the lock held";
+const NO_PANIC: &str = "nothing panics with the lock held";
 
 /// The limit of the machine, with as many bytes as coucal's words have. A lookup is the hash, then two
 /// random loads that depend on nothing else; a write is a load and a store.
@@ -363,13 +382,12 @@ impl Loads {
 mod tests {
     use super::*;
     use coucal_benches::keys::{Keys, Which};
+    use std::ops::Range;
 
     const SLOTS: usize = 1 << 12;
 
-    fn sum(name: &str, subject: &dyn Subject, operation: Operation, which: Which) -> u64 {
-        let items = subject.slots() * 3 / 4;
-        assert!(items >= SLOTS as u64 / 2, "{name} has {} slots", subject.slots());
-        subject.run(operation, &Keys::new(1).collect(which, 0..items))
+    fn run(subject: &dyn Subject, operation: Operation, which: Which, range: Range<u64>) -> u64 {
+        subject.run(operation, &Keys::new(1).collect(which, range))
     }
 
     /// Fills to 75 %, looks everything up, and removes it again.
@@ -379,14 +397,14 @@ mod tests {
         let maps = [MAPLET, GROWN_FILTER, GROWN_MAPLET, FILTERS, HASH_MAP];
         for name in filters.into_iter().chain(maps) {
             let subject = build(name, SLOTS);
-            let sum = |operation, which| sum(name, &*subject, operation, which);
             let items = subject.slots() * 3 / 4;
-            assert_eq!(sum(Operation::Insert, Which::InOrder), items, "{name} is full");
-            assert!(sum(Operation::Contains, Which::InOrder) >= items, "{name} misses a key");
-            let wrong = sum(Operation::Contains, Which::Absent);
-            assert!(wrong < items / 10, "{name} finds {wrong} absent keys");
-            let removed = sum(Operation::Remove, Which::InOrder);
-            assert_eq!(removed, if removes(name) { items } else { 0 }, "{name}");
+            assert!(items >= SLOTS as u64 / 2, "{name} has {} slots", subject.slots());
+            let run = |operation, which| run(&*subject, operation, which, 0..items);
+            assert_eq!(run(Operation::Insert, Which::InOrder), items, "{name} is full");
+            assert!(run(Operation::Contains, Which::InOrder) >= items, "{name} misses a key");
+            assert!(run(Operation::Contains, Which::Absent) < items / 10, "{name} is often wrong");
+            let removed = if removes(name) { items } else { 0 };
+            assert_eq!(run(Operation::Remove, Which::InOrder), removed, "{name}");
         }
         for slots in [SLOTS, 3 * SLOTS, 16 * SLOTS] {
             assert_eq!(coucal_with_slots(slots).slots(), slots);
@@ -400,30 +418,26 @@ mod tests {
     fn what_is_replaced_is_in_another_partition() {
         for name in [MAPLET, GROWN_MAPLET, FILTERS, HASH_MAP] {
             let subject = build(name, SLOTS);
-            let run = |operation, range| {
-                subject.run(operation, &Keys::new(1).collect(Which::InOrder, range))
-            };
+            let run = |operation, range| run(&*subject, operation, Which::InOrder, range);
             assert_eq!(run(Operation::Insert, 0..200), 200, "{name} is full");
             assert_eq!(run(Operation::Replace, 0..100), 100, "{name} misses a key");
             assert!(run(Operation::Contains, 0..200) >= 200, "{name} lost a key");
             // The keys and the hash are fixed: no false match is among these.
-            assert_eq!(run(Operation::Remove, 0..100), 0, "{name}");
-            assert_eq!(run(Operation::Remove, 100..200), 100, "{name}");
+            assert_eq!([0..100, 100..200].map(|range| run(Operation::Remove, range)), [0, 100]);
         }
     }
 
     /// The comparison of a maplet with 64 filters is one at equal rates of useless reads.
     #[test]
     fn a_maplet_and_64_filters_have_the_same_rate() {
-        let (slots, lookups, keys) = (1 << 18, 1 << 18, Keys::new(1));
+        let (slots, lookups) = (1 << 18, 1 << 18);
         for name in [MAPLET, FILTERS] {
-            let subject = build(name, slots);
-            let items = keys.collect(Which::InOrder, 0..slots as u64 * 19 / 20);
-            assert_eq!(subject.run(Operation::Insert, &items), items.len() as u64, "it is full");
+            let (subject, items) = (build(name, slots), slots as u64 * 19 / 20);
+            let stored = run(&*subject, Operation::Insert, Which::InOrder, 0..items);
+            assert_eq!(stored, items, "it is full");
             // About 2,000 useless reads: a standard deviation is 2.3 %, and the keys are fixed.
-            let absent = keys.collect(Which::Absent, 0..lookups);
-            let rate = subject.run(Operation::Contains, &absent) as f64 / lookups as f64;
-            let due = 8.0 * 0.95 / 1024.0;
+            let useless = run(&*subject, Operation::Contains, Which::Absent, 0..lookups);
+            let (rate, due) = (useless as f64 / lookups as f64, 8.0 * 0.95 / 1024.0);
             assert!((0.88..1.12).contains(&(rate / due)), "{name}: {rate} instead of {due}");
         }
     }

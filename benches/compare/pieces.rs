@@ -195,19 +195,12 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_needs_its_processor() {
-        let [good, just, bad] = [100, 98, 97].map(|processor| vec![piece(0, 100, processor)]);
-        assert_eq!((pieces(&[good]), pieces(&[just])), (vec![1], vec![1]));
-        let counted = count(&[bad]);
-        assert!(counted[0].pieces == 0 && counted[0].rate.is_nan());
-        assert_eq!(pieces(&[vec![piece(5, 5, 0)]]), [0], "no time, no piece");
-    }
-
-    #[test]
-    fn a_thread_that_sleeps_for_a_lock_is_not_kept_from_its_work() {
+    fn a_piece_needs_its_processor_unless_its_thread_sleeps_for_a_lock() {
+        let alone = |piece: Piece| pieces(&[vec![piece]])[0];
+        assert_eq!([100, 98, 97].map(|processor| alone(piece(0, 100, processor))), [1, 1, 0]);
+        assert_eq!(alone(piece(5, 5, 0)), 0, "no time, no piece");
         let asleep = |processor| Piece { asleep: 40 * MS, ..piece(0, 100, processor) };
-        assert_eq!(pieces(&[vec![asleep(60)]]), [1]);
-        assert_eq!(pieces(&[vec![asleep(58)]]), [0]);
+        assert_eq!([60, 58].map(|processor| alone(asleep(processor))), [1, 0]);
     }
 
     #[test]
@@ -231,12 +224,12 @@ mod tests {
         let bad = piece(20, 30, 1);
         let threads = [vec![piece(0, 10, 10), piece(10, 20, 10), bad], vec![piece(0, 20, 20)]];
         let counted = count(&threads);
-        assert_eq!(counted.iter().map(|one| one.pieces).collect::<Vec<_>>(), [2, 1]);
         // 1,000 operations in 10 ms are 0.1 million per second, and in 20 ms half of it.
-        let near = |rate: f64, due: f64| (rate - due).abs() < 1e-9;
-        assert!(near(counted[0].rate, 0.1) && near(counted[1].rate, 0.05), "{counted:?}");
         let all = Counted::together(&counted);
-        assert!(near(all.rate, 0.15) && all.pieces == 1, "{all:?}");
+        for (one, rate, pieces) in [(counted[0], 0.1, 2), (counted[1], 0.05, 1), (all, 0.15, 1)] {
+            assert!((one.rate - rate).abs() < 1e-9 && one.pieces == pieces, "{counted:?}");
+        }
+        assert!(count(&[vec![piece(0, 100, 1)]])[0].rate.is_nan());
     }
 
     #[test]

@@ -33,10 +33,8 @@ const STASHED: u64 = VALUES - 8;
 const TRIES: u32 = 2;
 
 fn measure(plan: &Plan, results: &mut Results) {
-    for &slots in &plan.slots {
-        for round in plan.each_round(slots) {
-            measure_round(plan, slots, round, results);
-        }
+    for (slots, round) in plan.runs() {
+        measure_round(plan, slots, round, results);
     }
 }
 

@@ -19,10 +19,13 @@ pub enum Operation {
     Replace,
 }
 
-/// A filter, a set, or something that stands in for one. What several threads write to is implemented for
-/// references.
+/// A filter, a set, or something that stands in for one: it has `contains` or `answers`. What several threads
+/// write to is implemented for references.
 pub trait Peer: Sized {
-    fn contains(&self, key: u64) -> bool;
+    #[inline]
+    fn contains(&self, key: u64) -> bool {
+        self.answers(key) > 0
+    }
 
     /// If it says where a key may be: the number of places.
     #[inline]

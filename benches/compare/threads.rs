@@ -82,13 +82,7 @@ fn measure(plan: &Plan, results: &mut Results) {
 
 /// Lookups of items that stay, in a table that all workloads have left, while a second thread removes and
 /// inserts others.
-fn beside_a_writer(
-    plan: &Plan,
-    slots: u64,
-    name: &'static str,
-    table: &Shared,
-    results: &mut Results,
-) {
+fn beside_a_writer(plan: &Plan, slots: u64, name: &str, table: &Shared, results: &mut Results) {
     let (keys, settled) = (Keys::new(KEYS), slots / 2);
     let lookups = keys.collect(Which::Present { items: settled }, 0..plan.operations);
     let lookups = Lookups { place: (slots, 2), name, table, keys: &lookups };

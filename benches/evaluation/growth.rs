@@ -20,8 +20,8 @@ struct Point {
     name: &'static str,
     items: usize,
     slots: usize,
-    /// The load factors after each insert of this doubling, from the first split on.
-    loads: Vec<f64>,
+    /// The mean and the lowest load factor after each insert of this doubling, from the first split on.
+    loads: Option<[f64; 2]>,
     bits_per_item: f64,
     stated: f64,
     /// `None` where it would take too many lookups.
@@ -39,17 +39,6 @@ fn growing<L: GrowingLayout>(first: usize, doublings: u32) -> (GrowableCuckooFil
     let grows = |doublings: &u32| build(*doublings).slots() == least;
     let doublings = (1..=doublings).rev().find(grows).expect("each layout doubles at least once");
     (build(doublings), doublings)
-}
-
-impl Point {
-    fn mean_load(&self) -> Option<f64> {
-        let sum: f64 = self.loads.iter().sum();
-        (!self.loads.is_empty()).then(|| sum / self.loads.len() as f64)
-    }
-
-    fn lowest_load(&self) -> Option<f64> {
-        self.loads.iter().copied().min_by(f64::total_cmp)
-    }
 }
 
 fn measure<L: GrowingLayout + Layout>(first: usize, doublings: u32) -> Vec<Point> {
@@ -74,7 +63,10 @@ fn measure<L: GrowingLayout + Layout>(first: usize, doublings: u32) -> Vec<Point
             name: L::NAME,
             items,
             slots: filter.slots(),
-            loads,
+            loads: (!loads.is_empty()).then(|| {
+                let mean = loads.iter().sum::<f64>() / loads.len() as f64;
+                [mean, loads.iter().copied().fold(1.0, f64::min)]
+            }),
             bits_per_item: 8.0 * filter.memory_bytes() as f64 / items as f64,
             stated,
             rate,
@@ -101,16 +93,18 @@ pub fn figure(name: &str, first: usize, doublings: u32) -> Figure {
     for points in &layouts {
         for point in points {
             let Point { name, items, slots, bits_per_item, stated, rate, .. } = point;
-            let [mean, lowest] = [point.mean_load(), point.lowest_load()]
-                .map(|load| load.map_or_else(String::new, |load| format!("{load:.5}")));
+            let number = |load: f64| format!("{load:.5}");
+            let [mean, lowest] =
+                point.loads.map_or_else(Default::default, |loads| loads.map(number));
             let rate = rate.map_or_else(String::new, |rate| format!("{rate:.4e}"));
             let loads = format!("{name},{items},{slots},{mean},{lowest}");
             csv.push(format!("{loads},{bits_per_item:.3},{rate},{stated:.4e}"));
         }
         let (start, grown) = points.split_first().expect("each layout has the first size");
         let end = grown.last().expect("each layout doubles at least once");
-        let mean = grown.iter().filter_map(Point::mean_load).sum::<f64>() / grown.len() as f64;
-        let lowest = grown.iter().filter_map(Point::lowest_load).fold(1.0, f64::min);
+        let loads = || grown.iter().filter_map(|point| point.loads);
+        let mean = loads().map(|loads| loads[0]).sum::<f64>() / grown.len() as f64;
+        let lowest = loads().map(|loads| loads[1]).fold(1.0, f64::min);
         let [mean, lowest, at_first, at_end] =
             [mean, lowest, start.stated, end.stated].map(percent);
         let measured = end.rate.map_or_else(|| "not measured".to_owned(), percent);
@@ -154,11 +148,11 @@ mod tests {
     fn a_table_keeps_its_load_and_states_its_rate() {
         let points = measure::<Fp12x5>(1000, 3);
         assert_eq!(points.iter().map(|at| at.items).collect::<Vec<_>>(), [1000, 2000, 4000, 8000]);
-        assert!(points[0].loads.is_empty(), "it has not grown yet");
+        assert!(points[0].loads.is_none(), "it has not grown yet");
         for at in &points[1..] {
-            let lowest = at.lowest_load().unwrap();
+            let [mean, lowest] = at.loads.unwrap();
             assert!((0.80..0.86).contains(&lowest), "{lowest} with {} items", at.items);
-            assert!((lowest..0.86).contains(&at.mean_load().unwrap()));
+            assert!((lowest..0.86).contains(&mean));
             let ratio = at.rate.unwrap() / at.stated;
             assert!((0.9..1.1).contains(&ratio), "{ratio} times the stated rate");
         }

@@ -71,22 +71,16 @@ fn tasks() -> Vec<Task> {
         filter
     }));
     tasks.extend([
-        task("grow-miss", |units| grown(units, |filter, index| filter.contains_hash(mix(!index)))),
-        task("grow-hit", |units| grown(units, |filter, index| filter.contains_hash(mix(index)))),
-        task("grow-remove", |units| grown(units, |filter, index| filter.remove_hash(mix(index)))),
+        task("grow-miss", |units| grown(units, |filter, n| filter.contains_hash(mix(!n)))),
+        task("grow-hit", |units| grown(units, |filter, n| filter.contains_hash(mix(n)))),
+        task("grow-remove", |units| grown(units, |filter, n| filter.remove_hash(mix(n)))),
         // Inserts with which the filter grows.
         task("grow-insert", |units| {
-            grown(units, |filter, index| filter.insert_hash(mix(CAPACITY as u64 + index)).is_ok())
+            grown(units, |filter, n| filter.insert_hash(mix(CAPACITY as u64 + n)).is_ok())
         }),
-        task("maplet-miss", |units| {
-            maplet(units, |maplet, index| maplet.get_hash(mix(!index)).next().is_some())
-        }),
-        task("maplet-hit", |units| {
-            maplet(units, |maplet, index| maplet.get_hash(mix(index)).next().is_some())
-        }),
-        task("maplet-remove", |units| {
-            maplet(units, |maplet, index| maplet.remove_hash(mix(index), value(index)))
-        }),
+        task("maplet-miss", |units| maplet(units, |it, n| it.get_hash(mix(!n)).next().is_some())),
+        task("maplet-hit", |units| maplet(units, |it, n| it.get_hash(mix(n)).next().is_some())),
+        task("maplet-remove", |units| maplet(units, |it, n| it.remove_hash(mix(n), value(n)))),
     ]);
     tasks
 }
@@ -94,13 +88,13 @@ fn tasks() -> Vec<Task> {
 /// The tasks of a filter of fixed size.
 fn tasks_of<L: Storage + 'static>(prefix: &str, empty: fn() -> CuckooFilter<L, ()>) -> Vec<Task> {
     const AS_MANY: &str = "as many answers as hashes";
-    let name = |name: &str| format!("{prefix}{name}");
+    let name = |name| format!("{prefix}{name}");
     vec![
         task(name("miss"), move |units| {
-            each(units, empty, |filter, index| filter.contains_hash(mix(!index)))
+            each(units, empty, |filter, n| filter.contains_hash(mix(!n)))
         }),
         task(name("hit"), move |units| {
-            each(units, empty, |filter, index| filter.contains_hash(mix(index)))
+            each(units, empty, |filter, n| filter.contains_hash(mix(n)))
         }),
         task(name("contains-many"), move |units| {
             many(units, empty, |filter, hashes, found| {
@@ -119,10 +113,10 @@ fn tasks_of<L: Storage + 'static>(prefix: &str, empty: fn() -> CuckooFilter<L, (
             OPERATIONS
         }),
         task(name("unique-present"), move |units| {
-            each(units, empty, |filter, index| filter.insert_unique_hash(mix(index)) == Ok(true))
+            each(units, empty, |filter, n| filter.insert_unique_hash(mix(n)) == Ok(true))
         }),
         task(name("remove"), move |units| {
-            each(units, empty, |filter, index| filter.remove_hash(mix(index)))
+            each(units, empty, |filter, n| filter.remove_hash(mix(n)))
         }),
         task(name("remove-many"), move |units| {
             many(units, empty, |filter, hashes, removed| {
