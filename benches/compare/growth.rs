@@ -249,39 +249,21 @@ fn medians(results: &Results, name: &str, figure: &str) -> Vec<(u64, f64)> {
 
 /// Each subject with its times, memory and rate.
 fn course_table(results: &Results) -> Table {
-    let columns = [
-        "ns per insert",
-        "in the slowest doubling",
-        "longest 4,096 inserts, ms",
-        "lookup at the end, absent, ns",
-        "present, ns",
-        "bits per item, average",
-        "at the end",
-        "false positives at the end, %",
-        "stated, %",
-    ];
-    let mut course = table("growth", columns);
+    let columns = "ns per insert|in the slowest doubling|longest 4,096 inserts, ms|lookup at the end, absent, ns|\
+                   present, ns|bits per item, average|at the end|false positives at the end, %|stated, %";
+    let mut course = table("growth", columns.split('|'));
     for name in SUBJECTS {
         let values = |figure| medians(results, name, figure).into_iter().map(|median| median.1);
         let last = |figure| values(figure).next_back();
         let bits: Vec<_> = values(BITS).collect();
         let mean = bits.iter().sum::<f64>() / bits.len() as f64;
         let percent = |figure| last(figure).map(|rate| 100.0 * rate);
-        course.row(
-            name,
-            [
-                last(COURSE),
-                // Without the first size, which is filled from empty.
-                values(DOUBLING).skip(1).reduce(f64::max),
-                last(LONGEST),
-                last("miss"),
-                last("hit"),
-                Some(mean).filter(|mean| mean.is_finite()),
-                last(BITS),
-                percent(RATE),
-                percent(STATED),
-            ],
-        );
+        // Without the first size, which is filled from empty.
+        let slowest = values(DOUBLING).skip(1).reduce(f64::max);
+        let mean = Some(mean).filter(|mean| mean.is_finite());
+        let bits = [mean, last(BITS), percent(RATE), percent(STATED)];
+        let times = [last(COURSE), slowest, last(LONGEST), last("miss"), last("hit")];
+        course.row(name, times.into_iter().chain(bits));
     }
     course
 }

@@ -153,15 +153,9 @@ fn tables(results: &Results) -> Vec<Table> {
         [format!("{filter}, ns"), format!("{maplet}, ns"), "times".into()]
     });
     let mut beside_filters = table("maplets", columns.into_iter().flatten());
-    let columns = [
-        "lookup, absent, ns",
-        "lookup, present, ns",
-        "`insert`, ns",
-        "another partition, ns",
-        "bits per item",
-        "useless reads per 1,000 absent keys",
-    ];
-    let mut partitions = table("partitions", columns);
+    let columns = "lookup, absent, ns|lookup, present, ns|`insert`, ns|another partition, ns|bits per item|\
+                   useless reads per 1,000 absent keys";
+    let mut partitions = table("partitions", columns.split('|'));
     let view = results.at(results.slots_with(INSERT).pop().unwrap_or(0), 1);
     for (figure, title) in TIMES {
         let values = PAIRS.map(|[filter, maplet]| {

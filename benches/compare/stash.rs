@@ -100,16 +100,9 @@ fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
 }
 
 fn tables(results: &Results) -> Vec<Table> {
-    let columns = [
-        "in the stash, %",
-        "`contains_key`, absent, ns",
-        "times",
-        "`contains_key`, present, ns",
-        "times",
-        "`get`, present, ns",
-        "times",
-    ];
-    let mut shares = table("stash", columns);
+    let columns = "in the stash, %|`contains_key`, absent, ns|times|`contains_key`, present, ns|times|\
+                   `get`, present, ns|times";
+    let mut shares = table("stash", columns.split('|'));
     for slots in results.slots_with(ABSENT) {
         let view = results.at(slots, 1);
         for (_, name) in SHARES {
