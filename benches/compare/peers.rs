@@ -302,8 +302,8 @@ peers! {
         insert: filters.of(key)[0].insert(&key).is_ok(),
         remove: filters.of(key)[0].remove(&key),
         replace: {
-            let [old, new] = filters.of(key);
-            old.remove(&key) && new.insert(&key).is_ok()
+            let (hash, [old, new]) = (KeyHash::default().hash_one(key), filters.of(key));
+            old.remove_hash(hash) && new.insert_hash(hash).is_ok()
         },
     }
     RwLock<HashMap<u64, u8, KeyHash>>, |map, key| {
