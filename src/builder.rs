@@ -4,13 +4,11 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use crate::error::BuildError;
+use crate::error::Error;
 use crate::filter::{CuckooFilter, GrowableCuckooFilter};
 use crate::hasher::DefaultHashBuilder;
-use crate::layout::Fp16x4;
-#[cfg(any(test, feature = "__internals"))]
-use crate::layout::LayoutId;
-use crate::maplet::CuckooMaplet;
+use crate::layout::{Fp16x4, LayoutId};
+use crate::maplet::{CuckooMaplet, GrowableCuckooMaplet};
 use crate::storage::operations::Inner;
 use crate::storage::{self, AnyLayout, FixedStorage, Growable, GrowingLayout, Storage};
 use crate::table::sizing::{self, Request, Sizing};
@@ -31,7 +29,7 @@ use crate::table::{Buckets, State};
 ///     .build()?;
 /// assert_eq!(filter.capacity(), 10_000);
 /// assert!(filter.insert(&7_u64).is_ok());
-/// # Ok::<(), coucal::BuildError>(())
+/// # Ok::<(), coucal::Error>(())
 /// ```
 ///
 /// With [`Maplets`] for `T` it builds a [`CuckooMaplet`]: see [`MapletBuilder`].
@@ -65,7 +63,7 @@ pub enum Maplets {}
 /// let builder: MapletBuilder = CuckooMaplet::builder().capacity(10_000).value_bits(6);
 /// let maplet = builder.false_positive_rate(0.01).build()?;
 /// assert_eq!((maplet.capacity(), maplet.value_bits()), (10_000, 6));
-/// # Ok::<(), coucal::BuildError>(())
+/// # Ok::<(), coucal::Error>(())
 /// ```
 pub type MapletBuilder<L = Fp16x4, S = DefaultHashBuilder> = Builder<L, S, Maplets>;
 
@@ -136,7 +134,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// ```
     /// let filter = coucal::CuckooFilter::builder().capacity(1000).build()?;
     /// assert_eq!(filter.capacity(), 1000);
-    /// # Ok::<(), coucal::BuildError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn capacity(self, items: usize) -> Self {
         Self { request: Request { capacity: items, ..self.request }, ..self }
@@ -153,12 +151,12 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// # Examples
     ///
     /// ```
-    /// use coucal::{BuildError, CuckooFilter};
+    /// use coucal::{Error, CuckooFilter};
     ///
     /// let builder = CuckooFilter::builder().capacity(1000);
     /// assert!(builder.clone().false_positive_rate(0.001).build().is_ok());
     /// let error = builder.false_positive_rate(0.000_01).build().unwrap_err();
-    /// assert!(matches!(error, BuildError::RateOutOfReach { layout: Some("Fp21x3"), .. }));
+    /// assert!(matches!(error, Error::RateOutOfReach { layout: Some("Fp21x3"), .. }));
     /// ```
     pub fn false_positive_rate(self, rate: f64) -> Self {
         Self { request: Request { rate: Some(rate), ..self.request }, ..self }
@@ -174,17 +172,11 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     ///
     /// let filter = CuckooFilter::builder().capacity(1000).hasher(RandomState::new()).build()?;
     /// assert_eq!(filter.insert_unique("egg"), Ok(true));
-    /// # Ok::<(), coucal::BuildError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn hasher<H>(self, hasher: H) -> Builder<L, H, T> {
         let hasher = Hasher::Given(hasher);
         Builder { request: self.request, hasher, layout: PhantomData }
-    }
-
-    /// For tests: of several layouts, choose this one.
-    #[cfg(any(test, feature = "__internals"))]
-    pub(crate) fn only(self, layout: LayoutId) -> Self {
-        Self { request: Request { only: Some(layout), ..self.request }, ..self }
     }
 
     fn with_storage<M: Storage>(self) -> Builder<M, S, T> {
@@ -192,8 +184,8 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     }
 
     /// The table, the hasher and the capacities of what is built.
-    fn build_inner<B: Buckets>(self) -> Result<Inner<L, B, S>, BuildError> {
-        let sizing = match L::ONLY {
+    fn build_inner<B: Buckets>(self) -> Result<Inner<L, B, S>, Error> {
+        let sizing = match L::ONLY.or(self.request.only) {
             Some(layout) => Sizing::within(layout, self.request),
             None => Sizing::smallest(self.request),
         }?;
@@ -208,39 +200,26 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     }
 }
 
-/// For tests: the same builder, which chooses the layout of this name where it chooses one, as for `AnyLayout`.
-///
-/// # Panics
-///
-/// If no layout has the name.
-#[cfg(feature = "__internals")]
-pub fn of_named_layout<L: Storage, S, T>(
-    builder: Builder<L, S, T>,
-    name: &str,
-) -> Builder<L, S, T> {
-    let layout = LayoutId::ALL.iter().find(|layout| layout.name() == name);
-    builder.only(*layout.unwrap_or_else(|| panic!("no layout has the name {name}")))
-}
-
 /// What is built: a filter.
 impl<L: Storage, S> Builder<L, S> {
     /// Builds an empty filter.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] for a rate outside (0, 1), for a rate that the layout cannot reach, for a target
-    /// load that it cannot have, and for a capacity whose table is too large or cannot be allocated.
+    /// [`Error::InvalidRate`], [`Error::RateOutOfReach`], [`Error::TargetLoadOutOfRange`], [`Error::MaxCapacityTooLow`],
+    /// [`Error::CapacityOverflow`], [`Error::NoSuchLayout`] for one that is named and cannot grow, and
+    /// [`Error::OutOfMemory`].
     ///
     /// # Examples
     ///
     /// ```
-    /// use coucal::{BuildError, CuckooFilter};
+    /// use coucal::{Error, CuckooFilter};
     ///
     /// assert!(CuckooFilter::builder().build().is_ok());
     /// let error = CuckooFilter::builder().false_positive_rate(1.5).build().unwrap_err();
-    /// assert_eq!(error, BuildError::InvalidRate { rate: 1.5 });
+    /// assert_eq!(error, Error::InvalidRate { rate: 1.5 });
     /// ```
-    pub fn build(self) -> Result<CuckooFilter<L, S>, BuildError> {
+    pub fn build(self) -> Result<CuckooFilter<L, S>, Error> {
         self.build_inner().map(CuckooFilter::from_inner)
     }
 }
@@ -256,7 +235,7 @@ impl<L: Storage, S> MapletBuilder<L, S> {
     /// # Examples
     ///
     /// ```
-    /// use coucal::{BuildError, CuckooMaplet};
+    /// use coucal::{Error, CuckooMaplet};
     ///
     /// let maplet = CuckooMaplet::builder().capacity(1000).value_bits(6).build()?;
     /// assert!(maplet.insert("egg", 63).is_ok());
@@ -264,8 +243,8 @@ impl<L: Storage, S> MapletBuilder<L, S> {
     ///
     /// assert!(CuckooMaplet::builder().capacity(1000).build().is_err());
     /// let error = CuckooMaplet::builder().capacity(1000).value_bits(12).build().unwrap_err();
-    /// assert!(matches!(error, BuildError::ValueBitsOutOfRange { other: Some("Fp21x3"), .. }));
-    /// # Ok::<(), coucal::BuildError>(())
+    /// assert!(matches!(error, Error::ValueBitsOutOfRange { other: Some("Fp21x3"), .. }));
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn value_bits(self, bits: u32) -> Self {
         Self { request: Request { value_bits: Some(bits), ..self.request }, ..self }
@@ -275,8 +254,8 @@ impl<L: Storage, S> MapletBuilder<L, S> {
     ///
     /// # Errors
     ///
-    /// [`BuildError`]: as for a filter, and for [value bits](Self::value_bits) that are not given or do not
-    /// fit into the layout.
+    /// Those of a [filter](Builder::build), and [`Error::ValueBitsOutOfRange`] for [value bits](Self::value_bits) that are
+    /// not given or do not fit into the layout.
     ///
     /// # Examples
     ///
@@ -285,9 +264,9 @@ impl<L: Storage, S> MapletBuilder<L, S> {
     ///
     /// let maplet = CuckooMaplet::builder().capacity(1000).value_bits(6).build()?;
     /// assert!(maplet.is_empty());
-    /// # Ok::<(), coucal::BuildError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn build(self) -> Result<CuckooMaplet<L, S>, BuildError> {
+    pub fn build(self) -> Result<CuckooMaplet<L, S>, Error> {
         self.build_inner().map(CuckooMaplet::from_inner)
     }
 }
@@ -304,7 +283,7 @@ impl<L: FixedStorage, S, T> Builder<L, S, T> {
     /// // 13 bits per item and 0.24 % false positives.
     /// let filter = CuckooFilter::builder().layout::<Fp12x5>().capacity(1000).build()?;
     /// assert_eq!(filter.insert_unique("egg"), Ok(true));
-    /// # Ok::<(), coucal::BuildError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn layout<M: FixedStorage>(self) -> Builder<M, S, T> {
         self.with_storage()
@@ -323,10 +302,34 @@ impl<L: FixedStorage, S, T> Builder<L, S, T> {
     /// assert_eq!(filter.layout_name(), "Fp12x5");
     /// let filter = builder.false_positive_rate(0.000_01).build()?;
     /// assert_eq!(filter.layout_name(), "Fp21x3");
-    /// # Ok::<(), coucal::BuildError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn any_layout(self) -> Builder<AnyLayout, S, T> {
-        self.with_storage()
+        Self { request: Request { only: None, ..self.request }, ..self }.with_storage()
+    }
+
+    /// The layout with this name, for one that is known at run time only: from a configuration, say.
+    ///
+    /// The names are those of the types in the table of [layouts](crate::Layout): [`Layout::NAME`](crate::Layout::NAME).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchLayout`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{AnyCuckooFilter, CuckooFilter, Error};
+    ///
+    /// let builder = CuckooFilter::builder().layout_named("Fp12x5")?;
+    /// let filter: AnyCuckooFilter = builder.capacity(10_000).build()?;
+    /// assert_eq!(filter.layout_name(), "Fp12x5");
+    /// assert_eq!(CuckooFilter::builder().layout_named("Fp7x9").unwrap_err(), Error::NoSuchLayout);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn layout_named(self, name: &str) -> Result<Builder<AnyLayout, S, T>, Error> {
+        let only = Some(LayoutId::named(name).ok_or(Error::NoSuchLayout)?);
+        Ok(Self { request: Request { only, ..self.request }, ..self }.with_storage())
     }
 
     /// A filter that [grows](crate#growth) with its items, as one that is [`growable`](Self::growable), but only
@@ -351,7 +354,7 @@ impl<L: FixedStorage, S, T> Builder<L, S, T> {
     ///
     /// let filter = CuckooFilter::builder().max_capacity(1_000_000_000).build()?;
     /// assert_eq!(filter.slots(), 2048);
-    /// # Ok::<(), coucal::BuildError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn max_capacity(self, items: usize) -> Builder<Growable<L>, S, T>
     where
@@ -403,7 +406,7 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
     ///
     /// let filter = CuckooFilter::builder().growable().layout::<Fp32x2>().build()?;
     /// assert_eq!(filter.layout_name(), "Fp32x2");
-    /// # Ok::<(), coucal::BuildError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn layout<M: GrowingLayout>(self) -> Builder<Growable<M>, S, T> {
         self.with_storage()
@@ -420,10 +423,10 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
     /// let builder = CuckooFilter::builder().capacity(100_000).max_capacity(10_000_000);
     /// let filter = builder.false_positive_rate(0.001).any_layout().build()?;
     /// assert_eq!(filter.layout_name(), "Fp21x3");
-    /// # Ok::<(), coucal::BuildError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn any_layout(self) -> Builder<Growable<AnyLayout>, S, T> {
-        self.with_storage()
+        Self { request: Request { only: None, ..self.request }, ..self }.with_storage()
     }
 
     /// Sets the maximum capacity, or replaces it.
@@ -435,7 +438,7 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
     ///
     /// let builder = CuckooFilter::builder().max_capacity(1000);
     /// assert_eq!(builder.max_capacity(100).build()?.max_capacity(), 100);
-    /// # Ok::<(), coucal::BuildError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn max_capacity(self, items: usize) -> Self {
         Self { request: Request { max_capacity: Some(items), ..self.request }, ..self }
@@ -460,15 +463,15 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
     /// # Examples
     ///
     /// ```
-    /// use coucal::{BuildError, CuckooFilter};
+    /// use coucal::{Error, CuckooFilter};
     ///
     /// let builder = CuckooFilter::builder().capacity(10_000).growable();
     /// let [dense, fast] = [0.87, 0.7].map(|load| builder.clone().target_load(load).build());
     /// assert!(dense?.slots() < fast?.slots());
     ///
     /// let error = builder.target_load(0.95).build().unwrap_err();
-    /// assert!(matches!(error, BuildError::TargetLoadOutOfRange { max: 0.87, .. }));
-    /// # Ok::<(), BuildError>(())
+    /// assert!(matches!(error, Error::TargetLoadOutOfRange { max: 0.87, .. }));
+    /// # Ok::<(), Error>(())
     /// ```
     pub fn target_load(self, share: f64) -> Self {
         let target_load = Some(sizing::thousandths(share));
@@ -492,6 +495,7 @@ impl<L: Storage, S, T> fmt::Debug for Builder<L, S, T> {
     }
 }
 
+/// Constructors: for all else there is the [builder](CuckooFilter::builder).
 impl CuckooFilter {
     /// An empty filter that holds `items` items, copies included, with the default layout and hasher.
     ///
@@ -502,7 +506,7 @@ impl CuckooFilter {
     /// # Panics
     ///
     /// If the items need more than 2^44 slots. It aborts, as `Vec` does, if the allocator fails.
-    /// [`try_with_capacity`](Self::try_with_capacity) returns an error instead.
+    /// `CuckooFilter::builder().capacity(items).build()` returns an error instead.
     ///
     /// # Examples
     ///
@@ -514,30 +518,13 @@ impl CuckooFilter {
     /// assert!(filter.is_empty());
     /// ```
     #[must_use]
+    #[track_caller]
     pub fn with_capacity(items: usize) -> Self {
         Self::with_capacity_and_hasher(items, DefaultHashBuilder::default())
     }
 
-    /// As [`with_capacity`](Self::with_capacity), but returns an error instead of panicking or
-    /// aborting.
-    ///
-    /// # Errors
-    ///
-    /// [`BuildError::CapacityOverflow`] and [`BuildError::OutOfMemory`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooFilter;
-    ///
-    /// assert!(CuckooFilter::try_with_capacity(1000).is_ok());
-    /// assert!(CuckooFilter::try_with_capacity(usize::MAX).is_err());
-    /// ```
-    pub fn try_with_capacity(items: usize) -> Result<Self, BuildError> {
-        Self::builder().capacity(items).build()
-    }
-
-    /// A builder, for a false-positive rate, another layout or another hasher.
+    /// A builder, for a filter that grows, for a false-positive rate, for another layout or another hasher, and for an
+    /// error in place of a panic.
     ///
     /// # Examples
     ///
@@ -546,69 +533,15 @@ impl CuckooFilter {
     ///
     /// let filter = CuckooFilter::builder().capacity(1000).build()?;
     /// assert_eq!(filter.len(), 0);
-    /// # Ok::<(), coucal::BuildError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn builder() -> Builder {
         Builder::of_filters()
     }
 }
 
-impl CuckooFilter<AnyLayout> {
-    /// An empty filter that holds `items` items, copies included, and, when it holds them, reports at most the
-    /// share `rate` (between 0 and 1) of absent items as present. It has the smallest layout that
-    /// reaches this rate: see [`AnyLayout`].
-    ///
-    /// # Errors
-    ///
-    /// [`BuildError`]: for a rate outside (0, 1), or lower than the rate of every layout; and for a
-    /// capacity whose table is too large or cannot be allocated.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::{AnyCuckooFilter, CuckooFilter};
-    ///
-    /// let filter: AnyCuckooFilter = CuckooFilter::with_capacity_and_rate(10_000, 0.01)?;
-    /// assert_eq!(filter.capacity(), 10_000);
-    /// assert!(filter.false_positive_rate() <= 0.01);
-    /// assert!(CuckooFilter::with_capacity_and_rate(10_000, 1e-12).is_err());
-    /// # Ok::<(), coucal::BuildError>(())
-    /// ```
-    pub fn with_capacity_and_rate(items: usize, rate: f64) -> Result<Self, BuildError> {
-        CuckooFilter::builder().capacity(items).false_positive_rate(rate).any_layout().build()
-    }
-}
-
-impl<S> CuckooFilter<AnyLayout, S> {
-    /// As [`with_capacity_and_rate`](CuckooFilter::with_capacity_and_rate), with this hasher.
-    ///
-    /// # Errors
-    ///
-    /// As [`with_capacity_and_rate`](CuckooFilter::with_capacity_and_rate).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::hash::RandomState;
-    /// use coucal::CuckooFilter;
-    ///
-    /// let hasher = RandomState::new();
-    /// let filter = CuckooFilter::with_capacity_rate_and_hasher(10_000, 0.01, hasher)?;
-    /// assert!(filter.insert("egg").is_ok());
-    /// # Ok::<(), coucal::BuildError>(())
-    /// ```
-    pub fn with_capacity_rate_and_hasher(
-        items: usize,
-        rate: f64,
-        hasher: S,
-    ) -> Result<Self, BuildError> {
-        let builder = CuckooFilter::builder().capacity(items).false_positive_rate(rate);
-        builder.any_layout().hasher(hasher).build()
-    }
-}
-
 impl<S> CuckooFilter<Fp16x4, S> {
-    /// An empty filter that holds `items` items, copies included, with the default layout and this hasher.
+    /// As [`with_capacity`](CuckooFilter::with_capacity), with this hasher.
     ///
     /// # Panics
     ///
@@ -624,30 +557,35 @@ impl<S> CuckooFilter<Fp16x4, S> {
     /// assert!(filter.insert("egg").is_ok());
     /// ```
     #[must_use]
+    #[track_caller]
     pub fn with_capacity_and_hasher(items: usize, hasher: S) -> Self {
-        built(Self::try_with_capacity_and_hasher(items, hasher))
+        built(CuckooFilter::builder().capacity(items).hasher(hasher).build())
     }
+}
 
-    /// As [`with_capacity_and_hasher`](Self::with_capacity_and_hasher), but returns an error instead of
-    /// panicking or aborting.
+impl CuckooFilter<AnyLayout> {
+    /// An empty filter that holds `items` items, copies included, and, when it holds them, reports at most the
+    /// share `rate` (between 0 and 1) of absent items as present. It has the smallest layout that
+    /// reaches this rate: see [`AnyLayout`].
     ///
     /// # Errors
     ///
-    /// [`BuildError::CapacityOverflow`] and [`BuildError::OutOfMemory`].
+    /// [`Error::InvalidRate`], [`Error::RateOutOfReach`] for a rate that no layout reaches,
+    /// [`Error::CapacityOverflow`], and [`Error::OutOfMemory`].
     ///
     /// # Examples
     ///
     /// ```
-    /// use std::hash::RandomState;
-    /// use coucal::CuckooFilter;
+    /// use coucal::{AnyCuckooFilter, CuckooFilter};
     ///
-    /// let filter = CuckooFilter::try_with_capacity_and_hasher(1000, RandomState::new())?;
-    /// assert!(filter.insert("egg").is_ok());
-    /// assert!(CuckooFilter::try_with_capacity_and_hasher(usize::MAX, RandomState::new()).is_err());
-    /// # Ok::<(), coucal::BuildError>(())
+    /// let filter: AnyCuckooFilter = CuckooFilter::with_capacity_and_rate(10_000, 0.01)?;
+    /// assert_eq!(filter.capacity(), 10_000);
+    /// assert!(filter.false_positive_rate() <= 0.01);
+    /// assert!(CuckooFilter::with_capacity_and_rate(10_000, 1e-12).is_err());
+    /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn try_with_capacity_and_hasher(items: usize, hasher: S) -> Result<Self, BuildError> {
-        CuckooFilter::builder().capacity(items).hasher(hasher).build()
+    pub fn with_capacity_and_rate(items: usize, rate: f64) -> Result<Self, Error> {
+        CuckooFilter::builder().capacity(items).false_positive_rate(rate).any_layout().build()
     }
 }
 
@@ -656,13 +594,14 @@ impl GrowableCuckooFilter {
     ///
     /// It begins with 2,048 slots, which take 4 KiB, and some locks and counters: see
     /// [growth](crate#growth). For an initial capacity, a maximum or another layout, use
-    /// [`builder().growable()`](crate::Builder::growable).
+    /// [`CuckooFilter::builder().growable()`](crate::Builder::growable). (It is the builder of all filters: the
+    /// compiler could not tell two functions of that name apart.)
     ///
     /// # Panics
     ///
     /// Never. It aborts, as `Vec` does, if the allocator cannot provide these first bytes:
     /// `CuckooFilter::builder().growable().build()` returns an error instead. Where the allocator fails later,
-    /// [`insert`](Self::insert) returns [`InsertError::OutOfMemory`](crate::InsertError::OutOfMemory).
+    /// [`insert`](Self::insert) returns [`Error::NoMemoryToGrow`].
     ///
     /// # Examples
     ///
@@ -673,9 +612,10 @@ impl GrowableCuckooFilter {
     /// filter.insert_all(0..100_000)?;
     /// assert_eq!(filter.len(), 100_000);
     /// assert!(filter.load_factor() > 0.73);
-    /// # Ok::<(), coucal::InsertManyError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
+    #[track_caller]
     pub fn new() -> Self {
         Self::with_hasher(DefaultHashBuilder::default())
     }
@@ -698,6 +638,7 @@ impl<S> GrowableCuckooFilter<Fp16x4, S> {
     /// assert!(filter.insert("egg").is_ok());
     /// ```
     #[must_use]
+    #[track_caller]
     pub fn with_hasher(hasher: S) -> Self {
         built(CuckooFilter::builder().growable().hasher(hasher).build())
     }
@@ -721,19 +662,32 @@ impl<L: GrowingLayout, S: Default> Default for GrowableCuckooFilter<L, S> {
     }
 }
 
-/// What was built, where no error is returned.
-fn built<L: Storage, S>(filter: Result<CuckooFilter<L, S>, BuildError>) -> CuckooFilter<L, S> {
-    match filter {
-        Ok(filter) => filter,
-        Err(BuildError::OutOfMemory { bytes }) => {
-            let layout = std::alloc::Layout::array::<u8>(bytes).expect("checked by the builder");
-            std::alloc::handle_alloc_error(layout)
-        }
-        Err(error) => panic!("{error}"),
-    }
-}
-
+/// Constructors: for all else there is the [builder](CuckooMaplet::builder).
 impl CuckooMaplet {
+    /// An empty maplet that holds `pairs` pairs of a key and a value of this many bits, copies included, with the default
+    /// layout and hasher.
+    ///
+    /// # Panics
+    ///
+    /// If `value_bits` is not between 1 and 10, or the pairs need more than 2^44 slots. It aborts, as `Vec` does, if the
+    /// allocator fails. `CuckooMaplet::builder().capacity(pairs).value_bits(bits).build()` returns an error instead.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::with_capacity(1000, 6);
+    /// maplet.insert("egg", 63)?;
+    /// assert!(maplet.get("egg").any(|value| value == 63));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn with_capacity(pairs: usize, value_bits: u32) -> Self {
+        Self::with_capacity_and_hasher(pairs, value_bits, DefaultHashBuilder::default())
+    }
+
     /// A builder, which needs the [length of the values](MapletBuilder::value_bits).
     ///
     /// # Examples
@@ -743,9 +697,92 @@ impl CuckooMaplet {
     ///
     /// let maplet = CuckooMaplet::builder().capacity(1000).value_bits(6).build()?;
     /// assert_eq!(maplet.len(), 0);
-    /// # Ok::<(), coucal::BuildError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn builder() -> MapletBuilder {
         MapletBuilder::of_maplets()
+    }
+}
+
+impl<S> CuckooMaplet<Fp16x4, S> {
+    /// As [`with_capacity`](CuckooMaplet::with_capacity), with this hasher.
+    ///
+    /// # Panics
+    ///
+    /// As [`with_capacity`](CuckooMaplet::with_capacity).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooMaplet, StableHashBuilder};
+    ///
+    /// let maplet = CuckooMaplet::with_capacity_and_hasher(1000, 6, StableHashBuilder::new(7));
+    /// assert!(maplet.insert("egg", 63).is_ok());
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn with_capacity_and_hasher(pairs: usize, value_bits: u32, hasher: S) -> Self {
+        built(CuckooMaplet::builder().capacity(pairs).value_bits(value_bits).hasher(hasher).build())
+    }
+}
+
+impl GrowableCuckooMaplet {
+    /// An empty maplet that grows with its pairs of a key and a value of this many bits, with the default layout and
+    /// hasher. No size is needed. How far it grows [depends on the values](CuckooMaplet#layouts).
+    ///
+    /// # Panics
+    ///
+    /// If `value_bits` is not between 1 and 8. It aborts, as `Vec` does, if the allocator fails.
+    /// `CuckooMaplet::builder().growable().value_bits(bits).build()` returns an error instead.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::GrowableCuckooMaplet;
+    ///
+    /// let maplet = GrowableCuckooMaplet::new(1);
+    /// maplet.insert_all((0..10_000).map(|key| (key, u32::from(key % 2 == 0))))?;
+    /// assert!(maplet.get(&7).any(|is_even| is_even == 0));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn new(value_bits: u32) -> Self {
+        Self::with_hasher(value_bits, DefaultHashBuilder::default())
+    }
+}
+
+impl<S> GrowableCuckooMaplet<Fp16x4, S> {
+    /// As [`new`](GrowableCuckooMaplet::new), with this hasher.
+    ///
+    /// # Panics
+    ///
+    /// As [`new`](GrowableCuckooMaplet::new).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{GrowableCuckooMaplet, StableHashBuilder};
+    ///
+    /// let maplet = GrowableCuckooMaplet::with_hasher(1, StableHashBuilder::new(7));
+    /// assert!(maplet.insert("egg", 1).is_ok());
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn with_hasher(value_bits: u32, hasher: S) -> Self {
+        built(CuckooMaplet::builder().growable().value_bits(value_bits).hasher(hasher).build())
+    }
+}
+
+/// What was built, where no error is returned.
+#[track_caller]
+fn built<T>(built: Result<T, Error>) -> T {
+    match built {
+        Ok(built) => built,
+        Err(Error::OutOfMemory { bytes }) => {
+            let layout = std::alloc::Layout::array::<u8>(bytes).expect("checked by the builder");
+            std::alloc::handle_alloc_error(layout)
+        }
+        Err(error) => panic!("{error}"),
     }
 }

@@ -1,11 +1,11 @@
 //! The public type: hashing in, answers out.
 
 use core::fmt;
-use core::hash::{BuildHasher, Hash};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
-use crate::error::{Error, InsertError, InsertManyError, LengthMismatch, ReserveError};
+use crate::error::{Error, check_lengths};
 use crate::hasher::DefaultHashBuilder;
+use crate::item::Item;
 use crate::layout::Fp16x4;
 use crate::storage::operations::{self, Inner, Stats};
 use crate::storage::sealed::Sealed;
@@ -70,6 +70,8 @@ type FilterInner<L, S> = Inner<L, <L as Sealed>::Buckets<NoValues>, S>;
 /// A [`CuckooFilter`] whose layout is chosen at run time: see [`AnyLayout`].
 /// In a struct: `filter: AnyCuckooFilter` ([with a hasher](crate#the-type-of-a-filter)).
 ///
+/// It has the [methods](CuckooFilter#implementations) of a `CuckooFilter`.
+///
 /// # Examples
 ///
 /// ```
@@ -90,6 +92,9 @@ pub type AnyCuckooFilter<S = DefaultHashBuilder> = CuckooFilter<AnyLayout, S>;
 /// [`Builder::growable`](crate::Builder::growable) makes one with another layout, an initial capacity or a
 /// maximum.
 ///
+/// It has the [methods](CuckooFilter#implementations) of a `CuckooFilter` and, besides, [`reserve`](CuckooFilter::reserve), [`max_capacity`](CuckooFilter::max_capacity) and
+/// [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at).
+///
 /// # Examples
 ///
 /// ```
@@ -106,7 +111,7 @@ pub type AnyCuckooFilter<S = DefaultHashBuilder> = CuckooFilter<AnyLayout, S>;
 pub type GrowableCuckooFilter<L = Fp16x4, S = DefaultHashBuilder> = CuckooFilter<Growable<L>, S>;
 
 /// Operations on items.
-impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
+impl<L: Storage, S> CuckooFilter<L, S> {
     /// Adds one more copy of `item`.
     ///
     /// Blocks while another thread writes to the same group of buckets. It holds one lock for a few
@@ -117,7 +122,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     ///
     /// # Errors
     ///
-    /// [`InsertError::Full`] and [`InsertError::OutOfMemory`]; then nothing has changed.
+    /// [`Error::Full`] and [`Error::NoMemoryToGrow`]; then nothing has changed.
     ///
     /// # Examples
     ///
@@ -128,11 +133,11 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// filter.insert("egg")?;
     /// filter.insert("egg")?;
     /// assert_eq!(filter.count("egg"), 2);
-    /// # Ok::<(), coucal::InsertError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[inline]
-    pub fn insert<Q: Hash + ?Sized>(&self, item: &Q) -> Result<(), InsertError> {
-        self.insert_hash(self.hash_of(item))
+    pub fn insert<Q: Item<S> + ?Sized>(&self, item: &Q) -> Result<(), Error> {
+        Ok(self.inner.insert(self.hash_of(item))?)
     }
 
     /// Adds `item` unless the filter contains it: returns `Ok(true)` if it was inserted, and
@@ -165,8 +170,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// assert_eq!(filter.len(), 1);
     /// ```
     #[inline]
-    pub fn insert_unique<Q: Hash + ?Sized>(&self, item: &Q) -> Result<bool, InsertError> {
-        self.insert_unique_hash(self.hash_of(item))
+    pub fn insert_unique<Q: Item<S> + ?Sized>(&self, item: &Q) -> Result<bool, Error> {
+        Ok(self.inner.insert_unique(self.hash_of(item))?)
     }
 
     /// Whether `item` is in the filter. `false` is certain; `true` may be wrong, at
@@ -184,12 +189,12 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// let filter = CuckooFilter::with_capacity(100);
     /// filter.insert("egg")?;
     /// assert!(filter.contains("egg"));
-    /// # Ok::<(), coucal::InsertError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[inline]
     #[must_use]
-    pub fn contains<Q: Hash + ?Sized>(&self, item: &Q) -> bool {
-        self.contains_hash(self.hash_of(item))
+    pub fn contains<Q: Item<S> + ?Sized>(&self, item: &Q) -> bool {
+        self.inner.contains(self.hash_of(item))
     }
 
     /// Removes one copy of `item`. Returns whether there was a copy.
@@ -212,11 +217,11 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// filter.insert("egg")?;
     /// assert!(filter.remove("egg"));
     /// assert!(!filter.remove("egg"));
-    /// # Ok::<(), coucal::InsertError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[inline]
-    pub fn remove<Q: Hash + ?Sized>(&self, item: &Q) -> bool {
-        self.remove_hash(self.hash_of(item))
+    pub fn remove<Q: Item<S> + ?Sized>(&self, item: &Q) -> bool {
+        self.inner.remove(self.hash_of(item))
     }
 
     /// The number of copies of `item`, including copies of items that collide with it.
@@ -234,11 +239,11 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// filter.insert("egg")?;
     /// filter.insert("egg")?;
     /// assert_eq!(filter.count("egg"), 2);
-    /// # Ok::<(), coucal::InsertError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
-    pub fn count<Q: Hash + ?Sized>(&self, item: &Q) -> usize {
-        self.count_hash(self.hash_of(item))
+    pub fn count<Q: Item<S> + ?Sized>(&self, item: &Q) -> usize {
+        self.inner.count(self.hash_of(item))
     }
 
     /// Writes to `found` whether each item is in the filter: [`contains`](Self::contains) for a
@@ -249,7 +254,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     ///
     /// # Errors
     ///
-    /// [`LengthMismatch`] if the two slices differ in length; then nothing is written.
+    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is written.
     ///
     /// # Examples
     ///
@@ -263,12 +268,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// assert_eq!(found, [true, filter.contains("nest")]);
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn contains_many<Q: Hash>(
-        &self,
-        items: &[Q],
-        found: &mut [bool],
-    ) -> Result<(), LengthMismatch> {
-        LengthMismatch::check(items.len(), found.len())?;
+    pub fn contains_many<Q: Item<S>>(&self, items: &[Q], found: &mut [bool]) -> Result<(), Error> {
+        check_lengths(items.len(), found.len())?;
         self.inner.contains_many(items, |item| self.hash_of(item), found);
         Ok(())
     }
@@ -283,10 +284,10 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// let filter = CuckooFilter::with_capacity(100);
     /// filter.insert("egg")?;
     /// assert_eq!(filter.contains_each(&["egg", "nest"]), [true, filter.contains("nest")]);
-    /// # Ok::<(), coucal::InsertError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
-    pub fn contains_each<Q: Hash>(&self, items: &[Q]) -> Vec<bool> {
+    pub fn contains_each<Q: Item<S>>(&self, items: &[Q]) -> Vec<bool> {
         let mut found = vec![false; items.len()];
         self.inner.contains_many(items, |item| self.hash_of(item), &mut found);
         found
@@ -298,7 +299,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     ///
     /// # Errors
     ///
-    /// [`InsertManyError`]: how many items were stored (the first ones of the slice), and why the
+    /// [`Error::Stopped`]: how many items were stored (the first ones of the slice), and why the
     /// next item was not.
     ///
     /// # Panics
@@ -314,10 +315,10 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// let filter = CuckooFilter::with_capacity(100);
     /// filter.insert_many(&["egg", "nest"])?;
     /// assert_eq!(filter.len(), 2);
-    /// # Ok::<(), coucal::InsertManyError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn insert_many<Q: Hash>(&self, items: &[Q]) -> Result<(), InsertManyError> {
-        self.inner.insert_many(items, |item| self.hash_of(item))
+    pub fn insert_many<Q: Item<S>>(&self, items: &[Q]) -> Result<(), Error> {
+        Ok(self.inner.insert_many(items, |item| self.hash_of(item))?)
     }
 
     /// Adds one more copy of each item of an iterator, in order, until one fails:
@@ -329,7 +330,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     ///
     /// # Errors
     ///
-    /// [`InsertManyError`]: how many items were stored (the first ones of the iterator), and why the next
+    /// [`Error::Stopped`]: how many items were stored (the first ones of the iterator), and why the next
     /// item was not. The iterator may have given up to 255 items after that one, which are dropped.
     ///
     /// # Panics
@@ -345,13 +346,16 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// let filter = CuckooFilter::with_capacity(100);
     /// filter.insert_all("egg nest owl".split(' '))?;
     /// assert_eq!(filter.len(), 3);
-    /// # Ok::<(), coucal::InsertManyError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn insert_all<I>(&self, items: I) -> Result<(), InsertManyError>
+    pub fn insert_all<I>(&self, items: I) -> Result<(), Error>
     where
-        I: IntoIterator<Item: Hash>,
+        I: IntoIterator<Item: Item<S>>,
     {
-        self.insert_hash_all(items.into_iter().map(|item| self.hash_of(&item)))
+        let hashes = items.into_iter().map(|item| self.hash_of(&item));
+        let insert_many =
+            |batch: &[u64]| self.inner.insert_many(batch, |&hash| hash).map(|()| batch.len());
+        Ok(operations::insert_in_batches(hashes, insert_many).map(|_| ())?)
     }
 
     /// Adds each item, in order, unless the filter contains it, until an insert fails. Writes to `new` whether it was
@@ -365,8 +369,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     ///
     /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is added.
     ///
-    /// [`Error::InsertMany`] if an item could not be added. Those before its
-    /// [index](InsertManyError::index) are in the filter, and `new` has their answers; the rest of `new` is as it was.
+    /// [`Error::Stopped`] if an item could not be added. Those before its
+    /// index are in the filter, and `new` has their answers; the rest of `new` is as it was.
     ///
     /// # Panics
     ///
@@ -385,12 +389,12 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// assert_eq!(new, [true, false, true]);
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn insert_unique_many<Q: Hash>(
+    pub fn insert_unique_many<Q: Item<S>>(
         &self,
         items: &[Q],
         new: &mut [bool],
     ) -> Result<usize, Error> {
-        LengthMismatch::check(items.len(), new.len())?;
+        check_lengths(items.len(), new.len())?;
         Ok(self.inner.insert_unique_many(items, |item| self.hash_of(item), new)?)
     }
 
@@ -404,8 +408,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     ///
     /// # Errors
     ///
-    /// [`InsertManyError`]: the [index](InsertManyError::index) of the item that could not be added, and how many of
-    /// those before it [were](InsertManyError::stored). The iterator may have given up to 255 items after that one,
+    /// [`Error::Stopped`]: the index of the item that could not be added, and how many of
+    /// those before it [were](Error::stored). The iterator may have given up to 255 items after that one,
     /// which are dropped.
     ///
     /// # Panics
@@ -420,13 +424,18 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// let filter = CuckooFilter::with_capacity(100);
     /// assert_eq!(filter.insert_unique_all("egg nest egg owl".split(' '))?, 3);
     /// assert_eq!(filter.len(), 3);
-    /// # Ok::<(), coucal::InsertManyError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn insert_unique_all<I>(&self, items: I) -> Result<usize, InsertManyError>
+    pub fn insert_unique_all<I>(&self, items: I) -> Result<usize, Error>
     where
-        I: IntoIterator<Item: Hash>,
+        I: IntoIterator<Item: Item<S>>,
     {
-        self.insert_unique_hash_all(items.into_iter().map(|item| self.hash_of(&item)))
+        let hashes = items.into_iter().map(|item| self.hash_of(&item));
+        let inserted = operations::insert_in_batches(hashes, |batch| {
+            let mut new = [false; operations::BATCH];
+            self.inner.insert_unique_many(batch, |&hash| hash, &mut new[..batch.len()])
+        });
+        Ok(inserted?)
     }
 
     /// Removes one copy of each item, in order, and writes to `removed` whether there was a copy.
@@ -438,7 +447,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     ///
     /// # Errors
     ///
-    /// [`LengthMismatch`] if the two slices differ in length; then nothing is removed.
+    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is removed.
     ///
     /// # Panics
     ///
@@ -458,292 +467,30 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// assert_eq!(removed, [true, true, false]);
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn remove_many<Q: Hash>(
+    pub fn remove_many<Q: Item<S>>(
         &self,
         items: &[Q],
         removed: &mut [bool],
-    ) -> Result<usize, LengthMismatch> {
-        LengthMismatch::check(items.len(), removed.len())?;
+    ) -> Result<usize, Error> {
+        check_lengths(items.len(), removed.len())?;
         Ok(self.inner.remove_many(items, |item| self.hash_of(item), removed))
     }
 
-    /// The 64-bit hash of `item`, for the methods that take a hash: compute it once, use it often.
+    /// The 64-bit hash of `item`, for [`Prehashed`](crate::Prehashed): compute it once, use it often.
     ///
     /// # Examples
     ///
     /// ```
-    /// use coucal::CuckooFilter;
+    /// use coucal::{CuckooFilter, Prehashed};
     ///
     /// let filter = CuckooFilter::with_capacity(100);
     /// filter.insert("egg")?;
-    /// assert!(filter.contains_hash(filter.hash_of("egg")));
-    /// # Ok::<(), coucal::InsertError>(())
-    /// ```
-    #[inline]
-    pub fn hash_of<Q: Hash + ?Sized>(&self, item: &Q) -> u64 {
-        self.inner.hash_of(item)
-    }
-}
-
-/// Operations on 64-bit hashes, one for each operation on items.
-///
-/// Any hash that tells items apart will do, even consecutive integers: the filter mixes its bits.
-impl<L: Storage, S> CuckooFilter<L, S> {
-    /// Adds one more copy of the item with this hash. See [`insert`](Self::insert).
-    ///
-    /// # Errors
-    ///
-    /// [`InsertError::Full`] and [`InsertError::OutOfMemory`]; then nothing has changed.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let filter = coucal::CuckooFilter::with_capacity(100);
-    /// filter.insert_hash(42)?;
-    /// assert!(filter.contains_hash(42));
-    /// # Ok::<(), coucal::InsertError>(())
-    /// ```
-    #[inline]
-    pub fn insert_hash(&self, hash: u64) -> Result<(), InsertError> {
-        self.inner.insert(hash)
-    }
-
-    /// Adds the item with this hash unless the filter contains it. See
-    /// [`insert_unique`](Self::insert_unique).
-    ///
-    /// # Errors
-    ///
-    /// As [`insert_hash`](Self::insert_hash); then nothing has changed.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let filter = coucal::CuckooFilter::with_capacity(100);
-    /// assert_eq!(filter.insert_unique_hash(42), Ok(true));
-    /// assert_eq!(filter.insert_unique_hash(42), Ok(false));
-    /// ```
-    #[inline]
-    pub fn insert_unique_hash(&self, hash: u64) -> Result<bool, InsertError> {
-        self.inner.insert_unique(hash)
-    }
-
-    /// Whether the item with this hash is in the filter. See [`contains`](Self::contains).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let filter = coucal::CuckooFilter::with_capacity(100);
-    /// assert!(!filter.contains_hash(42));
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn contains_hash(&self, hash: u64) -> bool {
-        self.inner.contains(hash)
-    }
-
-    /// Removes one copy of the item with this hash. See [`remove`](Self::remove).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let filter = coucal::CuckooFilter::with_capacity(100);
-    /// filter.insert_hash(42)?;
-    /// assert!(filter.remove_hash(42));
-    /// assert!(!filter.remove_hash(42));
-    /// # Ok::<(), coucal::InsertError>(())
-    /// ```
-    #[inline]
-    pub fn remove_hash(&self, hash: u64) -> bool {
-        self.inner.remove(hash)
-    }
-
-    /// The number of copies of the item with this hash. See [`count`](Self::count).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let filter = coucal::CuckooFilter::with_capacity(100);
-    /// filter.insert_hash(42)?;
-    /// assert_eq!(filter.count_hash(42), 1);
-    /// # Ok::<(), coucal::InsertError>(())
-    /// ```
-    #[must_use]
-    pub fn count_hash(&self, hash: u64) -> usize {
-        self.inner.count(hash)
-    }
-
-    /// Writes to `found` whether the item of each hash is in the filter. See
-    /// [`contains_many`](Self::contains_many).
-    ///
-    /// # Errors
-    ///
-    /// [`LengthMismatch`] if the two slices differ in length; then nothing is written.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let filter = coucal::CuckooFilter::with_capacity(100);
-    /// filter.insert_hash(42)?;
-    /// let mut found = [false; 2];
-    /// filter.contains_hash_many(&[42, 43], &mut found)?;
-    /// assert_eq!(found, [true, false]);
+    /// assert!(filter.contains(&Prehashed(filter.hash_of("egg"))));
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn contains_hash_many(
-        &self,
-        hashes: &[u64],
-        found: &mut [bool],
-    ) -> Result<(), LengthMismatch> {
-        LengthMismatch::check(hashes.len(), found.len())?;
-        self.inner.contains_many(hashes, |&hash| hash, found);
-        Ok(())
-    }
-
-    /// As [`contains_hash_many`](Self::contains_hash_many), but returns the answers in a new
-    /// vector.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let filter = coucal::CuckooFilter::with_capacity(100);
-    /// filter.insert_hash(42)?;
-    /// assert_eq!(filter.contains_hash_each(&[42, 43]), [true, false]);
-    /// # Ok::<(), coucal::InsertError>(())
-    /// ```
-    #[must_use]
-    pub fn contains_hash_each(&self, hashes: &[u64]) -> Vec<bool> {
-        let mut found = vec![false; hashes.len()];
-        self.inner.contains_many(hashes, |&hash| hash, &mut found);
-        found
-    }
-
-    /// Adds one more copy of the item of each hash, in order, until one fails. See
-    /// [`insert_many`](Self::insert_many).
-    ///
-    /// # Errors
-    ///
-    /// [`InsertManyError`]: how many items were stored (the first ones of the slice), and why the
-    /// next item was not.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let filter = coucal::CuckooFilter::with_capacity(100);
-    /// filter.insert_hash_many(&[42, 43])?;
-    /// assert_eq!(filter.len(), 2);
-    /// # Ok::<(), coucal::InsertManyError>(())
-    /// ```
-    pub fn insert_hash_many(&self, hashes: &[u64]) -> Result<(), InsertManyError> {
-        self.inner.insert_many(hashes, |&hash| hash)
-    }
-
-    /// Adds one more copy of the item of each hash of an iterator, in order, until one fails. See
-    /// [`insert_all`](Self::insert_all).
-    ///
-    /// # Errors
-    ///
-    /// [`InsertManyError`]: how many items were stored (the first ones of the iterator), and why the next
-    /// item was not.
-    ///
-    /// # Panics
-    ///
-    /// If the iterator panics. The filter stays valid.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let filter = coucal::CuckooFilter::with_capacity(100);
-    /// filter.insert_hash_all(42..52)?;
-    /// assert_eq!(filter.len(), 10);
-    /// # Ok::<(), coucal::InsertManyError>(())
-    /// ```
-    pub fn insert_hash_all(
-        &self,
-        hashes: impl IntoIterator<Item = u64>,
-    ) -> Result<(), InsertManyError> {
-        let insert_many = |batch: &[u64]| self.insert_hash_many(batch).map(|()| batch.len());
-        operations::insert_in_batches(hashes, insert_many).map(|_| ())
-    }
-
-    /// Adds the item of each hash, in order, unless the filter contains it, until an insert fails. Writes to `new`
-    /// whether it was added, and returns how many were. See [`insert_unique_many`](Self::insert_unique_many).
-    ///
-    /// # Errors
-    ///
-    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is added.
-    /// [`Error::InsertMany`] if an item could not be added.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let filter = coucal::CuckooFilter::with_capacity(100);
-    /// let mut new = [false; 3];
-    /// assert_eq!(filter.insert_unique_hash_many(&[42, 42, 43], &mut new)?, 2);
-    /// assert_eq!(new, [true, false, true]);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn insert_unique_hash_many(
-        &self,
-        hashes: &[u64],
-        new: &mut [bool],
-    ) -> Result<usize, Error> {
-        LengthMismatch::check(hashes.len(), new.len())?;
-        Ok(self.inner.insert_unique_many(hashes, |&hash| hash, new)?)
-    }
-
-    /// Adds the item of each hash of an iterator, in order, unless the filter contains it, until an insert fails.
-    /// Returns how many were added. See [`insert_unique_all`](Self::insert_unique_all).
-    ///
-    /// # Errors
-    ///
-    /// [`InsertManyError`]: the [index](InsertManyError::index) of the item that could not be added, and how many of
-    /// those before it [were](InsertManyError::stored).
-    ///
-    /// # Panics
-    ///
-    /// If the iterator panics. The filter stays valid.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let filter = coucal::CuckooFilter::with_capacity(100);
-    /// assert_eq!(filter.insert_unique_hash_all([42, 42, 43])?, 2);
-    /// # Ok::<(), coucal::InsertManyError>(())
-    /// ```
-    pub fn insert_unique_hash_all(
-        &self,
-        hashes: impl IntoIterator<Item = u64>,
-    ) -> Result<usize, InsertManyError> {
-        operations::insert_in_batches(hashes, |batch| {
-            let mut new = [false; operations::BATCH];
-            self.inner.insert_unique_many(batch, |&hash| hash, &mut new[..batch.len()])
-        })
-    }
-
-    /// Removes one copy of the item of each hash, in order, and writes to `removed` whether there was
-    /// a copy. Returns how many were removed. See [`remove_many`](Self::remove_many).
-    ///
-    /// # Errors
-    ///
-    /// [`LengthMismatch`] if the two slices differ in length; then nothing is removed.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let filter = coucal::CuckooFilter::with_capacity(100);
-    /// filter.insert_hash_many(&[42, 43])?;
-    /// let mut removed = [false; 3];
-    /// assert_eq!(filter.remove_hash_many(&[42, 43, 42], &mut removed)?, 2);
-    /// assert_eq!(removed, [true, true, false]);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn remove_hash_many(
-        &self,
-        hashes: &[u64],
-        removed: &mut [bool],
-    ) -> Result<usize, LengthMismatch> {
-        LengthMismatch::check(hashes.len(), removed.len())?;
-        Ok(self.inner.remove_many(hashes, |&hash| hash, removed))
+    #[inline]
+    pub fn hash_of<Q: Item<S> + ?Sized>(&self, item: &Q) -> u64 {
+        item.hash_with(&self.inner.hasher)
     }
 }
 
@@ -772,7 +519,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     ///
     /// assert_eq!(CuckooFilter::with_capacity(100).layout_name(), "Fp16x4");
     /// assert_eq!(CuckooFilter::with_capacity_and_rate(100, 0.02)?.layout_name(), "Fp9x7");
-    /// # Ok::<(), coucal::BuildError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
     pub fn layout_name(&self) -> &'static str {
@@ -790,7 +537,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// let filter = coucal::CuckooFilter::with_capacity(100);
     /// filter.insert_many(&["egg", "egg", "nest"])?;
     /// assert_eq!(filter.len(), 3);
-    /// # Ok::<(), coucal::InsertManyError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
     pub fn len(&self) -> usize {
@@ -850,7 +597,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// let filter = coucal::CuckooFilter::with_capacity(0);
     /// filter.insert("egg")?;
     /// assert_eq!(filter.load_factor(), 1.0 / filter.slots() as f64);
-    /// # Ok::<(), coucal::InsertError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
     pub fn load_factor(&self) -> f64 {
@@ -861,7 +608,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// to the number of items that it was built for; of a growable filter, to its
     /// [maximum capacity](CuckooFilter::max_capacity). As exact as [`len`](Self::len), and takes as long.
     ///
-    /// Below 1, no insert returns [`Full`](InsertError::Full), but for one item with 2^25 copies. A filter may hold
+    /// Below 1, no insert returns [`Full`](Error::Full), but for one item with 2^25 copies. A filter may hold
     /// more than it was built for, so it may be above 1. The [load factor](Self::load_factor) of a growable filter
     /// says nothing of this: growth keeps it close to its target. For a filter that was built without a maximum,
     /// [`memory_bytes`](Self::memory_bytes) is the figure to watch.
@@ -914,7 +661,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// assert_eq!(filter.false_positive_rate(), 0.0);
     /// filter.insert("egg")?;
     /// assert!(filter.false_positive_rate() < 0.000_122);
-    /// # Ok::<(), coucal::InsertError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
@@ -935,7 +682,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// filter.insert("egg")?;
     /// filter.clear();
     /// assert!(filter.is_empty() && !filter.contains("egg"));
-    /// # Ok::<(), coucal::InsertError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn clear(&self) {
         self.inner.state.clear();
@@ -991,7 +738,7 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     /// assert!(filter.max_capacity() > 1 << 43);
     /// let filter = CuckooFilter::builder().growable().layout::<coucal::Fp12x5>().build()?;
     /// assert_eq!(filter.max_capacity(), 949_543);
-    /// # Ok::<(), coucal::BuildError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
     pub fn max_capacity(&self) -> usize {
@@ -1020,7 +767,7 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     /// let filter = builder.false_positive_rate(0.002).build()?;
     /// let [now, then] = [1000, 100_000].map(|items| filter.false_positive_rate_at(items));
     /// assert!(now < then && then <= 0.002);
-    /// # Ok::<(), coucal::BuildError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
     pub fn false_positive_rate_at(&self, items: usize) -> f64 {
@@ -1036,8 +783,8 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     ///
     /// # Errors
     ///
-    /// [`ReserveError::AboveMaxCapacity`] if the filter would then hold more than
-    /// [`max_capacity`](Self::max_capacity) items; nothing has changed. [`ReserveError::OutOfMemory`].
+    /// [`Error::AboveMaxCapacity`] if the filter would then hold more than
+    /// [`max_capacity`](Self::max_capacity) items; nothing has changed. [`Error::OutOfMemory`].
     ///
     /// # Examples
     ///
@@ -1050,7 +797,7 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     /// assert!(filter.reserve(20_000).is_err());
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn reserve(&self, additional: usize) -> Result<(), ReserveError> {
+    pub fn reserve(&self, additional: usize) -> Result<(), Error> {
         self.inner.reserve(additional)
     }
 }

@@ -8,7 +8,7 @@
 //! change one of them, and nothing else.
 //!
 //! The [`Format`] of a layout is a type that has the functions of a word. A [`LayoutId`] is a layout as a value;
-//! whoever has one [visits](LayoutId::visit) its format.
+//! `by_layout` gives its format.
 
 mod candidates;
 mod packed;
@@ -68,9 +68,10 @@ use crate::arch::{Pattern, Ring, Sought};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a layout: the type of the items is no parameter of a filter or a maplet",
     label = "expected a layout, or no parameter",
-    note = "write `CuckooFilter` without parameters: its methods take a reference to any type that implements `Hash`",
-    note = "the parameters are a layout and a hasher: `CuckooFilter<Fp16x4, RandomState>`, or \
-            `GrowableCuckooFilter<Fp16x4, RandomState>`"
+    note = "write `CuckooFilter` or `CuckooMaplet` without parameters: their methods take a reference to any type that \
+            implements `Hash`",
+    note = "the parameters are a layout and a hasher: `CuckooFilter<Fp16x4, RandomState>`, \
+            `GrowableCuckooFilter<Fp16x4, RandomState>`, and the same of maplets"
 )]
 pub trait Layout: Sealed {
     /// The name of the layout: that of its type.
@@ -134,13 +135,6 @@ impl Properties {
     pub(crate) fn target_load(&self) -> f64 {
         self.growth.map_or(0.0, |growth| growth.target_load)
     }
-}
-
-/// What is done with a table, or with what belongs to one, whose layout may be known at run time only.
-pub trait Visitor<T> {
-    type Output;
-
-    fn visit<F: Format>(self, visited: T) -> Self::Output;
 }
 
 /// How the entries of a bucket are written in 64 bits.
@@ -264,7 +258,7 @@ const fn grows(target_load: f64, max_target_load: f64, extra_bits: u32) -> Growt
 
 /// The layouts: the type that names each, its format, and its properties.
 macro_rules! layouts {
-    ($($(#[$doc:meta])*
+    ($dollar:tt; $($(#[$doc:meta])*
         $name:ident: $encoding:ident<$lane:literal, $slots:literal>,
             $bits:literal, $load:literal, $scatter:literal, $full:literal, $growth:expr;
     )*) => {
@@ -304,27 +298,23 @@ macro_rules! layouts {
 
         impl LayoutId {
             pub(crate) const ALL: &[Self] = &[$(Self::$name),*];
+        }
 
-            /// What the visitor does with `visited` by the format of this layout.
-            #[inline]
-            pub(crate) fn visit<T, V: Visitor<T>>(self, visitor: V, visited: T) -> V::Output {
-                match self {
-                    $(Self::$name => {
-                        visit_apart::<T, V, $encoding<$lane, $slots>>(visited, visitor)
+        /// `$result`, where `$F` is the format of a layout that is a value.
+        macro_rules! by_layout {
+            ($dollar layout:expr, $dollar F:ident => $dollar result:expr) => {
+                match $dollar layout {
+                    $($crate::layout::LayoutId::$name => {
+                        type $dollar F = <$crate::layout::$name as $crate::layout::sealed::Sealed>::Format;
+                        $dollar result
                     })*
                 }
-            }
+            };
         }
     };
 }
 
-/// Not inlined: the code of nine layouts would be at each call. In this order the arguments stay in their registers.
-#[inline(never)]
-fn visit_apart<T, V: Visitor<T>, F: Format>(visited: T, visitor: V) -> V::Output {
-    visitor.visit::<F>(visited)
-}
-
-layouts! {
+layouts! { $;
     /// Eight fingerprints of 8 bits.
     Fp8x8: Packed<8, 8>, 8, 0.985, 2.5, 0.997, None;
     /// Seven fingerprints of 9 bits.
@@ -345,6 +335,8 @@ layouts! {
     Fp32x2: Packed<32, 2>, 32, 0.865, 3.0, 0.883, Some(grows(0.69, 0.75, 19));
 }
 
+pub(crate) use by_layout;
+
 impl LayoutId {
     /// The layout with these numbers, if there is one.
     pub(crate) const fn find(encoding: u8, bits: u32, slots: usize) -> Option<Self> {
@@ -357,6 +349,11 @@ impl LayoutId {
             at += 1;
         }
         None
+    }
+
+    /// The layout with this name, if there is one.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|layout| layout.name() == name)
     }
 
     #[inline]

@@ -50,13 +50,15 @@
 //! | what you know | constructor |
 //! |---|---|
 //! | the number of items | `CuckooFilter::with_capacity(n)` |
-//! | the same, and you want an error in place of a panic or an abort | `CuckooFilter::try_with_capacity(n)?` |
+//! | the same, and you want an error in place of a panic or an abort | `CuckooFilter::builder().capacity(n).build()?` |
 //! | a hasher | `CuckooFilter::with_capacity_and_hasher(n, hasher)` |
 //! | the rate: the smallest [layout](AnyLayout) that reaches it is chosen at run time | `CuckooFilter::with_capacity_and_rate(n, rate)?` |
 //! | the [layout](Layout) | `CuckooFilter::builder().layout::<Fp12x5>().capacity(n).build()?` |
 //! | nothing: a filter that [grows](#growth) | `GrowableCuckooFilter::new()` |
 //! | the greatest number of items: a filter that grows so far | `CuckooFilter::builder().max_capacity(max).build()?` |
-//! | the bits of a value: a maplet | `CuckooMaplet::builder().capacity(n).value_bits(6).build()?` |
+//! | the layout's name, at run time | `CuckooFilter::builder().layout_named("Fp12x5")?.capacity(n).build()?` |
+//! | the number of pairs and the bits of a value: a maplet | `CuckooMaplet::with_capacity(n, 6)` |
+//! | the bits of a value: a maplet that grows | `GrowableCuckooMaplet::new(6)` |
 //! | a [snapshot](#snapshots) in a file | `CuckooFilter::<Fp16x4, _>::restore(file, hasher)?` |
 //! | a snapshot in memory | `CuckooFilter::<Fp16x4, _>::from_bytes(&bytes, hasher)?` |
 //! | a snapshot of a filter of fixed size, of any layout | `AnyCuckooFilter::restore(file, hasher)?` |
@@ -82,10 +84,9 @@
 //!
 //! # Names
 //!
-//! * A method with `_hash` in its name takes the hash of an item in place of the item:
-//!   [`insert_hash`](CuckooFilter::insert_hash).
+//! * An item is a reference to anything with [`Hash`](core::hash::Hash), or its hash: [`&Prehashed(hash)`](Prehashed).
 //! * `_many` takes a slice, and writes its answers to another slice:
-//!   [`contains_many`](CuckooFilter::contains_many), [`contains_hash_many`](CuckooFilter::contains_hash_many),
+//!   [`contains_many`](CuckooFilter::contains_many),
 //!   [`insert_unique_many`](CuckooFilter::insert_unique_many), [`replace_many`](CuckooMaplet::replace_many).
 //!   It hides the latency of memory in a filter that is larger than the cache.
 //! * `_each` is a lookup that returns the answers in a `Vec`: [`contains_each`](CuckooFilter::contains_each).
@@ -185,7 +186,7 @@
 //! # Limits
 //!
 //! * **A filter grows only if its type is [`GrowableCuckooFilter`]**, and then to its [end](#growth).
-//!   Otherwise, and there, [`Full`](InsertError::Full) is an error, and the caller decides: remove items, or
+//!   Otherwise, and there, [`Full`](Error::Full) is an error, and the caller decides: remove items, or
 //!   [rebuild](cookbook#rebuild-and-swap).
 //! * **Remove only what was inserted**, once for each insert that succeeded. Any other removal may
 //!   remove the copy of another item of its class, which is then missed. The same happens when
@@ -194,7 +195,7 @@
 //! * **These do not take effect at one instant:** [`len`](CuckooFilter::len), and every figure that is
 //!   computed from it, is exact only while no thread writes. A batch is one operation for each item.
 //!   Lookups that run during a [`clear`](CuckooFilter::clear) may find some items and miss others.
-//!   [`Full`](InsertError::Full) is about the whole call: it may count items that other threads remove
+//!   [`Full`](Error::Full) is about the whole call: it may count items that other threads remove
 //!   during the call.
 //! * **Items are equal if their hashes are equal, so use one type for the keys of a filter.** `"egg"` and
 //!   `String::from("egg")` are one key; `"egg"` and `b"egg"` are two. Whether `7_u32` and `7_u64` are one
@@ -259,6 +260,7 @@ mod builder;
 mod error;
 mod filter;
 mod hasher;
+mod item;
 mod layout;
 mod maplet;
 #[cfg(coucal_model)]
@@ -272,12 +274,10 @@ mod sync;
 mod table;
 
 pub use builder::{Builder, Filters, MapletBuilder, Maplets};
-pub use error::{
-    BuildError, Error, InsertError, InsertManyError, LengthMismatch, MergeError, ReserveError,
-    RestoreError, SnapshotError,
-};
+pub use error::Error;
 pub use filter::{AnyCuckooFilter, CuckooFilter, GrowableCuckooFilter};
 pub use hasher::{DefaultHashBuilder, DefaultHasher, StableHashBuilder, StableHasher};
+pub use item::{Item, Prehashed};
 pub use layout::{
     Candidates, Fp8x8, Fp9x7, Fp10x6, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, SemiSorted14x5,
     SemiSorted17x4,
@@ -292,7 +292,6 @@ pub use storage::{AnyLayout, FixedStorage, Growable, GrowingLayout, Storage};
 #[cfg(feature = "__internals")]
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::builder::of_named_layout;
     pub use crate::table::{alternate, key};
 }
 
@@ -331,13 +330,15 @@ struct Readme;
 /// # let maplet = CuckooMaplet::builder().value_bits(6).hasher(hasher).build()?.snapshot()?;
 /// # let maplet_file = &maplet.to_bytes()[..];
 /// CuckooFilter::with_capacity(n);
-/// CuckooFilter::try_with_capacity(n)?;
+/// CuckooFilter::builder().capacity(n).build()?;
 /// CuckooFilter::with_capacity_and_hasher(n, hasher);
 /// CuckooFilter::with_capacity_and_rate(n, rate)?;
 /// CuckooFilter::builder().layout::<Fp12x5>().capacity(n).build()?;
 /// GrowableCuckooFilter::new();
 /// CuckooFilter::builder().max_capacity(max).build()?;
-/// CuckooMaplet::builder().capacity(n).value_bits(6).build()?;
+/// CuckooFilter::builder().layout_named("Fp12x5")?.capacity(n).build()?;
+/// CuckooMaplet::with_capacity(n, 6);
+/// GrowableCuckooMaplet::new(6);
 /// CuckooFilter::<Fp16x4, _>::restore(file, hasher)?;
 /// CuckooFilter::<Fp16x4, _>::from_bytes(&bytes, hasher)?;
 /// # let file = any_file;

@@ -1,11 +1,11 @@
 //! The public type with values: hashing in, candidates out.
 
 use core::fmt;
-use core::hash::{BuildHasher, Hash};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
-use crate::error::{Error, InsertError, InsertManyError, LengthMismatch, ReserveError};
+use crate::error::{Error, Refusal, Stopped, check_lengths};
 use crate::hasher::DefaultHashBuilder;
+use crate::item::{Item, Prehashed};
 use crate::layout::{Candidates, Fp16x4};
 use crate::storage::operations::{self, Inner, Stats};
 use crate::storage::sealed::Sealed;
@@ -141,6 +141,8 @@ type MapletInner<L, S> = Inner<L, <L as Sealed>::Buckets<ValueBits>, S>;
 /// A [`CuckooMaplet`] whose layout is chosen at run time: see [`AnyLayout`].
 /// In a struct: `maplet: AnyCuckooMaplet` ([with a hasher](crate#the-type-of-a-filter)).
 ///
+/// It has the [methods](CuckooMaplet#implementations) of a `CuckooMaplet`.
+///
 /// # Examples
 ///
 /// ```
@@ -149,12 +151,15 @@ type MapletInner<L, S> = Inner<L, <L as Sealed>::Buckets<ValueBits>, S>;
 /// let builder = CuckooMaplet::builder().capacity(10_000).value_bits(6);
 /// let maplet: AnyCuckooMaplet = builder.false_positive_rate(0.001).any_layout().build()?;
 /// assert_eq!(maplet.layout_name(), "Fp21x3");
-/// # Ok::<(), coucal::BuildError>(())
+/// # Ok::<(), coucal::Error>(())
 /// ```
 pub type AnyCuckooMaplet<S = DefaultHashBuilder> = CuckooMaplet<AnyLayout, S>;
 
 /// A [`CuckooMaplet`] that grows with its pairs: see [`Growable`].
 /// In a struct: `maplet: GrowableCuckooMaplet` ([with a hasher, of any layout](crate#the-type-of-a-filter)).
+///
+/// It has the [methods](CuckooMaplet#implementations) of a `CuckooMaplet` and, besides, [`reserve`](CuckooMaplet::reserve), [`max_capacity`](CuckooMaplet::max_capacity) and
+/// [`false_positive_rate_at`](CuckooMaplet::false_positive_rate_at).
 ///
 /// # Examples
 ///
@@ -173,31 +178,34 @@ pub type AnyCuckooMaplet<S = DefaultHashBuilder> = CuckooMaplet<AnyLayout, S>;
 pub type GrowableCuckooMaplet<L = Fp16x4, S = DefaultHashBuilder> = CuckooMaplet<Growable<L>, S>;
 
 /// Operations on keys.
-impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
+impl<L: Storage, S> CuckooMaplet<L, S> {
     /// Adds one more pair of `key` and `value`.
     ///
     /// Blocks as [`CuckooFilter::insert`](crate::CuckooFilter::insert) does.
     ///
     /// # Errors
     ///
-    /// [`InsertError`]: if the maplet is full, if memory cannot be had, and if the value has more bits than
-    /// [`value_bits`](Self::value_bits). Then nothing has changed.
+    /// [`Error::Full`], [`Error::NoMemoryToGrow`], and [`Error::ValueTooLarge`] for a value of more bits than
+    /// [`value_bits`](Self::value_bits); then nothing has changed.
     ///
     /// # Examples
     ///
     /// ```
-    /// use coucal::{CuckooMaplet, InsertError};
+    /// use coucal::{CuckooMaplet, Error};
     ///
     /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
     /// maplet.insert("egg", 7)?;
     /// maplet.insert("egg", 9)?;
     /// assert_eq!(maplet.len(), 2);
-    /// assert_eq!(maplet.insert("egg", 64), Err(InsertError::ValueTooLarge));
+    /// assert_eq!(maplet.insert("egg", 64), Err(Error::ValueTooLarge));
     /// # Ok::<(), coucal::Error>(())
     /// ```
     #[inline]
-    pub fn insert<Q: Hash + ?Sized>(&self, key: &Q, value: u32) -> Result<(), InsertError> {
-        self.insert_hash(self.hash_of(key), value)
+    pub fn insert<Q: Item<S> + ?Sized>(&self, key: &Q, value: u32) -> Result<(), Error> {
+        if !self.fits(value) {
+            return Err(Error::ValueTooLarge);
+        }
+        Ok(self.inner.insert(self.pair(key, value))?)
     }
 
     /// The values of `key`, and few others: see [`Candidates`].
@@ -223,8 +231,8 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     #[inline]
-    pub fn get<Q: Hash + ?Sized>(&self, key: &Q) -> Candidates {
-        self.get_hash(self.hash_of(key))
+    pub fn get<Q: Item<S> + ?Sized>(&self, key: &Q) -> Candidates {
+        self.inner.get(self.hash_of(key))
     }
 
     /// Whether `key` has a value. `false` is certain; `true` may be wrong, as often as
@@ -245,8 +253,8 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// ```
     #[inline]
     #[must_use]
-    pub fn contains_key<Q: Hash + ?Sized>(&self, key: &Q) -> bool {
-        self.contains_key_hash(self.hash_of(key))
+    pub fn contains_key<Q: Item<S> + ?Sized>(&self, key: &Q) -> bool {
+        self.inner.contains(self.hash_of(key))
     }
 
     /// Replaces the value `old` of `key` by `new`, in one store: a lookup sees the old value or the new one,
@@ -260,8 +268,8 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     ///
     /// # Errors
     ///
-    /// [`InsertError::ValueTooLarge`] if `new` has more bits than [`value_bits`](Self::value_bits). If the pair is in the
-    /// stash: [`InsertError::OutOfMemory`] if there is no memory for the new one, and [`InsertError::Full`] if the new
+    /// [`Error::ValueTooLarge`] if `new` has more bits than [`value_bits`](Self::value_bits). If the pair is in the
+    /// stash: [`Error::NoMemoryToGrow`] if there is no memory for the new one, and [`Error::Full`] if the new
     /// one has as many copies there as can be counted. Then nothing has changed. (For an `old` of more bits it returns
     /// `Ok(false)`, since no key has such a value.)
     ///
@@ -279,13 +287,11 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     #[inline]
-    pub fn replace<Q: Hash + ?Sized>(
-        &self,
-        key: &Q,
-        old: u32,
-        new: u32,
-    ) -> Result<bool, InsertError> {
-        self.replace_hash(self.hash_of(key), old, new)
+    pub fn replace<Q: Item<S> + ?Sized>(&self, key: &Q, old: u32, new: u32) -> Result<bool, Error> {
+        if !self.fits(new) {
+            return Err(Error::ValueTooLarge);
+        }
+        Ok(self.fits(old) && self.inner.replace(self.pair(key, old), new)?)
     }
 
     /// Removes one pair of `key` and `value`. Returns whether there was one. (For a value of more bits
@@ -311,8 +317,8 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     #[inline]
-    pub fn remove<Q: Hash + ?Sized>(&self, key: &Q, value: u32) -> bool {
-        self.remove_hash(self.hash_of(key), value)
+    pub fn remove<Q: Item<S> + ?Sized>(&self, key: &Q, value: u32) -> bool {
+        self.fits(value) && self.inner.remove(self.pair(key, value))
     }
 
     /// Adds one more of each pair of a key and a value, in order, until one fails.
@@ -321,7 +327,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     ///
     /// # Errors
     ///
-    /// [`InsertManyError`]: how many pairs were stored (the first ones of the slice), and why the next pair
+    /// [`Error::Stopped`]: how many pairs were stored (the first ones of the slice), and why the next pair
     /// was not.
     ///
     /// # Panics
@@ -331,17 +337,17 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// # Examples
     ///
     /// ```
-    /// use coucal::{CuckooMaplet, InsertError};
+    /// use coucal::{CuckooMaplet, Error};
     ///
     /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
     /// maplet.insert_many(&[("egg", 7), ("nest", 9)])?;
     /// assert_eq!(maplet.len(), 2);
     /// let failed = maplet.insert_many(&[("owl", 1), ("owl", 64)]).unwrap_err();
-    /// assert_eq!((failed.stored(), failed.cause()), (1, InsertError::ValueTooLarge));
+    /// assert_eq!(failed, Error::Stopped { index: 1, stored: 1, cause: &Error::ValueTooLarge });
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn insert_many<Q: Hash>(&self, pairs: &[(Q, u32)]) -> Result<(), InsertManyError> {
-        self.insert_each(pairs, |(key, value)| (self.hash_of(key), *value))
+    pub fn insert_many<Q: Item<S>>(&self, pairs: &[(Q, u32)]) -> Result<(), Error> {
+        Ok(self.insert_fitting(pairs)?)
     }
 
     /// Adds one more of each pair of an iterator, in order, until one fails. As
@@ -352,7 +358,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     ///
     /// # Errors
     ///
-    /// [`InsertManyError`]: how many pairs were stored (the first ones of the iterator), and why the next
+    /// [`Error::Stopped`]: how many pairs were stored (the first ones of the iterator), and why the next
     /// pair was not. The iterator may have given up to 255 pairs after that one, which are dropped.
     ///
     /// # Panics
@@ -369,12 +375,13 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// assert!(maplet.get("nest").any(|value| value == 1));
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn insert_all<Q: Hash>(
+    pub fn insert_all<Q: Item<S>>(
         &self,
         pairs: impl IntoIterator<Item = (Q, u32)>,
-    ) -> Result<(), InsertManyError> {
-        let hashed = pairs.into_iter().map(|(key, value)| (self.hash_of(&key), value));
-        self.insert_hash_all(hashed)
+    ) -> Result<(), Error> {
+        let hashed = pairs.into_iter().map(|(key, value)| (Prehashed(self.hash_of(&key)), value));
+        let insert_many = |batch: &[_]| self.insert_fitting(batch).map(|()| batch.len());
+        Ok(operations::insert_in_batches(hashed, insert_many).map(|_| ())?)
     }
 
     /// Writes to `candidates` the values of each key, and few others: [`get`](Self::get) for a batch, which
@@ -385,7 +392,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     ///
     /// # Errors
     ///
-    /// [`LengthMismatch`] if the two slices differ in length; then nothing is written.
+    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is written.
     ///
     /// # Examples
     ///
@@ -399,12 +406,12 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// assert!(candidates[0].any(|value| value == 7));
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn get_many<Q: Hash>(
+    pub fn get_many<Q: Item<S>>(
         &self,
         keys: &[Q],
         candidates: &mut [Candidates],
-    ) -> Result<(), LengthMismatch> {
-        LengthMismatch::check(keys.len(), candidates.len())?;
+    ) -> Result<(), Error> {
+        check_lengths(keys.len(), candidates.len())?;
         self.inner.get_many(keys, |key| self.hash_of(key), candidates);
         Ok(())
     }
@@ -423,7 +430,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
-    pub fn get_each<Q: Hash>(&self, keys: &[Q]) -> Vec<Candidates> {
+    pub fn get_each<Q: Item<S>>(&self, keys: &[Q]) -> Vec<Candidates> {
         let mut candidates = vec![Candidates::new(); keys.len()];
         self.inner.get_many(keys, |key| self.hash_of(key), &mut candidates);
         candidates
@@ -436,7 +443,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     ///
     /// # Errors
     ///
-    /// [`LengthMismatch`] if the two slices differ in length; then nothing is removed.
+    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is removed.
     ///
     /// # Panics
     ///
@@ -454,12 +461,17 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// assert_eq!(removed, [true, true, false]);
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn remove_many<Q: Hash>(
+    pub fn remove_many<Q: Item<S>>(
         &self,
         pairs: &[(Q, u32)],
         removed: &mut [bool],
-    ) -> Result<usize, LengthMismatch> {
-        self.remove_each(pairs, |(key, value)| (self.hash_of(key), *value), removed)
+    ) -> Result<usize, Error> {
+        check_lengths(pairs.len(), removed.len())?;
+        let remove_many = |run: &[_], removed: &mut [bool]| {
+            let pair = |(key, value): &(Q, u32)| self.pair(key, *value);
+            Ok(self.inner.remove_many(run, pair, removed))
+        };
+        Ok(self.change_each(pairs, |&(_, value)| value, removed, remove_many)?)
     }
 
     /// For each key with an old and a new value, in order, replaces the old value by the new one, and writes to
@@ -471,10 +483,10 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] if the two slices differ in length, and [`Error::InsertMany`] with
-    /// [`InsertError::ValueTooLarge`] if one of the new values has more bits than [`value_bits`](Self::value_bits); then
-    /// nothing is replaced. [`Error::InsertMany`] also where [`replace`](Self::replace) fails for another reason; then the
-    /// pairs before the [index](InsertManyError::index) are replaced.
+    /// [`Error::LengthMismatch`] if the two slices differ in length, and [`Error::Stopped`] with
+    /// [`Error::ValueTooLarge`] if one of the new values has more bits than [`value_bits`](Self::value_bits); then
+    /// nothing is replaced. [`Error::Stopped`] also where [`replace`](Self::replace) fails for another reason; then the
+    /// pairs before the index are replaced.
     ///
     /// # Panics
     ///
@@ -494,346 +506,63 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// assert!(maplet.get("egg").any(|value| value == 12));
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn replace_many<Q: Hash>(
+    pub fn replace_many<Q: Item<S>>(
         &self,
         pairs: &[(Q, u32, u32)],
         replaced: &mut [bool],
     ) -> Result<usize, Error> {
-        self.replace_each(pairs, |key| self.hash_of(key), replaced)
+        check_lengths(pairs.len(), replaced.len())?;
+        if let Some(index) = pairs.iter().position(|&(_, _, new)| !self.fits(new)) {
+            return Err(Stopped { index, stored: 0, cause: Refusal::ValueTooLarge }.into());
+        }
+        let replace_many = |run: &[_], replaced: &mut [bool]| {
+            let pair = |(key, old, _): &(Q, u32, u32)| self.pair(key, *old);
+            self.inner.replace_many(run, pair, |&(_, _, new)| new, replaced)
+        };
+        Ok(self.change_each(pairs, |&(_, old, _)| old, replaced, replace_many)?)
     }
 
-    /// The 64-bit hash of `key`, for the methods that take a hash: compute it once, use it often.
+    /// The 64-bit hash of `key`, for [`Prehashed`]: compute it once, use it often.
     ///
     /// # Examples
     ///
     /// ```
-    /// use coucal::CuckooMaplet;
+    /// use coucal::{CuckooMaplet, Prehashed};
     ///
     /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
     /// maplet.insert("egg", 7)?;
-    /// assert!(maplet.contains_key_hash(maplet.hash_of("egg")));
+    /// assert!(maplet.contains_key(&Prehashed(maplet.hash_of("egg"))));
     /// # Ok::<(), coucal::Error>(())
     /// ```
     #[inline]
-    pub fn hash_of<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
-        self.inner.hash_of(key)
+    pub fn hash_of<Q: Item<S> + ?Sized>(&self, key: &Q) -> u64 {
+        key.hash_with(&self.inner.hasher)
     }
 }
 
-/// Operations on 64-bit hashes, one for each operation on keys.
-///
-/// Any hash that tells keys apart will do, even consecutive integers: the maplet mixes its bits.
+/// Pairs of a hash and a value.
 impl<L: Storage, S> CuckooMaplet<L, S> {
-    /// Adds one more pair of the key with this hash and `value`. See [`insert`](Self::insert).
-    ///
-    /// # Errors
-    ///
-    /// [`InsertError`]; then nothing has changed.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
-    /// maplet.insert_hash(42, 7)?;
-    /// assert!(maplet.get_hash(42).eq([7]));
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[inline]
-    pub fn insert_hash(&self, hash: u64, value: u32) -> Result<(), InsertError> {
-        match self.pair(hash, value) {
-            Some(pair) => self.inner.insert(pair),
-            None => Err(InsertError::ValueTooLarge),
-        }
-    }
-
-    /// The values of the key with this hash, and few others. See [`get`](Self::get).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
-    /// assert_eq!(maplet.get_hash(42).next(), None);
-    /// # Ok::<(), coucal::BuildError>(())
-    /// ```
-    #[inline]
-    pub fn get_hash(&self, hash: u64) -> Candidates {
-        self.inner.get(hash)
-    }
-
-    /// Whether the key with this hash has a value. See [`contains_key`](Self::contains_key).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
-    /// assert!(!maplet.contains_key_hash(42));
-    /// # Ok::<(), coucal::BuildError>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn contains_key_hash(&self, hash: u64) -> bool {
-        self.inner.contains(hash)
-    }
-
-    /// Replaces the value `old` of the key with this hash by `new`. See [`replace`](Self::replace).
-    ///
-    /// # Errors
-    ///
-    /// As [`replace`](Self::replace).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
-    /// maplet.insert_hash(42, 7)?;
-    /// assert_eq!(maplet.replace_hash(42, 7, 9), Ok(true));
-    /// assert!(maplet.get_hash(42).eq([9]));
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[inline]
-    pub fn replace_hash(&self, hash: u64, old: u32, new: u32) -> Result<bool, InsertError> {
-        if !self.fits(new) {
-            return Err(InsertError::ValueTooLarge);
-        }
-        self.pair(hash, old).map_or(Ok(false), |pair| self.inner.replace(pair, new))
-    }
-
-    /// Removes one pair of the key with this hash and `value`. See [`remove`](Self::remove).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
-    /// maplet.insert_hash(42, 7)?;
-    /// assert!(maplet.remove_hash(42, 7));
-    /// assert!(!maplet.remove_hash(42, 7));
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[inline]
-    pub fn remove_hash(&self, hash: u64, value: u32) -> bool {
-        self.pair(hash, value).is_some_and(|pair| self.inner.remove(pair))
-    }
-
-    /// Inserts a pair for each hash of a key and its value, in order, until an insert fails. See
-    /// [`insert_many`](Self::insert_many).
-    ///
-    /// # Errors
-    ///
-    /// [`InsertManyError`]: how many pairs were stored (the first ones of the slice), and why the next pair
-    /// was not.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
-    /// maplet.insert_hash_many(&[(42, 7), (43, 9)])?;
-    /// assert_eq!(maplet.len(), 2);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn insert_hash_many(&self, pairs: &[(u64, u32)]) -> Result<(), InsertManyError> {
-        self.insert_each(pairs, |&pair| pair)
-    }
-
-    /// Inserts a pair for each hash of a key and its value of an iterator, in order, until an insert
-    /// fails. See [`insert_all`](Self::insert_all).
-    ///
-    /// # Errors
-    ///
-    /// [`InsertManyError`]: how many pairs were stored (the first ones of the iterator), and why the next
-    /// pair was not.
-    ///
-    /// # Panics
-    ///
-    /// If the iterator panics. The maplet stays valid.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
-    /// maplet.insert_hash_all((42..52).zip(0..))?;
-    /// assert_eq!(maplet.len(), 10);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn insert_hash_all(
-        &self,
-        pairs: impl IntoIterator<Item = (u64, u32)>,
-    ) -> Result<(), InsertManyError> {
-        let insert_many = |batch: &[_]| self.insert_hash_many(batch).map(|()| batch.len());
-        operations::insert_in_batches(pairs, insert_many).map(|_| ())
-    }
-
-    /// Writes to `candidates` the values of the key of each hash, and few others. See
-    /// [`get_many`](Self::get_many).
-    ///
-    /// # Errors
-    ///
-    /// [`LengthMismatch`] if the two slices differ in length; then nothing is written.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::{Candidates, CuckooMaplet};
-    ///
-    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
-    /// maplet.insert_hash(42, 7)?;
-    /// let mut candidates = [const { Candidates::new() }; 2];
-    /// maplet.get_hash_many(&[42, 43], &mut candidates)?;
-    /// assert_eq!(candidates.map(|values| values.len()), [1, 0]);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn get_hash_many(
-        &self,
-        hashes: &[u64],
-        candidates: &mut [Candidates],
-    ) -> Result<(), LengthMismatch> {
-        LengthMismatch::check(hashes.len(), candidates.len())?;
-        self.inner.get_many(hashes, |&hash| hash, candidates);
-        Ok(())
-    }
-
-    /// As [`get_hash_many`](Self::get_hash_many), but returns the candidates in a new vector.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
-    /// maplet.insert_hash(42, 7)?;
-    /// let candidates = maplet.get_hash_each(&[42, 43]);
-    /// assert_eq!(candidates.iter().map(|values| values.len()).collect::<Vec<_>>(), [1, 0]);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn get_hash_each(&self, hashes: &[u64]) -> Vec<Candidates> {
-        let mut candidates = vec![Candidates::new(); hashes.len()];
-        self.inner.get_many(hashes, |&hash| hash, &mut candidates);
-        candidates
-    }
-
-    /// Removes a pair for each hash of a key and its value, in order, and writes to `removed` whether
-    /// there was one. Returns how many were removed. See [`remove_many`](Self::remove_many).
-    ///
-    /// # Errors
-    ///
-    /// [`LengthMismatch`] if the two slices differ in length; then nothing is removed.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
-    /// maplet.insert_hash(42, 7)?;
-    /// let mut removed = [false; 2];
-    /// assert_eq!(maplet.remove_hash_many(&[(42, 7), (42, 9)], &mut removed)?, 1);
-    /// assert_eq!(removed, [true, false]);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn remove_hash_many(
-        &self,
-        pairs: &[(u64, u32)],
-        removed: &mut [bool],
-    ) -> Result<usize, LengthMismatch> {
-        self.remove_each(pairs, |&pair| pair, removed)
-    }
-
-    /// For each hash of a key with an old and a new value, in order, replaces the old value by the new one, and writes
-    /// to `replaced` whether there was such a pair. Returns how many were replaced. See
-    /// [`replace_many`](Self::replace_many).
-    ///
-    /// # Errors
-    ///
-    /// As [`replace_many`](Self::replace_many).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
-    /// maplet.insert_hash(42, 7)?;
-    /// let mut replaced = [false; 2];
-    /// assert_eq!(maplet.replace_hash_many(&[(42, 7, 9), (42, 8, 9)], &mut replaced)?, 1);
-    /// assert_eq!(replaced, [true, false]);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    pub fn replace_hash_many(
-        &self,
-        pairs: &[(u64, u32, u32)],
-        replaced: &mut [bool],
-    ) -> Result<usize, Error> {
-        self.replace_each(pairs, |&hash| hash, replaced)
-    }
-
     /// Whether a value has no more bits than are stored.
     #[inline]
     fn fits(&self, value: u32) -> bool {
         value >> self.value_bits == 0
     }
 
-    /// `None`: the value has too many bits.
+    /// A pair whose value has few enough bits.
     #[inline]
-    fn pair(&self, hash: u64, value: u32) -> Option<Pair> {
-        self.fits(value).then_some(Pair { hash, value })
+    fn pair<Q: Item<S> + ?Sized>(&self, key: &Q, value: u32) -> Pair {
+        Pair { hash: self.hash_of(key), value }
     }
 
-    fn insert_each<Q>(
-        &self,
-        pairs: &[(Q, u32)],
-        hashed: impl Fn(&(Q, u32)) -> (u64, u32),
-    ) -> Result<(), InsertManyError> {
+    /// Up to the first pair whose value has too many bits.
+    fn insert_fitting<Q: Item<S>>(&self, pairs: &[(Q, u32)]) -> Result<(), Stopped> {
         let fitting = pairs.iter().take_while(|(_, value)| self.fits(*value)).count();
-        self.inner.insert_many(&pairs[..fitting], |pair| pair_of(hashed(pair)))?;
+        self.inner.insert_many(&pairs[..fitting], |(key, value)| self.pair(key, *value))?;
         if fitting < pairs.len() {
-            return Err(InsertManyError::new(fitting, fitting, InsertError::ValueTooLarge));
+            let cause = Refusal::ValueTooLarge;
+            return Err(Stopped { index: fitting, stored: fitting, cause });
         }
         Ok(())
-    }
-
-    fn remove_each<Q>(
-        &self,
-        pairs: &[(Q, u32)],
-        hashed: impl Fn(&(Q, u32)) -> (u64, u32),
-        removed: &mut [bool],
-    ) -> Result<usize, LengthMismatch> {
-        LengthMismatch::check(pairs.len(), removed.len())?;
-        let remove_many = |run: &[_], removed: &mut [bool]| {
-            Ok(self.inner.remove_many(run, |pair| pair_of(hashed(pair)), removed))
-        };
-        let removed = self.change_each(pairs, |&(_, value)| value, removed, remove_many);
-        Ok(removed.expect("no removal fails"))
-    }
-
-    fn replace_each<Q>(
-        &self,
-        pairs: &[(Q, u32, u32)],
-        hash: impl Fn(&Q) -> u64,
-        replaced: &mut [bool],
-    ) -> Result<usize, Error> {
-        LengthMismatch::check(pairs.len(), replaced.len())?;
-        if let Some(index) = pairs.iter().position(|&(_, _, new)| !self.fits(new)) {
-            return Err(InsertManyError::new(index, 0, InsertError::ValueTooLarge).into());
-        }
-        let replace_many = |run: &[_], replaced: &mut [bool]| {
-            let pair = |(key, old, _): &(Q, u32, u32)| pair_of((hash(key), *old));
-            self.inner.replace_many(run, pair, |&(_, _, new)| new, replaced)
-        };
-        Ok(self.change_each(pairs, |&(_, old, _)| old, replaced, replace_many)?)
     }
 
     /// Calls `change_many` for each run of pairs whose values fit; no key has the others. `change_many` writes to a
@@ -843,8 +572,8 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         pairs: &[P],
         value: impl Fn(&P) -> u32,
         mut changed: &mut [bool],
-        change_many: impl Fn(&[P], &mut [bool]) -> Result<usize, InsertManyError>,
-    ) -> Result<usize, InsertManyError> {
+        change_many: impl Fn(&[P], &mut [bool]) -> Result<usize, Stopped>,
+    ) -> Result<usize, Stopped> {
         let (mut index, mut count) = (0, 0);
         for run in pairs.chunk_by(|a, b| self.fits(value(a)) == self.fits(value(b))) {
             let (answers, rest) = changed.split_at_mut(run.len());
@@ -858,12 +587,6 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         }
         Ok(count)
     }
-}
-
-/// A pair whose value has few enough bits.
-#[inline]
-fn pair_of((hash, value): (u64, u32)) -> Pair {
-    Pair { hash, value }
 }
 
 /// Figures.
@@ -891,7 +614,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     ///
     /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
     /// assert_eq!(maplet.value_bits(), 6);
-    /// # Ok::<(), coucal::BuildError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
     pub fn value_bits(&self) -> u32 {
@@ -907,7 +630,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     ///
     /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
     /// assert_eq!(maplet.layout_name(), "Fp16x4");
-    /// # Ok::<(), coucal::BuildError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
     pub fn layout_name(&self) -> &'static str {
@@ -941,7 +664,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     ///
     /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
     /// assert!(maplet.is_empty());
-    /// # Ok::<(), coucal::BuildError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -958,7 +681,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     ///
     /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
     /// assert_eq!(maplet.capacity(), 100);
-    /// # Ok::<(), coucal::BuildError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
     pub fn capacity(&self) -> usize {
@@ -974,7 +697,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     ///
     /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
     /// assert!(maplet.slots() > 100);
-    /// # Ok::<(), coucal::BuildError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
     pub fn slots(&self) -> usize {
@@ -1026,7 +749,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     ///
     /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
     /// assert!(maplet.memory_bytes() < 1024);
-    /// # Ok::<(), coucal::BuildError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
@@ -1085,7 +808,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     ///
     /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
     /// assert_eq!(maplet.hasher().hash_one("egg"), maplet.hash_of("egg"));
-    /// # Ok::<(), coucal::BuildError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
     pub fn hasher(&self) -> &S {
@@ -1103,7 +826,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     ///
     /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
     /// assert_eq!(maplet.stats().inconclusive_lookups, 0);
-    /// # Ok::<(), coucal::BuildError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
@@ -1127,7 +850,7 @@ impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
     /// // Four doublings from 512 buckets, with a load of 0.75 and one doubled entry for eight pairs.
     /// let maplet = CuckooMaplet::builder().growable().value_bits(6).build()?;
     /// assert_eq!(maplet.max_capacity(), 21_845);
-    /// # Ok::<(), coucal::BuildError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
     pub fn max_capacity(&self) -> usize {
@@ -1148,7 +871,7 @@ impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
     /// let maplet = builder.false_positive_rate(0.1).build()?;
     /// let [now, then] = [1000, 8000].map(|pairs| maplet.false_positive_rate_at(pairs));
     /// assert!(now < then && then <= 0.1);
-    /// # Ok::<(), coucal::BuildError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
     pub fn false_positive_rate_at(&self, pairs: usize) -> f64 {
@@ -1161,7 +884,7 @@ impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
     ///
     /// # Errors
     ///
-    /// [`ReserveError`].
+    /// [`Error::AboveMaxCapacity`] and [`Error::OutOfMemory`].
     ///
     /// # Examples
     ///
@@ -1174,7 +897,7 @@ impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
     /// assert!(maplet.reserve(20_000).is_err());
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn reserve(&self, additional: usize) -> Result<(), ReserveError> {
+    pub fn reserve(&self, additional: usize) -> Result<(), Error> {
         self.inner.reserve(additional)
     }
 }

@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use crate::error::InsertError;
+use crate::error::Error;
 use crate::filter::CuckooFilter;
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::Slot;
@@ -40,7 +40,7 @@ pub trait Modelled: Sized + 'static {
     /// # Errors
     ///
     /// Why it was not stored.
-    fn insert_unique(shared: &Self::Shared, hash: u64, value: u32) -> Result<bool, InsertError>;
+    fn insert_unique(shared: &Self::Shared, hash: u64, value: u32) -> Result<bool, Error>;
 
     #[doc(hidden)]
     fn of_state(state: State<Self::ItsBuckets>) -> Self::Shared;
@@ -69,8 +69,8 @@ macro_rules! subjects {
                 filter: &Self::Shared,
                 hash: u64,
                 _: u32,
-            ) -> Result<bool, InsertError> {
-                filter.insert_unique_hash(hash)
+            ) -> Result<bool, Error> {
+                filter.insert_unique(&Prehashed(hash))
             }
 
             fn of_state(state: State<Self::ItsBuckets>) -> Self::Shared {
@@ -93,7 +93,7 @@ macro_rules! subjects {
                 maplet: &Self::Shared,
                 hash: u64,
                 value: u32,
-            ) -> Result<bool, InsertError> {
+            ) -> Result<bool, Error> {
                 insert_unique::<Self>(maplet, Pair { hash, value })
             }
 
@@ -115,7 +115,7 @@ impl<L: GrowingLayout + Layout> Modelled for ShortRing<Growable<L>> {
 
     const VALUE_BITS: u32 = <FormatOf<L>>::EXTRA_BITS - 1;
 
-    fn insert_unique(maplet: &Self::Shared, hash: u64, value: u32) -> Result<bool, InsertError> {
+    fn insert_unique(maplet: &Self::Shared, hash: u64, value: u32) -> Result<bool, Error> {
         insert_unique::<Self>(maplet, Pair { hash, value })
     }
 
@@ -173,7 +173,7 @@ fn inner<M, B: Buckets>(state: State<B>) -> Inner<M, B, DefaultHashBuilder> {
 fn insert_unique<M: Modelled>(
     shared: &M::Shared,
     item: ItemOf<M::ItsBuckets>,
-) -> Result<bool, InsertError> {
+) -> Result<bool, Error> {
     let table = table::<M>(shared);
     table.insert_unique(table.key_of(item))
 }
@@ -485,7 +485,7 @@ pub fn image<M: Modelled>(shared: &M::Shared) -> Image {
 /// # Errors
 ///
 /// Why it does not fit.
-pub fn merge<M: Modelled>(shared: &M::Shared, image: &Image) -> Result<(), InsertError> {
+pub fn merge<M: Modelled>(shared: &M::Shared, image: &Image) -> Result<(), Error> {
     table::<M>(shared).merge(&image.taken)
 }
 

@@ -13,12 +13,11 @@ use core::marker::PhantomData;
 use std::io::{self, Read, Write};
 
 use self::format::{CHECKSUM_BYTES, Check, HEADER_BYTES, Header, STASHED_BYTES};
-use crate::error::{MergeError, RestoreError, SnapshotError};
+use crate::error::Error;
 use crate::filter::CuckooFilter;
 use crate::hasher;
 use crate::maplet::CuckooMaplet;
 use crate::storage::operations::Inner;
-use crate::storage::operations::{Merge, Restore};
 use crate::storage::{self, Storage};
 use crate::sync::memory::{NoMemory, try_push, try_reserve, try_with_capacity};
 use crate::sync::{self, AtomicU64, Ordering};
@@ -152,7 +151,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`RestoreError`], as `restore` does.
+    /// Those of `restore`.
     ///
     /// # Examples
     ///
@@ -165,7 +164,7 @@ impl Snapshot {
     /// assert_eq!(snapshot.layout_name(), filter.layout_name());
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn read_from(reader: impl Read) -> Result<Self, RestoreError> {
+    pub fn read_from(reader: impl Read) -> Result<Self, Error> {
         Self::read(reader, |_| Ok(()))
     }
 
@@ -173,7 +172,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// The same, and [`RestoreError::TrailingBytes`].
+    /// The same, and [`Error::TrailingBytes`].
     ///
     /// # Examples
     ///
@@ -183,9 +182,9 @@ impl Snapshot {
     /// let bytes = CuckooFilter::with_capacity(100).snapshot()?.to_bytes();
     /// assert!(Snapshot::from_bytes(&bytes).is_ok());
     /// assert!(Snapshot::from_bytes(&bytes[1..]).is_err());
-    /// # Ok::<(), coucal::SnapshotError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, RestoreError> {
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         let Validated { header, words: mut from, stashed } = validated(bytes, |_| Ok(()))?;
         let mut words = Vec::new();
         for len in piece_lens(&header) {
@@ -205,12 +204,9 @@ impl Snapshot {
     /// header promises.
     fn read(
         mut reader: impl Read,
-        accept: impl FnOnce(&Header) -> Result<(), RestoreError>,
-    ) -> Result<Self, RestoreError> {
-        let failed = |error: io::Error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => RestoreError::Truncated,
-            _ => RestoreError::Io(error),
-        };
+        accept: impl FnOnce(&Header) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
+        let failed = |error| Error::of_reader(&error);
         // Not `read_exact`: of a few bytes that are no header, the first ones say what they are not.
         let mut bytes = [0; HEADER_BYTES];
         let mut from = reader.by_ref().take(HEADER_BYTES as u64);
@@ -279,7 +275,7 @@ impl Snapshot {
     ///
     /// ```
     /// assert!(coucal::CuckooFilter::with_capacity(100).snapshot()?.is_empty());
-    /// # Ok::<(), coucal::SnapshotError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -294,7 +290,7 @@ impl Snapshot {
     /// ```
     /// let snapshot = coucal::CuckooFilter::with_capacity(100).snapshot()?;
     /// assert_eq!(snapshot.capacity(), 100);
-    /// # Ok::<(), coucal::SnapshotError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
     pub fn capacity(&self) -> usize {
@@ -327,7 +323,7 @@ impl Snapshot {
     /// let filter = coucal::CuckooFilter::with_capacity(1_000_000);
     /// let buckets = filter.slots() / 4;
     /// assert_eq!(filter.snapshot()?.encoded_len(), 8 * buckets + 120);
-    /// # Ok::<(), coucal::SnapshotError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
     pub fn encoded_len(&self) -> usize {
@@ -359,7 +355,7 @@ impl Snapshot {
     /// ```
     /// let snapshot = coucal::CuckooFilter::with_capacity(100).snapshot()?;
     /// assert_eq!(snapshot.layout_name(), "Fp16x4");
-    /// # Ok::<(), coucal::SnapshotError>(())
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
     pub fn layout_name(&self) -> &'static str {
@@ -401,13 +397,13 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     ///
     /// **A filter with the default hasher cannot be restored in another process.** The snapshot does not
     /// contain the hasher, and the random seed of the default hasher is lost when the process ends:
-    /// [`restore`](Self::restore) then returns [`OtherHasher`](RestoreError::OtherHasher). If the filter
+    /// [`restore`](Self::restore) then returns [`OtherHasher`](Error::OtherHasher). If the filter
     /// must outlive its process, build it with a [`StableHashBuilder`](crate::StableHashBuilder). A filter
     /// whose hasher is `()` has no `snapshot` method.
     ///
     /// # Errors
     ///
-    /// [`SnapshotError::OutOfMemory`]; the filter is as it was.
+    /// [`Error::OutOfMemory`]; the filter is as it was.
     ///
     /// # Examples
     ///
@@ -424,7 +420,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// assert!(filter.contains("egg"));
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn snapshot(&self) -> Result<Snapshot, SnapshotError> {
+    pub fn snapshot(&self) -> Result<Snapshot, Error> {
         self.inner().snapshot()
     }
 
@@ -437,8 +433,12 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     ///
     /// # Errors
     ///
-    /// [`RestoreError`]: of the reader, for bytes that are no valid snapshot of this version, and for
-    /// a snapshot of another layout or hasher. Until the snapshot is read to its end, it takes no more
+    /// [`Error::Io`] of the reader. For bytes that are no valid snapshot: [`Error::NotASnapshot`],
+    /// [`Error::UnknownVersion`], [`Error::UnknownKind`], [`Error::UnknownLayout`], [`Error::Truncated`],
+    /// [`Error::Damaged`], [`Error::ImpossibleTable`], [`Error::InvalidWord`], [`Error::InvalidEntry`] and
+    /// [`Error::WrongLen`]. For a valid one of something else: [`Error::OtherKind`], [`Error::OtherType`],
+    /// [`Error::OtherLayout`] and [`Error::OtherHasher`]. [`Error::OutOfMemory`].
+    /// Until the snapshot is read to its end, it takes no more
     /// memory than twice the bytes that were read, and 16 KiB.
     ///
     /// # Examples
@@ -452,7 +452,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// println!("{} items", filter.len());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn restore(reader: impl Read, hasher: S) -> Result<Self, RestoreError> {
+    pub fn restore(reader: impl Read, hasher: S) -> Result<Self, Error> {
         Inner::restore(reader, hasher).map(Self::from_inner)
     }
 
@@ -460,21 +460,21 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     ///
     /// # Errors
     ///
-    /// The same, and [`RestoreError::TrailingBytes`].
+    /// The same, and [`Error::TrailingBytes`].
     ///
     /// # Examples
     ///
     /// ```
-    /// use coucal::{CuckooFilter, RestoreError};
+    /// use coucal::{CuckooFilter, Error};
     ///
     /// let filter = CuckooFilter::with_capacity(100);
     /// let mut bytes = filter.snapshot()?.to_bytes();
     /// bytes[20] ^= 1;
     /// let restored = CuckooFilter::<coucal::Fp16x4, _>::from_bytes(&bytes, filter.hasher().clone());
-    /// assert!(matches!(restored, Err(RestoreError::Damaged)));
+    /// assert!(matches!(restored, Err(Error::Damaged)));
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, RestoreError> {
+    pub fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, Error> {
         Inner::from_bytes(bytes, hasher).map(Self::from_inner)
     }
 
@@ -483,7 +483,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     ///
     /// # Errors
     ///
-    /// [`RestoreError`] for a snapshot of another layout or hasher, and if the memory cannot be had.
+    /// [`Error::OtherKind`], [`Error::OtherType`], [`Error::OtherLayout`] and [`Error::OtherHasher`] for the snapshot of
+    /// something else; and [`Error::OutOfMemory`].
     ///
     /// # Examples
     ///
@@ -498,7 +499,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// assert!(copy.remove("egg") && filter.contains("egg"));
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn from_snapshot(snapshot: Snapshot, hasher: S) -> Result<Self, RestoreError> {
+    pub fn from_snapshot(snapshot: Snapshot, hasher: S) -> Result<Self, Error> {
         Inner::from_snapshot(snapshot, hasher).map(Self::from_inner)
     }
 
@@ -521,7 +522,9 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     ///
     /// # Errors
     ///
-    /// [`MergeError`]; then the filter holds what it held before.
+    /// [`Error::OtherLayout`], [`Error::OtherSize`] and [`Error::OtherHasher`], where the filters do not fit together;
+    /// [`Error::Full`], [`Error::NoMemoryToGrow`], and [`Error::OutOfMemory`] for the snapshot. Then the filter holds what
+    /// it held before.
     ///
     /// # Examples
     ///
@@ -537,7 +540,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// assert!(today.contains("egg") && today.contains("nest"));
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn merge(&self, other: &Self) -> Result<(), MergeError> {
+    pub fn merge(&self, other: &Self) -> Result<(), Error> {
         self.inner().merge(other.inner())
     }
 }
@@ -552,7 +555,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     ///
     /// # Errors
     ///
-    /// [`SnapshotError::OutOfMemory`]; the maplet is as it was.
+    /// [`Error::OutOfMemory`]; the maplet is as it was.
     ///
     /// # Examples
     ///
@@ -570,7 +573,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// assert!(maplet.get("egg").eq([7]));
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn snapshot(&self) -> Result<Snapshot, SnapshotError> {
+    pub fn snapshot(&self) -> Result<Snapshot, Error> {
         self.inner().snapshot()
     }
 
@@ -579,8 +582,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     ///
     /// # Errors
     ///
-    /// [`RestoreError`], as [`CuckooFilter::restore`] has it; and for the
-    /// snapshot of a filter.
+    /// Those of [`CuckooFilter::restore`]; [`Error::OtherType`] for the snapshot of a filter.
     ///
     /// # Examples
     ///
@@ -593,7 +595,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// println!("{} pairs", maplet.len());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn restore(reader: impl Read, hasher: S) -> Result<Self, RestoreError> {
+    pub fn restore(reader: impl Read, hasher: S) -> Result<Self, Error> {
         Inner::restore(reader, hasher).map(Self::from_inner)
     }
 
@@ -601,20 +603,20 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     ///
     /// # Errors
     ///
-    /// The same, and [`RestoreError::TrailingBytes`].
+    /// The same, and [`Error::TrailingBytes`].
     ///
     /// # Examples
     ///
     /// ```
-    /// use coucal::{CuckooFilter, CuckooMaplet, Fp16x4, RestoreError, StableHashBuilder};
+    /// use coucal::{CuckooFilter, CuckooMaplet, Fp16x4, Error, StableHashBuilder};
     ///
     /// let filter = CuckooFilter::with_capacity_and_hasher(100, StableHashBuilder::new(7));
     /// let bytes = filter.snapshot()?.to_bytes();
     /// let restored = CuckooMaplet::<Fp16x4, _>::from_bytes(&bytes, StableHashBuilder::new(7));
-    /// assert!(matches!(restored, Err(RestoreError::OtherType { is_maplet: false })));
+    /// assert!(matches!(restored, Err(Error::OtherType { is_maplet: false })));
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, RestoreError> {
+    pub fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, Error> {
         Inner::from_bytes(bytes, hasher).map(Self::from_inner)
     }
 
@@ -622,8 +624,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     ///
     /// # Errors
     ///
-    /// [`RestoreError`] for a snapshot of a filter, of another layout or hasher, and if the memory cannot be
-    /// had.
+    /// Those of [`CuckooFilter::from_snapshot`]; [`Error::OtherType`] for the snapshot of a filter.
     ///
     /// # Examples
     ///
@@ -638,7 +639,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// assert!(copy.remove("egg", 7) && maplet.contains_key("egg"));
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn from_snapshot(snapshot: Snapshot, hasher: S) -> Result<Self, RestoreError> {
+    pub fn from_snapshot(snapshot: Snapshot, hasher: S) -> Result<Self, Error> {
         Inner::from_snapshot(snapshot, hasher).map(Self::from_inner)
     }
 
@@ -653,7 +654,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     ///
     /// # Errors
     ///
-    /// [`MergeError`]; then the maplet holds what it held before.
+    /// Those of [`CuckooFilter::merge`], and [`Error::OtherValueBits`]; then the maplet holds what it held before.
     ///
     /// # Examples
     ///
@@ -669,14 +670,14 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// assert!(today.get("nest").any(|value| value == 9));
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn merge(&self, other: &Self) -> Result<(), MergeError> {
+    pub fn merge(&self, other: &Self) -> Result<(), Error> {
         self.inner().merge(other.inner())
     }
 }
 
 /// Snapshots of a table with a hasher.
 impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
-    pub(crate) fn snapshot(&self) -> Result<Snapshot, SnapshotError> {
+    pub(crate) fn snapshot(&self) -> Result<Snapshot, Error> {
         let image = self.state.image()?;
         let Image { grown, value_bits, occupied, max_buckets, stashed, words } = image;
         let header = Header {
@@ -695,7 +696,7 @@ impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
         let mut missing = grown.buckets;
         let bytes = missing * size_of::<u64>();
         let pieces = try_with_capacity(words.len());
-        let mut pieces = pieces.map_err(|_| SnapshotError::OutOfMemory { bytes })?;
+        let mut pieces = pieces.map_err(|_| Error::OutOfMemory { bytes })?;
         pieces.extend(words.into_iter().map(|piece| {
             let mut piece = piece.into_vec();
             piece.truncate(missing);
@@ -705,41 +706,41 @@ impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
         Ok(Snapshot { header, words: pieces, stashed })
     }
 
-    pub(crate) fn restore(reader: impl Read, hasher: S) -> Result<Self, RestoreError> {
+    pub(crate) fn restore(reader: impl Read, hasher: S) -> Result<Self, Error> {
         let snapshot = Snapshot::read(reader, |header| Self::check(header, &hasher))?;
         Self::from_valid(snapshot, hasher)
     }
 
-    pub(crate) fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, RestoreError> {
+    pub(crate) fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, Error> {
         let accept = |header: &Header| Self::check(header, &hasher);
         let Validated { header, words, stashed } = validated(bytes, accept)?;
         Self::from_words(&header, table_words(&header, words)?, &stashed, hasher)
     }
 
-    pub(crate) fn from_snapshot(snapshot: Snapshot, hasher: S) -> Result<Self, RestoreError> {
+    pub(crate) fn from_snapshot(snapshot: Snapshot, hasher: S) -> Result<Self, Error> {
         Self::check(&snapshot.header, &hasher)?;
         Self::from_valid(snapshot, hasher)
     }
 
     /// Checks that a snapshot with this header is for a filter or a maplet of this type with this hasher.
-    fn check(header: &Header, hasher: &S) -> Result<(), RestoreError> {
+    fn check(header: &Header, hasher: &S) -> Result<(), Error> {
         if header.has_values() != B::Values::ANY {
-            return Err(RestoreError::OtherType { is_maplet: header.has_values() });
+            return Err(Error::OtherType { is_maplet: header.has_values() });
         }
         if header.grows != B::GROWS {
-            return Err(RestoreError::OtherKind { grows: header.grows });
+            return Err(Error::OtherKind { grows: header.grows });
         }
         if L::ONLY.is_some_and(|only| only != header.layout) {
-            let (snapshot, filter) = (header.layout.name(), storage::name_of::<L>());
-            return Err(RestoreError::OtherLayout { snapshot, filter });
+            let (other, filter) = (header.layout.name(), storage::name_of::<L>());
+            return Err(Error::OtherLayout { other, filter });
         }
         if header.hasher != hasher::check_of(hasher) {
-            return Err(RestoreError::OtherHasher);
+            return Err(Error::OtherHasher);
         }
         Ok(())
     }
 
-    fn from_valid(snapshot: Snapshot, hasher: S) -> Result<Self, RestoreError> {
+    fn from_valid(snapshot: Snapshot, hasher: S) -> Result<Self, Error> {
         let Snapshot { header, words, stashed } = snapshot;
         let mut pieces = Vec::new();
         for (mut piece, len) in words.into_iter().zip(piece_lens(&header)) {
@@ -757,38 +758,39 @@ impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
         words: Vec<Box<[AtomicU64]>>,
         stashed: &[CellWords],
         hasher: S,
-    ) -> Result<Self, RestoreError> {
+    ) -> Result<Self, Error> {
         let &Header { layout, grown, value_bits, occupied, max_buckets, .. } = header;
         let &Header { capacity, max_capacity, .. } = header;
         let bytes = words.iter().map(|piece| size_of_val(&**piece)).sum();
         let image = Image { grown, value_bits, occupied, max_buckets, stashed: Vec::new(), words };
         let state = State::from_image(layout, image);
-        let state = state.map_err(|_| RestoreError::OutOfMemory { bytes })?;
+        let state = state.map_err(|_| Error::OutOfMemory { bytes })?;
         let restored = Self { storage: PhantomData, state, hasher, capacity, max_capacity };
-        restored.run(Restore(stashed)).map_err(|_| RestoreError::OutOfMemory { bytes })?;
+        restored.complete(stashed).map_err(|_| Error::OutOfMemory { bytes })?;
         Ok(restored)
     }
 
-    pub(crate) fn merge(&self, other: &Self) -> Result<(), MergeError> {
+    pub(crate) fn merge(&self, other: &Self) -> Result<(), Error> {
         let [this, others] = [self, other].map(|filter| &filter.state);
         if this.layout() != others.layout() {
-            return Err(MergeError::OtherLayout);
+            let [filter, other] = [this, others].map(|state| state.layout().name());
+            return Err(Error::OtherLayout { other, filter });
         }
         let [value_bits, other_bits] = [this, others].map(State::value_bits);
         if value_bits != other_bits {
-            return Err(MergeError::OtherValueBits { value_bits, other: other_bits });
+            return Err(Error::OtherValueBits { value_bits, other: other_bits });
         }
         let [slots, other_slots] = [this, others].map(State::slots);
         if !B::GROWS && slots != other_slots {
-            return Err(MergeError::OtherSize { slots, other: other_slots });
+            return Err(Error::OtherSize { slots, other: other_slots });
         }
         if hasher::check_of(&self.hasher) != hasher::check_of(&other.hasher) {
-            return Err(MergeError::OtherHasher);
+            return Err(Error::OtherHasher);
         }
         let image = others.image()?;
         // Whether there is room.
         this.turns.take_locked();
-        self.run(Merge(&image)).map_err(MergeError::of_insert)
+        Ok(self.merge_image(&image)?)
     }
 }
 
@@ -802,26 +804,26 @@ struct Validated<'a> {
 /// What these bytes hold, whose header `accept` takes.
 fn validated(
     bytes: &[u8],
-    accept: impl FnOnce(&Header) -> Result<(), RestoreError>,
-) -> Result<Validated<'_>, RestoreError> {
+    accept: impl FnOnce(&Header) -> Result<(), Error>,
+) -> Result<Validated<'_>, Error> {
     let mut check = Check::of_header(bytes)?;
     accept(check.header())?;
     let bytes = &bytes[HEADER_BYTES..];
     let promised = check.header().grown.buckets;
     let (words, _) = bytes.as_chunks();
-    let words = words.get(..promised).ok_or(RestoreError::Truncated)?;
+    let words = words.get(..promised).ok_or(Error::Truncated)?;
     let bytes = &bytes[size_of_val(words)..];
     let (entries, _) = bytes.as_chunks();
-    let entries = entries.get(..check.header().stashed).ok_or(RestoreError::Truncated)?;
+    let entries = entries.get(..check.header().stashed).ok_or(Error::Truncated)?;
     let bytes = &bytes[size_of_val(entries)..];
-    let (&checksum, bytes) = bytes.split_first_chunk().ok_or(RestoreError::Truncated)?;
+    let (&checksum, bytes) = bytes.split_first_chunk().ok_or(Error::Truncated)?;
     words.chunks(CHUNK).for_each(|words| check.add(words));
     let mut stashed = Vec::new();
     check.add_stashed(entries, &mut stashed)?;
     let header = check.end(checksum)?;
     match bytes.len() {
         0 => Ok(Validated { header, words, stashed }),
-        bytes => Err(RestoreError::TrailingBytes { bytes }),
+        bytes => Err(Error::TrailingBytes { bytes }),
     }
 }
 
@@ -835,10 +837,7 @@ fn piece_lens(header: &Header) -> impl Iterator<Item = usize> + use<> {
 }
 
 /// The words of a table, in pieces; zeros follow those of the snapshot.
-fn table_words(
-    header: &Header,
-    mut words: &[[u8; 8]],
-) -> Result<Vec<Box<[AtomicU64]>>, RestoreError> {
+fn table_words(header: &Header, mut words: &[[u8; 8]]) -> Result<Vec<Box<[AtomicU64]>>, Error> {
     let mut pieces = Vec::new();
     for len in piece_lens(header) {
         let bytes = len * size_of::<u64>();

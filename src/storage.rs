@@ -6,7 +6,7 @@ pub(crate) mod operations;
 use core::convert::Infallible;
 use core::marker::PhantomData;
 
-use crate::layout::{self, Format, Layout, LayoutId, Visitor};
+use crate::layout::{self, Format, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, LayoutId};
 use crate::table::entry::Values;
 use crate::table::{Fixed, Growing};
 
@@ -25,7 +25,7 @@ use crate::table::{Fixed, Growing};
 ///
 /// assert!(first_seen(&CuckooFilter::with_capacity(100), "egg"));
 /// assert!(first_seen(&CuckooFilter::with_capacity_and_rate(100, 0.01)?, "egg"));
-/// # Ok::<(), coucal::BuildError>(())
+/// # Ok::<(), coucal::Error>(())
 /// ```
 ///
 /// The types of filters in a struct:
@@ -60,6 +60,9 @@ use crate::table::{Fixed, Growing};
 /// # Ok::<(), coucal::Error>(())
 /// ```
 ///
+/// A storage is known at compile time, and there is no `dyn Storage`: where only the layout is to be chosen at run time, use
+/// [`AnyLayout`].
+///
 /// Items are no type parameter: see [how to name the type of a filter](crate#the-type-of-a-filter).
 ///
 /// ```compile_fail,E0277
@@ -81,14 +84,14 @@ impl<L: Layout> Storage for L {}
 /// # Examples
 ///
 /// ```
-/// use coucal::{BuildError, CuckooFilter, FixedStorage};
+/// use coucal::{Error, CuckooFilter, FixedStorage};
 ///
-/// fn made_for_a_thousand<L: FixedStorage>() -> Result<CuckooFilter<L>, BuildError> {
+/// fn made_for_a_thousand<L: FixedStorage>() -> Result<CuckooFilter<L>, Error> {
 ///     CuckooFilter::builder().layout::<L>().capacity(1000).build()
 /// }
 ///
 /// assert!(made_for_a_thousand::<coucal::Fp16x4>()?.is_empty());
-/// # Ok::<(), BuildError>(())
+/// # Ok::<(), Error>(())
 /// ```
 pub trait FixedStorage: Storage {}
 
@@ -107,16 +110,16 @@ impl<L: Layout> FixedStorage for L {}
 /// # Examples
 ///
 /// ```
-/// use coucal::{BuildError, CuckooFilter, Growable, GrowingLayout};
+/// use coucal::{Error, CuckooFilter, Growable, GrowingLayout};
 ///
 /// /// From a thousand items to a million, in any layout that grows.
-/// fn grows<L: GrowingLayout>() -> Result<CuckooFilter<Growable<L>>, BuildError> {
+/// fn grows<L: GrowingLayout>() -> Result<CuckooFilter<Growable<L>>, Error> {
 ///     let builder = CuckooFilter::builder().capacity(1000).max_capacity(1_000_000);
 ///     builder.layout::<L>().build()
 /// }
 ///
 /// assert!(grows::<coucal::Fp21x3>()?.is_empty());
-/// # Ok::<(), BuildError>(())
+/// # Ok::<(), Error>(())
 /// ```
 ///
 /// The other layouts are for filters of fixed size:
@@ -126,10 +129,10 @@ impl<L: Layout> FixedStorage for L {}
 /// fn grows(filter: &Filter) {}
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "a filter with the layout `{Self}` cannot grow",
+    message = "no filter or maplet with the layout `{Self}` can grow",
     label = "not one of the layouts that grow",
-    note = "the first parameter is the layout, not the type of the items: `GrowableCuckooFilter` without parameters \
-            takes items of any type",
+    note = "the first parameter is the layout, not the type of the items: `GrowableCuckooFilter` and \
+            `GrowableCuckooMaplet` without parameters take items and keys of any type",
     note = "filters grow with the layouts `Fp12x5`, `Fp16x4`, `Fp21x3` and `Fp32x2`, and with \
             `AnyLayout`, which chooses among them",
     note = "the slots of `Fp8x8`, `Fp9x7` and `Fp10x6` have no bits to spare for growth, and the \
@@ -137,10 +140,10 @@ impl<L: Layout> FixedStorage for L {}
 )]
 pub trait GrowingLayout: FixedStorage {}
 
-impl GrowingLayout for layout::Fp12x5 {}
-impl GrowingLayout for layout::Fp16x4 {}
-impl GrowingLayout for layout::Fp21x3 {}
-impl GrowingLayout for layout::Fp32x2 {}
+impl GrowingLayout for Fp12x5 {}
+impl GrowingLayout for Fp16x4 {}
+impl GrowingLayout for Fp21x3 {}
+impl GrowingLayout for Fp32x2 {}
 
 /// The smallest layout that reaches a rate of false positives, chosen at run time, when the filter
 /// is built.
@@ -181,7 +184,7 @@ impl GrowingLayout for layout::Fp32x2 {}
 /// let builder = CuckooFilter::builder().capacity(1000).false_positive_rate(0.001);
 /// let filter = builder.any_layout().build()?;
 /// assert_eq!(filter.layout_name(), "SemiSorted14x5");
-/// # Ok::<(), coucal::BuildError>(())
+/// # Ok::<(), coucal::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnyLayout {}
@@ -234,7 +237,7 @@ pub(crate) fn name_of<L: Storage>() -> &'static str {
 }
 
 pub(crate) mod sealed {
-    use crate::layout::{LayoutId, Visitor};
+    use crate::layout::{Format, LayoutId};
     use crate::table::Buckets;
     use crate::table::entry::Values;
 
@@ -243,45 +246,31 @@ pub(crate) mod sealed {
         /// The layout, if it is known at compile time.
         const ONLY: Option<LayoutId>;
 
+        /// Its format; if the layout is not known, that of any.
+        type Format: Format;
+
         /// Of fixed size, or growing.
         type Buckets<V: Values>: Buckets<Values = V>;
-
-        /// What the visitor does with `visited`, a table of this layout.
-        fn visit<T, V: Visitor<T>>(layout: LayoutId, visitor: V, visited: T) -> V::Output;
     }
 }
 
 impl<L: Layout> sealed::Sealed for L {
-    const ONLY: Option<LayoutId> = Some(L::Format::ID);
+    const ONLY: Option<LayoutId> = Some(<L as layout::sealed::Sealed>::Format::ID);
 
+    type Format = <L as layout::sealed::Sealed>::Format;
     type Buckets<V: Values> = Fixed<V>;
-
-    #[expect(clippy::inline_always, reason = "nothing of it is left")]
-    #[inline(always)]
-    fn visit<T, V: Visitor<T>>(_: LayoutId, visitor: V, visited: T) -> V::Output {
-        visitor.visit::<L::Format>(visited)
-    }
 }
 
 impl sealed::Sealed for AnyLayout {
     const ONLY: Option<LayoutId> = None;
 
+    type Format = <Fp16x4 as layout::sealed::Sealed>::Format;
     type Buckets<V: Values> = Fixed<V>;
-
-    #[inline]
-    fn visit<T, V: Visitor<T>>(layout: LayoutId, visitor: V, visited: T) -> V::Output {
-        layout.visit(visitor, visited)
-    }
 }
 
 impl<L: GrowingLayout> sealed::Sealed for Growable<L> {
     const ONLY: Option<LayoutId> = L::ONLY;
 
+    type Format = <L as sealed::Sealed>::Format;
     type Buckets<V: Values> = Growing<V>;
-
-    #[expect(clippy::inline_always, reason = "nothing of it is left")]
-    #[inline(always)]
-    fn visit<T, V: Visitor<T>>(layout: LayoutId, visitor: V, visited: T) -> V::Output {
-        L::visit(layout, visitor, visited)
-    }
 }

@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use coucal::{CuckooFilter, CuckooMaplet, Fp16x4, GrowableCuckooFilter, Storage};
+use coucal::{CuckooFilter, CuckooMaplet, Fp16x4, GrowableCuckooFilter, Prehashed, Storage};
 use coucal_benches::keys;
 use crossbeam_utils::CachePadded;
 
@@ -297,13 +297,13 @@ peers! {
     Filters, |filters, key| {
         answers -> u64: {
             let hash = KeyHash::default().hash_one(key);
-            filters.0.iter().map(|filter| u64::from(filter.contains_hash(hash))).sum()
+            filters.0.iter().map(|filter| u64::from(filter.contains(&Prehashed(hash)))).sum()
         },
         insert: filters.of(key)[0].insert(&key).is_ok(),
         remove: filters.of(key)[0].remove(&key),
         replace: {
             let (hash, [old, new]) = (KeyHash::default().hash_one(key), filters.of(key));
-            old.remove_hash(hash) && new.insert_hash(hash).is_ok()
+            old.remove(&Prehashed(hash)) && new.insert(&Prehashed(hash)).is_ok()
         },
     }
     RwLock<HashMap<u64, u8, KeyHash>>, |map, key| {

@@ -1,6 +1,6 @@
 //! Load factor, false-positive rate and bits per item of every layout that grows, while a table grows.
 
-use coucal::{CuckooFilter, GrowableCuckooFilter, GrowingLayout, Layout};
+use coucal::{CuckooFilter, GrowableCuckooFilter, GrowingLayout, Layout, Prehashed};
 use coucal_benches::keys::Keys;
 use coucal_benches::plot::{Plot, Scale, Series, Style};
 use coucal_benches::text::{Table, percent};
@@ -48,7 +48,7 @@ fn measure<L: GrowingLayout + Layout>(first: usize, doublings: u32) -> Vec<Point
     for items in (0..=doublings).map(|doubling| first << doubling) {
         let mut loads = Vec::new();
         for index in filter.len()..items {
-            filter.insert_hash(keys.key(index as u64)).expect("it grows up to here");
+            filter.insert(&Prehashed(keys.key(index as u64))).expect("it grows up to here");
             if filter.slots() > first_slots {
                 loads.push((index + 1) as f64 / filter.slots() as f64);
             }
@@ -57,7 +57,7 @@ fn measure<L: GrowingLayout + Layout>(first: usize, doublings: u32) -> Vec<Point
         let lookups = (EVENTS / stated).min(MAX_LOOKUPS) as u64;
         let rate = (stated * lookups as f64 >= ENOUGH).then(|| {
             let absent = (0..lookups).map(|index| keys.absent(index));
-            absent.filter(|hash| filter.contains_hash(*hash)).count() as f64 / lookups as f64
+            absent.filter(|hash| filter.contains(&Prehashed(*hash))).count() as f64 / lookups as f64
         });
         points.push(Point {
             name: L::NAME,

@@ -3,7 +3,7 @@
 
 use std::f64::consts::LN_2;
 
-use coucal::{CuckooFilter, Layout};
+use coucal::{CuckooFilter, Layout, Prehashed};
 use coucal_benches::keys::Keys;
 use coucal_benches::plot::{Plot, Scale, Series, Style};
 use coucal_benches::text::{Table, percent};
@@ -40,7 +40,8 @@ impl Point {
             let keys = Keys::new(fill);
             let builder = CuckooFilter::builder().capacity(capacity).layout::<L>().hasher(());
             let filter = builder.build().expect("small enough for any machine");
-            let full = (0..u64::MAX).find(|index| filter.insert_hash(keys.key(*index)).is_err());
+            let full =
+                (0..u64::MAX).find(|index| filter.insert(&Prehashed(keys.key(*index))).is_err());
             assert!(full.is_some_and(|items| items >= capacity as u64), "what it is made for");
             load += filter.load_factor() / FILLS as f64;
             bits_per_item +=
@@ -50,7 +51,7 @@ impl Point {
             if rate * MAX_LOOKUPS * FILLS as f64 >= ENOUGH {
                 let each = (EVENTS / FILLS as f64 / rate).min(MAX_LOOKUPS) as u64;
                 let absent = (0..each).map(|index| keys.absent(index));
-                found += absent.filter(|hash| filter.contains_hash(*hash)).count();
+                found += absent.filter(|hash| filter.contains(&Prehashed(*hash))).count();
                 lookups += each;
             }
         }

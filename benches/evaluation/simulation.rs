@@ -173,7 +173,7 @@ pub fn fill(simulation: &mut Simulation, keys: Keys) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coucal::{CuckooFilter, Fp16x4};
+    use coucal::{CuckooFilter, Fp16x4, Prehashed};
 
     /// Kicks lose nothing.
     #[test]
@@ -205,9 +205,9 @@ mod tests {
             below += 1;
             filter.clear();
             let stored = simulation.items as u64;
-            filter.insert_hash_all((0..stored).map(|index| keys.key(index))).unwrap();
+            filter.insert_all((0..stored).map(|index| Prehashed(keys.key(index)))).unwrap();
             assert_eq!(filter.stats().stashed_entries, 0, "seed {seed}");
-            filter.insert_hash(keys.key(stored)).unwrap();
+            filter.insert(&Prehashed(keys.key(stored))).unwrap();
             assert_eq!(filter.stats().stashed_entries, 1, "seed {seed}");
         }
         assert!(below > 2, "{below} tables failed below the share");

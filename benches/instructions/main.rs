@@ -21,7 +21,7 @@ use std::{env, fs};
 
 use clap::Parser;
 use coucal::{
-    AnyCuckooFilter, CuckooFilter, CuckooMaplet, Fp16x4, GrowableCuckooFilter, Layout, Storage,
+    CuckooFilter, CuckooMaplet, Fp16x4, GrowableCuckooFilter, Layout, Prehashed, Storage,
 };
 use coucal_benches::keys::mix;
 use coucal_benches::text::compiler;
@@ -67,22 +67,28 @@ fn tasks() -> Vec<Task> {
     let mut tasks =
         tasks_of("", || CuckooFilter::<Fp16x4, _>::with_capacity_and_hasher(CAPACITY, ()));
     tasks.extend(tasks_of("any-", || {
-        let filter = AnyCuckooFilter::with_capacity_rate_and_hasher(CAPACITY, RATE, ());
-        let filter = filter.expect("some layout has this rate");
+        let builder = CuckooFilter::builder().capacity(CAPACITY).false_positive_rate(RATE);
+        let filter = builder.any_layout().hasher(()).build().expect("some layout has this rate");
         assert_eq!(filter.layout_name(), Fp16x4::NAME, "the layouts are the same");
         filter
     }));
     tasks.extend([
-        task("grow-miss", |units| grown(units, |filter, n| filter.contains_hash(mix(!n)))),
-        task("grow-hit", |units| grown(units, |filter, n| filter.contains_hash(mix(n)))),
-        task("grow-remove", |units| grown(units, |filter, n| filter.remove_hash(mix(n)))),
+        task("grow-miss", |units| grown(units, |filter, n| filter.contains(&Prehashed(mix(!n))))),
+        task("grow-hit", |units| grown(units, |filter, n| filter.contains(&Prehashed(mix(n))))),
+        task("grow-remove", |units| grown(units, |filter, n| filter.remove(&Prehashed(mix(n))))),
         // Inserts with which the filter grows.
         task("grow-insert", |units| {
-            grown(units, |filter, n| filter.insert_hash(mix(CAPACITY as u64 + n)).is_ok())
+            grown(units, |filter, n| filter.insert(&Prehashed(mix(CAPACITY as u64 + n))).is_ok())
         }),
-        task("maplet-miss", |units| maplet(units, |it, n| it.get_hash(mix(!n)).next().is_some())),
-        task("maplet-hit", |units| maplet(units, |it, n| it.get_hash(mix(n)).next().is_some())),
-        task("maplet-remove", |units| maplet(units, |it, n| it.remove_hash(mix(n), value(n)))),
+        task("maplet-miss", |units| {
+            maplet(units, |it, n| it.get(&Prehashed(mix(!n))).next().is_some())
+        }),
+        task("maplet-hit", |units| {
+            maplet(units, |it, n| it.get(&Prehashed(mix(n))).next().is_some())
+        }),
+        task("maplet-remove", |units| {
+            maplet(units, |it, n| it.remove(&Prehashed(mix(n)), value(n)))
+        }),
     ]);
     tasks
 }
@@ -93,14 +99,14 @@ fn tasks_of<L: Storage + 'static>(prefix: &str, empty: fn() -> CuckooFilter<L, (
     let name = |name| format!("{prefix}{name}");
     vec![
         task(name("miss"), move |units| {
-            each(units, empty, |filter, n| filter.contains_hash(mix(!n)))
+            each(units, empty, |filter, n| filter.contains(&Prehashed(mix(!n))))
         }),
         task(name("hit"), move |units| {
-            each(units, empty, |filter, n| filter.contains_hash(mix(n)))
+            each(units, empty, |filter, n| filter.contains(&Prehashed(mix(n))))
         }),
         task(name("contains-many"), move |units| {
             many(units, empty, |filter, hashes, found| {
-                filter.contains_hash_many(hashes, found).expect(AS_MANY);
+                filter.contains_many(Prehashed::slice(hashes), found).expect(AS_MANY);
             })
         }),
         task(name("fill-to-half"), move |units| fills(units, empty, 0.5)),
@@ -110,19 +116,19 @@ fn tasks_of<L: Storage + 'static>(prefix: &str, empty: fn() -> CuckooFilter<L, (
             // The same list for one unit and for two.
             let hashes: Vec<_> = (0..OPERATIONS).map(mix).collect();
             for filter in &filters {
-                filter.insert_hash_many(&hashes).expect("there is room for all");
+                filter.insert_many(Prehashed::slice(&hashes)).expect("there is room for all");
             }
             OPERATIONS
         }),
         task(name("unique-present"), move |units| {
-            each(units, empty, |filter, n| filter.insert_unique_hash(mix(n)) == Ok(true))
+            each(units, empty, |filter, n| filter.insert_unique(&Prehashed(mix(n))) == Ok(true))
         }),
         task(name("remove"), move |units| {
-            each(units, empty, |filter, n| filter.remove_hash(mix(n)))
+            each(units, empty, |filter, n| filter.remove(&Prehashed(mix(n))))
         }),
         task(name("remove-many"), move |units| {
             many(units, empty, |filter, hashes, removed| {
-                filter.remove_hash_many(hashes, removed).expect(AS_MANY);
+                filter.remove_many(Prehashed::slice(hashes), removed).expect(AS_MANY);
             })
         }),
     ]
@@ -131,7 +137,7 @@ fn tasks_of<L: Storage + 'static>(prefix: &str, empty: fn() -> CuckooFilter<L, (
 fn filled<L: Storage>(empty: fn() -> CuckooFilter<L, ()>, load: f64) -> CuckooFilter<L, ()> {
     let filter = empty();
     for index in 0..(filter.slots() as f64 * load) as u64 {
-        filter.insert_hash(mix(index)).expect("the load is below the first failure");
+        filter.insert(&Prehashed(mix(index))).expect("the load is below the first failure");
     }
     filter
 }
@@ -170,7 +176,7 @@ fn grown(units: u64, operation: impl Fn(&GrowableCuckooFilter<Fp16x4, ()>, u64) 
     let builder = CuckooFilter::builder().capacity(CAPACITY / 32).max_capacity(2 * CAPACITY);
     let filter = builder.hasher(()).build().expect("the layout grows so far");
     for index in 0..CAPACITY as u64 {
-        filter.insert_hash(mix(index)).expect("it grows");
+        filter.insert(&Prehashed(mix(index))).expect("it grows");
     }
     repeat(units, |index| operation(&filter, index))
 }
@@ -183,7 +189,7 @@ fn maplet(units: u64, operation: impl Fn(&CuckooMaplet<Fp16x4, ()>, u64) -> bool
     let builder = CuckooMaplet::builder().capacity(CAPACITY).value_bits(VALUE_BITS);
     let maplet = builder.hasher(()).build().expect("the layout has room for the values");
     for index in 0..CAPACITY as u64 {
-        maplet.insert_hash(mix(index), value(index)).expect("within the capacity");
+        maplet.insert(&Prehashed(mix(index)), value(index)).expect("within the capacity");
     }
     repeat(units, |index| operation(&maplet, index))
 }

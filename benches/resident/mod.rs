@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::process::Command;
 use std::{env, fs, iter, thread};
 
-use coucal::{CuckooFilter, GrowableCuckooFilter};
+use coucal::{CuckooFilter, GrowableCuckooFilter, Prehashed};
 
 /// Names the test that this process is for.
 const CHOSEN: &str = "COUCAL_RESIDENT_TEST";
@@ -92,7 +92,7 @@ fn small_filters(pages: &Pages) {
             percent => 10.0 * f64::powf(100.0, percent as f64 / 100.0),
         };
         for hash in hashes(n as u64).take(items as usize) {
-            filter.insert_hash(hash).expect("below the maximum capacity");
+            filter.insert(&Prehashed(hash)).expect("below the maximum capacity");
         }
         said += filter.memory_bytes();
         filters.push(filter);
@@ -110,7 +110,7 @@ fn large_filter(pages: &Pages) {
     let mut hashes = hashes(0);
     for _ in 0..50 {
         for hash in hashes.by_ref().take(most / 50) {
-            filter.insert_hash(hash).expect("below the maximum capacity");
+            filter.insert(&Prehashed(hash)).expect("below the maximum capacity");
         }
         // In less memory a page of 2 MiB, or what the program itself allocates, weighs too much.
         if filter.memory_bytes() > 10_000_000 {

@@ -2,8 +2,7 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use coucal::{
-    AnyLayout, BuildError, CuckooFilter, CuckooMaplet, FixedStorage, Growable, GrowingLayout,
-    RestoreError, Snapshot,
+    AnyLayout, CuckooFilter, CuckooMaplet, Error, FixedStorage, Growable, GrowingLayout, Snapshot,
 };
 use coucal_reference::format::{self, Contents, Fault, HEADER, at};
 use coucal_reference::{Filter, Grows, HASHER, Maplet, Modelled, Subject, hash, keys};
@@ -205,12 +204,10 @@ fn in_each_type<F: Subject, G: Grows>(
     let (fixed, grows) = (F::restored(bytes), G::restored(bytes));
     let hasher = bytes[at::HASHER..at::STASHED] == empty_snapshot()[at::HASHER..at::STASHED];
     let wrong = if contents.geometry.grows { fixed.as_ref().err() } else { grows.as_ref().err() };
-    assert!(
-        matches!(wrong, Some(RestoreError::OtherKind { grows }) if *grows == contents.geometry.grows)
-    );
+    assert!(matches!(wrong, Some(Error::OtherKind { grows }) if *grows == contents.geometry.grows));
     if !hasher {
         let error = if contents.geometry.grows { grows.err() } else { fixed.err() };
-        assert!(matches!(error, Some(RestoreError::OtherHasher)), "{error:?}");
+        assert!(matches!(error, Some(Error::OtherHasher)), "{error:?}");
     } else if contents.geometry.grows {
         let subject = grows.expect("what the reader takes");
         check_figures(&subject, contents);
@@ -230,7 +227,7 @@ fn in_each_type<F: Subject, G: Grows>(
 /// Neither type takes a snapshot of filters, or neither takes one of maplets.
 fn in_no_type<F: Subject, G: Subject>(contents: &Contents, bytes: &[u8]) {
     for error in [F::restored(bytes).err(), G::restored(bytes).err()] {
-        let Some(RestoreError::OtherType { is_maplet }) = error else { panic!("{error:?}") };
+        let Some(Error::OtherType { is_maplet }) = error else { panic!("{error:?}") };
         assert_eq!(is_maplet, contents.geometry.is_maplet());
     }
 }
@@ -301,13 +298,10 @@ fn use_without_model<S: Subject>(subject: &S, rest: &mut Unstructured<'_>) {
 
 /// Only the layout of the snapshot, where the type names one. One of fixed size is then as one that is built.
 fn named_layout(contents: &Contents, bytes: &[u8]) {
-    fn is_other<S: Subject>(restored: &Result<S, RestoreError>) -> bool {
-        matches!(restored, Err(RestoreError::OtherLayout { .. }))
+    fn is_other<S: Subject>(restored: &Result<S, Error>) -> bool {
+        matches!(restored, Err(Error::OtherLayout { .. }))
     }
-    fn is_as_built<S: Subject>(
-        bytes: &[u8],
-        build: impl FnOnce() -> Result<S, BuildError>,
-    ) -> bool {
+    fn is_as_built<S: Subject>(bytes: &[u8], build: impl FnOnce() -> Result<S, Error>) -> bool {
         let restored = S::restored(bytes);
         if let Ok(restored) = &restored {
             let built = build().expect("as restored");

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::Instant;
 
 use coucal::probe::{self, ALL, Home, Image, Maplet, Modelled};
-use coucal::{CuckooFilter, CuckooMaplet, InsertError, Layout, Storage};
+use coucal::{CuckooFilter, CuckooMaplet, Error, Layout, Prehashed, Storage};
 use loom::model::Builder;
 use loom::sync::atomic::AtomicBool;
 use loom::thread;
@@ -37,7 +37,7 @@ pub trait Shared: Send + Sync + 'static {
     /// # Errors
     ///
     /// Why there is none.
-    fn insert(&self, hash: u64, value: u32) -> Result<(), InsertError>;
+    fn insert(&self, hash: u64, value: u32) -> Result<(), Error>;
 
     /// One copy less. `false`: there was none.
     fn remove(&self, hash: u64, value: u32) -> bool;
@@ -53,16 +53,16 @@ pub trait Shared: Send + Sync + 'static {
 }
 
 impl<M: Storage + 'static> Shared for CuckooFilter<M> {
-    fn insert(&self, hash: u64, _: u32) -> Result<(), InsertError> {
-        self.insert_hash(hash)
+    fn insert(&self, hash: u64, _: u32) -> Result<(), Error> {
+        self.insert(&Prehashed(hash))
     }
 
     fn remove(&self, hash: u64, _: u32) -> bool {
-        self.remove_hash(hash)
+        self.remove(&Prehashed(hash))
     }
 
     fn contains(&self, hash: u64) -> bool {
-        self.contains_hash(hash)
+        self.contains(&Prehashed(hash))
     }
 
     fn clear(&self) {
@@ -70,21 +70,21 @@ impl<M: Storage + 'static> Shared for CuckooFilter<M> {
     }
 
     fn copies(&self, hash: u64, _: u32) -> usize {
-        self.count_hash(hash)
+        self.count(&Prehashed(hash))
     }
 }
 
 impl<M: Storage + 'static> Shared for CuckooMaplet<M> {
-    fn insert(&self, hash: u64, value: u32) -> Result<(), InsertError> {
-        self.insert_hash(hash, value)
+    fn insert(&self, hash: u64, value: u32) -> Result<(), Error> {
+        self.insert(&Prehashed(hash), value)
     }
 
     fn remove(&self, hash: u64, value: u32) -> bool {
-        self.remove_hash(hash, value)
+        self.remove(&Prehashed(hash), value)
     }
 
     fn contains(&self, hash: u64) -> bool {
-        self.contains_key_hash(hash)
+        self.contains_key(&Prehashed(hash))
     }
 
     fn clear(&self) {
@@ -92,7 +92,7 @@ impl<M: Storage + 'static> Shared for CuckooMaplet<M> {
     }
 
     fn copies(&self, hash: u64, value: u32) -> usize {
-        self.get_hash(hash).filter(|&candidate| candidate == value).count()
+        self.get(&Prehashed(hash)).filter(|&candidate| candidate == value).count()
     }
 }
 
@@ -581,7 +581,7 @@ impl<M: Subject> Thread<M> {
         let outcome = match self.shared.insert(item.hash, item.home.value) {
             Ok(()) => Outcome::Inserted,
             Err(error) => {
-                assert_eq!(error, InsertError::Full);
+                assert_eq!(error, Error::Full);
                 Outcome::Full
             }
         };
@@ -685,7 +685,7 @@ impl<M: FilterStorage> Thread<M> {
     /// How many of the items were stored, in order.
     pub fn insert_many(&mut self, items: &[Item]) -> usize {
         let hashes: Vec<_> = items.iter().map(|item| item.hash).collect();
-        let (stored, cause) = match self.shared.insert_hash_many(&hashes) {
+        let (stored, cause) = match self.shared.insert_many(Prehashed::slice(&hashes)) {
             Ok(()) => (items.len(), None),
             Err(error) => (error.stored(), Some(error.cause())),
         };
@@ -693,7 +693,7 @@ impl<M: FilterStorage> Thread<M> {
             self.record(item, Outcome::Inserted);
         }
         if let Some(cause) = cause {
-            assert_eq!(cause, InsertError::Full);
+            assert_eq!(cause, Error::Full);
             self.record(items[stored], Outcome::Full);
         }
         stored
@@ -703,7 +703,8 @@ impl<M: FilterStorage> Thread<M> {
     pub fn insert_unique_many(&mut self, items: &[Item]) -> Vec<bool> {
         let hashes: Vec<_> = items.iter().map(|item| item.hash).collect();
         let mut new = vec![false; items.len()];
-        let count = self.shared.insert_unique_hash_many(&hashes, &mut new).expect("room");
+        let count =
+            self.shared.insert_unique_many(Prehashed::slice(&hashes), &mut new).expect("room");
         assert_eq!(count, new.iter().filter(|&&new| new).count());
         for (&item, &new) in items.iter().zip(&new) {
             self.record(item, if new { Outcome::Unique } else { Outcome::Duplicate });
@@ -715,7 +716,7 @@ impl<M: FilterStorage> Thread<M> {
     pub fn remove_many(&mut self, items: &[Item]) -> Vec<bool> {
         let hashes: Vec<_> = items.iter().map(|item| item.hash).collect();
         let mut removed = vec![false; items.len()];
-        let count = self.shared.remove_hash_many(&hashes, &mut removed);
+        let count = self.shared.remove_many(Prehashed::slice(&hashes), &mut removed);
         assert_eq!(count, Ok(removed.iter().filter(|&&removed| removed).count()));
         for (&item, &removed) in items.iter().zip(&removed) {
             self.record(item, if removed { Outcome::Removed } else { Outcome::NotThere });
@@ -727,7 +728,9 @@ impl<M: FilterStorage> Thread<M> {
     pub fn contains_many(&mut self, items: &[Item]) -> Vec<bool> {
         let hashes: Vec<_> = items.iter().map(|item| item.hash).collect();
         let mut found = vec![false; items.len()];
-        self.shared.contains_hash_many(&hashes, &mut found).expect("as many answers as items");
+        self.shared
+            .contains_many(Prehashed::slice(&hashes), &mut found)
+            .expect("as many answers as items");
         for (&item, &found) in items.iter().zip(&found) {
             self.record(item, if found { Outcome::Found } else { Outcome::Missing });
         }
@@ -747,7 +750,7 @@ where
 {
     /// Which of the values of the key of this item were found: those of its items.
     pub fn get(&mut self, item: Item) -> Found {
-        let values = self.shared.get_hash(item.hash);
+        let values = self.shared.get(&Prehashed(item.hash));
         let class_of = |value| {
             let is_it = |other: &&Item| other.key == item.key && other.home.value == value;
             self.table.classes.iter().find(is_it).expect("a value that the key may have").class
@@ -759,7 +762,7 @@ where
 
     /// Whether the key of this item was found, with any value.
     pub fn contains_key(&mut self, item: Item) -> bool {
-        let found = self.shared.contains_key_hash(item.hash);
+        let found = self.shared.contains_key(&Prehashed(item.hash));
         self.record(item, Outcome::HasKey(found));
         found
     }
@@ -767,7 +770,7 @@ where
     /// Whether a copy of the item has got the value of another item of its key.
     pub fn replace(&mut self, item: Item, with: Item) -> bool {
         let (hash, old, new) = replacement(item, with);
-        let replaced = self.shared.replace_hash(hash, old, new).expect("a value that fits");
+        let replaced = self.shared.replace(&Prehashed(hash), old, new).expect("a value that fits");
         self.record_replacement(item, with, replaced);
         replaced
     }
@@ -776,7 +779,10 @@ where
     pub fn replace_many(&mut self, items: &[(Item, Item)]) -> Vec<bool> {
         let pairs: Vec<_> = items.iter().map(|&(item, with)| replacement(item, with)).collect();
         let mut replaced = vec![false; items.len()];
-        let count = self.shared.replace_hash_many(&pairs, &mut replaced).expect("values that fit");
+        let count = self
+            .shared
+            .replace_many(Prehashed::slice(&pairs), &mut replaced)
+            .expect("values that fit");
         assert_eq!(count, replaced.iter().filter(|&&replaced| replaced).count());
         for (&(item, with), &replaced) in items.iter().zip(&replaced) {
             self.record_replacement(item, with, replaced);

@@ -9,7 +9,9 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{env, thread};
 
-use coucal::{CuckooFilter, CuckooMaplet, GrowingLayout, InsertError, Layout, Snapshot, Storage};
+use coucal::{
+    CuckooFilter, CuckooMaplet, Error, GrowingLayout, Layout, Prehashed, Snapshot, Storage,
+};
 use coucal_reference::{Random, random};
 use loom_tests::checker::{Event, History, Interval, Outcome};
 use rand::{Rng, RngExt, SeedableRng};
@@ -39,7 +41,7 @@ trait Subject: Sized + Sync {
     /// For each class, its key.
     fn keys(&self) -> Vec<usize>;
 
-    fn insert(&self, class: usize) -> Result<(), InsertError>;
+    fn insert(&self, class: usize) -> Result<(), Error>;
 
     /// The operation with this number below 100.
     fn operate(&self, class: usize, operation: u32) -> Outcome;
@@ -81,29 +83,29 @@ impl<M: Storage> Subject for Filter<M> {
         (0..self.hashes.len()).collect()
     }
 
-    fn insert(&self, class: usize) -> Result<(), InsertError> {
-        self.filter.insert_hash(self.hashes[class])
+    fn insert(&self, class: usize) -> Result<(), Error> {
+        self.filter.insert(&Prehashed(self.hashes[class]))
     }
 
     fn operate(&self, class: usize, operation: u32) -> Outcome {
         let (filter, hash) = (&self.filter, self.hashes[class]);
         match operation {
             0..25 => inserted(self.insert(class)),
-            25..40 => match filter.insert_unique_hash(hash) {
+            25..40 => match filter.insert_unique(&Prehashed(hash)) {
                 Ok(true) => Outcome::Unique,
                 Ok(false) => Outcome::Duplicate,
                 Err(_) => Outcome::UniqueFull,
             },
-            40..65 if filter.remove_hash(hash) => Outcome::Removed,
+            40..65 if filter.remove(&Prehashed(hash)) => Outcome::Removed,
             40..65 => Outcome::NotThere,
             65..75 => Outcome::Counted(self.copies(class)),
-            _ if filter.contains_hash(hash) => Outcome::Found,
+            _ if filter.contains(&Prehashed(hash)) => Outcome::Found,
             _ => Outcome::Missing,
         }
     }
 
     fn copies(&self, class: usize) -> usize {
-        self.filter.count_hash(self.hashes[class])
+        self.filter.count(&Prehashed(self.hashes[class]))
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -149,9 +151,9 @@ impl<M: Storage> Subject for Maplet<M> {
         (0..self.hashes.len() * VALUES).map(|class| class / VALUES * VALUES).collect()
     }
 
-    fn insert(&self, class: usize) -> Result<(), InsertError> {
+    fn insert(&self, class: usize) -> Result<(), Error> {
         let (hash, value) = self.pair(class);
-        self.maplet.insert_hash(hash, value)
+        self.maplet.insert(&Prehashed(hash), value)
     }
 
     fn operate(&self, class: usize, operation: u32) -> Outcome {
@@ -161,14 +163,16 @@ impl<M: Storage> Subject for Maplet<M> {
             0..25 => inserted(self.insert(class)),
             25..50 => {
                 let other = (value + 1 + operation % 2) % VALUES as u32;
-                let replaced = maplet.replace_hash(hash, value, other).expect("a value that fits");
+                let replaced =
+                    maplet.replace(&Prehashed(hash), value, other).expect("a value that fits");
                 if replaced { Outcome::Replaced(first + other as usize) } else { Outcome::NotThere }
             }
-            50..65 if maplet.remove_hash(hash, value) => Outcome::Removed,
+            50..65 if maplet.remove(&Prehashed(hash), value) => Outcome::Removed,
             50..65 => Outcome::NotThere,
-            65..75 => Outcome::HasKey(maplet.contains_key_hash(hash)),
+            65..75 => Outcome::HasKey(maplet.contains_key(&Prehashed(hash))),
             _ => {
-                let values: Vec<_> = maplet.get_hash(hash).map(|value| value as usize).collect();
+                let values: Vec<_> =
+                    maplet.get(&Prehashed(hash)).map(|value| value as usize).collect();
                 assert!(values.iter().all(|&value| value < VALUES), "{values:?}");
                 Outcome::Got(values.iter().map(|value| first + value).collect())
             }
@@ -179,7 +183,7 @@ impl<M: Storage> Subject for Maplet<M> {
     fn copies(&self, class: usize) -> usize {
         let (hash, value) = self.pair(class);
         let Maplet { maplet, .. } = self.restored(self.snapshot());
-        (0..maplet.len()).take_while(|_| maplet.remove_hash(hash, value)).count()
+        (0..maplet.len()).take_while(|_| maplet.remove(&Prehashed(hash), value)).count()
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -199,11 +203,11 @@ impl<M: Storage> Subject for Maplet<M> {
     }
 }
 
-fn inserted(stored: Result<(), InsertError>) -> Outcome {
+fn inserted(stored: Result<(), Error>) -> Outcome {
     match stored {
         Ok(()) => Outcome::Inserted,
         Err(error) => {
-            assert_eq!(error, InsertError::Full);
+            assert_eq!(error, Error::Full);
             Outcome::Full
         }
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use coucal::RestoreError;
+use coucal::Error;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::layouts::Layout;
@@ -63,7 +63,7 @@ pub fn lowest(number: u64, bits: u32) -> u64 {
     number & (u64::MAX >> (64 - bits))
 }
 
-/// Why bytes are no snapshot: the kinds of [`RestoreError`], and what they say.
+/// Why bytes are no snapshot: the kinds of [`Error`], and what they say.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Fault {
     Truncated,
@@ -81,22 +81,22 @@ pub enum Fault {
 
 impl Fault {
     /// The fault that an error of the crate names.
-    pub fn of(error: &RestoreError) -> Self {
+    pub fn of(error: &Error) -> Self {
         assert!(error.to_string().len() > 20, "{error:?} says too little");
         match *error {
-            RestoreError::Truncated => Self::Truncated,
-            RestoreError::NotASnapshot => Self::NotASnapshot,
-            RestoreError::UnknownVersion { version } => Self::UnknownVersion(version),
-            RestoreError::UnknownKind { kind } => Self::UnknownKind(kind),
-            RestoreError::UnknownLayout { encoding, fingerprint_bits, slots } => {
+            Error::Truncated => Self::Truncated,
+            Error::NotASnapshot => Self::NotASnapshot,
+            Error::UnknownVersion { version } => Self::UnknownVersion(version),
+            Error::UnknownKind { kind } => Self::UnknownKind(kind),
+            Error::UnknownLayout { encoding, fingerprint_bits, slots } => {
                 Self::UnknownLayout([encoding, fingerprint_bits, slots])
             }
-            RestoreError::Damaged => Self::Damaged,
-            RestoreError::ImpossibleTable { words } => Self::ImpossibleTable(words),
-            RestoreError::InvalidWord { bucket } => Self::InvalidWord(bucket),
-            RestoreError::InvalidEntry { entry } => Self::InvalidEntry(entry),
-            RestoreError::WrongLen { stated, found } => Self::WrongLen { stated, found },
-            RestoreError::TrailingBytes { bytes } => Self::TrailingBytes(bytes),
+            Error::Damaged => Self::Damaged,
+            Error::ImpossibleTable { words } => Self::ImpossibleTable(words),
+            Error::InvalidWord { bucket } => Self::InvalidWord(bucket),
+            Error::InvalidEntry { entry } => Self::InvalidEntry(entry),
+            Error::WrongLen { stated, found } => Self::WrongLen { stated, found },
+            Error::TrailingBytes { bytes } => Self::TrailingBytes(bytes),
             _ => panic!("bytes in memory, and no hasher: {error}"),
         }
     }

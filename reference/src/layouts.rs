@@ -4,7 +4,6 @@ use std::fmt;
 
 use coucal::{
     AnyLayout, Builder, CuckooFilter, CuckooMaplet, Growable, MapletBuilder, StableHashBuilder,
-    internals,
 };
 
 use crate::format::{self, Geometry};
@@ -161,14 +160,14 @@ impl Layout {
 
     /// Builds filters of this layout.
     pub fn filters(self) -> Builder<AnyLayout, StableHashBuilder> {
-        let builder = CuckooFilter::builder().any_layout().hasher(HASHER);
-        internals::of_named_layout(builder, self.name)
+        let builder = CuckooFilter::builder().layout_named(self.name).expect("its name");
+        builder.hasher(HASHER)
     }
 
     /// Builds maplets of this layout.
     pub fn maplets(self, value_bits: u32) -> MapletBuilder<AnyLayout, StableHashBuilder> {
-        let builder = CuckooMaplet::builder().any_layout().hasher(HASHER);
-        internals::of_named_layout(builder, self.name).value_bits(value_bits)
+        let builder = CuckooMaplet::builder().layout_named(self.name).expect("its name");
+        builder.hasher(HASHER).value_bits(value_bits)
     }
 
     /// A filter for this number of items.

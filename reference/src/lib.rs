@@ -29,4 +29,4 @@ pub use layouts::{LAYOUTS, LEAST_BUCKETS, Layout};
 pub use model::Model;
 pub use modelled::{Modelled, Op, hash, keys};
 pub use random::{Random, cases, hashes, random, seed};
-pub use subject::{Filter, Grows, HASHER, Item, Maplet, Subject, ascending};
+pub use subject::{Filter, Grows, HASHER, Item, Maplet, Subject, ascending, prehashed};

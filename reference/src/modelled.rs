@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use coucal::{InsertError, InsertManyError, MergeError, ReserveError, Snapshot};
+use coucal::{Error, Snapshot};
 
 use crate::format::{self, Contents, Entry, Value};
 use crate::model::Model;
@@ -281,8 +281,8 @@ impl<S: Subject> Modelled<S> {
     }
 
     /// An insert has failed with this.
-    fn check_error(&self, error: InsertError) {
-        assert_eq!(error, InsertError::Full);
+    fn check_error(&self, error: &Error) {
+        assert!(matches!(error, Error::Full | Error::Stopped { cause: Error::Full, .. }));
         let contents = format::read(&self.subject.bytes()).expect("a snapshot");
         if !self.is_exact && contents.words < contents.max_buckets {
             // One in four, and half of that is expected.
@@ -319,10 +319,10 @@ impl<S: Subject> Modelled<S> {
     }
 
     /// Inserts an item.
-    pub fn insert(&mut self, item: Item) -> Result<(), InsertError> {
+    pub fn insert(&mut self, item: Item) -> Result<(), Error> {
         let known = self.known();
         let inserted = self.subject.insert(item);
-        match inserted {
+        match &inserted {
             Ok(()) => self.add(&[item], known),
             Err(error) => self.check_error(error),
         }
@@ -365,10 +365,10 @@ impl<S: Subject> Modelled<S> {
     fn insert_many(&mut self, items: &[Item]) {
         let known = self.known();
         let failed = self.subject.insert_many(items).err();
-        let stored = failed.as_ref().map_or(items.len(), InsertManyError::stored);
+        let stored = failed.as_ref().map_or(items.len(), Error::stored);
         self.add(&items[..stored], known);
         if let Some(error) = failed {
-            self.check_error(error.cause());
+            self.check_error(&error);
         }
     }
 
@@ -386,12 +386,12 @@ impl<S: Subject> Modelled<S> {
             }
             if let Some(error) = failed {
                 assert_eq!(self.model.count(self.entry(items[answers.len()])), 0);
-                self.check_error(error);
+                self.check_error(&error);
             }
         }
     }
 
-    fn insert_unique_each(&self, items: &[Item]) -> (Vec<bool>, Option<InsertError>) {
+    fn insert_unique_each(&self, items: &[Item]) -> (Vec<bool>, Option<Error>) {
         let &[item] = items else {
             return self.subject.insert_unique_each(items);
         };
@@ -492,14 +492,14 @@ impl<S: Subject> Modelled<S> {
                     *self.held.entry(item).or_default() += copies;
                 }
             }
-            Err(MergeError::Full) if self.is_exact => {
+            Err(Error::Full) if self.is_exact => {
                 let most = self.start.max_buckets as usize * self.start.geometry.slots();
                 let together = entries(&self.subject) + entries(&other.subject);
                 assert!(together >= self.start.max_capacity as usize);
                 let at_maximum = self.subject.slots() == most;
                 assert!(!self.start.geometry.grows || at_maximum || together > most);
             }
-            Err(MergeError::Full) => {
+            Err(Error::Full) => {
                 if std::env::var("STAT").is_ok() {
                     let (a, b) = (
                         format::read(&self.subject.bytes()).unwrap(),
@@ -569,7 +569,7 @@ fn reserve<S: Grows>(subject: &S, additional: usize) {
             assert!(wanted <= max_capacity && (subject.capacity() >= wanted || doubled > 0));
         }
         Err(error) => {
-            assert_eq!(error, ReserveError::AboveMaxCapacity { wanted, max_capacity });
+            assert_eq!(error, Error::AboveMaxCapacity { wanted, max_capacity });
             assert!(wanted > max_capacity);
         }
     }

@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 
 use coucal::{
-    AnyLayout, Candidates, CuckooFilter, CuckooMaplet, Error, Growable, GrowingLayout, InsertError,
-    InsertManyError, MergeError, ReserveError, RestoreError, StableHashBuilder, Storage,
+    AnyLayout, Candidates, CuckooFilter, CuckooMaplet, Error, Growable, GrowingLayout, Prehashed,
+    StableHashBuilder, Storage,
 };
 
 use crate::format::Value;
@@ -19,9 +19,9 @@ pub type Item = (u64, Value);
 
 /// A filter or a maplet. A filter is used as a maplet in which each value is 0.
 pub trait Subject: Debug + Sized {
-    fn restored(bytes: &[u8]) -> Result<Self, RestoreError>;
+    fn restored(bytes: &[u8]) -> Result<Self, Error>;
     fn bytes(&self) -> Vec<u8>;
-    fn merge(&self, other: &Self) -> Result<(), MergeError>;
+    fn merge(&self, other: &Self) -> Result<(), Error>;
     fn clear(&self);
     fn len(&self) -> usize;
     fn is_empty(&self) -> bool;
@@ -34,14 +34,14 @@ pub trait Subject: Debug + Sized {
     fn stashed(&self) -> (usize, usize);
 
     fn value_bits(&self) -> u32;
-    fn insert(&self, item: Item) -> Result<(), InsertError>;
-    fn insert_many(&self, items: &[Item]) -> Result<(), InsertManyError>;
+    fn insert(&self, item: Item) -> Result<(), Error>;
+    fn insert_many(&self, items: &[Item]) -> Result<(), Error>;
     /// Only for filters.
-    fn insert_unique(&self, item: Item) -> Result<bool, InsertError>;
+    fn insert_unique(&self, item: Item) -> Result<bool, Error>;
     /// Only for filters. Which items were new, up to one that failed.
-    fn insert_unique_each(&self, items: &[Item]) -> (Vec<bool>, Option<InsertError>);
+    fn insert_unique_each(&self, items: &[Item]) -> (Vec<bool>, Option<Error>);
     /// Only for maplets.
-    fn try_replace(&self, item: Item, new: Value) -> Result<bool, InsertError>;
+    fn try_replace(&self, item: Item, new: Value) -> Result<bool, Error>;
     /// Only for maplets, where nothing keeps it from being done.
     fn replace(&self, item: Item, new: Value) -> bool {
         self.try_replace(item, new).expect("a value that fits, and memory")
@@ -59,19 +59,19 @@ pub trait Subject: Debug + Sized {
 /// Of one that grows.
 pub trait Grows: Subject {
     fn max_capacity(&self) -> usize;
-    fn try_reserve(&self, additional: usize) -> Result<(), ReserveError>;
+    fn try_reserve(&self, additional: usize) -> Result<(), Error>;
 }
 
 macro_rules! subject {
     ($type:ident $($own:item)*) => {
         impl<L: Storage> Subject for $type<L> {
-            fn restored(bytes: &[u8]) -> Result<Self, RestoreError> {
+            fn restored(bytes: &[u8]) -> Result<Self, Error> {
                 Self::from_bytes(bytes, HASHER)
             }
             fn bytes(&self) -> Vec<u8> {
                 self.snapshot().expect("memory").to_bytes()
             }
-            fn merge(&self, other: &Self) -> Result<(), MergeError> {
+            fn merge(&self, other: &Self) -> Result<(), Error> {
                 self.merge(other)
             }
             fn clear(&self) {
@@ -109,7 +109,7 @@ macro_rules! subject {
             fn max_capacity(&self) -> usize {
                 self.max_capacity()
             }
-            fn try_reserve(&self, additional: usize) -> Result<(), ReserveError> {
+            fn try_reserve(&self, additional: usize) -> Result<(), Error> {
                 self.reserve(additional)
             }
         }
@@ -121,57 +121,62 @@ subject! {
     fn value_bits(&self) -> u32 {
         0
     }
-    fn insert(&self, (hash, _): Item) -> Result<(), InsertError> {
-        self.insert_hash(hash)
+    fn insert(&self, (hash, _): Item) -> Result<(), Error> {
+        self.insert(&Prehashed(hash))
     }
-    fn insert_many(&self, items: &[Item]) -> Result<(), InsertManyError> {
-        self.insert_hash_many(&items.iter().map(|&(hash, _)| hash).collect::<Vec<_>>())
+    fn insert_many(&self, items: &[Item]) -> Result<(), Error> {
+        self.insert_many(Prehashed::slice(&items.iter().map(|&(hash, _)| hash).collect::<Vec<_>>()))
     }
-    fn insert_unique(&self, (hash, _): Item) -> Result<bool, InsertError> {
-        self.insert_unique_hash(hash)
+    fn insert_unique(&self, (hash, _): Item) -> Result<bool, Error> {
+        self.insert_unique(&Prehashed(hash))
     }
-    fn insert_unique_each(&self, items: &[Item]) -> (Vec<bool>, Option<InsertError>) {
+    fn insert_unique_each(&self, items: &[Item]) -> (Vec<bool>, Option<Error>) {
         let hashes: Vec<u64> = items.iter().map(|&(hash, _)| hash).collect();
         let mut new = stale(items.len());
-        let (count, failed) = match self.insert_unique_hash_many(&hashes, &mut new) {
+        let (count, failed) = match self.insert_unique_many(Prehashed::slice(&hashes), &mut new) {
             Ok(count) => (count, None),
-            Err(Error::InsertMany(failed)) => {
-                new.truncate(failed.index());
-                (failed.stored(), Some(failed.cause()))
+            Err(Error::Stopped { index, stored, cause }) => {
+                new.truncate(index);
+                (stored, Some(cause.clone()))
             }
             Err(error) => panic!("{error}"),
         };
         assert_eq!(count, new.iter().filter(|&&new| new).count());
         (new, failed)
     }
-    fn try_replace(&self, _: Item, _: Value) -> Result<bool, InsertError> {
+    fn try_replace(&self, _: Item, _: Value) -> Result<bool, Error> {
         unreachable!("a filter has no values")
     }
     fn replace_each(&self, _: &[(Item, Value)]) -> Vec<bool> {
         unreachable!("a filter has no values")
     }
     fn remove(&self, (hash, _): Item) -> bool {
-        self.remove_hash(hash)
+        self.remove(&Prehashed(hash))
     }
     fn remove_each(&self, items: &[Item]) -> Vec<bool> {
         let hashes: Vec<u64> = items.iter().map(|&(hash, _)| hash).collect();
         let mut removed = stale(items.len());
-        let count = self.remove_hash_many(&hashes, &mut removed).expect("as long");
+        let count = self.remove_many(Prehashed::slice(&hashes), &mut removed).expect("as long");
         assert_eq!(count, removed.iter().filter(|&&removed| removed).count());
         removed
     }
     fn values(&self, hash: u64) -> Vec<Value> {
-        vec![0; self.count_hash(hash)]
+        vec![0; self.count(&Prehashed(hash))]
     }
     fn contains(&self, hash: u64) -> bool {
-        self.contains_hash(hash)
+        self.contains(&Prehashed(hash))
     }
     fn contains_each(&self, hashes: &[u64]) -> Vec<bool> {
         let mut found = stale(hashes.len());
-        self.contains_hash_many(hashes, &mut found).expect("as long");
-        assert_eq!(found, self.contains_hash_each(hashes));
+        self.contains_many(Prehashed::slice(hashes), &mut found).expect("as long");
+        assert_eq!(found, self.contains_each(Prehashed::slice(hashes)));
         found
     }
+}
+
+/// Pairs with the hash of a key as the key.
+pub fn prehashed(items: &[Item]) -> Vec<(Prehashed, Value)> {
+    items.iter().map(|&(hash, value)| (Prehashed(hash), value)).collect()
 }
 
 subject! {
@@ -179,48 +184,48 @@ subject! {
     fn value_bits(&self) -> u32 {
         self.value_bits()
     }
-    fn insert(&self, (hash, value): Item) -> Result<(), InsertError> {
-        self.insert_hash(hash, value)
+    fn insert(&self, (hash, value): Item) -> Result<(), Error> {
+        self.insert(&Prehashed(hash), value)
     }
-    fn insert_many(&self, items: &[Item]) -> Result<(), InsertManyError> {
-        self.insert_hash_many(items)
+    fn insert_many(&self, items: &[Item]) -> Result<(), Error> {
+        self.insert_many(&prehashed(items))
     }
-    fn insert_unique(&self, _: Item) -> Result<bool, InsertError> {
+    fn insert_unique(&self, _: Item) -> Result<bool, Error> {
         unreachable!("a maplet is a multimap")
     }
-    fn insert_unique_each(&self, _: &[Item]) -> (Vec<bool>, Option<InsertError>) {
+    fn insert_unique_each(&self, _: &[Item]) -> (Vec<bool>, Option<Error>) {
         unreachable!("a maplet is a multimap")
     }
-    fn try_replace(&self, (hash, old): Item, new: Value) -> Result<bool, InsertError> {
-        self.replace_hash(hash, old, new)
+    fn try_replace(&self, (hash, old): Item, new: Value) -> Result<bool, Error> {
+        self.replace(&Prehashed(hash), old, new)
     }
     fn replace_each(&self, items: &[(Item, Value)]) -> Vec<bool> {
-        let pairs: Vec<_> = items.iter().map(|&((hash, old), new)| (hash, old, new)).collect();
+        let pairs: Vec<_> = items.iter().map(|&((hash, old), new)| (Prehashed(hash), old, new)).collect();
         let mut replaced = stale(items.len());
-        let count = self.replace_hash_many(&pairs, &mut replaced).expect("values that fit");
+        let count = self.replace_many(&pairs, &mut replaced).expect("values that fit");
         assert_eq!(count, replaced.iter().filter(|&&replaced| replaced).count());
         replaced
     }
     fn remove(&self, (hash, value): Item) -> bool {
-        self.remove_hash(hash, value)
+        self.remove(&Prehashed(hash), value)
     }
     fn remove_each(&self, items: &[Item]) -> Vec<bool> {
         let mut removed = stale(items.len());
-        let count = self.remove_hash_many(items, &mut removed).expect("as long");
+        let count = self.remove_many(&prehashed(items), &mut removed).expect("as long");
         assert_eq!(count, removed.iter().filter(|&&removed| removed).count());
         removed
     }
     fn values(&self, hash: u64) -> Vec<Value> {
-        ascending(self.get_hash(hash))
+        ascending(self.get(&Prehashed(hash)))
     }
     fn contains(&self, hash: u64) -> bool {
-        self.contains_key_hash(hash)
+        self.contains_key(&Prehashed(hash))
     }
     fn contains_each(&self, hashes: &[u64]) -> Vec<bool> {
-        let first = hashes.first().map_or(Candidates::new(), |&hash| self.get_hash(hash));
+        let first = hashes.first().map_or(Candidates::new(), |&hash| self.get(&Prehashed(hash)));
         let mut found = vec![first; hashes.len()];
-        self.get_hash_many(hashes, &mut found).expect("as long");
-        let each = hashes.iter().zip(found).zip(self.get_hash_each(hashes));
+        self.get_many(Prehashed::slice(hashes), &mut found).expect("as long");
+        let each = hashes.iter().zip(found).zip(self.get_each(Prehashed::slice(hashes)));
         each.map(|((&hash, found), again)| {
             let values = self.values(hash);
             assert_eq!([ascending(found), ascending(again)], [&values[..]; 2]);

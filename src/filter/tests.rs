@@ -1,9 +1,11 @@
 //! The tables of the documentation against the code, and the run-time layout against the others.
 
 use super::CuckooFilter;
+use crate::item::Prehashed;
 use crate::layout::LayoutId::{self, Fp16x4};
-use crate::layout::{self, Format, Growth, Layout, Visitor};
+use crate::layout::{self, Format, Growth, Layout, by_layout};
 use crate::random::random;
+use crate::storage::AnyLayout;
 use crate::table::Table;
 use crate::table::sizing::{self, Request, Sizing};
 use rand::Rng;
@@ -18,24 +20,18 @@ fn table_rows(source: &str, start: &str) -> Vec<Vec<String>> {
 }
 
 /// The share of slots in use when an insert fails for the first time, the mean of some tables.
-struct FirstFailure;
-
-impl Visitor<()> for FirstFailure {
-    type Output = f64;
-
-    fn visit<F: Format>(self, (): ()) -> f64 {
-        const TABLES: usize = 8;
-        let mut random = random(1);
-        let buckets = ((1 << 16) / F::SLOTS) & !1;
-        let table = Table::<F>::try_new(buckets, buckets).expect("a small table");
-        let mut stored = 0;
-        for _ in 0..TABLES {
-            while table.insert(table.key(random.next_u64())).is_ok() {}
-            stored += table.occupied();
-            table.clear();
-        }
-        sizing::load(stored, TABLES * table.slots())
+fn first_failure<F: Format>() -> f64 {
+    const TABLES: usize = 8;
+    let mut random = random(1);
+    let buckets = ((1 << 16) / F::SLOTS) & !1;
+    let table = Table::<F>::try_new(buckets, buckets).expect("a small table");
+    let mut stored = 0;
+    for _ in 0..TABLES {
+        while table.insert(table.key(random.next_u64())).is_ok() {}
+        stored += table.occupied();
+        table.clear();
     }
+    sizing::load(stored, TABLES * table.slots())
 }
 
 fn growth_of(layout: LayoutId) -> Growth {
@@ -79,7 +75,7 @@ fn the_table_of_layouts_is_right() {
     let mut documented = table_rows(include_str!("../layout.rs"), "/// | [`").into_iter();
     for layout in LayoutId::ALL {
         let (row, full) = (row(*layout), layout.properties().full);
-        let measured = layout.visit(FirstFailure, ());
+        let measured = by_layout!(*layout, F => first_failure::<F>());
         let mut cells = documented.next().expect("a row for each layout");
         assert_eq!(cells.remove(3), format!("{:.1} %", 100.0 * full), "{row:?}");
         assert_eq!(cells, row);
@@ -101,8 +97,8 @@ fn grown_rate(layout: LayoutId, load: f64, doublings: u32) -> String {
 
 /// How many times a filter of this layout can double, if there is a limit.
 fn max_doublings(layout: LayoutId) -> Option<u32> {
-    let builder = CuckooFilter::builder().growable().any_layout();
-    let filter = builder.only(layout).build().expect("memory for a test");
+    let builder = CuckooFilter::builder().layout_named(layout.name()).expect("its name");
+    let filter = builder.growable().build().expect("memory for a test");
     let times = filter.inner().state.max_buckets() * layout.properties().slots / filter.slots();
     (times < 1 << 20).then(|| times.ilog2())
 }
@@ -197,9 +193,9 @@ fn the_table_of_what_is_chosen_is_right() {
 fn what_is_chosen_holds_its_items_at_the_rate() {
     for items in [0, 1, 4, 10, 100, 1000, 100_000] {
         for rate in (1..90).step_by(3).map(|tenths| 10_f64.powf(-f64::from(tenths) / 10.0)) {
-            let filter = CuckooFilter::with_capacity_rate_and_hasher(items, rate, ()).unwrap();
+            let filter = any(items, rate);
             let hashes: Vec<u64> = (0..items as u64).collect();
-            filter.insert_hash_many(&hashes).unwrap();
+            filter.insert_many(Prehashed::slice(&hashes)).unwrap();
             assert!(filter.false_positive_rate() <= rate, "{items} items, {rate}");
         }
     }
@@ -211,22 +207,31 @@ fn does_the_same<L: Layout>() {
     let (capacity, grows) = (1000, false);
     let request = Request { capacity, grows, max_capacity, rate, target_load, value_bits, only };
     let rate = Sizing::within(layout::id::<L>(), request).unwrap().rate;
-    let any = CuckooFilter::with_capacity_rate_and_hasher(1000, rate, ()).unwrap();
+    let any = any(1000, rate);
     assert_eq!(any.layout_name(), L::NAME);
     let fixed = CuckooFilter::builder().layout::<L>().hasher(()).capacity(1000).build().unwrap();
     let hashes: Vec<u64> = (0..1000).collect();
-    assert_eq!(any.insert_hash_many(&hashes[..900]), fixed.insert_hash_many(&hashes[..900]));
+    assert_eq!(
+        any.insert_many(Prehashed::slice(&hashes[..900])),
+        fixed.insert_many(Prehashed::slice(&hashes[..900]))
+    );
     for hash in 0..1100 {
         match hash % 4 {
-            0 => assert_eq!(any.insert_hash(hash), fixed.insert_hash(hash)),
-            1 => assert_eq!(any.insert_unique_hash(hash), fixed.insert_unique_hash(hash)),
-            2 => assert_eq!(any.remove_hash(hash), fixed.remove_hash(hash)),
+            0 => assert_eq!(any.insert(&Prehashed(hash)), fixed.insert(&Prehashed(hash))),
+            1 => assert_eq!(
+                any.insert_unique(&Prehashed(hash)),
+                fixed.insert_unique(&Prehashed(hash))
+            ),
+            2 => assert_eq!(any.remove(&Prehashed(hash)), fixed.remove(&Prehashed(hash))),
             _ => {}
         }
-        assert_eq!(any.contains_hash(hash), fixed.contains_hash(hash));
-        assert_eq!(any.count_hash(hash), fixed.count_hash(hash));
+        assert_eq!(any.contains(&Prehashed(hash)), fixed.contains(&Prehashed(hash)));
+        assert_eq!(any.count(&Prehashed(hash)), fixed.count(&Prehashed(hash)));
     }
-    assert_eq!(any.contains_hash_each(&hashes), fixed.contains_hash_each(&hashes));
+    assert_eq!(
+        any.contains_each(Prehashed::slice(&hashes)),
+        fixed.contains_each(Prehashed::slice(&hashes))
+    );
     assert_eq!(any.len(), fixed.len());
     assert_eq!(any.slots(), fixed.slots());
     assert_eq!(any.false_positive_rate().to_bits(), fixed.false_positive_rate().to_bits());
@@ -244,4 +249,10 @@ fn a_filter_of_the_same_layout_does_the_same() {
         )*};
     }
     crate::__for_each_layout!(each);
+}
+
+/// Of the smallest layout for a rate.
+fn any(items: usize, rate: f64) -> CuckooFilter<AnyLayout, ()> {
+    let builder = CuckooFilter::builder().capacity(items).false_positive_rate(rate);
+    builder.any_layout().hasher(()).build().expect("memory for a test")
 }

@@ -35,8 +35,8 @@ fn long_hash(seed: u64) -> LongHash {
 /// | `[T]`, `[T; N]`, `Vec<T>` | the length as `u64`, then each part: `[1_u8, 2, 3]` as a slice is `03 00 00 00 00 00 00 00 01 02 03` | `c70305c85a044cde` |
 /// | tuples, references, boxes | the parts one after the other, with nothing between: `(7_u64, "north")` | `e775d323dbc9ecb7` |
 ///
-/// [`hash_bytes`](Self::hash_bytes) hashes bytes as they are, for the methods of a filter that take
-/// hashes. Other languages can compute the same hash.
+/// [`hash_bytes`](Self::hash_bytes) hashes bytes as they are, for a filter that takes them as
+/// [`Prehashed`](crate::Prehashed). Other languages can compute the same hash.
 ///
 /// # What is not stable
 ///
@@ -62,7 +62,7 @@ fn long_hash(seed: u64) -> LongHash {
 /// let filter = CuckooFilter::with_capacity_and_hasher(1000, StableHashBuilder::new(7));
 /// filter.insert("egg")?;
 /// assert_eq!(filter.hash_of("egg"), 0xcc47_fab3_78bc_8003);
-/// # Ok::<(), coucal::InsertError>(())
+/// # Ok::<(), coucal::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StableHashBuilder {
@@ -102,15 +102,15 @@ impl StableHashBuilder {
     /// # Examples
     ///
     /// ```
-    /// use coucal::{CuckooFilter, StableHashBuilder};
+    /// use coucal::{CuckooFilter, StableHashBuilder, Prehashed};
     ///
     /// // xxhash.xxh3_64_intdigest(b"foobar", seed=0) in Python.
     /// let hash = StableHashBuilder::default().hash_bytes(b"foobar");
     /// assert_eq!(hash, 0xd78f_da63_144c_5c84);
     ///
     /// let filter = CuckooFilter::with_capacity_and_hasher(1000, ());
-    /// filter.insert_hash(hash)?;
-    /// # Ok::<(), coucal::InsertError>(())
+    /// filter.insert(&Prehashed(hash))?;
+    /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
     pub fn hash_bytes(&self, bytes: &[u8]) -> u64 {

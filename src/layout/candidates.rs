@@ -39,10 +39,14 @@ pub struct Candidates {
     rest: MatchingValues,
     /// The bits of a word that a value does not have.
     shorter: u32,
-    /// Those for which two buckets have no room. In a box: one word for all who have none.
-    #[expect(clippy::box_collection, reason = "one word in place of three")]
-    more: Option<Box<Vec<u32>>>,
+    more: More,
 }
+
+/// The values for which two buckets have no room. In a box: one word for all who have none. A type of its own: who takes
+/// the candidates for an `Option` is not sent to this one by the compiler.
+#[derive(Clone, Default)]
+#[expect(clippy::box_collection, reason = "one word in place of three")]
+struct More(Option<Box<Vec<u32>>>);
 
 /// The values of the slots of two buckets that match.
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,31 +71,31 @@ impl Candidates {
         Self {
             rest: MatchingValues { words: [0; 2], marks: Marks { both: 0, second: 0 } },
             shorter: 0,
-            more: None,
+            more: More(None),
         }
     }
 
     /// Values of this many bits.
     #[inline]
     pub(crate) fn of(values: MatchingValues, bits: u32) -> Self {
-        Self { rest: values, shorter: u64::BITS - bits, more: None }
+        Self { rest: values, shorter: u64::BITS - bits, more: More(None) }
     }
 
     /// One value more.
     pub(crate) fn add(&mut self, value: u32) {
-        self.more.get_or_insert_default().push(value);
+        self.more.0.get_or_insert_default().push(value);
     }
 
     /// In an order that does not tell in which cells of the stash they were.
     pub(crate) fn sort_added(&mut self) {
-        if let Some(more) = &mut self.more {
+        if let Some(more) = &mut self.more.0 {
             more.sort_unstable();
         }
     }
 
     /// The number of values for which the buckets had no room.
     fn more(&self) -> usize {
-        self.more.as_ref().map_or(0, |more| more.len())
+        self.more.0.as_ref().map_or(0, |more| more.len())
     }
 }
 
@@ -102,7 +106,7 @@ impl Iterator for Candidates {
     fn next(&mut self) -> Option<u32> {
         let MatchingValues { words: [first, second], marks } = &mut self.rest;
         if marks.both == 0 {
-            return self.more.as_mut()?.pop();
+            return self.more.0.as_mut()?.pop();
         }
         let mark = marks.both.trailing_zeros();
         marks.both &= marks.both - 1;

@@ -4,8 +4,8 @@ use core::hash::Hasher;
 
 use twox_hash::{XxHash3_64, xxhash3_64};
 
-use crate::error::RestoreError;
-use crate::layout::{Format, LayoutId, Visitor, Word};
+use crate::error::Error;
+use crate::layout::{Format, LayoutId, Word, by_layout};
 use crate::sync::memory::{NoMemory, try_push};
 use crate::table::entry::{NoValues, ValueBits, Values};
 use crate::table::sizing::{Request, Sizing};
@@ -121,29 +121,29 @@ impl Header {
 
     /// The header at the beginning of these bytes, if it is undamaged, of a version that is read, and of a table that
     /// this crate builds.
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, RestoreError> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Error> {
         if bytes.iter().zip(&MAGIC).any(|(byte, expected)| byte != expected) {
-            return Err(RestoreError::NotASnapshot);
+            return Err(Error::NotASnapshot);
         }
-        let bytes: &[u8; HEADER_BYTES] = bytes.first_chunk().ok_or(RestoreError::Truncated)?;
+        let bytes: &[u8; HEADER_BYTES] = bytes.first_chunk().ok_or(Error::Truncated)?;
         let version = u32::from_le_bytes(array(bytes, at::VERSION));
         if version != VERSION {
-            return Err(RestoreError::UnknownVersion { version });
+            return Err(Error::UnknownVersion { version });
         }
         let field = |at| u64::from_le_bytes(array(bytes, at));
         if field(at::CHECKSUM) != checksum(&bytes[..at::CHECKSUM]) {
-            return Err(RestoreError::Damaged);
+            return Err(Error::Damaged);
         }
         let kind = bytes[at::KIND];
         if kind > MAPLET_KIND + GROWING_KIND {
-            return Err(RestoreError::UnknownKind { kind });
+            return Err(Error::UnknownKind { kind });
         }
         let (is_maplet, grows) = (kind & MAPLET_KIND > 0, kind & GROWING_KIND > 0);
         let [encoding, bits, slots] =
             [at::ENCODING, at::FINGERPRINT_BITS, at::SLOTS].map(|at| bytes[at]);
         let layout = LayoutId::find(encoding, bits.into(), slots.into())
             .filter(|layout| !grows || layout.properties().growth.is_some())
-            .ok_or(RestoreError::UnknownLayout { encoding, fingerprint_bits: bits, slots })?;
+            .ok_or(Error::UnknownLayout { encoding, fingerprint_bits: bits, slots })?;
         let size = |at| usize::try_from(field(at)).expect("64-bit pointers");
         let [value_bits, target_load] =
             [at::VALUE_BITS, at::TARGET_LOAD].map(|at| u32::from_le_bytes(array(bytes, at)));
@@ -166,9 +166,7 @@ impl Header {
             hasher: field(at::HASHER),
         };
         let is_possible = is_maplet == header.has_values() && header.is_possible();
-        is_possible
-            .then_some(header)
-            .ok_or(RestoreError::ImpossibleTable { words: field(at::WORDS) })
+        is_possible.then_some(header).ok_or(Error::ImpossibleTable { words: field(at::WORDS) })
     }
 
     /// Whether a table can have these sizes.
@@ -221,88 +219,62 @@ pub(crate) fn stashed_bytes([first, second]: CellWords) -> [u8; STASHED_BYTES] {
     bytes
 }
 
-/// Checks an entry in the stash.
-struct ValidateStashed(CellWords);
-
-impl Visitor<&Header> for ValidateStashed {
-    type Output = bool;
-
-    fn visit<F: Format>(self, header: &Header) -> bool {
-        match header.value_bits {
-            0 => self.entry_is_valid::<F>(header, NoValues),
-            value_bits => self.entry_is_valid::<F>(header, ValueBits::new(F::BITS, value_bits)),
-        }
-    }
+/// Whether a table with this header can have this entry in its stash.
+fn is_valid_entry<F: Format>(header: &Header, words: CellWords, values: impl Values) -> bool {
+    let stashed = Stashed::of_words(words);
+    let Stashed { place: Place { position, entry }, copies } = stashed;
+    let bits = u64::from(entry.bits());
+    let fits = if header.grows {
+        Validity::new(header.grown, F::EXTRA_BITS, values).is_valid_entry::<F>(entry)
+    } else {
+        entry.known() == 0 && position < header.grown.buckets
+    };
+    fits && stashed.words() == words
+        && position % 2 == 0
+        && copies > 0
+        && bits & values.below().unwrap_or(u64::MAX) != 0
+        && bits >> F::BITS == 0
 }
 
-impl ValidateStashed {
-    fn entry_is_valid<F: Format>(self, header: &Header, values: impl Values) -> bool {
-        let Self(words) = self;
-        let stashed = Stashed::of_words(words);
-        let Stashed { place: Place { position, entry }, copies } = stashed;
-        let bits = u64::from(entry.bits());
-        let fits = if header.grows {
-            let validity = Validity::new(header.grown, F::EXTRA_BITS, values);
-            validity.is_valid_entry::<F>(entry)
-        } else {
-            entry.known() == 0 && position < header.grown.buckets
+/// How many slots are in use in these words, which begin at this bucket, if a table with this header can have them.
+/// Looks for the bucket of a wrong one only after an error.
+fn slots_in_use<F: Format>(
+    header: &Header,
+    (first, words): (usize, &[[u8; 8]]),
+    values: impl Values,
+) -> Result<usize, Error> {
+    // In a table of fixed size, any entry may be in any bucket; it has a fingerprint.
+    let growing = header.grows.then(|| Validity::new(header.grown, F::EXTRA_BITS, values));
+    let is_valid = |bucket: usize, word: Word<F>| {
+        let entries = match growing {
+            Some(validity) => validity.is_valid(bucket, word),
+            None => values.below().is_none_or(|below| word.each_has(below)),
         };
-        fits && stashed.words() == words
-            && position % 2 == 0
-            && copies > 0
-            && bits & values.below().unwrap_or(u64::MAX) != 0
-            && bits >> F::BITS == 0
+        word.is_canonical() && entries
+    };
+    let (mut valid, mut items) = (true, 0);
+    let word = |bytes| Word::<F>::from_bits(u64::from_le_bytes(bytes));
+    let mut words = (first..).zip(words.iter().copied().map(word));
+    for (bucket, word) in words.clone() {
+        valid &= is_valid(bucket, word);
+        items += word.in_use();
     }
+    if valid {
+        return Ok(items);
+    }
+    let wrong = words.find(|&(bucket, word)| !is_valid(bucket, word));
+    let (bucket, _) = wrong.expect("one of them");
+    Err(Error::InvalidWord { bucket })
 }
 
-/// Checks the words from bucket `first` on, and says how many slots they have in use.
-struct Validate<'a> {
-    first: usize,
-    words: &'a [[u8; 8]],
-}
-
-impl Visitor<&Header> for Validate<'_> {
-    type Output = Result<usize, RestoreError>;
-
-    fn visit<F: Format>(self, header: &Header) -> Self::Output {
-        match header.value_bits {
-            0 => self.words_are_valid::<F>(header, NoValues),
-            value_bits => self.words_are_valid::<F>(header, ValueBits::new(F::BITS, value_bits)),
-        }
-    }
-}
-
-impl Validate<'_> {
-    /// Checks all words, and looks for the position only after an error.
-    fn words_are_valid<F: Format>(
-        self,
-        header: &Header,
-        values: impl Values,
-    ) -> Result<usize, RestoreError> {
-        let Self { first, words } = self;
-        // In a table of fixed size, any entry may be in any bucket; it has a fingerprint.
-        let growing = header.grows.then(|| Validity::new(header.grown, F::EXTRA_BITS, values));
-        let is_valid = |bucket: usize, word: Word<F>| {
-            let entries = match growing {
-                Some(validity) => validity.is_valid(bucket, word),
-                None => values.below().is_none_or(|below| word.each_has(below)),
-            };
-            word.is_canonical() && entries
-        };
-        let (mut valid, mut items) = (true, 0);
-        let word = |bytes| Word::<F>::from_bits(u64::from_le_bytes(bytes));
-        let mut words = (first..).zip(words.iter().copied().map(word));
-        for (bucket, word) in words.clone() {
-            valid &= is_valid(bucket, word);
-            items += word.in_use();
-        }
-        if valid {
-            return Ok(items);
-        }
-        let wrong = words.find(|&(bucket, word)| !is_valid(bucket, word));
-        let (bucket, _) = wrong.expect("one of them");
-        Err(RestoreError::InvalidWord { bucket })
-    }
+/// `$check::<F>` of something, where F is the format of a header, and with the values that it says.
+macro_rules! check {
+    ($check:ident, $header:expr, $checked:expr) => {
+        by_layout!($header.layout, F => match $header.value_bits {
+            0 => $check::<F>(&$header, $checked, NoValues),
+            bits => $check::<F>(&$header, $checked, ValueBits::new(F::BITS, bits)),
+        })
+    };
 }
 
 /// The bytes of a snapshot so far, which come in this order: the header, the words, the checksum.
@@ -318,12 +290,12 @@ pub(crate) struct Check {
     last: Option<(u64, u64)>,
     /// The number of their slots in use, or the first error. The error is reported only if the checksum
     /// is right.
-    items: Result<usize, RestoreError>,
+    items: Result<usize, Error>,
 }
 
 impl Check {
     /// Bytes that begin with a header.
-    pub(crate) fn of_header(bytes: &[u8]) -> Result<Self, RestoreError> {
+    pub(crate) fn of_header(bytes: &[u8]) -> Result<Self, Error> {
         let header = Header::decode(bytes)?;
         let mut checksum = new_checksum();
         checksum.write(&bytes[..HEADER_BYTES]);
@@ -339,8 +311,7 @@ impl Check {
     pub(crate) fn add(&mut self, words: &[[u8; 8]]) {
         self.checksum.write(words.as_flattened());
         if let Ok(items) = &mut self.items {
-            let first = self.words;
-            match self.header.layout.visit(Validate { first, words }, &self.header) {
+            match check!(slots_in_use, self.header, (self.words, words)) {
                 Ok(more) => *items += more,
                 Err(error) => self.items = Err(error),
             }
@@ -359,12 +330,12 @@ impl Check {
             let words = [array(entry, 8), array(entry, 0)].map(u64::from_le_bytes);
             let order = Stashed::order(words);
             let is_next = self.last.is_none_or(|last| last < order);
-            let is_valid = self.header.layout.visit(ValidateStashed(words), &self.header);
+            let is_valid = check!(is_valid_entry, self.header, words);
             if is_next && is_valid {
                 self.copies = self.copies.saturating_add(Stashed::of_words(words).copies);
                 try_push(entries, words)?;
             } else if self.items.is_ok() {
-                self.items = Err(RestoreError::InvalidEntry { entry: self.stashed });
+                self.items = Err(Error::InvalidEntry { entry: self.stashed });
             }
             self.stashed += 1;
             self.last = Some(order);
@@ -378,17 +349,17 @@ impl Check {
     }
 
     /// The header of these bytes, which end with this checksum.
-    pub(crate) fn end(self, checksum: [u8; CHECKSUM_BYTES]) -> Result<Header, RestoreError> {
+    pub(crate) fn end(self, checksum: [u8; CHECKSUM_BYTES]) -> Result<Header, Error> {
         debug_assert_eq!(self.words, self.header.grown.buckets);
         debug_assert_eq!(self.stashed, self.header.stashed);
         if u64::from_le_bytes(checksum) != self.checksum.finish() {
-            return Err(RestoreError::Damaged);
+            return Err(Error::Damaged);
         }
         for (stated, found) in
             [(self.header.occupied, self.items?), (self.header.copies, self.copies)]
         {
             if stated != found {
-                return Err(RestoreError::WrongLen { stated, found });
+                return Err(Error::WrongLen { stated, found });
             }
         }
         Ok(self.header)

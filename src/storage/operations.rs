@@ -2,12 +2,11 @@
 //! each by the format of the layout. The public types add what differs, and the documentation.
 
 use core::fmt;
-use core::hash::{BuildHasher, Hash};
 use core::marker::PhantomData;
 
 use super::sealed::Sealed;
-use crate::error::{InsertError, InsertManyError, ReserveError};
-use crate::layout::{Candidates, Format, Visitor};
+use crate::error::{Error, Refusal, Stopped};
+use crate::layout::{Candidates, Format, by_layout};
 use crate::sync::memory::NoMemory;
 use crate::table::entry::{Pair, ValueBits, Values};
 use crate::table::{Buckets, CellWords, Image, ItemOf, State, Table, sizing};
@@ -42,8 +41,8 @@ pub const BATCH: usize = 256;
 /// fails. Returns how many were stored.
 pub fn insert_in_batches<T: Copy + Default>(
     items: impl IntoIterator<Item = T>,
-    insert_many: impl Fn(&[T]) -> Result<usize, InsertManyError>,
-) -> Result<usize, InsertManyError> {
+    insert_many: impl Fn(&[T]) -> Result<usize, Stopped>,
+) -> Result<usize, Stopped> {
     let mut items = items.into_iter().fuse();
     let mut batch = [T::default(); BATCH];
     let (mut index, mut stored) = (0, 0);
@@ -61,6 +60,27 @@ pub fn insert_in_batches<T: Copy + Default>(
     }
 }
 
+/// `$result`, where `$table` is the table by the format of its layout. Where the layout is known at compile time, nothing
+/// of the choice is left. Otherwise it is a function of its own: the code of nine layouts would be at each call.
+macro_rules! by_format {
+    ($inner:ident, $table:ident => $result:expr) => {
+        if const { L::ONLY.is_some() } {
+            let $table = Table::<L::Format, B>::new(&$inner.state);
+            $result
+        } else {
+            by_layout!($inner.state.layout(), F => {
+                let $table = Table::<F, B>::new(&$inner.state);
+                apart(move || $result)
+            })
+        }
+    };
+}
+
+#[inline(never)]
+fn apart<R>(operation: impl FnOnce() -> R) -> R {
+    operation()
+}
+
 /// A table of a storage, and the hasher of its keys.
 pub struct Inner<L, B: Buckets, S> {
     pub(crate) storage: PhantomData<fn() -> L>,
@@ -71,40 +91,34 @@ pub struct Inner<L, B: Buckets, S> {
 }
 
 impl<L: Sealed, B: Buckets, S> Inner<L, B, S> {
-    /// Does something with the table.
-    #[expect(clippy::inline_always, reason = "nothing of it is left")]
+    #[expect(clippy::inline_always, reason = "as a call it costs a third more out of cache")]
     #[inline(always)]
-    pub(crate) fn run<'a, O: Visitor<&'a State<B>>>(&'a self, operation: O) -> O::Output {
-        L::visit(self.state.layout(), operation, &self.state)
-    }
-
-    #[inline]
     pub(crate) fn contains(&self, hash: u64) -> bool {
         self.state.turns.take();
-        let found = self.run(Contains(hash));
+        let found = by_format!(self, table => table.contains(table.key(hash)));
         self.state.turns.acquire_if(|| found);
         found
     }
 
     pub(crate) fn count(&self, hash: u64) -> usize {
         self.state.turns.take_locked();
-        let copies = self.run(Count(hash));
+        let copies = by_format!(self, table => table.count(table.key(hash)));
         self.state.turns.acquire_if(|| copies > 0);
         copies
     }
 
     #[inline]
-    pub(crate) fn insert(&self, item: ItemOf<B>) -> Result<(), InsertError> {
+    pub(crate) fn insert(&self, item: ItemOf<B>) -> Result<(), Refusal> {
         let storing = self.state.turns.take_to_store();
-        let inserted = self.run(Insert(item));
+        let inserted = by_format!(self, table => table.insert_item(item));
         storing.release_if(|| inserted.is_ok());
         inserted
     }
 
     #[inline]
-    pub(crate) fn insert_unique(&self, item: ItemOf<B>) -> Result<bool, InsertError> {
+    pub(crate) fn insert_unique(&self, item: ItemOf<B>) -> Result<bool, Refusal> {
         let storing = self.state.turns.take_to_store();
-        let new = self.run(InsertUnique(item));
+        let new = by_format!(self, table => table.insert_unique_item(item));
         self.state.turns.acquire_if(|| new == Ok(false));
         storing.release_if(|| new == Ok(true));
         new
@@ -113,32 +127,9 @@ impl<L: Sealed, B: Buckets, S> Inner<L, B, S> {
     #[inline]
     pub(crate) fn remove(&self, item: ItemOf<B>) -> bool {
         self.state.turns.take_locked();
-        let removed = self.run(Remove(item));
+        let removed = by_format!(self, table => table.remove_item(item));
         self.state.turns.acquire_if(|| removed);
         removed
-    }
-
-    #[inline]
-    pub(crate) fn get(&self, hash: u64) -> Candidates
-    where
-        B: Buckets<Values = ValueBits>,
-    {
-        self.state.turns.take();
-        let found = self.run(Get(hash));
-        self.state.turns.acquire_if(|| found.len() > 0);
-        found
-    }
-
-    #[inline]
-    pub(crate) fn replace(&self, old: ItemOf<B>, new: u32) -> Result<bool, InsertError>
-    where
-        B: Buckets<Values = ValueBits>,
-    {
-        let storing = self.state.turns.take_to_store();
-        let replaced = self.run(Replace { old, new });
-        self.state.turns.acquire_if(|| replaced == Ok(true));
-        storing.release_if(|| replaced == Ok(true));
-        replaced
     }
 
     #[inline]
@@ -148,7 +139,7 @@ impl<L: Sealed, B: Buckets, S> Inner<L, B, S> {
         hash: impl Fn(&Q) -> u64,
         found: &mut [bool],
     ) {
-        self.run(ContainsMany { items, hash, found });
+        by_format!(self, table => table.contains_many(items, hash, found));
     }
 
     #[inline]
@@ -156,8 +147,8 @@ impl<L: Sealed, B: Buckets, S> Inner<L, B, S> {
         &self,
         items: &[Q],
         item: impl Fn(&Q) -> ItemOf<B>,
-    ) -> Result<(), InsertManyError> {
-        self.run(InsertMany { items, item })
+    ) -> Result<(), Stopped> {
+        by_format!(self, table => table.insert_many(items, item))
     }
 
     #[inline]
@@ -166,8 +157,8 @@ impl<L: Sealed, B: Buckets, S> Inner<L, B, S> {
         items: &[Q],
         item: impl Fn(&Q) -> ItemOf<B>,
         new: &mut [bool],
-    ) -> Result<usize, InsertManyError> {
-        self.run(InsertUniqueMany { items, item, new })
+    ) -> Result<usize, Stopped> {
+        by_format!(self, table => table.insert_unique_many(items, item, new))
     }
 
     #[inline]
@@ -177,40 +168,24 @@ impl<L: Sealed, B: Buckets, S> Inner<L, B, S> {
         item: impl Fn(&Q) -> ItemOf<B>,
         removed: &mut [bool],
     ) -> usize {
-        self.run(RemoveMany { items, item, removed })
-    }
-
-    #[inline]
-    pub(crate) fn get_many<Q>(&self, keys: &[Q], hash: impl Fn(&Q) -> u64, found: &mut [Candidates])
-    where
-        B: Buckets<Values = ValueBits>,
-    {
-        self.run(GetMany { keys, hash, found });
-    }
-
-    #[inline]
-    pub(crate) fn replace_many<Q>(
-        &self,
-        pairs: &[Q],
-        pair: impl Fn(&Q) -> Pair,
-        new: impl Fn(&Q) -> u32,
-        replaced: &mut [bool],
-    ) -> Result<usize, InsertManyError>
-    where
-        B: Buckets<Values = ValueBits>,
-    {
-        self.run(ReplaceMany { pairs, pair, new, replaced })
-    }
-
-    #[inline]
-    pub(crate) fn hash_of<Q: Hash + ?Sized>(&self, key: &Q) -> u64
-    where
-        S: BuildHasher,
-    {
-        self.hasher.hash_one(key)
+        by_format!(self, table => table.remove_many(items, item, removed))
     }
 
     /// The state, for figures of it.
+    /// Adds all entries of an image of another table, or none.
+    pub(crate) fn merge_image(&self, image: &Image) -> Result<(), Refusal> {
+        by_format!(self, table => table.merge(image))
+    }
+
+    /// What is missing in a table with the words of a snapshot: the counts of slots in use, and these entries in the
+    /// stash.
+    pub(crate) fn complete(&self, stashed: &[CellWords]) -> Result<(), NoMemory> {
+        by_format!(self, table => {
+            table.recount()?;
+            table.restore_stash(stashed)
+        })
+    }
+
     pub(crate) fn figures(&self) -> &State<B> {
         self.state.turns.take();
         &self.state
@@ -244,7 +219,7 @@ impl<L: Sealed, B: Buckets, S> Inner<L, B, S> {
 
     pub(crate) fn false_positive_rate(&self) -> f64 {
         self.state.turns.take();
-        self.run(FalsePositiveRate)
+        by_format!(self, table => table.false_positive_rate())
     }
 
     pub(crate) fn load_factor(&self) -> f64 {
@@ -252,12 +227,14 @@ impl<L: Sealed, B: Buckets, S> Inner<L, B, S> {
         sizing::load(state.occupied(), state.slots())
     }
 
-    pub(crate) fn reserve(&self, additional: usize) -> Result<(), ReserveError> {
+    pub(crate) fn reserve(&self, additional: usize) -> Result<(), Error> {
         self.state.turns.take_locked();
         let wanted = self.state.entries().saturating_add(additional);
-        ReserveError::check(wanted, self.max_capacity)?;
-        let grown = self.run(GrowFor(wanted));
-        grown.map_err(|error| ReserveError::OutOfMemory { bytes: error.bytes })
+        let max_capacity = self.max_capacity;
+        if wanted > max_capacity {
+            return Err(Error::AboveMaxCapacity { wanted, max_capacity });
+        }
+        Ok(by_format!(self, table => table.grow_for(wanted))?)
     }
 
     /// Figures, not the table; `bytes` is the memory of it all.
@@ -277,248 +254,82 @@ impl<L: Sealed, B: Buckets, S> Inner<L, B, S> {
             .field("len", &self.len())
             .field("capacity", &self.capacity())
             .field("slots", &table.slots())
-            .field("load_factor", &self.load_factor())
-            .field("false_positive_rate", &self.false_positive_rate())
-            .field("memory_bytes", &bytes)
-            .finish_non_exhaustive()
+            .field("load_factor", &self.load_factor());
+        if B::GROWS {
+            // The rate is an estimate from a sample of the words, which takes long.
+            printed.field("max_capacity", &self.max_capacity);
+        } else {
+            printed.field("false_positive_rate", &self.false_positive_rate());
+        }
+        printed.field("memory_bytes", &bytes).finish_non_exhaustive()
     }
 }
 
-pub struct Contains(pub(crate) u64);
-
-impl<B: Buckets> Visitor<&State<B>> for Contains {
-    type Output = bool;
-
+/// In a maplet.
+impl<L: Sealed, B: Buckets<Values = ValueBits>, S> Inner<L, B, S> {
     #[expect(clippy::inline_always, reason = "as a call it costs a third more out of cache")]
     #[inline(always)]
-    fn visit<F: Format>(self, state: &State<B>) -> bool {
-        let table = Table::<F, B>::new(state);
-        table.contains(table.key(self.0))
+    pub(crate) fn get(&self, hash: u64) -> Candidates {
+        self.state.turns.take();
+        let found = by_format!(self, table => table.get(table.key(hash)));
+        self.state.turns.acquire_if(|| found.len() > 0);
+        found
+    }
+
+    #[inline]
+    pub(crate) fn replace(&self, old: ItemOf<B>, new: u32) -> Result<bool, Refusal> {
+        let storing = self.state.turns.take_to_store();
+        let replaced = by_format!(self, table => table.replace_item(old, new));
+        self.state.turns.acquire_if(|| replaced == Ok(true));
+        storing.release_if(|| replaced == Ok(true));
+        replaced
+    }
+
+    #[inline]
+    pub(crate) fn get_many<Q>(
+        &self,
+        keys: &[Q],
+        hash: impl Fn(&Q) -> u64,
+        found: &mut [Candidates],
+    ) {
+        by_format!(self, table => table.get_many(keys, hash, found));
+    }
+
+    #[inline]
+    pub(crate) fn replace_many<Q>(
+        &self,
+        pairs: &[Q],
+        pair: impl Fn(&Q) -> Pair,
+        new: impl Fn(&Q) -> u32,
+        replaced: &mut [bool],
+    ) -> Result<usize, Stopped> {
+        by_format!(self, table => table.replace_many(pairs, pair, new, replaced))
     }
 }
 
-pub struct Count(pub(crate) u64);
-
-impl<B: Buckets> Visitor<&State<B>> for Count {
-    type Output = usize;
-
-    fn visit<F: Format>(self, state: &State<B>) -> usize {
-        let table = Table::<F, B>::new(state);
-        table.count(table.key(self.0))
+/// What writes, as functions of the hash: each is compiled once, so that it is as fast from everywhere. What the
+/// user's code inlines is the hashing and a call.
+impl<F: Format, B: Buckets> Table<'_, F, B> {
+    #[inline(never)]
+    fn insert_item(self, item: ItemOf<B>) -> Result<(), Refusal> {
+        self.insert(self.key_of(item))
     }
-}
-
-pub struct Insert<I>(pub(crate) I);
-
-impl<B: Buckets> Visitor<&State<B>> for Insert<ItemOf<B>> {
-    type Output = Result<(), InsertError>;
 
     #[inline(never)]
-    fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
-        let table = Table::<F, B>::new(state);
-        table.insert(table.key_of(self.0))
+    fn insert_unique_item(self, item: ItemOf<B>) -> Result<bool, Refusal> {
+        self.insert_unique(self.key_of(item))
     }
-}
-
-pub struct InsertUnique<I>(pub(crate) I);
-
-impl<B: Buckets> Visitor<&State<B>> for InsertUnique<ItemOf<B>> {
-    type Output = Result<bool, InsertError>;
 
     #[inline(never)]
-    fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
-        let table = Table::<F, B>::new(state);
-        table.insert_unique(table.key_of(self.0))
+    fn remove_item(self, item: ItemOf<B>) -> bool {
+        self.remove(self.key_of(item))
     }
 }
 
-pub struct Remove<I>(pub(crate) I);
-
-impl<B: Buckets> Visitor<&State<B>> for Remove<ItemOf<B>> {
-    type Output = bool;
-
+/// As the functions above, in a maplet.
+impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     #[inline(never)]
-    fn visit<F: Format>(self, state: &State<B>) -> bool {
-        let table = Table::<F, B>::new(state);
-        table.remove(table.key_of(self.0))
-    }
-}
-
-pub struct ContainsMany<'q, Q, H> {
-    pub(crate) items: &'q [Q],
-    pub(crate) hash: H,
-    pub(crate) found: &'q mut [bool],
-}
-
-impl<B: Buckets, Q, H: Fn(&Q) -> u64> Visitor<&State<B>> for ContainsMany<'_, Q, H> {
-    type Output = ();
-
-    #[inline]
-    fn visit<F: Format>(self, state: &State<B>) {
-        let table = Table::<F, B>::new(state);
-        table.contains_many(self.items, self.hash, self.found);
-    }
-}
-
-pub struct InsertMany<'q, Q, H> {
-    pub(crate) items: &'q [Q],
-    pub(crate) item: H,
-}
-
-impl<B: Buckets, Q, H: Fn(&Q) -> ItemOf<B>> Visitor<&State<B>> for InsertMany<'_, Q, H> {
-    type Output = Result<(), InsertManyError>;
-
-    #[inline]
-    fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
-        let table = Table::<F, B>::new(state);
-        table.insert_many(self.items, self.item)
-    }
-}
-
-pub struct InsertUniqueMany<'q, Q, H> {
-    pub(crate) items: &'q [Q],
-    pub(crate) item: H,
-    pub(crate) new: &'q mut [bool],
-}
-
-impl<B: Buckets, Q, H: Fn(&Q) -> ItemOf<B>> Visitor<&State<B>> for InsertUniqueMany<'_, Q, H> {
-    type Output = Result<usize, InsertManyError>;
-
-    #[inline]
-    fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
-        let table = Table::<F, B>::new(state);
-        table.insert_unique_many(self.items, self.item, self.new)
-    }
-}
-
-pub struct RemoveMany<'q, Q, H> {
-    pub(crate) items: &'q [Q],
-    pub(crate) item: H,
-    pub(crate) removed: &'q mut [bool],
-}
-
-impl<B: Buckets, Q, H: Fn(&Q) -> ItemOf<B>> Visitor<&State<B>> for RemoveMany<'_, Q, H> {
-    type Output = usize;
-
-    #[inline]
-    fn visit<F: Format>(self, state: &State<B>) -> usize {
-        let table = Table::<F, B>::new(state);
-        table.remove_many(self.items, self.item, self.removed)
-    }
-}
-
-pub struct Get(pub(crate) u64);
-
-impl<B: Buckets<Values = ValueBits>> Visitor<&State<B>> for Get {
-    type Output = Candidates;
-
-    #[expect(clippy::inline_always, reason = "as a call it would pass its answer through memory")]
-    #[inline(always)]
-    fn visit<F: Format>(self, state: &State<B>) -> Candidates {
-        let table = Table::<F, B>::new(state);
-        table.get(table.key(self.0))
-    }
-}
-
-pub struct GetMany<'q, Q, H> {
-    pub(crate) keys: &'q [Q],
-    pub(crate) hash: H,
-    pub(crate) found: &'q mut [Candidates],
-}
-
-impl<B: Buckets<Values = ValueBits>, Q, H: Fn(&Q) -> u64> Visitor<&State<B>> for GetMany<'_, Q, H> {
-    type Output = ();
-
-    #[inline]
-    fn visit<F: Format>(self, state: &State<B>) {
-        let table = Table::<F, B>::new(state);
-        table.get_many(self.keys, self.hash, self.found);
-    }
-}
-
-pub struct Replace<I> {
-    pub(crate) old: I,
-    pub(crate) new: u32,
-}
-
-impl<B: Buckets<Values = ValueBits>> Visitor<&State<B>> for Replace<ItemOf<B>> {
-    type Output = Result<bool, InsertError>;
-
-    #[inline(never)]
-    fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
-        let table = Table::<F, B>::new(state);
-        table.replace(table.key_of(self.old), self.new)
-    }
-}
-
-pub struct ReplaceMany<'q, Q, H, N> {
-    pub(crate) pairs: &'q [Q],
-    pub(crate) pair: H,
-    pub(crate) new: N,
-    pub(crate) replaced: &'q mut [bool],
-}
-
-impl<B, Q, H, N> Visitor<&State<B>> for ReplaceMany<'_, Q, H, N>
-where
-    B: Buckets<Values = ValueBits>,
-    H: Fn(&Q) -> Pair,
-    N: Fn(&Q) -> u32,
-{
-    type Output = Result<usize, InsertManyError>;
-
-    #[inline]
-    fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
-        let table = Table::<F, B>::new(state);
-        table.replace_many(self.pairs, self.pair, self.new, self.replaced)
-    }
-}
-
-/// Adds all entries of an image of another table, or none.
-pub struct Merge<'i>(pub(crate) &'i Image);
-
-impl<B: Buckets> Visitor<&State<B>> for Merge<'_> {
-    type Output = Result<(), InsertError>;
-
-    fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
-        let table = Table::<F, B>::new(state);
-        table.merge(self.0)
-    }
-}
-
-/// What is missing in a table with the words of a snapshot: the counts of slots in use, and these entries in the
-/// stash.
-pub struct Restore<'e>(pub(crate) &'e [CellWords]);
-
-impl<B: Buckets> Visitor<&State<B>> for Restore<'_> {
-    type Output = Result<(), NoMemory>;
-
-    fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
-        let table = Table::<F, B>::new(state);
-        table.recount()?;
-        table.restore_stash(self.0)
-    }
-}
-
-/// Grows until the table has room for this number of items.
-pub struct GrowFor(pub(crate) usize);
-
-impl<B: Buckets> Visitor<&State<B>> for GrowFor {
-    type Output = Result<(), NoMemory>;
-
-    fn visit<F: Format>(self, state: &State<B>) -> Self::Output {
-        let table = Table::<F, B>::new(state);
-        table.grow_for(self.0)
-    }
-}
-
-/// The share of absent items that are reported as present.
-pub struct FalsePositiveRate;
-
-impl<B: Buckets> Visitor<&State<B>> for FalsePositiveRate {
-    type Output = f64;
-
-    fn visit<F: Format>(self, state: &State<B>) -> f64 {
-        let table = Table::<F, B>::new(state);
-        table.false_positive_rate()
+    fn replace_item(self, old: Pair, new: u32) -> Result<bool, Refusal> {
+        self.replace(self.key_of(old), new)
     }
 }

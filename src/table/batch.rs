@@ -11,7 +11,7 @@ use super::buckets::OUT_OF_CACHE_BUCKETS;
 use super::entry::{Pair, ValueBits};
 use super::geometry::Key;
 use super::{Buckets, ItemOf, Table};
-use crate::error::{InsertError, InsertManyError};
+use crate::error::{Refusal, Stopped};
 use crate::layout::{Candidates, Format};
 
 /// How many items ahead the words are requested, a power of two: more than a core has misses
@@ -55,7 +55,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         self,
         items: &[Q],
         item: impl Fn(&Q) -> ItemOf<B>,
-    ) -> Result<(), InsertManyError> {
+    ) -> Result<(), Stopped> {
         self.insert_each(items, item, |_, key| {
             let storing = self.turns.take_to_store();
             let inserted = self.insert(key);
@@ -72,7 +72,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         items: &[Q],
         item: impl Fn(&Q) -> ItemOf<B>,
         new: &mut [bool],
-    ) -> Result<usize, InsertManyError> {
+    ) -> Result<usize, Stopped> {
         self.insert_each(items, item, |at, key| {
             let storing = self.turns.take_to_store();
             new[at] = self.insert_unique(key)?;
@@ -88,8 +88,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         self,
         items: &[Q],
         item: impl Fn(&Q) -> ItemOf<B>,
-        insert: impl FnMut(usize, Key) -> Result<bool, InsertError>,
-    ) -> Result<usize, InsertManyError> {
+        insert: impl FnMut(usize, Key) -> Result<bool, Refusal>,
+    ) -> Result<usize, Stopped> {
         // A growing table is always so full that many inserts have to search, one of fixed size from some load on. In
         // a small table it would cost more than it gains.
         let buckets = self.present();
@@ -111,13 +111,13 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         items: &[Q],
         item: impl Fn(&Q) -> ItemOf<B>,
         prepare: impl Fn(Key),
-        mut change: impl FnMut(usize, Key) -> Result<bool, InsertError>,
-    ) -> Result<usize, InsertManyError> {
+        mut change: impl FnMut(usize, Key) -> Result<bool, Refusal>,
+    ) -> Result<usize, Stopped> {
         let mut changed = 0;
         let key = |named: &Q| self.key_of(item(named));
         self.for_each_prefetched(items, key, prepare, |at, key| {
             let is_changed =
-                change(at, key).map_err(|cause| InsertManyError::new(at, changed, cause))?;
+                change(at, key).map_err(|cause| Stopped { index: at, stored: changed, cause })?;
             changed += usize::from(is_changed);
             Ok(())
         })?;
@@ -230,7 +230,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         pair: impl Fn(&Q) -> Pair,
         new: impl Fn(&Q) -> u32,
         replaced: &mut [bool],
-    ) -> Result<usize, InsertManyError> {
+    ) -> Result<usize, Stopped> {
         self.change_each(
             pairs,
             pair,

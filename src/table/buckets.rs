@@ -6,6 +6,8 @@
 //! **Invariant:** of one reading, `slot` and `place` are each other's inverse: what a place becomes in a slot, read again, is
 //! the place, as far as it is known.
 
+use core::hint::select_unpredictable;
+
 use super::geometry::Place;
 use crate::layout::{Candidates, Format, Slot, Word};
 
@@ -121,6 +123,22 @@ impl<F: Format, R: Reading> Look<F, R> {
         let longest = Reading::longest(readings, words, item);
         let look = |at: usize| Self { bucket: buckets[at], word: words[at], longest: longest[at] };
         [look(0), look(1)]
+    }
+
+    /// The first of two, or the second, which is of this bucket. No branch: no processor could predict it.
+    #[inline]
+    pub(super) fn select(first: bool, a: Self, b: Self, bucket: Bucket<R>) -> Self {
+        // Number by number: what is larger would be selected in memory.
+        let word = select_unpredictable(first, a.word.bits(), b.word.bits());
+        let slot = select_unpredictable(first, a.slot(), b.slot());
+        let known = select_unpredictable(first, a.known(), b.known());
+        let longest = known.map(|known| Longest { slot: Slot::new(slot), known });
+        Self { bucket, word: Word::from_bits(word), longest }
+    }
+
+    #[inline]
+    fn slot(self) -> u64 {
+        self.longest.map_or(0, |longest| longest.slot.bits())
     }
 
     #[inline]

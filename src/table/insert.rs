@@ -8,7 +8,7 @@ use super::geometry::{Key, Place};
 use super::path::{self, FIRST_SEARCH_BUCKETS, Found, MAX_SEARCH_BUCKETS, Search};
 use super::stripes::{All, Locked, Stripe};
 use super::{Buckets, Hop, MAX_OPTIMISTIC_ATTEMPTS, Table};
-use crate::error::InsertError;
+use crate::error::Refusal;
 use crate::layout::{Format, Word};
 use crate::sync::{Backoff, Ordering};
 
@@ -61,14 +61,14 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// One more copy of the item.
     #[expect(clippy::inline_always, reason = "as a call, the key would pass through memory")]
     #[inline(always)]
-    pub(crate) fn insert(self, key: Key) -> Result<(), InsertError> {
+    pub(crate) fn insert(self, key: Key) -> Result<(), Refusal> {
         self.insert_entry(key).map(|_| ())
     }
 
     /// One more entry. `Ok(false)`: of its position less is known than its buckets tell; never that of an item.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    pub(super) fn insert_entry(self, key: Key) -> Result<bool, InsertError> {
+    pub(super) fn insert_entry(self, key: Key) -> Result<bool, Refusal> {
         let places = key.places();
         let buckets = self.locate(places);
         // Both stripes, before the words have come: the words only choose between them.
@@ -133,7 +133,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// The item, unless it is there. `Ok(false)`: it was.
     #[inline]
-    pub(crate) fn insert_unique(self, key: Key) -> Result<bool, InsertError> {
+    pub(crate) fn insert_unique(self, key: Key) -> Result<bool, Refusal> {
         let places = key.places();
         let (buckets, words) = self.read_valid(places);
         // SeqCst loads, so the answer is right without a lock: two threads that each remove the
@@ -182,7 +182,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         first: usize,
         second: usize,
         duplicates: Duplicates,
-    ) -> Result<bool, InsertError> {
+    ) -> Result<bool, Refusal> {
         let key = Key { entry, first, second };
         loop {
             let searched = self.buckets.extent();
@@ -194,11 +194,11 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
                 Attempt::Duplicate | Attempt::KnowsTooLittle => return Ok(false),
                 Attempt::NoRoom => match self.make_room(searched) {
                     Ok(true) => {}
-                    Ok(false) => return Err(InsertError::Full),
-                    Err(_) => return Err(InsertError::OutOfMemory),
+                    Ok(false) => return Err(Refusal::Full),
+                    Err(_) => return Err(Refusal::NoMemoryToGrow),
                 },
-                Attempt::TooManyCopies => return Err(InsertError::Full),
-                Attempt::NoMemory => return Err(InsertError::OutOfMemory),
+                Attempt::TooManyCopies => return Err(Refusal::Full),
+                Attempt::NoMemory => return Err(Refusal::NoMemoryToGrow),
                 Attempt::Stale => unreachable!("nobody else writes while all stripes are held"),
             }
         }

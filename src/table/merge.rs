@@ -9,19 +9,19 @@ use super::geometry::Place;
 use super::growing::Growing;
 use super::insert::is_known_by;
 use super::{Buckets, Image, Stashed, Table};
-use crate::error::InsertError;
+use crate::error::Refusal;
 use crate::layout::{Format, Word};
 
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Inserts each entry of the image, all of them, or none. A table of fixed size has as many buckets as that of the
     /// image. Each copy is an insert, and each that is taken back a removal.
-    pub(crate) fn merge(self, image: &Image) -> Result<(), InsertError> {
+    pub(crate) fn merge(self, image: &Image) -> Result<(), Refusal> {
         let entries = image.occupied + image.stashed.len();
         if self.occupied() + entries > self.max_buckets() * F::SLOTS {
-            return Err(InsertError::Full);
+            return Err(Refusal::Full);
         }
         let items = self.entries() + entries.saturating_sub(image.grown.doubled);
-        self.grow_for(items).map_err(|_| InsertError::OutOfMemory)?;
+        self.grow_for(items).map_err(|_| Refusal::NoMemoryToGrow)?;
         // How much slots can know of a position: as long as the merge takes, no less.
         let least = self.buckets.growing().map_or(0, Growing::known_bits);
         for (at, entry) in self.entries_of(image).enumerate() {
@@ -43,7 +43,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     }
 
     /// The copies of an entry, doubled until as much is known of its parts as their buckets tell; all parts, or none.
-    fn insert_parts(self, entry: Stashed, least: u32) -> Result<(), InsertError> {
+    fn insert_parts(self, entry: Stashed, least: u32) -> Result<(), Refusal> {
         if self.is_known(entry.place) && self.insert_copies(entry, least)? {
             return Ok(());
         }
@@ -59,7 +59,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// All copies of an entry, or none: one as every insert, and all others into the stash. `Ok(false)`: less is known of
     /// its position than its buckets tell.
-    fn insert_copies(self, entry: Stashed, least: u32) -> Result<bool, InsertError> {
+    fn insert_copies(self, entry: Stashed, least: u32) -> Result<bool, Refusal> {
         let key = self.geometry().key_of(entry.place);
         let storing = self.turns.take_to_store();
         let stored = self.insert_entry(key)?;
@@ -187,7 +187,7 @@ mod tests {
         large.grow_to(max_buckets).unwrap();
         (0..3300).for_each(|hash| large.insert(large.key(hash)).unwrap());
         let before = entries(large);
-        assert_eq!(large.merge(&small.image().unwrap()), Err(InsertError::Full));
+        assert_eq!(large.merge(&small.image().unwrap()), Err(Refusal::Full));
         assert_eq!(entries(large), before);
         assert_eq!(large.len(), 3300);
     }

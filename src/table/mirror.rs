@@ -24,7 +24,7 @@ use super::growing::Grown;
 use super::sizing::MAX_STRIPES;
 use super::stash::{CellWords, Copied};
 use super::{Buckets, State, Table};
-use crate::error::SnapshotError;
+use crate::error::Error;
 use crate::layout::{Format, LayoutId, Word};
 use crate::sync::memory::{NoMemory, try_with_capacity};
 use crate::sync::{self, AtomicU64, Mutex, MutexGuard, Ordering, RwLock, fence};
@@ -116,10 +116,10 @@ impl<B: Buckets> State<B> {
     /// The table at one instant during the call.
     ///
     /// Blocks while another thread takes an image, and as writers do.
-    pub(crate) fn image(&self) -> Result<Image, SnapshotError> {
+    pub(crate) fn image(&self) -> Result<Image, Error> {
         let bytes = self.buckets.reached() * size_of::<u64>();
         self.turns.take_locked();
-        let image = self.try_image().map_err(|_| SnapshotError::OutOfMemory { bytes })?;
+        let image = self.try_image().map_err(|_| Error::OutOfMemory { bytes })?;
         self.turns.acquire_if(|| image.occupied + image.stashed.len() > 0);
         Ok(image)
     }

@@ -13,7 +13,7 @@ use super::entry::{Entry, ValueBits};
 use super::geometry::{Key, Place};
 use super::stripes::Locked;
 use super::{Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
-use crate::error::InsertError;
+use crate::error::Refusal;
 use crate::layout::{Format, Slot, Word};
 use crate::sync::Ordering;
 
@@ -66,7 +66,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    fn change(self, key: Key, change: Change) -> Result<bool, InsertError> {
+    fn change(self, key: Key, change: Change) -> Result<bool, Refusal> {
         // Without the version, which only the answer `false` needs: an item that was inserted is there.
         if self.change_seen(key, change) == Some(true) {
             return Ok(true);
@@ -90,19 +90,23 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     #[inline(always)]
     fn change_seen(self, key: Key, change: Change) -> Option<bool> {
         let places = key.places();
-        let buckets = self.locate(places);
+        let extent = self.buckets.extent();
+        let buckets = self.locate_by(extent, places);
         let words = self.words_in(buckets);
-        let [a, b] = Look::at_each(buckets, words, places);
-        let first = Reading::holder_of_longest([a, b], places)?;
-        let place = Place::select(first, places);
-        let other = Place::select(!first, places);
-        let bucket = select_unpredictable(first, buckets[0], buckets[1]);
-        let seen = select_unpredictable(first, [a, b], [b, a]);
-        let (locked, [bucket]) = self.lock([place], [bucket]);
+        let looks = Look::at_each(buckets, words, places);
+        let first = Reading::holder_of_longest(looks, places)?;
+        let [place, other] = [Place::select(first, places), Place::select(!first, places)];
+        let [a, b] = looks;
+        let [number, in_other] = [first, !first]
+            .map(|first| select_unpredictable(first, a.bucket.number, b.bucket.number));
+        let seen = Look::select(first, a, b, self.buckets.bucket_at(extent, number));
+        let seen_in_other = Look::select(!first, a, b, self.buckets.bucket_at(extent, in_other));
+        let (locked, [bucket]) = self.lock([place], [seen.bucket]);
         // What is stashed of the item is there since before the lock, or waits for it. It may know more.
         if self.versions.any_stashed(self.geometry().version_group(key)) {
             return Some(false);
         }
+        let seen = [seen, seen_in_other];
         Some(self.change_longest(&locked, bucket, [place, other], seen, key, change))
     }
 
@@ -193,7 +197,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         first: usize,
         second: usize,
         change: Change,
-    ) -> Result<bool, InsertError> {
+    ) -> Result<bool, Refusal> {
         let key = Key { entry, first, second };
         let group = self.geometry().version_group(key);
         for _ in 0..MAX_OPTIMISTIC_ATTEMPTS {
@@ -292,7 +296,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// Another value for one copy of the item of a maplet, in one store. `false`: there is none. If it fails, nothing has
     /// changed.
     #[inline]
-    pub(crate) fn replace(self, key: Key, value: u32) -> Result<bool, InsertError> {
+    pub(crate) fn replace(self, key: Key, value: u32) -> Result<bool, Refusal> {
         self.change(key, Change::Replace(value))
     }
 }

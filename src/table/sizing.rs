@@ -1,6 +1,6 @@
 //! From what the user wants (items, a rate) to a layout and a number of buckets. Pure functions.
 
-use crate::error::BuildError;
+use crate::error::Error;
 use crate::layout::{self, LayoutId, Properties};
 
 /// The most stripes, for tables of 2^19 buckets and more: 32 KiB of locks.
@@ -70,7 +70,7 @@ pub(crate) struct Sizing {
 
 impl Sizing {
     /// The sizing of a layout, whatever its rate.
-    pub(crate) fn of(layout: LayoutId, request: Request) -> Result<Self, BuildError> {
+    pub(crate) fn of(layout: LayoutId, request: Request) -> Result<Self, Error> {
         if request.grows {
             return Self::of_growing(layout, request);
         }
@@ -84,15 +84,18 @@ impl Sizing {
         Ok(Self { layout, first, buckets, target_load: 0, value_bits, max_capacity, rate })
     }
 
-    fn of_growing(layout: LayoutId, request: Request) -> Result<Self, BuildError> {
+    fn of_growing(layout: LayoutId, request: Request) -> Result<Self, Error> {
         let Request { capacity, max_capacity, .. } = request;
         let value_bits = request.value_bits_of(layout)?;
         if let Some(max_capacity) = max_capacity
             && max_capacity < capacity
         {
-            return Err(BuildError::MaxCapacityTooLow { capacity, max_capacity });
+            return Err(Error::MaxCapacityTooLow { capacity, max_capacity });
         }
         let properties = layout.properties();
+        if properties.growth.is_none() {
+            return Err(Error::NoSuchLayout);
+        }
         let target_load = request.target_load_of(layout)?;
         let load = share(target_load);
         let needed = buckets_for(properties, capacity, load)?;
@@ -147,7 +150,7 @@ impl Sizing {
     }
 
     /// The sizing of a layout, or an error if its rate is too high.
-    pub(crate) fn within(layout: LayoutId, request: Request) -> Result<Self, BuildError> {
+    pub(crate) fn within(layout: LayoutId, request: Request) -> Result<Self, Error> {
         validate_rate(request.rate)?;
         let sizing = Self::of(layout, request)?;
         let Some(rate) = request.rate.filter(|&rate| sizing.rate > rate) else {
@@ -157,13 +160,13 @@ impl Sizing {
         let with_other_load = Request { target_load: None, ..request };
         let smallest = Self::smallest(request).or_else(|_| Self::smallest(with_other_load))?;
         let layout = Some(smallest.layout.name());
-        Err(BuildError::RateOutOfReach { rate, reached: sizing.rate, layout })
+        Err(Error::RateOutOfReach { rate, reached: sizing.rate, layout })
     }
 
     /// The sizing of the layout with the smallest table that reaches the rate; without a rate, among
     /// the layouts whose fingerprints are no shorter than the default layout's. If two tables have the
     /// same size, the layout with the shorter fingerprints is chosen: the other is no faster.
-    pub(crate) fn smallest(request: Request) -> Result<Self, BuildError> {
+    pub(crate) fn smallest(request: Request) -> Result<Self, Error> {
         validate_rate(request.rate)?;
         // No layout stores longer values.
         request.value_bits_of(LayoutId::Fp32x2)?;
@@ -178,22 +181,21 @@ impl Sizing {
                 sizing.map(|sizing| reached.min(sizing.rate))
             })?;
         let rate = request.rate.expect("without a rate, a layout that can be built is chosen");
-        Err(BuildError::RateOutOfReach { rate, reached, layout: None })
+        Err(Error::RateOutOfReach { rate, reached, layout: None })
     }
 
     /// The allocator could not provide the first words of the table.
-    pub(crate) fn out_of_memory(self) -> BuildError {
-        BuildError::OutOfMemory { bytes: self.first * size_of::<u64>() }
+    pub(crate) fn out_of_memory(self) -> Error {
+        Error::OutOfMemory { bytes: self.first * size_of::<u64>() }
     }
 
     /// The sizing of each layout that may be chosen for the request, in ascending order of fingerprint
     /// length.
-    fn of_each_layout(request: Request) -> impl Iterator<Item = Result<Self, BuildError>> {
+    fn of_each_layout(request: Request) -> impl Iterator<Item = Result<Self, Error>> {
         let candidates = LayoutId::ALL.iter().copied().filter(move |&layout| {
             let may_grow = layout.properties().extra_bits() > 0 || !request.grows;
             let is_long = layout as u8 >= LayoutId::Fp16x4 as u8 || request.rate.is_some();
-            let is_wanted = request.only.map_or(is_long, |only| only == layout);
-            may_grow && is_wanted && request.value_bits_of(layout).is_ok()
+            may_grow && is_long && request.value_bits_of(layout).is_ok()
         });
         candidates.map(move |layout| Self::of(layout, request))
     }
@@ -235,7 +237,7 @@ impl Request {
     }
 
     /// Bits of the value in each slot of a table of this layout; 0 for a filter.
-    fn value_bits_of(self, layout: LayoutId) -> Result<u32, BuildError> {
+    fn value_bits_of(self, layout: LayoutId) -> Result<u32, Error> {
         let Some(value_bits) = self.value_bits else {
             return Ok(0);
         };
@@ -245,7 +247,7 @@ impl Request {
         }
         let max = self.most_value_bits(layout);
         let other = LayoutId::ALL.iter().copied().find(stores).map(LayoutId::name);
-        Err(BuildError::ValueBitsOutOfRange { layout: layout.name(), value_bits, max, other })
+        Err(Error::ValueBitsOutOfRange { layout: layout.name(), value_bits, max, other })
     }
 
     /// The longest values that a table of this layout stores. In a growing table they take the place of bits of
@@ -259,7 +261,7 @@ impl Request {
     }
 
     /// The target load of a growing table of this layout, in thousandths.
-    fn target_load_of(self, layout: LayoutId) -> Result<u32, BuildError> {
+    fn target_load_of(self, layout: LayoutId) -> Result<u32, Error> {
         // No load at all is in the range of a layout that cannot grow.
         let growth = layout.properties().growth;
         let [target, max] =
@@ -269,7 +271,7 @@ impl Request {
             return Ok(load);
         }
         let min = share(MIN_TARGET_LOAD);
-        Err(BuildError::TargetLoadOutOfRange { layout: layout.name(), min, max })
+        Err(Error::TargetLoadOutOfRange { layout: layout.name(), min, max })
     }
 }
 
@@ -298,9 +300,9 @@ pub(crate) fn share(thousandths: u32) -> f64 {
 }
 
 /// A rate lies between 0 and 1, both excluded.
-fn validate_rate(rate: Option<f64>) -> Result<(), BuildError> {
+fn validate_rate(rate: Option<f64>) -> Result<(), Error> {
     match rate {
-        Some(rate) if !(rate > 0.0 && rate < 1.0) => Err(BuildError::InvalidRate { rate }),
+        Some(rate) if !(rate > 0.0 && rate < 1.0) => Err(Error::InvalidRate { rate }),
         _ => Ok(()),
     }
 }
@@ -403,11 +405,7 @@ fn doubled_share(first: usize, most: usize, extra_bits: u32) -> (usize, usize) {
 ///
 /// A snapshot is restored only if its sizes are those of this function, so the result must be the same
 /// on every machine: all operations here are exactly rounded (IEEE 754), which `powf` and `ln` are not.
-pub(crate) fn buckets_for(
-    layout: &Properties,
-    items: usize,
-    load: f64,
-) -> Result<usize, BuildError> {
+pub(crate) fn buckets_for(layout: &Properties, items: usize, load: f64) -> Result<usize, Error> {
     let pair = 2 * layout.slots;
     if items <= pair {
         return Ok(2);
@@ -417,7 +415,7 @@ pub(crate) fn buckets_for(
     // Exact: far below 2^53. More than fits is `usize::MAX`.
     let mut pairs = (loaded / 2.0).ceil() as usize;
     if pairs > MAX_SLOTS / pair {
-        return Err(BuildError::CapacityOverflow { capacity: items });
+        return Err(Error::CapacityOverflow { capacity: items });
     }
     let crowds = TABLES * crowds(n, pair);
     while power(pairs as f64, 2 * pair) < crowds {
@@ -469,15 +467,15 @@ mod tests {
     fn what_cannot_be_built_is_an_error() {
         for rate in [0.0, 1.0, -0.1, f64::NAN, f64::INFINITY] {
             let error = Sizing::smallest(fixed(100, Some(rate))).err().unwrap();
-            assert!(matches!(error, BuildError::InvalidRate { .. }), "{rate}: {error:?}");
+            assert!(matches!(error, Error::InvalidRate { .. }), "{rate}: {error:?}");
         }
         for (items, rate) in [(usize::MAX, 0.01), (1 << 62, 1e-7)] {
             let error = Sizing::smallest(fixed(items, Some(rate))).err();
-            assert_eq!(error, Some(BuildError::CapacityOverflow { capacity: items }));
+            assert_eq!(error, Some(Error::CapacityOverflow { capacity: items }));
         }
         let error = Sizing::smallest(fixed(1 << 20, Some(1e-12))).err();
         let reached = Sizing::of(Fp32x2, fixed(1 << 20, None)).unwrap().rate;
-        let expected = BuildError::RateOutOfReach { rate: 1e-12, reached, layout: None };
+        let expected = Error::RateOutOfReach { rate: 1e-12, reached, layout: None };
         assert_eq!(error, Some(expected));
     }
 
@@ -487,14 +485,14 @@ mod tests {
         let error = Sizing::within(Fp8x8, fixed(10_000, Some(0.0001))).err().unwrap();
         let reached = Sizing::of(Fp8x8, fixed(10_000, None)).unwrap().rate;
         let layout = Some("SemiSorted17x4");
-        assert_eq!(error, BuildError::RateOutOfReach { rate: 0.0001, reached, layout });
+        assert_eq!(error, Error::RateOutOfReach { rate: 0.0001, reached, layout });
         assert!(error.to_string().ends_with(": SemiSorted17x4 reaches it"), "{error}");
         assert!(Sizing::within(SemiSorted17x4, fixed(10_000, Some(0.0001))).is_ok());
 
         // None can: then the error tells the lowest rate there is.
         let error = Sizing::within(Fp16x4, fixed(10_000, Some(1e-12))).err();
         let reached = Sizing::of(Fp32x2, fixed(10_000, None)).unwrap().rate;
-        assert_eq!(error, Some(BuildError::RateOutOfReach { rate: 1e-12, reached, layout: None }));
+        assert_eq!(error, Some(Error::RateOutOfReach { rate: 1e-12, reached, layout: None }));
     }
 
     /// The largest table has nearly 2^44 slots, whatever its layout.
@@ -513,7 +511,7 @@ mod tests {
                         fits = items;
                     }
                     Err(error) => {
-                        assert_eq!(error, BuildError::CapacityOverflow { capacity: items });
+                        assert_eq!(error, Error::CapacityOverflow { capacity: items });
                         too_many = items;
                     }
                 }
@@ -789,7 +787,7 @@ mod tests {
                 }
             }
             let error = Sizing::of(layout, request(Some(extra_bits), 1900)).err();
-            assert!(matches!(error, Some(BuildError::ValueBitsOutOfRange { .. })));
+            assert!(matches!(error, Some(Error::ValueBitsOutOfRange { .. })));
         }
         growing_layouts().for_each(check);
     }
@@ -803,7 +801,7 @@ mod tests {
         assert_eq!(Sizing::smallest(request).unwrap().layout.name(), "Fp9x7");
         let request = Request { value_bits: Some(24), ..fixed(1000, Some(0.3)) };
         let error = Sizing::smallest(request).err();
-        assert!(matches!(error, Some(BuildError::ValueBitsOutOfRange { layout: "Fp32x2", .. })));
+        assert!(matches!(error, Some(Error::ValueBitsOutOfRange { layout: "Fp32x2", .. })));
     }
 
     /// What cannot grow is not chosen, and a layout that could not reach the rate is not either.
@@ -831,7 +829,7 @@ mod tests {
     #[test]
     fn loads_beyond_the_range_are_an_error() {
         let of = |load, rate| Request { target_load: Some(load), rate, ..growing(100, 10_000) };
-        let range = |layout, max| BuildError::TargetLoadOutOfRange { layout, min: 0.5, max };
+        let range = |layout, max| Error::TargetLoadOutOfRange { layout, min: 0.5, max };
         for (load, is_in_range) in [(499, false), (500, true), (870, true), (871, false)] {
             let sizing = Sizing::within(Fp16x4, of(load, None));
             let expected = (!is_in_range).then_some(range("Fp16x4", 0.87));
@@ -844,6 +842,6 @@ mod tests {
         // Without that load, Fp21x3 would reach the rate.
         assert_eq!(Sizing::smallest(of(850, Some(1e-4))).err(), Some(range("Fp21x3", 0.83)));
         let error = Sizing::within(Fp16x4, of(850, Some(1e-4))).err().unwrap();
-        assert!(matches!(error, BuildError::RateOutOfReach { layout: Some("Fp21x3"), .. }));
+        assert!(matches!(error, Error::RateOutOfReach { layout: Some("Fp21x3"), .. }));
     }
 }

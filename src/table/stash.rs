@@ -33,7 +33,7 @@ use super::entry::{Entry, Values};
 use super::geometry::{self, Key, Place};
 use super::insert::{Attempt, Duplicates};
 use super::{Buckets, State, Table};
-use crate::error::InsertError;
+use crate::error::Refusal;
 use crate::layout::{Format, Word};
 use crate::sync::SetOnce;
 use crate::sync::memory::{NoMemory, try_push, try_reserve, try_with_capacity};
@@ -257,7 +257,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     }
 
     /// Some copies of an entry into the stash.
-    pub(super) fn stash_copies(self, key: Key, copies: usize) -> Result<(), InsertError> {
+    pub(super) fn stash_copies(self, key: Key, copies: usize) -> Result<(), Refusal> {
         loop {
             let attempt = match self.reserve_in_stash(key) {
                 Err(refused) => refused,
@@ -271,8 +271,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
             match attempt {
                 Attempt::Stored => return Ok(()),
                 Attempt::Stale => {}
-                Attempt::NoMemory => return Err(InsertError::OutOfMemory),
-                _ => return Err(InsertError::Full),
+                Attempt::NoMemory => return Err(Refusal::NoMemoryToGrow),
+                _ => return Err(Refusal::Full),
             }
         }
     }
@@ -385,7 +385,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         key: Key,
         stashed: InStash<'_>,
         bits: u32,
-    ) -> Result<(), InsertError> {
+    ) -> Result<(), Refusal> {
         let InStash { mut writer, found } = stashed;
         if bits == found.bits {
             return Ok(());
@@ -393,10 +393,10 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         let entry = Entry::knowing(bits.into(), found.known);
         let new = Key { entry, ..key };
         if writer.copies_of(even(new)) == 0 {
-            writer.reserve(1).map_err(|_| InsertError::OutOfMemory)?;
+            writer.reserve(1).map_err(|_| Refusal::NoMemoryToGrow)?;
         }
         if self.put_in_stash(&mut writer, new, 1) != Attempt::Stored {
-            return Err(InsertError::Full);
+            return Err(Refusal::Full);
         }
         // In its cell, which may be another one now.
         let found = writer.longest(self.wanted(key, true)).expect("the mutex is held");
@@ -638,10 +638,10 @@ mod tests {
         assert_eq!(table.insert(key), Ok(()));
         assert_eq!(table.count(key), before + 1);
         let rest = MAX_COPIES - stashed.copies - 1;
-        assert_eq!(table.stash_copies(key, rest + 1), Err(InsertError::Full));
+        assert_eq!(table.stash_copies(key, rest + 1), Err(Refusal::Full));
         assert_eq!(table.count(key), before + 1);
         assert_eq!(table.stash_copies(key, rest), Ok(()));
-        assert_eq!(table.insert(key), Err(InsertError::Full));
+        assert_eq!(table.insert(key), Err(Refusal::Full));
         assert_eq!(table.count(key), before + 1 + rest);
     }
 }

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use coucal::{
-    Builder, CuckooFilter, CuckooMaplet, Fp16x4, InsertError, MapletBuilder, Snapshot,
-    StableHashBuilder, StableHasher, Stats,
+    Builder, CuckooFilter, CuckooMaplet, Error, Fp16x4, GrowableCuckooMaplet, MapletBuilder,
+    Prehashed, Snapshot, StableHashBuilder, StableHasher, Stats,
 };
+
+use crate::common::stopped;
 
 const HASHER: StableHashBuilder = StableHashBuilder::new(7);
 
@@ -45,14 +47,59 @@ fn a_clone_of_a_snapshot_has_the_same_bytes_and_restores() {
     assert_eq!(copies.map(|copy| copy.len()), [899, 900]);
 }
 
+/// The constructors that return no error panic with its message.
 #[test]
-fn no_panic_for_a_capacity_that_is_too_large() {
-    assert_eq!(
-        CuckooFilter::try_with_capacity_and_hasher(usize::MAX, HASHER).err(),
-        CuckooFilter::try_with_capacity(usize::MAX).err(),
-    );
-    let filter = CuckooFilter::try_with_capacity_and_hasher(100, HASHER).unwrap();
-    assert_eq!((filter.capacity(), filter.hash_of("egg")), (100, HASHER.hash_one("egg")));
+fn what_cannot_be_built_is_a_panic() {
+    fn panics<T>(build: impl FnOnce() -> T + std::panic::UnwindSafe, expected: &Error) {
+        let Err(payload) = catch_unwind(build) else { panic!("{expected}") };
+        assert_eq!(payload.downcast_ref::<String>(), Some(&expected.to_string()));
+    }
+    let too_large = Error::CapacityOverflow { capacity: usize::MAX };
+    panics(|| CuckooFilter::with_capacity(usize::MAX), &too_large);
+    panics(|| CuckooFilter::with_capacity_and_hasher(usize::MAX, HASHER), &too_large);
+    panics(|| CuckooMaplet::with_capacity(usize::MAX, 6), &too_large);
+    let bits = CuckooMaplet::builder().value_bits(11).build().expect_err("too many");
+    panics(|| CuckooMaplet::with_capacity_and_hasher(100, 11, HASHER), &bits);
+    let bits = CuckooMaplet::builder().growable().value_bits(9).build().expect_err("too many");
+    panics(|| GrowableCuckooMaplet::new(9), &bits);
+    panics(|| GrowableCuckooMaplet::with_hasher(9, HASHER), &bits);
+}
+
+#[test]
+fn constructors_do_as_the_builder() {
+    let maplet = CuckooMaplet::with_capacity_and_hasher(1000, 6, HASHER);
+    let built = CuckooMaplet::builder().capacity(1000).value_bits(6).hasher(HASHER).build();
+    assert_eq!(format!("{maplet:?}"), format!("{:?}", built.expect("memory")));
+    assert_eq!(maplet.hash_of("egg"), HASHER.hash_one("egg"));
+    let maplet = GrowableCuckooMaplet::with_hasher(3, HASHER);
+    let built = CuckooMaplet::builder().growable().value_bits(3).hasher(HASHER).build();
+    assert_eq!(format!("{maplet:?}"), format!("{:?}", built.expect("memory")));
+}
+
+/// A layout by its name, in each order of calls; and what cannot be.
+#[test]
+fn a_layout_by_its_name() {
+    let builder = || CuckooFilter::builder().hasher(HASHER);
+    for name in ["Fp8x8", "Fp12x5", "SemiSorted17x4", "Fp32x2"] {
+        let filter = builder().layout_named(name).unwrap().capacity(1000).build().unwrap();
+        assert_eq!((filter.layout_name(), filter.capacity()), (name, 1000));
+        let filter = builder().capacity(1000).layout_named(name).unwrap();
+        let rate = filter.clone().false_positive_rate(1e-12).build().unwrap_err();
+        assert!(matches!(rate, Error::RateOutOfReach { layout: None, .. }));
+        // The last choice counts.
+        let any = filter.clone().any_layout().false_positive_rate(0.01).build().unwrap();
+        assert_eq!(any.layout_name(), "Fp12x5");
+        assert_eq!(filter.layout::<Fp16x4>().build().unwrap().layout_name(), "Fp16x4");
+    }
+    let growing = builder().layout_named("Fp21x3").unwrap().growable().build().unwrap();
+    assert_eq!(growing.layout_name(), "Fp21x3");
+    let cannot_grow = builder().layout_named("Fp8x8").unwrap().growable().build();
+    assert_eq!(cannot_grow.unwrap_err(), Error::NoSuchLayout);
+    for name in ["", "fp16x4", "AnyLayout", "Fp16x4 "] {
+        assert_eq!(builder().layout_named(name).unwrap_err(), Error::NoSuchLayout);
+    }
+    let short = CuckooMaplet::builder().layout_named("Fp8x8").unwrap().value_bits(6).build();
+    assert!(matches!(short, Err(Error::ValueBitsOutOfRange { other: Some("Fp12x5"), .. })));
 }
 
 /// In a filter of fixed size, which holds more than it was built for, and in one that grows.
@@ -110,18 +157,17 @@ fn an_iterator_of_any_length_is_inserted_in_order() {
 #[test]
 fn an_iterator_that_does_not_fit_says_how_many_were_stored() {
     let filter = filter(1000);
-    let failed = filter.insert_hash_all(0..).unwrap_err();
-    assert_eq!((failed.stored(), failed.cause()), (filter.len(), InsertError::Full));
-    assert!(failed.stored() >= 1000);
-    assert_eq!(failed.index(), failed.stored());
-    assert!((0..failed.stored() as u64).all(|hash| filter.remove_hash(hash)));
+    let failed = filter.insert_all((0..).map(Prehashed)).unwrap_err();
+    let stored = filter.len();
+    assert_eq!(failed.stored(), stored);
+    assert_eq!(stopped(failed), (stored, stored, Error::Full));
+    assert!(stored >= 1000);
+    assert!((0..stored as u64).all(|hash| filter.remove(&Prehashed(hash))));
     assert!(filter.is_empty());
 
     let maplet = maplet(1000);
     let failed = maplet.insert_all((0..900).map(|key| (key, if key < 700 { 1 } else { 64 })));
-    let failed = failed.unwrap_err();
-    assert_eq!((failed.stored(), failed.cause()), (700, InsertError::ValueTooLarge));
-    assert_eq!(failed.index(), 700);
+    assert_eq!(stopped(failed.unwrap_err()), (700, 700, Error::ValueTooLarge));
     assert_eq!(maplet.len(), 700);
 }
 

@@ -1,10 +1,10 @@
 //! What several tests need: a test for each layout, hashes, and how long a test runs.
 
 pub use coucal_reference::{
-    Filter, HASHER, LEAST_BUCKETS, Layout, Maplet, Random, cases, hashes, random,
+    Filter, HASHER, LEAST_BUCKETS, Layout, Maplet, Random, cases, hashes, prehashed, random,
 };
 
-use coucal::{AnyLayout, CuckooFilter, Growable, Storage};
+use coucal::{AnyLayout, CuckooFilter, Error, Growable, Prehashed, Storage};
 
 /// Makes a test for each layout of each of these functions, which have it as an argument:
 /// `name::Fp16x4` and so on.
@@ -67,7 +67,7 @@ pub fn fill<L: Storage, S>(
     filter: &CuckooFilter<L, S>,
     hashes: impl Iterator<Item = u64>,
 ) -> usize {
-    hashes.take_while(|&hash| filter.insert_hash(hash).is_ok()).count()
+    hashes.take_while(|&hash| filter.insert(&Prehashed(hash)).is_ok()).count()
 }
 
 /// How far a number of rare, independent events may be from the one expected: further by chance once in 10^12 times, so
@@ -120,4 +120,10 @@ pub fn is_on_the_page(mark: &str, written: &[u8]) {
         lines.map(|(line, bytes)| format!("{:<4}{bytes:02x?}", 8 * line)).collect::<Vec<_>>()
     };
     assert!(bytes == written, "docs/format.md shows other bytes; these are right: {:#?}", right());
+}
+
+/// Where a batch stopped, how many items it had stored, and why.
+pub fn stopped(error: Error) -> (usize, usize, Error) {
+    let Error::Stopped { index, stored, cause } = error else { panic!("{error}") };
+    (index, stored, cause.clone())
 }

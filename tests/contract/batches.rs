@@ -5,9 +5,9 @@ use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{panic, thread};
 
-use coucal::{CuckooFilter, Error, InsertError, Storage};
+use coucal::{CuckooFilter, Error, Prehashed, Storage};
 
-use crate::common::{Filter, Layout, hashes};
+use crate::common::{Filter, Layout, hashes, stopped};
 
 /// How many items a batch looks ahead: not part of the API, and so only a hint which lengths matter.
 const DISTANCE: usize = 32;
@@ -106,7 +106,7 @@ fn apart<L: Storage>(filter: &Filter<L>, count: usize) -> (Vec<u64>, Vec<u64>) {
         if found.len() == 2 * count {
             break;
         }
-        if filter.insert_unique_hash(hash) == Ok(true) {
+        if filter.insert_unique(&Prehashed(hash)) == Ok(true) {
             found.push(hash);
         }
     }
@@ -118,19 +118,20 @@ fn apart<L: Storage>(filter: &Filter<L>, count: usize) -> (Vec<u64>, Vec<u64>) {
 fn every_length_gets_the_right_answers<L: Storage>(filter: &Filter<L>) {
     let (present, absent) = apart(filter, LONGEST);
     for &hash in &present {
-        filter.insert_hash(hash).expect("within the capacity");
+        filter.insert(&Prehashed(hash)).expect("within the capacity");
     }
     for pattern in PATTERNS {
         for length in 0..=LONGEST {
             let expected: Vec<bool> = (0..length).map(pattern).collect();
             let choose = |at: usize| if pattern(at) { present[at] } else { absent[at] };
             let batch: Vec<u64> = (0..length).map(choose).collect();
-            let single: Vec<bool> = batch.iter().map(|&hash| filter.contains_hash(hash)).collect();
+            let single: Vec<bool> =
+                batch.iter().map(|&hash| filter.contains(&Prehashed(hash))).collect();
             assert_eq!(single, expected);
             // What was there before must not matter.
             for before in [false, true] {
                 let mut found = vec![before; length];
-                assert_eq!(filter.contains_hash_many(&batch, &mut found), Ok(()));
+                assert_eq!(filter.contains_many(Prehashed::slice(&batch), &mut found), Ok(()));
                 assert_eq!(found, expected, "a batch of {length}");
             }
         }
@@ -142,11 +143,14 @@ fn every_length_is_stored<L: Storage>(build: impl Fn() -> Filter<L>) {
     for length in 0..=LONGEST {
         let filter = build();
         let (batch, others) = items.split_at(length);
-        assert_eq!(filter.insert_hash_many(batch), Ok(()));
+        assert_eq!(filter.insert_many(Prehashed::slice(batch)), Ok(()));
         assert_eq!(filter.len(), length);
-        assert!(batch.iter().all(|&hash| filter.count_hash(hash) == 1), "a batch of {length}");
-        assert!(others.iter().chain(&absent).all(|&hash| !filter.contains_hash(hash)));
-        assert!(batch.iter().all(|&hash| filter.remove_hash(hash)));
+        assert!(
+            batch.iter().all(|&hash| filter.count(&Prehashed(hash)) == 1),
+            "a batch of {length}"
+        );
+        assert!(others.iter().chain(&absent).all(|&hash| !filter.contains(&Prehashed(hash))));
+        assert!(batch.iter().all(|&hash| filter.remove(&Prehashed(hash))));
         assert!(filter.is_empty());
     }
 }
@@ -156,18 +160,19 @@ fn every_length_is_stored_unless_it_is_there<L: Storage>(filter: &Filter<L>) {
     let (present, absent) = apart(filter, LONGEST);
     for pattern in PATTERNS {
         for length in 0..=LONGEST {
-            assert_eq!(filter.insert_hash_many(&present), Ok(()));
+            assert_eq!(filter.insert_many(Prehashed::slice(&present)), Ok(()));
             let expected: Vec<bool> =
                 (0..2 * length).map(|at| at < length && !pattern(at)).collect();
             let choose = |at: usize| if pattern(at) { present[at] } else { absent[at] };
             let batch: Vec<u64> = (0..length).chain(0..length).map(choose).collect();
             // What was there before must not matter.
             let mut new: Vec<bool> = (0..batch.len()).map(|at| at % 3 == 0).collect();
-            let count = filter.insert_unique_hash_many(&batch, &mut new).expect("few items");
+            let count =
+                filter.insert_unique_many(Prehashed::slice(&batch), &mut new).expect("few items");
             assert_eq!(new, expected, "a batch of {length}, twice");
             assert_eq!(count, expected.iter().filter(|&&new| new).count());
             assert_eq!(filter.len(), LONGEST + count);
-            assert!(batch.iter().chain(&present).all(|&hash| filter.count_hash(hash) == 1));
+            assert!(batch.iter().chain(&present).all(|&hash| filter.count(&Prehashed(hash)) == 1));
             filter.clear();
         }
     }
@@ -177,18 +182,18 @@ fn every_length_is_removed<L: Storage>(filter: &Filter<L>) {
     let (present, absent) = apart(filter, LONGEST);
     for pattern in PATTERNS {
         for length in 0..=LONGEST {
-            assert_eq!(filter.insert_hash_many(&present), Ok(()));
+            assert_eq!(filter.insert_many(Prehashed::slice(&present)), Ok(()));
             let expected: Vec<bool> = (0..length).map(pattern).collect();
             let choose = |at: usize| if pattern(at) { present[at] } else { absent[at] };
             let batch: Vec<u64> = (0..length).map(choose).collect();
             // What was there before must not matter.
             let mut removed: Vec<bool> = (0..length).map(|at| at % 3 == 0).collect();
-            let count = filter.remove_hash_many(&batch, &mut removed);
+            let count = filter.remove_many(Prehashed::slice(&batch), &mut removed);
             assert_eq!(count, Ok(expected.iter().filter(|&&there| there).count()));
             assert_eq!(removed, expected, "a batch of {length}");
             for (at, &hash) in present.iter().enumerate() {
                 let stays = at >= length || !pattern(at);
-                assert_eq!(filter.remove_hash(hash), stays, "{at}, a batch of {length}");
+                assert_eq!(filter.remove(&Prehashed(hash)), stays, "{at}, a batch of {length}");
             }
             assert!(filter.is_empty());
         }
@@ -200,11 +205,11 @@ fn a_batch_removes_one_copy_for_each_item<L: Storage>(filter: &Filter<L>) {
     let (items, _) = apart(filter, 3);
     for copies in 0..=3 {
         for (&item, copies) in items.iter().zip([copies, 1, 2]) {
-            (0..copies).for_each(|_| filter.insert_hash(item).expect("few items"));
+            (0..copies).for_each(|_| filter.insert(&Prehashed(item)).expect("few items"));
         }
         let batch = [items[0], items[1], items[0], items[2]];
         let mut removed = [false; 4];
-        let count = filter.remove_hash_many(&batch, &mut removed);
+        let count = filter.remove_many(Prehashed::slice(&batch), &mut removed);
         assert_eq!(removed, [copies > 0, true, copies > 1, true]);
         assert_eq!(count, Ok(2 + copies.min(2)));
         assert_eq!(filter.len(), copies.saturating_sub(2) + 1);
@@ -220,7 +225,7 @@ fn a_batch_of_removals_needs_as_many_answers() {
     for answers in [0, 2, 4] {
         let mut removed = vec![false; answers];
         let error = filter.remove_many(&[1, 2, 3], &mut removed).expect_err("3 items");
-        assert_eq!((error.items(), error.answers()), (3, answers));
+        assert_eq!(error, Error::LengthMismatch { items: 3, answers });
         assert!(!removed.contains(&true));
         assert_eq!(filter.len(), 3);
     }
@@ -236,8 +241,7 @@ fn a_batch_of_unique_inserts_needs_as_many_answers() {
     for answers in [0, 2, 4] {
         let mut new = vec![false; answers];
         let error = filter.insert_unique_many(&[1, 2, 3], &mut new);
-        let Err(Error::LengthMismatch(error)) = error else { panic!("3 items: {error:?}") };
-        assert_eq!((error.items(), error.answers()), (3, answers));
+        assert_eq!(error, Err(Error::LengthMismatch { items: 3, answers }));
         assert!(!new.contains(&true) && filter.is_empty());
     }
     let mut new = [false; 3];
@@ -250,20 +254,21 @@ fn a_batch_of_unique_inserts_needs_as_many_answers() {
 fn a_refused_item_ends_the_batch<L: Storage>(filter: &Filter<L>, slots: usize) {
     let item = 0;
     for _ in 0..=2 * slots {
-        filter.insert_hash(item).expect("an empty filter");
+        filter.insert(&Prehashed(item)).expect("an empty filter");
     }
-    let refused = hashes(61).find(|&hash| filter.insert_hash(hash).is_err()).expect("it is full");
-    let (len, copies) = (filter.len(), filter.count_hash(refused));
-    let of_item = filter.count_hash(item);
+    let refused =
+        hashes(61).find(|&hash| filter.insert(&Prehashed(hash)).is_err()).expect("it is full");
+    let (len, copies) = (filter.len(), filter.count(&Prehashed(refused)));
+    let of_item = filter.count(&Prehashed(item));
     for length in [1, DISTANCE - 1, DISTANCE, DISTANCE + 1, 2 * DISTANCE, LONGEST] {
         for at in 0..length {
             let mut batch = vec![item; length];
             batch[at] = refused;
-            let failed = filter.insert_hash_many(&batch).expect_err("it is full");
-            assert_eq!((failed.stored(), failed.cause()), (at, InsertError::Full));
-            assert_eq!((filter.len(), filter.count_hash(refused)), (len + at, copies));
-            assert_eq!(filter.count_hash(item), of_item + at, "refused at {at} of {length}");
-            assert!((0..at).all(|_| filter.remove_hash(item)));
+            let failed = filter.insert_many(Prehashed::slice(&batch)).expect_err("it is full");
+            assert_eq!(stopped(failed), (at, at, Error::Full));
+            assert_eq!((filter.len(), filter.count(&Prehashed(refused))), (len + at, copies));
+            assert_eq!(filter.count(&Prehashed(item)), of_item + at, "refused at {at} of {length}");
+            assert!((0..at).all(|_| filter.remove(&Prehashed(item))));
         }
     }
 }
@@ -274,7 +279,7 @@ fn a_refused_item_ends_the_batch_of_new_ones<L: Storage>(build: impl Fn() -> Fil
     // Each of them twice.
     let batch: Vec<u64> = hashes(61).flat_map(|hash| [hash; 2]).take(2000).collect();
     let mut expected = Vec::new();
-    let cause = batch.iter().find_map(|&hash| match other.insert_unique_hash(hash) {
+    let cause = batch.iter().find_map(|&hash| match other.insert_unique(&Prehashed(hash)) {
         Ok(new) => {
             expected.push(new);
             None
@@ -285,18 +290,16 @@ fn a_refused_item_ends_the_batch_of_new_ones<L: Storage>(build: impl Fn() -> Fil
     assert!(300 <= stored && stored < expected.len(), "{stored} of {}", expected.len());
 
     let mut new = vec![true; batch.len()];
-    let Err(Error::InsertMany(failed)) = filter.insert_unique_hash_many(&batch, &mut new) else {
-        panic!("it is full");
-    };
-    assert_eq!((failed.index(), failed.stored()), (expected.len(), stored));
-    assert_eq!(Some(failed.cause()), cause);
-    assert_eq!(new[..failed.index()], expected);
-    assert!(new[failed.index()..].iter().all(|&new| new), "the rest is as it was");
+    let failed = filter.insert_unique_many(Prehashed::slice(&batch), &mut new);
+    let expected_error = (expected.len(), stored, cause.expect("it is full"));
+    assert_eq!(stopped(failed.expect_err("it is full")), expected_error);
+    assert_eq!(new[..expected.len()], expected);
+    assert!(new[expected.len()..].iter().all(|&new| new), "the rest is as it was");
     assert_eq!(filter.len(), stored);
 
-    let failed = by_iterator.insert_unique_hash_all(batch).expect_err("it is full");
-    assert_eq!((failed.index(), failed.stored()), (expected.len(), stored));
-    assert_eq!((Some(failed.cause()), by_iterator.len()), (cause, stored));
+    let failed = by_iterator.insert_unique_all(batch.into_iter().map(Prehashed));
+    assert_eq!(stopped(failed.expect_err("it is full")), expected_error);
+    assert_eq!(by_iterator.len(), stored);
 }
 
 /// The same hashes in every run.

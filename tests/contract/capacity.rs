@@ -5,7 +5,7 @@
 
 use std::panic::catch_unwind;
 
-use coucal::{AnyCuckooFilter, BuildError, CuckooFilter};
+use coucal::{AnyCuckooFilter, CuckooFilter, Error};
 
 use crate::common::{Layout, default_layout};
 
@@ -74,7 +74,7 @@ const DEFAULT: [(usize, usize); 10] = [
 /// 2^44 slots is built, whether or not the memory can be had.
 fn too_many_slots_are_refused(layout: Layout) {
     let build = |capacity| layout.filters().capacity(capacity).build();
-    let overflow = |capacity| Some(BuildError::CapacityOverflow { capacity });
+    let overflow = |capacity| Some(Error::CapacityOverflow { capacity });
     for capacity in
         [1 << 44, (1 << 44) + 1, 1 << 45, 1 << 50, 1 << 56, 1 << 60, 1 << 62, usize::MAX]
     {
@@ -82,7 +82,7 @@ fn too_many_slots_are_refused(layout: Layout) {
     }
     // A table of fewer slots may be refused for want of memory, and for nothing else.
     let error = build((1_usize << 44) / 4 * 3).err();
-    assert!(matches!(error, None | Some(BuildError::OutOfMemory { .. })), "{error:?}");
+    assert!(matches!(error, None | Some(Error::OutOfMemory { .. })), "{error:?}");
 }
 
 /// As large as a size can be: an error that names the capacity, for each constructor.
@@ -94,15 +94,18 @@ fn capacities_about_the_address_space() {
         [power - 1, power, power + 1, power / 100 * 96, power / 100 * 96 - 1]
     });
     for capacity in about.chain([4_427_218_572_640_462_081, usize::MAX - 1, usize::MAX]) {
-        let overflow = BuildError::CapacityOverflow { capacity };
-        assert_eq!(CuckooFilter::try_with_capacity(capacity).err(), Some(overflow));
+        let overflow = Error::CapacityOverflow { capacity };
+        assert_eq!(
+            CuckooFilter::builder().capacity(capacity).build().err(),
+            Some(overflow.clone())
+        );
         let panicked = catch_unwind(|| CuckooFilter::with_capacity(capacity));
         let payload = panicked.expect_err("larger than the address space");
         let message = payload.downcast_ref::<String>().expect("a formatted message");
         assert_eq!(*message, overflow.to_string());
         for rate in [0.5, 0.01, 1e-4, 1e-7, 1e-9] {
             let any = AnyCuckooFilter::with_capacity_and_rate(capacity, rate);
-            assert_eq!(any.err(), Some(overflow), "rate {rate}");
+            assert_eq!(any.err(), Some(overflow.clone()), "rate {rate}");
         }
     }
 }
@@ -114,10 +117,10 @@ fn too_many_items_and_a_low_rate() {
     for capacity in [1 << 44, 1 << 50, 1 << 58, 1 << 62] {
         for rate in [0.01, 1e-7] {
             let error = AnyCuckooFilter::with_capacity_and_rate(capacity, rate).err();
-            assert_eq!(error, Some(BuildError::CapacityOverflow { capacity }), "rate {rate}");
+            assert_eq!(error, Some(Error::CapacityOverflow { capacity }), "rate {rate}");
         }
     }
     // With a rate that no layout reaches, it is the rate.
     let error = AnyCuckooFilter::with_capacity_and_rate(1000, 1e-12).err();
-    assert!(matches!(error, Some(BuildError::RateOutOfReach { layout: None, .. })), "{error:?}");
+    assert!(matches!(error, Some(Error::RateOutOfReach { layout: None, .. })), "{error:?}");
 }

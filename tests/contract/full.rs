@@ -1,5 +1,7 @@
 //! At which share of the slots the first insert fails, and what copies do to `insert_unique`.
 
+use coucal::Prehashed;
+
 use crate::common::{Layout, fill, hashes, is_expected, usually};
 
 of_each_layout!(the_first_insert_does_not_fail_early);
@@ -36,19 +38,19 @@ fn insert_unique_with_remove_misses_items() {
     // (hash, whether it was stored)
     let items: Vec<(u64, bool)> = hashes(73)
         .take(ITEMS)
-        .map(|hash| (hash, filter.insert_unique_hash(hash).expect("room")))
+        .map(|hash| (hash, filter.insert_unique(&Prehashed(hash)).expect("room")))
         .collect();
     let kept = || items.iter().skip(1).step_by(2);
-    let missed = || kept().filter(|(hash, _)| !filter.contains_hash(*hash)).count();
+    let missed = || kept().filter(|(hash, _)| !filter.contains(&Prehashed(*hash))).count();
     assert_eq!(missed(), 0, "nothing is removed yet");
     let pairs = filter.false_positive_rate() * ITEMS as f64 / 2.0;
     let even = || items.iter().step_by(2);
     for (hash, _) in even().filter(|(_, stored)| *stored) {
-        filter.remove_hash(*hash);
+        filter.remove(&Prehashed(*hash));
     }
     let of_stored = missed();
     for (hash, _) in even().filter(|(_, stored)| !stored) {
-        filter.remove_hash(*hash);
+        filter.remove(&Prehashed(*hash));
     }
     let of_all = missed();
     // Of the pairs that share a copy, the first is even and the second odd in one of four, and the other way round.

@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 
 use coucal::{
-    AnyLayout, BuildError, CuckooFilter, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Growable,
-    GrowableCuckooFilter, GrowingLayout, InsertError, MergeError, ReserveError,
+    AnyLayout, CuckooFilter, Error, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Growable, GrowableCuckooFilter,
+    GrowingLayout, Prehashed,
 };
 use coucal_reference::LAYOUTS;
 use coucal_reference::format::{Class, Geometry};
@@ -63,10 +63,13 @@ fn no_size_is_needed(layout: Layout) {
     for wanted in [20_000, 200_000, 2_000_000] {
         let wanted = wanted.min(most);
         let batch: Vec<u64> = items.by_ref().take(wanted - filter.len()).collect();
-        assert_eq!(filter.insert_hash_many(&batch), Ok(()), "{filter:?}");
+        assert_eq!(filter.insert_many(Prehashed::slice(&batch)), Ok(()), "{filter:?}");
         assert_eq!(filter.len(), wanted);
         let held: Vec<u64> = hashes(1).take(wanted).collect();
-        assert!(filter.contains_hash_each(&held).iter().all(|&found| found), "{filter:?}");
+        assert!(
+            filter.contains_each(Prehashed::slice(&held)).iter().all(|&found| found),
+            "{filter:?}"
+        );
         let load = filter.load_factor();
         let least = layout.target() - allowance(layout, filter.slots());
         assert!((least..0.92).contains(&load), "{load}: {filter:?}");
@@ -75,7 +78,7 @@ fn no_size_is_needed(layout: Layout) {
     // What splits have doubled goes with nothing else, and stays.
     let held: Vec<u64> = hashes(1).take(filter.len()).collect();
     let mut removed = vec![false; held.len()];
-    assert_eq!(filter.remove_hash_many(&held, &mut removed), Ok(held.len()));
+    assert_eq!(filter.remove_many(Prehashed::slice(&held), &mut removed), Ok(held.len()));
     assert!(filter.is_empty());
     filter.clear();
     assert_eq!((filter.len(), filter.load_factor()), (0, 0.0));
@@ -89,11 +92,11 @@ fn a_filter_without_a_size() {
     let hashed = GrowableCuckooFilter::with_hasher(());
     assert_eq!([new.slots(), default.slots(), hashed.slots()], [2048, 1024, 2048]);
     for item in 0..20_000 {
-        assert!(new.insert(&item).is_ok() && hashed.insert_hash(item).is_ok());
+        assert!(new.insert(&item).is_ok() && hashed.insert(&Prehashed(item)).is_ok());
         assert!(default.insert(&item).is_ok());
     }
     assert!((0..20_000_u64).all(|item| new.contains(&item) && default.contains(&item)));
-    assert!((0..20_000).all(|hash| hashed.contains_hash(hash)));
+    assert!((0..20_000).all(|hash| hashed.contains(&Prehashed(hash))));
     assert_eq!([new.len(), default.len(), hashed.len()], [20_000; 3]);
     let builder = CuckooFilter::builder().growable().hasher(()).build().expect("memory for a test");
     assert_eq!((builder.slots(), builder.max_capacity()), (2048, hashed.max_capacity()));
@@ -126,14 +129,14 @@ fn filters_of_any_two_sizes_are_merged(layout: Layout) {
         assert_eq!(into.merge(&other), Ok(()), "{other:?} into {into:?}");
         assert_eq!(into.len(), a + b, "{into:?}");
         let mut both = hashes(1).take(a).chain(hashes(2).take(b));
-        assert!(both.all(|hash| into.contains_hash(hash)), "{other:?} into {into:?}");
+        assert!(both.all(|hash| into.contains(&Prehashed(hash))), "{other:?} into {into:?}");
         assert_eq!(format!("{other:?}"), before);
         // It goes on from there, and all can be removed.
         let more = hashes(3).take(1000);
         assert_eq!(fill(&into, more), 1000);
-        assert!(hashes(2).take(b).all(|hash| into.remove_hash(hash)), "{into:?}");
-        assert!(hashes(1).take(a).all(|hash| into.contains_hash(hash)));
-        assert!(hashes(3).take(1000).all(|hash| into.contains_hash(hash)));
+        assert!(hashes(2).take(b).all(|hash| into.remove(&Prehashed(hash))), "{into:?}");
+        assert!(hashes(1).take(a).all(|hash| into.contains(&Prehashed(hash))));
+        assert!(hashes(3).take(1000).all(|hash| into.contains(&Prehashed(hash))));
         assert_eq!(into.len(), a + 1000);
     }
 }
@@ -148,7 +151,7 @@ fn a_merge_that_fails_changes_nothing(layout: Layout) {
         let merged = into.merge(&other);
         let held = if a + b <= 10_000 { a + b } else { a };
         if merged.is_err() {
-            assert_eq!(merged, Err(MergeError::Full), "{into:?}");
+            assert_eq!(merged, Err(Error::Full), "{into:?}");
             assert!(a + b > 10_000, "{other:?} into {into:?}");
             assert_eq!(into.len(), a);
         } else {
@@ -156,8 +159,8 @@ fn a_merge_that_fails_changes_nothing(layout: Layout) {
             assert_eq!(into.len(), a + b);
         }
         let mut both = hashes(1).take(a).chain(hashes(2).take(held - a));
-        assert!(both.all(|hash| into.contains_hash(hash)), "{other:?} into {into:?}");
-        assert!(hashes(1).take(a).all(|hash| into.remove_hash(hash)), "{into:?}");
+        assert!(both.all(|hash| into.contains(&Prehashed(hash))), "{other:?} into {into:?}");
+        assert!(hashes(1).take(a).all(|hash| into.remove(&Prehashed(hash))), "{into:?}");
     }
 }
 
@@ -174,11 +177,11 @@ fn fill_to_the_greatest(layout: Layout, filter: &Growing, seed: u64) {
     let least = layout.growing(most, most).slots();
     assert!((least..=least * 7 / 6).contains(&slots), "{least}: {filter:?}");
     let more = items().skip(stored).take(20);
-    let refused = more.filter(|&hash| filter.insert_hash(hash).is_err()).count();
+    let refused = more.filter(|&hash| filter.insert(&Prehashed(hash)).is_err()).count();
     assert!(refused > 0);
     assert_eq!(filter.len(), stored + 20 - refused, "what fails changes nothing");
     assert_eq!((filter.slots(), filter.memory_bytes()), (slots, memory));
-    assert!(items().take(stored).all(|hash| filter.contains_hash(hash)));
+    assert!(items().take(stored).all(|hash| filter.contains(&Prehashed(hash))));
 }
 
 /// Of several thousand small filters, from any first capacity to any greatest one, none is full before its
@@ -212,7 +215,7 @@ fn large_filters_reach_their_greatest_capacity(layout: Layout) {
     let most = usually(100_000, 500_000);
     let filter = layout.growing(0, most);
     assert_eq!(fill(&filter, hashes(1).take(most)), most, "{filter:?}");
-    assert!(hashes(1).take(most).all(|hash| filter.contains_hash(hash)));
+    assert!(hashes(1).take(most).all(|hash| filter.contains(&Prehashed(hash))));
 }
 
 /// By how much the load may be below the target in a table of so many slots: growth goes by the load of the whole table
@@ -230,7 +233,11 @@ fn the_load_is_high_at_every_size(layout: Layout) {
         let filter = layout.growing(1, most);
         let first = filter.slots();
         for (before, hash) in hashes(seed).take(most).enumerate() {
-            assert_eq!(filter.insert_hash(hash), Ok(()), "{before}, seed {seed}: {filter:?}");
+            assert_eq!(
+                filter.insert(&Prehashed(hash)),
+                Ok(()),
+                "{before}, seed {seed}: {filter:?}"
+            );
             let slots = filter.slots();
             if slots == first {
                 continue;
@@ -260,7 +267,7 @@ fn bits_per_item_in_large_filters() {
     let mut items = hashes(1);
     for before in (0..greatest).step_by(BATCH) {
         let batch: Vec<u64> = items.by_ref().take(BATCH).collect();
-        filter.insert_hash_many(&batch).expect("below the greatest capacity");
+        filter.insert_many(Prehashed::slice(&batch)).expect("below the greatest capacity");
         let items = before + BATCH;
         if items >= 1_000_000 {
             lowest_load = lowest_load.min(items as f64 / filter.slots() as f64);
@@ -301,7 +308,7 @@ fn is_estimated(layout: Layout, filter: &Growing, stated: f64) {
 fn is_as_stated(filter: &Growing, rate: f64) {
     let expected = usually(1500.0, 10_000.0);
     let absent = hashes(5).take((expected / rate) as usize);
-    let found = absent.filter(|&hash| filter.contains_hash(hash)).count();
+    let found = absent.filter(|&hash| filter.contains(&Prehashed(hash))).count();
     is_expected(found, expected, 0.03, &format!("{filter:?}"));
 }
 
@@ -328,7 +335,7 @@ fn false_positives_are_as_stated(layout: Layout) {
     let mut items = hashes(3);
     for &(doublings, wanted, before) in &sizes {
         let batch: Vec<u64> = items.by_ref().take(wanted - filter.len()).collect();
-        filter.insert_hash_many(&batch).expect("memory for a test");
+        filter.insert_many(Prehashed::slice(&batch)).expect("memory for a test");
         is_as_stated(&filter, before);
         is_estimated(layout, &filter, before);
         let formula = by_the_formula(layout, layout.target(), doublings.into());
@@ -337,7 +344,7 @@ fn false_positives_are_as_stated(layout: Layout) {
     let &(_, most, at_last) = sizes.last().expect("several sizes");
     filter.clear();
     let batch: Vec<u64> = items.take(most).collect();
-    filter.insert_hash_many(&batch).expect("memory for a test");
+    filter.insert_many(Prehashed::slice(&batch)).expect("memory for a test");
     let now = filter.false_positive_rate();
     assert!(now < 0.25 * at_last, "{now}, {at_last} when it grew");
     is_as_stated(&filter, now);
@@ -394,7 +401,7 @@ impl Filters {
                     break;
                 }
                 *weight += (-f64::from(self.geometry.known_at(filter.slots()))).exp2();
-                filter.insert_hash(hash).expect("memory for a test");
+                filter.insert(&Prehashed(hash)).expect("memory for a test");
                 inserted(number, hash);
             }
         }
@@ -434,7 +441,10 @@ fn false_copies(layout: Layout, first: usize, doublings: &[i32], most: usize) {
         let (mut items, mut copies) = (0, 0);
         for Grown { filter, seed, .. } in &filters.grown {
             items += filter.len();
-            copies += hashes(*seed).take(filter.len()).map(|h| filter.count_hash(h)).sum::<usize>();
+            copies += hashes(*seed)
+                .take(filter.len())
+                .map(|h| filter.count(&Prehashed(h)))
+                .sum::<usize>();
         }
         let expected = filters.expected() * items as f64;
         assert!(expected > usually(1200.0, 4500.0), "too few");
@@ -518,13 +528,15 @@ fn planted(layout: Layout, wanted: f64, number: u64, doublings: &[i32], most: us
         let lookups = (wanted / expected / grown.len() as f64) as usize;
         let found_by = |hash: u64| {
             let numbers = holders.of(class(hash)).iter();
-            numbers.filter(|&&number| grown[number as usize].filter.contains_hash(hash)).count()
+            numbers
+                .filter(|&&number| grown[number as usize].filter.contains(&Prehashed(hash)))
+                .count()
         };
         let found: usize = hashes(5).take(lookups).map(found_by).sum();
         is_expected(found, wanted, 0.01, &format!("{layout:?}, {doublings} doublings"));
         is_about(filters.by_the_formula(), expected, 0.1, "by the formula");
         for hash in hashes(6).take(1000).filter(|&hash| holders.of(class(hash)).is_empty()) {
-            assert!(!grown.iter().take(100).any(|grown| grown.filter.contains_hash(hash)));
+            assert!(!grown.iter().take(100).any(|grown| grown.filter.contains(&Prehashed(hash))));
         }
     }
 }
@@ -551,7 +563,7 @@ fn the_load_is_that_of_the_builder() {
         let filter = builder.target_load(target).build().expect("memory for a test");
         let first = filter.slots();
         for hash in hashes(1).take(100_000) {
-            filter.insert_hash(hash).expect("below the greatest capacity");
+            filter.insert(&Prehashed(hash)).expect("below the greatest capacity");
             let most = target + load_above(filter.slots());
             if filter.slots() > 4 * first {
                 let load = filter.load_factor();
@@ -567,9 +579,9 @@ fn the_load_is_that_of_the_builder() {
 /// search for room that fails would let it grow later.
 fn every_insert_lets_it_grow(layout: Layout) {
     let inserts: [fn(&Growing, u64); 2] = [
-        |filter, hash| filter.insert_hash(hash).expect("below the greatest capacity"),
+        |filter, hash| filter.insert(&Prehashed(hash)).expect("below the greatest capacity"),
         |filter, hash| {
-            filter.insert_unique_hash(hash).expect("below the greatest capacity");
+            filter.insert_unique(&Prehashed(hash)).expect("below the greatest capacity");
         },
     ];
     for insert in inserts {
@@ -595,7 +607,7 @@ fn reserved_room_is_enough(layout: Layout) {
         for additional in [most - items / 3 + 1, most, usize::MAX] {
             let error = filter.reserve(additional).expect_err("beyond the greatest capacity");
             let wanted = (items / 3).saturating_add(additional);
-            assert_eq!(error, ReserveError::AboveMaxCapacity { wanted, max_capacity: most });
+            assert_eq!(error, Error::AboveMaxCapacity { wanted, max_capacity: most });
             assert!(error.to_string().contains(&most.to_string()), "{error}");
             assert_eq!(format!("{filter:?}"), before, "nothing has changed");
         }
@@ -604,14 +616,14 @@ fn reserved_room_is_enough(layout: Layout) {
         assert!(filter.capacity() >= items && filter.len() == items / 3, "{filter:?}");
         let slots = filter.slots();
         assert_eq!(filter.reserve(0), Ok(()));
-        assert!(hashes(1).take(items / 3).all(|hash| filter.contains_hash(hash)));
+        assert!(hashes(1).take(items / 3).all(|hash| filter.contains(&Prehashed(hash))));
         let rest = hashes(1).take(items).skip(items / 3);
         assert_eq!(fill(&filter, rest), items - items / 3);
         assert_eq!(filter.slots(), slots, "{} items in {filter:?}", filter.len());
 
         assert_eq!(filter.reserve(most - items), Ok(()));
         assert_eq!(filter.capacity(), most);
-        assert!(hashes(1).take(items).all(|hash| filter.contains_hash(hash)));
+        assert!(hashes(1).take(items).all(|hash| filter.contains(&Prehashed(hash))));
     }
 }
 
@@ -652,7 +664,7 @@ fn the_capacity_grows_and_stays() {
     let mut seen = HashSet::new();
     let mut before = first;
     for (place, hash) in hashes(1).take(20_000).enumerate() {
-        filter.insert_hash(hash).expect("below the greatest capacity");
+        filter.insert(&Prehashed(hash)).expect("below the greatest capacity");
         let capacity = filter.capacity();
         assert!(before <= capacity && capacity <= 20_000);
         let held = 0.99 * filter.slots() as f64 * layout.target();
@@ -669,7 +681,7 @@ fn the_capacity_grows_and_stays() {
     assert_eq!(filter.slots(), grown);
     assert!(filter.capacity() > 19_500 && filter.capacity() <= 20_000, "{filter:?}");
     assert!(filter.false_positive_rate().abs() < f64::EPSILON);
-    assert!(hashes(1).take(20_000).all(|hash| !filter.contains_hash(hash)));
+    assert!(hashes(1).take(20_000).all(|hash| !filter.contains(&Prehashed(hash))));
     // A little less: where exactly it grows depends on the items.
     assert_eq!(fill(&filter, hashes(2).take(19_000)), 19_000);
     assert_eq!(filter.slots(), grown);
@@ -680,16 +692,19 @@ fn the_capacity_grows_and_stays() {
 fn what_stores_nothing_lets_nothing_grow() {
     let filter = default_layout().growing(100, 10_000);
     let items: Vec<u64> = hashes(1).take(5000).collect();
-    let stored: Vec<u64> =
-        items.iter().copied().filter(|&hash| filter.insert_unique_hash(hash) == Ok(true)).collect();
+    let stored: Vec<u64> = items
+        .iter()
+        .copied()
+        .filter(|&hash| filter.insert_unique(&Prehashed(hash)) == Ok(true))
+        .collect();
     let slots = filter.slots();
     assert!(stored.len() > 4900 && slots > 5000);
     for &hash in &items {
-        assert_eq!(filter.insert_unique_hash(hash), Ok(false));
+        assert_eq!(filter.insert_unique(&Prehashed(hash)), Ok(false));
     }
-    assert!(stored.iter().all(|&hash| filter.count_hash(hash) == 1));
+    assert!(stored.iter().all(|&hash| filter.count(&Prehashed(hash)) == 1));
     assert_eq!((filter.slots(), filter.len()), (slots, stored.len()));
-    assert!(stored.iter().all(|&hash| filter.remove_hash(hash)));
+    assert!(stored.iter().all(|&hash| filter.remove(&Prehashed(hash))));
     assert_eq!((filter.slots(), filter.len()), (slots, 0));
 }
 
@@ -712,17 +727,12 @@ fn what_is_printed() {
 }
 
 /// The greatest size in bytes of a filter of the layout with this name, if it can be built.
-fn build_named(
-    name: &str,
-    first: usize,
-    most: usize,
-    rate: Option<f64>,
-) -> Result<usize, BuildError> {
+fn build_named(name: &str, first: usize, most: usize, rate: Option<f64>) -> Result<usize, Error> {
     fn build<L: GrowingLayout>(
         first: usize,
         most: usize,
         rate: Option<f64>,
-    ) -> Result<usize, BuildError> {
+    ) -> Result<usize, Error> {
         let builder = CuckooFilter::builder().capacity(first).max_capacity(most).layout::<L>();
         let builder = match rate {
             Some(rate) => builder.false_positive_rate(rate),
@@ -766,7 +776,7 @@ fn errors_name_ways_out() {
     for (first, most, rate) in wishes().take(400) {
         for name in each_name() {
             let Err(error) = build_named(name, first, most, rate) else { continue };
-            let BuildError::RateOutOfReach { rate: asked, reached, layout } = error else {
+            let Error::RateOutOfReach { rate: asked, reached, layout } = error else {
                 panic!("{name}: {error:?}")
             };
             assert!(Some(asked) == rate && reached > asked, "{error:?}");
@@ -818,7 +828,7 @@ fn any_layout_reaches_the_rate() {
             // share of 2.3 % or less on average, with odds that fall exponentially.
             let expected = filter.false_positive_rate();
             assert!(rate.is_none_or(|rate| expected <= 1.25 * rate), "{rate:?}: {filter:?}");
-            assert!(hashes(7).take(most).all(|hash| filter.contains_hash(hash)));
+            assert!(hashes(7).take(most).all(|hash| filter.contains(&Prehashed(hash))));
         }
     }
     assert!(chosen.len() == 4 && refused > 10, "{chosen:?}, {refused} refused");
@@ -858,10 +868,10 @@ fn what_a_maplet_can_reach(layout: Layout) {
         }
         let most = most.min(usually(30_000, 1_000_000));
         for (place, key) in hashes(1).take(most).enumerate() {
-            assert_eq!(maplet.insert_hash(key, 0), Ok(()), "{place} of {most}: {maplet:?}");
+            assert_eq!(maplet.insert(&Prehashed(key), 0), Ok(()), "{place} of {most}: {maplet:?}");
         }
         assert_eq!(maplet.len(), most);
-        assert!(hashes(1).take(most).all(|key| maplet.contains_key_hash(key)));
+        assert!(hashes(1).take(most).all(|key| maplet.contains_key(&Prehashed(key))));
     }
 }
 
@@ -872,12 +882,12 @@ fn what_a_filter_with_short_rings_can_reach() {
     let most = filter.max_capacity();
     assert_eq!(most, (filter.slots() << 9) * 815 / 1125);
     assert_eq!(fill(&filter, hashes(1).take(most)), most, "{filter:?}");
-    assert!(hashes(1).take(most).all(|hash| filter.contains_hash(hash)));
+    assert!(hashes(1).take(most).all(|hash| filter.contains(&Prehashed(hash))));
     let stored = most + fill(&filter, hashes(1).skip(most));
     assert!(stored < most * 5 / 4, "{filter:?}");
-    let refused = hashes(1).skip(stored).find_map(|hash| filter.insert_hash(hash).err());
-    assert_eq!(refused, Some(InsertError::Full));
-    assert!(hashes(1).take(stored).all(|hash| filter.contains_hash(hash)));
+    let refused = hashes(1).skip(stored).find_map(|hash| filter.insert(&Prehashed(hash)).err());
+    assert_eq!(refused, Some(Error::Full));
+    assert!(hashes(1).take(stored).all(|hash| filter.contains(&Prehashed(hash))));
     // With a larger maximum it begins with more.
     let larger = Layout::named("Fp12x5").growing(0, 10 * (FIRST_BUCKETS << 9));
     assert!(
@@ -898,9 +908,9 @@ fn the_range_of_target_loads() {
         let builder = CuckooFilter::builder().capacity(1000).max_capacity(100_000);
         builder.target_load(load).build()
     };
-    let error = BuildError::TargetLoadOutOfRange { layout: "Fp16x4", min: 0.5, max: 0.87 };
+    let error = Error::TargetLoadOutOfRange { layout: "Fp16x4", min: 0.5, max: 0.87 };
     for load in [f64::NAN, f64::INFINITY, -0.7, 0.0, 0.4994, 0.8706, 1.0, 80.0] {
-        assert_eq!(build(load).err(), Some(error), "{load}");
+        assert_eq!(build(load).err(), Some(error.clone()), "{load}");
     }
     let by_default = default_layout().growing(1000, 100_000);
     assert_eq!(build(0.75).unwrap().slots(), by_default.slots());
@@ -921,26 +931,26 @@ fn the_range_of_target_loads() {
 #[test]
 fn capacities_that_cannot_be() {
     for (first, most) in [(1, 0), (100, 99), (usize::MAX, 1)] {
-        let low = BuildError::MaxCapacityTooLow { capacity: first, max_capacity: most };
+        let low = Error::MaxCapacityTooLow { capacity: first, max_capacity: most };
         let text = low.to_string();
         assert!(text.contains(&first.to_string()) && text.contains(&most.to_string()), "{text}");
         for name in each_name().chain(["AnyLayout"]) {
-            assert_eq!(build_named(name, first, most, None), Err(low));
-            assert_eq!(build_named(name, first, most, Some(0.01)), Err(low));
+            assert_eq!(build_named(name, first, most, None), Err(low.clone()));
+            assert_eq!(build_named(name, first, most, Some(0.01)), Err(low.clone()));
         }
         // The order of the calls does not matter, and the last one counts.
         let builder = CuckooFilter::builder().max_capacity(most).capacity(first);
-        assert_eq!(builder.clone().build().err(), Some(low));
+        assert_eq!(builder.clone().build().err(), Some(low.clone()));
         if first < 1000 {
             assert!(builder.max_capacity(first).build().is_ok());
         }
     }
     for rate in [0.0, 1.0, -1.0, f64::NAN] {
         let error = build_named("Fp16x4", 0, 100, Some(rate));
-        assert!(matches!(error, Err(BuildError::InvalidRate { .. })), "{error:?}");
+        assert!(matches!(error, Err(Error::InvalidRate { .. })), "{error:?}");
     }
     for name in each_name() {
-        let overflow = BuildError::CapacityOverflow { capacity: usize::MAX };
+        let overflow = Error::CapacityOverflow { capacity: usize::MAX };
         assert_eq!(build_named(name, 1000, usize::MAX, None), Err(overflow));
     }
 }

@@ -2,10 +2,10 @@
 
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 
-use coucal::{BuildError, CuckooFilter, InsertError, Storage, internals};
+use coucal::{CuckooFilter, Error, Prehashed, Storage, internals};
 use rustc_hash::FxHashMap;
 
-use crate::common::{Filter, Layout, default_layout, fill, hashes, is_expected, usually};
+use crate::common::{Filter, Layout, default_layout, fill, hashes, is_expected, stopped, usually};
 
 of_each_layout! {
     holds_the_items_it_was_made_for
@@ -28,8 +28,8 @@ fn holds_the_items_it_was_made_for(layout: Layout) {
         let items = || hashes(seed ^ (n as u64) << 20).take(n);
         assert_eq!(fill(&filter, items()), n, "capacity {n}, seed {seed}");
         assert_eq!((filter.len(), filter.capacity()), (n, n));
-        assert!(items().all(|hash| filter.contains_hash(hash)));
-        assert!(items().all(|hash| filter.remove_hash(hash)));
+        assert!(items().all(|hash| filter.contains(&Prehashed(hash))));
+        assert!(items().all(|hash| filter.remove(&Prehashed(hash))));
         assert!(filter.is_empty());
     }
 }
@@ -44,25 +44,25 @@ fn copies_of_one_item(layout: Layout) {
         let buckets = |hash| geometry.buckets(hash, filter.slots());
         let apart = hashes(7).filter(|&hash| buckets(hash) != buckets(1));
         let others: Vec<u64> = apart.take(capacity / 1000 * 100).collect();
-        filter.insert_hash_many(&others).expect("less than the capacity");
+        filter.insert_many(Prehashed::slice(&others)).expect("less than the capacity");
         let mut stored = 0;
         while stored < copies {
-            assert_eq!(filter.insert_hash(1), Ok(()), "copy {stored} of {copies}");
+            assert_eq!(filter.insert(&Prehashed(1)), Ok(()), "copy {stored} of {copies}");
             stored += 1;
         }
-        assert_eq!(filter.insert_unique_hash(1), Ok(false));
+        assert_eq!(filter.insert_unique(&Prehashed(1)), Ok(false));
         let stats = filter.stats();
         let stashed = copies - 2 * layout.slots;
         assert_eq!((stats.stashed_entries, stats.stashed_copies), (stashed.min(1), stashed));
-        assert_eq!(filter.count_hash(1), copies);
+        assert_eq!(filter.count(&Prehashed(1)), copies);
         assert_eq!(filter.len(), others.len() + copies);
-        assert!(others.iter().all(|&hash| filter.contains_hash(hash)));
+        assert!(others.iter().all(|&hash| filter.contains(&Prehashed(hash))));
         for left in (0..copies).rev() {
-            assert!(filter.remove_hash(1));
-            assert_eq!(filter.count_hash(1), left);
+            assert!(filter.remove(&Prehashed(1)));
+            assert_eq!(filter.count(&Prehashed(1)), left);
         }
-        assert!(!filter.remove_hash(1));
-        assert!(others.iter().all(|&hash| filter.remove_hash(hash)));
+        assert!(!filter.remove(&Prehashed(1)));
+        assert!(others.iter().all(|&hash| filter.remove(&Prehashed(hash))));
         assert!(filter.is_empty());
     }
 }
@@ -76,26 +76,27 @@ fn failed_insert_changes_nothing(layout: Layout) {
         let mut refused = 0;
         while refused < 50 {
             let hash = candidates.next().expect("endless");
-            match filter.insert_hash(hash) {
+            match filter.insert(&Prehashed(hash)) {
                 Ok(()) => stored.push(hash),
                 Err(_) => refused += 1,
             }
         }
-        let dump =
-            || -> Vec<usize> { stored.iter().map(|&hash| filter.count_hash(hash)).collect() };
+        let dump = || -> Vec<usize> {
+            stored.iter().map(|&hash| filter.count(&Prehashed(hash))).collect()
+        };
         let before = dump();
         let mut others = Vec::new();
         let mut refused = 0;
         while refused < 50 {
             let hash = candidates.next().expect("endless");
-            if filter.insert_hash(hash).is_ok() {
+            if filter.insert(&Prehashed(hash)).is_ok() {
                 others.push(hash);
             } else {
                 assert_eq!(filter.len(), stored.len() + others.len());
                 refused += 1;
             }
         }
-        assert!(others.into_iter().all(|hash| filter.remove_hash(hash)));
+        assert!(others.into_iter().all(|hash| filter.remove(&Prehashed(hash))));
         assert_eq!(dump(), before, "{buckets} buckets");
     }
 }
@@ -104,7 +105,7 @@ fn figures_are_exact(layout: Layout) {
     for capacity in [0, 1, 50, 100_000] {
         let filter = layout.filter(capacity);
         for (inserted, hash) in hashes(11).take(capacity).enumerate() {
-            assert_eq!(filter.insert_hash(hash), Ok(()));
+            assert_eq!(filter.insert(&Prehashed(hash)), Ok(()));
             if inserted % 997 == 0 {
                 assert_eq!(filter.len(), inserted + 1);
             }
@@ -123,19 +124,19 @@ fn figures_are_exact(layout: Layout) {
         }
         filter.clear();
         assert_eq!((filter.len(), filter.is_empty()), (0, true));
-        assert!(hashes(11).take(capacity).all(|hash| !filter.contains_hash(hash)));
+        assert!(hashes(11).take(capacity).all(|hash| !filter.contains(&Prehashed(hash))));
     }
 }
 
 fn insert_many_says_what_was_stored(layout: Layout) {
     let items: Vec<u64> = hashes(13).take(5000).collect();
     let filter = layout.filter(3000);
-    let failed = filter.insert_hash_many(&items).expect_err("more items than slots");
-    assert_eq!(failed.cause(), InsertError::Full);
-    assert!(failed.stored() >= 3000);
-    assert_eq!(filter.len(), failed.stored());
+    let failed = filter.insert_many(Prehashed::slice(&items)).expect_err("more items than slots");
+    let stored = filter.len();
+    assert!(stored >= 3000);
+    assert_eq!(stopped(failed), (stored, stored, Error::Full));
     // Exactly the first ones: removing those leaves nothing.
-    assert!(items[..failed.stored()].iter().all(|&hash| filter.remove_hash(hash)));
+    assert!(items[..stored].iter().all(|&hash| filter.remove(&Prehashed(hash))));
     assert!(filter.is_empty());
 }
 
@@ -145,17 +146,17 @@ fn a_batch_answers_as_the_loop_does(layout: Layout) {
     for batch in [0, 1, 2, 31, 32, 33, 1000] {
         filter.clear();
         for items in items[..2000].chunks(batch.max(1)) {
-            filter.insert_hash_many(items).expect("within the capacity");
+            filter.insert_many(Prehashed::slice(items)).expect("within the capacity");
         }
         assert_eq!(filter.len(), 2000);
         for items in items.chunks(batch.max(1)) {
             let mut found = vec![false; items.len()];
-            assert_eq!(filter.contains_hash_many(items, &mut found), Ok(()));
+            assert_eq!(filter.contains_many(Prehashed::slice(items), &mut found), Ok(()));
             let expected: Vec<bool> =
-                items.iter().map(|&hash| filter.contains_hash(hash)).collect();
+                items.iter().map(|&hash| filter.contains(&Prehashed(hash))).collect();
             assert_eq!(found, expected);
         }
-        assert_eq!(filter.contains_hash_many(&[], &mut []), Ok(()));
+        assert_eq!(filter.contains_many(Prehashed::slice(&[]), &mut []), Ok(()));
     }
 }
 
@@ -177,7 +178,8 @@ fn rate_is_as_stated(layout: Layout, least: u64) {
     assert_is_near_the_papers_bound(layout, &filter);
     let lookups = least.max((3000.0 / rate) as u64);
     assert!(stored >= filter.capacity());
-    let reported = hashes(23).take(lookups as usize).filter(|&h| filter.contains_hash(h)).count();
+    let reported =
+        hashes(23).take(lookups as usize).filter(|&h| filter.contains(&Prehashed(h))).count();
     is_expected(reported, rate * lookups as f64, 0.02, layout.name);
 }
 
@@ -212,7 +214,7 @@ fn planted(layout: Layout) {
     let mut stated = 0.0;
     for (number, filter) in filters.iter().enumerate() {
         for hash in items.by_ref().take(items_of_each) {
-            filter.insert_hash(hash).expect("within the capacity");
+            filter.insert(&Prehashed(hash)).expect("within the capacity");
             let core = core(hash);
             held[core as usize / 64] |= 1 << (core % 64);
             let holders = holders.entry(core).or_default();
@@ -232,8 +234,10 @@ fn planted(layout: Layout) {
         if is_held(core) {
             let holders = &holders[&core];
             made += holders.len();
-            reported +=
-                holders.iter().filter(|&&at| filters[at as usize].contains_hash(hash)).count();
+            reported += holders
+                .iter()
+                .filter(|&&at| filters[at as usize].contains(&Prehashed(hash)))
+                .count();
         }
     }
     let what = format!("{} in {} filters, {made} lookups", layout.name, filters.len());
@@ -245,7 +249,7 @@ fn planted(layout: Layout) {
             with_this_core.is_none_or(|holders| holders.binary_search(at).is_err())
         });
         for (_, filter) in others {
-            assert!(!filter.contains_hash(hash), "reported, although its core is another");
+            assert!(!filter.contains(&Prehashed(hash)), "reported, although its core is another");
         }
     }
 }
@@ -284,7 +288,7 @@ fn a_table_of_any_size_and_none() {
         let filter = CuckooFilter::with_capacity(capacity);
         assert_eq!(filter.slots(), 8, "two buckets, the smallest table");
         assert_eq!(fill(&filter, hashes(29)), 8);
-        assert_eq!(filter.insert(&1), Err(InsertError::Full));
+        assert_eq!(filter.insert(&1), Err(Error::Full));
     }
 }
 
@@ -295,7 +299,7 @@ fn fullness_says_how_near_the_first_refusal_is() {
         assert_eq!(filter.fullness().to_bits(), 0.0_f64.to_bits());
         for hash in hashes(31) {
             let before = filter.fullness();
-            if filter.insert_hash(hash).is_err() {
+            if filter.insert(&Prehashed(hash)).is_err() {
                 let every_slot = filter.slots() as f64 / built_for;
                 assert!((1.0..=every_slot).contains(&before), "refused at {before}: {filter:?}");
                 break;
@@ -306,7 +310,7 @@ fn fullness_says_how_near_the_first_refusal_is() {
         // Copies of one item are one entry.
         filter.clear();
         let slots = default_layout().slots;
-        (0..1000).for_each(|_| filter.insert_hash(1).expect("any number of copies"));
+        (0..1000).for_each(|_| filter.insert(&Prehashed(1)).expect("any number of copies"));
         assert!(filter.fullness() * built_for < 2.0 * slots as f64 + 1.5, "{filter:?}");
     }
 
@@ -319,27 +323,27 @@ fn fullness_says_how_near_the_first_refusal_is() {
 #[test]
 fn bad_input_is_an_error() {
     for capacity in [usize::MAX, usize::MAX / 2, usize::MAX / 4] {
-        let error = CuckooFilter::try_with_capacity(capacity).expect_err("too large");
-        assert_eq!(error, BuildError::CapacityOverflow { capacity });
+        let error = CuckooFilter::builder().capacity(capacity).build().expect_err("too large");
+        assert_eq!(error, Error::CapacityOverflow { capacity });
         assert!(error.to_string().contains(&capacity.to_string()));
     }
     // `OutOfMemory` needs an allocator that refuses: see tests/memory.
     for rate in [0.0, 1.0, -0.1, 1.5, f64::NAN, f64::INFINITY] {
         let error = CuckooFilter::builder().false_positive_rate(rate).build().expect_err("no rate");
-        assert!(matches!(error, BuildError::InvalidRate { .. }), "{rate}");
+        assert!(matches!(error, Error::InvalidRate { .. }), "{rate}");
     }
     let builder = CuckooFilter::builder().capacity(10_000);
     assert!(builder.clone().false_positive_rate(0.000_13).build().is_ok());
     let error = builder.false_positive_rate(0.000_01).build().expect_err("16 bits are too few");
-    assert!(matches!(error, BuildError::RateOutOfReach { .. }), "{error}");
+    assert!(matches!(error, Error::RateOutOfReach { .. }), "{error}");
 
     let filter = CuckooFilter::with_capacity(10);
     for answers in [0, 2, 4] {
         let mut found = vec![true; answers];
         let error = filter.contains_many(&[1, 2, 3], &mut found).expect_err("3 items");
-        assert_eq!((error.items(), error.answers()), (3, answers));
+        assert_eq!(error, Error::LengthMismatch { items: 3, answers });
         assert!(found.iter().all(|&answer| answer), "nothing is written");
-        assert!(filter.contains_hash_many(&[1, 2, 3], &mut found).is_err());
+        assert!(filter.contains_many(Prehashed::slice(&[1, 2, 3]), &mut found).is_err());
     }
 }
 

@@ -4,7 +4,7 @@ mod promises;
 mod rates;
 mod snapshots;
 
-use coucal::Storage;
+use coucal::{Prehashed, Storage};
 use coucal_reference::ascending;
 
 use crate::common::{Layout, Maplet};
@@ -30,5 +30,5 @@ fn largest(value_bits: u32) -> u32 {
 
 /// The candidates of a key, in ascending order.
 fn candidates<L: Storage>(maplet: &Maplet<L>, hash: u64) -> Vec<u32> {
-    ascending(maplet.get_hash(hash))
+    ascending(maplet.get(&Prehashed(hash)))
 }

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use coucal::{BuildError, Candidates, CuckooMaplet, Error, Fp8x8, InsertError, MapletBuilder};
+use coucal::{Candidates, CuckooMaplet, Error, Fp8x8, MapletBuilder, Prehashed};
 
 use super::{candidates, largest, widths, widths_that_grow};
-use crate::common::{Layout, default_layout, hashes, load_above};
+use crate::common::{Layout, default_layout, hashes, load_above, prehashed, stopped};
 
 of_each_layout! {
     a_key_has_more_values_than_its_buckets_have_slots
@@ -29,7 +29,7 @@ fn a_key_has_more_values_than_its_buckets_have_slots(layout: Layout) {
         let most = 5 * layout.slots as u32;
         let mut values: Vec<u32> = (0..most).map(|n| n % (1 << bits)).collect();
         for (stored, &value) in values.iter().enumerate() {
-            assert_eq!(maplet.insert_hash(1, value), Ok(()), "{stored} of {most}");
+            assert_eq!(maplet.insert(&Prehashed(1), value), Ok(()), "{stored} of {most}");
         }
         values.sort_unstable();
         assert_eq!(maplet.len(), values.len());
@@ -39,11 +39,11 @@ fn a_key_has_more_values_than_its_buckets_have_slots(layout: Layout) {
             values
         };
         while let Some(value) = values.pop() {
-            assert!(maplet.remove_hash(1, value));
+            assert!(maplet.remove(&Prehashed(1), value));
             assert_eq!(distinct(candidates(&maplet, 1)), distinct(values.clone()));
             assert_eq!(maplet.len(), values.len());
         }
-        assert!(!maplet.contains_key_hash(1));
+        assert!(!maplet.contains_key(&Prehashed(1)));
         assert_eq!(maplet.stats().stashed_copies, 0);
     }
 }
@@ -52,30 +52,29 @@ fn values_that_do_not_fit(layout: Layout) {
     for bits in widths(layout) {
         let maplet = layout.maplet(100, bits);
         let largest = largest(bits);
-        assert_eq!(maplet.insert_hash(1, largest), Ok(()));
+        assert_eq!(maplet.insert(&Prehashed(1), largest), Ok(()));
         for value in [largest + 1, 2 * largest + 1, u32::MAX] {
-            assert_eq!(maplet.insert_hash(1, value), Err(InsertError::ValueTooLarge));
-            assert_eq!(maplet.replace_hash(1, largest, value), Err(InsertError::ValueTooLarge));
+            assert_eq!(maplet.insert(&Prehashed(1), value), Err(Error::ValueTooLarge));
+            assert_eq!(maplet.replace(&Prehashed(1), largest, value), Err(Error::ValueTooLarge));
             // No key has it, whatever its lower bits are.
-            assert_eq!(maplet.replace_hash(1, value, 0), Ok(false));
-            assert!(!maplet.remove_hash(1, value));
+            assert_eq!(maplet.replace(&Prehashed(1), value, 0), Ok(false));
+            assert!(!maplet.remove(&Prehashed(1), value));
             let mut removed = [true; 3];
-            let pairs = [(1, value), (1, value ^ 1), (2, largest)];
-            assert_eq!(maplet.remove_hash_many(&pairs, &mut removed), Ok(0));
+            let pairs = prehashed(&[(1, value), (1, value ^ 1), (2, largest)]);
+            assert_eq!(maplet.remove_many(&pairs, &mut removed), Ok(0));
             assert_eq!(removed, [false; 3]);
             let mut replaced = [true; 3];
-            let pairs = [(1, value, 0), (1, value ^ 1, 0), (2, largest, 0)];
-            assert!(matches!(maplet.replace_hash_many(&pairs, &mut replaced), Ok(0)));
+            let [one, two] = [1, 2].map(Prehashed);
+            let pairs = [(one, value, 0), (one, value ^ 1, 0), (two, largest, 0)];
+            assert_eq!(maplet.replace_many(&pairs, &mut replaced), Ok(0));
             assert_eq!(replaced, [false; 3]);
             // The value of the first pair would fit.
-            let pairs = [(1, largest, 0), (1, 0, value)];
-            let error = maplet.replace_hash_many(&pairs, &mut [true; 2]).unwrap_err();
-            let Error::InsertMany(error) = error else { panic!("{error}") };
-            assert_eq!((error.index(), error.stored()), (1, 0));
-            assert_eq!(error.cause(), InsertError::ValueTooLarge);
-            let failed = maplet.insert_hash_many(&[(3, 0), (3, value), (3, 1)]).unwrap_err();
-            assert_eq!((failed.stored(), failed.cause()), (1, InsertError::ValueTooLarge));
-            assert!(maplet.remove_hash(3, 0));
+            let pairs = [(one, largest, 0), (one, 0, value)];
+            let error = maplet.replace_many(&pairs, &mut [true; 2]).unwrap_err();
+            assert_eq!(stopped(error), (1, 0, Error::ValueTooLarge));
+            let error = maplet.insert_many(&prehashed(&[(3, 0), (3, value), (3, 1)])).unwrap_err();
+            assert_eq!(stopped(error), (1, 1, Error::ValueTooLarge));
+            assert!(maplet.remove(&Prehashed(3), 0));
             assert_eq!((maplet.len(), candidates(&maplet, 1)), (1, vec![largest]));
         }
     }
@@ -92,56 +91,62 @@ fn batches_do_as_the_loop_does(layout: Layout) {
         keys.take(2000).map(|hash| (hash, hash as u32 % (1 << bits))).collect();
     for batch in [1, 2, 31, 32, 33, 1000] {
         for pairs in pairs.chunks(batch) {
-            one.insert_hash_many(pairs).expect("within the capacity");
+            one.insert_many(&prehashed(pairs)).expect("within the capacity");
         }
         for &(hash, value) in &pairs {
-            other.insert_hash(hash, value).expect("within the capacity");
+            other.insert(&Prehashed(hash), value).expect("within the capacity");
         }
         let keys: Vec<u64> = hashes(17).take(4000).collect();
         for keys in keys.chunks(batch) {
             let mut found = vec![Candidates::new(); keys.len()];
-            one.get_hash_many(keys, &mut found).expect("as long");
+            one.get_many(Prehashed::slice(keys), &mut found).expect("as long");
             for (key, found) in keys.iter().zip(found) {
-                assert!(found.eq(other.get_hash(*key)));
+                assert!(found.eq(other.get(&Prehashed(*key))));
             }
         }
         // The last two are not there, and then the first one has its new value.
         let new = |value: u32| value ^ 1;
         let mut pairs_of_three: Vec<_> =
-            pairs.iter().map(|&(hash, value)| (hash, value, new(value))).collect();
-        pairs_of_three.extend([(1, 0, 1), (2, 0, 1), pairs_of_three[0]]);
+            pairs.iter().map(|&(hash, value)| (Prehashed(hash), value, new(value))).collect();
+        let first = pairs_of_three[0];
+        pairs_of_three.extend([(Prehashed(1), 0, 1), (Prehashed(2), 0, 1), first]);
         for pairs in pairs_of_three.chunks(batch) {
             let mut replaced: Vec<bool> = (0..pairs.len()).map(|at| at % 3 == 0).collect();
-            let count = one.replace_hash_many(pairs, &mut replaced).expect("as long");
-            let one_by_one = |&(hash, old, new): &(u64, u32, u32)| {
-                other.replace_hash(hash, old, new) == Ok(true)
+            let count = one.replace_many(pairs, &mut replaced).expect("as long");
+            let one_by_one = |&(key, old, new): &(Prehashed, u32, u32)| {
+                other.replace(&key, old, new) == Ok(true)
             };
             let expected: Vec<bool> = pairs.iter().map(one_by_one).collect();
             assert_eq!(replaced, expected, "in batches of {batch}");
             assert_eq!(count, expected.iter().filter(|&&replaced| replaced).count());
         }
         let pairs: Vec<_> = pairs.iter().map(|&(hash, value)| (hash, new(value))).collect();
-        assert!(pairs.iter().all(|&(hash, value)| one.get_hash(hash).any(|found| found == value)));
+        assert!(
+            pairs
+                .iter()
+                .all(|&(hash, value)| one.get(&Prehashed(hash)).any(|found| found == value))
+        );
         // The last ones are not there.
         for pairs in
             pairs.iter().chain(&[(1, 0), (2, 0)]).copied().collect::<Vec<_>>().chunks(batch)
         {
             let mut removed = vec![false; pairs.len()];
-            one.remove_hash_many(pairs, &mut removed).expect("as long");
+            one.remove_many(&prehashed(pairs), &mut removed).expect("as long");
             let expected: Vec<bool> =
-                pairs.iter().map(|&(hash, value)| other.remove_hash(hash, value)).collect();
+                pairs.iter().map(|&(hash, value)| other.remove(&Prehashed(hash), value)).collect();
             assert_eq!(removed, expected);
         }
         assert!(one.is_empty() && other.is_empty());
     }
     for answers in [0, 1, 3] {
-        let error = one.get_hash_many(&[1, 2], &mut vec![Candidates::new(); answers]);
-        assert_eq!(error.map_err(|error| (error.items(), error.answers())), Err((2, answers)));
-        let error = one.remove_hash_many(&[(1, 0), (2, 0)], &mut vec![false; answers]);
-        assert_eq!(error.map_err(|error| (error.items(), error.answers())), Err((2, answers)));
-        let error = one.replace_hash_many(&[(1, 0, 1), (2, 0, 1)], &mut vec![false; answers]);
-        let Err(Error::LengthMismatch(error)) = error else { panic!("2 pairs: {error:?}") };
-        assert_eq!((error.items(), error.answers()), (2, answers));
+        let expected = Error::LengthMismatch { items: 2, answers };
+        let keys = [1, 2].map(Prehashed);
+        let error = one.get_many(&keys, &mut vec![Candidates::new(); answers]);
+        assert_eq!(error, Err(expected.clone()));
+        let error = one.remove_many(&keys.map(|key| (key, 0)), &mut vec![false; answers]);
+        assert_eq!(error, Err(expected.clone()));
+        let error = one.replace_many(&keys.map(|key| (key, 0, 1)), &mut vec![false; answers]);
+        assert_eq!(error, Err(expected));
     }
 }
 
@@ -153,7 +158,7 @@ fn figures_are_exact(layout: Layout) {
         assert_eq!(maplet.layout_name(), layout.name);
         for (inserted, hash) in hashes(11).take(capacity).enumerate() {
             assert_eq!(maplet.len(), inserted);
-            assert_eq!(maplet.insert_hash(hash, 1), Ok(()));
+            assert_eq!(maplet.insert(&Prehashed(hash), 1), Ok(()));
         }
         // By chance, something is in the stash.
         let in_slots = (maplet.len() - maplet.stats().stashed_copies) as f64;
@@ -174,7 +179,7 @@ fn figures_are_exact(layout: Layout) {
         );
         maplet.clear();
         assert!(maplet.is_empty());
-        assert!(hashes(11).take(capacity).all(|hash| !maplet.contains_key_hash(hash)));
+        assert!(hashes(11).take(capacity).all(|hash| !maplet.contains_key(&Prehashed(hash))));
     }
 }
 
@@ -191,7 +196,7 @@ fn an_insert_that_fails_changes_nothing(layout: Layout) {
         while refused < 50 {
             let (hash, value) = new.next().expect("endless");
             let before = all(&stored);
-            if maplet.insert_hash(hash, value).is_ok() {
+            if maplet.insert(&Prehashed(hash), value).is_ok() {
                 stored.push((hash, value));
             } else {
                 refused += 1;
@@ -199,7 +204,7 @@ fn an_insert_that_fails_changes_nothing(layout: Layout) {
                 assert_eq!(maplet.len(), stored.len());
             }
         }
-        assert!(stored.into_iter().all(|(hash, value)| maplet.remove_hash(hash, value)));
+        assert!(stored.into_iter().all(|(hash, value)| maplet.remove(&Prehashed(hash), value)));
         assert!(maplet.is_empty());
     }
 }
@@ -209,8 +214,8 @@ fn lengths_of_values(layout: Layout) {
     for bits in 1..=layout.longest_values() {
         let maplet = layout.maplet(100, bits);
         let value = largest(bits);
-        maplet.insert_hash(1, value).expect("room");
-        assert_eq!(maplet.get_hash(1).collect::<Vec<_>>(), [value]);
+        maplet.insert(&Prehashed(1), value).expect("room");
+        assert_eq!(maplet.get(&Prehashed(1)).collect::<Vec<_>>(), [value]);
     }
 }
 
@@ -220,10 +225,14 @@ fn lengths_of_values_that_grow(layout: Layout) {
         let maplet = layout.growing_maplet(1, 300, bits);
         let value = largest(bits);
         for hash in hashes(1).take(300) {
-            maplet.insert_hash(hash, value).expect("room");
+            maplet.insert(&Prehashed(hash), value).expect("room");
         }
-        assert!(hashes(1).take(300).all(|hash| maplet.get_hash(hash).all(|found| found == value)));
-        assert!(hashes(1).take(300).all(|hash| maplet.contains_key_hash(hash)));
+        assert!(
+            hashes(1)
+                .take(300)
+                .all(|hash| maplet.get(&Prehashed(hash)).all(|found| found == value))
+        );
+        assert!(hashes(1).take(300).all(|hash| maplet.contains_key(&Prehashed(hash))));
     }
 }
 
@@ -237,10 +246,10 @@ fn a_builder_says_what_it_builds() {
     assert_eq!(any.layout_name(), "Fp21x3");
     let builder = CuckooMaplet::builder().capacity(1000).value_bits(6);
     let error = builder.false_positive_rate(1e-3).build();
-    let Err(BuildError::RateOutOfReach { layout, .. }) = error.map(|_| ()) else { panic!() };
+    let Err(Error::RateOutOfReach { layout, .. }) = error.map(|_| ()) else { panic!() };
     assert_eq!(layout, Some("Fp21x3"));
     let error = CuckooMaplet::builder().value_bits(6).false_positive_rate(0.0).build();
-    assert!(matches!(error.map(|_| ()), Err(BuildError::InvalidRate { .. })));
+    assert!(matches!(error.map(|_| ()), Err(Error::InvalidRate { .. })));
 }
 
 /// Whatever is left of the extra bits, by which inserts take turns to look at the load.
@@ -250,7 +259,7 @@ fn the_load_stays_at_the_target(layout: Layout) {
         let maplet = layout.growing_maplet(first, 2 * first, bits);
         let first_slots = maplet.slots();
         for hash in hashes(bits.into()).take(2 * first - 200) {
-            maplet.insert_hash(hash, 1).expect("below the maximum");
+            maplet.insert(&Prehashed(hash), 1).expect("below the maximum");
             if maplet.slots() > first_slots + 100 * layout.slots {
                 let over = maplet.load_factor() - layout.target();
                 let most = load_above(maplet.slots());
@@ -266,7 +275,7 @@ fn values_of_one_key_do_not_let_it_grow(layout: Layout) {
     let maplet = layout.growing_maplet(0, 1000, 1);
     let slots = maplet.slots();
     for n in 0..1000 {
-        assert_eq!(maplet.insert_hash(1, n & 1), Ok(()));
+        assert_eq!(maplet.insert(&Prehashed(1), n & 1), Ok(()));
     }
     assert_eq!((maplet.len(), maplet.slots()), (1000, slots));
 }
@@ -294,8 +303,8 @@ fn keys_of_many_kinds() {
 #[test]
 fn candidates_are_an_iterator() {
     let maplet = Layout::named("Fp12x5").maplet(100, 4);
-    (1..=5).for_each(|value| maplet.insert_hash(1, value).unwrap());
-    let mut found = maplet.get_hash(1);
+    (1..=5).for_each(|value| maplet.insert(&Prehashed(1), value).unwrap());
+    let mut found = maplet.get(&Prehashed(1));
     let copy = found.clone();
     assert_eq!((found.len(), found.size_hint()), (5, (5, Some(5))));
     let first = found.next().unwrap();

@@ -2,7 +2,7 @@
 
 use std::hash::BuildHasher;
 
-use coucal::{CuckooMaplet, Storage};
+use coucal::{CuckooMaplet, Prehashed, Storage};
 use coucal_reference::LAYOUTS;
 
 use super::{candidates, widths, widths_that_grow};
@@ -39,7 +39,7 @@ fn measure<St: Storage>(maplet: &Maplet<St>, by_formula: f64) {
     let lookups = COUNTED / stated;
     if lookups <= lookups_at_most() {
         let absent = hashes(5).take(lookups as usize);
-        let found: usize = absent.map(|hash| maplet.get_hash(hash).len()).sum();
+        let found: usize = absent.map(|hash| maplet.get(&Prehashed(hash)).len()).sum();
         is_expected(found, COUNTED, 0.01, &what);
     }
 }
@@ -51,13 +51,15 @@ fn candidates_are_as_few_as_stated(layout: Layout) {
         let maplet = layout.maplet(pairs, bits);
         let keys = || hashes(3).take(pairs);
         for hash in keys() {
-            maplet.insert_hash(hash, hash as u32 % (1 << bits)).expect("within the capacity");
+            maplet
+                .insert(&Prehashed(hash), hash as u32 % (1 << bits))
+                .expect("within the capacity");
         }
         let slots = 2.0 * layout.slots as f64 * maplet.load_factor();
         let by_formula = slots * 0.5_f64.powi((layout.bits - bits).cast_signed());
         measure(&maplet, by_formula);
 
-        let found: usize = keys().map(|hash| maplet.get_hash(hash).len()).sum();
+        let found: usize = keys().map(|hash| maplet.get(&Prehashed(hash)).len()).sum();
         let false_ones = (found - pairs) as f64;
         let stated = maplet.false_positive_rate() * pairs as f64;
         println!("{false_ones} beside the values of present keys, {stated:.0} stated");
@@ -76,7 +78,11 @@ fn short_fingerprints_hold_what_they_are_made_for(layout: Layout) {
         for seed in 0..seeds {
             let maplet = layout.maplet(pairs, bits);
             for hash in hashes(seed ^ (pairs as u64) << 20).take(pairs) {
-                assert_eq!(maplet.insert_hash(hash, 1), Ok(()), "capacity {pairs}, seed {seed}");
+                assert_eq!(
+                    maplet.insert(&Prehashed(hash), 1),
+                    Ok(()),
+                    "capacity {pairs}, seed {seed}"
+                );
             }
         }
     }
@@ -107,10 +113,10 @@ fn long_fingerprints_meet_as_often_as_stated(layout: Layout) {
         let value = super::largest(bits);
         for pair in keys.windows(2).take(usually(2000, 20_000)) {
             let [(of_one, one), (of_other, other)] = pair else { unreachable!("two") };
-            maplet.insert_hash(*one, value).expect("room for one");
+            maplet.insert(&Prehashed(*one), value).expect("room for one");
             let expected = if of_one == of_other { vec![value] } else { vec![] };
             assert_eq!(candidates(&maplet, *other), expected);
-            assert!(maplet.remove_hash(*one, value));
+            assert!(maplet.remove(&Prehashed(*one), value));
         }
     }
 }
@@ -129,7 +135,9 @@ fn candidates_are_as_few_as_stated_while_it_grows(layout: Layout) {
         for doubled in 0..=doublings {
             let wanted = items_at(first_slots << doubled).min(most);
             for hash in new.by_ref().take(wanted - maplet.len()) {
-                maplet.insert_hash(hash, hash as u32 % (1 << bits)).expect("within the maximum");
+                maplet
+                    .insert(&Prehashed(hash), hash as u32 % (1 << bits))
+                    .expect("within the maximum");
             }
             let before = maplet.false_positive_rate_at(maplet.len());
             let slots = 2.0 * layout.slots as f64 * maplet.load_factor();
@@ -151,7 +159,9 @@ fn the_rate_that_was_asked_for() {
         for rate in [0.5, 0.1, 0.01, 0.001, 0.000_1] {
             let builder = || CuckooMaplet::builder().value_bits(bits).false_positive_rate(rate);
             let any = builder().capacity(10_000).any_layout().build().expect("a layout for it");
-            hashes(1).take(10_000).for_each(|hash| any.insert_hash(hash, 1).expect("capacity"));
+            hashes(1)
+                .take(10_000)
+                .for_each(|hash| any.insert(&Prehashed(hash), 1).expect("capacity"));
             assert!(any.false_positive_rate() <= rate, "{any:?}");
             for layout in LAYOUTS.into_iter().filter(|layout| layout.longest_values() >= bits) {
                 let other = layout.maplets(bits).capacity(10_000).false_positive_rate(rate).build();

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use coucal::{AnyLayout, Growable, MergeError, RestoreError, Snapshot, StableHashBuilder, Storage};
+use coucal::{AnyLayout, Error, Growable, Prehashed, Snapshot, StableHashBuilder, Storage};
 use coucal_reference::format::{HEADER, at, number, seal};
 
 use super::{candidates, largest, widths, widths_that_grow};
@@ -32,7 +32,7 @@ fn value(hash: u64, bits: u32) -> u32 {
 
 fn fill<L: Storage>(maplet: &Maplet<L>, seed: u64, pairs: usize) {
     for hash in hashes(seed).take(pairs) {
-        maplet.insert_hash(hash, value(hash, maplet.value_bits())).expect("room for a test");
+        maplet.insert(&Prehashed(hash), value(hash, maplet.value_bits())).expect("room for a test");
     }
 }
 
@@ -44,7 +44,7 @@ fn bytes_of<L: Storage>(maplet: &Maplet<L>) -> Vec<u8> {
 fn comes_back<L: Storage>(maplet: &Maplet<L>, pairs: usize) {
     fill(maplet, 3, pairs);
     for hash in hashes(3).take(pairs).step_by(3) {
-        assert!(maplet.remove_hash(hash, value(hash, maplet.value_bits())));
+        assert!(maplet.remove(&Prehashed(hash), value(hash, maplet.value_bits())));
     }
     let snapshot = maplet.snapshot().unwrap();
     assert_eq!((snapshot.len(), snapshot.value_bits()), (maplet.len(), Some(maplet.value_bits())));
@@ -63,7 +63,7 @@ fn comes_back<L: Storage>(maplet: &Maplet<L>, pairs: usize) {
     }
     // What was read can be used.
     for hash in hashes(3).take(pairs).skip(1).step_by(3) {
-        assert!(restored.remove_hash(hash, value(hash, maplet.value_bits())));
+        assert!(restored.remove(&Prehashed(hash), value(hash, maplet.value_bits())));
     }
 }
 
@@ -205,11 +205,11 @@ fn the_union_of_both(layout: Layout) {
         fill(&one, 1, layout.slots + 1);
         fill(&other, 2, layout.slots);
         let before = bytes_of(&one);
-        assert_eq!(one.merge(&other), Err(MergeError::Full));
+        assert_eq!(one.merge(&other), Err(Error::Full));
         assert_eq!(bytes_of(&one), before);
     }
     let [one, other] = [1, 2].map(|bits| layout.maplet(100, bits));
-    let error = MergeError::OtherValueBits { value_bits: 1, other: 2 };
+    let error = Error::OtherValueBits { value_bits: 1, other: 2 };
     assert_eq!(one.merge(&other), Err(error));
     assert_eq!(other.merge(&layout.maplet(100, 2)), Ok(()));
 }
@@ -231,7 +231,7 @@ fn forged(bytes: &[u8], change: impl FnOnce(&mut [u8])) -> Vec<u8> {
 }
 
 /// What reading says, by each way of reading: all say the same.
-fn error<L: Storage>(bytes: &[u8]) -> RestoreError {
+fn error<L: Storage>(bytes: &[u8]) -> Error {
     let error = Maplet::<L>::from_bytes(bytes, HASHER).unwrap_err();
     let by_reader = Maplet::<L>::restore(bytes, HASHER).unwrap_err();
     assert_eq!(format!("{by_reader:?}"), format!("{error:?}"));
@@ -249,48 +249,48 @@ macro_rules! assert_error {
 /// as a filter.
 fn check_header<L: Storage>(bytes: &[u8], longest: u32) {
     for len in 0..bytes.len() {
-        assert_error!(error::<L>(&bytes[..len]), RestoreError::Truncated);
+        assert_error!(error::<L>(&bytes[..len]), Error::Truncated);
     }
     let mut damaged = bytes.to_vec();
     for bit in 8 * at::KIND..8 * bytes.len() {
         damaged[bit / 8] ^= 1 << (bit % 8);
-        assert_error!(error::<L>(&damaged), RestoreError::Damaged);
+        assert_error!(error::<L>(&damaged), Error::Damaged);
         damaged[bit / 8] ^= 1 << (bit % 8);
     }
     for bits in [0, longest + 1, 64, 1 << 16, u32::MAX] {
         let other = forged(bytes, |bytes| {
             bytes[at::VALUE_BITS..at::TARGET_LOAD].copy_from_slice(&bits.to_le_bytes());
         });
-        assert_error!(error::<L>(&other), RestoreError::ImpossibleTable { .. });
+        assert_error!(error::<L>(&other), Error::ImpossibleTable { .. });
     }
     for version in [0, 2, 3] {
         let other = forged(bytes, |bytes| bytes[at::VERSION] = version);
         let error = error::<L>(&other);
         assert!(
-            matches!(error, RestoreError::UnknownVersion { version: found } if found == u32::from(version))
+            matches!(error, Error::UnknownVersion { version: found } if found == u32::from(version))
         );
     }
     let as_filter = forged(bytes, |bytes| bytes[at::KIND] &= 1);
-    assert_error!(error::<L>(&as_filter), RestoreError::ImpossibleTable { .. });
+    assert_error!(error::<L>(&as_filter), Error::ImpossibleTable { .. });
     let unknown = forged(bytes, |bytes| bytes[at::KIND] += 2);
-    assert_error!(error::<L>(&unknown), RestoreError::UnknownKind { kind: 4 | 5 });
+    assert_error!(error::<L>(&unknown), Error::UnknownKind { kind: 4 | 5 });
     let more = [bytes, b"more"].concat();
     let trailing = Maplet::<L>::from_bytes(&more, HASHER).unwrap_err();
-    assert_error!(trailing, RestoreError::TrailingBytes { bytes: 4 });
+    assert_error!(trailing, Error::TrailingBytes { bytes: 4 });
     let other = Maplet::<L>::from_bytes(bytes, StableHashBuilder::new(8)).unwrap_err();
-    assert_error!(other, RestoreError::OtherHasher);
+    assert_error!(other, Error::OtherHasher);
 }
 
 /// A snapshot of a maplet is for no filter, and one of a filter for no maplet.
 fn check_types<L: Storage>(of_maplet: &[u8], of_filter: &[u8]) {
     assert!(Snapshot::from_bytes(of_maplet).is_ok() && Snapshot::from_bytes(of_filter).is_ok());
     let error = Filter::<L>::from_bytes(of_maplet, HASHER).unwrap_err();
-    assert_error!(error, RestoreError::OtherType { is_maplet: true });
+    assert_error!(error, Error::OtherType { is_maplet: true });
     let snapshot = Snapshot::from_bytes(of_maplet).unwrap();
     let error = Filter::<L>::from_snapshot(snapshot, HASHER).unwrap_err();
-    assert_error!(error, RestoreError::OtherType { is_maplet: true });
+    assert_error!(error, Error::OtherType { is_maplet: true });
     let error = Maplet::<L>::from_bytes(of_filter, HASHER).unwrap_err();
-    assert_error!(error, RestoreError::OtherType { is_maplet: false });
+    assert_error!(error, Error::OtherType { is_maplet: false });
     assert!(Filter::<L>::from_bytes(of_filter, HASHER).is_ok());
     assert!(Maplet::<L>::from_bytes(of_maplet, HASHER).is_ok());
 }
@@ -301,7 +301,7 @@ fn hostile_headers(layout: Layout) {
     let bytes = bytes_of(&maplet);
     check_header::<AnyLayout>(&bytes, layout.longest_values());
     check_types::<AnyLayout>(&bytes, &layout.filter(20).snapshot().unwrap().to_bytes());
-    assert_error!(error::<Growable<AnyLayout>>(&bytes), RestoreError::OtherKind { grows: false });
+    assert_error!(error::<Growable<AnyLayout>>(&bytes), Error::OtherKind { grows: false });
 }
 
 fn hostile_headers_of_what_grows(layout: Layout) {
@@ -312,7 +312,7 @@ fn hostile_headers_of_what_grows(layout: Layout) {
     let builder = layout.filters().max_capacity(100).hasher(HASHER);
     let of_filter = builder.build().unwrap().snapshot().unwrap().to_bytes();
     check_types::<Growable<AnyLayout>>(&bytes, &of_filter);
-    assert_error!(error::<AnyLayout>(&bytes), RestoreError::OtherKind { grows: true });
+    assert_error!(error::<AnyLayout>(&bytes), Error::OtherKind { grows: true });
 }
 
 /// With a value alone, a slot in use has nothing by which a key could be found.
@@ -335,7 +335,7 @@ fn slots_without_a_fingerprint(layout: Layout) {
         let shift = layout.bits - bits;
         for value in [1, u64::from(largest(bits))] {
             let alone = with_slot(value << shift, 1);
-            assert_error!(error::<AnyLayout>(&alone), RestoreError::InvalidWord { bucket: 0 });
+            assert_error!(error::<AnyLayout>(&alone), Error::InvalidWord { bucket: 0 });
             let with_fingerprint = with_slot(value << shift | 1, 1);
             assert!(Maplet::<AnyLayout>::from_bytes(&with_fingerprint, HASHER).is_ok());
         }
@@ -349,7 +349,7 @@ fn held_in_first(bytes: &[u8]) -> u64 {
     let without = forged(bytes, |bytes| bytes[HEADER..HEADER + 8].fill(0));
     match Maplet::<AnyLayout>::from_bytes(&without, HASHER) {
         Ok(_) => 0,
-        Err(RestoreError::WrongLen { stated, found }) => (stated - found) as u64,
+        Err(Error::WrongLen { stated, found }) => (stated - found) as u64,
         Err(error) => panic!("{error}"),
     }
 }
@@ -404,7 +404,7 @@ fn slots_without_a_core(layout: Layout) {
         ] {
             assert_error!(
                 error::<Growable<AnyLayout>>(&with_slot(invalid)),
-                RestoreError::InvalidWord { bucket: 0 }
+                Error::InvalidWord { bucket: 0 }
             );
         }
         for valid in [slot(value, 1, longest), slot(0, 1, longest), slot(value, 2, 2 * longest - 1)]

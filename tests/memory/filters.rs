@@ -1,12 +1,9 @@
 //! What a filter says about its memory, and what it does where there is too little.
 
-use coucal::{
-    AnyCuckooFilter, BuildError, CuckooFilter, InsertError, MergeError, ReserveError, RestoreError,
-    Snapshot, SnapshotError, Storage,
-};
+use coucal::{AnyCuckooFilter, CuckooFilter, Error, Prehashed, Snapshot, Storage};
 
 use super::allocator::{counted, live_bytes, with_little_memory};
-use crate::common::{Filter, Growing, Layout, fill, hashes};
+use crate::common::{Filter, Growing, Layout, fill, hashes, stopped};
 
 /// Every small one, and a few of each magnitude to a million.
 fn capacities() -> impl Iterator<Item = usize> {
@@ -43,12 +40,12 @@ fn the_stated_memory_is_what_is_allocated(layout: Layout) {
             assert!(fill(&filter, hashes(67).take(capacity)) >= capacity);
             // By chance, something is in the stash.
             assert!(more() == 0 || filter.stats().stashed_entries > 0, "{filter:?}");
-            filter.remove_hash(1);
+            filter.remove(&Prehashed(1));
             fill(&filter, hashes(67).skip(capacity));
             filter.clear();
             let copies = if capacity > 100 { 100 } else { 0 };
             for copy in 0..copies {
-                assert_eq!(filter.insert_hash(copy / 50), Ok(()), "copy {copy}");
+                assert_eq!(filter.insert(&Prehashed(copy / 50)), Ok(()), "copy {copy}");
                 more();
             }
         }
@@ -63,7 +60,7 @@ fn a_large_stash_allocates_what_it_says() {
     let (filter, heap) = counted(|| {
         let filter = CuckooFilter::with_capacity(1_000_000);
         for hash in hashes(67).take(1000).flat_map(|hash| [hash; 10]) {
-            filter.insert_hash(hash).expect("room");
+            filter.insert(&Prehashed(hash)).expect("room");
         }
         filter
     });
@@ -101,7 +98,7 @@ fn growth_allocates_what_it_says(layout: Layout) {
         };
         check();
         for hash in hashes(67).take(most) {
-            filter.insert_hash(hash).expect("below the greatest capacity");
+            filter.insert(&Prehashed(hash)).expect("below the greatest capacity");
             check();
         }
         assert_eq!(filter.reserve(most - filter.len()), Ok(()));
@@ -131,25 +128,25 @@ fn where_memory_ends_nothing_is_lost(layout: Layout) {
     assert_eq!(live_bytes(), before, "nothing is kept");
     let refused = hashes(67).nth(inserted).expect("no end of items");
     with_little_memory(LITTLE, || {
-        assert_eq!(filter.insert_hash(refused), Err(InsertError::OutOfMemory));
-        let failed = filter.insert_hash_many(&[refused]).expect_err("no memory");
-        assert_eq!((failed.stored(), failed.cause()), (0, InsertError::OutOfMemory));
+        assert_eq!(filter.insert(&Prehashed(refused)), Err(Error::NoMemoryToGrow));
+        let failed = filter.insert_many(Prehashed::slice(&[refused])).expect_err("no memory");
+        assert_eq!(stopped(failed), (0, 0, Error::NoMemoryToGrow));
         let error = filter.reserve(most - filter.len()).expect_err("no memory");
-        assert!(matches!(error, ReserveError::OutOfMemory { bytes } if bytes > LITTLE), "{error}");
+        assert!(matches!(error, Error::OutOfMemory { bytes } if bytes > LITTLE), "{error}");
         assert_eq!(filter.slots(), slots);
         // Lookups, removals, and inserts that find room.
-        assert!(hashes(67).take(inserted).all(|item| filter.contains_hash(item)));
+        assert!(hashes(67).take(inserted).all(|item| filter.contains(&Prehashed(item))));
         for item in hashes(67).take(1000) {
-            assert!(filter.remove_hash(item));
-            assert_eq!(filter.insert_hash(item), Ok(()));
+            assert!(filter.remove(&Prehashed(item)));
+            assert_eq!(filter.insert(&Prehashed(item)), Ok(()));
         }
     });
     assert_eq!(filter.len(), inserted);
     for item in hashes(67).take(most).skip(inserted) {
-        filter.insert_hash(item).expect("memory again");
+        filter.insert(&Prehashed(item)).expect("memory again");
     }
     assert!(filter.slots() > slots);
-    assert!(hashes(67).take(most).all(|item| filter.remove_hash(item)));
+    assert!(hashes(67).take(most).all(|item| filter.remove(&Prehashed(item))));
     assert!(filter.is_empty());
 }
 
@@ -161,7 +158,7 @@ fn no_memory_is_an_error(layout: Layout) {
         let build = || layout.filters().capacity(capacity).build();
         let before = live_bytes();
         let refused = with_little_memory(table - 1, build);
-        assert_eq!(refused.expect_err("too large"), BuildError::OutOfMemory { bytes: table });
+        assert_eq!(refused.expect_err("too large"), Error::OutOfMemory { bytes: table });
         assert_eq!(live_bytes(), before, "nothing is kept");
         assert!(with_little_memory(table, build).is_ok(), "no request is larger than the table");
     }
@@ -176,7 +173,7 @@ fn no_memory_for_what_grows_is_an_error(layout: Layout) {
     let table = words_in_use(&build().expect("memory for a test"), layout.slots);
     let before = live_bytes();
     let refused = with_little_memory(16_000, build);
-    assert_eq!(refused.expect_err("too large"), BuildError::OutOfMemory { bytes: table });
+    assert_eq!(refused.expect_err("too large"), Error::OutOfMemory { bytes: table });
     assert_eq!(live_bytes(), before, "nothing is kept");
     assert!(with_little_memory(table / 8, build).is_ok(), "no request is as large");
 }
@@ -218,7 +215,7 @@ fn no_memory_for_the_list_of_parts(layout: Layout) {
         refused += usize::from(snapshot.is_err());
         for other in others {
             had += usize::from(other.is_ok());
-            refused += usize::from(matches!(other, Err(RestoreError::OutOfMemory { .. })));
+            refused += usize::from(matches!(other, Err(Error::OutOfMemory { .. })));
         }
         assert_eq!(live_bytes(), live, "nothing is kept");
     }
@@ -235,7 +232,7 @@ fn no_memory_for_a_snapshot_is_an_error<L: Storage>(
     let hasher = *filter.hasher();
     let most = filter.snapshot().expect("memory for a test").max_capacity();
     for hash in hashes(73).take(most / 2) {
-        filter.insert_hash(hash).expect("half of what it holds");
+        filter.insert(&Prehashed(hash)).expect("half of what it holds");
     }
     let table = words_in_use(filter, slots);
     let piece = piece.min(table);
@@ -248,19 +245,19 @@ fn no_memory_for_a_snapshot_is_an_error<L: Storage>(
     let live = live_bytes();
     for most in too_little {
         let refused = with_little_memory(most, || filter.snapshot());
-        let SnapshotError::OutOfMemory { bytes } = refused.expect_err("too large") else {
+        let Error::OutOfMemory { bytes } = refused.expect_err("too large") else {
             panic!("another error");
         };
         assert!(tables.contains(&bytes), "{bytes} of {table}");
         let refused = with_little_memory(most, || filter.merge(filter));
-        assert_eq!(refused, Err(MergeError::OutOfMemory { bytes }));
+        assert_eq!(refused, Err(Error::OutOfMemory { bytes }));
         let restored = with_little_memory(most, || {
             let from_bytes = Filter::<L>::from_bytes(&before, hasher);
             [from_bytes, CuckooFilter::restore(&before[..], hasher)]
         });
         for refused in restored {
             let error = refused.expect_err("too large");
-            let RestoreError::OutOfMemory { bytes } = error else { panic!("{error}") };
+            let Error::OutOfMemory { bytes } = error else { panic!("{error}") };
             let requests = most + 1..=*tables.end();
             assert!(requests.contains(&bytes), "{bytes} of {table}, {most} were there");
         }

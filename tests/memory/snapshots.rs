@@ -3,7 +3,7 @@
 
 use std::io::{self, Read};
 
-use coucal::{AnyLayout, Growable, RestoreError, Snapshot, StableHashBuilder, Storage};
+use coucal::{AnyLayout, Error, Growable, Prehashed, Snapshot, StableHashBuilder, Storage};
 use coucal_reference::format::at;
 
 use super::allocator::{counted, peak_of};
@@ -42,7 +42,7 @@ fn takes_the_memory_of_one_table<L: Storage>(filter: &Filter<L>, words: usize, b
     const LITTLE: usize = 128 << 10;
 
     let items: Vec<u64> = hashes(79).take(1000).collect();
-    filter.insert_hash_many(&items).expect("few items");
+    filter.insert_many(Prehashed::slice(&items)).expect("few items");
     let (snapshot, peak) = peak_of(|| filter.snapshot().expect("memory for a test"));
     let most = words + besides + LITTLE;
     assert!((words..most).contains(&peak), "{peak} bytes for {words} of words");
@@ -79,7 +79,7 @@ fn what_is_restored_takes_what_was_read(layout: Layout) {
         let max_capacity = filter.max_capacity();
         assert!(max_capacity > 20 * slots, "{max_capacity} for {slots}");
         let items: Vec<u64> = hashes(83).take(buckets / 2).collect();
-        filter.insert_hash_many(&items).expect("few items");
+        filter.insert_many(Prehashed::slice(&items)).expect("few items");
         let bytes = filter.snapshot().expect("memory for a test").to_bytes();
         drop(filter);
 
@@ -91,7 +91,7 @@ fn what_is_restored_takes_what_was_read(layout: Layout) {
             assert_eq!(restored.memory_bytes(), size_of_val(&restored) + kept);
             let most = read + read / 4 + (88 << 10);
             assert!(peak <= most, "{what}: a peak of {peak} bytes, not {most}, of {read}");
-            assert!(items.iter().all(|&item| restored.contains_hash(item)));
+            assert!(items.iter().all(|&item| restored.contains(&Prehashed(item))));
             assert_eq!((restored.len(), restored.max_capacity()), (items.len(), max_capacity));
         };
         check("from_bytes", &|| Filter::from_bytes(&bytes, HASHER).expect("memory"));
@@ -139,7 +139,7 @@ fn memory_follows_what_is_read() {
             Filter::<AnyLayout>::restore(reader, HASHER).map(drop)
         };
         let (restored, peak) = peak_of(restore);
-        assert!(matches!(restored, Err(RestoreError::Truncated)), "{restored:?}");
+        assert!(matches!(restored, Err(Error::Truncated)), "{restored:?}");
         let read = header.len() + more as usize;
         assert!(peak <= 2 * read + BUFFER, "{peak} bytes for {read} that were read");
         if more > 1_000_000 {
@@ -159,7 +159,7 @@ fn what_cannot_be_used_is_not_kept() {
         Filter::<AnyLayout>::restore(reader, HASHER).map(drop)
     };
     let (restored, peak) = peak_of(restore);
-    assert!(matches!(restored, Err(RestoreError::Truncated)), "{restored:?}");
+    assert!(matches!(restored, Err(Error::Truncated)), "{restored:?}");
     assert!(peak <= 2 * BUFFER, "{peak} bytes");
 }
 
@@ -173,7 +173,7 @@ fn no_memory_for_promises() {
     let restore = || Filter::<AnyLayout>::from_bytes(&impossible, HASHER).map(drop);
     let (restored, peak) = peak_of(restore);
     assert!(
-        matches!(restored, Err(RestoreError::ImpossibleTable { words: 0x1000_0000_0000_0000 })),
+        matches!(restored, Err(Error::ImpossibleTable { words: 0x1000_0000_0000_0000 })),
         "{restored:?}"
     );
     assert!(peak <= 512, "{peak} bytes, for the state of checksums");
@@ -186,7 +186,7 @@ fn no_memory_for_promises() {
     for bytes in [grows.clone(), [&grows[..], &[0; 32 * 8]].concat()] {
         let restore = || Filter::<Growable<AnyLayout>>::from_bytes(&bytes, HASHER).map(drop);
         let (restored, peak) = peak_of(restore);
-        assert!(matches!(restored, Err(RestoreError::Truncated)), "{restored:?}");
+        assert!(matches!(restored, Err(Error::Truncated)), "{restored:?}");
         assert!(peak <= 4096, "{peak} bytes");
     }
     // A snapshot by itself needs no more than its words.

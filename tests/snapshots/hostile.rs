@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use coucal::{AnyLayout, Growable, RestoreError, Snapshot, StableHashBuilder, Storage};
+use coucal::{AnyLayout, Error, Growable, Snapshot, StableHashBuilder, Storage};
 use coucal_reference::LAYOUTS;
 use coucal_reference::format::{HEADER, at, forged, number, put};
 
@@ -44,7 +44,7 @@ fn with(bytes: &[u8], at: usize, value: u64) -> Vec<u8> {
 }
 
 /// What reading says, by each way of reading: all say the same.
-fn error<L: Storage>(bytes: &[u8]) -> RestoreError {
+fn error<L: Storage>(bytes: &[u8]) -> Error {
     let error = Filter::<L>::from_bytes(bytes, HASHER).unwrap_err();
     let of_snapshot = Snapshot::from_bytes(bytes).unwrap_err();
     assert_eq!(format!("{of_snapshot:?}"), format!("{error:?}"));
@@ -52,7 +52,7 @@ fn error<L: Storage>(bytes: &[u8]) -> RestoreError {
     let read = Snapshot::read_from(bytes).map(drop);
     for read in [by_bytes, read] {
         match &error {
-            RestoreError::TrailingBytes { .. } => assert!(read.is_ok()),
+            Error::TrailingBytes { .. } => assert!(read.is_ok()),
             _ => assert_eq!(format!("{:?}", read.unwrap_err()), format!("{error:?}")),
         }
     }
@@ -75,16 +75,12 @@ const NEWER: &str = ": read it with a newer one";
 
 fn truncated(layout: Layout) {
     for len in 0..fixed(layout).len() {
-        assert_error!(
-            error::<AnyLayout>(&fixed(layout)[..len]),
-            RestoreError::Truncated,
-            ANOTHER_COPY
-        );
+        assert_error!(error::<AnyLayout>(&fixed(layout)[..len]), Error::Truncated, ANOTHER_COPY);
     }
     let bytes = grown(layout);
     for len in 0..bytes.len() {
         let error = error::<Growable<AnyLayout>>(&bytes[..len]);
-        assert!(matches!(error, RestoreError::Truncated), "{len}: {error:?}");
+        assert!(matches!(error, Error::Truncated), "{len}: {error:?}");
     }
 }
 
@@ -95,12 +91,12 @@ fn a_bit_flipped(layout: Layout) {
             bytes[at] ^= 1 << (bit % 8);
             let error = Filter::<St>::from_bytes(&bytes, HASHER).unwrap_err();
             let expected = match at {
-                0..at::VERSION => matches!(error, RestoreError::NotASnapshot),
+                0..at::VERSION => matches!(error, Error::NotASnapshot),
                 at::VERSION..at::KIND => {
                     let flipped = 1 ^ 1 << (bit - 8 * at::VERSION);
-                    matches!(error, RestoreError::UnknownVersion { version } if version == flipped)
+                    matches!(error, Error::UnknownVersion { version } if version == flipped)
                 }
-                _ => matches!(error, RestoreError::Damaged),
+                _ => matches!(error, Error::Damaged),
             };
             assert!(expected, "bit {bit}: {error:?}");
             bytes[at] ^= 1 << (bit % 8);
@@ -115,7 +111,7 @@ fn impossible(bytes: &[u8], grows: bool) {
     let error = if grows { error::<Growable<AnyLayout>>(bytes) } else { error::<AnyLayout>(bytes) };
     assert_error!(
         error,
-        RestoreError::ImpossibleTable { words } if words == promised,
+        Error::ImpossibleTable { words } if words == promised,
         DO_NOT_TRUST
     );
 }
@@ -209,14 +205,14 @@ fn other_fields(layout: Layout) {
     for kind in [4, 255] {
         assert_error!(
             byte(at::KIND, kind),
-            RestoreError::UnknownKind { kind: found } if found == kind,
+            Error::UnknownKind { kind: found } if found == kind,
             NEWER
         );
     }
     for (at, value) in
         [(at::ENCODING, 2), (at::ENCODING, 255), (at::BITS, 0), (at::BITS, 33), (at::SLOTS, 0)]
     {
-        assert_error!(byte(at, value), RestoreError::UnknownLayout { .. }, NEWER);
+        assert_error!(byte(at, value), Error::UnknownLayout { .. }, NEWER);
     }
     // One of another encoding that no layout has with these bits.
     let encoding = fixed[at::ENCODING] ^ 1;
@@ -227,9 +223,7 @@ fn other_fields(layout: Layout) {
          a layout that this release does not have for filters of this kind: read it with a newer one"
     );
     assert_eq!(error.to_string(), expected);
-    assert!(
-        matches!(error, RestoreError::UnknownLayout { encoding: found, .. } if found == encoding)
-    );
+    assert!(matches!(error, Error::UnknownLayout { encoding: found, .. } if found == encoding));
 }
 
 /// Words that are none of the layout, and numbers of items that are not theirs.
@@ -241,7 +235,7 @@ fn other_words(layout: Layout) {
                 let at = HEADER + 8 * bucket;
                 assert_error!(
                     error::<St>(&with(bytes, at, word)),
-                    RestoreError::InvalidWord { bucket: found } if found == bucket,
+                    Error::InvalidWord { bucket: found } if found == bucket,
                     DO_NOT_TRUST
                 );
                 // Of two the first.
@@ -251,20 +245,20 @@ fn other_words(layout: Layout) {
                 });
                 assert_error!(
                     error::<St>(&two),
-                    RestoreError::InvalidWord { bucket: found } if found == bucket,
+                    Error::InvalidWord { bucket: found } if found == bucket,
                     DO_NOT_TRUST
                 );
                 // Damage comes first: it is what a user can mend.
                 let mut damaged = two;
                 *damaged.last_mut().unwrap() ^= 1;
-                assert_error!(error::<St>(&damaged), RestoreError::Damaged, ANOTHER_COPY);
+                assert_error!(error::<St>(&damaged), Error::Damaged, ANOTHER_COPY);
             }
         }
         let found = number(bytes, at::OCCUPIED);
         for stated in [0, found - 1, found + 1] {
             assert_error!(
                 error::<St>(&with(bytes, at::OCCUPIED, stated)),
-                RestoreError::WrongLen { stated: a, found: b }
+                Error::WrongLen { stated: a, found: b }
                     if (a as u64, b as u64) == (stated, found),
                 DO_NOT_TRUST
             );
@@ -348,7 +342,7 @@ fn impossible_entries(layout: Layout) {
         for (core, ring) in invalid {
             assert_error!(
                 error::<Growable<AnyLayout>>(&with_entry(core, ring)),
-                RestoreError::InvalidWord { bucket: found } if found as u64 == bucket,
+                Error::InvalidWord { bucket: found } if found as u64 == bucket,
                 DO_NOT_TRUST
             );
         }
@@ -390,14 +384,12 @@ fn void_entries_in_split_buckets() {
         let restored = restored(&bytes(74, bucket, 6));
         if is_void {
             let error = restored.unwrap_err();
-            assert!(
-                matches!(error, RestoreError::InvalidWord { bucket: found } if found == bucket)
-            );
+            assert!(matches!(error, Error::InvalidWord { bucket: found } if found == bucket));
         } else {
             assert_eq!(restored.unwrap().len(), 1);
         }
     }
-    assert!(matches!(restored(&bytes(32, 7, 5)), Err(RestoreError::InvalidWord { bucket: 7 })));
+    assert!(matches!(restored(&bytes(32, 7, 5)), Err(Error::InvalidWord { bucket: 7 })));
 }
 
 fn layouts_that_do_not_grow(layout: Layout) {
@@ -408,7 +400,7 @@ fn layouts_that_do_not_grow(layout: Layout) {
         });
         assert_error!(
             error::<Growable<AnyLayout>>(&bytes),
-            RestoreError::UnknownLayout { fingerprint_bits, .. } if fingerprint_bits == bits,
+            Error::UnknownLayout { fingerprint_bits, .. } if fingerprint_bits == bits,
             NEWER
         );
     }
@@ -416,7 +408,7 @@ fn layouts_that_do_not_grow(layout: Layout) {
 
 /// A valid snapshot, and a kind or a hasher that it is not for.
 fn other_kinds(layout: Layout) {
-    fn refused<L: Storage>(bytes: &[u8], hasher: StableHashBuilder) -> RestoreError {
+    fn refused<L: Storage>(bytes: &[u8], hasher: StableHashBuilder) -> Error {
         let error = Filter::<L>::from_bytes(bytes, hasher).unwrap_err();
         let snapshot = Snapshot::from_bytes(bytes).unwrap();
         let of_snapshot = Filter::<L>::from_snapshot(snapshot, hasher).unwrap_err();
@@ -426,23 +418,23 @@ fn other_kinds(layout: Layout) {
     let (fixed, grown) = (fixed(layout), grown(layout));
     assert_error!(
         refused::<AnyLayout>(&grown, HASHER),
-        RestoreError::OtherKind { grows: true },
+        Error::OtherKind { grows: true },
         ": restore a GrowableCuckooFilter"
     );
     assert_error!(
         refused::<Growable<AnyLayout>>(&fixed, HASHER),
-        RestoreError::OtherKind { grows: false },
+        Error::OtherKind { grows: false },
         ", or an AnyCuckooFilter"
     );
-    let needs = ": a filter to be restored in another process needs a StableHashBuilder";
+    let needs = ", and a filter to be restored in another process a StableHashBuilder";
     let other = StableHashBuilder::new(8);
-    assert_error!(refused::<AnyLayout>(&fixed, other), RestoreError::OtherHasher, needs);
+    assert_error!(refused::<AnyLayout>(&fixed, other), Error::OtherHasher, needs);
     let forged = with(&fixed, at::HASHER, number(&fixed, at::HASHER) ^ 1);
-    assert_error!(refused::<AnyLayout>(&forged, HASHER), RestoreError::OtherHasher, needs);
+    assert_error!(refused::<AnyLayout>(&forged, HASHER), Error::OtherHasher, needs);
     // Changed in the file, it is damage and not another hasher.
     let mut damaged = fixed.clone();
     damaged[at::HASHER] ^= 1;
-    assert_error!(error::<AnyLayout>(&damaged), RestoreError::Damaged, ANOTHER_COPY);
+    assert_error!(error::<AnyLayout>(&damaged), Error::Damaged, ANOTHER_COPY);
 }
 
 /// They are valid for it, or an error.
@@ -463,9 +455,9 @@ fn words_under_the_header_of_another_layout() {
                 Err(error) => assert!(
                     matches!(
                         error,
-                        RestoreError::InvalidWord { .. }
-                            | RestoreError::WrongLen { .. }
-                            | RestoreError::ImpossibleTable { .. }
+                        Error::InvalidWord { .. }
+                            | Error::WrongLen { .. }
+                            | Error::ImpossibleTable { .. }
                     ),
                     "{error:?}"
                 ),
@@ -480,26 +472,26 @@ fn other_formats() {
     let text = "some other file, which is longer than the header of a snapshot is: 96 bytes, so \
                 that there is a whole header to look at";
     let magic = ": they do not begin with the 8 bytes that `write_to` writes first";
-    assert_error!(error::<AnyLayout>(text.as_bytes()), RestoreError::NotASnapshot, magic);
-    assert_error!(error::<AnyLayout>(&[0; 200]), RestoreError::NotASnapshot, magic);
+    assert_error!(error::<AnyLayout>(text.as_bytes()), Error::NotASnapshot, magic);
+    assert_error!(error::<AnyLayout>(&[0; 200]), Error::NotASnapshot, magic);
     // However few bytes there are: `truncated` has those that are the beginning of a snapshot.
     let mut almost = fixed(default_layout());
     almost[7] = b'\r';
     for few in [b"0", &b"ten bytes."[..], b"\x89PNG\r\n\x1a\n", &almost[..8], &almost[..111]] {
-        assert_error!(error::<AnyLayout>(few), RestoreError::NotASnapshot, magic);
-        assert_error!(error::<Growable<AnyLayout>>(few), RestoreError::NotASnapshot, magic);
+        assert_error!(error::<AnyLayout>(few), Error::NotASnapshot, magic);
+        assert_error!(error::<Growable<AnyLayout>>(few), Error::NotASnapshot, magic);
     }
     // As one that was written in text mode.
     let mut bytes = fixed(default_layout());
     bytes.insert(7, b'\r');
-    assert_error!(error::<AnyLayout>(&bytes), RestoreError::NotASnapshot, magic);
+    assert_error!(error::<AnyLayout>(&bytes), Error::NotASnapshot, magic);
 
     for version in [0, 2, 3, u32::MAX] {
         let bytes = forged(&fixed(default_layout()), |bytes| {
             bytes[at::VERSION..at::KIND].copy_from_slice(&version.to_le_bytes());
         });
         let error = error::<AnyLayout>(&bytes);
-        assert!(matches!(error, RestoreError::UnknownVersion { version: v } if v == version));
+        assert!(matches!(error, Error::UnknownVersion { version: v } if v == version));
         let expected = format!(
             "the snapshot has version {version}, and this release reads version 1: read it with the release \
              that wrote it, or a newer one"
@@ -515,7 +507,7 @@ fn trailing_bytes() {
         bytes.resize(bytes.len() + more, 0);
         assert_error!(
             error::<AnyLayout>(&bytes),
-            RestoreError::TrailingBytes { bytes } if bytes == more,
+            Error::TrailingBytes { bytes } if bytes == more,
             ": `restore` leaves them to its reader"
         );
     }
@@ -580,8 +572,8 @@ fn readers_that_fail() {
     for len in 0..bytes.len() {
         let reader = bytes[..len].chain(Fails);
         let error = Filter::<AnyLayout>::restore(reader, HASHER).unwrap_err();
-        let RestoreError::Io(cause) = &error else { panic!("{len}: {error:?}") };
-        assert_eq!(cause.kind(), io::ErrorKind::ConnectionReset);
+        let Error::Io { kind, .. } = error else { panic!("{len}: {error:?}") };
+        assert_eq!(kind, io::ErrorKind::ConnectionReset);
         assert_eq!(error.to_string(), "the snapshot could not be read: the cable is cut");
     }
     // What is complete needs nothing more of it.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use coucal::{
-    AnyCuckooFilter, CuckooFilter, DefaultHashBuilder, MergeError, StableHashBuilder, Storage,
+    AnyCuckooFilter, CuckooFilter, DefaultHashBuilder, Error, StableHashBuilder, Storage,
 };
 
 use crate::common::{Filter, Growing, HASHER, Layout, default_layout};
@@ -103,7 +103,7 @@ fn to_the_last_slot(layout: Layout) {
 
     other.clear();
     fill(&other, 0..1);
-    assert_eq!(one.merge(&other), Err(MergeError::Full));
+    assert_eq!(one.merge(&other), Err(Error::Full));
     assert_eq!((one.len(), other.len()), (one.slots(), 1));
 }
 
@@ -121,23 +121,29 @@ fn what_is_not_alike_is_an_error() {
     let filter = default_layout().filter(1000);
     fill(&filter, 0..10);
     let error = filter.merge(&default_layout().filter(2000)).unwrap_err();
-    assert!(matches!(error, MergeError::OtherSize { slots, other } if slots < other), "{error}");
+    assert!(matches!(error, Error::OtherSize { slots, other } if slots < other), "{error}");
     assert!(error.to_string().contains("build both with the same capacity"), "{error}");
 
     let other_seed = CuckooFilter::builder().any_layout().capacity(1000);
     let other_seed = other_seed.hasher(StableHashBuilder::new(8)).build().unwrap();
     let error = filter.merge(&other_seed).unwrap_err();
-    assert_eq!(error, MergeError::OtherHasher);
-    assert!(error.to_string().contains("a clone of"), "{error}");
+    assert_eq!(error, Error::OtherHasher);
+    assert!(error.to_string().contains("clones of"), "{error}");
     let [one, other] =
         [0; 2].map(|_| CuckooFilter::with_capacity_and_hasher(1000, DefaultHashBuilder::default()));
-    assert_eq!(one.merge(&other), Err(MergeError::OtherHasher));
+    assert_eq!(one.merge(&other), Err(Error::OtherHasher));
 
     let any = |rate| -> AnyCuckooFilter<_> {
-        CuckooFilter::with_capacity_rate_and_hasher(1000, rate, HASHER).unwrap()
+        CuckooFilter::builder()
+            .capacity(1000)
+            .false_positive_rate(rate)
+            .any_layout()
+            .hasher(HASHER)
+            .build()
+            .unwrap()
     };
     let error = any(0.01).merge(&any(0.0001)).unwrap_err();
-    assert_eq!(error, MergeError::OtherLayout);
+    assert_eq!(error, Error::OtherLayout { other: "SemiSorted17x4", filter: "Fp12x5" });
     assert_eq!(filter.len(), 10);
 }
 
@@ -151,7 +157,7 @@ fn what_does_not_fit_changes_nothing() {
         fill(&other, 1000..1000 + slots * share / 100 - slots / 10);
         let counts = || (0..3000_u64).map(|item| one.count(&item)).collect::<Vec<_>>();
         let (before, len) = (counts(), one.len());
-        assert_eq!(one.merge(&other), Err(MergeError::Full));
+        assert_eq!(one.merge(&other), Err(Error::Full));
         assert_eq!((counts(), one.len()), (before, len));
     }
 }
@@ -180,7 +186,7 @@ fn not_beyond_the_greatest_size() {
     let [one, other] = [0; 2].map(|_| default_layout().growing(100, 1000));
     fill(&one, 0..800);
     fill(&other, 1000..1800);
-    assert_eq!(one.merge(&other), Err(MergeError::Full));
+    assert_eq!(one.merge(&other), Err(Error::Full));
     assert_eq!(one.len(), 800);
     assert!((0..800_u64).all(|item| one.contains(&item)));
 }

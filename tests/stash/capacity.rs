@@ -3,6 +3,8 @@
 use coucal_reference::{Item, Subject};
 use rand::seq::SliceRandom;
 
+use coucal::Prehashed;
+
 use super::{contents, holds, items, value_bits, value_bits_that_grow, zipf};
 use crate::common::{Layout, default_layout, hashes, random, usually};
 
@@ -213,7 +215,7 @@ fn a_store_of_keys_that_are_written_again_in_each_partition() {
     let maplet = default_layout().growing_maplet(1, all, 5);
     for partition in 0..PARTITIONS {
         for key in keys() {
-            maplet.insert_hash(key, partition).expect("what it was made for");
+            maplet.insert(&Prehashed(key), partition).expect("what it was made for");
         }
     }
     let bits = 8.0 * maplet.memory_bytes() as f64 / all as f64;
@@ -221,16 +223,19 @@ fn a_store_of_keys_that_are_written_again_in_each_partition() {
     assert!(bits <= 100.0, "{bits} bits for a pair: {maplet:?}");
     assert!(maplet.stats().stashed_entries > all / 5, "as a key has no more than eight slots");
     for key in keys() {
-        let found: Vec<u32> = maplet.get_hash(key).collect();
+        let found: Vec<u32> = maplet.get(&Prehashed(key)).collect();
         assert!((0..PARTITIONS).all(|partition| found.contains(&partition)), "{found:?}");
     }
     for partition in 0..PARTITIONS - 1 {
         for key in keys() {
-            assert!(maplet.remove_hash(key, partition), "{partition} of {key:#x}: {maplet:?}");
+            assert!(
+                maplet.remove(&Prehashed(key), partition),
+                "{partition} of {key:#x}: {maplet:?}"
+            );
         }
     }
     assert_eq!(maplet.len(), KEYS);
-    assert!(keys().all(|key| maplet.get_hash(key).any(|found| found == PARTITIONS - 1)));
+    assert!(keys().all(|key| maplet.get(&Prehashed(key)).any(|found| found == PARTITIONS - 1)));
 }
 
 /// What the documentation of the crate and SECURITY.md say. Nearly all pairs are stashed: of a key two buckets hold few.
@@ -241,7 +246,7 @@ fn an_entry_takes_no_more_memory_than_is_said() {
     let mut first = None;
     for hash in hashes(97).take(200) {
         for value in 0..256 {
-            maplet.insert_hash(hash, value).expect("room");
+            maplet.insert(&Prehashed(hash), value).expect("room");
             let (entries, more) = (maplet.stats().stashed_entries, maplet.memory_bytes() - empty);
             if entries == 1 {
                 first = first.or(Some(more));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use coucal::{InsertError, MergeError, Snapshot};
+use coucal::{Error, Snapshot};
 use coucal_reference::format::{self, Fault, HEADER, STASHED, at, forged, number, put};
 use coucal_reference::{Item, Subject};
 
@@ -239,10 +239,10 @@ fn most_copies_of_a_pair<S: Subject>(saved: &Saved, hash: u64) {
     };
     let mut subjects = (0..ENTRIES).map(of_most);
     let subject = subjects.find(|subject| subject.insert((hash, 0)).is_err()).expect("its entry");
-    assert_eq!(subject.insert((hash, 0)), Err(InsertError::Full));
+    assert_eq!(subject.insert((hash, 0)), Err(Error::Full));
     assert_eq!(subject.insert((hash, 1)), Ok(()));
     let before = subject.bytes();
-    assert_eq!(subject.try_replace((hash, 1), 0), Err(InsertError::Full));
+    assert_eq!(subject.try_replace((hash, 1), 0), Err(Error::Full));
     assert!(subject.bytes() == before && subject.values(hash).contains(&1));
     assert_eq!(subject.try_replace((hash, 0), 1), Ok(true));
     assert_eq!(subject.try_replace((hash, 1), 0), Ok(true));
@@ -264,7 +264,7 @@ fn millions_are_taken_back<S: Subject>(saved: &Saved, new: impl Fn() -> S) {
         let copies = 2 * saved.layout.slots + 1;
         one.insert_many(&vec![(hash, 0); copies]).expect("room");
         let before = contents(&one).copies;
-        assert_eq!(one.merge(&other), Err(MergeError::Full));
+        assert_eq!(one.merge(&other), Err(Error::Full));
         assert_eq!(contents(&one).copies, before);
         assert_eq!(one.len(), copies);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use coucal::MergeError;
+use coucal::Error;
 use coucal_reference::format::{Class, Value};
 use coucal_reference::{Item, Subject};
 
@@ -90,7 +90,7 @@ fn is_refused<S: Subject>(new: impl Fn() -> S, bits: u32) {
     assert!(one.stashed().0 > 0 && other.stashed().0 > 0, "{one:?}, {other:?}");
     let (before, of_other_before) = (entries(&one), other.bytes());
     for _ in 0..2 {
-        assert_eq!(one.merge(&other), Err(MergeError::Full), "{one:?}, {other:?}");
+        assert_eq!(one.merge(&other), Err(Error::Full), "{one:?}, {other:?}");
         assert_eq!(entries(&one), before);
         assert!(other.bytes() == of_other_before, "the other is as it was");
         holds(&one, &of_one);

@@ -8,6 +8,8 @@ use std::thread;
 use coucal_reference::format::Value;
 use coucal_reference::{Item, Subject};
 
+use coucal::Prehashed;
+
 use super::{contents, value_bits, value_bits_that_grow};
 use crate::common::{Filter, Layout, default_layout, fill, hashes, repetitions};
 
@@ -129,14 +131,14 @@ fn lookups_beside_stashing(name: &str, stashed_items: usize, filter: &Filter) {
     let hot: Vec<u64> = hashes(41).take(stashed_items).collect();
     // Of every second one nothing is in the stash, from time to time.
     for (at, &hash) in hot.iter().enumerate() {
-        filter.insert_hash_many(&vec![hash; slots_of_two + at % 2]).expect("room");
+        filter.insert_many(Prehashed::slice(&vec![hash; slots_of_two + at % 2])).expect("room");
     }
     let room = filter.capacity() - filter.len();
     fill(filter, hashes(43).take(room * 9 / 10));
     let lookups = repetitions(150_000, 10_000_000);
     let reported = |seed: u64| {
         let found =
-            hashes(seed + 100).take(lookups as usize).map(|hash| filter.contains_hash(hash));
+            hashes(seed + 100).take(lookups as usize).map(|hash| filter.contains(&Prehashed(hash)));
         found.collect::<Vec<bool>>()
     };
     let quiet: Vec<Vec<bool>> = (0..LOOKERS).map(&reported).collect();
@@ -153,8 +155,8 @@ fn lookups_beside_stashing(name: &str, stashed_items: usize, filter: &Filter) {
                         if looking.load(Ordering::SeqCst) == 0 {
                             break;
                         }
-                        assert_eq!(filter.insert_hash(hash), Ok(()));
-                        assert!(filter.remove_hash(hash));
+                        assert_eq!(filter.insert(&Prehashed(hash)), Ok(()));
+                        assert!(filter.remove(&Prehashed(hash)));
                         writes += 2;
                     }
                     writes

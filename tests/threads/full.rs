@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
+use coucal::Prehashed;
+
 use super::turn;
 use crate::common::{default_layout, fill, hashes, repetitions};
 
@@ -35,7 +37,7 @@ fn clear_against_failing_inserts(capacity: usize, repetitions: u64, least_load: 
         for hash in hashes(seed) {
             // SeqCst, here and below: nothing here is about these.
             let before = epoch.load(Ordering::SeqCst);
-            if filter.insert_hash(hash).is_err() {
+            if filter.insert(&Prehashed(hash)).is_err() {
                 failures.fetch_add(1, Ordering::SeqCst);
                 let load = filter.load_factor();
                 let within = before.is_multiple_of(2) && epoch.load(Ordering::SeqCst) == before;
@@ -89,7 +91,7 @@ fn removals_against_failing_inserts(capacity: usize, repetitions: u64, least_loa
                     if stop.load(Ordering::SeqCst) {
                         break;
                     }
-                    let failed = filter.insert_hash(hash).is_err();
+                    let failed = filter.insert(&Prehashed(hash)).is_err();
                     failures.fetch_add(failed.into(), Ordering::SeqCst);
                 }
             });
@@ -97,7 +99,7 @@ fn removals_against_failing_inserts(capacity: usize, repetitions: u64, least_loa
                 thread::yield_now();
             }
             for hash in hashes(seed).take(stored) {
-                assert!(filter.remove_hash(hash), "a stored item is lost");
+                assert!(filter.remove(&Prehashed(hash)), "a stored item is lost");
             }
             stop.store(true, Ordering::SeqCst);
         });

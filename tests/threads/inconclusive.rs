@@ -9,6 +9,8 @@ use std::thread;
 
 use rand::Rng;
 
+use coucal::Prehashed;
+
 use super::turn;
 use crate::common::{Filter, default_layout, random, repetitions, usually};
 
@@ -21,8 +23,8 @@ fn lookups() -> u64 {
 fn one_group(filter: &Filter, stop: &AtomicBool, _seed: u64) {
     while !stop.load(Ordering::Relaxed) {
         // With five copies or more, both buckets hold some.
-        while filter.insert_hash(1).is_ok() {}
-        while filter.count_hash(1) > 5 && filter.remove_hash(1) {}
+        while filter.insert(&Prehashed(1)).is_ok() {}
+        while filter.count(&Prehashed(1)) > 5 && filter.remove(&Prehashed(1)) {}
     }
 }
 
@@ -33,10 +35,10 @@ fn kicks(filter: &Filter, stop: &AtomicBool, seed: u64) {
     while !stop.load(Ordering::Relaxed) {
         if filter.load_factor() < 0.96 {
             let new = (0..16).map(|_| random.next_u64());
-            own.extend(new.filter(|hash| filter.insert_hash(*hash).is_ok()));
+            own.extend(new.filter(|hash| filter.insert(&Prehashed(*hash)).is_ok()));
         } else {
             for hash in own.drain(own.len().saturating_sub(16)..) {
-                filter.remove_hash(hash);
+                filter.remove(&Prehashed(hash));
             }
         }
     }
@@ -58,7 +60,7 @@ fn inconclusive(filter: &Filter, write: Writer, writers: u64, readers: u64) -> u
         let look = |seed: u64| {
             let mut random = random(seed ^ 0xab5e_0000);
             start.wait();
-            (0..lookups()).filter(|_| filter.contains_hash(random.next_u64())).count()
+            (0..lookups()).filter(|_| filter.contains(&Prehashed(random.next_u64()))).count()
         };
         let reading: Vec<_> = (0..readers).map(|seed| scope.spawn(move || look(seed))).collect();
         for reader in reading {
@@ -84,7 +86,7 @@ fn a_lookup_hardly_ever_gives_up() {
             let filter = default_layout().filter(capacity);
             let mut settled = random(7);
             while capacity > 0 && filter.load_factor() < 0.9 {
-                filter.insert_hash(settled.next_u64()).expect("far from full");
+                filter.insert(&Prehashed(settled.next_u64())).expect("far from full");
             }
             let (lookups, count) =
                 (lookups() * readers, inconclusive(&filter, write, writers, readers));

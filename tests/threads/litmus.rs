@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock};
 use std::thread;
 
-use coucal::{CuckooFilter, Fp16x4, StableHashBuilder, internals};
+use coucal::{CuckooFilter, Fp16x4, Prehashed, StableHashBuilder, internals};
 
 use super::turn;
 use crate::common::{HASHER, default_layout, hashes, repetitions};
@@ -99,8 +99,8 @@ impl Pair {
         let filter = of_slots(1 << 12);
         let mut hashes = hashes(43);
         let first = hashes.next().expect("endless");
-        filter.insert_hash(first).expect("an empty filter");
-        let second = hashes.find(|&hash| !filter.contains_hash(hash)).expect("endless");
+        filter.insert(&Prehashed(first)).expect("an empty filter");
+        let second = hashes.find(|&hash| !filter.contains(&Prehashed(hash))).expect("endless");
         filter.clear();
         Self { filter, items: [first, second] }
     }
@@ -117,9 +117,9 @@ impl Pair {
         let Self { filter, items } = self;
         let prepare = |_| {
             for &item in items {
-                while filter.remove_hash(item) {}
+                while filter.remove(&Prehashed(item)) {}
                 if present {
-                    filter.insert_hash(item).expect("two items at the most");
+                    filter.insert(&Prehashed(item)).expect("two items at the most");
                 }
             }
         };
@@ -130,35 +130,35 @@ impl Pair {
 }
 
 fn insert(filter: &Filter, item: u64) {
-    filter.insert_hash(item).expect("a few items at the most");
+    filter.insert(&Prehashed(item)).expect("a few items at the most");
 }
 
 fn remove(filter: &Filter, item: u64) {
-    assert!(filter.remove_hash(item), "a present item is lost");
+    assert!(filter.remove(&Prehashed(item)), "a present item is lost");
 }
 
 #[test]
 fn insert_then_contains() {
     Pair::new().never_both(false, false, |filter, own, other| {
         insert(filter, own);
-        filter.contains_hash(other)
+        filter.contains(&Prehashed(other))
     });
 }
 
 #[test]
 fn insert_unique_then_contains() {
     Pair::new().never_both(false, false, |filter, own, other| {
-        assert_eq!(filter.insert_unique_hash(own), Ok(true));
-        filter.contains_hash(other)
+        assert_eq!(filter.insert_unique(&Prehashed(own)), Ok(true));
+        filter.contains(&Prehashed(other))
     });
 }
 
 #[test]
 fn insert_then_contains_in_batches() {
     Pair::new().never_both(false, false, |filter, own, other| {
-        filter.insert_hash_many(&[own]).expect("two items at the most");
+        filter.insert_many(Prehashed::slice(&[own])).expect("two items at the most");
         let mut found = [false];
-        filter.contains_hash_many(&[other], &mut found).expect("equal lengths");
+        filter.contains_many(Prehashed::slice(&[other]), &mut found).expect("equal lengths");
         found[0]
     });
 }
@@ -167,7 +167,7 @@ fn insert_then_contains_in_batches() {
 fn insert_then_count() {
     Pair::new().never_both(false, false, |filter, own, other| {
         insert(filter, own);
-        filter.count_hash(other) > 0
+        filter.count(&Prehashed(other)) > 0
     });
 }
 
@@ -175,7 +175,7 @@ fn insert_then_count() {
 fn insert_then_remove_of_the_other() {
     Pair::new().never_both(false, false, |filter, own, other| {
         insert(filter, own);
-        filter.remove_hash(other)
+        filter.remove(&Prehashed(other))
     });
 }
 
@@ -184,7 +184,7 @@ fn insert_then_remove_of_the_other() {
 fn insert_then_insert_unique_of_the_other() {
     Pair::new().never_both(false, true, |filter, own, other| {
         insert(filter, own);
-        filter.insert_unique_hash(other) == Ok(true)
+        filter.insert_unique(&Prehashed(other)) == Ok(true)
     });
 }
 
@@ -192,7 +192,7 @@ fn insert_then_insert_unique_of_the_other() {
 fn remove_then_contains() {
     Pair::new().never_both(true, true, |filter, own, other| {
         remove(filter, own);
-        filter.contains_hash(other)
+        filter.contains(&Prehashed(other))
     });
 }
 
@@ -200,7 +200,7 @@ fn remove_then_contains() {
 fn remove_then_count() {
     Pair::new().never_both(true, true, |filter, own, other| {
         remove(filter, own);
-        filter.count_hash(other) > 0
+        filter.count(&Prehashed(other)) > 0
     });
 }
 
@@ -209,7 +209,7 @@ fn remove_then_count() {
 fn remove_then_insert_unique_of_the_other() {
     Pair::new().never_both(true, false, |filter, own, other| {
         remove(filter, own);
-        filter.insert_unique_hash(other) == Ok(true)
+        filter.insert_unique(&Prehashed(other)) == Ok(true)
     });
 }
 
@@ -219,18 +219,18 @@ fn remove_then_insert_unique_of_the_other() {
 fn insert_against_remove() {
     let Pair { filter, items: [inserted, removed] } = &Pair::new();
     let prepare = |_| {
-        filter.remove_hash(*inserted);
-        if !filter.contains_hash(*removed) {
+        filter.remove(&Prehashed(*inserted));
+        if !filter.contains(&Prehashed(*removed)) {
             insert(filter, *removed);
         }
     };
     let act = |thread: usize, _| {
         if thread == 0 {
             insert(filter, *inserted);
-            usize::from(filter.contains_hash(*removed))
+            usize::from(filter.contains(&Prehashed(*removed)))
         } else {
             remove(filter, *removed);
-            usize::from(!filter.contains_hash(*inserted))
+            usize::from(!filter.contains(&Prehashed(*inserted)))
         }
     };
     litmus(prepare, act, |both| both != [1, 1]);
@@ -250,20 +250,20 @@ fn clear_then_contains_in_another_filter() {
     let prepare = |_| {
         insert(&cleared, early);
         insert(&cleared, late);
-        other.remove_hash(late);
+        other.remove(&Prehashed(late));
     };
     let act = |thread: usize, round: u64| {
         if thread == 0 {
             cleared.clear();
-            usize::from(!other.contains_hash(late))
+            usize::from(!other.contains(&Prehashed(late)))
         } else {
             // The clear is under way, and has to wait for the cache line of the late one.
-            while cleared.contains_hash(late) && cleared.contains_hash(early) {
+            while cleared.contains(&Prehashed(late)) && cleared.contains(&Prehashed(early)) {
                 spin_loop();
             }
             (0..round % 512).for_each(|_| std::hint::black_box(()));
             insert(&other, late);
-            usize::from(cleared.contains_hash(late))
+            usize::from(cleared.contains(&Prehashed(late)))
         }
     };
     litmus(prepare, act, |both| both != [1, 1]);
@@ -280,7 +280,7 @@ fn insert_by_kicks_then_contains() {
         insert(&filter, hash);
     }
     let fresh: Vec<u64> =
-        hashes(53).filter(|&hash| !filter.contains_hash(hash)).take(2 * FRESH).collect();
+        hashes(53).filter(|&hash| !filter.contains(&Prehashed(hash))).take(2 * FRESH).collect();
     // Neighbours in a cycle, so that a round finds other items than the one before removed.
     let item = |of: usize, round: u64| fresh[2 * (round as usize % FRESH) + of];
     let prepare = |round: u64| {
@@ -291,7 +291,7 @@ fn insert_by_kicks_then_contains() {
     };
     let act = |of: usize, round| {
         insert(&filter, item(of, round));
-        usize::from(!filter.contains_hash(item(1 - of, round)))
+        usize::from(!filter.contains(&Prehashed(item(1 - of, round))))
     };
     litmus(prepare, act, |both| both != [1, 1]);
 }
@@ -301,10 +301,10 @@ fn insert_by_kicks_then_contains() {
 fn one_class(filter: &Filter, count: usize) -> Vec<u64> {
     let mut hashes = hashes(59);
     let first = hashes.next().expect("endless");
-    filter.insert_hash(first).expect("an empty filter");
-    let same = hashes.filter(|&hash| filter.contains_hash(hash)).take(count - 1);
+    filter.insert(&Prehashed(first)).expect("an empty filter");
+    let same = hashes.filter(|&hash| filter.contains(&Prehashed(hash))).take(count - 1);
     let class = std::iter::once(first).chain(same).collect();
-    assert!(filter.remove_hash(first) && filter.is_empty());
+    assert!(filter.remove(&Prehashed(first)) && filter.is_empty());
     class
 }
 
@@ -317,7 +317,7 @@ fn remove_then_insert_unique_of_one_class() {
     let filter = of_slots(128);
     let class = one_class(&filter, CLASS);
     let prepare = |_| {
-        while filter.remove_hash(class[0]) {}
+        while filter.remove(&Prehashed(class[0])) {}
         // The second copy goes to the emptier bucket, where the first is not.
         insert(&filter, class[0]);
         insert(&filter, class[0]);
@@ -325,9 +325,10 @@ fn remove_then_insert_unique_of_one_class() {
     let act = |of: usize, round: u64| {
         let hash = class[(round as usize / 64 % CLASS) * of];
         remove(&filter, hash);
-        usize::from(filter.insert_unique_hash(hash).expect("two copies at the most"))
+        usize::from(filter.insert_unique(&Prehashed(hash)).expect("two copies at the most"))
     };
-    let check = |told: [usize; 2]| told[0] + told[1] == 1 && filter.count_hash(class[0]) == 1;
+    let check =
+        |told: [usize; 2]| told[0] + told[1] == 1 && filter.count(&Prehashed(class[0])) == 1;
     litmus(prepare, act, check);
 }
 
@@ -343,9 +344,9 @@ fn copies_beside_the_buckets() {
     let act = |of: usize, round: u64| {
         let hash = class[(round as usize / 64 % 8) * of];
         if round.is_multiple_of(2) {
-            usize::from(filter.insert_hash(hash).is_ok())
+            usize::from(filter.insert(&Prehashed(hash)).is_ok())
         } else {
-            usize::from(filter.remove_hash(hash))
+            usize::from(filter.remove(&Prehashed(hash)))
         }
     };
     let prepare = |round: u64| {
@@ -373,8 +374,8 @@ fn insert_then_contains_while_a_filter_grows() {
     };
     let act = |of: usize, round| {
         let filter = read();
-        filter.insert_hash(item(of, round)).expect("below the greatest capacity");
-        usize::from(!filter.contains_hash(item(1 - of, round)))
+        filter.insert(&Prehashed(item(of, round))).expect("below the greatest capacity");
+        usize::from(!filter.contains(&Prehashed(item(1 - of, round))))
     };
     thread::scope(|scope| {
         scope.spawn(|| {

@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use coucal::{Candidates, InsertError, Storage};
+use coucal::{Candidates, Error, Prehashed, Storage};
 use rand::{Rng, RngExt};
 
 use super::turn;
@@ -63,11 +63,11 @@ fn beside_writers<L: Storage>(maplet: &Maplet<L>, settle: usize, most: usize, op
     let settled: Vec<u64> = hashes(1).take(settle / 2).collect();
     // All of these have the value 0, and the second one from time to time another.
     for &hash in &settled {
-        maplet.insert_hash(hash, 0).expect("half full");
+        maplet.insert(&Prehashed(hash), 0).expect("half full");
     }
     let replaced: Vec<u64> = settled.iter().copied().step_by(4).collect();
     for &hash in &replaced {
-        maplet.insert_hash(hash, top).expect("half full");
+        maplet.insert(&Prehashed(hash), top).expect("half full");
     }
     let start = Barrier::new(WRITERS as usize + READERS);
     let writing = AtomicUsize::new(WRITERS as usize);
@@ -100,15 +100,15 @@ fn beside_writers<L: Storage>(maplet: &Maplet<L>, settle: usize, most: usize, op
     let all = settled.len() + replaced.len() + held.len();
     assert_eq!(maplet.len(), all, "{maplet:?}");
     for (hash, value) in held {
-        assert!(maplet.get_hash(hash).any(|found| found == value), "{maplet:?}");
-        assert!(maplet.remove_hash(hash, value), "a pair is lost: {maplet:?}");
+        assert!(maplet.get(&Prehashed(hash)).any(|found| found == value), "{maplet:?}");
+        assert!(maplet.remove(&Prehashed(hash), value), "a pair is lost: {maplet:?}");
     }
     for hash in replaced {
-        let is_there = maplet.remove_hash(hash, top) || maplet.remove_hash(hash, 1);
+        let is_there = maplet.remove(&Prehashed(hash), top) || maplet.remove(&Prehashed(hash), 1);
         assert!(is_there, "a replaced pair is lost: {maplet:?}");
     }
     for hash in settled {
-        assert!(maplet.remove_hash(hash, 0), "a settled pair is lost: {maplet:?}");
+        assert!(maplet.remove(&Prehashed(hash), 0), "a settled pair is lost: {maplet:?}");
     }
     assert!(maplet.is_empty());
 }
@@ -135,14 +135,14 @@ fn write<L: Storage>(
         match random.random_range(0..8) {
             0..4 if held.len() < share => {
                 let (hash, value) = (random.next_u64(), random.random_range(0..=top));
-                match maplet.insert_hash(hash, value) {
+                match maplet.insert(&Prehashed(hash), value) {
                     Ok(()) => {
                         held.push((hash, value));
-                        let mut found = maplet.get_hash(hash);
+                        let mut found = maplet.get(&Prehashed(hash));
                         assert!(found.any(|found| found == value), "an own insert is missed");
                     }
                     Err(error) => {
-                        assert_eq!(error, InsertError::Full);
+                        assert_eq!(error, Error::Full);
                     }
                 }
             }
@@ -150,19 +150,19 @@ fn write<L: Storage>(
                 let at = random.random_range(0..mine.len());
                 let (hash, is_new) = mine[at];
                 let (old, new) = if is_new { (1, top) } else { (top, 1) };
-                assert_eq!(maplet.replace_hash(hash, old, new), Ok(true), "a pair is lost");
+                assert_eq!(maplet.replace(&Prehashed(hash), old, new), Ok(true), "a pair is lost");
                 mine[at].1 = !is_new;
             }
             5 if !held.is_empty() => {
                 let at = random.random_range(0..held.len());
                 let ((hash, old), new) = (held[at], random.random_range(0..=top));
-                assert_eq!(maplet.replace_hash(hash, old, new), Ok(true), "a pair is lost");
+                assert_eq!(maplet.replace(&Prehashed(hash), old, new), Ok(true), "a pair is lost");
                 held[at].1 = new;
             }
             _ if !held.is_empty() => {
                 let at = random.random_range(0..held.len());
                 let (hash, value) = held.swap_remove(at);
-                assert!(maplet.remove_hash(hash, value), "a pair is lost");
+                assert!(maplet.remove(&Prehashed(hash), value), "a pair is lost");
             }
             _ => {}
         }
@@ -183,11 +183,11 @@ fn look<L: Storage>(maplet: &Maplet<L>, settled: &[u64], reader: usize, top: u32
     };
     if reader.is_multiple_of(2) {
         for (at, &hash) in settled.iter().enumerate() {
-            check(at, maplet.get_hash(hash));
-            assert!(maplet.contains_key_hash(hash), "a settled key is missed");
+            check(at, maplet.get(&Prehashed(hash)));
+            assert!(maplet.contains_key(&Prehashed(hash)), "a settled key is missed");
         }
     } else {
-        let found = maplet.get_hash_each(settled);
+        let found = maplet.get_each(Prehashed::slice(settled));
         found.into_iter().enumerate().for_each(|(at, found)| check(at, found));
     }
 }

@@ -16,7 +16,7 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use coucal::Storage;
+use coucal::{Prehashed, Storage};
 use coucal_reference::format::Class;
 use rand::RngExt;
 
@@ -85,10 +85,10 @@ impl<L: Storage> Shared<'_, L> {
             let followed = me + 1 == WRITERS || self.writers[me + 1].progress()[0] + 64 > next;
             let wants = has < wanted() || has == wanted() && random.random_bool(0.5);
             if may_insert && followed && wants {
-                self.filter.insert_hash(self.item(me, next)).expect("there is room");
+                self.filter.insert(&Prehashed(self.item(me, next))).expect("there is room");
                 inserted.store(next + 1, Ordering::Release);
             } else if has > 0 && has >= wanted() {
-                assert!(self.filter.remove_hash(self.item(me, first)), "an item is lost");
+                assert!(self.filter.remove(&Prehashed(self.item(me, first))), "an item is lost");
                 removed.store(first + 1, Ordering::Release);
             } else {
                 thread::yield_now();
@@ -135,7 +135,7 @@ fn snapshots_are_exact<F: Storage>(
     let snapshots = snapshots_of_each();
     let items = distinct(class, settled + WRITERS * ROW);
     let (settled, rows) = items.split_at(settled);
-    filter.insert_hash_many(settled).expect("there is room");
+    filter.insert_many(Prehashed::slice(settled)).expect("there is room");
     let shared = Shared {
         filter,
         rows: rows.chunks(ROW).collect(),
@@ -166,7 +166,7 @@ fn snapshots_are_exact<F: Storage>(
 
             let len = snapshot.len();
             let restored = Filter::<F>::from_snapshot(snapshot, HASHER).expect("valid");
-            let is_held = |&item: &u64| restored.contains_hash(item);
+            let is_held = |&item: &u64| restored.contains(&Prehashed(item));
             assert!(settled.iter().all(is_held), "a settled item is missed");
             let mut found = settled.len();
             let mut last_of_the_one_before = u64::MAX;

@@ -7,7 +7,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
-use coucal::{InsertError, Storage};
+use coucal::{Error, Prehashed, Storage};
 use rand::{Rng, RngExt};
 
 use super::turn;
@@ -42,22 +42,25 @@ impl Writer {
                 thread::yield_now();
             } else {
                 let chosen = self.random.random_range(0..self.held.len());
-                assert!(filter.remove_hash(self.held.swap_remove(chosen)), "a held item is lost");
+                assert!(
+                    filter.remove(&Prehashed(self.held.swap_remove(chosen))),
+                    "a held item is lost"
+                );
             }
         }
     }
 
-    fn insert<L: Storage>(&mut self, filter: &Filter<L>) -> Result<(), InsertError> {
+    fn insert<L: Storage>(&mut self, filter: &Filter<L>) -> Result<(), Error> {
         let hash = self.random.next_u64();
         let stored = if hash.is_multiple_of(2) {
-            filter.insert_hash(hash).map(|()| true)
+            filter.insert(&Prehashed(hash)).map(|()| true)
         } else {
             // A colliding item of another writer makes it `Ok(false)`.
-            filter.insert_unique_hash(hash)
+            filter.insert_unique(&Prehashed(hash))
         };
         if stored == Ok(true) {
             self.held.push(hash);
-            assert!(filter.contains_hash(hash), "a writer's own insert is lost");
+            assert!(filter.contains(&Prehashed(hash)), "a writer's own insert is lost");
         }
         stored.map(|_| ())
     }
@@ -70,7 +73,7 @@ fn settled_keys_are_found_in(layout: Layout, slots: usize, threads: usize, looku
     let mut random = random((slots * threads) as u64);
     let settled: Vec<u64> = (0..slots / 2).map(|_| random.next_u64()).collect();
     let settled: Vec<u64> =
-        settled.into_iter().filter(|&hash| filter.insert_hash(hash) == Ok(())).collect();
+        settled.into_iter().filter(|&hash| filter.insert(&Prehashed(hash)) == Ok(())).collect();
     // Readers also write, in turn, where there is but one thread for both.
     let writers = (threads / 2).max(1);
     let readers = (threads - writers).max(1);
@@ -120,11 +123,16 @@ fn settled_keys_are_found_in(layout: Layout, slots: usize, threads: usize, looku
                         let batch = &settled[at..settled.len().min(at + BATCH)];
                         if reader % 2 == 0 {
                             for &hash in batch.iter().cycle().take(BATCH) {
-                                assert!(filter.contains_hash(hash), "a settled item is missed");
+                                assert!(
+                                    filter.contains(&Prehashed(hash)),
+                                    "a settled item is missed"
+                                );
                             }
                         } else {
                             let found = &mut found[..batch.len()];
-                            filter.contains_hash_many(batch, found).expect("equal lengths");
+                            filter
+                                .contains_many(Prehashed::slice(batch), found)
+                                .expect("equal lengths");
                             assert!(found.iter().all(|&found| found), "a settled item is missed");
                         }
                         at += BATCH;
@@ -144,10 +152,10 @@ fn settled_keys_are_found_in(layout: Layout, slots: usize, threads: usize, looku
 
     assert_eq!(filter.len(), settled.len() + held.len(), "{slots} slots, {threads} threads");
     for hash in settled.iter().chain(&held) {
-        assert!(filter.contains_hash(*hash));
+        assert!(filter.contains(&Prehashed(*hash)));
     }
     for hash in settled.iter().chain(&held) {
-        assert!(filter.remove_hash(*hash), "each stored copy can be removed");
+        assert!(filter.remove(&Prehashed(*hash)), "each stored copy can be removed");
     }
     assert!(filter.is_empty());
 }
@@ -184,8 +192,10 @@ fn settled_keys_are_found_while_it_grows(
     let _turn = turn();
     let filter = layout.growing(first, most);
     let (slots, settle) = (filter.slots(), filter.slots() / 2);
-    let settled: Vec<u64> =
-        hashes(seed).take(settle).filter(|&hash| filter.insert_hash(hash) == Ok(())).collect();
+    let settled: Vec<u64> = hashes(seed)
+        .take(settle)
+        .filter(|&hash| filter.insert(&Prehashed(hash)) == Ok(()))
+        .collect();
     assert_eq!(filter.slots(), slots, "half full");
     let writers = (threads / 2).max(1);
     let readers = threads - writers;
@@ -224,10 +234,10 @@ fn settled_keys_are_found_while_it_grows(
     assert!(held.len() >= writers * share * 9 / 10, "{} of {most}", held.len());
     assert_eq!(filter.len(), settled.len() + held.len(), "{filter:?}");
     for hash in settled.iter().chain(&held) {
-        assert!(filter.contains_hash(*hash), "{filter:?}");
+        assert!(filter.contains(&Prehashed(*hash)), "{filter:?}");
     }
     for hash in settled.iter().chain(&held) {
-        assert!(filter.remove_hash(*hash), "each stored copy can be removed");
+        assert!(filter.remove(&Prehashed(*hash)), "each stored copy can be removed");
     }
     assert!(filter.is_empty());
     looks
@@ -250,15 +260,18 @@ fn grow(writer: &mut Writer, filter: &Growing, settled: &[u64], share: usize) {
             break;
         }
         let inserted = writer.insert(filter);
-        assert_ne!(inserted, Err(InsertError::Full), "below the greatest capacity");
+        assert_ne!(inserted, Err(Error::Full), "below the greatest capacity");
         match writer.random.random_range(0..8) {
             0 if !writer.held.is_empty() => {
                 let chosen = writer.random.random_range(0..writer.held.len());
-                assert!(filter.remove_hash(writer.held.swap_remove(chosen)), "an item is lost");
+                assert!(
+                    filter.remove(&Prehashed(writer.held.swap_remove(chosen))),
+                    "an item is lost"
+                );
             }
             1 if !settled.is_empty() => {
                 let chosen = settled[writer.random.random_range(0..settled.len())];
-                assert!(filter.count_hash(chosen) > 0, "a settled item is not counted");
+                assert!(filter.count(&Prehashed(chosen)) > 0, "a settled item is not counted");
             }
             _ => {}
         }
@@ -273,11 +286,11 @@ fn look(filter: &Growing, settled: &[u64], reader: usize, writing: &AtomicUsize)
         for batch in settled.chunks(64) {
             if reader.is_multiple_of(2) {
                 for &hash in batch {
-                    assert!(filter.contains_hash(hash), "a settled item is missed");
+                    assert!(filter.contains(&Prehashed(hash)), "a settled item is missed");
                 }
             } else {
                 let found = &mut found[..batch.len()];
-                filter.contains_hash_many(batch, found).expect("equal lengths");
+                filter.contains_many(Prehashed::slice(batch), found).expect("equal lengths");
                 assert!(found.iter().all(|&found| found), "a settled item is missed");
             }
             looks += batch.len() as u64;
@@ -333,9 +346,9 @@ fn one_winner() {
         let filter = default_layout().filter_of_slots(slots);
         // Bystanders, so that some of the inserts have to kick, and some fail.
         let bystanders = hashes(slots as u64).take(slots * 7 / 8);
-        let stored = bystanders.filter(|&hash| filter.insert_hash(hash).is_ok()).count();
+        let stored = bystanders.filter(|&hash| filter.insert(&Prehashed(hash)).is_ok()).count();
         let contested: Vec<u64> =
-            hashes(1).filter(|&hash| !filter.contains_hash(hash)).take(ROUNDS).collect();
+            hashes(1).filter(|&hash| !filter.contains(&Prehashed(hash))).take(ROUNDS).collect();
         let [inserted, refused, removed] = [0; 3].map(|_| counters(ROUNDS));
         let barrier = Barrier::new(THREADS);
         thread::scope(|scope| {
@@ -343,19 +356,19 @@ fn one_winner() {
                 scope.spawn(|| {
                     for (round, &hash) in contested.iter().enumerate() {
                         barrier.wait();
-                        match filter.insert_unique_hash(hash) {
+                        match filter.insert_unique(&Prehashed(hash)) {
                             Ok(true) => inserted[round].fetch_add(1, Ordering::Relaxed),
                             Ok(false) => 0,
                             Err(error) => {
-                                assert_eq!(error, InsertError::Full);
+                                assert_eq!(error, Error::Full);
                                 refused[round].fetch_add(1, Ordering::Relaxed)
                             }
                         };
                         barrier.wait();
                         let won = inserted[round].load(Ordering::Relaxed);
-                        assert_eq!(filter.count_hash(hash), won);
+                        assert_eq!(filter.count(&Prehashed(hash)), won);
                         barrier.wait();
-                        if filter.remove_hash(hash) {
+                        if filter.remove(&Prehashed(hash)) {
                             removed[round].fetch_add(1, Ordering::Relaxed);
                         }
                     }

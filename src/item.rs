@@ -1,0 +1,113 @@
+//! What a filter takes as an item, and a maplet as a key.
+//!
+//! **Invariant:** an item is its hash: whatever has the same hash is the same item.
+
+use core::hash::{BuildHasher, Hash};
+
+use bytemuck::TransparentWrapper;
+
+/// An item of a filter, or a key of a maplet, with the hasher `S`: every type that implements [`Hash`], and
+/// [`Prehashed`].
+///
+/// Implement it for a type without `Hash` that knows a hash of its own, of 64 bits. Any hash that tells items apart will
+/// do, even consecutive integers: the filter mixes its bits.
+///
+/// # Examples
+///
+/// ```
+/// use coucal::{CuckooFilter, Item};
+///
+/// struct Page {
+///     checksum: u64,
+///     bytes: Vec<u8>,
+/// }
+///
+/// impl<S> Item<S> for Page {
+///     fn hash_with(&self, _: &S) -> u64 {
+///         self.checksum
+///     }
+/// }
+///
+/// let filter = CuckooFilter::with_capacity(100);
+/// filter.insert(&Page { checksum: 7, bytes: vec![1, 2, 3] })?;
+/// assert!(filter.contains(&Page { checksum: 7, bytes: vec![1, 2, 3] }));
+/// # Ok::<(), coucal::Error>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be hashed by `{S}`",
+    label = "this item or key needs `Hash`, and the hasher of the filter `BuildHasher`",
+    note = "derive `Hash` for `{Self}`, or implement `coucal::Item` for it",
+    note = "a filter whose hasher is no `BuildHasher`, as `()` is not, takes hashes: `&Prehashed(hash)`"
+)]
+pub trait Item<S> {
+    /// The hash of this item.
+    fn hash_with(&self, hasher: &S) -> u64;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Hash + ?Sized, S: BuildHasher> Item<S> for T {
+    #[inline]
+    fn hash_with(&self, hasher: &S) -> u64 {
+        hasher.hash_one(self)
+    }
+}
+
+/// The hash of an item or key, in place of the item: it is hashed once, for many filters; or on another machine.
+///
+/// It is the item with this hash: of a filter with a hasher, [`hash_of`](crate::CuckooFilter::hash_of) gives it. A filter
+/// that takes nothing else needs no hasher: `CuckooFilter<Fp16x4, ()>`. Any hash that tells items apart will do, even
+/// consecutive integers: the filter mixes its bits.
+///
+/// # Examples
+///
+/// ```
+/// use coucal::{CuckooFilter, Prehashed};
+///
+/// let filter = CuckooFilter::with_capacity(100);
+/// filter.insert("egg")?;
+/// assert!(filter.contains(&Prehashed(filter.hash_of("egg"))));
+///
+/// // A filter without a hasher, for hashes that others have computed.
+/// let filter = CuckooFilter::builder().capacity(100).hasher(()).build()?;
+/// filter.insert_many(Prehashed::slice(&[7, 8, 9]))?;
+/// assert!(filter.contains(&Prehashed(8)));
+/// # Ok::<(), coucal::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct Prehashed(pub u64);
+
+#[allow(
+    unsafe_code,
+    reason = "the standard library has no safe way from a slice to one of a wrapper"
+)]
+// SAFETY: `repr(transparent)`, and every number is valid.
+unsafe impl TransparentWrapper<u64> for Prehashed {}
+
+impl Prehashed {
+    /// A slice of hashes as one of items, for batches: it is the same memory.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooFilter, Prehashed};
+    ///
+    /// let filter = CuckooFilter::with_capacity(100);
+    /// let hashes: Vec<u64> = (0..100).collect();
+    /// filter.insert_many(Prehashed::slice(&hashes))?;
+    /// assert_eq!(filter.len(), 100);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn slice(hashes: &[u64]) -> &[Self] {
+        Self::wrap_slice(hashes)
+    }
+}
+
+impl<S> Item<S> for Prehashed {
+    #[inline]
+    fn hash_with(&self, _: &S) -> u64 {
+        self.0
+    }
+}
