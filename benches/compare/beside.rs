@@ -5,13 +5,13 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use coucal_measure::keys::CHUNK;
-use coucal_measure::pieces::{self, Counted, Meter, Piece, Turns, count};
-use coucal_measure::subject::{SharedSubject, Step, Window};
+use coucal_benches::keys::CHUNK;
 use hdrhistogram::Histogram;
 
 use crate::Plan;
-use crate::results::{Results, View};
+use crate::pieces::{self, Counted, Meter, Piece, Turns, count};
+use crate::results::{Place, Results, View};
+use crate::subject::{Operation, Step, Subject, Window, Work};
 
 pub const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
 /// From here on an operation is asked for how long its thread waited for a processor.
@@ -23,12 +23,12 @@ pub fn percentile(scene: &str, percentile: f64) -> String {
     format!("{scene}: {percentile} %")
 }
 
-pub fn histogram() -> Histogram<u64> {
+fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("the bounds are in order")
 }
 
 /// The median time of reading the clock alone.
-pub fn clock_overhead() -> u64 {
+fn clock_overhead() -> u64 {
     let mut histogram = histogram();
     for _ in 0..1 << 16 {
         let started = Instant::now();
@@ -67,13 +67,7 @@ impl Singles {
         nanos.saturating_sub(self.waited - before)
     }
 
-    pub fn push_percentiles(
-        &self,
-        place: (u64, usize),
-        name: &str,
-        scene: &str,
-        results: &mut Results,
-    ) {
+    pub fn push_percentiles(&self, place: Place, name: &str, scene: &str, results: &mut Results) {
         let overhead = clock_overhead();
         for percent in PERCENTILES {
             let nanos = self.histogram.value_at_percentile(percent).saturating_sub(overhead);
@@ -84,50 +78,46 @@ impl Singles {
 
 /// Does a little, again and again; the number of items that it inserted.
 pub type Background<'a, 'b> = &'a mut (dyn FnMut() -> u64 + Send + 'b);
-type Foreground<'a> = Box<dyn FnOnce(&mut Meter) + Send + 'a>;
+
+type Role<'a> = Box<dyn FnOnce(&mut Meter) + Send + 'a>;
 
 /// A writer that removes its oldest items and inserts new ones.
 pub fn churn<'a>(
-    table: &'a dyn SharedSubject,
+    table: &'a (dyn Subject + Sync),
     window: &'a mut Window,
 ) -> impl FnMut() -> u64 + Send + 'a {
     || {
         let steps = window.moves(64);
-        table.run(&steps);
+        table.work(Work::Steps(&steps));
         steps.len() as u64 / 2
     }
 }
 
 /// Runs both until the foreground is done, and returns the pieces of the two.
-pub fn both<'a>(
-    foreground: impl FnOnce(&mut Meter) + Send + 'a,
+pub fn both(
+    foreground: impl FnOnce(&mut Meter) + Send,
     background: Option<Background<'_, '_>>,
 ) -> Vec<Vec<Piece>> {
-    enum Role<'a, 'b, 'c> {
-        Foreground(Foreground<'a>),
-        Background(Background<'b, 'c>),
-    }
     let stop = AtomicBool::new(false);
-    let foreground = Role::Foreground(Box::new(foreground));
-    let roles = [foreground].into_iter().chain(background.map(Role::Background)).collect();
-    pieces::run(roles, |role, meter| match role {
-        Role::Foreground(work) => {
-            work(meter);
-            stop.store(true, Ordering::Relaxed);
-        }
-        Role::Background(work) => {
+    let mut roles: Vec<Role> = vec![Box::new(|meter| {
+        foreground(meter);
+        stop.store(true, Ordering::Relaxed);
+    })];
+    if let Some(work) = background {
+        roles.push(Box::new(|meter| {
             while !stop.load(Ordering::Relaxed) {
                 meter.add(work() as usize);
             }
-        }
-    })
+        }));
+    }
+    pieces::run(roles, |role, meter| role(meter))
 }
 
 /// What is looked up, and where.
 pub struct Lookups<'a> {
-    pub place: (u64, usize),
+    pub place: Place,
     pub name: &'a str,
-    pub table: &'a dyn SharedSubject,
+    pub table: &'a (dyn Subject + Sync),
     pub keys: &'a [u64],
 }
 
@@ -145,7 +135,7 @@ impl Lookups<'_> {
         let in_a_loop = |meter: &mut Meter| {
             let started = Instant::now();
             for chunk in keys.chunks(CHUNK).cycle() {
-                black_box(table.look(chunk));
+                black_box(table.run(Operation::Contains, chunk));
                 meter.add(chunk.len());
                 if started.elapsed() > duration {
                     break;
@@ -163,9 +153,9 @@ impl Lookups<'_> {
             let started = Instant::now();
             for chunk in keys.chunks(CHUNK) {
                 let steps: Vec<_> = chunk.iter().map(|key| Step::Look(*key)).collect();
-                table.run_timed(&steps, &mut |_, _, nanos| {
+                table.work(Work::Timed(&steps, &mut |_, _, nanos| {
                     singles.histogram.saturating_record(nanos);
-                });
+                }));
                 if started.elapsed() > MAX_RUN {
                     break;
                 }

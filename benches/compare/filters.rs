@@ -3,17 +3,14 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use coucal_measure::keys::{CHUNK, Keys, Which};
-use coucal_measure::plot::{Axis, Plot, Scale, Series};
-use coucal_measure::subject::{Operation, Subject};
-use coucal_measure::text::power;
-use coucal_measure::timing::median;
+use coucal_benches::keys::{CHUNK, Keys, Which};
+use coucal_benches::plot::{Plot, Scale, Series};
+use coucal_benches::text::{Table, power};
 
-use crate::contenders::{
-    ATOMIC, BLOOM, COUCAL, HASH_SET, LIMIT, QUOTIENT, SEQUENTIAL, build, removes,
-};
-use crate::output::Table;
-use crate::results::Results;
+use crate::output::table;
+use crate::peers::{ATOMIC, BLOOM, COUCAL, HASH_SET, LIMIT, QUOTIENT, SEQUENTIAL, build, removes};
+use crate::results::{Results, median};
+use crate::subject::{Operation, Subject};
 use crate::{Plan, Topic, allocated, pages};
 
 /// In the second-level cache of a core; as large as the last-level cache; far larger.
@@ -30,6 +27,8 @@ pub const SMALL: u64 = 1 << 20;
 
 const MISS: &str = "miss";
 const FILL: &str = "fill";
+const BITS: &str = "bits per item";
+const WRONG: &str = "false positives";
 /// Figures and their titles, in ns.
 const TIMES: [(&str, &str); 5] = [
     (MISS, "lookup, absent"),
@@ -40,202 +39,159 @@ const TIMES: [(&str, &str); 5] = [
 ];
 
 fn measure(plan: &Plan, results: &mut Results) {
-    for &slots in &plan.slots {
-        for round in 0..plan.rounds(slots) {
-            plan.say(&format!("{slots} slots, round {}", round + 1));
-            measure_round(plan, slots, round, results);
-        }
+    for (slots, round) in plan.runs() {
+        measure_round(plan, slots, round, results);
     }
     if plan.large_pages {
         pages::measure(plan, plan.last_slots(), results);
     }
 }
 
-/// Does the operation with the keys of the range, chunk by chunk. Only the work is timed, not the
-/// generation of the keys. Returns the nanoseconds of each chunk, and the number of times that the answer
-/// was yes.
-fn chunks(
-    subject: &mut dyn Subject,
-    operation: Operation,
+/// Does some work with the keys of the range, chunk by chunk. Only the work is timed, not the generation of the
+/// keys. Returns the ns per key, and the number of times that the answer was yes. The time is the median of the
+/// chunks, as one in which the thread was preempted would dominate the others.
+pub fn timed(
     keys: Keys,
     which: Which,
     range: Range<u64>,
-) -> (Vec<(f64, usize)>, u64) {
-    let (mut chunks, mut answers) = (Vec::new(), 0);
-    let inserts = matches!(operation, Operation::Insert | Operation::InsertMany);
+    mut work: impl FnMut(&[u64]) -> u64,
+) -> (f64, u64) {
+    let (mut nanos, mut answers) = (Vec::new(), 0);
     for from in range.clone().step_by(CHUNK) {
         let chunk = keys.collect(which, from..range.end.min(from + CHUNK as u64));
         let started = Instant::now();
-        let yes = subject.run(operation, &chunk);
-        chunks.push((started.elapsed().as_nanos() as f64, chunk.len()));
-        answers += yes;
-        if inserts && yes < chunk.len() as u64 {
-            break;
-        }
+        answers += work(&chunk);
+        nanos.push(started.elapsed().as_nanos() as f64 / chunk.len() as f64);
     }
-    (chunks, answers)
-}
-
-/// As `chunks`, in ns per operation: the median of the chunks, as one in which the thread was
-/// preempted would dominate the others.
-pub fn timed(
-    subject: &mut dyn Subject,
-    operation: Operation,
-    keys: Keys,
-    which: Which,
-    range: Range<u64>,
-) -> (f64, u64) {
-    let (chunks, answers) = chunks(subject, operation, keys, which, range);
-    let nanos: Vec<_> = chunks.iter().map(|(nanos, items)| nanos / *items as f64).collect();
     (median(&nanos).unwrap_or(f64::NAN), answers)
 }
 
 /// A subject, and what it holds.
-struct Entry {
-    name: &'static str,
-    subject: Box<dyn Subject>,
+pub struct Entry {
+    pub name: &'static str,
+    pub subject: Box<dyn Subject>,
     /// Items 0 to here.
-    items: u64,
+    pub items: u64,
     /// Bytes that building and filling have allocated and not freed.
-    bytes: usize,
-    full: bool,
+    pub bytes: usize,
+    /// The ns per insert, summed over the steps of the fill.
+    pub fill: f64,
 }
 
-struct Comparison<'a> {
-    plan: &'a Plan,
-    slots: u64,
-    keys: Keys,
-    entries: Vec<Entry>,
-    results: &'a mut Results,
+impl Entry {
+    pub fn new(name: &'static str, build: impl FnOnce() -> Box<dyn Subject>) -> Self {
+        let before = allocated();
+        let subject = build();
+        Self { name, subject, items: 0, bytes: allocated() - before, fill: 0.0 }
+    }
+
+    /// Counts the bytes that some inserts allocate. A set may also free something when it grows.
+    pub fn counted<R>(&mut self, inserts: impl FnOnce(&dyn Subject) -> R) -> R {
+        let before = allocated();
+        let result = inserts(&*self.subject);
+        self.bytes = (self.bytes + allocated()).saturating_sub(before);
+        result
+    }
+
+    /// Inserts the items up to this one: the ns per item, NaN if not all of them have room.
+    pub fn insert(&mut self, keys: Keys, to: u64) -> f64 {
+        let range = self.items..to;
+        let mut full = false;
+        let (nanos, stored) = self.counted(|subject| {
+            timed(keys, Which::InOrder, range, |chunk| {
+                let stored = if full { 0 } else { subject.run(Operation::Insert, chunk) };
+                full |= stored < chunk.len() as u64;
+                stored
+            })
+        });
+        self.items += stored;
+        if full { f64::NAN } else { nanos }
+    }
+
+    /// Inserts aside: the ns per operation, and how many of the answers were yes.
+    pub fn run(
+        &self,
+        operation: Operation,
+        keys: Keys,
+        which: Which,
+        range: Range<u64>,
+    ) -> (f64, u64) {
+        timed(keys, which, range, |chunk| self.subject.run(operation, chunk))
+    }
+
+    pub fn bits_per_item(&self) -> f64 {
+        8.0 * self.bytes as f64 / self.items as f64
+    }
 }
 
 fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
-    let names = SUBJECTS.into_iter().filter(|name| plan.includes(name));
-    let entry = |name| {
-        let before = allocated();
-        let subject = build(name, slots as usize);
-        // The limit keeps nothing, and is looked up as if it held 95 %.
-        let items = if name == LIMIT { slots * STEPS / 20 } else { 0 };
-        Entry { name, subject, items, bytes: allocated() - before, full: name == LIMIT }
-    };
-    let entries = names.map(entry).collect();
     let keys = Keys::new(1 + round as u64);
-    let mut comparison = Comparison { plan, slots, keys, entries, results };
-    comparison.fill();
-    pages::push_share((slots, 1), comparison.results);
-    comparison.lookups();
-    if round == 0 {
-        comparison.memory_and_false_positives();
-    }
-    comparison.removals();
-}
-
-impl Comparison<'_> {
-    fn push(&mut self, peer: &str, figure: &str, value: f64) {
-        self.results.push((self.slots, 1), peer, figure, value);
-    }
-
-    /// One operation by every entry that can do it, in turn. A small table is brought into the cache
-    /// first.
-    fn turn(
-        &mut self,
-        figure: &str,
-        operation: Operation,
-        range: &Range<u64>,
-        which: impl Fn(&Entry) -> Option<Which>,
-    ) {
-        for index in 0..self.entries.len() {
-            let entry = &mut self.entries[index];
-            let Some(which) = which(entry) else { continue };
-            if self.slots <= SMALL {
-                let warm = Which::Half { items: entry.items };
-                let range = self.slots..self.slots + self.slots / 4;
-                timed(entry.subject.as_mut(), Operation::Contains, self.keys, warm, range);
-            }
-            let (nanos, _) =
-                timed(entry.subject.as_mut(), operation, self.keys, which, range.clone());
-            let name = entry.name;
-            self.push(name, figure, nanos);
-        }
-    }
-
-    /// From empty to 95 %, with some lookups at each twentieth.
-    fn fill(&mut self) {
-        let turn = if self.slots <= SMALL { STEPS } else { 1 };
-        let mut sums = vec![0.0; self.entries.len()];
-        for first in (0..STEPS).step_by(turn as usize) {
-            for (index, sum) in sums.iter_mut().enumerate() {
-                for step in first..first + turn {
-                    *sum += self.step(index, step);
+    let mut push = |name: &str, figure: &str, value| results.push((slots, 1), name, figure, value);
+    let entry = |name| {
+        let mut entry = Entry::new(name, || build(name, slots as usize));
+        // The limit keeps nothing, and is looked up as if it held 95 %.
+        entry.items = if name == LIMIT { slots * STEPS / 20 } else { 0 };
+        entry
+    };
+    let mut entries: Vec<_> =
+        SUBJECTS.into_iter().filter(|name| plan.includes(name)).map(entry).collect();
+    // From empty to 95 %, with some lookups at each twentieth.
+    let steps = if slots <= SMALL { STEPS } else { 1 };
+    for first in (0..STEPS).step_by(steps as usize) {
+        for entry in entries.iter_mut().filter(|entry| entry.name != LIMIT) {
+            for step in first..first + steps {
+                let slots = entry.subject.slots();
+                // Otherwise it has been full before.
+                if entry.items == slots * step / 20 {
+                    let nanos = entry.insert(keys, slots * (step + 1) / 20);
+                    entry.fill += nanos / STEPS as f64;
+                    let range = 0..(plan.operations / 8).min(slots / 8);
+                    let which = Which::Half { items: entry.items };
+                    let (looked, _) = entry.run(Operation::Contains, keys, which, range);
+                    push(entry.name, &load_figure("insert", step), nanos);
+                    push(entry.name, &load_figure("half", step), looked);
                 }
             }
         }
-        for (index, sum) in sums.into_iter().enumerate() {
-            let name = self.entries[index].name;
-            if name != LIMIT {
-                self.push(name, FILL, sum / STEPS as f64);
+    }
+    for entry in entries.iter().filter(|entry| entry.name != LIMIT) {
+        push(entry.name, FILL, entry.fill);
+    }
+    if let Some(share) = pages::share() {
+        push("all", pages::SHARE, share);
+    }
+    // No more removals than a quarter of the slots, the oldest items first.
+    let removals = (4 * plan.operations).min(slots / 4);
+    for (figure, operation, count) in [
+        (MISS, Operation::Contains, plan.operations),
+        ("hit", Operation::Contains, plan.operations),
+        (WRONG, Operation::Contains, 8 * plan.operations),
+        ("remove", Operation::Remove, removals),
+    ] {
+        for entry in &entries {
+            let (name, items) = (entry.name, entry.items);
+            let (which, range) = match figure {
+                MISS => (Which::Absent, 0..count),
+                "hit" => (Which::Present { items }, 0..count),
+                WRONG if name == LIMIT || round > 0 => continue,
+                WRONG => (Which::Absent, 1 << 32..(1 << 32) + count),
+                _ if name == LIMIT || !removes(name) => continue,
+                _ => (Which::InOrder, 0..count),
+            };
+            // A small table is brought into the cache first.
+            if slots <= SMALL {
+                let warm = Which::Half { items };
+                entry.run(Operation::Contains, keys, warm, slots..slots + slots / 4);
+            }
+            let (nanos, yes) = entry.run(operation, keys, which, range);
+            if figure == WRONG {
+                push(name, "load", items as f64 / entry.subject.slots() as f64);
+                push(name, BITS, entry.bits_per_item());
+                push(name, WRONG, yes as f64 / count as f64);
+            } else {
+                push(name, figure, nanos);
             }
         }
-    }
-
-    fn step(&mut self, index: usize, step: u64) -> f64 {
-        let entry = &mut self.entries[index];
-        if entry.full {
-            return f64::NAN;
-        }
-        let (name, slots) = (entry.name, entry.subject.slots());
-        let range = slots * step / 20..slots * (step + 1) / 20;
-        let due = range.end - range.start;
-        let before = allocated();
-        let subject = entry.subject.as_mut();
-        let (nanos, stored) = timed(subject, Operation::Insert, self.keys, Which::InOrder, range);
-        // A set may also free something when it grows.
-        entry.bytes = (entry.bytes + allocated()).saturating_sub(before);
-        entry.items += stored;
-        entry.full = stored < due;
-        let nanos = if entry.full { f64::NAN } else { nanos };
-        let which = Which::Half { items: entry.items };
-        let range = 0..(self.plan.operations / 8).min(slots / 8);
-        let (looked, _) =
-            timed(entry.subject.as_mut(), Operation::Contains, self.keys, which, range);
-        self.push(name, &load_figure("insert", step), nanos);
-        self.push(name, &load_figure("half", step), looked);
-        nanos
-    }
-
-    fn lookups(&mut self) {
-        let range = 0..self.plan.operations;
-        self.turn(MISS, Operation::Contains, &range, |_| Some(Which::Absent));
-        self.turn("hit", Operation::Contains, &range, |entry| {
-            Some(Which::Present { items: entry.items })
-        });
-    }
-
-    fn memory_and_false_positives(&mut self) {
-        for index in 0..self.entries.len() {
-            let entry = &mut self.entries[index];
-            if entry.name == LIMIT {
-                continue;
-            }
-            let (name, slots) = (entry.name, entry.subject.slots());
-            let load = entry.items as f64 / slots as f64;
-            let bits = (entry.bytes * 8) as f64 / entry.items as f64;
-            let lookups = 8 * self.plan.operations;
-            let range = (1 << 32)..(1 << 32) + lookups;
-            let subject = entry.subject.as_mut();
-            let (_, wrong) = timed(subject, Operation::Contains, self.keys, Which::Absent, range);
-            self.push(name, "load", load);
-            self.push(name, "bits per item", bits);
-            self.push(name, "false positives", wrong as f64 / lookups as f64);
-        }
-    }
-
-    /// The oldest first, no more than a quarter of the slots.
-    fn removals(&mut self) {
-        let range = 0..(4 * self.plan.operations).min(self.slots / 4);
-        self.turn("remove", Operation::Remove, &range, |entry| {
-            (entry.name != LIMIT && removes(entry.name)).then_some(Which::InOrder)
-        });
     }
 }
 
@@ -250,17 +206,17 @@ fn tables(results: &Results) -> Vec<Table> {
     let view = results.at(slots, 1);
     let columns = TIMES.map(|time| time.1).into_iter();
     let columns = columns.chain(["bits per item", "false positives, %"]);
-    let mut peers = Table::new("filters", columns);
+    let mut peers = table("filters", columns);
     let columns = ["lookup, absent", "insert", "remove", "bits per item", "false positives, %"];
-    let mut summary = Table::new("summary", columns);
+    let mut summary = table("summary", columns);
     let by_size = [(MISS, "lookup, absent"), (FILL, "insert")]
         .map(|(_, title)| sizes.iter().map(move |slots| format!("{title}, {}", power(*slots))));
-    let mut course = Table::new("sizes", by_size.into_iter().flatten());
+    let mut course = table("sizes", by_size.into_iter().flatten());
     let columns = TIMES[..3].iter().flat_map(|time| [time.1.to_owned(), "large pages".into()]);
-    let mut large = Table::new("pages", columns);
+    let mut large = table("pages", columns);
     for name in SUBJECTS {
         let median = |figure: &str| view.median(name, figure);
-        let [bits, wrong] = [median("bits per item"), median("false positives").map(|r| 100.0 * r)];
+        let [bits, wrong] = [median(BITS), median(WRONG).map(|rate| 100.0 * rate)];
         peers.row(name, TIMES.map(|time| median(time.0)).into_iter().chain([bits, wrong]));
         if name != LIMIT {
             let times = [MISS, FILL, "remove"].map(median).into_iter();
@@ -277,7 +233,7 @@ fn tables(results: &Results) -> Vec<Table> {
         }
     }
     let tables = [peers, summary, course, large];
-    tables.into_iter().filter(|table| !table.is_empty()).collect()
+    tables.into_iter().filter(|table| !table.rows().is_empty()).collect()
 }
 
 fn plots(results: &Results) -> Vec<Plot> {
@@ -293,8 +249,8 @@ fn plots(results: &Results) -> Vec<Plot> {
         Plot {
             file: format!("filters-{file}"),
             title: format!("{what} over the load, {} slots, one thread", power(slots)),
-            x: Axis::new("load, % of the slots", Scale::FromZero),
-            y: Axis::new("million ops/s", Scale::Log),
+            x: ("load, % of the slots", Scale::FromZero),
+            y: ("million ops/s", Scale::Log),
             series: SUBJECTS.map(|name| Series::new(name, points(name))).into(),
         }
     };

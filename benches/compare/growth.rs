@@ -1,23 +1,26 @@
 //! Growth: a table that grows beside one of fixed size, and beside peers that grow.
 
+use std::cell::RefCell;
 use std::ops::Range;
 use std::time::Instant;
 
-use coucal_measure::hash::KeyHash;
-use coucal_measure::keys::{CHUNK, Keys, Which};
-use coucal_measure::peers::{
-    Coucal, LockedHashSet, Quotient, coucal_growing, coucal_with_slots, growing_capacity,
-};
-use coucal_measure::plot::{Axis, Plot, Scale, Series};
-use coucal_measure::subject::{Operation, SharedSubject, Subject};
-use coucal_measure::text::power;
+use coucal::{Fp16x4, GrowableCuckooFilter};
+use coucal_benches::keys::{CHUNK, Keys, Which};
+use coucal_benches::plot::{Plot, Scale, Series};
+use coucal_benches::text::{Table, power};
+use qfilter::Filter;
 
 use crate::beside::{self, Lookups, Singles, percentile};
-use crate::contenders::{COUCAL, GROWING, GROWING_MANY, HASH_SET, QUOTIENT};
-use crate::filters::timed;
-use crate::output::Table;
+use crate::filters::{Entry, timed};
+use crate::hash::KeyHash;
+use crate::output::table;
+use crate::peers::{
+    COUCAL, GROWING, GROWING_MANY, HASH_SET, QUOTIENT, build, coucal_growing, growing_capacity,
+    shared,
+};
 use crate::results::Results;
-use crate::{Plan, Topic, allocated};
+use crate::subject::{Exclusive, Operation, Shared, Subject};
+use crate::{Plan, Topic};
 
 pub const TOPIC: Topic = Topic { name: "growth", slots: &[1 << 27], measure, tables, plots };
 
@@ -60,12 +63,10 @@ fn measure(plan: &Plan, results: &mut Results) {
     }
 }
 
-pub type Growing = Coucal<coucal::Growable<coucal::Fp16x4>, KeyHash>;
-
-/// An empty table that becomes one of so many slots, and grows on to twice as many.
-pub fn growing(slots: u64) -> Growing {
+/// An empty filter that becomes one of so many slots, and grows on to twice as many.
+pub fn growing(slots: u64) -> GrowableCuckooFilter<Fp16x4, KeyHash> {
     let first = slots >> slots.ilog2().saturating_sub(8).min(8);
-    Coucal(coucal_growing(items(first) as usize, items(2 * slots) as usize, None))
+    coucal_growing(items(first) as usize, items(2 * slots) as usize, None)
 }
 
 /// The items of a table that grows, when it has so many slots.
@@ -73,24 +74,19 @@ pub fn items(slots: u64) -> u64 {
     growing_capacity(slots as usize) as u64
 }
 
-fn fixed(slots: u64) -> Coucal<coucal::Fp16x4, KeyHash> {
-    Coucal(coucal_with_slots(slots as usize))
-}
-
 /// Inserts the items of the range; the nanoseconds of all of it and of the longest chunk, what the subject
 /// does to grow included, but not the time that the thread waited for a processor.
-fn insert(
-    subject: &mut dyn Subject,
-    operation: Operation,
-    keys: Keys,
-    range: Range<u64>,
-) -> (u64, u64) {
+fn insert(subject: &dyn Subject, many: bool, keys: Keys, range: Range<u64>) -> (u64, u64) {
     let (mut singles, mut nanos, mut longest) = (Singles::of_this_thread(), 0, 0);
     for from in range.clone().step_by(CHUNK) {
         let chunk = keys.collect(Which::InOrder, from..range.end.min(from + CHUNK as u64));
         singles.begin();
         let started = Instant::now();
-        let stored = subject.run(operation, &chunk);
+        let stored = if many {
+            subject.run_batches(Operation::Insert, &chunk)
+        } else {
+            subject.run(Operation::Insert, &chunk)
+        };
         let own = singles.took(started.elapsed().as_nanos() as u64);
         (nanos, longest) = (nanos + own, longest.max(own));
         assert_eq!(stored, chunk.len() as u64, "there is room");
@@ -98,11 +94,9 @@ fn insert(
     (nanos, longest)
 }
 
-struct Entry {
-    name: &'static str,
-    subject: Box<dyn Subject>,
-    /// Bytes that building and filling have allocated and not freed.
-    bytes: usize,
+/// The course of an entry.
+struct Course {
+    entry: Entry,
     /// All inserts so far, and the longest chunk of them.
     nanos: u64,
     longest: u64,
@@ -124,22 +118,23 @@ fn course(plan: &Plan, names: &[&'static str], slots: u64, round: usize, results
     let keys = Keys::new(1 + round as u64);
     let build = |name: &str| -> Box<dyn Subject> {
         match name {
-            COUCAL => Box::new(fixed(slots)),
-            QUOTIENT => Box::new(Quotient::resizeable(first as u64, most as u64, rate)),
-            HASH_SET => Box::new(LockedHashSet::with_slots(first_slots)),
+            COUCAL => build(name, slots as usize),
+            QUOTIENT => {
+                let (first, most, hasher) = (first as u64, most as u64, KeyHash::default());
+                let filter = Filter::new_resizeable_with_hasher(first, most, rate, hasher);
+                let filter = filter.expect("the size is within its limits");
+                Box::new(Exclusive(RefCell::new(filter), first_slots))
+            }
+            HASH_SET => build(name, first_slots),
             _ => {
                 let load = TARGET_LOADS.iter().find(|load| load.0 == name).map(|load| load.1);
-                Box::new(Coucal(coucal_growing(first, most, load)))
+                Box::new(Shared(coucal_growing(first, most, load), first_slots))
             }
         }
     };
-    let entry = |name| {
-        let before = allocated();
-        let subject = build(name);
-        Entry { name, subject, bytes: allocated() - before, nanos: 0, longest: 0 }
-    };
+    let course = |name| Course { entry: Entry::new(name, || build(name)), nanos: 0, longest: 0 };
     let names = names.iter().copied().filter(|name| plan.includes(name));
-    let mut entries: Vec<_> = names.map(entry).collect();
+    let mut courses: Vec<_> = names.map(course).collect();
     for doubling in 0..=doublings {
         plan.say(&format!("round {}: growing to {} slots", round + 1, first_slots << doubling));
         // The items of the first size count as one step.
@@ -150,53 +145,55 @@ fn course(plan: &Plan, names: &[&'static str], slots: u64, round: usize, results
                 .collect(),
         };
         let (from, to) = (steps[0].start, after(doubling * STEPS));
-        for entry in &mut entries {
-            let before = entry.nanos;
+        for course in &mut courses {
+            let before = course.nanos;
             for range in steps.clone() {
-                entry.step(plan, keys, range, results);
+                course.step(plan, keys, range, results);
             }
-            let per_item = (entry.nanos - before) as f64 / (to - from) as f64;
-            results.push((to, 1), entry.name, DOUBLING, per_item);
-            if entry.name == GROWING {
+            let (name, per_item) =
+                (course.entry.name, (course.nanos - before) as f64 / (to - from) as f64);
+            results.push((to, 1), name, DOUBLING, per_item);
+            if name == GROWING {
                 let stated = growing.false_positive_rate_at(to as usize);
                 results.push((to, 1), GROWING, STATED, stated);
             }
-            if ![GROWING_MANY, COUCAL, HASH_SET].contains(&entry.name) {
+            if ![GROWING_MANY, COUCAL, HASH_SET].contains(&name) {
                 let range = (1 << 32)..(1 << 32) + plan.operations;
-                let subject = entry.subject.as_mut();
-                let (_, wrong) = timed(subject, Operation::Contains, keys, Which::Absent, range);
-                let rate = wrong as f64 / plan.operations as f64;
-                results.push((to, 1), entry.name, RATE, rate);
+                let (_, wrong) = course.entry.run(Operation::Contains, keys, Which::Absent, range);
+                results.push((to, 1), name, RATE, wrong as f64 / plan.operations as f64);
             }
         }
     }
-    for Entry { name, nanos, longest, .. } in entries {
-        results.push((slots, 1), name, COURSE, nanos as f64 / most as f64);
-        results.push((slots, 1), name, LONGEST, longest as f64 / 1e6);
+    for Course { entry, nanos, longest } in courses {
+        results.push((slots, 1), entry.name, COURSE, nanos as f64 / most as f64);
+        results.push((slots, 1), entry.name, LONGEST, longest as f64 / 1e6);
     }
 }
 
-impl Entry {
+impl Course {
     fn step(&mut self, plan: &Plan, keys: Keys, range: Range<u64>, results: &mut Results) {
-        let place = (range.end, 1);
-        let before = allocated();
-        let many = self.name == GROWING_MANY;
-        let operation = if many { Operation::InsertMany } else { Operation::Insert };
-        let (nanos, longest) = insert(self.subject.as_mut(), operation, keys, range.clone());
-        (self.nanos, self.longest) = (self.nanos + nanos, self.longest.max(longest));
-        self.bytes = (self.bytes + allocated()).saturating_sub(before);
+        let (place, entry) = ((range.end, 1), &mut self.entry);
+        let name = entry.name;
+        let many = name == GROWING_MANY;
+        let inserts = |subject: &dyn Subject| insert(subject, many, keys, range.clone());
+        let (nanos, longest) = entry.counted(inserts);
+        (entry.items, self.nanos) = (range.end, self.nanos + nanos);
+        self.longest = self.longest.max(longest);
         if many {
             return;
         }
-        if self.name != COUCAL {
-            results.push(place, self.name, BITS, 8.0 * self.bytes as f64 / range.end as f64);
+        if name != COUCAL {
+            results.push(place, name, BITS, entry.bits_per_item());
         }
         let present = Which::Present { items: range.end };
         for (figure, which) in [("miss", Which::Absent), ("hit", present)] {
             let lookups = 0..plan.operations / 32;
-            let (nanos, _) =
-                timed(self.subject.as_mut(), Operation::Contains, keys, which, lookups);
-            results.push(place, self.name, figure, nanos);
+            results.push(
+                place,
+                name,
+                figure,
+                entry.run(Operation::Contains, keys, which, lookups).0,
+            );
         }
     }
 }
@@ -206,35 +203,36 @@ impl Entry {
 /// has grown before there are enough pieces.
 fn by_extent(plan: &Plan, base: u64, round: usize, results: &mut Results) {
     let keys = Keys::new(500 + round as u64);
-    let mut growing = growing(base);
+    let growing = Shared(growing(base), base as usize);
     let mut stored = 0;
     for cursor in 0..CURSORS {
         // By the slots that are due, so that the name of a place has no accidents.
         let slots = base + base * cursor / CURSORS;
         plan.say(&format!("{slots} slots, round {}: lookups", round + 1));
         let items = items(slots);
-        insert(&mut growing, Operation::InsertMany, keys, stored..items);
+        insert(&growing, true, keys, stored..items);
         stored = items;
-        let mut fixed = fixed(Subject::slots(&growing));
-        insert(&mut fixed, Operation::InsertMany, keys, 0..items);
+        let fixed = shared(COUCAL, growing.0.slots());
+        insert(&*fixed, true, keys, 0..items);
         let which = Which::Half { items };
-        let pair: [(&str, &mut dyn Subject); 2] = [(GROWING, &mut growing), (COUCAL, &mut fixed)];
+        let pair: [(&str, &(dyn Subject + Sync)); 2] = [(GROWING, &growing), (COUCAL, &*fixed)];
         for (name, table) in pair {
             // Each comes into the cache first, if it can.
             let warm = if slots <= 2 * SMALL { slots / 4 } else { 0 };
-            timed(table, Operation::Contains, keys, which, 0..warm);
-            let range = plan.operations..2 * plan.operations;
-            let (nanos, _) = timed(table, Operation::Contains, keys, which, range);
+            let lookups =
+                |range| timed(keys, which, range, |chunk| table.run(Operation::Contains, chunk));
+            lookups(0..warm);
+            let (nanos, _) = lookups(plan.operations..2 * plan.operations);
             results.push((slots, 1), name, BY_EXTENT, nanos);
         }
         if base == plan.last_slots() && cursor == CURSORS - 1 {
             let lookups = keys.collect(which, 0..plan.operations);
             let of = |name, table| Lookups { place: (slots, 2), name, table, keys: &lookups };
-            of(COUCAL, &fixed).measure(plan, SCENES[0], None, results);
+            of(COUCAL, &*fixed).measure(plan, SCENES[0], None, results);
             of(GROWING, &growing).measure(plan, SCENES[0], None, results);
             let mut grow = || {
                 let new = keys.collect(Which::InOrder, stored..stored + 64);
-                let inserted = SharedSubject::insert(&growing, &new);
+                let inserted = growing.run(Operation::Insert, &new);
                 stored += inserted;
                 inserted
             };
@@ -251,45 +249,27 @@ fn medians(results: &Results, name: &str, figure: &str) -> Vec<(u64, f64)> {
 
 /// Each subject with its times, memory and rate.
 fn course_table(results: &Results) -> Table {
-    let columns = [
-        "ns per insert",
-        "in the slowest doubling",
-        "longest 4,096 inserts, ms",
-        "lookup at the end, absent, ns",
-        "present, ns",
-        "bits per item, average",
-        "at the end",
-        "false positives at the end, %",
-        "stated, %",
-    ];
-    let mut course = Table::new("growth", columns);
+    let columns = "ns per insert|in the slowest doubling|longest 4,096 inserts, ms|lookup at the end, absent, ns|\
+                   present, ns|bits per item, average|at the end|false positives at the end, %|stated, %";
+    let mut course = table("growth", columns.split('|'));
     for name in SUBJECTS {
         let values = |figure| medians(results, name, figure).into_iter().map(|median| median.1);
         let last = |figure| values(figure).next_back();
         let bits: Vec<_> = values(BITS).collect();
         let mean = bits.iter().sum::<f64>() / bits.len() as f64;
         let percent = |figure| last(figure).map(|rate| 100.0 * rate);
-        course.row(
-            name,
-            [
-                last(COURSE),
-                // Without the first size, which is filled from empty.
-                values(DOUBLING).skip(1).reduce(f64::max),
-                last(LONGEST),
-                last("miss"),
-                last("hit"),
-                Some(mean).filter(|mean| mean.is_finite()),
-                last(BITS),
-                percent(RATE),
-                percent(STATED),
-            ],
-        );
+        // Without the first size, which is filled from empty.
+        let slowest = values(DOUBLING).skip(1).reduce(f64::max);
+        let mean = Some(mean).filter(|mean| mean.is_finite());
+        let bits = [mean, last(BITS), percent(RATE), percent(STATED)];
+        let times = [last(COURSE), slowest, last(LONGEST), last("miss"), last("hit")];
+        course.row(name, times.into_iter().chain(bits));
     }
     course
 }
 
 fn tables(results: &Results) -> Vec<Table> {
-    let mut lookups = Table::new("growth-lookups", ["growing, ns", "fixed, ns", "ratio"]);
+    let mut lookups = table("growth-lookups", ["growing, ns", "fixed, ns", "ratio"]);
     for slots in results.slots_with(BY_EXTENT) {
         let base = 1 << slots.ilog2();
         let view = results.at(slots, 1);
@@ -298,7 +278,7 @@ fn tables(results: &Results) -> Vec<Table> {
         let label = format!("{} slots and {} %", power(base), 100 * (slots - base) / base);
         lookups.row(&label, [growing, fixed, ratio]);
     }
-    let mut beside = Table::new("growth-beside", beside::COLUMNS);
+    let mut beside = table("growth-beside", beside::COLUMNS);
     for slots in results.slots_with(&percentile(SCENES[0], 50.0)) {
         for (name, scene) in [COUCAL, GROWING].into_iter().flat_map(|n| SCENES.map(|s| (n, s))) {
             let label = format!("{name}, {scene}");
@@ -316,8 +296,8 @@ fn plots(results: &Results) -> Vec<Plot> {
     vec![Plot {
         file: "growth".into(),
         title: "Memory over the items, growing".into(),
-        x: Axis::new("items", Scale::Log),
-        y: Axis::new("bits per item", Scale::Log),
+        x: ("items", Scale::Log),
+        y: ("bits per item", Scale::Log),
         series: [GROWING, QUOTIENT, HASH_SET].map(|name| Series::new(name, points(name))).into(),
     }]
 }

@@ -6,16 +6,20 @@
 
 mod batches;
 mod beside;
-mod callers;
-mod contenders;
 mod filters;
 mod growth;
+mod hash;
+mod machine;
 mod maplets;
 mod output;
 mod pages;
+mod partitions;
+mod peers;
+mod pieces;
 mod results;
 mod snapshots;
 mod stash;
+mod subject;
 mod threads;
 
 use std::alloc::System;
@@ -25,9 +29,9 @@ use std::time::Instant;
 
 use cap::Cap;
 use clap::Parser;
-use coucal_measure::plot::Plot;
+use coucal_benches::plot::Plot;
+use coucal_benches::text::Table;
 
-use crate::output::{Progress, Table};
 use crate::results::Results;
 
 /// Counts the bytes that are allocated: an exact set does not say how much memory it takes.
@@ -47,7 +51,7 @@ fn allocated() -> usize {
 #[derive(Parser)]
 struct Arguments {
     /// filters (one thread, beside other filters and sets), batches, threads, growth, maplets, snapshots,
-    /// stash, callers, or all.
+    /// stash, or all.
     #[arg(value_parser = topics)]
     topics: &'static [Topic],
     /// Table sizes; powers are written as 2^27. Tables and plots have the last one.
@@ -77,7 +81,7 @@ struct Topic {
     plots: fn(&Results) -> Vec<Plot>,
 }
 
-static TOPICS: [Topic; 8] = [
+static TOPICS: [Topic; 7] = [
     filters::TOPIC,
     batches::TOPIC,
     threads::TOPIC,
@@ -85,7 +89,6 @@ static TOPICS: [Topic; 8] = [
     maplets::TOPIC,
     snapshots::TOPIC,
     stash::TOPIC,
-    callers::TOPIC,
 ];
 
 fn topics(name: &str) -> Result<&'static [Topic], String> {
@@ -106,7 +109,7 @@ struct Plan {
     only: Vec<String>,
     /// Whether to measure the largest size with large pages of memory, too.
     large_pages: bool,
-    progress: Progress,
+    started: Instant,
 }
 
 impl Plan {
@@ -123,8 +126,29 @@ impl Plan {
         self.only.is_empty() || self.only.iter().any(|only| name.starts_with(only))
     }
 
+    /// Says what is being measured, and since when.
     fn say(&self, what: &str) {
-        self.progress.say(what);
+        eprintln!("{:>6.1} s  {what}", self.started.elapsed().as_secs_f64());
+    }
+
+    /// Each size with its rounds.
+    fn runs(&self) -> impl Iterator<Item = (u64, usize)> {
+        let rounds = |&slots: &u64| (0..self.rounds(slots)).map(move |round| (slots, round));
+        self.slots.iter().flat_map(rounds).inspect(|(slots, round)| {
+            self.say(&format!("{slots} slots, round {}", round + 1));
+        })
+    }
+
+    /// The figures of a topic, with notes of the machine, the command and the time that it all took.
+    fn results(&self, topic: &Topic) -> Results {
+        let mut results = Results::default();
+        results.notes = machine::describe();
+        let arguments: Vec<_> = std::env::args().skip(1).collect();
+        let command = "cargo run --release -p coucal-benches --bin compare --";
+        results.notes.push(("command".into(), format!("{command} {}", arguments.join(" "))));
+        (topic.measure)(self, &mut results);
+        results.notes.push(("run time".into(), format!("{} s", self.started.elapsed().as_secs())));
+        results
     }
 }
 
@@ -151,9 +175,9 @@ fn main() -> Result<(), Box<dyn Error>> {
                 operations: 1 << 20,
                 only: only.clone(),
                 large_pages: !pages::are_large(),
-                progress: Progress(Instant::now()),
+                started: Instant::now(),
             };
-            plan.progress.results(|results| (topic.measure)(&plan, results))
+            plan.results(topic)
         };
         output::write(topic, &results, &out)?;
     }
@@ -169,7 +193,7 @@ mod tests {
     #[test]
     fn a_run_of_each_topic_fills_its_tables_and_plots() {
         for (topic, [tables_due, plots_due]) in
-            TOPICS.iter().zip([[3, 2], [1, 0], [2, 1], [3, 1], [2, 1], [1, 0], [1, 0], [1, 0]])
+            TOPICS.iter().zip([[3, 2], [1, 0], [2, 1], [3, 1], [2, 1], [1, 0], [1, 0]])
         {
             let plan = Plan {
                 slots: vec![1 << 12],
@@ -178,7 +202,7 @@ mod tests {
                 only: Vec::new(),
                 // This would need the program, and not its tests.
                 large_pages: false,
-                progress: Progress(Instant::now()),
+                started: Instant::now(),
             };
             let mut results = Results::default();
             (topic.measure)(&plan, &mut results);
@@ -195,7 +219,7 @@ mod tests {
             }
             let text = tables.concat().replace("\\<", "<");
             for name in results.subjects() {
-                let shown = name == contenders::COUCAL || text.contains(&name);
+                let shown = name == peers::COUCAL || text.contains(&name);
                 assert!(shown || name.starts_with("target load"), "{name} is in no table");
             }
             let plots = (topic.plots)(&results);

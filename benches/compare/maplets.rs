@@ -1,17 +1,21 @@
 //! Maplets: beside filters at the same number of slots, and beside other tables that say which of 64
 //! partitions may hold a key.
 
-use coucal_measure::keys::{Keys, Which};
-use coucal_measure::peers::{Filters, growing_capacity};
-use coucal_measure::plot::{Axis, Plot, Scale, Series};
-use coucal_measure::subject::{Operation, Subject, fill};
-use coucal_measure::text::power;
+use std::cell::RefCell;
 
-use crate::contenders::{COUCAL, FILTERS, GROWN_FILTER, GROWN_MAPLET, HASH_MAP, MAPLET, build};
-use crate::filters::{SMALL, timed};
-use crate::output::Table;
+use coucal_benches::keys::{Keys, Which};
+use coucal_benches::plot::{Plot, Scale, Series};
+use coucal_benches::text::{Table, power};
+
+use crate::filters::{Entry, SMALL, timed};
+use crate::output::table;
+use crate::partitions::Filters;
+use crate::peers::{
+    COUCAL, FILTERS, GROWN_FILTER, GROWN_MAPLET, HASH_MAP, MAPLET, build, growing_capacity,
+};
 use crate::results::Results;
-use crate::{Plan, Topic, allocated};
+use crate::subject::{Exclusive, Operation, Subject, fill};
+use crate::{Plan, Topic};
 
 pub const TOPIC: Topic =
     Topic { name: "maplets", slots: &[1 << 18, 1 << 27], measure, tables, plots };
@@ -21,13 +25,14 @@ const PAIRS: [[&str; 2]; 2] = [[COUCAL, MAPLET], [GROWN_FILTER, GROWN_MAPLET]];
 /// Those that know the partition of a key.
 const PARTITIONS: [&str; 3] = [MAPLET, FILTERS, HASH_MAP];
 /// All partitions, and some numbers of them for a course.
-const ALL: u8 = 64;
-const SOME: [u8; 3] = [1, 4, 16];
+const ALL: u64 = 64;
+const SOME: [u64; 3] = [1, 4, 16];
 /// Each kind of lookup takes as many turns, so that what disturbs one of them is in few ratios.
 const TURNS: u64 = 4;
 
 const ABSENT: &str = "miss";
 const PRESENT: &str = "hit";
+const BATCH: &str = "batch";
 const INSERT: &str = "insert";
 const REPLACE: &str = "replace";
 const BITS: &str = "bits per item";
@@ -38,20 +43,17 @@ const TIMES: [(&str, &str); 7] = [
     (ABSENT, "`contains`, `get`: absent"),
     (PRESENT, "`contains`, `get`: present"),
     ("half", "`contains`, `get`: half present"),
-    ("batch", "`contains_many`, `get_many`: half present"),
+    (BATCH, "`contains_many`, `get_many`: half present"),
     (INSERT, "`insert`"),
     ("remove", "`remove`"),
     (REPLACE, "`replace`"),
 ];
 
 fn measure(plan: &Plan, results: &mut Results) {
-    for &slots in &plan.slots {
-        for round in 0..plan.rounds(slots) {
-            plan.say(&format!("{slots} slots, round {}", round + 1));
-            measure_round(plan, slots, round, results);
-            if slots == plan.last_slots() {
-                fewer_partitions(plan, slots, round, results);
-            }
+    for (slots, round) in plan.runs() {
+        measure_round(plan, slots, round, results);
+        if slots == plan.last_slots() {
+            fewer_partitions(plan, slots, round, results);
         }
     }
 }
@@ -60,29 +62,19 @@ fn measure(plan: &Plan, results: &mut Results) {
 fn fewer_partitions(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
     let keys = Keys::new(50 + round as u64);
     for partitions in SOME {
-        let slots = slots / u64::from(ALL) * u64::from(partitions);
-        let filters = Filters::with_partitions(slots as usize, partitions);
+        let slots = slots / ALL * partitions;
+        let filters = RefCell::new(Filters::new(slots as usize, partitions as usize));
+        let filters = Box::new(Exclusive(filters, slots as usize));
         let subjects: [(&str, Box<dyn Subject>); 2] =
-            [(MAPLET, build(MAPLET, slots as usize)), (FILTERS, Box::new(filters))];
-        for (name, mut subject) in subjects.into_iter().filter(|(name, _)| plan.includes(name)) {
-            fill(subject.as_mut(), keys, slots * 19 / 20);
-            let range = 0..plan.operations;
-            let (nanos, _) =
-                timed(subject.as_mut(), Operation::Contains, keys, Which::Absent, range);
+            [(MAPLET, build(MAPLET, slots as usize)), (FILTERS, filters)];
+        for (name, subject) in subjects.into_iter().filter(|(name, _)| plan.includes(name)) {
+            fill(&*subject, keys, slots * 19 / 20);
+            let (nanos, _) = timed(keys, Which::Absent, 0..plan.operations, |chunk| {
+                subject.run(Operation::Contains, chunk)
+            });
             results.push((slots, 1), name, ABSENT, nanos);
         }
     }
-}
-
-struct Entry {
-    name: &'static str,
-    subject: Box<dyn Subject>,
-    /// Items 0 to here.
-    items: u64,
-    /// Bytes that building and filling have allocated and not freed.
-    bytes: usize,
-    /// The sum of the steps of the fill, in ns per item.
-    fill: f64,
 }
 
 fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
@@ -91,54 +83,44 @@ fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
     let mut entries = Vec::new();
     let names = PAIRS.as_flattened().iter().chain(&PARTITIONS[1..]);
     for name in names.copied().filter(|name| plan.includes(name)) {
-        let before = allocated();
-        let subject = build(name, slots as usize);
-        let items = match name {
-            GROWN_FILTER | GROWN_MAPLET => growing_capacity(slots as usize) as u64,
-            _ => slots * 19 / 20,
-        };
-        entries.push(Entry { name, subject, items, bytes: allocated() - before, fill: 0.0 });
+        entries.push(Entry::new(name, || build(name, slots as usize)));
     }
+    let most = |name| match name {
+        GROWN_FILTER | GROWN_MAPLET => growing_capacity(slots as usize) as u64,
+        _ => slots * 19 / 20,
+    };
     // A small table stays in the cache for all of its fill.
     let steps = if slots <= SMALL { 1 } else { 16 };
-    for step in 0..steps {
-        for Entry { name, subject, items, bytes, fill } in &mut entries {
-            let range = *items * step / steps..*items * (step + 1) / steps;
-            let due = range.end - range.start;
-            let before = allocated();
-            let (nanos, stored) =
-                timed(subject.as_mut(), Operation::Insert, keys, Which::InOrder, range);
-            assert_eq!(stored, due, "{name} has room for its items");
-            // A map may also free something when it grows.
-            *bytes = (*bytes + allocated()).saturating_sub(before);
-            *fill += nanos / steps as f64;
+    for step in 1..=steps {
+        for entry in &mut entries {
+            let nanos = entry.insert(keys, most(entry.name) * step / steps);
+            assert!(!nanos.is_nan(), "{} has room for its items", entry.name);
+            entry.fill += nanos / steps as f64;
         }
     }
-    for Entry { name, items, bytes, fill, .. } in &entries {
-        push(name, INSERT, *fill);
-        push(name, BITS, *bytes as f64 * 8.0 / *items as f64);
+    for entry in &entries {
+        push(entry.name, INSERT, entry.fill);
+        push(entry.name, BITS, entry.bits_per_item());
     }
     for turn in 0..TURNS {
         let lookups = plan.operations / TURNS;
         let range = turn * lookups..(turn + 1) * lookups;
-        for (figure, operation) in [
-            (ABSENT, Operation::Contains),
-            (PRESENT, Operation::Contains),
-            ("half", Operation::Contains),
-            ("batch", Operation::ContainsMany),
-        ] {
-            for Entry { name, subject, items, .. } in &mut entries {
-                let items = *items;
+        for figure in [ABSENT, PRESENT, "half", BATCH] {
+            for entry in &entries {
+                let (name, items) = (entry.name, entry.items);
                 let which = match figure {
                     ABSENT => Which::Absent,
                     PRESENT => Which::Present { items },
                     _ => Which::Half { items },
                 };
-                let paired = PAIRS.as_flattened().contains(name);
+                let paired = PAIRS.as_flattened().contains(&name);
                 if !paired && !matches!(figure, ABSENT | PRESENT) {
                     continue;
                 }
-                let (nanos, found) = timed(subject.as_mut(), operation, keys, which, range.clone());
+                let (nanos, found) = timed(keys, which, range.clone(), |chunk| match figure {
+                    BATCH => entry.subject.run_batches(Operation::Contains, chunk),
+                    _ => entry.subject.run(Operation::Contains, chunk),
+                });
                 push(name, figure, nanos);
                 if figure == ABSENT {
                     push(name, USELESS, found as f64 / lookups as f64);
@@ -153,9 +135,9 @@ fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
         ("remove", Operation::Remove, 0..quarter),
         (REPLACE, Operation::Replace, quarter..2 * quarter),
     ] {
-        for Entry { name, subject, .. } in &mut entries {
-            let (nanos, changed) =
-                timed(subject.as_mut(), operation, keys, Which::InOrder, range.clone());
+        for entry in &entries {
+            let name = entry.name;
+            let (nanos, changed) = entry.run(operation, keys, Which::InOrder, range.clone());
             // Filters have no partition to replace.
             if changed > 0 {
                 assert_eq!(changed, quarter, "{name} misses a key");
@@ -170,16 +152,10 @@ fn tables(results: &Results) -> Vec<Table> {
         let filter = if filter == COUCAL { "filter" } else { filter };
         [format!("{filter}, ns"), format!("{maplet}, ns"), "times".into()]
     });
-    let mut beside_filters = Table::new("maplets", columns.into_iter().flatten());
-    let columns = [
-        "lookup, absent, ns",
-        "lookup, present, ns",
-        "`insert`, ns",
-        "another partition, ns",
-        "bits per item",
-        "useless reads per 1,000 absent keys",
-    ];
-    let mut partitions = Table::new("partitions", columns);
+    let mut beside_filters = table("maplets", columns.into_iter().flatten());
+    let columns = "lookup, absent, ns|lookup, present, ns|`insert`, ns|another partition, ns|bits per item|\
+                   useless reads per 1,000 absent keys";
+    let mut partitions = table("partitions", columns.split('|'));
     let view = results.at(results.slots_with(INSERT).pop().unwrap_or(0), 1);
     for (figure, title) in TIMES {
         let values = PAIRS.map(|[filter, maplet]| {
@@ -199,19 +175,19 @@ fn tables(results: &Results) -> Vec<Table> {
 
 fn plots(results: &Results) -> Vec<Plot> {
     let Some(slots) = results.slots_with(INSERT).pop() else { return Vec::new() };
-    let each = slots / u64::from(ALL);
+    let each = slots / ALL;
     let line = |name, label: &str| {
         let nanos = |partitions: u64| {
             Some((partitions as f64, results.at(each * partitions, 1).median(name, ABSENT)?))
         };
-        let points = SOME.into_iter().chain([ALL]).map(u64::from).filter_map(nanos);
-        Series::new(name, points.collect()).label(label)
+        let points = SOME.into_iter().chain([ALL]).filter_map(nanos).collect();
+        Series { label: label.into(), ..Series::new(name, points) }
     };
     vec![Plot {
         file: "maplets".into(),
         title: format!("Lookups of absent keys over the partitions, {} slots in each", power(each)),
-        x: Axis::new("partitions", Scale::Powers),
-        y: Axis::new("ns per lookup", Scale::Log),
+        x: ("partitions", Scale::Powers),
+        y: ("ns per lookup", Scale::Log),
         series: vec![line(MAPLET, "one maplet"), line(FILTERS, "a filter for each")],
     }]
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{env, fs, process};
 
+use crate::machine::value;
 use crate::results::Results;
 use crate::{Plan, output};
 
@@ -15,7 +16,7 @@ const SETTING: &str = "glibc.malloc.hugetlb=1";
 /// What follows the names of the figures.
 pub const SUFFIX: &str = ", large pages";
 /// The share of the memory of a process that is in large pages.
-const SHARE: &str = "memory in large pages";
+pub const SHARE: &str = "memory in large pages";
 /// From here on the setting had its effect.
 const MIN_SHARE: f64 = 0.8;
 
@@ -24,20 +25,13 @@ pub fn are_large() -> bool {
     env::var(VARIABLE).is_ok_and(|settings| settings.contains(SETTING))
 }
 
-/// Adds the share of this process, if it asks for large pages; nothing where the system does not tell.
-pub fn push_share(place: (u64, usize), results: &mut Results) {
-    if !are_large() {
-        return;
-    }
-    let kibibytes = |text: &str, name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-        line.trim().trim_end_matches(" kB").parse::<f64>().ok()
+/// The share of this process, if it asks for large pages; nothing where the system does not tell.
+pub fn share() -> Option<f64> {
+    let kibibytes = |name| {
+        let value = value("/proc/self/smaps_rollup", name)?;
+        value.trim_end_matches(" kB").parse::<f64>().ok()
     };
-    let Ok(text) = fs::read_to_string("/proc/self/smaps_rollup") else { return };
-    if let [Some(large), Some(all)] = ["AnonHugePages:", "Rss:"].map(|name| kibibytes(&text, name))
-    {
-        results.push(place, "all", SHARE, large / all);
-    }
+    are_large().then(|| Some(kibibytes("AnonHugePages")? / kibibytes("Rss")?))?
 }
 
 /// Measures one round of filters of this size with large pages. Adds nothing where the system gives none.

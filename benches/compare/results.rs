@@ -6,20 +6,30 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use coucal_measure::pieces::{Counted, FEWEST};
-use coucal_measure::timing::{median, ratio};
+use crate::pieces::{Counted, FEWEST};
 
 /// The columns of the file.
 const HEAD: [&str; 6] = ["slots", "threads", "subject", "figure", "median", "runs"];
 
-/// What a figure measures.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Id {
-    slots: u64,
-    threads: usize,
-    peer: String,
-    operation: String,
+/// The median of the finite values; `None` if there are none.
+pub fn median(runs: &[f64]) -> Option<f64> {
+    let mut sorted: Vec<_> = runs.iter().copied().filter(|run| run.is_finite()).collect();
+    sorted.sort_by(f64::total_cmp);
+    let upper = *sorted.get(sorted.len() / 2)?;
+    Some(f64::midpoint(sorted[(sorted.len() - 1) / 2], upper))
 }
+
+/// The median of the ratios of the runs, one by one.
+fn ratio(above: &[f64], below: &[f64]) -> Option<f64> {
+    let ratios: Vec<_> = above.iter().zip(below).map(|(above, below)| above / below).collect();
+    median(&ratios)
+}
+
+/// The slots and the number of threads.
+pub type Place = (u64, usize);
+
+/// What was measured: slots, threads, subject and figure.
+type Id = (u64, usize, String, String);
 
 #[derive(Default)]
 pub struct Results {
@@ -30,28 +40,22 @@ pub struct Results {
 
 impl Results {
     /// Adds one run of a figure; NaN where it could not be measured.
-    pub fn push(&mut self, (slots, threads): (u64, usize), peer: &str, operation: &str, run: f64) {
-        let id = Id { slots, threads, peer: peer.into(), operation: operation.into() };
+    pub fn push(&mut self, (slots, threads): Place, subject: &str, figure: &str, run: f64) {
+        let id = (slots, threads, subject.into(), figure.into());
         self.figures.entry(id).or_default().push(run);
     }
 
     /// Adds one run of a throughput, and the number of its pieces.
-    pub fn push_counted(
-        &mut self,
-        place: (u64, usize),
-        peer: &str,
-        figure: &str,
-        counted: Counted,
-    ) {
-        self.push(place, peer, figure, counted.rate);
-        self.push(place, peer, &pieces(figure), counted.pieces as f64);
+    pub fn push_counted(&mut self, place: Place, subject: &str, figure: &str, of: Counted) {
+        self.push(place, subject, figure, of.rate);
+        self.push(place, subject, &pieces(figure), of.pieces as f64);
     }
 
     /// Adds the figures of another run, with this after the names of the figures.
     pub fn extend(&mut self, other: Self, suffix: &str) {
-        for (id, runs) in other.figures {
-            let operation = id.operation.clone() + suffix;
-            self.figures.entry(Id { operation, ..id }).or_default().extend(runs);
+        for ((slots, threads, subject, figure), runs) in other.figures {
+            let id = (slots, threads, subject, figure + suffix);
+            self.figures.entry(id).or_default().extend(runs);
         }
     }
 
@@ -64,26 +68,25 @@ impl Results {
     #[cfg(test)]
     pub fn complete(&mut self) {
         for (id, runs) in &mut self.figures {
-            let pieces = id.operation.ends_with(&pieces(""));
-            let complete = |run: &f64| if pieces { 100.0 } else { *run };
-            *runs =
-                runs.iter().map(complete).map(|run| if run.is_nan() { 1.0 } else { run }).collect();
+            if id.3.ends_with(&pieces("")) {
+                runs.fill(100.0);
+            }
+            runs.iter_mut().filter(|run| run.is_nan()).for_each(|run| *run = 1.0);
         }
     }
 
     #[cfg(test)]
     pub fn subjects(&self) -> Vec<String> {
-        distinct(self.figures.keys().map(|id| id.peer.clone()))
+        distinct(self.figures.keys().map(|id| id.2.clone()))
     }
 
     /// The sizes for which there is a figure of this name.
-    pub fn slots_with(&self, operation: &str) -> Vec<u64> {
-        distinct(self.figures.keys().filter(|id| id.operation == operation).map(|id| id.slots))
+    pub fn slots_with(&self, figure: &str) -> Vec<u64> {
+        distinct(self.figures.keys().filter(|id| id.3 == figure).map(|id| id.0))
     }
 
-    pub fn threads_with(&self, slots: u64, operation: &str) -> Vec<usize> {
-        let with = |id: &&Id| id.slots == slots && id.operation == operation;
-        distinct(self.figures.keys().filter(with).map(|id| id.threads))
+    pub fn threads_with(&self, slots: u64, figure: &str) -> Vec<usize> {
+        distinct(self.figures.keys().filter(|id| id.0 == slots && id.3 == figure).map(|id| id.1))
     }
 
     pub fn to_csv(&self) -> String {
@@ -95,11 +98,11 @@ impl Results {
         let mut csv = csv::Writer::from_writer(Vec::new());
         let mut write = |record: [&str; 6]| csv.write_record(record).expect("memory takes it all");
         write(HEAD);
-        for (Id { slots, threads, peer, operation }, runs) in &self.figures {
+        for ((slots, threads, subject, figure), runs) in &self.figures {
             let median = format!("{:.6}", median(runs).unwrap_or(f64::NAN));
             let runs: Vec<_> = runs.iter().map(|run| format!("{run:.6}")).collect();
             let [slots, threads] = [slots.to_string(), threads.to_string()];
-            write([&slots, &threads, peer, operation, &median, &runs.join(" ")]);
+            write([&slots, &threads, subject, figure, &median, &runs.join(" ")]);
         }
         let csv = csv.into_inner().expect("memory takes it all");
         text + &String::from_utf8(csv).expect("made of strings")
@@ -122,10 +125,10 @@ impl Results {
         for record in csv.records() {
             let record = record.ok()?;
             let fields: Vec<_> = record.iter().collect();
-            let [slots, threads, peer, operation, _, runs] = fields[..] else { return None };
+            let [slots, threads, subject, figure, _, runs] = fields[..] else { return None };
             let place = (slots.parse().ok()?, threads.parse().ok()?);
             for run in runs.split(' ') {
-                results.push(place, peer, operation, run.parse().ok()?);
+                results.push(place, subject, figure, run.parse().ok()?);
             }
         }
         Some(results)
@@ -145,14 +148,13 @@ impl<'a> View<'a> {
         self.threads
     }
 
-    pub fn runs(self, peer: &str, operation: &str) -> &'a [f64] {
-        let Self { results, slots, threads } = self;
-        let id = Id { slots, threads, peer: peer.into(), operation: operation.into() };
-        results.figures.get(&id).map_or(&[], Vec::as_slice)
+    pub fn runs(self, subject: &str, figure: &str) -> &'a [f64] {
+        let id = (self.slots, self.threads, subject.into(), figure.into());
+        self.results.figures.get(&id).map_or(&[], Vec::as_slice)
     }
 
-    pub fn median(self, peer: &str, operation: &str) -> Option<f64> {
-        median(self.runs(peer, operation))
+    pub fn median(self, subject: &str, figure: &str) -> Option<f64> {
+        median(self.runs(subject, figure))
     }
 
     /// The median of the ratios of the runs of two figures, one by one.
@@ -161,16 +163,16 @@ impl<'a> View<'a> {
     }
 
     /// The number of pieces of a throughput, in all runs.
-    pub fn pieces(self, peer: &str, figure: &str) -> usize {
-        self.runs(peer, &pieces(figure)).iter().sum::<f64>() as usize
+    pub fn pieces(self, subject: &str, figure: &str) -> usize {
+        self.runs(subject, &pieces(figure)).iter().sum::<f64>() as usize
     }
 
     /// How many times the throughput of another view, or of another subject; `None` if one of them has
     /// too few pieces.
-    pub fn times(self, peer: &str, below: (Self, &str), figure: &str) -> Option<f64> {
-        let enough = |view: Self, peer| view.pieces(peer, figure) >= FEWEST;
-        let all = enough(self, peer) && enough(below.0, below.1);
-        all.then(|| ratio(self.runs(peer, figure), below.0.runs(below.1, figure))).flatten()
+    pub fn times(self, subject: &str, below: (Self, &str), figure: &str) -> Option<f64> {
+        let enough = |view: Self, subject| view.pieces(subject, figure) >= FEWEST;
+        let all = enough(self, subject) && enough(below.0, below.1);
+        all.then(|| ratio(self.runs(subject, figure), below.0.runs(below.1, figure))).flatten()
     }
 }
 
@@ -191,6 +193,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_median_skips_what_was_not_measured_and_a_ratio_is_taken_inside_each_run() {
+        assert_eq!((median(&[]), median(&[f64::NAN])), (None, None));
+        assert_eq!(median(&[3.0, f64::NAN, 1.0]), Some(2.0));
+        assert_eq!(median(&[9.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(ratio(&[2.0, 20.0, 4.0], &[1.0, 5.0, 4.0]), Some(2.0));
+    }
+
+    #[test]
     fn what_was_written_is_read_again() {
         let mut results = Results::default();
         results.notes.push(("command".into(), "compare -- --slots 2^18,2^24".into()));
@@ -203,22 +213,5 @@ mod tests {
         assert_eq!(median, Some(2.0));
         assert_eq!(read.to_csv(), results.to_csv());
         assert!(Results::from_csv("slots\n1\n").is_none());
-    }
-
-    #[test]
-    fn too_few_pieces_make_no_ratio() {
-        let times = |pieces| {
-            let mut results = Results::default();
-            for (threads, rate) in [(1, 10.0), (2, 19.0)] {
-                for round in [1.0, 2.0] {
-                    let counted = Counted { rate: rate * round, pieces: pieces / threads / 2 };
-                    results.push_counted((8, threads), "coucal", "lookups", counted);
-                }
-            }
-            let below = (results.at(8, 1), "coucal");
-            results.at(8, 2).times("coucal", below, "lookups")
-        };
-        assert_eq!(times(2 * FEWEST), Some(1.9));
-        assert_eq!(times(2 * FEWEST - 2), None);
     }
 }

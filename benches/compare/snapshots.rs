@@ -5,19 +5,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use coucal::{CuckooFilter, Fp16x4, Growable, Storage};
-use coucal_measure::hash::KeyHash;
-use coucal_measure::keys::Keys;
-use coucal_measure::peers::{Coucal, coucal_with_slots};
-use coucal_measure::subject::{SharedSubject as _, Step, Window, fill};
-use coucal_measure::text::power;
-use coucal_measure::timing::median;
+use coucal::{CuckooFilter, Storage};
+use coucal_benches::keys::Keys;
+use coucal_benches::text::{Table, power};
 
 use crate::beside::{Singles, both, percentile};
-use crate::contenders::{COUCAL, GROWING};
 use crate::growth;
-use crate::output::Table;
-use crate::results::Results;
+use crate::hash::KeyHash;
+use crate::output::table;
+use crate::peers::{COUCAL, GROWING, coucal_with_slots};
+use crate::results::{Results, median};
+use crate::subject::{Shared, Step, Subject as _, Window, Work, fill};
 use crate::{Plan, Topic};
 
 pub const TOPIC: Topic =
@@ -46,7 +44,7 @@ struct Filled<L: Storage> {
     name: &'static str,
     slots: u64,
     items: u64,
-    subject: Coucal<L, KeyHash>,
+    table: Shared<CuckooFilter<L, KeyHash>>,
 }
 
 /// A round takes less than a second, whatever the size.
@@ -55,21 +53,17 @@ const KEYS: u64 = 900;
 
 fn measure(plan: &Plan, results: &mut Results) {
     for &slots in &plan.slots {
-        let subject = Coucal::<Fp16x4, _>(coucal_with_slots(slots as usize));
-        Filled { name: COUCAL, slots, items: slots * 94 / 100, subject }.measure(plan, results);
-        let (subject, items) = (growth::growing(slots), growth::items(slots));
-        Filled::<Growable<Fp16x4>> { name: GROWING, slots, items, subject }.measure(plan, results);
+        let table = Shared(coucal_with_slots(slots as usize), slots as usize);
+        Filled { name: COUCAL, slots, items: slots * 94 / 100, table }.measure(plan, results);
+        let table = Shared(growth::growing(slots), slots as usize);
+        Filled { name: GROWING, slots, items: growth::items(slots), table }.measure(plan, results);
     }
 }
 
 impl<L: Storage> Filled<L> {
-    fn filter(&self) -> &CuckooFilter<L, KeyHash> {
-        &self.subject.0
-    }
-
-    fn measure(mut self, plan: &Plan, results: &mut Results) {
+    fn measure(self, plan: &Plan, results: &mut Results) {
         plan.say(&format!("{}, {} slots", self.name, self.slots));
-        assert_eq!(fill(&mut self.subject, Keys::new(KEYS), self.items), self.items);
+        assert_eq!(fill(&self.table, Keys::new(KEYS), self.items), self.items);
         self.times(results);
         // Last: afterwards it holds other items.
         self.inserts(plan, results);
@@ -77,7 +71,8 @@ impl<L: Storage> Filled<L> {
 
     /// The time of a snapshot, and of its bytes, beside a copy of as many bytes by the machine.
     fn times(&self, results: &mut Results) {
-        let snapshot = self.filter().snapshot().expect("memory for a snapshot");
+        let filter = &self.table.0;
+        let snapshot = filter.snapshot().expect("memory for a snapshot");
         let bytes = snapshot.to_bytes();
         // Its pages are there.
         let mut written = bytes.clone();
@@ -85,7 +80,7 @@ impl<L: Storage> Filled<L> {
         for _ in 0..ROUNDS * if self.slots <= 1 << 20 { 20 } else { 1 } {
             written.clear();
             let millis = [
-                timed(|| self.filter().snapshot().expect("memory for a snapshot")),
+                timed(|| filter.snapshot().expect("memory for a snapshot")),
                 timed(|| snapshot.write_to(&mut written).expect("a vector takes any bytes")),
                 timed(|| {
                     let restored = CuckooFilter::<L, _>::from_bytes(&bytes, KeyHash::default());
@@ -118,10 +113,10 @@ impl<L: Storage> Filled<L> {
                     let inserts: &mut Inserts = inserts.get_or_insert_with(Inserts::of_this_thread);
                     let steps = window.moves(64);
                     inserts.singles.begin();
-                    self.subject.run_timed(&steps, &mut |step, _, nanos| {
+                    self.table.work(Work::Timed(&steps, &mut |step, _, nanos| {
                         // Relaxed: a number that orders nothing.
                         inserts.took(step, nanos, snapshots.load(Ordering::Relaxed));
-                    });
+                    }));
                     waited.store(!inserts.pauses.is_empty(), Ordering::Relaxed);
                     64
                 };
@@ -134,7 +129,7 @@ impl<L: Storage> Filled<L> {
                         while snapshots.load(Ordering::Relaxed) < count
                             || !waited.load(Ordering::Relaxed)
                         {
-                            black_box(self.filter().snapshot().expect("memory for a snapshot"));
+                            black_box(self.table.0.snapshot().expect("memory for a snapshot"));
                             snapshots.fetch_add(1, Ordering::Relaxed);
                         }
                     },
@@ -201,7 +196,7 @@ fn tables(results: &Results) -> Vec<Table> {
     let speeds = TIMES.map(|name| format!("{name}, GB/s"));
     let columns = ["snapshot, ms".to_owned()].into_iter().chain(speeds);
     let inserts = ["99.9 % of inserts, µs", "meanwhile", "longest of a snapshot, µs"];
-    let mut table = Table::new("snapshots", columns.chain(inserts.into_iter().map(str::to_owned)));
+    let mut times = table("snapshots", columns.chain(inserts.into_iter().map(str::to_owned)));
     for slots in results.slots_with(TIMES[0]) {
         for name in TABLES {
             let millis = |figure: &str| results.at(slots, 1).median(name, figure);
@@ -212,10 +207,10 @@ fn tables(results: &Results) -> Vec<Table> {
             let longest = view.median(name, &figure(SCENES[1], PAUSE));
             let micros = [slowest, meanwhile, longest].map(|nanos| nanos.map(|nanos| nanos / 1e3));
             let row = [millis(TIMES[0])].into_iter().chain(speeds).chain(micros);
-            table.row(&format!("{name}, {} slots", power(slots)), row);
+            times.row(&format!("{name}, {} slots", power(slots)), row);
         }
     }
-    vec![table]
+    vec![times]
 }
 
 /// GB/s of the words of a table, which its snapshot has besides a header.

@@ -1,16 +1,15 @@
 //! What lookups cost when a share of the entries is in the stash.
 
 use std::hint::black_box;
-use std::time::Instant;
 
 use coucal::{CuckooMaplet, Fp16x4};
-use coucal_measure::hash::KeyHash;
-use coucal_measure::keys::{CHUNK, Keys, Which};
-use coucal_measure::text::power;
-use coucal_measure::timing::median;
+use coucal_benches::keys::{CHUNK, Keys, Which};
+use coucal_benches::text::{Table, power};
 
-use crate::output::Table;
-use crate::results::Results;
+use crate::filters::timed;
+use crate::hash::KeyHash;
+use crate::output::table;
+use crate::results::{Results, median};
 use crate::{Plan, Topic};
 
 pub const TOPIC: Topic =
@@ -34,11 +33,8 @@ const STASHED: u64 = VALUES - 8;
 const TRIES: u32 = 2;
 
 fn measure(plan: &Plan, results: &mut Results) {
-    for &slots in &plan.slots {
-        for round in 0..plan.rounds(slots) {
-            plan.say(&format!("{slots} slots, round {}", round + 1));
-            measure_round(plan, slots, round, results);
-        }
+    for (slots, round) in plan.runs() {
+        measure_round(plan, slots, round, results);
     }
 }
 
@@ -83,15 +79,18 @@ fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
             for ((maplet, items), nanos) in maplets.iter().zip(&mut nanos) {
                 let items = *items;
                 let which = if figure == ABSENT { Which::Absent } else { Which::Present { items } };
-                let chunk = keys.collect(which, from..from + CHUNK as u64);
-                let started = Instant::now();
-                let found = if figure == GET {
-                    chunk.iter().filter(|key| black_box(maplet.get(key)).next().is_some()).count()
-                } else {
-                    chunk.iter().filter(|key| maplet.contains_key(key)).count()
-                };
-                nanos.push(started.elapsed().as_nanos() as f64 / CHUNK as f64);
-                assert!(figure == ABSENT || found == CHUNK, "a key is missed");
+                let chunk = from..from + CHUNK as u64;
+                let (of_chunk, found) = timed(keys, which, chunk, |chunk| {
+                    let chunk = chunk.iter();
+                    let found = if figure == GET {
+                        chunk.filter(|key| black_box(maplet.get(key)).next().is_some()).count()
+                    } else {
+                        chunk.filter(|key| maplet.contains_key(key)).count()
+                    };
+                    found as u64
+                });
+                nanos.push(of_chunk);
+                assert!(figure == ABSENT || found == CHUNK as u64, "a key is missed");
             }
         }
         for (nanos, (_, name)) in nanos.iter().zip(SHARES) {
@@ -101,16 +100,9 @@ fn measure_round(plan: &Plan, slots: u64, round: usize, results: &mut Results) {
 }
 
 fn tables(results: &Results) -> Vec<Table> {
-    let columns = [
-        "in the stash, %",
-        "`contains_key`, absent, ns",
-        "times",
-        "`contains_key`, present, ns",
-        "times",
-        "`get`, present, ns",
-        "times",
-    ];
-    let mut table = Table::new("stash", columns);
+    let columns = "in the stash, %|`contains_key`, absent, ns|times|`contains_key`, present, ns|times|\
+                   `get`, present, ns|times";
+    let mut shares = table("stash", columns.split('|'));
     for slots in results.slots_with(ABSENT) {
         let view = results.at(slots, 1);
         for (_, name) in SHARES {
@@ -119,8 +111,8 @@ fn tables(results: &Results) -> Vec<Table> {
                 [view.median(name, figure), times]
             });
             let label = format!("{name}, {} slots", power(slots));
-            table.row(&label, [view.median(name, SHARE)].into_iter().chain(times));
+            shares.row(&label, [view.median(name, SHARE)].into_iter().chain(times));
         }
     }
-    vec![table]
+    vec![shares]
 }

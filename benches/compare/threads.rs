@@ -6,18 +6,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use std::{array, iter};
 
-use coucal_measure::keys::{CHUNK, Keys, Which, mix};
-use coucal_measure::machine;
-use coucal_measure::pieces::{self, Counted, count};
-use coucal_measure::plot::{Axis, Plot, Scale, Series};
-use coucal_measure::subject::{SharedSubject, Step, Window};
-use coucal_measure::text::{figures, power, threads};
+use coucal_benches::keys::{CHUNK, Keys, Which, mix};
+use coucal_benches::plot::{Plot, Scale, Series, Style};
+use coucal_benches::text::{Table, figures, power};
 
 use crate::beside::{self, Lookups, churn};
-use crate::contenders::{ATOMIC, BLOOM, COUCAL, GROWING, LIMIT, SHARDS, build, removes, shared};
-use crate::output::Table;
+use crate::machine;
+use crate::output::table;
+use crate::peers::{ATOMIC, BLOOM, COUCAL, GROWING, LIMIT, SHARDS, removes, shared};
+use crate::pieces::{self, Counted, count};
 use crate::results::{Results, View};
+use crate::subject::{Operation, Step, Subject, Window, Work};
 use crate::{Plan, Topic};
+
+/// Of several threads at once.
+type Shared = dyn Subject + Sync;
 
 pub const TOPIC: Topic =
     Topic { name: "threads", slots: &[1 << 18, 1 << 27], measure, tables, plots };
@@ -51,23 +54,25 @@ const SHARED: [&str; 3] = [COUCAL, ATOMIC, SHARDS];
 const SCENES: [&str; 2] = ["no writer", "writer in this table"];
 
 fn measure(plan: &Plan, results: &mut Results) {
-    let counts = machine::thread_counts(machine::cores().max(2));
+    let cores = machine::cores().max(2);
+    let counts: Vec<_> =
+        iter::successors(Some(1), |count| Some(2 * count)).take_while(|n| *n <= cores).collect();
     let most = counts[counts.len() - 1];
     for &slots in &plan.slots {
-        let work = Work::new(plan, slots, most);
+        let scripts = Scripts::new(plan, slots, most);
         // A small table is filled before there are enough pieces.
         let tables = (32 * plan.operations / slots).max(1);
         for round in 0..plan.rounds(slots) {
             for name in SUBJECTS.into_iter().filter(|name| plan.includes(name)) {
                 plan.say(&format!("{slots} slots, round {}: {name}", round + 1));
                 for &threads in &counts {
-                    let tables: Vec<_> = (0..tables).map(|_| build(name, slots as usize)).collect();
-                    let tables: Vec<_> = tables.iter().map(|table| shared(&**table)).collect();
-                    work.run(&tables, removes(name), threads, &mut |workload, counted| {
+                    let tables: Vec<_> =
+                        (0..tables).map(|_| shared(name, slots as usize)).collect();
+                    scripts.run(&tables, removes(name), threads, &mut |workload, counted| {
                         results.push_counted((slots, threads), name, workload, counted);
                     });
                     if threads == most && slots == plan.last_slots() && SHARED.contains(&name) {
-                        beside_a_writer(plan, slots, name, tables[0], results);
+                        beside_a_writer(plan, slots, name, &*tables[0], results);
                     }
                 }
             }
@@ -77,13 +82,7 @@ fn measure(plan: &Plan, results: &mut Results) {
 
 /// Lookups of items that stay, in a table that all workloads have left, while a second thread removes and
 /// inserts others.
-fn beside_a_writer(
-    plan: &Plan,
-    slots: u64,
-    name: &'static str,
-    table: &dyn SharedSubject,
-    results: &mut Results,
-) {
+fn beside_a_writer(plan: &Plan, slots: u64, name: &str, table: &Shared, results: &mut Results) {
     let (keys, settled) = (Keys::new(KEYS), slots / 2);
     let lookups = keys.collect(Which::Present { items: settled }, 0..plan.operations);
     let lookups = Lookups { place: (slots, 2), name, table, keys: &lookups };
@@ -98,7 +97,7 @@ fn part<T>(list: &[T], thread: usize, threads: usize) -> &[T] {
 }
 
 /// The keys and steps, the same for every subject and number of threads.
-struct Work {
+struct Scripts {
     /// The items of a table that is as full as it gets.
     items: Vec<u64>,
     /// How many of them there are at half load.
@@ -111,7 +110,7 @@ struct Work {
     duration: Duration,
 }
 
-impl Work {
+impl Scripts {
     fn new(plan: &Plan, slots: u64, most_threads: usize) -> Self {
         let keys = Keys::new(KEYS);
         let (half, most, operations) = (slots / 2, slots * 9 / 10, 4 * plan.operations);
@@ -137,28 +136,30 @@ impl Work {
     /// the rest happens in the first.
     fn run(
         &self,
-        tables: &[&dyn SharedSubject],
+        tables: &[Box<Shared>],
         removes: bool,
         threads: usize,
         done: &mut dyn FnMut(&str, Counted),
     ) {
         let (half, rest) = self.items.split_at(self.half);
-        let insert = |table: &dyn SharedSubject, keys: &[u64]| table.insert(keys);
-        done(TO_HALF, through_all(tables, half, threads, insert));
+        done(TO_HALF, through_all(tables, half, threads, Operation::Insert));
         if removes {
             for ((_, name), scripts) in MIXTURES.iter().zip(&self.mixtures) {
                 let steps = |thread: usize| scripts[thread].chunks(CHUNK);
-                done(name, self.again(threads, steps, |steps| tables[0].run(steps)));
+                done(name, self.again(threads, steps, |steps| tables[0].work(Work::Steps(steps))));
             }
             let hot = |_| iter::once(&self.hot[..]);
-            done(HOT, self.again(threads, hot, |steps| tables[0].run(steps)));
+            done(HOT, self.again(threads, hot, |steps| tables[0].work(Work::Steps(steps))));
         }
-        done(TO_MOST, through_all(tables, rest, threads, insert));
+        done(TO_MOST, through_all(tables, rest, threads, Operation::Insert));
         let lookups = |thread| part(&self.lookups, thread, threads).chunks(CHUNK);
-        done(LOOKUPS, self.again(threads, lookups, |keys| tables[0].look(keys)));
+        done(
+            LOOKUPS,
+            self.again(threads, lookups, |keys| tables[0].run(Operation::Contains, keys)),
+        );
         if removes {
             let removed = &rest[rest.len().saturating_sub(self.lookups.len())..];
-            done(REMOVALS, through_all(tables, removed, threads, |table, keys| table.remove(keys)));
+            done(REMOVALS, through_all(tables, removed, threads, Operation::Remove));
         }
     }
 
@@ -185,16 +186,16 @@ impl Work {
 
 /// Each thread does its part of the keys in one table after the other. NaN if something failed.
 fn through_all(
-    tables: &[&dyn SharedSubject],
+    tables: &[Box<Shared>],
     keys: &[u64],
     threads: usize,
-    work: impl Fn(&dyn SharedSubject, &[u64]) -> u64 + Sync,
+    operation: Operation,
 ) -> Counted {
     let done = AtomicU64::new(0);
     let pieces = pieces::run((0..threads).collect(), |thread, meter| {
         for table in tables {
             for chunk in part(keys, thread, threads).chunks(CHUNK) {
-                done.fetch_add(work(*table, chunk), Ordering::Relaxed);
+                done.fetch_add(table.run(operation, chunk), Ordering::Relaxed);
                 meter.add(chunk.len());
             }
         }
@@ -230,7 +231,7 @@ fn script(keys: Keys, first: u64, steps: u64, writes: u64, items: u64) -> Vec<St
 fn tables(results: &Results) -> Vec<Table> {
     let Some(slots) = results.slots_with(LOOKUPS).pop() else { return Vec::new() };
     let (one, all) = (results.at(slots, 1), with_all_threads(results, slots));
-    let mut table = Table::new("threads", WORKLOADS);
+    let mut all_workloads = table("threads", WORKLOADS);
     for name in SUBJECTS {
         let rate = |view: View, workload: &str| {
             view.median(name, workload).map_or_else(|| "–".into(), figures)
@@ -244,14 +245,14 @@ fn tables(results: &Results) -> Vec<Table> {
             format!("{} → {} ({times})", rate(one, workload), rate(all, workload))
         };
         if WORKLOADS.iter().any(|workload| !one.runs(name, workload).is_empty()) {
-            table.cells(name, WORKLOADS.map(cell).into());
+            all_workloads.cells(name, WORKLOADS.map(cell));
         }
     }
-    let mut beside = Table::new("threads-beside", beside::COLUMNS);
+    let mut beside = table("threads-beside", beside::COLUMNS);
     for (name, scene) in SHARED.into_iter().flat_map(|name| SCENES.map(|scene| (name, scene))) {
         beside.row(&format!("{name}, {scene}"), beside::values(results.at(slots, 2), name, scene));
     }
-    vec![table, beside]
+    vec![all_workloads, beside]
 }
 
 /// The figures of as many threads as there are cores.
@@ -268,18 +269,18 @@ fn plots(results: &Results) -> Vec<Plot> {
         MIXTURES.iter().filter_map(point).collect()
     };
     let line = |name| {
-        let line = Series::new(name, points(name));
-        if name == GROWING { line.dashed() } else { line }
+        let style = if name == GROWING { Style::Dashed } else { Style::Line };
+        Series::new(name, points(name)).style(style)
     };
     vec![Plot {
         file: "threads".into(),
         title: format!(
-            "{} over the share of writes, {} slots",
-            threads(view.threads()),
+            "{} threads over the share of writes, {} slots",
+            view.threads(),
             power(slots)
         ),
-        x: Axis::new("writes, % of the operations", Scale::FromZero),
-        y: Axis::new("million ops/s of all threads", Scale::Log),
+        x: ("writes, % of the operations", Scale::FromZero),
+        y: ("million ops/s of all threads", Scale::Log),
         series: SUBJECTS.map(line).into(),
     }]
 }

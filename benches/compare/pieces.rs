@@ -6,11 +6,11 @@
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
+use std::sync::Barrier;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use cpu_time::ThreadTime;
-
-use crate::timing::together;
 
 /// The fewest pieces of each thread from which a ratio is made.
 pub const FEWEST: usize = 10;
@@ -61,7 +61,6 @@ pub struct Counted {
 }
 
 /// For each thread the pieces in which it had its processor while all others had theirs.
-#[must_use]
 pub fn count(threads: &[Vec<Piece>]) -> Vec<Counted> {
     let one = |(number, pieces): (usize, &Vec<Piece>)| {
         let others = || threads.iter().enumerate().filter(|other| other.0 != number);
@@ -78,7 +77,6 @@ pub fn count(threads: &[Vec<Piece>]) -> Vec<Counted> {
 
 impl Counted {
     /// The throughput of all threads together.
-    #[must_use]
     pub fn together(threads: &[Self]) -> Self {
         let pieces = threads.iter().map(|thread| thread.pieces).min().unwrap_or(0);
         Self { rate: threads.iter().map(|thread| thread.rate).sum(), pieces }
@@ -90,7 +88,6 @@ pub struct Turns(Option<File>);
 
 impl Turns {
     /// For the thread that calls this.
-    #[must_use]
     pub fn of_this_thread() -> Self {
         Self(File::open("/proc/thread-self/schedstat").ok())
     }
@@ -122,7 +119,6 @@ pub struct Meter {
 
 impl Meter {
     /// For the thread that calls this; `origin` is the same for all threads of a run.
-    #[must_use]
     pub fn new(origin: Instant) -> Self {
         let turns = Turns::of_this_thread();
         let start = (0, Duration::ZERO, (0, 0));
@@ -159,7 +155,6 @@ impl Meter {
     }
 
     /// All pieces; the last one may be a short one.
-    #[must_use]
     pub fn finish(mut self) -> Vec<Piece> {
         self.cut();
         self.pieces
@@ -167,18 +162,20 @@ impl Meter {
 }
 
 /// Gives each input to a thread of its own, starts all of them together, and returns their pieces.
-///
-/// # Panics
-///
-/// When `work` panics.
 pub fn run<I: Send>(inputs: Vec<I>, work: impl Fn(I, &mut Meter) + Sync) -> Vec<Vec<Piece>> {
-    let origin = Instant::now();
+    let (origin, barrier) = (Instant::now(), Barrier::new(inputs.len()));
     let metered = |input| {
+        barrier.wait();
         let mut meter = Meter::new(origin);
         work(input, &mut meter);
         meter.finish()
     };
-    together(inputs, metered)
+    thread::scope(|scope| {
+        let metered = &metered;
+        let spawn = |input| scope.spawn(move || metered(input));
+        let threads: Vec<_> = inputs.into_iter().map(spawn).collect();
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+    })
 }
 
 #[cfg(test)]
@@ -198,20 +195,12 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_needs_its_processor() {
-        let [good, just, bad] = [100, 98, 97].map(|processor| vec![piece(0, 100, processor)]);
-        assert_eq!(pieces(std::slice::from_ref(&good)), [1]);
-        assert_eq!(pieces(&[just]), [1]);
-        assert_eq!(pieces(std::slice::from_ref(&bad)), [0]);
-        assert!(count(&[bad])[0].rate.is_nan());
-        assert_eq!(pieces(&[vec![piece(5, 5, 0)]]), [0], "no time, no piece");
-    }
-
-    #[test]
-    fn a_thread_that_sleeps_for_a_lock_is_not_kept_from_its_work() {
+    fn a_piece_needs_its_processor_unless_its_thread_sleeps_for_a_lock() {
+        let alone = |piece: Piece| pieces(&[vec![piece]])[0];
+        assert_eq!([100, 98, 97].map(|processor| alone(piece(0, 100, processor))), [1, 1, 0]);
+        assert_eq!(alone(piece(5, 5, 0)), 0, "no time, no piece");
         let asleep = |processor| Piece { asleep: 40 * MS, ..piece(0, 100, processor) };
-        assert_eq!(pieces(&[vec![asleep(60)]]), [1]);
-        assert_eq!(pieces(&[vec![asleep(58)]]), [0]);
+        assert_eq!([60, 58].map(|processor| alone(asleep(processor))), [1, 0]);
     }
 
     #[test]
@@ -235,12 +224,12 @@ mod tests {
         let bad = piece(20, 30, 1);
         let threads = [vec![piece(0, 10, 10), piece(10, 20, 10), bad], vec![piece(0, 20, 20)]];
         let counted = count(&threads);
-        assert_eq!(counted.iter().map(|one| one.pieces).collect::<Vec<_>>(), [2, 1]);
         // 1,000 operations in 10 ms are 0.1 million per second, and in 20 ms half of it.
-        let near = |rate: f64, due: f64| (rate - due).abs() < 1e-9;
-        assert!(near(counted[0].rate, 0.1) && near(counted[1].rate, 0.05), "{counted:?}");
         let all = Counted::together(&counted);
-        assert!(near(all.rate, 0.15) && all.pieces == 1, "{all:?}");
+        for (one, rate, pieces) in [(counted[0], 0.1, 2), (counted[1], 0.05, 1), (all, 0.15, 1)] {
+            assert!((one.rate - rate).abs() < 1e-9 && one.pieces == pieces, "{counted:?}");
+        }
+        assert!(count(&[vec![piece(0, 100, 1)]])[0].rate.is_nan());
     }
 
     #[test]

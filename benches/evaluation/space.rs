@@ -1,13 +1,12 @@
 //! Figure 3: bits per item over the false-positive rate, by slots per bucket.
 
-use coucal_measure::keys::Keys;
-use coucal_measure::plot::{Axis, Plot, Scale, Series};
-use coucal_measure::text::{figures, percent};
-use coucal_measure::timing::parallel_map;
+use coucal_benches::keys::Keys;
+use coucal_benches::plot::{Plot, Scale, Series};
+use coucal_benches::text::{Table, figures, percent};
+use rayon::prelude::*;
 
-use crate::output::{Figure, Rows};
+use crate::Figure;
 use crate::simulation::{Simulation, fill};
-use crate::workers;
 
 const SLOTS: [usize; 3] = [2, 4, 8];
 const BITS: std::ops::RangeInclusive<u32> = 5..=20;
@@ -50,50 +49,36 @@ fn fewest(points: &[Point], rate: f64) -> ([f64; SLOTS.len()], usize) {
     (bits, SLOTS[best])
 }
 
-pub fn figure(buckets: usize) -> Figure {
+pub fn figure(name: &str, buckets: usize) -> Figure {
     let shapes: Vec<_> =
         SLOTS.iter().flat_map(|slots| BITS.map(move |bits| (*slots, bits))).collect();
-    let points =
-        parallel_map(workers(), &shapes, |(slots, bits)| Point::measure(buckets, *slots, *bits));
-    let row = |point: &Point| {
-        vec![
-            point.slots.to_string(),
-            point.bits.to_string(),
-            format!("{:.5}", point.load),
-            format!("{:.3}", point.bits_per_item()),
-            format!("{:.4e}", point.rate),
-        ]
-    };
-    let summary = |rate| {
+    let measure = |(slots, bits)| Point::measure(buckets, slots, bits);
+    let points: Vec<_> = shapes.into_par_iter().map(measure).collect();
+    let head = "slots,fingerprint bits,load factor,bits per item,false positives";
+    let mut csv = vec![head.to_owned()];
+    for point in &points {
+        let Point { slots, bits, load, rate } = *point;
+        csv.push(format!("{slots},{bits},{load:.5},{:.3},{rate:.4e}", point.bits_per_item()));
+    }
+    let columns = ["false positives", "2 slots", "4 slots", "8 slots", "fewest with slots"];
+    let mut table = Table::new(name, columns);
+    for rate in RATES {
         let (bits, best) = fewest(&points, rate);
-        let mut row = vec![percent(rate)];
-        row.extend(bits.map(figures));
-        row.push(best.to_string());
-        row
-    };
+        table.cells(&percent(rate), bits.map(figures).into_iter().chain([best.to_string()]));
+    }
     let line = |slots| {
         let points = points.iter().filter(|point| point.slots == slots);
         let points = points.map(|point| (point.rate, point.bits_per_item())).collect();
         Series::new(format!("b = {slots}"), points)
     };
-    Figure {
-        name: "fig3",
-        csv: Rows {
-            head: &["slots", "fingerprint bits", "load factor", "bits per item", "false positives"],
-            rows: points.iter().map(row).collect(),
-        },
-        table: Rows {
-            head: &["false positives", "2 slots", "4 slots", "8 slots", "fewest with slots"],
-            rows: RATES.map(summary).to_vec(),
-        },
-        plots: vec![Plot {
-            file: "fig3".into(),
-            title: "Bits per item over false-positive rate, by slots per bucket".into(),
-            x: Axis::new("false-positive rate", Scale::Log),
-            y: Axis::new("bits per item", Scale::FromZero),
-            series: SLOTS.map(line).into(),
-        }],
-    }
+    let plot = Plot {
+        file: name.into(),
+        title: "Bits per item over false-positive rate, by slots per bucket".into(),
+        x: ("false-positive rate", Scale::Log),
+        y: ("bits per item", Scale::FromZero),
+        series: SLOTS.map(line).into(),
+    };
+    Figure { csv, table, plots: vec![plot] }
 }
 
 #[cfg(test)]
@@ -114,13 +99,8 @@ mod tests {
     #[test]
     fn the_fewest_bits_are_those_of_a_rate_that_is_low_enough() {
         let point = |slots, bits, rate| Point { slots, bits, load: 0.5, rate };
-        let points = [
-            point(2, 5, 0.2),
-            point(2, 6, 0.1),
-            point(4, 5, 0.1),
-            point(4, 8, 0.01),
-            point(8, 9, 0.1),
-        ];
+        let points = [(2, 5, 0.2), (2, 6, 0.1), (4, 5, 0.1), (4, 8, 0.01), (8, 9, 0.1)];
+        let points = points.map(|(slots, bits, rate)| point(slots, bits, rate));
         assert_eq!(fewest(&points, 0.1), ([12.0, 10.0, 18.0], 4));
         assert_eq!(fewest(&points, 0.05), ([f64::INFINITY, 16.0, f64::INFINITY], 4));
     }

@@ -4,16 +4,11 @@
 //! alternate buckets here are those of the crate. The choice of the emptier bucket and the
 //! breadth-first search of a kick path are implemented again, for buckets of any size.
 
-use std::hint::black_box;
-
 use coucal::internals;
-use coucal_measure::keys::Keys;
+use coucal_benches::keys::Keys;
 
 /// The most buckets that a search opens, as in `src/table/path.rs` of the crate.
 const BUDGET: usize = 768;
-
-/// Items whose slots are loaded ahead.
-const PREFETCH_DISTANCE: usize = 32;
 
 /// The parent of the two buckets that a search starts from.
 const ROOT: u16 = u16::MAX;
@@ -172,24 +167,13 @@ impl Simulation {
 
 /// Inserts keys until one fails.
 pub fn fill(simulation: &mut Simulation, keys: Keys) {
-    let mut next = 0;
-    loop {
-        let ahead = [(); PREFETCH_DISTANCE].map(|()| {
-            next += 1;
-            simulation.key(keys.key(next - 1))
-        });
-        // In a large table the cache misses of several items overlap.
-        black_box(ahead.map(|key| [key.first, key.second].map(|at| simulation.bucket(at)[0])));
-        if !ahead.into_iter().all(|key| simulation.insert(key)) {
-            return;
-        }
-    }
+    while simulation.insert(simulation.key(keys.key(simulation.items as u64))) {}
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coucal::{CuckooFilter, Fp16x4};
+    use coucal::{CuckooFilter, Fp16x4, Prehashed};
 
     /// Kicks lose nothing.
     #[test]
@@ -221,9 +205,9 @@ mod tests {
             below += 1;
             filter.clear();
             let stored = simulation.items as u64;
-            filter.insert_hash_all((0..stored).map(|index| keys.key(index))).unwrap();
+            filter.insert_all((0..stored).map(|index| Prehashed(keys.key(index)))).unwrap();
             assert_eq!(filter.stats().stashed_entries, 0, "seed {seed}");
-            filter.insert_hash(keys.key(stored)).unwrap();
+            filter.insert(&Prehashed(keys.key(stored))).unwrap();
             assert_eq!(filter.stats().stashed_entries, 1, "seed {seed}");
         }
         assert!(below > 2, "{below} tables failed below the share");

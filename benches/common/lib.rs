@@ -1,0 +1,5 @@
+//! What the programs of this package share: [`keys`], tables and numbers in [`text`], and SVG [`plot`]s.
+
+pub mod keys;
+pub mod plot;
+pub mod text;
