@@ -302,6 +302,7 @@ const DO_NOT_TRUST: &str =
     "the checksums match, so it was written this way: do not trust the writer";
 
 impl fmt::Display for Error {
+    #[expect(clippy::too_many_lines, reason = "a table of messages")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full => f.write_str(

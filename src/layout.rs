@@ -335,6 +335,7 @@ layouts! { $;
     Fp32x2: Packed<32, 2>, 32, 0.865, 3.0, 0.883, Some(grows(0.69, 0.75, 19));
 }
 
+#[expect(clippy::single_component_path_imports, reason = "a macro has no path otherwise")]
 pub(crate) use by_layout;
 
 impl LayoutId {

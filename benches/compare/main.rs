@@ -6,6 +6,7 @@
 
 mod batches;
 mod beside;
+mod callers;
 mod filters;
 mod growth;
 mod hash;
@@ -51,7 +52,7 @@ fn allocated() -> usize {
 #[derive(Parser)]
 struct Arguments {
     /// filters (one thread, beside other filters and sets), batches, threads, growth, maplets, snapshots,
-    /// stash, or all.
+    /// stash, callers (a loop and a large function), or all.
     #[arg(value_parser = topics)]
     topics: &'static [Topic],
     /// Table sizes; powers are written as 2^27. Tables and plots have the last one.
@@ -81,7 +82,7 @@ struct Topic {
     plots: fn(&Results) -> Vec<Plot>,
 }
 
-static TOPICS: [Topic; 7] = [
+static TOPICS: [Topic; 8] = [
     filters::TOPIC,
     batches::TOPIC,
     threads::TOPIC,
@@ -89,6 +90,7 @@ static TOPICS: [Topic; 7] = [
     maplets::TOPIC,
     snapshots::TOPIC,
     stash::TOPIC,
+    callers::TOPIC,
 ];
 
 fn topics(name: &str) -> Result<&'static [Topic], String> {

@@ -248,7 +248,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         self.bump_what_goes(growing, extent, &splits);
         self.clear_what_goes(&locked, &splits);
         let doubled: usize = splits.iter().flatten().map(|split| split.doubled).sum();
-        growing.add_doubled(doubled as i64);
+        growing.add_doubled((doubled as u64).cast_signed());
         if let Some(next_level) = extent.next_level(growing.ring()) {
             growing.publish(next_level);
         }

@@ -54,7 +54,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             self.take_parts_back(low, least);
             return Err(error);
         }
-        self.count_doubled(entry.copies as i64);
+        self.count_doubled((entry.copies as u64).cast_signed());
         Ok(())
     }
 
@@ -88,7 +88,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         }
         let parts = halves(Stashed { copies: rest, ..entry });
         let [low, high] = parts.map(|part| self.take_parts_back(part, least));
-        self.count_doubled(-(low.min(high) as i64));
+        self.count_doubled(-(low.min(high) as u64).cast_signed());
         taken + low.max(high)
     }
 

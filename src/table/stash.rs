@@ -433,8 +433,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     fn choose_stashed(self, removed: Key) -> Option<Place> {
         let cells = self.cells_of(self.group_of(removed))?;
         let Place { position, entry } = even(removed);
-        let copies = (cells.copies() as u64).rotate_left(48);
-        let number = position as u64 ^ u64::from(entry.bits()) << 32 ^ copies;
+        let copies = cells.copies().rotate_left(48);
+        let number = position ^ u64::from(entry.bits()) << 32 ^ copies;
         // A shard whose entries are few now may still have as many lines as when all slots were full.
         let least = self.slots() / self.state.stash().shards().len() / SLOTS_PER_CLASS;
         cells.lock().choose(geometry::mix(number), least)

@@ -201,7 +201,7 @@ impl Modelled {
             let Place { position, entry } = Stashed::of_words(words).place;
             if (entry.bits() ^ item.entry.bits()) & mask == 0
                 && entry.known() <= item.entry.known()
-                && prefix(item.position, entry) == position as u64
+                && prefix(item.position, entry) == position
             {
                 entries.push((entry.bits(), entry.known(), copies));
             }
