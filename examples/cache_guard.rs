@@ -9,6 +9,8 @@
 //! ```
 
 use std::collections::BTreeSet;
+use std::error::Error;
+use std::io::{self, Write};
 use std::mem;
 use std::thread;
 
@@ -59,7 +61,7 @@ const POPULAR: u64 = 100;
 /// Keys that only one period asks for, and only once.
 const RARE: u64 = 10_000;
 
-fn main() -> Result<(), InsertError> {
+fn main() -> Result<(), Box<dyn Error>> {
     let guard = Guard::new();
     let cache = Mutex::new(BTreeSet::new());
     let mut first_requests = 0;
@@ -75,25 +77,23 @@ fn main() -> Result<(), InsertError> {
                     first_requests += 1;
                 }
             }
-            Ok(first_requests)
+            Ok::<_, InsertError>(first_requests)
         };
         first_requests += thread::scope(|scope| {
-            let threads: Vec<_> =
-                (0..THREADS).map(|thread| scope.spawn(move || ask(thread))).collect();
-            threads
-                .into_iter()
-                .map(|thread| thread.join().expect("no panic"))
-                .sum::<Result<u64, _>>()
+            let start = |thread| scope.spawn(move || ask(thread));
+            let threads: Vec<_> = (0..THREADS).map(start).collect();
+            let joined = threads.into_iter().map(|thread| thread.join().expect("no panic"));
+            joined.sum::<Result<u64, _>>()
         })?;
         guard.rotate();
     }
     let cache = cache.into_inner();
     let popular = cache.range(..POPULAR).count();
-    println!("{first_requests} first requests");
-    println!("in the cache: {popular} popular keys, {} others", cache.len() - popular);
+    let mut out = io::stdout();
+    writeln!(out, "{first_requests} first requests")?;
+    writeln!(out, "in the cache: {popular} popular keys, {} others", cache.len() - popular)?;
 
     guard.rotate(); // nobody has asked for anything in this period
     let forgotten = !guard.asked_before(0)?;
-    println!("forgotten after two periods: {forgotten}");
-    Ok(())
+    Ok(writeln!(out, "forgotten after two periods: {forgotten}")?)
 }
