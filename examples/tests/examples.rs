@@ -76,6 +76,17 @@ fn cache_guard_keeps_what_is_asked_for_twice() {
     assert!(printed.ends_with("forgotten after two periods: true\n"), "{printed}");
 }
 
+#[test]
+fn a_replica_that_was_killed_starts_from_a_snapshot() {
+    let printed = output("replicas", &[]);
+    let from_snapshot = |replica| numbers(&printed, replica)[1];
+    assert_eq!(from_snapshot("replica 0:"), 0, "{printed}");
+    // It was started again after this number of changes, when the log had the last 10,000 of them.
+    assert!(from_snapshot("replica 1:") >= 120_000, "{printed}");
+    let refused = example("replicas").arg("nowhere").output().expect("it starts");
+    assert!(!refused.status.success() && text(&refused.stderr).contains("is not the address"));
+}
+
 /// `dedup` with this on its standard input.
 fn dedup(input: &[u8]) -> Command {
     let mut file = tempfile::tempfile().expect("a file");
