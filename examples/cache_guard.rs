@@ -9,10 +9,11 @@
 //! ```
 
 use std::collections::BTreeSet;
+use std::io::{self, Write};
 use std::mem;
 use std::thread;
 
-use coucal::{GrowableCuckooFilter, InsertError, StableHashBuilder};
+use coucal::{Error, GrowableCuckooFilter, Prehashed, StableHashBuilder};
 use parking_lot::{Mutex, RwLock};
 
 type Filter = GrowableCuckooFilter<coucal::Fp16x4, StableHashBuilder>;
@@ -34,11 +35,11 @@ impl Guard {
 
     /// Whether the key was asked for before, in this period or the last one. Of threads that ask at the same time for a
     /// new key, one gets `false`.
-    fn asked_before(&self, key: u64) -> Result<bool, InsertError> {
+    fn asked_before(&self, key: u64) -> Result<bool, Error> {
         let [current, previous] = &*self.filters.read();
         let hash = current.hash_of(&key);
-        let is_new = current.insert_unique_hash(hash)?; // also if the previous one has it: it is in use
-        Ok(!is_new || previous.contains_hash(hash))
+        let is_new = current.insert_unique(&Prehashed(hash))?; // also if the previous one has it: it is in use
+        Ok(!is_new || previous.contains(&Prehashed(hash)))
     }
 
     /// Begins a period.
@@ -59,7 +60,7 @@ const POPULAR: u64 = 100;
 /// Keys that only one period asks for, and only once.
 const RARE: u64 = 10_000;
 
-fn main() -> Result<(), InsertError> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let guard = Guard::new();
     let cache = Mutex::new(BTreeSet::new());
     let mut first_requests = 0;
@@ -75,25 +76,23 @@ fn main() -> Result<(), InsertError> {
                     first_requests += 1;
                 }
             }
-            Ok(first_requests)
+            Ok::<_, Error>(first_requests)
         };
         first_requests += thread::scope(|scope| {
-            let threads: Vec<_> =
-                (0..THREADS).map(|thread| scope.spawn(move || ask(thread))).collect();
-            threads
-                .into_iter()
-                .map(|thread| thread.join().expect("no panic"))
-                .sum::<Result<u64, _>>()
+            let start = |thread| scope.spawn(move || ask(thread));
+            let threads: Vec<_> = (0..THREADS).map(start).collect();
+            let joined = threads.into_iter().map(|thread| thread.join().expect("no panic"));
+            joined.sum::<Result<u64, _>>()
         })?;
         guard.rotate();
     }
     let cache = cache.into_inner();
     let popular = cache.range(..POPULAR).count();
-    println!("{first_requests} first requests");
-    println!("in the cache: {popular} popular keys, {} others", cache.len() - popular);
+    let mut out = io::stdout();
+    writeln!(out, "{first_requests} first requests")?;
+    writeln!(out, "in the cache: {popular} popular keys, {} others", cache.len() - popular)?;
 
     guard.rotate(); // nobody has asked for anything in this period
     let forgotten = !guard.asked_before(0)?;
-    println!("forgotten after two periods: {forgotten}");
-    Ok(())
+    Ok(writeln!(out, "forgotten after two periods: {forgotten}")?)
 }

@@ -123,6 +123,7 @@ pub fn is_on_the_page(mark: &str, written: &[u8]) {
 }
 
 /// Where a batch stopped, how many items it had stored, and why.
+#[expect(clippy::needless_pass_by_value, reason = "what `expect_err` returns")]
 pub fn stopped(error: Error) -> (usize, usize, Error) {
     let Error::Stopped { index, stored, cause } = error else { panic!("{error}") };
     (index, stored, cause.clone())

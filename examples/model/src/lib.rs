@@ -7,11 +7,13 @@
 //!
 //! The models are those of the recipe "Model-check code that uses a filter" of the cookbook.
 
+#![allow(clippy::missing_errors_doc, clippy::missing_panics_doc)] // an example
+
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::BuildHasher;
 
-use coucal::{DefaultHashBuilder, Fp16x4, GrowableCuckooFilter, InsertError};
+use coucal::{DefaultHashBuilder, Error, Fp16x4, GrowableCuckooFilter};
 
 use sync::Mutex;
 
@@ -39,10 +41,6 @@ impl<S: BuildHasher> Guard<S> {
     }
 
     /// The row of a key.
-    ///
-    /// # Panics
-    ///
-    /// If another worker has panicked while it used the store.
     pub fn get(&self, key: u64) -> Option<String> {
         if !self.filter.contains(&key) {
             return None; // certain: the store is not asked
@@ -51,15 +49,8 @@ impl<S: BuildHasher> Guard<S> {
     }
 
     /// `Ok(true)`: the row is new. `Ok(false)`: there was a row already, and it stays.
-    ///
-    /// # Errors
-    ///
-    /// If there is no memory for the filter; then nothing has changed.
-    ///
-    /// # Panics
-    ///
-    /// As `get`.
-    pub fn insert(&self, key: u64, row: &str) -> Result<bool, InsertError> {
+    /// An error: there is no memory for the filter, and nothing has changed.
+    pub fn insert(&self, key: u64, row: &str) -> Result<bool, Error> {
         self.filter.insert(&key)?;
         let is_new = match self.store.lock().unwrap().entry(key) {
             Entry::Vacant(place) => {
@@ -75,10 +66,6 @@ impl<S: BuildHasher> Guard<S> {
     }
 
     /// Whether there was a row.
-    ///
-    /// # Panics
-    ///
-    /// As `get`.
     pub fn delete(&self, key: u64) -> bool {
         let is_deleted = self.store.lock().unwrap().remove(&key).is_some();
         if is_deleted {
@@ -90,5 +77,29 @@ impl<S: BuildHasher> Guard<S> {
 
 #[cfg(all(test, loom))]
 mod models;
+
+/// The guard on a real machine.
 #[cfg(all(test, not(loom)))]
-mod stress;
+#[test]
+fn workers_beside_each_other() {
+    const KEYS: u64 = 500;
+    let guard = &Guard::new(coucal::StableHashBuilder::default());
+    std::thread::scope(|scope| {
+        for worker in 1..=4 {
+            scope.spawn(move || {
+                for n in 0..20 * KEYS {
+                    // Of all workers: anybody may delete it.
+                    let (shared, own) = (n % KEYS, worker * KEYS + n % KEYS);
+                    guard.insert(shared, "shared").unwrap();
+                    // Of this worker: nobody else deletes it, so it is found whatever others do.
+                    assert_eq!(guard.insert(own, "own"), Ok(true));
+                    assert_eq!(guard.get(own).as_deref(), Some("own"));
+                    assert!(guard.delete(own));
+                    guard.delete(shared);
+                }
+            });
+        }
+    });
+    // Nobody writes any more, so the numbers are exact.
+    assert_eq!((guard.store.lock().unwrap().len(), guard.filter.len()), (0, 0));
+}

@@ -1,0 +1,199 @@
+//! Each example runs, and its answers are right. What the cookbook shows of them is what runs.
+
+use std::collections::BTreeSet;
+use std::io::{Read, Seek, Write};
+use std::process::{Command, Stdio};
+use std::{env, fs};
+
+/// The example of this name, as built by the `cargo test` that runs this.
+fn example(name: &str) -> Command {
+    let test = env::current_exe().expect("a test has a path");
+    let profile = test.ancestors().nth(2).expect("tests are built in target/<profile>/deps");
+    let path = profile.join("examples").join(name).with_extension(env::consts::EXE_EXTENSION);
+    assert!(path.exists(), "{} is not built: `cargo build --examples` does it", path.display());
+    Command::new(path)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// What it prints, if all its answers are right: it checks them itself.
+fn output(name: &str, arguments: &[&str]) -> String {
+    let run = example(name).args(arguments).output().expect("it starts");
+    assert!(run.status.success(), "{name}: {}{}", text(&run.stdout), text(&run.stderr));
+    text(&run.stdout)
+}
+
+/// The numbers in the line that begins with this.
+fn numbers(text: &str, start: &str) -> Vec<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(start));
+    let line = line.unwrap_or_else(|| panic!("no {start:?} in {text}"));
+    line.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok()).collect()
+}
+
+#[test]
+fn shared_cache_saves_reads() {
+    let table = output("shared_cache", &["--keys=5000", "--lookups=15000"]);
+    let [_, without, 0] = numbers(&table, "without filter")[..] else { panic!("{table}") };
+    let [_, with, 0] = numbers(&table, "with filter")[..] else { panic!("{table}") };
+    // A quarter of the keys always have a row, and another one some of the time.
+    assert!(without == 60_000 && (15_000 - 1000..30_000 + 1000).contains(&with), "{table}");
+}
+
+#[test]
+fn partitions_reads_those_that_have_the_key() {
+    let table = output("partitions", &[]);
+    let reads = ["all", "filters", "maplet", "merged"].map(|way| numbers(&table, way)[1]);
+    // A key in two exists, and has two rows or fewer on average.
+    assert!(reads[0] == 6_400_000 && reads[1..].iter().all(|&reads| reads < 150_000), "{table}");
+}
+
+#[test]
+fn lsm_gives_the_newest_version_of_each_key_after_each_crash() {
+    let printed = output("lsm", &[]);
+    assert_eq!(printed.lines().count(), 4, "{printed}");
+    assert!(printed.lines().all(|line| numbers(line, "")[0] >= 13), "{printed}");
+}
+
+#[test]
+fn restart_has_exactly_the_items_of_the_journal() {
+    let expected = "ended before a save: exact, from journal alone\n\
+                    ended in a save: exact, from snapshot and journal\n\
+                    ended after a save: exact, from snapshot and journal\n\
+                    ended and the file was damaged: exact, from journal alone\n\
+                    ended in an entry: exact, from snapshot and journal\n";
+    assert_eq!(output("restart", &[]), expected);
+}
+
+#[test]
+fn cache_guard_keeps_what_is_asked_for_twice() {
+    let printed = output("cache_guard", &[]);
+    let [popular, others] = numbers(&printed, "in the cache:")[..] else { panic!("{printed}") };
+    assert_eq!(numbers(&printed, "")[0] + others, 120_100, "{printed}");
+    // Of the 120,000 that are asked for once, 1.5 in a thousand are false positives: one in a hundred is no accident.
+    assert!(popular == 100 && others < 1200, "{printed}");
+    assert!(printed.ends_with("forgotten after two periods: true\n"), "{printed}");
+}
+
+#[test]
+fn a_replica_that_was_killed_starts_from_a_snapshot() {
+    let printed = output("replicas", &[]);
+    let from_snapshot = |replica| numbers(&printed, replica)[1];
+    assert_eq!(from_snapshot("replica 0:"), 0, "{printed}");
+    // It was started again after this number of changes, when the log had the last 10,000 of them.
+    assert!(from_snapshot("replica 1:") >= 120_000, "{printed}");
+    let refused = example("replicas").arg("nowhere").output().expect("it starts");
+    assert!(!refused.status.success() && text(&refused.stderr).contains("is not the address"));
+}
+
+/// `dedup` with this on its standard input.
+fn dedup(input: &[u8]) -> Command {
+    let mut file = tempfile::tempfile().expect("a file");
+    file.write_all(input).expect("written");
+    file.rewind().expect("a file has a beginning");
+    let mut command = example("dedup");
+    command.stdin(file);
+    command
+}
+
+#[test]
+fn dedup_prints_each_line_once() {
+    // Eight copies of each line in a batch, which threads look up at about the same time.
+    let line = |n: u64| format!("line {}\n", n / 65_536 * 8_192 + n % 8_192);
+    let input: String = (0..200_000).map(line).collect();
+    let run = dedup(input.as_bytes()).arg("--rate=1e-5").output().expect("it starts");
+    let printed = text(&run.stdout);
+    let distinct: BTreeSet<&str> = printed.lines().collect();
+    assert_eq!(distinct.len(), printed.lines().count(), "a line was printed twice");
+    // Of 26,000 lines with a rate of 1e-5 or less, a few are lost at the most.
+    let all: BTreeSet<String> = (0..200_000).map(line).collect();
+    assert!(distinct.len() <= all.len() && distinct.len() + 20 > all.len(), "{}", distinct.len());
+}
+
+#[test]
+fn dedup_takes_lines_of_any_bytes() {
+    for (input, lines) in [
+        (&b"\xff\n\0\n\xff\xfe\n\xff\n\xff\xfe"[..], &[&b"\0\n"[..], b"\xff\n", b"\xff\xfe\n"][..]),
+        (b"egg\r\negg\n\n\n", &[b"\n", b"egg\n", b"egg\r\n"]),
+        (b"", &[]),
+    ] {
+        let run = dedup(input).output().expect("it starts");
+        let mut printed: Vec<_> = run.stdout.split_inclusive(|&byte| byte == b'\n').collect();
+        printed.sort_unstable();
+        assert_eq!((run.status.code(), &printed[..]), (Some(0), lines));
+    }
+}
+
+#[test]
+fn dedup_keeps_its_state_and_refuses_another_or_a_damaged_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("seen");
+    let run = |arguments: &[&str], input: &str| {
+        let mut command = dedup(input.as_bytes());
+        let run = command.arg("--state").arg(&path).args(arguments).output().expect("it starts");
+        (run.status.code(), text(&run.stdout), text(&run.stderr))
+    };
+    assert_eq!(run(&[], "egg\nnest\n"), (Some(0), "egg\nnest\n".into(), String::new()));
+    assert_eq!(run(&[], "nest\nblue\n"), (Some(0), "blue\n".into(), String::new()));
+    let (status, printed, message) = run(&["--rate=1e-5"], "new\n");
+    assert!(message.contains("another --rate"), "{message}");
+    assert_eq!((status, printed.as_str()), (Some(1), ""));
+
+    // A file that cannot be read leaves the state as it was.
+    let before = fs::read(&path).expect("it was saved");
+    let (status, _, message) = run(&["missing"], "");
+    assert!(status == Some(1) && message.contains("missing: "), "{message}");
+    assert!(fs::read(&path).expect("it stays") == before);
+
+    fs::write(&path, &before[..before.len() / 2]).expect("written");
+    let (status, printed, message) = run(&[], "new\n");
+    assert_eq!((status, printed.as_str()), (Some(1), ""));
+    assert!(message.contains("cannot be used"), "{message}");
+}
+
+#[test]
+fn dedup_ends_in_silence_if_its_reader_goes_away() {
+    let input = (0..500_000).map(|n| n.to_string() + "\n").collect::<String>();
+    let mut command = dedup(input.as_bytes());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let mut output = child.stdout.take().expect("a pipe");
+    output.read_exact(&mut [0; 64]).expect("the first lines"); // more than a pipe holds is left
+    drop(output);
+    let run = child.wait_with_output().expect("it ends");
+    assert_eq!((run.status.code(), text(&run.stderr)), (Some(0), String::new()));
+}
+
+#[test]
+fn wrong_arguments_and_a_folder_that_is_not_there_are_named() {
+    for (name, argument) in [("dedup", "--rate=2"), ("shared_cache", "--keys=0")] {
+        let run = example(name).arg(argument).output().expect("it starts");
+        assert_eq!(run.status.code(), Some(2), "{argument}");
+        assert!(text(&run.stderr).contains(&argument[..6]), "{}", text(&run.stderr));
+    }
+    if cfg!(unix) {
+        let run = example("shared_cache").env("TMPDIR", "/dev/null/no").output().expect("it runs");
+        assert_eq!(run.status.code(), Some(1));
+        assert!(text(&run.stderr).contains("/dev/null/no"), "{}", text(&run.stderr));
+    }
+}
+
+/// A block of the cookbook that begins with the name of a program is a part of this program.
+#[test]
+fn the_cookbook_shows_what_runs() {
+    let folder = env!("CARGO_MANIFEST_DIR");
+    let lines = |text: &str| text.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>();
+    let mut shown = BTreeSet::new();
+    for block in
+        include_str!("../../docs/cookbook.md").split("```rust,ignore\n// examples/").skip(1)
+    {
+        let (block, _) = block.split_once("\n```").expect("the end of the block");
+        let (name, part) = block.split_once('\n').expect("a name and a part");
+        let program = fs::read_to_string(format!("{folder}/{name}")).expect("a program");
+        let (program, part) = (lines(&program), lines(part));
+        assert!(program.windows(part.len()).any(|lines| lines == part), "{name}: {block}");
+        shown.insert(name);
+    }
+    assert_eq!(shown.len(), 7, "{shown:?}");
+}
