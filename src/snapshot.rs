@@ -19,8 +19,8 @@ use crate::hasher;
 use crate::maplet::CuckooMaplet;
 use crate::storage::operations::Inner;
 use crate::storage::{self, Storage};
-use crate::sync::memory::{NoMemory, try_push, try_reserve, try_with_capacity};
-use crate::sync::{self, AtomicU64, Ordering};
+use crate::sync::memory::{try_push, try_reserve};
+use crate::sync::{AtomicU64, Ordering};
 use crate::table::entry::Values;
 use crate::table::sizing;
 use crate::table::{Buckets, CellWords, Image, Stashed, State, chunk_lens};
@@ -37,8 +37,8 @@ const STASHED_CHUNK: usize = 1 << 9;
 /// It holds the entries of the filter, and a check of the hasher, not the hasher. Writing it takes no lock, and other
 /// threads can use the filter meanwhile.
 ///
-/// * **Memory**: 8 bytes for each bucket of the table, and 16 for each stashed entry, until it is dropped; while it is
-///   taken, 32 for each stashed entry.
+/// * **Memory**: 8 bytes for each bucket of the table, up to 4 KiB more if it grows, and 16 for each stashed entry, until
+///   it is dropped; while it is taken, 32 for each stashed entry.
 /// * **Bytes**: 8 for each bucket, 16 for each stashed entry, and 120 more, the same on every machine. `docs/format.md`
 ///   in the repository describes each of them. The checksums find damage. They are no signature: whoever can change the
 ///   bytes can make a valid filter of other items.
@@ -77,12 +77,10 @@ const STASHED_CHUNK: usize = 1 << 9;
 /// ```
 ///
 /// A clone allocates as much memory as the snapshot, and aborts, as `Vec` does, if the allocator fails.
-#[derive(Clone)]
 pub struct Snapshot {
     header: Header,
-    /// The word of each bucket, with its lowest byte first in memory on every machine; in pieces as a
-    /// table has them, the last of them only as far as it is in use.
-    words: Vec<Vec<u64>>,
+    /// The word of each bucket, and zeros for the next ones, in pieces as a table has them.
+    words: Vec<Box<[AtomicU64]>>,
     /// The entries in the stash, in order.
     stashed: Vec<CellWords>,
 }
@@ -114,8 +112,16 @@ impl Snapshot {
             writer.write_all(bytes)
         };
         write(&self.header.encode())?;
+        let mut bytes = [[0; 8]; CHUNK];
+        let mut missing = self.header.grown.buckets;
         for chunk in self.words.iter().flat_map(|piece| piece.chunks(CHUNK)) {
-            write(bytemuck::cast_slice(chunk))?;
+            let chunk = &chunk[..missing.min(chunk.len())];
+            for (bytes, word) in bytes.iter_mut().zip(chunk) {
+                // Relaxed, here and below: nobody else has these words.
+                *bytes = word.load(Ordering::Relaxed).to_le_bytes();
+            }
+            write(bytes[..chunk.len()].as_flattened())?;
+            missing -= chunk.len();
         }
         for entry in &self.stashed {
             write(&format::stashed_bytes(*entry))?;
@@ -186,17 +192,19 @@ impl Snapshot {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
-        let Validated { header, words: mut from, stashed } = validated(bytes, |_| Ok(()))?;
-        let mut words = Vec::new();
-        for len in piece_lens(&header) {
-            let (in_piece, rest) = from.split_at(len.min(from.len()));
-            from = rest;
-            let mut piece = Vec::new();
-            try_reserve(&mut piece, in_piece.len())?;
-            piece.extend(in_piece.iter().copied().map(u64::from_ne_bytes));
-            try_push(&mut words, piece)?;
+        Self::read_all(bytes, |_| Ok(()))
+    }
+
+    /// From bytes that are a snapshot and nothing else, if `accept` takes its header.
+    fn read_all(
+        mut bytes: &[u8],
+        accept: impl FnOnce(&Header) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
+        let snapshot = Self::read(&mut bytes, accept)?;
+        match bytes.len() {
+            0 => Ok(snapshot),
+            bytes => Err(Error::TrailingBytes { bytes }),
         }
-        Ok(Self { header, words, stashed })
     }
 
     /// Reads a snapshot if `accept` takes its header.
@@ -216,6 +224,7 @@ impl Snapshot {
         accept(check.header())?;
         let mut read_exact = |bytes: &mut [u8]| reader.read_exact(bytes).map_err(failed);
         let mut words = Vec::new();
+        let mut bytes = [[0; 8]; CHUNK];
         let mut missing = check.header().grown.buckets;
         // The number of words that are kept.
         let mut kept = 0;
@@ -223,23 +232,30 @@ impl Snapshot {
             let mut piece = Vec::new();
             let end = missing.saturating_sub(len);
             while missing > end {
+                let chunk = &mut bytes[..CHUNK.min(missing - end)];
+                read_exact(chunk.as_flattened_mut())?;
+                check.add(chunk);
+                missing -= chunk.len();
                 if check.has_failed() {
                     // What follows is read for the checksum alone.
-                    words.clear();
-                    piece.clear();
-                    kept = 0;
+                    (words, piece) = Default::default();
+                    continue;
                 }
-                let (read, chunk) = (piece.len(), (missing - end).min(CHUNK));
-                if piece.capacity() - read < chunk {
-                    try_reserve(&mut piece, (len - read).min(kept.max(chunk)))?;
+                if piece.capacity() - piece.len() < chunk.len() {
+                    let more = (len - piece.len()).min(kept.max(chunk.len()));
+                    try_reserve(&mut piece, more)?;
                 }
-                piece.resize(read + chunk, 0);
-                read_exact(bytemuck::cast_slice_mut(&mut piece[read..]))?;
-                check.add(bytemuck::cast_slice(&piece[read..]));
-                kept += chunk;
-                missing -= chunk;
+                let word = |bytes: &[u8; 8]| AtomicU64::new(u64::from_le_bytes(*bytes));
+                piece.extend(chunk.iter().map(word));
+                kept += chunk.len();
             }
-            try_push(&mut words, piece)?;
+            if !check.has_failed() {
+                // The last one as a table has it.
+                let missing = len - piece.len();
+                try_reserve(&mut piece, missing)?;
+                piece.resize_with(len, || AtomicU64::new(0));
+                try_push(&mut words, piece.into_boxed_slice())?;
+            }
         }
         let mut stashed = Vec::new();
         let mut bytes = [[0; STASHED_BYTES]; STASHED_CHUNK];
@@ -361,6 +377,14 @@ impl Snapshot {
     #[must_use]
     pub fn layout_name(&self) -> &'static str {
         self.header.layout.name()
+    }
+}
+
+impl Clone for Snapshot {
+    fn clone(&self) -> Self {
+        let word = |word: &AtomicU64| AtomicU64::new(word.load(Ordering::Relaxed));
+        let words = self.words.iter().map(|piece| piece.iter().map(word).collect()).collect();
+        Self { header: self.header, words, stashed: self.stashed.clone() }
     }
 }
 
@@ -694,17 +718,7 @@ impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
             max_capacity: self.max_capacity,
             hasher: hasher::check_of(&self.hasher),
         };
-        let mut missing = grown.buckets;
-        let bytes = missing * size_of::<u64>();
-        let pieces = try_with_capacity(words.len());
-        let mut pieces = pieces.map_err(|_| Error::OutOfMemory { bytes })?;
-        pieces.extend(words.into_iter().map(|piece| {
-            let mut piece = piece.into_vec();
-            piece.truncate(missing);
-            missing -= piece.len();
-            lowest_byte_first(piece)
-        }));
-        Ok(Snapshot { header, words: pieces, stashed })
+        Ok(Snapshot { header, words, stashed })
     }
 
     pub(crate) fn restore(reader: impl Read, hasher: S) -> Result<Self, Error> {
@@ -713,9 +727,8 @@ impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
     }
 
     pub(crate) fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, Error> {
-        let accept = |header: &Header| Self::check(header, &hasher);
-        let Validated { header, words, stashed } = validated(bytes, accept)?;
-        Self::from_words(&header, table_words(&header, words)?, &stashed, hasher)
+        let snapshot = Snapshot::read_all(bytes, |header| Self::check(header, &hasher))?;
+        Self::from_valid(snapshot, hasher)
     }
 
     pub(crate) fn from_snapshot(snapshot: Snapshot, hasher: S) -> Result<Self, Error> {
@@ -743,31 +756,14 @@ impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
 
     fn from_valid(snapshot: Snapshot, hasher: S) -> Result<Self, Error> {
         let Snapshot { header, words, stashed } = snapshot;
-        let mut pieces = Vec::new();
-        for (mut piece, len) in words.into_iter().zip(piece_lens(&header)) {
-            // The last one as a table has it.
-            let missing = len - piece.len();
-            try_reserve(&mut piece, missing)?;
-            piece.resize(len, 0);
-            try_push(&mut pieces, as_numbers(piece).into_boxed_slice())?;
-        }
-        Self::from_words(&header, pieces, &stashed, hasher)
-    }
-
-    fn from_words(
-        header: &Header,
-        words: Vec<Box<[AtomicU64]>>,
-        stashed: &[CellWords],
-        hasher: S,
-    ) -> Result<Self, Error> {
-        let &Header { layout, grown, value_bits, occupied, max_buckets, .. } = header;
-        let &Header { capacity, max_capacity, .. } = header;
+        let Header { layout, grown, value_bits, occupied, max_buckets, .. } = header;
+        let Header { capacity, max_capacity, .. } = header;
         let bytes = words.iter().map(|piece| size_of_val(&**piece)).sum();
         let image = Image { grown, value_bits, occupied, max_buckets, stashed: Vec::new(), words };
         let state = State::from_image(layout, image);
         let state = state.map_err(|_| Error::OutOfMemory { bytes })?;
         let restored = Self { storage: PhantomData, state, hasher, capacity, max_capacity };
-        restored.complete(stashed).map_err(|_| Error::OutOfMemory { bytes })?;
+        restored.complete(&stashed).map_err(|_| Error::OutOfMemory { bytes })?;
         Ok(restored)
     }
 
@@ -795,39 +791,6 @@ impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
     }
 }
 
-/// What bytes hold that are a snapshot and nothing else.
-struct Validated<'a> {
-    header: Header,
-    words: &'a [[u8; 8]],
-    stashed: Vec<CellWords>,
-}
-
-/// What these bytes hold, whose header `accept` takes.
-fn validated(
-    bytes: &[u8],
-    accept: impl FnOnce(&Header) -> Result<(), Error>,
-) -> Result<Validated<'_>, Error> {
-    let mut check = Check::of_header(bytes)?;
-    accept(check.header())?;
-    let bytes = &bytes[HEADER_BYTES..];
-    let promised = check.header().grown.buckets;
-    let (words, _) = bytes.as_chunks();
-    let words = words.get(..promised).ok_or(Error::Truncated)?;
-    let bytes = &bytes[size_of_val(words)..];
-    let (entries, _) = bytes.as_chunks();
-    let entries = entries.get(..check.header().stashed).ok_or(Error::Truncated)?;
-    let bytes = &bytes[size_of_val(entries)..];
-    let (&checksum, bytes) = bytes.split_first_chunk().ok_or(Error::Truncated)?;
-    words.chunks(CHUNK).for_each(|words| check.add(words));
-    let mut stashed = Vec::new();
-    check.add_stashed(entries, &mut stashed)?;
-    let header = check.end(checksum)?;
-    match bytes.len() {
-        0 => Ok(Validated { header, words, stashed }),
-        bytes => Err(Error::TrailingBytes { bytes }),
-    }
-}
-
 /// The lengths of the pieces that a table has of the words of such a snapshot. The last may be longer
 /// than the rest of the words.
 fn piece_lens(header: &Header) -> impl Iterator<Item = usize> + use<> {
@@ -835,32 +798,4 @@ fn piece_lens(header: &Header) -> impl Iterator<Item = usize> + use<> {
     let chunks = grows.then(|| chunk_lens(grown.buckets));
     let whole = (!grows).then_some(grown.buckets);
     whole.into_iter().chain(chunks.into_iter().flatten())
-}
-
-/// The words of a table, in pieces; zeros follow those of the snapshot.
-fn table_words(header: &Header, mut words: &[[u8; 8]]) -> Result<Vec<Box<[AtomicU64]>>, Error> {
-    let mut pieces = Vec::new();
-    for len in piece_lens(header) {
-        let bytes = len * size_of::<u64>();
-        let piece = sync::try_zeroed(len).ok_or(NoMemory { bytes })?;
-        let (in_piece, rest) = words.split_at(len.min(words.len()));
-        words = rest;
-        for (word, &bytes) in piece.iter().zip(in_piece) {
-            // Relaxed: no other thread has it yet.
-            word.store(u64::from_le_bytes(bytes), Ordering::Relaxed);
-        }
-        try_push(&mut pieces, piece)?;
-    }
-    Ok(pieces)
-}
-
-/// The words of a table in the byte order of a snapshot. Takes no time on a little-endian machine: the
-/// compiler finds that no word changes.
-fn lowest_byte_first(words: Vec<AtomicU64>) -> Vec<u64> {
-    words.into_iter().map(|word| word.into_inner().to_le()).collect()
-}
-
-/// The words of a snapshot in the byte order of the machine; as fast.
-fn as_numbers(words: Vec<u64>) -> Vec<AtomicU64> {
-    words.into_iter().map(|word| AtomicU64::new(u64::from_le(word))).collect()
 }

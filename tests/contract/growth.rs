@@ -949,7 +949,8 @@ fn capacities_that_cannot_be() {
         let error = build_named("Fp16x4", 0, 100, Some(rate));
         assert!(matches!(error, Err(Error::InvalidRate { .. })), "{error:?}");
     }
-    for name in each_name() {
+    // On 32 bits there may be a filter of so many items on another machine.
+    for name in each_name().filter(|_| usize::BITS == 64) {
         let overflow = Error::CapacityOverflow { capacity: usize::MAX };
         assert_eq!(build_named(name, 1000, usize::MAX, None), Err(overflow));
     }

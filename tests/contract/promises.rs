@@ -348,6 +348,7 @@ fn bad_input_is_an_error() {
 }
 
 #[cfg(target_pointer_width = "64")]
+#[cfg(target_pointer_width = "64")]
 #[test]
 #[should_panic(expected = "18446744073709551615 items")]
 fn with_capacity_panics_where_vec_would() {

@@ -189,11 +189,11 @@ fn no_memory_for_promises() {
         assert!(matches!(restored, Err(Error::Truncated)), "{restored:?}");
         assert!(peak <= 4096, "{peak} bytes");
     }
-    // A snapshot by itself needs no more than its words.
+    // A snapshot by itself needs no more than its words, in pieces of 4 KiB.
     let whole = [&grows[..], &[0; 32 * 8]].concat();
     let checksum = StableHashBuilder::new(0).hash_bytes(&whole);
     let whole = [&whole[..], &checksum.to_le_bytes()].concat();
     let (snapshot, peak) = peak_of(|| Snapshot::from_bytes(&whole).unwrap());
     assert!(snapshot.is_empty());
-    assert!(peak <= 4096, "{peak} bytes");
+    assert!(peak <= 4096 + 512, "{peak} bytes");
 }
