@@ -22,8 +22,7 @@ use self::candidates::MatchingValues;
 pub(crate) use self::packed::Packed;
 use self::sealed::Sealed;
 pub(crate) use self::semi_sorted::SemiSorted;
-use self::word::is_sought;
-pub(crate) use self::word::{Slot, Word};
+pub(crate) use self::word::Slot;
 use crate::arch::{Pattern, Ring, Sought};
 
 /// A way to lay out the fingerprints of a bucket in a 64-bit word.
@@ -137,7 +136,7 @@ impl Properties {
     }
 }
 
-/// How the entries of a bucket are written in 64 bits.
+/// The word of a bucket: a multiset of entries in 64 bits.
 pub trait Format: Copy + Send + Sync + 'static {
     /// The layout.
     const ID: LayoutId;
@@ -155,84 +154,105 @@ pub trait Format: Copy + Send + Sync + 'static {
     /// if its tables do not grow.
     const EXTRA_BITS: u32 = LAYOUTS[Self::ID as usize].extra_bits();
 
+    /// The empty bucket: all zeros.
+    const EMPTY: Self;
+
+    fn from_bits(bits: u64) -> Self;
+
+    fn bits(self) -> u64;
+
     /// What each slot holds, 0 for a free one; those of the layout come first.
-    fn unpack(word: u64) -> [u64; MAX_SLOTS];
+    fn slots(self) -> [u64; MAX_SLOTS];
 
-    /// Whether the other functions can return this word. They are called only with such words.
-    fn is_canonical(word: u64) -> bool;
-
-    /// How many slots are free.
-    fn free(word: u64) -> usize;
-
-    /// Whether a slot is free.
-    fn has_room(word: u64) -> bool;
-
-    /// Whether `a` has fewer free slots than `b`. If both have the same number, either answer is right.
+    /// The slots in use, in no order that has a meaning.
     #[inline]
-    fn is_fuller(a: u64, b: u64) -> bool {
-        Self::free(a) < Self::free(b)
+    fn slots_in_use(self) -> impl Iterator<Item = Slot> {
+        let slots = self.slots();
+        (0..Self::SLOTS).map(move |slot| slots[slot]).filter(|&bits| bits != 0).map(Slot::new)
     }
 
-    /// The word with this in one slot more, or `None` if no slot is free.
-    fn with(word: u64, slot: Slot) -> Option<u64>;
+    /// The slots of a full word, or `None` if a slot is free.
+    #[inline]
+    fn slots_if_full(self) -> Option<impl Fn(usize) -> Slot> {
+        let slots = (!self.has_room()).then(|| self.slots())?;
+        Some(move |slot| Slot::new(slots[slot]))
+    }
 
-    /// The word with this in one slot less, or `None` if no slot holds it.
-    fn without(word: u64, slot: Slot) -> Option<u64>;
+    /// Whether the other functions can return this word. They are called only with such words.
+    fn is_canonical(self) -> bool;
+
+    /// How many slots are in use.
+    fn in_use(self) -> usize;
+
+    /// Whether a slot is free.
+    fn has_room(self) -> bool;
+
+    /// Whether it has fewer free slots than `other`. If they have as many, any answer is right.
+    #[inline]
+    fn is_fuller(self, other: Self) -> bool {
+        self.in_use() > other.in_use()
+    }
+
+    /// With this in one slot more, or `None` if no slot is free.
+    fn with(self, slot: Slot) -> Option<Self>;
+
+    /// Without this in one slot, or `None` if no slot holds it.
+    fn without(self, slot: Slot) -> Option<Self>;
 
     /// How many slots hold this.
-    fn copies(word: u64, slot: Slot) -> usize;
+    fn copies(self, slot: Slot) -> usize;
+
+    /// Whether a slot holds this.
+    #[inline]
+    fn holds(self, slot: Slot) -> bool {
+        Self::either_holds([self, Self::EMPTY], slot, None)
+    }
 
     /// Whether a slot in use, of one word or the other, holds this; by the bits of the mask, if there is one: all
     /// bits below a value.
-    fn either_holds(words: [u64; 2], slot: Slot, mask: Option<u64>) -> bool;
+    fn either_holds(words: [Self; 2], slot: Slot, mask: Option<u64>) -> bool;
 
-    /// How many slots in use hold what `bits` has among the bits of the mask.
-    fn equal_below(word: u64, bits: u64, mask: u64) -> usize {
-        let slots = Self::unpack(word).into_iter();
-        slots.filter(|&slot| slot != 0 && (slot ^ bits) & mask == 0).count()
+    /// How many slots in use hold what `bits` has among the bits of the mask, one of which is a 1.
+    fn equal_below(self, bits: u64, mask: u64) -> usize {
+        self.slots_in_use().filter(|slot| (slot.bits() ^ bits) & mask == 0).count()
     }
 
     /// The values of the slots in use of each word that hold what `bits` has among the bits of the mask: all
     /// bits below a value.
-    fn values_of_equal(words: [u64; 2], bits: u64, mask: u64) -> MatchingValues;
+    fn values_of_equal(words: [Self; 2], bits: u64, mask: u64) -> MatchingValues;
 
     /// How many slots match.
-    fn matches(word: u64, pattern: Pattern) -> usize {
-        Self::unpack(word).into_iter().filter(|&slot| pattern.matches(slot)).count()
+    fn matches(self, pattern: Pattern) -> usize {
+        self.slots_in_use().filter(|slot| pattern.matches(slot.bits())).count()
     }
 
     /// Whether a slot of one word or the other holds what is sought.
-    fn either_matches(words: [u64; 2], sought: Sought) -> bool {
-        (0..2).any(|at| {
-            let mut slots = Self::unpack(words[at]).into_iter();
-            slots.any(|slot| is_sought(slot, sought, at))
-        })
+    fn either_matches(words: [Self; 2], sought: Sought) -> bool {
+        (0..2).any(|at| words[at].slots_in_use().any(|slot| slot.is_sought(sought, at)))
     }
 
     /// The values of the slots of each word that hold what is sought, of a maplet.
-    fn values_matching(words: [u64; 2], sought: Sought) -> MatchingValues;
+    fn values_matching(words: [Self; 2], sought: Sought) -> MatchingValues;
 
     /// Of the slots of each word that hold what is sought, and [know](Slot::known) no more than `most`, one that knows
     /// the most, and how much that is.
-    fn longest(words: [u64; 2], sought: Sought, most: u32) -> [Option<(Slot, u32)>; 2] {
+    fn longest(words: [Self; 2], sought: Sought, most: u32) -> [Option<(Slot, u32)>; 2] {
         [0, 1].map(|at| {
-            let slots = Self::unpack(words[at]).into_iter();
-            let matching = slots.filter(|&slot| is_sought(slot, sought, at)).map(Slot::new);
+            let matching = words[at].slots_in_use().filter(|slot| slot.is_sought(sought, at));
             let lengths = matching.map(|slot| (slot, slot.known(sought.ring)));
             lengths.filter(|&(_, known)| known <= most).max_by_key(|&(_, known)| known)
         })
     }
 
     /// Whether each slot in use has a 1 among the bits of the mask.
-    fn each_has(word: u64, mask: u64) -> bool {
-        Self::unpack(word).into_iter().all(|slot| slot == 0 || slot & mask != 0)
+    fn each_has(self, mask: u64) -> bool {
+        self.slots_in_use().all(|slot| slot.bits() & mask != 0)
     }
 
-    /// The word with the ring of each slot turned: its head is the lowest bit then.
-    fn turned(word: u64, ring: Ring) -> u64 {
-        let slots = Self::unpack(word).into_iter().filter(|&slot| slot != 0);
-        let turned = slots.map(|slot| Slot::new(slot).turned(ring));
-        turned.fold(0, |word, slot| Self::with(word, slot).expect("as many slots"))
+    /// With the ring of each slot turned: its head is the lowest bit then.
+    fn turned(self, ring: Ring) -> Self {
+        let turned = self.slots_in_use().map(|slot| slot.turned(ring));
+        turned.fold(Self::EMPTY, |word, slot| word.with(slot).expect("as many slots"))
     }
 }
 
@@ -414,10 +434,8 @@ mod tests {
         model.iter().filter(|&&held| held == fingerprint).count()
     }
 
-    fn word_of<F: Format>(model: &Model) -> Word<F> {
-        model
-            .iter()
-            .fold(Word::EMPTY, |word, &f| word.with(Slot::new(f)).expect("room for the model"))
+    fn word_of<F: Format>(model: &Model) -> F {
+        model.iter().fold(F::EMPTY, |word, &f| word.with(Slot::new(f)).expect("room for the model"))
     }
 
     fn sorted(mut model: Model) -> Model {
@@ -435,23 +453,23 @@ mod tests {
     }
 
     /// The word in one bucket, in the other, and in both; and what is found then of what is found in one.
-    fn in_either_and_both<F: Format>(word: Word<F>, found: &Model) -> [([Word<F>; 2], Model); 3] {
+    fn in_either_and_both<F: Format>(word: F, found: &Model) -> [([F; 2], Model); 3] {
         [
-            ([word, Word::EMPTY], found.clone()),
-            ([Word::EMPTY, word], found.clone()),
+            ([word, F::EMPTY], found.clone()),
+            ([F::EMPTY, word], found.clone()),
             ([word, word], [found.clone(), found.clone()].concat()),
         ]
     }
 
     /// What the word holds, read as a whole.
-    fn contents<F: Format>(word: Word<F>) -> Model {
-        let beyond = &F::unpack(word.bits())[F::SLOTS..];
+    fn contents<F: Format>(word: F) -> Model {
+        let beyond = &word.slots()[F::SLOTS..];
         assert!(beyond.iter().all(|&bits| bits == 0), "beyond the slots");
         sorted(word.slots_in_use().map(Slot::bits).collect())
     }
 
     /// With rings of several lengths.
-    fn check_turned<F: Format>(word: Word<F>, model: &Model) {
+    fn check_turned<F: Format>(word: F, model: &Model) {
         for (bits, head) in [(2, 1), (F::BITS / 2, 0), (F::BITS / 2, 1), (F::BITS - 2, F::BITS - 3)]
         {
             let ring = Ring { bits, head };
@@ -499,11 +517,11 @@ mod tests {
             let at = F::BITS - value_bits;
             for (words, expected) in in_either_and_both(word, &expected) {
                 let found =
-                    Candidates::of(Word::values_of_equal(words, fingerprint, mask), value_bits);
+                    Candidates::of(F::values_of_equal(words, fingerprint, mask), value_bits);
                 assert_eq!(values(found), values_of(&expected, at), "{model:x?} {fingerprint:x}");
             }
-            let either = [[word, Word::EMPTY], [Word::EMPTY, word]]
-                .map(|words| Word::either_holds(words, slot, Some(mask)));
+            let either = [[word, F::EMPTY], [F::EMPTY, word]]
+                .map(|words| F::either_holds(words, slot, Some(mask)));
             assert_eq!(either, [!expected.is_empty(); 2], "{model:x?} {fingerprint:x}");
         }
         // A pattern has a core, which is not 0.
@@ -513,9 +531,8 @@ mod tests {
             assert_eq!(word.matches(pattern), matching, "{model:x?} {pattern:x?}");
             let (core, untold) = (fingerprint & !pattern.low, [!fingerprint; 2]);
             let ring = Ring { bits: level + 1, head: 0 };
-            let either = [[word, Word::EMPTY], [Word::EMPTY, word]].map(|words| {
-                Word::either_matches(words, Sought { ring, core, untold, mask: None })
-            });
+            let either = [[word, F::EMPTY], [F::EMPTY, word]]
+                .map(|words| F::either_matches(words, Sought { ring, core, untold, mask: None }));
             assert_eq!(either, [matching > 0; 2], "{model:x?} {pattern:x?}");
 
             let mask = (1 << (F::BITS - 3)) - 1;
@@ -547,23 +564,23 @@ mod tests {
     }
 
     /// The word of `model` beside an empty one, in slots that have values of three bits.
-    fn check_sought<F: Format>(word: Word<F>, model: &Model, sought: Sought) {
+    fn check_sought<F: Format>(word: F, model: &Model, sought: Sought) {
         let (ring, mask) = (sought.ring, sought.mask.unwrap());
         let pattern = sought.pattern(0).masked(mask);
         let turned = |held: u64| Slot::new(held).turned(ring).bits();
         let matching: Model =
             model.iter().copied().filter(|&held| pattern.matches(turned(held) & mask)).collect();
         for (words, matching) in in_either_and_both(word, &matching) {
-            let found = values(Candidates::of(Word::values_matching(words, sought), 3));
+            let found = values(Candidates::of(F::values_matching(words, sought), 3));
             assert_eq!(found, values_of(&matching, F::BITS - 3), "{model:x?} {sought:x?}");
         }
         let most = ring.bits / 2;
         let lengths = matching.iter().map(|&held| Slot::new(held).known(ring));
         let longest = lengths.filter(|&known| known <= most).max();
-        for (at, words) in [[word, Word::EMPTY], [Word::EMPTY, word]].into_iter().enumerate() {
-            let is_matched = Word::either_matches(words, sought);
+        for (at, words) in [[word, F::EMPTY], [F::EMPTY, word]].into_iter().enumerate() {
+            let is_matched = F::either_matches(words, sought);
             assert_eq!(is_matched, !matching.is_empty(), "{model:x?} {sought:x?}");
-            let found = Word::longest(words, sought, most);
+            let found = F::longest(words, sought, most);
             let known = found[at].map(|(_, known)| known);
             assert_eq!((known, found[1 - at]), (longest, None), "{model:x?} {sought:x?}");
             if let Some((slot, known)) = found[at] {
@@ -578,7 +595,7 @@ mod tests {
         let held = copies(a, fingerprint) + copies(b, fingerprint) > 0;
         let slot = Slot::new(fingerprint);
         let words = [a, b].map(word_of::<F>);
-        assert_eq!(Word::either_holds(words, slot, None), held, "{a:x?} {b:x?} {fingerprint:x}");
+        assert_eq!(F::either_holds(words, slot, None), held, "{a:x?} {b:x?} {fingerprint:x}");
         if a.len() != b.len() {
             assert_eq!(words[0].is_fuller(words[1]), a.len() > b.len(), "{a:x?} {b:x?}");
         }
@@ -613,10 +630,10 @@ mod tests {
 
     /// Any word: it is canonical if its fingerprints, put into an empty one, the last one first, give it again.
     fn check_any<F: Format>(bits: u64) {
-        let word = Word::<F>::from_bits(bits);
+        let word = F::from_bits(bits);
         let slots: Vec<_> = word.slots_in_use().collect();
-        let put = |word: Word<F>, &slot: &Slot| word.with(slot).expect("as many slots");
-        let again = slots.iter().rev().fold(Word::<F>::EMPTY, put);
+        let put = |word: F, &slot: &Slot| word.with(slot).expect("as many slots");
+        let again = slots.iter().rev().fold(F::EMPTY, put);
         assert_eq!(word.is_canonical(), again.bits() == bits, "{bits:x}, again {:x}", again.bits());
     }
 

@@ -8,7 +8,7 @@ use crate::hasher::DefaultHashBuilder;
 use crate::item::Prehashed;
 use crate::layout::Slot;
 use crate::layout::sealed::Sealed;
-use crate::layout::{Format, Layout, Word};
+use crate::layout::{Format, Layout};
 use crate::maplet::CuckooMaplet;
 use crate::storage::operations::Inner;
 use crate::storage::{Growable, GrowingLayout, Storage, sealed};
@@ -471,9 +471,8 @@ impl Image {
 #[must_use]
 pub fn image<M: Modelled>(shared: &M::Shared) -> Image {
     let image = table::<M>(shared).image().expect("memory for a model");
-    let slots = |word| {
-        Word::<FormatOf<M::Layout>>::from_bits(word).slots_in_use().map(Slot::bits).collect()
-    };
+    let slots =
+        |word| <FormatOf<M::Layout>>::from_bits(word).slots_in_use().map(Slot::bits).collect();
     let buckets: Vec<_> = image.words().map(slots).collect();
     let mut beyond = image.words.iter().flatten().skip(buckets.len());
     assert!(beyond.all(|word| word.load(Ordering::Relaxed) == 0), "beyond the extent");

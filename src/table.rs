@@ -56,7 +56,7 @@ use self::stash::Stash;
 pub(crate) use self::stash::{CellWords, MAX_COPIES, Stashed};
 use self::stripes::{Locked, Stripes, UpTo};
 use self::versions::Versions;
-use crate::layout::{Format, LayoutId, Slot, Word};
+use crate::layout::{Format, LayoutId, Slot};
 use crate::sync::memory::{NoMemory, TryBox};
 use crate::sync::{AtomicU64, Ordering, Turns, fence};
 
@@ -368,14 +368,14 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
 
     /// The word of a bucket whose stripe is locked.
     #[inline]
-    fn locked_word(self, bucket: usize) -> Word<F> {
-        Word::from_bits(self.buckets.word(bucket).load(Ordering::Relaxed))
+    fn locked_word(self, bucket: usize) -> F {
+        F::from_bits(self.buckets.word(bucket).load(Ordering::Relaxed))
     }
 
     /// Stores the word of a bucket whose stripe is locked: every change of a table passes here.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    fn store_word<G>(self, locked: &Locked<'_, G>, bucket: usize, word: Word<F>, order: Ordering) {
+    fn store_word<G>(self, locked: &Locked<'_, G>, bucket: usize, word: F, order: Ordering) {
         self.store_bits(locked, bucket, word.bits(), order);
     }
 

@@ -15,7 +15,7 @@ use crate::arch::{self, Lanes, Pattern, Ring, Sought};
 /// free one, and of two words the greater has no fewer lanes in use. Bits above the last lane are
 /// always 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packed<const BITS: u32, const SLOTS: usize>;
+pub struct Packed<const BITS: u32, const SLOTS: usize>(u64);
 
 impl<const BITS: u32, const SLOTS: usize> Packed<BITS, SLOTS> {
     /// The bits of each lane that are in the mask, if there is one.
@@ -49,36 +49,107 @@ impl<const BITS: u32, const SLOTS: usize> Format for Packed<BITS, SLOTS> {
     const BITS: u32 = BITS;
     const SLOTS: usize = SLOTS;
     const ENCODING: u8 = 0;
+    const EMPTY: Self = Self(0);
 
     #[inline]
-    fn copies(word: u64, slot: Slot) -> usize {
-        Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::equal(word, slot.bits()))
+    fn from_bits(bits: u64) -> Self {
+        Self(bits)
     }
 
     #[inline]
-    fn free(word: u64) -> usize {
-        SLOTS - Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::nonzero(word))
+    fn bits(self) -> u64 {
+        self.0
     }
 
     #[inline]
-    fn either_holds(words: [u64; 2], slot: Slot, mask: Option<u64>) -> bool {
-        let [a, b] = words.map(|word| Self::masked(word, mask));
+    fn slots(self) -> [u64; MAX_SLOTS] {
+        let mut slots = [0; MAX_SLOTS];
+        for (index, slot) in slots.iter_mut().enumerate().take(SLOTS) {
+            *slot = Lanes::<BITS, SLOTS>::get(self.0, index);
+        }
+        slots
+    }
+
+    #[inline]
+    fn is_canonical(self) -> bool {
+        let in_use = Lanes::<BITS, SLOTS>::nonzero(self.0);
+        let next_in_use = in_use >> BITS;
+        next_in_use & !in_use | self.0 & Lanes::<BITS, SLOTS>::ABOVE == 0
+    }
+
+    #[inline]
+    fn in_use(self) -> usize {
+        Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::nonzero(self.0))
+    }
+
+    #[inline]
+    fn has_room(self) -> bool {
+        self.0 >> Lanes::<BITS, SLOTS>::LAST == 0
+    }
+
+    #[inline]
+    fn is_fuller(self, other: Self) -> bool {
+        self.0 > other.0
+    }
+
+    /// Below the others: one shift, and no search for the first free lane.
+    #[inline]
+    fn with(self, slot: Slot) -> Option<Self> {
+        self.has_room().then(|| Self(self.0 << BITS | slot.bits()))
+    }
+
+    /// The lanes above the gap move down by one.
+    #[inline]
+    fn without(self, slot: Slot) -> Option<Self> {
+        arch::find::<BITS, SLOTS>(self.0, slot.bits())
+            .map(|gap| Self(self.0 ^ ((self.0 ^ (self.0 >> BITS)) & (u64::MAX << gap))))
+    }
+
+    #[inline]
+    fn copies(self, slot: Slot) -> usize {
+        Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::equal(self.0, slot.bits()))
+    }
+
+    #[inline]
+    fn either_holds(words: [Self; 2], slot: Slot, mask: Option<u64>) -> bool {
+        let [a, b] = words.map(|word| Self::masked(word.0, mask));
         arch::either_holds::<BITS, SLOTS>(a, b, slot.bits() & mask.unwrap_or(u64::MAX))
     }
 
+    /// In a word whose slots in use have a 1 among the bits of the mask.
     #[inline]
-    fn either_matches(words: [u64; 2], sought: Sought) -> bool {
-        arch::either_matches::<BITS, SLOTS>(words, sought)
+    fn equal_below(self, bits: u64, mask: u64) -> usize {
+        let difference = self.0 ^ bits.wrapping_mul(Lanes::<BITS, SLOTS>::LOW);
+        let different = Lanes::<BITS, SLOTS>::masked(difference, mask & Lanes::<BITS, SLOTS>::LANE);
+        SLOTS - Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::nonzero(different))
     }
 
     #[inline]
-    fn matches(word: u64, pattern: Pattern) -> usize {
-        let mismatches = Lanes::<BITS, SLOTS>::mismatches(word, pattern.bits, pattern.low);
+    fn values_of_equal(words: [Self; 2], bits: u64, mask: u64) -> MatchingValues {
+        let words = words.map(Self::bits);
+        MatchingValues { words, marks: arch::equal_lanes::<BITS, SLOTS>(words, bits, mask) }
+    }
+
+    #[inline]
+    fn matches(self, pattern: Pattern) -> usize {
+        let mismatches = Lanes::<BITS, SLOTS>::mismatches(self.0, pattern.bits, pattern.low);
         SLOTS - Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::nonzero(mismatches))
     }
 
     #[inline]
-    fn longest(words: [u64; 2], sought: Sought, most: u32) -> [Option<(Slot, u32)>; 2] {
+    fn either_matches(words: [Self; 2], sought: Sought) -> bool {
+        arch::either_matches::<BITS, SLOTS>(words.map(Self::bits), sought)
+    }
+
+    #[inline]
+    fn values_matching(words: [Self; 2], sought: Sought) -> MatchingValues {
+        let words = words.map(Self::bits);
+        MatchingValues { words, marks: arch::matching_lanes::<BITS, SLOTS>(words, sought) }
+    }
+
+    #[inline]
+    fn longest(words: [Self; 2], sought: Sought, most: u32) -> [Option<(Slot, u32)>; 2] {
+        let words = words.map(Self::bits);
         let marks = arch::matching_lanes::<BITS, SLOTS>(words, sought);
         let longest =
             |at: usize, matching| Self::longest_of(words[at], matching, sought.ring, most);
@@ -86,70 +157,13 @@ impl<const BITS: u32, const SLOTS: usize> Format for Packed<BITS, SLOTS> {
     }
 
     #[inline]
-    fn each_has(word: u64, mask: u64) -> bool {
-        let has = Lanes::<BITS, SLOTS>::masked(word, mask);
-        Lanes::<BITS, SLOTS>::nonzero(has) == Lanes::<BITS, SLOTS>::nonzero(word)
+    fn each_has(self, mask: u64) -> bool {
+        let has = Lanes::<BITS, SLOTS>::masked(self.0, mask);
+        Lanes::<BITS, SLOTS>::nonzero(has) == Lanes::<BITS, SLOTS>::nonzero(self.0)
     }
 
     #[inline]
-    fn turned(word: u64, ring: Ring) -> u64 {
-        Lanes::<BITS, SLOTS>::turned(word, ring)
-    }
-
-    /// In a word whose slots in use have a 1 among the bits of the mask.
-    #[inline]
-    fn equal_below(word: u64, bits: u64, mask: u64) -> usize {
-        let difference = word ^ bits.wrapping_mul(Lanes::<BITS, SLOTS>::LOW);
-        let different = Lanes::<BITS, SLOTS>::masked(difference, mask & Lanes::<BITS, SLOTS>::LANE);
-        SLOTS - Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::nonzero(different))
-    }
-
-    #[inline]
-    fn values_of_equal(words: [u64; 2], bits: u64, mask: u64) -> MatchingValues {
-        MatchingValues { words, marks: arch::equal_lanes::<BITS, SLOTS>(words, bits, mask) }
-    }
-
-    #[inline]
-    fn values_matching(words: [u64; 2], sought: Sought) -> MatchingValues {
-        MatchingValues { words, marks: arch::matching_lanes::<BITS, SLOTS>(words, sought) }
-    }
-
-    #[inline]
-    fn has_room(word: u64) -> bool {
-        word >> Lanes::<BITS, SLOTS>::LAST == 0
-    }
-
-    #[inline]
-    fn is_fuller(a: u64, b: u64) -> bool {
-        a > b
-    }
-
-    /// Below the others: one shift, and no search for the first free lane.
-    #[inline]
-    fn with(word: u64, slot: Slot) -> Option<u64> {
-        Self::has_room(word).then(|| word << BITS | slot.bits())
-    }
-
-    /// The lanes above the gap move down by one.
-    #[inline]
-    fn without(word: u64, slot: Slot) -> Option<u64> {
-        arch::find::<BITS, SLOTS>(word, slot.bits())
-            .map(|gap| word ^ ((word ^ (word >> BITS)) & (u64::MAX << gap)))
-    }
-
-    #[inline]
-    fn unpack(word: u64) -> [u64; MAX_SLOTS] {
-        let mut slots = [0; MAX_SLOTS];
-        for (index, slot) in slots.iter_mut().enumerate().take(SLOTS) {
-            *slot = Lanes::<BITS, SLOTS>::get(word, index);
-        }
-        slots
-    }
-
-    #[inline]
-    fn is_canonical(word: u64) -> bool {
-        let in_use = Lanes::<BITS, SLOTS>::nonzero(word);
-        let next_in_use = in_use >> BITS;
-        next_in_use & !in_use | word & Lanes::<BITS, SLOTS>::ABOVE == 0
+    fn turned(self, ring: Ring) -> Self {
+        Self(Lanes::<BITS, SLOTS>::turned(self.0, ring))
     }
 }

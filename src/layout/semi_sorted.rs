@@ -13,7 +13,6 @@
 //! 16,384 numbers, 880 are to spare), so that the upper bits of a number name its run.
 
 use super::candidates::MatchingValues;
-use super::word::is_sought;
 use super::{Format, LayoutId, MAX_SLOTS, Slot};
 use crate::arch::{Lanes, Marks, Sought};
 
@@ -113,7 +112,7 @@ static RUNS: [u16; BLOCKS] = {
 /// A free slot is the fingerprint 0; the free ones come first. Each multiset of fingerprints is one
 /// word and no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SemiSorted<const REST: u32, const SLOTS: usize>;
+pub struct SemiSorted<const REST: u32, const SLOTS: usize>(u64);
 
 impl<const REST: u32, const SLOTS: usize> SemiSorted<REST, SLOTS> {
     /// Where the number of the multiset begins.
@@ -174,17 +173,21 @@ impl<const REST: u32, const SLOTS: usize> SemiSorted<REST, SLOTS> {
         equal.wrapping_mul(Self::WIDEN)
     }
 
-    /// The values of the slots of two words that match: what is above the mask. Slots have no lanes here, but
+    /// The values of the slots in use of two words that match: what is above the mask. Slots have no lanes here, but
     /// values are short enough for lanes of their own.
     #[inline]
-    fn values(words: [u64; 2], mask: u64, matches: impl Fn(usize, u64) -> bool) -> MatchingValues {
+    fn values(
+        words: [Self; 2],
+        mask: u64,
+        matches: impl Fn(usize, Slot) -> bool,
+    ) -> MatchingValues {
         let lane = u64::BITS / SLOTS as u32;
         let value_bits = REST + NIBBLE - mask.count_ones();
         debug_assert!(value_bits < lane);
         let (mut values, mut marks) = ([0; 2], [0; 2]);
         for at in 0..2 {
-            for slot in Self::unpack(words[at]).into_iter().take(SLOTS) {
-                let value = slot >> mask.count_ones();
+            for slot in words[at].slots_in_use() {
+                let value = slot.bits() >> mask.count_ones();
                 values[at] = values[at] << lane | value << (lane - value_bits);
                 marks[at] = marks[at] << lane | u64::from(matches(at, slot)) << (lane - 1);
             }
@@ -194,8 +197,8 @@ impl<const REST: u32, const SLOTS: usize> SemiSorted<REST, SLOTS> {
 
     /// How many slots hold `bits`, a fingerprint or 0.
     #[inline]
-    fn count(word: u64, bits: u64) -> usize {
-        let equal = Self::equal_rests(word, bits) & Self::equal_nibbles(word, bits);
+    fn count(self, bits: u64) -> usize {
+        let equal = Self::equal_rests(self.0, bits) & Self::equal_nibbles(self.0, bits);
         Lanes::<REST, SLOTS>::count(equal)
     }
 }
@@ -206,21 +209,78 @@ impl<const REST: u32, const SLOTS: usize> Format for SemiSorted<REST, SLOTS> {
     const BITS: u32 = REST + NIBBLE;
     const SLOTS: usize = SLOTS;
     const ENCODING: u8 = 1;
+    const EMPTY: Self = Self(0);
 
     #[inline]
-    fn copies(word: u64, slot: Slot) -> usize {
-        Self::count(word, slot.bits())
+    fn from_bits(bits: u64) -> Self {
+        Self(bits)
     }
 
     #[inline]
-    fn free(word: u64) -> usize {
-        Self::count(word, 0)
+    fn bits(self) -> u64 {
+        self.0
+    }
+
+    #[inline]
+    fn slots(self) -> [u64; MAX_SLOTS] {
+        let nibbles = Self::nibbles(self.0);
+        let mut sorted = [0; MAX_SLOTS];
+        for (slot, bits) in sorted.iter_mut().enumerate().take(SLOTS) {
+            *bits = Lanes::<NIBBLE, SLOTS>::get(nibbles, slot) << REST
+                | Lanes::<REST, SLOTS>::get(self.0, slot);
+        }
+        sorted
+    }
+
+    #[inline]
+    fn is_canonical(self) -> bool {
+        let sorted = self.slots();
+        sorted[..SLOTS].is_sorted() && Self::encode(sorted) == self.0
+    }
+
+    #[inline]
+    fn in_use(self) -> usize {
+        SLOTS - self.count(0)
+    }
+
+    #[inline]
+    fn has_room(self) -> bool {
+        Lanes::<REST, SLOTS>::get(self.0, 0) == 0 && Self::nibbles(self.0) % NIBBLES as u64 == 0
+    }
+
+    #[inline]
+    fn with(self, slot: Slot) -> Option<Self> {
+        let mut sorted = self.slots();
+        if sorted[0] != 0 {
+            return None;
+        }
+        // Rises to its place.
+        sorted[0] = slot.bits();
+        for slot in 1..SLOTS {
+            let (low, high) = (sorted[slot - 1], sorted[slot]);
+            (sorted[slot - 1], sorted[slot]) = (low.min(high), low.max(high));
+        }
+        Some(Self(Self::encode(sorted)))
+    }
+
+    #[inline]
+    fn without(self, slot: Slot) -> Option<Self> {
+        let mut sorted = self.slots();
+        let at = sorted[..SLOTS].iter().position(|&held| held == slot.bits())?;
+        sorted.copy_within(..at, 1);
+        sorted[0] = 0;
+        Some(Self(Self::encode(sorted)))
+    }
+
+    #[inline]
+    fn copies(self, slot: Slot) -> usize {
+        self.count(slot.bits())
     }
 
     /// The rest of an absent item seldom matches, and then nothing needs to be decoded.
     #[inline]
-    fn either_holds([a, b]: [u64; 2], slot: Slot, mask: Option<u64>) -> bool {
-        let bits = slot.bits();
+    fn either_holds(words: [Self; 2], slot: Slot, mask: Option<u64>) -> bool {
+        let (bits, [a, b]) = (slot.bits(), words.map(Self::bits));
         let Some(mask) = mask else {
             let (in_a, in_b) = (Self::equal_rests(a, bits), Self::equal_rests(b, bits));
             // One test for both words: a caller who branches on the answer pays for one of the two
@@ -233,67 +293,21 @@ impl<const REST: u32, const SLOTS: usize> Format for SemiSorted<REST, SLOTS> {
             let rests = Lanes::<REST, SLOTS>::masked(word, mask_of_rest);
             Lanes::<REST, SLOTS>::equal(rests, bits & mask_of_rest)
         });
-        in_a | in_b != 0 && [a, b].into_iter().any(|word| Self::equal_below(word, bits, mask) > 0)
+        in_a | in_b != 0 && words.into_iter().any(|word| word.equal_below(bits, mask) > 0)
     }
 
     #[inline]
-    fn values_of_equal(words: [u64; 2], bits: u64, mask: u64) -> MatchingValues {
+    fn values_of_equal(words: [Self; 2], bits: u64, mask: u64) -> MatchingValues {
         if !Self::either_holds(words, Slot::new(bits), Some(mask)) {
             return MatchingValues::default();
         }
-        Self::values(words, mask, |_, slot| slot != 0 && (slot ^ bits) & mask == 0)
+        Self::values(words, mask, |_, slot| (slot.bits() ^ bits) & mask == 0)
     }
 
     #[inline]
-    fn values_matching(words: [u64; 2], sought: Sought) -> MatchingValues {
+    fn values_matching(words: [Self; 2], sought: Sought) -> MatchingValues {
         let mask = sought.mask.unwrap_or(u64::MAX);
-        Self::values(words, mask, |at, slot| is_sought(slot, sought, at))
-    }
-
-    #[inline]
-    fn has_room(word: u64) -> bool {
-        Lanes::<REST, SLOTS>::get(word, 0) == 0 && Self::nibbles(word) % NIBBLES as u64 == 0
-    }
-
-    #[inline]
-    fn with(word: u64, slot: Slot) -> Option<u64> {
-        let mut sorted = Self::unpack(word);
-        if sorted[0] != 0 {
-            return None;
-        }
-        // Rises to its place.
-        sorted[0] = slot.bits();
-        for slot in 1..SLOTS {
-            let (low, high) = (sorted[slot - 1], sorted[slot]);
-            (sorted[slot - 1], sorted[slot]) = (low.min(high), low.max(high));
-        }
-        Some(Self::encode(sorted))
-    }
-
-    #[inline]
-    fn without(word: u64, slot: Slot) -> Option<u64> {
-        let mut sorted = Self::unpack(word);
-        let at = sorted[..SLOTS].iter().position(|&held| held == slot.bits())?;
-        sorted.copy_within(..at, 1);
-        sorted[0] = 0;
-        Some(Self::encode(sorted))
-    }
-
-    #[inline]
-    fn unpack(word: u64) -> [u64; MAX_SLOTS] {
-        let nibbles = Self::nibbles(word);
-        let mut sorted = [0; MAX_SLOTS];
-        for (slot, bits) in sorted.iter_mut().enumerate().take(SLOTS) {
-            *bits = Lanes::<NIBBLE, SLOTS>::get(nibbles, slot) << REST
-                | Lanes::<REST, SLOTS>::get(word, slot);
-        }
-        sorted
-    }
-
-    #[inline]
-    fn is_canonical(word: u64) -> bool {
-        let sorted = Self::unpack(word);
-        sorted[..SLOTS].is_sorted() && Self::encode(sorted) == word
+        Self::values(words, mask, |at, slot| slot.is_sought(sought, at))
     }
 }
 

@@ -5,7 +5,7 @@ use core::hash::Hasher;
 use twox_hash::{XxHash3_64, xxhash3_64};
 
 use crate::error::Error;
-use crate::layout::{Format, LayoutId, Properties, Word, by_layout};
+use crate::layout::{Format, LayoutId, Properties, by_layout};
 use crate::sync::memory::{self, NoMemory, try_push};
 use crate::table::entry::{NoValues, ValueBits, Values};
 use crate::table::sizing::{Request, Sizing, in_address_space};
@@ -224,7 +224,7 @@ fn slots_in_use<F: Format>(
 ) -> Result<usize, Error> {
     // In a table of fixed size, any entry may be in any bucket; it has a fingerprint.
     let growing = header.grows.then(|| Validity::new(header.grown, F::EXTRA_BITS, values));
-    let is_valid = |bucket: usize, word: Word<F>| {
+    let is_valid = |bucket: usize, word: F| {
         let entries = match growing {
             Some(validity) => validity.is_valid(bucket, word),
             None => values.below().is_none_or(|below| word.each_has(below)),
@@ -232,7 +232,7 @@ fn slots_in_use<F: Format>(
         word.is_canonical() && entries
     };
     let (mut valid, mut items) = (true, 0);
-    let word = |bytes| Word::<F>::from_bits(u64::from_le_bytes(bytes));
+    let word = |bytes| F::from_bits(u64::from_le_bytes(bytes));
     let mut words = (first..).zip(words.iter().copied().map(word));
     for (bucket, word) in words.clone() {
         valid &= is_valid(bucket, word);

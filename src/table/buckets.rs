@@ -9,7 +9,7 @@
 use core::hint::select_unpredictable;
 
 use super::geometry::Place;
-use crate::layout::{Candidates, Format, Slot, Word};
+use crate::layout::{Candidates, Format, Slot};
 
 /// A bucket, and how its slots are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,26 +38,26 @@ pub trait Reading: Copy + PartialEq {
 
     /// Whether the words of two buckets hold an entry of an item, of which these are the places in these buckets,
     /// whatever its value is: the heart of a lookup.
-    fn either_holds<F: Format>(readings: [Self; 2], words: [Word<F>; 2], item: [Place; 2]) -> bool;
+    fn either_holds<F: Format>(readings: [Self; 2], words: [F; 2], item: [Place; 2]) -> bool;
 
     /// How many entries of an item, with its value, the word of the bucket holds.
-    fn copies<F: Format>(self, word: Word<F>, item: Place) -> usize;
+    fn copies<F: Format>(self, word: F, item: Place) -> usize;
 
     /// How many entries of an item the word of the bucket holds, whatever their values are. No growth parts them
     /// from the item.
-    fn inseparable<F: Format>(self, word: Word<F>, item: Place) -> usize;
+    fn inseparable<F: Format>(self, word: F, item: Place) -> usize;
 
     /// Whether the word of the bucket of a maplet holds an entry of an item, whatever its value is; false in
     /// a filter.
-    fn holds_key<F: Format>(self, word: Word<F>, item: Place) -> bool;
+    fn holds_key<F: Format>(self, word: F, item: Place) -> bool;
 
     /// The values of an item in the words of two buckets of a maplet.
-    fn values<F: Format>(readings: [Self; 2], words: [Word<F>; 2], item: [Place; 2]) -> Candidates;
+    fn values<F: Format>(readings: [Self; 2], words: [F; 2], item: [Place; 2]) -> Candidates;
 
     /// Of the entries of an item, with its value, in the word of each bucket one of which the most is known.
     fn longest<F: Format>(
         readings: [Self; 2],
-        words: [Word<F>; 2],
+        words: [F; 2],
         item: [Place; 2],
     ) -> [Option<Longest>; 2];
 
@@ -66,7 +66,7 @@ pub trait Reading: Copy + PartialEq {
     #[inline(always)]
     fn longest_again<F: Format>(
         self,
-        word: Word<F>,
+        word: F,
         item: Place,
         seen: Look<F, Self>,
     ) -> Option<Longest> {
@@ -88,8 +88,8 @@ pub trait Reading: Copy + PartialEq {
     /// Apart, as the other functions that run rarely.
     #[cold]
     #[inline(never)]
-    fn longest_anew<F: Format>(self, word: Word<F>, item: Place) -> Option<Longest> {
-        let [longest, _] = Self::longest([self; 2], [word, Word::EMPTY], [item; 2]);
+    fn longest_anew<F: Format>(self, word: F, item: Place) -> Option<Longest> {
+        let [longest, _] = Self::longest([self; 2], [word, F::EMPTY], [item; 2]);
         longest
     }
 }
@@ -106,7 +106,7 @@ pub struct Longest {
 #[derive(Clone, Copy)]
 pub struct Look<F, R> {
     pub(super) bucket: Bucket<R>,
-    pub(super) word: Word<F>,
+    pub(super) word: F,
     longest: Option<Longest>,
 }
 
@@ -114,11 +114,7 @@ impl<F: Format, R: Reading> Look<F, R> {
     /// At each place of an item, in these words.
     #[expect(clippy::inline_always, reason = "as for `longest_again`")]
     #[inline(always)]
-    pub(crate) fn at_each(
-        buckets: [Bucket<R>; 2],
-        words: [Word<F>; 2],
-        item: [Place; 2],
-    ) -> [Self; 2] {
+    pub(crate) fn at_each(buckets: [Bucket<R>; 2], words: [F; 2], item: [Place; 2]) -> [Self; 2] {
         let readings = buckets.map(|bucket| bucket.reading);
         let longest = Reading::longest(readings, words, item);
         let look = |at: usize| Self { bucket: buckets[at], word: words[at], longest: longest[at] };
@@ -133,7 +129,7 @@ impl<F: Format, R: Reading> Look<F, R> {
         let slot = select_unpredictable(first, a.slot(), b.slot());
         let known = select_unpredictable(first, a.known(), b.known());
         let longest = known.map(|known| Longest { slot: Slot::new(slot), known });
-        Self { bucket, word: Word::from_bits(word), longest }
+        Self { bucket, word: F::from_bits(word), longest }
     }
 
     #[inline]

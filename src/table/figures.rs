@@ -5,7 +5,7 @@ use super::entry::Values;
 use super::growing::{Extent, Growing, Grown};
 use super::sizing::{self, Sizing};
 use super::{Buckets, State, Table};
-use crate::layout::{Format, LayoutId, Word};
+use crate::layout::{Format, LayoutId};
 use crate::sync::Ordering;
 
 /// Words at most that [`Table::weight`] reads. Those of the oldest entries, which weigh most, are one in
@@ -156,7 +156,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let word = self.buckets.word(bucket).load(Ordering::Relaxed);
         let reading = growing.bucket_at(extent, bucket).reading;
         let weight = |slot| power_of_half(reading.known_bits::<F>(slot));
-        Word::<F>::from_bits(word).slots_in_use().map(weight).sum::<f64>()
+        F::from_bits(word).slots_in_use().map(weight).sum::<f64>()
     }
 }
 

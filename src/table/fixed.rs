@@ -8,7 +8,7 @@ use super::entry::{Entry, NoValues, Values};
 use super::geometry::{Geometry, Place};
 use super::growing::{Growing, Grown};
 use crate::arch;
-use crate::layout::{Candidates, Format, Slot, Word};
+use crate::layout::{Candidates, Format, Slot};
 use crate::sync::memory::{self, NoMemory, try_push};
 use crate::sync::{self, AtomicU64};
 
@@ -146,7 +146,7 @@ impl<V: Values> Whole<V> {
     }
 
     #[inline]
-    fn held_by<F: Format>(word: Word<F>, item: Place) -> Option<Longest> {
+    fn held_by<F: Format>(word: F, item: Place) -> Option<Longest> {
         let slot = Self::held(item);
         word.holds(slot).then_some(Longest { slot, known: 0 })
     }
@@ -181,19 +181,19 @@ impl<V: Values> Reading for Whole<V> {
     #[inline]
     fn either_holds<F: Format>(
         [reading, _]: [Self; 2],
-        words: [Word<F>; 2],
+        words: [F; 2],
         [item, _]: [Place; 2],
     ) -> bool {
-        Word::either_holds(words, Self::held(item), reading.values.below())
+        F::either_holds(words, Self::held(item), reading.values.below())
     }
 
     #[inline]
-    fn copies<F: Format>(self, word: Word<F>, item: Place) -> usize {
+    fn copies<F: Format>(self, word: F, item: Place) -> usize {
         word.copies(Self::held(item))
     }
 
     #[inline]
-    fn inseparable<F: Format>(self, word: Word<F>, item: Place) -> usize {
+    fn inseparable<F: Format>(self, word: F, item: Place) -> usize {
         match self.values.below() {
             Some(mask) => word.equal_below(item.entry.bits().into(), mask),
             None => self.copies(word, item),
@@ -201,27 +201,27 @@ impl<V: Values> Reading for Whole<V> {
     }
 
     #[inline]
-    fn holds_key<F: Format>(self, word: Word<F>, item: Place) -> bool {
-        V::ANY && Self::either_holds([self; 2], [word, Word::EMPTY], [item; 2])
+    fn holds_key<F: Format>(self, word: F, item: Place) -> bool {
+        V::ANY && Self::either_holds([self; 2], [word, F::EMPTY], [item; 2])
     }
 
     #[inline]
     fn values<F: Format>(
         [reading, _]: [Self; 2],
-        words: [Word<F>; 2],
+        words: [F; 2],
         [item, _]: [Place; 2],
     ) -> Candidates {
         let Some(mask) = reading.values.below() else {
             return Candidates::new();
         };
-        let values = Word::values_of_equal(words, item.entry.bits().into(), mask);
+        let values = F::values_of_equal(words, item.entry.bits().into(), mask);
         Candidates::of(values, reading.values.bits())
     }
 
     #[inline]
     fn longest<F: Format>(
         _: [Self; 2],
-        words: [Word<F>; 2],
+        words: [F; 2],
         [item, _]: [Place; 2],
     ) -> [Option<Longest>; 2] {
         words.map(|word| Self::held_by(word, item))
@@ -229,12 +229,7 @@ impl<V: Values> Reading for Whole<V> {
 
     /// It takes no longer than to compare with what was seen.
     #[inline]
-    fn longest_again<F: Format>(
-        self,
-        word: Word<F>,
-        item: Place,
-        _: Look<F, Self>,
-    ) -> Option<Longest> {
+    fn longest_again<F: Format>(self, word: F, item: Place, _: Look<F, Self>) -> Option<Longest> {
         Self::held_by(word, item)
     }
 
@@ -245,6 +240,6 @@ impl<V: Values> Reading for Whole<V> {
     ) -> Option<bool> {
         let slot = Self::held(item);
         let words = [first.word, second.word];
-        Word::either_holds(words, slot, None).then(|| words[0].holds(slot))
+        F::either_holds(words, slot, None).then(|| words[0].holds(slot))
     }
 }

@@ -20,7 +20,7 @@ use super::growing::{Extent, Growing};
 use super::sizing::{self, LOAD_MARGIN, MAX_DOUBLED, share};
 use super::stripes::{Locked, UpTo};
 use super::{Buckets, Table};
-use crate::layout::{Format, Slot, Word};
+use crate::layout::{Format, Slot};
 use crate::sync::Ordering;
 use crate::sync::memory::NoMemory;
 
@@ -275,7 +275,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         let mut splits = [None; SPLITS_PER_LOCK];
         for (split, old) in splits.iter_mut().zip(run.clone()) {
             let reading = growing.bucket_at(extent, old).reading;
-            let [mut stays, mut goes] = [Word::<F>::EMPTY; 2];
+            let [mut stays, mut goes] = [F::EMPTY; 2];
             let mut doubled = 0;
             for slot in self.locked_word(old).slots_in_use() {
                 let [stay, go] = reading.split::<F>(slot);
@@ -322,7 +322,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
 
 /// A part of a bucket, with one entry more.
 #[inline]
-fn with<F: Format>(part: Word<F>, slot: Option<Slot>) -> Word<F> {
+fn with<F: Format>(part: F, slot: Option<Slot>) -> F {
     slot.map_or(part, |slot| part.with(slot).expect("a part of a bucket fits"))
 }
 
@@ -337,8 +337,8 @@ type Splits<F> = [Option<Split<F>>; SPLITS_PER_LOCK];
 struct Split<F> {
     old: usize,
     new: usize,
-    stays: Word<F>,
-    goes: Word<F>,
+    stays: F,
+    goes: F,
     /// How many entries are in both.
     doubled: usize,
 }

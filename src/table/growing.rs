@@ -49,7 +49,7 @@ use super::buckets::{Bucket, Longest, OUT_OF_CACHE_BUCKETS, Reading};
 use super::entry::{Entry, NoValues, Values};
 use super::geometry::{Geometry, Place};
 use crate::arch::{self, Pattern, Ring, Sought};
-use crate::layout::{Candidates, Format, Slot, Word};
+use crate::layout::{Candidates, Format, Slot};
 use crate::sync::array::PieceArray;
 use crate::sync::memory::{NoMemory, TryBox};
 use crate::sync::{AtomicU64, Mutex, Ordering};
@@ -303,20 +303,20 @@ impl<V: Values> Reading for Variable<V> {
     #[inline]
     fn either_holds<F: Format>(
         [first, second]: [Self; 2],
-        words: [Word<F>; 2],
+        words: [F; 2],
         item: [Place; 2],
     ) -> bool {
         let mask = first.values.below();
-        Word::either_matches(words, Self::sought::<F>([first, second], item, mask))
+        F::either_matches(words, Self::sought::<F>([first, second], item, mask))
     }
 
     #[inline]
-    fn copies<F: Format>(self, word: Word<F>, item: Place) -> usize {
+    fn copies<F: Format>(self, word: F, item: Place) -> usize {
         word.turned(self.ring::<F>()).matches(self.pattern::<F>(item))
     }
 
     #[inline]
-    fn inseparable<F: Format>(self, word: Word<F>, item: Place) -> usize {
+    fn inseparable<F: Format>(self, word: F, item: Place) -> usize {
         let Some(below) = self.values.below() else {
             return self.copies(word, item);
         };
@@ -326,14 +326,14 @@ impl<V: Values> Reading for Variable<V> {
     }
 
     #[inline]
-    fn holds_key<F: Format>(self, word: Word<F>, item: Place) -> bool {
-        V::ANY && Self::either_holds([self; 2], [word, Word::EMPTY], [item; 2])
+    fn holds_key<F: Format>(self, word: F, item: Place) -> bool {
+        V::ANY && Self::either_holds([self; 2], [word, F::EMPTY], [item; 2])
     }
 
     #[inline]
     fn values<F: Format>(
         [first, second]: [Self; 2],
-        words: [Word<F>; 2],
+        words: [F; 2],
         item: [Place; 2],
     ) -> Candidates {
         let mask = first.values.below();
@@ -341,20 +341,20 @@ impl<V: Values> Reading for Variable<V> {
             return Candidates::new();
         }
         let sought = Self::sought::<F>([first, second], item, mask);
-        Candidates::of(Word::values_matching(words, sought), first.values.bits())
+        Candidates::of(F::values_matching(words, sought), first.values.bits())
     }
 
     /// An item that is itself an entry of which little is known has no entries of which more is.
     #[inline]
     fn longest<F: Format>(
         [first, second]: [Self; 2],
-        words: [Word<F>; 2],
+        words: [F; 2],
         item: [Place; 2],
     ) -> [Option<Longest>; 2] {
         let level = first.level();
         let most = item[0].entry.known().saturating_sub(level);
         let sought = Self::sought::<F>([first, second], item, None);
-        let longest = Word::longest(words, sought, most);
+        let longest = F::longest(words, sought, most);
         longest.map(|found| found.map(|(slot, known)| Longest { slot, known: level + known }))
     }
 }
@@ -637,7 +637,7 @@ impl<V: Values> Validity<V> {
     }
 
     /// Whether a canonical word can be that of the bucket with this number.
-    pub(crate) fn is_valid<F: Format>(self, bucket: usize, word: Word<F>) -> bool {
+    pub(crate) fn is_valid<F: Format>(self, bucket: usize, word: F) -> bool {
         let Self { extent, least, values } = self;
         let reading = Variable { extent, bucket, values };
         word.slots_in_use().all(|slot| reading.is_valid::<F>(slot, least))
@@ -691,7 +691,7 @@ mod tests {
     fn matches(reading: Variable<ValueBits>, slot: Slot, position: u64) -> bool {
         let ring = reading.ring::<Fp16x4>();
         let entry = Entry::knowing(1 << ring.bits, u64::BITS);
-        let word = Word::<Fp16x4>::EMPTY.with(slot).unwrap();
+        let word = Fp16x4::EMPTY.with(slot).unwrap();
         let item = Place { position, entry };
         let copies = reading.copies(word, item);
         assert_eq!(reading.holds_key(word, item), copies == 1);

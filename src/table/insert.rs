@@ -9,7 +9,7 @@ use super::path::{self, FIRST_SEARCH_BUCKETS, Found, MAX_SEARCH_BUCKETS, Search}
 use super::stripes::{All, Locked, Stripe};
 use super::{Buckets, Hop, MAX_OPTIMISTIC_ATTEMPTS, Table};
 use crate::error::Refusal;
-use crate::layout::{Format, Word};
+use crate::layout::Format;
 use crate::sync::{Backoff, Ordering};
 
 /// Searches are short from one stashed entry in so many slots on: they would open hundreds of buckets, most of them in
@@ -111,7 +111,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let buckets = key.places().map(|place| self.buckets.bucket(place, extent));
         let words = buckets.map(|bucket| {
             // Relaxed: a hint.
-            Word::from_bits(self.buckets.word(bucket.number).load(Ordering::Relaxed))
+            F::from_bits(self.buckets.word(bucket.number).load(Ordering::Relaxed))
         });
         if words.iter().all(|word| !word.has_room()) {
             self.prefetch_first_step(extent, buckets, words);
@@ -124,7 +124,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         self,
         extent: B::Extent,
         buckets: [Bucket<B::Reading>; 2],
-        words: [Word<F>; 2],
+        words: [F; 2],
     ) {
         for at in 0..2 {
             path::prefetch_others(&self.buckets, extent, buckets[at], words[at]);
@@ -152,7 +152,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// An item that neither of these words holds, into the emptier bucket. `false`: both are full, or somebody else
     /// has changed something meanwhile, or something of its group is stashed.
     #[inline]
-    fn store_unique(self, key: Key, buckets: [Bucket<B::Reading>; 2], words: [Word<F>; 2]) -> bool {
+    fn store_unique(self, key: Key, buckets: [Bucket<B::Reading>; 2], words: [F; 2]) -> bool {
         let places = key.places();
         let (first, emptier) = emptier(words);
         if !emptier.has_room() {
@@ -431,7 +431,7 @@ pub(super) fn is_known_by<F: Format, R: Reading>(
 fn classify<F: Format, R: Reading>(
     places: [Place; 2],
     buckets: [Bucket<R>; 2],
-    words: [Word<F>; 2],
+    words: [F; 2],
     duplicates: Duplicates,
 ) -> Situation {
     let readings = buckets.map(|bucket| bucket.reading);
@@ -447,7 +447,7 @@ fn classify<F: Format, R: Reading>(
 fn hold_only_copies<F: Format, R: Reading>(
     places: [Place; 2],
     buckets: [Bucket<R>; 2],
-    words: [Word<F>; 2],
+    words: [F; 2],
 ) -> bool {
     (0..2).all(|at| buckets[at].reading.inseparable(words[at], places[at]) == F::SLOTS)
 }
@@ -455,7 +455,7 @@ fn hold_only_copies<F: Format, R: Reading>(
 /// Whether the first of two words is the one with more free slots, and that word. An insert into the emptier bucket
 /// makes for several times fewer kicks from half load on. No branch: no processor could predict it.
 #[inline]
-fn emptier<F: Format>([first, second]: [Word<F>; 2]) -> (bool, Word<F>) {
+fn emptier<F: Format>([first, second]: [F; 2]) -> (bool, F) {
     let second_is_emptier = first.is_fuller(second);
     (!second_is_emptier, select_unpredictable(second_is_emptier, second, first))
 }

@@ -6,7 +6,7 @@ use super::buckets::{Bucket, Reading};
 use super::entry::{Entry, ValueBits};
 use super::geometry::{Key, Place};
 use super::{Buckets, Table};
-use crate::layout::{Candidates, Format, Word};
+use crate::layout::{Candidates, Format};
 use crate::sync::Ordering;
 
 /// Rounds of a lookup before it gives up on a certain answer and says that the item is there.
@@ -105,13 +105,13 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// The words of these buckets.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    pub(super) fn words_in<const N: usize>(self, buckets: [Bucket<B::Reading>; N]) -> [Word<F>; N] {
+    pub(super) fn words_in<const N: usize>(self, buckets: [Bucket<B::Reading>; N]) -> [F; N] {
         // SeqCst: whatever is decided by them has its place in the one order of all SeqCst
         // accesses. As Acquire loads they pair with the stores in `table`, and keep the second look
         // at the version behind them.
         let word = self.buckets.words();
         let words = buckets.map(|bucket| word(bucket.number));
-        words.map(|word| Word::from_bits(word.load(Ordering::SeqCst)))
+        words.map(|word| F::from_bits(word.load(Ordering::SeqCst)))
     }
 
     /// Whether either bucket holds an entry that matches, each read once, by the extent as it is now.
@@ -137,7 +137,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     pub(super) fn read_valid<const N: usize>(
         self,
         places: [Place; N],
-    ) -> ([Bucket<B::Reading>; N], [Word<F>; N]) {
+    ) -> ([Bucket<B::Reading>; N], [F; N]) {
         self.read_valid_from(places, self.locate(places))
     }
 
@@ -148,7 +148,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         self,
         places: [Place; N],
         mut buckets: [Bucket<B::Reading>; N],
-    ) -> ([Bucket<B::Reading>; N], [Word<F>; N]) {
+    ) -> ([Bucket<B::Reading>; N], [F; N]) {
         loop {
             let words = self.words_in(buckets);
             if !B::GROWS {
@@ -256,7 +256,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     fn candidates(
         places: [Place; 2],
         buckets: [Bucket<B::Reading>; 2],
-        words: [Word<F>; 2],
+        words: [F; 2],
     ) -> Candidates {
         Reading::values(buckets.map(|bucket| bucket.reading), words, places)
     }

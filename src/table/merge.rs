@@ -10,7 +10,7 @@ use super::growing::Growing;
 use super::insert::is_known_by;
 use super::{Buckets, Image, Stashed, Table};
 use crate::error::Refusal;
-use crate::layout::{Format, Word};
+use crate::layout::Format;
 
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Inserts each entry of the image, all of them, or none. A table of fixed size has as many buckets as that of the
@@ -104,7 +104,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let buckets = image.grown.buckets;
         let in_buckets = image.words().enumerate().flat_map(move |(number, word)| {
             let reading = self.buckets.bucket_of_size(buckets, number).reading;
-            let slots = Word::<F>::from_bits(word).slots_in_use();
+            let slots = F::from_bits(word).slots_in_use();
             slots.map(move |slot| Stashed { place: reading.place::<F>(slot), copies: 1 })
         });
         in_buckets.chain(image.stashed.iter().copied().map(Stashed::of_words))

@@ -25,7 +25,7 @@ use super::sizing::MAX_STRIPES;
 use super::stash::{CellWords, Copied};
 use super::{Buckets, State, Table};
 use crate::error::Error;
-use crate::layout::{Format, LayoutId, Word};
+use crate::layout::{Format, LayoutId};
 use crate::sync::memory::{NoMemory, try_with_capacity};
 use crate::sync::{self, AtomicU64, Mutex, MutexGuard, Ordering, RwLock, fence};
 
@@ -253,7 +253,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
                 let (run, rest) = words.split_at(words.len().min(counts.len()));
                 for (occupied, word) in counts.iter_mut().zip(run) {
                     // Relaxed: no other thread has it yet.
-                    *occupied += Word::<F>::from_bits(word.load(Ordering::Relaxed)).in_use();
+                    *occupied += F::from_bits(word.load(Ordering::Relaxed)).in_use();
                 }
                 (first, words) = (first + run.len(), rest);
             }

@@ -13,7 +13,7 @@ use super::buckets::{Bucket, OUT_OF_CACHE_BUCKETS, Reading};
 use super::geometry::Place;
 use super::{Buckets, Hop};
 use crate::arch;
-use crate::layout::{Format, MAX_SLOTS, Slot, Word};
+use crate::layout::{Format, MAX_SLOTS, Slot};
 use crate::sync::Ordering;
 
 /// Buckets that a first search opens: little to clear, and enough for most kicks.
@@ -75,7 +75,7 @@ pub(super) fn first_step<F: Format, B: Buckets>(
     buckets: &B,
     extent: B::Extent,
     starts: [Bucket<B::Reading>; 2],
-    words: [Word<F>; 2],
+    words: [F; 2],
 ) -> Option<(Hop, [Bucket<B::Reading>; 2])> {
     let word = buckets.words();
     for at in 0..2 {
@@ -86,7 +86,7 @@ pub(super) fn first_step<F: Format, B: Buckets>(
                 continue;
             };
             // Relaxed: a hint, checked again under the stripes.
-            let there = Word::<F>::from_bits(word(other).load(Ordering::Relaxed));
+            let there = F::from_bits(word(other).load(Ordering::Relaxed));
             if there.has_room() {
                 count_opened(at + 1);
                 let from = bucket.reading.place::<F>(slot);
@@ -104,7 +104,7 @@ pub(super) fn prefetch_others<F: Format, B: Buckets>(
     buckets: &B,
     extent: B::Extent,
     bucket: Bucket<B::Reading>,
-    word: Word<F>,
+    word: F,
 ) {
     if let Some(slots) = word.slots_if_full() {
         let word = buckets.words();
@@ -143,7 +143,7 @@ impl<const N: usize, X: Copy> Search<N, X> {
         let extent = self.extent;
         let words = buckets.words();
         // Relaxed: a hint, checked again under the stripes.
-        let word = |bucket| Word::<F>::from_bits(words(bucket).load(Ordering::Relaxed));
+        let word = |bucket| F::from_bits(words(bucket).load(Ordering::Relaxed));
         let is_out_of_cache = buckets.count(extent) >= OUT_OF_CACHE_BUCKETS;
         let mut requested = 0;
         let mut queue_full = false;

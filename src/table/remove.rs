@@ -14,7 +14,7 @@ use super::geometry::{Key, Place};
 use super::stripes::Locked;
 use super::{Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
 use crate::error::Refusal;
-use crate::layout::{Format, Slot, Word};
+use crate::layout::{Format, Slot};
 use crate::sync::Ordering;
 
 /// What becomes of an entry that was found under the stripe of its bucket.
@@ -155,7 +155,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         self,
         locked: &Locked<'_, G>,
         bucket: usize,
-        changed: Word<F>,
+        changed: F,
         key: Key,
         change: Change,
         in_other: &InOther,
@@ -274,7 +274,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// The word with what becomes of one slot that holds this; `None` if no slot does.
     #[inline]
-    fn changed(self, word: Word<F>, slot: Slot, change: Change) -> Option<Word<F>> {
+    fn changed(self, word: F, slot: Slot, change: Change) -> Option<F> {
         let without = word.without(slot)?;
         match change {
             Change::Remove => Some(without),

@@ -34,7 +34,7 @@ use super::geometry::{self, Key, Place};
 use super::insert::{Attempt, Duplicates};
 use super::{Buckets, State, Table};
 use crate::error::Refusal;
-use crate::layout::{Format, Word};
+use crate::layout::Format;
 use crate::sync::SetOnce;
 use crate::sync::memory::{NoMemory, try_push, try_reserve, try_with_capacity};
 
@@ -416,7 +416,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         let places = key.places();
         let buckets = self.locate(places);
         let words = self.words_in(buckets);
-        if !words.into_iter().any(Word::has_room) {
+        if !words.into_iter().any(F::has_room) {
             return;
         }
         let (locked, buckets) = self.lock(places, buckets);
