@@ -723,10 +723,9 @@ impl Cells {
 }
 
 #[cfg(all(test, not(coucal_model)))]
-mod model;
-
-#[cfg(all(test, not(coucal_model)))]
 mod tests {
+    mod random_operations;
+
     use std::collections::BTreeMap;
 
     use rand::Rng;
