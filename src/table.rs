@@ -30,6 +30,9 @@ mod lookup;
 mod merge;
 mod mirror;
 mod path;
+#[cfg(coucal_model)]
+#[path = "../loom-tests/inside/probe.rs"]
+pub mod probe;
 mod remove;
 pub(crate) mod sizing;
 mod stash;

@@ -1,4 +1,5 @@
-//! loom's model of a machine, with a hook after each step.
+//! loom's model of a machine, with a hook after each step. Under `--cfg coucal_model` a module of `coucal`, in place of
+//! `src/sync/machine.rs`.
 
 use core::cell::{Cell, RefCell};
 use core::marker::PhantomData;

@@ -1,4 +1,8 @@
-//! What the models of `loom-tests` may see and do that a user may not. Exists under `--cfg coucal_model`.
+//! What the models may see and do that a user may not. Under `--cfg coucal_model` a module of `coucal`, below `table`: so
+//! it reaches what is private there.
+
+// Models report failure by a panic.
+#![allow(clippy::missing_panics_doc)]
 
 use core::marker::PhantomData;
 
@@ -13,9 +17,10 @@ use crate::maplet::CuckooMaplet;
 use crate::storage::operations::Inner;
 use crate::storage::{Growable, GrowingLayout, Storage, sealed};
 use crate::sync::Ordering;
-pub use crate::sync::probe::{
-    Guard, Lock, PieceArray, Step, after_each_step, moving, set_seq_cst_is_exact,
-};
+pub use crate::sync::array::PieceArray;
+pub use crate::sync::lock::Lock;
+use crate::sync::machine::moving;
+pub use crate::sync::machine::{Step, after_each_step, set_seq_cst_is_exact};
 use crate::table::entry::{Entry, NoValues, Pair, SPARE_SOURCE_BITS, Shape, ValueBits, Values};
 use crate::table::sizing::Sizing;
 use crate::table::{
