@@ -131,7 +131,7 @@ impl Properties {
     }
 
     /// The load that a growing table keeps unless its builder says otherwise; 0 if its tables do not grow.
-    #[cfg(any(test, coucal_model))]
+    #[cfg(test)]
     pub(crate) fn target_load(&self) -> f64 {
         self.growth.map_or(0.0, |growth| growth.target_load)
     }

@@ -74,7 +74,7 @@ loom::thread_local! {
 
 /// Calls `split`. Where `SeqCst` is exact, its Release stores of words are `SeqCst` stores: loom lets a
 /// `SeqCst` load read a Release store that a newer `SeqCst` store has replaced. No language does.
-pub fn moving<T>(split: impl FnOnce() -> T) -> T {
+pub(crate) fn moving<T>(split: impl FnOnce() -> T) -> T {
     MOVING.with(|moving| moving.set(true));
     let result = split();
     MOVING.with(|moving| moving.set(false));

@@ -145,8 +145,8 @@ impl Sizing {
         Ok(sizing)
     }
 
-    /// For tests and models: a table of these sizes, with the layout's target load.
-    #[cfg(any(test, coucal_model))]
+    /// For tests: a table of these sizes, with the layout's target load.
+    #[cfg(test)]
     pub(crate) fn of_table(layout: LayoutId, first: u64, buckets: u64) -> Self {
         let target_load = thousandths(layout.properties().target_load());
         Self { layout, first, buckets, target_load, value_bits: 0, max_capacity: 0, rate: 1.0 }

@@ -21,7 +21,7 @@ const BUCKETS_PER_GROUP: u64 = 128;
 const MIN_GROUPS: u64 = 8;
 
 pub(super) struct Versions {
-    groups: Box<[AtomicU64]>,
+    pub(super) groups: Box<[AtomicU64]>,
 }
 
 /// Whether the stash holds an entry of the group.
@@ -109,12 +109,6 @@ impl Versions {
             // Release: as in `bump`.
             group.fetch_add(ONE - stashed, Ordering::Release);
         }
-    }
-
-    /// For the models: see [`State::store_zeros`](super::State::store_zeros).
-    #[cfg(coucal_model)]
-    pub(super) fn store_zeros(&self) {
-        self.groups.iter().for_each(|group| group.store(0, Ordering::SeqCst));
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
