@@ -813,5 +813,5 @@ const _: () = {
     shared_between_threads::<CuckooFilter>();
 };
 
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 mod tests;

@@ -277,7 +277,7 @@ impl<'a, const SHIFT: u32> View<'a, SHIFT> {
     }
 }
 
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicBool;

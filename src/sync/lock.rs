@@ -98,7 +98,7 @@ impl Drop for Guard<'_> {
     }
 }
 
-#[cfg(all(test, not(coucal_model), target_os = "linux"))]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
     use std::sync::mpsc;

@@ -338,7 +338,7 @@ struct Split<F> {
     doubled: usize,
 }
 
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 mod tests {
     use std::sync::mpsc;
     use std::thread;

@@ -201,7 +201,7 @@ impl<B: Buckets> State<B> {
             for (word, copied) in words.iter().zip(copies) {
                 copy(word, copied);
             }
-            #[cfg(all(test, not(coucal_model)))]
+            #[cfg(test)]
             tests::copied(copies);
             // SeqCst: pairs with the fence of `copy_to_mirror`.
             fence(Ordering::SeqCst);
@@ -258,7 +258,7 @@ fn copy(word: &AtomicU64, to: &AtomicU64) {
     to.store(word.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 mod tests {
     use std::cell::RefCell;
     use std::panic::{self, AssertUnwindSafe};

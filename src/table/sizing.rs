@@ -449,7 +449,7 @@ fn power(base: f64, exponent: usize) -> f64 {
     core::iter::repeat_n(base, exponent).product()
 }
 
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::layout::LayoutId::{self, Fp8x8, Fp12x5, Fp16x4, Fp21x3, Fp32x2, SemiSorted17x4};

@@ -116,7 +116,7 @@ impl Versions {
     }
 
     /// How often a version was bumped: in a table without removals, how many kicks there were.
-    #[cfg(all(test, not(coucal_model)))]
+    #[cfg(test)]
     pub(super) fn bumps(&self) -> u64 {
         self.groups.iter().map(|group| group.load(Ordering::Relaxed) / ONE).sum()
     }
@@ -152,7 +152,7 @@ impl ReadVersion<'_> {
     }
 }
 
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 mod tests {
     use super::super::Table;
     use super::*;

@@ -722,7 +722,7 @@ impl Cells {
     }
 }
 
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 mod tests {
     mod random_operations;
 
