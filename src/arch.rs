@@ -25,7 +25,7 @@ pub(crate) use chosen::{
     PrefetchForWrite, either_holds, either_matches, equal_lanes, find, matching_lanes, prefetch,
 };
 
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 #[allow(unused_qualifications, reason = "a processor may have the portable function itself")]
 mod tests {
     use rand::{Rng, RngExt};

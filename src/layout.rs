@@ -130,7 +130,7 @@ impl Properties {
     }
 
     /// The load that a growing table keeps unless its builder says otherwise; 0 if its tables do not grow.
-    #[cfg(any(test, coucal_model))]
+    #[cfg(test)]
     pub(crate) fn target_load(&self) -> f64 {
         self.growth.map_or(0.0, |growth| growth.target_load)
     }
@@ -394,27 +394,18 @@ impl fmt::Display for LayoutId {
     }
 }
 
-/// Calls a macro with the names of all layouts, from the shortest fingerprint to the longest; what
+/// Calls a macro with the names of all layouts, or of those that grow, from the shortest fingerprint to the longest; what
 /// else is given goes before them.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __for_each_layout {
+    (that grows: $then:ident $($with:tt)*) => {
+        $then! { $($with)* Fp12x5 Fp16x4 Fp21x3 Fp32x2 }
+    };
     ($then:ident $($with:tt)*) => {
         $then! {
             $($with)*
             Fp8x8 Fp9x7 Fp10x6 Fp12x5 SemiSorted14x5 Fp16x4 SemiSorted17x4 Fp21x3 Fp32x2
-        }
-    };
-}
-
-/// As [`__for_each_layout`], for the layouts of filters that grow.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __for_each_growing_layout {
-    ($then:ident $($with:tt)*) => {
-        $then! {
-            $($with)*
-            Fp12x5 Fp16x4 Fp21x3 Fp32x2
         }
     };
 }

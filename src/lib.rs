@@ -263,9 +263,6 @@ mod hasher;
 mod item;
 mod layout;
 mod maplet;
-#[cfg(coucal_model)]
-#[doc(hidden)]
-pub mod probe;
 #[cfg(test)]
 mod random;
 mod snapshot;
@@ -286,6 +283,8 @@ pub use maplet::{AnyCuckooMaplet, CuckooMaplet, GrowableCuckooMaplet};
 pub use snapshot::Snapshot;
 pub use storage::operations::Stats;
 pub use storage::{AnyLayout, FixedStorage, Growable, GrowingLayout, Storage};
+#[cfg(coucal_model)]
+pub use table::probe;
 
 /// For the tests, benchmarks and evaluation of this repository. Not part of the public API: no stability, no support,
 /// and it may go away in any release.

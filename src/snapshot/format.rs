@@ -246,16 +246,6 @@ fn slots_in_use<F: Format>(
     Err(Error::InvalidWord { bucket })
 }
 
-/// `$check::<F>` of something, where F is the format of a header, and with the values that it says.
-macro_rules! check {
-    ($check:ident, $header:expr, $checked:expr) => {
-        by_layout!($header.layout, F => match $header.value_bits {
-            0 => $check::<F>(&$header, $checked, NoValues),
-            bits => $check::<F>(&$header, $checked, ValueBits::new(F::BITS, bits)),
-        })
-    };
-}
-
 /// The bytes of a snapshot so far, which come in this order: the header, the words, the checksum.
 pub(crate) struct Check {
     header: Header,
@@ -289,8 +279,14 @@ impl Check {
     /// The next words.
     pub(crate) fn add(&mut self, words: &[[u8; 8]]) {
         self.checksum.write(words.as_flattened());
+        let header = &self.header;
         if let Ok(items) = &mut self.items {
-            match check!(slots_in_use, self.header, (self.words, words)) {
+            match by_layout!(header.layout, F => match header.value_bits {
+                0 => slots_in_use::<F>(header, (self.words, words), NoValues),
+                bits => {
+                    slots_in_use::<F>(header, (self.words, words), ValueBits::new(F::BITS, bits))
+                }
+            }) {
                 Ok(more) => *items += more,
                 Err(error) => self.items = Err(error),
             }
@@ -305,11 +301,15 @@ impl Check {
         entries: &mut Vec<CellWords>,
     ) -> Result<(), NoMemory> {
         self.checksum.write(bytes.as_flattened());
+        let header = &self.header;
         for entry in bytes {
             let words = [array(entry, 8), array(entry, 0)].map(u64::from_le_bytes);
             let order = Stashed::order(words);
             let is_next = self.last.is_none_or(|last| last < order);
-            let is_valid = check!(is_valid_entry, self.header, words);
+            let is_valid = by_layout!(header.layout, F => match header.value_bits {
+                0 => is_valid_entry::<F>(header, words, NoValues),
+                bits => is_valid_entry::<F>(header, words, ValueBits::new(F::BITS, bits)),
+            });
             if is_next && is_valid {
                 self.copies = self.copies.saturating_add(Stashed::of_words(words).copies as u64);
                 try_push(entries, words)?;

@@ -75,7 +75,7 @@ pub struct Geometry {
     /// The buckets of a table of fixed size, an even number of at least 2; in a growing table, a mask of the bits of
     /// a position that all entries know.
     size: u64,
-    shape: Shape,
+    pub(super) shape: Shape,
 }
 
 impl Geometry {

@@ -178,20 +178,15 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         Ok(())
     }
 
-    /// For the models: as `split`.
-    #[cfg(coucal_model)]
-    pub(crate) fn split_next(self, most: usize) -> usize {
-        self.buckets.growing().map_or(0, |growing| {
-            let _splitting = growing.splitting().lock();
-            self.split(growing, most).expect("memory for a model")
-        })
-    }
-
     /// Splits up to `most` buckets, while it holds the mutex of those who split, and says how many.
     /// Where memory ends, it splits as many as there is memory for, and returns the error if that is
     /// none. Where too many entries are doubled, it splits none: each of them would be doubled again by the next
     /// level, and they would soon be all there is.
-    fn split(self, growing: &Growing<B::Values>, most: usize) -> Result<usize, NoMemory> {
+    pub(super) fn split(
+        self,
+        growing: &Growing<B::Values>,
+        most: usize,
+    ) -> Result<usize, NoMemory> {
         // Twice as many as are expected at the maximum: no chance may keep a table from the size that it was built for.
         if growing.doubled() * (MAX_DOUBLED / 2) > self.target_items() as u64 {
             return Ok(0);
@@ -343,7 +338,7 @@ struct Split<F> {
     doubled: usize,
 }
 
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 mod tests {
     use std::sync::mpsc;
     use std::thread;

@@ -366,7 +366,7 @@ pub struct Growing<V = NoValues> {
     /// The number of buckets at the end of growth.
     max_buckets: u64,
     /// The number of buckets that there is memory for.
-    #[cfg(all(test, not(coucal_model)))]
+    #[cfg(test)]
     memory: usize,
     grown: Grown,
     /// Bits of a ring.
@@ -440,7 +440,7 @@ impl<V: Values> Growing<V> {
     }
 
     /// For which there is no memory beyond this number of buckets.
-    #[cfg(all(test, not(coucal_model)))]
+    #[cfg(test)]
     pub(super) fn with_memory(self, memory: usize) -> Self {
         Self { memory, ..self }
     }
@@ -473,7 +473,7 @@ impl<V: Values> Buckets for Growing<V> {
         Ok(Self {
             words,
             max_buckets,
-            #[cfg(all(test, not(coucal_model)))]
+            #[cfg(test)]
             memory: usize::MAX,
             grown,
             ring,
@@ -587,7 +587,7 @@ impl<V: Values> Buckets for Growing<V> {
     }
 
     fn try_reach(&self, buckets: usize) -> Result<(), NoMemory> {
-        #[cfg(all(test, not(coucal_model)))]
+        #[cfg(test)]
         if buckets > self.memory {
             return Err(NoMemory { bytes: buckets * size_of::<u64>() });
         }
@@ -651,7 +651,7 @@ impl<V: Values> Validity<V> {
     }
 }
 
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 mod tests {
     use std::collections::VecDeque;
 

@@ -460,7 +460,7 @@ fn emptier<F: Format>([first, second]: [F; 2]) -> (bool, F) {
     (!second_is_emptier, select_unpredictable(second_is_emptier, second, first))
 }
 
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 mod tests {
     use super::super::growing::Growing;
     use super::super::path::OPENED;

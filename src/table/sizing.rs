@@ -145,8 +145,8 @@ impl Sizing {
         Ok(sizing)
     }
 
-    /// For tests and models: a table of these sizes, with the layout's target load.
-    #[cfg(any(test, coucal_model))]
+    /// For tests: a table of these sizes, with the layout's target load.
+    #[cfg(test)]
     pub(crate) fn of_table(layout: LayoutId, first: u64, buckets: u64) -> Self {
         let target_load = thousandths(layout.properties().target_load());
         Self { layout, first, buckets, target_load, value_bits: 0, max_capacity: 0, rate: 1.0 }
@@ -449,7 +449,7 @@ fn power(base: f64, exponent: usize) -> f64 {
     core::iter::repeat_n(base, exponent).product()
 }
 
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::layout::LayoutId::{self, Fp8x8, Fp12x5, Fp16x4, Fp21x3, Fp32x2, SemiSorted17x4};
@@ -627,7 +627,7 @@ mod tests {
 
     mod a_growing_table_has_room_and_keeps_its_rate {
         use super::*;
-        crate::__for_each_growing_layout!(sizing_of_each_growing_layout);
+        crate::__for_each_layout!(that grows: sizing_of_each_growing_layout);
     }
 
     /// The closed formula against a sum, item by item: each knows the bits of its level and `extra_bits` more.

@@ -464,7 +464,7 @@ fn even(Key { entry, first, second }: Key) -> Place {
     Place { position: select_unpredictable(first & 1 == 0, first, second), entry }
 }
 
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::layout::Packed;

@@ -21,7 +21,7 @@ const BUCKETS_PER_GROUP: u64 = 128;
 const MIN_GROUPS: u64 = 8;
 
 pub(super) struct Versions {
-    groups: Box<[AtomicU64]>,
+    pub(super) groups: Box<[AtomicU64]>,
 }
 
 /// Whether the stash holds an entry of the group.
@@ -111,18 +111,12 @@ impl Versions {
         }
     }
 
-    /// For the models: see [`State::store_zeros`](super::State::store_zeros).
-    #[cfg(coucal_model)]
-    pub(super) fn store_zeros(&self) {
-        self.groups.iter().for_each(|group| group.store(0, Ordering::SeqCst));
-    }
-
     pub(super) fn memory_bytes(&self) -> usize {
         size_of_val(&*self.groups)
     }
 
     /// How often a version was bumped: in a table without removals, how many kicks there were.
-    #[cfg(all(test, not(coucal_model)))]
+    #[cfg(test)]
     pub(super) fn bumps(&self) -> u64 {
         self.groups.iter().map(|group| group.load(Ordering::Relaxed) / ONE).sum()
     }
@@ -158,7 +152,7 @@ impl ReadVersion<'_> {
     }
 }
 
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 mod tests {
     use super::super::Table;
     use super::*;

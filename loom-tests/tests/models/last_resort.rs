@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use coucal::probe::{self, Step};
-use coucal::{Growable, GrowingLayout, Layout};
-use loom_tests::model::{FilterStorage, Item, Setup, Thread};
+use coucal::{Growable, GrowingLayout, Layout, Storage};
+use loom_tests::model::{Item, Setup, Thread};
 
 use crate::LastSlot;
 
@@ -121,7 +121,7 @@ impl<L: Layout> Overtaken<L> {
 /// Makes every optimistic attempt of the next insert of this thread fail. An attempt that has
 /// failed has loaded `loads` words under its locks. When the last resort has its first lock,
 /// the slot is free again, and `last` runs.
-fn overtake_inserts<M: FilterStorage>(
+fn overtake_inserts<M: Storage + 'static>(
     thread: &Thread<M>,
     high: Item,
     loads: usize,

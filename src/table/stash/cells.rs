@@ -722,11 +722,10 @@ impl Cells {
     }
 }
 
-#[cfg(all(test, not(coucal_model)))]
-mod model;
-
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 mod tests {
+    mod random_operations;
+
     use std::collections::BTreeMap;
 
     use rand::Rng;

@@ -340,7 +340,7 @@ pub const FAULTS: &[Fault] = faults! {
         with "let locked = self.stripes.lock([buckets[1].number]);"
         => REMOVALS;
     REMOVE change_seen: "a removal locks no stripe"
-        replace "self.lock([place], [bucket]);" with "(self.stripes.lock([0; 0]), self.locate([place]));"
+        replace "self.lock([place], [seen.bucket]);" with "(self.stripes.lock([0; 0]), self.locate([place]));"
         => &["races::two_removals_of_one_copy"];
     LOOKUP count: "count locks one of its stripes"
         replace "let (_locked, buckets) = self.lock(places, self.locate(places));"

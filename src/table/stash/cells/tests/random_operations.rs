@@ -8,10 +8,6 @@ use proptest::test_runner::TestRunner;
 
 use super::*;
 
-/// Values are in the bits above.
-const KEY: u32 = (1 << 12) - 1;
-const GROUPS: usize = 4;
-
 /// Which entries there are.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
