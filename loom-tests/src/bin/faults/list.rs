@@ -220,14 +220,14 @@ const NO_FENCE_OF_LOOM: &str =
 pub const FAULTS: &[Fault] = faults! {
     // Orderings of one of two reads: `orderings` weakens both together.
     LOOKUP words_in: "a lookup reads its first bucket Relaxed"
-        replace "words.map(|word| Word::from_bits(word.load(Ordering::SeqCst)))"
+        replace "words.map(|word| F::from_bits(word.load(Ordering::SeqCst)))"
         with "let mut orders = [Ordering::Relaxed, Ordering::SeqCst].into_iter().cycle();
-            words.map(|word| Word::from_bits(word.load(orders.next().unwrap())))"
+            words.map(|word| F::from_bits(word.load(orders.next().unwrap())))"
         => LOOKUPS;
     LOOKUP words_in: "a lookup reads its second bucket Relaxed"
-        replace "words.map(|word| Word::from_bits(word.load(Ordering::SeqCst)))"
+        replace "words.map(|word| F::from_bits(word.load(Ordering::SeqCst)))"
         with "let mut orders = [Ordering::SeqCst, Ordering::Relaxed].into_iter().cycle();
-            words.map(|word| Word::from_bits(word.load(orders.next().unwrap())))"
+            words.map(|word| F::from_bits(word.load(orders.next().unwrap())))"
         => LOOKUPS;
 
     // The version: bumped, at the right step, and validated.
