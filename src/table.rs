@@ -221,8 +221,8 @@ impl<B: Buckets> State<B> {
     /// That of an empty table of this size.
     pub(crate) fn try_new(sizing: Sizing) -> Result<Self, NoMemory> {
         let Sizing { layout, buckets, target_load, value_bits, .. } = sizing;
-        let first = sizing.first_in_memory()?;
-        let grown = Grown { first, buckets: first, doubled: 0, target_load };
+        let initial = sizing.initial_in_memory()?;
+        let grown = Grown { initial, buckets: initial, doubled: 0, target_load };
         Self::try_with_words(layout, grown, buckets, value_bits, Vec::new())
     }
 

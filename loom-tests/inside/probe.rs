@@ -282,7 +282,7 @@ pub fn empty<M: Modelled>(began_with: usize, max_buckets: usize) -> M::Shared {
     let growth = layout.properties().growth;
     let sizing = Sizing {
         layout,
-        first: began_with as u64,
+        initial: began_with as u64,
         buckets: max_buckets as u64,
         target_load: growth.map_or(0, |growth| sizing::thousandths(growth.target_load)),
         value_bits: M::VALUE_BITS,

@@ -63,7 +63,7 @@ impl<V: Values> Growing<V> {
     /// the target: what [`Table::grow_for`] has made room for ends there, since a sample may be fuller than the table.
     /// It follows from sizes alone, so copies of a table grow alike.
     fn next_halt(&self, buckets: u64) -> u64 {
-        if is_sample_exact(buckets) || buckets == self.first() as u64 {
+        if is_sample_exact(buckets) || buckets == self.initial() as u64 {
             return buckets;
         }
         buckets.next_multiple_of(1 << (buckets / HALTS).ilog2())
@@ -87,7 +87,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     pub(super) fn grow_if_loaded(self, [near, _]: [Place; 2]) {
         if let Some(growing) = self.buckets.growing() {
             let buckets = growing.extent().buckets();
-            // Bits of the position that no bucket tells.
+            // One insert in so many checks the load: those with turn 0. In a table of fewer buckets more do, in proportion,
+            // so that it does not double unnoticed. The turn is from bits of the position that no bucket tells.
             let turn = (near.position >> TURN) % INSERTS_PER_LOAD_CHECK;
             if turn * (buckets as u64) < INSERTS_PER_LOAD_CHECK * INSERTS_PER_LOAD_CHECK {
                 self.split_if_loaded(growing, near);

@@ -31,7 +31,7 @@ enum Situation {
     /// There is a copy, and the insert rejects duplicates.
     Duplicate,
     /// The item's first bucket has more free slots than its second, or not.
-    Room { first: bool },
+    Room { in_first: bool },
     /// Both buckets are full.
     Full,
 }
@@ -74,12 +74,12 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         // Both stripes, before the words have come: the words only choose between them.
         let stripes = buckets.map(|bucket| self.stripes.stripe(bucket.number));
         self.stripes.prefetch(stripes);
-        let (first, emptier) = emptier(self.words_in(buckets));
+        let (in_first, emptier) = emptier(self.words_in(buckets));
         if emptier.has_room()
             && self.store(
-                Place::select(first, places),
-                select_unpredictable(first, buckets[0], buckets[1]),
-                select_unpredictable(first, stripes[0], stripes[1]),
+                Place::select(in_first, places),
+                select_unpredictable(in_first, buckets[0], buckets[1]),
+                select_unpredictable(in_first, stripes[0], stripes[1]),
             )
         {
             self.grow_if_loaded(places);
@@ -154,7 +154,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     #[inline]
     fn store_unique(self, key: Key, buckets: [Bucket<B::Reading>; 2], words: [F; 2]) -> bool {
         let places = key.places();
-        let (first, emptier) = emptier(words);
+        let (in_first, emptier) = emptier(words);
         if !emptier.has_room() {
             return false;
         }
@@ -166,8 +166,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             && !self.versions.any_stashed(self.geometry().version_group(key))
             && self.store_in(
                 &locked,
-                select_unpredictable(first, buckets[0], buckets[1]),
-                Place::select(first, places),
+                select_unpredictable(in_first, buckets[0], buckets[1]),
+                Place::select(in_first, places),
             )
     }
 
@@ -282,9 +282,9 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         match classify(places, buckets, self.words_in(buckets), duplicates) {
             Situation::Duplicate => Attempt::Duplicate,
             _ if duplicates == Duplicates::Reject && self.is_stashed(key) => Attempt::Duplicate,
-            Situation::Room { first } => {
-                let place = Place::select(first, places);
-                let bucket = select_unpredictable(first, buckets[0], buckets[1]);
+            Situation::Room { in_first } => {
+                let place = Place::select(in_first, places);
+                let bucket = select_unpredictable(in_first, buckets[0], buckets[1]);
                 let stored = self.store_in(locked, bucket, place);
                 debug_assert!(stored, "nobody else writes to a locked bucket");
                 Attempt::Stored
@@ -438,8 +438,8 @@ fn classify<F: Format, R: Reading>(
     if duplicates == Duplicates::Reject && R::either_holds(readings, words, places) {
         return Situation::Duplicate;
     }
-    let (first, emptier) = emptier(words);
-    if emptier.has_room() { Situation::Room { first } } else { Situation::Full }
+    let (in_first, emptier) = emptier(words);
+    if emptier.has_room() { Situation::Room { in_first } } else { Situation::Full }
 }
 
 /// Whether both words hold nothing but items that no growth parts from this one, most likely copies of it: a search

@@ -273,7 +273,7 @@ pub const FAULTS: &[Fault] = faults! {
         and "writer.take(self.in_shard(group), found, copies);"
         => GOING_BACK;
     STASH put_in_stash: "the version does not say that something is stashed"
-        without "self.versions.stashed(group, first);"
+        without "self.versions.stashed(group, is_first);"
         => &["stash::insert_known_to_a_lookup"];
     STASH try_stash: "an entry goes into the stash after its stripes are given back"
         replace "Ok(()) => self.put_in_stash(&mut self.lock_cells(key), key, 1),"
