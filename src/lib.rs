@@ -207,8 +207,7 @@
 //! # What blocks, on whom, and how long
 //!
 //! Buckets are grouped into *stripes*, up to 4,096 of them, each with a lock. Writers hold at most the
-//! stripes that this table names, except after 64 failed attempts, and lock them in ascending
-//! order, so they cannot deadlock.
+//! stripes that this table names, and lock them in ascending order, so they cannot deadlock.
 //!
 //! | operation | waits for | holds |
 //! |---|---|---|

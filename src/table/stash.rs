@@ -277,8 +277,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         }
     }
 
-    /// A copy of an item into the stash, while all stripes are held.
-    pub(super) fn stash_exclusive(self, key: Key) -> Attempt {
+    /// A copy of an item into the stash, while the stripes of both of its buckets are held.
+    pub(super) fn stash_locked(self, key: Key) -> Attempt {
         match self.reserve_in_stash(key) {
             Ok(mut writer) => self.put_in_stash(&mut writer, key, 1),
             Err(refused) => refused,

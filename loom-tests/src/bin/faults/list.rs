@@ -332,8 +332,9 @@ pub const FAULTS: &[Fault] = faults! {
         replace "self.either_holds(key)" with "false"
         => &["unique::two_of_one_item_that_kick"];
     INSERT hop: "a middle hop locks only the bucket that it leaves"
-        replace "let (locked, buckets) = self.lock(places, buckets);"
-        with "let locked = self.stripes.lock([buckets[0].number]);"
+        replace "let (locked, buckets) = self.lock(places, self.locate(places));"
+        with "let buckets = self.locate(places);
+            let locked = self.stripes.lock([buckets[0].number]);"
         => &["races::two_hops_into_a_bucket_that_others_use"];
     INSERT last_hop: "the last hop locks only the bucket that it fills"
         replace "let (locked, buckets) = self.lock(hop_places, buckets);"
@@ -376,12 +377,17 @@ pub const FAULTS: &[Fault] = faults! {
         with "let buckets = self.locate(places);
             let locked = self.stripes.lock([buckets[0].number]);"
         => OVERTAKEN_REMOVALS;
-    INSERT insert_exclusive: "the last resort of an insert does not kick"
-        without "attempt = self.kick(key, duplicates, Some(&all));"
+    INSERT insert_without_kicks: "the last resort of an insert does not stash"
+        replace "self.stash_locked(key)" with "Attempt::NoRoom"
         => &["last_resort::insert_overtaken_in_every_attempt"];
+    INSERT insert_without_kicks: "the last resort of an insert locks one of its stripes"
+        replace "let (locked, buckets) = self.lock(places, self.locate(places));"
+        with "let buckets = self.locate(places);
+            let locked = self.stripes.lock([buckets[0].number]);"
+        => &["last_resort::insert_whose_bucket_is_split"];
     INSERT insert_as_it_is: "the last resort of an insert_unique allows duplicates"
-        replace "self.insert_exclusive(key, duplicates)"
-        with "self.insert_exclusive(key, Duplicates::Allow)"
+        replace "self.insert_without_kicks(key, duplicates)"
+        with "self.insert_without_kicks(key, Duplicates::Allow)"
         => &["last_resort::insert_unique_of_an_item_that_turns_up"];
 
     // The counts of slots in use.
