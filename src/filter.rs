@@ -4,8 +4,7 @@ use core::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::error::{Error, check_lengths};
-use crate::hasher::DefaultHashBuilder;
-use crate::item::Item;
+use crate::hasher::{DefaultHashBuilder, Item};
 use crate::layout::Fp16x4;
 use crate::storage::operations::{self, Inner, Stats};
 use crate::storage::sealed::Sealed;

@@ -1,5 +1,6 @@
 //! The default hasher, in a type of this crate, and the stable hasher.
 
+mod item;
 mod stable;
 
 use core::fmt;
@@ -8,6 +9,7 @@ use core::hash::{BuildHasher, Hasher};
 use foldhash::SharedSeed;
 use foldhash::quality::{FoldHasher, SeedableRandomState};
 
+pub use self::item::{Item, Prehashed};
 pub use self::stable::{StableHashBuilder, StableHasher};
 use crate::sync::{self, OnceLock};
 

@@ -259,7 +259,7 @@ mod builder;
 mod error;
 mod filter;
 mod hasher;
-mod item;
+
 mod layout;
 mod maplet;
 #[cfg(test)]
@@ -272,8 +272,9 @@ mod table;
 pub use builder::{Builder, Filters, MapletBuilder, Maplets};
 pub use error::Error;
 pub use filter::{AnyCuckooFilter, CuckooFilter, GrowableCuckooFilter};
-pub use hasher::{DefaultHashBuilder, DefaultHasher, StableHashBuilder, StableHasher};
-pub use item::{Item, Prehashed};
+pub use hasher::{
+    DefaultHashBuilder, DefaultHasher, Item, Prehashed, StableHashBuilder, StableHasher,
+};
 pub use layout::{
     Candidates, Fp8x8, Fp9x7, Fp10x6, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, SemiSorted14x5,
     SemiSorted17x4,

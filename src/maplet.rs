@@ -4,8 +4,7 @@ use core::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::error::{Error, Refusal, Stopped, check_lengths};
-use crate::hasher::DefaultHashBuilder;
-use crate::item::{Item, Prehashed};
+use crate::hasher::{DefaultHashBuilder, Item, Prehashed};
 use crate::layout::{Candidates, Fp16x4};
 use crate::storage::operations::{self, Inner, Stats};
 use crate::storage::sealed::Sealed;
