@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{env, fs, process};
 
+use crate::Topic;
 use crate::machine::value;
 use crate::results::Results;
 use crate::{Plan, output};

@@ -5,7 +5,6 @@ use std::hint::black_box;
 use coucal::{Candidates, CuckooFilter, CuckooMaplet, Fp16x4, Storage};
 
 use crate::hash::KeyHash;
-use crate::peers::coucal_with_slots;
 use crate::subject::{BATCH, Operation, Peer};
 
 /// Partitions have numbers of this many bits.
