@@ -76,6 +76,7 @@ macro_rules! by_format {
     };
 }
 
+/// A function of its own.
 #[inline(never)]
 fn apart<R>(operation: impl FnOnce() -> R) -> R {
     operation()
@@ -87,7 +88,7 @@ pub struct Inner<L, B: Buckets, S> {
     pub(crate) state: State<B>,
     pub(crate) hasher: S,
     pub(crate) capacity: usize,
-    /// More than an address space has, where the filter may come from another machine.
+    /// It may be more than an address space has: of a filter that comes from another machine.
     pub(crate) max_capacity: u64,
 }
 
