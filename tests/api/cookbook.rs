@@ -9,9 +9,11 @@ fn row<'a>(page: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
     row.unwrap_or_else(|| panic!("no row {name:?}")).trim_end_matches(" |").split(" | ")
 }
 
-#[cfg(target_pointer_width = "64")]
 #[test]
 fn the_bytes_of_small_filters() {
+    if usize::BITS < 64 {
+        return; // not on 32 bits, where sizes are others
+    }
     let page = include_str!("../../docs/cookbook.md");
     let cells = row(page, "items").zip(row(page, "bytes")).zip(row(page, "bits per item"));
     let mut sizes = 0;

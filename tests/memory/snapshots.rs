@@ -117,7 +117,6 @@ fn header<L: Storage>(filter: &Filter<L>, sizes: &[(usize, u64)]) -> Vec<u8> {
 }
 
 /// The header of a filter of fixed size that has 17 terabytes of words.
-#[cfg(target_pointer_width = "64")]
 fn terabytes() -> Vec<u8> {
     let filter = default_layout().filter(0);
     let items = 1_u64 << 43;
@@ -129,9 +128,11 @@ fn terabytes() -> Vec<u8> {
 }
 
 /// A header that promises terabytes, and then so many bytes.
-#[cfg(target_pointer_width = "64")]
 #[test]
 fn memory_follows_what_is_read() {
+    if usize::BITS < 64 {
+        return; // not on 32 bits, where sizes are others
+    }
     let header = terabytes();
     for more in
         [0, 1, 8, 1000, 16_383, 16_384, 16_385, 65_536, 131_072, 1_000_000, 10_000_000, 40_000_001]
@@ -151,9 +152,11 @@ fn memory_follows_what_is_read() {
 }
 
 /// A valid word and then one that is not: nothing is kept from there on.
-#[cfg(target_pointer_width = "64")]
 #[test]
 fn what_cannot_be_used_is_not_kept() {
+    if usize::BITS < 64 {
+        return; // not on 32 bits, where sizes are others
+    }
     let header = terabytes();
     let restore = || {
         // The highest lane is in use, and no other.
