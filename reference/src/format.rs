@@ -531,6 +531,20 @@ fn fingerprints(word: u64, [encoding, bits, slots]: [u8; 3]) -> Option<Vec<u64>>
     all.is_sorted().then(|| all.into_iter().filter(|&f| f != 0).collect())
 }
 
+/// The word of a bucket with one slot in use.
+pub fn one_slot(slot: u64, layout: Layout) -> u64 {
+    if layout.encoding == 0 {
+        return slot;
+    }
+    let (rest_bits, others) = (layout.bits - 4, layout.slots as u32 - 1);
+    // The others are 0, and come first.
+    let mut nibbles = vec![0; layout.slots];
+    nibbles[layout.slots - 1] = slot >> rest_bits;
+    let of_these = |of: &Option<Vec<u64>>| of.as_ref() == Some(&nibbles);
+    let number = multisets(others + 1).iter().position(of_these).expect("ascending nibbles");
+    (number as u64) << (rest_bits * (others + 1)) | lowest(slot, rest_bits) << (rest_bits * others)
+}
+
 /// The ascending nibbles that each number of a semi-sorted word stands for.
 fn multisets(slots: u32) -> &'static [Option<Vec<u64>>] {
     static OF_FOUR: OnceLock<Vec<Option<Vec<u64>>>> = OnceLock::new();

@@ -4,7 +4,11 @@ pub use coucal_reference::{
     Filter, HASHER, LEAST_BUCKETS, Layout, Maplet, Random, cases, hashes, prehashed, random,
 };
 
+use std::collections::BTreeMap;
+
 use coucal::{AnyLayout, CuckooFilter, Error, Growable, Prehashed, Storage};
+use coucal_reference::Subject;
+use coucal_reference::format::{self, Class, Value};
 
 /// Makes a test for each layout of each of these functions, which have it as an argument:
 /// `name::Fp16x4` and so on.
@@ -58,6 +62,11 @@ pub fn repetitions(usual: u64, long: u64) -> u64 {
     length_of_run().map_or(usual, |length| length * long)
 }
 
+/// The lengths of values that the tests have, as far as they fit, and the longest.
+pub fn widths(longest: u32) -> Vec<u32> {
+    [1, 4, 8, 16].into_iter().filter(|&bits| bits < longest).chain([longest]).collect()
+}
+
 pub fn default_layout() -> Layout {
     Layout::named("Fp16x4")
 }
@@ -68,6 +77,15 @@ pub fn fill<L: Storage, S>(
     hashes: impl Iterator<Item = u64>,
 ) -> usize {
     hashes.take_while(|&hash| filter.insert(&Prehashed(hash)).is_ok()).count()
+}
+
+/// How many entries there are of each class and value, as its snapshot says.
+pub fn entries(subject: &impl Subject) -> BTreeMap<(Class, Value), usize> {
+    let mut sums = BTreeMap::new();
+    for ((class, value, _), copies) in format::read(&subject.bytes()).expect("a snapshot").copies {
+        *sums.entry((class, value)).or_default() += copies;
+    }
+    sums
 }
 
 /// How far a number of rare, independent events may be from the one expected: further by chance once in 10^12 times, so

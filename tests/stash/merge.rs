@@ -1,13 +1,10 @@
 //! The union of two tables that have stashed entries, or nothing.
 
-use std::collections::BTreeMap;
-
 use coucal::Error;
-use coucal_reference::format::{Class, Value};
 use coucal_reference::{Item, Subject};
 
-use super::{contents, holds, items, value_bits, value_bits_that_grow, zipf};
-use crate::common::Layout;
+use super::{holds, items, value_bits, value_bits_that_grow, zipf};
+use crate::common::{Layout, entries};
 
 of_each_layout! {
     the_union_of_both
@@ -20,15 +17,6 @@ of_each_growing_layout! {
 }
 
 const CAPACITY: usize = 3000;
-
-/// How many entries there are of each class and value.
-fn entries(subject: &impl Subject) -> BTreeMap<(Class, Value), usize> {
-    let mut sums = BTreeMap::new();
-    for ((class, value, _), copies) in contents(subject).copies {
-        *sums.entry((class, value)).or_default() += copies;
-    }
-    sums
-}
 
 fn filled<S: Subject>(subject: S, items: &[Item]) -> S {
     for &item in items {
