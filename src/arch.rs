@@ -12,7 +12,7 @@ mod portable;
 #[cfg(all(target_arch = "x86_64", not(miri), not(coucal_portable)))]
 mod x86_64;
 
-pub(crate) use lanes::{Lanes, Marks, Pattern, Ring, Sought};
+pub(crate) use lanes::{Lanes, Marks, Pattern, Query, Ring};
 
 #[cfg(all(target_arch = "aarch64", not(miri), not(coucal_portable)))]
 use aarch64 as chosen;
@@ -25,7 +25,7 @@ pub(crate) use chosen::{
     PrefetchForWrite, either_holds, either_matches, equal_lanes, find, matching_lanes, prefetch,
 };
 
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 #[allow(unused_qualifications, reason = "a processor may have the portable function itself")]
 mod tests {
     use rand::{Rng, RngExt};
@@ -73,7 +73,7 @@ mod tests {
             // All bits below a value, of which the ring has none.
             let below = lane >> random.random_range(0..=BITS - ring_bits);
             let below = random.random_bool(0.5).then_some(below);
-            let sought = Sought { ring, core, untold, mask: below };
+            let sought = Query { ring, core, untold, mask: below };
             let matches = either_matches::<BITS, SLOTS>([a, b], sought);
             assert_eq!(
                 matches,

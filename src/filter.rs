@@ -4,14 +4,11 @@ use core::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::error::{Error, check_lengths};
-use crate::hasher::DefaultHashBuilder;
-use crate::item::Item;
+use crate::hasher::{DefaultHashBuilder, Item};
 use crate::layout::Fp16x4;
 use crate::storage::operations::{self, Inner, Stats};
 use crate::storage::sealed::Sealed;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
-#[cfg(coucal_model)]
-use crate::table::State;
 use crate::table::entry::NoValues;
 
 /// A cuckoo filter that many threads share: a set of items in a few bits each, with a small rate
@@ -504,12 +501,6 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         &self.inner
     }
 
-    /// For the models.
-    #[cfg(coucal_model)]
-    pub(crate) fn state(&self) -> &State<<L as Sealed>::Buckets<NoValues>> {
-        &self.inner.state
-    }
-
     /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME).
     ///
     /// # Examples
@@ -821,5 +812,5 @@ const _: () = {
     shared_between_threads::<CuckooFilter>();
 };
 
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! The default hasher, in a type of this crate, and the stable hasher.
 
+mod item;
 mod stable;
 
 use core::fmt;
@@ -8,6 +9,7 @@ use core::hash::{BuildHasher, Hasher};
 use foldhash::SharedSeed;
 use foldhash::quality::{FoldHasher, SeedableRandomState};
 
+pub use self::item::{Item, Prehashed};
 pub use self::stable::{StableHashBuilder, StableHasher};
 use crate::sync::{self, OnceLock};
 
@@ -123,36 +125,58 @@ fn zigzag(value: i64) -> u64 {
 }
 
 /// Forwards each method: those for integers are faster than `write` with the bytes of the integer.
-macro_rules! forward {
-    ($($method:ident($value:ty))*) => {
-        impl Hasher for DefaultHasher {
-            #[inline]
-            fn finish(&self) -> u64 {
-                self.0.finish()
-            }
+impl Hasher for DefaultHasher {
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0.finish()
+    }
 
-            #[inline]
-            fn write_i64(&mut self, value: i64) {
-                self.0.write_u64(zigzag(value));
-            }
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.write(bytes);
+    }
 
-            #[inline]
-            fn write_isize(&mut self, value: isize) {
-                self.0.write_u64(zigzag(value as i64));
-            }
+    // Other numbers are written as one of these.
 
-            $(#[inline]
-            fn $method(&mut self, value: $value) {
-                self.0.$method(value);
-            })*
-        }
-    };
-}
+    #[inline]
+    fn write_u8(&mut self, value: u8) {
+        self.0.write_u8(value);
+    }
 
-forward! {
-    write(&[u8])
-    write_u8(u8) write_u16(u16) write_u32(u32) write_u64(u64) write_u128(u128) write_usize(usize)
-    write_i8(i8) write_i16(i16) write_i32(i32) write_i128(i128)
+    #[inline]
+    fn write_u16(&mut self, value: u16) {
+        self.0.write_u16(value);
+    }
+
+    #[inline]
+    fn write_u32(&mut self, value: u32) {
+        self.0.write_u32(value);
+    }
+
+    #[inline]
+    fn write_u64(&mut self, value: u64) {
+        self.0.write_u64(value);
+    }
+
+    #[inline]
+    fn write_u128(&mut self, value: u128) {
+        self.0.write_u128(value);
+    }
+
+    #[inline]
+    fn write_usize(&mut self, value: usize) {
+        self.0.write_usize(value);
+    }
+
+    #[inline]
+    fn write_i64(&mut self, value: i64) {
+        self.0.write_u64(zigzag(value));
+    }
+
+    #[inline]
+    fn write_isize(&mut self, value: isize) {
+        self.0.write_u64(zigzag(value as i64));
+    }
 }
 
 #[cfg(all(test, target_pointer_width = "64"))]

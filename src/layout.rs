@@ -23,7 +23,7 @@ pub(crate) use self::packed::Packed;
 use self::sealed::Sealed;
 pub(crate) use self::semi_sorted::SemiSorted;
 pub(crate) use self::word::Slot;
-use crate::arch::{Pattern, Ring, Sought};
+use crate::arch::{Pattern, Query, Ring};
 
 /// A way to lay out the fingerprints of a bucket in a 64-bit word.
 ///
@@ -130,7 +130,7 @@ impl Properties {
     }
 
     /// The load that a growing table keeps unless its builder says otherwise; 0 if its tables do not grow.
-    #[cfg(any(test, coucal_model))]
+    #[cfg(test)]
     pub(crate) fn target_load(&self) -> f64 {
         self.growth.map_or(0.0, |growth| growth.target_load)
     }
@@ -227,16 +227,16 @@ pub trait Format: Copy + Send + Sync + 'static {
     }
 
     /// Whether a slot of one word or the other holds what is sought.
-    fn either_matches(words: [Self; 2], sought: Sought) -> bool {
+    fn either_matches(words: [Self; 2], sought: Query) -> bool {
         (0..2).any(|at| words[at].slots_in_use().any(|slot| slot.is_sought(sought, at)))
     }
 
     /// The values of the slots of each word that hold what is sought, of a maplet.
-    fn values_matching(words: [Self; 2], sought: Sought) -> MatchingValues;
+    fn values_matching(words: [Self; 2], sought: Query) -> MatchingValues;
 
     /// Of the slots of each word that hold what is sought, and [know](Slot::known) no more than `most`, one that knows
     /// the most, and how much that is.
-    fn longest(words: [Self; 2], sought: Sought, most: u32) -> [Option<(Slot, u32)>; 2] {
+    fn longest(words: [Self; 2], sought: Query, most: u32) -> [Option<(Slot, u32)>; 2] {
         [0, 1].map(|at| {
             let matching = words[at].slots_in_use().filter(|slot| slot.is_sought(sought, at));
             let lengths = matching.map(|slot| (slot, slot.known(sought.ring)));
@@ -394,27 +394,18 @@ impl fmt::Display for LayoutId {
     }
 }
 
-/// Calls a macro with the names of all layouts, from the shortest fingerprint to the longest; what
+/// Calls a macro with the names of all layouts, or of those that grow, from the shortest fingerprint to the longest; what
 /// else is given goes before them.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __for_each_layout {
+    (that grows: $then:ident $($with:tt)*) => {
+        $then! { $($with)* Fp12x5 Fp16x4 Fp21x3 Fp32x2 }
+    };
     ($then:ident $($with:tt)*) => {
         $then! {
             $($with)*
             Fp8x8 Fp9x7 Fp10x6 Fp12x5 SemiSorted14x5 Fp16x4 SemiSorted17x4 Fp21x3 Fp32x2
-        }
-    };
-}
-
-/// As [`__for_each_layout`], for the layouts of filters that grow.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __for_each_growing_layout {
-    ($then:ident $($with:tt)*) => {
-        $then! {
-            $($with)*
-            Fp12x5 Fp16x4 Fp21x3 Fp32x2
         }
     };
 }
@@ -532,7 +523,7 @@ mod tests {
             let (core, untold) = (fingerprint & !pattern.low, [!fingerprint; 2]);
             let ring = Ring { bits: level + 1, head: 0 };
             let either = [[word, F::EMPTY], [F::EMPTY, word]]
-                .map(|words| F::either_matches(words, Sought { ring, core, untold, mask: None }));
+                .map(|words| F::either_matches(words, Query { ring, core, untold, mask: None }));
             assert_eq!(either, [matching > 0; 2], "{model:x?} {pattern:x?}");
 
             let mask = (1 << (F::BITS - 3)) - 1;
@@ -541,7 +532,7 @@ mod tests {
             }
             for head in [0, level / 2, level] {
                 let ring = Ring { bits: level + 1, head };
-                check_sought(word, model, Sought { ring, core, untold, mask: Some(mask) });
+                check_sought(word, model, Query { ring, core, untold, mask: Some(mask) });
             }
         }
 
@@ -564,7 +555,7 @@ mod tests {
     }
 
     /// The word of `model` beside an empty one, in slots that have values of three bits.
-    fn check_sought<F: Format>(word: F, model: &Model, sought: Sought) {
+    fn check_sought<F: Format>(word: F, model: &Model, sought: Query) {
         let (ring, mask) = (sought.ring, sought.mask.unwrap());
         let pattern = sought.pattern(0).masked(mask);
         let turned = |held: u64| Slot::new(held).turned(ring).bits();

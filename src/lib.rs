@@ -207,8 +207,7 @@
 //! # What blocks, on whom, and how long
 //!
 //! Buckets are grouped into *stripes*, up to 4,096 of them, each with a lock. Writers hold at most the
-//! stripes that this table names, except after 64 failed attempts, and lock them in ascending
-//! order, so they cannot deadlock.
+//! stripes that this table names, and lock them in ascending order, so they cannot deadlock.
 //!
 //! | operation | waits for | holds |
 //! |---|---|---|
@@ -260,12 +259,9 @@ mod builder;
 mod error;
 mod filter;
 mod hasher;
-mod item;
+
 mod layout;
 mod maplet;
-#[cfg(coucal_model)]
-#[doc(hidden)]
-pub mod probe;
 #[cfg(test)]
 mod random;
 mod snapshot;
@@ -276,8 +272,9 @@ mod table;
 pub use builder::{Builder, Filters, MapletBuilder, Maplets};
 pub use error::Error;
 pub use filter::{AnyCuckooFilter, CuckooFilter, GrowableCuckooFilter};
-pub use hasher::{DefaultHashBuilder, DefaultHasher, StableHashBuilder, StableHasher};
-pub use item::{Item, Prehashed};
+pub use hasher::{
+    DefaultHashBuilder, DefaultHasher, Item, Prehashed, StableHashBuilder, StableHasher,
+};
 pub use layout::{
     Candidates, Fp8x8, Fp9x7, Fp10x6, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, SemiSorted14x5,
     SemiSorted17x4,
@@ -286,6 +283,8 @@ pub use maplet::{AnyCuckooMaplet, CuckooMaplet, GrowableCuckooMaplet};
 pub use snapshot::Snapshot;
 pub use storage::operations::Stats;
 pub use storage::{AnyLayout, FixedStorage, Growable, GrowingLayout, Storage};
+#[cfg(coucal_model)]
+pub use table::probe;
 
 /// For the tests, benchmarks and evaluation of this repository. Not part of the public API: no stability, no support,
 /// and it may go away in any release.

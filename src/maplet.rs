@@ -4,14 +4,11 @@ use core::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::error::{Error, Refusal, Stopped, check_lengths};
-use crate::hasher::DefaultHashBuilder;
-use crate::item::{Item, Prehashed};
+use crate::hasher::{DefaultHashBuilder, Item, Prehashed};
 use crate::layout::{Candidates, Fp16x4};
 use crate::storage::operations::{self, Inner, Stats};
 use crate::storage::sealed::Sealed;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
-#[cfg(coucal_model)]
-use crate::table::State;
 use crate::table::entry::{Pair, ValueBits};
 
 /// A table of small values that many threads share: for each key it gives all values of the key, and few
@@ -598,11 +595,6 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
 
     pub(crate) fn inner(&self) -> &MapletInner<L, S> {
         &self.inner
-    }
-
-    #[cfg(coucal_model)]
-    pub(crate) fn state(&self) -> &State<<L as Sealed>::Buckets<ValueBits>> {
-        &self.inner.state
     }
 
     /// The bits of each value: values are from 0 to 2^bits - 1.

@@ -264,7 +264,7 @@ impl<L: Layout> sealed::Sealed for L {
 impl sealed::Sealed for AnyLayout {
     const ONLY: Option<LayoutId> = None;
 
-    type Format = <Fp16x4 as layout::sealed::Sealed>::Format;
+    type Format = <Fp16x4 as sealed::Sealed>::Format;
     type Buckets<V: Values> = Fixed<V>;
 }
 

@@ -30,6 +30,9 @@ mod lookup;
 mod merge;
 mod mirror;
 mod path;
+#[cfg(coucal_model)]
+#[path = "../loom-tests/inside/probe.rs"]
+pub mod probe;
 mod remove;
 pub(crate) mod sizing;
 mod stash;
@@ -218,8 +221,8 @@ impl<B: Buckets> State<B> {
     /// That of an empty table of this size.
     pub(crate) fn try_new(sizing: Sizing) -> Result<Self, NoMemory> {
         let Sizing { layout, buckets, target_load, value_bits, .. } = sizing;
-        let first = sizing.first_in_memory()?;
-        let grown = Grown { first, buckets: first, doubled: 0, target_load };
+        let initial = sizing.initial_in_memory()?;
+        let grown = Grown { initial, buckets: initial, doubled: 0, target_load };
         Self::try_with_words(layout, grown, buckets, value_bits, Vec::new())
     }
 
@@ -326,19 +329,6 @@ impl<B: Buckets> State<B> {
         fence(Ordering::SeqCst);
         self.turns.set_clearing(false);
     }
-
-    /// For the models: a store of each word, of each version, and of the extent. loom keeps a `SeqCst` load from reading an old value only
-    /// where that value was stored `SeqCst`, and an initial value was not stored at all.
-    #[cfg(coucal_model)]
-    pub(crate) fn store_zeros(&self) {
-        for word in self.buckets.pieces(self.buckets.reached()).flatten() {
-            word.store(0, Ordering::SeqCst);
-        }
-        self.versions.store_zeros();
-        if let Some(growing) = self.buckets.growing() {
-            growing.publish(growing.extent());
-        }
-    }
 }
 
 impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
@@ -441,14 +431,6 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
             locked.vacate(from.number);
         }
         true
-    }
-
-    /// For the models: an entry into this bucket and no other.
-    #[cfg(coucal_model)]
-    pub(crate) fn put(self, place: Place) -> bool {
-        let buckets = self.locate([place]);
-        let (locked, [bucket]) = self.lock([place], buckets);
-        self.store_in(&locked, bucket, place)
     }
 }
 

@@ -43,7 +43,7 @@ fn measure(plan: &Plan, results: &mut Results) {
         measure_round(plan, slots, round, results);
     }
     if plan.large_pages {
-        pages::measure(plan, plan.last_slots(), results);
+        pages::measure(&TOPIC, plan, plan.last_slots(), results);
     }
 }
 

@@ -11,7 +11,8 @@ use crate::filters::{Entry, SMALL, timed};
 use crate::output::table;
 use crate::partitions::Filters;
 use crate::peers::{
-    COUCAL, FILTERS, GROWN_FILTER, GROWN_MAPLET, HASH_MAP, MAPLET, build, growing_capacity,
+    COUCAL, FILTERS, GROWN_FILTER, GROWN_MAPLET, HASH_MAP, MAPLET, build, coucal_with_slots,
+    growing_capacity,
 };
 use crate::results::Results;
 use crate::subject::{Exclusive, Operation, Subject, fill};
@@ -63,7 +64,8 @@ fn fewer_partitions(plan: &Plan, slots: u64, round: usize, results: &mut Results
     let keys = Keys::new(50 + round as u64);
     for partitions in SOME {
         let slots = slots / ALL * partitions;
-        let filters = RefCell::new(Filters::new(slots as usize, partitions as usize));
+        let filters =
+            RefCell::new(Filters::new(slots as usize, partitions as usize, coucal_with_slots));
         let filters = Box::new(Exclusive(filters, slots as usize));
         let subjects: [(&str, Box<dyn Subject>); 2] =
             [(MAPLET, build(MAPLET, slots as usize)), (FILTERS, filters)];

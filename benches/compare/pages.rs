@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{env, fs, process};
 
+use crate::Topic;
 use crate::machine::value;
 use crate::results::Results;
 use crate::{Plan, output};
@@ -35,10 +36,10 @@ pub fn share() -> Option<f64> {
 }
 
 /// Measures one round of filters of this size with large pages. Adds nothing where the system gives none.
-pub fn measure(plan: &Plan, slots: u64, results: &mut Results) {
+pub fn measure(topic: &Topic, plan: &Plan, slots: u64, results: &mut Results) {
     plan.say(&format!("{slots} slots, large pages"));
     let folder = env::temp_dir().join(format!("coucal-compare-{}", process::id()));
-    let other = in_a_second_process(plan, slots, &folder);
+    let other = in_a_second_process(topic, plan, slots, &folder);
     let _ = fs::remove_dir_all(&folder);
     match other {
         Ok(other) if other.at(slots, 1).median("all", SHARE) >= Some(MIN_SHARE) => {
@@ -49,8 +50,12 @@ pub fn measure(plan: &Plan, slots: u64, results: &mut Results) {
     }
 }
 
-fn in_a_second_process(plan: &Plan, slots: u64, out: &Path) -> Result<Results, Box<dyn Error>> {
-    let topic = &crate::filters::TOPIC;
+fn in_a_second_process(
+    topic: &Topic,
+    plan: &Plan,
+    slots: u64,
+    out: &Path,
+) -> Result<Results, Box<dyn Error>> {
     let mut command = Command::new(env::current_exe()?);
     command.args([topic.name, "--rounds", "1", "--slots", &slots.to_string(), "--out"]).arg(out);
     if !plan.only.is_empty() {

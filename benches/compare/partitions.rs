@@ -5,7 +5,6 @@ use std::hint::black_box;
 use coucal::{Candidates, CuckooFilter, CuckooMaplet, Fp16x4, Storage};
 
 use crate::hash::KeyHash;
-use crate::peers::coucal_with_slots;
 use crate::subject::{BATCH, Operation, Peer};
 
 /// Partitions have numbers of this many bits.
@@ -87,10 +86,16 @@ pub struct Filters(pub Vec<CuckooFilter<Fp16x4, KeyHash>>);
 impl Filters {
     /// With these slots in as many partitions, which divide 64. The 6 bits that a maplet has for the partition
     /// belong to the fingerprints here, so that each filter has a 64th of the maplet's rate.
-    pub fn new(slots: usize, partitions: usize) -> Self {
+    ///
+    /// `with_slots` makes a filter.
+    pub fn new(
+        slots: usize,
+        partitions: usize,
+        with_slots: impl Fn(usize) -> CuckooFilter<Fp16x4, KeyHash>,
+    ) -> Self {
         // The keys of a partition are a random number of keys: room for four standard deviations.
         let mean = slots / partitions;
-        Self((0..partitions).map(|_| coucal_with_slots(mean + 4 * mean.isqrt())).collect())
+        Self((0..partitions).map(|_| with_slots(mean + 4 * mean.isqrt())).collect())
     }
 
     /// The filters of the first partition of a key, and of the one that it moves to.

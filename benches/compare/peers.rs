@@ -59,7 +59,7 @@ pub fn build(name: &str, slots: usize) -> Box<dyn Subject> {
             let builder = builder.value_bits(BITS).hasher(KeyHash::default());
             exclusive(Maplet::new(builder.build().expect(MEMORY)), slots)
         }
-        FILTERS => exclusive(Filters::new(slots, 64), slots),
+        FILTERS => exclusive(Filters::new(slots, 64, coucal_with_slots), slots),
         HASH_MAP => exclusive(
             RwLock::new(HashMap::<u64, u8, KeyHash>::with_capacity_and_hasher(
                 items,

@@ -336,7 +336,7 @@ fn named_layout(contents: &Contents, bytes: &[u8]) {
         };
     }
     if contents.geometry.grows {
-        assert_eq!(coucal::__for_each_growing_layout!(count growing), 3);
+        assert_eq!(coucal::__for_each_layout!(that grows: count growing), 3);
     } else {
         assert_eq!(coucal::__for_each_layout!(count fixed), 8);
     }

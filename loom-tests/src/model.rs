@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::Instant;
 
 use coucal::probe::{self, ALL, Home, Image, Maplet, Modelled};
-use coucal::{CuckooFilter, CuckooMaplet, Error, Layout, Prehashed, Storage};
+use coucal::{CuckooFilter, CuckooMaplet, Error, Prehashed, Storage};
 use loom::model::Builder;
 use loom::sync::atomic::AtomicBool;
 use loom::thread;
@@ -20,15 +20,10 @@ use loom::thread;
 use crate::WITHOUT_FLOORS;
 use crate::checker::{Event, History, Outcome, Shape};
 
-/// What a model runs: the filter of a storage of one layout, or a [`Maplet`].
+/// What a model runs: the filter of a storage, or a [`Maplet`].
 pub trait Subject: Modelled<Shared: Shared> {}
 
 impl<M: Modelled<Shared: Shared>> Subject for M {}
-
-/// A storage of one layout, of fixed size or growing.
-pub trait FilterStorage: Subject + Modelled<Shared = CuckooFilter<Self>> + Storage {}
-
-impl<M: Modelled<Shared = CuckooFilter<M>> + Storage> FilterStorage for M {}
 
 /// What filters and maplets have in common. The value of an item of a filter has no meaning.
 pub trait Shared: Send + Sync + 'static {
@@ -38,6 +33,13 @@ pub trait Shared: Send + Sync + 'static {
     ///
     /// Why there is none.
     fn insert(&self, hash: u64, value: u32) -> Result<(), Error>;
+
+    /// One copy of an item unless it is there; in a maplet, unless its key is. `Ok(false)`: it was.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none.
+    fn insert_unique(&self, hash: u64, value: u32) -> Result<bool, Error>;
 
     /// One copy less. `false`: there was none.
     fn remove(&self, hash: u64, value: u32) -> bool;
@@ -55,6 +57,10 @@ pub trait Shared: Send + Sync + 'static {
 impl<M: Storage + 'static> Shared for CuckooFilter<M> {
     fn insert(&self, hash: u64, _: u32) -> Result<(), Error> {
         self.insert(&Prehashed(hash))
+    }
+
+    fn insert_unique(&self, hash: u64, _: u32) -> Result<bool, Error> {
+        self.insert_unique(&Prehashed(hash))
     }
 
     fn remove(&self, hash: u64, _: u32) -> bool {
@@ -77,6 +83,10 @@ impl<M: Storage + 'static> Shared for CuckooFilter<M> {
 impl<M: Storage + 'static> Shared for CuckooMaplet<M> {
     fn insert(&self, hash: u64, value: u32) -> Result<(), Error> {
         self.insert(&Prehashed(hash), value)
+    }
+
+    fn insert_unique(&self, hash: u64, value: u32) -> Result<bool, Error> {
+        probe::insert_unique(self, hash, value)
     }
 
     fn remove(&self, hash: u64, value: u32) -> bool {
@@ -279,7 +289,7 @@ impl<M: Subject> Setup<M> {
     }
 
     fn free_slots(&self, bucket: usize) -> usize {
-        M::Layout::SLOTS - self.stored.iter().filter(|stored| stored.bucket == bucket).count()
+        M::SLOTS - self.stored.iter().filter(|stored| stored.bucket == bucket).count()
     }
 
     /// The other classes that have entries in common with this item: all is equal that every entry knows.
@@ -534,8 +544,8 @@ impl<M: Subject> Model<M> {
         };
         let shape = Shape {
             buckets: setup.greatest,
-            slots: M::Layout::SLOTS,
-            grown: probe::slots::<M>(&main.shared) == setup.greatest * M::Layout::SLOTS,
+            slots: M::SLOTS,
+            grown: probe::slots::<M>(&main.shared) == setup.greatest * M::SLOTS,
             pairs: setup
                 .classes
                 .iter()
@@ -592,7 +602,7 @@ impl<M: Subject> Thread<M> {
 
     /// Whether it stored the first copy. In a maplet, of an item whose key has no other value.
     pub fn insert_unique(&mut self, item: Item) -> bool {
-        let outcome = match M::insert_unique(&self.shared, item.hash, item.home.value) {
+        let outcome = match self.shared.insert_unique(item.hash, item.home.value) {
             Ok(true) => Outcome::Unique,
             Ok(false) => Outcome::Duplicate,
             Err(_) => Outcome::UniqueFull,
@@ -662,7 +672,7 @@ impl<M: Subject> Thread<M> {
     }
 }
 
-impl<M: FilterStorage> Thread<M> {
+impl<M: Storage + 'static> Thread<M> {
     /// Whether all that the image holds was stored. If not, `stored` items had been, and were taken
     /// back.
     pub fn merge(&mut self, image: &Image, stored: usize) -> bool {
@@ -742,10 +752,7 @@ impl<M: FilterStorage> Thread<M> {
     }
 }
 
-impl<M: Storage + 'static> Thread<Maplet<M>>
-where
-    Maplet<M>: Modelled<Shared = CuckooMaplet<M>>,
-{
+impl<M: Storage + 'static> Thread<Maplet<M>> {
     /// Which of the values of the key of this item were found: those of its items.
     pub fn get(&mut self, item: Item) -> Found {
         let values = self.shared.get(&Prehashed(item.hash));

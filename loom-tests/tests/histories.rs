@@ -406,11 +406,11 @@ mod maplets {
 }
 
 mod growing_maplets {
-    coucal::__for_each_growing_layout!(
+    coucal::__for_each_layout!(that grows:
         of_each_layout histories_of_growing_maplets_have_an_explanation
     );
 }
 
 mod growing {
-    coucal::__for_each_growing_layout!(of_each_layout histories_of_growth_have_an_explanation);
+    coucal::__for_each_layout!(that grows: of_each_layout histories_of_growth_have_an_explanation);
 }

@@ -16,7 +16,7 @@ use core::arch::aarch64::{
 };
 use core::arch::asm;
 
-use super::lanes::Sought;
+use super::lanes::Query;
 pub(crate) use super::portable::{either_holds, equal_lanes, find, matching_lanes};
 
 /// Whether a lane of one word or the other holds what is sought.
@@ -25,7 +25,7 @@ pub(crate) use super::portable::{either_holds, equal_lanes, find, matching_lanes
 #[inline]
 pub(crate) fn either_matches<const BITS: u32, const SLOTS: usize>(
     words: [u64; 2],
-    sought: Sought,
+    sought: Query,
 ) -> bool {
     if const { matches!(BITS, 16 | 32) } {
         // SAFETY: see the top of the file.
@@ -38,8 +38,8 @@ pub(crate) fn either_matches<const BITS: u32, const SLOTS: usize>(
 /// As `Lanes::turned` and `Lanes::mismatches` do it.
 #[target_feature(enable = "neon")]
 #[inline]
-fn either_matches_in_vector<const BITS: u32>(words: [u64; 2], sought: Sought) -> bool {
-    let Sought { ring, core, untold, mask } = sought;
+fn either_matches_in_vector<const BITS: u32>(words: [u64; 2], sought: Query) -> bool {
+    let Query { ring, core, untold, mask } = sought;
     let words = vector(words);
     let rings = broadcast::<BITS>(ring.mask());
     let held = vandq_u32(words, rings);

@@ -76,8 +76,8 @@ impl<const BITS: u32, const SLOTS: usize> Lanes<BITS, SLOTS> {
         let low = low.wrapping_mul(Self::LOW);
         let difference = word ^ pattern.wrapping_mul(Self::LOW);
         let agreeing = difference & low;
-        // The complement of all bits up to the lowest that disagrees: `agreeing ^ (agreeing + LOW)`.
-        // No lane carries into the next.
+        // All bits above the lowest that disagrees. `agreeing ^ (agreeing + LOW)` has the others, up to that one; its
+        // complement is the same with `!(agreeing + LOW)`, which is `!LOW - agreeing`. No lane carries into the next.
         let above = agreeing ^ (!Self::LOW).wrapping_sub(agreeing);
         // The leading 1 of a ring that matches lies no higher than that.
         word & low & above | difference ^ agreeing
@@ -174,7 +174,7 @@ impl Pattern {
 /// What a lookup in a growing table looks for in the words of the two buckets of an item: a slot with its core, of
 /// which no more is known when its ring is turned than agrees with what the bucket does not tell.
 #[derive(Clone, Copy, Debug)]
-pub struct Sought {
+pub struct Query {
     pub(crate) ring: Ring,
     pub(crate) core: u64,
     /// What each bucket does not tell of the position. Only the bits of a ring count.
@@ -183,7 +183,7 @@ pub struct Sought {
     pub(crate) mask: Option<u64>,
 }
 
-impl Sought {
+impl Query {
     /// In one of the buckets. It has all bits of the core, whatever the mask.
     #[inline]
     pub(crate) fn pattern(self, bucket: usize) -> Pattern {

@@ -1,7 +1,7 @@
 //! Arithmetic on whole words, for processors without an instruction for it.
 
 use super::lanes::{Lanes, Marks};
-use super::{Pattern, Sought};
+use super::{Pattern, Query};
 
 /// Whether one of the lanes of `a` or of `b` equals `value`.
 #[inline]
@@ -17,7 +17,7 @@ pub(crate) fn either_holds<const BITS: u32, const SLOTS: usize>(
 #[inline]
 pub(crate) fn either_matches<const BITS: u32, const SLOTS: usize>(
     words: [u64; 2],
-    sought: Sought,
+    sought: Query,
 ) -> bool {
     let [first, second] = mismatches::<BITS, SLOTS>(words, sought);
     Lanes::<BITS, SLOTS>::any_zero(first) | Lanes::<BITS, SLOTS>::any_zero(second)
@@ -27,7 +27,7 @@ pub(crate) fn either_matches<const BITS: u32, const SLOTS: usize>(
 #[inline]
 pub(crate) fn matching_lanes<const BITS: u32, const SLOTS: usize>(
     words: [u64; 2],
-    sought: Sought,
+    sought: Query,
 ) -> Marks {
     let mismatches = mismatches::<BITS, SLOTS>(words, sought);
     Marks::of_highest_bits(
@@ -39,7 +39,7 @@ pub(crate) fn matching_lanes<const BITS: u32, const SLOTS: usize>(
 
 /// 0 in each lane that holds what is sought, something else in the others.
 #[inline]
-fn mismatches<const BITS: u32, const SLOTS: usize>(words: [u64; 2], sought: Sought) -> [u64; 2] {
+fn mismatches<const BITS: u32, const SLOTS: usize>(words: [u64; 2], sought: Query) -> [u64; 2] {
     [0, 1].map(|at| {
         let turned = Lanes::<BITS, SLOTS>::turned(words[at], sought.ring);
         let Pattern { bits, low } = sought.pattern(at);

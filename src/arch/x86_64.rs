@@ -14,7 +14,7 @@ use core::arch::x86_64::{
     _mm_unpacklo_epi64, _mm_xor_si128,
 };
 
-use super::Sought;
+use super::Query;
 use super::lanes::{Lanes, Marks};
 use super::portable;
 
@@ -77,7 +77,7 @@ pub(crate) fn equal_lanes<const BITS: u32, const SLOTS: usize>(
 #[inline]
 pub(crate) fn either_matches<const BITS: u32, const SLOTS: usize>(
     words: [u64; 2],
-    sought: Sought,
+    sought: Query,
 ) -> bool {
     if const { has_comparison(BITS) && BITS > 8 } {
         // SAFETY: SSE2 is part of x86-64.
@@ -91,7 +91,7 @@ pub(crate) fn either_matches<const BITS: u32, const SLOTS: usize>(
 #[inline]
 pub(crate) fn matching_lanes<const BITS: u32, const SLOTS: usize>(
     words: [u64; 2],
-    sought: Sought,
+    sought: Query,
 ) -> Marks {
     if const { has_comparison(BITS) && BITS > 8 } {
         // SAFETY: SSE2 is part of x86-64.
@@ -104,8 +104,8 @@ pub(crate) fn matching_lanes<const BITS: u32, const SLOTS: usize>(
 /// All ones in the lanes that match, 0 in the others; as `Lanes::turned` and `Lanes::mismatches` do it.
 #[target_feature(enable = "sse2")]
 #[inline]
-fn matching_in_vector<const BITS: u32>(words: [u64; 2], sought: Sought) -> __m128i {
-    let Sought { ring, core, untold, mask } = sought;
+fn matching_in_vector<const BITS: u32>(words: [u64; 2], sought: Query) -> __m128i {
+    let Query { ring, core, untold, mask } = sought;
     let words = vector(words);
     let rings = broadcast::<BITS>(ring.mask());
     let held = _mm_and_si128(words, rings);

@@ -1,7 +1,7 @@
 //! The tables of the documentation against the code, and the run-time layout against the others.
 
 use super::CuckooFilter;
-use crate::item::Prehashed;
+use crate::hasher::Prehashed;
 use crate::layout::LayoutId::{self, Fp16x4};
 use crate::layout::{self, Format, Growth, Layout, by_layout};
 use crate::random::random;

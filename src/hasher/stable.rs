@@ -218,7 +218,7 @@ impl Hasher for StableHasher {
     }
 }
 
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use core::hash::Hash;

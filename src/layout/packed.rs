@@ -2,7 +2,7 @@
 
 use super::candidates::MatchingValues;
 use super::{Format, LayoutId, MAX_SLOTS, Slot};
-use crate::arch::{self, Lanes, Pattern, Ring, Sought};
+use crate::arch::{self, Lanes, Pattern, Query, Ring};
 
 /// The plain layout: `SLOTS` lanes of `BITS` bits, from the lowest bit up, a fingerprint in each.
 ///
@@ -137,18 +137,18 @@ impl<const BITS: u32, const SLOTS: usize> Format for Packed<BITS, SLOTS> {
     }
 
     #[inline]
-    fn either_matches(words: [Self; 2], sought: Sought) -> bool {
+    fn either_matches(words: [Self; 2], sought: Query) -> bool {
         arch::either_matches::<BITS, SLOTS>(words.map(Self::bits), sought)
     }
 
     #[inline]
-    fn values_matching(words: [Self; 2], sought: Sought) -> MatchingValues {
+    fn values_matching(words: [Self; 2], sought: Query) -> MatchingValues {
         let words = words.map(Self::bits);
         MatchingValues { words, marks: arch::matching_lanes::<BITS, SLOTS>(words, sought) }
     }
 
     #[inline]
-    fn longest(words: [Self; 2], sought: Sought, most: u32) -> [Option<(Slot, u32)>; 2] {
+    fn longest(words: [Self; 2], sought: Query, most: u32) -> [Option<(Slot, u32)>; 2] {
         let words = words.map(Self::bits);
         let marks = arch::matching_lanes::<BITS, SLOTS>(words, sought);
         let longest =

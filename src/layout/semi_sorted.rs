@@ -14,7 +14,7 @@
 
 use super::candidates::MatchingValues;
 use super::{Format, LayoutId, MAX_SLOTS, Slot};
-use crate::arch::{Lanes, Marks, Sought};
+use crate::arch::{Lanes, Marks, Query};
 
 /// Bits of a nibble.
 const NIBBLE: u32 = 4;
@@ -305,7 +305,7 @@ impl<const REST: u32, const SLOTS: usize> Format for SemiSorted<REST, SLOTS> {
     }
 
     #[inline]
-    fn values_matching(words: [Self; 2], sought: Sought) -> MatchingValues {
+    fn values_matching(words: [Self; 2], sought: Query) -> MatchingValues {
         let mask = sought.mask.unwrap_or(u64::MAX);
         Self::values(words, mask, |at, slot| slot.is_sought(sought, at))
     }

@@ -71,7 +71,7 @@ impl Header {
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
         let Self { grows, value_bits, layout, grown, max_buckets, .. } = *self;
         let Self { occupied, stashed, copies, capacity, max_capacity, hasher, .. } = *self;
-        let Grown { first, buckets, doubled, target_load } = grown;
+        let Grown { initial, buckets, doubled, target_load } = grown;
         let of_values = if self.has_values() { MAPLET_KIND } else { 0 };
         let kind = of_values + if grows { GROWING_KIND } else { 0 };
         let &Properties { encoding, bits, slots, .. } = layout.properties();
@@ -80,7 +80,7 @@ impl Header {
         let numbers = [
             u64::from_le_bytes(MAGIC),
             u64::from_le_bytes(version),
-            first as u64,
+            initial as u64,
             buckets as u64,
             max_buckets,
             occupied as u64,
@@ -125,7 +125,7 @@ impl Header {
         let layout = LayoutId::find(encoding, fingerprint_bits.into(), slots.into())
             .filter(|layout| !grows || layout.properties().growth.is_some())
             .ok_or(Error::UnknownLayout { encoding, fingerprint_bits, slots })?;
-        let [first, buckets, max_buckets, occupied, doubled, capacity, max_capacity] = sizes;
+        let [initial, buckets, max_buckets, occupied, doubled, capacity, max_capacity] = sizes;
         let (value_bits, target_load) = (lengths as u32, (lengths >> u32::BITS) as u32);
         let request = Request {
             capacity,
@@ -139,12 +139,12 @@ impl Header {
         let is_possible = is_maplet == (value_bits > 0)
             && can_hold(layout, buckets, [occupied, stashed, copies])
             && if grows {
-                request.may_grow(layout, first, max_buckets)
-                    && (first..=max_buckets).contains(&buckets)
+                request.may_grow(layout, initial, max_buckets)
+                    && (initial..=max_buckets).contains(&buckets)
                     && doubled <= occupied.saturating_add(copies)
             } else {
                 let fits = |sizing: Sizing| sizing.buckets == buckets && max_capacity == capacity;
-                [first, max_buckets] == [buckets; 2]
+                [initial, max_buckets] == [buckets; 2]
                     && [doubled, target_load.into()] == [0; 2]
                     && Sizing::of(layout, request).is_ok_and(fits)
             };
@@ -153,7 +153,7 @@ impl Header {
         }
         // A table of another machine may be too large for this one. If not, neither is what is counted in its slots.
         let grown = Grown {
-            first: memory::in_memory(first)?,
+            initial: memory::in_memory(initial)?,
             buckets: memory::in_memory(buckets)?,
             doubled,
             target_load,
@@ -246,16 +246,6 @@ fn slots_in_use<F: Format>(
     Err(Error::InvalidWord { bucket })
 }
 
-/// `$check::<F>` of something, where F is the format of a header, and with the values that it says.
-macro_rules! check {
-    ($check:ident, $header:expr, $checked:expr) => {
-        by_layout!($header.layout, F => match $header.value_bits {
-            0 => $check::<F>(&$header, $checked, NoValues),
-            bits => $check::<F>(&$header, $checked, ValueBits::new(F::BITS, bits)),
-        })
-    };
-}
-
 /// The bytes of a snapshot so far, which come in this order: the header, the words, the checksum.
 pub(crate) struct Check {
     header: Header,
@@ -289,8 +279,14 @@ impl Check {
     /// The next words.
     pub(crate) fn add(&mut self, words: &[[u8; 8]]) {
         self.checksum.write(words.as_flattened());
+        let header = &self.header;
         if let Ok(items) = &mut self.items {
-            match check!(slots_in_use, self.header, (self.words, words)) {
+            match by_layout!(header.layout, F => match header.value_bits {
+                0 => slots_in_use::<F>(header, (self.words, words), NoValues),
+                bits => {
+                    slots_in_use::<F>(header, (self.words, words), ValueBits::new(F::BITS, bits))
+                }
+            }) {
                 Ok(more) => *items += more,
                 Err(error) => self.items = Err(error),
             }
@@ -305,11 +301,15 @@ impl Check {
         entries: &mut Vec<CellWords>,
     ) -> Result<(), NoMemory> {
         self.checksum.write(bytes.as_flattened());
+        let header = &self.header;
         for entry in bytes {
             let words = [array(entry, 8), array(entry, 0)].map(u64::from_le_bytes);
             let order = Stashed::order(words);
             let is_next = self.last.is_none_or(|last| last < order);
-            let is_valid = check!(is_valid_entry, self.header, words);
+            let is_valid = by_layout!(header.layout, F => match header.value_bits {
+                0 => is_valid_entry::<F>(header, words, NoValues),
+                bits => is_valid_entry::<F>(header, words, ValueBits::new(F::BITS, bits)),
+            });
             if is_next && is_valid {
                 self.copies = self.copies.saturating_add(Stashed::of_words(words).copies as u64);
                 try_push(entries, words)?;

@@ -277,38 +277,7 @@ impl<'a, const SHIFT: u32> View<'a, SHIFT> {
     }
 }
 
-/// For the models.
-#[cfg(coucal_model)]
-impl<const SHIFT: u32> PieceArray<SHIFT> {
-    /// Without words.
-    ///
-    /// # Panics
-    ///
-    /// If there is no memory for a model.
-    #[must_use]
-    #[allow(clippy::new_without_default, reason = "only for models")]
-    pub fn new() -> Self {
-        Self::try_new().expect("memory for a model")
-    }
-
-    /// One piece more, of these words, unless another thread adds one.
-    ///
-    /// # Panics
-    ///
-    /// If there is no memory for a model.
-    pub fn push<const N: usize>(&self, words: [u64; N]) {
-        let piece = try_zeroed(N).expect("memory for a model");
-        for (word, value) in piece.iter().zip(words) {
-            word.store(value, Ordering::Relaxed);
-        }
-        let mut piece = Some(piece);
-        let added =
-            self.try_add(self.view().pieces + 1, || piece.take().ok_or(NoMemory { bytes: 0 }));
-        added.expect("memory for a model");
-    }
-}
-
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicBool;

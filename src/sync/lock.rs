@@ -11,12 +11,10 @@
 //! | `false` | free |
 //! | `true` | one thread holds it; others may be waiting |
 
-#[cfg(not(coucal_model))]
+#![cfg_attr(coucal_model, allow(dead_code, reason = "only models of the lock itself use it"))]
+
 use core::mem;
 
-#[cfg(coucal_model)]
-use super::loom::{AtomicBool, Backoff, Ordering};
-#[cfg(not(coucal_model))]
 use super::machine::{AtomicBool, Backoff, Ordering};
 
 /// A lock that one thread holds at a time. It is not fair: a waiter may be overtaken.
@@ -70,12 +68,10 @@ impl Lock {
 }
 
 /// RAII guard: unlocks every lock of the slice on drop.
-#[cfg(not(coucal_model))]
 pub(crate) struct Guards<'a, T: AsRef<Lock>> {
     locks: &'a [T],
 }
 
-#[cfg(not(coucal_model))]
 impl<'a, T: AsRef<Lock>> Guards<'a, T> {
     /// Locks one after the other, in the order of the slice. Allocates nothing.
     pub(crate) fn lock(locks: &'a [T]) -> Self {
@@ -86,7 +82,6 @@ impl<'a, T: AsRef<Lock>> Guards<'a, T> {
     }
 }
 
-#[cfg(not(coucal_model))]
 impl<T: AsRef<Lock>> Drop for Guards<'_, T> {
     fn drop(&mut self) {
         for lock in self.locks {
@@ -103,7 +98,7 @@ impl Drop for Guard<'_> {
     }
 }
 
-#[cfg(all(test, not(coucal_model), target_os = "linux"))]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
     use std::sync::mpsc;

@@ -3,6 +3,19 @@
 //! In a maplet a slot holds a value, too, in its uppermost bits. An item of a maplet is a key with a value: its
 //! slot has both, and so has what a removal looks for. Lookups ask for the key alone.
 //!
+//! What is asked of the words of the buckets of an item:
+//!
+//! | function | answer | the value counts |
+//! |---|---|---|
+//! | `either_holds` | whether one of two words has an entry of the item | no |
+//! | `holds_key` | the same of one word; in a filter `false` | no |
+//! | `values` | the values of the item in two words | |
+//! | `copies` | how many entries of the item one word has | yes |
+//! | `inseparable` | how many entries are of the item and will be, however much the table grows | no |
+//! | `longest` | of the entries of the item in each of two words one of which the most is known | yes |
+//! | `longest_again` | the same of one word that was read before | yes |
+//! | `holder_of_longest` | which of two words that were read has the longer one | yes |
+//!
 //! **Invariant:** of one reading, `slot` and `place` are each other's inverse: what a place becomes in a slot, read again, is
 //! the place, as far as it is known.
 
@@ -68,7 +81,7 @@ pub trait Reading: Copy + PartialEq {
         self,
         word: F,
         item: Place,
-        seen: Look<F, Self>,
+        seen: Seen<F, Self>,
     ) -> Option<Longest> {
         let is_same = seen.bucket.reading == self && seen.word.bits() == word.bits();
         if is_same { seen.longest } else { self.longest_anew(word, item) }
@@ -78,7 +91,7 @@ pub trait Reading: Copy + PartialEq {
     /// known, or one of them. `None`: neither has one.
     #[inline]
     fn holder_of_longest<F: Format>(
-        [first, second]: [Look<F, Self>; 2],
+        [first, second]: [Seen<F, Self>; 2],
         _: [Place; 2],
     ) -> Option<bool> {
         let [first, second] = [first.known(), second.known()];
@@ -104,13 +117,13 @@ pub struct Longest {
 
 /// What was seen of an item in a bucket.
 #[derive(Clone, Copy)]
-pub struct Look<F, R> {
+pub struct Seen<F, R> {
     pub(super) bucket: Bucket<R>,
     pub(super) word: F,
     longest: Option<Longest>,
 }
 
-impl<F: Format, R: Reading> Look<F, R> {
+impl<F: Format, R: Reading> Seen<F, R> {
     /// At each place of an item, in these words.
     #[expect(clippy::inline_always, reason = "as for `longest_again`")]
     #[inline(always)]
@@ -123,11 +136,11 @@ impl<F: Format, R: Reading> Look<F, R> {
 
     /// The first of two, or the second, which is of this bucket. No branch: no processor could predict it.
     #[inline]
-    pub(super) fn select(first: bool, a: Self, b: Self, bucket: Bucket<R>) -> Self {
+    pub(super) fn select(in_first: bool, a: Self, b: Self, bucket: Bucket<R>) -> Self {
         // Number by number: what is larger would be selected in memory.
-        let word = select_unpredictable(first, a.word.bits(), b.word.bits());
-        let slot = select_unpredictable(first, a.slot(), b.slot());
-        let known = select_unpredictable(first, a.known(), b.known());
+        let word = select_unpredictable(in_first, a.word.bits(), b.word.bits());
+        let slot = select_unpredictable(in_first, a.slot(), b.slot());
+        let known = select_unpredictable(in_first, a.known(), b.known());
         let longest = known.map(|known| Longest { slot: Slot::new(slot), known });
         Self { bucket, word: F::from_bits(word), longest }
     }

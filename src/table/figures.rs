@@ -52,9 +52,9 @@ impl<B: Buckets> State<B> {
     pub(crate) fn grown(&self) -> Grown {
         let buckets = self.present();
         self.buckets.growing().map_or(
-            Grown { first: buckets, buckets, doubled: 0, target_load: 0 },
+            Grown { initial: buckets, buckets, doubled: 0, target_load: 0 },
             |growing| Grown {
-                first: growing.first(),
+                initial: growing.initial(),
                 buckets,
                 doubled: growing.doubled(),
                 target_load: growing.target_load(),
@@ -96,7 +96,7 @@ impl<B: Buckets> State<B> {
     fn sizing(&self) -> Sizing {
         Sizing {
             layout: self.layout(),
-            first: self.grown().first as u64,
+            initial: self.grown().initial as u64,
             buckets: self.max_buckets(),
             target_load: self.target_load(),
             value_bits: self.value_bits(),

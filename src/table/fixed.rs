@@ -3,7 +3,7 @@
 use core::iter;
 
 use super::Buckets;
-use super::buckets::{Bucket, Longest, Look, Reading};
+use super::buckets::{Bucket, Longest, Reading, Seen};
 use super::entry::{Entry, NoValues, Values};
 use super::geometry::{Geometry, Place};
 use super::growing::{Growing, Grown};
@@ -229,13 +229,13 @@ impl<V: Values> Reading for Whole<V> {
 
     /// It takes no longer than to compare with what was seen.
     #[inline]
-    fn longest_again<F: Format>(self, word: F, item: Place, _: Look<F, Self>) -> Option<Longest> {
+    fn longest_again<F: Format>(self, word: F, item: Place, _: Seen<F, Self>) -> Option<Longest> {
         Self::held_by(word, item)
     }
 
     #[inline]
     fn holder_of_longest<F: Format>(
-        [first, second]: [Look<F, Self>; 2],
+        [first, second]: [Seen<F, Self>; 2],
         [item, _]: [Place; 2],
     ) -> Option<bool> {
         let slot = Self::held(item);

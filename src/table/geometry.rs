@@ -55,10 +55,10 @@ pub struct Place {
 impl Place {
     /// The first of two, or the second. No branch: no processor could predict it.
     #[inline]
-    pub(crate) fn select(first: bool, [a, b]: [Self; 2]) -> Self {
+    pub(crate) fn select(in_first: bool, [a, b]: [Self; 2]) -> Self {
         Self {
-            position: select_unpredictable(first, a.position, b.position),
-            entry: select_unpredictable(first, a.entry, b.entry),
+            position: select_unpredictable(in_first, a.position, b.position),
+            entry: select_unpredictable(in_first, a.entry, b.entry),
         }
     }
 
@@ -75,7 +75,7 @@ pub struct Geometry {
     /// The buckets of a table of fixed size, an even number of at least 2; in a growing table, a mask of the bits of
     /// a position that all entries know.
     size: u64,
-    shape: Shape,
+    pub(super) shape: Shape,
 }
 
 impl Geometry {

@@ -63,7 +63,7 @@ impl<V: Values> Growing<V> {
     /// the target: what [`Table::grow_for`] has made room for ends there, since a sample may be fuller than the table.
     /// It follows from sizes alone, so copies of a table grow alike.
     fn next_halt(&self, buckets: u64) -> u64 {
-        if is_sample_exact(buckets) || buckets == self.first() as u64 {
+        if is_sample_exact(buckets) || buckets == self.initial() as u64 {
             return buckets;
         }
         buckets.next_multiple_of(1 << (buckets / HALTS).ilog2())
@@ -87,7 +87,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     pub(super) fn grow_if_loaded(self, [near, _]: [Place; 2]) {
         if let Some(growing) = self.buckets.growing() {
             let buckets = growing.extent().buckets();
-            // Bits of the position that no bucket tells.
+            // One insert in so many checks the load: those with turn 0. In a table of fewer buckets more do, in proportion,
+            // so that it does not double unnoticed. The turn is from bits of the position that no bucket tells.
             let turn = (near.position >> TURN) % INSERTS_PER_LOAD_CHECK;
             if turn * (buckets as u64) < INSERTS_PER_LOAD_CHECK * INSERTS_PER_LOAD_CHECK {
                 self.split_if_loaded(growing, near);
@@ -178,20 +179,15 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         Ok(())
     }
 
-    /// For the models: as `split`.
-    #[cfg(coucal_model)]
-    pub(crate) fn split_next(self, most: usize) -> usize {
-        self.buckets.growing().map_or(0, |growing| {
-            let _splitting = growing.splitting().lock();
-            self.split(growing, most).expect("memory for a model")
-        })
-    }
-
     /// Splits up to `most` buckets, while it holds the mutex of those who split, and says how many.
     /// Where memory ends, it splits as many as there is memory for, and returns the error if that is
     /// none. Where too many entries are doubled, it splits none: each of them would be doubled again by the next
     /// level, and they would soon be all there is.
-    fn split(self, growing: &Growing<B::Values>, most: usize) -> Result<usize, NoMemory> {
+    pub(super) fn split(
+        self,
+        growing: &Growing<B::Values>,
+        most: usize,
+    ) -> Result<usize, NoMemory> {
         // Twice as many as are expected at the maximum: no chance may keep a table from the size that it was built for.
         if growing.doubled() * (MAX_DOUBLED / 2) > self.target_items() as u64 {
             return Ok(0);
@@ -343,7 +339,7 @@ struct Split<F> {
     doubled: usize,
 }
 
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 mod tests {
     use std::sync::mpsc;
     use std::thread;

@@ -15,7 +15,7 @@
 //! if n >= buckets:  n = position mod 2^L
 //! ```
 //!
-//! The first size may be any number of buckets; of those that it has beyond a power of two, the buckets that would
+//! The initial size may be any number of buckets; of those that it has beyond a power of two, the buckets that would
 //! be split for them count as split.
 //!
 //! **Slots.** A slot has the core, and below it a *ring* of T + 1 bits. Bit j of the position has its place at
@@ -48,7 +48,7 @@ use super::Buckets;
 use super::buckets::{Bucket, Longest, OUT_OF_CACHE_BUCKETS, Reading};
 use super::entry::{Entry, NoValues, Values};
 use super::geometry::{Geometry, Place};
-use crate::arch::{self, Pattern, Ring, Sought};
+use crate::arch::{self, Pattern, Query, Ring};
 use crate::layout::{Candidates, Format, Slot};
 use crate::sync::array::PieceArray;
 use crate::sync::memory::{NoMemory, TryBox};
@@ -154,7 +154,7 @@ impl Extent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grown {
     /// The number of buckets that it began with.
-    pub(crate) first: usize,
+    pub(crate) initial: usize,
     pub(crate) buckets: usize,
     /// Slots in use that splits have added: one for each void entry.
     pub(crate) doubled: u64,
@@ -202,12 +202,8 @@ impl<V: Values> Variable<V> {
     /// What is looked for in two buckets, found by the same extent, that have a place of the item each: by the bits of
     /// the mask, if there is one.
     #[inline]
-    fn sought<F: Format>(
-        [first, second]: [Self; 2],
-        item: [Place; 2],
-        mask: Option<u64>,
-    ) -> Sought {
-        Sought {
+    fn sought<F: Format>([first, second]: [Self; 2], item: [Place; 2], mask: Option<u64>) -> Query {
+        Query {
             ring: first.ring::<F>(),
             core: item[0].entry.bits().into(),
             untold: [first.untold(item[0].position), second.untold(item[1].position)],
@@ -366,7 +362,7 @@ pub struct Growing<V = NoValues> {
     /// The number of buckets at the end of growth.
     max_buckets: u64,
     /// The number of buckets that there is memory for.
-    #[cfg(all(test, not(coucal_model)))]
+    #[cfg(test)]
     memory: usize,
     grown: Grown,
     /// Bits of a ring.
@@ -375,11 +371,11 @@ pub struct Growing<V = NoValues> {
     common: u64,
     values: V,
     /// In a box as the count of inconclusive lookups is.
-    changing: TryBox<Changing>,
+    changing: TryBox<GrowthState>,
 }
 
 /// What growth changes.
-struct Changing {
+struct GrowthState {
     /// On a line of its own.
     extent: CachePadded<AtomicU64>,
     /// Slots in use that splits and merges have added. Exact when nobody writes.
@@ -390,8 +386,8 @@ struct Changing {
 
 impl<V: Values> Growing<V> {
     /// The number of buckets that it began with.
-    pub(super) fn first(&self) -> usize {
-        self.grown.first
+    pub(super) fn initial(&self) -> usize {
+        self.grown.initial
     }
 
     /// The load that growth keeps, in thousandths.
@@ -440,7 +436,7 @@ impl<V: Values> Growing<V> {
     }
 
     /// For which there is no memory beyond this number of buckets.
-    #[cfg(all(test, not(coucal_model)))]
+    #[cfg(test)]
     pub(super) fn with_memory(self, memory: usize) -> Self {
         Self { memory, ..self }
     }
@@ -464,8 +460,8 @@ impl<V: Values> Buckets for Growing<V> {
         words.try_extend(pieces)?;
         words.try_reach(grown.buckets)?;
         let ring = ring_bits(extra_bits, values);
-        let common = common_bits(grown.first, ring);
-        let changing = TryBox::try_new(Changing {
+        let common = common_bits(grown.initial, ring);
+        let changing = TryBox::try_new(GrowthState {
             extent: CachePadded::new(AtomicU64::new(Extent::of(grown.buckets, ring).0)),
             doubled: AtomicU64::new(grown.doubled),
             splitting: Mutex::new(()),
@@ -473,7 +469,7 @@ impl<V: Values> Buckets for Growing<V> {
         Ok(Self {
             words,
             max_buckets,
-            #[cfg(all(test, not(coucal_model)))]
+            #[cfg(test)]
             memory: usize::MAX,
             grown,
             ring,
@@ -536,12 +532,13 @@ impl<V: Values> Buckets for Growing<V> {
         let ring = bucket.reading.ring::<F>();
         let geometry = self.geometry::<F>();
         let difference = geometry.difference(Entry::fingerprint(slot.bits()));
-        // No bucket tells more than these bits.
+        // Bits 0 to L of a position name its bucket. This bucket tells them, but for bit L if it is not split: then that
+        // is at the head of the ring, where a 0 stands otherwise.
         let head = slot.bits() >> ring.head & 1;
         let position = bucket.number as u64 | head << extent.level();
         let other = extent.bucket(position ^ difference);
         if slot.bits() & ring.mask() == 1 << ring.head {
-            // Bit L is not known.
+            // A void entry: bit L is not known. It has one other bucket, unless that is split already.
             let other = (bucket.number ^ difference as usize) & (extent.stride() - 1);
             return (!extent.is_split(other)).then_some(other);
         }
@@ -587,7 +584,7 @@ impl<V: Values> Buckets for Growing<V> {
     }
 
     fn try_reach(&self, buckets: usize) -> Result<(), NoMemory> {
-        #[cfg(all(test, not(coucal_model)))]
+        #[cfg(test)]
         if buckets > self.memory {
             return Err(NoMemory { bytes: buckets * size_of::<u64>() });
         }
@@ -616,8 +613,8 @@ fn ring_bits(extra_bits: u32, values: impl Values) -> u32 {
 const COMMON_LEVEL: u32 = 5;
 
 /// How many of the lowest bits of a position all entries know in a table that began with this number of buckets.
-fn common_bits(first: usize, ring: u32) -> u32 {
-    first.ilog2().min(COMMON_LEVEL) + ring - 1
+fn common_bits(initial: usize, ring: u32) -> u32 {
+    initial.ilog2().min(COMMON_LEVEL) + ring - 1
 }
 
 /// What the words of a table are checked by that comes from outside.
@@ -632,7 +629,7 @@ impl<V: Values> Validity<V> {
     /// Of a growing table of these sizes.
     pub(crate) fn new(grown: Grown, extra_bits: u32, values: V) -> Self {
         let ring = ring_bits(extra_bits, values);
-        let least = common_bits(grown.first, ring);
+        let least = common_bits(grown.initial, ring);
         Self { extent: Extent::of(grown.buckets, ring), least, values }
     }
 
@@ -651,7 +648,7 @@ impl<V: Values> Validity<V> {
     }
 }
 
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 mod tests {
     use std::collections::VecDeque;
 
@@ -824,8 +821,9 @@ mod tests {
         for round in 0..400 {
             let extra_bits = 1 + round % 3;
             let value_bits = Fp16x4::EXTRA_BITS - extra_bits;
-            let mut table = |first: u64| {
-                let sizing = Sizing { value_bits, ..Sizing::of_table(Fp16x4::ID, first, 1 << 12) };
+            let mut table = |initial: u64| {
+                let sizing =
+                    Sizing { value_bits, ..Sizing::of_table(Fp16x4::ID, initial, 1 << 12) };
                 let table = Table::<Fp16x4, Growing<ValueBits>>::try_sized(sizing).unwrap();
                 let growing = table.buckets.growing().unwrap();
                 let mut live = Vec::new();

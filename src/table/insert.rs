@@ -6,7 +6,7 @@ use super::buckets::{Bucket, OUT_OF_CACHE_BUCKETS, Reading};
 use super::entry::Entry;
 use super::geometry::{Key, Place};
 use super::path::{self, FIRST_SEARCH_BUCKETS, Found, MAX_SEARCH_BUCKETS, Search};
-use super::stripes::{All, Locked, Stripe};
+use super::stripes::{Locked, Stripe};
 use super::{Buckets, Hop, MAX_OPTIMISTIC_ATTEMPTS, Table};
 use crate::error::Refusal;
 use crate::layout::Format;
@@ -31,7 +31,7 @@ enum Situation {
     /// There is a copy, and the insert rejects duplicates.
     Duplicate,
     /// The item's first bucket has more free slots than its second, or not.
-    Room { first: bool },
+    Room { in_first: bool },
     /// Both buckets are full.
     Full,
 }
@@ -54,9 +54,6 @@ pub(super) enum Attempt {
     Stale,
 }
 
-/// All stripes, if the insert holds them.
-type Exclusive<'l, 'a> = Option<&'l Locked<'a, All<'a>>>;
-
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// One more copy of the item.
     #[expect(clippy::inline_always, reason = "as a call, the key would pass through memory")]
@@ -74,12 +71,12 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         // Both stripes, before the words have come: the words only choose between them.
         let stripes = buckets.map(|bucket| self.stripes.stripe(bucket.number));
         self.stripes.prefetch(stripes);
-        let (first, emptier) = emptier(self.words_in(buckets));
+        let (in_first, emptier) = emptier(self.words_in(buckets));
         if emptier.has_room()
             && self.store(
-                Place::select(first, places),
-                select_unpredictable(first, buckets[0], buckets[1]),
-                select_unpredictable(first, stripes[0], stripes[1]),
+                Place::select(in_first, places),
+                select_unpredictable(in_first, buckets[0], buckets[1]),
+                select_unpredictable(in_first, stripes[0], stripes[1]),
             )
         {
             self.grow_if_loaded(places);
@@ -154,7 +151,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     #[inline]
     fn store_unique(self, key: Key, buckets: [Bucket<B::Reading>; 2], words: [F; 2]) -> bool {
         let places = key.places();
-        let (first, emptier) = emptier(words);
+        let (in_first, emptier) = emptier(words);
         if !emptier.has_room() {
             return false;
         }
@@ -166,8 +163,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             && !self.versions.any_stashed(self.geometry().version_group(key))
             && self.store_in(
                 &locked,
-                select_unpredictable(first, buckets[0], buckets[1]),
-                Place::select(first, places),
+                select_unpredictable(in_first, buckets[0], buckets[1]),
+                Place::select(in_first, places),
             )
     }
 
@@ -199,15 +196,14 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
                 },
                 Attempt::TooManyCopies => return Err(Refusal::Full),
                 Attempt::NoMemory => return Err(Refusal::NoMemoryToGrow),
-                Attempt::Stale => unreachable!("nobody else writes while all stripes are held"),
+                Attempt::Stale => unreachable!("nobody overtakes the last resort"),
             }
         }
     }
 
     /// Into the table as large as it is. Repeats: look without a lock, decide under the stripes of
     /// both buckets, make room by kicking. Each attempt that fails was overtaken by another writer's
-    /// success. After [`MAX_OPTIMISTIC_ATTEMPTS`] of them it takes every stripe, and then nobody
-    /// overtakes it.
+    /// success. After [`MAX_OPTIMISTIC_ATTEMPTS`] of them it stashes what has no room, which nobody overtakes.
     fn insert_as_it_is(self, key: Key, duplicates: Duplicates) -> Attempt {
         let backoff = Backoff::new();
         for _ in 0..MAX_OPTIMISTIC_ATTEMPTS {
@@ -216,7 +212,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
                 ended => return ended,
             }
         }
-        self.insert_exclusive(key, duplicates)
+        self.insert_without_kicks(key, duplicates)
     }
 
     /// One optimistic attempt.
@@ -237,10 +233,10 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             self.prefetch_first_step(extent, buckets, words);
         }
         let kicked = match path::first_step(&self.buckets, extent, buckets, words) {
-            Some((hop, buckets)) => self.last_hop(hop, buckets, key, duplicates, None),
+            Some((hop, buckets)) => self.last_hop(hop, buckets, key, duplicates),
             // The other buckets of copies are these two, so this was all that a search finds.
             None if hold_only_copies(places, buckets, words) => Attempt::NoRoom,
-            None => self.kick(key, duplicates, None),
+            None => self.kick(key, duplicates),
         };
         match kicked {
             Attempt::NoRoom => {}
@@ -251,14 +247,14 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         self.try_stash(key, duplicates)
     }
 
-    /// An insert that nobody can overtake, and that keeps everybody else from writing.
-    fn insert_exclusive(self, key: Key, duplicates: Duplicates) -> Attempt {
-        let all = self.stripes.lock_all();
-        let mut attempt = self.try_place_locked(&all, self.locate(key.places()), key, duplicates);
-        if attempt == Attempt::NoRoom {
-            attempt = self.kick(key, duplicates, Some(&all));
+    /// An insert that nobody can overtake: into a bucket, or the stash, and without a kick.
+    fn insert_without_kicks(self, key: Key, duplicates: Duplicates) -> Attempt {
+        let places = key.places();
+        let (locked, buckets) = self.lock(places, self.locate(places));
+        match self.try_place_locked(&locked, buckets, key, duplicates) {
+            Attempt::NoRoom => self.stash_locked(key),
+            decided => decided,
         }
-        if attempt == Attempt::NoRoom { self.stash_exclusive(key) } else { attempt }
     }
 
     /// Inserts, or says why not, under the stripes of both buckets.
@@ -282,9 +278,9 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         match classify(places, buckets, self.words_in(buckets), duplicates) {
             Situation::Duplicate => Attempt::Duplicate,
             _ if duplicates == Duplicates::Reject && self.is_stashed(key) => Attempt::Duplicate,
-            Situation::Room { first } => {
-                let place = Place::select(first, places);
-                let bucket = select_unpredictable(first, buckets[0], buckets[1]);
+            Situation::Room { in_first } => {
+                let place = Place::select(in_first, places);
+                let bucket = select_unpredictable(in_first, buckets[0], buckets[1]);
                 let stored = self.store_in(locked, bucket, place);
                 debug_assert!(stored, "nobody else writes to a locked bucket");
                 Attempt::Stored
@@ -298,11 +294,11 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     ///
     /// A table at the load where tables of its layout become full gives up after a short search, and so does one that
     /// has stashed much. The answer depends on its entries alone.
-    fn kick(self, key: Key, duplicates: Duplicates, all: Exclusive<'_, '_>) -> Attempt {
-        match self.kick_within::<FIRST_SEARCH_BUCKETS>(key, duplicates, all) {
+    fn kick(self, key: Key, duplicates: Duplicates) -> Attempt {
+        match self.kick_within::<FIRST_SEARCH_BUCKETS>(key, duplicates) {
             Some(attempt) => attempt,
             None if self.stashes_much() || self.looks_full() => Attempt::NoRoom,
-            None => self.kick_far(key, duplicates, all),
+            None => self.kick_far(key, duplicates),
         }
     }
 
@@ -322,17 +318,12 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// Apart, so that the common kick does not pay for the large queue.
     #[inline(never)]
-    fn kick_far(self, key: Key, duplicates: Duplicates, all: Exclusive<'_, '_>) -> Attempt {
-        self.kick_within::<MAX_SEARCH_BUCKETS>(key, duplicates, all).unwrap_or(Attempt::NoRoom)
+    fn kick_far(self, key: Key, duplicates: Duplicates) -> Attempt {
+        self.kick_within::<MAX_SEARCH_BUCKETS>(key, duplicates).unwrap_or(Attempt::NoRoom)
     }
 
     /// `None`: a queue of `N` buckets is too short to find a path.
-    fn kick_within<const N: usize>(
-        self,
-        key: Key,
-        duplicates: Duplicates,
-        all: Exclusive<'_, '_>,
-    ) -> Option<Attempt> {
+    fn kick_within<const N: usize>(self, key: Key, duplicates: Duplicates) -> Option<Attempt> {
         let mut search = Search::<N, _>::new(&self.buckets, key.places());
         let (last, node) = match search.run::<F, B>(&self.buckets) {
             Found::Path { last, node } => (last, node),
@@ -342,24 +333,19 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         };
         let mut hop = last;
         for before in search.back::<F, B>(node, &self.buckets) {
-            if !self.hop(hop, all) {
+            if !self.hop(hop) {
                 return Some(Attempt::Stale);
             }
             hop = before;
         }
-        Some(self.last_hop(hop, self.locate([hop.from, hop.to]), key, duplicates, all))
+        Some(self.last_hop(hop, self.locate([hop.from, hop.to]), key, duplicates))
     }
 
     /// One hop in the middle of a path, complete in itself. `false`: it is stale.
-    fn hop(self, hop: Hop, all: Exclusive<'_, '_>) -> bool {
+    fn hop(self, hop: Hop) -> bool {
         let places = [hop.from, hop.to];
-        let buckets = self.locate(places);
-        if let Some(locked) = all {
-            self.relocate(locked, hop, buckets, None)
-        } else {
-            let (locked, buckets) = self.lock(places, buckets);
-            self.relocate(&locked, hop, buckets, None)
-        }
+        let (locked, buckets) = self.lock(places, self.locate(places));
+        self.relocate(&locked, hop, buckets, None)
     }
 
     /// The hop out of a bucket of the new item, and the item into the slot that it leaves, in one
@@ -370,24 +356,18 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         buckets: [Bucket<B::Reading>; 2],
         key: Key,
         duplicates: Duplicates,
-        all: Exclusive<'_, '_>,
     ) -> Attempt {
         let hop_places = [hop.from, hop.to];
-        match (duplicates, all) {
-            (_, Some(locked)) => self.last_hop_locked(locked, hop, buckets, key, duplicates),
-            (Duplicates::Allow, None) => {
-                let (locked, buckets) = self.lock(hop_places, buckets);
-                self.last_hop_locked(&locked, hop, buckets, key, duplicates)
-            }
-            // That there is no copy yet must be exact: both buckets of the item are locked as well.
-            (Duplicates::Reject, None) => {
-                let [first, second] = key.places();
-                let places = [first, second, hop.to];
-                let (locked, [_, _, to]) = self.lock(places, self.locate(places));
-                let [from, _] = self.locate(hop_places);
-                self.last_hop_locked(&locked, hop, [from, to], key, duplicates)
-            }
+        if duplicates == Duplicates::Allow {
+            let (locked, buckets) = self.lock(hop_places, buckets);
+            return self.last_hop_locked(&locked, hop, buckets, key, duplicates);
         }
+        // That there is no copy yet must be exact: both buckets of the item are locked as well.
+        let [first, second] = key.places();
+        let places = [first, second, hop.to];
+        let (locked, [_, _, to]) = self.lock(places, self.locate(places));
+        let [from, _] = self.locate(hop_places);
+        self.last_hop_locked(&locked, hop, [from, to], key, duplicates)
     }
 
     /// With the buckets of the hop as they are while the stripes are held.
@@ -438,8 +418,8 @@ fn classify<F: Format, R: Reading>(
     if duplicates == Duplicates::Reject && R::either_holds(readings, words, places) {
         return Situation::Duplicate;
     }
-    let (first, emptier) = emptier(words);
-    if emptier.has_room() { Situation::Room { first } } else { Situation::Full }
+    let (in_first, emptier) = emptier(words);
+    if emptier.has_room() { Situation::Room { in_first } } else { Situation::Full }
 }
 
 /// Whether both words hold nothing but items that no growth parts from this one, most likely copies of it: a search
@@ -460,7 +440,7 @@ fn emptier<F: Format>([first, second]: [F; 2]) -> (bool, F) {
     (!second_is_emptier, select_unpredictable(second_is_emptier, second, first))
 }
 
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 mod tests {
     use super::super::growing::Growing;
     use super::super::path::OPENED;
@@ -474,24 +454,6 @@ mod tests {
     fn words(table: Table<'_, Fp16x4>) -> Vec<u64> {
         let words = table.buckets.pieces(table.present()).flatten();
         words.map(|word| word.load(Ordering::Relaxed)).collect()
-    }
-
-    /// After too many attempts an insert stores and refuses exactly what the usual way does.
-    #[test]
-    fn exclusive_inserts_match_optimistic_ones() {
-        for buckets in [2, 4, 6, 100, 1000] {
-            let [usual, exclusive] =
-                [0; 2].map(|_| Table::<Fp16x4>::try_new(buckets, buckets).unwrap());
-            for hash in 0..5 * buckets as u64 {
-                let key = usual.key(hash);
-                let duplicates = [Duplicates::Allow, Duplicates::Reject][hash as usize % 2];
-                let stored = usual.insert_as_it_is(key, duplicates);
-                assert_eq!(exclusive.insert_exclusive(key, duplicates), stored);
-            }
-            assert_eq!(words(usual), words(exclusive));
-            assert_eq!(usual.occupied(), exclusive.occupied());
-            assert!(usual.occupied() * 10 > usual.slots() * 9, "kicks were needed");
-        }
     }
 
     /// The kicks of a fixed fill and the buckets that its searches open, as they were counted: an

@@ -14,7 +14,7 @@ const MAX_LOOKUP_ROUNDS: usize = 8;
 
 /// What a lookup saw.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lookup {
+pub(super) enum Answer {
     Present,
     Absent,
     /// Every round found nothing, and found that the version had changed meanwhile.
@@ -54,7 +54,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             return true;
         }
         let key = Key { entry, first, second };
-        let version = self.versions.read_before(self.geometry().version_group(key), version);
+        let version = self.versions.of_stashed(self.geometry().version_group(key), version);
         // The end of the first round, as it mostly is.
         if self.stash_lacks(key) && version.validate_with_stash() {
             return false;
@@ -67,9 +67,9 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     #[inline(never)]
     fn contains_inconclusive(self, entry: Entry, first: u64, second: u64) -> bool {
         match self.look_up(Key { entry, first, second }, MAX_LOOKUP_ROUNDS - 1) {
-            Lookup::Present => true,
-            Lookup::Absent => false,
-            Lookup::Inconclusive => {
+            Answer::Present => true,
+            Answer::Absent => false,
+            Answer::Inconclusive => {
                 // Relaxed: a number that orders nothing.
                 self.changing.inconclusive.fetch_add(1, Ordering::Relaxed);
                 true
@@ -79,26 +79,26 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// Looks until it is sure, at most `rounds` times.
     #[inline]
-    pub(super) fn look_up(self, key: Key, rounds: usize) -> Lookup {
+    pub(super) fn look_up(self, key: Key, rounds: usize) -> Answer {
         let mut looks = iter::repeat_with(|| self.look_once(key)).take(rounds);
-        looks.find(|look| *look != Lookup::Inconclusive).unwrap_or(Lookup::Inconclusive)
+        looks.find(|look| *look != Answer::Inconclusive).unwrap_or(Answer::Inconclusive)
     }
 
     /// One round. The stash comes after the words: see [`stash`](super::stash).
     #[inline]
-    fn look_once(self, key: Key) -> Lookup {
+    fn look_once(self, key: Key) -> Answer {
         let version = self.versions.read(self.geometry().version_group(key));
         let mut found = self.either_holds(key);
         if found {
-            return Lookup::Present;
+            return Answer::Present;
         }
         let is_complete = !version.any_stashed() || self.read_stash(key, |_| found = true);
         if found {
-            Lookup::Present
+            Answer::Present
         } else if is_complete && version.validate_with_stash() {
-            Lookup::Absent
+            Answer::Absent
         } else {
-            Lookup::Inconclusive
+            Answer::Inconclusive
         }
     }
 
@@ -170,7 +170,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// How many copies there are: read under both stripes, unless there are certainly none.
     pub(crate) fn count(self, key: Key) -> usize {
-        if self.look_up(key, 1) == Lookup::Absent {
+        if self.look_up(key, 1) == Answer::Absent {
             return 0;
         }
         // Both: a removal under way in one bucket, which found no copy in the other, comes before all

@@ -119,7 +119,7 @@ fn halves(Stashed { place: Place { position, entry }, copies }: Stashed) -> [Sta
         .map(|position| Stashed { place: Place { position, entry }, copies })
 }
 
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 mod tests {
     use super::super::growing::Growing;
     use super::*;

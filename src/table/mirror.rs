@@ -61,10 +61,10 @@ impl Image {
 /// A second place for every store of a word, while a snapshot is taken.
 pub(super) struct Mirror<B> {
     /// Held by whoever takes a snapshot. It is taken before any stripe.
-    taking: Mutex<()>,
+    pub(super) taking: Mutex<()>,
     /// Replaced only while nobody reads it: by whoever holds the mutex of those who split and, but for the
     /// first time, all stripes.
-    buckets: RwLock<Option<B>>,
+    pub(super) buckets: RwLock<Option<B>>,
 }
 
 impl<B> Mirror<B> {
@@ -74,7 +74,7 @@ impl<B> Mirror<B> {
 }
 
 /// A mirror in use. RAII guard: takes it away on drop.
-struct Recording<'a, B: Buckets> {
+pub(super) struct Recording<'a, B: Buckets> {
     table: &'a State<B>,
 }
 
@@ -142,7 +142,7 @@ impl<B: Buckets> State<B> {
     }
 
     /// A mirror with all words that the table has.
-    fn publish_mirror(&self) -> Result<Recording<'_, B>, NoMemory> {
+    pub(super) fn publish_mirror(&self) -> Result<Recording<'_, B>, NoMemory> {
         let extra_bits = self.layout.properties().extra_bits();
         let (values, max_buckets) = (self.buckets.values(), self.max_buckets());
         let mirror = B::try_new(self.grown(), max_buckets, extra_bits, values, Vec::new())?;
@@ -177,20 +177,6 @@ impl<B: Buckets> State<B> {
         mirror.as_ref().map_or(Ok(()), |mirror| mirror.try_reach(buckets))
     }
 
-    /// For the models: an `image` that ends early.
-    #[cfg(coucal_model)]
-    pub(crate) fn abandon_image(&self) {
-        let _taking = self.mirror().taking.lock();
-        let _recording = self.publish_mirror().expect("memory for a model");
-        self.stripes.start_recording();
-    }
-
-    /// For the models: whether there is a mirror.
-    #[cfg(coucal_model)]
-    pub(crate) fn has_mirror(&self) -> bool {
-        self.mirror().buckets.read().is_some()
-    }
-
     /// Copies the word of a bucket, after it was stored in the table. The bucket's stripe is locked and
     /// its flag is set.
     #[cold]
@@ -215,7 +201,7 @@ impl<B: Buckets> State<B> {
             for (word, copied) in words.iter().zip(copies) {
                 copy(word, copied);
             }
-            #[cfg(all(test, not(coucal_model)))]
+            #[cfg(test)]
             tests::copied(copies);
             // SeqCst: pairs with the fence of `copy_to_mirror`.
             fence(Ordering::SeqCst);
@@ -272,7 +258,7 @@ fn copy(word: &AtomicU64, to: &AtomicU64) {
     to.store(word.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 mod tests {
     use std::cell::RefCell;
     use std::panic::{self, AssertUnwindSafe};

@@ -8,7 +8,7 @@
 
 use core::hint::select_unpredictable;
 
-use super::buckets::{Bucket, Longest, Look, Reading};
+use super::buckets::{Bucket, Longest, Reading, Seen};
 use super::entry::{Entry, ValueBits};
 use super::geometry::{Key, Place};
 use super::stripes::Locked;
@@ -93,14 +93,14 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let extent = self.buckets.extent();
         let buckets = self.locate_by(extent, places);
         let words = self.words_in(buckets);
-        let looks = Look::at_each(buckets, words, places);
-        let first = Reading::holder_of_longest(looks, places)?;
-        let [place, other] = [Place::select(first, places), Place::select(!first, places)];
+        let looks = Seen::at_each(buckets, words, places);
+        let in_first = Reading::holder_of_longest(looks, places)?;
+        let [place, other] = [Place::select(in_first, places), Place::select(!in_first, places)];
         let [a, b] = looks;
-        let [number, in_other] = [first, !first]
-            .map(|first| select_unpredictable(first, a.bucket.number, b.bucket.number));
-        let seen = Look::select(first, a, b, self.buckets.bucket_at(extent, number));
-        let seen_in_other = Look::select(!first, a, b, self.buckets.bucket_at(extent, in_other));
+        let [number, in_other] = [in_first, !in_first]
+            .map(|in_first| select_unpredictable(in_first, a.bucket.number, b.bucket.number));
+        let seen = Seen::select(in_first, a, b, self.buckets.bucket_at(extent, number));
+        let seen_in_other = Seen::select(!in_first, a, b, self.buckets.bucket_at(extent, in_other));
         let (locked, [bucket]) = self.lock([place], [seen.bucket]);
         // What is stashed of the item is there since before the lock, or waits for it. It may know more.
         if self.versions.any_stashed(self.geometry().version_group(key)) {
@@ -120,7 +120,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         locked: &Locked<'_, G>,
         bucket: Bucket<B::Reading>,
         [place, other]: [Place; 2],
-        [seen, seen_in_other]: [Look<F, B::Reading>; 2],
+        [seen, seen_in_other]: [Seen<F, B::Reading>; 2],
         key: Key,
         change: Change,
     ) -> bool {
@@ -179,7 +179,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Read under the lock of the item's other bucket: so no kick takes an entry from there to here and
     /// past this look. A split can take one from the bucket to a new one: then it is read again.
     #[inline]
-    fn in_other(self, place: Place, seen: Look<F, B::Reading>, change: Change) -> InOther {
+    fn in_other(self, place: Place, seen: Seen<F, B::Reading>, change: Change) -> InOther {
         let ([Bucket { reading, .. }], [word]) = self.read_valid_from([place], [seen.bucket]);
         let longest = reading.longest_again(word, place, seen);
         let keeps_key = change == Change::Remove && reading.holds_key(word, place);
@@ -213,7 +213,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let places = key.places();
         let (locked, buckets) = self.lock(places, self.locate(places));
         let [a, b] = places;
-        let seen = Look::at_each(buckets, self.words_in(buckets), places);
+        let seen = Seen::at_each(buckets, self.words_in(buckets), places);
         if let Some(stashed) = self.longest_stashed(key)
             && seen.iter().all(|look| look.known().is_none_or(|known| known <= stashed.known()))
         {

@@ -56,7 +56,7 @@ pub struct Request {
 pub(crate) struct Sizing {
     pub(crate) layout: LayoutId,
     /// The buckets that it begins with.
-    pub(crate) first: u64,
+    pub(crate) initial: u64,
     /// The maximum number of buckets.
     pub(crate) buckets: u64,
     /// The target load of a growing table, in thousandths; 0 for a table of fixed size.
@@ -81,8 +81,8 @@ impl Sizing {
         let buckets = buckets_for(properties, capacity, properties.load)?;
         let items_per_bucket = capacity as f64 / buckets as f64;
         let rate = false_positive_rate(properties, items_per_bucket, value_bits);
-        let (first, max_capacity) = (buckets, capacity);
-        Ok(Self { layout, first, buckets, target_load: 0, value_bits, max_capacity, rate })
+        let (initial, max_capacity) = (buckets, capacity);
+        Ok(Self { layout, initial, buckets, target_load: 0, value_bits, max_capacity, rate })
     }
 
     fn of_growing(layout: LayoutId, request: Request) -> Result<Self, Error> {
@@ -103,7 +103,7 @@ impl Sizing {
         let needed = buckets_for(properties, capacity, load)?;
         let extra_bits = properties.extra_bits() - value_bits;
         let doublings = doublings(extra_bits);
-        let first_for = |most: Option<u64>| match most {
+        let initial_for = |most: Option<u64>| match most {
             Some(most) => {
                 // No less than from where it can come so far: doublings are counted in levels.
                 let least = most.next_power_of_two() >> doublings;
@@ -115,25 +115,25 @@ impl Sizing {
         };
         let mut most =
             max_capacity.map(|items| buckets_for(properties, items, load)).transpose()?;
-        let mut first = first_for(most);
+        let mut initial = initial_for(most);
         if let (Some(items), Some(most)) = (max_capacity, &mut most) {
             // With room for what splits double on the way.
-            let (times, of) = doubled_share(first, *most + *most / MAX_DOUBLED, extra_bits);
+            let (times, of) = doubled_share(initial, *most + *most / MAX_DOUBLED, extra_bits);
             let doubled = (items / of).saturating_mul(times) + (items % of) * times / of;
             *most = buckets_for(properties, items.saturating_add(doubled), load)?;
-            first = first_for(Some(*most));
+            initial = initial_for(Some(*most));
         }
         let slots = properties.slots as u64;
-        let largest = (MAX_SLOTS / slots / 2 * 2).max(first);
+        let largest = (MAX_SLOTS / slots / 2 * 2).max(initial);
         let buckets = match most {
-            Some(most) => most.max(first),
-            None => 1_u64.checked_shl(first.ilog2() + doublings).unwrap_or(largest).min(largest),
+            Some(most) => most.max(initial),
+            None => 1_u64.checked_shl(initial.ilog2() + doublings).unwrap_or(largest).min(largest),
         };
-        let (times, of) = doubled_share(first, buckets, extra_bits);
+        let (times, of) = doubled_share(initial, buckets, extra_bits);
         let of_all = (buckets * slots) as f64 * load * of as f64 / (of + times) as f64;
         let mut sizing = Self {
             layout,
-            first,
+            initial,
             buckets,
             target_load,
             value_bits,
@@ -145,11 +145,11 @@ impl Sizing {
         Ok(sizing)
     }
 
-    /// For tests and models: a table of these sizes, with the layout's target load.
-    #[cfg(any(test, coucal_model))]
-    pub(crate) fn of_table(layout: LayoutId, first: u64, buckets: u64) -> Self {
+    /// For tests: a table of these sizes, with the layout's target load.
+    #[cfg(test)]
+    pub(crate) fn of_table(layout: LayoutId, initial: u64, buckets: u64) -> Self {
         let target_load = thousandths(layout.properties().target_load());
-        Self { layout, first, buckets, target_load, value_bits: 0, max_capacity: 0, rate: 1.0 }
+        Self { layout, initial, buckets, target_load, value_bits: 0, max_capacity: 0, rate: 1.0 }
     }
 
     /// The sizing of a layout, or an error if its rate is too high.
@@ -189,12 +189,12 @@ impl Sizing {
 
     /// The allocator could not provide the first words of the table.
     pub(crate) fn out_of_memory(self) -> Error {
-        Error::OutOfMemory { bytes: in_address_space(self.first.saturating_mul(8)) }
+        Error::OutOfMemory { bytes: in_address_space(self.initial.saturating_mul(8)) }
     }
 
     /// The buckets that it begins with, if there can be so many in memory.
-    pub(crate) fn first_in_memory(self) -> Result<usize, NoMemory> {
-        memory::in_memory(self.first)
+    pub(crate) fn initial_in_memory(self) -> Result<usize, NoMemory> {
+        memory::in_memory(self.initial)
     }
 
     /// The sizing of each layout that may be chosen for the request, in ascending order of fingerprint
@@ -208,28 +208,28 @@ impl Sizing {
         candidates.map(move |layout| Self::of(layout, request))
     }
 
-    /// The false-positive rate of a growing table that has grown from its first size to hold this number of
+    /// The false-positive rate of a growing table that has grown from its initial size to hold this number of
     /// items. With more items than its maximum size is for, it is that of a fuller table.
     pub(crate) fn false_positive_rate_at(self, items: u64) -> f64 {
-        let Self { layout, first, buckets: max_buckets, target_load, value_bits, .. } = self;
+        let Self { layout, initial, buckets: max_buckets, target_load, value_bits, .. } = self;
         let properties = layout.properties();
         let items = items as f64;
         let items_per_bucket = properties.slots as f64 * (share(target_load) + LOAD_MARGIN);
-        let buckets = (items / items_per_bucket).clamp(first as f64, max_buckets as f64);
+        let buckets = (items / items_per_bucket).clamp(initial as f64, max_buckets as f64);
         let while_growing = items.min(buckets * items_per_bucket);
         let extra_bits = properties.extra_bits() - value_bits;
         // What comes after that knows what entries of the last level know.
         let level = (buckets as u64).ilog2();
         let later = (items - while_growing) * (-f64::from(level + extra_bits)).exp2();
-        let weight = weight(while_growing, first, buckets, extra_bits) + later;
+        let weight = weight(while_growing, initial, buckets, extra_bits) + later;
         false_positive_rate_of_grown(properties, weight, value_bits)
     }
 }
 
 impl Request {
-    /// Whether a table of this layout can grow from `first` to `most` buckets, and holds the items of the request then. It
-    /// may have grown from another first size than would be chosen now.
-    pub(crate) fn may_grow(self, layout: LayoutId, first: u64, most: u64) -> bool {
+    /// Whether a table of this layout can grow from `initial` to `most` buckets, and holds the items of the request then. It
+    /// may have grown from another initial size than would be chosen now.
+    pub(crate) fn may_grow(self, layout: LayoutId, initial: u64, most: u64) -> bool {
         let (Ok(_), Ok(load)) = (self.value_bits_of(layout), self.target_load_of(layout)) else {
             return false;
         };
@@ -237,10 +237,10 @@ impl Request {
         let holds =
             |buckets: u64, items: u64| items as f64 <= (buckets * slots) as f64 * share(load);
         let max_capacity = self.max_capacity.unwrap_or(self.capacity);
-        (2..=most).contains(&first)
+        (2..=most).contains(&initial)
             && most <= MAX_SLOTS / slots
             && self.capacity <= max_capacity
-            && holds(first, self.capacity)
+            && holds(initial, self.capacity)
             && holds(most, max_capacity)
     }
 
@@ -371,14 +371,14 @@ fn reported(compared: f64, equal: f64, value_bits: u32) -> f64 {
     }
 }
 
-/// The sum of 2^-n over all entries of a table that grew from `first` buckets to this number with the
+/// The sum of 2^-n over all entries of a table that grew from `initial` buckets to this number with the
 /// same load all the time, where n is how many bits of its position an entry knows.
 ///
-/// An entry that is inserted at level L knows L + T bits. Of b buckets with i items each, those of the first size, at
+/// An entry that is inserted at level L knows L + T bits. Of b buckets with i items each, those of the initial size, at
 /// level l, weigh i·2^-T·b/2^l together; a level doubles the items, and the new ones weigh i·2^-T together. A doubled
 /// entry weighs as much as the one that it was.
-pub(crate) fn weight(items: f64, first: u64, buckets: f64, extra_bits: u32) -> f64 {
-    let (level, begun) = ((buckets as u64).ilog2(), first.ilog2());
+pub(crate) fn weight(items: f64, initial: u64, buckets: f64, extra_bits: u32) -> f64 {
+    let (level, begun) = ((buckets as u64).ilog2(), initial.ilog2());
     let levels = f64::from(level - begun) + buckets * (-f64::from(level)).exp2();
     items / buckets * levels * (-f64::from(extra_bits)).exp2()
 }
@@ -402,10 +402,10 @@ fn doublings(extra_bits: u32) -> u32 {
     (0..u32::BITS).take_while(|&n| doubled(n) * MAX_DOUBLED <= 1 << n).last().unwrap_or(0)
 }
 
-/// How many entries splits have doubled in a table that has grown from `first` to `most` buckets, at the most: so many
+/// How many entries splits have doubled in a table that has grown from `initial` to `most` buckets, at the most: so many
 /// of so many items. A table of D doublings has D - T of 2^T.
-fn doubled_share(first: u64, most: u64, extra_bits: u32) -> (u64, u64) {
-    let wanted = most.div_ceil(1 << first.ilog2()).next_power_of_two().ilog2();
+fn doubled_share(initial: u64, most: u64, extra_bits: u32) -> (u64, u64) {
+    let wanted = most.div_ceil(1 << initial.ilog2()).next_power_of_two().ilog2();
     (wanted.min(doublings(extra_bits)).saturating_sub(extra_bits).into(), 1 << extra_bits)
 }
 
@@ -449,7 +449,7 @@ fn power(base: f64, exponent: usize) -> f64 {
     core::iter::repeat_n(base, exponent).product()
 }
 
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::layout::LayoutId::{self, Fp8x8, Fp12x5, Fp16x4, Fp21x3, Fp32x2, SemiSorted17x4};
@@ -571,40 +571,40 @@ mod tests {
         })
     }
 
-    /// A growing table that begins with `first` buckets, and has `buckets` at the most.
-    fn grown(layout: LayoutId, first: u64, buckets: u64, target_load: u32) -> Sizing {
-        Sizing { target_load, ..Sizing::of_table(layout, first, buckets) }
+    /// A growing table that begins with `initial` buckets, and has `buckets` at the most.
+    fn grown(layout: LayoutId, initial: u64, buckets: u64, target_load: u32) -> Sizing {
+        Sizing { target_load, ..Sizing::of_table(layout, initial, buckets) }
     }
 
     /// The table of a growing filter, whatever is requested.
     fn check(layout: LayoutId, request: Request, [fewer, more]: [u64; 2]) {
         let sizing = Sizing::of(layout, request).unwrap();
-        let Sizing { first, buckets, target_load, rate, .. } = sizing;
+        let Sizing { initial, buckets, target_load, rate, .. } = sizing;
         let properties = layout.properties();
         let doublings = doublings(properties.extra_bits());
         let max_capacity = request.max_capacity.unwrap();
         assert_eq!(sizing.max_capacity, max_capacity);
-        assert!(first % 2 == 0 && first >= MIN_FIRST);
-        assert!(first <= buckets && buckets.div_ceil(first) <= 1 << doublings);
+        assert!(initial % 2 == 0 && initial >= MIN_FIRST);
+        assert!(initial <= buckets && buckets.div_ceil(initial) <= 1 << doublings);
         let load = share(target_load);
         let default = thousandths(properties.target_load());
         assert_eq!(target_load, request.target_load.unwrap_or(default));
         let room = |buckets: u64| (buckets * properties.slots as u64) as f64 * load;
-        assert!(room(first) >= request.capacity as f64 && room(buckets) >= max_capacity as f64);
+        assert!(room(initial) >= request.capacity as f64 && room(buckets) >= max_capacity as f64);
         // With two buckets less it would be too small.
         let needed = |items| buckets_for(properties, items, load).unwrap();
         // With what splits double on the way.
-        let (times, of) = doubled_share(first, buckets, properties.extra_bits());
+        let (times, of) = doubled_share(initial, buckets, properties.extra_bits());
         let share = times as f64 / of as f64;
         let least = needed((max_capacity as f64 * (1.0 + share)) as u64);
         let most = buckets;
-        assert!(least <= most && most <= needed(max_capacity * 8 / 7 + 8).max(first));
+        assert!(least <= most && most <= needed(max_capacity * 8 / 7 + 8).max(initial));
         let default = if request.capacity == 0 { DEFAULT_FIRST.min(most) } else { 0 };
-        let is_enough = |first: u64| {
-            let whole_levels = (1_u64 << first.ilog2()).saturating_mul(1 << doublings);
-            first >= needed(request.capacity).max(default) && whole_levels >= most
+        let is_enough = |initial: u64| {
+            let whole_levels = (1_u64 << initial.ilog2()).saturating_mul(1 << doublings);
+            initial >= needed(request.capacity).max(default) && whole_levels >= most
         };
-        assert!(is_enough(first) && (first == MIN_FIRST || !is_enough(first - 2)));
+        assert!(is_enough(initial) && (initial == MIN_FIRST || !is_enough(initial - 2)));
 
         let at = |items| sizing.false_positive_rate_at(items);
         assert!(at(0) == 0.0 && at(fewer) <= at(more) && at(more) <= 1.0);
@@ -627,27 +627,27 @@ mod tests {
 
     mod a_growing_table_has_room_and_keeps_its_rate {
         use super::*;
-        crate::__for_each_growing_layout!(sizing_of_each_growing_layout);
+        crate::__for_each_layout!(that grows: sizing_of_each_growing_layout);
     }
 
     /// The closed formula against a sum, item by item: each knows the bits of its level and `extra_bits` more.
     #[test]
     fn the_weight_is_the_sum_over_all_entries() {
-        fn check(layout: LayoutId, first: u64, max_buckets: u64, load: u32) {
+        fn check(layout: LayoutId, initial: u64, max_buckets: u64, load: u32) {
             let properties = layout.properties();
             let items_per_bucket = properties.slots as f64 * (share(load) + LOAD_MARGIN);
             let room = (max_buckets as f64 * items_per_bucket) as u64;
             let (mut sum, mut steps) = (0.0, 0);
             for items in 0..room * 11 / 10 {
                 if items % 29 == 0 && items > 0 {
-                    let sizing = grown(layout, first, max_buckets, load);
+                    let sizing = grown(layout, initial, max_buckets, load);
                     let rate = sizing.false_positive_rate_at(items);
                     let expected = false_positive_rate_of_grown(properties, sum, 0);
                     assert!((rate / expected - 1.0).abs() < 0.005, "{items}: {rate}, {expected}");
                     steps += 1;
                 }
                 let buckets = (items as f64 / items_per_bucket) as u64;
-                let level = buckets.clamp(first, max_buckets).ilog2();
+                let level = buckets.clamp(initial, max_buckets).ilog2();
                 sum += (-f64::from(level + properties.extra_bits())).exp2();
             }
             assert!(steps > 100);
@@ -669,12 +669,12 @@ mod tests {
             let (extra_bits, target_load) = (properties.extra_bits(), properties.target_load());
             let cores = f64::from(properties.bits - extra_bits - 1).exp2() - 1.0;
             let equal = (-f64::from(extra_bits)).exp2() / cores;
-            let (first, load) = (1 << 10, thousandths(target_load));
+            let (initial, load) = (1 << 10, thousandths(target_load));
             let items_per_bucket = properties.slots as f64 * (target_load + LOAD_MARGIN);
             for doublings in 0..doublings(extra_bits).min(20) {
-                let buckets = first << doublings;
+                let buckets = initial << doublings;
                 let items = (buckets as f64 * items_per_bucket) as u64;
-                let rate = grown(layout, first, buckets, load).false_positive_rate_at(items);
+                let rate = grown(layout, initial, buckets, load).false_positive_rate_at(items);
                 let levels = f64::from(1 + doublings);
                 let of_pairs = |equal: f64| -(-2.0 * items_per_bucket * levels * equal).exp_m1();
                 let expected = of_pairs(equal);
@@ -724,10 +724,11 @@ mod tests {
         for layout in growing_layouts() {
             let properties = layout.properties();
             let sizing = Sizing::of(layout, endless(0)).unwrap();
-            assert_eq!(sizing.first, DEFAULT_FIRST);
+            assert_eq!(sizing.initial, DEFAULT_FIRST);
             let load = share(sizing.target_load);
             let room = (sizing.buckets * properties.slots as u64) as f64 * load;
-            let (times, of) = doubled_share(sizing.first, sizing.buckets, properties.extra_bits());
+            let (times, of) =
+                doubled_share(sizing.initial, sizing.buckets, properties.extra_bits());
             let share = 1.0 + times as f64 / of as f64;
             assert!((sizing.max_capacity as f64 * share / room - 1.0).abs() < 1e-5);
             if properties.extra_bits() >= MANY_EXTRA_BITS {
@@ -738,14 +739,14 @@ mod tests {
             }
             // The rate is then that at the first capacity.
             let large = Sizing::of(layout, endless(100_000)).unwrap();
-            assert_eq!(large.first, buckets_for(properties, 100_000, load).unwrap());
+            assert_eq!(large.initial, buckets_for(properties, 100_000, load).unwrap());
             assert_eq!(large.rate.to_bits(), large.false_positive_rate_at(100_000).to_bits());
             assert!(large.max_capacity >= 50_000 << doublings(properties.extra_bits()).min(9));
         }
-        let first = |max_capacity| Sizing::of(Fp16x4, growing(0, max_capacity)).unwrap().first;
+        let initial = |max_capacity| Sizing::of(Fp16x4, growing(0, max_capacity)).unwrap().initial;
         // Less than 4 KiB is enough, or not.
-        assert_eq!([0, 50, 1000].map(first), [32, 32, 354]);
-        assert_eq!([2000, 100_000, 1 << 40].map(first), [512; 3]);
+        assert_eq!([0, 50, 1000].map(initial), [32, 32, 354]);
+        assert_eq!([2000, 100_000, 1 << 40].map(initial), [512; 3]);
     }
 
     /// With a maximum that it could not reach from 4 KiB, a table with short rings begins with more.
@@ -756,8 +757,8 @@ mod tests {
             let sizing = Sizing::of(layout, request).unwrap();
             let extra_bits = layout.properties().extra_bits() - sizing.value_bits;
             let least = sizing.buckets.div_ceil(1 << doublings(extra_bits));
-            assert_eq!(sizing.first, least.next_power_of_two());
-            assert!(sizing.first > DEFAULT_FIRST && sizing.max_capacity == 1 << 30);
+            assert_eq!(sizing.initial, least.next_power_of_two());
+            assert!(sizing.initial > DEFAULT_FIRST && sizing.max_capacity == 1 << 30);
         }
     }
 
@@ -793,11 +794,11 @@ mod tests {
             for value_bits in 1..extra_bits {
                 let sizing = of(Some(value_bits), 1_000_000);
                 let doublings = doublings(extra_bits - value_bits);
-                assert!(sizing.buckets.div_ceil(sizing.first) <= 1 << doublings);
+                assert!(sizing.buckets.div_ceil(sizing.initial) <= 1 << doublings);
                 assert_eq!(sizing.value_bits, value_bits);
                 // Of tables of one size: the filter's share is that of many lookups with one match.
                 let (with, without) = (of(Some(value_bits), 1900), of(None, 1900));
-                if with.first == without.first {
+                if with.initial == without.initial {
                     let matches = -(-without.rate).ln_1p() * f64::from(value_bits).exp2();
                     assert!((with.rate / matches - 1.0).abs() < 0.001, "{}", layout.name());
                 }

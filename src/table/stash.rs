@@ -28,7 +28,7 @@ mod cells;
 use core::hint::select_unpredictable;
 
 pub(crate) use self::cells::{CellWords, MAX_COPIES, Stashed};
-use self::cells::{Cells, Found, Wanted, Writer};
+use self::cells::{Cells, Match, StashQuery, Writer};
 use super::entry::{Entry, Values};
 use super::geometry::{self, Key, Place};
 use super::insert::{Attempt, Duplicates};
@@ -136,14 +136,14 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
 
     /// The entries of an item, with its value, or whatever its value is.
     #[inline]
-    fn wanted(self, key: Key, with_value: bool) -> Wanted {
+    fn query(self, key: Key, with_value: bool) -> StashQuery {
         let mask = if with_value { u32::MAX } else { self.key_bits() };
         let mut item = even(key);
         if !B::GROWS {
             // As it is; the compiler knows it now.
             item.entry = Entry::knowing(item.entry.bits().into(), 0);
         }
-        Wanted { item, mask }
+        StashQuery { item, mask }
     }
 
     /// Whether the cells of the stash certainly hold nothing of the item, whatever its value is: mostly right where it says
@@ -152,7 +152,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     #[inline(always)]
     pub(super) fn stash_lacks(self, key: Key) -> bool {
         let cells = self.cells_of(self.group_of(key));
-        cells.is_some_and(|cells| cells.lacks(self.wanted(key, false)))
+        cells.is_some_and(|cells| cells.lacks(self.query(key, false)))
     }
 
     /// Calls `found` with what a slot would hold of each entry of the item, whatever its value is. `false`: some may
@@ -160,7 +160,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     #[inline]
     pub(super) fn read_stash(self, key: Key, mut found: impl FnMut(u32)) -> bool {
         let cells = self.cells_of(self.group_of(key));
-        cells.is_none_or(|cells| cells.read(self.wanted(key, false), |each| found(each.bits)))
+        cells.is_none_or(|cells| cells.read(self.query(key, false), |each| found(each.bits)))
     }
 
     /// Locks the cells of the item's group, if there is something in them. Called while the stripes of both
@@ -277,8 +277,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         }
     }
 
-    /// A copy of an item into the stash, while all stripes are held.
-    pub(super) fn stash_exclusive(self, key: Key) -> Attempt {
+    /// A copy of an item into the stash, while the stripes of both of its buckets are held.
+    pub(super) fn stash_locked(self, key: Key) -> Attempt {
         match self.reserve_in_stash(key) {
             Ok(mut writer) => self.put_in_stash(&mut writer, key, 1),
             Err(refused) => refused,
@@ -313,9 +313,9 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
             _ => {}
         }
         let group = self.group_of(key);
-        let first = writer.add(self.in_shard(group), new);
+        let is_first = writer.add(self.in_shard(group), new);
         // After the cell: a lookup that sees the version sees the cell.
-        self.versions.stashed(group, first);
+        self.versions.stashed(group, is_first);
         Attempt::Stored
     }
 
@@ -323,14 +323,14 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     /// are held.
     pub(super) fn is_stashed(self, key: Key) -> bool {
         let writer = self.lock_stash(key);
-        writer.is_some_and(|writer| writer.longest(self.wanted(key, false)).is_some())
+        writer.is_some_and(|writer| writer.longest(self.query(key, false)).is_some())
     }
 
     /// Calls `found` with what a slot would hold of each entry of the item in the stash, whatever its value is. Called
     /// while both stripes of the item are held.
     pub(super) fn each_stashed(self, key: Key, mut found: impl FnMut(u32)) {
         if let Some(writer) = self.lock_stash(key) {
-            writer.each(self.wanted(key, false), |each| found(each.bits));
+            writer.each(self.query(key, false), |each| found(each.bits));
         }
     }
 
@@ -338,7 +338,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     pub(super) fn count_stashed(self, key: Key) -> usize {
         let mut copies = 0;
         if let Some(writer) = self.lock_stash(key) {
-            writer.each(self.wanted(key, true), |found| copies += found.copies);
+            writer.each(self.query(key, true), |found| copies += found.copies);
         }
         copies
     }
@@ -349,7 +349,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     /// The longest entry of the item in the stash. Called while both stripes of the item are held.
     pub(super) fn longest_stashed(self, key: Key) -> Option<InStash<'a>> {
         let writer = self.lock_stash(key)?;
-        let found = writer.longest(self.wanted(key, true))?;
+        let found = writer.longest(self.query(key, true))?;
         Some(InStash { writer, found })
     }
 
@@ -371,7 +371,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         self.take(key, &mut stashed.writer, stashed.found, 1);
     }
 
-    fn take(self, key: Key, writer: &mut Writer<'_>, found: Found, copies: usize) {
+    fn take(self, key: Key, writer: &mut Writer<'_>, found: Match, copies: usize) {
         let group = self.group_of(key);
         // Before the cell: a lookup may have read the words before a copy of the item was put there.
         self.versions.unstash(group, writer.is_last(self.in_shard(group), found, copies));
@@ -399,7 +399,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
             return Err(Refusal::Full);
         }
         // In its cell, which may be another one now.
-        let found = writer.longest(self.wanted(key, true)).expect("the mutex is held");
+        let found = writer.longest(self.query(key, true)).expect("the mutex is held");
         self.take(key, &mut writer, found, 1);
         Ok(())
     }
@@ -444,7 +444,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
 /// An entry in the stash, whose shard is locked.
 pub(super) struct InStash<'a> {
     writer: Writer<'a>,
-    found: Found,
+    found: Match,
 }
 
 impl InStash<'_> {
@@ -464,7 +464,7 @@ fn even(Key { entry, first, second }: Key) -> Place {
     Place { position: select_unpredictable(first & 1 == 0, first, second), entry }
 }
 
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::layout::Packed;

@@ -21,7 +21,7 @@ const BUCKETS_PER_GROUP: u64 = 128;
 const MIN_GROUPS: u64 = 8;
 
 pub(super) struct Versions {
-    groups: Box<[AtomicU64]>,
+    pub(super) groups: Box<[AtomicU64]>,
 }
 
 /// Whether the stash holds an entry of the group.
@@ -66,9 +66,10 @@ impl Versions {
         ReadVersion { counter, version: counter.load(Ordering::SeqCst) }
     }
 
-    /// What was read when `number` was, and something of the group was stashed.
+    /// What [`read`](Self::read) returned to a lookup, if something of the group was stashed then: from its
+    /// [number](ReadVersion::number), which a call takes in a register. It is validated after the stash was read.
     #[inline]
-    pub(super) fn read_before(&self, group: usize, number: u64) -> ReadVersion<'_> {
+    pub(super) fn of_stashed(&self, group: usize, number: u64) -> ReadVersion<'_> {
         ReadVersion { counter: self.counter(group), version: number | STASHED }
     }
 
@@ -89,16 +90,16 @@ impl Versions {
     }
 
     /// Called after a copy of an entry of the group was put into the stash: whether it is the first of the group there.
-    pub(super) fn stashed(&self, group: usize, first: bool) {
+    pub(super) fn stashed(&self, group: usize, is_first: bool) {
         // SeqCst: the insert takes effect here. Pairs with `read`.
-        self.counter(group).fetch_add(ONE + u64::from(first), Ordering::SeqCst);
+        self.counter(group).fetch_add(ONE + u64::from(is_first), Ordering::SeqCst);
     }
 
     /// Called before a copy of an entry of the group is taken out of the stash: whether it is the last of the group there.
-    pub(super) fn unstash(&self, group: usize, last: bool) {
+    pub(super) fn unstash(&self, group: usize, is_last: bool) {
         // SeqCst: for lookups that do not look in the stash any more, the removal takes effect here. Pairs with
         // `read`. With the last of them, what is carried from the lowest bit is the bump.
-        self.counter(group).fetch_add(ONE - u64::from(last), Ordering::SeqCst);
+        self.counter(group).fetch_add(ONE - u64::from(is_last), Ordering::SeqCst);
     }
 
     /// Bumps every group, of none of which anything is stashed any more.
@@ -111,18 +112,12 @@ impl Versions {
         }
     }
 
-    /// For the models: see [`State::store_zeros`](super::State::store_zeros).
-    #[cfg(coucal_model)]
-    pub(super) fn store_zeros(&self) {
-        self.groups.iter().for_each(|group| group.store(0, Ordering::SeqCst));
-    }
-
     pub(super) fn memory_bytes(&self) -> usize {
         size_of_val(&*self.groups)
     }
 
     /// How often a version was bumped: in a table without removals, how many kicks there were.
-    #[cfg(all(test, not(coucal_model)))]
+    #[cfg(test)]
     pub(super) fn bumps(&self) -> u64 {
         self.groups.iter().map(|group| group.load(Ordering::Relaxed) / ONE).sum()
     }
@@ -158,7 +153,7 @@ impl ReadVersion<'_> {
     }
 }
 
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 mod tests {
     use super::super::Table;
     use super::*;

@@ -54,7 +54,7 @@ fn what_cannot_be_built_is_a_panic() {
         let Err(payload) = catch_unwind(build) else { panic!("{expected}") };
         assert_eq!(payload.downcast_ref::<String>(), Some(&expected.to_string()));
     }
-    let too_large = Error::CapacityOverflow { capacity: usize::MAX };
+    let too_large = CuckooFilter::builder().capacity(usize::MAX).build().expect_err("too large");
     panics(|| CuckooFilter::with_capacity(usize::MAX), &too_large);
     panics(|| CuckooFilter::with_capacity_and_hasher(usize::MAX, HASHER), &too_large);
     panics(|| CuckooMaplet::with_capacity(usize::MAX, 6), &too_large);

@@ -9,6 +9,7 @@ fn row<'a>(page: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
     row.unwrap_or_else(|| panic!("no row {name:?}")).trim_end_matches(" |").split(" | ")
 }
 
+#[cfg(target_pointer_width = "64")]
 #[test]
 fn the_bytes_of_small_filters() {
     let page = include_str!("../../docs/cookbook.md");

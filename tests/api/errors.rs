@@ -4,8 +4,8 @@ use std::error::Error as _;
 use std::io;
 
 use coucal::{
-    AnyCuckooFilter, Builder, CuckooFilter, Error, Fp12x5, Fp16x4, Fp21x3, GrowableCuckooFilter,
-    StableHashBuilder,
+    AnyCuckooFilter, Builder, Candidates, CuckooFilter, CuckooMaplet, Error, Fp12x5, Fp16x4,
+    Fp21x3, GrowableCuckooFilter, GrowableCuckooMaplet, Snapshot, StableHashBuilder,
 };
 
 use crate::common::stopped;
@@ -335,4 +335,56 @@ fn what_the_errors_of_merging_tell_to_do_works() {
     let clone = CuckooFilter::with_capacity_and_hasher(100, other.hasher().clone());
     assert_eq!(clone.merge(&other), Ok(()));
     assert!(clone.contains("egg"));
+}
+
+/// The error of a program has the error of each method in one step, as `#[from] coucal::Error` of `thiserror` makes it.
+#[test]
+fn the_error_of_a_program_takes_that_of_every_method() {
+    #[derive(Debug)]
+    #[expect(dead_code, reason = "only made")]
+    struct OfProgram(Error);
+
+    impl From<Error> for OfProgram {
+        fn from(error: Error) -> Self {
+            Self(error)
+        }
+    }
+
+    fn program() -> Result<(), OfProgram> {
+        let filter = builder().layout_named("Fp16x4")?.max_capacity(1000).hasher(HASHER).build()?;
+        filter.reserve(10)?;
+        filter.insert("egg")?;
+        filter.insert_unique("egg")?;
+        filter.insert_many(&["egg"])?;
+        filter.insert_all(["egg"])?;
+        filter.insert_unique_many(&["egg"], &mut [true])?;
+        filter.insert_unique_all(["egg"])?;
+        filter.contains_many(&["egg"], &mut [true])?;
+        filter.remove_many(&["egg"], &mut [true])?;
+        let bytes = filter.snapshot()?.to_bytes();
+        filter.merge(&GrowableCuckooFilter::restore(&bytes[..], HASHER)?)?;
+        filter.merge(&GrowableCuckooFilter::from_bytes(&bytes, HASHER)?)?;
+        filter
+            .merge(&GrowableCuckooFilter::from_snapshot(Snapshot::from_bytes(&bytes)?, HASHER)?)?;
+        Snapshot::read_from(&bytes[..])?;
+
+        let maplet = CuckooMaplet::builder().value_bits(6).max_capacity(1000).hasher(HASHER);
+        let maplet = maplet.build()?;
+        maplet.reserve(10)?;
+        maplet.insert("egg", 7)?;
+        maplet.replace("egg", 7, 9)?;
+        maplet.insert_many(&[("egg", 7)])?;
+        maplet.insert_all([("egg", 7)])?;
+        maplet.get_many(&["egg"], &mut [Candidates::new()])?;
+        maplet.replace_many(&[("egg", 7, 9)], &mut [true])?;
+        maplet.remove_many(&[("egg", 9)], &mut [true])?;
+        let bytes = maplet.snapshot()?.to_bytes();
+        maplet.merge(&GrowableCuckooMaplet::restore(&bytes[..], HASHER)?)?;
+        maplet.merge(&GrowableCuckooMaplet::from_bytes(&bytes, HASHER)?)?;
+        maplet
+            .merge(&GrowableCuckooMaplet::from_snapshot(Snapshot::from_bytes(&bytes)?, HASHER)?)?;
+        AnyCuckooFilter::with_capacity_and_rate(100, 0.01)?;
+        Ok(())
+    }
+    program().expect("room and memory");
 }

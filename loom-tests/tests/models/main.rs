@@ -33,7 +33,7 @@ macro_rules! models {
 #[cfg(feature = "every-layout")]
 macro_rules! growing_models {
     ($($model:ident)*) => {
-        $(coucal::__for_each_growing_layout!(of_each_layout $model);)*
+        $(coucal::__for_each_layout!(that grows: of_each_layout $model);)*
     };
 }
 

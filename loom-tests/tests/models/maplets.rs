@@ -6,8 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use coucal::probe::{self, Maplet, Modelled, Step};
-use coucal::{CuckooMaplet, Growable, GrowingLayout, Layout, Storage};
+use coucal::probe::{self, Maplet, Step};
+use coucal::{Growable, GrowingLayout, Layout, Storage};
 use loom_tests::model::{Item, Setup};
 
 use crate::stopped::Gate;
@@ -329,11 +329,7 @@ fn removal_of_one_value_against_get_of_the_other<L: Layout>() {
 
 /// The duplicate rule for keys: another value is stored in one bucket, then the first is removed from the
 /// other. The key is there all the time.
-fn value_in_and_value_out<M>(mut setup: Setup<Maplet<M>>, floor: usize)
-where
-    M: Storage + 'static,
-    Maplet<M>: Modelled<Shared = CuckooMaplet<M>>,
-{
+fn value_in_and_value_out<M: Storage + 'static>(mut setup: Setup<Maplet<M>>, floor: usize) {
     let xa = setup.item(0, 1);
     let xb = setup.with_value(xa, 1);
     setup.store(0, &[xa]);

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use coucal::{Growable, GrowingLayout, Layout};
-use loom_tests::model::{FilterStorage, Item, Model, Setup, Thread};
+use coucal::{Growable, GrowingLayout, Layout, Storage};
+use loom_tests::model::{Item, Model, Setup, Thread};
 
 use crate::OneHop;
 
@@ -44,7 +44,7 @@ type Operation<M> = fn(&mut Thread<M>, Item) -> bool;
 
 /// What one thread does: it applies its operation to its own item, then looks at the item of the
 /// other thread.
-struct Side<M: FilterStorage> {
+struct Side<M: Storage + 'static> {
     own: Item,
     operation: Operation<M>,
     look: Operation<M>,
@@ -52,12 +52,12 @@ struct Side<M: FilterStorage> {
     missed: bool,
 }
 
-fn check<M: FilterStorage>(setup: Setup<M>, floor: usize, sides: [Side<M>; 2]) {
+fn check<M: Storage + 'static>(setup: Setup<M>, floor: usize, sides: [Side<M>; 2]) {
     check_beside(setup, floor, 3, sides, |_| {});
 }
 
 /// The same beside other threads.
-fn check_beside<M: FilterStorage>(
+fn check_beside<M: Storage + 'static>(
     setup: Setup<M>,
     floor: usize,
     preemptions: usize,

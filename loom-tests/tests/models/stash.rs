@@ -373,7 +373,7 @@ fn snapshot_beside_going_back<L: Layout>() {
 /// the lines are doubled.
 fn stashed<M: Subject, const N: usize>() -> (Setup<M>, [Item; N], Item) {
     // Room for all of them, in a layout of two slots, too.
-    let mut setup = Setup::new(if M::Layout::SLOTS < 4 { 10 } else { 6 });
+    let mut setup = Setup::new(if M::SLOTS < 4 { 10 } else { 6 });
     let low = setup.item(2, 3);
     let stashed = [(); N].map(|()| setup.item_of_group(2, 3, low));
     setup.fill(2, low).fill(3, low).stash(&stashed);

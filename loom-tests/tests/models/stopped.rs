@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use coucal::probe::{self, Step};
-use coucal::{Growable, GrowingLayout, Layout};
+use coucal::{Growable, GrowingLayout, Layout, Storage};
 use loom::sync::{Condvar, Mutex};
-use loom_tests::model::{FilterStorage, Item, Setup, Thread};
+use loom_tests::model::{Item, Setup, Thread};
 
 use crate::TwoHops;
 
@@ -118,7 +118,7 @@ fn splitter_stopped_at_each_step<L: GrowingLayout + Layout>() {
 
 /// The same for a snapshot of two buckets, in a table with this number of stripes, whose words are in this
 /// number of pieces.
-fn snapshot_stopped<M: FilterStorage>(
+fn snapshot_stopped<M: Storage + 'static>(
     steps_of_a_round: usize,
     stripes: usize,
     pieces: usize,
@@ -149,7 +149,7 @@ fn snapshot_of_a_growing_filter_stopped_at_each_step<L: GrowingLayout + Layout>(
 
 /// Runs the model in which the writer stops at step `stop`: then `items` are there, and `other` may
 /// be. Whether the writer has such a step.
-fn looked_up_around<M: FilterStorage>(
+fn looked_up_around<M: Storage + 'static>(
     stop: usize,
     steps_of_a_round: usize,
     setup: Setup<M>,
@@ -199,7 +199,7 @@ fn looked_up_around<M: FilterStorage>(
 }
 
 /// `contains`, which takes no lock and stores nothing except the count of an inconclusive answer.
-fn bounded_lookup<M: FilterStorage>(
+fn bounded_lookup<M: Storage + 'static>(
     thread: &mut Thread<M>,
     item: Item,
     steps_of_a_round: usize,

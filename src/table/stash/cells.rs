@@ -67,7 +67,7 @@ pub struct Stashed {
 
 /// What is looked for: the entries of an item, which are prefixes of it.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct StashQuery {
     /// The item at its even position.
     pub(super) item: Place,
     /// Mask of the bits of an entry that must be equal: all of them, or all but those of the value.
@@ -76,7 +76,7 @@ pub(super) struct Wanted {
 
 /// An entry that was found.
 #[derive(Clone, Copy)]
-pub(super) struct Found {
+pub(super) struct Match {
     at: usize,
     pub(super) bits: u32,
     pub(super) known: u32,
@@ -292,7 +292,7 @@ impl Cells {
         geometry::mix(position ^ key.rotate_left(KNOWN))
     }
 
-    /// Calls `look` with an item of each length of which there may be entries that are wanted, the longest first, until it
+    /// Calls `look` with an item of each length of which there may be entries that are query, the longest first, until it
     /// says no. Says whether it never did.
     #[inline]
     fn of_each_length(&self, item: Entry, mut look: impl FnMut(Entry) -> bool) -> bool {
@@ -310,18 +310,18 @@ impl Cells {
         true
     }
 
-    /// Whether certainly no entry is there that is wanted. `false`: there is one, or the number of lines was doubled
+    /// Whether certainly no entry is there that is query. `false`: there is one, or the number of lines was doubled
     /// meanwhile. Takes no lock.
     #[expect(clippy::inline_always, reason = "as for `stash_lacks`")]
     #[inline(always)]
-    pub(super) fn lacks(&self, wanted: Wanted) -> bool {
+    pub(super) fn lacks(&self, query: StashQuery) -> bool {
         // Acquire and Relaxed, as in `read`.
         let lines = self.lines.load(Ordering::Acquire);
-        let item = wanted.item.entry;
+        let item = query.item.entry;
         let lacks = if item.known() == 0 {
-            self.lacks_length(lines, item, wanted)
+            self.lacks_length(lines, item, query)
         } else {
-            self.of_each_length(item, |entry| self.lacks_length(lines, entry, wanted))
+            self.of_each_length(item, |entry| self.lacks_length(lines, entry, query))
         };
         lacks && self.lines.load(Ordering::Relaxed) == lines
     }
@@ -329,28 +329,28 @@ impl Cells {
     /// As `lacks`, of the length of `entry`: mostly by the tags of one line.
     #[expect(clippy::inline_always, reason = "as for `stash_lacks`")]
     #[inline(always)]
-    fn lacks_length(&self, lines: u64, entry: Entry, wanted: Wanted) -> bool {
+    fn lacks_length(&self, lines: u64, entry: Entry, query: StashQuery) -> bool {
         if lines == 0 {
             return true;
         }
-        let hash = self.hash(name(entry), prefix(wanted.item.position, entry));
+        let hash = self.hash(name(entry), prefix(query.item.position, entry));
         // Acquire, as in `scan`.
         let tags = self.tags.view().word((hash & (lines - 1)) as usize).load(Ordering::Acquire);
-        (with_tag(tags, tag(hash)) | tags & passing(hash)) == 0 || !self.holds(lines, entry, wanted)
+        (with_tag(tags, tag(hash)) | tags & passing(hash)) == 0 || !self.holds(lines, entry, query)
     }
 
     #[cold]
     #[inline(never)]
-    fn holds(&self, lines: u64, entry: Entry, wanted: Wanted) -> bool {
+    fn holds(&self, lines: u64, entry: Entry, query: StashQuery) -> bool {
         let mut holds = false;
-        self.scan_length(lines, entry, wanted, |_| holds = true);
+        self.scan_length(lines, entry, query, |_| holds = true);
         holds
     }
 
-    /// Calls `found` with each entry that is wanted, the longest first.
-    fn scan(&self, lines: u64, wanted: Wanted, mut found: impl FnMut(Found)) {
-        self.of_each_length(wanted.item.entry, |entry| {
-            self.scan_length(lines, entry, wanted, &mut found);
+    /// Calls `found` with each entry that is query, the longest first.
+    fn scan(&self, lines: u64, query: StashQuery, mut found: impl FnMut(Match)) {
+        self.of_each_length(query.item.entry, |entry| {
+            self.scan_length(lines, entry, query, &mut found);
             true
         });
     }
@@ -361,8 +361,8 @@ impl Cells {
         &self,
         lines: u64,
         entry: Entry,
-        Wanted { item, mask }: Wanted,
-        mut found: impl FnMut(Found),
+        StashQuery { item, mask }: StashQuery,
+        mut found: impl FnMut(Match),
     ) {
         let (name, position) = (name(entry), prefix(item.position, entry));
         let (hash, mask) = (self.hash(name, position), u64::from(mask) | LENGTH);
@@ -382,7 +382,7 @@ impl Cells {
                     && words.word(2 * at + 1).load(Ordering::Acquire) == position
                 {
                     let (bits, known, copies) = (first as u32, entry.known(), copies_in(first));
-                    found(Found { at, bits, known, copies });
+                    found(Match { at, bits, known, copies });
                 }
             }
             if tags & passing(hash) == 0 {
@@ -391,12 +391,12 @@ impl Cells {
         }
     }
 
-    /// Calls `found` with each entry that is wanted. `false`: the number of lines was doubled meanwhile, so some may
+    /// Calls `found` with each entry that is query. `false`: the number of lines was doubled meanwhile, so some may
     /// have been missed. Takes no lock.
-    pub(super) fn read(&self, wanted: Wanted, found: impl FnMut(Found)) -> bool {
+    pub(super) fn read(&self, query: StashQuery, found: impl FnMut(Match)) -> bool {
         // Acquire: pairs with the store of `grow`. Whoever sees the number sees the lines.
         let lines = self.lines.load(Ordering::Acquire);
-        self.scan(lines, wanted, found);
+        self.scan(lines, query, found);
         // Relaxed: the loads of the cells keep it behind them.
         self.lines.load(Ordering::Relaxed) == lines
     }
@@ -438,15 +438,15 @@ impl<'a> Writer<'a> {
         self.cells.array(self.lines())
     }
 
-    /// Calls `found` with each entry that is wanted, the longest first.
-    pub(super) fn each(&self, wanted: Wanted, found: impl FnMut(Found)) {
-        self.cells.scan(self.lines(), wanted, found);
+    /// Calls `found` with each entry that is query, the longest first.
+    pub(super) fn each(&self, query: StashQuery, found: impl FnMut(Match)) {
+        self.cells.scan(self.lines(), query, found);
     }
 
-    /// The longest of the entries that are wanted.
-    pub(super) fn longest(&self, wanted: Wanted) -> Option<Found> {
+    /// The longest of the entries that are query.
+    pub(super) fn longest(&self, query: StashQuery) -> Option<Match> {
         let mut longest = None;
-        self.each(wanted, |found| {
+        self.each(query, |found| {
             longest.get_or_insert(found);
         });
         longest
@@ -454,8 +454,8 @@ impl<'a> Writer<'a> {
 
     /// The number of copies of this entry.
     pub(super) fn copies_of(&self, place: Place) -> usize {
-        let (array, wanted) = (self.array(), Stashed { place, copies: 0 }.words());
-        self.cells.find(array, wanted).map_or(0, |at| copies_in(array.first(at)))
+        let (array, query) = (self.array(), Stashed { place, copies: 0 }.words());
+        self.cells.find(array, query).map_or(0, |at| copies_in(array.first(at)))
     }
 
     /// Whether there is room for some more entries.
@@ -528,12 +528,12 @@ impl<'a> Writer<'a> {
     }
 
     /// Whether nothing of its group is left when so many copies of this entry are taken out.
-    pub(super) fn is_last(&self, group: usize, found: Found, copies: usize) -> bool {
+    pub(super) fn is_last(&self, group: usize, found: Match, copies: usize) -> bool {
         self.owned.of_groups[group] == 1 && found.copies == copies
     }
 
     /// Takes some copies of an entry out.
-    pub(super) fn take(&mut self, group: usize, found: Found, copies: usize) {
+    pub(super) fn take(&mut self, group: usize, found: Match, copies: usize) {
         let (array, at) = (self.array(), found.at);
         self.owned.changes += 1;
         let words @ [first, _] = [array.first(at), array.second(at)];
@@ -628,14 +628,14 @@ impl Cells {
     }
 
     /// The cell at which the way of an entry meets it.
-    fn find(&self, array: Array<'_>, wanted: CellWords) -> Option<usize> {
-        let hash = self.hash_of(wanted);
+    fn find(&self, array: Array<'_>, query: CellWords) -> Option<usize> {
+        let hash = self.hash_of(query);
         for line in way(hash as usize, array.lines) {
             let is_wanted = |at: &usize| {
                 let first = array.first(*at);
-                (first ^ wanted[0]) & NAME == 0
+                (first ^ query[0]) & NAME == 0
                     && copies_in(first) > 0
-                    && array.second(*at) == wanted[1]
+                    && array.second(*at) == query[1]
             };
             let found = cells_of(line).find(is_wanted);
             if found.is_some() || array.tags(line) & passing(hash) == 0 {
@@ -722,11 +722,10 @@ impl Cells {
     }
 }
 
-#[cfg(all(test, not(coucal_model)))]
-mod model;
-
-#[cfg(all(test, not(coucal_model)))]
+#[cfg(test)]
 mod tests {
+    mod random_operations;
+
     use std::collections::BTreeMap;
 
     use rand::Rng;
@@ -798,7 +797,7 @@ mod tests {
             writer.reserve(1).unwrap();
             writer.add(1, Stashed { place: item(n), copies: 1 });
             if let Some(old) = n.checked_sub(100) {
-                let old = writer.longest(Wanted { item: item(old), mask: u32::MAX }).unwrap();
+                let old = writer.longest(StashQuery { item: item(old), mask: u32::MAX }).unwrap();
                 writer.take(1, old, 1);
             }
             drop(writer);
@@ -842,7 +841,7 @@ mod tests {
                 grown.add(0, Stashed::of_words(words));
             }
             for n in 0..1000 {
-                let found = grown.longest(Wanted { item: place(2 * n, 3, 64), mask: u32::MAX });
+                let found = grown.longest(StashQuery { item: place(2 * n, 3, 64), mask: u32::MAX });
                 grown.take(1, found.unwrap(), 1);
             }
             assert!(grown.array().lines > filled.array().lines);
@@ -883,8 +882,8 @@ mod tests {
             for &words in &words {
                 let Stashed { place: item, copies } = Stashed::of_words(words);
                 assert_eq!(writer.copies_of(item), copies);
-                assert!(!cells.lacks(Wanted { item, mask: u32::MAX }));
-                let found = writer.longest(Wanted { item, mask: u32::MAX }).unwrap();
+                assert!(!cells.lacks(StashQuery { item, mask: u32::MAX }));
+                let found = writer.longest(StashQuery { item, mask: u32::MAX }).unwrap();
                 writer.take(0, found, copies);
             }
             // No way is left.

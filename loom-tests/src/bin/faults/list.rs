@@ -220,14 +220,14 @@ const NO_FENCE_OF_LOOM: &str =
 pub const FAULTS: &[Fault] = faults! {
     // Orderings of one of two reads: `orderings` weakens both together.
     LOOKUP words_in: "a lookup reads its first bucket Relaxed"
-        replace "words.map(|word| Word::from_bits(word.load(Ordering::SeqCst)))"
+        replace "words.map(|word| F::from_bits(word.load(Ordering::SeqCst)))"
         with "let mut orders = [Ordering::Relaxed, Ordering::SeqCst].into_iter().cycle();
-            words.map(|word| Word::from_bits(word.load(orders.next().unwrap())))"
+            words.map(|word| F::from_bits(word.load(orders.next().unwrap())))"
         => LOOKUPS;
     LOOKUP words_in: "a lookup reads its second bucket Relaxed"
-        replace "words.map(|word| Word::from_bits(word.load(Ordering::SeqCst)))"
+        replace "words.map(|word| F::from_bits(word.load(Ordering::SeqCst)))"
         with "let mut orders = [Ordering::SeqCst, Ordering::Relaxed].into_iter().cycle();
-            words.map(|word| Word::from_bits(word.load(orders.next().unwrap())))"
+            words.map(|word| F::from_bits(word.load(orders.next().unwrap())))"
         => LOOKUPS;
 
     // The version: bumped, at the right step, and validated.
@@ -273,7 +273,7 @@ pub const FAULTS: &[Fault] = faults! {
         and "writer.take(self.in_shard(group), found, copies);"
         => GOING_BACK;
     STASH put_in_stash: "the version does not say that something is stashed"
-        without "self.versions.stashed(group, first);"
+        without "self.versions.stashed(group, is_first);"
         => &["stash::insert_known_to_a_lookup"];
     STASH try_stash: "an entry goes into the stash after its stripes are given back"
         replace "Ok(()) => self.put_in_stash(&mut self.lock_cells(key), key, 1),"
@@ -332,15 +332,16 @@ pub const FAULTS: &[Fault] = faults! {
         replace "self.either_holds(key)" with "false"
         => &["unique::two_of_one_item_that_kick"];
     INSERT hop: "a middle hop locks only the bucket that it leaves"
-        replace "let (locked, buckets) = self.lock(places, buckets);"
-        with "let locked = self.stripes.lock([buckets[0].number]);"
+        replace "let (locked, buckets) = self.lock(places, self.locate(places));"
+        with "let buckets = self.locate(places);
+            let locked = self.stripes.lock([buckets[0].number]);"
         => &["races::two_hops_into_a_bucket_that_others_use"];
     INSERT last_hop: "the last hop locks only the bucket that it fills"
         replace "let (locked, buckets) = self.lock(hop_places, buckets);"
         with "let locked = self.stripes.lock([buckets[1].number]);"
         => REMOVALS;
     REMOVE change_seen: "a removal locks no stripe"
-        replace "self.lock([place], [bucket]);" with "(self.stripes.lock([0; 0]), self.locate([place]));"
+        replace "self.lock([place], [seen.bucket]);" with "(self.stripes.lock([0; 0]), self.locate([place]));"
         => &["races::two_removals_of_one_copy"];
     LOOKUP count: "count locks one of its stripes"
         replace "let (_locked, buckets) = self.lock(places, self.locate(places));"
@@ -376,12 +377,17 @@ pub const FAULTS: &[Fault] = faults! {
         with "let buckets = self.locate(places);
             let locked = self.stripes.lock([buckets[0].number]);"
         => OVERTAKEN_REMOVALS;
-    INSERT insert_exclusive: "the last resort of an insert does not kick"
-        without "attempt = self.kick(key, duplicates, Some(&all));"
+    INSERT insert_without_kicks: "the last resort of an insert does not stash"
+        replace "self.stash_locked(key)" with "Attempt::NoRoom"
         => &["last_resort::insert_overtaken_in_every_attempt"];
+    INSERT insert_without_kicks: "the last resort of an insert locks one of its stripes"
+        replace "let (locked, buckets) = self.lock(places, self.locate(places));"
+        with "let buckets = self.locate(places);
+            let locked = self.stripes.lock([buckets[0].number]);"
+        => &["last_resort::insert_whose_bucket_is_split"];
     INSERT insert_as_it_is: "the last resort of an insert_unique allows duplicates"
-        replace "self.insert_exclusive(key, duplicates)"
-        with "self.insert_exclusive(key, Duplicates::Allow)"
+        replace "self.insert_without_kicks(key, duplicates)"
+        with "self.insert_without_kicks(key, Duplicates::Allow)"
         => &["last_resort::insert_unique_of_an_item_that_turns_up"];
 
     // The counts of slots in use.

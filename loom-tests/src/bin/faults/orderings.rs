@@ -8,8 +8,8 @@ use loom_tests::source::{Result, Source, Weakening};
 use crate::Change;
 use crate::list::{EXCEPTIONS, Exception, LIKELY};
 
-/// loom's model of the machine, and the turns of a user's model: no part of the crate.
-const OF_MODELS: &str = "/loom.rs";
+/// The turns of a user's model, which no model of this crate has.
+const OF_MODELS: &str = "turns/loom.rs";
 
 impl Exception {
     fn is_for(&self, file: &str, weakening: &Weakening) -> bool {

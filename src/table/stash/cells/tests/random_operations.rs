@@ -8,10 +8,6 @@ use proptest::test_runner::TestRunner;
 
 use super::*;
 
-/// Values are in the bits above.
-const KEY: u32 = (1 << 12) - 1;
-const GROUPS: usize = 4;
-
 /// Which entries there are.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
@@ -62,7 +58,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 /// What is found: bits, known, copies.
 type Parts = (u32, u32, usize);
 
-fn parts(found: Found) -> Parts {
+fn parts(found: Match) -> Parts {
     (found.bits, found.known, found.copies)
 }
 
@@ -153,7 +149,7 @@ impl Modelled {
     /// Some copies less of the longest entry of an item, if there is one.
     fn take(&mut self, item: Place, copies: usize) {
         let mut writer = self.cells.lock();
-        let found = writer.longest(Wanted { item, mask: u32::MAX });
+        let found = writer.longest(StashQuery { item, mask: u32::MAX });
         let longest = self.entries_of(item, u32::MAX).first().copied();
         assert_eq!(found.map(parts), longest, "{item:?}");
         let (Some(found), Some((_, known, held))) = (found, longest) else {
@@ -214,15 +210,15 @@ impl Modelled {
     fn agrees_on(&self, item: Place) {
         let writer = self.cells.lock();
         for mask in [KEY, u32::MAX] {
-            let (wanted, expected) = (Wanted { item, mask }, self.entries_of(item, mask));
+            let (query, expected) = (StashQuery { item, mask }, self.entries_of(item, mask));
             let [mut read, mut seen] = [const { Vec::new() }; 2];
-            assert!(self.cells.read(wanted, |found| read.push(parts(found))));
-            writer.each(wanted, |found| seen.push(parts(found)));
+            assert!(self.cells.read(query, |found| read.push(parts(found))));
+            writer.each(query, |found| seen.push(parts(found)));
             assert_eq!(read, seen);
             assert!(read.is_sorted_by_key(|&(_, known, _)| Reverse(known)));
             read.sort_unstable_by_key(order);
             assert_eq!(read, expected);
-            assert_eq!(self.cells.lacks(wanted), expected.is_empty());
+            assert_eq!(self.cells.lacks(query), expected.is_empty());
         }
         let copies = self.copies.get(&name_of(item)).copied();
         assert_eq!(writer.copies_of(item), copies.unwrap_or(0));
@@ -233,12 +229,12 @@ impl Modelled {
         let writer = self.cells.lock();
         for (&words, &copies) in &self.copies {
             let item = Stashed::of_words(words).place;
-            let wanted = Wanted { item, mask: u32::MAX };
+            let query = StashQuery { item, mask: u32::MAX };
             let mut found = None;
-            assert!(self.cells.read(wanted, |each| _ = found.get_or_insert(each.copies)));
+            assert!(self.cells.read(query, |each| _ = found.get_or_insert(each.copies)));
             assert_eq!(found, Some(copies), "{item:?} is lost");
             assert_eq!(writer.copies_of(item), copies, "{item:?}");
-            assert!(!self.cells.lacks(wanted), "{item:?}");
+            assert!(!self.cells.lacks(query), "{item:?}");
         }
         let held = writer.entries().map(|held| (name_of(held.place), held.copies));
         assert_eq!(held.collect::<BTreeMap<_, _>>(), self.copies);

@@ -1,187 +1,114 @@
-//! What the models of `loom-tests` may see and do that a user may not. Exists under `--cfg coucal_model`.
+//! What the models may see and do that a user may not. Under `--cfg coucal_model` a module of `coucal`, below `table`: so
+//! it reaches what is private there.
+
+// Models report failure by a panic.
+#![allow(clippy::missing_panics_doc)]
 
 use core::marker::PhantomData;
 
+use super::entry::{Entry, NoValues, Pair, SPARE_SOURCE_BITS, Shape, ValueBits, Values};
+use super::sizing::{self, Sizing};
+use super::{Buckets, Geometry, Key, Place, Stashed, State, Table};
 use crate::error::Error;
 use crate::filter::CuckooFilter;
 use crate::hasher::DefaultHashBuilder;
-use crate::item::Prehashed;
-use crate::layout::Slot;
-use crate::layout::sealed::Sealed;
-use crate::layout::{Format, Layout};
+use crate::layout::{Format, Slot};
 use crate::maplet::CuckooMaplet;
+use crate::storage::Storage;
 use crate::storage::operations::Inner;
-use crate::storage::{Growable, GrowingLayout, Storage, sealed};
+use crate::storage::sealed::Sealed;
 use crate::sync::Ordering;
-pub use crate::sync::probe::{
-    Guard, Lock, PieceArray, Step, after_each_step, moving, set_seq_cst_is_exact,
-};
-use crate::table::entry::{Entry, NoValues, Pair, SPARE_SOURCE_BITS, Shape, ValueBits, Values};
-use crate::table::sizing::Sizing;
-use crate::table::{
-    self, Buckets, Fixed, Geometry, Growing, ItemOf, Key, Place, Stashed, State, Table,
-};
+pub use crate::sync::array::PieceArray;
+pub use crate::sync::lock::Lock;
+pub use crate::sync::machine::{Step, after_each_step, set_seq_cst_is_exact};
+use crate::sync::machine::{moving, try_zeroed};
 
-type FormatOf<L> = <L as Sealed>::Format;
-
-/// What a model runs: the filter of a storage of one layout, or a [`Maplet`].
+/// What a model runs: the filter of a storage, or a [`Maplet`].
 pub trait Modelled: Sized + 'static {
-    /// Its layout.
-    type Layout: Layout;
-    /// Its buckets.
-    type ItsBuckets: Buckets;
+    /// Its storage.
+    type Storage: Storage;
+    /// The values in its slots.
+    type Values: Values;
     /// Its public type.
     type Shared: Send + Sync + 'static;
 
     /// Bits of a value; 0 in a filter.
     const VALUE_BITS: u32;
-
-    /// Stores an item unless it is there; in a maplet, unless its key is. `Ok(false)`: it was.
-    ///
-    /// # Errors
-    ///
-    /// Why it was not stored.
-    fn insert_unique(shared: &Self::Shared, hash: u64, value: u32) -> Result<bool, Error>;
+    /// Slots of a bucket.
+    const SLOTS: usize = <FormatOf<Self>>::SLOTS;
 
     #[doc(hidden)]
-    fn of_state(state: State<Self::ItsBuckets>) -> Self::Shared;
+    fn from_inner(inner: InnerOf<Self>) -> Self::Shared;
 
     #[doc(hidden)]
-    fn state(shared: &Self::Shared) -> &State<Self::ItsBuckets>;
+    fn inner(shared: &Self::Shared) -> &InnerOf<Self>;
 }
 
-/// The maplet of a storage of one layout, with values of two bits.
-pub struct Maplet<M>(PhantomData<M>);
+type FormatOf<M> = <<M as Modelled>::Storage as Sealed>::Format;
+type BucketsOf<M> = <<M as Modelled>::Storage as Sealed>::Buckets<<M as Modelled>::Values>;
+type InnerOf<M> = Inner<<M as Modelled>::Storage, BucketsOf<M>, DefaultHashBuilder>;
 
-/// A growing table of one layout whose entries know one bit more than their buckets tell: so one level later they
-/// are void. The values of a maplet take all other bits; all items of a model have the same one.
-pub struct ShortRing<M>(PhantomData<M>);
+impl<L: Storage + 'static> Modelled for L {
+    type Storage = L;
+    type Values = NoValues;
+    type Shared = CuckooFilter<L>;
 
-macro_rules! subjects {
-    ($(<$layout:ident: $bound:ident> $storage:ty, $buckets:ident;)*) => {$(
-        impl<$layout: $bound + Layout> Modelled for $storage {
-            type Layout = $layout;
-            type ItsBuckets = $buckets<NoValues>;
-            type Shared = CuckooFilter<Self>;
+    const VALUE_BITS: u32 = 0;
 
-            const VALUE_BITS: u32 = 0;
-
-            fn insert_unique(
-                filter: &Self::Shared,
-                hash: u64,
-                _: u32,
-            ) -> Result<bool, Error> {
-                filter.insert_unique(&Prehashed(hash))
-            }
-
-            fn of_state(state: State<Self::ItsBuckets>) -> Self::Shared {
-                filter_of(state)
-            }
-
-            fn state(filter: &Self::Shared) -> &State<Self::ItsBuckets> {
-                state_of_filter(filter)
-            }
-        }
-
-        impl<$layout: $bound + Layout> Modelled for Maplet<$storage> {
-            type Layout = $layout;
-            type ItsBuckets = $buckets<ValueBits>;
-            type Shared = CuckooMaplet<$storage>;
-
-            const VALUE_BITS: u32 = 2;
-
-            fn insert_unique(
-                maplet: &Self::Shared,
-                hash: u64,
-                value: u32,
-            ) -> Result<bool, Error> {
-                insert_unique::<Self>(maplet, Pair { hash, value })
-            }
-
-            fn of_state(state: State<Self::ItsBuckets>) -> Self::Shared {
-                maplet_of(state)
-            }
-
-            fn state(maplet: &Self::Shared) -> &State<Self::ItsBuckets> {
-                state_of_maplet(maplet)
-            }
-        }
-    )*};
-}
-
-impl<L: GrowingLayout + Layout> Modelled for ShortRing<Growable<L>> {
-    type Layout = L;
-    type ItsBuckets = Growing<ValueBits>;
-    type Shared = CuckooMaplet<Growable<L>>;
-
-    const VALUE_BITS: u32 = <FormatOf<L>>::EXTRA_BITS - 1;
-
-    fn insert_unique(maplet: &Self::Shared, hash: u64, value: u32) -> Result<bool, Error> {
-        insert_unique::<Self>(maplet, Pair { hash, value })
+    fn from_inner(inner: InnerOf<Self>) -> Self::Shared {
+        CuckooFilter::from_inner(inner)
     }
 
-    fn of_state(state: State<Self::ItsBuckets>) -> Self::Shared {
-        maplet_of(state)
-    }
-
-    fn state(maplet: &Self::Shared) -> &State<Self::ItsBuckets> {
-        state_of_maplet(maplet)
+    fn inner(filter: &Self::Shared) -> &InnerOf<Self> {
+        filter.inner()
     }
 }
 
-subjects! {
-    <L: Layout> L, Fixed;
-    <L: GrowingLayout> Growable<L>, Growing;
+/// The maplet of a storage, with values of two bits; or a [`ShortRing`].
+pub struct Maplet<L, const SHORT_RING: bool = false>(PhantomData<L>);
+
+/// A growing table whose entries know one bit more than their buckets tell: so one level later they are void. The
+/// values of a maplet take all other bits; all items of a model have the same one.
+pub type ShortRing<L> = Maplet<L, true>;
+
+impl<L: Storage + 'static, const SHORT_RING: bool> Modelled for Maplet<L, SHORT_RING> {
+    type Storage = L;
+    type Values = ValueBits;
+    type Shared = CuckooMaplet<L>;
+
+    const VALUE_BITS: u32 = if SHORT_RING { <FormatOf<Self>>::EXTRA_BITS - 1 } else { 2 };
+
+    fn from_inner(inner: InnerOf<Self>) -> Self::Shared {
+        CuckooMaplet::from_inner(inner)
+    }
+
+    fn inner(maplet: &Self::Shared) -> &InnerOf<Self> {
+        maplet.inner()
+    }
 }
 
-// For these, a storage is no more than its buckets: of a layout that grows, the compiler
-// would not know its table.
-
-fn filter_of<M, B: Buckets>(state: State<B>) -> CuckooFilter<M>
-where
-    M: Storage + sealed::Sealed<Buckets<NoValues> = B>,
-{
-    CuckooFilter::from_inner(inner(state))
-}
-
-fn state_of_filter<M, B: Buckets>(filter: &CuckooFilter<M>) -> &State<B>
-where
-    M: Storage + sealed::Sealed<Buckets<NoValues> = B>,
-{
-    filter.state()
-}
-
-fn maplet_of<M, B: Buckets>(state: State<B>) -> CuckooMaplet<M>
-where
-    M: Storage + sealed::Sealed<Buckets<ValueBits> = B>,
-{
-    CuckooMaplet::from_inner(inner(state))
-}
-
-fn state_of_maplet<M, B: Buckets>(maplet: &CuckooMaplet<M>) -> &State<B>
-where
-    M: Storage + sealed::Sealed<Buckets<ValueBits> = B>,
-{
-    maplet.state()
-}
-
-fn inner<M, B: Buckets>(state: State<B>) -> Inner<M, B, DefaultHashBuilder> {
-    let hasher = DefaultHashBuilder::default();
-    Inner { storage: PhantomData, state, hasher, capacity: 0, max_capacity: 0 }
-}
-
-/// No user can do this with a maplet. Models of tables whose slots have values for the sake of short rings do.
-fn insert_unique<M: Modelled>(
-    shared: &M::Shared,
-    item: ItemOf<M::ItsBuckets>,
+/// Stores a value unless its key is there. `Ok(false)`: it was. No user can do this with a maplet. Models of tables whose
+/// slots have values for the sake of short rings do.
+///
+/// # Errors
+///
+/// Why it was not stored.
+pub fn insert_unique<L: Storage>(
+    maplet: &CuckooMaplet<L>,
+    hash: u64,
+    value: u32,
 ) -> Result<bool, Error> {
-    let table = table::<M>(shared);
-    Ok(table.insert_unique(table.key_of(item))?)
+    Ok(maplet.inner().insert_unique(Pair { hash, value })?)
 }
 
-/// The table of a filter or a maplet.
-fn table<M: Modelled>(shared: &M::Shared) -> Table<'_, FormatOf<M::Layout>, M::ItsBuckets> {
-    Table::new(M::state(shared))
+/// The state of a filter or a maplet.
+fn state<M: Modelled>(shared: &M::Shared) -> &State<BucketsOf<M>> {
+    &M::inner(shared).state
+}
+
+/// Its table.
+fn table<M: Modelled>(shared: &M::Shared) -> Table<'_, FormatOf<M>, BucketsOf<M>> {
+    Table::new(state::<M>(shared))
 }
 
 /// The most version groups of a small table.
@@ -243,7 +170,7 @@ impl Home {
     #[must_use]
     pub fn buckets<M: Modelled>(self, buckets: usize) -> [usize; 2] {
         let positions = [self.first, self.second];
-        if !M::ItsBuckets::GROWS {
+        if !<BucketsOf<M>>::GROWS {
             return positions;
         }
         positions.map(|position| {
@@ -258,7 +185,7 @@ impl Home {
         let geometry = geometry::<M>(self.began_with);
         let entry = Self { value: 0, ..self }.entry::<M>(SAID_BITS);
         let is_its = |&hash: &u64| geometry.key(hash).entry.bits() == entry.bits();
-        if M::ItsBuckets::GROWS {
+        if <BucketsOf<M>>::GROWS {
             // The hash is the position. Bits that nobody looks at decide about the core.
             let mut hashes = (0..1 << (u64::BITS - SAID_BITS)).map(|n: u64| n << SAID_BITS);
             return hashes
@@ -282,7 +209,7 @@ impl Home {
 
     /// An entry of the item that knows this number of bits of its position.
     fn entry<M: Modelled>(self, known: u32) -> Entry {
-        let entry = if M::ItsBuckets::GROWS {
+        let entry = if <BucketsOf<M>>::GROWS {
             Entry::knowing(self.core << ring::<M>(), known)
         } else {
             Entry::fingerprint(self.core)
@@ -301,7 +228,7 @@ impl Home {
         let Some(at) = self.buckets::<M>(buckets).iter().position(|&its| its == bucket) else {
             return false;
         };
-        if !M::ItsBuckets::GROWS {
+        if !<BucketsOf<M>>::GROWS {
             return slot == u64::from(self.entry::<M>(SAID_BITS).bits());
         }
         let (ring, level) = (ring::<M>(), buckets.ilog2());
@@ -324,49 +251,58 @@ impl Home {
 /// How many of the lowest bits of its position every entry of a growing table knows.
 #[must_use]
 pub fn common_bits<M: Modelled>(began_with: usize) -> u32 {
-    if M::ItsBuckets::GROWS { began_with.ilog2() + ring::<M>() - 1 } else { 0 }
+    if <BucketsOf<M>>::GROWS { began_with.ilog2() + ring::<M>() - 1 } else { 0 }
 }
 
 /// Bits of the ring of a slot in a growing table.
 fn ring<M: Modelled>() -> u32 {
-    <FormatOf<M::Layout>>::EXTRA_BITS + 1 - M::VALUE_BITS
+    <FormatOf<M>>::EXTRA_BITS + 1 - M::VALUE_BITS
 }
 
 fn shape<M: Modelled>() -> Shape {
-    let bits = M::Layout::FINGERPRINT_BITS;
-    let shape = if M::ItsBuckets::GROWS {
-        Shape::growing(bits, <FormatOf<M::Layout>>::EXTRA_BITS)
-    } else {
-        Shape::fixed(bits)
-    };
-    if M::VALUE_BITS == 0 { shape } else { shape.with_values(values::<M>()) }
-}
-
-fn values<M: Modelled>() -> ValueBits {
-    <ValueBits as Values>::new(M::Layout::FINGERPRINT_BITS, M::VALUE_BITS)
+    // Of any size.
+    geometry::<M>(2).shape
 }
 
 fn geometry<M: Modelled>(began_with: usize) -> Geometry {
-    let bits = M::Layout::FINGERPRINT_BITS;
-    let geometry = if M::ItsBuckets::GROWS {
-        let common = (1 << common_bits::<M>(began_with)) - 1;
-        Geometry::growing(common, bits, <FormatOf<M::Layout>>::EXTRA_BITS)
+    let (bits, extra_bits) = (<FormatOf<M>>::BITS, <FormatOf<M>>::EXTRA_BITS);
+    let geometry = if <BucketsOf<M>>::GROWS {
+        Geometry::growing((1 << common_bits::<M>(began_with)) - 1, bits, extra_bits)
     } else {
         Geometry::fixed(began_with, bits)
     };
-    if M::VALUE_BITS == 0 { geometry } else { geometry.with_values(values::<M>()) }
+    geometry.with_values(M::Values::new(bits, M::VALUE_BITS))
 }
 
 /// An empty filter, or maplet, that begins with this number of buckets, and has at most `max_buckets`: also small
 /// tables that no capacity leads to.
 #[must_use]
 pub fn empty<M: Modelled>(began_with: usize, max_buckets: usize) -> M::Shared {
-    let [first, most] = [began_with, max_buckets].map(|n| n as u64);
-    let sizing = Sizing::of_table(<FormatOf<M::Layout>>::ID, first, most);
-    let sizing = Sizing { value_bits: M::VALUE_BITS, ..sizing };
+    let layout = <FormatOf<M>>::ID;
+    let growth = layout.properties().growth;
+    let sizing = Sizing {
+        layout,
+        initial: began_with as u64,
+        buckets: max_buckets as u64,
+        target_load: growth.map_or(0, |growth| sizing::thousandths(growth.target_load)),
+        value_bits: M::VALUE_BITS,
+        max_capacity: 0,
+        rate: 1.0,
+    };
     let state = State::try_new(sizing).expect("a small table");
-    state.store_zeros();
-    M::of_state(state)
+    store_zeros(&state);
+    let hasher = DefaultHashBuilder::default();
+    M::from_inner(Inner { storage: PhantomData, state, hasher, capacity: 0, max_capacity: 0 })
+}
+
+/// A store of each word, of each version, and of the extent. loom keeps a `SeqCst` load from reading an old value only
+/// where that value was stored `SeqCst`, and an initial value was not stored at all.
+fn store_zeros<B: Buckets>(state: &State<B>) {
+    let words = state.buckets.pieces(state.buckets.reached()).flatten();
+    words.chain(&state.versions.groups).for_each(|word| word.store(0, Ordering::SeqCst));
+    if let Some(growing) = state.buckets.growing() {
+        growing.publish(growing.extent());
+    }
 }
 
 /// All that a slot can know of a position.
@@ -377,17 +313,17 @@ pub const ALL: u32 = SAID_BITS;
 /// is full.
 #[must_use]
 pub fn put<M: Modelled>(shared: &M::Shared, bucket: usize, home: Home, known: u32) -> bool {
-    let buckets = home.buckets::<M>(slots::<M>(shared) / M::Layout::SLOTS);
+    let buckets = home.buckets::<M>(slots::<M>(shared) / M::SLOTS);
     let at = buckets.iter().position(|&its| its == bucket).expect("a bucket of the item");
-    table::<M>(shared).put(home.places::<M>(known)[at])
+    let (table, place) = (table::<M>(shared), home.places::<M>(known)[at]);
+    let (locked, [bucket]) = table.lock([place], table.locate([place]));
+    table.store_in(&locked, bucket, place)
 }
 
 /// The item with this hash, and its value.
 fn key<M: Modelled>(hash: u64, home: Home) -> Key {
     let key = geometry::<M>(home.began_with).key(hash);
-    let has_values = M::VALUE_BITS > 0;
-    let entry = if has_values { shape::<M>().with_value(key.entry, home.value) } else { key.entry };
-    Key { entry, ..key }
+    Key { entry: shape::<M>().with_value(key.entry, home.value), ..key }
 }
 
 /// Puts a copy of the item, which has this hash, into the stash, however full the table is.
@@ -405,37 +341,35 @@ pub fn copies<M: Modelled>(shared: &M::Shared, hash: u64, home: Home) -> usize {
 
 /// The entries in the stash.
 pub fn stashed<M: Modelled>(shared: &M::Shared) -> usize {
-    table::<M>(shared).stashed_entries()
+    state::<M>(shared).stashed_entries()
 }
 
 /// Items: slots in use, but for those that splits have doubled; and copies in the stash.
 pub fn len<M: Modelled>(shared: &M::Shared) -> usize {
-    table::<M>(shared).len()
-}
-
-/// Slots in use.
-pub fn occupied<M: Modelled>(shared: &M::Shared) -> usize {
-    table::<M>(shared).occupied()
+    state::<M>(shared).len()
 }
 
 /// Slots in all.
 pub fn slots<M: Modelled>(shared: &M::Shared) -> usize {
-    table::<M>(shared).slots()
+    state::<M>(shared).slots()
 }
 
 /// Lookups that gave up on a certain answer.
 pub fn inconclusive<M: Modelled>(shared: &M::Shared) -> usize {
-    table::<M>(shared).inconclusive() as usize
+    state::<M>(shared).inconclusive() as usize
 }
 
 /// Splits up to `most` buckets, neighbours at once. Returns how many were split.
 pub fn split<M: Modelled>(shared: &M::Shared, most: usize) -> usize {
-    moving(|| table::<M>(shared).split_next(most))
+    let table = table::<M>(shared);
+    let Some(growing) = table.buckets.growing() else { return 0 };
+    let _splitting = growing.splitting().lock();
+    moving(|| table.split(growing, most)).expect("memory for a model")
 }
 
 /// What a snapshot takes of a filter.
 pub struct Image {
-    taken: table::Image,
+    taken: super::Image,
     /// What the slots of each bucket hold.
     pub buckets: Vec<Vec<u64>>,
     /// How many items it says that it holds.
@@ -470,9 +404,8 @@ impl Image {
 /// The filter at one instant during the call.
 #[must_use]
 pub fn image<M: Modelled>(shared: &M::Shared) -> Image {
-    let image = table::<M>(shared).image().expect("memory for a model");
-    let slots =
-        |word| <FormatOf<M::Layout>>::from_bits(word).slots_in_use().map(Slot::bits).collect();
+    let image = state::<M>(shared).image().expect("memory for a model");
+    let slots = |word| <FormatOf<M>>::from_bits(word).slots_in_use().map(Slot::bits).collect();
     let buckets: Vec<_> = image.words().map(slots).collect();
     let mut beyond = image.words.iter().flatten().skip(buckets.len());
     assert!(beyond.all(|word| word.load(Ordering::Relaxed) == 0), "beyond the extent");
@@ -493,11 +426,33 @@ pub fn merge<M: Modelled>(shared: &M::Shared, image: &Image) -> Result<(), Error
 
 /// Begins to take an image, and gives up when the flag of every stripe is set.
 pub fn abandon_image<M: Modelled>(shared: &M::Shared) {
-    table::<M>(shared).abandon_image();
+    let state = state::<M>(shared);
+    let _taking = state.changing.mirror.taking.lock();
+    let _recording = state.publish_mirror().expect("memory for a model");
+    state.stripes.start_recording();
 }
 
 /// Whether there is a mirror, in which writers repeat their stores.
 #[must_use]
 pub fn has_mirror<M: Modelled>(shared: &M::Shared) -> bool {
-    table::<M>(shared).has_mirror()
+    state::<M>(shared).changing.mirror.buckets.read().is_some()
+}
+
+/// For the models of the array itself.
+impl<const SHIFT: u32> PieceArray<SHIFT> {
+    /// Without words.
+    #[must_use]
+    #[allow(clippy::new_without_default, reason = "only for models")]
+    pub fn new() -> Self {
+        Self::try_new().expect("memory for a model")
+    }
+
+    /// One piece more, of these words, unless another thread adds one.
+    pub fn push<const N: usize>(&self, words: [u64; N]) {
+        let piece = try_zeroed(N).expect("memory for a model");
+        for (word, value) in piece.iter().zip(words) {
+            word.store(value, Ordering::Relaxed);
+        }
+        self.try_extend(vec![piece]).expect("memory for a model");
+    }
 }

@@ -1,4 +1,5 @@
-//! loom's model of a machine, with a hook after each step.
+//! loom's model of a machine, with a hook after each step. Under `--cfg coucal_model` a module of `coucal`, in place of
+//! `src/sync/machine.rs`.
 
 use core::cell::{Cell, RefCell};
 use core::marker::PhantomData;
@@ -73,7 +74,7 @@ loom::thread_local! {
 
 /// Calls `split`. Where `SeqCst` is exact, its Release stores of words are `SeqCst` stores: loom lets a
 /// `SeqCst` load read a Release store that a newer `SeqCst` store has replaced. No language does.
-pub fn moving<T>(split: impl FnOnce() -> T) -> T {
+pub(crate) fn moving<T>(split: impl FnOnce() -> T) -> T {
     MOVING.with(|moving| moving.set(true));
     let result = split();
     MOVING.with(|moving| moving.set(false));
@@ -91,11 +92,6 @@ pub struct AtomicU64 {
 impl AtomicU64 {
     pub(crate) fn new(value: u64) -> Self {
         Self { atomic: loom::sync::atomic::AtomicU64::new(value), in_array: false }
-    }
-
-    /// Of what no other thread has.
-    pub(crate) fn into_inner(self) -> u64 {
-        self.load(Ordering::Relaxed)
     }
 
     pub fn load(&self, order: Ordering) -> u64 {
