@@ -5,6 +5,8 @@ pub use coucal_reference::{
 };
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use coucal::{AnyLayout, CuckooFilter, Error, Growable, Prehashed, Storage};
 use coucal_reference::Subject;
@@ -77,6 +79,30 @@ pub fn fill<L: Storage, S>(
     hashes: impl Iterator<Item = u64>,
 ) -> usize {
     hashes.take_while(|&hash| filter.insert(&Prehashed(hash)).is_ok()).count()
+}
+
+/// The right to the cores: no two tests of threads run at once.
+pub fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One writer less when it is dropped, also where an assertion fails: then the readers end.
+pub struct Stopped<'a>(pub &'a AtomicUsize);
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Tells threads to stop when it is dropped, also where an assertion fails.
+pub struct Stop<'a>(pub &'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }
 
 /// How many entries there are of each class and value, as its snapshot says.

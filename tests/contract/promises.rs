@@ -2,9 +2,9 @@
 
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 
-use coucal::{CuckooFilter, Error, Prehashed, Storage, internals};
-use rustc_hash::FxHashMap;
+use coucal::{CuckooFilter, Error, Prehashed, Storage};
 
+use super::Holders;
 use crate::common::{Filter, Layout, default_layout, fill, hashes, is_expected, stopped, usually};
 
 of_each_layout! {
@@ -190,9 +190,9 @@ fn assert_is_near_the_papers_bound(layout: Layout, filter: &Filter) {
     assert!((rate / predicted - 1.0).abs() < 0.07, "stated {rate}, the paper's bound {predicted}");
 }
 
-/// Absent items are looked up in many filters. One that agrees with no item of a filter in the *core*,
-/// the lowest bits of the fingerprint, is not reported by it: so it is not looked up there, but for some
-/// lookups that show just that. The share that is reported is one of all lookups, made or not.
+/// Absent items are looked up in many filters. One is not reported by a filter where no item has its class: so it is
+/// looked up only where one has, but for some lookups that show just that. The share that is reported is one of all
+/// lookups, made or not.
 ///
 /// 3,000 false positives are expected, and 400 of the longest fingerprints.
 fn planted(layout: Layout) {
@@ -201,55 +201,34 @@ fn planted(layout: Layout) {
     let number = usually(1 << (layout.bits - 9).min(17), 1 << 16);
     let items_of_each = usually(2 * layout.slots, 30);
     let filters: Vec<Filter> = (0..number).map(|_| layout.filter(items_of_each)).collect();
-    let core_bits = layout.bits - 6;
-    let core = |hash| {
-        // In a table of any size it has this fingerprint.
-        let (fingerprint, ..) = internals::key(2, hash, layout.bits);
-        fingerprint & ((1 << core_bits) - 1)
-    };
-    // The filters that hold an item with this core; and a bit for each core, which are faster to ask.
-    let mut holders: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
-    let mut held = vec![0_u64; 1 << (core_bits - 6)];
+    let geometry = layout.fixed_geometry(filters[0].slots() / layout.slots, 0);
+    let mut holders = Holders::new();
     let mut items = hashes(19);
     let mut stated = 0.0;
-    for (number, filter) in filters.iter().enumerate() {
+    for (number, filter) in (0..).zip(&filters) {
         for hash in items.by_ref().take(items_of_each) {
             filter.insert(&Prehashed(hash)).expect("within the capacity");
-            let core = core(hash);
-            held[core as usize / 64] |= 1 << (core % 64);
-            let holders = holders.entry(core).or_default();
-            if holders.last() != Some(&(number as u32)) {
-                holders.push(number as u32);
-            }
+            holders.add(geometry.class(hash), number);
         }
         stated += filter.false_positive_rate();
     }
     assert_is_near_the_papers_bound(layout, &filters[0]);
-    let is_held = |core: u64| held[core as usize / 64] >> (core % 64) & 1 != 0;
 
     let expected = if layout.bits > 21 { usually(400.0, 3000.0) } else { 3000.0 };
     let lookups = (expected / stated) as usize;
-    let (mut reported, mut made) = (0, 0);
-    for (hash, core) in hashes(23).take(lookups).map(|hash| (hash, core(hash))) {
-        if is_held(core) {
-            let holders = &holders[&core];
-            made += holders.len();
-            reported += holders
-                .iter()
-                .filter(|&&at| filters[at as usize].contains(&Prehashed(hash)))
-                .count();
-        }
-    }
-    let what = format!("{} in {} filters, {made} lookups", layout.name, filters.len());
+    let found_by = |hash: u64| {
+        let numbers = holders.of(geometry.class(hash)).iter();
+        numbers.filter(|&&at| filters[at as usize].contains(&Prehashed(hash))).count()
+    };
+    let reported: usize = hashes(23).take(lookups).map(found_by).sum();
+    let what = format!("{} in {} filters, {lookups} lookups", layout.name, filters.len());
     is_expected(reported, expected, 0.02, &what);
 
     for hash in hashes(29).take(20) {
-        let with_this_core = holders.get(&core(hash));
-        let others = (0..).zip(&filters).filter(|(at, _)| {
-            with_this_core.is_none_or(|holders| holders.binary_search(at).is_err())
-        });
-        for (_, filter) in others {
-            assert!(!filter.contains(&Prehashed(hash)), "reported, although its core is another");
+        let holders = holders.of(geometry.class(hash));
+        for (at, filter) in (0..).zip(&filters) {
+            let is_found = filter.contains(&Prehashed(hash));
+            assert!(!is_found || holders.contains(&at), "reported, although its class is another");
         }
     }
 }
@@ -349,7 +328,6 @@ fn bad_input_is_an_error() {
     }
 }
 
-#[cfg(target_pointer_width = "64")]
 #[cfg(target_pointer_width = "64")]
 #[test]
 #[should_panic(expected = "18446744073709551615 items")]
