@@ -3,6 +3,8 @@
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 
 use coucal::{CuckooFilter, Error, Prehashed, Storage};
+use coucal_reference::Subject;
+use coucal_reference::format::Value;
 
 use super::Holders;
 use crate::common::{Filter, Layout, default_layout, fill, hashes, is_expected, stopped, usually};
@@ -13,7 +15,6 @@ of_each_layout! {
     failed_insert_changes_nothing
     figures_are_exact
     insert_many_says_what_was_stored
-    a_batch_answers_as_the_loop_does
     absent_items_are_reported_at_the_stated_rate
 }
 
@@ -67,38 +68,40 @@ fn copies_of_one_item(layout: Layout) {
     }
 }
 
-/// A full filter refuses many times, and each class has the same copies before and after.
+/// A full filter refuses many times, and so does a maplet, and each class has the same copies before and after.
 fn failed_insert_changes_nothing(layout: Layout) {
     for (buckets, seed) in [(2, 1), (4, 2), (6, 3), (128, 4), (usually(512, 4096), 5)] {
-        let filter = layout.filter_of_slots(buckets * layout.slots);
-        let mut candidates = hashes(seed);
-        let mut stored = Vec::new();
-        let mut refused = 0;
-        while refused < 50 {
-            let hash = candidates.next().expect("endless");
-            match filter.insert(&Prehashed(hash)) {
-                Ok(()) => stored.push(hash),
-                Err(_) => refused += 1,
-            }
-        }
-        let dump = || -> Vec<usize> {
-            stored.iter().map(|&hash| filter.count(&Prehashed(hash))).collect()
-        };
-        let before = dump();
-        let mut others = Vec::new();
-        let mut refused = 0;
-        while refused < 50 {
-            let hash = candidates.next().expect("endless");
-            if filter.insert(&Prehashed(hash)).is_ok() {
-                others.push(hash);
-            } else {
-                assert_eq!(filter.len(), stored.len() + others.len());
-                refused += 1;
-            }
-        }
-        assert!(others.into_iter().all(|hash| filter.remove(&Prehashed(hash))));
-        assert_eq!(dump(), before, "{buckets} buckets");
+        refuses(&layout.filter_of_slots(buckets * layout.slots), seed);
     }
+    for (buckets, bits) in [(2, 1), (6, layout.longest_values()), (128, 1)] {
+        refuses(&layout.maplet_of_slots(buckets * layout.slots, bits), buckets as u64);
+    }
+}
+
+fn refuses(subject: &impl Subject, seed: u64) {
+    let top = subject.value_bits().min(1);
+    let mut candidates = hashes(seed).map(|hash| (hash, hash as u32 & top));
+    let mut until_refused = |times: usize| {
+        let (mut stored, mut refused) = (Vec::new(), 0);
+        let len = subject.len();
+        while refused < times {
+            let item = candidates.next().expect("endless");
+            if subject.insert(item).is_ok() {
+                stored.push(item);
+            } else {
+                refused += 1;
+                assert_eq!(subject.len(), len + stored.len());
+            }
+        }
+        stored
+    };
+    let stored = until_refused(50);
+    let dump = || stored.iter().map(|&(hash, _)| subject.values(hash)).collect::<Vec<Vec<Value>>>();
+    let before = dump();
+    let others = until_refused(50);
+    assert!(others.into_iter().all(|item| subject.remove(item)));
+    assert_eq!(dump(), before, "{subject:?}");
+    assert!(stored.into_iter().all(|item| subject.remove(item)) && subject.is_empty());
 }
 
 fn figures_are_exact(layout: Layout) {
@@ -138,26 +141,6 @@ fn insert_many_says_what_was_stored(layout: Layout) {
     // Exactly the first ones: removing those leaves nothing.
     assert!(items[..stored].iter().all(|&hash| filter.remove(&Prehashed(hash))));
     assert!(filter.is_empty());
-}
-
-fn a_batch_answers_as_the_loop_does(layout: Layout) {
-    let filter = layout.filter(2000);
-    let items: Vec<u64> = hashes(17).take(4000).collect();
-    for batch in [0, 1, 2, 31, 32, 33, 1000] {
-        filter.clear();
-        for items in items[..2000].chunks(batch.max(1)) {
-            filter.insert_many(Prehashed::slice(items)).expect("within the capacity");
-        }
-        assert_eq!(filter.len(), 2000);
-        for items in items.chunks(batch.max(1)) {
-            let mut found = vec![false; items.len()];
-            assert_eq!(filter.contains_many(Prehashed::slice(items), &mut found), Ok(()));
-            let expected: Vec<bool> =
-                items.iter().map(|&hash| filter.contains(&Prehashed(hash))).collect();
-            assert_eq!(found, expected);
-        }
-        assert_eq!(filter.contains_many(Prehashed::slice(&[]), &mut []), Ok(()));
-    }
 }
 
 /// As `rate_is_as_stated`. Of the longest fingerprints, most lookups are known to find nothing, and left

@@ -215,35 +215,6 @@ fn what_does_not_fit_changes_nothing() {
     }
 }
 
-/// More copies than two buckets have slots, and so many in the other filter.
-#[test]
-fn copies_beside_the_buckets() {
-    let [one, other] = [0; 2].map(|_| default_layout().filter(1000));
-    fill(&one, 0..300);
-    fill(&other, 300..500);
-    for filter in [&one, &other] {
-        fill(filter, [7777; 5].into_iter());
-        fill(filter, [8888; 50].into_iter());
-    }
-    assert_eq!(one.merge(&other), Ok(()));
-    assert_eq!((one.count(&7777_u64), one.count(&8888_u64)), (10, 100));
-    assert_eq!(one.len(), 500 + 110);
-    for _ in 0..100 {
-        assert!(one.remove(&8888_u64));
-    }
-    assert_eq!((one.count(&8888_u64), one.len()), (0, 510));
-}
-
-#[test]
-fn not_beyond_the_greatest_size() {
-    let [one, other] = [0; 2].map(|_| default_layout().growing(100, 1000));
-    fill(&one, 0..800);
-    fill(&other, 1000..1800);
-    assert_eq!(one.merge(&other), Err(Error::Full));
-    assert_eq!(one.len(), 800);
-    assert!((0..800_u64).all(|item| one.contains(&item)));
-}
-
 /// While other threads use both: what was in the one is found throughout, what comes and goes
 /// meanwhile is exact, and what was settled in the other is there afterwards.
 ///
