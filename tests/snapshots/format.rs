@@ -185,7 +185,7 @@ fn golden_files_of_maplets_that_grow(layout: Layout) {
 
 /// In a table whose splits have doubled entries: more often doubled than entries had further bits at first.
 #[test]
-fn a_golden_file_with_doubled_entries() {
+fn golden_files_with_doubled_entries() {
     let layout = Layout::named("Fp12x5");
     let keys = 500 * layout.slots as u64;
     let maplet = golden("Fp12x5-maplet-doubled.coucal", || {
