@@ -13,7 +13,6 @@ of_each_layout! {
 
 of_each_growing_layout! {
     the_union_of_two_that_grow
-    what_does_not_fit_changes_nothing_that_grows
 }
 
 const CAPACITY: usize = 3000;
@@ -91,13 +90,5 @@ fn is_refused<S: Subject>(new: impl Fn() -> S, bits: u32) {
 }
 
 fn what_does_not_fit_changes_nothing(layout: Layout) {
-    let bits = value_bits(layout);
-    is_refused(|| layout.filter(CAPACITY), 0);
-    is_refused(|| layout.maplet(CAPACITY, bits), bits);
-}
-
-fn what_does_not_fit_changes_nothing_that_grows(layout: Layout) {
-    let bits = value_bits_that_grow(layout);
-    is_refused(|| layout.growing(CAPACITY / 8, CAPACITY), 0);
-    is_refused(|| layout.growing_maplet(CAPACITY / 8, CAPACITY, bits), bits);
+    of_each_kind!(layout, CAPACITY, |new, bits| is_refused(new, bits));
 }
