@@ -18,51 +18,47 @@ pub struct Setup {
     factor: u8,
 }
 
-/// What is done to filters or maplets, which `new` builds.
-trait Job {
-    type Done;
-    fn run<S: Subject>(self, new: impl Fn() -> Modelled<S>) -> Self::Done;
-}
-
-impl Setup {
-    /// Runs a job with filters or maplets of this shape.
-    fn with<J: Job>(&self, job: J) -> J::Done {
-        let (grows, is_maplet) = (self.kind & 1 > 0, self.kind & 2 > 0);
+/// An expression in which `$new` builds filters or maplets of this shape.
+macro_rules! with_new {
+    ($setup:expr, $new:ident => $done:expr) => {{
+        let Setup { layout, kind, capacity, factor } = *$setup;
+        let (grows, is_maplet) = (kind & 1 > 0, kind & 2 > 0);
         let all: Vec<Layout> =
             LAYOUTS.into_iter().filter(|layout| layout.grows() || !grows).collect();
-        let layout = all[usize::from(self.layout) % all.len()];
-        let first = usize::from(self.capacity);
-        let most = first + first * usize::from(self.factor) / 100;
-        let bits = |longest: u32| 1 + u32::from(self.kind >> 2) % longest;
+        let layout = all[usize::from(layout) % all.len()];
+        let first = usize::from(capacity);
+        let most = first + first * usize::from(factor) / 100;
+        let bits = |longest: u32| 1 + u32::from(kind >> 2) % longest;
         match (grows, is_maplet) {
-            (false, false) => job.run(|| Modelled::new(layout.filter(first))),
+            (false, false) => {
+                let $new = || Modelled::new(layout.filter(first));
+                $done
+            }
             (true, false) => {
                 let most = layout.greatest_exact(first, most);
-                job.run(|| Modelled::growing(layout.growing(first, most)))
+                let $new = || Modelled::growing(layout.growing(first, most));
+                $done
             }
             (false, true) => {
                 let bits = bits(layout.longest_values());
-                job.run(|| Modelled::new(layout.maplet(first, bits)))
+                let $new = || Modelled::new(layout.maplet(first, bits));
+                $done
             }
             (true, true) => {
                 let bits = bits(layout.longest_values_that_grow());
                 let most = layout.greatest_exact_maplet(first, most, bits);
-                job.run(|| Modelled::growing(layout.growing_maplet(first, most, bits)))
+                let $new = || Modelled::growing(layout.growing_maplet(first, most, bits));
+                $done
             }
         }
-    }
+    }};
+}
 
+impl Setup {
     /// The bytes of a filter or maplet of this shape with what is stored for these keys, or with as much
     /// of it as there is room for.
     pub fn snapshot(&self, keys: impl Iterator<Item = u16>) -> Vec<u8> {
-        struct Fill<I>(I);
-        impl<I: Iterator<Item = u16>> Job for Fill<I> {
-            type Done = Vec<u8>;
-            fn run<S: Subject>(self, new: impl Fn() -> Modelled<S>) -> Vec<u8> {
-                new().filled(self.0)
-            }
-        }
-        self.with(Fill(keys))
+        with_new!(self, new => new().filled(keys))
     }
 }
 
@@ -73,16 +69,9 @@ impl Setup {
 ///
 /// If one does.
 pub fn operations(data: &[u8]) {
-    struct ApplyAll<'a>(Unstructured<'a>);
-    impl Job for ApplyAll<'_> {
-        type Done = ();
-        fn run<S: Subject>(mut self, new: impl Fn() -> Modelled<S>) {
-            apply_all(new(), new(), &mut self.0);
-        }
-    }
     let mut data = Unstructured::new(data);
     if let Ok(setup) = Setup::arbitrary(&mut data) {
-        setup.with(ApplyAll(data));
+        with_new!(&setup, new => apply_all(new(), new(), &mut data));
     }
 }
 

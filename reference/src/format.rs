@@ -106,8 +106,7 @@ impl Fault {
 #[derive(Clone, Copy, Debug)]
 pub struct Geometry {
     pub grows: bool,
-    /// Encoding, bits of a slot, and slots of a bucket.
-    pub shape: [u8; 3],
+    pub layout: Layout,
     /// 0 in a filter.
     pub value_bits: u32,
     /// The buckets that it began with.
@@ -121,17 +120,17 @@ impl Geometry {
 
     /// Slots of a bucket.
     pub fn slots(&self) -> usize {
-        self.shape[2].into()
+        self.layout.slots
     }
 
     /// Bits of a slot below its value.
     fn key_bits(&self) -> u32 {
-        u32::from(self.shape[1]) - self.value_bits
+        self.layout.bits - self.value_bits
     }
 
     /// Bits that a new entry of a growing table knows beyond those of the level.
     fn extra_bits(&self) -> u32 {
-        Layout::of_shape(self.shape).expect("a layout").extra_bits - self.value_bits
+        self.layout.extra_bits - self.value_bits
     }
 
     /// Bits of a ring; 0 in a table of fixed size.
@@ -229,7 +228,7 @@ impl Geometry {
             known == 0 && position < buckets
         };
         let is_entry = core != 0
-            && slot >> self.shape[1] == 0
+            && slot >> self.layout.bits == 0
             && lowest(slot, self.ring().max(1)) * u64::from(self.grows) == 0
             && position.is_multiple_of(2)
             && copies > 0;
@@ -361,13 +360,13 @@ const MOST_COPIES: u128 = (1 << 25) - 1;
 const MOST_SLOTS: u64 = 4096 * ((1 << 32) - 9);
 
 /// The number of buckets of a table of fixed size that holds `items`; `None` if they are too many.
-fn size(items: u64, slots: u8, scatter: f64, load: f64) -> Option<u64> {
-    let pair = 2 * u64::from(slots);
+fn size(items: u64, Layout { slots, scatter, load, .. }: Layout) -> Option<u64> {
+    let pair = 2 * slots as u64;
     if items <= pair {
         return Some(2);
     }
     let n = items as f64;
-    let pairs = ((n / load + scatter * n.sqrt()) / f64::from(slots) / 2.0).ceil();
+    let pairs = ((n / load + scatter * n.sqrt()) / slots as f64 / 2.0).ceil();
     if pairs > (MOST_SLOTS / pair) as f64 {
         return None;
     }
@@ -383,12 +382,11 @@ fn size(items: u64, slots: u8, scatter: f64, load: f64) -> Option<u64> {
 }
 
 /// What a header says of a table; `None` if no table has these sizes.
-fn contents(header: &[u8], is_maplet: bool, grows: bool, shape: [u8; 3]) -> Option<Contents> {
+fn contents(header: &[u8], is_maplet: bool, grows: bool, layout: Layout) -> Option<Contents> {
     let field = |at| number(header, at);
     let half = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("4 bytes"));
-    let layout = Layout::of_shape(shape)?;
     let geometry =
-        Geometry { grows, shape, value_bits: half(at::VALUE_BITS), first: field(at::FIRST) };
+        Geometry { grows, layout, value_bits: half(at::VALUE_BITS), first: field(at::FIRST) };
     let contents = Contents {
         geometry,
         max_buckets: field(at::MAX_BUCKETS),
@@ -410,7 +408,7 @@ fn contents(header: &[u8], is_maplet: bool, grows: bool, shape: [u8; 3]) -> Opti
         (true, false) => 1..=layout.longest_values(),
         (true, true) => 1..=layout.longest_values_that_grow(),
     };
-    let slots = u64::from(shape[2]);
+    let slots = layout.slots as u64;
     let sizes = if grows {
         let holds = |buckets: u64| (buckets * slots) as f64 * (f64::from(load) / 1000.0);
         (500..=layout.highest_target).contains(&load)
@@ -421,7 +419,7 @@ fn contents(header: &[u8], is_maplet: bool, grows: bool, shape: [u8; 3]) -> Opti
             && capacity as f64 <= holds(geometry.first)
             && max_capacity as f64 <= holds(max_buckets)
     } else {
-        let buckets = size(capacity, shape[2], layout.scatter, layout.load)?;
+        let buckets = size(capacity, layout)?;
         [geometry.first, words, max_buckets] == [buckets; 3]
             && max_capacity == capacity
             && load == 0
@@ -458,12 +456,11 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
         kind => return Err(Fault::UnknownKind(kind)),
     };
     let shape = [header[at::ENCODING], header[at::BITS], header[at::SLOTS]];
-    if Layout::of_shape(shape).is_none_or(|layout| grows && !layout.grows()) {
-        return Err(Fault::UnknownLayout(shape));
-    }
+    let layout = Layout::of_shape(shape).filter(|layout| !grows || layout.grows());
+    let layout = layout.ok_or(Fault::UnknownLayout(shape))?;
     let words = number(header, at::WORDS);
     let mut contents =
-        contents(header, is_maplet, grows, shape).ok_or(Fault::ImpossibleTable(words))?;
+        contents(header, is_maplet, grows, layout).ok_or(Fault::ImpossibleTable(words))?;
     let end_of_words = usize::try_from(words).expect("64 bits") * 8 + HEADER;
     let end = end_of_words + usize::try_from(contents.stashed).expect("64 bits") * STASHED;
     if bytes.len() < end + 8 {
@@ -475,7 +472,7 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
     let mut found = 0;
     for (bucket, word) in bytes[HEADER..end_of_words].chunks(8).enumerate() {
         let invalid = || Fault::InvalidWord(bucket);
-        for slot in fingerprints(number(word, 0), shape).ok_or_else(invalid)? {
+        for slot in fingerprints(number(word, 0), layout).ok_or_else(invalid)? {
             let entry = contents.geometry.read_slot(slot, bucket as u64, words);
             *contents.copies.entry(entry.ok_or_else(invalid)?).or_default() += 1;
             found += 1;
@@ -506,9 +503,9 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
 }
 
 /// The slots in use of a word; `None` if the layout does not have this word.
-fn fingerprints(word: u64, [encoding, bits, slots]: [u8; 3]) -> Option<Vec<u64>> {
-    let (bits, slots) = (u32::from(bits), u32::from(slots));
-    if encoding == 0 {
+fn fingerprints(word: u64, layout: Layout) -> Option<Vec<u64>> {
+    let (bits, slots) = (layout.bits, layout.slots as u32);
+    if layout.encoding == 0 {
         let mut fingerprints = Vec::new();
         let mut rest = word;
         for _ in 0..slots {
@@ -529,6 +526,20 @@ fn fingerprints(word: u64, [encoding, bits, slots]: [u8; 3]) -> Option<Vec<u64>>
         })
         .collect();
     all.is_sorted().then(|| all.into_iter().filter(|&f| f != 0).collect())
+}
+
+/// The word of a bucket with one slot in use.
+pub fn one_slot(slot: u64, layout: Layout) -> u64 {
+    if layout.encoding == 0 {
+        return slot;
+    }
+    let (rest_bits, others) = (layout.bits - 4, layout.slots as u32 - 1);
+    // The others are 0, and come first.
+    let mut nibbles = vec![0; layout.slots];
+    nibbles[layout.slots - 1] = slot >> rest_bits;
+    let of_these = |of: &Option<Vec<u64>>| of.as_ref() == Some(&nibbles);
+    let number = multisets(others + 1).iter().position(of_these).expect("ascending nibbles");
+    (number as u64) << (rest_bits * (others + 1)) | lowest(slot, rest_bits) << (rest_bits * others)
 }
 
 /// The ascending nibbles that each number of a semi-sorted word stands for.

@@ -221,7 +221,7 @@ impl Layout {
 
     /// Where items belong in a table of fixed size with this number of buckets.
     pub fn fixed_geometry(self, buckets: usize, value_bits: u32) -> Geometry {
-        Geometry { grows: false, shape: self.shape(), value_bits, first: buckets as u64 }
+        Geometry { grows: false, layout: self, value_bits, first: buckets as u64 }
     }
 
     /// Where items belong in a growing table that began with this number of buckets.

@@ -479,14 +479,6 @@ impl<S: Subject> Modelled<S> {
         assert!(!self.is_exact || self.start.geometry.first == other.start.geometry.first);
         match self.subject.merge(&other.subject) {
             Ok(()) => {
-                if std::env::var("STAT").is_ok() {
-                    eprintln!(
-                        "MERGED {} {} of {}",
-                        self.model.len(),
-                        other.model.len(),
-                        self.start.max_capacity
-                    );
-                }
                 self.model.merge(&other.model);
                 for (&item, &copies) in &other.held {
                     *self.held.entry(item).or_default() += copies;
@@ -499,27 +491,8 @@ impl<S: Subject> Modelled<S> {
                 let at_maximum = self.subject.slots() == most;
                 assert!(!self.start.geometry.grows || at_maximum || together > most);
             }
-            Err(Error::Full) => {
-                if std::env::var("STAT").is_ok() {
-                    let (a, b) = (
-                        format::read(&self.subject.bytes()).unwrap(),
-                        format::read(&other.subject.bytes()).unwrap(),
-                    );
-                    let most = self.start.max_buckets * self.start.geometry.slots() as u64;
-                    if a.occupied + b.occupied + b.stashed <= most {
-                        eprintln!(
-                            "REFUSED {:?} {} {} of {} words {} {} doubled {}",
-                            self.start.geometry.shape,
-                            self.model.len(),
-                            other.model.len(),
-                            self.start.max_capacity,
-                            a.words,
-                            b.words,
-                            a.doubled
-                        );
-                    }
-                }
-            }
+            // It may be refused for the entries that it doubles.
+            Err(Error::Full) => {}
             Err(error) => panic!("{error}"),
         }
         self.follow();

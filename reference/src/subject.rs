@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use coucal::{
     AnyLayout, Candidates, CuckooFilter, CuckooMaplet, Error, Growable, GrowingLayout, Prehashed,
-    StableHashBuilder, Storage,
+    Snapshot, StableHashBuilder, Storage,
 };
 
 use crate::format::Value;
@@ -19,8 +19,17 @@ pub type Item = (u64, Value);
 
 /// A filter or a maplet. A filter is used as a maplet in which each value is 0.
 pub trait Subject: Debug + Sized {
+    /// An item as the batches of the crate have it.
+    type Named;
+
+    fn named(item: Item) -> Self::Named;
     fn restored(bytes: &[u8]) -> Result<Self, Error>;
-    fn bytes(&self) -> Vec<u8>;
+    fn from_reader(bytes: &[u8]) -> Result<Self, Error>;
+    fn from_snapshot(snapshot: Snapshot) -> Result<Self, Error>;
+    fn snapshot(&self) -> Result<Snapshot, Error>;
+    fn bytes(&self) -> Vec<u8> {
+        self.snapshot().expect("memory").to_bytes()
+    }
     fn merge(&self, other: &Self) -> Result<(), Error>;
     fn clear(&self);
     fn len(&self) -> usize;
@@ -35,7 +44,15 @@ pub trait Subject: Debug + Sized {
 
     fn value_bits(&self) -> u32;
     fn insert(&self, item: Item) -> Result<(), Error>;
-    fn insert_many(&self, items: &[Item]) -> Result<(), Error>;
+    fn insert_named(&self, items: &[Self::Named]) -> Result<(), Error>;
+    fn insert_many(&self, items: &[Item]) -> Result<(), Error> {
+        self.insert_named(&Self::all_named(items))
+    }
+    fn all_named(items: &[Item]) -> Vec<Self::Named> {
+        items.iter().map(|&item| Self::named(item)).collect()
+    }
+    /// From an iterator.
+    fn insert_all(&self, items: &[Item]) -> Result<(), Error>;
     /// Only for filters.
     fn insert_unique(&self, item: Item) -> Result<bool, Error>;
     /// Only for filters. Which items were new, up to one that failed.
@@ -68,8 +85,23 @@ macro_rules! subject {
             fn restored(bytes: &[u8]) -> Result<Self, Error> {
                 Self::from_bytes(bytes, HASHER)
             }
-            fn bytes(&self) -> Vec<u8> {
-                self.snapshot().expect("memory").to_bytes()
+            fn from_reader(bytes: &[u8]) -> Result<Self, Error> {
+                Self::restore(bytes, HASHER)
+            }
+            fn from_snapshot(snapshot: Snapshot) -> Result<Self, Error> {
+                Self::from_snapshot(snapshot, HASHER)
+            }
+            fn snapshot(&self) -> Result<Snapshot, Error> {
+                self.snapshot()
+            }
+            fn insert_named(&self, items: &[Self::Named]) -> Result<(), Error> {
+                self.insert_many(items)
+            }
+            fn remove_each(&self, items: &[Item]) -> Vec<bool> {
+                let mut removed = stale(items.len());
+                let count = self.remove_many(&Self::all_named(items), &mut removed).expect("as long");
+                assert_eq!(count, removed.iter().filter(|&&removed| removed).count());
+                removed
             }
             fn merge(&self, other: &Self) -> Result<(), Error> {
                 self.merge(other)
@@ -118,22 +150,25 @@ macro_rules! subject {
 
 subject! {
     Filter
+    type Named = Prehashed;
+    fn named((hash, _): Item) -> Prehashed {
+        Prehashed(hash)
+    }
     fn value_bits(&self) -> u32 {
         0
     }
     fn insert(&self, (hash, _): Item) -> Result<(), Error> {
         self.insert(&Prehashed(hash))
     }
-    fn insert_many(&self, items: &[Item]) -> Result<(), Error> {
-        self.insert_many(Prehashed::slice(&items.iter().map(|&(hash, _)| hash).collect::<Vec<_>>()))
+    fn insert_all(&self, items: &[Item]) -> Result<(), Error> {
+        self.insert_all(items.iter().map(|&(hash, _)| Prehashed(hash)))
     }
     fn insert_unique(&self, (hash, _): Item) -> Result<bool, Error> {
         self.insert_unique(&Prehashed(hash))
     }
     fn insert_unique_each(&self, items: &[Item]) -> (Vec<bool>, Option<Error>) {
-        let hashes: Vec<u64> = items.iter().map(|&(hash, _)| hash).collect();
         let mut new = stale(items.len());
-        let (count, failed) = match self.insert_unique_many(Prehashed::slice(&hashes), &mut new) {
+        let (count, failed) = match self.insert_unique_many(&Self::all_named(items), &mut new) {
             Ok(count) => (count, None),
             Err(Error::Stopped { index, stored, cause }) => {
                 new.truncate(index);
@@ -152,13 +187,6 @@ subject! {
     }
     fn remove(&self, (hash, _): Item) -> bool {
         self.remove(&Prehashed(hash))
-    }
-    fn remove_each(&self, items: &[Item]) -> Vec<bool> {
-        let hashes: Vec<u64> = items.iter().map(|&(hash, _)| hash).collect();
-        let mut removed = stale(items.len());
-        let count = self.remove_many(Prehashed::slice(&hashes), &mut removed).expect("as long");
-        assert_eq!(count, removed.iter().filter(|&&removed| removed).count());
-        removed
     }
     fn values(&self, hash: u64) -> Vec<Value> {
         vec![0; self.count(&Prehashed(hash))]
@@ -181,14 +209,18 @@ pub fn prehashed(items: &[Item]) -> Vec<(Prehashed, Value)> {
 
 subject! {
     Maplet
+    type Named = (Prehashed, Value);
+    fn named((hash, value): Item) -> (Prehashed, Value) {
+        (Prehashed(hash), value)
+    }
     fn value_bits(&self) -> u32 {
         self.value_bits()
     }
     fn insert(&self, (hash, value): Item) -> Result<(), Error> {
         self.insert(&Prehashed(hash), value)
     }
-    fn insert_many(&self, items: &[Item]) -> Result<(), Error> {
-        self.insert_many(&prehashed(items))
+    fn insert_all(&self, items: &[Item]) -> Result<(), Error> {
+        self.insert_all(items.iter().map(|&item| Self::named(item)))
     }
     fn insert_unique(&self, _: Item) -> Result<bool, Error> {
         unreachable!("a maplet is a multimap")
@@ -208,12 +240,6 @@ subject! {
     }
     fn remove(&self, (hash, value): Item) -> bool {
         self.remove(&Prehashed(hash), value)
-    }
-    fn remove_each(&self, items: &[Item]) -> Vec<bool> {
-        let mut removed = stale(items.len());
-        let count = self.remove_many(&prehashed(items), &mut removed).expect("as long");
-        assert_eq!(count, removed.iter().filter(|&&removed| removed).count());
-        removed
     }
     fn values(&self, hash: u64) -> Vec<Value> {
         ascending(self.get(&Prehashed(hash)))

@@ -4,7 +4,13 @@ pub use coucal_reference::{
     Filter, HASHER, LEAST_BUCKETS, Layout, Maplet, Random, cases, hashes, prehashed, random,
 };
 
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use coucal::{AnyLayout, CuckooFilter, Error, Growable, Prehashed, Storage};
+use coucal_reference::Subject;
+use coucal_reference::format::{self, Class, Value};
 
 /// Makes a test for each layout of each of these functions, which have it as an argument:
 /// `name::Fp16x4` and so on.
@@ -58,6 +64,11 @@ pub fn repetitions(usual: u64, long: u64) -> u64 {
     length_of_run().map_or(usual, |length| length * long)
 }
 
+/// The lengths of values that the tests have, as far as they fit, and the longest.
+pub fn widths(longest: u32) -> Vec<u32> {
+    [1, 4, 8, 16].into_iter().filter(|&bits| bits < longest).chain([longest]).collect()
+}
+
 pub fn default_layout() -> Layout {
     Layout::named("Fp16x4")
 }
@@ -68,6 +79,39 @@ pub fn fill<L: Storage, S>(
     hashes: impl Iterator<Item = u64>,
 ) -> usize {
     hashes.take_while(|&hash| filter.insert(&Prehashed(hash)).is_ok()).count()
+}
+
+/// The right to the cores: no two tests of threads run at once.
+pub fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One writer less when it is dropped, also where an assertion fails: then the readers end.
+pub struct Stopped<'a>(pub &'a AtomicUsize);
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Tells threads to stop when it is dropped, also where an assertion fails.
+pub struct Stop<'a>(pub &'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// How many entries there are of each class and value, as its snapshot says.
+pub fn entries(subject: &impl Subject) -> BTreeMap<(Class, Value), usize> {
+    let mut sums = BTreeMap::new();
+    for ((class, value, _), copies) in format::read(&subject.bytes()).expect("a snapshot").copies {
+        *sums.entry((class, value)).or_default() += copies;
+    }
+    sums
 }
 
 /// How far a number of rare, independent events may be from the one expected: further by chance once in 10^12 times, so

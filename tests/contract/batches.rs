@@ -13,80 +13,27 @@ use crate::common::{Filter, Layout, hashes, stopped};
 const DISTANCE: usize = 32;
 const LONGEST: usize = 4 * DISTANCE + 3;
 
-of_each_layout! {
-    right_answers
-    stores
-    stores_what_is_new
-    removes
-    removes_copies
-    refusals
-    refusals_of_what_is_new
-}
+of_each_layout!(of_fixed_size);
+of_each_growing_layout!(while_it_grows);
 
-of_each_growing_layout! {
-    right_answers_while_it_grows
-    stores_while_it_grows
-    stores_what_is_new_while_it_grows
-    removes_from_what_grows
-    removes_copies_from_what_grows
-    refusals_of_what_grows
-    refusals_of_what_is_new_and_grows
-}
-
-fn right_answers(layout: Layout) {
-    every_length_gets_the_right_answers(&layout.filter(10_000));
-}
-
-fn right_answers_while_it_grows(layout: Layout) {
-    every_length_gets_the_right_answers(&layout.growing(0, 500));
-}
-
-fn stores(layout: Layout) {
-    every_length_is_stored(|| layout.filter(10_000));
-}
-
-fn stores_while_it_grows(layout: Layout) {
-    every_length_is_stored(|| layout.growing(0, 500));
-}
-
-fn stores_what_is_new(layout: Layout) {
-    every_length_is_stored_unless_it_is_there(&layout.filter(10_000));
-}
-
-fn stores_what_is_new_while_it_grows(layout: Layout) {
-    every_length_is_stored_unless_it_is_there(&layout.growing(0, 500));
-}
-
-fn removes(layout: Layout) {
-    every_length_is_removed(&layout.filter(10_000));
-}
-
-fn removes_from_what_grows(layout: Layout) {
-    every_length_is_removed(&layout.growing(0, 500));
-}
-
-fn removes_copies(layout: Layout) {
-    a_batch_removes_one_copy_for_each_item(&layout.filter(10_000));
-}
-
-fn removes_copies_from_what_grows(layout: Layout) {
-    a_batch_removes_one_copy_for_each_item(&layout.growing(0, 500));
-}
-
-fn refusals(layout: Layout) {
+fn of_fixed_size(layout: Layout) {
+    each_batch_is_right(|| layout.filter(10_000));
     a_refused_item_ends_the_batch(&layout.filter(100), layout.slots);
-}
-
-fn refusals_of_what_grows(layout: Layout) {
-    a_refused_item_ends_the_batch(&layout.growing(100, 200), layout.slots);
-}
-
-fn refusals_of_what_is_new(layout: Layout) {
     a_refused_item_ends_the_batch_of_new_ones(|| layout.filter(300));
 }
 
-fn refusals_of_what_is_new_and_grows(layout: Layout) {
+fn while_it_grows(layout: Layout) {
+    each_batch_is_right(|| layout.growing(0, 500));
+    a_refused_item_ends_the_batch(&layout.growing(100, 200), layout.slots);
     a_refused_item_ends_the_batch_of_new_ones(|| layout.growing(100, 300));
+}
+
+fn each_batch_is_right<L: Storage>(build: impl Fn() -> Filter<L>) {
+    every_length_gets_the_right_answers(&build());
+    every_length_is_stored(&build);
+    every_length_is_stored_unless_it_is_there(&build());
+    every_length_is_removed(&build());
+    a_batch_removes_one_copy_for_each_item(&build());
 }
 
 /// Whether the item at this place of the batch is in the filter. Each of the first three differs at

@@ -10,10 +10,10 @@ use coucal::{
     GrowingLayout, Prehashed,
 };
 use coucal_reference::LAYOUTS;
-use coucal_reference::format::{Class, Geometry};
+use coucal_reference::format::Geometry;
 use rand::RngExt;
-use rustc_hash::FxHashMap;
 
+use super::Holders;
 use crate::common::{
     Growing, LEAST_BUCKETS, Layout, default_layout, fill, hashes, is_expected, load_above, random,
     scatter, usually,
@@ -465,42 +465,6 @@ fn false_copies_of_12_bits() {
 fn false_copies_of_16_bits() {
     let most = usually(1_600_000, 4_000_000);
     false_copies(Layout::named("Fp16x4"), usually(700, 1500), &[5, 9], most);
-}
-
-/// Which of several filters hold an item of a class.
-struct Holders {
-    numbers: FxHashMap<Class, Vec<u32>>,
-    /// A bit for many classes, which are faster to ask.
-    held: Vec<u64>,
-}
-
-impl Holders {
-    const BITS: u32 = 23;
-
-    fn new() -> Self {
-        Self { numbers: FxHashMap::default(), held: vec![0; 1 << (Self::BITS - 6)] }
-    }
-
-    fn bit((core, even): Class) -> (usize, u64) {
-        let class = core << 40 ^ even;
-        let at = class.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - Self::BITS);
-        (at as usize / 64, 1 << (at % 64))
-    }
-
-    fn add(&mut self, class: Class, number: u32) {
-        let (at, mask) = Self::bit(class);
-        self.held[at] |= mask;
-        let numbers = self.numbers.entry(class).or_default();
-        if !numbers.contains(&number) {
-            numbers.push(number);
-        }
-    }
-
-    fn of(&self, class: Class) -> &[u32] {
-        let (at, mask) = Self::bit(class);
-        let numbers = (self.held[at] & mask != 0).then(|| self.numbers.get(&class)).flatten();
-        numbers.map_or(&[], Vec::as_slice)
-    }
 }
 
 /// Absent items are looked up in many filters. One is not found where no item has its class: so it is

@@ -2,9 +2,11 @@
 
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 
-use coucal::{CuckooFilter, Error, Prehashed, Storage, internals};
-use rustc_hash::FxHashMap;
+use coucal::{CuckooFilter, Error, Prehashed, Storage};
+use coucal_reference::Subject;
+use coucal_reference::format::Value;
 
+use super::Holders;
 use crate::common::{Filter, Layout, default_layout, fill, hashes, is_expected, stopped, usually};
 
 of_each_layout! {
@@ -13,7 +15,6 @@ of_each_layout! {
     failed_insert_changes_nothing
     figures_are_exact
     insert_many_says_what_was_stored
-    a_batch_answers_as_the_loop_does
     absent_items_are_reported_at_the_stated_rate
 }
 
@@ -67,38 +68,40 @@ fn copies_of_one_item(layout: Layout) {
     }
 }
 
-/// A full filter refuses many times, and each class has the same copies before and after.
+/// A full filter refuses many times, and so does a maplet, and each class has the same copies before and after.
 fn failed_insert_changes_nothing(layout: Layout) {
     for (buckets, seed) in [(2, 1), (4, 2), (6, 3), (128, 4), (usually(512, 4096), 5)] {
-        let filter = layout.filter_of_slots(buckets * layout.slots);
-        let mut candidates = hashes(seed);
-        let mut stored = Vec::new();
-        let mut refused = 0;
-        while refused < 50 {
-            let hash = candidates.next().expect("endless");
-            match filter.insert(&Prehashed(hash)) {
-                Ok(()) => stored.push(hash),
-                Err(_) => refused += 1,
-            }
-        }
-        let dump = || -> Vec<usize> {
-            stored.iter().map(|&hash| filter.count(&Prehashed(hash))).collect()
-        };
-        let before = dump();
-        let mut others = Vec::new();
-        let mut refused = 0;
-        while refused < 50 {
-            let hash = candidates.next().expect("endless");
-            if filter.insert(&Prehashed(hash)).is_ok() {
-                others.push(hash);
-            } else {
-                assert_eq!(filter.len(), stored.len() + others.len());
-                refused += 1;
-            }
-        }
-        assert!(others.into_iter().all(|hash| filter.remove(&Prehashed(hash))));
-        assert_eq!(dump(), before, "{buckets} buckets");
+        refuses(&layout.filter_of_slots(buckets * layout.slots), seed);
     }
+    for (buckets, bits) in [(2, 1), (6, layout.longest_values()), (128, 1)] {
+        refuses(&layout.maplet_of_slots(buckets * layout.slots, bits), buckets as u64);
+    }
+}
+
+fn refuses(subject: &impl Subject, seed: u64) {
+    let top = subject.value_bits().min(1);
+    let mut candidates = hashes(seed).map(|hash| (hash, hash as u32 & top));
+    let mut until_refused = |times: usize| {
+        let (mut stored, mut refused) = (Vec::new(), 0);
+        let len = subject.len();
+        while refused < times {
+            let item = candidates.next().expect("endless");
+            if subject.insert(item).is_ok() {
+                stored.push(item);
+            } else {
+                refused += 1;
+                assert_eq!(subject.len(), len + stored.len());
+            }
+        }
+        stored
+    };
+    let stored = until_refused(50);
+    let dump = || stored.iter().map(|&(hash, _)| subject.values(hash)).collect::<Vec<Vec<Value>>>();
+    let before = dump();
+    let others = until_refused(50);
+    assert!(others.into_iter().all(|item| subject.remove(item)));
+    assert_eq!(dump(), before, "{subject:?}");
+    assert!(stored.into_iter().all(|item| subject.remove(item)) && subject.is_empty());
 }
 
 fn figures_are_exact(layout: Layout) {
@@ -140,26 +143,6 @@ fn insert_many_says_what_was_stored(layout: Layout) {
     assert!(filter.is_empty());
 }
 
-fn a_batch_answers_as_the_loop_does(layout: Layout) {
-    let filter = layout.filter(2000);
-    let items: Vec<u64> = hashes(17).take(4000).collect();
-    for batch in [0, 1, 2, 31, 32, 33, 1000] {
-        filter.clear();
-        for items in items[..2000].chunks(batch.max(1)) {
-            filter.insert_many(Prehashed::slice(items)).expect("within the capacity");
-        }
-        assert_eq!(filter.len(), 2000);
-        for items in items.chunks(batch.max(1)) {
-            let mut found = vec![false; items.len()];
-            assert_eq!(filter.contains_many(Prehashed::slice(items), &mut found), Ok(()));
-            let expected: Vec<bool> =
-                items.iter().map(|&hash| filter.contains(&Prehashed(hash))).collect();
-            assert_eq!(found, expected);
-        }
-        assert_eq!(filter.contains_many(Prehashed::slice(&[]), &mut []), Ok(()));
-    }
-}
-
 /// As `rate_is_as_stated`. Of the longest fingerprints, most lookups are known to find nothing, and left
 /// out.
 fn absent_items_are_reported_at_the_stated_rate(layout: Layout) {
@@ -190,9 +173,9 @@ fn assert_is_near_the_papers_bound(layout: Layout, filter: &Filter) {
     assert!((rate / predicted - 1.0).abs() < 0.07, "stated {rate}, the paper's bound {predicted}");
 }
 
-/// Absent items are looked up in many filters. One that agrees with no item of a filter in the *core*,
-/// the lowest bits of the fingerprint, is not reported by it: so it is not looked up there, but for some
-/// lookups that show just that. The share that is reported is one of all lookups, made or not.
+/// Absent items are looked up in many filters. One is not reported by a filter where no item has its class: so it is
+/// looked up only where one has, but for some lookups that show just that. The share that is reported is one of all
+/// lookups, made or not.
 ///
 /// 3,000 false positives are expected, and 400 of the longest fingerprints.
 fn planted(layout: Layout) {
@@ -201,55 +184,34 @@ fn planted(layout: Layout) {
     let number = usually(1 << (layout.bits - 9).min(17), 1 << 16);
     let items_of_each = usually(2 * layout.slots, 30);
     let filters: Vec<Filter> = (0..number).map(|_| layout.filter(items_of_each)).collect();
-    let core_bits = layout.bits - 6;
-    let core = |hash| {
-        // In a table of any size it has this fingerprint.
-        let (fingerprint, ..) = internals::key(2, hash, layout.bits);
-        fingerprint & ((1 << core_bits) - 1)
-    };
-    // The filters that hold an item with this core; and a bit for each core, which are faster to ask.
-    let mut holders: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
-    let mut held = vec![0_u64; 1 << (core_bits - 6)];
+    let geometry = layout.fixed_geometry(filters[0].slots() / layout.slots, 0);
+    let mut holders = Holders::new();
     let mut items = hashes(19);
     let mut stated = 0.0;
-    for (number, filter) in filters.iter().enumerate() {
+    for (number, filter) in (0..).zip(&filters) {
         for hash in items.by_ref().take(items_of_each) {
             filter.insert(&Prehashed(hash)).expect("within the capacity");
-            let core = core(hash);
-            held[core as usize / 64] |= 1 << (core % 64);
-            let holders = holders.entry(core).or_default();
-            if holders.last() != Some(&(number as u32)) {
-                holders.push(number as u32);
-            }
+            holders.add(geometry.class(hash), number);
         }
         stated += filter.false_positive_rate();
     }
     assert_is_near_the_papers_bound(layout, &filters[0]);
-    let is_held = |core: u64| held[core as usize / 64] >> (core % 64) & 1 != 0;
 
     let expected = if layout.bits > 21 { usually(400.0, 3000.0) } else { 3000.0 };
     let lookups = (expected / stated) as usize;
-    let (mut reported, mut made) = (0, 0);
-    for (hash, core) in hashes(23).take(lookups).map(|hash| (hash, core(hash))) {
-        if is_held(core) {
-            let holders = &holders[&core];
-            made += holders.len();
-            reported += holders
-                .iter()
-                .filter(|&&at| filters[at as usize].contains(&Prehashed(hash)))
-                .count();
-        }
-    }
-    let what = format!("{} in {} filters, {made} lookups", layout.name, filters.len());
+    let found_by = |hash: u64| {
+        let numbers = holders.of(geometry.class(hash)).iter();
+        numbers.filter(|&&at| filters[at as usize].contains(&Prehashed(hash))).count()
+    };
+    let reported: usize = hashes(23).take(lookups).map(found_by).sum();
+    let what = format!("{} in {} filters, {lookups} lookups", layout.name, filters.len());
     is_expected(reported, expected, 0.02, &what);
 
     for hash in hashes(29).take(20) {
-        let with_this_core = holders.get(&core(hash));
-        let others = (0..).zip(&filters).filter(|(at, _)| {
-            with_this_core.is_none_or(|holders| holders.binary_search(at).is_err())
-        });
-        for (_, filter) in others {
-            assert!(!filter.contains(&Prehashed(hash)), "reported, although its core is another");
+        let holders = holders.of(geometry.class(hash));
+        for (at, filter) in (0..).zip(&filters) {
+            let is_found = filter.contains(&Prehashed(hash));
+            assert!(!is_found || holders.contains(&at), "reported, although its class is another");
         }
     }
 }
@@ -349,7 +311,6 @@ fn bad_input_is_an_error() {
     }
 }
 
-#[cfg(target_pointer_width = "64")]
 #[cfg(target_pointer_width = "64")]
 #[test]
 #[should_panic(expected = "18446744073709551615 items")]

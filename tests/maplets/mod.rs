@@ -2,25 +2,20 @@
 
 mod promises;
 mod rates;
-mod snapshots;
 
 use coucal::{Prehashed, Storage};
 use coucal_reference::ascending;
 
-use crate::common::{Layout, Maplet};
+use crate::common::{self, Layout, Maplet};
 
-/// The lengths of values that the tests have, as far as they fit, and the longest.
+/// The lengths of values in maplets of this layout.
 fn widths(layout: Layout) -> Vec<u32> {
-    widths_up_to(layout.longest_values())
+    common::widths(layout.longest_values())
 }
 
 /// The same of maplets that grow.
 fn widths_that_grow(layout: Layout) -> Vec<u32> {
-    widths_up_to(layout.longest_values_that_grow())
-}
-
-fn widths_up_to(longest: u32) -> Vec<u32> {
-    [1, 4, 8, 16].into_iter().filter(|&bits| bits < longest).chain([longest]).collect()
+    common::widths(layout.longest_values_that_grow())
 }
 
 /// The largest value of this length.

@@ -1,8 +1,8 @@
 //! What else one thread is promised.
 
-use std::collections::HashSet;
-
 use coucal::{Candidates, CuckooMaplet, Error, Fp8x8, MapletBuilder, Prehashed};
+
+use coucal_reference::{Item, Subject};
 
 use super::{candidates, largest, widths, widths_that_grow};
 use crate::common::{Layout, default_layout, hashes, load_above, prehashed, stopped};
@@ -10,14 +10,11 @@ use crate::common::{Layout, default_layout, hashes, load_above, prehashed, stopp
 of_each_layout! {
     a_key_has_more_values_than_its_buckets_have_slots
     values_that_do_not_fit
-    batches_do_as_the_loop_does
     figures_are_exact
-    an_insert_that_fails_changes_nothing
     lengths_of_values
 }
 
 of_each_growing_layout! {
-    lengths_of_values_that_grow
     the_load_stays_at_the_target
     values_of_one_key_do_not_let_it_grow
 }
@@ -80,64 +77,10 @@ fn values_that_do_not_fit(layout: Layout) {
     }
 }
 
-fn batches_do_as_the_loop_does(layout: Layout) {
-    let bits = widths(layout)[1];
-    let [one, other] = [0; 2].map(|_| layout.maplet(3000, bits));
-    // No two of one class, or one would be replaced for the other, and none of the keys that are not there.
-    let geometry = layout.fixed_geometry(one.slots() / layout.slots, bits);
-    let mut classes = HashSet::from([1, 2].map(|hash| geometry.class(hash)));
-    let keys = hashes(17).filter(|&hash| classes.insert(geometry.class(hash)));
-    let pairs: Vec<(u64, u32)> =
-        keys.take(2000).map(|hash| (hash, hash as u32 % (1 << bits))).collect();
-    for batch in [1, 2, 31, 32, 33, 1000] {
-        for pairs in pairs.chunks(batch) {
-            one.insert_many(&prehashed(pairs)).expect("within the capacity");
-        }
-        for &(hash, value) in &pairs {
-            other.insert(&Prehashed(hash), value).expect("within the capacity");
-        }
-        let keys: Vec<u64> = hashes(17).take(4000).collect();
-        for keys in keys.chunks(batch) {
-            let mut found = vec![Candidates::new(); keys.len()];
-            one.get_many(Prehashed::slice(keys), &mut found).expect("as long");
-            for (key, found) in keys.iter().zip(found) {
-                assert!(found.eq(other.get(&Prehashed(*key))));
-            }
-        }
-        // The last two are not there, and then the first one has its new value.
-        let new = |value: u32| value ^ 1;
-        let mut pairs_of_three: Vec<_> =
-            pairs.iter().map(|&(hash, value)| (Prehashed(hash), value, new(value))).collect();
-        let first = pairs_of_three[0];
-        pairs_of_three.extend([(Prehashed(1), 0, 1), (Prehashed(2), 0, 1), first]);
-        for pairs in pairs_of_three.chunks(batch) {
-            let mut replaced: Vec<bool> = (0..pairs.len()).map(|at| at % 3 == 0).collect();
-            let count = one.replace_many(pairs, &mut replaced).expect("as long");
-            let one_by_one = |&(key, old, new): &(Prehashed, u32, u32)| {
-                other.replace(&key, old, new) == Ok(true)
-            };
-            let expected: Vec<bool> = pairs.iter().map(one_by_one).collect();
-            assert_eq!(replaced, expected, "in batches of {batch}");
-            assert_eq!(count, expected.iter().filter(|&&replaced| replaced).count());
-        }
-        let pairs: Vec<_> = pairs.iter().map(|&(hash, value)| (hash, new(value))).collect();
-        assert!(
-            pairs
-                .iter()
-                .all(|&(hash, value)| one.get(&Prehashed(hash)).any(|found| found == value))
-        );
-        // The last ones are not there.
-        for pairs in
-            pairs.iter().chain(&[(1, 0), (2, 0)]).copied().collect::<Vec<_>>().chunks(batch)
-        {
-            let mut removed = vec![false; pairs.len()];
-            one.remove_many(&prehashed(pairs), &mut removed).expect("as long");
-            let expected: Vec<bool> =
-                pairs.iter().map(|&(hash, value)| other.remove(&Prehashed(hash), value)).collect();
-            assert_eq!(removed, expected);
-        }
-        assert!(one.is_empty() && other.is_empty());
-    }
+/// That a batch does as the loop does, `operations` shows.
+#[test]
+fn slices_of_other_lengths() {
+    let one = default_layout().maplet(10, 4);
     for answers in [0, 1, 3] {
         let expected = Error::LengthMismatch { items: 2, answers };
         let keys = [1, 2].map(Prehashed);
@@ -183,56 +126,21 @@ fn figures_are_exact(layout: Layout) {
     }
 }
 
-/// Each key has the same candidates before and after.
-fn an_insert_that_fails_changes_nothing(layout: Layout) {
-    for (buckets, bits) in [(2, widths(layout)[0]), (6, layout.longest_values()), (128, 1)] {
-        let maplet = layout.maplet_of_slots(buckets * layout.slots, bits);
-        let mut new = hashes(buckets as u64).map(|hash| (hash, hash as u32 & 1));
-        let mut stored = Vec::new();
-        let all = |stored: &[(u64, u32)]| -> Vec<Vec<u32>> {
-            stored.iter().map(|&(hash, _)| candidates(&maplet, hash)).collect()
-        };
-        let mut refused = 0;
-        while refused < 50 {
-            let (hash, value) = new.next().expect("endless");
-            let before = all(&stored);
-            if maplet.insert(&Prehashed(hash), value).is_ok() {
-                stored.push((hash, value));
-            } else {
-                refused += 1;
-                assert_eq!(all(&stored), before);
-                assert_eq!(maplet.len(), stored.len());
-            }
-        }
-        assert!(stored.into_iter().all(|(hash, value)| maplet.remove(&Prehashed(hash), value)));
-        assert!(maplet.is_empty());
-    }
-}
-
 /// From 1 to the longest.
 fn lengths_of_values(layout: Layout) {
-    for bits in 1..=layout.longest_values() {
-        let maplet = layout.maplet(100, bits);
-        let value = largest(bits);
-        maplet.insert(&Prehashed(1), value).expect("room");
-        assert_eq!(maplet.get(&Prehashed(1)).collect::<Vec<_>>(), [value]);
-    }
-}
-
-/// From 1 to the longest.
-fn lengths_of_values_that_grow(layout: Layout) {
-    for bits in 1..=layout.longest_values_that_grow() {
-        let maplet = layout.growing_maplet(1, 300, bits);
-        let value = largest(bits);
-        for hash in hashes(1).take(300) {
-            maplet.insert(&Prehashed(hash), value).expect("room");
+    fn check(maplet: &impl Subject, bits: u32) {
+        let all: Vec<Item> = hashes(1).take(300).map(|hash| (hash, largest(bits))).collect();
+        maplet.insert_many(&all).expect("room");
+        for item in all {
+            assert!(maplet.values(item.0).iter().all(|&found| found == item.1));
+            assert!(maplet.remove(item));
         }
-        assert!(
-            hashes(1)
-                .take(300)
-                .all(|hash| maplet.get(&Prehashed(hash)).all(|found| found == value))
-        );
-        assert!(hashes(1).take(300).all(|hash| maplet.contains_key(&Prehashed(hash))));
+    }
+    for bits in 1..=layout.longest_values() {
+        check(&layout.maplet(300, bits), bits);
+    }
+    for bits in 1..=if layout.grows() { layout.longest_values_that_grow() } else { 0 } {
+        check(&layout.growing_maplet(1, 300, bits), bits);
     }
 }
 

@@ -8,15 +8,14 @@ use std::env;
 use std::process::Command;
 
 use coucal::{
-    AnyCuckooFilter, AnyLayout, CuckooFilter, CuckooMaplet, DefaultHashBuilder, Error, Fp16x4,
-    Growable, Prehashed, Snapshot, StableHashBuilder, Storage,
+    AnyCuckooFilter, CuckooFilter, DefaultHashBuilder, Error, Prehashed, Snapshot, Storage,
 };
+use coucal_reference::{Grows, Item, Subject, format};
 
 use super::allocator::{live_bytes, peak_of, with_requests};
-use crate::common::{default_layout, hashes, stopped};
-use coucal_reference::format;
-
-const HASHER: StableHashBuilder = StableHashBuilder::new(7);
+use crate::common::{
+    Filter, Growing, GrowingMaplet, HASHER, Maplet, default_layout, hashes, stopped,
+};
 
 /// Set for a child process.
 const IS_CHILD: &str = "COUCAL_TEST_REQUESTS";
@@ -105,215 +104,74 @@ const GROWING: [Setup; 3] = [
     Setup { capacity: 1, max_capacity: 10_000_000, items: 2000, more: 12_000 },
 ];
 
-/// Layouts of fixed size, or that grow.
-trait Kind: Storage + Sized {
-    const GROWS: bool;
-    const SETUPS: &'static [Setup];
-    fn filter(setup: &Setup) -> Result<Filter<Self>, Error>;
-    fn maplet(setup: &Setup) -> Result<Maplet<Self>, Error>;
+/// Filters or maplets, of fixed size or growing.
+struct Kind<S> {
+    grows: bool,
+    /// The largest value; 0 of filters.
+    top: u32,
+    setups: &'static [Setup],
+    build: fn(&Setup) -> Result<S, Error>,
 }
 
-type Filter<L> = CuckooFilter<L, StableHashBuilder>;
-type Maplet<L> = CuckooMaplet<L, StableHashBuilder>;
-
-impl Kind for AnyLayout {
-    const GROWS: bool = false;
-    const SETUPS: &'static [Setup] = &FIXED;
-
-    fn filter(&Setup { capacity, .. }: &Setup) -> Result<Filter<Self>, Error> {
-        CuckooFilter::builder().any_layout().hasher(HASHER).capacity(capacity).build()
+impl<S: Subject> Kind<S> {
+    fn items(&self, seed: u64, count: usize) -> Vec<Item> {
+        hashes(seed).take(count).map(|hash| (hash, hash as u32 & self.top)).collect()
     }
-
-    fn maplet(&Setup { capacity, .. }: &Setup) -> Result<Maplet<Self>, Error> {
-        let builder = CuckooMaplet::builder().any_layout().hasher(HASHER);
-        builder.capacity(capacity).value_bits(3).build()
-    }
-}
-
-impl Kind for Growable<AnyLayout> {
-    const GROWS: bool = true;
-    const SETUPS: &'static [Setup] = &GROWING;
-
-    fn filter(setup: &Setup) -> Result<Filter<Self>, Error> {
-        let builder = CuckooFilter::builder().any_layout().hasher(HASHER);
-        builder.capacity(setup.capacity).max_capacity(setup.max_capacity).build()
-    }
-
-    fn maplet(setup: &Setup) -> Result<Maplet<Self>, Error> {
-        let builder = CuckooMaplet::builder().any_layout().hasher(HASHER).value_bits(3);
-        builder.capacity(setup.capacity).max_capacity(setup.max_capacity).build()
-    }
-}
-
-/// A filter or a maplet.
-trait Subject: Sized {
-    const GROWS: bool;
-    const SETUPS: &'static [Setup];
-
-    type Item: Copy;
-
-    fn item(hash: u64) -> Self::Item;
-    fn build(setup: &Setup) -> Result<Self, Error>;
-    fn insert(&self, item: Self::Item) -> Result<(), Error>;
-    fn insert_many(&self, items: &[Self::Item]) -> Result<(), Error>;
-    fn insert_all(&self, items: &[Self::Item]) -> Result<(), Error>;
-    fn holds(&self, item: Self::Item) -> bool;
-    fn len(&self) -> usize;
-    fn memory_bytes(&self) -> usize;
-    fn snapshot(&self) -> Result<Snapshot, Error>;
-    fn from_bytes(bytes: &[u8]) -> Result<Self, Error>;
-    fn restore(bytes: &[u8]) -> Result<Self, Error>;
-    fn from_snapshot(snapshot: Snapshot) -> Result<Self, Error>;
-    fn merge(&self, other: &Self) -> Result<(), Error>;
 
     /// One that holds these items.
-    fn with_items(setup: &Setup, items: &[Self::Item]) -> Self {
-        let subject = Self::build(setup).expect("memory for a test");
+    fn with_items(&self, setup: &Setup, items: &[Item]) -> S {
+        let subject = (self.build)(setup).expect("memory for a test");
         subject.insert_many(items).expect("fewer than its capacity");
         subject
     }
 
-    /// Bytes that live beside those that it says it has: the same as long as nothing is leaked.
-    fn bytes_besides(&self) -> isize {
-        live_bytes() - self.memory_bytes().cast_signed()
-    }
-
-    /// It has these items, and no other.
-    fn assert_holds(&self, items: &[Self::Item]) {
-        assert_eq!(self.len(), items.len());
-        assert!(items.iter().all(|&item| self.holds(item)));
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        self.snapshot().expect("memory for a test").to_bytes()
+    fn of_each_size(&self, case: impl FnMut(&Setup) -> usize) -> usize {
+        self.setups.iter().map(case).sum()
     }
 }
 
-/// What is called alike in filters and maplets.
-macro_rules! the_same {
-    () => {
-        fn len(&self) -> usize {
-            self.len()
-        }
+fn filters() -> Kind<Filter> {
+    let build = |setup: &Setup| default_layout().filters().capacity(setup.capacity).build();
+    Kind { grows: false, top: 0, setups: &FIXED, build }
+}
 
-        fn memory_bytes(&self) -> usize {
-            self.memory_bytes()
-        }
+fn maplets() -> Kind<Maplet> {
+    let build = |setup: &Setup| default_layout().maplets(3).capacity(setup.capacity).build();
+    Kind { grows: false, top: 7, setups: &FIXED, build }
+}
 
-        fn snapshot(&self) -> Result<Snapshot, Error> {
-            self.snapshot()
-        }
-
-        fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
-            Self::from_bytes(bytes, HASHER)
-        }
-
-        fn restore(bytes: &[u8]) -> Result<Self, Error> {
-            Self::restore(bytes, HASHER)
-        }
-
-        fn from_snapshot(snapshot: Snapshot) -> Result<Self, Error> {
-            Self::from_snapshot(snapshot, HASHER)
-        }
-
-        fn merge(&self, other: &Self) -> Result<(), Error> {
-            self.merge(other)
-        }
-
-        fn insert_many(&self, items: &[Self::Item]) -> Result<(), Error> {
-            self.insert_many(items)
-        }
-
-        fn insert_all(&self, items: &[Self::Item]) -> Result<(), Error> {
-            self.insert_all(items.iter().copied())
-        }
+fn growing_filters() -> Kind<Growing> {
+    let build = |&Setup { capacity, max_capacity, .. }: &Setup| {
+        default_layout().filters().capacity(capacity).max_capacity(max_capacity).build()
     };
+    Kind { grows: true, top: 0, setups: &GROWING, build }
 }
 
-impl<L: Kind> Subject for Filter<L> {
-    const GROWS: bool = L::GROWS;
-    const SETUPS: &'static [Setup] = L::SETUPS;
-
-    type Item = Prehashed;
-
-    fn item(hash: u64) -> Prehashed {
-        Prehashed(hash)
-    }
-
-    fn build(setup: &Setup) -> Result<Self, Error> {
-        L::filter(setup)
-    }
-
-    fn insert(&self, item: Prehashed) -> Result<(), Error> {
-        self.insert(&item)
-    }
-
-    fn holds(&self, item: Prehashed) -> bool {
-        self.contains(&item)
-    }
-
-    the_same!();
+fn growing_maplets() -> Kind<GrowingMaplet> {
+    let build = |&Setup { capacity, max_capacity, .. }: &Setup| {
+        default_layout().maplets(3).capacity(capacity).max_capacity(max_capacity).build()
+    };
+    Kind { grows: true, top: 7, setups: &GROWING, build }
 }
 
-impl<L: Kind> Subject for Maplet<L> {
-    const GROWS: bool = L::GROWS;
-    const SETUPS: &'static [Setup] = L::SETUPS;
-
-    type Item = (Prehashed, u32);
-
-    fn item(hash: u64) -> (Prehashed, u32) {
-        (Prehashed(hash), hash as u32 & 7)
-    }
-
-    fn build(setup: &Setup) -> Result<Self, Error> {
-        L::maplet(setup)
-    }
-
-    fn insert(&self, (key, value): (Prehashed, u32)) -> Result<(), Error> {
-        self.insert(&key, value)
-    }
-
-    fn holds(&self, (key, value): (Prehashed, u32)) -> bool {
-        self.get(&key).any(|found| found == value)
-    }
-
-    the_same!();
+/// Bytes that live beside those that it says it has: the same as long as nothing is leaked.
+fn bytes_besides(subject: &impl Subject) -> isize {
+    live_bytes() - subject.memory_bytes().cast_signed()
 }
 
-/// One that grows.
-trait Grows: Subject {
-    fn reserve(&self, more: usize) -> Result<(), Error>;
-}
-
-impl Grows for Filter<Growable<AnyLayout>> {
-    fn reserve(&self, more: usize) -> Result<(), Error> {
-        self.reserve(more)
-    }
-}
-
-impl Grows for Maplet<Growable<AnyLayout>> {
-    fn reserve(&self, more: usize) -> Result<(), Error> {
-        self.reserve(more)
-    }
-}
-
-fn items<T: Subject>(seed: u64, count: usize) -> Vec<T::Item> {
-    hashes(seed).take(count).map(T::item).collect()
+/// It has these items, and no other.
+fn assert_holds(subject: &impl Subject, items: &[Item]) {
+    assert_eq!(subject.len(), items.len());
+    assert!(items.iter().all(|&(hash, value)| subject.values(hash).contains(&value)));
 }
 
 /// The sum of a function over all kinds of subjects.
-macro_rules! of_each_subject {
+macro_rules! of_each_kind {
     ($case:ident) => {
-        $case::<Filter<AnyLayout>>()
-            + $case::<Maplet<AnyLayout>>()
-            + $case::<Filter<Growable<AnyLayout>>>()
-            + $case::<Maplet<Growable<AnyLayout>>>()
-    };
-}
-
-macro_rules! of_each_that_grows {
-    ($case:ident) => {
-        $case::<Filter<Growable<AnyLayout>>>() + $case::<Maplet<Growable<AnyLayout>>>()
+        $case(&filters())
+            + $case(&maplets())
+            + $case(&growing_filters())
+            + $case(&growing_maplets())
     };
 }
 
@@ -329,24 +187,24 @@ fn of_building() {
         })
     }
 
-    fn builders<T: Subject>() -> usize {
-        T::SETUPS.iter().map(|setup| check("build", || T::build(setup))).sum()
+    fn builders<S: Subject>(kind: &Kind<S>) -> usize {
+        kind.of_each_size(|setup| check("build", || (kind.build)(setup)))
     }
 
     in_a_child("of_building", 140, || {
         let constructors = check("with_capacity_and_rate", || {
             AnyCuckooFilter::with_capacity_and_rate(1000, 0.001)
         });
-        constructors + of_each_subject!(builders)
+        constructors + of_each_kind!(builders)
     });
 }
 
 #[test]
 fn of_snapshots() {
-    fn case<T: Subject>() -> usize {
+    fn case<S: Subject>(kind: &Kind<S>) -> usize {
         let of_size = |setup: &Setup| {
-            let items = items::<T>(79, setup.items);
-            let subject = T::with_items(setup, &items);
+            let items = kind.items(79, setup.items);
+            let subject = kind.with_items(setup, &items);
             let before = subject.bytes();
             in_turn("snapshot", |memory| {
                 match memory.with(|| subject.snapshot()) {
@@ -359,13 +217,13 @@ fn of_snapshots() {
                     Err(error) => panic!("{error}"),
                 }
                 assert!(subject.bytes() == before, "as it was, and there is memory again");
-                subject.assert_holds(&items);
+                assert_holds(&subject, &items);
             })
         };
-        T::SETUPS.iter().map(of_size).sum()
+        kind.of_each_size(of_size)
     }
 
-    in_a_child("of_snapshots", 90, || of_each_subject!(case));
+    in_a_child("of_snapshots", 90, || of_each_kind!(case));
 }
 
 /// What is read from these bytes, or an error.
@@ -385,9 +243,9 @@ fn check_restored<T>(memory: &Memory, restored: Result<T, Error>) -> Option<T> {
 
 #[test]
 fn of_reading_a_snapshot() {
-    fn case<T: Subject>() -> usize {
+    fn case<S: Subject>(kind: &Kind<S>) -> usize {
         let of_size = |setup: &Setup| {
-            let bytes = T::with_items(setup, &items::<T>(83, setup.items)).bytes();
+            let bytes = kind.with_items(setup, &kind.items(83, setup.items)).bytes();
             let check = |what, read: fn(&[u8]) -> Result<Snapshot, Error>| {
                 in_turn(what, |memory| {
                     let read = memory.with(|| read(&bytes));
@@ -399,80 +257,80 @@ fn of_reading_a_snapshot() {
             check("Snapshot::from_bytes", Snapshot::from_bytes)
                 + check("Snapshot::read_from", |bytes| Snapshot::read_from(bytes))
         };
-        T::SETUPS.iter().map(of_size).sum()
+        kind.of_each_size(of_size)
     }
 
-    in_a_child("of_reading_a_snapshot", 110, || of_each_subject!(case));
+    in_a_child("of_reading_a_snapshot", 110, || of_each_kind!(case));
 }
 
 #[test]
 fn of_restoring() {
-    fn case<T: Subject>() -> usize {
+    fn case<S: Subject>(kind: &Kind<S>) -> usize {
         let of_size = |setup: &Setup| {
-            let items = items::<T>(89, setup.items);
-            let bytes = T::with_items(setup, &items).bytes();
+            let items = kind.items(89, setup.items);
+            let bytes = kind.with_items(setup, &items).bytes();
             let snapshot = Snapshot::from_bytes(&bytes).expect("memory for a test");
             let check = |memory: &Memory, restored| {
-                if let Some(restored) = check_restored::<T>(memory, restored) {
-                    restored.assert_holds(&items);
+                if let Some(restored) = check_restored::<S>(memory, restored) {
+                    assert_holds(&restored, &items);
                     assert!(restored.bytes() == bytes);
                 }
             };
             in_turn("from_bytes", |memory| {
-                let restored = memory.with(|| T::from_bytes(&bytes));
+                let restored = memory.with(|| S::restored(&bytes));
                 check(memory, restored);
             }) + in_turn("restore", |memory| {
-                let restored = memory.with(|| T::restore(&bytes));
+                let restored = memory.with(|| S::from_reader(&bytes));
                 check(memory, restored);
             }) + in_turn("from_snapshot", |memory| {
                 let snapshot = snapshot.clone();
-                let restored = memory.with(|| T::from_snapshot(snapshot));
+                let restored = memory.with(|| S::from_snapshot(snapshot));
                 check(memory, restored);
             })
         };
-        T::SETUPS.iter().map(of_size).sum()
+        kind.of_each_size(of_size)
     }
 
-    in_a_child("of_restoring", 500, || of_each_subject!(case));
+    in_a_child("of_restoring", 500, || of_each_kind!(case));
 }
 
 /// A merge that grows the filter, or does not: all items of the other one, or none.
 #[test]
 fn of_merging() {
-    fn case<T: Subject>() -> usize {
+    fn case<S: Subject>(kind: &Kind<S>) -> usize {
         let of_size = |setup: &Setup| {
-            let own = items::<T>(97, setup.items);
-            let others = items::<T>(101, setup.more);
-            let bytes = T::with_items(setup, &own).bytes();
-            let other = T::with_items(setup, &others);
+            let own = kind.items(97, setup.items);
+            let others = kind.items(101, setup.more);
+            let bytes = kind.with_items(setup, &own).bytes();
+            let other = kind.with_items(setup, &others);
             let of_other = other.bytes();
             let both = [own.clone(), others].concat();
             in_turn("merge", |memory| {
-                let subject = T::from_bytes(&bytes).expect("memory for a test");
-                let besides = subject.bytes_besides();
+                let subject = S::restored(&bytes).expect("memory for a test");
+                let besides = bytes_besides(&subject);
                 match memory.with(|| subject.merge(&other)) {
                     // Without room that growth would make.
                     Ok(()) => {
-                        assert!(!memory.has_failed() || T::GROWS);
-                        subject.assert_holds(&both);
+                        assert!(!memory.has_failed() || kind.grows);
+                        assert_holds(&subject, &both);
                     }
                     Err(Error::OutOfMemory { .. } | Error::NoMemoryToGrow) => {
                         assert!(memory.has_failed());
-                        subject.assert_holds(&own);
-                        assert_eq!(subject.bytes_besides(), besides, "nothing is leaked");
+                        assert_holds(&subject, &own);
+                        assert_eq!(bytes_besides(&subject), besides, "nothing is leaked");
                         subject.merge(&other).expect("memory again");
-                        subject.assert_holds(&both);
+                        assert_holds(&subject, &both);
                     }
                     Err(error) => panic!("{error}"),
                 }
-                assert_eq!(subject.bytes_besides(), besides, "nothing is leaked");
+                assert_eq!(bytes_besides(&subject), besides, "nothing is leaked");
                 assert!(other.bytes() == of_other);
             })
         };
-        T::SETUPS.iter().map(of_size).sum()
+        kind.of_each_size(of_size)
     }
 
-    in_a_child("of_merging", 180, || of_each_subject!(case));
+    in_a_child("of_merging", 180, || of_each_kind!(case));
 }
 
 /// In the larger table the first copy of an entry that was stashed finds room in a bucket, and memory ends for the others.
@@ -507,110 +365,114 @@ fn of_merging_copies() {
 
 #[test]
 fn of_reserving() {
-    fn case<T: Grows>() -> usize {
+    fn case<S: Grows>(kind: &Kind<S>) -> usize {
         let of_size = |setup: &Setup| {
-            let own = items::<T>(103, setup.items);
-            let bytes = T::with_items(setup, &own).bytes();
-            let whole = T::from_bytes(&bytes).expect("memory for a test");
-            whole.reserve(setup.more).expect("memory for a test");
+            let own = kind.items(103, setup.items);
+            let bytes = kind.with_items(setup, &own).bytes();
+            let whole = S::restored(&bytes).expect("memory for a test");
+            whole.try_reserve(setup.more).expect("memory for a test");
             let reserved = whole.memory_bytes();
             in_turn("reserve", |memory| {
-                let subject = T::from_bytes(&bytes).expect("memory for a test");
-                let besides = subject.bytes_besides();
-                match memory.with(|| subject.reserve(setup.more)) {
+                let subject = S::restored(&bytes).expect("memory for a test");
+                let besides = bytes_besides(&subject);
+                match memory.with(|| subject.try_reserve(setup.more)) {
                     Ok(()) => assert!(!memory.has_failed() || !memory.for_good),
                     Err(Error::OutOfMemory { bytes }) => {
                         assert!(memory.has_failed() && bytes > 0);
                         assert!(subject.memory_bytes() < reserved);
-                        subject.assert_holds(&own);
-                        assert_eq!(subject.bytes_besides(), besides, "nothing is leaked");
-                        subject.reserve(setup.more).expect("memory again");
+                        assert_holds(&subject, &own);
+                        assert_eq!(bytes_besides(&subject), besides, "nothing is leaked");
+                        subject.try_reserve(setup.more).expect("memory again");
                     }
                     Err(error) => panic!("{error}"),
                 }
-                subject.assert_holds(&own);
+                assert_holds(&subject, &own);
                 assert_eq!(subject.memory_bytes(), reserved);
-                assert_eq!(subject.bytes_besides(), besides, "nothing is leaked");
+                assert_eq!(bytes_besides(&subject), besides, "nothing is leaked");
             })
         };
-        T::SETUPS.iter().map(of_size).sum()
+        kind.of_each_size(of_size)
     }
 
-    in_a_child("of_reserving", 55, || of_each_that_grows!(case));
+    in_a_child("of_reserving", 55, || case(&growing_filters()) + case(&growing_maplets()));
 }
 
 /// Each insert on its own: an item whose insert fails is not stored, and is stored with memory.
 #[test]
 fn of_inserting() {
-    fn case<T: Subject>() -> usize {
+    fn case<S: Subject>(kind: &Kind<S>) -> usize {
         let mut tried = 0;
-        for (setup, for_good) in T::SETUPS.iter().flat_map(|setup| [(setup, false), (setup, true)])
+        for (setup, for_good) in
+            kind.setups.iter().flat_map(|setup| [(setup, false), (setup, true)])
         {
-            let all = items::<T>(107, setup.items + setup.more);
-            let subject = T::build(setup).expect("memory for a test");
-            let besides = subject.bytes_besides();
+            let all = kind.items(107, setup.items + setup.more);
+            let subject = (kind.build)(setup).expect("memory for a test");
+            let besides = bytes_besides(&subject);
             for (at, &item) in all.iter().enumerate() {
                 for granted in 0.. {
                     let mut memory = Memory { granted, for_good, refused: 0 };
                     let inserted = memory.with(|| subject.insert(item));
                     tried += usize::from(memory.has_failed());
-                    assert_eq!(subject.bytes_besides(), besides, "nothing is leaked");
+                    assert_eq!(bytes_besides(&subject), besides, "nothing is leaked");
                     match inserted {
                         Ok(()) => break,
                         Err(Error::NoMemoryToGrow) => {
                             assert!(memory.has_failed());
-                            subject.assert_holds(&all[..at]);
+                            assert_holds(&subject, &all[..at]);
                         }
                         Err(error) => panic!("{error}"),
                     }
                 }
             }
-            subject.assert_holds(&all);
+            assert_holds(&subject, &all);
         }
         tried
     }
 
-    in_a_child("of_inserting", 700, || of_each_subject!(case));
+    in_a_child("of_inserting", 700, || of_each_kind!(case));
 }
 
 /// A batch ends at the first item for which there is no memory.
 #[test]
 fn of_inserting_batches() {
-    fn check<T: Subject>(
-        what: &str,
+    fn check<S: Subject, I>(
+        kind: &Kind<S>,
         setup: &Setup,
-        insert: fn(&T, &[T::Item]) -> Result<(), Error>,
+        named: impl Fn(&[Item]) -> Vec<I>,
+        insert: fn(&S, &[I]) -> Result<(), Error>,
     ) -> usize {
-        let all = items::<T>(109, setup.items + setup.more);
+        let all = kind.items(109, setup.items + setup.more);
         let (own, new) = all.split_at(setup.items);
-        let bytes = T::with_items(setup, own).bytes();
-        in_turn(what, |memory| {
-            let subject = T::from_bytes(&bytes).expect("memory for a test");
-            let besides = subject.bytes_besides();
-            if let Err(error) = memory.with(|| insert(&subject, new)) {
+        let bytes = kind.with_items(setup, own).bytes();
+        let new = named(new);
+        in_turn("a batch", |memory| {
+            let subject = S::restored(&bytes).expect("memory for a test");
+            let besides = bytes_besides(&subject);
+            if let Err(error) = memory.with(|| insert(&subject, &new)) {
                 let stored = error.stored();
                 assert_eq!(stopped(error), (stored, stored, Error::NoMemoryToGrow));
                 assert!(memory.has_failed());
-                subject.assert_holds(&all[..setup.items + stored]);
-                assert_eq!(subject.bytes_besides(), besides, "nothing is leaked");
+                assert_holds(&subject, &all[..setup.items + stored]);
+                assert_eq!(bytes_besides(&subject), besides, "nothing is leaked");
                 insert(&subject, &new[stored..]).expect("memory again");
             } else {
                 // Without room that growth would make.
-                assert!(!memory.has_failed() || T::GROWS);
+                assert!(!memory.has_failed() || kind.grows);
             }
-            subject.assert_holds(&all);
-            assert_eq!(subject.bytes_besides(), besides, "nothing is leaked");
+            assert_holds(&subject, &all);
+            assert_eq!(bytes_besides(&subject), besides, "nothing is leaked");
         })
     }
 
-    fn case<T: Subject>() -> usize {
-        let of_size = |setup| {
-            check("insert_many", setup, T::insert_many) + check("insert_all", setup, T::insert_all)
+    fn case<S: Subject>(kind: &Kind<S>) -> usize {
+        let of_size = |setup: &Setup| {
+            check(kind, setup, S::all_named, S::insert_named)
+                + check(kind, setup, <[Item]>::to_vec, S::insert_all)
         };
-        T::SETUPS.iter().map(of_size).sum()
+        kind.of_each_size(of_size)
     }
 
-    in_a_child("of_inserting_batches", 100, || of_each_subject!(case));
+    in_a_child("of_inserting_batches", 100, || of_each_kind!(case));
 }
 
 /// A value in the stash is replaced, where the new one needs a cell more than there are: by itself, and as the second of a
@@ -619,20 +481,16 @@ fn of_inserting_batches() {
 fn of_replacing() {
     const STASHED: usize = 56;
 
-    fn case<L: Storage>(maplet: &CuckooMaplet<L, StableHashBuilder>) -> usize {
+    fn case<L: Storage>(maplet: &Maplet<L>) -> usize {
         while maplet.stats().stashed_entries < STASHED {
             maplet.insert(&Prehashed(42), maplet.len() as u32).expect("room");
         }
         let last = maplet.len() as u32 - 1;
-        let bytes = maplet.snapshot().expect("memory for a test").to_bytes();
-        let values = |maplet: &CuckooMaplet<L, _>| {
-            let mut values: Vec<u32> = maplet.get(&Prehashed(42)).collect();
-            values.sort_unstable();
-            values
-        };
+        let bytes = maplet.bytes();
+        let values = |maplet: &Maplet<L>| Subject::values(maplet, 42);
         let before: Vec<u32> = (0..=last).collect();
         in_turn("replace", |memory| {
-            let maplet = CuckooMaplet::<L, _>::from_bytes(&bytes, HASHER).expect("memory");
+            let maplet = Maplet::<L>::restored(&bytes).expect("memory");
             match memory.with(|| maplet.replace(&Prehashed(42), last, 200)) {
                 Ok(replaced) => assert!(replaced && !memory.has_failed()),
                 Err(error) => {
@@ -643,7 +501,7 @@ fn of_replacing() {
             }
             assert_eq!(values(&maplet), [&before[..last as usize], &[200]].concat());
         }) + in_turn("replace_many", |memory| {
-            let maplet = CuckooMaplet::<L, _>::from_bytes(&bytes, HASHER).expect("memory");
+            let maplet = Maplet::<L>::restored(&bytes).expect("memory");
             let key = Prehashed(42);
             let (pairs, mut replaced) = ([(key, 0, 0), (key, last, 200)], [false; 2]);
             match memory.with(|| maplet.replace_many(&pairs, &mut replaced)) {
@@ -658,7 +516,7 @@ fn of_replacing() {
     }
 
     in_a_child("of_replacing", 8, || {
-        let maplets = CuckooMaplet::<Fp16x4>::builder().hasher(HASHER).value_bits(8);
+        let maplets = default_layout().maplets(8);
         case(&maplets.clone().capacity(100).build().expect("memory for a test"))
             + case(&maplets.growable().build().expect("memory for a test"))
     });

@@ -4,8 +4,10 @@ use coucal_reference::{Grows, Item, Modelled};
 use rand::RngExt;
 use rand::seq::{IndexedRandom, SliceRandom};
 
-use super::{twins, widths};
-use crate::common::{LEAST_BUCKETS, Layout, Random, default_layout, hashes, random, usually};
+use super::twins;
+use crate::common::{
+    LEAST_BUCKETS, Layout, Random, default_layout, hashes, random, usually, widths,
+};
 
 of_each_growing_layout! {
     filters

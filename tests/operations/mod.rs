@@ -8,11 +8,6 @@ mod random;
 
 use crate::common::{Layout, hashes};
 
-/// The lengths of values that the tests have, as far as they fit, and the longest.
-fn widths(longest: u32) -> Vec<u32> {
-    [1, 4, 8, 16].into_iter().filter(|&bits| bits < longest).chain([longest]).collect()
-}
-
 /// Pairs of hashes of one class in the smallest growing table, which differ in further bits of their positions.
 fn twins(layout: Layout, value_bits: u32, pairs: usize) -> Vec<[u64; 2]> {
     let geometry = layout.growing_geometry(crate::common::LEAST_BUCKETS, value_bits);

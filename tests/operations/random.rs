@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 
 use super::machine::{apply_all, fixed, growing, ops};
-use super::{twins, widths};
-use crate::common::{LEAST_BUCKETS, Layout, Random, cases, usually};
+use super::twins;
+use crate::common::{LEAST_BUCKETS, Layout, Random, cases, usually, widths};
 
 of_each_layout! {
     filters

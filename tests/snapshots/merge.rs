@@ -7,7 +7,12 @@ use coucal::{
     AnyCuckooFilter, CuckooFilter, DefaultHashBuilder, Error, StableHashBuilder, Storage,
 };
 
-use crate::common::{Filter, Growing, HASHER, Layout, default_layout};
+use coucal_reference::format::Value;
+use coucal_reference::{Item, Subject};
+
+use crate::common::{
+    Filter, Growing, HASHER, Layout, default_layout, entries, hashes, prehashed, widths,
+};
 
 of_each_layout! {
     the_union_of_both
@@ -23,19 +28,48 @@ fn fill<L: Storage>(filter: &Filter<L>, items: impl Iterator<Item = u64>) {
     items.for_each(|item| filter.insert(&item).expect("room for the items of a test"));
 }
 
-/// Every class has as many copies as both filters together had.
-fn check_union<L: Storage>(one: &Filter<L>, other: &Filter<L>, items: u64) {
-    let counts = |filter: &Filter<L>| -> Vec<usize> {
-        (0..2 * items).map(|item| filter.count(&item)).collect()
-    };
-    let (before, added) = (counts(one), counts(other));
-    let len = one.len() + other.len();
-    one.merge(other).unwrap();
-    assert_eq!(one.len(), len);
-    assert_eq!(counts(other), added, "the other filter is as it was");
-    for (item, count) in counts(one).into_iter().enumerate() {
-        assert_eq!(count, before[item] + added[item], "{item}");
+fn hashes_of<L: Storage>(filter: &Filter<L>, items: u64) -> Vec<u64> {
+    (0..items).map(|item| filter.hash_of(&item)).collect()
+}
+
+/// Every class has as many copies of each value as both together had, in the snapshot and by lookups.
+fn check_union<S: Subject>(one: &S, other: &S, hashes: &[u64]) {
+    let values = |of: &S, hash| of.values(hash);
+    let mut expected = entries(one);
+    for (entry, copies) in entries(other) {
+        *expected.entry(entry).or_default() += copies;
     }
+    let found: Vec<Vec<Value>> = hashes
+        .iter()
+        .map(|&hash| {
+            let mut both = [values(one, hash), values(other, hash)].concat();
+            both.sort_unstable();
+            both
+        })
+        .collect();
+    let (before, len) = (other.bytes(), one.len() + other.len());
+    assert_eq!(one.merge(other), Ok(()), "{one:?}, {other:?}");
+    assert_eq!(one.len(), len);
+    assert!(other.bytes() == before, "the other is as it was");
+    assert_eq!(entries(one), expected);
+    assert!(hashes.iter().map(|&hash| values(one, hash)).eq(found), "{one:?}");
+}
+
+fn of_value_1(seed: u64, pairs: usize) -> Vec<Item> {
+    hashes(seed).take(pairs).map(|hash| (hash, 1)).collect()
+}
+
+/// Some of the pairs are in both.
+fn check_union_of_maplets<S: Subject>(one: &S, other: &S, pairs: usize) {
+    let top = (1_u64 << one.value_bits()) - 1;
+    let some = |seed, count| -> Vec<Item> {
+        hashes(seed).take(count).map(|hash| (hash, (hash >> 7 & top) as Value)).collect()
+    };
+    one.insert_many(&some(1, pairs / 3)).expect("room");
+    other.insert_many(&some(2, pairs / 3)).expect("room");
+    other.insert_many(&some(1, pairs / 10)).expect("room");
+    let all: Vec<u64> = hashes(1).take(pairs).chain(hashes(2).take(pairs)).collect();
+    check_union(one, other, &all);
 }
 
 fn the_union_of_both(layout: Layout) {
@@ -44,8 +78,23 @@ fn the_union_of_both(layout: Layout) {
         let [one, other] = [0; 2].map(|_| layout.filter(2 * items as usize));
         fill(&one, 0..items / 2);
         fill(&other, items / 3..items * 3 / 4);
-        check_union(&one, &other, items);
+        check_union(&one, &other, &hashes_of(&one, 2 * items));
     }
+    for bits in widths(layout.longest_values()) {
+        let [one, other] = [0; 2].map(|_| layout.maplet(2000, bits));
+        check_union_of_maplets(&one, &other, 2000);
+        // All of it, or nothing.
+        let [one, other] = [0; 2].map(|_| layout.maplet(0, bits));
+        one.insert_many(&prehashed(&of_value_1(1, layout.slots + 1))).unwrap();
+        other.insert_many(&prehashed(&of_value_1(2, layout.slots))).unwrap();
+        let before = one.bytes();
+        assert_eq!(one.merge(&other), Err(Error::Full));
+        assert_eq!(one.bytes(), before);
+    }
+    let [one, other] = [1, 2].map(|bits| layout.maplet(100, bits));
+    let error = Error::OtherValueBits { value_bits: 1, other: 2 };
+    assert_eq!(one.merge(&other), Err(error));
+    assert_eq!(other.merge(&layout.maplet(100, 2)), Ok(()));
 }
 
 /// The one grows while it takes in the other, which has grown further.
@@ -55,7 +104,11 @@ fn the_union_of_two_that_grow(layout: Layout) {
         let [one, other] = [0; 2].map(|_| layout.growing(first, items as usize));
         fill(&one, 0..items / 8);
         fill(&other, items / 8..items * 3 / 4);
-        check_union(&one, &other, items);
+        check_union(&one, &other, &hashes_of(&one, 2 * items));
+    }
+    for bits in widths(layout.longest_values_that_grow()) {
+        let [one, other] = [0; 2].map(|_| layout.growing_maplet(400, 2000, bits));
+        check_union_of_maplets(&one, &other, 2000);
     }
 }
 
@@ -98,7 +151,7 @@ fn to_the_last_slot(layout: Layout) {
     let [one, other] = [0; 2].map(|_| layout.filter(0));
     fill(&one, 0..slots);
     fill(&other, slots..2 * slots);
-    check_union(&one, &other, 2 * slots);
+    check_union(&one, &other, &hashes_of(&one, 4 * slots));
     assert_eq!(one.len(), one.slots());
 
     other.clear();
@@ -160,35 +213,6 @@ fn what_does_not_fit_changes_nothing() {
         assert_eq!(one.merge(&other), Err(Error::Full));
         assert_eq!((counts(), one.len()), (before, len));
     }
-}
-
-/// More copies than two buckets have slots, and so many in the other filter.
-#[test]
-fn copies_beside_the_buckets() {
-    let [one, other] = [0; 2].map(|_| default_layout().filter(1000));
-    fill(&one, 0..300);
-    fill(&other, 300..500);
-    for filter in [&one, &other] {
-        fill(filter, [7777; 5].into_iter());
-        fill(filter, [8888; 50].into_iter());
-    }
-    assert_eq!(one.merge(&other), Ok(()));
-    assert_eq!((one.count(&7777_u64), one.count(&8888_u64)), (10, 100));
-    assert_eq!(one.len(), 500 + 110);
-    for _ in 0..100 {
-        assert!(one.remove(&8888_u64));
-    }
-    assert_eq!((one.count(&8888_u64), one.len()), (0, 510));
-}
-
-#[test]
-fn not_beyond_the_greatest_size() {
-    let [one, other] = [0; 2].map(|_| default_layout().growing(100, 1000));
-    fill(&one, 0..800);
-    fill(&other, 1000..1800);
-    assert_eq!(one.merge(&other), Err(Error::Full));
-    assert_eq!(one.len(), 800);
-    assert!((0..800_u64).all(|item| one.contains(&item)));
 }
 
 /// While other threads use both: what was in the one is found throughout, what comes and goes

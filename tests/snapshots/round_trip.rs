@@ -1,8 +1,9 @@
 //! Snapshots: what is restored is what was saved, in every layout.
 
-use coucal::{AnyLayout, CuckooFilter, Storage};
+use coucal::{AnyLayout, CuckooFilter};
+use coucal_reference::{Item, Subject};
 
-use crate::common::{Filter, HASHER, Layout, default_layout, usually};
+use crate::common::{Filter, HASHER, Layout, default_layout, hashes, usually, widths};
 
 of_each_layout!(there_and_back);
 
@@ -14,14 +15,24 @@ of_each_growing_layout! {
 /// The most items are more than the counts of 4,096 stripes are restored from at once, in every layout.
 fn there_and_back(layout: Layout) {
     for items in [0, 10, 1000, 50_000] {
-        comes_back(&layout.filter(items), items, items as u64);
+        comes_back(&layout.filter(items), layout, items, items);
+    }
+    for bits in widths(layout.longest_values()) {
+        for pairs in [0, 10, 3000] {
+            comes_back(&layout.maplet(pairs, bits), layout, pairs, pairs);
+        }
     }
 }
 
 fn there_and_back_of_what_grows(layout: Layout) {
     for items in [0, 10, 1000, 50_000] {
-        let grows = layout.growing(items / 3, items);
-        comes_back(&grows, items / 3, items as u64);
+        comes_back(&layout.growing(items / 3, items), layout, items / 3, items);
+    }
+    for bits in widths(layout.longest_values_that_grow()) {
+        for pairs in [0, 10, 3000] {
+            let maplet = layout.growing_maplet(pairs / 2, pairs, bits);
+            comes_back(&maplet, layout, pairs / 2, pairs);
+        }
     }
 }
 
@@ -45,29 +56,36 @@ fn what_is_stashed_comes_back() {
     }
 }
 
-/// `first` is the capacity that the filter was made with.
-fn comes_back<L: Storage>(filter: &Filter<L>, first: usize, items: u64) {
-    for item in 0..items {
-        filter.insert(&item).unwrap();
-    }
-    for item in (0..items).step_by(3) {
-        assert!(filter.remove(&item));
-    }
-    let snapshot = filter.snapshot().unwrap();
+/// `first` is the capacity that it was made with.
+fn comes_back<S: Subject>(subject: &S, layout: Layout, first: usize, items: usize) {
+    let top = (1_u64 << subject.value_bits()) - 1;
+    let all: Vec<Item> =
+        hashes(3).take(items).map(|hash| (hash, (hash >> 7 & top) as u32)).collect();
+    subject.insert_many(&all).expect("what it was made for");
+    assert!(all.iter().step_by(3).all(|&item| subject.remove(item)));
+    let snapshot = subject.snapshot().unwrap();
     let bytes = snapshot.to_bytes();
     assert_eq!(snapshot.encoded_len(), bytes.len());
-    assert_eq!((snapshot.len(), snapshot.is_empty()), (filter.len(), filter.is_empty()));
-    assert_eq!((snapshot.capacity(), snapshot.max_capacity()), (first, items as usize));
-    assert_eq!(snapshot.layout_name(), filter.layout_name());
+    assert_eq!((snapshot.len(), snapshot.is_empty()), (subject.len(), subject.is_empty()));
+    assert_eq!((snapshot.capacity(), snapshot.max_capacity()), (first, items));
+    let value_bits = (top > 0).then_some(subject.value_bits());
+    assert_eq!((snapshot.layout_name(), snapshot.value_bits()), (layout.name, value_bits));
     let printed = format!("{snapshot:?}");
-    assert!(printed.contains(&format!("len: {}, capacity: {first}", filter.len())), "{printed}");
-    let restored = CuckooFilter::<L, _>::from_bytes(&bytes, HASHER).unwrap();
-    assert_eq!(restored.len(), filter.len());
-    assert_eq!(restored.capacity(), filter.capacity());
-    for item in 0..2 * items {
-        assert_eq!(restored.count(&item), filter.count(&item));
+    assert!(printed.contains(&format!("len: {}, capacity: {first}", subject.len())), "{printed}");
+    let bits = format!("value_bits: {}", subject.value_bits());
+    assert_eq!(printed.contains(&bits), top > 0, "{printed}");
+    let [by_bytes, by_reader] = [S::restored(&bytes), S::from_reader(&bytes)];
+    for restored in [by_bytes, by_reader, S::from_snapshot(snapshot)] {
+        let restored = restored.expect("what was just written");
+        assert_eq!((restored.len(), restored.capacity()), (subject.len(), subject.capacity()));
+        assert_eq!(restored.value_bits(), subject.value_bits());
+        for hash in hashes(3).take(2 * items) {
+            assert_eq!(restored.values(hash), subject.values(hash));
+        }
+        assert!(restored.bytes() == bytes, "{restored:?}");
+        // What was read can be used.
+        assert!(all.iter().skip(1).step_by(3).all(|&item| restored.remove(item)));
     }
-    assert_eq!(restored.snapshot().unwrap().to_bytes(), bytes);
 }
 
 /// Tables of more than 2^14 buckets: filled, emptied in part, saved and restored again and again. Each goes on

@@ -10,19 +10,12 @@ use crate::common::{Layout, default_layout, hashes, random, usually};
 
 of_each_layout! {
     copies_of_one_item
-    a_zipf_number_of_copies
-    three_values_of_each_key
-    a_zipf_number_of_values
+    a_zipf_number_of_each
+    three_of_each
     nothing_is_left_after_clear
 }
 
-of_each_growing_layout! {
-    copies_of_one_item_while_it_grows
-    a_zipf_number_of_copies_while_it_grows
-    three_values_of_each_key_while_it_grows
-    a_zipf_number_of_values_while_it_grows
-    nothing_is_left_after_clear_of_what_grows
-}
+of_each_growing_layout!(copies_of_one_item_while_it_grows);
 
 /// Many more than its buckets have slots, beside other items; the table does not grow for them.
 fn come_and_go(subject: &impl Subject, others: usize) {
@@ -125,50 +118,21 @@ fn capacities() -> impl Iterator<Item = usize> {
     [100, 5000].into_iter().chain(usually(None, Some(200_000)))
 }
 
-fn a_zipf_number_of_copies(layout: Layout) {
+/// Of copies, or of values of each key.
+fn a_zipf_number_of_each(layout: Layout) {
     for capacity in capacities() {
-        let copies = items(capacity, 0, |random| zipf(random, 2000));
-        fills_and_empties(layout.filter(capacity), copies);
+        of_each_kind!(layout, capacity, |new, bits| {
+            let most = if bits > 0 { 32 } else { 2000 };
+            fills_and_empties(new(), items(capacity, bits, |random| zipf(random, most)));
+        });
     }
 }
 
-fn a_zipf_number_of_copies_while_it_grows(layout: Layout) {
-    for capacity in capacities() {
-        let copies = items(capacity, 0, |random| zipf(random, 2000));
-        fills_and_empties(layout.growing(capacity / 8, capacity), copies);
-    }
-}
-
-fn three_values_of_each_key(layout: Layout) {
-    let bits = value_bits(layout);
+fn three_of_each(layout: Layout) {
     for capacity in [5000, usually(10_000, 200_000)] {
-        fills_and_empties(layout.maplet(capacity, bits), items(capacity, bits, |_| 3));
-    }
-}
-
-fn three_values_of_each_key_while_it_grows(layout: Layout) {
-    let bits = value_bits_that_grow(layout);
-    for capacity in [5000, usually(10_000, 200_000)] {
-        fills_and_empties(
-            layout.growing_maplet(capacity / 8, capacity, bits),
-            items(capacity, bits, |_| 3),
-        );
-    }
-}
-
-fn a_zipf_number_of_values(layout: Layout) {
-    let bits = value_bits(layout);
-    for capacity in capacities() {
-        let pairs = items(capacity, bits, |random| zipf(random, 32));
-        fills_and_empties(layout.maplet(capacity, bits), pairs);
-    }
-}
-
-fn a_zipf_number_of_values_while_it_grows(layout: Layout) {
-    let bits = value_bits_that_grow(layout);
-    for capacity in capacities() {
-        let pairs = items(capacity, bits, |random| zipf(random, 32));
-        fills_and_empties(layout.growing_maplet(capacity / 8, capacity, bits), pairs);
+        of_each_kind!(layout, capacity, |new, bits| {
+            fills_and_empties(new(), items(capacity, bits, |_| 3));
+        });
     }
 }
 
@@ -190,18 +154,9 @@ fn is_cleared(subject: &impl Subject, held: &[Item]) {
 }
 
 fn nothing_is_left_after_clear(layout: Layout) {
-    let bits = value_bits(layout);
-    is_cleared(&layout.filter(3000), &items(3000, 0, |random| zipf(random, 100)));
-    is_cleared(&layout.maplet(3000, bits), &items(3000, bits, |random| zipf(random, 100)));
-}
-
-fn nothing_is_left_after_clear_of_what_grows(layout: Layout) {
-    let bits = value_bits_that_grow(layout);
-    is_cleared(&layout.growing(1, 3000), &items(3000, 0, |random| zipf(random, 100)));
-    is_cleared(
-        &layout.growing_maplet(1, 3000, bits),
-        &items(3000, bits, |random| zipf(random, 100)),
-    );
+    of_each_kind!(layout, 3000, |new, bits| {
+        is_cleared(&new(), &items(3000, bits, |random| zipf(random, 100)));
+    });
 }
 
 /// A store keeps in a maplet which of its partitions have a version of a key, and each key is written again in one partition

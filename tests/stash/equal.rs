@@ -5,16 +5,10 @@ use coucal_reference::{Item, Subject};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 
-use super::{items, value_bits, value_bits_that_grow, zipf};
+use super::{items, zipf};
 use crate::common::{Layout, random};
 
-of_each_layout! {
-    of_fixed_size
-}
-
-of_each_growing_layout! {
-    that_grow
-}
+of_each_layout!(replicas_agree);
 
 const CAPACITY: usize = 1000;
 
@@ -54,14 +48,6 @@ fn are_equal<S: Subject>(new: impl Fn() -> S, bits: u32) {
     assert!(most_stashed > 20, "{most_stashed}: {one:?}");
 }
 
-fn of_fixed_size(layout: Layout) {
-    let bits = value_bits(layout);
-    are_equal(|| layout.filter(CAPACITY), 0);
-    are_equal(|| layout.maplet(CAPACITY, bits), bits);
-}
-
-fn that_grow(layout: Layout) {
-    let bits = value_bits_that_grow(layout);
-    are_equal(|| layout.growing(CAPACITY / 8, CAPACITY), 0);
-    are_equal(|| layout.growing_maplet(CAPACITY / 8, CAPACITY, bits), bits);
+fn replicas_agree(layout: Layout) {
+    of_each_kind!(layout, CAPACITY, |new, bits| are_equal(new, bits));
 }

@@ -1,13 +1,10 @@
 //! The union of two tables that have stashed entries, or nothing.
 
-use std::collections::BTreeMap;
-
 use coucal::Error;
-use coucal_reference::format::{Class, Value};
 use coucal_reference::{Item, Subject};
 
-use super::{contents, holds, items, value_bits, value_bits_that_grow, zipf};
-use crate::common::Layout;
+use super::{holds, items, value_bits, value_bits_that_grow, zipf};
+use crate::common::{Layout, entries};
 
 of_each_layout! {
     the_union_of_both
@@ -16,19 +13,9 @@ of_each_layout! {
 
 of_each_growing_layout! {
     the_union_of_two_that_grow
-    what_does_not_fit_changes_nothing_that_grows
 }
 
 const CAPACITY: usize = 3000;
-
-/// How many entries there are of each class and value.
-fn entries(subject: &impl Subject) -> BTreeMap<(Class, Value), usize> {
-    let mut sums = BTreeMap::new();
-    for ((class, value, _), copies) in contents(subject).copies {
-        *sums.entry((class, value)).or_default() += copies;
-    }
-    sums
-}
 
 fn filled<S: Subject>(subject: S, items: &[Item]) -> S {
     for &item in items {
@@ -103,13 +90,5 @@ fn is_refused<S: Subject>(new: impl Fn() -> S, bits: u32) {
 }
 
 fn what_does_not_fit_changes_nothing(layout: Layout) {
-    let bits = value_bits(layout);
-    is_refused(|| layout.filter(CAPACITY), 0);
-    is_refused(|| layout.maplet(CAPACITY, bits), bits);
-}
-
-fn what_does_not_fit_changes_nothing_that_grows(layout: Layout) {
-    let bits = value_bits_that_grow(layout);
-    is_refused(|| layout.growing(CAPACITY / 8, CAPACITY), 0);
-    is_refused(|| layout.growing_maplet(CAPACITY / 8, CAPACITY, bits), bits);
+    of_each_kind!(layout, CAPACITY, |new, bits| is_refused(new, bits));
 }

@@ -1,6 +1,25 @@
 //! What finds no room in its two buckets: copies of an item, values of a key. Filters and maplets, of fixed size and
 //! growing, through what they have in common.
 
+/// Runs a check with `$new`, which builds a filter or a maplet for so many items, and with the length of its values; for
+/// both of fixed size and, where the layout grows, for both from an eighth of that capacity on.
+macro_rules! of_each_kind {
+    ($layout:ident, $capacity:expr, |$new:ident, $bits:ident| $check:expr) => {{
+        let (capacity, bits) = ($capacity, super::value_bits($layout));
+        let ($new, $bits) = (|| $layout.filter(capacity), 0);
+        $check;
+        let ($new, $bits) = (|| $layout.maplet(capacity, bits), bits);
+        $check;
+        if $layout.grows() {
+            let bits = super::value_bits_that_grow($layout);
+            let ($new, $bits) = (|| $layout.growing(capacity / 8, capacity), 0);
+            $check;
+            let ($new, $bits) = (|| $layout.growing_maplet(capacity / 8, capacity, bits), bits);
+            $check;
+        }
+    }};
+}
+
 mod capacity;
 mod equal;
 mod hostile;

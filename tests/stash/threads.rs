@@ -1,8 +1,8 @@
 //! Many writers of one item, and readers of others beside them.
 
 use std::collections::HashMap;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 
 use coucal_reference::format::Value;
@@ -11,25 +11,13 @@ use coucal_reference::{Item, Subject};
 use coucal::Prehashed;
 
 use super::{contents, value_bits, value_bits_that_grow};
-use crate::common::{Filter, Layout, default_layout, fill, hashes, repetitions};
+use crate::common::{Filter, Layout, Stopped, default_layout, fill, hashes, repetitions, turn};
 
 of_each_layout!(beside_writers_of_a_hot_item);
 of_each_growing_layout!(beside_writers_of_a_hot_item_of_what_grows);
 
-/// Each test needs the cores for itself.
-static TURN: Mutex<()> = Mutex::new(());
-
 const WRITERS: usize = 64;
 const READERS: usize = 4;
-
-/// One writer less, however it ends.
-struct Stopped<'a>(&'a AtomicUsize);
-
-impl Drop for Stopped<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-    }
-}
 
 /// Items with the same two buckets, that cannot be taken for each other.
 fn with_the_same_buckets(subject: &impl Subject) -> [u64; 3] {
@@ -51,7 +39,7 @@ fn with_the_same_buckets(subject: &impl Subject) -> [u64; 3] {
 /// fill the buckets, and remove it again: so the stash fills, and what is in it goes back. In a maplet each writer has a
 /// value of its own, and gives it another one in between.
 fn beside_writers<S: Subject + Sync>(subject: &S) {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = turn();
     let [hot, settled @ ..] = with_the_same_buckets(subject);
     let top = ((1_u64 << subject.value_bits()) - 1) as Value;
     let slots_of_two = 2 * contents(subject).geometry.slots();
@@ -126,8 +114,8 @@ fn beside_writers_of_a_hot_item_of_what_grows(layout: Layout) {
 fn lookups_beside_stashing(name: &str, stashed_items: usize, filter: &Filter) {
     const LOOKERS: u64 = 8;
     const STASHERS: usize = 2;
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let slots_of_two = 2 * contents_slots(filter);
+    let _turn = turn();
+    let slots_of_two = 2 * contents(filter).geometry.slots();
     let hot: Vec<u64> = hashes(41).take(stashed_items).collect();
     // Of every second one nothing is in the stash, from time to time.
     for (at, &hash) in hot.iter().enumerate() {
@@ -190,10 +178,6 @@ fn lookups_beside_stashing(name: &str, stashed_items: usize, filter: &Filter) {
     assert_eq!(missed, 0, "found before, and not beside the writers");
     assert!(more as u64 <= stats.inconclusive_lookups);
     assert!(more as f64 <= 10.0 + 0.3 * before as f64, "{more} answers more than {before}");
-}
-
-fn contents_slots(filter: &Filter) -> usize {
-    contents(filter).geometry.slots()
 }
 
 /// It is as before, of which the last two columns say the difference.

@@ -5,8 +5,7 @@ use std::thread;
 
 use coucal::Prehashed;
 
-use super::turn;
-use crate::common::{default_layout, fill, hashes, repetitions};
+use crate::common::{default_layout, fill, hashes, repetitions, turn};
 
 /// The loads at which the first inserts failed, all of which must be as high as `least`.
 fn assert_high(loads: &[f64], least: f64) {

@@ -11,8 +11,7 @@ use rand::Rng;
 
 use coucal::Prehashed;
 
-use super::turn;
-use crate::common::{Filter, default_layout, random, repetitions, usually};
+use crate::common::{Filter, default_layout, random, repetitions, turn, usually};
 
 /// Lookups of each reader.
 fn lookups() -> u64 {

@@ -14,8 +14,7 @@ use std::thread;
 
 use coucal::{CuckooFilter, Fp16x4, Prehashed, StableHashBuilder, internals};
 
-use super::turn;
-use crate::common::{HASHER, default_layout, hashes, repetitions};
+use crate::common::{HASHER, Stop, default_layout, hashes, repetitions, turn};
 
 /// Of the default layout by its type, so that as little as possible is between two operations.
 type Filter = CuckooFilter<Fp16x4, StableHashBuilder>;
@@ -393,13 +392,4 @@ fn insert_then_contains_while_a_filter_grows() {
         let _stop = Stop(&stop);
         litmus(prepare, act, |both| both != [1, 1]);
     });
-}
-
-/// Tells a thread to stop when it is dropped, also where an assertion fails.
-struct Stop<'a>(&'a AtomicBool);
-
-impl Drop for Stop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
 }

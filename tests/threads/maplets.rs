@@ -8,8 +8,7 @@ use std::thread;
 use coucal::{Candidates, Error, Prehashed, Storage};
 use rand::{Rng, RngExt};
 
-use super::turn;
-use crate::common::{Layout, Maplet, hashes, random, usually};
+use crate::common::{Layout, Maplet, Stopped, hashes, random, turn, usually};
 
 of_each_layout!(settled_pairs_are_found);
 
@@ -44,15 +43,6 @@ fn settled_pairs_are_found_while_it_grows(layout: Layout) {
 /// The largest value of this length.
 fn largest(value_bits: u32) -> u32 {
     (1 << value_bits) - 1
-}
-
-/// One writer less, however it ends.
-struct Stopped<'a>(&'a AtomicUsize);
-
-impl Drop for Stopped<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-    }
 }
 
 /// Half of the settled pairs are those of keys whose other value is replaced all the time: a lookup finds

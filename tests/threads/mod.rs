@@ -6,11 +6,3 @@ mod litmus;
 mod maplets;
 mod snapshots;
 mod stress;
-
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Each test needs the cores for itself.
-fn turn() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}

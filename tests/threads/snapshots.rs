@@ -20,8 +20,9 @@ use coucal::{Prehashed, Storage};
 use coucal_reference::format::Class;
 use rand::RngExt;
 
-use super::turn;
-use crate::common::{Filter, HASHER, Layout, default_layout, hashes, random, repetitions};
+use crate::common::{
+    Filter, HASHER, Layout, Stop, default_layout, hashes, random, repetitions, turn,
+};
 
 /// More than there are cores on most machines that run tests.
 const WRITERS: usize = 6;
@@ -111,15 +112,6 @@ impl Writer {
         // Acquire: pairs with the Release stores of `write`. Operations that returned before come
         // before those that begin now.
         [&self.inserted, &self.removed].map(|n| n.load(Ordering::Acquire))
-    }
-}
-
-/// Tells the writers to stop when it is dropped.
-struct Stop<'a>(&'a AtomicBool);
-
-impl Drop for Stop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }
 

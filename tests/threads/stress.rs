@@ -10,9 +10,9 @@ use std::thread;
 use coucal::{Error, Prehashed, Storage};
 use rand::{Rng, RngExt};
 
-use super::turn;
 use crate::common::{
-    Filter, Growing, Layout, Random, default_layout, hashes, random, repetitions, usually,
+    Filter, Growing, Layout, Random, Stopped, default_layout, hashes, random, repetitions, turn,
+    usually,
 };
 
 /// Lookups of a long run.
@@ -241,15 +241,6 @@ fn settled_keys_are_found_while_it_grows(
     }
     assert!(filter.is_empty());
     looks
-}
-
-/// One writer less, however it ends.
-struct Stopped<'a>(&'a AtomicUsize);
-
-impl Drop for Stopped<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-    }
 }
 
 /// Inserts until `share` items are held, and removes every eighth time.
