@@ -313,7 +313,8 @@ pub const FAULTS: &[Fault] = faults! {
         => OVERTAKEN_LOOKUP;
     LOOKUP contains_inconclusive: "a lookup whose version changed locks its stripes"
         replace "match self.look_up("
-        with "let _locked = self.stripes.lock([first, second]); match self.look_up("
+        with "let places = Key { entry, first, second }.places();
+            let _locked = self.lock(places, self.locate(places)); match self.look_up("
         => &["stopped::writer_stopped_at_each_step_of_a_kick"];
 
     // The stripes, and what is checked under them.
