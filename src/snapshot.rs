@@ -12,7 +12,7 @@ use core::hash::{BuildHasher, Hasher};
 use core::marker::PhantomData;
 use std::io::{self, Read, Write};
 
-use self::format::{CHECKSUM_BYTES, Check, HEADER_BYTES, Header, STASHED_BYTES};
+use self::format::{CHECKSUM_BYTES, Check, HEADER_BYTES, Header};
 use crate::error::Error;
 use crate::filter::CuckooFilter;
 use crate::hasher;
@@ -25,10 +25,8 @@ use crate::table::entry::Values;
 use crate::table::sizing;
 use crate::table::{Buckets, CellWords, Image, Stashed, State, chunk_lens};
 
-/// Words that are read or written at once.
-const CHUNK: usize = 1 << 11;
-/// Entries of the stash that are read at once.
-const STASHED_CHUNK: usize = 1 << 9;
+/// Words that are read or written at once: 8 KiB, on the stack.
+const CHUNK: usize = 1 << 10;
 
 /// A [`CuckooFilter`], or a [`CuckooMaplet`], as it was at one instant; made by
 /// [`CuckooFilter::snapshot`] or [`CuckooMaplet::snapshot`], or read from
@@ -86,7 +84,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Writes the snapshot, in steps of up to 16 KiB.
+    /// Writes the snapshot, in steps of up to 8 KiB.
     ///
     /// To keep it across a crash, write to another file than the last snapshot's, call
     /// [`sync_all`](std::fs::File::sync_all), and then rename it: see the
@@ -258,13 +256,14 @@ impl Snapshot {
             }
         }
         let mut stashed = Vec::new();
-        let mut bytes = [[0; STASHED_BYTES]; STASHED_CHUNK];
+        let (bytes, _) = bytes.as_flattened_mut().as_chunks_mut();
         let mut missing = check.header().stashed;
         while missing > 0 {
-            let chunk = missing.min(STASHED_CHUNK);
+            let chunk = missing.min(bytes.len());
+            let entries = &mut bytes[..chunk];
+            read_exact(entries.as_flattened_mut())?;
+            check.add_stashed(entries, &mut stashed)?;
             missing -= chunk;
-            read_exact(bytes[..chunk].as_flattened_mut())?;
-            check.add_stashed(&bytes[..chunk], &mut stashed)?;
         }
         let mut checksum = [0; CHECKSUM_BYTES];
         read_exact(&mut checksum)?;
@@ -450,7 +449,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     }
 
     /// Restores the filter of a snapshot that [`Snapshot::write_to`] has written: it gives the same
-    /// answers as the saved filter, and can be changed like any other. Reads the snapshot in steps of 16 KiB, and not a byte more.
+    /// answers as the saved filter, and can be changed like any other. Reads the snapshot in steps of 8 KiB, and not a byte more.
     ///
     /// Every byte is validated: a filter that is restored is one that this crate could have made. But
     /// the checksum is no signature: whoever can change the bytes can make a valid filter of other
@@ -464,7 +463,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// [`Error::WrongLen`]. For a valid one of something else: [`Error::OtherKind`], [`Error::OtherType`],
     /// [`Error::OtherLayout`] and [`Error::OtherHasher`]. [`Error::OutOfMemory`].
     /// Until the snapshot is read to its end, it takes no more
-    /// memory than twice the bytes that were read, and 16 KiB.
+    /// memory than twice the bytes that were read, and 8 KiB.
     ///
     /// # Examples
     ///
@@ -603,7 +602,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     }
 
     /// Restores the maplet of a snapshot that [`Snapshot::write_to`] has written. Reads the snapshot in steps
-    /// of 16 KiB, and not a byte more, and validates every byte.
+    /// of 8 KiB, and not a byte more, and validates every byte.
     ///
     /// # Errors
     ///

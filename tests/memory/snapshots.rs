@@ -102,7 +102,7 @@ fn what_is_restored_takes_what_was_read(layout: Layout) {
 }
 
 /// What is asked for before it is read, and some bytes for what is not said to be exact.
-const BUFFER: usize = (16 << 10) + 256;
+const BUFFER: usize = (8 << 10) + 256;
 
 /// The header of an empty filter, with other numbers in it and the checksum that it has then.
 fn header<L: Storage>(filter: &Filter<L>, sizes: &[(usize, u64)]) -> Vec<u8> {
