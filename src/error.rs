@@ -318,10 +318,9 @@ impl fmt::Display for Error {
             Self::Stopped { index, stored, cause } if stored == index => {
                 write!(f, "stored the first {index} items and no more: {cause}")
             }
-            Self::Stopped { index, stored, cause } => write!(
-                f,
-                "stored the {stored} new ones of the first {index} items and no more: {cause}"
-            ),
+            Self::Stopped { index, stored, cause } => {
+                write!(f, "stored {stored} of the first {index} items and no more: {cause}")
+            }
             Self::LengthMismatch { items, answers } => write!(
                 f,
                 "{items} items need a slice of {items} answers, and it has {answers}: nothing was done"

@@ -89,8 +89,8 @@ pub type AnyCuckooFilter<S = DefaultHashBuilder> = CuckooFilter<AnyLayout, S>;
 /// [`Builder::growable`](crate::Builder::growable) makes one with another layout, an initial capacity or a
 /// maximum.
 ///
-/// It has the [methods](CuckooFilter#implementations) of a `CuckooFilter` and, besides, [`reserve`](CuckooFilter::reserve), [`max_capacity`](CuckooFilter::max_capacity) and
-/// [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at).
+/// It has the [methods](CuckooFilter#implementations) of a `CuckooFilter` and, besides, [`reserve`](CuckooFilter::reserve),
+/// [`max_capacity`](CuckooFilter::max_capacity) and [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at).
 ///
 /// # Examples
 ///

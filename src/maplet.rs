@@ -155,8 +155,8 @@ pub type AnyCuckooMaplet<S = DefaultHashBuilder> = CuckooMaplet<AnyLayout, S>;
 /// A [`CuckooMaplet`] that grows with its pairs: see [`Growable`].
 /// In a struct: `maplet: GrowableCuckooMaplet` ([with a hasher, of any layout](crate#the-type-of-a-filter)).
 ///
-/// It has the [methods](CuckooMaplet#implementations) of a `CuckooMaplet` and, besides, [`reserve`](CuckooMaplet::reserve), [`max_capacity`](CuckooMaplet::max_capacity) and
-/// [`false_positive_rate_at`](CuckooMaplet::false_positive_rate_at).
+/// It has the [methods](CuckooMaplet#implementations) of a `CuckooMaplet` and, besides, [`reserve`](CuckooMaplet::reserve),
+/// [`max_capacity`](CuckooMaplet::max_capacity) and [`false_positive_rate_at`](CuckooMaplet::false_positive_rate_at).
 ///
 /// # Examples
 ///
@@ -828,8 +828,8 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
 
 /// Growth.
 impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
-    /// The maximum capacity: the number of pairs that the maplet holds at its maximum size. It is what the builder was [given](crate::Builder::max_capacity), or else what a maplet with such
-    /// [values](Self#layouts) can reach.
+    /// The maximum capacity: the number of pairs that the maplet holds at its maximum size. It is what the builder was
+    /// [given](crate::Builder::max_capacity), or else what a maplet with such [values](Self#layouts) can reach.
     ///
     /// # Examples
     ///

@@ -6,14 +6,12 @@ use coucal_benches::plot::{Plot, Scale, Series, Style};
 use coucal_benches::text::{Table, percent};
 use rayon::prelude::*;
 
-use crate::Figure;
+use crate::{ENOUGH, Figure};
 
 /// This many false positives determine a rate to within about 2 %.
 const EVENTS: f64 = 2500.0;
 /// The most lookups at one size.
 const MAX_LOOKUPS: f64 = 2e7;
-/// Fewer false positives than this do not determine a rate to within 10 %.
-const ENOUGH: f64 = 400.0;
 
 /// A table that has doubled its items once more.
 struct Point {

@@ -9,7 +9,7 @@ use coucal_benches::plot::{Plot, Scale, Series, Style};
 use coucal_benches::text::{Table, percent};
 use rayon::prelude::*;
 
-use crate::Figure;
+use crate::{ENOUGH, Figure};
 
 /// Tables of each layout that are filled: their loads differ a little.
 const FILLS: u64 = 5;
@@ -17,8 +17,6 @@ const FILLS: u64 = 5;
 const EVENTS: f64 = 10_000.0;
 /// The most lookups in each table.
 const MAX_LOOKUPS: f64 = 1e8;
-/// Fewer false positives than this do not determine a rate to within 10 %.
-const ENOUGH: f64 = 400.0;
 
 /// The measurements of one layout: means over its tables.
 struct Point {

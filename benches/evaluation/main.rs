@@ -46,6 +46,9 @@ struct Arguments {
     figures: Vec<String>,
 }
 
+/// Fewer false positives than this do not determine a rate to within 10 %.
+const ENOUGH: f64 = 400.0;
+
 struct Figure {
     /// The lines of the CSV file: every measured value.
     csv: Vec<String>,

@@ -251,8 +251,7 @@ fn what_the_errors_of_inserts_tell_to_do_works() {
     let message = full.to_string();
     let (index, stored, cause) = stopped(full);
     assert!(stored < index);
-    let expected =
-        format!("stored the {stored} new ones of the first {index} items and no more: {cause}");
+    let expected = format!("stored {stored} of the first {index} items and no more: {cause}");
     assert_eq!(message, expected);
     let larger = filter(2000);
     assert!((0..1000).all(|n| larger.insert(&n).is_ok()));
