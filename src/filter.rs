@@ -7,7 +7,6 @@ use crate::error::{Error, check_lengths};
 use crate::hasher::{DefaultHashBuilder, Item};
 use crate::layout::Fp16x4;
 use crate::storage::operations::{self, Inner, Stats};
-use crate::storage::sealed::Sealed;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 use crate::table::entry::NoValues;
 
@@ -62,7 +61,7 @@ pub struct CuckooFilter<L: Storage = Fp16x4, S = DefaultHashBuilder> {
     inner: FilterInner<L, S>,
 }
 
-type FilterInner<L, S> = Inner<L, <L as Sealed>::Buckets<NoValues>, S>;
+type FilterInner<L, S> = Inner<L, <L as Storage>::Buckets<NoValues>, S>;
 
 /// A [`CuckooFilter`] whose layout is chosen at run time: see [`AnyLayout`].
 /// In a struct: `filter: AnyCuckooFilter` ([with a hasher](crate#the-type-of-a-filter)).

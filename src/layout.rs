@@ -20,7 +20,6 @@ use core::fmt;
 pub use self::candidates::Candidates;
 use self::candidates::MatchingValues;
 pub(crate) use self::packed::Packed;
-use self::sealed::Sealed;
 pub(crate) use self::semi_sorted::SemiSorted;
 pub(crate) use self::word::Slot;
 use crate::arch::{Pattern, Query, Ring};
@@ -72,13 +71,20 @@ use crate::arch::{Pattern, Query, Ring};
     note = "the parameters are a layout and a hasher: `CuckooFilter<Fp16x4, RandomState>`, \
             `GrowableCuckooFilter<Fp16x4, RandomState>`, and the same of maplets"
 )]
-pub trait Layout: Sealed {
+pub trait Layout: Copy + Send + Sync + 'static {
     /// The name of the layout: that of its type.
     const NAME: &'static str;
     /// Bits of a fingerprint.
     const FINGERPRINT_BITS: u32;
     /// Slots of a bucket.
     const SLOTS: usize;
+
+    /// Its type has no name outside this crate: so the trait is sealed.
+    #[doc(hidden)]
+    const ID: LayoutId;
+
+    #[doc(hidden)]
+    type Format: Format;
 }
 
 /// The maximum number of slots of a bucket in any layout.
@@ -256,21 +262,6 @@ pub trait Format: Copy + Send + Sync + 'static {
     }
 }
 
-pub(crate) mod sealed {
-    use super::Format;
-
-    /// The part of a layout that is not public.
-    pub trait Sealed: Copy + Send + Sync + 'static {
-        type Format: Format;
-    }
-}
-
-/// A named layout as a value.
-#[cfg(test)]
-pub(crate) fn id<L: Layout>() -> LayoutId {
-    L::Format::ID
-}
-
 /// Of a layout whose tables grow.
 const fn grows(target_load: f64, max_target_load: f64, extra_bits: u32) -> Growth {
     Growth { target_load, max_target_load, extra_bits }
@@ -287,14 +278,12 @@ macro_rules! layouts {
             #[derive(Clone, Copy, Debug, PartialEq, Eq)]
             pub enum $name {}
 
-            impl Sealed for $name {
-                type Format = $encoding<$lane, $slots>;
-            }
-
             impl Layout for $name {
                 const NAME: &'static str = stringify!($name);
                 const FINGERPRINT_BITS: u32 = $bits;
                 const SLOTS: usize = $slots;
+                const ID: LayoutId = LayoutId::$name;
+                type Format = $encoding<$lane, $slots>;
             }
         )*
 
@@ -325,7 +314,7 @@ macro_rules! layouts {
             ($dollar layout:expr, $dollar F:ident => $dollar result:expr) => {
                 match $dollar layout {
                     $($crate::layout::LayoutId::$name => {
-                        type $dollar F = <$crate::layout::$name as $crate::layout::sealed::Sealed>::Format;
+                        type $dollar F = <$crate::layout::$name as $crate::layout::Layout>::Format;
                         $dollar result
                     })*
                 }
@@ -416,7 +405,7 @@ mod tests {
     use crate::random::cases;
     use proptest::prelude::*;
 
-    type FormatOf<L> = <L as Sealed>::Format;
+    type FormatOf<L> = <L as Layout>::Format;
 
     /// The multiset that a word should be: fingerprints, in any order.
     type Model = Vec<u64>;

@@ -7,7 +7,6 @@ use crate::error::{Error, Refusal, Stopped, check_lengths};
 use crate::hasher::{DefaultHashBuilder, Item, Prehashed};
 use crate::layout::{Candidates, Fp16x4};
 use crate::storage::operations::{self, Inner, Stats};
-use crate::storage::sealed::Sealed;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 use crate::table::entry::{Pair, ValueBits};
 
@@ -133,7 +132,7 @@ pub struct CuckooMaplet<L: Storage = Fp16x4, S = DefaultHashBuilder> {
 }
 
 /// What a maplet has in common with a filter.
-type MapletInner<L, S> = Inner<L, <L as Sealed>::Buckets<ValueBits>, S>;
+type MapletInner<L, S> = Inner<L, <L as Storage>::Buckets<ValueBits>, S>;
 
 /// A [`CuckooMaplet`] whose layout is chosen at run time: see [`AnyLayout`].
 /// In a struct: `maplet: AnyCuckooMaplet` ([with a hasher](crate#the-type-of-a-filter)).

@@ -6,9 +6,9 @@ pub(crate) mod operations;
 use core::convert::Infallible;
 use core::marker::PhantomData;
 
-use crate::layout::{self, Format, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, LayoutId};
+use crate::layout::{Format, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, LayoutId};
 use crate::table::entry::Values;
-use crate::table::{Fixed, Growing};
+use crate::table::{Buckets, Fixed, Growing};
 
 /// The storage of a [`CuckooFilter`](crate::CuckooFilter): a [`Layout`] or [`AnyLayout`], for a filter
 /// of fixed size, or [`Growable`] of a [layout that can grow](GrowingLayout).
@@ -73,9 +73,26 @@ use crate::table::{Fixed, Growing};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a layout: the type of the items is no parameter of a filter or a maplet"
 )]
-pub trait Storage: sealed::Sealed {}
+pub trait Storage {
+    /// The layout, if it is known at compile time. Its type has no name outside this crate: so the trait is sealed.
+    #[doc(hidden)]
+    const ONLY: Option<LayoutId>;
 
-impl<L: Layout> Storage for L {}
+    /// Its format; if the layout is not known, that of any.
+    #[doc(hidden)]
+    type Format: Format;
+
+    /// The buckets of its tables: of fixed size, or growing.
+    #[doc(hidden)]
+    type Buckets<V: Values>: Buckets<Values = V>;
+}
+
+impl<L: Layout> Storage for L {
+    const ONLY: Option<LayoutId> = Some(L::ID);
+
+    type Format = <L as Layout>::Format;
+    type Buckets<V: Values> = Fixed<V>;
+}
 
 /// A [`Storage`] of fixed size: a [`Layout`], or [`AnyLayout`].
 ///
@@ -189,7 +206,12 @@ impl GrowingLayout for Fp32x2 {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnyLayout {}
 
-impl Storage for AnyLayout {}
+impl Storage for AnyLayout {
+    const ONLY: Option<LayoutId> = None;
+
+    type Format = <Fp16x4 as Layout>::Format;
+    type Buckets<V: Values> = Fixed<V>;
+}
 
 impl FixedStorage for AnyLayout {}
 
@@ -229,48 +251,14 @@ impl GrowingLayout for AnyLayout {}
 /// ```
 pub struct Growable<L: GrowingLayout>(PhantomData<L>, Infallible);
 
-impl<L: GrowingLayout> Storage for Growable<L> {}
+impl<L: GrowingLayout> Storage for Growable<L> {
+    const ONLY: Option<LayoutId> = L::ONLY;
+
+    type Format = <L as Storage>::Format;
+    type Buckets<V: Values> = Growing<V>;
+}
 
 /// The name of the layout, or of the choice of one.
 pub(crate) fn name_of<L: Storage>() -> &'static str {
     L::ONLY.map_or("AnyLayout", LayoutId::name)
-}
-
-pub(crate) mod sealed {
-    use crate::layout::{Format, LayoutId};
-    use crate::table::Buckets;
-    use crate::table::entry::Values;
-
-    /// The table of a storage.
-    pub trait Sealed {
-        /// The layout, if it is known at compile time.
-        const ONLY: Option<LayoutId>;
-
-        /// Its format; if the layout is not known, that of any.
-        type Format: Format;
-
-        /// Of fixed size, or growing.
-        type Buckets<V: Values>: Buckets<Values = V>;
-    }
-}
-
-impl<L: Layout> sealed::Sealed for L {
-    const ONLY: Option<LayoutId> = Some(<L as layout::sealed::Sealed>::Format::ID);
-
-    type Format = <L as layout::sealed::Sealed>::Format;
-    type Buckets<V: Values> = Fixed<V>;
-}
-
-impl sealed::Sealed for AnyLayout {
-    const ONLY: Option<LayoutId> = None;
-
-    type Format = <Fp16x4 as sealed::Sealed>::Format;
-    type Buckets<V: Values> = Fixed<V>;
-}
-
-impl<L: GrowingLayout> sealed::Sealed for Growable<L> {
-    const ONLY: Option<LayoutId> = L::ONLY;
-
-    type Format = <L as sealed::Sealed>::Format;
-    type Buckets<V: Values> = Growing<V>;
 }

@@ -18,7 +18,7 @@
 //!   their last writer.
 
 mod batch;
-mod buckets;
+mod bucket;
 pub(crate) mod entry;
 mod figures;
 mod fixed;
@@ -44,8 +44,7 @@ use core::ops::Deref;
 
 use crossbeam_utils::CachePadded;
 
-use self::buckets::Bucket;
-pub(crate) use self::buckets::Reading;
+use self::bucket::Bucket;
 use self::entry::Values;
 pub(crate) use self::fixed::Fixed;
 pub(crate) use self::geometry::{Geometry, Key, Place};
@@ -72,11 +71,8 @@ pub trait Buckets: Sized + Send + Sync {
     /// The values in their slots.
     type Values: Values;
 
-    /// How far they have grown.
-    type Extent: Copy;
-
-    /// How the slots of a bucket are read.
-    type Reading: Reading;
+    /// One of them, as its slots are read.
+    type Bucket: Bucket;
 
     /// Whether the number of buckets can grow.
     const GROWS: bool;
@@ -96,34 +92,11 @@ pub trait Buckets: Sized + Send + Sync {
     /// Where the items of a table with this format are.
     fn geometry<F: Format>(&self) -> Geometry;
 
-    /// How far the table has grown by now.
-    fn extent(&self) -> Self::Extent;
-
-    /// The number of buckets.
-    fn count(&self, extent: Self::Extent) -> usize;
+    /// Where the items are by now.
+    fn placement(&self) -> PlacementOf<Self>;
 
     /// The number of buckets that there may ever be.
     fn max_buckets(&self) -> u64;
-
-    /// The bucket of a place; of a place that belongs to two, one of them.
-    fn bucket(&self, place: Place, extent: Self::Extent) -> Bucket<Self::Reading>;
-
-    /// The bucket with this number.
-    fn bucket_at(&self, extent: Self::Extent, number: usize) -> Bucket<Self::Reading>;
-
-    /// Whether the bucket was found by this extent: if so, the table has not grown since then.
-    fn is_found_by(bucket: Bucket<Self::Reading>, extent: Self::Extent) -> bool;
-
-    /// The other bucket of what a slot of this bucket holds. `None`: it would belong to two.
-    fn other_bucket<F: Format>(
-        &self,
-        bucket: Bucket<Self::Reading>,
-        slot: Slot,
-        extent: Self::Extent,
-    ) -> Option<usize>;
-
-    /// The bucket with this number, if there were so many buckets.
-    fn bucket_of_size(&self, buckets: usize, number: usize) -> Bucket<Self::Reading>;
 
     /// The words that are allocated by now, each named by its bucket.
     fn words<'a>(&'a self) -> impl Fn(usize) -> &'a AtomicU64 + Copy;
@@ -214,6 +187,9 @@ impl Hop {
     }
 }
 
+/// Where the items of a table are at one time.
+pub(crate) type PlacementOf<B> = <<B as Buckets>::Bucket as Bucket>::Placement;
+
 /// What names an item of a table.
 pub(crate) type ItemOf<B> = <<B as Buckets>::Values as Values>::Item;
 
@@ -258,20 +234,20 @@ impl<B: Buckets> State<B> {
     fn lock<const N: usize>(
         &self,
         places: [Place; N],
-        mut buckets: [Bucket<B::Reading>; N],
-    ) -> (Locked<'_, UpTo<'_, N>>, [Bucket<B::Reading>; N]) {
+        mut buckets: [B::Bucket; N],
+    ) -> (Locked<'_, UpTo<'_, N>>, [B::Bucket; N]) {
         loop {
-            let locked = self.stripes.lock(buckets.map(|bucket| bucket.number));
+            let locked = self.stripes.lock(buckets.map(Bucket::number));
             // In a table of fixed size nothing moves: without this test the compiler would compare.
             if !B::GROWS {
                 return (locked, buckets);
             }
-            let extent = self.buckets.extent();
-            if buckets.iter().all(|&bucket| B::is_found_by(bucket, extent)) {
+            let placement = self.buckets.placement();
+            if buckets.iter().all(|&bucket| bucket.is_of(placement)) {
                 return (locked, buckets);
             }
-            let now = self.locate_by(extent, places);
-            if now.map(|bucket| bucket.number) == buckets.map(|bucket| bucket.number) {
+            let now = places.map(|place| B::Bucket::of(placement, place));
+            if now.map(Bucket::number) == buckets.map(Bucket::number) {
                 return (locked, now);
             }
             // Overtaken by a split, which is the success of another thread.
@@ -281,18 +257,9 @@ impl<B: Buckets> State<B> {
 
     /// The buckets of some places as they are now.
     #[inline]
-    fn locate<const N: usize>(&self, places: [Place; N]) -> [Bucket<B::Reading>; N] {
-        self.locate_by(self.buckets.extent(), places)
-    }
-
-    /// The buckets of some places by this extent.
-    #[inline]
-    fn locate_by<const N: usize>(
-        &self,
-        extent: B::Extent,
-        places: [Place; N],
-    ) -> [Bucket<B::Reading>; N] {
-        places.map(|place| self.buckets.bucket(place, extent))
+    fn locate<const N: usize>(&self, places: [Place; N]) -> [B::Bucket; N] {
+        let placement = self.buckets.placement();
+        places.map(|place| B::Bucket::of(placement, place))
     }
 
     /// Stores the word of a bucket whose stripe is locked: every change of a table passes here.
@@ -373,13 +340,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     /// known.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    fn store_in<G>(
-        self,
-        locked: &Locked<'_, G>,
-        Bucket { number, reading }: Bucket<B::Reading>,
-        place: Place,
-    ) -> bool {
-        let slot = reading.slot::<F>(place);
+    fn store_in<G>(self, locked: &Locked<'_, G>, bucket: B::Bucket, place: Place) -> bool {
+        let (number, slot) = (bucket.number(), bucket.slot::<F>(place));
         let Some(copied) = slot.and_then(|slot| self.locked_word(number).with(slot)) else {
             return false;
         };
@@ -405,30 +367,28 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         self,
         locked: &Locked<'_, G>,
         hop: Hop,
-        [from, to]: [Bucket<B::Reading>; 2],
+        [from, to]: [B::Bucket; 2],
         new: Option<Slot>,
     ) -> bool {
-        let [Some(planned), Some(copy)] =
-            [from.reading.slot::<F>(hop.from), to.reading.slot::<F>(hop.to)]
-        else {
+        let [Some(planned), Some(copy)] = [from.slot::<F>(hop.from), to.slot::<F>(hop.to)] else {
             return false;
         };
-        let Some(cleared) = self.locked_word(from.number).without(planned) else {
+        let Some(cleared) = self.locked_word(from.number()).without(planned) else {
             return false;
         };
-        let Some(copied) = self.locked_word(to.number).with(copy) else {
+        let Some(copied) = self.locked_word(to.number()).with(copy) else {
             return false;
         };
         // Release, here and below: pairs with the loads of lookups.
-        self.store_word(locked, to.number, copied, Ordering::Release);
+        self.store_word(locked, to.number(), copied, Ordering::Release);
         self.versions.bump(self.geometry().version_group(hop.key()));
-        locked.occupy(to.number);
+        locked.occupy(to.number());
         if let Some(replaced) = new.and_then(|new| cleared.with(new)) {
             // SeqCst: the insert of the new one takes effect here.
-            self.store_word(locked, from.number, replaced, Ordering::SeqCst);
+            self.store_word(locked, from.number(), replaced, Ordering::SeqCst);
         } else {
-            self.store_word(locked, from.number, cleared, Ordering::Release);
-            locked.vacate(from.number);
+            self.store_word(locked, from.number(), cleared, Ordering::Release);
+            locked.vacate(from.number());
         }
         true
     }

@@ -16,7 +16,6 @@ use crate::layout::{Format, Slot};
 use crate::maplet::CuckooMaplet;
 use crate::storage::Storage;
 use crate::storage::operations::Inner;
-use crate::storage::sealed::Sealed;
 use crate::sync::Ordering;
 pub use crate::sync::array::PieceArray;
 pub use crate::sync::lock::Lock;
@@ -44,8 +43,8 @@ pub trait Modelled: Sized + 'static {
     fn inner(shared: &Self::Shared) -> &InnerOf<Self>;
 }
 
-type FormatOf<M> = <<M as Modelled>::Storage as Sealed>::Format;
-type BucketsOf<M> = <<M as Modelled>::Storage as Sealed>::Buckets<<M as Modelled>::Values>;
+type FormatOf<M> = <<M as Modelled>::Storage as Storage>::Format;
+type BucketsOf<M> = <<M as Modelled>::Storage as Storage>::Buckets<<M as Modelled>::Values>;
 type InnerOf<M> = Inner<<M as Modelled>::Storage, BucketsOf<M>, DefaultHashBuilder>;
 
 impl<L: Storage + 'static> Modelled for L {

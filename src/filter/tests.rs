@@ -207,7 +207,7 @@ fn does_the_same<L: Layout>() {
     let (max_capacity, rate, target_load, value_bits, only) = (None, None, None, None, None);
     let (capacity, grows) = (1000, false);
     let request = Request { capacity, grows, max_capacity, rate, target_load, value_bits, only };
-    let rate = Sizing::within(layout::id::<L>(), request).unwrap().rate;
+    let rate = Sizing::within(L::ID, request).unwrap().rate;
     let any = any(1000, rate);
     assert_eq!(any.layout_name(), L::NAME);
     let fixed = CuckooFilter::builder().layout::<L>().hasher(()).capacity(1000).build().unwrap();

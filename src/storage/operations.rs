@@ -4,7 +4,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use super::sealed::Sealed;
+use super::Storage;
 use crate::error::{Error, Refusal, Stopped};
 use crate::layout::{Candidates, Format, by_layout};
 use crate::sync::memory::NoMemory;
@@ -92,7 +92,7 @@ pub struct Inner<L, B: Buckets, S> {
     pub(crate) max_capacity: u64,
 }
 
-impl<L: Sealed, B: Buckets, S> Inner<L, B, S> {
+impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
     #[expect(clippy::inline_always, reason = "as a call it costs a third more out of cache")]
     #[inline(always)]
     pub(crate) fn contains(&self, hash: u64) -> bool {
@@ -272,7 +272,7 @@ impl<L: Sealed, B: Buckets, S> Inner<L, B, S> {
 }
 
 /// In a maplet.
-impl<L: Sealed, B: Buckets<Values = ValueBits>, S> Inner<L, B, S> {
+impl<L: Storage, B: Buckets<Values = ValueBits>, S> Inner<L, B, S> {
     #[expect(clippy::inline_always, reason = "as a call it costs a third more out of cache")]
     #[inline(always)]
     pub(crate) fn get(&self, hash: u64) -> Candidates {

@@ -7,7 +7,7 @@
 
 use core::convert::Infallible;
 
-use super::buckets::OUT_OF_CACHE_BUCKETS;
+use super::bucket::OUT_OF_CACHE_BUCKETS;
 use super::entry::{Pair, ValueBits};
 use super::geometry::Key;
 use super::{Buckets, ItemOf, Table};

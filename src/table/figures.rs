@@ -1,8 +1,8 @@
 //! Figures of a table.
 
-use super::buckets::Reading;
+use super::bucket::Bucket;
 use super::entry::Values;
-use super::growing::{Extent, Growing, Grown};
+use super::growing::{Growing, Grown};
 use super::sizing::{self, Sizing};
 use super::{Buckets, State, Table};
 use crate::layout::{Format, LayoutId};
@@ -19,7 +19,7 @@ const BESIDE: usize = 8;
 impl<B: Buckets> State<B> {
     /// The number of buckets.
     pub(super) fn present(&self) -> usize {
-        self.buckets.count(self.buckets.extent())
+        B::Bucket::count(self.buckets.placement())
     }
 
     /// Slots in use.
@@ -126,36 +126,36 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     pub(crate) fn false_positive_rate(self) -> f64 {
         let value_bits = self.value_bits();
         let properties = F::ID.properties();
-        let Some(growing) = self.buckets.growing() else {
+        if !B::GROWS {
             let entries = self.occupied() + self.stashed_entries();
             let items_per_bucket = entries as f64 / self.present() as f64;
             return sizing::false_positive_rate(properties, items_per_bucket, value_bits);
-        };
-        sizing::false_positive_rate_of_grown(properties, self.weight(growing), value_bits)
+        }
+        sizing::false_positive_rate_of_grown(properties, self.weight(), value_bits)
     }
 
     /// The sum of 2^-n over all entries, where n is how many bits of its position an entry knows: how likely all of
     /// them together are to match a position that is not theirs. Taken from a sample of the words, if there
     /// are more than [`WEIGHED`].
-    fn weight(self, growing: &Growing<B::Values>) -> f64 {
-        let extent = growing.extent();
-        let buckets = extent.buckets();
+    fn weight(self) -> f64 {
+        let placement = self.buckets.placement();
+        let buckets = B::Bucket::count(placement);
         // An odd number of lines apart: buckets that differ in their lowest bits.
         let distance = BESIDE * (buckets.div_ceil(WEIGHED) | 1);
         let (mut sum, mut sampled) = (0.0, 0);
         for first in (0..buckets).step_by(distance) {
             let beside = first..buckets.min(first + BESIDE);
             sampled += beside.len();
-            sum += beside.map(|bucket| self.weight_of(growing, extent, bucket)).sum::<f64>();
+            sum +=
+                beside.map(|bucket| self.weight_of(B::Bucket::at(placement, bucket))).sum::<f64>();
         }
         sum * buckets as f64 / sampled as f64
     }
 
-    fn weight_of(self, growing: &Growing<B::Values>, extent: Extent, bucket: usize) -> f64 {
+    fn weight_of(self, bucket: B::Bucket) -> f64 {
         // Relaxed: an estimate.
-        let word = self.buckets.word(bucket).load(Ordering::Relaxed);
-        let reading = growing.bucket_at(extent, bucket).reading;
-        let weight = |slot| power_of_half(reading.known_bits::<F>(slot));
+        let word = self.buckets.word(bucket.number()).load(Ordering::Relaxed);
+        let weight = |slot| power_of_half(bucket.known_bits::<F>(slot));
         F::from_bits(word).slots_in_use().map(weight).sum::<f64>()
     }
 }

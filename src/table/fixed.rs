@@ -1,9 +1,11 @@
 //! The table of fixed size: a position is a bucket, and a slot holds a whole fingerprint.
+//!
+//! **Invariant:** the number of buckets never changes, so each entry is in the bucket of one of its positions for ever.
 
 use core::iter;
 
 use super::Buckets;
-use super::buckets::{Bucket, Longest, Reading, Seen};
+use super::bucket::{Bucket, Longest, Seen};
 use super::entry::{Entry, NoValues, Values};
 use super::geometry::{Geometry, Place};
 use super::growing::{Growing, Grown};
@@ -20,8 +22,7 @@ pub struct Fixed<V = NoValues> {
 
 impl<V: Values> Buckets for Fixed<V> {
     type Values = V;
-    type Extent = ();
-    type Reading = Whole<V>;
+    type Bucket = FixedBucket<V>;
 
     const GROWS: bool = false;
 
@@ -46,46 +47,17 @@ impl<V: Values> Buckets for Fixed<V> {
 
     #[inline]
     fn geometry<F: Format>(&self) -> Geometry {
-        Geometry::fixed(self.words.len(), F::BITS).with_values(self.values)
+        self.placement().geometry::<F>()
     }
 
     #[inline]
-    fn extent(&self) {}
-
-    #[inline]
-    fn count(&self, (): ()) -> usize {
-        self.words.len()
+    fn placement(&self) -> FixedPlacement<V> {
+        FixedPlacement { buckets: self.words.len(), values: self.values }
     }
 
     #[inline]
     fn max_buckets(&self) -> u64 {
         self.words.len() as u64
-    }
-
-    #[inline]
-    fn bucket(&self, place: Place, (): ()) -> Bucket<Whole<V>> {
-        self.bucket_at((), place.position as usize)
-    }
-
-    #[inline]
-    fn bucket_at(&self, (): (), number: usize) -> Bucket<Whole<V>> {
-        Bucket { number, reading: Whole { bucket: number, values: self.values } }
-    }
-
-    #[inline]
-    fn is_found_by(_: Bucket<Whole<V>>, (): ()) -> bool {
-        true
-    }
-
-    #[inline]
-    fn other_bucket<F: Format>(&self, from: Bucket<Whole<V>>, slot: Slot, (): ()) -> Option<usize> {
-        let entry = Entry::fingerprint(slot.bits());
-        Some(self.geometry::<F>().alternate(from.number as u64, entry) as usize)
-    }
-
-    #[inline]
-    fn bucket_of_size(&self, _: usize, number: usize) -> Bucket<Whole<V>> {
-        self.bucket_at((), number)
     }
 
     #[inline]
@@ -131,14 +103,28 @@ impl<V: Values> Buckets for Fixed<V> {
     }
 }
 
-/// In a table of fixed size a slot holds the fingerprint.
+/// Of a table of fixed size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Whole<V> {
-    bucket: usize,
+pub struct FixedPlacement<V> {
+    buckets: usize,
     values: V,
 }
 
-impl<V: Values> Whole<V> {
+impl<V: Values> FixedPlacement<V> {
+    #[inline]
+    fn geometry<F: Format>(self) -> Geometry {
+        Geometry::fixed(self.buckets, F::BITS).with_values(self.values)
+    }
+}
+
+/// In a table of fixed size a slot holds the fingerprint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FixedBucket<V> {
+    number: usize,
+    placement: FixedPlacement<V>,
+}
+
+impl<V: Values> FixedBucket<V> {
     /// What a slot holds of an item.
     #[inline]
     fn held(item: Place) -> Slot {
@@ -150,12 +136,55 @@ impl<V: Values> Whole<V> {
         let slot = Self::held(item);
         word.holds(slot).then_some(Longest { slot, known: 0 })
     }
+
+    /// All bits of a slot below its value, if it has one.
+    #[inline]
+    fn below(self) -> Option<u64> {
+        self.placement.values.below()
+    }
 }
 
-impl<V: Values> Reading for Whole<V> {
+impl<V: Values> Bucket for FixedBucket<V> {
+    type Placement = FixedPlacement<V>;
+
+    #[inline]
+    fn count(placement: FixedPlacement<V>) -> usize {
+        placement.buckets
+    }
+
+    fn resized<F: Format>(placement: FixedPlacement<V>, buckets: usize) -> FixedPlacement<V> {
+        FixedPlacement { buckets, ..placement }
+    }
+
+    #[inline]
+    fn at(placement: FixedPlacement<V>, number: usize) -> Self {
+        Self { number, placement }
+    }
+
+    #[inline]
+    fn of(placement: FixedPlacement<V>, place: Place) -> Self {
+        Self { number: place.position as usize, placement }
+    }
+
+    #[inline]
+    fn number(self) -> usize {
+        self.number
+    }
+
+    #[inline]
+    fn is_of(self, _: FixedPlacement<V>) -> bool {
+        true
+    }
+
+    #[inline]
+    fn other<F: Format>(self, slot: Slot) -> Option<Self> {
+        let place = self.place::<F>(slot);
+        Some(Self::of(self.placement, self.placement.geometry::<F>().other_place(place)))
+    }
+
     #[inline]
     fn has(self, place: Place) -> bool {
-        place.position == self.bucket as u64
+        place.position == self.number as u64
     }
 
     #[inline]
@@ -170,7 +199,7 @@ impl<V: Values> Reading for Whole<V> {
 
     #[inline]
     fn place<F: Format>(self, slot: Slot) -> Place {
-        Place { position: self.bucket as u64, entry: Entry::fingerprint(slot.bits()) }
+        Place { position: self.number as u64, entry: Entry::fingerprint(slot.bits()) }
     }
 
     #[inline]
@@ -180,11 +209,11 @@ impl<V: Values> Reading for Whole<V> {
 
     #[inline]
     fn either_holds<F: Format>(
-        [reading, _]: [Self; 2],
+        [bucket, _]: [Self; 2],
         words: [F; 2],
         [item, _]: [Place; 2],
     ) -> bool {
-        F::either_holds(words, Self::held(item), reading.values.below())
+        F::either_holds(words, Self::held(item), bucket.below())
     }
 
     #[inline]
@@ -194,7 +223,7 @@ impl<V: Values> Reading for Whole<V> {
 
     #[inline]
     fn inseparable<F: Format>(self, word: F, item: Place) -> usize {
-        match self.values.below() {
+        match self.below() {
             Some(mask) => word.equal_below(item.entry.bits().into(), mask),
             None => self.copies(word, item),
         }
@@ -207,15 +236,15 @@ impl<V: Values> Reading for Whole<V> {
 
     #[inline]
     fn values<F: Format>(
-        [reading, _]: [Self; 2],
+        [bucket, _]: [Self; 2],
         words: [F; 2],
         [item, _]: [Place; 2],
     ) -> Candidates {
-        let Some(mask) = reading.values.below() else {
+        let Some(mask) = bucket.below() else {
             return Candidates::new();
         };
         let values = F::values_of_equal(words, item.entry.bits().into(), mask);
-        Candidates::of(values, reading.values.bits())
+        Candidates::of(values, bucket.placement.values.bits())
     }
 
     #[inline]

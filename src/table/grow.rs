@@ -13,10 +13,10 @@
 use core::array;
 use core::ops::Range;
 
-use super::buckets::Reading;
+use super::bucket::Bucket;
 use super::entry::Values;
 use super::geometry::Place;
-use super::growing::{Extent, Growing};
+use super::growing::{Extent, Growing, GrowingBucket};
 use super::sizing::{self, LOAD_MARGIN, MAX_DOUBLED, share};
 use super::stripes::{Locked, UpTo};
 use super::{Buckets, Table};
@@ -102,7 +102,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     fn split_if_loaded(self, growing: &Growing<B::Values>, near: Place) {
         let extent = growing.extent();
         let buckets = extent.buckets();
-        let in_use = self.stripes.load_near(growing.bucket(near, extent).number, buckets, SAMPLE);
+        let in_use = self.stripes.load_near(extent.bucket(near.position), buckets, SAMPLE);
         let stashed = self.stashed_entries() as f64 / buckets as f64;
         let load = (in_use + stashed) / F::SLOTS as f64;
         let due = buckets as f64 * (load / (share(growing.target_load()) + LOAD_MARGIN) - 1.0);
@@ -130,17 +130,16 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         most.min((growing.next_halt(buckets + 1) - buckets) as usize)
     }
 
-    /// After a search for room in a table of the extent `searched` was in vain: lets it grow by a
+    /// After a search for room in a table of `searched` buckets was in vain: lets it grow by a
     /// run. `false`: it has its maximum size already. Waits for another thread that is splitting.
-    pub(super) fn make_room(self, searched: B::Extent) -> Result<bool, NoMemory> {
+    pub(super) fn make_room(self, searched: usize) -> Result<bool, NoMemory> {
         let Some(growing) = self.buckets.growing() else {
             return Ok(false);
         };
         let _splitting = growing.splitting().lock();
         // In a small table a run would be too much.
-        let share = self.buckets.count(searched) / 64;
-        Ok(self.buckets.count(self.buckets.extent()) != self.buckets.count(searched)
-            || self.split(growing, share.clamp(1, SPLITS_PER_LOCK))? > 0)
+        let share = searched / 64;
+        Ok(self.present() != searched || self.split(growing, share.clamp(1, SPLITS_PER_LOCK))? > 0)
     }
 
     /// Grows until the table has room for `items`, or to its maximum. Inserting up to `items` then splits
@@ -270,11 +269,11 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     ) -> Splits<F> {
         let mut splits = [None; SPLITS_PER_LOCK];
         for (split, old) in splits.iter_mut().zip(run.clone()) {
-            let reading = growing.bucket_at(extent, old).reading;
+            let bucket = GrowingBucket::at(growing.placement_by(extent), old);
             let [mut stays, mut goes] = [F::EMPTY; 2];
             let mut doubled = 0;
             for slot in self.locked_word(old).slots_in_use() {
-                let [stay, go] = reading.split::<F>(slot);
+                let [stay, go] = bucket.split::<F>(slot);
                 doubled += usize::from(stay.is_some() & go.is_some());
                 stays = with(stays, stay);
                 goes = with(goes, go);
@@ -300,9 +299,9 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     fn bump_what_goes(self, growing: &Growing<B::Values>, extent: Extent, splits: &Splits<F>) {
         let geometry = self.geometry();
         for split in splits.iter().flatten() {
-            let reading = growing.bucket_at(extent, split.new).reading;
+            let bucket = GrowingBucket::at(growing.placement_by(extent), split.new);
             for slot in split.goes.slots_in_use() {
-                self.versions.bump(geometry.version_group_in(reading.place::<F>(slot)));
+                self.versions.bump(geometry.version_group_in(bucket.place::<F>(slot)));
             }
         }
     }

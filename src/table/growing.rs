@@ -45,8 +45,8 @@ use core::hint::select_unpredictable;
 use crossbeam_utils::CachePadded;
 
 use super::Buckets;
-use super::buckets::{Bucket, Longest, OUT_OF_CACHE_BUCKETS, Reading};
-use super::entry::{Entry, NoValues, Values};
+use super::bucket::{Bucket, Longest, OUT_OF_CACHE_BUCKETS};
+use super::entry::{Entry, NoValues, Shape, Values};
 use super::geometry::{Geometry, Place};
 use crate::arch::{self, Pattern, Query, Ring};
 use crate::layout::{Candidates, Format, Slot};
@@ -142,7 +142,7 @@ impl Extent {
 
     /// The number of the bucket of a position.
     #[inline]
-    pub(crate) fn bucket(self, position: u64) -> usize {
+    pub(super) fn bucket(self, position: u64) -> usize {
         let stride = self.stride();
         let split = position as usize & (2 * stride - 1);
         // There is no such bucket only if the uppermost of these bits is a 1.
@@ -162,35 +162,53 @@ pub struct Grown {
     pub(crate) target_load: u32,
 }
 
-/// In a growing table a slot holds an entry of variable length.
+/// Of a growing table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Variable<V> {
-    extent: Extent,
-    bucket: usize,
+pub struct GrowingPlacement<V> {
+    pub(super) extent: Extent,
     values: V,
 }
 
-impl<V: Values> Variable<V> {
+/// In a growing table a slot holds an entry of variable length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GrowingBucket<V> {
+    number: usize,
+    placement: GrowingPlacement<V>,
+}
+
+impl<V: Values> GrowingBucket<V> {
+    #[inline]
+    fn extent(self) -> Extent {
+        self.placement.extent
+    }
+
     #[inline]
     fn level(self) -> u32 {
-        self.extent.level()
+        self.extent().level()
+    }
+
+    /// All bits of a slot below its value, if it has one.
+    #[inline]
+    fn below(self) -> Option<u64> {
+        self.placement.values.below()
     }
 
     /// Whether the bucket tells bit L of a position.
     #[inline]
     fn is_split(self) -> bool {
-        self.extent.is_split(self.bucket)
+        self.extent().is_split(self.number)
     }
 
     #[inline]
     fn ring<F: Format>(self) -> Ring {
-        Ring { bits: ring_bits(F::EXTRA_BITS, self.values), head: self.extent.head() }
+        let bits = ring_bits(F::EXTRA_BITS, self.placement.values);
+        Ring { bits, head: self.extent().head() }
     }
 
     /// The bits of a position that the bucket does not tell, from bit L on.
     #[inline]
     fn untold(self, position: u64) -> u64 {
-        (position ^ self.bucket as u64) >> self.level()
+        (position ^ self.number as u64) >> self.level()
     }
 
     /// What the turned slots of this bucket are compared with in a lookup.
@@ -242,7 +260,7 @@ impl<V: Values> Variable<V> {
     /// Whether what a slot holds can be in this bucket, of a table whose entries know at least this number of bits of
     /// their position.
     fn is_valid<F: Format>(self, slot: Slot, least: u32) -> bool {
-        let below = self.values.below().unwrap_or(u64::MAX);
+        let below = self.below().unwrap_or(u64::MAX);
         let (core, beyond) =
             (slot.bits() & below & !self.ring::<F>().mask(), self.beyond::<F>(slot));
         let told = self.told_bits();
@@ -253,16 +271,65 @@ impl<V: Values> Variable<V> {
     }
 }
 
-impl<V: Values> Reading for Variable<V> {
+impl<V: Values> Bucket for GrowingBucket<V> {
+    type Placement = GrowingPlacement<V>;
+
+    #[inline]
+    fn count(placement: GrowingPlacement<V>) -> usize {
+        placement.extent.buckets()
+    }
+
+    fn resized<F: Format>(placement: GrowingPlacement<V>, buckets: usize) -> GrowingPlacement<V> {
+        let extent = Extent::of(buckets, ring_bits(F::EXTRA_BITS, placement.values));
+        GrowingPlacement { extent, ..placement }
+    }
+
+    #[inline]
+    fn at(placement: GrowingPlacement<V>, number: usize) -> Self {
+        Self { number, placement }
+    }
+
+    #[inline]
+    fn of(placement: GrowingPlacement<V>, place: Place) -> Self {
+        Self { number: placement.extent.bucket(place.position), placement }
+    }
+
+    #[inline]
+    fn number(self) -> usize {
+        self.number
+    }
+
+    #[inline]
+    fn is_of(self, placement: GrowingPlacement<V>) -> bool {
+        self.extent() == placement.extent
+    }
+
+    #[inline]
+    fn other<F: Format>(self, slot: Slot) -> Option<Self> {
+        let (ring, extent) = (self.ring::<F>(), self.extent());
+        let shape = Shape::growing(F::BITS, F::EXTRA_BITS).with_values(self.placement.values);
+        let difference = shape.core(Entry::fingerprint(slot.bits())).difference();
+        // Bits 0 to L of a position name its bucket. This bucket tells them, but for bit L if it is not split: then that
+        // is at the head of the ring, where a 0 stands otherwise.
+        let head = slot.bits() >> ring.head & 1;
+        let position = self.number as u64 | head << extent.level();
+        if slot.bits() & ring.mask() == 1 << ring.head {
+            // A void entry: bit L is not known. It has one other bucket, unless that is split already.
+            let other = (self.number ^ difference as usize) & (extent.stride() - 1);
+            return (!extent.is_split(other)).then_some(Self { number: other, ..self });
+        }
+        Some(Self { number: extent.bucket(position ^ difference), ..self })
+    }
+
     #[inline]
     fn has(self, place: Place) -> bool {
-        (place.position ^ self.bucket as u64) & ((1 << self.told_bits()) - 1) == 0
+        (place.position ^ self.number as u64) & ((1 << self.told_bits()) - 1) == 0
     }
 
     /// By another extent of the same level, slots of a bucket are read alike if the bucket tells as much.
     #[inline]
     fn reads_as(self, other: Self) -> bool {
-        let read = |by: Self| (by.bucket, by.level(), by.told_bits());
+        let read = |by: Self| (by.number, by.level(), by.told_bits());
         read(self) == read(other)
     }
 
@@ -286,7 +353,7 @@ impl<V: Values> Reading for Variable<V> {
         let untold = (beyond & !(1 << known)) << self.level();
         let core = slot.bits() & !self.ring::<F>().mask();
         Place {
-            position: self.bucket as u64 ^ untold,
+            position: self.number as u64 ^ untold,
             entry: Entry::knowing(core, self.level() + known),
         }
     }
@@ -302,7 +369,7 @@ impl<V: Values> Reading for Variable<V> {
         words: [F; 2],
         item: [Place; 2],
     ) -> bool {
-        let mask = first.values.below();
+        let mask = first.below();
         F::either_matches(words, Self::sought::<F>([first, second], item, mask))
     }
 
@@ -313,7 +380,7 @@ impl<V: Values> Reading for Variable<V> {
 
     #[inline]
     fn inseparable<F: Format>(self, word: F, item: Place) -> usize {
-        let Some(below) = self.values.below() else {
+        let Some(below) = self.below() else {
             return self.copies(word, item);
         };
         let pattern = self.pattern::<F>(item).masked(below);
@@ -332,12 +399,12 @@ impl<V: Values> Reading for Variable<V> {
         words: [F; 2],
         item: [Place; 2],
     ) -> Candidates {
-        let mask = first.values.below();
+        let mask = first.below();
         if mask.is_none() {
             return Candidates::new();
         }
         let sought = Self::sought::<F>([first, second], item, mask);
-        Candidates::of(F::values_matching(words, sought), first.values.bits())
+        Candidates::of(F::values_matching(words, sought), first.placement.values.bits())
     }
 
     /// An item that is itself an entry of which little is known has no entries of which more is.
@@ -388,6 +455,21 @@ impl<V: Values> Growing<V> {
     /// The number of buckets that it began with.
     pub(super) fn initial(&self) -> usize {
         self.grown.initial
+    }
+
+    /// How far the table has grown by now.
+    #[inline]
+    pub(super) fn extent(&self) -> Extent {
+        // SeqCst: pairs with the store in `publish`. Whoever reads an old extent comes before all
+        // that was inserted by a newer one. As an Acquire load it makes the copies of the splits
+        // visible.
+        Extent(self.changing.extent.load(Ordering::SeqCst))
+    }
+
+    /// Where items are by this extent.
+    #[inline]
+    pub(super) fn placement_by(&self, extent: Extent) -> GrowingPlacement<V> {
+        GrowingPlacement { extent, values: self.values }
     }
 
     /// The load that growth keeps, in thousandths.
@@ -444,8 +526,7 @@ impl<V: Values> Growing<V> {
 
 impl<V: Values> Buckets for Growing<V> {
     type Values = V;
-    type Extent = Extent;
-    type Reading = Variable<V>;
+    type Bucket = GrowingBucket<V>;
 
     const GROWS: bool = true;
 
@@ -490,63 +571,12 @@ impl<V: Values> Buckets for Growing<V> {
     }
 
     #[inline]
-    fn extent(&self) -> Extent {
-        // SeqCst: pairs with the store in `publish`. Whoever reads an old extent comes before all
-        // that was inserted by a newer one. As an Acquire load it makes the copies of the splits
-        // visible.
-        Extent(self.changing.extent.load(Ordering::SeqCst))
-    }
-
-    #[inline]
-    fn count(&self, extent: Extent) -> usize {
-        extent.buckets()
+    fn placement(&self) -> GrowingPlacement<V> {
+        self.placement_by(self.extent())
     }
 
     fn max_buckets(&self) -> u64 {
         self.max_buckets
-    }
-
-    #[inline]
-    fn bucket(&self, place: Place, extent: Extent) -> Bucket<Variable<V>> {
-        self.bucket_at(extent, extent.bucket(place.position))
-    }
-
-    #[inline]
-    fn bucket_at(&self, extent: Extent, number: usize) -> Bucket<Variable<V>> {
-        let reading = Variable { extent, bucket: number, values: self.values };
-        Bucket { number, reading }
-    }
-
-    #[inline]
-    fn is_found_by(bucket: Bucket<Variable<V>>, extent: Extent) -> bool {
-        bucket.reading.extent == extent
-    }
-
-    #[inline]
-    fn other_bucket<F: Format>(
-        &self,
-        bucket: Bucket<Variable<V>>,
-        slot: Slot,
-        extent: Extent,
-    ) -> Option<usize> {
-        let ring = bucket.reading.ring::<F>();
-        let geometry = self.geometry::<F>();
-        let difference = geometry.difference(Entry::fingerprint(slot.bits()));
-        // Bits 0 to L of a position name its bucket. This bucket tells them, but for bit L if it is not split: then that
-        // is at the head of the ring, where a 0 stands otherwise.
-        let head = slot.bits() >> ring.head & 1;
-        let position = bucket.number as u64 | head << extent.level();
-        let other = extent.bucket(position ^ difference);
-        if slot.bits() & ring.mask() == 1 << ring.head {
-            // A void entry: bit L is not known. It has one other bucket, unless that is split already.
-            let other = (bucket.number ^ difference as usize) & (extent.stride() - 1);
-            return (!extent.is_split(other)).then_some(other);
-        }
-        Some(other)
-    }
-
-    fn bucket_of_size(&self, buckets: usize, number: usize) -> Bucket<Variable<V>> {
-        self.bucket_at(Extent::of(buckets, self.ring), number)
     }
 
     #[inline]
@@ -620,9 +650,8 @@ fn common_bits(initial: usize, ring: u32) -> u32 {
 /// What the words of a table are checked by that comes from outside.
 #[derive(Clone, Copy)]
 pub struct Validity<V> {
-    extent: Extent,
+    placement: GrowingPlacement<V>,
     least: u32,
-    values: V,
 }
 
 impl<V: Values> Validity<V> {
@@ -630,19 +659,21 @@ impl<V: Values> Validity<V> {
     pub(crate) fn new(grown: Grown, extra_bits: u32, values: V) -> Self {
         let ring = ring_bits(extra_bits, values);
         let least = common_bits(grown.initial, ring);
-        Self { extent: Extent::of(grown.buckets, ring), least, values }
+        Self {
+            placement: GrowingPlacement { extent: Extent::of(grown.buckets, ring), values },
+            least,
+        }
     }
 
     /// Whether a canonical word can be that of the bucket with this number.
-    pub(crate) fn is_valid<F: Format>(self, bucket: usize, word: F) -> bool {
-        let Self { extent, least, values } = self;
-        let reading = Variable { extent, bucket, values };
-        word.slots_in_use().all(|slot| reading.is_valid::<F>(slot, least))
+    pub(crate) fn is_valid<F: Format>(self, number: usize, word: F) -> bool {
+        let bucket = GrowingBucket::at(self.placement, number);
+        word.slots_in_use().all(|slot| bucket.is_valid::<F>(slot, self.least))
     }
 
     /// Whether an entry can be in the stash.
     pub(crate) fn is_valid_entry<F: Format>(self, entry: Entry) -> bool {
-        let ring = (1 << ring_bits(F::EXTRA_BITS, self.values)) - 1;
+        let ring = (1 << ring_bits(F::EXTRA_BITS, self.placement.values)) - 1;
         let bits = u64::from(entry.bits());
         bits & ring == 0 && (self.least..=u64::BITS).contains(&entry.known())
     }
@@ -664,9 +695,9 @@ mod tests {
     type Fp16x4 = Packed<16, 4>;
 
     /// Of a maplet with values so long that rings have this number of bits.
-    fn reading(extent: Extent, bucket: usize, ring: u32) -> Variable<ValueBits> {
+    fn bucket_by(extent: Extent, number: usize, ring: u32) -> GrowingBucket<ValueBits> {
         let values = ValueBits::new(Fp16x4::BITS, Fp16x4::EXTRA_BITS + 1 - ring);
-        Variable { extent, bucket, values }
+        GrowingBucket::at(GrowingPlacement { extent, values }, number)
     }
 
     /// All extents of tables with up to this number of buckets, both at the end of a level included.
@@ -679,19 +710,19 @@ mod tests {
     }
 
     /// All rings that a slot of the bucket can have, with the core 1.
-    fn slots(reading: Variable<ValueBits>) -> impl Iterator<Item = Slot> {
-        let core = 1 << reading.ring::<Fp16x4>().bits;
+    fn slots(bucket: GrowingBucket<ValueBits>) -> impl Iterator<Item = Slot> {
+        let core = 1 << bucket.ring::<Fp16x4>().bits;
         let slots = (1..core).map(move |ring| Slot::new(core | ring));
-        slots.filter(move |&slot| reading.is_valid::<Fp16x4>(slot, 0))
+        slots.filter(move |&slot| bucket.is_valid::<Fp16x4>(slot, 0))
     }
 
-    fn matches(reading: Variable<ValueBits>, slot: Slot, position: u64) -> bool {
-        let ring = reading.ring::<Fp16x4>();
+    fn matches(bucket: GrowingBucket<ValueBits>, slot: Slot, position: u64) -> bool {
+        let ring = bucket.ring::<Fp16x4>();
         let entry = Entry::knowing(1 << ring.bits, u64::BITS);
         let word = Fp16x4::EMPTY.with(slot).unwrap();
         let item = Place { position, entry };
-        let copies = reading.copies(word, item);
-        assert_eq!(reading.holds_key(word, item), copies == 1);
+        let copies = bucket.copies(word, item);
+        assert_eq!(bucket.holds_key(word, item), copies == 1);
         copies == 1
     }
 
@@ -702,23 +733,23 @@ mod tests {
         for ring in 2..=5 {
             for extent in extents(40, ring) {
                 assert_eq!(extent.head(), extent.level() % ring);
-                for bucket in 0..extent.buckets() {
-                    let reading = reading(extent, bucket, ring);
-                    for slot in slots(reading) {
-                        let place = reading.place::<Fp16x4>(slot);
-                        let known = reading.known_bits::<Fp16x4>(slot);
+                for number in 0..extent.buckets() {
+                    let bucket = bucket_by(extent, number, ring);
+                    for slot in slots(bucket) {
+                        let place = bucket.place::<Fp16x4>(slot);
+                        let known = bucket.known_bits::<Fp16x4>(slot);
                         assert_eq!(place.entry.known(), known);
-                        assert!((reading.told_bits()..=extent.level() + ring - 1).contains(&known));
-                        assert_eq!(extent.bucket(place.position), bucket);
-                        assert_eq!(reading.slot::<Fp16x4>(place), Some(slot));
+                        assert!((bucket.told_bits()..=extent.level() + ring - 1).contains(&known));
+                        assert_eq!(extent.bucket(place.position), number);
+                        assert_eq!(bucket.slot::<Fp16x4>(place), Some(slot));
                         for position in 0..1 << (extent.level() + ring + 1) {
-                            let is_here = extent.bucket(position) == bucket;
-                            assert_eq!(reading.has(Place { position, ..place }), is_here);
+                            let is_here = extent.bucket(position) == number;
+                            assert_eq!(bucket.has(Place { position, ..place }), is_here);
                             if !is_here {
                                 continue;
                             }
                             let is_known = (position ^ place.position) & ((1 << known) - 1) == 0;
-                            assert_eq!(matches(reading, slot, position), is_known);
+                            assert_eq!(matches(bucket, slot, position), is_known);
                         }
                     }
                 }
@@ -733,7 +764,7 @@ mod tests {
         for ring in 2..=5 {
             for extent in extents(40, ring).filter(|extent| extent.next_level(ring).is_none()) {
                 let (old, new) = (extent.cursor(), extent.buckets());
-                let before = reading(extent, old, ring);
+                let before = bucket_by(extent, old, ring);
                 let after = extent.after(1);
                 for slot in slots(before) {
                     let parts = before.split::<Fp16x4>(slot);
@@ -743,14 +774,14 @@ mod tests {
                     for position in positions.filter(|&at| extent.bucket(at) == old) {
                         let found = matches(before, slot, position);
                         let at = usize::from(after.bucket(position) == new);
-                        let bucket = reading(after, [old, new][at], ring);
+                        let bucket = bucket_by(after, [old, new][at], ring);
                         let held = parts[at].is_some_and(|part| matches(bucket, part, position));
                         assert_eq!(held, found, "{extent:?} {slot:?} {position}");
                         // What is not cleared yet.
                         let held = found && at == 0;
-                        assert!(!held || matches(reading(after, old, ring), slot, position));
+                        assert!(!held || matches(bucket_by(after, old, ring), slot, position));
                         if let (Some(next), Some(part)) = (after.next_level(ring), parts[at]) {
-                            let next = reading(next, bucket.bucket, ring);
+                            let next = bucket_by(next, bucket.number, ring);
                             assert_eq!(next.place::<Fp16x4>(part), bucket.place::<Fp16x4>(part));
                             assert!(
                                 next.is_valid::<Fp16x4>(part, 0)

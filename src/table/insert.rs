@@ -2,7 +2,7 @@
 
 use core::hint::select_unpredictable;
 
-use super::buckets::{Bucket, OUT_OF_CACHE_BUCKETS, Reading};
+use super::bucket::{Bucket, OUT_OF_CACHE_BUCKETS};
 use super::entry::Entry;
 use super::geometry::{Key, Place};
 use super::path::{self, FIRST_SEARCH_BUCKETS, Found, MAX_SEARCH_BUCKETS, Search};
@@ -69,7 +69,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let places = key.places();
         let buckets = self.locate(places);
         // Both stripes, before the words have come: the words only choose between them.
-        let stripes = buckets.map(|bucket| self.stripes.stripe(bucket.number));
+        let stripes = buckets.map(|bucket| self.stripes.stripe(bucket.number()));
         self.stripes.prefetch(stripes);
         let (in_first, emptier) = emptier(self.words_in(buckets));
         if emptier.has_room()
@@ -90,11 +90,11 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// full, or the place has another one meanwhile.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    fn store(self, place: Place, mut bucket: Bucket<B::Reading>, stripe: &Stripe) -> bool {
-        let locked = self.stripes.lock_one(bucket.number, stripe);
+    fn store(self, place: Place, mut bucket: B::Bucket, stripe: &Stripe) -> bool {
+        let locked = self.stripes.lock_one(bucket.number(), stripe);
         if B::GROWS {
             let [now] = self.locate([place]);
-            if now.number != bucket.number {
+            if now.number() != bucket.number() {
                 return false;
             }
             bucket = now;
@@ -104,27 +104,21 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// Requests the words at which a search looks first, if an insert of `key` is going to need one.
     pub(super) fn prefetch_search(self, key: Key) {
-        let extent = self.buckets.extent();
-        let buckets = key.places().map(|place| self.buckets.bucket(place, extent));
+        let buckets = self.locate(key.places());
         let words = buckets.map(|bucket| {
             // Relaxed: a hint.
-            F::from_bits(self.buckets.word(bucket.number).load(Ordering::Relaxed))
+            F::from_bits(self.buckets.word(bucket.number()).load(Ordering::Relaxed))
         });
         if words.iter().all(|word| !word.has_room()) {
-            self.prefetch_first_step(extent, buckets, words);
+            self.prefetch_first_step(buckets, words);
         }
     }
 
     /// Requests the words at which [`path::first_step`] looks. Apart: in small tables it is not called.
     #[inline(never)]
-    fn prefetch_first_step(
-        self,
-        extent: B::Extent,
-        buckets: [Bucket<B::Reading>; 2],
-        words: [F; 2],
-    ) {
+    fn prefetch_first_step(self, buckets: [B::Bucket; 2], words: [F; 2]) {
         for at in 0..2 {
-            path::prefetch_others(&self.buckets, extent, buckets[at], words[at]);
+            path::prefetch_others(&self.buckets, buckets[at], words[at]);
         }
     }
 
@@ -135,7 +129,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let (buckets, words) = self.read_valid(places);
         // SeqCst loads, so the answer is right without a lock: two threads that each remove the
         // last copy but one and then look cannot both see the copy that the other removed.
-        if Reading::either_holds(buckets.map(|bucket| bucket.reading), words, places) {
+        if Bucket::either_holds(buckets, words, places) {
             return Ok(false);
         }
         if self.store_unique(key, buckets, words) {
@@ -149,16 +143,16 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// An item that neither of these words holds, into the emptier bucket. `false`: both are full, or somebody else
     /// has changed something meanwhile, or something of its group is stashed.
     #[inline]
-    fn store_unique(self, key: Key, buckets: [Bucket<B::Reading>; 2], words: [F; 2]) -> bool {
+    fn store_unique(self, key: Key, buckets: [B::Bucket; 2], words: [F; 2]) -> bool {
         let places = key.places();
         let (in_first, emptier) = emptier(words);
         if !emptier.has_room() {
             return false;
         }
         // Both stripes: whoever inserts the same item waits, or has done so before.
-        let locked = self.stripes.lock(buckets.map(|bucket| bucket.number));
+        let locked = self.stripes.lock(buckets.map(Bucket::number));
         let is_same = (!B::GROWS || self.locate(places) == buckets)
-            && (0..2).all(|at| self.locked_word(buckets[at].number).bits() == words[at].bits());
+            && (0..2).all(|at| self.locked_word(buckets[at].number()).bits() == words[at].bits());
         is_same
             && !self.versions.any_stashed(self.geometry().version_group(key))
             && self.store_in(
@@ -182,7 +176,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     ) -> Result<bool, Refusal> {
         let key = Key { entry, first, second };
         loop {
-            let searched = self.buckets.extent();
+            let searched = self.present();
             match self.insert_as_it_is(key, duplicates) {
                 Attempt::Stored => {
                     self.grow_if_loaded(key.places());
@@ -218,8 +212,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// One optimistic attempt.
     fn try_insert(self, key: Key, duplicates: Duplicates) -> Attempt {
         let places = key.places();
-        let extent = self.buckets.extent();
-        let buckets = places.map(|place| self.buckets.bucket(place, extent));
+        let buckets = self.locate(places);
         let words = self.words_in(buckets);
         let situation = classify(places, buckets, words, duplicates);
         if matches!(situation, Situation::Room { .. } | Situation::Duplicate) {
@@ -230,9 +223,9 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         }
         // So that the cache misses of the search overlap. In a small table it would cost more than it gains.
         if self.present() >= OUT_OF_CACHE_BUCKETS {
-            self.prefetch_first_step(extent, buckets, words);
+            self.prefetch_first_step(buckets, words);
         }
-        let kicked = match path::first_step(&self.buckets, extent, buckets, words) {
+        let kicked = match path::first_step(&self.buckets, buckets, words) {
             Some((hop, buckets)) => self.last_hop(hop, buckets, key, duplicates),
             // The other buckets of copies are these two, so this was all that a search finds.
             None if hold_only_copies(places, buckets, words) => Attempt::NoRoom,
@@ -267,7 +260,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     pub(super) fn try_place_locked<G>(
         self,
         locked: &Locked<'_, G>,
-        buckets: [Bucket<B::Reading>; 2],
+        buckets: [B::Bucket; 2],
         key: Key,
         duplicates: Duplicates,
     ) -> Attempt {
@@ -324,15 +317,15 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// `None`: a queue of `N` buckets is too short to find a path.
     fn kick_within<const N: usize>(self, key: Key, duplicates: Duplicates) -> Option<Attempt> {
-        let mut search = Search::<N, _>::new(&self.buckets, key.places());
-        let (last, node) = match search.run::<F, B>(&self.buckets) {
+        let mut search = Search::<N, B>::new(self.buckets.placement(), key.places());
+        let (last, node) = match search.run::<F>(&self.buckets) {
             Found::Path { last, node } => (last, node),
             Found::Freed => return Some(Attempt::Stale),
             Found::Nothing => return Some(Attempt::NoRoom),
             Found::QueueFull => return None,
         };
         let mut hop = last;
-        for before in search.back::<F, B>(node, &self.buckets) {
+        for before in search.back::<F>(node, &self.buckets) {
             if !self.hop(hop) {
                 return Some(Attempt::Stale);
             }
@@ -353,7 +346,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     fn last_hop(
         self,
         hop: Hop,
-        buckets: [Bucket<B::Reading>; 2],
+        buckets: [B::Bucket; 2],
         key: Key,
         duplicates: Duplicates,
     ) -> Attempt {
@@ -375,16 +368,16 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         self,
         locked: &Locked<'_, G>,
         hop: Hop,
-        [from, to]: [Bucket<B::Reading>; 2],
+        [from, to]: [B::Bucket; 2],
         key: Key,
         duplicates: Duplicates,
     ) -> Attempt {
         let newcomer = Place::select(hop.from.is_beside(key.first), key.places());
         // After a split, what was to move and what was to take its place may be in different buckets.
-        if B::GROWS && !from.reading.has(newcomer) {
+        if B::GROWS && !from.has(newcomer) {
             return Attempt::Stale;
         }
-        let Some(new) = from.reading.slot::<F>(newcomer) else {
+        let Some(new) = from.slot::<F>(newcomer) else {
             return Attempt::Stale;
         };
         if duplicates == Duplicates::Reject && (self.either_holds(key) || self.is_stashed(key)) {
@@ -398,24 +391,20 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 }
 
 /// Whether as much is known of an entry as both of its buckets tell.
-pub(super) fn is_known_by<F: Format, R: Reading>(
-    places: [Place; 2],
-    buckets: [Bucket<R>; 2],
-) -> bool {
-    (0..2).all(|at| buckets[at].reading.slot::<F>(places[at]).is_some())
+pub(super) fn is_known_by<F: Format, B: Bucket>(places: [Place; 2], buckets: [B; 2]) -> bool {
+    (0..2).all(|at| buckets[at].slot::<F>(places[at]).is_some())
 }
 
 /// What the two words of an item mean for an insert: a hint, or the truth where both stripes are
 /// locked.
 #[inline]
-fn classify<F: Format, R: Reading>(
+fn classify<F: Format, B: Bucket>(
     places: [Place; 2],
-    buckets: [Bucket<R>; 2],
+    buckets: [B; 2],
     words: [F; 2],
     duplicates: Duplicates,
 ) -> Situation {
-    let readings = buckets.map(|bucket| bucket.reading);
-    if duplicates == Duplicates::Reject && R::either_holds(readings, words, places) {
+    if duplicates == Duplicates::Reject && B::either_holds(buckets, words, places) {
         return Situation::Duplicate;
     }
     let (in_first, emptier) = emptier(words);
@@ -424,12 +413,12 @@ fn classify<F: Format, R: Reading>(
 
 /// Whether both words hold nothing but items that no growth parts from this one, most likely copies of it: a search
 /// would move them to and fro.
-fn hold_only_copies<F: Format, R: Reading>(
+fn hold_only_copies<F: Format, B: Bucket>(
     places: [Place; 2],
-    buckets: [Bucket<R>; 2],
+    buckets: [B; 2],
     words: [F; 2],
 ) -> bool {
-    (0..2).all(|at| buckets[at].reading.inseparable(words[at], places[at]) == F::SLOTS)
+    (0..2).all(|at| buckets[at].inseparable(words[at], places[at]) == F::SLOTS)
 }
 
 /// Whether the first of two words is the one with more free slots, and that word. An insert into the emptier bucket

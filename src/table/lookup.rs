@@ -2,7 +2,7 @@
 
 use core::iter;
 
-use super::buckets::{Bucket, Reading};
+use super::bucket::Bucket;
 use super::entry::{Entry, ValueBits};
 use super::geometry::{Key, Place};
 use super::{Buckets, Table};
@@ -105,12 +105,12 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// The words of these buckets.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    pub(super) fn words_in<const N: usize>(self, buckets: [Bucket<B::Reading>; N]) -> [F; N] {
+    pub(super) fn words_in<const N: usize>(self, buckets: [B::Bucket; N]) -> [F; N] {
         // SeqCst: whatever is decided by them has its place in the one order of all SeqCst
         // accesses. As Acquire loads they pair with the stores in `table`, and keep the second look
         // at the version behind them.
         let word = self.buckets.words();
-        let words = buckets.map(|bucket| word(bucket.number));
+        let words = buckets.map(|bucket| word(bucket.number()));
         words.map(|word| F::from_bits(word.load(Ordering::SeqCst)))
     }
 
@@ -123,7 +123,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     pub(super) fn either_holds(self, key: Key) -> bool {
         let places = key.places();
         let buckets = self.locate(places);
-        Reading::either_holds(buckets.map(|bucket| bucket.reading), self.words_in(buckets), places)
+        Bucket::either_holds(buckets, self.words_in(buckets), places)
     }
 
     /// The buckets of some places and their words, with readings that are valid for these words: no entry
@@ -134,10 +134,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// It repeats what a split has overtaken: at most twice for each level that passes.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    pub(super) fn read_valid<const N: usize>(
-        self,
-        places: [Place; N],
-    ) -> ([Bucket<B::Reading>; N], [F; N]) {
+    pub(super) fn read_valid<const N: usize>(self, places: [Place; N]) -> ([B::Bucket; N], [F; N]) {
         self.read_valid_from(places, self.locate(places))
     }
 
@@ -147,8 +144,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     pub(super) fn read_valid_from<const N: usize>(
         self,
         places: [Place; N],
-        mut buckets: [Bucket<B::Reading>; N],
-    ) -> ([Bucket<B::Reading>; N], [F; N]) {
+        mut buckets: [B::Bucket; N],
+    ) -> ([B::Bucket; N], [F; N]) {
         loop {
             let words = self.words_in(buckets);
             if !B::GROWS {
@@ -156,12 +153,12 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             }
             // After the words, which are loaded with Acquire: an entry of the next level was stored by a
             // thread that had seen its extent, and so does this load.
-            let extent = self.buckets.extent();
-            if buckets.iter().all(|&bucket| B::is_found_by(bucket, extent)) {
+            let placement = self.buckets.placement();
+            if buckets.iter().all(|&bucket| bucket.is_of(placement)) {
                 return (buckets, words);
             }
-            let now = self.locate_by(extent, places);
-            if (0..N).all(|at| now[at].reading.reads_as(buckets[at].reading)) {
+            let now = places.map(|place| B::Bucket::of(placement, place));
+            if (0..N).all(|at| now[at].reads_as(buckets[at])) {
                 return (buckets, words);
             }
             buckets = now;
@@ -178,7 +175,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let places = key.places();
         let (_locked, buckets) = self.lock(places, self.locate(places));
         let words = self.words_in(buckets);
-        let copies = |at: usize| buckets[at].reading.copies(words[at], places[at]);
+        let copies = |at: usize| buckets[at].copies(words[at], places[at]);
         copies(0) + copies(1) + self.count_stashed(key)
     }
 }
@@ -253,11 +250,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
 
     /// The values that two words hold of a key.
     #[inline]
-    fn candidates(
-        places: [Place; 2],
-        buckets: [Bucket<B::Reading>; 2],
-        words: [F; 2],
-    ) -> Candidates {
-        Reading::values(buckets.map(|bucket| bucket.reading), words, places)
+    fn candidates(places: [Place; 2], buckets: [B::Bucket; 2], words: [F; 2]) -> Candidates {
+        Bucket::values(buckets, words, places)
     }
 }

@@ -3,7 +3,7 @@
 //! The other table may have another size, if both grow. Then an entry may know less of its position than the buckets
 //! tell here: it is doubled, as a split would have done.
 
-use super::buckets::Reading;
+use super::bucket::Bucket;
 use super::entry::Entry;
 use super::geometry::Place;
 use super::growing::Growing;
@@ -101,11 +101,11 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// The entries that the image holds, in the order of its buckets, and those of its stash.
     fn entries_of(self, image: &Image) -> impl Iterator<Item = Stashed> {
-        let buckets = image.grown.buckets;
+        let placement = B::Bucket::resized::<F>(self.buckets.placement(), image.grown.buckets);
         let in_buckets = image.words().enumerate().flat_map(move |(number, word)| {
-            let reading = self.buckets.bucket_of_size(buckets, number).reading;
+            let bucket = B::Bucket::at(placement, number);
             let slots = F::from_bits(word).slots_in_use();
-            slots.map(move |slot| Stashed { place: reading.place::<F>(slot), copies: 1 })
+            slots.map(move |slot| Stashed { place: bucket.place::<F>(slot), copies: 1 })
         });
         in_buckets.chain(image.stashed.iter().copied().map(Stashed::of_words))
     }

@@ -9,9 +9,9 @@
 
 use core::iter;
 
-use super::buckets::{Bucket, OUT_OF_CACHE_BUCKETS, Reading};
+use super::bucket::{Bucket, OUT_OF_CACHE_BUCKETS};
 use super::geometry::Place;
-use super::{Buckets, Hop};
+use super::{Buckets, Hop, PlacementOf};
 use crate::arch;
 use crate::layout::{Format, MAX_SLOTS, Slot};
 use crate::sync::Ordering;
@@ -70,25 +70,24 @@ pub(super) enum Found {
 #[inline(always)]
 pub(super) fn first_step<F: Format, B: Buckets>(
     buckets: &B,
-    extent: B::Extent,
-    starts: [Bucket<B::Reading>; 2],
+    starts: [B::Bucket; 2],
     words: [F; 2],
-) -> Option<(Hop, [Bucket<B::Reading>; 2])> {
+) -> Option<(Hop, [B::Bucket; 2])> {
     let word = buckets.words();
     for at in 0..2 {
         let (bucket, here) = (starts[at], words[at]);
         let slots = here.slots_if_full()?;
         for slot in (0..F::SLOTS).rev().map(slots) {
-            let Some(other) = buckets.other_bucket::<F>(bucket, slot, extent) else {
+            let Some(other) = bucket.other::<F>(slot) else {
                 continue;
             };
             // Relaxed: a hint, checked again under the stripes.
-            let there = F::from_bits(word(other).load(Ordering::Relaxed));
+            let there = F::from_bits(word(other.number()).load(Ordering::Relaxed));
             if there.has_room() {
                 count_opened(at + 1);
-                let from = bucket.reading.place::<F>(slot);
+                let from = bucket.place::<F>(slot);
                 let to = buckets.geometry::<F>().other_place(from);
-                return Some((Hop { from, to }, [bucket, buckets.bucket_at(extent, other)]));
+                return Some((Hop { from, to }, [bucket, other]));
             }
         }
     }
@@ -97,71 +96,65 @@ pub(super) fn first_step<F: Format, B: Buckets>(
 
 /// Requests the words that a search looks at when it opens this bucket, if all its slots are in use.
 #[inline]
-pub(super) fn prefetch_others<F: Format, B: Buckets>(
-    buckets: &B,
-    extent: B::Extent,
-    bucket: Bucket<B::Reading>,
-    word: F,
-) {
+pub(super) fn prefetch_others<F: Format, B: Buckets>(buckets: &B, bucket: B::Bucket, word: F) {
     if let Some(slots) = word.slots_if_full() {
         let word = buckets.words();
-        let other = |slot| buckets.other_bucket::<F>(bucket, slot, extent);
+        let other = |slot| bucket.other::<F>(slot);
         for other in (0..F::SLOTS).map(slots).filter_map(other) {
-            arch::prefetch(word(other));
+            arch::prefetch(word(other.number()));
         }
     }
 }
 
 /// The queue of a breadth-first search over up to `N` buckets, on the stack.
-pub(super) struct Search<const N: usize, X> {
+pub(super) struct Search<const N: usize, B: Buckets> {
     /// By which all slots are read.
-    extent: X,
+    placement: PlacementOf<B>,
     nodes: [Node; N],
     len: usize,
 }
 
-impl<const N: usize, X: Copy> Search<N, X> {
+impl<const N: usize, B: Buckets> Search<N, B> {
     /// A search from the buckets of both places of an item.
     #[inline]
-    pub(super) fn new<B: Buckets<Extent = X>>(buckets: &B, places: [Place; 2]) -> Self {
-        let extent = buckets.extent();
+    pub(super) fn new(placement: PlacementOf<B>, places: [Place; 2]) -> Self {
         let [first, second] = places.map(|place| Node {
-            bucket: buckets.bucket(place, extent).number,
+            bucket: B::Bucket::of(placement, place).number(),
             moved: 0,
             parent: ROOT,
         });
         let mut nodes = [first; N];
         nodes[1] = second;
-        Self { extent, nodes, len: 2 }
+        Self { placement, nodes, len: 2 }
     }
 
     /// Looks for the shortest path; deterministic for a table that nobody changes.
-    pub(super) fn run<F: Format, B: Buckets<Extent = X>>(&mut self, buckets: &B) -> Found {
-        let extent = self.extent;
+    pub(super) fn run<F: Format>(&mut self, buckets: &B) -> Found {
+        let placement = self.placement;
         let words = buckets.words();
         // Relaxed: a hint, checked again under the stripes.
         let word = |bucket| F::from_bits(words(bucket).load(Ordering::Relaxed));
-        let is_out_of_cache = buckets.count(extent) >= OUT_OF_CACHE_BUCKETS;
+        let is_out_of_cache = B::Bucket::count(placement) >= OUT_OF_CACHE_BUCKETS;
         let mut requested = 0;
         let mut queue_full = false;
         let mut next = 0;
         while next < self.len {
             count_opened(1);
             while is_out_of_cache && requested < self.len.min(next + AHEAD) {
-                let bucket = buckets.bucket_at(extent, self.nodes[requested].bucket);
-                prefetch_others(buckets, extent, bucket, word(bucket.number));
+                let bucket = B::Bucket::at(placement, self.nodes[requested].bucket);
+                prefetch_others(buckets, bucket, word(bucket.number()));
                 requested += 1;
             }
             let node = next as u16;
-            let bucket = buckets.bucket_at(extent, self.nodes[next].bucket);
-            let Some(slots) = word(bucket.number).slots_if_full() else {
+            let bucket = B::Bucket::at(placement, self.nodes[next].bucket);
+            let Some(slots) = word(bucket.number()).slots_if_full() else {
                 return Found::Freed;
             };
             // The other buckets and their words together, so that their cache misses overlap.
             let mut others = [None; MAX_SLOTS];
             let mut free = [false; MAX_SLOTS];
             for slot in 0..F::SLOTS {
-                others[slot] = buckets.other_bucket::<F>(bucket, slots(slot), extent);
+                others[slot] = bucket.other::<F>(slots(slot)).map(Bucket::number);
                 free[slot] = others[slot].is_some_and(|other| word(other).has_room());
             }
             // Through a bucket twice no path could be applied.
@@ -169,7 +162,7 @@ impl<const N: usize, X: Copy> Search<N, X> {
             if let Some(slot) =
                 (0..F::SLOTS).rev().find(|&slot| free[slot] && next_of(slot).is_some())
             {
-                let from = bucket.reading.place::<F>(slots(slot));
+                let from = bucket.place::<F>(slots(slot));
                 let last = Hop { from, to: buckets.geometry::<F>().other_place(from) };
                 return Found::Path { last, node };
             }
@@ -188,18 +181,13 @@ impl<const N: usize, X: Copy> Search<N, X> {
     }
 
     /// The hops that lead from a bucket of the new item to `node`, the last of them first.
-    pub(super) fn back<F: Format, B: Buckets<Extent = X>>(
-        &self,
-        node: u16,
-        buckets: &B,
-    ) -> impl Iterator<Item = Hop> {
+    pub(super) fn back<F: Format>(&self, node: u16, buckets: &B) -> impl Iterator<Item = Hop> {
         let mut reached = node;
         iter::from_fn(move || {
             let Node { moved, parent, .. } = self.nodes[usize::from(reached)];
             reached = parent;
             let bucket = self.nodes.get(usize::from(parent))?.bucket;
-            let reading = buckets.bucket_at(self.extent, bucket).reading;
-            let from = reading.place::<F>(Slot::new(moved.into()));
+            let from = B::Bucket::at(self.placement, bucket).place::<F>(Slot::new(moved.into()));
             Some(Hop { from, to: buckets.geometry::<F>().other_place(from) })
         })
     }

@@ -8,7 +8,7 @@
 
 use core::hint::select_unpredictable;
 
-use super::buckets::{Bucket, Longest, Reading, Seen};
+use super::bucket::{Bucket, Longest, Seen};
 use super::entry::{Entry, ValueBits};
 use super::geometry::{Key, Place};
 use super::stripes::Locked;
@@ -90,17 +90,17 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     #[inline(always)]
     fn change_seen(self, key: Key, change: Change) -> Option<bool> {
         let places = key.places();
-        let extent = self.buckets.extent();
-        let buckets = self.locate_by(extent, places);
+        let placement = self.buckets.placement();
+        let buckets = places.map(|place| B::Bucket::of(placement, place));
         let words = self.words_in(buckets);
         let looks = Seen::at_each(buckets, words, places);
-        let in_first = Reading::holder_of_longest(looks, places)?;
+        let in_first = Bucket::holder_of_longest(looks, places)?;
         let [place, other] = [Place::select(in_first, places), Place::select(!in_first, places)];
         let [a, b] = looks;
         let [number, in_other] = [in_first, !in_first]
-            .map(|in_first| select_unpredictable(in_first, a.bucket.number, b.bucket.number));
-        let seen = Seen::select(in_first, a, b, self.buckets.bucket_at(extent, number));
-        let seen_in_other = Seen::select(!in_first, a, b, self.buckets.bucket_at(extent, in_other));
+            .map(|in_first| select_unpredictable(in_first, a.bucket.number(), b.bucket.number()));
+        let seen = Seen::select(in_first, a, b, B::Bucket::at(placement, number));
+        let seen_in_other = Seen::select(!in_first, a, b, B::Bucket::at(placement, in_other));
         let (locked, [bucket]) = self.lock([place], [seen.bucket]);
         // What is stashed of the item is there since before the lock, or waits for it. It may know more.
         if self.versions.any_stashed(self.geometry().version_group(key)) {
@@ -118,24 +118,23 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     fn change_longest<G>(
         self,
         locked: &Locked<'_, G>,
-        bucket: Bucket<B::Reading>,
+        bucket: B::Bucket,
         [place, other]: [Place; 2],
-        [seen, seen_in_other]: [Seen<F, B::Reading>; 2],
+        [seen, seen_in_other]: [Seen<F, B::Bucket>; 2],
         key: Key,
         change: Change,
     ) -> bool {
-        let reading = bucket.reading;
-        let word = self.locked_word(bucket.number);
+        let word = self.locked_word(bucket.number());
         if !B::GROWS {
-            let slot = reading.slot::<F>(place);
+            let slot = bucket.slot::<F>(place);
             let Some(changed) = slot.and_then(|slot| self.changed(word, slot, change)) else {
                 return false;
             };
             let in_other = self.in_other(other, seen_in_other, change);
-            self.store_changed(locked, bucket.number, changed, key, change, &in_other);
+            self.store_changed(locked, bucket.number(), changed, key, change, &in_other);
             return true;
         }
-        let Some(longest) = reading.longest_again(word, place, seen) else {
+        let Some(longest) = bucket.longest_again(word, place, seen) else {
             return false;
         };
         let in_other = self.in_other(other, seen_in_other, change);
@@ -145,7 +144,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let Some(changed) = self.changed(word, longest.slot, change) else {
             return false;
         };
-        self.store_changed(locked, bucket.number, changed, key, change, &in_other);
+        self.store_changed(locked, bucket.number(), changed, key, change, &in_other);
         true
     }
 
@@ -179,10 +178,10 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Read under the lock of the item's other bucket: so no kick takes an entry from there to here and
     /// past this look. A split can take one from the bucket to a new one: then it is read again.
     #[inline]
-    fn in_other(self, place: Place, seen: Seen<F, B::Reading>, change: Change) -> InOther {
-        let ([Bucket { reading, .. }], [word]) = self.read_valid_from([place], [seen.bucket]);
-        let longest = reading.longest_again(word, place, seen);
-        let keeps_key = change == Change::Remove && reading.holds_key(word, place);
+    fn in_other(self, place: Place, seen: Seen<F, B::Bucket>, change: Change) -> InOther {
+        let ([bucket], [word]) = self.read_valid_from([place], [seen.bucket]);
+        let longest = bucket.longest_again(word, place, seen);
+        let keeps_key = change == Change::Remove && bucket.holds_key(word, place);
         InOther { longest, keeps_key }
     }
 
@@ -227,7 +226,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             return Ok(true);
         }
         let in_reverse = [seen[1], seen[0]];
-        let changed = match Reading::holder_of_longest(seen, places) {
+        let changed = match Bucket::holder_of_longest(seen, places) {
             Some(true) => self.change_longest(&locked, buckets[0], [a, b], seen, key, change),
             Some(false) => {
                 self.change_longest(&locked, buckets[1], [b, a], in_reverse, key, change)
@@ -251,15 +250,15 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         for known in (least..=place.entry.known()).rev() {
             let entry = Entry::knowing(place.entry.bits().into(), known);
             for (Place { position, .. }, bucket) in places.into_iter().zip(buckets) {
-                let slot = bucket.reading.slot::<F>(Place { position, entry });
+                let slot = bucket.slot::<F>(Place { position, entry });
                 while taken < copies
                     && let Some(without) =
-                        slot.and_then(|slot| self.locked_word(bucket.number).without(slot))
+                        slot.and_then(|slot| self.locked_word(bucket.number()).without(slot))
                 {
                     let in_other = InOther { longest: None, keeps_key: true };
                     self.store_changed(
                         &locked,
-                        bucket.number,
+                        bucket.number(),
                         without,
                         key,
                         Change::Remove,

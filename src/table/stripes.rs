@@ -4,7 +4,7 @@
 
 use core::ptr;
 
-use super::buckets::OUT_OF_CACHE_BUCKETS;
+use super::bucket::OUT_OF_CACHE_BUCKETS;
 use super::sizing::MAX_STRIPES;
 use crate::arch::PrefetchForWrite;
 use crate::sync::memory::{NoMemory, try_with_capacity};

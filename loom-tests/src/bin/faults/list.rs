@@ -58,7 +58,7 @@ macro_rules! edit {
 
 const ARRAY: &str = "src/sync/array.rs";
 const BATCH: &str = "src/table/batch.rs";
-const BUCKETS: &str = "src/table/buckets.rs";
+const BUCKETS: &str = "src/table/bucket.rs";
 const GROWING: &str = "src/table/growing.rs";
 const GROW: &str = "src/table/grow.rs";
 const INSERT: &str = "src/table/insert.rs";
@@ -235,14 +235,14 @@ pub const FAULTS: &[Fault] = faults! {
         without "self.versions.bump(self.geometry().version_group(hop.key()));"
         => LOOKUPS;
     TABLE relocate: "a kick bumps the version before it copies"
-        swap "self.store_word(locked, to.number, copied, Ordering::Release);"
+        swap "self.store_word(locked, to.number(), copied, Ordering::Release);"
         and "self.versions.bump(self.geometry().version_group(hop.key()));"
         => LOOKUPS;
     TABLE relocate: "a kick bumps the version after it clears"
-        put "self.versions.bump(self.geometry().version_group(hop.key()));" after "locked.vacate(from.number); }"
+        put "self.versions.bump(self.geometry().version_group(hop.key()));" after "locked.vacate(from.number()); }"
         => LOOKUPS;
     TABLE relocate: "a kick clears before it copies"
-        put "self.store_word(locked, to.number, copied, Ordering::Release);" after "locked.vacate(from.number); }"
+        put "self.store_word(locked, to.number(), copied, Ordering::Release);" after "locked.vacate(from.number()); }"
         => LOOKUPS;
     TABLE clear: "clear bumps no version"
         without "self.versions.bump_all();"
@@ -322,7 +322,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "order.sort_unstable();" with "order.reverse();"
         => UNIQUE;
     INSERT store: "an insert locks no stripe"
-        replace "self.stripes.lock_one(bucket.number, stripe)" with "self.stripes.lock([0; 0])"
+        replace "self.stripes.lock_one(bucket.number(), stripe)" with "self.stripes.lock([0; 0])"
         => &["races::two_inserts_for_the_last_slot"];
     INSERT try_place: "an insert_unique locks one of its stripes"
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
@@ -353,13 +353,13 @@ pub const FAULTS: &[Fault] = faults! {
         replace "Guards::lock(&self.stripes)" with "Guards::lock(&self.stripes[..0])"
         => &["batches::clear_against_insert_and_removal"];
     TABLE relocate: "a hop does not check that its entry is still there"
-        replace "let Some(cleared) = self.locked_word(from.number).without(planned) else { return false; };"
-        with "let in_from = self.locked_word(from.number);
+        replace "let Some(cleared) = self.locked_word(from.number()).without(planned) else { return false; };"
+        with "let in_from = self.locked_word(from.number());
             let cleared = in_from.without(planned).unwrap_or(in_from);"
         => REMOVALS;
     TABLE relocate: "a hop does not check that there is still room"
-        replace "let Some(copied) = self.locked_word(to.number).with(copy) else { return false; };"
-        with "let in_to = self.locked_word(to.number);
+        replace "let Some(copied) = self.locked_word(to.number()).with(copy) else { return false; };"
+        with "let in_to = self.locked_word(to.number());
             let copied = in_to.with(copy).unwrap_or(in_to);"
         => LAST_SLOT;
 
@@ -393,7 +393,7 @@ pub const FAULTS: &[Fault] = faults! {
 
     // The counts of slots in use.
     TABLE relocate: "a kick does not count the slot that it fills"
-        without "locked.occupy(to.number);"
+        without "locked.occupy(to.number());"
         => LOOKUPS;
 
     // Growth: the order of the steps of a split.
@@ -440,10 +440,10 @@ pub const FAULTS: &[Fault] = faults! {
 
     // Entries of different lengths, and the levels that they are read by.
     TABLE relocate: "a kick writes the bits of the position that it leaves"
-        replace "to.reading.slot::<F>(hop.to)" with "to.reading.slot::<F>(hop.from)"
+        replace "to.slot::<F>(hop.to)" with "to.slot::<F>(hop.from)"
         => &["growth::kick_of_what_stays_for_what_goes"];
-    GROWING is_found_by: "words are read by whatever extent they were found by"
-        replace "bucket.reading.extent == extent" with "bucket.reading.extent == extent || true"
+    GROWING is_of: "words are read by whatever extent they were found by"
+        replace "self.extent() == placement.extent" with "self.extent() == placement.extent || true"
         => &["entries::insert_unique_beside_an_entry_of_the_next_level"];
     GROW split_run: "a split begins the next level before it clears"
         put "if let Some(next_level) = extent.next_level(growing.ring()) { growing.publish(next_level); }"
@@ -543,7 +543,7 @@ pub const FAULTS: &[Fault] = faults! {
             "maplets::copy_in_and_replacement_of_the_other_the_other_way",
         ];
     REMOVE in_other: "a removal bumps no version for an entry with another value"
-        replace "reading.holds_key(word, place)" with "reading.holds_key(word, place) & false"
+        replace "bucket.holds_key(word, place)" with "bucket.holds_key(word, place) & false"
         => &["maplets::value_in_and_value_out_against_lookup"];
 
     // The lock of a stripe.

@@ -1,4 +1,7 @@
-//! How the slots of a bucket are read: what a table of fixed size and a growing one have in common.
+//! A bucket, and how its slots are read: what a table of fixed size and a growing one have in common.
+//!
+//! Pure: a placement says where the items of a table are at one time, and a bucket comes from it and from a position.
+//! A table makes its placement from its atomics.
 //!
 //! In a maplet a slot holds a value, too, in its uppermost bits. An item of a maplet is a key with a value: its
 //! slot has both, and so has what a removal looks for. Lookups ask for the key alone.
@@ -16,7 +19,7 @@
 //! | `longest_again` | the same of one word that was read before | yes |
 //! | `holder_of_longest` | which of two words that were read has the longer one | yes |
 //!
-//! **Invariant:** of one reading, `slot` and `place` are each other's inverse: what a place becomes in a slot, read again, is
+//! **Invariant:** of one bucket, `slot` and `place` are each other's inverse: what a place becomes in a slot, read again, is
 //! the place, as far as it is known.
 
 use core::hint::select_unpredictable;
@@ -24,19 +27,35 @@ use core::hint::select_unpredictable;
 use super::geometry::Place;
 use crate::layout::{Candidates, Format, Slot};
 
-/// A bucket, and how its slots are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bucket<R> {
-    pub(crate) number: usize,
-    pub(crate) reading: R,
-}
+/// A bucket as its slots are read at one time. The places of an item are those with a position in the bucket.
+pub trait Bucket: Copy + PartialEq + Send + Sync {
+    /// The number of buckets, how far the table has grown, and the bits of its values: what tells where an item is.
+    type Placement: Copy;
 
-/// How the slots of a bucket are read. The places of an item are those with a position in the bucket.
-pub trait Reading: Copy + PartialEq {
+    /// The number of buckets.
+    fn count(placement: Self::Placement) -> usize;
+
+    /// That of a table with as many bits of values, and this number of buckets.
+    fn resized<F: Format>(placement: Self::Placement, buckets: usize) -> Self::Placement;
+
+    /// The bucket with this number.
+    fn at(placement: Self::Placement, number: usize) -> Self;
+
+    /// The bucket of a place; of a place that belongs to two, one of them.
+    fn of(placement: Self::Placement, place: Place) -> Self;
+
+    fn number(self) -> usize;
+
+    /// Whether the bucket was found by this placement: if so, the table has not grown since then.
+    fn is_of(self, placement: Self::Placement) -> bool;
+
+    /// The other bucket of what a slot of this one holds. `None`: it would belong to two.
+    fn other<F: Format>(self, slot: Slot) -> Option<Self>;
+
     /// Whether this place is one of the bucket.
     fn has(self, place: Place) -> bool;
 
-    /// Whether both are of the same bucket and read its slots alike.
+    /// Whether both are the same bucket, with slots that are read alike.
     fn reads_as(self, other: Self) -> bool;
 
     /// What a slot of the bucket holds of an entry at this place. `None`: the bucket tells more of the position than
@@ -51,7 +70,7 @@ pub trait Reading: Copy + PartialEq {
 
     /// Whether the words of two buckets hold an entry of an item, of which these are the places in these buckets,
     /// whatever its value is: the heart of a lookup.
-    fn either_holds<F: Format>(readings: [Self; 2], words: [F; 2], item: [Place; 2]) -> bool;
+    fn either_holds<F: Format>(buckets: [Self; 2], words: [F; 2], item: [Place; 2]) -> bool;
 
     /// How many entries of an item, with its value, the word of the bucket holds.
     fn copies<F: Format>(self, word: F, item: Place) -> usize;
@@ -65,11 +84,11 @@ pub trait Reading: Copy + PartialEq {
     fn holds_key<F: Format>(self, word: F, item: Place) -> bool;
 
     /// The values of an item in the words of two buckets of a maplet.
-    fn values<F: Format>(readings: [Self; 2], words: [F; 2], item: [Place; 2]) -> Candidates;
+    fn values<F: Format>(buckets: [Self; 2], words: [F; 2], item: [Place; 2]) -> Candidates;
 
     /// Of the entries of an item, with its value, in the word of each bucket one of which the most is known.
     fn longest<F: Format>(
-        readings: [Self; 2],
+        buckets: [Self; 2],
         words: [F; 2],
         item: [Place; 2],
     ) -> [Option<Longest>; 2];
@@ -83,7 +102,7 @@ pub trait Reading: Copy + PartialEq {
         item: Place,
         seen: Seen<F, Self>,
     ) -> Option<Longest> {
-        let is_same = seen.bucket.reading == self && seen.word.bits() == word.bits();
+        let is_same = seen.bucket == self && seen.word.bits() == word.bits();
         if is_same { seen.longest } else { self.longest_anew(word, item) }
     }
 
@@ -111,32 +130,31 @@ pub trait Reading: Copy + PartialEq {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Longest {
     pub(crate) slot: Slot,
-    /// As of [`Reading::known_bits`].
+    /// As of [`Bucket::known_bits`].
     pub(crate) known: u32,
 }
 
 /// What was seen of an item in a bucket.
 #[derive(Clone, Copy)]
-pub struct Seen<F, R> {
-    pub(super) bucket: Bucket<R>,
+pub struct Seen<F, B> {
+    pub(super) bucket: B,
     pub(super) word: F,
     longest: Option<Longest>,
 }
 
-impl<F: Format, R: Reading> Seen<F, R> {
+impl<F: Format, B: Bucket> Seen<F, B> {
     /// At each place of an item, in these words.
     #[expect(clippy::inline_always, reason = "as for `longest_again`")]
     #[inline(always)]
-    pub(crate) fn at_each(buckets: [Bucket<R>; 2], words: [F; 2], item: [Place; 2]) -> [Self; 2] {
-        let readings = buckets.map(|bucket| bucket.reading);
-        let longest = Reading::longest(readings, words, item);
+    pub(crate) fn at_each(buckets: [B; 2], words: [F; 2], item: [Place; 2]) -> [Self; 2] {
+        let longest = B::longest(buckets, words, item);
         let look = |at: usize| Self { bucket: buckets[at], word: words[at], longest: longest[at] };
         [look(0), look(1)]
     }
 
     /// The first of two, or the second, which is of this bucket. No branch: no processor could predict it.
     #[inline]
-    pub(super) fn select(in_first: bool, a: Self, b: Self, bucket: Bucket<R>) -> Self {
+    pub(super) fn select(in_first: bool, a: Self, b: Self, bucket: B) -> Self {
         // Number by number: what is larger would be selected in memory.
         let word = select_unpredictable(in_first, a.word.bits(), b.word.bits());
         let slot = select_unpredictable(in_first, a.slot(), b.slot());
