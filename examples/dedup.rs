@@ -147,7 +147,7 @@ fn save(path: &Path, filter: &Filter) -> Result<()> {
     let mut new = path.to_owned().into_os_string();
     new.push(".new");
     let mut file = File::create(&new)?;
-    filter.snapshot()?.write_to(&mut file)?;
+    file.write_all(filter.snapshot()?.as_bytes())?;
     file.sync_all()?; // the bytes before the name
     Ok(fs::rename(new, path)?)
 }

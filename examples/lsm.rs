@@ -133,7 +133,7 @@ impl Store {
         let numbers: BTreeSet<u32> = self.runs().keys().copied().collect();
         let mut bytes = vec![numbers.len() as u8];
         bytes.extend(numbers.iter().map(|&number| number as u8));
-        self.maplet.snapshot()?.write_to(&mut bytes)?;
+        bytes.extend(self.maplet.snapshot()?.as_bytes());
         self.write("maplet", &bytes)?;
         self.reach("a save, before the old files are deleted");
         *saved = numbers;

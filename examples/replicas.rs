@@ -112,7 +112,7 @@ impl Leader {
                 stream.write_all(&[kind])?;
                 stream.write_all(&number.to_le_bytes())?;
             }
-            snapshot.map_or(Ok(()), |snapshot| snapshot.write_to(&mut stream))?;
+            snapshot.map_or(Ok(()), |snapshot| stream.write_all(snapshot.as_bytes()))?;
             stream.flush()?;
         }
     }

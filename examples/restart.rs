@@ -90,7 +90,7 @@ impl Store {
         let new = self.folder.join("filter.new");
         let mut file = File::create(&new)?;
         file.write_all(&position.to_le_bytes())?;
-        snapshot.write_to(&mut file)?;
+        file.write_all(snapshot.as_bytes())?;
         file.sync_all()?; // the bytes before the name
         fs::rename(new, self.folder.join("filter"))?;
         Ok(())

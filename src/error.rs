@@ -9,9 +9,8 @@ use crate::sync::memory::NoMemory;
 
 /// What happened, and what to do about it: the error of every operation.
 ///
-/// An operation that fails changes nothing, with three exceptions that say so: a batch that
-/// [stopped](Self::Stopped), a [`reserve`](crate::CuckooFilter::reserve) for which memory ended, and a
-/// [writer](crate::Snapshot::write_to) of a snapshot. Each method lists the errors that it returns.
+/// An operation that fails changes nothing, with two exceptions that say so: a batch that
+/// [stopped](Self::Stopped), and a [`reserve`](crate::CuckooFilter::reserve) for which memory ended. Each method lists the errors that it returns.
 ///
 /// # Examples
 ///
@@ -383,7 +382,7 @@ impl fmt::Display for Error {
             }
             Self::NotASnapshot => f.write_str(
                 "the bytes are not a snapshot of a filter: they do not begin with the 8 bytes that \
-                 `write_to` writes first",
+                 every snapshot begins with",
             ),
             Self::UnknownVersion { version } => write!(
                 f,

@@ -163,7 +163,7 @@
 //! # Snapshots
 //!
 //! [`CuckooFilter::snapshot`] takes an image of a filter while other threads use it,
-//! [`Snapshot::write_to`] writes it, and [`CuckooFilter::restore`] makes a filter from it, on any
+//! [`Snapshot::as_bytes`] are its bytes, and [`CuckooFilter::restore`] makes a filter from it, on any
 //! machine. [`CuckooFilter::merge`] adds the items of another filter. [`design`](design#the-image-of-a-snapshot) says how it
 //! is that of one instant.
 //!
@@ -172,7 +172,7 @@
 //!
 //! let filter = CuckooFilter::with_capacity_and_hasher(1000, StableHashBuilder::new(7));
 //! filter.insert("egg")?;
-//! let bytes = filter.snapshot()?.to_bytes();
+//! let bytes = filter.snapshot()?.into_bytes();
 //! filter.insert("nest")?; // after the snapshot
 //!
 //! let restored = CuckooFilter::<Fp16x4, _>::from_bytes(&bytes, StableHashBuilder::new(7))?;
@@ -226,7 +226,7 @@
 //! | `count`, item present | two stripes | these, for two loads |
 //! | `clear` | every stripe | every stripe, until the table is empty |
 //! | `snapshot` | another `snapshot` of the same filter, or a `merge` that takes one; in a growable filter the growth mutex, at the beginning and at the end; one stripe after the other, and at the end every stripe | in a growable filter the growth mutex, while it allocates memory for the mirror, and at the end; one stripe at a time, for a load and a store; at the end every stripe, for a few loads and stores to each; the mutex of one shard of the stash at a time, for a copy of its entries, at the end for those of shards that have changed meanwhile |
-//! | `Snapshot::write_to` and so on, `restore` | nobody | nothing: they do not access the filter |
+//! | what is done with a `Snapshot`, `restore` | nobody | nothing: they do not access the filter |
 //! | `merge` | as `snapshot` of the other filter, then as one `insert` after the other; if one fails, then as one `remove` after the other | the same |
 //! | of a maplet: `contains_key`, `insert`, `remove`, `insert_many` and so on | as `contains`, `insert`, `remove` and so on | the same |
 //! | of a maplet: `replace`, and `replace_many` for each pair by itself | as `remove` | the same |
@@ -322,12 +322,12 @@ struct Readme;
 ///
 /// # let (n, max, rate, hasher) = (100, 1000, 0.01, StableHashBuilder::default());
 /// # let saved = CuckooFilter::with_capacity_and_hasher(n, hasher).snapshot()?;
-/// # let (bytes, any) = (saved.to_bytes(), saved.to_bytes());
+/// # let (bytes, any) = (saved.as_bytes(), saved.as_bytes());
 /// # let (file, any_file) = (&bytes[..], &any[..]);
 /// # let growing = CuckooFilter::builder().max_capacity(max).hasher(hasher).build()?.snapshot()?;
-/// # let growing_file = &growing.to_bytes()[..];
+/// # let growing_file = growing.as_bytes();
 /// # let maplet = CuckooMaplet::builder().value_bits(6).hasher(hasher).build()?.snapshot()?;
-/// # let maplet_file = &maplet.to_bytes()[..];
+/// # let maplet_file = maplet.as_bytes();
 /// CuckooFilter::with_capacity(n);
 /// CuckooFilter::builder().capacity(n).build()?;
 /// CuckooFilter::with_capacity_and_hasher(n, hasher);

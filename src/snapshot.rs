@@ -8,38 +8,38 @@ mod format;
 mod serde;
 
 use core::fmt;
-use core::hash::{BuildHasher, Hasher};
+use core::hash::BuildHasher;
 use core::marker::PhantomData;
-use std::io::{self, Read, Write};
+use std::borrow::Cow;
+use std::io::Read;
 
-use self::format::{CHECKSUM_BYTES, Check, HEADER_BYTES, Header};
+use self::format::{HEADER_BYTES, Header};
 use crate::error::Error;
 use crate::filter::CuckooFilter;
 use crate::hasher;
 use crate::maplet::CuckooMaplet;
 use crate::storage::operations::Inner;
 use crate::storage::{self, Storage};
-use crate::sync::memory::{try_push, try_reserve};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::memory::{NoMemory, try_reserve, try_with_capacity};
 use crate::table::entry::Values;
 use crate::table::sizing;
-use crate::table::{Buckets, CellWords, Image, Stashed, State, chunk_lens};
+use crate::table::{Buckets, Image, Stashed, State};
 
-/// Words that are read or written at once: 8 KiB, on the stack.
-const CHUNK: usize = 1 << 10;
+/// Bytes that a reader is asked for at first.
+const FIRST_READ: usize = 1 << 13;
 
 /// A [`CuckooFilter`], or a [`CuckooMaplet`], as it was at one instant; made by
 /// [`CuckooFilter::snapshot`] or [`CuckooMaplet::snapshot`], or read from
 /// bytes. What is said of filters here holds for maplets, too.
 ///
-/// It holds the entries of the filter, and a check of the hasher, not the hasher. Writing it takes no lock, and other
-/// threads can use the filter meanwhile.
+/// It is its bytes, and nothing else: the entries of the filter, and a check of the hasher, not the hasher.
+/// [`as_bytes`](Self::as_bytes) are what a file, a message or a page of a database keeps. A
+/// [`CuckooFilterView`](crate::CuckooFilterView) answers from them where they lie.
 ///
-/// * **Memory**: 8 bytes for each bucket of the table, up to 4 KiB more if it grows, and 16 for each stashed entry, until
-///   it is dropped; while it is taken, 32 for each stashed entry.
 /// * **Bytes**: 8 for each bucket, 16 for each stashed entry, and 120 more, the same on every machine. `docs/format.md`
 ///   in the repository describes each of them. The checksums find damage. They are no signature: whoever can change the
 ///   bytes can make a valid filter of other items.
+/// * **Memory**: that of its bytes. While one is taken, 8 bytes more for each bucket and 32 for each stashed entry.
 /// * **Serde**: with the feature `serde`, it is `Serialize` and `Deserialize`, as its bytes. So a filter goes into any
 ///   format through its snapshot:
 ///
@@ -67,71 +67,42 @@ const CHUNK: usize = 1 << 10;
 /// assert!(filter.remove("egg"));
 ///
 /// assert_eq!(snapshot.len(), 1);
-/// let mut file = Vec::new();
-/// snapshot.write_to(&mut file)?;
-/// let restored: CuckooFilter<Fp16x4, _> = CuckooFilter::restore(&file[..], hasher)?;
+/// let restored: CuckooFilter<Fp16x4, _> = CuckooFilter::from_bytes(snapshot.as_bytes(), hasher)?;
 /// assert!(restored.contains("egg"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok::<(), coucal::Error>(())
 /// ```
 ///
-/// A clone allocates as much memory as the snapshot, and aborts, as `Vec` does, if the allocator fails.
+/// Two snapshots are equal if their bytes are. A clone aborts, as that of a `Vec` does, if the allocator fails.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Snapshot {
     header: Header,
-    /// The word of each bucket, and zeros for the next ones, in pieces as a table has them.
-    words: Vec<Box<[AtomicU64]>>,
-    /// The entries in the stash, in order.
-    stashed: Vec<CellWords>,
+    bytes: Vec<u8>,
 }
 
 impl Snapshot {
-    /// Writes the snapshot, in steps of up to 8 KiB.
+    /// The bytes: for a file, say.
     ///
-    /// To keep it across a crash, write to another file than the last snapshot's, call
+    /// To keep them across a crash, write to another file than the last snapshot's, call
     /// [`sync_all`](std::fs::File::sync_all), and then rename it: see the
     /// [cookbook](crate::cookbook#keep-a-filter-across-restarts).
-    ///
-    /// # Errors
-    ///
-    /// Those of the writer; then part of the bytes may have been written.
     ///
     /// # Examples
     ///
     /// ```
-    /// let snapshot = coucal::CuckooFilter::with_capacity(100).snapshot()?;
-    /// let mut bytes = Vec::new();
-    /// snapshot.write_to(&mut bytes)?;
-    /// assert_eq!(bytes.len(), snapshot.encoded_len());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// use coucal::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::with_capacity(1_000_000);
+    /// let snapshot = filter.snapshot()?;
+    /// let buckets = filter.slots() / 4;
+    /// assert_eq!(snapshot.as_bytes().len(), 8 * buckets + 120);
+    /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn write_to(&self, mut writer: impl Write) -> io::Result<()> {
-        let mut checksum = format::new_checksum();
-        let mut write = |bytes: &[u8]| {
-            checksum.write(bytes);
-            writer.write_all(bytes)
-        };
-        write(&self.header.encode())?;
-        let mut bytes = [[0; 8]; CHUNK];
-        let mut missing = self.header.grown.buckets;
-        for chunk in self.words.iter().flat_map(|piece| piece.chunks(CHUNK)) {
-            let chunk = &chunk[..missing.min(chunk.len())];
-            for (bytes, word) in bytes.iter_mut().zip(chunk) {
-                // Relaxed, here and below: nobody else has these words.
-                *bytes = word.load(Ordering::Relaxed).to_le_bytes();
-            }
-            write(bytes[..chunk.len()].as_flattened())?;
-            missing -= chunk.len();
-        }
-        for entry in &self.stashed {
-            write(&format::stashed_bytes(*entry))?;
-        }
-        writer.write_all(&checksum.finish().to_le_bytes())
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
-    /// The bytes that [`write_to`](Self::write_to) writes.
-    ///
-    /// # Panics
-    ///
-    /// Aborts if the allocator cannot provide the memory, as `Vec` does.
+    /// The bytes, which are not copied.
     ///
     /// # Examples
     ///
@@ -139,16 +110,14 @@ impl Snapshot {
     /// use coucal::CuckooFilter;
     ///
     /// let filter = CuckooFilter::with_capacity(100);
-    /// let bytes = filter.snapshot()?.to_bytes();
+    /// let bytes: Vec<u8> = filter.snapshot()?.into_bytes();
     /// let restored: CuckooFilter = CuckooFilter::from_bytes(&bytes, filter.hasher().clone())?;
     /// assert!(restored.is_empty());
     /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.encoded_len());
-        self.write_to(&mut bytes).expect("a vector takes any bytes");
-        bytes
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
     }
 
     /// Reads a snapshot, and not a byte more, for a filter of any layout:
@@ -164,7 +133,7 @@ impl Snapshot {
     /// use coucal::{CuckooFilter, Snapshot};
     ///
     /// let filter = CuckooFilter::with_capacity_and_rate(100, 0.01)?;
-    /// let bytes = filter.snapshot()?.to_bytes();
+    /// let bytes = filter.snapshot()?.into_bytes();
     /// let snapshot = Snapshot::read_from(&bytes[..])?;
     /// assert_eq!(snapshot.layout_name(), filter.layout_name());
     /// # Ok::<(), coucal::Error>(())
@@ -184,90 +153,46 @@ impl Snapshot {
     /// ```
     /// use coucal::{CuckooFilter, Snapshot};
     ///
-    /// let bytes = CuckooFilter::with_capacity(100).snapshot()?.to_bytes();
+    /// let bytes = CuckooFilter::with_capacity(100).snapshot()?.into_bytes();
     /// assert!(Snapshot::from_bytes(&bytes).is_ok());
     /// assert!(Snapshot::from_bytes(&bytes[1..]).is_err());
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
-        Self::read_all(bytes, |_| Ok(()))
-    }
-
-    /// From bytes that are a snapshot and nothing else, if `accept` takes its header.
-    fn read_all(
-        mut bytes: &[u8],
-        accept: impl FnOnce(&Header) -> Result<(), Error>,
-    ) -> Result<Self, Error> {
-        let snapshot = Self::read(&mut bytes, accept)?;
-        match bytes.len() {
-            0 => Ok(snapshot),
-            bytes => Err(Error::TrailingBytes { bytes }),
-        }
+    pub fn from_bytes<'a>(bytes: impl Into<Cow<'a, [u8]>>) -> Result<Self, Error> {
+        let bytes = match bytes.into() {
+            Cow::Owned(bytes) => bytes,
+            Cow::Borrowed(bytes) => {
+                let mut copy = try_with_capacity(bytes.len())?;
+                copy.extend_from_slice(bytes);
+                copy
+            }
+        };
+        let header = Header::decode(&bytes, false)?;
+        header.validate_all(&bytes).map(|()| Self { header, bytes })
     }
 
     /// Reads a snapshot if `accept` takes its header.
     ///
-    /// Never allocates more than one chunk and twice the bytes that were read, however many words the
-    /// header promises.
+    /// Never allocates more than [`FIRST_READ`] and twice the bytes that were read, however many words the header
+    /// promises.
     fn read(
         mut reader: impl Read,
         accept: impl FnOnce(&Header) -> Result<(), Error>,
     ) -> Result<Self, Error> {
         let failed = |error| Error::of_reader(&error);
         // Not `read_exact`: of a few bytes that are no header, the first ones say what they are not.
-        let mut bytes = [0; HEADER_BYTES];
-        let mut from = reader.by_ref().take(HEADER_BYTES as u64);
-        let len = io::copy(&mut from, &mut &mut bytes[..]).map_err(failed)?;
-        let mut check = Check::of_header(&bytes[..len as usize])?;
-        accept(check.header())?;
-        let mut read_exact = |bytes: &mut [u8]| reader.read_exact(bytes).map_err(failed);
-        let mut words = Vec::new();
-        let mut bytes = [[0; 8]; CHUNK];
-        let mut missing = check.header().grown.buckets;
-        // The number of words that are kept.
-        let mut kept = 0;
-        for len in piece_lens(check.header()) {
-            let mut piece = Vec::new();
-            let end = missing.saturating_sub(len);
-            while missing > end {
-                let chunk = &mut bytes[..CHUNK.min(missing - end)];
-                read_exact(chunk.as_flattened_mut())?;
-                check.add(chunk);
-                missing -= chunk.len();
-                if check.has_failed() {
-                    // What follows is read for the checksum alone.
-                    (words, piece) = Default::default();
-                    continue;
-                }
-                if piece.capacity() - piece.len() < chunk.len() {
-                    let more = (len - piece.len()).min(kept.max(chunk.len()));
-                    try_reserve(&mut piece, more)?;
-                }
-                let word = |bytes: &[u8; 8]| AtomicU64::new(u64::from_le_bytes(*bytes));
-                piece.extend(chunk.iter().map(word));
-                kept += chunk.len();
-            }
-            if !check.has_failed() {
-                // The last one as a table has it.
-                let missing = len - piece.len();
-                try_reserve(&mut piece, missing)?;
-                piece.resize_with(len, || AtomicU64::new(0));
-                try_push(&mut words, piece.into_boxed_slice())?;
-            }
+        let mut bytes = try_with_capacity(HEADER_BYTES)?;
+        reader.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut bytes).map_err(failed)?;
+        let header = Header::decode(&bytes, false)?;
+        accept(&header)?;
+        while bytes.len() < header.encoded_len() {
+            let read = bytes.len();
+            let more = (header.encoded_len() - read).min(read.max(FIRST_READ));
+            try_reserve(&mut bytes, more)?;
+            bytes.resize(read + more, 0);
+            reader.read_exact(&mut bytes[read..]).map_err(failed)?;
         }
-        let mut stashed = Vec::new();
-        let (bytes, _) = bytes.as_flattened_mut().as_chunks_mut();
-        let mut missing = check.header().stashed;
-        while missing > 0 {
-            let chunk = missing.min(bytes.len());
-            let entries = &mut bytes[..chunk];
-            read_exact(entries.as_flattened_mut())?;
-            check.add_stashed(entries, &mut stashed)?;
-            missing -= chunk;
-        }
-        let mut checksum = [0; CHECKSUM_BYTES];
-        read_exact(&mut checksum)?;
-        check.end(checksum).map(|header| Self { header, words, stashed })
+        header.validate(&bytes).map(|()| Self { header, bytes })
     }
 
     /// How many items the snapshot holds, copies counted one by one.
@@ -330,22 +255,6 @@ impl Snapshot {
         sizing::in_address_space(self.header.max_capacity)
     }
 
-    /// How many bytes [`write_to`](Self::write_to) writes: 8 for each bucket, 16 for each
-    /// [stashed entry](crate::Stats::stashed_entries), and 120.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let filter = coucal::CuckooFilter::with_capacity(1_000_000);
-    /// let buckets = filter.slots() / 4;
-    /// assert_eq!(filter.snapshot()?.encoded_len(), 8 * buckets + 120);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn encoded_len(&self) -> usize {
-        self.header.encoded_len()
-    }
-
     /// The bits of each value, if it is a snapshot of a [`CuckooMaplet`](crate::CuckooMaplet); `None` for
     /// that of a filter.
     ///
@@ -379,16 +288,14 @@ impl Snapshot {
     }
 }
 
-impl Clone for Snapshot {
-    fn clone(&self) -> Self {
-        let word = |word: &AtomicU64| AtomicU64::new(word.load(Ordering::Relaxed));
-        let words = self.words.iter().map(|piece| piece.iter().map(word).collect()).collect();
-        Self { header: self.header, words, stashed: self.stashed.clone() }
+impl AsRef<[u8]> for Snapshot {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
     }
 }
 
 impl fmt::Debug for Snapshot {
-    /// Prints figures, not the words.
+    /// Prints figures, not the bytes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut printed = f.debug_struct("Snapshot");
         printed.field("layout", &self.layout_name());
@@ -399,7 +306,7 @@ impl fmt::Debug for Snapshot {
             .field("len", &self.len())
             .field("capacity", &self.header.capacity)
             .field("max_capacity", &self.header.max_capacity)
-            .field("encoded_len", &self.encoded_len())
+            .field("bytes", &self.bytes.len())
             .finish_non_exhaustive()
     }
 }
@@ -415,8 +322,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// [stash](crate#what-finds-no-room) changes while it is copied. Another call of `snapshot` waits
     /// until this one has ended.
     ///
-    /// It takes as much memory as the table has in use, and 32 bytes for each stashed entry. A large table takes
-    /// about as long as a copy of it to new memory: 160 ms for 2^27 slots, which are 256 MiB, on the machine of
+    /// It takes twice as much memory as the table has in use, and 32 bytes for each stashed entry; half of it stays with
+    /// the [`Snapshot`]. A large table takes about as long as a copy of it to new memory: 160 ms for 2^27 slots, which are 256 MiB, on the machine of
     /// `docs/performance.md`.
     ///
     /// **A filter with the default hasher cannot be restored in another process.** The snapshot does not
@@ -436,7 +343,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     ///
     /// let filter = CuckooFilter::with_capacity_and_hasher(1000, StableHashBuilder::new(7));
     /// filter.insert("egg")?;
-    /// let bytes = filter.snapshot()?.to_bytes();
+    /// let bytes = filter.snapshot()?.into_bytes();
     ///
     /// // In another process:
     /// let filter: CuckooFilter<Fp16x4, _> =
@@ -448,7 +355,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         self.inner().snapshot()
     }
 
-    /// Restores the filter of a snapshot that [`Snapshot::write_to`] has written: it gives the same
+    /// Restores the filter of a snapshot that [`Snapshot::as_bytes`] gave: it gives the same
     /// answers as the saved filter, and can be changed like any other. Reads the snapshot in steps of 8 KiB, and not a byte more.
     ///
     /// Every byte is validated: a filter that is restored is one that this crate could have made. But
@@ -492,7 +399,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// use coucal::{CuckooFilter, Error};
     ///
     /// let filter = CuckooFilter::with_capacity(100);
-    /// let mut bytes = filter.snapshot()?.to_bytes();
+    /// let mut bytes = filter.snapshot()?.into_bytes();
     /// bytes[20] ^= 1;
     /// let restored = CuckooFilter::<coucal::Fp16x4, _>::from_bytes(&bytes, filter.hasher().clone());
     /// assert!(matches!(restored, Err(Error::Damaged)));
@@ -524,7 +431,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn from_snapshot(snapshot: Snapshot, hasher: S) -> Result<Self, Error> {
-        Inner::from_snapshot(snapshot, hasher).map(Self::from_inner)
+        Inner::from_snapshot(&snapshot, hasher).map(Self::from_inner)
     }
 
     /// Adds all that `other` holds, copy by copy: afterwards the filter answers for both. All of it is
@@ -589,7 +496,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// let builder = CuckooMaplet::builder().capacity(100).value_bits(6);
     /// let maplet = builder.hasher(StableHashBuilder::new(7)).build()?;
     /// maplet.insert("egg", 7)?;
-    /// let bytes = maplet.snapshot()?.to_bytes();
+    /// let bytes = maplet.snapshot()?.into_bytes();
     ///
     /// // In another process:
     /// let maplet: CuckooMaplet<Fp16x4, _> =
@@ -601,7 +508,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
         self.inner().snapshot()
     }
 
-    /// Restores the maplet of a snapshot that [`Snapshot::write_to`] has written. Reads the snapshot in steps
+    /// Restores the maplet of a snapshot that [`Snapshot::as_bytes`] gave. Reads the snapshot in steps
     /// of 8 KiB, and not a byte more, and validates every byte.
     ///
     /// # Errors
@@ -635,7 +542,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// use coucal::{CuckooFilter, CuckooMaplet, Fp16x4, Error, StableHashBuilder};
     ///
     /// let filter = CuckooFilter::with_capacity_and_hasher(100, StableHashBuilder::new(7));
-    /// let bytes = filter.snapshot()?.to_bytes();
+    /// let bytes = filter.snapshot()?.into_bytes();
     /// let restored = CuckooMaplet::<Fp16x4, _>::from_bytes(&bytes, StableHashBuilder::new(7));
     /// assert!(matches!(restored, Err(Error::OtherType { is_maplet: false })));
     /// # Ok::<(), coucal::Error>(())
@@ -664,7 +571,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn from_snapshot(snapshot: Snapshot, hasher: S) -> Result<Self, Error> {
-        Inner::from_snapshot(snapshot, hasher).map(Self::from_inner)
+        Inner::from_snapshot(&snapshot, hasher).map(Self::from_inner)
     }
 
     /// Adds all pairs that `other` holds, copy by copy: all of them, or nothing.
@@ -717,22 +624,26 @@ impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
             max_capacity: self.max_capacity,
             hasher: hasher::check_of(&self.hasher),
         };
-        Ok(Snapshot { header, words, stashed })
+        let bytes = format::encode(&header, words, &stashed);
+        let bytes = bytes.map_err(|_| Error::OutOfMemory { bytes: header.encoded_len() })?;
+        Ok(Snapshot { header, bytes })
     }
 
     pub(crate) fn restore(reader: impl Read, hasher: S) -> Result<Self, Error> {
         let snapshot = Snapshot::read(reader, |header| Self::check(header, &hasher))?;
-        Self::from_valid(snapshot, hasher)
+        Self::from_valid(&snapshot.header, &snapshot.bytes, hasher)
     }
 
     pub(crate) fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, Error> {
-        let snapshot = Snapshot::read_all(bytes, |header| Self::check(header, &hasher))?;
-        Self::from_valid(snapshot, hasher)
+        let header = Header::decode(bytes, false)?;
+        Self::check(&header, &hasher)?;
+        header.validate_all(bytes)?;
+        Self::from_valid(&header, bytes, hasher)
     }
 
-    pub(crate) fn from_snapshot(snapshot: Snapshot, hasher: S) -> Result<Self, Error> {
+    pub(crate) fn from_snapshot(snapshot: &Snapshot, hasher: S) -> Result<Self, Error> {
         Self::check(&snapshot.header, &hasher)?;
-        Self::from_valid(snapshot, hasher)
+        Self::from_valid(&snapshot.header, &snapshot.bytes, hasher)
     }
 
     /// Checks that a snapshot with this header is for a filter or a maplet of this type with this hasher.
@@ -753,17 +664,20 @@ impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
         Ok(())
     }
 
-    fn from_valid(snapshot: Snapshot, hasher: S) -> Result<Self, Error> {
-        let Snapshot { header, words, stashed } = snapshot;
-        let Header { layout, grown, value_bits, occupied, max_buckets, .. } = header;
-        let Header { capacity, max_capacity, .. } = header;
-        let bytes = words.iter().map(|piece| size_of_val(&**piece)).sum();
-        let image = Image { grown, value_bits, occupied, max_buckets, stashed: Vec::new(), words };
-        let state = State::from_image(layout, image);
-        let state = state.map_err(|_| Error::OutOfMemory { bytes })?;
-        let restored = Self { storage: PhantomData, state, hasher, capacity, max_capacity };
-        restored.complete(&stashed).map_err(|_| Error::OutOfMemory { bytes })?;
-        Ok(restored)
+    /// The filter or maplet of these bytes, which were validated.
+    fn from_valid(header: &Header, bytes: &[u8], hasher: S) -> Result<Self, Error> {
+        let Header { layout, grown, value_bits, max_buckets, capacity, max_capacity, .. } = *header;
+        let words = format::words(header, bytes).iter().copied().map(u64::from_le_bytes);
+        let restored = || {
+            let state = State::with_words(layout, grown, max_buckets, value_bits, words)?;
+            let restored = Self { storage: PhantomData, state, hasher, capacity, max_capacity };
+            let entries = format::stash(header, bytes);
+            let mut stashed = try_with_capacity(entries.len())?;
+            stashed.extend(entries.iter().map(format::cell_words));
+            restored.complete(&stashed)?;
+            Ok(restored)
+        };
+        restored().map_err(|_: NoMemory| Error::OutOfMemory { bytes: bytes.len() })
     }
 
     pub(crate) fn merge(&self, other: &Self) -> Result<(), Error> {
@@ -788,13 +702,4 @@ impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
         this.turns.take_locked();
         Ok(self.merge_image(&image)?)
     }
-}
-
-/// The lengths of the pieces that a table has of the words of such a snapshot. The last may be longer
-/// than the rest of the words.
-fn piece_lens(header: &Header) -> impl Iterator<Item = usize> + use<> {
-    let Header { grows, grown, .. } = *header;
-    let chunks = grows.then(|| chunk_lens(grown.buckets));
-    let whole = (!grows).then_some(grown.buckets);
-    whole.into_iter().chain(chunks.into_iter().flatten())
 }

@@ -44,13 +44,13 @@ use core::ops::Deref;
 
 use crossbeam_utils::CachePadded;
 
-use self::bucket::Bucket;
+pub(crate) use self::bucket::Bucket;
 use self::entry::Values;
-pub(crate) use self::fixed::Fixed;
+pub(crate) use self::fixed::{Fixed, FixedBucket};
 pub(crate) use self::geometry::{Geometry, Key, Place};
 #[cfg(feature = "__internals")]
 pub use self::geometry::{alternate, key};
-pub(crate) use self::growing::{Growing, Grown, Validity, chunk_lens};
+pub(crate) use self::growing::{Growing, GrowingBucket, Grown};
 pub(crate) use self::mirror::Image;
 use self::mirror::Mirror;
 use self::sizing::Sizing;
@@ -72,19 +72,18 @@ pub trait Buckets: Sized + Send + Sync {
     type Values: Values;
 
     /// One of them, as its slots are read.
-    type Bucket: Bucket;
+    type Bucket: Bucket<Values = Self::Values>;
 
     /// Whether the number of buckets can grow.
     const GROWS: bool;
 
-    /// Buckets of these sizes, with the words in these pieces, and zeros where there are none. `extra_bits` is how
+    /// Buckets of these sizes, all of them empty. `extra_bits` is how
     /// many bits of its position a new entry knows besides those that its bucket tells.
     fn try_new(
         grown: Grown,
         max_buckets: u64,
         extra_bits: u32,
         values: Self::Values,
-        pieces: Vec<Box<[AtomicU64]>>,
     ) -> Result<Self, NoMemory>;
 
     fn values(&self) -> Self::Values;
@@ -199,22 +198,36 @@ impl<B: Buckets> State<B> {
         let Sizing { layout, buckets, target_load, value_bits, .. } = sizing;
         let initial = sizing.initial_in_memory()?;
         let grown = Grown { initial, buckets: initial, doubled: 0, target_load };
-        Self::try_with_words(layout, grown, buckets, value_bits, Vec::new())
+        Self::empty(layout, grown, buckets, value_bits)
     }
 
-    /// With the words in these pieces, without their counts.
-    fn try_with_words(
+    /// With these words, whose slots in use are not [counted](Table::recount) yet.
+    pub(crate) fn with_words(
         layout: LayoutId,
         grown: Grown,
         max_buckets: u64,
         value_bits: u32,
-        pieces: Vec<Box<[AtomicU64]>>,
+        words: impl Iterator<Item = u64>,
+    ) -> Result<Self, NoMemory> {
+        let state = Self::empty(layout, grown, max_buckets, value_bits)?;
+        for (word, bits) in state.buckets.pieces(grown.buckets).flatten().zip(words) {
+            // Relaxed: no other thread has it yet.
+            word.store(bits, Ordering::Relaxed);
+        }
+        Ok(state)
+    }
+
+    fn empty(
+        layout: LayoutId,
+        grown: Grown,
+        max_buckets: u64,
+        value_bits: u32,
     ) -> Result<Self, NoMemory> {
         let properties = layout.properties();
         let values = B::Values::new(properties.bits, value_bits);
         Ok(Self {
             layout,
-            buckets: B::try_new(grown, max_buckets, properties.extra_bits(), values, pieces)?,
+            buckets: B::try_new(grown, max_buckets, properties.extra_bits(), values)?,
             stripes: Stripes::try_new(max_buckets)?,
             versions: Versions::try_new(max_buckets)?,
             changing: TryBox::try_new(CachePadded::new(Changing {
@@ -408,7 +421,8 @@ impl<F: Format, B: Buckets> Table<'static, F, B> {
     }
 
     pub(crate) fn from_image(image: Image) -> Result<Self, NoMemory> {
-        let state = State::from_image(F::ID, image)?;
+        let Image { grown, value_bits, max_buckets, .. } = image;
+        let state = State::with_words(F::ID, grown, max_buckets, value_bits, image.words())?;
         let table = Self::new(Box::leak(Box::new(state)));
         table.recount().map(|()| table)
     }

@@ -168,7 +168,7 @@ pub fn restore(data: &[u8]) {
     };
     match (format::read(&bytes), Snapshot::from_bytes(&bytes)) {
         (Ok(contents), Ok(snapshot)) => {
-            assert_eq!(snapshot.to_bytes(), bytes);
+            assert_eq!(snapshot.as_bytes(), bytes);
             assert_eq!(snapshot.len() as u64, contents.items());
             assert_eq!(snapshot.capacity() as u64, contents.capacity);
             assert_eq!(snapshot.max_capacity() as u64, contents.max_capacity);

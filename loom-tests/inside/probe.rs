@@ -452,6 +452,7 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         for (word, value) in piece.iter().zip(words) {
             word.store(value, Ordering::Relaxed);
         }
-        self.try_extend(vec![piece]).expect("memory for a model");
+        let (count, mut piece) = (self.len() / N + 1, Some(piece));
+        self.try_add(count, || Ok(piece.take().expect("one piece"))).expect("memory for a model");
     }
 }

@@ -93,14 +93,14 @@ mod steps {
     #[test]
     fn a_restored_filter_and_a_copy_have_steps_of_their_own() {
         announce_and_check(|| {
-            let bytes = filter_of(&[3]).snapshot().unwrap().to_bytes();
+            let bytes = filter_of(&[3]).snapshot().unwrap().into_bytes();
             Filter::restore(&bytes[..], stable()).unwrap()
         });
         announce_and_check(|| {
             Filter::from_snapshot(filter_of(&[3]).snapshot().unwrap(), stable()).unwrap()
         });
         announce_and_check(|| {
-            let bytes = filter_of(&[3]).snapshot().unwrap().to_bytes();
+            let bytes = filter_of(&[3]).snapshot().unwrap().into_bytes();
             AnyCuckooFilter::from_bytes(&bytes, stable()).unwrap()
         });
     }
@@ -277,7 +277,7 @@ mod steps {
             let filter = GrowableCuckooFilter::<Fp16x4, _>::with_hasher(stable());
             filter.insert_all(0..1500_u32).unwrap();
             let snapshot = filter.snapshot().unwrap();
-            let read = GrowableCuckooFilter::restore(&snapshot.to_bytes()[..], stable()).unwrap();
+            let read = GrowableCuckooFilter::restore(snapshot.as_bytes(), stable()).unwrap();
             read.merge(&filter).unwrap();
             assert_eq!(read.count(&7), 2);
             println!("{read:?}");

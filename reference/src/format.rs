@@ -482,7 +482,7 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
     let mut last = None;
     for (at, entry) in bytes[end_of_words..end].chunks(STASHED).enumerate() {
         let [position, rest] = [0, 8].map(|at| number(entry, at));
-        let order = (position, lowest(rest, 39));
+        let order = (lowest(rest, 39) >> 32, position, lowest(rest, 32));
         let read = contents.geometry.read_stashed(position, rest, words);
         let entry = read.filter(|_| last < Some(order)).ok_or(Fault::InvalidEntry(at))?;
         *contents.copies.entry(entry).or_default() += (rest >> 39) as usize;

@@ -28,7 +28,7 @@ pub trait Subject: Debug + Sized {
     fn from_snapshot(snapshot: Snapshot) -> Result<Self, Error>;
     fn snapshot(&self) -> Result<Snapshot, Error>;
     fn bytes(&self) -> Vec<u8> {
-        self.snapshot().expect("memory").to_bytes()
+        self.snapshot().expect("memory").into_bytes()
     }
     fn merge(&self, other: &Self) -> Result<(), Error>;
     fn clear(&self);

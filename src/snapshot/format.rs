@@ -1,15 +1,14 @@
 //! The bytes of a snapshot: docs/format.md describes each of them. Pure functions.
 
-use core::hash::Hasher;
-
-use twox_hash::{XxHash3_64, xxhash3_64};
+use twox_hash::XxHash3_64;
 
 use crate::error::Error;
 use crate::layout::{Format, LayoutId, Properties, by_layout};
-use crate::sync::memory::{self, NoMemory, try_push};
+use crate::sync::memory::{self, NoMemory, try_with_capacity};
+use crate::sync::{AtomicU64, Ordering};
 use crate::table::entry::{NoValues, ValueBits, Values};
 use crate::table::sizing::{Request, Sizing, in_address_space};
-use crate::table::{CellWords, Grown, MAX_COPIES, Place, Stashed, Validity};
+use crate::table::{Bucket, CellWords, FixedBucket, GrowingBucket, Grown, MAX_COPIES, Stashed};
 
 /// The first bytes of every snapshot. The first is no text in any encoding, and the last is changed
 /// by whoever takes the file for text.
@@ -36,7 +35,7 @@ pub(crate) const STASHED_BYTES: usize = 16;
 /// Bytes of the checksum at the end of a header, and of the snapshot.
 pub(crate) const CHECKSUM_BYTES: usize = 8;
 
-/// The header of a snapshot.
+/// The header of a snapshot: what its table is, besides its entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) grows: bool,
@@ -100,8 +99,9 @@ impl Header {
     }
 
     /// The header at the beginning of these bytes, if it is undamaged, of a version that is read, and of a table that
-    /// this crate builds on some machine; and if this one has memory for it.
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Error> {
+    /// this crate builds on some machine; and if this one has memory for it. If it is trusted: of a table in which
+    /// something can be looked up, whatever it was built for.
+    pub(crate) fn decode(bytes: &[u8], is_trusted: bool) -> Result<Self, Error> {
         if bytes.iter().zip(&MAGIC).any(|(byte, expected)| byte != expected) {
             return Err(Error::NotASnapshot);
         }
@@ -136,18 +136,22 @@ impl Header {
             value_bits: is_maplet.then_some(value_bits),
             only: None,
         };
-        let is_possible = is_maplet == (value_bits > 0)
+        let may_be_looked_up = is_maplet == (value_bits > 0)
+            && request.value_bits_of(layout).is_ok()
+            && initial >= 2
+            && if grows { buckets >= initial } else { buckets >= 2 && buckets % 2 == 0 }
             && can_hold(layout, buckets, [occupied, stashed, copies])
-            && if grows {
-                request.may_grow(layout, initial, max_buckets)
-                    && (initial..=max_buckets).contains(&buckets)
-                    && doubled <= occupied.saturating_add(copies)
-            } else {
-                let fits = |sizing: Sizing| sizing.buckets == buckets && max_capacity == capacity;
-                [initial, max_buckets] == [buckets; 2]
-                    && [doubled, target_load.into()] == [0; 2]
-                    && Sizing::of(layout, request).is_ok_and(fits)
-            };
+            && doubled <= occupied.saturating_add(copies);
+        let may_be_built = || {
+            if grows {
+                return request.may_grow(layout, initial, max_buckets) && buckets <= max_buckets;
+            }
+            let fits = |sizing: Sizing| sizing.buckets == buckets && max_capacity == capacity;
+            [initial, max_buckets] == [buckets; 2]
+                && [doubled, target_load.into()] == [0; 2]
+                && Sizing::of(layout, request).is_ok_and(fits)
+        };
+        let is_possible = may_be_looked_up && (is_trusted || may_be_built());
         if !is_possible {
             return Err(Error::ImpossibleTable { words: buckets });
         }
@@ -173,6 +177,34 @@ impl Header {
         })
     }
 
+    /// Whether as many bytes as the header says are those of a table with this header.
+    pub(crate) fn validate(&self, bytes: &[u8]) -> Result<(), Error> {
+        let (before, end) = bytes.split_at(self.encoded_len() - CHECKSUM_BYTES);
+        if end != checksum(before).to_le_bytes() {
+            return Err(Error::Damaged);
+        }
+        by_layout!(self.layout, F => match self.value_bits {
+            0 => validate_with::<F, _>(self, bytes, NoValues),
+            bits => validate_with::<F, _>(self, bytes, ValueBits::new(F::BITS, bits)),
+        })
+    }
+
+    /// As `validate`, of any number of bytes.
+    pub(crate) fn validate_all(&self, bytes: &[u8]) -> Result<(), Error> {
+        let all = bytes.get(..self.encoded_len()).ok_or(Error::Truncated)?;
+        self.validate(all)?;
+        self.check_len(bytes)
+    }
+
+    /// Whether the bytes are as many as the header says.
+    pub(crate) fn check_len(&self, bytes: &[u8]) -> Result<(), Error> {
+        match bytes.len().checked_sub(self.encoded_len()) {
+            Some(0) => Ok(()),
+            Some(bytes) => Err(Error::TrailingBytes { bytes }),
+            None => Err(Error::Truncated),
+        }
+    }
+
     /// The bytes of the whole snapshot.
     pub(crate) fn encoded_len(&self) -> usize {
         let words = self.grown.buckets.saturating_mul(size_of::<u64>());
@@ -190,171 +222,113 @@ fn can_hold(layout: LayoutId, buckets: u64, [occupied, stashed, copies]: [u64; 3
         && most_copies.is_some_and(|most| (stashed..=most).contains(&copies))
 }
 
-/// An entry in the stash.
-pub(crate) fn stashed_bytes([first, second]: CellWords) -> [u8; STASHED_BYTES] {
-    let mut bytes = [0; STASHED_BYTES];
-    bytes[..8].copy_from_slice(&second.to_le_bytes());
-    bytes[8..].copy_from_slice(&first.to_le_bytes());
-    bytes
-}
-
-/// Whether a table with this header can have this entry in its stash.
-fn is_valid_entry<F: Format>(header: &Header, words: CellWords, values: impl Values) -> bool {
-    let stashed = Stashed::of_words(words);
-    let Stashed { place: Place { position, entry }, copies } = stashed;
-    let bits = u64::from(entry.bits());
-    let fits = if header.grows {
-        Validity::new(header.grown, F::EXTRA_BITS, values).is_valid_entry::<F>(entry)
-    } else {
-        entry.known() == 0 && position < header.grown.buckets as u64
-    };
-    fits && stashed.words() == words
-        && position % 2 == 0
-        && copies > 0
-        && bits & values.below().unwrap_or(u64::MAX) != 0
-        && bits >> F::BITS == 0
-}
-
-/// How many slots are in use in these words, which begin at this bucket, if a table with this header can have them.
-/// Looks for the bucket of a wrong one only after an error.
-fn slots_in_use<F: Format>(
+/// The bytes of a snapshot with this header. A piece of the words is freed when it was copied.
+pub(crate) fn encode(
     header: &Header,
-    (first, words): (usize, &[[u8; 8]]),
-    values: impl Values,
-) -> Result<usize, Error> {
-    // In a table of fixed size, any entry may be in any bucket; it has a fingerprint.
-    let growing = header.grows.then(|| Validity::new(header.grown, F::EXTRA_BITS, values));
-    let is_valid = |bucket: usize, word: F| {
-        let entries = match growing {
-            Some(validity) => validity.is_valid(bucket, word),
-            None => values.below().is_none_or(|below| word.each_has(below)),
-        };
-        word.is_canonical() && entries
-    };
-    let (mut valid, mut items) = (true, 0);
-    let word = |bytes| F::from_bits(u64::from_le_bytes(bytes));
-    let mut words = (first..).zip(words.iter().copied().map(word));
-    for (bucket, word) in words.clone() {
-        valid &= is_valid(bucket, word);
-        items += word.in_use();
+    words: Vec<Box<[AtomicU64]>>,
+    stashed: &[CellWords],
+) -> Result<Vec<u8>, NoMemory> {
+    let mut bytes = try_with_capacity(header.encoded_len())?;
+    bytes.extend(header.encode());
+    let mut missing = header.grown.buckets;
+    for piece in words {
+        let words = &piece[..missing.min(piece.len())];
+        missing -= words.len();
+        let start = bytes.len();
+        bytes.resize(start + size_of_val(words), 0);
+        let (places, _) = bytes[start..].as_chunks_mut();
+        for (place, word) in places.iter_mut().zip(words) {
+            // Relaxed: nobody else has these words.
+            *place = word.load(Ordering::Relaxed).to_le_bytes();
+        }
     }
-    if valid {
-        return Ok(items);
+    for [first, second] in stashed {
+        bytes.extend(second.to_le_bytes());
+        bytes.extend(first.to_le_bytes());
     }
-    let wrong = words.find(|&(bucket, word)| !is_valid(bucket, word));
-    let (bucket, _) = wrong.expect("one of them");
-    Err(Error::InvalidWord { bucket })
+    let checksum = checksum(&bytes);
+    bytes.extend(checksum.to_le_bytes());
+    Ok(bytes)
 }
 
-/// The bytes of a snapshot so far, which come in this order: the header, the words, the checksum.
-pub(crate) struct Check {
-    header: Header,
-    checksum: Checksum,
-    /// The number of words so far.
-    words: usize,
-    /// The number of entries of the stash so far, and of their copies.
-    stashed: usize,
-    copies: u64,
-    /// The order of the last of them.
-    last: Option<(u64, u64)>,
-    /// The number of their slots in use, or the first error. The error is reported only if the checksum
-    /// is right.
-    items: Result<usize, Error>,
+/// The words of the buckets, in the bytes of a snapshot with this header.
+#[inline]
+pub(crate) fn words<'a>(header: &Header, bytes: &'a [u8]) -> &'a [[u8; 8]] {
+    let (words, _) = bytes.get(HEADER_BYTES..).unwrap_or_default().as_chunks();
+    words.get(..header.grown.buckets).unwrap_or_default()
 }
 
-impl Check {
-    /// Bytes that begin with a header.
-    pub(crate) fn of_header(bytes: &[u8]) -> Result<Self, Error> {
-        let header = Header::decode(bytes)?;
-        let mut checksum = new_checksum();
-        checksum.write(&bytes[..HEADER_BYTES]);
-        let (words, stashed, copies, last) = (0, 0, 0, None);
-        Ok(Self { header, checksum, words, stashed, copies, last, items: Ok(0) })
-    }
+/// The entries of the stash, in the bytes of a snapshot with this header.
+pub(crate) fn stash<'a>(header: &Header, bytes: &'a [u8]) -> &'a [[u8; STASHED_BYTES]] {
+    let start = HEADER_BYTES + size_of::<u64>() * header.grown.buckets;
+    let (entries, _) = bytes.get(start..).unwrap_or_default().as_chunks();
+    entries.get(..header.stashed).unwrap_or_default()
+}
 
-    pub(crate) fn header(&self) -> &Header {
-        &self.header
-    }
+/// An entry of the stash.
+pub(crate) fn cell_words(entry: &[u8; STASHED_BYTES]) -> CellWords {
+    let [second, first] = [&entry[..8], &entry[8..]]
+        .map(|bytes| u64::from_le_bytes(bytes.try_into().expect("eight bytes")));
+    [first, second]
+}
 
-    /// The next words.
-    pub(crate) fn add(&mut self, words: &[[u8; 8]]) {
-        self.checksum.write(words.as_flattened());
-        let header = &self.header;
-        if let Ok(items) = &mut self.items {
-            match by_layout!(header.layout, F => match header.value_bits {
-                0 => slots_in_use::<F>(header, (self.words, words), NoValues),
-                bits => {
-                    slots_in_use::<F>(header, (self.words, words), ValueBits::new(F::BITS, bits))
-                }
-            }) {
-                Ok(more) => *items += more,
-                Err(error) => self.items = Err(error),
-            }
-        }
-        self.words += words.len();
-    }
-
-    /// The next entries of the stash, which go to `entries`.
-    pub(crate) fn add_stashed(
-        &mut self,
-        bytes: &[[u8; STASHED_BYTES]],
-        entries: &mut Vec<CellWords>,
-    ) -> Result<(), NoMemory> {
-        self.checksum.write(bytes.as_flattened());
-        let header = &self.header;
-        for entry in bytes {
-            let words = [array(entry, 8), array(entry, 0)].map(u64::from_le_bytes);
-            let order = Stashed::order(words);
-            let is_next = self.last.is_none_or(|last| last < order);
-            let is_valid = by_layout!(header.layout, F => match header.value_bits {
-                0 => is_valid_entry::<F>(header, words, NoValues),
-                bits => is_valid_entry::<F>(header, words, ValueBits::new(F::BITS, bits)),
-            });
-            if is_next && is_valid {
-                self.copies = self.copies.saturating_add(Stashed::of_words(words).copies as u64);
-                try_push(entries, words)?;
-            } else if self.items.is_ok() {
-                self.items = Err(Error::InvalidEntry { entry: self.stashed });
-            }
-            self.stashed += 1;
-            self.last = Some(order);
-        }
-        Ok(())
-    }
-
-    /// Whether something is wrong with the words so far.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.items.is_err()
-    }
-
-    /// The header of these bytes, which end with this checksum.
-    pub(crate) fn end(self, checksum: [u8; CHECKSUM_BYTES]) -> Result<Header, Error> {
-        debug_assert_eq!(self.words, self.header.grown.buckets);
-        debug_assert_eq!(self.stashed, self.header.stashed);
-        if u64::from_le_bytes(checksum) != self.checksum.finish() {
-            return Err(Error::Damaged);
-        }
-        for (stated, found) in
-            [(self.header.occupied as u64, self.items? as u64), (self.header.copies, self.copies)]
-        {
-            if stated != found {
-                let [stated, found] = [stated, found].map(in_address_space);
-                return Err(Error::WrongLen { stated, found });
-            }
-        }
-        Ok(self.header)
+fn validate_with<F: Format, V: Values>(
+    header: &Header,
+    bytes: &[u8],
+    values: V,
+) -> Result<(), Error> {
+    // The first of these is known at compile time.
+    if F::EXTRA_BITS > 0 && header.grows {
+        validate_buckets::<F, GrowingBucket<V>>(header, bytes, values)
+    } else {
+        validate_buckets::<F, FixedBucket<V>>(header, bytes, values)
     }
 }
 
-fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    bytes[at..at + N].try_into().expect("a slice of N bytes")
-}
-
-/// The checksum of what comes piece by piece. It allocates nothing.
-pub(crate) type Checksum = xxhash3_64::RawHasher<&'static [u8; xxhash3_64::DEFAULT_SECRET_LENGTH]>;
-
-pub(crate) fn new_checksum() -> Checksum {
-    Checksum::new(xxhash3_64::SecretBuffer::default())
+fn validate_buckets<F: Format, B: Bucket>(
+    header: &Header,
+    bytes: &[u8],
+    values: B::Values,
+) -> Result<(), Error> {
+    let placement = B::placement::<F>(header.grown, values);
+    let words = words(header, bytes).iter().map(|&word| F::from_bits(u64::from_le_bytes(word)));
+    let is_valid =
+        |number: usize, word: F| word.is_canonical() && B::at(placement, number).is_valid(word);
+    let (mut are_valid, mut occupied) = (true, 0);
+    for (number, word) in words.clone().enumerate() {
+        are_valid &= is_valid(number, word);
+        occupied += word.in_use();
+    }
+    if !are_valid {
+        let wrong = words.enumerate().find(|&(number, word)| !is_valid(number, word));
+        let (bucket, _) = wrong.expect("one of them");
+        return Err(Error::InvalidWord { bucket });
+    }
+    let (mut last, mut copies) = (None, 0_u64);
+    for (entry, bytes) in stash(header, bytes).iter().enumerate() {
+        let words = cell_words(bytes);
+        let stashed = Stashed::of_words(words);
+        let (place, order) = (stashed.place, Some(Stashed::order(words)));
+        let bits = u64::from(place.entry.bits());
+        let is_valid = B::is_valid_entry::<F>(placement, place)
+            && stashed.words() == words
+            && place.position % 2 == 0
+            && stashed.copies > 0
+            && bits & values.below().unwrap_or(u64::MAX) != 0
+            && bits >> F::BITS == 0;
+        if last >= order || !is_valid {
+            return Err(Error::InvalidEntry { entry });
+        }
+        last = order;
+        copies = copies.saturating_add(stashed.copies as u64);
+    }
+    for (stated, found) in [(header.occupied as u64, occupied as u64), (header.copies, copies)] {
+        if stated != found {
+            let [stated, found] = [stated, found].map(in_address_space);
+            return Err(Error::WrongLen { stated, found });
+        }
+    }
+    Ok(())
 }
 
 fn checksum(bytes: &[u8]) -> u64 {

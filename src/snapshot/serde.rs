@@ -1,4 +1,4 @@
-//! Snapshots in the data formats of `serde`: as the bytes that [`Snapshot::write_to`] writes.
+//! Snapshots in the data formats of `serde`: as their bytes.
 
 use core::fmt;
 
@@ -8,10 +8,10 @@ use serde_core::ser::{Serialize, Serializer};
 use super::Snapshot;
 
 impl Serialize for Snapshot {
-    /// The [bytes](Snapshot::to_bytes) of the snapshot, as bytes. A format that has none (JSON, say)
+    /// The [bytes](Snapshot::as_bytes) of the snapshot, as bytes. A format that has none (JSON, say)
     /// writes a list of numbers.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(&self.to_bytes())
+        serializer.serialize_bytes(self.as_bytes())
     }
 }
 
@@ -39,12 +39,16 @@ impl<'de> Visitor<'de> for Bytes {
         Snapshot::from_bytes(bytes).map_err(E::custom)
     }
 
+    fn visit_byte_buf<E: Error>(self, bytes: Vec<u8>) -> Result<Snapshot, E> {
+        Snapshot::from_bytes(bytes).map_err(E::custom)
+    }
+
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Snapshot, A::Error> {
         // The format says how long the list is, and may say anything.
         let mut bytes = Vec::with_capacity(list.size_hint().unwrap_or(0).min(MOST_RESERVED));
         while let Some(byte) = list.next_element()? {
             bytes.push(byte);
         }
-        self.visit_bytes(&bytes)
+        self.visit_byte_buf(bytes)
     }
 }

@@ -131,15 +131,8 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         })
     }
 
-    /// Adds these pieces, which all have the length of a piece, while no other thread has the array.
-    pub(crate) fn try_extend(&self, pieces: Vec<Piece>) -> Result<(), NoMemory> {
-        let count = self.view().pieces + pieces.len();
-        let mut pieces = pieces.into_iter();
-        self.try_add(count, || Ok(pieces.next().expect("a piece for each place")))
-    }
-
     /// Adds pieces until there are `count`, or more.
-    fn try_add(
+    pub(crate) fn try_add(
         &self,
         count: usize,
         mut next: impl FnMut() -> Result<Piece, NoMemory>,
@@ -305,14 +298,7 @@ mod tests {
         }
         let pieces = array.try_into_pieces(25).unwrap();
         assert_eq!(pieces.len(), 4, "those that are not needed are freed");
-        let again = PieceArray::<SHIFT>::try_new().unwrap();
-        again.try_extend(pieces).unwrap();
-        assert_eq!(again.len(), 32);
-        assert!(
-            (0..32).all(|index| again.view().word(index).load(Ordering::Relaxed) == index as u64)
-        );
-        again.try_reach(33).unwrap();
-        assert_eq!(again.view().word(33).load(Ordering::Relaxed), 0);
+        assert!(pieces.iter().flat_map(|piece| words(piece)).eq(0..32));
     }
 
     #[test]

@@ -24,19 +24,27 @@
 
 use core::hint::select_unpredictable;
 
-use super::geometry::Place;
+use super::entry::Values;
+use super::geometry::{Geometry, Place};
+use super::growing::Grown;
 use crate::layout::{Candidates, Format, Slot};
 
 /// A bucket as its slots are read at one time. The places of an item are those with a position in the bucket.
 pub trait Bucket: Copy + PartialEq + Send + Sync {
+    /// The values in the slots.
+    type Values: Values;
+
     /// The number of buckets, how far the table has grown, and the bits of its values: what tells where an item is.
     type Placement: Copy;
 
+    /// In a table of these sizes.
+    fn placement<F: Format>(grown: Grown, values: Self::Values) -> Self::Placement;
+
+    /// What a hash says of an item; the same as long as the table exists.
+    fn geometry<F: Format>(placement: Self::Placement) -> Geometry;
+
     /// The number of buckets.
     fn count(placement: Self::Placement) -> usize;
-
-    /// That of a table with as many bits of values, and this number of buckets.
-    fn resized<F: Format>(placement: Self::Placement, buckets: usize) -> Self::Placement;
 
     /// The bucket with this number.
     fn at(placement: Self::Placement, number: usize) -> Self;
@@ -67,6 +75,12 @@ pub trait Bucket: Copy + PartialEq + Send + Sync {
 
     /// How many of the lowest bits of its position are known of what a slot holds; 0 in a table of fixed size.
     fn known_bits<F: Format>(self, slot: Slot) -> u32;
+
+    /// Whether a canonical word that comes from outside can be that of the bucket.
+    fn is_valid<F: Format>(self, word: F) -> bool;
+
+    /// Whether an entry that comes from outside, at its even position, can be in the stash.
+    fn is_valid_entry<F: Format>(placement: Self::Placement, place: Place) -> bool;
 
     /// Whether the words of two buckets hold an entry of an item, of which these are the places in these buckets,
     /// whatever its value is: the heart of a lookup.

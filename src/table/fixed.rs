@@ -26,18 +26,11 @@ impl<V: Values> Buckets for Fixed<V> {
 
     const GROWS: bool = false;
 
-    fn try_new(
-        _: Grown,
-        max_buckets: u64,
-        _: u32,
-        values: V,
-        mut pieces: Vec<Box<[AtomicU64]>>,
-    ) -> Result<Self, NoMemory> {
+    fn try_new(_: Grown, max_buckets: u64, _: u32, values: V) -> Result<Self, NoMemory> {
         let max_buckets = memory::in_memory(max_buckets)?;
         let bytes = max_buckets * size_of::<u64>();
-        // All words are in one piece.
-        let words = pieces.pop().or_else(|| sync::try_zeroed(max_buckets));
-        Ok(Self { words: words.ok_or(NoMemory { bytes })?, values })
+        let words = sync::try_zeroed(max_buckets).ok_or(NoMemory { bytes })?;
+        Ok(Self { words, values })
     }
 
     #[inline]
@@ -47,7 +40,7 @@ impl<V: Values> Buckets for Fixed<V> {
 
     #[inline]
     fn geometry<F: Format>(&self) -> Geometry {
-        self.placement().geometry::<F>()
+        FixedBucket::geometry::<F>(self.placement())
     }
 
     #[inline]
@@ -110,13 +103,6 @@ pub struct FixedPlacement<V> {
     values: V,
 }
 
-impl<V: Values> FixedPlacement<V> {
-    #[inline]
-    fn geometry<F: Format>(self) -> Geometry {
-        Geometry::fixed(self.buckets, F::BITS).with_values(self.values)
-    }
-}
-
 /// In a table of fixed size a slot holds the fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedBucket<V> {
@@ -145,15 +131,22 @@ impl<V: Values> FixedBucket<V> {
 }
 
 impl<V: Values> Bucket for FixedBucket<V> {
+    type Values = V;
     type Placement = FixedPlacement<V>;
+
+    #[inline]
+    fn placement<F: Format>(grown: Grown, values: V) -> FixedPlacement<V> {
+        FixedPlacement { buckets: grown.buckets, values }
+    }
+
+    #[inline]
+    fn geometry<F: Format>(FixedPlacement { buckets, values }: FixedPlacement<V>) -> Geometry {
+        Geometry::fixed(buckets, F::BITS).with_values(values)
+    }
 
     #[inline]
     fn count(placement: FixedPlacement<V>) -> usize {
         placement.buckets
-    }
-
-    fn resized<F: Format>(placement: FixedPlacement<V>, buckets: usize) -> FixedPlacement<V> {
-        FixedPlacement { buckets, ..placement }
     }
 
     #[inline]
@@ -179,7 +172,7 @@ impl<V: Values> Bucket for FixedBucket<V> {
     #[inline]
     fn other<F: Format>(self, slot: Slot) -> Option<Self> {
         let place = self.place::<F>(slot);
-        Some(Self::of(self.placement, self.placement.geometry::<F>().other_place(place)))
+        Some(Self::of(self.placement, Self::geometry::<F>(self.placement).other_place(place)))
     }
 
     #[inline]
@@ -205,6 +198,16 @@ impl<V: Values> Bucket for FixedBucket<V> {
     #[inline]
     fn known_bits<F: Format>(self, _: Slot) -> u32 {
         0
+    }
+
+    /// Any entry may be in any bucket; it has a fingerprint.
+    #[inline]
+    fn is_valid<F: Format>(self, word: F) -> bool {
+        self.below().is_none_or(|below| word.each_has(below))
+    }
+
+    fn is_valid_entry<F: Format>(placement: FixedPlacement<V>, place: Place) -> bool {
+        place.entry.known() == 0 && place.position < placement.buckets as u64
     }
 
     #[inline]

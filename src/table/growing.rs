@@ -61,11 +61,6 @@ const CHUNK_SHIFT: u32 = if cfg!(coucal_model) { 0 } else { 9 };
 /// Words in chunks that are allocated as growth reaches them, and never move.
 type Chunks = PieceArray<CHUNK_SHIFT>;
 
-/// The lengths of the chunks that hold the first `buckets` buckets.
-pub(crate) fn chunk_lens(buckets: usize) -> impl Iterator<Item = usize> {
-    core::iter::repeat_n(Chunks::PIECE_LEN, Chunks::pieces_of(buckets))
-}
-
 /// How far a table has grown.
 ///
 /// One word holds all parts, so that they are read at once, and compared at once:
@@ -163,17 +158,27 @@ pub struct Grown {
 }
 
 /// Of a growing table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct GrowingPlacement<V> {
-    pub(super) extent: Extent,
+    extent: Extent,
+    /// Mask of the bits of a position that all entries know.
+    common: u64,
     values: V,
 }
 
 /// In a growing table a slot holds an entry of variable length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct GrowingBucket<V> {
     number: usize,
     placement: GrowingPlacement<V>,
+}
+
+/// Of one table.
+impl<V: Values> PartialEq for GrowingBucket<V> {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number && self.is_of(other.placement)
+    }
 }
 
 impl<V: Values> GrowingBucket<V> {
@@ -257,9 +262,8 @@ impl<V: Values> GrowingBucket<V> {
         }
     }
 
-    /// Whether what a slot holds can be in this bucket, of a table whose entries know at least this number of bits of
-    /// their position.
-    fn is_valid<F: Format>(self, slot: Slot, least: u32) -> bool {
+    /// Whether what a slot holds can be in this bucket.
+    fn is_valid_slot<F: Format>(self, slot: Slot) -> bool {
         let below = self.below().unwrap_or(u64::MAX);
         let (core, beyond) =
             (slot.bits() & below & !self.ring::<F>().mask(), self.beyond::<F>(slot));
@@ -267,21 +271,30 @@ impl<V: Values> GrowingBucket<V> {
         core != 0
             && beyond != 0
             && (!self.is_split() || beyond & 1 == 0)
-            && self.known_bits::<F>(slot) >= told.max(least)
+            && self.known_bits::<F>(slot) >= told.max(self.placement.common.count_ones())
     }
 }
 
 impl<V: Values> Bucket for GrowingBucket<V> {
+    type Values = V;
     type Placement = GrowingPlacement<V>;
+
+    #[inline]
+    fn placement<F: Format>(grown: Grown, values: V) -> GrowingPlacement<V> {
+        let ring = ring_bits(F::EXTRA_BITS, values);
+        let common = common_mask(grown.initial, ring);
+        GrowingPlacement { extent: Extent::of(grown.buckets, ring), common, values }
+    }
+
+    #[inline]
+    fn geometry<F: Format>(placement: GrowingPlacement<V>) -> Geometry {
+        let GrowingPlacement { common, values, .. } = placement;
+        Geometry::growing(common, F::BITS, F::EXTRA_BITS).with_values(values)
+    }
 
     #[inline]
     fn count(placement: GrowingPlacement<V>) -> usize {
         placement.extent.buckets()
-    }
-
-    fn resized<F: Format>(placement: GrowingPlacement<V>, buckets: usize) -> GrowingPlacement<V> {
-        let extent = Extent::of(buckets, ring_bits(F::EXTRA_BITS, placement.values));
-        GrowingPlacement { extent, ..placement }
     }
 
     #[inline]
@@ -361,6 +374,16 @@ impl<V: Values> Bucket for GrowingBucket<V> {
     #[inline]
     fn known_bits<F: Format>(self, slot: Slot) -> u32 {
         self.level() + slot.known(self.ring::<F>())
+    }
+
+    fn is_valid<F: Format>(self, word: F) -> bool {
+        word.slots_in_use().all(|slot| self.is_valid_slot::<F>(slot))
+    }
+
+    fn is_valid_entry<F: Format>(placement: GrowingPlacement<V>, place: Place) -> bool {
+        let ring = (1 << ring_bits(F::EXTRA_BITS, placement.values)) - 1;
+        let known = placement.common.count_ones()..=u64::BITS;
+        u64::from(place.entry.bits()) & ring == 0 && known.contains(&place.entry.known())
     }
 
     #[inline]
@@ -469,7 +492,7 @@ impl<V: Values> Growing<V> {
     /// Where items are by this extent.
     #[inline]
     pub(super) fn placement_by(&self, extent: Extent) -> GrowingPlacement<V> {
-        GrowingPlacement { extent, values: self.values }
+        GrowingPlacement { extent, common: self.common, values: self.values }
     }
 
     /// The load that growth keeps, in thousandths.
@@ -535,13 +558,10 @@ impl<V: Values> Buckets for Growing<V> {
         max_buckets: u64,
         extra_bits: u32,
         values: V,
-        pieces: Vec<Box<[AtomicU64]>>,
     ) -> Result<Self, NoMemory> {
         let words = Chunks::try_new()?;
-        words.try_extend(pieces)?;
         words.try_reach(grown.buckets)?;
         let ring = ring_bits(extra_bits, values);
-        let common = common_bits(grown.initial, ring);
         let changing = TryBox::try_new(GrowthState {
             extent: CachePadded::new(AtomicU64::new(Extent::of(grown.buckets, ring).0)),
             doubled: AtomicU64::new(grown.doubled),
@@ -554,7 +574,7 @@ impl<V: Values> Buckets for Growing<V> {
             memory: usize::MAX,
             grown,
             ring,
-            common: (1 << common) - 1,
+            common: common_mask(grown.initial, ring),
             values,
             changing,
         })
@@ -642,41 +662,10 @@ fn ring_bits(extra_bits: u32, values: impl Values) -> u32 {
 /// apart, all of these are in the same two.
 const COMMON_LEVEL: u32 = 5;
 
-/// How many of the lowest bits of a position all entries know in a table that began with this number of buckets.
-fn common_bits(initial: usize, ring: u32) -> u32 {
-    initial.ilog2().min(COMMON_LEVEL) + ring - 1
-}
-
-/// What the words of a table are checked by that comes from outside.
-#[derive(Clone, Copy)]
-pub struct Validity<V> {
-    placement: GrowingPlacement<V>,
-    least: u32,
-}
-
-impl<V: Values> Validity<V> {
-    /// Of a growing table of these sizes.
-    pub(crate) fn new(grown: Grown, extra_bits: u32, values: V) -> Self {
-        let ring = ring_bits(extra_bits, values);
-        let least = common_bits(grown.initial, ring);
-        Self {
-            placement: GrowingPlacement { extent: Extent::of(grown.buckets, ring), values },
-            least,
-        }
-    }
-
-    /// Whether a canonical word can be that of the bucket with this number.
-    pub(crate) fn is_valid<F: Format>(self, number: usize, word: F) -> bool {
-        let bucket = GrowingBucket::at(self.placement, number);
-        word.slots_in_use().all(|slot| bucket.is_valid::<F>(slot, self.least))
-    }
-
-    /// Whether an entry can be in the stash.
-    pub(crate) fn is_valid_entry<F: Format>(self, entry: Entry) -> bool {
-        let ring = (1 << ring_bits(F::EXTRA_BITS, self.placement.values)) - 1;
-        let bits = u64::from(entry.bits());
-        bits & ring == 0 && (self.least..=u64::BITS).contains(&entry.known())
-    }
+/// Mask of the lowest bits of a position that all entries know in a table that began with this number of buckets.
+#[inline]
+fn common_mask(initial: usize, ring: u32) -> u64 {
+    (1 << (initial.ilog2().min(COMMON_LEVEL) + ring - 1)) - 1
 }
 
 #[cfg(test)]
@@ -697,7 +686,7 @@ mod tests {
     /// Of a maplet with values so long that rings have this number of bits.
     fn bucket_by(extent: Extent, number: usize, ring: u32) -> GrowingBucket<ValueBits> {
         let values = ValueBits::new(Fp16x4::BITS, Fp16x4::EXTRA_BITS + 1 - ring);
-        GrowingBucket::at(GrowingPlacement { extent, values }, number)
+        GrowingBucket::at(GrowingPlacement { extent, common: 0, values }, number)
     }
 
     /// All extents of tables with up to this number of buckets, both at the end of a level included.
@@ -713,7 +702,7 @@ mod tests {
     fn slots(bucket: GrowingBucket<ValueBits>) -> impl Iterator<Item = Slot> {
         let core = 1 << bucket.ring::<Fp16x4>().bits;
         let slots = (1..core).map(move |ring| Slot::new(core | ring));
-        slots.filter(move |&slot| bucket.is_valid::<Fp16x4>(slot, 0))
+        slots.filter(move |&slot| bucket.is_valid_slot::<Fp16x4>(slot))
     }
 
     fn matches(bucket: GrowingBucket<ValueBits>, slot: Slot, position: u64) -> bool {
@@ -784,8 +773,8 @@ mod tests {
                             let next = bucket_by(next, bucket.number, ring);
                             assert_eq!(next.place::<Fp16x4>(part), bucket.place::<Fp16x4>(part));
                             assert!(
-                                next.is_valid::<Fp16x4>(part, 0)
-                                    && bucket.is_valid::<Fp16x4>(part, 0)
+                                next.is_valid_slot::<Fp16x4>(part)
+                                    && bucket.is_valid_slot::<Fp16x4>(part)
                             );
                         }
                     }

@@ -101,7 +101,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// The entries that the image holds, in the order of its buckets, and those of its stash.
     fn entries_of(self, image: &Image) -> impl Iterator<Item = Stashed> {
-        let placement = B::Bucket::resized::<F>(self.buckets.placement(), image.grown.buckets);
+        let placement = B::Bucket::placement::<F>(image.grown, self.buckets.values());
         let in_buckets = image.words().enumerate().flat_map(move |(number, word)| {
             let bucket = B::Bucket::at(placement, number);
             let slots = F::from_bits(word).slots_in_use();

@@ -25,7 +25,7 @@ use super::sizing::MAX_STRIPES;
 use super::stash::{CellWords, Copied};
 use super::{Buckets, State, Table};
 use crate::error::Error;
-use crate::layout::{Format, LayoutId};
+use crate::layout::Format;
 use crate::sync::memory::{NoMemory, try_with_capacity};
 use crate::sync::{self, AtomicU64, Mutex, MutexGuard, Ordering, RwLock, fence};
 
@@ -145,7 +145,7 @@ impl<B: Buckets> State<B> {
     pub(super) fn publish_mirror(&self) -> Result<Recording<'_, B>, NoMemory> {
         let extra_bits = self.layout.properties().extra_bits();
         let (values, max_buckets) = (self.buckets.values(), self.max_buckets());
-        let mirror = B::try_new(self.grown(), max_buckets, extra_bits, values, Vec::new())?;
+        let mirror = B::try_new(self.grown(), max_buckets, extra_bits, values)?;
         let splitting = self.lock_splitting();
         // All that the table has now. What is added from now on, its new owner adds here as well.
         let (reached, present) = (self.buckets.reached(), self.present());
@@ -215,12 +215,6 @@ impl<B: Buckets> State<B> {
             }
             first += words.len();
         }
-    }
-
-    /// The state of a table with this image. Its slots in use are not [counted](Table::recount) yet.
-    pub(crate) fn from_image(layout: LayoutId, image: Image) -> Result<Self, NoMemory> {
-        let Image { grown, value_bits, max_buckets, words, .. } = image;
-        Self::try_with_words(layout, grown, max_buckets, value_bits, words)
     }
 }
 
@@ -372,7 +366,7 @@ mod tests {
     #[test]
     fn growth_ends_where_the_mirror_has_no_memory() {
         let table = Table::<Fp16x4, Growing>::try_new(64, 1 << 12).unwrap();
-        let other = Growing::try_new(table.grown(), 1 << 12, 9, NoValues, Vec::new()).unwrap();
+        let other = Growing::try_new(table.grown(), 1 << 12, 9, NoValues).unwrap();
         *table.mirror().buckets.write() = Some(other.with_memory(512));
         assert_eq!(table.grow_to(600), Err(NoMemory { bytes: 520 * 8 }));
         assert_eq!((table.present(), table.buckets.reached()), (512, 512));

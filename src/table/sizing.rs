@@ -245,7 +245,7 @@ impl Request {
     }
 
     /// Bits of the value in each slot of a table of this layout; 0 for a filter.
-    fn value_bits_of(self, layout: LayoutId) -> Result<u32, Error> {
+    pub(crate) fn value_bits_of(self, layout: LayoutId) -> Result<u32, Error> {
         let Some(value_bits) = self.value_bits else {
             return Ok(0);
         };

@@ -39,7 +39,7 @@ fn a_clone_of_a_snapshot_has_the_same_bytes_and_restores() {
     filter.insert_all(0..900).unwrap();
     let snapshot: Snapshot = filter.snapshot().unwrap();
     let clone = snapshot.clone();
-    assert_eq!(clone.to_bytes(), snapshot.to_bytes());
+    assert_eq!(clone, snapshot);
     let copies = [snapshot, clone].map(|taken| Filter::from_snapshot(taken, HASHER).unwrap());
     assert!(copies[0].remove(&7));
     assert!(copies.iter().all(|copy| (100..900).all(|item| copy.contains(&item))));

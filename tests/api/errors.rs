@@ -133,7 +133,7 @@ fn all() -> Vec<(Error, &'static str)> {
         (
             Error::NotASnapshot,
             "the bytes are not a snapshot of a filter: they do not begin with the 8 bytes that \
-             `write_to` writes first",
+             every snapshot begins with",
         ),
         (
             Error::UnknownVersion { version: 9 },
@@ -290,7 +290,7 @@ fn what_the_errors_of_building_tell_to_do_works() {
 fn what_the_errors_of_restoring_tell_to_do_works() {
     let filter = filter(100);
     filter.insert("egg").unwrap();
-    let bytes = filter.snapshot().unwrap().to_bytes();
+    let bytes = filter.snapshot().unwrap().into_bytes();
     let error = Grows::from_bytes(&bytes, HASHER).unwrap_err();
     assert!(matches!(error, Error::OtherKind { grows: false }));
     let error = CuckooFilter::<Fp12x5, _>::from_bytes(&bytes, HASHER).unwrap_err();
@@ -304,7 +304,7 @@ fn what_the_errors_of_restoring_tell_to_do_works() {
 
     let grows = builder().hasher(HASHER).capacity(100).max_capacity(1000).build().unwrap();
     grows.insert("egg").unwrap();
-    let bytes = grows.snapshot().unwrap().to_bytes();
+    let bytes = grows.snapshot().unwrap().into_bytes();
     let error = CuckooFilter::<Fp16x4, _>::from_bytes(&bytes, HASHER).unwrap_err();
     assert!(matches!(error, Error::OtherKind { grows: true }));
     assert!(Grows::from_bytes(&bytes, HASHER).unwrap().contains("egg"));
@@ -360,7 +360,7 @@ fn the_error_of_a_program_takes_that_of_every_method() {
         filter.insert_unique_all(["egg"])?;
         filter.contains_many(&["egg"], &mut [true])?;
         filter.remove_many(&["egg"], &mut [true])?;
-        let bytes = filter.snapshot()?.to_bytes();
+        let bytes = filter.snapshot()?.into_bytes();
         filter.merge(&GrowableCuckooFilter::restore(&bytes[..], HASHER)?)?;
         filter.merge(&GrowableCuckooFilter::from_bytes(&bytes, HASHER)?)?;
         filter
@@ -377,7 +377,7 @@ fn the_error_of_a_program_takes_that_of_every_method() {
         maplet.get_many(&["egg"], &mut [Candidates::new()])?;
         maplet.replace_many(&[("egg", 7, 9)], &mut [true])?;
         maplet.remove_many(&[("egg", 9)], &mut [true])?;
-        let bytes = maplet.snapshot()?.to_bytes();
+        let bytes = maplet.snapshot()?.into_bytes();
         maplet.merge(&GrowableCuckooMaplet::restore(&bytes[..], HASHER)?)?;
         maplet.merge(&GrowableCuckooMaplet::from_bytes(&bytes, HASHER)?)?;
         maplet

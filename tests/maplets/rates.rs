@@ -180,5 +180,5 @@ fn the_rate_that_was_asked_for() {
 /// The number of words of a maplet.
 fn buckets<St: Storage, S: BuildHasher>(maplet: &CuckooMaplet<St, S>) -> usize {
     let snapshot = maplet.snapshot().expect("memory for a test");
-    (snapshot.encoded_len() - 120 - 16 * maplet.stats().stashed_entries) / 8
+    (snapshot.as_bytes().len() - 120 - 16 * maplet.stats().stashed_entries) / 8
 }

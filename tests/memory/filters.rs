@@ -160,7 +160,7 @@ fn no_memory_is_an_error(layout: Layout) {
         let refused = with_little_memory(table - 1, build);
         assert_eq!(refused.expect_err("too large"), Error::OutOfMemory { bytes: table });
         assert_eq!(live_bytes(), before, "nothing is kept");
-        assert!(with_little_memory(table, build).is_ok(), "no request is larger than the table");
+        assert!(with_little_memory(table, build).is_ok(), "no request is larger than the bytes");
     }
 }
 
@@ -199,7 +199,7 @@ fn no_memory_for_the_list_of_parts(layout: Layout) {
     let builder = layout.filters();
     let filter = builder.capacity(50_000).max_capacity(50_000).build().expect("memory for a test");
     let hasher = *filter.hasher();
-    let bytes = filter.snapshot().expect("memory for a test").to_bytes();
+    let bytes = filter.snapshot().expect("memory for a test").into_bytes();
     let live = live_bytes();
     let (mut had, mut refused) = (0, 0);
     for most in (1500..40_000).step_by(300) {
@@ -219,7 +219,7 @@ fn no_memory_for_the_list_of_parts(layout: Layout) {
         }
         assert_eq!(live_bytes(), live, "nothing is kept");
     }
-    assert!(had > 50 && refused > 50 && had + refused == 4 * 129, "{had} had, {refused} refused");
+    assert!(had > 10 && refused > 50 && had + refused == 4 * 129, "{had} had, {refused} refused");
 }
 
 /// A snapshot, what is restored from it, and a merge: an error where large requests fail, and the filter as
@@ -236,9 +236,9 @@ fn no_memory_for_a_snapshot_is_an_error<L: Storage>(
     }
     let table = words_in_use(filter, slots);
     let piece = piece.min(table);
-    // With what growth has allocated and not reached yet.
-    let tables = table..=if piece == table { table } else { table + (8 << 10) };
-    let before = filter.snapshot().expect("memory for a test").to_bytes();
+    // With what growth has allocated and not reached yet, or with what a snapshot has besides its words.
+    let tables = table..=table + (8 << 10);
+    let before = filter.snapshot().expect("memory for a test").into_bytes();
     // A large request may be made in several steps: in one of them, each of these fails.
     let too_little = (0..8).map(|power| (piece >> power).saturating_sub(1));
     let too_little = too_little.filter(|most| *most > 1 << 10);
@@ -262,10 +262,10 @@ fn no_memory_for_a_snapshot_is_an_error<L: Storage>(
             assert!(requests.contains(&bytes), "{bytes} of {table}, {most} were there");
         }
         assert_eq!(live_bytes(), live, "nothing is kept");
-        assert!(filter.snapshot().expect("memory again").to_bytes() == before);
+        assert!(filter.snapshot().expect("memory again").into_bytes() == before);
     }
-    with_little_memory(table, || {
-        let snapshot = filter.snapshot().expect("no request is larger than the table");
+    with_little_memory(before.len(), || {
+        let snapshot = filter.snapshot().expect("no request is larger than the bytes");
         Filter::<L>::from_snapshot(snapshot, hasher).expect("neither here");
         Filter::<L>::from_bytes(&before, hasher).expect("nor here");
         Filter::<L>::restore(&before[..], hasher).expect("nor here");

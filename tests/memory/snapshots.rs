@@ -35,8 +35,8 @@ fn a_snapshot_of_what_grows_takes_the_memory_of_one_table(layout: Layout) {
     takes_the_memory_of_one_table(&grows, words, grows.memory_bytes() - words);
 }
 
-/// The words that are in use, and what is besides of a filter: a snapshot takes as many words, and what
-/// is restored from it has them from the snapshot.
+/// The words that are in use, and what is besides of a filter: a snapshot takes twice as many words while it is taken,
+/// and what is restored from bytes as many.
 fn takes_the_memory_of_one_table<L: Storage>(filter: &Filter<L>, words: usize, besides: usize) {
     /// The guards of all stripes, and counts while they are restored.
     const LITTLE: usize = 128 << 10;
@@ -44,16 +44,13 @@ fn takes_the_memory_of_one_table<L: Storage>(filter: &Filter<L>, words: usize, b
     let items: Vec<u64> = hashes(79).take(1000).collect();
     filter.insert_many(Prehashed::slice(&items)).expect("few items");
     let (snapshot, peak) = peak_of(|| filter.snapshot().expect("memory for a test"));
-    let most = words + besides + LITTLE;
-    assert!((words..most).contains(&peak), "{peak} bytes for {words} of words");
+    let most = 2 * words + besides + LITTLE;
+    assert!((2 * words..most).contains(&peak), "{peak} bytes for {words} of words");
 
-    let (bytes, peak) = peak_of(|| snapshot.to_bytes());
-    // And the state of a checksum.
-    assert!((bytes.len()..bytes.len() + 1024).contains(&peak), "{peak} for {}", bytes.len());
-
+    let bytes = snapshot.as_bytes().to_vec();
     let restore = || Filter::<L>::from_snapshot(snapshot, HASHER).expect("memory");
     let (restored, peak) = peak_of(restore);
-    let most = besides + LITTLE;
+    let most = words + besides + LITTLE;
     assert!(peak <= most, "{peak} bytes, not {most}, beside those of the snapshot");
     assert_eq!(restored.len(), 1000);
 
@@ -80,7 +77,7 @@ fn what_is_restored_takes_what_was_read(layout: Layout) {
         assert!(max_capacity > 20 * slots, "{max_capacity} for {slots}");
         let items: Vec<u64> = hashes(83).take(buckets / 2).collect();
         filter.insert_many(Prehashed::slice(&items)).expect("few items");
-        let bytes = filter.snapshot().expect("memory for a test").to_bytes();
+        let bytes = filter.snapshot().expect("memory for a test").into_bytes();
         drop(filter);
 
         let read = bytes.len();
@@ -89,7 +86,7 @@ fn what_is_restored_takes_what_was_read(layout: Layout) {
             let most = read + read / 16 + (56 << 10);
             assert!(kept <= most, "{what}: {kept} bytes are kept, not {most}, of {read}");
             assert_eq!(restored.memory_bytes(), size_of_val(&restored) + kept);
-            let most = read + read / 4 + (88 << 10);
+            let most = most + if what == "from_bytes" { 0 } else { read } + (32 << 10);
             assert!(peak <= most, "{what}: a peak of {peak} bytes, not {most}, of {read}");
             assert!(items.iter().all(|&item| restored.contains(&Prehashed(item))));
             assert_eq!((restored.len(), restored.max_capacity()), (items.len(), max_capacity));
@@ -106,7 +103,7 @@ const BUFFER: usize = (8 << 10) + 256;
 
 /// The header of an empty filter, with other numbers in it and the checksum that it has then.
 fn header<L: Storage>(filter: &Filter<L>, sizes: &[(usize, u64)]) -> Vec<u8> {
-    let mut bytes = filter.snapshot().unwrap().to_bytes();
+    let mut bytes = filter.snapshot().unwrap().into_bytes();
     for &(at, size) in sizes {
         bytes[at..at + 8].copy_from_slice(&size.to_le_bytes());
     }
@@ -149,24 +146,6 @@ fn memory_follows_what_is_read() {
             assert!(peak > read / 2, "{peak} bytes: nothing is counted");
         }
     }
-}
-
-/// A valid word and then one that is not: nothing is kept from there on.
-#[test]
-fn what_cannot_be_used_is_not_kept() {
-    if usize::BITS < 64 {
-        return; // not on 32 bits, where sizes are others
-    }
-    let header = terabytes();
-    let restore = || {
-        // The highest lane is in use, and no other.
-        let reader = (&header[..]).chain(&[0, 0, 0, 0, 0, 0, 0, 1][..]);
-        let reader = reader.chain(io::repeat(0).take(40_000_000));
-        Filter::<AnyLayout>::restore(reader, HASHER).map(drop)
-    };
-    let (restored, peak) = peak_of(restore);
-    assert!(matches!(restored, Err(Error::Truncated)), "{restored:?}");
-    assert!(peak <= 2 * BUFFER, "{peak} bytes");
 }
 
 /// Sizes that are those of no table cost nothing at all, and neither does what a table may grow to.

@@ -58,7 +58,7 @@ fn of_pairs(maplet: &impl Subject, pairs: usize) -> Vec<u8> {
 
 fn snapshot<L: Storage>(filter: &Filter<L>, items: u64) -> Vec<u8> {
     (0..items).for_each(|item| filter.insert(&item).unwrap());
-    filter.snapshot().unwrap().to_bytes()
+    filter.snapshot().unwrap().into_bytes()
 }
 
 /// One field set to a number.
@@ -563,7 +563,7 @@ fn words_under_the_header_of_another_layout() {
 fn other_formats() {
     let text = "some other file, which is longer than the header of a snapshot is: 96 bytes, so \
                 that there is a whole header to look at";
-    let magic = ": they do not begin with the 8 bytes that `write_to` writes first";
+    let magic = ": they do not begin with the 8 bytes that every snapshot begins with";
     assert_error!(error::<Filter>(text.as_bytes()), Error::NotASnapshot, magic);
     assert_error!(error::<Filter>(&[0; 200]), Error::NotASnapshot, magic);
     // However few bytes there are: `truncated` has those that are the beginning of a snapshot.
@@ -630,10 +630,10 @@ fn slow_readers() {
 
     let bytes = grown(default_layout());
     let restored = Restored::restore(OneByOne(&bytes), HASHER).unwrap();
-    assert_eq!(restored.snapshot().unwrap().to_bytes(), bytes);
+    assert_eq!(restored.snapshot().unwrap().into_bytes(), bytes);
     let interrupted = Interrupted { bytes: &bytes, ready: false };
     let restored = Restored::restore(interrupted, HASHER).unwrap();
-    assert_eq!(restored.snapshot().unwrap().to_bytes(), bytes);
+    assert_eq!(restored.snapshot().unwrap().into_bytes(), bytes);
 }
 
 /// A reader with an error of its own, after each number of bytes.

@@ -135,7 +135,7 @@ fn the_union_of_any_sizes(layout: Layout) {
                 let stated = 10_000.0 * one.false_positive_rate();
                 assert!((found - stated).abs() < 10.0 + 0.3 * stated, "{found}, {stated}");
                 // What is restored from it is the same, and all of it can be removed.
-                let bytes = one.snapshot().unwrap().to_bytes();
+                let bytes = one.snapshot().unwrap().into_bytes();
                 let restored = Growing::from_bytes(&bytes, HASHER).unwrap();
                 assert_eq!(restored.len(), one.len());
                 assert!((0..items).all(|item| restored.remove(&item)));

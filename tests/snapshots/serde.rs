@@ -24,7 +24,7 @@ fn bytes_in_a_binary_format() {
     let snapshot = filter().snapshot().unwrap();
     let written = postcard::to_allocvec(&snapshot).unwrap();
     // A length of two bytes, and the snapshot as it is.
-    assert_eq!(written[2..], snapshot.to_bytes());
+    assert_eq!(&written[2..], snapshot.as_bytes());
     check(postcard::from_bytes(&written).unwrap());
 }
 
@@ -62,11 +62,11 @@ fn small_and_large_in_each_format() {
         for (snapshot, value_bits) in
             [(filter.snapshot().unwrap(), None), (maplet.snapshot().unwrap(), Some(6))]
         {
-            let bytes = snapshot.to_bytes();
+            let bytes = snapshot.as_bytes();
             assert!(lens.contains(&bytes.len()), "{} bytes", bytes.len());
             for read in in_each_format(&snapshot) {
                 assert_eq!(read.value_bits(), value_bits);
-                assert!(read.to_bytes() == bytes, "{items} items: not what was written");
+                assert!(read.as_bytes() == bytes, "{items} items: not what was written");
             }
         }
     }
@@ -83,7 +83,7 @@ fn numbers_in_a_text_format() {
 /// What is read is validated, as by `from_bytes`.
 #[test]
 fn damaged_bytes_are_an_error() {
-    let mut bytes = filter().snapshot().unwrap().to_bytes();
+    let mut bytes = filter().snapshot().unwrap().into_bytes();
     let written = postcard::to_allocvec(&bytes).unwrap();
     assert!(postcard::from_bytes::<Snapshot>(&written).is_ok());
     bytes[50] ^= 1;

@@ -261,9 +261,9 @@ impl Stashed {
         Self { place: Place { position: second, entry }, copies: copies_in(first) }
     }
 
-    /// By which entries are told apart, and put in order.
-    pub(crate) fn order([first, second]: CellWords) -> (u64, u64) {
-        (second, first & NAME)
+    /// By which entries are told apart, and put in order: all of one length follow each other.
+    pub(crate) fn order([first, second]: CellWords) -> (u64, u64, u64) {
+        (first & LENGTH, second, first & !LENGTH & NAME)
     }
 }
 
