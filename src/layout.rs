@@ -160,6 +160,9 @@ pub trait Format: Copy + Send + Sync + 'static {
     /// if its tables do not grow.
     const EXTRA_BITS: u32 = LAYOUTS[Self::ID as usize].extra_bits();
 
+    /// Whether there are tables of it that grow.
+    const GROWS: bool = Self::EXTRA_BITS > 0;
+
     /// The empty bucket: all zeros.
     const EMPTY: Self;
 

@@ -281,6 +281,7 @@ pub use layout::{
 };
 pub use maplet::{AnyCuckooMaplet, CuckooMaplet, GrowableCuckooMaplet};
 pub use snapshot::Snapshot;
+pub use snapshot::view::{CuckooFilterView, CuckooMapletView};
 pub use storage::operations::Stats;
 pub use storage::{AnyLayout, FixedStorage, Growable, GrowingLayout, Storage};
 #[cfg(coucal_model)]

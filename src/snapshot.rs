@@ -6,6 +6,7 @@
 mod format;
 #[cfg(feature = "serde")]
 mod serde;
+pub(crate) mod view;
 
 use core::fmt;
 use core::hash::BuildHasher;
@@ -23,7 +24,7 @@ use crate::storage::{self, Storage};
 use crate::sync::memory::{NoMemory, try_reserve, try_with_capacity};
 use crate::table::entry::Values;
 use crate::table::sizing;
-use crate::table::{Buckets, Image, Stashed, State};
+use crate::table::{Buckets, CellWords, Image, Stashed, State};
 
 /// Bytes that a reader is asked for at first.
 const FIRST_READ: usize = 1 << 13;
@@ -50,7 +51,7 @@ const FIRST_READ: usize = 1 << 13;
 /// # filter.insert("egg")?;
 /// let bytes = postcard::to_allocvec(&filter.snapshot()?)?;
 /// let snapshot = postcard::from_bytes(&bytes)?;
-/// let restored = CuckooFilter::<Fp16x4, _>::from_snapshot(snapshot, StableHashBuilder::new(7))?;
+/// let restored = CuckooFilter::<Fp16x4, _>::from_snapshot(&snapshot, StableHashBuilder::new(7))?;
 /// # assert!(restored.contains("egg"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -409,8 +410,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         Inner::from_bytes(bytes, hasher).map(Self::from_inner)
     }
 
-    /// The filter of a snapshot. This is also how to copy a filter: a filter does not implement `Clone`,
-    /// since a copy may fail to allocate, and waits for writers as [`snapshot`](Self::snapshot) does.
+    /// The filter of a snapshot, whose bytes are not validated again.
     ///
     /// # Errors
     ///
@@ -422,16 +422,44 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// ```
     /// use coucal::CuckooFilter;
     ///
-    /// // A copy, which later changes of the first filter do not reach.
+    /// let filter = CuckooFilter::with_capacity(100);
+    /// let snapshot = filter.snapshot()?;
+    /// if snapshot.max_capacity() < 1_000_000 {
+    ///     let restored: CuckooFilter =
+    ///         CuckooFilter::from_snapshot(&snapshot, filter.hasher().clone())?;
+    ///     assert!(restored.is_empty());
+    /// }
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn from_snapshot(snapshot: &Snapshot, hasher: S) -> Result<Self, Error> {
+        Inner::from_snapshot(snapshot, hasher).map(Self::from_inner)
+    }
+
+    /// An exact copy of the filter as it is at one instant, with a clone of the hasher: changes of one do not reach the other.
+    /// (Not `Clone`: it may fail, and it waits.)
+    ///
+    /// What is in it, what it blocks, and what it takes meanwhile is the same as for [`snapshot`](Self::snapshot).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`]; the filter is as it was.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
     /// let filter = CuckooFilter::with_capacity(100);
     /// filter.insert("egg")?;
-    /// let hasher = filter.hasher().clone();
-    /// let copy: CuckooFilter = CuckooFilter::from_snapshot(filter.snapshot()?, hasher)?;
+    /// let copy = filter.try_clone()?;
     /// assert!(copy.remove("egg") && filter.contains("egg"));
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn from_snapshot(snapshot: Snapshot, hasher: S) -> Result<Self, Error> {
-        Inner::from_snapshot(&snapshot, hasher).map(Self::from_inner)
+    pub fn try_clone(&self) -> Result<Self, Error>
+    where
+        S: Clone,
+    {
+        self.inner().try_clone().map(Self::from_inner)
     }
 
     /// Adds all that `other` holds, copy by copy: afterwards the filter answers for both. All of it is
@@ -562,16 +590,42 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// ```
     /// use coucal::CuckooMaplet;
     ///
-    /// // A copy that goes its own way.
     /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
     /// maplet.insert("egg", 7)?;
     /// let hasher = maplet.hasher().clone();
-    /// let copy: CuckooMaplet = CuckooMaplet::from_snapshot(maplet.snapshot()?, hasher)?;
+    /// let copy: CuckooMaplet = CuckooMaplet::from_snapshot(&maplet.snapshot()?, hasher)?;
     /// assert!(copy.remove("egg", 7) && maplet.contains_key("egg"));
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn from_snapshot(snapshot: Snapshot, hasher: S) -> Result<Self, Error> {
-        Inner::from_snapshot(&snapshot, hasher).map(Self::from_inner)
+    pub fn from_snapshot(snapshot: &Snapshot, hasher: S) -> Result<Self, Error> {
+        Inner::from_snapshot(snapshot, hasher).map(Self::from_inner)
+    }
+
+    /// An exact copy of the maplet as it is at one instant, with a clone of the hasher: changes of one do not reach the other.
+    /// (Not `Clone`: it may fail, and it waits.)
+    ///
+    /// What is in it, what it blocks, and what it takes meanwhile is the same as for [`snapshot`](Self::snapshot).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`]; the maplet is as it was.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::with_capacity(100, 6);
+    /// maplet.insert("egg", 7)?;
+    /// let copy = maplet.try_clone()?;
+    /// assert!(copy.remove("egg", 7) && maplet.contains_key("egg"));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn try_clone(&self) -> Result<Self, Error>
+    where
+        S: Clone,
+    {
+        self.inner().try_clone().map(Self::from_inner)
     }
 
     /// Adds all pairs that `other` holds, copy by copy: all of them, or nothing.
@@ -606,25 +660,58 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     }
 }
 
+/// A table at one instant, and one like it.
+impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
+    /// The header of this image; `hasher` is the check of the hasher.
+    fn header(&self, image: &Image, hasher: u64) -> Header {
+        let copies = image.stashed.iter().map(|&words| Stashed::of_words(words).copies as u64);
+        Header {
+            grows: B::GROWS,
+            value_bits: image.value_bits,
+            layout: self.state.layout(),
+            grown: image.grown,
+            max_buckets: image.max_buckets,
+            occupied: image.occupied,
+            stashed: image.stashed.len(),
+            copies: copies.sum(),
+            capacity: self.capacity,
+            max_capacity: self.max_capacity,
+            hasher,
+        }
+    }
+
+    /// One with these words and these entries in the stash.
+    fn with_words(
+        header: &Header,
+        words: impl Iterator<Item = u64>,
+        stashed: &[CellWords],
+        hasher: S,
+    ) -> Result<Self, NoMemory> {
+        let Header { layout, grown, value_bits, max_buckets, capacity, max_capacity, .. } = *header;
+        let state = State::with_words(layout, grown, max_buckets, value_bits, words)?;
+        let made = Self { storage: PhantomData, state, hasher, capacity, max_capacity };
+        made.complete(stashed)?;
+        Ok(made)
+    }
+
+    pub(crate) fn try_clone(&self) -> Result<Self, Error>
+    where
+        S: Clone,
+    {
+        let image = self.state.image()?;
+        let header = self.header(&image, 0);
+        let hasher = self.hasher.clone();
+        Self::with_words(&header, image.words(), &image.stashed, hasher)
+            .map_err(|_| Error::OutOfMemory { bytes: header.encoded_len() })
+    }
+}
+
 /// Snapshots of a table with a hasher.
 impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
     pub(crate) fn snapshot(&self) -> Result<Snapshot, Error> {
         let image = self.state.image()?;
-        let Image { grown, value_bits, occupied, max_buckets, stashed, words } = image;
-        let header = Header {
-            grows: B::GROWS,
-            value_bits,
-            layout: self.state.layout(),
-            grown,
-            max_buckets,
-            occupied,
-            stashed: stashed.len(),
-            copies: stashed.iter().map(|&words| Stashed::of_words(words).copies as u64).sum(),
-            capacity: self.capacity,
-            max_capacity: self.max_capacity,
-            hasher: hasher::check_of(&self.hasher),
-        };
-        let bytes = format::encode(&header, words, &stashed);
+        let header = self.header(&image, hasher::check_of(&self.hasher));
+        let bytes = format::encode(&header, image.words, &image.stashed);
         let bytes = bytes.map_err(|_| Error::OutOfMemory { bytes: header.encoded_len() })?;
         Ok(Snapshot { header, bytes })
     }
@@ -648,9 +735,7 @@ impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
 
     /// Checks that a snapshot with this header is for a filter or a maplet of this type with this hasher.
     fn check(header: &Header, hasher: &S) -> Result<(), Error> {
-        if header.has_values() != B::Values::ANY {
-            return Err(Error::OtherType { is_maplet: header.has_values() });
-        }
+        header.check_type(B::Values::ANY)?;
         if header.grows != B::GROWS {
             return Err(Error::OtherKind { grows: header.grows });
         }
@@ -658,26 +743,19 @@ impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
             let (other, filter) = (header.layout.name(), storage::name_of::<L>());
             return Err(Error::OtherLayout { other, filter });
         }
-        if header.hasher != hasher::check_of(hasher) {
-            return Err(Error::OtherHasher);
-        }
-        Ok(())
+        header.check_hasher(hasher)
     }
 
     /// The filter or maplet of these bytes, which were validated.
     fn from_valid(header: &Header, bytes: &[u8], hasher: S) -> Result<Self, Error> {
-        let Header { layout, grown, value_bits, max_buckets, capacity, max_capacity, .. } = *header;
         let words = format::words(header, bytes).iter().copied().map(u64::from_le_bytes);
-        let restored = || {
-            let state = State::with_words(layout, grown, max_buckets, value_bits, words)?;
-            let restored = Self { storage: PhantomData, state, hasher, capacity, max_capacity };
-            let entries = format::stash(header, bytes);
-            let mut stashed = try_with_capacity(entries.len())?;
-            stashed.extend(entries.iter().map(format::cell_words));
-            restored.complete(&stashed)?;
-            Ok(restored)
-        };
-        restored().map_err(|_: NoMemory| Error::OutOfMemory { bytes: bytes.len() })
+        let entries = format::stash(header, bytes);
+        try_with_capacity(entries.len())
+            .and_then(|mut stashed| {
+                stashed.extend(entries.iter().map(format::cell_words));
+                Self::with_words(header, words, &stashed, hasher)
+            })
+            .map_err(|_| Error::OutOfMemory { bytes: bytes.len() })
     }
 
     pub(crate) fn merge(&self, other: &Self) -> Result<(), Error> {

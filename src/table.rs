@@ -20,7 +20,7 @@
 mod batch;
 mod bucket;
 pub(crate) mod entry;
-mod figures;
+pub(crate) mod figures;
 mod fixed;
 mod geometry;
 mod grow;
@@ -46,16 +46,16 @@ use crossbeam_utils::CachePadded;
 
 pub(crate) use self::bucket::Bucket;
 use self::entry::Values;
-pub(crate) use self::fixed::{Fixed, FixedBucket};
+pub(crate) use self::fixed::{Fixed, FixedBucket, FixedPlacement};
 pub(crate) use self::geometry::{Geometry, Key, Place};
 #[cfg(feature = "__internals")]
 pub use self::geometry::{alternate, key};
-pub(crate) use self::growing::{Growing, GrowingBucket, Grown};
+pub(crate) use self::growing::{Growing, GrowingBucket, GrowingPlacement, Grown};
 pub(crate) use self::mirror::Image;
 use self::mirror::Mirror;
 use self::sizing::Sizing;
 use self::stash::Stash;
-pub(crate) use self::stash::{CellWords, MAX_COPIES, Stashed};
+pub(crate) use self::stash::{CellWords, MAX_COPIES, Stashed, prefix};
 use self::stripes::{Locked, Stripes, UpTo};
 use self::versions::Versions;
 use crate::layout::{Format, LayoutId, Slot};
@@ -75,7 +75,7 @@ pub trait Buckets: Sized + Send + Sync {
     type Bucket: Bucket<Values = Self::Values>;
 
     /// Whether the number of buckets can grow.
-    const GROWS: bool;
+    const GROWS: bool = Self::Bucket::GROWS;
 
     /// Buckets of these sizes, all of them empty. `extra_bits` is how
     /// many bits of its position a new entry knows besides those that its bucket tells.
@@ -420,8 +420,8 @@ impl<F: Format, B: Buckets> Table<'static, F, B> {
         State::try_new(sizing).map(|state| Self::new(Box::leak(Box::new(state))))
     }
 
-    pub(crate) fn from_image(image: Image) -> Result<Self, NoMemory> {
-        let Image { grown, value_bits, max_buckets, .. } = image;
+    pub(crate) fn from_image(image: &Image) -> Result<Self, NoMemory> {
+        let Image { grown, value_bits, max_buckets, .. } = *image;
         let state = State::with_words(F::ID, grown, max_buckets, value_bits, image.words())?;
         let table = Self::new(Box::leak(Box::new(state)));
         table.recount().map(|()| table)

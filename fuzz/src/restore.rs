@@ -166,6 +166,9 @@ pub fn restore(data: &[u8]) {
             bytes
         }
     };
+    // Whatever the bytes are: no panic.
+    drop(Filter::<AnyLayout>::viewed(&bytes, true, &looked_for()));
+    drop(Maplet::<AnyLayout>::viewed(&bytes, true, &looked_for()));
     match (format::read(&bytes), Snapshot::from_bytes(&bytes)) {
         (Ok(contents), Ok(snapshot)) => {
             assert_eq!(snapshot.as_bytes(), bytes);
@@ -195,6 +198,10 @@ pub fn restore(data: &[u8]) {
     }
 }
 
+fn looked_for() -> Vec<u64> {
+    keys(0, 40).map(hash).collect()
+}
+
 /// Only the type of its kind, with a hasher that hashes alike, takes a snapshot.
 fn in_each_type<F: Subject, G: Grows>(
     contents: &Contents,
@@ -210,6 +217,7 @@ fn in_each_type<F: Subject, G: Grows>(
         assert!(matches!(error, Some(Error::OtherHasher)), "{error:?}");
     } else if contents.geometry.grows {
         let subject = grows.expect("what the reader takes");
+        subject.assert_viewed(bytes, &looked_for());
         check_figures(&subject, contents);
         assert_eq!(subject.max_capacity() as u64, contents.max_capacity);
         if contents.is_exact() {
@@ -218,7 +226,9 @@ fn in_each_type<F: Subject, G: Grows>(
             use_without_model(&subject, rest);
         }
     } else {
-        check_figures(&fixed.expect("what the reader takes"), contents);
+        let subject = fixed.expect("what the reader takes");
+        subject.assert_viewed(bytes, &looked_for());
+        check_figures(&subject, contents);
         use_restored(Modelled::<F>::new, bytes, rest);
     }
     named_layout(contents, bytes);

@@ -74,7 +74,7 @@ impl<M: Storage> Subject for Filter<M> {
     }
 
     fn restored(&self, snapshot: Snapshot) -> Self {
-        let filter = CuckooFilter::from_snapshot(snapshot, self.filter.hasher().clone());
+        let filter = CuckooFilter::from_snapshot(&snapshot, self.filter.hasher().clone());
         let hashes = self.hashes.clone();
         Self { filter: filter.expect("what a snapshot has is valid"), hashes }
     }
@@ -142,7 +142,7 @@ impl<M: Storage> Subject for Maplet<M> {
     }
 
     fn restored(&self, snapshot: Snapshot) -> Self {
-        let maplet = CuckooMaplet::from_snapshot(snapshot, self.maplet.hasher().clone());
+        let maplet = CuckooMaplet::from_snapshot(&snapshot, self.maplet.hasher().clone());
         let hashes = self.hashes.clone();
         Self { maplet: maplet.expect("what a snapshot has is valid"), hashes }
     }

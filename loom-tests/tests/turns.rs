@@ -181,7 +181,7 @@ mod steps {
         let outcomes = outcomes(|| {
             let insert = |filter: &Filter| filter.insert_many(&[1, 2]).unwrap();
             let copy = |filter: &Filter| {
-                let copy = Filter::from_snapshot(filter.snapshot().unwrap(), stable()).unwrap();
+                let copy = Filter::from_snapshot(&filter.snapshot().unwrap(), stable()).unwrap();
                 [1, 2].map(|item| copy.contains(&item))
             };
             together(&Arc::new(filter_of(&[])), insert, copy).1

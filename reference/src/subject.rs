@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 
 use coucal::{
-    AnyLayout, Candidates, CuckooFilter, CuckooMaplet, Error, Growable, GrowingLayout, Prehashed,
-    Snapshot, StableHashBuilder, Storage,
+    AnyLayout, Candidates, CuckooFilter, CuckooFilterView, CuckooMaplet, CuckooMapletView, Error,
+    Growable, GrowingLayout, Prehashed, Snapshot, StableHashBuilder, Storage,
 };
 
 use crate::format::Value;
@@ -25,8 +25,9 @@ pub trait Subject: Debug + Sized {
     fn named(item: Item) -> Self::Named;
     fn restored(bytes: &[u8]) -> Result<Self, Error>;
     fn from_reader(bytes: &[u8]) -> Result<Self, Error>;
-    fn from_snapshot(snapshot: Snapshot) -> Result<Self, Error>;
+    fn from_snapshot(snapshot: &Snapshot) -> Result<Self, Error>;
     fn snapshot(&self) -> Result<Snapshot, Error>;
+    fn copied(&self) -> Result<Self, Error>;
     fn bytes(&self) -> Vec<u8> {
         self.snapshot().expect("memory").into_bytes()
     }
@@ -71,6 +72,21 @@ pub trait Subject: Debug + Sized {
     fn values(&self, hash: u64) -> Vec<Value>;
     fn contains(&self, hash: u64) -> bool;
     fn contains_each(&self, hashes: &[u64]) -> Vec<bool>;
+    /// What a view of these bytes says of each hash: whether it is there, and its values in ascending order.
+    fn viewed(
+        bytes: &[u8],
+        is_trusted: bool,
+        hashes: &[u64],
+    ) -> Result<Vec<(bool, Vec<Value>)>, Error>;
+    /// A view of these bytes, those of its snapshot, says of each hash what it says itself.
+    fn assert_viewed(&self, bytes: &[u8], hashes: &[u64]) {
+        for is_trusted in [false, true] {
+            let viewed = Self::viewed(bytes, is_trusted, hashes).expect("a snapshot");
+            for (&hash, viewed) in hashes.iter().zip(viewed) {
+                assert_eq!(viewed, (self.contains(hash), self.values(hash)), "{hash:x}");
+            }
+        }
+    }
 }
 
 /// Of one that grows.
@@ -88,11 +104,14 @@ macro_rules! subject {
             fn from_reader(bytes: &[u8]) -> Result<Self, Error> {
                 Self::restore(bytes, HASHER)
             }
-            fn from_snapshot(snapshot: Snapshot) -> Result<Self, Error> {
+            fn from_snapshot(snapshot: &Snapshot) -> Result<Self, Error> {
                 Self::from_snapshot(snapshot, HASHER)
             }
             fn snapshot(&self) -> Result<Snapshot, Error> {
                 self.snapshot()
+            }
+            fn copied(&self) -> Result<Self, Error> {
+                self.try_clone()
             }
             fn insert_named(&self, items: &[Self::Named]) -> Result<(), Error> {
                 self.insert_many(items)
@@ -200,6 +219,26 @@ subject! {
         assert_eq!(found, self.contains_each(Prehashed::slice(hashes)));
         found
     }
+    fn viewed(
+        bytes: &[u8],
+        is_trusted: bool,
+        hashes: &[u64],
+    ) -> Result<Vec<(bool, Vec<Value>)>, Error> {
+        let open = if is_trusted {
+            CuckooFilterView::from_trusted_bytes
+        } else {
+            CuckooFilterView::from_bytes
+        };
+        let view = open(bytes, HASHER)?;
+        let mut found = stale(hashes.len());
+        view.contains_many(Prehashed::slice(hashes), &mut found).expect("as long");
+        let of_each = |(&hash, found)| {
+            let hash = Prehashed(hash);
+            assert_eq!(view.contains(&hash), found);
+            (found, vec![0; view.count(&hash)])
+        };
+        Ok(hashes.iter().zip(found).map(of_each).collect())
+    }
 }
 
 /// Pairs with the hash of a key as the key.
@@ -258,6 +297,26 @@ subject! {
             !values.is_empty()
         })
         .collect()
+    }
+    fn viewed(
+        bytes: &[u8],
+        is_trusted: bool,
+        hashes: &[u64],
+    ) -> Result<Vec<(bool, Vec<Value>)>, Error> {
+        let open = if is_trusted {
+            CuckooMapletView::from_trusted_bytes
+        } else {
+            CuckooMapletView::from_bytes
+        };
+        let view = open(bytes, HASHER)?;
+        let mut found = vec![Candidates::new(); hashes.len()];
+        view.get_many(Prehashed::slice(hashes), &mut found).expect("as long");
+        let of_each = |(&hash, found)| {
+            let (key, values) = (Prehashed(hash), ascending(found));
+            assert_eq!(ascending(view.get(&key)), values);
+            (view.contains_key(&key), values)
+        };
+        Ok(hashes.iter().zip(found).map(of_each).collect())
     }
 }
 

@@ -1,8 +1,11 @@
 //! The bytes of a snapshot: docs/format.md describes each of them. Pure functions.
 
+use core::hash::BuildHasher;
+
 use twox_hash::XxHash3_64;
 
 use crate::error::Error;
+use crate::hasher;
 use crate::layout::{Format, LayoutId, Properties, by_layout};
 use crate::sync::memory::{self, NoMemory, try_with_capacity};
 use crate::sync::{AtomicU64, Ordering};
@@ -177,6 +180,17 @@ impl Header {
         })
     }
 
+    /// Whether it is that of a maplet, if one is wanted, or of a filter.
+    pub(crate) fn check_type(&self, is_maplet: bool) -> Result<(), Error> {
+        let matches = self.has_values() == is_maplet;
+        matches.then_some(()).ok_or(Error::OtherType { is_maplet: !is_maplet })
+    }
+
+    /// Whether this hasher gives the hashes that the items had.
+    pub(crate) fn check_hasher(&self, hasher: &impl BuildHasher) -> Result<(), Error> {
+        (self.hasher == hasher::check_of(hasher)).then_some(()).ok_or(Error::OtherHasher)
+    }
+
     /// Whether as many bytes as the header says are those of a table with this header.
     pub(crate) fn validate(&self, bytes: &[u8]) -> Result<(), Error> {
         let (before, end) = bytes.split_at(self.encoded_len() - CHECKSUM_BYTES);
@@ -278,7 +292,7 @@ fn validate_with<F: Format, V: Values>(
     values: V,
 ) -> Result<(), Error> {
     // The first of these is known at compile time.
-    if F::EXTRA_BITS > 0 && header.grows {
+    if F::GROWS && header.grows {
         validate_buckets::<F, GrowingBucket<V>>(header, bytes, values)
     } else {
         validate_buckets::<F, FixedBucket<V>>(header, bytes, values)

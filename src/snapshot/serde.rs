@@ -1,11 +1,16 @@
 //! Snapshots in the data formats of `serde`: as their bytes.
 
 use core::fmt;
+use core::hash::BuildHasher;
 
 use serde_core::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
-use serde_core::ser::{Serialize, Serializer};
+use serde_core::ser::{self, Serialize, Serializer};
 
 use super::Snapshot;
+use super::view::{CuckooFilterView, CuckooMapletView};
+use crate::filter::CuckooFilter;
+use crate::maplet::CuckooMaplet;
+use crate::storage::Storage;
 
 impl Serialize for Snapshot {
     /// The [bytes](Snapshot::as_bytes) of the snapshot, as bytes. A format that has none (JSON, say)
@@ -21,6 +26,44 @@ impl<'de> Deserialize<'de> for Snapshot {
         // Not `deserialize_bytes`: a format that reads bytes into a buffer may have a short one for those.
         deserializer.deserialize_byte_buf(Bytes)
     }
+}
+
+/// A filter is its snapshot; it comes back where the hasher has a default that hashes alike, as
+/// [`StableHashBuilder`](crate::StableHashBuilder) has if its seed is the default.
+macro_rules! by_snapshot {
+    ($($type:ident $view:ident)*) => {$(
+        impl<L: Storage, H: BuildHasher> Serialize for $type<L, H> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                self.snapshot().map_err(ser::Error::custom)?.serialize(serializer)
+            }
+        }
+
+        impl<'de, L: Storage, H: BuildHasher + Default> Deserialize<'de> for $type<L, H> {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let snapshot = Snapshot::deserialize(deserializer)?;
+                Self::from_snapshot(&snapshot, H::default()).map_err(Error::custom)
+            }
+        }
+
+        impl<B: AsRef<[u8]>, H> Serialize for $view<B, H> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_bytes(self.as_bytes())
+            }
+        }
+
+        /// From a format that lends its bytes.
+        impl<'de, H: BuildHasher + Default> Deserialize<'de> for $view<&'de [u8], H> {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let bytes = <&[u8]>::deserialize(deserializer)?;
+                Self::from_bytes(bytes, H::default()).map_err(Error::custom)
+            }
+        }
+    )*};
+}
+
+by_snapshot! {
+    CuckooFilter CuckooFilterView
+    CuckooMaplet CuckooMapletView
 }
 
 /// Bytes of memory that a list may have before its elements come.

@@ -31,6 +31,9 @@ use crate::layout::{Candidates, Format, Slot};
 
 /// A bucket as its slots are read at one time. The places of an item are those with a position in the bucket.
 pub trait Bucket: Copy + PartialEq + Send + Sync {
+    /// Whether the number of buckets can grow.
+    const GROWS: bool;
+
     /// The values in the slots.
     type Values: Values;
 

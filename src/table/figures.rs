@@ -8,7 +8,7 @@ use super::{Buckets, State, Table};
 use crate::layout::{Format, LayoutId};
 use crate::sync::Ordering;
 
-/// Words at most that [`Table::weight`] reads. Those of the oldest entries, which weigh most, are one in
+/// Words at most that [`false_positive_rate`] reads in a growing table. Those of the oldest entries, which weigh most, are one in
 /// 2^12 after thirteen doublings: about a dozen of the sample. As each doubling has the same share of the sum, that is
 /// then right within 3 % in two cases of three. After more doublings the sample misses most of the oldest entries.
 const WEIGHED: usize = 1 << 14;
@@ -124,40 +124,47 @@ impl<B: Buckets> State<B> {
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// The share of absent items that are reported as present.
     pub(crate) fn false_positive_rate(self) -> f64 {
-        let value_bits = self.value_bits();
-        let properties = F::ID.properties();
-        if !B::GROWS {
-            let entries = self.occupied() + self.stashed_entries();
-            let items_per_bucket = entries as f64 / self.present() as f64;
-            return sizing::false_positive_rate(properties, items_per_bucket, value_bits);
-        }
-        sizing::false_positive_rate_of_grown(properties, self.weight(), value_bits)
-    }
-
-    /// The sum of 2^-n over all entries, where n is how many bits of its position an entry knows: how likely all of
-    /// them together are to match a position that is not theirs. Taken from a sample of the words, if there
-    /// are more than [`WEIGHED`].
-    fn weight(self) -> f64 {
-        let placement = self.buckets.placement();
-        let buckets = B::Bucket::count(placement);
-        // An odd number of lines apart: buckets that differ in their lowest bits.
-        let distance = BESIDE * (buckets.div_ceil(WEIGHED) | 1);
-        let (mut sum, mut sampled) = (0.0, 0);
-        for first in (0..buckets).step_by(distance) {
-            let beside = first..buckets.min(first + BESIDE);
-            sampled += beside.len();
-            sum +=
-                beside.map(|bucket| self.weight_of(B::Bucket::at(placement, bucket))).sum::<f64>();
-        }
-        sum * buckets as f64 / sampled as f64
-    }
-
-    fn weight_of(self, bucket: B::Bucket) -> f64 {
+        let entries = self.occupied() + self.stashed_entries();
         // Relaxed: an estimate.
-        let word = self.buckets.word(bucket.number()).load(Ordering::Relaxed);
-        let weight = |slot| power_of_half(bucket.known_bits::<F>(slot));
-        F::from_bits(word).slots_in_use().map(weight).sum::<f64>()
+        let word = |bucket| F::from_bits(self.buckets.word(bucket).load(Ordering::Relaxed));
+        false_positive_rate::<F, B::Bucket>(
+            self.buckets.placement(),
+            self.value_bits(),
+            entries,
+            word,
+        )
     }
+}
+
+/// The share of absent items that are reported as present by a table with this number of entries, and these words.
+pub(crate) fn false_positive_rate<F: Format, B: Bucket>(
+    placement: B::Placement,
+    value_bits: u32,
+    entries: usize,
+    word: impl Fn(usize) -> F,
+) -> f64 {
+    let (properties, buckets) = (F::ID.properties(), B::count(placement));
+    if !B::GROWS {
+        let items_per_bucket = entries as f64 / buckets as f64;
+        return sizing::false_positive_rate(properties, items_per_bucket, value_bits);
+    }
+    // An odd number of lines apart: buckets that differ in their lowest bits.
+    let distance = BESIDE * (buckets.div_ceil(WEIGHED) | 1);
+    let (mut weight, mut sampled) = (0.0, 0);
+    for first in (0..buckets).step_by(distance) {
+        let beside = first..buckets.min(first + BESIDE);
+        sampled += beside.len();
+        weight += beside.map(|at| weight_in::<F, B>(B::at(placement, at), word(at))).sum::<f64>();
+    }
+    weight *= buckets as f64 / sampled as f64;
+    sizing::false_positive_rate_of_grown(properties, weight, value_bits)
+}
+
+/// The sum of 2^-n over the entries of a word, where n is how many bits of its position an entry knows: how likely they
+/// are to match a position that is not theirs.
+fn weight_in<F: Format, B: Bucket>(bucket: B, word: F) -> f64 {
+    let weight = |slot| power_of_half(bucket.known_bits::<F>(slot));
+    word.slots_in_use().map(weight).sum()
 }
 
 /// 2^-n, for n below 1,023: `exp2` would take most of the time of an estimate.

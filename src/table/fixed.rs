@@ -24,8 +24,6 @@ impl<V: Values> Buckets for Fixed<V> {
     type Values = V;
     type Bucket = FixedBucket<V>;
 
-    const GROWS: bool = false;
-
     fn try_new(_: Grown, max_buckets: u64, _: u32, values: V) -> Result<Self, NoMemory> {
         let max_buckets = memory::in_memory(max_buckets)?;
         let bytes = max_buckets * size_of::<u64>();
@@ -131,6 +129,8 @@ impl<V: Values> FixedBucket<V> {
 }
 
 impl<V: Values> Bucket for FixedBucket<V> {
+    const GROWS: bool = false;
+
     type Values = V;
     type Placement = FixedPlacement<V>;
 

@@ -42,6 +42,13 @@ impl Key {
         let Self { entry, first, second } = self;
         [first, second].map(|position| Place { position, entry })
     }
+
+    /// The item at its even position.
+    #[inline]
+    pub(crate) fn even(self) -> Place {
+        let Self { entry, first, second } = self;
+        Place { position: select_unpredictable(first & 1 == 0, first, second), entry }
+    }
 }
 
 /// An entry at one of the two positions of its item. A place belongs to exactly one bucket, but for one: see

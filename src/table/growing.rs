@@ -276,6 +276,8 @@ impl<V: Values> GrowingBucket<V> {
 }
 
 impl<V: Values> Bucket for GrowingBucket<V> {
+    const GROWS: bool = true;
+
     type Values = V;
     type Placement = GrowingPlacement<V>;
 
@@ -550,8 +552,6 @@ impl<V: Values> Growing<V> {
 impl<V: Values> Buckets for Growing<V> {
     type Values = V;
     type Bucket = GrowingBucket<V>;
-
-    const GROWS: bool = true;
 
     fn try_new(
         grown: Grown,

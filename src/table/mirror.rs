@@ -381,7 +381,7 @@ mod tests {
         fn check<B: Buckets<Values = NoValues> + 'static>(first: usize, max_buckets: usize) {
             let table = Table::<Fp16x4, B>::try_new(first, max_buckets).unwrap();
             (0..50_000).for_each(|hash| table.insert(table.key(hash)).unwrap());
-            let restored = Table::<Fp16x4, B>::from_image(table.image().unwrap()).unwrap();
+            let restored = Table::<Fp16x4, B>::from_image(&table.image().unwrap()).unwrap();
             assert!(restored.present() > 3 * MAX_STRIPES);
             assert!(restored.stripes.counts().eq(table.stripes.counts()));
         }

@@ -25,9 +25,7 @@
 
 mod cells;
 
-use core::hint::select_unpredictable;
-
-pub(crate) use self::cells::{CellWords, MAX_COPIES, Stashed};
+pub(crate) use self::cells::{CellWords, MAX_COPIES, Stashed, prefix};
 use self::cells::{Cells, Match, StashQuery, Writer};
 use super::entry::{Entry, Values};
 use super::geometry::{self, Key, Place};
@@ -138,7 +136,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     #[inline]
     fn query(self, key: Key, with_value: bool) -> StashQuery {
         let mask = if with_value { u32::MAX } else { self.key_bits() };
-        let mut item = even(key);
+        let mut item = key.even();
         if !B::GROWS {
             // As it is; the compiler knows it now.
             item.entry = Entry::knowing(item.entry.bits().into(), 0);
@@ -295,7 +293,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
             shards.map_err(|_| Attempt::NoMemory)?;
         }
         let mut writer = self.lock_cells(key);
-        match writer.copies_of(even(key)) {
+        match writer.copies_of(key.even()) {
             MAX_COPIES => return Err(Attempt::TooManyCopies),
             1.. => {}
             _ if self.looks_full() => return Err(Attempt::NoRoom),
@@ -306,7 +304,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
 
     /// Some copies of an entry into the stash, under the stripes of both of its buckets. `Stale`: others have taken the room.
     fn put_in_stash(self, writer: &mut Writer<'_>, key: Key, copies: usize) -> Attempt {
-        let new = Stashed { place: even(key), copies };
+        let new = Stashed { place: key.even(), copies };
         match writer.copies_of(new.place) {
             0 if !writer.has_room(1) => return Attempt::Stale,
             held if held + copies > MAX_COPIES => return Attempt::TooManyCopies,
@@ -392,7 +390,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         }
         let entry = Entry::knowing(bits.into(), found.known);
         let new = Key { entry, ..key };
-        if writer.copies_of(even(new)) == 0 {
+        if writer.copies_of(new.even()) == 0 {
             writer.reserve(1).map_err(|_| Refusal::NoMemoryToGrow)?;
         }
         if self.put_in_stash(&mut writer, new, 1) != Attempt::Stored {
@@ -432,7 +430,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     /// in the shard.
     fn choose_stashed(self, removed: Key) -> Option<Place> {
         let cells = self.cells_of(self.group_of(removed))?;
-        let Place { position, entry } = even(removed);
+        let Place { position, entry } = removed.even();
         let copies = cells.copies().rotate_left(48);
         let number = position ^ u64::from(entry.bits()) << 32 ^ copies;
         // A shard whose entries are few now may still have as many lines as when all slots were full.
@@ -456,12 +454,6 @@ impl InStash<'_> {
     pub(super) fn bits(&self) -> u32 {
         self.found.bits
     }
-}
-
-/// An item at its even position.
-#[inline]
-fn even(Key { entry, first, second }: Key) -> Place {
-    Place { position: select_unpredictable(first & 1 == 0, first, second), entry }
 }
 
 #[cfg(test)]

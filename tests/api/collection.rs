@@ -40,7 +40,7 @@ fn a_clone_of_a_snapshot_has_the_same_bytes_and_restores() {
     let snapshot: Snapshot = filter.snapshot().unwrap();
     let clone = snapshot.clone();
     assert_eq!(clone, snapshot);
-    let copies = [snapshot, clone].map(|taken| Filter::from_snapshot(taken, HASHER).unwrap());
+    let copies = [snapshot, clone].map(|taken| Filter::from_snapshot(&taken, HASHER).unwrap());
     assert!(copies[0].remove(&7));
     assert!(copies.iter().all(|copy| (100..900).all(|item| copy.contains(&item))));
     assert!(copies[1].contains(&7) && filter.contains(&7));

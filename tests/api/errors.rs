@@ -364,7 +364,7 @@ fn the_error_of_a_program_takes_that_of_every_method() {
         filter.merge(&GrowableCuckooFilter::restore(&bytes[..], HASHER)?)?;
         filter.merge(&GrowableCuckooFilter::from_bytes(&bytes, HASHER)?)?;
         filter
-            .merge(&GrowableCuckooFilter::from_snapshot(Snapshot::from_bytes(&bytes)?, HASHER)?)?;
+            .merge(&GrowableCuckooFilter::from_snapshot(&Snapshot::from_bytes(&bytes)?, HASHER)?)?;
         Snapshot::read_from(&bytes[..])?;
 
         let maplet = CuckooMaplet::builder().value_bits(6).max_capacity(1000).hasher(HASHER);
@@ -381,7 +381,7 @@ fn the_error_of_a_program_takes_that_of_every_method() {
         maplet.merge(&GrowableCuckooMaplet::restore(&bytes[..], HASHER)?)?;
         maplet.merge(&GrowableCuckooMaplet::from_bytes(&bytes, HASHER)?)?;
         maplet
-            .merge(&GrowableCuckooMaplet::from_snapshot(Snapshot::from_bytes(&bytes)?, HASHER)?)?;
+            .merge(&GrowableCuckooMaplet::from_snapshot(&Snapshot::from_bytes(&bytes)?, HASHER)?)?;
         AnyCuckooFilter::with_capacity_and_rate(100, 0.01)?;
         Ok(())
     }

@@ -162,7 +162,7 @@ fn snapshots_of_other_types(layout: Layout) {
     fn refused<L: Storage>(bytes: &[u8]) -> Error {
         let error = Filter::<L>::from_bytes(bytes, HASHER).unwrap_err();
         let snapshot = Snapshot::from_bytes(bytes).unwrap();
-        let of_snapshot = Filter::<L>::from_snapshot(snapshot, HASHER).unwrap_err();
+        let of_snapshot = Filter::<L>::from_snapshot(&snapshot, HASHER).unwrap_err();
         assert_eq!(format!("{of_snapshot:?}"), format!("{error:?}"));
         error
     }

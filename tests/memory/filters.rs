@@ -266,7 +266,7 @@ fn no_memory_for_a_snapshot_is_an_error<L: Storage>(
     }
     with_little_memory(before.len(), || {
         let snapshot = filter.snapshot().expect("no request is larger than the bytes");
-        Filter::<L>::from_snapshot(snapshot, hasher).expect("neither here");
+        Filter::<L>::from_snapshot(&snapshot, hasher).expect("neither here");
         Filter::<L>::from_bytes(&before, hasher).expect("nor here");
         Filter::<L>::restore(&before[..], hasher).expect("nor here");
     });

@@ -283,8 +283,7 @@ fn of_restoring() {
                 let restored = memory.with(|| S::from_reader(&bytes));
                 check(memory, restored);
             }) + in_turn("from_snapshot", |memory| {
-                let snapshot = snapshot.clone();
-                let restored = memory.with(|| S::from_snapshot(snapshot));
+                let restored = memory.with(|| S::from_snapshot(&snapshot));
                 check(memory, restored);
             })
         };

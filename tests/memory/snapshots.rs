@@ -48,7 +48,7 @@ fn takes_the_memory_of_one_table<L: Storage>(filter: &Filter<L>, words: usize, b
     assert!((2 * words..most).contains(&peak), "{peak} bytes for {words} of words");
 
     let bytes = snapshot.as_bytes().to_vec();
-    let restore = || Filter::<L>::from_snapshot(snapshot, HASHER).expect("memory");
+    let restore = || Filter::<L>::from_snapshot(&snapshot, HASHER).expect("memory");
     let (restored, peak) = peak_of(restore);
     let most = words + besides + LITTLE;
     assert!(peak <= most, "{peak} bytes, not {most}, beside those of the snapshot");
@@ -94,7 +94,7 @@ fn what_is_restored_takes_what_was_read(layout: Layout) {
         check("from_bytes", &|| Filter::from_bytes(&bytes, HASHER).expect("memory"));
         check("restore", &|| Filter::restore(&bytes[..], HASHER).expect("memory"));
         let snapshot = || Snapshot::read_from(&bytes[..]).expect("memory");
-        check("from_snapshot", &|| Filter::from_snapshot(snapshot(), HASHER).expect("memory"));
+        check("from_snapshot", &|| Filter::from_snapshot(&snapshot(), HASHER).expect("memory"));
     }
 }
 

@@ -136,7 +136,7 @@ fn other_types(layout: Layout) {
         assert!(F::restored(of_filter).is_ok() && M::restored(of_maplet).is_ok());
         for error in [
             F::restored(of_maplet).unwrap_err(),
-            F::from_snapshot(Snapshot::from_bytes(of_maplet).unwrap()).unwrap_err(),
+            F::from_snapshot(&Snapshot::from_bytes(of_maplet).unwrap()).unwrap_err(),
         ] {
             assert!(matches!(error, Error::OtherType { is_maplet: true }), "{error:?}");
         }
@@ -503,7 +503,7 @@ fn other_kinds(layout: Layout) {
     fn refused<L: Storage>(bytes: &[u8], hasher: StableHashBuilder) -> Error {
         let error = Filter::<L>::from_bytes(bytes, hasher).unwrap_err();
         let snapshot = Snapshot::from_bytes(bytes).unwrap();
-        let of_snapshot = Filter::<L>::from_snapshot(snapshot, hasher).unwrap_err();
+        let of_snapshot = Filter::<L>::from_snapshot(&snapshot, hasher).unwrap_err();
         assert_eq!(format!("{of_snapshot:?}"), format!("{error:?}"));
         error
     }

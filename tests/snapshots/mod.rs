@@ -6,3 +6,4 @@ mod merge;
 mod round_trip;
 #[cfg(feature = "serde")]
 mod serde;
+mod views;

@@ -73,8 +73,8 @@ fn comes_back<S: Subject>(subject: &S, layout: Layout, first: usize, items: usiz
     assert!(printed.contains(&format!("len: {}, capacity: {first}", subject.len())), "{printed}");
     let bits = format!("value_bits: {}", subject.value_bits());
     assert_eq!(printed.contains(&bits), top > 0, "{printed}");
-    let [by_bytes, by_reader] = [S::restored(&bytes), S::from_reader(&bytes)];
-    for restored in [by_bytes, by_reader, S::from_snapshot(snapshot.clone())] {
+    let [by_bytes, by_reader] = [S::restored(bytes), S::from_reader(bytes)];
+    for restored in [by_bytes, by_reader, S::from_snapshot(&snapshot), subject.copied()] {
         let restored = restored.expect("what was just written");
         assert_eq!((restored.len(), restored.capacity()), (subject.len(), subject.capacity()));
         assert_eq!(restored.value_bits(), subject.value_bits());

@@ -2,7 +2,10 @@
 
 use std::hash::RandomState;
 
-use coucal::{AnyCuckooFilter, Snapshot};
+use coucal::{
+    AnyCuckooFilter, CuckooFilter, CuckooFilterView, CuckooMaplet, CuckooMapletView, Fp16x4,
+    Snapshot, StableHashBuilder,
+};
 use serde_core::{Deserialize, Serialize};
 
 use crate::common::{Filter, HASHER, default_layout};
@@ -13,7 +16,7 @@ fn filter() -> Filter {
     filter
 }
 
-fn check(snapshot: Snapshot) {
+fn check(snapshot: &Snapshot) {
     let filter: Filter = Filter::from_snapshot(snapshot, HASHER).unwrap();
     assert_eq!(filter.len(), 500);
     assert!((0..500).all(|item| filter.contains(&item)));
@@ -25,7 +28,7 @@ fn bytes_in_a_binary_format() {
     let written = postcard::to_allocvec(&snapshot).unwrap();
     // A length of two bytes, and the snapshot as it is.
     assert_eq!(&written[2..], snapshot.as_bytes());
-    check(postcard::from_bytes(&written).unwrap());
+    check(&postcard::from_bytes(&written).unwrap());
 }
 
 /// What four formats read, each from a slice, whose bytes it may lend, and from a reader.
@@ -77,7 +80,7 @@ fn numbers_in_a_text_format() {
     let snapshot = filter().snapshot().unwrap();
     let written = serde_json::to_string(&snapshot).unwrap();
     assert!(written.starts_with("[137,99,111,117,99,97,108,10,1,"), "{}", &written[..40]);
-    check(serde_json::from_str(&written).unwrap());
+    check(&serde_json::from_str(&written).unwrap());
 }
 
 /// What is read is validated, as by `from_bytes`.
@@ -98,7 +101,7 @@ fn damaged_bytes_are_an_error() {
 #[test]
 fn another_hasher_is_an_error() {
     let snapshot = filter().snapshot().unwrap();
-    assert!(AnyCuckooFilter::from_snapshot(snapshot, RandomState::new()).is_err());
+    assert!(AnyCuckooFilter::from_snapshot(&snapshot, RandomState::new()).is_err());
 }
 
 /// As a field of a type of the user's own.
@@ -106,4 +109,32 @@ fn another_hasher_is_an_error() {
 fn is_for_any_format() {
     fn both_ways<T: Serialize + for<'de> Deserialize<'de>>() {}
     both_ways::<Snapshot>();
+}
+
+/// A filter and a maplet by themselves, where the hasher has a default; and a view of bytes that a format lends.
+#[test]
+fn filters_and_views() {
+    type Default = StableHashBuilder;
+
+    let filter = CuckooFilter::with_capacity_and_hasher(1000, Default::default());
+    (0..500).for_each(|item| filter.insert(&item).expect("room for a thousand"));
+    let written = postcard::to_allocvec(&filter).unwrap();
+    let restored: CuckooFilter<Fp16x4, Default> = postcard::from_bytes(&written).unwrap();
+    assert_eq!(restored.snapshot().unwrap(), filter.snapshot().unwrap());
+    let view: CuckooFilterView<&[u8]> = postcard::from_bytes(&written).unwrap();
+    assert!((0..500).all(|item| view.contains(&item)) && view.len() == 500);
+    assert_eq!(postcard::to_allocvec(&view).unwrap(), written);
+    assert!(postcard::from_bytes::<CuckooMapletView<&[u8]>>(&written).is_err());
+
+    let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).hasher(Default::default());
+    let maplet = maplet.build().unwrap();
+    maplet.insert("egg", 7).unwrap();
+    let written = postcard::to_allocvec(&maplet).unwrap();
+    let restored: CuckooMaplet<Fp16x4, Default> = postcard::from_bytes(&written).unwrap();
+    let view: CuckooMapletView<&[u8]> = postcard::from_bytes(&written).unwrap();
+    assert!(restored.get("egg").eq([7]) && view.get("egg").eq([7]));
+
+    // Another seed than the default.
+    let written = postcard::to_allocvec(&self::filter()).unwrap();
+    assert!(postcard::from_bytes::<CuckooFilter<Fp16x4, Default>>(&written).is_err());
 }

@@ -157,7 +157,7 @@ fn snapshots_are_exact<F: Storage>(
             taken.fetch_add(1, Ordering::Relaxed);
 
             let len = snapshot.len();
-            let restored = Filter::<F>::from_snapshot(snapshot, HASHER).expect("valid");
+            let restored = Filter::<F>::from_snapshot(&snapshot, HASHER).expect("valid");
             let is_held = |&item: &u64| restored.contains(&Prehashed(item));
             assert!(settled.iter().all(is_held), "a settled item is missed");
             let mut found = settled.len();

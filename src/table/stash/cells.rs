@@ -241,17 +241,18 @@ fn copies_in(first: u64) -> usize {
     (first >> COPIES) as usize
 }
 
-/// The bits of a position that are known of this entry. In a table of fixed size a position is a bucket: all of them.
+/// The bits of a position that an entry knows of which so many are known; 0 in a table of fixed size, where a position is
+/// a bucket: all of them. (Bytes that nobody has checked may say more than 64.)
 #[inline]
-fn prefix(position: u64, entry: Entry) -> u64 {
-    position & u64::MAX >> ((u64::BITS - entry.known()) % u64::BITS)
+pub(crate) fn prefix(position: u64, known: u32) -> u64 {
+    position & u64::MAX >> (u64::BITS.wrapping_sub(known) % u64::BITS)
 }
 
 impl Stashed {
     /// As the words of a cell.
     pub(crate) fn words(self) -> CellWords {
         let Self { place: Place { position, entry }, copies } = self;
-        [name(entry) | (copies as u64) << COPIES, prefix(position, entry)]
+        [name(entry) | (copies as u64) << COPIES, prefix(position, entry.known())]
     }
 
     /// That of the words of a cell.
@@ -333,7 +334,7 @@ impl Cells {
         if lines == 0 {
             return true;
         }
-        let hash = self.hash(name(entry), prefix(query.item.position, entry));
+        let hash = self.hash(name(entry), prefix(query.item.position, entry.known()));
         // Acquire, as in `scan`.
         let tags = self.tags.view().word((hash & (lines - 1)) as usize).load(Ordering::Acquire);
         (with_tag(tags, tag(hash)) | tags & passing(hash)) == 0 || !self.holds(lines, entry, query)
@@ -364,7 +365,7 @@ impl Cells {
         StashQuery { item, mask }: StashQuery,
         mut found: impl FnMut(Match),
     ) {
-        let (name, position) = (name(entry), prefix(item.position, entry));
+        let (name, position) = (name(entry), prefix(item.position, entry.known()));
         let (hash, mask) = (self.hash(name, position), u64::from(mask) | LENGTH);
         let (tags, words) = (self.tags.view(), self.words.view());
         for line in way(hash as usize, lines as usize) {
@@ -738,7 +739,7 @@ mod tests {
 
     fn place(position: u64, bits: u64, known: u32) -> Place {
         let entry = Entry::knowing(bits, known);
-        Place { position: prefix(position, entry), entry }
+        Place { position: prefix(position, entry.known()), entry }
     }
 
     #[test]

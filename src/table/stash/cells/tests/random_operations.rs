@@ -69,7 +69,7 @@ fn order(&(bits, known, _): &Parts) -> (Reverse<u32>, u32) {
 
 /// What is known of an entry that has this position.
 fn known_of(position: u64, entry: Entry) -> Place {
-    Place { position: prefix(position, entry), entry }
+    Place { position: prefix(position, entry.known()), entry }
 }
 
 fn name_of(place: Place) -> CellWords {
@@ -197,7 +197,7 @@ impl Modelled {
             let Place { position, entry } = Stashed::of_words(words).place;
             if (entry.bits() ^ item.entry.bits()) & mask == 0
                 && entry.known() <= item.entry.known()
-                && prefix(item.position, entry) == position
+                && prefix(item.position, entry.known()) == position
             {
                 entries.push((entry.bits(), entry.known(), copies));
             }

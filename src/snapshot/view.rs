@@ -1,0 +1,505 @@
+//! Views: lookups in the bytes of a snapshot where they lie.
+//!
+//! **Invariant:** a lookup reads nothing but the bytes, and ends after two words, 128 binary searches and one look at each
+//! stashed entry at the most, whatever the bytes are.
+
+use core::fmt;
+use core::hash::BuildHasher;
+
+use super::format::{self, Header, STASHED_BYTES};
+use crate::error::{Error, check_lengths};
+use crate::hasher::{Item, StableHashBuilder};
+use crate::layout::{Candidates, Format, Fp16x4, Layout, LayoutId, by_layout};
+use crate::table::entry::{NoValues, ValueBits, Values};
+use crate::table::{
+    Bucket, FixedBucket, FixedPlacement, GrowingBucket, GrowingPlacement, Key, Stashed, figures,
+    prefix, sizing,
+};
+
+/// The snapshot of a [`CuckooFilter`](crate::CuckooFilter) as a filter that is only read, where its bytes lie: in a file
+/// that is mapped, in a block cache, in a message, in a `static`.
+///
+/// Nothing is copied or decoded. One type reads each layout, of fixed size and growing. Bytes may be at any alignment. `B`
+/// is whatever owns or borrows them: `&[u8]`, `Vec<u8>`, `Arc<[u8]>`, `Bytes`, `Mmap`, a [`Snapshot`](crate::Snapshot).
+///
+/// * **Lookups are wait-free**: they read the bytes and nothing else, whoever else reads them. They answer as
+///   the filter did at the instant of its snapshot, with the same false positives.
+/// * **Time**: two words of the bytes, as in a filter. If entries are [stashed](crate#what-finds-no-room), one binary search
+///   among them for each length of entry that occurs: one in a snapshot of a filter of fixed size, mostly one in one of
+///   a growing filter. A filter has a hash table there, so with many stashed entries a view is slower.
+/// * **Bytes that change** while a view is open, as those of a mapped file can, make answers wrong, and are no error:
+///   no lookup panics, or reads beyond them, whatever they are.
+///
+/// The hasher must be the one of the filter: for bytes from another process a
+/// [`StableHashBuilder`], which is the default here.
+///
+/// # Examples
+///
+/// ```
+/// use coucal::{CuckooFilter, CuckooFilterView, StableHashBuilder};
+///
+/// let hasher = StableHashBuilder::default();
+/// let filter = CuckooFilter::with_capacity_and_hasher(1000, hasher);
+/// filter.insert("egg")?;
+/// let bytes: Vec<u8> = filter.snapshot()?.into_bytes();
+///
+/// // In another process, with the bytes from a file:
+/// let view = CuckooFilterView::from_bytes(&bytes, hasher)?;
+/// assert!(view.contains("egg"));
+/// assert_eq!(view.len(), 1);
+/// # Ok::<(), coucal::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct CuckooFilterView<B, S = StableHashBuilder> {
+    view: View<B, NoValues>,
+    hasher: S,
+}
+
+/// The snapshot of a [`CuckooMaplet`](crate::CuckooMaplet) as a maplet that is only read, where its bytes lie.
+///
+/// What it reads, and what it takes, is said of [`CuckooFilterView`].
+///
+/// # Examples
+///
+/// ```
+/// use coucal::{CuckooMaplet, CuckooMapletView, StableHashBuilder};
+///
+/// let hasher = StableHashBuilder::default();
+/// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).hasher(hasher).build()?;
+/// maplet.insert("egg", 7)?;
+/// let bytes = maplet.snapshot()?.into_bytes();
+///
+/// let view = CuckooMapletView::from_bytes(&bytes, hasher)?;
+/// assert!(view.get("egg").any(|value| value == 7));
+/// # Ok::<(), coucal::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct CuckooMapletView<B, S = StableHashBuilder> {
+    view: View<B, ValueBits>,
+    hasher: S,
+}
+
+/// A view of bytes with a header that was checked.
+#[derive(Clone)]
+struct View<B, V> {
+    bytes: B,
+    header: Header,
+    placement: Placement<V>,
+    /// The bits of an entry that are not its value.
+    key_bits: u32,
+}
+
+/// Where items are: in a table of fixed size, or in one that grows.
+#[derive(Clone, Copy)]
+enum Placement<V> {
+    Fixed(FixedPlacement<V>),
+    Growing(GrowingPlacement<V>),
+}
+
+/// What this method gives, by the format of the layout and the kind of the table.
+macro_rules! by_kind {
+    ($view:expr, $method:ident($($argument:expr),*)) => {
+        by_layout!($view.header.layout, F => match $view.placement {
+            // Of a layout that does not grow nothing is left of this.
+            Placement::Growing(placement) if const { <F as Format>::GROWS } => {
+                $view.$method::<F, GrowingBucket<V>>(placement, $($argument),*)
+            }
+            Placement::Fixed(placement) => {
+                $view.$method::<F, FixedBucket<V>>(placement, $($argument),*)
+            }
+            Placement::Growing(_) => unreachable!("the header was checked"),
+        })
+    };
+}
+
+impl<B: AsRef<[u8]>, V: Values> View<B, V> {
+    fn new(bytes: B, hasher: &impl BuildHasher, is_trusted: bool) -> Result<Self, Error> {
+        let all = bytes.as_ref();
+        let header = Header::decode(all, is_trusted)?;
+        header.check_type(V::ANY)?;
+        header.check_hasher(hasher)?;
+        if is_trusted {
+            header.check_len(all)?;
+        } else {
+            header.validate_all(all)?;
+        }
+        let Header { layout, grows, grown, value_bits, .. } = header;
+        let values = V::new(layout.properties().bits, value_bits);
+        let placement = by_layout!(layout, F => {
+            if const { <F as Format>::GROWS } && grows {
+                Placement::Growing(GrowingBucket::placement::<F>(grown, values))
+            } else {
+                Placement::Fixed(FixedBucket::placement::<F>(grown, values))
+            }
+        });
+        let key_bits = values.below().map_or(u32::MAX, |below| below as u32);
+        Ok(Self { bytes, header, placement, key_bits })
+    }
+
+    /// The words of the buckets; a bucket for which there are no bytes is empty.
+    #[inline]
+    fn words<F: Format>(&self) -> impl Fn(usize) -> F {
+        let words = format::words(&self.header, self.bytes.as_ref());
+        |number| F::from_bits(words.get(number).map_or(0, |&word| u64::from_le_bytes(word)))
+    }
+
+    /// Whether there is an entry of the item, whatever its value is.
+    #[inline]
+    fn holds(&self, hash: u64) -> bool {
+        // The most frequent layout without a choice.
+        if let (LayoutId::Fp16x4, Placement::Fixed(placement)) =
+            (self.header.layout, self.placement)
+        {
+            type F = <Fp16x4 as Layout>::Format;
+            return self.holds_in::<F, FixedBucket<V>>(placement, hash);
+        }
+        self.holds_in_any(hash)
+    }
+
+    #[inline(never)]
+    fn holds_in_any(&self, hash: u64) -> bool {
+        by_kind!(self, holds_in(hash))
+    }
+
+    fn count(&self, hash: u64) -> usize {
+        by_kind!(self, count_in(hash))
+    }
+
+    /// The values of the key.
+    fn values(&self, hash: u64) -> Candidates {
+        by_kind!(self, values_in(hash))
+    }
+
+    fn rate(&self) -> f64 {
+        by_kind!(self, rate_in())
+    }
+
+    #[inline]
+    fn holds_in<F: Format, K: Bucket<Values = V>>(
+        &self,
+        placement: K::Placement,
+        hash: u64,
+    ) -> bool {
+        let key = K::geometry::<F>(placement).key(hash);
+        let (buckets, words) = self.read::<F, K>(placement, key);
+        if K::either_holds(buckets, words, key.places()) {
+            return true;
+        }
+        let mut found = false;
+        self.each_stashed(key, self.key_bits, |_| found = true);
+        found
+    }
+
+    #[inline]
+    fn read<F: Format, K: Bucket>(&self, placement: K::Placement, key: Key) -> ([K; 2], [F; 2]) {
+        let buckets = key.places().map(|place| K::of(placement, place));
+        (buckets, buckets.map(|bucket| self.words::<F>()(bucket.number())))
+    }
+
+    fn count_in<F: Format, K: Bucket<Values = V>>(
+        &self,
+        placement: K::Placement,
+        hash: u64,
+    ) -> usize {
+        let key = K::geometry::<F>(placement).key(hash);
+        let (buckets, words) = self.read::<F, K>(placement, key);
+        let copies = |at: usize| buckets[at].copies(words[at], key.places()[at]);
+        let mut count = copies(0) + copies(1);
+        self.each_stashed(key, u32::MAX, |stashed| count += stashed.copies);
+        count
+    }
+
+    #[inline]
+    fn values_in<F: Format, K: Bucket<Values = V>>(
+        &self,
+        placement: K::Placement,
+        hash: u64,
+    ) -> Candidates {
+        let key = K::geometry::<F>(placement).key(hash);
+        let (buckets, words) = self.read::<F, K>(placement, key);
+        let mut candidates = K::values(buckets, words, key.places());
+        let shift = F::BITS - self.header.value_bits;
+        self.each_stashed(key, self.key_bits, |stashed| {
+            candidates.add(stashed.place.entry.bits() >> shift);
+        });
+        candidates.sort_added();
+        candidates
+    }
+
+    fn rate_in<F: Format, K: Bucket<Values = V>>(&self, placement: K::Placement) -> f64 {
+        let Header { value_bits, occupied, stashed, .. } = self.header;
+        figures::false_positive_rate::<F, K>(
+            placement,
+            value_bits,
+            occupied + stashed,
+            self.words(),
+        )
+    }
+
+    /// Calls `found` with each entry of the item in the stash, by these bits of it.
+    #[inline]
+    fn each_stashed(&self, key: Key, mask: u32, found: impl FnMut(Stashed)) {
+        if self.header.stashed > 0 {
+            self.search_stash(key, mask, found);
+        }
+    }
+
+    /// The entries are in order of their lengths, then of their positions: each length that occurs is searched.
+    #[cold]
+    #[inline(never)]
+    fn search_stash(&self, key: Key, mask: u32, mut found: impl FnMut(Stashed)) {
+        let item = key.even();
+        let stashed = |entry: &[u8; STASHED_BYTES]| Stashed::of_words(format::cell_words(entry));
+        let known = |entry: &[u8; STASHED_BYTES]| stashed(entry).place.entry.known();
+        let mut rest = format::stash(&self.header, self.bytes.as_ref());
+        let mut lengths = 0..;
+        // Bytes that were not checked may be in no order: each round takes a greater length.
+        while let Some(first) = rest.first()
+            && let length = known(first)
+            && lengths.contains(&length)
+        {
+            lengths = length + 1..;
+            let (run, others) =
+                rest.split_at(rest.partition_point(|entry| known(entry) <= length).max(1));
+            rest = others;
+            let position = prefix(item.position, length);
+            let start = run.partition_point(|entry| stashed(entry).place.position < position);
+            let at_position = run[start..].iter().map(stashed);
+            at_position
+                .take_while(|stashed| stashed.place.position == position)
+                .filter(|stashed| (stashed.place.entry.bits() ^ item.entry.bits()) & mask == 0)
+                .for_each(&mut found);
+        }
+    }
+}
+
+/// What both types of views have.
+macro_rules! views {
+    ($($view:ident: $item:literal;)*) => {$(
+        impl<B: AsRef<[u8]>, S: BuildHasher> $view<B, S> {
+            /// A view of bytes that are a snapshot and nothing else. Every byte is checked once, which takes about as long as
+            /// to read them from memory.
+            ///
+            /// # Errors
+            ///
+            /// Those of [`CuckooFilter::from_bytes`](crate::CuckooFilter::from_bytes), but for what only a type of another
+            /// layout or kind refuses.
+            pub fn from_bytes(bytes: B, hasher: S) -> Result<Self, Error> {
+                View::new(bytes, &hasher, false).map(|view| Self { view, hasher })
+            }
+
+            /// A view of bytes that somebody else has checked since they were written: a block cache, a file system with
+            /// checksums. Only the header is checked, and the length: it takes as long as some lookups do, whatever the
+            /// size.
+            ///
+            /// Damaged bytes make answers wrong, also that an item is absent. They are no danger: no lookup panics, or
+            /// reads beyond them; at the worst it looks at each stashed entry that the header names.
+            ///
+            /// # Errors
+            ///
+            /// Those of `from_bytes` for a header; [`Error::Truncated`] and [`Error::TrailingBytes`].
+            pub fn from_trusted_bytes(bytes: B, hasher: S) -> Result<Self, Error> {
+                View::new(bytes, &hasher, true).map(|view| Self { view, hasher })
+            }
+        }
+
+        impl<B: AsRef<[u8]>, S> $view<B, S> {
+            #[doc = concat!("The number of ", $item, "s, copies counted one by one.")]
+            #[must_use]
+            pub fn len(&self) -> usize {
+                sizing::in_address_space(self.view.header.items())
+            }
+
+            #[doc = concat!("Whether there is no ", $item, ".")]
+            #[must_use]
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+
+            /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME).
+            #[must_use]
+            pub fn layout_name(&self) -> &'static str {
+                self.view.header.layout.name()
+            }
+
+            /// The expected share of absent keys for which a lookup finds something. Of a growing table it is an estimate
+            /// from a sample of the words.
+            #[must_use]
+            pub fn false_positive_rate(&self) -> f64 {
+                self.view.rate()
+            }
+
+            /// The bytes.
+            #[must_use]
+            pub fn as_bytes(&self) -> &[u8] {
+                self.view.bytes.as_ref()
+            }
+
+            /// What owns or borrows the bytes.
+            #[must_use]
+            pub fn into_inner(self) -> B {
+                self.view.bytes
+            }
+        }
+
+        impl<B: AsRef<[u8]>, S> fmt::Debug for $view<B, S> {
+            /// Prints figures, not the bytes.
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($view))
+                    .field("layout", &self.layout_name())
+                    .field("len", &self.len())
+                    .field("bytes", &self.as_bytes().len())
+                    .finish_non_exhaustive()
+            }
+        }
+    )*};
+}
+
+views! {
+    CuckooFilterView: "item";
+    CuckooMapletView: "pair";
+}
+
+impl<B: AsRef<[u8]>, S> CuckooFilterView<B, S> {
+    /// Whether the item is in the filter, or is a false positive, as
+    /// [`CuckooFilter::contains`](crate::CuckooFilter::contains) said it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooFilter, CuckooFilterView, Prehashed};
+    ///
+    /// let filter = CuckooFilter::with_capacity(100);
+    /// filter.insert("egg")?;
+    /// let view = CuckooFilterView::from_bytes(filter.snapshot()?, filter.hasher().clone())?;
+    /// assert!(view.contains("egg") && view.contains(&Prehashed(filter.hash_of("egg"))));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn contains<Q: Item<S> + ?Sized>(&self, item: &Q) -> bool {
+        self.view.holds(item.hash_with(&self.hasher))
+    }
+
+    /// How many copies of the item there are, those of its false positives included.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooFilter, CuckooFilterView};
+    ///
+    /// let filter = CuckooFilter::with_capacity(100);
+    /// filter.insert_many(&["egg", "egg"])?;
+    /// let view = CuckooFilterView::from_bytes(filter.snapshot()?, filter.hasher().clone())?;
+    /// assert_eq!(view.count("egg"), 2);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[must_use]
+    pub fn count<Q: Item<S> + ?Sized>(&self, item: &Q) -> usize {
+        self.view.count(item.hash_with(&self.hasher))
+    }
+
+    /// Writes to `found` whether each item is in the filter.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is written.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooFilter, CuckooFilterView};
+    ///
+    /// let filter = CuckooFilter::with_capacity(100);
+    /// filter.insert("egg")?;
+    /// let view = CuckooFilterView::from_bytes(filter.snapshot()?, filter.hasher().clone())?;
+    /// let mut found = [false; 2];
+    /// view.contains_many(&["egg", "nest"], &mut found)?;
+    /// assert_eq!(found, [true, filter.contains("nest")]);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn contains_many<Q: Item<S>>(&self, items: &[Q], found: &mut [bool]) -> Result<(), Error> {
+        check_lengths(items.len(), found.len())?;
+        for (item, found) in items.iter().zip(found) {
+            *found = self.contains(item);
+        }
+        Ok(())
+    }
+}
+
+impl<B: AsRef<[u8]>, S> CuckooMapletView<B, S> {
+    /// The values of the key, and few others, as [`CuckooMaplet::get`](crate::CuckooMaplet::get) gave them. It allocates only
+    /// if values of the key are stashed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooMaplet, CuckooMapletView};
+    ///
+    /// let maplet = CuckooMaplet::with_capacity(100, 6);
+    /// maplet.insert("egg", 7)?;
+    /// let view = CuckooMapletView::from_bytes(maplet.snapshot()?, maplet.hasher().clone())?;
+    /// assert!(view.get("egg").eq([7]));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[inline]
+    pub fn get<Q: Item<S> + ?Sized>(&self, key: &Q) -> Candidates {
+        self.view.values(key.hash_with(&self.hasher))
+    }
+
+    /// Whether the key has a value, or is a false positive.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooMaplet, CuckooMapletView};
+    ///
+    /// let maplet = CuckooMaplet::with_capacity(100, 6);
+    /// maplet.insert("egg", 7)?;
+    /// let view = CuckooMapletView::from_bytes(maplet.snapshot()?, maplet.hasher().clone())?;
+    /// assert!(view.contains_key("egg"));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn contains_key<Q: Item<S> + ?Sized>(&self, key: &Q) -> bool {
+        self.view.holds(key.hash_with(&self.hasher))
+    }
+
+    /// Writes to `candidates` the values of each key, and few others.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] if the two slices differ in length; then nothing is written.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{Candidates, CuckooMaplet, CuckooMapletView};
+    ///
+    /// let maplet = CuckooMaplet::with_capacity(100, 6);
+    /// maplet.insert("egg", 7)?;
+    /// let view = CuckooMapletView::from_bytes(maplet.snapshot()?, maplet.hasher().clone())?;
+    /// let mut candidates = [const { Candidates::new() }; 2];
+    /// view.get_many(&["egg", "nest"], &mut candidates)?;
+    /// assert!(candidates[0].any(|value| value == 7));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn get_many<Q: Item<S>>(
+        &self,
+        keys: &[Q],
+        candidates: &mut [Candidates],
+    ) -> Result<(), Error> {
+        check_lengths(keys.len(), candidates.len())?;
+        for (key, candidates) in keys.iter().zip(candidates) {
+            *candidates = self.get(key);
+        }
+        Ok(())
+    }
+
+    /// The bits of each value.
+    #[must_use]
+    pub fn value_bits(&self) -> u32 {
+        self.view.header.value_bits
+    }
+}

@@ -1,0 +1,147 @@
+//! Views of the bytes of snapshots: they say what the filter said, and no bytes make them panic.
+
+use coucal::{CuckooFilterView, CuckooMapletView, Error, StableHashBuilder};
+use coucal_reference::format::{self, HEADER, at};
+use coucal_reference::{Item, Subject};
+
+use crate::common::{HASHER, Layout, default_layout, hashes, usually, widths};
+
+of_each_layout!(views_of_fixed_size);
+
+of_each_growing_layout!(views_of_what_grows);
+
+fn views_of_fixed_size(layout: Layout) {
+    for items in [0, 10, 3000] {
+        is_viewed(&layout.filter(items), items);
+    }
+    for bits in widths(layout.longest_values()) {
+        is_viewed(&layout.maplet(1000, bits), 1000);
+    }
+}
+
+/// Also with entries of several lengths in the stash, and with doubled ones.
+fn views_of_what_grows(layout: Layout) {
+    for (first, items) in [(0, 10), (1000, 3000), (10, 10_000)] {
+        is_viewed(&layout.growing(first, items), items);
+    }
+    for bits in widths(layout.longest_values_that_grow()) {
+        is_viewed(&layout.growing_maplet(100, 3000, bits), 3000);
+    }
+}
+
+/// The hashes that are inserted, and others.
+fn looked_for(items: usize) -> Vec<u64> {
+    hashes(17).take(items + usually(2000, 100_000)).collect()
+}
+
+/// With a third of the items, and copies of some that find no room in their buckets, at each alignment.
+fn is_viewed<S: Subject>(subject: &S, items: usize) {
+    let top = (1_u64 << subject.value_bits()) - 1;
+    let item = |hash: u64, at: usize| -> Item { (hash, (((hash >> 7) + at as u64) & top) as u32) };
+    let hashes = looked_for(items);
+    for (at, &hash) in hashes[..items].iter().enumerate() {
+        let copies = if at % 97 == 5 { 20 } else { usize::from(at % 3 == 0) };
+        for copy in 0..copies {
+            // In a small table there may be no room for all of them.
+            drop(subject.insert(item(hash, copy / 2)));
+        }
+    }
+    assert!(items < 3000 || subject.stashed().0 > 10, "{:?}", subject.stashed());
+    let bytes = subject.bytes();
+    for offset in 0..if items < 100 { 8 } else { 2 } {
+        let moved = [&vec![0; offset][..], &bytes].concat();
+        subject.assert_viewed(&moved[offset..], &hashes);
+    }
+    each_damage_is_looked_at::<S>(&bytes, &hashes[..100]);
+}
+
+/// A trusted view of damaged words and entries gives some answer; one that is checked says that they are.
+fn each_damage_is_looked_at<S: Subject>(bytes: &[u8], hashes: &[u64]) {
+    for (damage, &byte) in [0xff, 1, 0x80, 0x55].iter().enumerate() {
+        let mut damaged = bytes.to_vec();
+        let end = bytes.len() - 8;
+        for at in (HEADER + damage..end).step_by(1 + damage) {
+            damaged[at] ^= byte;
+        }
+        let is_damaged = damaged != bytes;
+        assert_eq!(S::viewed(&damaged, false, hashes).is_err(), is_damaged);
+        assert!(S::viewed(&damaged, true, hashes).is_ok());
+    }
+}
+
+/// What is said of itself.
+#[test]
+fn figures() {
+    let filter = default_layout().growing(0, 10_000);
+    (0..5000).for_each(|item| filter.insert(&item).unwrap());
+    let view = CuckooFilterView::from_bytes(filter.snapshot().unwrap(), HASHER).unwrap();
+    assert_eq!((view.len(), view.is_empty(), view.layout_name()), (5000, false, "Fp16x4"));
+    assert!((view.false_positive_rate() / filter.false_positive_rate() - 1.0).abs() < 1e-9);
+    let printed = format!("{view:?}");
+    assert!(printed.contains("layout: \"Fp16x4\", len: 5000"), "{printed}");
+    let bytes = view.as_bytes().to_vec();
+    assert_eq!(view.clone().into_inner().as_bytes(), bytes);
+
+    let maplet = default_layout().maplet(100, 6);
+    maplet.insert("egg", 7).unwrap();
+    let view = CuckooMapletView::from_bytes(maplet.snapshot().unwrap(), HASHER).unwrap();
+    assert_eq!((view.len(), view.value_bits()), (1, 6));
+    assert!((view.false_positive_rate() / maplet.false_positive_rate() - 1.0).abs() < 1e-9);
+}
+
+/// What `from_bytes` of a filter refuses, but for the layout and whether it grows.
+#[test]
+fn what_is_no_view() {
+    let bytes = default_layout().filter(1000).snapshot().unwrap().into_bytes();
+    let of_maplet = default_layout().maplet(1000, 3).snapshot().unwrap().into_bytes();
+    let other = StableHashBuilder::new(8);
+    for open in [CuckooFilterView::from_bytes, CuckooFilterView::from_trusted_bytes] {
+        let error = |bytes: &[u8]| open(bytes.to_vec(), HASHER).unwrap_err();
+        assert!(open(bytes.clone(), HASHER).is_ok());
+        assert_eq!(error(&of_maplet), Error::OtherType { is_maplet: true });
+        assert_eq!(open(bytes.clone(), other).unwrap_err(), Error::OtherHasher);
+        assert_eq!(error(&[&bytes[..], &[0; 3]].concat()), Error::TrailingBytes { bytes: 3 });
+        assert_eq!(error(b"something else"), Error::NotASnapshot);
+        for len in [8, HEADER - 1, HEADER, bytes.len() - 1] {
+            assert_eq!(error(&bytes[..len]), Error::Truncated, "{len} bytes");
+        }
+        for at in 0..HEADER {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 4;
+            assert!(open(damaged, HASHER).is_err(), "byte {at}");
+        }
+    }
+    for open in [CuckooMapletView::from_bytes, CuckooMapletView::from_trusted_bytes] {
+        let error = open(bytes.clone(), HASHER).unwrap_err();
+        assert_eq!(error, Error::OtherType { is_maplet: false });
+    }
+}
+
+/// Headers with right checksums and any numbers: a trusted view takes those with which something can be looked up.
+#[test]
+fn hostile_headers() {
+    let hashes = looked_for(0);
+    let mut taken = 0;
+    for grows in [false, true] {
+        let bytes = if grows {
+            default_layout().growing(100, 1000).snapshot().unwrap().into_bytes()
+        } else {
+            default_layout().filter(1000).snapshot().unwrap().into_bytes()
+        };
+        for field in (at::FIRST..at::HASHER).step_by(8).chain([at::STASHED, at::COPIES]) {
+            let old = format::number(&bytes, field);
+            let near = (0..20).flat_map(|by| [old + by, old.saturating_sub(by)]);
+            let far = (0..64).flat_map(|bit| [1 << bit, u64::MAX >> bit, u64::MAX << bit]);
+            for number in near.chain(far) {
+                let mut bytes = bytes.clone();
+                bytes[field..field + 8].copy_from_slice(&number.to_le_bytes());
+                format::seal(&mut bytes);
+                let view = CuckooFilterView::from_trusted_bytes(&bytes, HASHER);
+                let Ok(view) = view else { continue };
+                let found = hashes.iter().filter(|&&hash| view.contains(&hash)).count();
+                taken += usize::from(found <= hashes.len() && view.len() < usize::MAX);
+            }
+        }
+    }
+    assert!((100..4000).contains(&taken), "{taken} headers");
+}
