@@ -44,13 +44,13 @@ use core::ops::Deref;
 
 use crossbeam_utils::CachePadded;
 
-pub(crate) use self::bucket::Bucket;
+pub(crate) use self::bucket::{Bucket, Grown};
 use self::entry::Values;
 pub(crate) use self::fixed::{Fixed, FixedBucket, FixedPlacement};
 pub(crate) use self::geometry::{Geometry, Key, Place};
 #[cfg(feature = "__internals")]
 pub use self::geometry::{alternate, key};
-pub(crate) use self::growing::{Growing, GrowingBucket, GrowingPlacement, Grown};
+pub(crate) use self::growing::{Growing, GrowingBucket, GrowingPlacement};
 pub(crate) use self::mirror::Image;
 use self::mirror::Mirror;
 use self::sizing::Sizing;

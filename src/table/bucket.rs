@@ -26,8 +26,19 @@ use core::hint::select_unpredictable;
 
 use super::entry::Values;
 use super::geometry::{Geometry, Place};
-use super::growing::Grown;
 use crate::layout::{Candidates, Format, Slot};
+
+/// The sizes of a table at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grown {
+    /// The number of buckets that it began with.
+    pub(crate) initial: usize,
+    pub(crate) buckets: usize,
+    /// Slots in use that splits have added: one for each void entry.
+    pub(crate) doubled: u64,
+    /// The load that growth keeps, in thousandths; 0 in a table of fixed size.
+    pub(crate) target_load: u32,
+}
 
 /// A bucket as its slots are read at one time. The places of an item are those with a position in the bucket.
 pub trait Bucket: Copy + PartialEq + Send + Sync {

@@ -1,8 +1,8 @@
 //! Figures of a table.
 
-use super::bucket::Bucket;
+use super::bucket::{Bucket, Grown};
 use super::entry::Values;
-use super::growing::{Growing, Grown};
+use super::growing::Growing;
 use super::sizing::{self, Sizing};
 use super::{Buckets, State, Table};
 use crate::layout::{Format, LayoutId};

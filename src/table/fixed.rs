@@ -5,10 +5,10 @@
 use core::iter;
 
 use super::Buckets;
-use super::bucket::{Bucket, Longest, Seen};
+use super::bucket::{Bucket, Grown, Longest, Seen};
 use super::entry::{Entry, NoValues, Values};
 use super::geometry::{Geometry, Place};
-use super::growing::{Growing, Grown};
+use super::growing::Growing;
 use crate::arch;
 use crate::layout::{Candidates, Format, Slot};
 use crate::sync::memory::{self, NoMemory, try_push};

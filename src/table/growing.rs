@@ -45,7 +45,7 @@ use core::hint::select_unpredictable;
 use crossbeam_utils::CachePadded;
 
 use super::Buckets;
-use super::bucket::{Bucket, Longest, OUT_OF_CACHE_BUCKETS};
+use super::bucket::{Bucket, Grown, Longest, OUT_OF_CACHE_BUCKETS};
 use super::entry::{Entry, NoValues, Shape, Values};
 use super::geometry::{Geometry, Place};
 use crate::arch::{self, Pattern, Query, Ring};
@@ -143,18 +143,6 @@ impl Extent {
         // There is no such bucket only if the uppermost of these bits is a 1.
         select_unpredictable(split < self.buckets(), split, split.wrapping_sub(stride))
     }
-}
-
-/// The sizes of a table at one time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grown {
-    /// The number of buckets that it began with.
-    pub(crate) initial: usize,
-    pub(crate) buckets: usize,
-    /// Slots in use that splits have added: one for each void entry.
-    pub(crate) doubled: u64,
-    /// The load that growth keeps, in thousandths; 0 in a table of fixed size.
-    pub(crate) target_load: u32,
 }
 
 /// Of a growing table.

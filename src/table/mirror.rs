@@ -20,7 +20,7 @@
 //! the two differ. If the copy's fence comes first, the writer's store in the mirror comes after
 //! the copy's.
 
-use super::growing::Grown;
+use super::bucket::Grown;
 use super::sizing::MAX_STRIPES;
 use super::stash::{CellWords, Copied};
 use super::{Buckets, State, Table};
