@@ -2,6 +2,7 @@
 //! shares no code with the crate.
 
 use std::collections::BTreeMap;
+use std::iter;
 use std::sync::OnceLock;
 
 use coucal::Error;
@@ -326,6 +327,19 @@ fn high(a: u64, b: u64) -> u64 {
 
 pub fn number(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"))
+}
+
+/// The hash of these bytes by a `StableHashBuilder` of this seed.
+pub fn stable_hash(seed: u64, bytes: &[u8]) -> u64 {
+    let mut padded = bytes.to_vec();
+    padded.resize(bytes.len().next_multiple_of(16), 0);
+    let blocks = padded.chunks(16).map(|block| (number(block, 0), number(block, 8)));
+    let blocks = iter::once((seed, 0)).chain(blocks).chain([(bytes.len() as u64, 0)]);
+    let (x, y) = blocks.fold((0x243f_6a88_85a3_08d3, GOLDEN), |(x, y), (first, second)| {
+        let (a, b) = (x ^ first, second.wrapping_add(y));
+        (high(a, b).wrapping_add(a).wrapping_add(b), a.wrapping_mul(b) ^ a)
+    });
+    y.wrapping_add(x)
 }
 
 /// Makes the checksum of the header right, and that of the whole, which is in the last 8 bytes.

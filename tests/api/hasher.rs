@@ -1,5 +1,5 @@
-//! The default hasher on keys as programs have them: no two hash alike, and the filter reports
-//! absent ones at the stated rate. Every filter has a seed of its own.
+//! Both hashers on keys as programs have them: no two hash alike, and the filter reports absent ones at the
+//! stated rate. Every filter has a seed of its own. The stable hash is the one that docs/format.md defines.
 //!
 //! The seeds are random, so each test states the odds that it fails by chance.
 
@@ -7,7 +7,9 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::thread;
 
-use coucal::{CuckooFilter, DefaultHashBuilder, Fp10x6, Fp12x5, Prehashed};
+use coucal::{CuckooFilter, DefaultHashBuilder, Fp10x6, Fp12x5, Prehashed, StableHashBuilder};
+use coucal_reference::format;
+use rand::RngExt;
 use rand::seq::SliceRandom;
 
 use super::families::families;
@@ -36,14 +38,26 @@ fn shuffled(mut hashes: Vec<u64>) -> Vec<u64> {
     hashes
 }
 
+/// Hashers of some seeds.
+fn stable() -> impl Iterator<Item = StableHashBuilder> {
+    let mut random = random(43);
+    std::iter::repeat_with(move || StableHashBuilder::new(random.random()))
+}
+
 /// A hasher that tells keys apart has such a pair in ten seeds by chance once in 5 * 10^7 runs for the
 /// largest family, two pairs once in 10^15: so one pair passes, and two do not.
 #[test]
 fn no_two_keys_hash_alike() {
+    hash_apart(std::iter::repeat_with(Seed::default));
+    hash_apart(stable());
+}
+
+fn hash_apart<S: BuildHasher + 'static>(mut hashers: impl Iterator<Item = S>) {
     let mut found = Vec::new();
     let seeds = usually(2, 10);
-    for family in families::<Seed>() {
-        let pairs: usize = (0..seeds).map(|_| equal_pairs(&family.hashes(&Seed::default()))).sum();
+    for family in families::<S>() {
+        let hashers = hashers.by_ref().take(seeds);
+        let pairs: usize = hashers.map(|hasher| equal_pairs(&family.hashes(&hasher))).sum();
         if pairs > 1 {
             found.push((family.name, pairs));
         }
@@ -57,13 +71,18 @@ fn no_two_keys_hash_alike() {
 /// nearly nine.
 #[test]
 fn absent_keys_are_reported_at_the_stated_rate() {
+    report_at_the_stated_rate(std::iter::repeat_with(Seed::default));
+    report_at_the_stated_rate(stable());
+}
+
+fn report_at_the_stated_rate<S: BuildHasher + 'static>(mut hashers: impl Iterator<Item = S>) {
     let mut wrong = Vec::new();
-    for family in families::<Seed>() {
+    for family in families::<S>() {
         let (stored, seeds) = (family.len / 4, (usually(1, 4_usize) << 18).div_ceil(family.len));
         let (mut reported, mut expected) = (0, 0.0);
-        for _ in 0..seeds {
+        for hasher in hashers.by_ref().take(seeds) {
             let builder = CuckooFilter::builder().layout::<Fp10x6>().capacity(stored);
-            let filter = builder.build().expect("memory for a test");
+            let filter = builder.hasher(hasher).build().expect("memory for a test");
             let hashes = shuffled(family.hashes(filter.hasher()));
             let (present, absent) = hashes.split_at(stored);
             filter.insert_many(Prehashed::slice(present)).expect(family.name);
@@ -77,6 +96,44 @@ fn absent_keys_are_reported_at_the_stated_rate() {
         }
     }
     assert!(wrong.is_empty(), "measured as a multiple of the stated rate: {wrong:?}");
+}
+
+/// Bytes of every length, under several seeds.
+#[test]
+fn the_stable_hash_is_that_of_the_page() {
+    let mut random = random(47);
+    for len in (0..100).chain([1000, 4096]) {
+        let bytes: Vec<u8> = (0..len).map(|_| random.random()).collect();
+        for seed in [0, 7, random.random()] {
+            let hash = StableHashBuilder::new(seed).hash_bytes(&bytes);
+            assert_eq!(hash, format::stable_hash(seed, &bytes), "{len} bytes, seed {seed}");
+        }
+    }
+}
+
+/// One filter for keys of several types: what the recipe of the cookbook says, also of a derived `Hash`.
+#[test]
+fn keys_of_several_types_with_the_stable_hasher() {
+    #[derive(Hash)]
+    struct Id(u64);
+    let hasher = StableHashBuilder::new(7);
+    let of_7 = hasher.hash_one(7_u64);
+    let equal = [hasher.hash_one(7_i64), hasher.hash_one(7_usize), hasher.hash_one((7_u32, 0_u32))];
+    assert_eq!(equal, [of_7; 3]);
+    assert_eq!([hasher.hash_one(Id(7)), hasher.hash_one(&&7_u64)], [of_7; 2]);
+    assert_eq!(hasher.hash_one(-1_i64), hasher.hash_one(u64::MAX));
+    let widths = [
+        hasher.hash_one(7_u8),
+        hasher.hash_one(7_u16),
+        hasher.hash_one(7_i32),
+        of_7,
+        hasher.hash_one(7_u128),
+        hasher.hash_one((1_u8, 7_u64)),
+        hasher.hash_one((2_u8, 7_u64)),
+        hasher.hash_one("egg"),
+        hasher.hash_one(b"egg"),
+    ];
+    assert_eq!(HashSet::from(widths).len(), widths.len());
 }
 
 /// Those of one million pairs that share a class with an earlier one: some 60 are expected. Twice

@@ -3,8 +3,8 @@
 
 use std::io::{self, Read};
 
-use coucal::{AnyLayout, Error, Growable, Prehashed, Snapshot, StableHashBuilder, Storage};
-use coucal_reference::format::at;
+use coucal::{AnyLayout, Error, Growable, Prehashed, Snapshot, Storage};
+use coucal_reference::format::{HEADER, at, seal};
 
 use super::allocator::{counted, peak_of};
 use crate::common::{Filter, HASHER, LEAST_BUCKETS, Layout, default_layout, hashes, usually};
@@ -107,9 +107,8 @@ fn header<L: Storage>(filter: &Filter<L>, sizes: &[(usize, u64)]) -> Vec<u8> {
     for &(at, size) in sizes {
         bytes[at..at + 8].copy_from_slice(&size.to_le_bytes());
     }
-    let checksum = StableHashBuilder::new(0).hash_bytes(&bytes[..at::CHECKSUM]);
-    bytes[at::CHECKSUM..at::CHECKSUM + 8].copy_from_slice(&checksum.to_le_bytes());
-    bytes.truncate(at::CHECKSUM + 8);
+    bytes.truncate(HEADER);
+    seal(&mut bytes);
     bytes
 }
 
@@ -175,9 +174,8 @@ fn no_memory_for_promises() {
         assert!(peak <= 4096 + 512, "{peak} bytes");
     }
     // A snapshot by itself needs no more than its words, in pieces of 4 KiB.
-    let whole = [&grows[..], &[0; 32 * 8]].concat();
-    let checksum = StableHashBuilder::new(0).hash_bytes(&whole);
-    let whole = [&whole[..], &checksum.to_le_bytes()].concat();
+    let mut whole = [&grows[..], &[0; 33 * 8]].concat();
+    seal(&mut whole);
     let (snapshot, peak) = peak_of(|| Snapshot::from_bytes(&whole).unwrap());
     assert!(snapshot.is_empty());
     assert!(peak <= 4096 + 512, "{peak} bytes");

@@ -261,7 +261,7 @@ fn other_fields(layout: Layout) {
             (at::MAX_BUCKETS, of(at::WORDS) - 1),
             (at::MAX_BUCKETS, (1 << 44) / layout.slots as u64),
             (at::OCCUPIED, of(at::WORDS) * layout.slots as u64 + 1),
-            (at::DOUBLED, of(at::OCCUPIED) + 1),
+            (at::DOUBLED, of(at::OCCUPIED) + of(at::COPIES) + 1),
             (at::CAPACITY, of(at::MAX_CAPACITY) + 1),
             (at::MAX_CAPACITY, of(at::CAPACITY).wrapping_sub(1)),
         ] {
