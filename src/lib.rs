@@ -200,7 +200,7 @@
 //! * **Items are equal if their hashes are equal, so use one type for the keys of a filter.** `"egg"` and
 //!   `String::from("egg")` are one key; `"egg"` and `b"egg"` are two. Whether `7_u32` and `7_u64` are one
 //!   key depends on the hasher: with the default hasher they are, with a [`StableHashBuilder`] they are
-//!   two.
+//!   two: [keys of several types](cookbook#keys-of-several-types).
 //! * **Items are not stored**, so a filter cannot list them, and cannot be converted to another
 //!   layout or initial capacity.
 //!

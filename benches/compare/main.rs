@@ -10,6 +10,7 @@ mod callers;
 mod filters;
 mod growth;
 mod hash;
+mod hashers;
 mod machine;
 mod maplets;
 mod output;
@@ -46,13 +47,13 @@ fn allocated() -> usize {
 
 /// Compares coucal with what the machine does at best, with other filters and with exact sets.
 ///
-/// Writes performance/TOPIC.csv and plots, and prints a table for each figure. Where docs/performance.md or
-/// README.md has a place for a table, between `<!-- table: NAME -->` and `<!-- end -->`, the table is
+/// Writes performance/TOPIC.csv and plots, and prints a table for each figure. Where docs/performance.md, docs/cookbook.md
+/// or README.md has a place for a table, between `<!-- table: NAME -->` and `<!-- end -->`, the table is
 /// replaced if the output folder is docs.
 #[derive(Parser)]
 struct Arguments {
     /// filters (one thread, beside other filters and sets), batches, threads, growth, maplets, snapshots,
-    /// stash, callers (a loop and a large function), or all.
+    /// stash, callers (a loop and a large function), hashers (the stable one beside the default one), or all.
     #[arg(value_parser = topics)]
     topics: &'static [Topic],
     /// Table sizes; powers are written as 2^27. Tables and plots have the last one.
@@ -82,7 +83,7 @@ struct Topic {
     plots: fn(&Results) -> Vec<Plot>,
 }
 
-static TOPICS: [Topic; 8] = [
+static TOPICS: [Topic; 9] = [
     filters::TOPIC,
     batches::TOPIC,
     threads::TOPIC,
@@ -91,6 +92,7 @@ static TOPICS: [Topic; 8] = [
     snapshots::TOPIC,
     stash::TOPIC,
     callers::TOPIC,
+    hashers::TOPIC,
 ];
 
 fn topics(name: &str) -> Result<&'static [Topic], String> {
@@ -194,9 +196,17 @@ mod tests {
     /// that no table shows, except for target loads, of which the documentation of the crate has a table.
     #[test]
     fn a_run_of_each_topic_fills_its_tables_and_plots() {
-        for (topic, [tables_due, plots_due]) in
-            TOPICS.iter().zip([[3, 2], [1, 0], [2, 1], [3, 1], [2, 1], [1, 0], [1, 0]])
-        {
+        for (topic, [tables_due, plots_due]) in TOPICS.iter().zip([
+            [3, 2],
+            [1, 0],
+            [2, 1],
+            [3, 1],
+            [2, 1],
+            [1, 0],
+            [1, 0],
+            [1, 0],
+            [1, 0],
+        ]) {
             let plan = Plan {
                 slots: vec![1 << 12],
                 rounds: Some(1),

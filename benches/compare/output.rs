@@ -33,7 +33,7 @@ pub fn write(topic: &Topic, results: &Results, out: &Path) -> Result<(), Box<dyn
         println!("{name}\n\n{text}");
     }
     texts.push(("machine".into(), machine(results)));
-    let pages = ["performance.md", "../README.md"].map(|page| out.join(page));
+    let pages = ["performance.md", "cookbook.md", "../README.md"].map(|page| out.join(page));
     for page in pages.iter().filter(|page| page.exists()) {
         if fill_page(page, &texts)? {
             println!("changed: {}", page.display());
