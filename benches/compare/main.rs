@@ -23,6 +23,7 @@ mod snapshots;
 mod stash;
 mod subject;
 mod threads;
+mod views;
 
 use std::alloc::System;
 use std::error::Error;
@@ -53,7 +54,7 @@ fn allocated() -> usize {
 #[derive(Parser)]
 struct Arguments {
     /// filters (one thread, beside other filters and sets), batches, threads, growth, maplets, snapshots,
-    /// stash, callers (a loop and a large function), hashers (the stable one beside the default one), or all.
+    /// stash, views, callers (a loop and a large function), hashers (the stable one beside the default one), or all.
     #[arg(value_parser = topics)]
     topics: &'static [Topic],
     /// Table sizes; powers are written as 2^27. Tables and plots have the last one.
@@ -83,7 +84,7 @@ struct Topic {
     plots: fn(&Results) -> Vec<Plot>,
 }
 
-static TOPICS: [Topic; 9] = [
+static TOPICS: [Topic; 10] = [
     filters::TOPIC,
     batches::TOPIC,
     threads::TOPIC,
@@ -91,6 +92,7 @@ static TOPICS: [Topic; 9] = [
     maplets::TOPIC,
     snapshots::TOPIC,
     stash::TOPIC,
+    views::TOPIC,
     callers::TOPIC,
     hashers::TOPIC,
 ];
@@ -196,17 +198,9 @@ mod tests {
     /// that no table shows, except for target loads, of which the documentation of the crate has a table.
     #[test]
     fn a_run_of_each_topic_fills_its_tables_and_plots() {
-        for (topic, [tables_due, plots_due]) in TOPICS.iter().zip([
-            [3, 2],
-            [1, 0],
-            [2, 1],
-            [3, 1],
-            [2, 1],
-            [1, 0],
-            [1, 0],
-            [1, 0],
-            [1, 0],
-        ]) {
+        const DUE: [[usize; 2]; TOPICS.len()] =
+            [[3, 2], [1, 0], [2, 1], [3, 1], [2, 1], [1, 0], [1, 0], [2, 0], [1, 0], [1, 0]];
+        for (topic, [tables_due, plots_due]) in TOPICS.iter().zip(DUE) {
             let plan = Plan {
                 slots: vec![1 << 12],
                 rounds: Some(1),

@@ -38,7 +38,7 @@ pub const HASH_MAP: &str = "RwLock<HashMap<u64, u8>>";
 pub const LIMIT: &str = "two loads";
 
 /// The false-positive rate of 16-bit fingerprints in buckets of four slots, at a load of 95 %.
-const RATE: f64 = 8.0 * 0.95 / 65_536.0;
+pub const RATE: f64 = 8.0 * 0.95 / 65_536.0;
 
 /// Builds the subject of this name, empty, with this number of slots, and touches its memory.
 pub fn build(name: &str, slots: usize) -> Box<dyn Subject> {

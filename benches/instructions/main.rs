@@ -2,7 +2,7 @@
 //! quiet machine. Each operation is counted twice: with the layout in the type of the filter, and (names
 //! that begin with `any-`) with the layout chosen at run time. Some are counted a third time (`grow-`):
 //! in a filter that grows, after some doublings, and inserts while it does. Those of a maplet begin with
-//! `maplet-`: lookups there are `get`.
+//! `maplet-`: lookups there are `get`. Those of a view, which opens trusted bytes, begin with `view-`.
 //!
 //! ```text
 //! cargo run --release -p coucal-benches --bin instructions              # compare with the record
@@ -21,7 +21,8 @@ use std::{env, fs};
 
 use clap::Parser;
 use coucal::{
-    CuckooFilter, CuckooMaplet, Fp16x4, GrowableCuckooFilter, Layout, Prehashed, Storage,
+    CuckooFilter, CuckooFilterView, CuckooMaplet, Fp16x4, GrowableCuckooFilter, Layout, Prehashed,
+    StableHashBuilder, Storage,
 };
 use coucal_benches::keys::mix;
 use coucal_benches::text::compiler;
@@ -36,6 +37,9 @@ const TOLERANCE: f64 = 0.05;
 
 /// Of the values of a maplet.
 const VALUE_BITS: u32 = 6;
+
+/// Of a view: opening it hashes something.
+const HASHER: StableHashBuilder = StableHashBuilder::new(7);
 
 /// A rate for which the layout chosen at run time is the default one.
 const RATE: f64 = 0.0005;
@@ -88,6 +92,14 @@ fn tasks() -> Vec<Task> {
         }),
         task("maplet-remove", |units| {
             maplet(units, |it, n| it.remove(&Prehashed(mix(n)), value(n)))
+        }),
+        task("view-miss", |units| view(units, |view, n| view.contains(&Prehashed(mix(!n))))),
+        task("view-hit", |units| view(units, |view, n| view.contains(&Prehashed(mix(n))))),
+        task("view-open", |units| {
+            view(units, |view, _| {
+                let bytes = black_box(view.as_bytes());
+                black_box(CuckooFilterView::from_trusted_bytes(bytes, HASHER)).is_ok()
+            })
         }),
     ]);
     tasks
@@ -192,6 +204,17 @@ fn maplet(units: u64, operation: impl Fn(&CuckooMaplet<Fp16x4, ()>, u64) -> bool
         maplet.insert(&Prehashed(mix(index)), value(index)).expect("within the capacity");
     }
     repeat(units, |index| operation(&maplet, index))
+}
+
+/// In the bytes of a full filter.
+fn view(units: u64, operation: impl Fn(&CuckooFilterView<Vec<u8>>, u64) -> bool) -> u64 {
+    let filter = CuckooFilter::<Fp16x4, _>::with_capacity_and_hasher(CAPACITY, HASHER);
+    for index in 0..CAPACITY as u64 {
+        filter.insert(&Prehashed(mix(index))).expect("within the capacity");
+    }
+    let bytes = filter.snapshot().expect("memory for a snapshot").into_bytes();
+    let view = CuckooFilterView::from_bytes(bytes, HASHER).expect("a good snapshot");
+    repeat(units, |index| operation(&view, index))
 }
 
 fn repeat(units: u64, operation: impl Fn(u64) -> bool) -> u64 {
