@@ -6,8 +6,12 @@
 //! are inserted. This reads the files of both. So a compaction deletes no file of a run that is in the saved list; the
 //! next save does.
 //!
+//! A file of a run has two blocks: its rows, and a filter of their keys. A process that only reads has no maplet: it keeps
+//! these blocks in a cache, and asks each filter where its bytes lie.
+//!
 //! The program starts itself as a process that writes and looks up, and ends this process at each step. Every answer is
-//! checked at the step, and again when the store is opened after it, with the number of pairs.
+//! checked at the step, and again when the store is opened after it, with the number of pairs. A file that is cut, or has
+//! a wrong bit, is an error that names it.
 //!
 //! ```text
 //! cargo run --release --example lsm
@@ -16,13 +20,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fs::{self, File};
+use std::hash::BuildHasher;
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 use std::sync::{Arc, OnceLock};
 use std::{env, io, iter, thread};
 
-use coucal::{CuckooMaplet, Fp16x4, GrowableCuckooMaplet, StableHashBuilder};
+use coucal::{
+    CuckooFilter, CuckooFilterView, CuckooMaplet, Fp16x4, GrowableCuckooMaplet, StableHashBuilder,
+};
 use parking_lot::{Mutex, RwLock};
 
 type Maplet = GrowableCuckooMaplet<Fp16x4, StableHashBuilder>;
@@ -64,7 +71,7 @@ impl Store {
     fn flush(&self, rows: Run) -> Result<()> {
         let saved = self.saved.lock();
         let number = self.unused(&saved).next().ok_or("all numbers are in use")?;
-        self.write(&file_name(number), encode(&rows).as_bytes())?;
+        self.write(&file_name(number), &encode(&rows)?)?;
         let pairs: Vec<(u64, u32)> = rows.keys().map(|&key| (key, number)).collect();
         if let Err(failed) = self.maplet.insert_many(&pairs) {
             for (key, number) in &pairs[..failed.stored()] {
@@ -92,7 +99,7 @@ impl Store {
         let has_other =
             |key: &u64| self.maplet.get(key).any(|number| ![newer, older].contains(&number));
         rows.retain(|key, (_, row)| row.is_some() || has_other(key));
-        self.write(&file_name(merged), encode(&rows).as_bytes())?;
+        self.write(&file_name(merged), &encode(&rows)?)?;
         self.reach("a compaction, before its commit");
 
         // 2. Commit: on disk in place of the old runs, for readers beside them.
@@ -141,11 +148,7 @@ impl Store {
     }
 
     fn open(folder: &Path) -> Result<Self> {
-        let live = match fs::read(folder.join("runs")) {
-            Ok(numbers) => numbers.into_iter().map(u32::from).collect(),
-            Err(error) if error.kind() == ErrorKind::NotFound => BTreeSet::new(),
-            Err(error) => return Err(error.into()),
-        };
+        let live = live(folder)?;
         // If nothing was saved, or the file is damaged, all pairs are inserted.
         let (saved, maplet) = match Self::load(folder) {
             Ok(loaded) => loaded,
@@ -226,7 +229,7 @@ impl Store {
         if self.end.get().is_some_and(|end| end == step) {
             let runs = self.runs();
             let versions = runs.values().flat_map(|run| run.values()).map(|row| row.0 + 1).max();
-            let wrong = wrong_answers(self, versions.unwrap_or(0));
+            let wrong = wrong_answers(|key| self.get(key), versions.unwrap_or(0));
             process::exit(if wrong == 0 { ENDED } else { 1 });
         }
     }
@@ -236,23 +239,80 @@ fn file_name(number: u32) -> String {
     format!("run-{number}")
 }
 
-/// A line for each row: the key, the version, and the row unless it was deleted.
-fn encode(rows: &Run) -> String {
+/// The blocks, the length of the first one, and a checksum.
+fn encode(rows: &Run) -> Result<Vec<u8>> {
+    let filter = CuckooFilter::with_capacity_and_hasher(rows.len(), HASHER);
+    filter.insert_all(rows.keys())?;
+    // A line for each row: the key, the version, and the row unless it was deleted.
     let line = |(key, (version, row)): (&u64, &Row)| {
         format!("{key} {version} {}\n", row.as_deref().unwrap_or_default())
     };
-    rows.iter().map(line).collect()
+    let mut file = rows.iter().map(line).collect::<String>().into_bytes();
+    let len = file.len() as u64;
+    file.extend(filter.snapshot()?.as_bytes());
+    file.extend(len.to_le_bytes());
+    let checksum = HASHER.hash_one(&file);
+    file.extend(checksum.to_le_bytes());
+    Ok(file)
+}
+
+/// The two blocks of a file that is whole.
+fn blocks(folder: &Path, number: u32) -> Result<[Vec<u8>; 2]> {
+    let name = file_name(number);
+    let file = fs::read(folder.join(&name))?;
+    let split = || {
+        let (rest, checksum) = file.split_last_chunk()?;
+        let (blocks, len) = rest.split_last_chunk()?;
+        let is_whole = HASHER.hash_one(rest) == u64::from_le_bytes(*checksum);
+        is_whole.then(|| blocks.split_at_checked(u64::from_le_bytes(*len) as usize))?
+    };
+    let (rows, filter) = split().ok_or(format!("{name} is damaged: take it from a copy"))?;
+    Ok([rows.to_vec(), filter.to_vec()])
 }
 
 fn read(folder: &Path, number: u32) -> Result<Run> {
-    let text = fs::read_to_string(folder.join(file_name(number)))?;
+    let [rows, _] = blocks(folder, number)?;
+    decode(&rows)
+}
+
+fn decode(rows: &[u8]) -> Result<Run> {
     let row = |line: &str| {
         let mut parts = line.splitn(3, ' ');
         let mut next = || parts.next().ok_or(io::Error::from(ErrorKind::InvalidData));
         let (key, version, row) = (next()?.parse()?, next()?.parse()?, next()?);
         Ok((key, (version, (!row.is_empty()).then(|| row.to_owned()))))
     };
-    text.lines().map(row).collect()
+    str::from_utf8(rows)?.lines().map(row).collect()
+}
+
+/// The numbers in the list of runs.
+fn live(folder: &Path) -> Result<BTreeSet<u32>> {
+    match fs::read(folder.join("runs")) {
+        Ok(numbers) => Ok(numbers.into_iter().map(u32::from).collect()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(BTreeSet::new()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The blocks of the runs, as a process that only reads has them.
+struct Cache(Vec<[Vec<u8>; 2]>);
+
+impl Cache {
+    fn open(folder: &Path) -> Result<Self> {
+        let blocks = live(folder)?.into_iter().map(|number| blocks(folder, number));
+        Ok(Self(blocks.collect::<Result<_>>()?))
+    }
+
+    fn get(&self, key: u64) -> Result<Option<String>> {
+        let mut newest = None;
+        for [rows, filter] in &self.0 {
+            // Trusted: the checksum of the file was right when its blocks came into the cache.
+            if CuckooFilterView::from_trusted_bytes(filter, HASHER)?.contains(&key) {
+                newest = newest.max(decode(rows)?.remove(&key));
+            }
+        }
+        Ok(newest.and_then(|(_, row)| row))
+    }
 }
 
 const STEPS: [&str; 4] = [
@@ -273,11 +333,11 @@ fn rows_of(version: u64) -> Run {
 }
 
 /// How many keys have a wrong answer after so many versions.
-fn wrong_answers(store: &Store, versions: u64) -> usize {
+fn wrong_answers(get: impl Fn(u64) -> Option<String>, versions: u64) -> usize {
     let mut expected = Run::new();
     (0..versions).for_each(|version| expected.extend(rows_of(version)));
     let row = |key| expected.get(&key).and_then(|(_, row)| row.clone());
-    (0..VERSIONS * 50).filter(|&key| store.get(key) != row(key)).count()
+    (0..VERSIONS * 50).filter(|&key| get(key) != row(key)).count()
 }
 
 /// Writes versions, and prints the number of each that is in the store, until the process ends at a step.
@@ -329,6 +389,7 @@ fn main() -> Result<()> {
         return write(Path::new(folder), step);
     }
     let (folder, mut out) = (tempfile::tempdir()?, io::stdout());
+    let mut last = PathBuf::new();
     for (n, step) in STEPS.into_iter().enumerate() {
         let path = folder.path().join(n.to_string());
         fs::create_dir(&path)?;
@@ -339,12 +400,28 @@ fn main() -> Result<()> {
         let versions = run.stdout.split(|&byte| byte == b'\n').count() as u64 - 1;
 
         let store = Store::open(&path)?;
-        let wrong = wrong_answers(&store, versions);
+        let cache = Cache::open(&path)?;
+        let from_cache = |key| cache.get(key).expect("whole blocks");
+        let wrong =
+            wrong_answers(|key| store.get(key), versions) + wrong_answers(from_cache, versions);
         let pairs = store.runs().values().map(|run| run.len()).sum::<usize>();
         if wrong > 0 || store.maplet.len() != pairs {
             return Err(format!("{step}: {wrong} wrong, {} pairs", store.maplet.len()).into());
         }
         writeln!(out, "ended in {step}: {versions} versions, {pairs} pairs, all right")?;
+        last = path;
+    }
+
+    let number = live(&last)?.pop_first().ok_or("no run")?;
+    let path = last.join(file_name(number));
+    let whole = fs::read(&path)?;
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 2] ^= 1;
+    for (what, bytes) in [("cut", &whole[..whole.len() - 1]), ("flipped", &flipped)] {
+        fs::write(&path, bytes)?;
+        let errors = [Store::open(&last).err(), Cache::open(&last).err()];
+        let [Some(error), Some(_)] = errors else { return Err(format!("{what}: no error").into()) };
+        writeln!(out, "{what}: {error}")?;
     }
     Ok(())
 }
