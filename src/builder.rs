@@ -337,7 +337,7 @@ impl<L: FixedStorage, S, T> Builder<L, S, T> {
     /// [rate](Self::false_positive_rate) holds at this number; with fewer items it is lower.
     ///
     /// The capacity may be left out. Then a filter begins with 512 buckets, or with what this maximum needs if that
-    /// is less. (Where a layout doubles [a limited number of times](Growable), it begins with as many as it needs
+    /// is less. (A maplet with [long values](crate::CuckooMaplet#layouts) begins with as many as it needs
     /// to reach the maximum.) A larger capacity takes fewer doublings, and so makes the rate
     /// at the maximum lower; [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) tells it.
     ///
@@ -368,10 +368,8 @@ impl<L: FixedStorage, S, T> Builder<L, S, T> {
     /// Nothing needs to be said of its size. With a [`capacity`](Self::capacity) it begins with room for this number
     /// of items, and with a [`max_capacity`](Builder::max_capacity) it ends with room for that.
     ///
-    /// No table has more than 2^44 slots. With [`Fp12x5`](crate::Fp12x5), and in maplets with
-    /// [long values](crate::CuckooMaplet#layouts), a table doubles a limited number of times.
-    /// [`max_capacity()`](CuckooFilter::max_capacity) of the filter is the number of items that it can reach. For
-    /// more, say a larger `capacity` or `max_capacity`.
+    /// No table has more than 2^44 slots, and a maplet with [long values](crate::CuckooMaplet#layouts) ends sooner:
+    /// [`max_capacity()`](CuckooFilter::max_capacity) is the number of items that it can reach.
     ///
     /// # Examples
     ///

@@ -120,19 +120,38 @@ pub struct Growth {
     /// The highest load that a builder may request: three percentage points more would double the time of an
     /// insert.
     pub(crate) max_target_load: f64,
-    /// How many bits of its position a new entry knows besides those that its bucket tells.
-    pub(crate) extra_bits: u32,
+    /// Bits of the core of a slot at the most.
+    pub(crate) max_core_bits: u32,
 }
 
+/// Bits of the core of a slot in a growing table at the least. There are as many differences between the buckets of an
+/// entry as cores: with seven of them, kicks would lead to 128 buckets and no further; with fifteen, they lead to 2^15.
+const MIN_CORE_BITS: u32 = 4;
+
+/// Bits of a ring that suffice: with one bit less, too, tables do not end by the entries that they double.
+const ENOUGH_RING_BITS: u32 = 9;
+
 impl Properties {
-    /// How many bits of its position a new entry of a growing table knows besides those that its bucket tells; 0 if
-    /// its tables do not grow.
-    #[inline]
-    pub(crate) const fn extra_bits(&self) -> u32 {
+    /// Bits of the core of a slot in a growing table, beside a value of so many bits: it gives the ring what that needs, and
+    /// keeps what nobody needs.
+    pub(crate) const fn core_bits(&self, value_bits: u32) -> u32 {
+        let beside_ring = (self.bits - value_bits).saturating_sub(ENOUGH_RING_BITS);
         match self.growth {
-            Some(growth) => growth.extra_bits,
-            None => 0,
+            Some(growth) if beside_ring > growth.max_core_bits => growth.max_core_bits,
+            _ if beside_ring < MIN_CORE_BITS => MIN_CORE_BITS,
+            _ => beside_ring,
         }
+    }
+
+    /// Bits of the ring of such a slot.
+    #[inline]
+    pub(crate) const fn ring_bits(&self, value_bits: u32) -> u32 {
+        self.bits - value_bits - self.core_bits(value_bits)
+    }
+
+    /// How many bits of its position a new entry of a growing table knows besides those that its bucket tells.
+    pub(crate) const fn extra_bits(&self, value_bits: u32) -> u32 {
+        self.ring_bits(value_bits) - 1
     }
 
     /// The load that a growing table keeps unless its builder says otherwise; 0 if its tables do not grow.
@@ -156,12 +175,11 @@ pub trait Format: Copy + Send + Sync + 'static {
     /// The number of the encoding in snapshots.
     const ENCODING: u8;
 
-    /// How many bits of its position a new entry of a growing filter knows besides those that its bucket tells; 0
-    /// if its tables do not grow.
-    const EXTRA_BITS: u32 = LAYOUTS[Self::ID as usize].extra_bits();
+    /// Bits of the ring of a slot in a growing filter.
+    const RING_BITS: u32 = LAYOUTS[Self::ID as usize].ring_bits(0);
 
     /// Whether there are tables of it that grow.
-    const GROWS: bool = Self::EXTRA_BITS > 0;
+    const GROWS: bool = LAYOUTS[Self::ID as usize].growth.is_some();
 
     /// The empty bucket: all zeros.
     const EMPTY: Self;
@@ -266,8 +284,8 @@ pub trait Format: Copy + Send + Sync + 'static {
 }
 
 /// Of a layout whose tables grow.
-const fn grows(target_load: f64, max_target_load: f64, extra_bits: u32) -> Growth {
-    Growth { target_load, max_target_load, extra_bits }
+const fn grows(target_load: f64, max_target_load: f64, max_core_bits: u32) -> Growth {
+    Growth { target_load, max_target_load, max_core_bits }
 }
 
 /// The layouts: the type that names each, its format, and its properties.
@@ -334,17 +352,17 @@ layouts! { $;
     /// Six fingerprints of 10 bits.
     Fp10x6: Packed<10, 6>, 10, 0.98, 2.5, 0.992, None;
     /// Five fingerprints of 12 bits.
-    Fp12x5: Packed<12, 5>, 12, 0.975, 2.5, 0.986, Some(grows(0.815, 0.885, 5));
+    Fp12x5: Packed<12, 5>, 12, 0.975, 2.5, 0.986, Some(grows(0.815, 0.885, 6));
     /// Five fingerprints of 14 bits, semi-sorted.
     SemiSorted14x5: SemiSorted<10, 5>, 14, 0.975, 2.5, 0.986, None;
     /// The default layout: four fingerprints of 16 bits.
-    Fp16x4: Packed<16, 4>, 16, 0.96, 2.5, 0.975, Some(grows(0.75, 0.87, 9));
+    Fp16x4: Packed<16, 4>, 16, 0.96, 2.5, 0.975, Some(grows(0.75, 0.87, 6));
     /// Four fingerprints of 17 bits, semi-sorted.
     SemiSorted17x4: SemiSorted<13, 4>, 17, 0.96, 2.5, 0.975, None;
     /// Three fingerprints of 21 bits.
-    Fp21x3: Packed<21, 3>, 21, 0.935, 2.5, 0.951, Some(grows(0.76, 0.83, 12));
+    Fp21x3: Packed<21, 3>, 21, 0.935, 2.5, 0.951, Some(grows(0.76, 0.83, 8));
     /// Two fingerprints of 32 bits.
-    Fp32x2: Packed<32, 2>, 32, 0.865, 3.0, 0.883, Some(grows(0.69, 0.75, 19));
+    Fp32x2: Packed<32, 2>, 32, 0.865, 3.0, 0.883, Some(grows(0.69, 0.75, 12));
 }
 
 #[expect(clippy::single_component_path_imports, reason = "a macro has no path otherwise")]

@@ -51,31 +51,23 @@ use crate::table::entry::{Pair, ValueBits};
 /// # Layouts
 ///
 /// A value takes bits of the fingerprint. The limits of this table leave at least 5 bits, as many as a
-/// maplet needs to reach its capacity. In a maplet that [grows](crate#growth), values take the place of bits that
-/// are for growth. Values of the last column leave enough of them for a maplet to grow to 2<sup>44</sup> slots:
+/// maplet needs to reach its capacity. With values of the last column a maplet that [grows](crate#growth) does not end:
 ///
-/// | layout | value bits | value bits if it grows | without a limit of doublings |
-/// |---|---|---|---|
-/// | [`Fp8x8`](crate::Fp8x8) | 1 to 3 | | |
-/// | [`Fp9x7`](crate::Fp9x7) | 1 to 4 | | |
-/// | [`Fp10x6`](crate::Fp10x6) | 1 to 5 | | |
-/// | [`Fp12x5`](crate::Fp12x5) | 1 to 6 | 1 to 4 | none |
-/// | [`SemiSorted14x5`](crate::SemiSorted14x5) | 1 to 8 | | |
-/// | [`Fp16x4`](crate::Fp16x4) | 1 to 10 | 1 to 8 | 1 |
-/// | [`SemiSorted17x4`](crate::SemiSorted17x4) | 1 to 11 | | |
-/// | [`Fp21x3`](crate::Fp21x3) | 1 to 14 | 1 to 11 | 1 to 4 |
-/// | [`Fp32x2`](crate::Fp32x2) | 1 to 23 | 1 to 18 | 1 to 11 |
+/// | layout | value bits | value bits with which growth does not end |
+/// |---|---|---|
+/// | [`Fp8x8`](crate::Fp8x8) | 1 to 3 | |
+/// | [`Fp9x7`](crate::Fp9x7) | 1 to 4 | |
+/// | [`Fp10x6`](crate::Fp10x6) | 1 to 5 | |
+/// | [`Fp12x5`](crate::Fp12x5) | 1 to 6 | none |
+/// | [`SemiSorted14x5`](crate::SemiSorted14x5) | 1 to 8 | |
+/// | [`Fp16x4`](crate::Fp16x4) | 1 to 10 | 1 to 4 |
+/// | [`SemiSorted17x4`](crate::SemiSorted17x4) | 1 to 11 | |
+/// | [`Fp21x3`](crate::Fp21x3) | 1 to 14 | 1 to 9 |
+/// | [`Fp32x2`](crate::Fp32x2) | 1 to 23 | 1 to 20 |
 ///
-/// With longer values a maplet that grows doubles a limited number of times, until one in eight of its slots in
-/// use is one that [splits have doubled](crate#growth):
-///
-/// | value bits more than the last column has | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
-/// |---|---|---|---|---|---|---|---|
-/// | doublings | 23 | 14 | 9 | 6 | 4 | 2 | 1 |
-///
-/// [`max_capacity`](Self::max_capacity) of a maplet that was built without a maximum is the number of pairs that
-/// it reaches so. If the builder is given a larger [maximum](crate::MapletBuilder::max_capacity), the maplet begins with a
-/// table that is large enough to reach it.
+/// With longer values, growth ends where one in four of the slots in use is one that
+/// [splits have doubled](crate#growth): [`max_capacity`](Self::max_capacity) says at how many pairs. If the builder is given a
+/// larger [maximum](crate::MapletBuilder::max_capacity), the maplet begins with a table that is large enough to reach it.
 ///
 /// A maplet that has doubled D times returns about `2b·load·2^(1+v-w)·(1 + D)` candidates for an absent
 /// key, for slots of w bits.

@@ -118,8 +118,8 @@ impl<L: Layout> FixedStorage for L {}
 /// [`Fp16x4`](crate::Fp16x4), [`Fp21x3`](crate::Fp21x3), [`Fp32x2`](crate::Fp32x2), and [`AnyLayout`],
 /// which chooses among them.
 ///
-/// A slot of a growing table has some bits for growth, and six bits or more that never change. In slots
-/// of 8 to 10 bits, one to three bits would be left for growth, so these layouts would gain nothing.
+/// A slot of a growing table has some bits for growth, and four bits or more that never change. In slots
+/// of 8 to 10 bits so few would be left for growth that it would soon end.
 /// A semi-sorted bucket compares whole fingerprints, and a growing table compares parts of them.
 ///
 /// The trait is sealed.
@@ -152,7 +152,7 @@ impl<L: Layout> FixedStorage for L {}
             `GrowableCuckooMaplet` without parameters take items and keys of any type",
     note = "filters grow with the layouts `Fp12x5`, `Fp16x4`, `Fp21x3` and `Fp32x2`, and with \
             `AnyLayout`, which chooses among them",
-    note = "the slots of `Fp8x8`, `Fp9x7` and `Fp10x6` have no bits to spare for growth, and the \
+    note = "the slots of `Fp8x8`, `Fp9x7` and `Fp10x6` have too few bits for growth, and the \
             semi-sorted layouts only compare whole fingerprints"
 )]
 pub trait GrowingLayout: FixedStorage {}
@@ -224,18 +224,15 @@ impl GrowingLayout for AnyLayout {}
 /// stays near the target from the first size on. The
 /// [documentation of the crate](crate#growth) says what this gives and costs.
 ///
-/// | layout | target load | highest target load | grows up to |
-/// |---|---|---|---|
-/// | [`Fp12x5`](crate::Fp12x5) | 81.5 % | 88.5 % | 9 doublings |
-/// | [`Fp16x4`](crate::Fp16x4) | 75 % | 87 % | 2<sup>44</sup> slots |
-/// | [`Fp21x3`](crate::Fp21x3) | 76 % | 83 % | 2<sup>44</sup> slots |
-/// | [`Fp32x2`](crate::Fp32x2) | 69 % | 75 % | 2<sup>44</sup> slots |
+/// | layout | target load | highest target load |
+/// |---|---|---|
+/// | [`Fp12x5`](crate::Fp12x5) | 81.5 % | 88.5 % |
+/// | [`Fp16x4`](crate::Fp16x4) | 75 % | 87 % |
+/// | [`Fp21x3`](crate::Fp21x3) | 76 % | 83 % |
+/// | [`Fp32x2`](crate::Fp32x2) | 69 % | 75 % |
 ///
 /// [`Builder::target_load`](crate::Builder::target_load) sets another target, and
-/// [`Builder::max_capacity`](crate::Builder::max_capacity) a maximum. A filter without a capacity begins with 512
-/// buckets, so one with [`Fp12x5`](crate::Fp12x5) and without a capacity and a maximum grows to 0.95 million items.
-/// (After 9 doublings, one in eight of its slots in use is one that [splits have doubled](crate#growth).) For more
-/// items, give it a capacity or a maximum: with a maximum it begins with what it needs to come so far.
+/// [`Builder::max_capacity`](crate::Builder::max_capacity) a maximum. Without one, growth ends at 2<sup>44</sup> slots.
 ///
 /// # Examples
 ///

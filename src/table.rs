@@ -58,7 +58,7 @@ use self::stash::Stash;
 pub(crate) use self::stash::{CellWords, MAX_COPIES, Stashed, prefix};
 use self::stripes::{Locked, Stripes, UpTo};
 use self::versions::Versions;
-use crate::layout::{Format, LayoutId, Slot};
+use crate::layout::{Format, LayoutId, Properties, Slot};
 use crate::sync::memory::{NoMemory, TryBox};
 use crate::sync::{AtomicU64, Ordering, Turns, fence};
 
@@ -77,12 +77,11 @@ pub trait Buckets: Sized + Send + Sync {
     /// Whether the number of buckets can grow.
     const GROWS: bool = Self::Bucket::GROWS;
 
-    /// Buckets of these sizes, all of them empty. `extra_bits` is how
-    /// many bits of its position a new entry knows besides those that its bucket tells.
+    /// Buckets of these sizes, all of them empty.
     fn try_new(
         grown: Grown,
         max_buckets: u64,
-        extra_bits: u32,
+        layout: &Properties,
         values: Self::Values,
     ) -> Result<Self, NoMemory>;
 
@@ -224,10 +223,10 @@ impl<B: Buckets> State<B> {
         value_bits: u32,
     ) -> Result<Self, NoMemory> {
         let properties = layout.properties();
-        let values = B::Values::new(properties.bits, value_bits);
+        let values = B::Values::new(properties, value_bits);
         Ok(Self {
             layout,
-            buckets: B::try_new(grown, max_buckets, properties.extra_bits(), values)?,
+            buckets: B::try_new(grown, max_buckets, properties, values)?,
             stripes: Stripes::try_new(max_buckets)?,
             versions: Versions::try_new(max_buckets)?,
             changing: TryBox::try_new(CachePadded::new(Changing {

@@ -45,7 +45,7 @@ macro_rules! with_new {
                 $done
             }
             (true, true) => {
-                let bits = bits(layout.longest_values_that_grow());
+                let bits = bits(layout.longest_values());
                 let most = layout.greatest_exact_maplet(first, most, bits);
                 let $new = || Modelled::growing(layout.growing_maplet(first, most, bits));
                 $done

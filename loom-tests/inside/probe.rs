@@ -67,7 +67,7 @@ impl<L: Storage + 'static> Modelled for L {
 pub struct Maplet<L, const SHORT_RING: bool = false>(PhantomData<L>);
 
 /// A growing table whose entries know one bit more than their buckets tell: so one level later they are void. The
-/// values of a maplet take all other bits; all items of a model have the same one.
+/// values of a maplet take all bits but those and a core of four; all items of a model have the same one.
 pub type ShortRing<L> = Maplet<L, true>;
 
 impl<L: Storage + 'static, const SHORT_RING: bool> Modelled for Maplet<L, SHORT_RING> {
@@ -75,7 +75,7 @@ impl<L: Storage + 'static, const SHORT_RING: bool> Modelled for Maplet<L, SHORT_
     type Values = ValueBits;
     type Shared = CuckooMaplet<L>;
 
-    const VALUE_BITS: u32 = if SHORT_RING { <FormatOf<Self>>::EXTRA_BITS - 1 } else { 2 };
+    const VALUE_BITS: u32 = if SHORT_RING { <FormatOf<Self>>::BITS - 6 } else { 2 };
 
     fn from_inner(inner: InnerOf<Self>) -> Self::Shared {
         CuckooMaplet::from_inner(inner)
@@ -255,7 +255,7 @@ pub fn common_bits<M: Modelled>(began_with: usize) -> u32 {
 
 /// Bits of the ring of a slot in a growing table.
 fn ring<M: Modelled>() -> u32 {
-    <FormatOf<M>>::EXTRA_BITS + 1 - M::VALUE_BITS
+    <FormatOf<M>>::ID.properties().ring_bits(M::VALUE_BITS)
 }
 
 fn shape<M: Modelled>() -> Shape {
@@ -264,13 +264,13 @@ fn shape<M: Modelled>() -> Shape {
 }
 
 fn geometry<M: Modelled>(began_with: usize) -> Geometry {
-    let (bits, extra_bits) = (<FormatOf<M>>::BITS, <FormatOf<M>>::EXTRA_BITS);
+    let (bits, layout) = (<FormatOf<M>>::BITS, <FormatOf<M>>::ID.properties());
     let geometry = if <BucketsOf<M>>::GROWS {
-        Geometry::growing((1 << common_bits::<M>(began_with)) - 1, bits, extra_bits)
+        Geometry::growing((1 << common_bits::<M>(began_with)) - 1, bits, layout.ring_bits(0))
     } else {
         Geometry::fixed(began_with, bits)
     };
-    geometry.with_values(M::Values::new(bits, M::VALUE_BITS))
+    geometry.with_values(M::Values::new(layout, M::VALUE_BITS))
 }
 
 /// An empty filter, or maplet, that begins with this number of buckets, and has at most `max_buckets`: also small

@@ -131,7 +131,7 @@ impl Geometry {
 
     /// Bits that a new entry of a growing table knows beyond those of the level.
     fn extra_bits(&self) -> u32 {
-        self.layout.extra_bits - self.value_bits
+        self.layout.extra_bits(self.value_bits)
     }
 
     /// Bits of a ring; 0 in a table of fixed size.
@@ -417,11 +417,7 @@ fn contents(header: &[u8], is_maplet: bool, grows: bool, layout: Layout) -> Opti
     let Contents { max_buckets, words, occupied, doubled, capacity, max_capacity, load, .. } =
         contents;
     let Contents { stashed, stashed_copies, .. } = contents;
-    let values = match (is_maplet, grows) {
-        (false, _) => 0..=0,
-        (true, false) => 1..=layout.longest_values(),
-        (true, true) => 1..=layout.longest_values_that_grow(),
-    };
+    let values = if is_maplet { 1..=layout.longest_values() } else { 0..=0 };
     let slots = layout.slots as u64;
     let sizes = if grows {
         let holds = |buckets: u64| (buckets * slots) as f64 * (f64::from(load) / 1000.0);

@@ -25,8 +25,8 @@ pub struct Layout {
     pub load: f64,
     /// Slots beyond that for each square root of an item.
     pub scatter: f64,
-    /// Bits that a new entry of a growing table knows beyond those of the level; 0 if it does not grow.
-    pub extra_bits: u32,
+    /// Bits of the core of an entry in a growing table at the most; 0 if it does not grow.
+    pub core_bits: u32,
     /// The share of slots in use that a growing table keeps, in thousandths.
     pub target: u32,
     /// The highest that a builder may ask for, in thousandths.
@@ -44,7 +44,7 @@ const FIXED: Layout = Layout {
     full: 0.0,
     load: 0.0,
     scatter: 2.5,
-    extra_bits: 0,
+    core_bits: 0,
     target: 0,
     highest_target: 0,
 };
@@ -60,7 +60,7 @@ pub const LAYOUTS: [Layout; 9] = [
         slots: 5,
         full: 98.6,
         load: 0.975,
-        extra_bits: 5,
+        core_bits: 6,
         target: 815,
         highest_target: 885,
         ..FIXED
@@ -80,7 +80,7 @@ pub const LAYOUTS: [Layout; 9] = [
         slots: 4,
         full: 97.5,
         load: 0.96,
-        extra_bits: 9,
+        core_bits: 6,
         target: 750,
         highest_target: 870,
         ..FIXED
@@ -100,7 +100,7 @@ pub const LAYOUTS: [Layout; 9] = [
         slots: 3,
         full: 95.1,
         load: 0.935,
-        extra_bits: 12,
+        core_bits: 8,
         target: 760,
         highest_target: 830,
         ..FIXED
@@ -112,7 +112,7 @@ pub const LAYOUTS: [Layout; 9] = [
         full: 88.3,
         load: 0.865,
         scatter: 3.0,
-        extra_bits: 19,
+        core_bits: 12,
         target: 690,
         highest_target: 750,
         ..FIXED
@@ -134,7 +134,14 @@ impl Layout {
     }
 
     pub fn grows(self) -> bool {
-        self.extra_bits > 0
+        self.core_bits > 0
+    }
+
+    /// Bits that a new entry of a growing table knows beyond those of the level, beside a value of so many bits: what is left
+    /// beside the core and the bit that ends the ring. The core is short where there would be fewer than eight.
+    pub fn extra_bits(self, value_bits: u32) -> u32 {
+        let core_and_extra = self.bits - value_bits - 1;
+        core_and_extra - self.core_bits.min(core_and_extra.saturating_sub(8).max(4))
     }
 
     /// The share of slots in use that a growing table keeps.
@@ -142,7 +149,7 @@ impl Layout {
         f64::from(self.target) / 1000.0
     }
 
-    /// The longest values in a maplet of fixed size.
+    /// The longest values in a maplet.
     pub fn longest_values(self) -> u32 {
         let shortest_fingerprint = match self.slots {
             2 => 9,
@@ -151,11 +158,6 @@ impl Layout {
             _ => 5,
         };
         self.bits - shortest_fingerprint
-    }
-
-    /// The longest values in a maplet that grows.
-    pub fn longest_values_that_grow(self) -> u32 {
-        self.extra_bits - 1
     }
 
     /// Builds filters of this layout.

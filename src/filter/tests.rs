@@ -95,36 +95,15 @@ fn grown_rate(layout: LayoutId, load: f64, doublings: u32) -> String {
     percent(sizing.false_positive_rate_at(items << doublings))
 }
 
-/// How many times a filter of this layout can double, if there is a limit.
-fn max_doublings(layout: LayoutId) -> Option<u32> {
-    let builder = CuckooFilter::builder().layout_named(layout.name()).expect("its name");
-    let filter = builder.growable().build().expect("memory for a test");
-    let slots = filter.inner().state.max_buckets() * layout.properties().slots as u64;
-    let times = slots / filter.slots() as u64;
-    (times < 1 << 20).then(|| times.ilog2())
-}
-
-fn greatest_size(layout: LayoutId) -> String {
-    let most = max_doublings(layout);
-    most.map_or("2<sup>44</sup> slots".to_owned(), |most| format!("{most} doublings"))
-}
-
 /// A row of the table of growth, in the documentation of the crate.
-fn growth_row(layout: LayoutId) -> [String; 9] {
-    let after = |doublings| {
-        if max_doublings(layout).is_none_or(|most| doublings <= most) {
-            grown_rate(layout, growth_of(layout).target_load, doublings)
-        } else {
-            "–".to_owned()
-        }
-    };
+fn growth_row(layout: LayoutId) -> [String; 8] {
+    let after = |doublings| grown_rate(layout, growth_of(layout).target_load, doublings);
     [
         format!("`{}`", layout.name()),
         after(0),
         after(3),
         after(9),
         after(20),
-        greatest_size(layout),
         bits_per_item(layout, growth_of(layout).target_load),
         fixed_rate(layout),
         bits_per_item(layout, layout.properties().load),
@@ -132,13 +111,12 @@ fn growth_row(layout: LayoutId) -> [String; 9] {
 }
 
 /// A row of the table in the documentation of `Growable`.
-fn growable_row(layout: LayoutId) -> [String; 4] {
+fn growable_row(layout: LayoutId) -> [String; 3] {
     let percent = |load: f64| format!("{} %", (1000.0 * load).round() / 10.0);
     [
         format!("[`{0}`](crate::{0})", layout.name()),
         percent(growth_of(layout).target_load),
         percent(growth_of(layout).max_target_load),
-        greatest_size(layout),
     ]
 }
 

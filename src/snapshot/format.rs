@@ -199,7 +199,7 @@ impl Header {
         }
         by_layout!(self.layout, F => match self.value_bits {
             0 => validate_with::<F, _>(self, bytes, NoValues),
-            bits => validate_with::<F, _>(self, bytes, ValueBits::new(F::BITS, bits)),
+            bits => validate_with::<F, _>(self, bytes, ValueBits::new(F::ID.properties(), bits)),
         })
     }
 

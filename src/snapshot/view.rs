@@ -124,7 +124,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
             header.validate_all(all)?;
         }
         let Header { layout, grows, grown, value_bits, .. } = header;
-        let values = V::new(layout.properties().bits, value_bits);
+        let values = V::new(layout.properties(), value_bits);
         let placement = by_layout!(layout, F => {
             if const { <F as Format>::GROWS } && grows {
                 Placement::Growing(GrowingBucket::placement::<F>(grown, values))

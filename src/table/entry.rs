@@ -16,9 +16,11 @@
 //! In a [maplet](crate::CuckooMaplet) the uppermost v bits of a slot hold a value, in tables of both
 //! kinds. It is part of the entry, and so kicks, splits and merges move it; but the core, and all that
 //! follows from it, does not depend on the value. The fingerprint is v bits shorter then. In a growing
-//! table it is the ring that is.
+//! table core and ring are, together.
 
 use core::num::NonZeroU32;
+
+use crate::layout::Properties;
 
 /// A word without pattern: the digits of the golden ratio. One constant serves every use: a lookup
 /// has few registers to spare.
@@ -56,8 +58,8 @@ pub trait Values: Copy + PartialEq + Send + Sync + 'static {
     /// What names an item: its hash; in a maplet the hash of a key, and a value.
     type Item: Copy;
 
-    /// In slots of `slot` bits, `bits` of them for the value: 0 if there are none.
-    fn new(slot: u32, bits: u32) -> Self;
+    /// In the slots of a layout, with this number of bits for the value: 0 if there are none.
+    fn new(layout: &Properties, bits: u32) -> Self;
 
     /// The hash of an item, and its value, 0 if it has none.
     fn parts(item: Self::Item) -> (u64, u32);
@@ -67,6 +69,9 @@ pub trait Values: Copy + PartialEq + Send + Sync + 'static {
 
     /// All bits of a slot below its value, if it has one.
     fn below(self) -> Option<u64>;
+
+    /// Bits of the ring of a slot in a growing table, where this is their number without values.
+    fn ring_bits(self, without: u32) -> u32;
 }
 
 /// No values: the table of a filter.
@@ -78,7 +83,7 @@ impl Values for NoValues {
 
     type Item = u64;
 
-    fn new(_: u32, _: u32) -> Self {
+    fn new(_: &Properties, _: u32) -> Self {
         Self
     }
 
@@ -96,13 +101,20 @@ impl Values for NoValues {
     fn below(self) -> Option<u64> {
         None
     }
+
+    #[inline]
+    fn ring_bits(self, without: u32) -> u32 {
+        without
+    }
 }
 
 /// The value in each slot of a maplet: its uppermost bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueBits {
     bits: NonZeroU32,
-    /// All bits of a slot below its value. Not computed where it is used: every lookup needs it.
+    /// Bits of the ring of a slot in a growing table. Not computed where it is used: every lookup needs it.
+    ring: u32,
+    /// All bits of a slot below its value. As the ring.
     below: u64,
 }
 
@@ -118,9 +130,10 @@ impl Values for ValueBits {
 
     type Item = Pair;
 
-    fn new(slot: u32, bits: u32) -> Self {
-        let bits = NonZeroU32::new(bits).expect("a maplet has values");
-        Self { bits, below: (1 << (slot - bits.get())) - 1 }
+    fn new(layout: &Properties, value: u32) -> Self {
+        let bits = NonZeroU32::new(value).expect("a maplet has values");
+        let below = (1 << (layout.bits - value)) - 1;
+        Self { bits, ring: layout.ring_bits(value), below }
     }
 
     #[inline]
@@ -137,6 +150,11 @@ impl Values for ValueBits {
     fn below(self) -> Option<u64> {
         Some(self.below)
     }
+
+    #[inline]
+    fn ring_bits(self, _: u32) -> u32 {
+        self.ring
+    }
 }
 
 /// How many bits more than it has choose the fingerprint of a maplet.
@@ -149,12 +167,11 @@ impl Shape {
         Self { bits, ring: 0, value: 0, below: (1 << bits) - 1 }
     }
 
-    /// Slots of `bits` bits in a growing table, in which a new entry knows this number of bits of its position
-    /// that its bucket does not tell, at least one.
+    /// Slots of `bits` bits in a growing table, with rings of this length.
     #[inline]
-    pub(crate) const fn growing(bits: u32, extra_bits: u32) -> Self {
-        debug_assert!(extra_bits > 0 && extra_bits + 2 < bits && bits <= 32);
-        Self { bits, ring: extra_bits + 1, value: 0, below: (1 << bits) - 1 }
+    pub(crate) const fn growing(bits: u32, ring: u32) -> Self {
+        debug_assert!(ring > 1 && ring + 1 < bits && bits <= 32);
+        Self { bits, ring, value: 0, below: (1 << bits) - 1 }
     }
 
     /// The same slots with a value in each of them.
@@ -165,7 +182,7 @@ impl Shape {
         };
         let value = values.bits();
         debug_assert!(self.value == 0 && below == (1 << (self.bits - value)) - 1);
-        let ring = if self.grows() { self.ring - value } else { 0 };
+        let ring = if self.grows() { values.ring_bits(self.ring) } else { 0 };
         Self { ring, value, below, ..self }
     }
 
@@ -290,29 +307,26 @@ pub(crate) fn high_product(x: u64, bound: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use core::iter;
     use core::ops::RangeInclusive;
 
     use super::*;
     use crate::arch::Ring;
-    use crate::layout::Slot;
+    use crate::layout::{LAYOUTS, Slot};
     use crate::random;
 
-    const SHAPES: [Shape; 4] = [
-        Shape::growing(12, 5),
-        Shape::growing(16, 9),
-        Shape::growing(21, 12),
-        Shape::growing(32, 19),
-    ];
-
-    /// All of these, and some with values.
-    fn shapes() -> Vec<Shape> {
-        let [_, of_16, _, of_32] = SHAPES;
-        let with_values = [(of_16, 4), (of_32, 11)].map(|(shape, value)| with_values(shape, value));
-        SHAPES.into_iter().chain(with_values).collect()
+    /// Of growing tables: with and without values, and with cores of every length from 4 to 12 bits.
+    fn shapes() -> impl Iterator<Item = Shape> {
+        LAYOUTS.iter().filter(|layout| layout.growth.is_some()).flat_map(|layout| {
+            let shape = Shape::growing(layout.bits, layout.ring_bits(0));
+            let values = if layout.bits == 32 { 1..=19 } else { 1..=layout.bits - 6 };
+            iter::once(shape).chain(values.map(move |value| with_values(shape, value)))
+        })
     }
 
     fn with_values(shape: Shape, value: u32) -> Shape {
-        shape.with_values(ValueBits::new(shape.bits, value))
+        let layout = LAYOUTS.iter().find(|layout| layout.bits == shape.bits);
+        shape.with_values(ValueBits::new(layout.expect("bits of a layout"), value))
     }
 
     fn hashes(n: u64) -> impl Iterator<Item = u64> {
@@ -340,13 +354,21 @@ mod tests {
         }
     }
 
-    /// The entries of one bucket have their other buckets all over the table, whatever its size.
+    /// The entries of one bucket have their other buckets all over the table, whatever its size. Kicks lead on from there to
+    /// all buckets of a table of 2^13 buckets, and to 2^15 of a larger one.
     #[test]
     fn differences_of_positions_are_even() {
         for shape in shapes() {
             let differences: Vec<_> =
                 (1..=shape.cores()).map(|core| Core(core).difference()).collect();
             assert!(differences.iter().all(|difference| difference % 2 == 1));
+            for (level, reached) in [(5, 5), (13, 13), (20, 15)] {
+                assert!(rank(&differences, (1 << level) - 1) >= reached, "{shape:?}, 2^{level}");
+            }
+            if shape.core_bits() < 6 {
+                // Too few to be counted.
+                continue;
+            }
             for bit in 1..40 {
                 let ones = differences.iter().filter(|&&d| d >> bit & 1 == 1).count();
                 let n = differences.len();
@@ -362,6 +384,18 @@ mod tests {
                 assert!(eighths.iter().all(|&n_of| n_of * 16 >= n && n_of * 4 <= n), "{eighths:?}");
             }
         }
+    }
+
+    /// The logarithm of how many numbers are sums of these, without carries, in the bits of the mask.
+    fn rank(numbers: &[u64], mask: u64) -> usize {
+        let mut basis: Vec<u64> = Vec::new();
+        for number in numbers {
+            let rest = basis.iter().fold(number & mask, |rest, base| rest.min(rest ^ base));
+            if rest != 0 {
+                basis.push(rest);
+            }
+        }
+        basis.len()
     }
 
     /// By one place after the other, and back.
@@ -398,7 +432,7 @@ mod tests {
     #[test]
     fn a_value_is_no_part_of_the_core() {
         let fixed = [(8, 3), (16, 1), (32, 23)].map(|(bits, v)| with_values(Shape::fixed(bits), v));
-        for shape in shapes().into_iter().filter(|shape| shape.value > 0).chain(fixed) {
+        for shape in shapes().filter(|shape| shape.value > 0).chain(fixed) {
             for x in hashes(1000) {
                 let entry = if shape.grows() {
                     shape.entry(shape.draw_core(x))

@@ -10,7 +10,7 @@ use super::entry::{Entry, NoValues, Values};
 use super::geometry::{Geometry, Place};
 use super::growing::Growing;
 use crate::arch;
-use crate::layout::{Candidates, Format, Slot};
+use crate::layout::{Candidates, Format, Properties, Slot};
 use crate::sync::memory::{self, NoMemory, try_push};
 use crate::sync::{self, AtomicU64};
 
@@ -24,7 +24,7 @@ impl<V: Values> Buckets for Fixed<V> {
     type Values = V;
     type Bucket = FixedBucket<V>;
 
-    fn try_new(_: Grown, max_buckets: u64, _: u32, values: V) -> Result<Self, NoMemory> {
+    fn try_new(_: Grown, max_buckets: u64, _: &Properties, values: V) -> Result<Self, NoMemory> {
         let max_buckets = memory::in_memory(max_buckets)?;
         let bytes = max_buckets * size_of::<u64>();
         let words = sync::try_zeroed(max_buckets).ok_or(NoMemory { bytes })?;

@@ -93,10 +93,11 @@ impl Geometry {
         Self { size: buckets as u64, shape: Shape::fixed(bits) }
     }
 
-    /// In a growing table with slots of `bits` bits, of whose positions all entries know the bits of this mask.
+    /// In a growing table with slots of `bits` bits and rings of this length, of whose positions all entries know the bits
+    /// of this mask.
     #[inline]
-    pub(crate) fn growing(common: u64, bits: u32, extra_bits: u32) -> Self {
-        Self { size: common, shape: Shape::growing(bits, extra_bits) }
+    pub(crate) fn growing(common: u64, bits: u32, ring: u32) -> Self {
+        Self { size: common, shape: Shape::growing(bits, ring) }
     }
 
     /// That of a maplet with such values, where this is that of a filter.
@@ -265,7 +266,7 @@ mod tests {
         #[test]
         fn the_other_place_is_its_own_inverse(buckets in buckets(), hash: u64) {
             let [short, long] = [4, 32].map(|bits| Geometry::fixed(buckets, bits));
-            for geometry in [short, long, Geometry::growing(buckets as u64 - 1, 16, 9)] {
+            for geometry in [short, long, Geometry::growing(buckets as u64 - 1, 16, 10)] {
                 let key = geometry.key(hash);
                 let [first, second] = key.places();
                 prop_assert_eq!(geometry.other_place(first), second);
@@ -280,7 +281,7 @@ mod tests {
     /// What is known of an entry tells as much of its other position, and the group of its version.
     #[test]
     fn what_is_known_of_one_position_is_known_of_the_other() {
-        let geometry = Geometry::growing((1 << 12) - 1, 16, 9);
+        let geometry = Geometry::growing((1 << 12) - 1, 16, 10);
         for hash in 0..1000 {
             let key = geometry.key(hash);
             for (known, place) in (12..64).flat_map(|known| key.places().map(|p| (known, p))) {
@@ -297,7 +298,7 @@ mod tests {
     /// The items of one core are in as many groups as there are even numbers of what all entries know.
     #[test]
     fn items_of_one_core_are_spread_over_the_groups_evenly() {
-        let geometry = Geometry::growing((1 << 10) - 1, 16, 9);
+        let geometry = Geometry::growing((1 << 10) - 1, 16, 10);
         for core in 1..64 {
             let entry = Entry::knowing(core << 10, u64::BITS);
             let groups = |position| geometry.version_group_in(Place { position, entry });

@@ -49,7 +49,7 @@ use super::bucket::{Bucket, Grown, Longest, OUT_OF_CACHE_BUCKETS};
 use super::entry::{Entry, NoValues, Shape, Values};
 use super::geometry::{Geometry, Place};
 use crate::arch::{self, Pattern, Query, Ring};
-use crate::layout::{Candidates, Format, Slot};
+use crate::layout::{Candidates, Format, Properties, Slot};
 use crate::sync::array::PieceArray;
 use crate::sync::memory::{NoMemory, TryBox};
 use crate::sync::{AtomicU64, Mutex, Ordering};
@@ -194,7 +194,7 @@ impl<V: Values> GrowingBucket<V> {
 
     #[inline]
     fn ring<F: Format>(self) -> Ring {
-        let bits = ring_bits(F::EXTRA_BITS, self.placement.values);
+        let bits = self.placement.values.ring_bits(F::RING_BITS);
         Ring { bits, head: self.extent().head() }
     }
 
@@ -271,7 +271,7 @@ impl<V: Values> Bucket for GrowingBucket<V> {
 
     #[inline]
     fn placement<F: Format>(grown: Grown, values: V) -> GrowingPlacement<V> {
-        let ring = ring_bits(F::EXTRA_BITS, values);
+        let ring = values.ring_bits(F::RING_BITS);
         let common = common_mask(grown.initial, ring);
         GrowingPlacement { extent: Extent::of(grown.buckets, ring), common, values }
     }
@@ -279,7 +279,7 @@ impl<V: Values> Bucket for GrowingBucket<V> {
     #[inline]
     fn geometry<F: Format>(placement: GrowingPlacement<V>) -> Geometry {
         let GrowingPlacement { common, values, .. } = placement;
-        Geometry::growing(common, F::BITS, F::EXTRA_BITS).with_values(values)
+        Geometry::growing(common, F::BITS, F::RING_BITS).with_values(values)
     }
 
     #[inline]
@@ -310,7 +310,7 @@ impl<V: Values> Bucket for GrowingBucket<V> {
     #[inline]
     fn other<F: Format>(self, slot: Slot) -> Option<Self> {
         let (ring, extent) = (self.ring::<F>(), self.extent());
-        let shape = Shape::growing(F::BITS, F::EXTRA_BITS).with_values(self.placement.values);
+        let shape = Shape::growing(F::BITS, F::RING_BITS).with_values(self.placement.values);
         let difference = shape.core(Entry::fingerprint(slot.bits())).difference();
         // Bits 0 to L of a position name its bucket. This bucket tells them, but for bit L if it is not split: then that
         // is at the head of the ring, where a 0 stands otherwise.
@@ -371,7 +371,7 @@ impl<V: Values> Bucket for GrowingBucket<V> {
     }
 
     fn is_valid_entry<F: Format>(placement: GrowingPlacement<V>, place: Place) -> bool {
-        let ring = (1 << ring_bits(F::EXTRA_BITS, placement.values)) - 1;
+        let ring = (1 << placement.values.ring_bits(F::RING_BITS)) - 1;
         let known = placement.common.count_ones()..=u64::BITS;
         u64::from(place.entry.bits()) & ring == 0 && known.contains(&place.entry.known())
     }
@@ -544,12 +544,12 @@ impl<V: Values> Buckets for Growing<V> {
     fn try_new(
         grown: Grown,
         max_buckets: u64,
-        extra_bits: u32,
+        layout: &Properties,
         values: V,
     ) -> Result<Self, NoMemory> {
         let words = Chunks::try_new()?;
         words.try_reach(grown.buckets)?;
-        let ring = ring_bits(extra_bits, values);
+        let ring = layout.ring_bits(values.bits());
         let changing = TryBox::try_new(GrowthState {
             extent: CachePadded::new(AtomicU64::new(Extent::of(grown.buckets, ring).0)),
             doubled: AtomicU64::new(grown.doubled),
@@ -575,7 +575,7 @@ impl<V: Values> Buckets for Growing<V> {
 
     #[inline]
     fn geometry<F: Format>(&self) -> Geometry {
-        Geometry::growing(self.common, F::BITS, F::EXTRA_BITS).with_values(self.values)
+        Geometry::growing(self.common, F::BITS, F::RING_BITS).with_values(self.values)
     }
 
     #[inline]
@@ -639,12 +639,6 @@ impl<V: Values> Buckets for Growing<V> {
     }
 }
 
-/// Bits of a ring. A value takes the place of some.
-#[inline]
-fn ring_bits(extra_bits: u32, values: impl Values) -> u32 {
-    extra_bits - values.bits() + 1
-}
-
 /// Of the level at which a table began, this much counts for what all entries know: enough to tell the groups of
 /// versions apart. No more, since a merge doubles entries until they know it, and as long as no bucket tells them
 /// apart, all of these are in the same two.
@@ -671,9 +665,16 @@ mod tests {
 
     type Fp16x4 = Packed<16, 4>;
 
+    /// Of values so long that a new entry knows no more than this number of bits beyond its bucket: the core is the shortest.
+    fn value_bits(extra_bits: u32) -> u32 {
+        let value_bits = Fp16x4::BITS - 5 - extra_bits;
+        assert_eq!(Fp16x4::ID.properties().extra_bits(value_bits), extra_bits);
+        value_bits
+    }
+
     /// Of a maplet with values so long that rings have this number of bits.
     fn bucket_by(extent: Extent, number: usize, ring: u32) -> GrowingBucket<ValueBits> {
-        let values = ValueBits::new(Fp16x4::BITS, Fp16x4::EXTRA_BITS + 1 - ring);
+        let values = ValueBits::new(Fp16x4::ID.properties(), value_bits(ring - 1));
         GrowingBucket::at(GrowingPlacement { extent, common: 0, values }, number)
     }
 
@@ -775,7 +776,7 @@ mod tests {
     /// operation every item that is there is found, with its value; and their number is exact.
     fn every_item_is_found(seed: u64, extra_bits: u32, buckets: usize) {
         let mut random = random(seed);
-        let value_bits = Fp16x4::EXTRA_BITS - extra_bits;
+        let value_bits = value_bits(extra_bits);
         let sizing = Sizing { value_bits, ..Sizing::of_table(Fp16x4::ID, 2, buckets as u64) };
         let table = Table::<Fp16x4, Growing<ValueBits>>::try_sized(sizing).unwrap();
         let growing = table.buckets.growing().unwrap();
@@ -828,7 +829,7 @@ mod tests {
         let mut random = random(7);
         for round in 0..400 {
             let extra_bits = 1 + round % 3;
-            let value_bits = Fp16x4::EXTRA_BITS - extra_bits;
+            let value_bits = value_bits(extra_bits);
             let mut table = |initial: u64| {
                 let sizing =
                     Sizing { value_bits, ..Sizing::of_table(Fp16x4::ID, initial, 1 << 12) };
@@ -881,7 +882,7 @@ mod tests {
             let load = table.len() as f64 / table.slots() as f64;
             let expected = 8.0 * load * 0.5_f64.powi(15) * f64::from(1 + doublings);
             assert!((rate / expected - 1.0).abs() < 0.1, "{doublings}: {rate}, {expected}");
-            assert!(table.buckets.doubled() > 0 || doublings <= Fp16x4::EXTRA_BITS);
+            assert!(table.buckets.doubled() > 0 || doublings < Fp16x4::RING_BITS);
         }
     }
 

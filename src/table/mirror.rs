@@ -143,9 +143,9 @@ impl<B: Buckets> State<B> {
 
     /// A mirror with all words that the table has.
     pub(super) fn publish_mirror(&self) -> Result<Recording<'_, B>, NoMemory> {
-        let extra_bits = self.layout.properties().extra_bits();
+        let layout = self.layout.properties();
         let (values, max_buckets) = (self.buckets.values(), self.max_buckets());
-        let mirror = B::try_new(self.grown(), max_buckets, extra_bits, values)?;
+        let mirror = B::try_new(self.grown(), max_buckets, layout, values)?;
         let splitting = self.lock_splitting();
         // All that the table has now. What is added from now on, its new owner adds here as well.
         let (reached, present) = (self.buckets.reached(), self.present());
@@ -366,7 +366,8 @@ mod tests {
     #[test]
     fn growth_ends_where_the_mirror_has_no_memory() {
         let table = Table::<Fp16x4, Growing>::try_new(64, 1 << 12).unwrap();
-        let other = Growing::try_new(table.grown(), 1 << 12, 9, NoValues).unwrap();
+        let other =
+            Growing::try_new(table.grown(), 1 << 12, table.layout.properties(), NoValues).unwrap();
         *table.mirror().buckets.write() = Some(other.with_memory(512));
         assert_eq!(table.grow_to(600), Err(NoMemory { bytes: 520 * 8 }));
         assert_eq!((table.present(), table.buckets.reached()), (512, 512));

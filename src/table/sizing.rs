@@ -1,7 +1,7 @@
 //! From what the user wants (items, a rate) to a layout and a number of buckets. Pure functions.
 
 use crate::error::Error;
-use crate::layout::{self, LayoutId, Properties};
+use crate::layout::{self, LAYOUTS, LayoutId, Properties};
 use crate::sync::memory::{self, NoMemory};
 
 /// The most stripes, for tables of 2^19 buckets and more: 32 KiB of locks.
@@ -19,12 +19,9 @@ const TABLES: f64 = 5e6;
 const MIN_FIRST: u64 = 32;
 /// The buckets that it begins with where nothing is said of its size: 4 KiB.
 const DEFAULT_FIRST: u64 = 512;
-/// In a growing table whose new entries know this number of bits beyond their bucket, or more, splits double too few
-/// entries to matter.
-const MANY_EXTRA_BITS: u32 = 8;
 /// One in this many slots in use may be one that a split has doubled: with more of them a table does not grow any
 /// further.
-pub(crate) const MAX_DOUBLED: u64 = 8;
+pub(crate) const MAX_DOUBLED: u64 = 4;
 /// The lowest target load of a growing table that a builder may request, in thousandths.
 const MIN_TARGET_LOAD: u32 = 500;
 /// How far the load of a growing table goes beyond the target before a bucket is split: the load is that
@@ -87,7 +84,6 @@ impl Sizing {
 
     fn of_growing(layout: LayoutId, request: Request) -> Result<Self, Error> {
         let Request { capacity, max_capacity, .. } = request;
-        let value_bits = request.value_bits_of(layout)?;
         if let Some(max_capacity) = max_capacity
             && max_capacity < capacity
         {
@@ -98,36 +94,31 @@ impl Sizing {
         if properties.growth.is_none() {
             return Err(Error::NoSuchLayout);
         }
+        let value_bits = request.value_bits_of(layout)?;
         let target_load = request.target_load_of(layout)?;
         let load = share(target_load);
-        let needed = buckets_for(properties, capacity, load)?;
-        let extra_bits = properties.extra_bits() - value_bits;
+        let extra_bits = properties.extra_bits(value_bits);
         let doublings = doublings(extra_bits);
-        let initial_for = |most: Option<u64>| match most {
-            Some(most) => {
-                // No less than from where it can come so far: doublings are counted in levels.
-                let least = most.next_power_of_two() >> doublings;
-                let default = if capacity == 0 { DEFAULT_FIRST.min(most) } else { 0 };
-                needed.max(least).max(default).max(MIN_FIRST)
-            }
-            None if capacity == 0 => DEFAULT_FIRST,
-            None => needed.max(MIN_FIRST),
-        };
-        let mut most =
-            max_capacity.map(|items| buckets_for(properties, items, load)).transpose()?;
-        let mut initial = initial_for(most);
-        if let (Some(items), Some(most)) = (max_capacity, &mut most) {
-            // With room for what splits double on the way.
-            let (times, of) = doubled_share(initial, *most + *most / MAX_DOUBLED, extra_bits);
-            let doubled = (items / of).saturating_mul(times) + (items % of) * times / of;
-            *most = buckets_for(properties, items.saturating_add(doubled), load)?;
-            initial = initial_for(Some(*most));
-        }
         let slots = properties.slots as u64;
-        let largest = (MAX_SLOTS / slots / 2 * 2).max(initial);
-        let buckets = match most {
-            Some(most) => most.max(initial),
-            None => 1_u64.checked_shl(initial.ilog2() + doublings).unwrap_or(largest).min(largest),
+        // With a capacity, what it needs; without one, the default or what the maximum needs.
+        let first = |most: u64| match capacity {
+            0 => Ok(DEFAULT_FIRST.min(most).max(MIN_FIRST)),
+            _ => buckets_for(properties, capacity, load).map(|needed| needed.max(MIN_FIRST)),
+        };
+        let (initial, buckets) = if let Some(items) = max_capacity {
+            let most = buckets_for(properties, items, load)?;
+            let with_doubled = most + most / MAX_DOUBLED;
+            // No less than from where it can come so far: doublings are counted in levels.
+            let least = with_doubled.next_power_of_two().checked_shr(doublings).unwrap_or(0);
+            let initial = first(most)?.max(least);
+            // With room for what splits double on the way.
+            let (times, of) = doubled_share(initial, with_doubled, extra_bits);
+            let doubled = (u128::from(items) * u128::from(times) / u128::from(of)) as u64;
+            (initial, buckets_for(properties, items.saturating_add(doubled), load)?.max(initial))
+        } else {
+            let (initial, largest) = (first(u64::MAX)?, MAX_SLOTS / slots / 2 * 2);
+            let reached = 1_u64.checked_shl(initial.ilog2() + doublings).unwrap_or(largest);
+            (initial, reached.clamp(initial, largest.max(initial)))
         };
         let (times, of) = doubled_share(initial, buckets, extra_bits);
         let of_all = (buckets * slots) as f64 * load * of as f64 / (of + times) as f64;
@@ -201,7 +192,7 @@ impl Sizing {
     /// length.
     fn of_each_layout(request: Request) -> impl Iterator<Item = Result<Self, Error>> {
         let candidates = LayoutId::ALL.iter().copied().filter(move |&layout| {
-            let may_grow = layout.properties().extra_bits() > 0 || !request.grows;
+            let may_grow = layout.properties().growth.is_some() || !request.grows;
             let is_long = layout as u8 >= LayoutId::Fp16x4 as u8 || request.rate.is_some();
             may_grow && is_long && request.value_bits_of(layout).is_ok()
         });
@@ -217,7 +208,7 @@ impl Sizing {
         let items_per_bucket = properties.slots as f64 * (share(target_load) + LOAD_MARGIN);
         let buckets = (items / items_per_bucket).clamp(initial as f64, max_buckets as f64);
         let while_growing = items.min(buckets * items_per_bucket);
-        let extra_bits = properties.extra_bits() - value_bits;
+        let extra_bits = properties.extra_bits(value_bits);
         // What comes after that knows what entries of the last level know.
         let level = (buckets as u64).ilog2();
         let later = (items - while_growing) * (-f64::from(level + extra_bits)).exp2();
@@ -249,23 +240,15 @@ impl Request {
         let Some(value_bits) = self.value_bits else {
             return Ok(0);
         };
-        let stores = |&layout: &LayoutId| (1..=self.most_value_bits(layout)).contains(&value_bits);
-        if stores(&layout) {
+        let may_grow = |layout: &&Properties| layout.growth.is_some() || !self.grows;
+        let stores = |layout: &&Properties| (1..=most_value_bits(layout)).contains(&value_bits);
+        let properties = layout.properties();
+        if stores(&properties) {
             return Ok(value_bits);
         }
-        let max = self.most_value_bits(layout);
-        let other = LayoutId::ALL.iter().copied().find(stores).map(LayoutId::name);
-        Err(Error::ValueBitsOutOfRange { layout: layout.name(), value_bits, max, other })
-    }
-
-    /// The longest values that a table of this layout stores. In a growing table they take the place of bits of
-    /// the ring, of which it needs two.
-    fn most_value_bits(self, layout: LayoutId) -> u32 {
-        if self.grows {
-            layout.properties().extra_bits().saturating_sub(1)
-        } else {
-            layout.properties().bits - min_fingerprint_bits(layout.properties().slots)
-        }
+        let (layout, max) = (properties.name, most_value_bits(properties));
+        let other = LAYOUTS.iter().filter(may_grow).find(stores).map(|layout| layout.name);
+        Err(Error::ValueBitsOutOfRange { layout, value_bits, max, other })
     }
 
     /// The target load of a growing table of this layout, in thousandths.
@@ -283,19 +266,20 @@ impl Request {
     }
 }
 
-/// Bits of the shortest fingerprint beside a value, in buckets of this number of slots.
+/// The longest values that a table of this layout stores.
 ///
 /// The shorter a fingerprint is, the more items share it with both buckets. With more than 2b of them, some are
 /// stashed: at these lengths, that is expected in less than one table of 2^20 buckets in 30,000.
 /// And the fewer other buckets the entries of a bucket have, which costs load: with one bit less, large tables
-/// of most layouts would not hold the items that they are made for.
-fn min_fingerprint_bits(slots: usize) -> u32 {
-    match slots {
+/// of most layouts would not hold the items that they are made for. In a growing table as many bits are core and ring.
+fn most_value_bits(layout: &Properties) -> u32 {
+    let min_fingerprint_bits = match layout.slots {
         2 => 9,
         3 => 7,
         4 | 5 => 6,
         _ => 5,
-    }
+    };
+    layout.bits - min_fingerprint_bits
 }
 
 /// A share in thousandths, the nearest number; 0 if it is negative or not a number.
@@ -352,8 +336,7 @@ pub(crate) fn false_positive_rate_of_grown(
     weight: f64,
     value_bits: u32,
 ) -> f64 {
-    let core_bits = layout.bits - layout.extra_bits() - 1;
-    let cores = f64::from(core_bits).exp2() - 1.0;
+    let cores = f64::from(layout.core_bits(value_bits)).exp2() - 1.0;
     // Not -0, which is the sum of nothing.
     let matches = 0.0 + 2.0 * weight / cores;
     if value_bits > 0 { matches } else { 0.0 - (-matches).exp_m1() }
@@ -384,26 +367,16 @@ pub(crate) fn weight(items: f64, initial: u64, buckets: f64, extra_bits: u32) ->
 }
 
 /// How many times a table that begins with a power of two of buckets can double before one in
-/// [`MAX_DOUBLED`] slots in use is one that splits have doubled.
-///
-/// An entry that is inserted at level L knows L + T bits, and is doubled by each level from L + T on. Of 2^D items, 1
-/// is there at first, and 2^L more come with each level L.
+/// [`MAX_DOUBLED`] slots in use is one that splits have doubled: with 7 extra bits, more often than there is memory for.
 fn doublings(extra_bits: u32) -> u32 {
-    if extra_bits >= MANY_EXTRA_BITS {
-        return 40;
-    }
-    let doubled = |doublings: u32| -> u64 {
-        let of_level = |level: u32| {
-            let copies = 1_u64 << (doublings - level).saturating_sub(extra_bits);
-            (copies - 1) << level
-        };
-        of_level(0) + (0..doublings).map(of_level).sum::<u64>()
-    };
-    (0..u32::BITS).take_while(|&n| doubled(n) * MAX_DOUBLED <= 1 << n).last().unwrap_or(0)
+    extra_bits + (1 << extra_bits) / MAX_DOUBLED as u32
 }
 
 /// How many entries splits have doubled in a table that has grown from `initial` to `most` buckets, at the most: so many
-/// of so many items. A table of D doublings has D - T of 2^T.
+/// of so many items.
+///
+/// An entry that is inserted at level L knows L + T bits, and is doubled by each level from L + T on. Of 2^D items, 1
+/// is there at first, and 2^L more come with each level L. So of 2^T items of a table of D doublings, D - T were doubled.
 fn doubled_share(initial: u64, most: u64, extra_bits: u32) -> (u64, u64) {
     let wanted = most.div_ceil(1 << initial.ilog2()).next_power_of_two().ilog2();
     (wanted.min(doublings(extra_bits)).saturating_sub(extra_bits).into(), 1 << extra_bits)
@@ -581,11 +554,10 @@ mod tests {
         let sizing = Sizing::of(layout, request).unwrap();
         let Sizing { initial, buckets, target_load, rate, .. } = sizing;
         let properties = layout.properties();
-        let doublings = doublings(properties.extra_bits());
+        let extra_bits = properties.extra_bits(sizing.value_bits);
         let max_capacity = request.max_capacity.unwrap();
         assert_eq!(sizing.max_capacity, max_capacity);
-        assert!(initial % 2 == 0 && initial >= MIN_FIRST);
-        assert!(initial <= buckets && buckets.div_ceil(initial) <= 1 << doublings);
+        assert!(initial % 2 == 0 && initial >= MIN_FIRST && initial <= buckets);
         let load = share(target_load);
         let default = thousandths(properties.target_load());
         assert_eq!(target_load, request.target_load.unwrap_or(default));
@@ -594,17 +566,23 @@ mod tests {
         // With two buckets less it would be too small.
         let needed = |items| buckets_for(properties, items, load).unwrap();
         // With what splits double on the way.
-        let (times, of) = doubled_share(initial, buckets, properties.extra_bits());
+        let (times, of) = doubled_share(initial, buckets, extra_bits);
         let share = times as f64 / of as f64;
         let least = needed((max_capacity as f64 * (1.0 + share)) as u64);
-        let most = buckets;
-        assert!(least <= most && most <= needed(max_capacity * 8 / 7 + 8).max(initial));
-        let default = if request.capacity == 0 { DEFAULT_FIRST.min(most) } else { 0 };
-        let is_enough = |initial: u64| {
-            let whole_levels = (1_u64 << initial.ilog2()).saturating_mul(1 << doublings);
-            initial >= needed(request.capacity).max(default) && whole_levels >= most
+        assert!(share <= 1.0 / MAX_DOUBLED as f64 && least <= buckets);
+        assert!(buckets <= needed(max_capacity * 5 / 4 + 8).max(initial));
+        let first = needed(request.capacity).max(MIN_FIRST);
+        let first = if request.capacity == 0 {
+            first.max(DEFAULT_FIRST.min(needed(max_capacity)))
+        } else {
+            first
         };
-        assert!(is_enough(initial) && (initial == MIN_FIRST || !is_enough(initial - 2)));
+        // A larger one only if it could not come so far otherwise.
+        let reached =
+            |initial: u64| 2_f64.powi((initial.ilog2() + doublings(extra_bits)).cast_signed());
+        assert!(initial >= first && reached(initial) >= buckets as f64);
+        let most = (needed(max_capacity) * (MAX_DOUBLED + 1) / MAX_DOUBLED) as f64;
+        assert!(initial == first || reached(initial / 2) < most);
 
         let at = |items| sizing.false_positive_rate_at(items);
         assert!(at(0) == 0.0 && at(fewer) <= at(more) && at(more) <= 1.0);
@@ -648,7 +626,7 @@ mod tests {
                 }
                 let buckets = (items as f64 / items_per_bucket) as u64;
                 let level = buckets.clamp(initial, max_buckets).ilog2();
-                sum += (-f64::from(level + properties.extra_bits())).exp2();
+                sum += (-f64::from(level + properties.extra_bits(0))).exp2();
             }
             assert!(steps > 100);
         }
@@ -666,8 +644,8 @@ mod tests {
     fn the_rate_of_a_grown_table() {
         fn check(layout: LayoutId) {
             let properties = layout.properties();
-            let (extra_bits, target_load) = (properties.extra_bits(), properties.target_load());
-            let cores = f64::from(properties.bits - extra_bits - 1).exp2() - 1.0;
+            let (extra_bits, target_load) = (properties.extra_bits(0), properties.target_load());
+            let cores = f64::from(properties.core_bits(0)).exp2() - 1.0;
             let equal = (-f64::from(extra_bits)).exp2() / cores;
             let (initial, load) = (1 << 10, thousandths(target_load));
             let items_per_bucket = properties.slots as f64 * (target_load + LOAD_MARGIN);
@@ -680,7 +658,11 @@ mod tests {
                 let expected = of_pairs(equal);
                 assert!((rate / expected - 1.0).abs() < 0.002, "{doublings}: {rate}, {expected}");
                 let documented = of_pairs((1.0 - f64::from(properties.bits)).exp2());
-                assert!((rate / documented - 1.0).abs() < 0.02, "{rate}, {documented}");
+                // Which counts the core 0, and no item has it.
+                assert!(
+                    (rate / documented - 1.0).abs() < 0.005 + 1.0 / cores,
+                    "{rate}, {documented}"
+                );
             }
         }
         growing_layouts().for_each(check);
@@ -708,13 +690,9 @@ mod tests {
                 entries.push(0);
             }
             let predicted = doublings(extra_bits);
-            if extra_bits < MANY_EXTRA_BITS {
-                assert_eq!(Some(predicted), most, "{extra_bits}");
-            } else {
-                assert!(predicted >= 40 && most.is_none_or(|most| most > 20), "{extra_bits}");
-            }
+            assert_eq!((predicted < 29).then_some(predicted), most, "{extra_bits}");
         }
-        assert_eq!([3, 5].map(doublings), [4, 9]);
+        assert_eq!([1, 5, 7].map(doublings), [1, 13, 39]);
     }
 
     /// Without a capacity a table begins with 4 KiB, or with all that its maximum needs; without a maximum it
@@ -728,20 +706,16 @@ mod tests {
             let load = share(sizing.target_load);
             let room = (sizing.buckets * properties.slots as u64) as f64 * load;
             let (times, of) =
-                doubled_share(sizing.initial, sizing.buckets, properties.extra_bits());
+                doubled_share(sizing.initial, sizing.buckets, properties.extra_bits(0));
             let share = 1.0 + times as f64 / of as f64;
             assert!((sizing.max_capacity as f64 * share / room - 1.0).abs() < 1e-5);
-            if properties.extra_bits() >= MANY_EXTRA_BITS {
-                assert!(sizing.max_capacity > 1 << 43, "{}", layout.name());
-                assert!(sizing.buckets * properties.slots as u64 <= MAX_SLOTS);
-            } else {
-                assert_eq!(sizing.buckets, DEFAULT_FIRST << doublings(properties.extra_bits()));
-            }
+            assert!(sizing.max_capacity > 1 << 43, "{}", layout.name());
+            assert!(sizing.buckets * properties.slots as u64 <= MAX_SLOTS);
             // The rate is then that at the first capacity.
             let large = Sizing::of(layout, endless(100_000)).unwrap();
             assert_eq!(large.initial, buckets_for(properties, 100_000, load).unwrap());
             assert_eq!(large.rate.to_bits(), large.false_positive_rate_at(100_000).to_bits());
-            assert!(large.max_capacity >= 50_000 << doublings(properties.extra_bits()).min(9));
+            assert!(large.max_capacity > 1 << 43);
         }
         let initial = |max_capacity| Sizing::of(Fp16x4, growing(0, max_capacity)).unwrap().initial;
         // Less than 4 KiB is enough, or not.
@@ -752,12 +726,12 @@ mod tests {
     /// With a maximum that it could not reach from 4 KiB, a table with short rings begins with more.
     #[test]
     fn short_rings_begin_with_more() {
-        for (layout, value_bits) in [(Fp12x5, None), (Fp16x4, Some(4)), (Fp16x4, Some(6))] {
-            let request = Request { value_bits, ..growing(0, 1 << 30) };
+        for (layout, value_bits) in [(Fp12x5, 2), (Fp16x4, 6), (Fp16x4, 9), (Fp21x3, 13)] {
+            let request = Request { value_bits: Some(value_bits), ..growing(0, 1 << 30) };
             let sizing = Sizing::of(layout, request).unwrap();
-            let extra_bits = layout.properties().extra_bits() - sizing.value_bits;
-            let least = sizing.buckets.div_ceil(1 << doublings(extra_bits));
-            assert_eq!(sizing.initial, least.next_power_of_two());
+            let doublings = doublings(layout.properties().extra_bits(value_bits));
+            let least = sizing.buckets.div_ceil(1 << doublings).next_power_of_two();
+            assert!(sizing.initial == least || sizing.initial == 2 * least, "{layout}");
             assert!(sizing.initial > DEFAULT_FIRST && sizing.max_capacity == 1 << 30);
         }
     }
@@ -766,44 +740,56 @@ mod tests {
     #[test]
     fn lengths_of_values_are_documented() {
         for &layout in LayoutId::ALL {
-            let most = |request: Request| request.most_value_bits(layout);
-            let grows = match layout.properties().extra_bits() {
-                0 => "| |".to_owned(),
-                extra_bits => {
-                    let endless = match extra_bits.checked_sub(MANY_EXTRA_BITS) {
-                        None => "none".to_owned(),
-                        Some(1) => "1".to_owned(),
-                        Some(most) => format!("1 to {most}"),
-                    };
-                    format!("1 to {} | {endless} |", most(growing(0, 1)))
-                }
+            let ends = |value_bits| {
+                let request = Request { value_bits: Some(value_bits), ..endless(0) };
+                Sizing::of(layout, request).is_ok_and(|sizing| sizing.max_capacity < 1 << 43)
             };
-            let (name, fixed) = (layout.name(), most(fixed(0, None)));
-            let row = format!("/// | [`{name}`](crate::{name}) | 1 to {fixed} | {grows}\n");
+            let (name, properties) = (layout.name(), layout.properties());
+            let most = most_value_bits(properties);
+            let grows = match (1..=most).find(|&value_bits| ends(value_bits)) {
+                _ if properties.growth.is_none() => "",
+                Some(1) => " none",
+                Some(ends) => &format!(" 1 to {}", ends - 1),
+                None => panic!("values leave no bits for growth"),
+            };
+            let row = format!("/// | [`{name}`](crate::{name}) | 1 to {most} |{grows} |\n");
             assert!(include_str!("../maplet.rs").contains(&row), "{row}");
         }
     }
 
-    /// A value takes a bit of the ring for each of its bits, and doubles what is reported.
+    /// Values leave rings of nine bits where they can, and cores of four bits at least; each bit doubles what is reported.
     #[test]
-    fn values_take_bits_of_the_ring() {
+    fn values_take_bits_of_core_and_ring() {
         fn check(layout: LayoutId) {
-            let extra_bits = layout.properties().extra_bits();
+            let properties = layout.properties();
+            let most = most_value_bits(properties);
             let request = |value_bits, most| Request { value_bits, ..growing(1000, most) };
             let of = |value_bits, most| Sizing::of(layout, request(value_bits, most)).unwrap();
-            for value_bits in 1..extra_bits {
+            let longest = properties.growth.unwrap().max_core_bits;
+            for value_bits in 0..=most {
+                let (ring, core) =
+                    (properties.ring_bits(value_bits), properties.core_bits(value_bits));
+                assert_eq!(core + ring + value_bits, properties.bits);
+                assert!((4..=longest).contains(&core) && ring >= 2);
+                assert!(if ring < 9 { core == 4 } else { ring == 9 || core == longest });
+            }
+            for value_bits in 1..=most {
                 let sizing = of(Some(value_bits), 1_000_000);
-                let doublings = doublings(extra_bits - value_bits);
-                assert!(sizing.buckets.div_ceil(sizing.initial) <= 1 << doublings);
+                let doublings = doublings(properties.extra_bits(value_bits));
+                assert!(sizing.buckets.div_ceil(sizing.initial).ilog2() <= doublings);
                 assert_eq!(sizing.value_bits, value_bits);
                 // Of tables of one size: the filter's share is that of many lookups with one match.
                 let (with, without) = (of(Some(value_bits), 1900), of(None, 1900));
                 if with.initial == without.initial {
                     let matches = -(-without.rate).ln_1p() * f64::from(value_bits).exp2();
-                    assert!((with.rate / matches - 1.0).abs() < 0.001, "{}", layout.name());
+                    // Of 2^k cores one is not drawn.
+                    let drawn =
+                        |value_bits| 1.0 - (-f64::from(properties.core_bits(value_bits))).exp2();
+                    let expected = matches * drawn(0) / drawn(value_bits);
+                    assert!((with.rate / expected - 1.0).abs() < 0.001, "{}", layout.name());
                 }
             }
-            let error = Sizing::of(layout, request(Some(extra_bits), 1900)).err();
+            let error = Sizing::of(layout, request(Some(most + 1), 1900)).err();
             assert!(matches!(error, Some(Error::ValueBitsOutOfRange { .. })));
         }
         growing_layouts().for_each(check);

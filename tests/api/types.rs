@@ -142,11 +142,11 @@ fn values_that_no_growing_maplet_stores(layout: Layout) {
         let build = |bits| -> Result<CuckooMaplet<Growable<L>>, Error> {
             CuckooMaplet::builder().layout::<L>().max_capacity(1000).value_bits(bits).build()
         };
-        let max = layout.longest_values_that_grow();
+        let max = layout.longest_values();
         assert!((1..=max).all(|bits| build(bits).is_ok()));
         for value_bits in [0, max + 1, max + 2, 32] {
             let stores = |other: &&Layout| {
-                other.grows() && (1..=other.longest_values_that_grow()).contains(&value_bits)
+                other.grows() && (1..=other.longest_values()).contains(&value_bits)
             };
             let other = LAYOUTS.iter().find(stores).map(|other| other.name);
             let layout = layout.name;

@@ -39,7 +39,7 @@ fn growing_filters() {
 #[test]
 fn growing_maplets() {
     let maplets = CuckooMaplet::builder().layout::<Fp12x5>().hasher(HASHER);
-    growing(600, layout().longest_values_that_grow(), |first, most, bits| {
+    growing(600, layout().longest_values(), |first, most, bits| {
         let maplets = maplets.clone().value_bits(bits).capacity(first).max_capacity(most);
         maplets.build().expect("memory for a test")
     });

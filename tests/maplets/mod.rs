@@ -13,11 +13,6 @@ fn widths(layout: Layout) -> Vec<u32> {
     common::widths(layout.longest_values())
 }
 
-/// The same of maplets that grow.
-fn widths_that_grow(layout: Layout) -> Vec<u32> {
-    common::widths(layout.longest_values_that_grow())
-}
-
 /// The largest value of this length.
 fn largest(value_bits: u32) -> u32 {
     (1 << value_bits) - 1

@@ -4,7 +4,7 @@ use coucal::{Candidates, CuckooMaplet, Error, Fp8x8, MapletBuilder, Prehashed};
 
 use coucal_reference::{Item, Subject};
 
-use super::{candidates, largest, widths, widths_that_grow};
+use super::{candidates, largest, widths};
 use crate::common::{Layout, default_layout, hashes, load_above, prehashed, stopped};
 
 of_each_layout! {
@@ -138,9 +138,9 @@ fn lengths_of_values(layout: Layout) {
     }
     for bits in 1..=layout.longest_values() {
         check(&layout.maplet(300, bits), bits);
-    }
-    for bits in 1..=if layout.grows() { layout.longest_values_that_grow() } else { 0 } {
-        check(&layout.growing_maplet(1, 300, bits), bits);
+        if layout.grows() {
+            check(&layout.growing_maplet(1, 300, bits), bits);
+        }
     }
 }
 
@@ -162,10 +162,14 @@ fn a_builder_says_what_it_builds() {
 
 /// Whatever is left of the extra bits, by which inserts take turns to look at the load.
 fn the_load_stays_at_the_target(layout: Layout) {
-    for bits in widths_that_grow(layout) {
+    for bits in widths(layout) {
         let first = 40_000;
         let maplet = layout.growing_maplet(first, 2 * first, bits);
         let first_slots = maplet.slots();
+        if layout.extra_bits(bits) == 1 {
+            // It begins with a table that can come so far.
+            continue;
+        }
         for hash in hashes(bits.into()).take(2 * first - 200) {
             maplet.insert(&Prehashed(hash), 1).expect("below the maximum");
             if maplet.slots() > first_slots + 100 * layout.slots {

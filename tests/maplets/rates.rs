@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 use coucal::{CuckooMaplet, Prehashed, Storage};
 use coucal_reference::LAYOUTS;
 
-use super::{candidates, widths, widths_that_grow};
+use super::{candidates, widths};
 use crate::common::{Layout, Maplet, hashes, is_expected, scatter, usually};
 
 of_each_layout! {
@@ -123,9 +123,9 @@ fn long_fingerprints_meet_as_often_as_stated(layout: Layout) {
 
 /// After each doubling, from n = 2^l + c buckets to 2^L + d: `2b·load·2^(1+v-w)·(L - l + 1 + d/2^L)`.
 fn candidates_are_as_few_as_stated_while_it_grows(layout: Layout) {
-    for bits in widths_that_grow(layout) {
+    for bits in widths(layout) {
         // As often as it can, but for the largest tables.
-        let doublings = (layout.extra_bits - bits).min(usually(4, 7));
+        let doublings = layout.extra_bits(bits).min(usually(4, 7));
         let items_at = |slots: usize| (slots as f64 * layout.target() * 0.98) as usize;
         let least = layout.growing_maplet(1000, 1000, bits).slots();
         let most = items_at(least << doublings);

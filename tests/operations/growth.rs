@@ -173,7 +173,7 @@ fn filters(layout: Layout) {
 
 /// The same for each length of values.
 fn maplets(layout: Layout) {
-    for bits in widths(layout.longest_values_that_grow()) {
+    for bits in widths(layout.longest_values()) {
         let most = layout.greatest_exact_maplet(1, usually(4000, 20_000), bits);
         let maplet = layout.growing_maplet(1, most, bits);
         assert_eq!(maplet.slots(), LEAST_BUCKETS * layout.slots);

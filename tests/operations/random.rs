@@ -33,7 +33,7 @@ fn growing_filters(layout: Layout) {
 }
 
 fn growing_maplets(layout: Layout) {
-    let longest = layout.longest_values_that_grow();
+    let longest = layout.longest_values();
     growing(50, longest, |first, most, bits| layout.growing_maplet(first, most, bits));
 }
 
@@ -68,7 +68,7 @@ fn filters_with_twins(layout: Layout) {
 
 /// From the smallest table.
 fn maplets_with_twins(layout: Layout) {
-    for bits in widths(layout.longest_values_that_grow()) {
+    for bits in widths(layout.longest_values()) {
         let most = layout.greatest_exact_maplet(1, 3000, bits);
         let twins = twins(layout, bits, 30);
         proptest!(config(15), |(seed: u64, distinct in 1..30_usize, ops in ops(300, 10))| {
@@ -85,7 +85,7 @@ fn maplets_with_twins(layout: Layout) {
 #[test]
 fn reserve_after_refusals() {
     let layout = Layout::named("Fp32x2");
-    let bits = layout.longest_values_that_grow();
+    let bits = layout.longest_values();
     let new = || {
         let maplet = layout.growing_maplet(1, layout.greatest_exact_maplet(1, 3000, bits), bits);
         Modelled::growing(maplet).with_hashes(few(4_462_170_888_211_199_145, 12))

@@ -189,9 +189,9 @@ fn golden_files_with_doubled_entries() {
     let layout = Layout::named("Fp12x5");
     let keys = 500 * layout.slots as u64;
     let maplet = golden("Fp12x5-maplet-doubled.coucal", || {
-        let maplet = layout.growing_maplet(1, 600 * layout.slots, 2);
+        let maplet = layout.growing_maplet(1, 600 * layout.slots, 4);
         for key in 0..keys {
-            maplet.insert(&key, key as u32 % 4).unwrap();
+            maplet.insert(&key, key as u32 % 16).unwrap();
         }
         maplet
     });
@@ -200,10 +200,10 @@ fn golden_files_with_doubled_entries() {
     assert_eq!(number(&bytes, at::OCCUPIED) - number(&bytes, at::DOUBLED), keys);
     assert_eq!(maplet.len() as u64, keys);
     for key in 0..keys {
-        assert!(maplet.get(&key).any(|value| value == key as u32 % 4));
+        assert!(maplet.get(&key).any(|value| value == key as u32 % 16));
     }
     for key in 0..keys {
-        assert!(maplet.remove(&key, key as u32 % 4));
+        assert!(maplet.remove(&key, key as u32 % 16));
     }
     assert!(maplet.is_empty());
 }

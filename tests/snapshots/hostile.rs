@@ -167,9 +167,10 @@ fn other_lengths_of_values(layout: Layout) {
             assert_error!(error, Error::ImpossibleTable { .. }, DO_NOT_TRUST);
         }
     }
-    check::<Maplet>(&fixed_maplet(layout), layout.longest_values());
+    let longest = layout.longest_values();
+    check::<Maplet>(&fixed_maplet(layout), longest);
     if layout.grows() {
-        check::<GrowingMaplet>(&grown_maplet(layout), layout.longest_values_that_grow());
+        check::<GrowingMaplet>(&grown_maplet(layout), longest);
     }
 }
 
@@ -378,7 +379,7 @@ struct Entry {
 impl Entry {
     /// The word of a bucket with nothing else.
     fn word(&self, words: u64) -> u64 {
-        let ring = self.layout.extra_bits - self.value_bits + 1;
+        let ring = self.layout.extra_bits(self.value_bits) + 1;
         let turned = self.ring << (words.ilog2() % ring);
         let value = u64::from(self.value) << (self.layout.bits - self.value_bits);
         value | (self.core << ring) | (turned % (1 << ring)) | (turned >> ring)
@@ -389,7 +390,7 @@ impl Entry {
 /// bucket tells, and with fewer bits than every entry knows.
 fn impossible_entries(layout: Layout) {
     impossible_entries_of::<Growing>(layout, 0, &grown(layout));
-    for bits in widths(layout.longest_values_that_grow()) {
+    for bits in widths(layout.longest_values()) {
         let bytes = layout.growing_maplet(1, 20, bits).bytes();
         assert_eq!((number(&bytes, at::FIRST), number(&bytes, at::WORDS)), (32, 32));
         impossible_entries_of::<GrowingMaplet>(layout, bits, &bytes);
@@ -399,7 +400,7 @@ fn impossible_entries(layout: Layout) {
 fn impossible_entries_of<S: Subject>(layout: Layout, value_bits: u32, bytes: &[u8]) {
     let (words, occupied) = (number(bytes, at::WORDS), number(bytes, at::OCCUPIED));
     let level = words.ilog2();
-    let longest = 1 << (layout.extra_bits - value_bits);
+    let longest = 1 << layout.extra_bits(value_bits);
     let top = ((1_u64 << value_bits) - 1) as u32;
     let mut told = 0;
     for bucket in 0..words {
@@ -452,7 +453,7 @@ fn impossible_entries_of<S: Subject>(layout: Layout, value_bits: u32, bytes: &[u
 #[test]
 fn void_entries_in_split_buckets() {
     let layout = Layout::named("Fp12x5");
-    // 2^level buckets, as many as there are words for, and two buckets at first: entries know 1 + 5 bits or more.
+    // 2^level buckets, as many as there are words for, and two buckets at first: entries know 1 + 7 bits or more.
     let bytes = |words: u64, bucket: usize, known: u32| {
         let ring = 1 << (known - words.ilog2());
         let word = Entry { layout, value_bits: 0, value: 0, core: 1, ring }.word(words);
@@ -467,13 +468,13 @@ fn void_entries_in_split_buckets() {
         })
     };
     let restored = |bytes: &[u8]| Growing::from_bytes(bytes, HASHER);
-    for known in 6..10 {
-        assert_eq!(restored(&bytes(64, 7, known)).unwrap().len(), 1);
+    for known in 8..12 {
+        assert_eq!(restored(&bytes(256, 7, known)).unwrap().len(), 1);
     }
     for (bucket, is_void) in
-        [(0, true), (9, true), (10, false), (63, false), (64, true), (73, true)]
+        [(0, true), (9, true), (10, false), (255, false), (256, true), (265, true)]
     {
-        let restored = restored(&bytes(74, bucket, 6));
+        let restored = restored(&bytes(266, bucket, 8));
         if is_void {
             let error = restored.unwrap_err();
             assert!(matches!(error, Error::InvalidWord { bucket: found } if found == bucket));
@@ -481,7 +482,7 @@ fn void_entries_in_split_buckets() {
             assert_eq!(restored.unwrap().len(), 1);
         }
     }
-    assert!(matches!(restored(&bytes(32, 7, 5)), Err(Error::InvalidWord { bucket: 7 })));
+    assert!(matches!(restored(&bytes(128, 7, 7)), Err(Error::InvalidWord { bucket: 7 })));
 }
 
 fn layouts_that_do_not_grow(layout: Layout) {

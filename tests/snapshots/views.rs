@@ -24,7 +24,7 @@ fn views_of_what_grows(layout: Layout) {
     for (first, items) in [(0, 10), (1000, 3000), (10, 10_000)] {
         is_viewed(&layout.growing(first, items), items);
     }
-    for bits in widths(layout.longest_values_that_grow()) {
+    for bits in widths(layout.longest_values()) {
         is_viewed(&layout.growing_maplet(100, 3000, bits), 3000);
     }
 }

@@ -46,7 +46,7 @@ impl Saved {
 
     /// The lowest bits of a slot that are not the core; none in a table of fixed size.
     fn ring(&self) -> u32 {
-        if self.grows { self.layout.extra_bits - self.value_bits + 1 } else { 0 }
+        if self.grows { self.layout.extra_bits(self.value_bits) + 1 } else { 0 }
     }
 }
 

@@ -37,14 +37,14 @@ use crate::common::{Layout, Random, hashes, random};
 /// The longest values that the tests have, as far as they fit.
 const MOST_VALUE_BITS: u32 = 8;
 
-/// The length of the values in a maplet of fixed size.
+/// The length of the values in a maplet.
 fn value_bits(layout: Layout) -> u32 {
     layout.longest_values().min(MOST_VALUE_BITS)
 }
 
-/// The same of one that grows.
+/// The same in a table that grows, with which splits double no entry before some doublings.
 fn value_bits_that_grow(layout: Layout) -> u32 {
-    layout.longest_values_that_grow().min(MOST_VALUE_BITS)
+    (layout.bits - 12).clamp(1, MOST_VALUE_BITS)
 }
 
 /// A number from 1 to `most`: at least k with probability 1 / k.

@@ -25,7 +25,7 @@ fn with_the_same_buckets(subject: &impl Subject) -> [u64; 3] {
     let mut alike: HashMap<[u64; 2], Vec<u64>> = HashMap::new();
     for hash in hashes(31) {
         let alike = alike.entry(geometry.buckets(hash, subject.slots())).or_default();
-        if alike.iter().all(|&other| geometry.class(other).0 != geometry.class(hash).0) {
+        if alike.iter().all(|&other| geometry.class(other) != geometry.class(hash)) {
             alike.push(hash);
         }
         if let [hot, one, other] = alike[..] {
