@@ -200,6 +200,7 @@ impl StableHasher {
 macro_rules! write_numbers {
     ($($method:ident($value:ty, $bytes:literal))*) => {$(
         #[inline]
+        #[allow(clippy::cast_lossless, reason = "of some of them")]
         fn $method(&mut self, value: $value) {
             self.append(value as u64, $bytes);
         }
@@ -209,7 +210,7 @@ macro_rules! write_numbers {
 impl Hasher for StableHasher {
     #[inline]
     fn finish(&self) -> u64 {
-        let is_whole = self.len % 16 == 0;
+        let is_whole = self.len.is_multiple_of(16);
         let state = if is_whole { self.state } else { self.state.absorb(self.block) };
         let State(first, second) = state.absorb([self.len, 0]);
         // With `^` a factor of zero would leave nothing of the other.
@@ -219,7 +220,7 @@ impl Hasher for StableHasher {
     #[inline]
     fn write(&mut self, bytes: &[u8]) {
         let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
-        if self.len % 16 == 0 {
+        if self.len.is_multiple_of(16) {
             let (blocks, rest) = bytes.as_chunks::<16>();
             for block in blocks {
                 let value = u128::from_le_bytes(*block);
@@ -236,7 +237,9 @@ impl Hasher for StableHasher {
             self.len += bytes.len() as u64;
         } else {
             let (words, rest) = bytes.as_chunks();
-            words.iter().for_each(|bytes| self.append(word(bytes), 8));
+            for bytes in words {
+                self.append(word(bytes), 8);
+            }
             self.append(short_word(rest), rest.len() as u64);
         }
     }

@@ -120,7 +120,7 @@ fn keys_of_several_types_with_the_stable_hasher() {
     let of_7 = hasher.hash_one(7_u64);
     let equal = [hasher.hash_one(7_i64), hasher.hash_one(7_usize), hasher.hash_one((7_u32, 0_u32))];
     assert_eq!(equal, [of_7; 3]);
-    assert_eq!([hasher.hash_one(Id(7)), hasher.hash_one(&&7_u64)], [of_7; 2]);
+    assert_eq!([hasher.hash_one(Id(7)), hasher.hash_one(Box::new(7_u64))], [of_7; 2]);
     assert_eq!(hasher.hash_one(-1_i64), hasher.hash_one(u64::MAX));
     let widths = [
         hasher.hash_one(7_u8),
