@@ -443,7 +443,7 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
     }
 
     /// The share of slots in use that the filter keeps while it grows: from 0.5 to the highest of the
-    /// [layout](Growable), to the nearest thousandth. The default is the one of the layout.
+    /// [layout](Growable), a hundredth less in a maplet, to the nearest thousandth. The default is the one of the layout.
     ///
     /// A higher load takes less memory. A lower load makes inserts faster, since fewer of them must kick,
     /// and the false-positive rate lower, in proportion. In the default layout:

@@ -421,7 +421,7 @@ fn contents(header: &[u8], is_maplet: bool, grows: bool, layout: Layout) -> Opti
     let slots = layout.slots as u64;
     let sizes = if grows {
         let holds = |buckets: u64| (buckets * slots) as f64 * (f64::from(load) / 1000.0);
-        (500..=layout.highest_target).contains(&load)
+        (500..=layout.highest_target(is_maplet)).contains(&load)
             && (2..=words).contains(&geometry.first)
             && words <= max_buckets
             && max_buckets <= MOST_SLOTS / slots

@@ -29,7 +29,7 @@ pub struct Layout {
     pub core_bits: u32,
     /// The share of slots in use that a growing table keeps, in thousandths.
     pub target: u32,
-    /// The highest that a builder may ask for, in thousandths.
+    /// The highest that the builder of a filter may ask for, in thousandths.
     pub highest_target: u32,
 }
 
@@ -147,6 +147,11 @@ impl Layout {
     /// The share of slots in use that a growing table keeps.
     pub fn target(self) -> f64 {
         f64::from(self.target) / 1000.0
+    }
+
+    /// The highest that a builder may ask for, in thousandths.
+    pub fn highest_target(self, is_maplet: bool) -> u32 {
+        self.highest_target - if is_maplet { 10 } else { 0 }
     }
 
     /// The longest values in a maplet.

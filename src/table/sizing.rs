@@ -258,10 +258,12 @@ impl Request {
         let [target, max] =
             growth.map_or([0.0; 2], |growth| [growth.target_load, growth.max_target_load]);
         let load = self.target_load.unwrap_or(thousandths(target));
-        if (MIN_TARGET_LOAD..=thousandths(max)).contains(&load) {
+        // A value may leave so short a core that kicks find less room.
+        let max = thousandths(max).saturating_sub(if self.value_bits.is_some() { 10 } else { 0 });
+        if (MIN_TARGET_LOAD..=max).contains(&load) {
             return Ok(load);
         }
-        let min = share(MIN_TARGET_LOAD);
+        let [min, max] = [MIN_TARGET_LOAD, max].map(share);
         Err(Error::TargetLoadOutOfRange { layout: layout.name(), min, max })
     }
 }

@@ -216,6 +216,12 @@ fn other_loads(layout: Layout, grown: &[u8]) {
     for load in [0, 1, 499, layout.highest_target + 1, 1000, u32::MAX] {
         impossible(&with_half(grown, at::TARGET_LOAD, load), true);
     }
+    let most = layout.highest_target(true);
+    let maplet = layout.maplets(1).max_capacity(20).target_load(f64::from(most) / 1000.0);
+    let maplet = maplet.build().expect("memory for a test").bytes();
+    assert!(GrowingMaplet::restored(&maplet).is_ok());
+    let error = error::<GrowingMaplet>(&with_half(&maplet, at::TARGET_LOAD, most + 1));
+    assert_error!(error, Error::ImpossibleTable { .. }, DO_NOT_TRUST);
     // Others are those of a table, if it holds what it is for.
     let small = forged(grown, |bytes| put(bytes, at::MAX_CAPACITY, 1));
     for load in [500, layout.highest_target] {
