@@ -168,7 +168,7 @@ impl Snapshot {
                 copy
             }
         };
-        let header = Header::decode(&bytes, false)?;
+        let header = Header::decode::<false>(&bytes)?;
         header.validate_all(&bytes).map(|()| Self { header, bytes })
     }
 
@@ -184,7 +184,7 @@ impl Snapshot {
         // Not `read_exact`: of a few bytes that are no header, the first ones say what they are not.
         let mut bytes = try_with_capacity(HEADER_BYTES)?;
         reader.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut bytes).map_err(failed)?;
-        let header = Header::decode(&bytes, false)?;
+        let header = Header::decode::<false>(&bytes)?;
         accept(&header)?;
         while bytes.len() < header.encoded_len() {
             let read = bytes.len();
@@ -722,7 +722,7 @@ impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
     }
 
     pub(crate) fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, Error> {
-        let header = Header::decode(bytes, false)?;
+        let header = Header::decode::<false>(bytes)?;
         Self::check(&header, &hasher)?;
         header.validate_all(bytes)?;
         Self::from_valid(&header, bytes, hasher)

@@ -104,7 +104,7 @@ impl Header {
     /// The header at the beginning of these bytes, if it is undamaged, of a version that is read, and of a table that
     /// this crate builds on some machine; and if this one has memory for it. If it is trusted: of a table in which
     /// something can be looked up, whatever it was built for.
-    pub(crate) fn decode(bytes: &[u8], is_trusted: bool) -> Result<Self, Error> {
+    pub(crate) fn decode<const IS_TRUSTED: bool>(bytes: &[u8]) -> Result<Self, Error> {
         if bytes.iter().zip(&MAGIC).any(|(byte, expected)| byte != expected) {
             return Err(Error::NotASnapshot);
         }
@@ -154,7 +154,7 @@ impl Header {
                 && [doubled, target_load.into()] == [0; 2]
                 && Sizing::of(layout, request).is_ok_and(fits)
         };
-        let is_possible = may_be_looked_up && (is_trusted || may_be_built());
+        let is_possible = may_be_looked_up && (IS_TRUSTED || may_be_built());
         if !is_possible {
             return Err(Error::ImpossibleTable { words: buckets });
         }

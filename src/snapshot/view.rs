@@ -113,12 +113,13 @@ macro_rules! by_kind {
 }
 
 impl<B: AsRef<[u8]>, V: Values> View<B, V> {
-    fn new(bytes: B, hasher: &impl BuildHasher, is_trusted: bool) -> Result<Self, Error> {
+    /// Checked here or by somebody else: known at compile time, so that a program has only the checks that it uses.
+    fn new<const IS_TRUSTED: bool>(bytes: B, hasher: &impl BuildHasher) -> Result<Self, Error> {
         let all = bytes.as_ref();
-        let header = Header::decode(all, is_trusted)?;
+        let header = Header::decode::<IS_TRUSTED>(all)?;
         header.check_type(V::ANY)?;
         header.check_hasher(hasher)?;
-        if is_trusted {
+        if IS_TRUSTED {
             header.check_len(all)?;
         } else {
             header.validate_all(all)?;
@@ -285,7 +286,7 @@ macro_rules! views {
             /// Those of [`CuckooFilter::from_bytes`](crate::CuckooFilter::from_bytes), but for what only a type of another
             /// layout or kind refuses.
             pub fn from_bytes(bytes: B, hasher: S) -> Result<Self, Error> {
-                View::new(bytes, &hasher, false).map(|view| Self { view, hasher })
+                View::new::<false>(bytes, &hasher).map(|view| Self { view, hasher })
             }
 
             /// A view of bytes that somebody else has checked since they were written: a block cache, a file system with
@@ -299,7 +300,7 @@ macro_rules! views {
             ///
             /// Those of `from_bytes` for a header; [`Error::Truncated`] and [`Error::TrailingBytes`].
             pub fn from_trusted_bytes(bytes: B, hasher: S) -> Result<Self, Error> {
-                View::new(bytes, &hasher, true).map(|view| Self { view, hasher })
+                View::new::<true>(bytes, &hasher).map(|view| Self { view, hasher })
             }
         }
 
