@@ -28,11 +28,12 @@ use std::sync::{Arc, OnceLock};
 use std::{env, io, iter, thread};
 
 use coucal::{
-    CuckooFilter, CuckooFilterView, CuckooMaplet, Fp16x4, GrowableCuckooMaplet, StableHashBuilder,
+    AnyLayout, CuckooFilter, CuckooFilterView, CuckooMaplet, GrowableCuckooMaplet,
+    StableHashBuilder,
 };
 use parking_lot::{Mutex, RwLock};
 
-type Maplet = GrowableCuckooMaplet<Fp16x4, StableHashBuilder>;
+type Maplet = GrowableCuckooMaplet<AnyLayout, StableHashBuilder>;
 type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
 
 const HASHER: StableHashBuilder = StableHashBuilder::new(7);

@@ -86,11 +86,7 @@ impl<L, S: Clone, T> Clone for Builder<L, S, T> {
 impl<T> Builder<Fp16x4, DefaultHashBuilder, T> {
     fn with_values(value_bits: Option<u32>) -> Self {
         let hasher = Hasher::New(DefaultHashBuilder::default);
-        let (max_capacity, rate, target_load) = (None, None, None);
-        let only = None;
-        let (capacity, grows) = (0, false);
-        let request =
-            Request { capacity, grows, max_capacity, rate, target_load, value_bits, only };
+        let request = Request { value_bits, ..Request::default() };
         Self { request, hasher, layout: PhantomData }
     }
 }
@@ -141,10 +137,8 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     }
 
     /// The highest acceptable false-positive rate, between 0 and 1, of a filter that holds as many
-    /// items as its capacity; of a growing filter, its [maximum capacity](Self::max_capacity) if it has one. (Without
-    /// a maximum, the rate holds at the initial capacity, and rises with each doubling:
-    /// [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at).) If the
-    /// layout cannot reach this rate, [`build`](Self::build) fails and names a layout that can; with
+    /// items as its capacity; of a growing filter, its [maximum capacity](Self::max_capacity), or 2^40 items if it has
+    /// none. If the layout cannot keep this rate, [`build`](Self::build) fails and names a layout that can; with
     /// [`any_layout`](Self::any_layout), `build` chooses the smallest such layout. The default is the
     /// rate of the layout.
     ///
@@ -179,16 +173,26 @@ impl<L: Storage, S, T> Builder<L, S, T> {
         Builder { request: self.request, hasher, layout: PhantomData }
     }
 
-    fn with_storage<M: Storage>(self) -> Builder<M, S, T> {
-        Builder { request: self.request, hasher: self.hasher, layout: PhantomData }
+    fn with<M: Storage>(self, request: Request) -> Builder<M, S, T> {
+        Builder { request, hasher: self.hasher, layout: PhantomData }
+    }
+
+    /// The layout of this type, in place of any that was named.
+    fn with_layout<M: Storage>(self) -> Builder<M, S, T> {
+        let request = Request { only: M::ONLY, ..self.request };
+        self.with(request)
+    }
+
+    fn with_growth<M: Storage>(self, max_capacity: Option<usize>) -> Builder<M, S, T> {
+        let max_capacity = max_capacity.map(|items| items as u64);
+        let request = Request { grows: true, max_capacity, ..self.request };
+        self.with(request)
     }
 
     /// The table, the hasher and the capacities of what is built.
     fn build_inner<B: Buckets>(self) -> Result<Inner<L, B, S>, Error> {
-        let sizing = match L::ONLY.or(self.request.only) {
-            Some(layout) => Sizing::within(layout, self.request),
-            None => Sizing::smallest(self.request),
-        }?;
+        let only = L::ONLY.or(self.request.only);
+        let sizing = Sizing::new(Request { only, ..self.request })?;
         let state = State::try_new(sizing).map_err(|_| sizing.out_of_memory())?;
         let hasher = match self.hasher {
             Hasher::New(new) => new(),
@@ -230,7 +234,7 @@ impl<L: Storage, S> MapletBuilder<L, S> {
     /// A maplet needs it.
     ///
     /// Each bit of a value is one bit less of the fingerprint, so it doubles the mean number of false
-    /// candidates. A maplet that grows has a [limit](crate::CuckooMaplet#layouts) where values are long.
+    /// candidates.
     ///
     /// # Examples
     ///
@@ -286,7 +290,7 @@ impl<L: FixedStorage, S, T> Builder<L, S, T> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn layout<M: FixedStorage>(self) -> Builder<M, S, T> {
-        self.with_storage()
+        self.with_layout()
     }
 
     /// The smallest layout that reaches the rate, chosen by [`build`](Self::build). See
@@ -305,7 +309,7 @@ impl<L: FixedStorage, S, T> Builder<L, S, T> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn any_layout(self) -> Builder<AnyLayout, S, T> {
-        Self { request: Request { only: None, ..self.request }, ..self }.with_storage()
+        self.with_layout()
     }
 
     /// The layout with this name, for one that is known at run time only: from a configuration, say.
@@ -329,16 +333,19 @@ impl<L: FixedStorage, S, T> Builder<L, S, T> {
     /// ```
     pub fn layout_named(self, name: &str) -> Result<Builder<AnyLayout, S, T>, Error> {
         let only = Some(LayoutId::named(name).ok_or(Error::NoSuchLayout)?);
-        Ok(Self { request: Request { only, ..self.request }, ..self }.with_storage())
+        let request = Request { only, ..self.request };
+        Ok(self.with(request))
     }
+}
 
+/// Growth of a filter.
+impl<L: GrowingLayout, S> Builder<L, S> {
     /// A filter that [grows](crate#growth) with its items, as one that is [`growable`](Self::growable), but only
     /// up to this number of items, which is at least the [`capacity`](Self::capacity). The
     /// [rate](Self::false_positive_rate) holds at this number; with fewer items it is lower.
     ///
     /// The capacity may be left out. Then a filter begins with 512 buckets, or with what this maximum needs if that
-    /// is less. (A maplet with [long values](crate::CuckooMaplet#layouts) begins with as many as it needs
-    /// to reach the maximum.) A larger capacity takes fewer doublings, and so makes the rate
+    /// is less. A larger capacity takes fewer doublings, and so makes the rate
     /// at the maximum lower; [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) tells it.
     ///
     /// `build` allocates the table for the first size, and growth the rest, part by part.
@@ -356,20 +363,14 @@ impl<L: FixedStorage, S, T> Builder<L, S, T> {
     /// assert_eq!(filter.slots(), 2048);
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn max_capacity(self, items: usize) -> Builder<Growable<L>, S, T>
-    where
-        L: GrowingLayout,
-    {
-        self.growable().max_capacity(items)
+    pub fn max_capacity(self, items: usize) -> Builder<Growable<L>, S> {
+        self.with_growth(Some(items))
     }
 
-    /// A filter that [grows](crate#growth) with its items, as far as memory goes.
+    /// A filter that [grows](crate#growth) with its items, as far as memory goes, or to 2^44 slots.
     ///
     /// Nothing needs to be said of its size. With a [`capacity`](Self::capacity) it begins with room for this number
-    /// of items, and with a [`max_capacity`](Builder::max_capacity) it ends with room for that.
-    ///
-    /// No table has more than 2^44 slots, and a maplet with [long values](crate::CuckooMaplet#layouts) ends sooner:
-    /// [`max_capacity()`](CuckooFilter::max_capacity) is the number of items that it can reach.
+    /// of items, and with a [`max_capacity`](Self::max_capacity) it ends with room for that.
     ///
     /// # Examples
     ///
@@ -384,12 +385,57 @@ impl<L: FixedStorage, S, T> Builder<L, S, T> {
     /// assert_eq!(filter.len(), 100_000);
     /// # Ok::<(), coucal::Error>(())
     /// ```
-    pub fn growable(self) -> Builder<Growable<L>, S, T>
-    where
-        L: GrowingLayout,
-    {
-        let request = Request { grows: true, ..self.request };
-        Self { request, ..self }.with_storage()
+    pub fn growable(self) -> Builder<Growable<L>, S> {
+        self.with_growth(None)
+    }
+}
+
+/// Growth of a maplet.
+impl<L: GrowingLayout, S> MapletBuilder<L, S> {
+    /// A maplet that [grows](crate#growth) with its pairs, as one that is [`growable`](Self::growable), but only
+    /// up to this number of pairs, which is at least the [`capacity`](Self::capacity).
+    ///
+    /// The capacity may be left out. Then a maplet begins with 512 buckets, or with what this maximum needs if that
+    /// is less; or, with [long values](crate::CuckooMaplet#layouts), with what it needs to reach the maximum.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().max_capacity(1_000_000).value_bits(6).build()?;
+    /// assert_eq!(maplet.max_capacity(), 1_000_000);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn max_capacity(self, pairs: usize) -> MapletBuilder<Growable<AnyLayout>, S> {
+        self.with_growth(Some(pairs))
+    }
+
+    /// A maplet that [grows](crate#growth) with its pairs, as far as memory goes, or to 2^44 slots.
+    ///
+    /// Neither a size nor a layout needs to be said. [`build`](Builder::build) chooses the layout by the
+    /// [`value_bits`](Builder::value_bits): the smallest in which growth does not end, and in which at most 2 % of absent keys
+    /// have a candidate when the maplet has doubled ten times (or when it is as large as its
+    /// [`max_capacity`](Self::max_capacity); or at most the [rate](Self::false_positive_rate) that it is given). With 1 to 3
+    /// bits that is [`Fp16x4`], with 4 to 8 [`Fp21x3`](crate::Fp21x3), with more [`Fp32x2`](crate::Fp32x2).
+    ///
+    /// A layout that is named before is kept, and chosen at run time. To have it in the type, name it after this call:
+    /// `.growable().layout::<Fp21x3>()`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooMaplet, GrowableCuckooMaplet};
+    ///
+    /// let maplet: GrowableCuckooMaplet = CuckooMaplet::builder().growable().value_bits(6).build()?;
+    /// for key in 0..100_000 {
+    ///     maplet.insert(&key, key % 64)?;
+    /// }
+    /// assert_eq!((maplet.len(), maplet.layout_name()), (100_000, "Fp21x3"));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn growable(self) -> MapletBuilder<Growable<AnyLayout>, S> {
+        self.with_growth(None)
     }
 }
 
@@ -407,11 +453,11 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn layout<M: GrowingLayout>(self) -> Builder<Growable<M>, S, T> {
-        self.with_storage()
+        self.with_layout()
     }
 
-    /// The smallest layout that reaches the rate at the maximum capacity (without a maximum, at the initial
-    /// capacity), chosen by [`build`](Self::build) among those that [can grow](GrowingLayout).
+    /// The smallest layout that keeps the [rate](Self::false_positive_rate), chosen by [`build`](Self::build) among those that
+    /// [can grow](GrowingLayout).
     ///
     /// # Examples
     ///
@@ -424,7 +470,7 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn any_layout(self) -> Builder<Growable<AnyLayout>, S, T> {
-        Self { request: Request { only: None, ..self.request }, ..self }.with_storage()
+        self.with_layout()
     }
 
     /// Sets the maximum capacity, or replaces it.
@@ -725,12 +771,12 @@ impl<S> CuckooMaplet<Fp16x4, S> {
 }
 
 impl GrowableCuckooMaplet {
-    /// An empty maplet that grows with its pairs of a key and a value of this many bits, with the default layout and
-    /// hasher. No size is needed. How far it grows [depends on the values](CuckooMaplet#layouts).
+    /// An empty maplet that grows with its pairs of a key and a value of this many bits, with the default hasher. No size is
+    /// needed, and no layout: [`growable`](MapletBuilder::growable) says which one it has.
     ///
     /// # Panics
     ///
-    /// If `value_bits` is not between 1 and 8. It aborts, as `Vec` does, if the allocator fails.
+    /// If `value_bits` is not between 1 and 20. It aborts, as `Vec` does, if the allocator fails.
     /// `CuckooMaplet::builder().growable().value_bits(bits).build()` returns an error instead.
     ///
     /// # Examples
@@ -750,7 +796,7 @@ impl GrowableCuckooMaplet {
     }
 }
 
-impl<S> GrowableCuckooMaplet<Fp16x4, S> {
+impl<S> GrowableCuckooMaplet<AnyLayout, S> {
     /// As [`new`](GrowableCuckooMaplet::new), with this hasher.
     ///
     /// # Panics

@@ -121,7 +121,7 @@ pub enum Error {
         /// The requested rate.
         rate: f64,
         /// The rate of this layout at the requested capacity, which is the maximum capacity of a filter
-        /// that grows; if no layout reaches the requested rate, the lowest rate of all layouts.
+        /// that grows, or 2^40 items without a maximum; if no layout reaches the requested rate, the lowest rate of all layouts.
         reached: f64,
         /// The smallest layout that reaches the rate, if any does.
         layout: Option<&'static str>,
@@ -129,8 +129,8 @@ pub enum Error {
     /// The layout has no room for values of this length, or their length was not said.
     ///
     /// Request between 1 and `max` [value bits](crate::Builder::value_bits), or build the maplet with the
-    /// layout `other`. In a maplet that grows the bits of a value take the place of bits that
-    /// keep the rate low.
+    /// layout `other`. A maplet that grows, without a capacity and a maximum, stores only values with which
+    /// [growth does not end](crate::CuckooMaplet#layouts): with one of them it stores longer ones.
     ValueBitsOutOfRange {
         /// The layout.
         layout: &'static str,

@@ -739,8 +739,8 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     /// present when the filter holds this number of items, if it grew from its first size with them. The
     /// formula is in the section about [growth](crate#growth).
     ///
-    /// If the builder was given a rate, it is at most this rate at the
-    /// [maximum capacity](crate::Builder::max_capacity), or at the initial capacity of a filter without a
+    /// If the builder was given a rate, it is at most this rate up to the
+    /// [maximum capacity](crate::Builder::max_capacity), or up to 2^40 items in a filter without a
     /// maximum. With more items than the maximum size is for, it is the rate of a filter of that size that holds
     /// them.
     ///

@@ -188,10 +188,10 @@ impl GrowingLayout for Fp32x2 {}
 /// tables of the same size, the one with the shorter fingerprints. So a rate between two lines gets the
 /// layout of the upper line if that reaches it, and else that of the lower line: 0.012 gets `Fp10x6`, and
 /// 0.011 gets `Fp12x5`. For a filter that grows, the choice is among the layouts that
-/// [can grow](GrowingLayout), and the rate is that at the maximum capacity, or at the initial one if there is no
+/// [can grow](GrowingLayout), and the rate is that at the maximum capacity, or at 2<sup>40</sup> items if there is no
 /// maximum.
 /// Without a rate the layout is the default, [`Fp16x4`](crate::Fp16x4); for a maplet with values that are
-/// too long for it, the smallest that stores them.
+/// too long for it, the smallest that stores them, or the one in which it [grows](crate::MapletBuilder::growable).
 ///
 /// # Examples
 ///

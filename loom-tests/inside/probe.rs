@@ -286,7 +286,6 @@ pub fn empty<M: Modelled>(began_with: usize, max_buckets: usize) -> M::Shared {
         target_load: growth.map_or(0, |growth| sizing::thousandths(growth.target_load)),
         value_bits: M::VALUE_BITS,
         max_capacity: 0,
-        rate: 1.0,
     };
     let state = State::try_new(sizing).expect("a small table");
     store_zeros(&state);

@@ -182,11 +182,8 @@ fn what_is_chosen_holds_its_items_at_the_rate() {
 
 /// The run-time layout hands every operation on: it does what a filter of the same layout does.
 fn does_the_same<L: Layout>() {
-    let (max_capacity, rate, target_load, value_bits, only) = (None, None, None, None, None);
-    let (capacity, grows) = (1000, false);
-    let request = Request { capacity, grows, max_capacity, rate, target_load, value_bits, only };
-    let rate = Sizing::within(L::ID, request).unwrap().rate;
-    let any = any(1000, rate);
+    let request = Request { capacity: 1000, only: Some(L::ID), ..Request::default() };
+    let any = any(1000, Sizing::new(request).unwrap().false_positive_rate_at(1000));
     assert_eq!(any.layout_name(), L::NAME);
     let fixed = CuckooFilter::builder().layout::<L>().hasher(()).capacity(1000).build().unwrap();
     let hashes: Vec<u64> = (0..1000).collect();

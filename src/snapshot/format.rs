@@ -134,10 +134,9 @@ impl Header {
             capacity,
             grows,
             max_capacity: grows.then_some(max_capacity),
-            rate: None,
             target_load: grows.then_some(target_load),
             value_bits: is_maplet.then_some(value_bits),
-            only: None,
+            ..Request::default()
         };
         let may_be_looked_up = is_maplet == (value_bits > 0)
             && request.value_bits_of(layout).is_ok()

@@ -101,7 +101,6 @@ impl<B: Buckets> State<B> {
             target_load: self.target_load(),
             value_bits: self.value_bits(),
             max_capacity: 0,
-            rate: 1.0,
         }
     }
 

@@ -22,6 +22,12 @@ const DEFAULT_FIRST: u64 = 512;
 /// One in this many slots in use may be one that a split has doubled: with more of them a table does not grow any
 /// further.
 pub(crate) const MAX_DOUBLED: u64 = 4;
+/// Bits of a slot beside the value with which growth does not end: a new entry knows 7 bits beyond its bucket.
+const ENDLESS_BITS: u32 = 12;
+/// A rate holds up to this number of items in a growing table for which no maximum was given.
+const ENDLESS_ITEMS: u64 = 1 << 40;
+/// The highest rate of a growing table whose layout is chosen without one: at its maximum, or after ten doublings.
+const MAX_CHOSEN_RATE: f64 = 0.02;
 /// The lowest target load of a growing table that a builder may request, in thousandths.
 const MIN_TARGET_LOAD: u32 = 500;
 /// How far the load of a growing table goes beyond the target before a bucket is split: the load is that
@@ -29,7 +35,7 @@ const MIN_TARGET_LOAD: u32 = 500;
 pub(crate) const LOAD_MARGIN: f64 = 0.01;
 
 /// What the user wants.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Request {
     /// The number of items that the filter holds; for a growing filter, before it grows.
     pub(crate) capacity: u64,
@@ -44,11 +50,11 @@ pub struct Request {
     pub(crate) target_load: Option<u32>,
     /// Bits of the value in each slot of a maplet; `None` for a filter.
     pub(crate) value_bits: Option<u32>,
-    /// For tests: of several layouts, choose this one.
+    /// The layout that was named, if one was.
     pub(crate) only: Option<LayoutId>,
 }
 
-/// The table that a layout needs for a request, and its false-positive rate.
+/// The table that a layout needs for a request.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizing {
     pub(crate) layout: LayoutId,
@@ -62,8 +68,6 @@ pub(crate) struct Sizing {
     pub(crate) value_bits: u32,
     /// The items that it is for at its maximum size.
     pub(crate) max_capacity: u64,
-    /// The false-positive rate of a table that holds all items of the request.
-    pub(crate) rate: f64,
 }
 
 impl Sizing {
@@ -76,10 +80,8 @@ impl Sizing {
         let value_bits = request.value_bits_of(layout)?;
         let properties = layout.properties();
         let buckets = buckets_for(properties, capacity, properties.load)?;
-        let items_per_bucket = capacity as f64 / buckets as f64;
-        let rate = false_positive_rate(properties, items_per_bucket, value_bits);
         let (initial, max_capacity) = (buckets, capacity);
-        Ok(Self { layout, initial, buckets, target_load: 0, value_bits, max_capacity, rate })
+        Ok(Self { layout, initial, buckets, target_load: 0, value_bits, max_capacity })
     }
 
     fn of_growing(layout: LayoutId, request: Request) -> Result<Self, Error> {
@@ -122,60 +124,79 @@ impl Sizing {
         };
         let (times, of) = doubled_share(initial, buckets, extra_bits);
         let of_all = (buckets * slots) as f64 * load * of as f64 / (of + times) as f64;
-        let mut sizing = Self {
-            layout,
-            initial,
-            buckets,
-            target_load,
-            value_bits,
-            max_capacity: max_capacity.unwrap_or(of_all as u64),
-            rate: 1.0,
-        };
-        // Without a maximum, that at the capacity.
-        sizing.rate = sizing.false_positive_rate_at(max_capacity.unwrap_or(capacity));
-        Ok(sizing)
+        let max_capacity = max_capacity.unwrap_or(of_all as u64);
+        Ok(Self { layout, initial, buckets, target_load, value_bits, max_capacity })
     }
 
     /// For tests: a table of these sizes, with the layout's target load.
     #[cfg(test)]
     pub(crate) fn of_table(layout: LayoutId, initial: u64, buckets: u64) -> Self {
         let target_load = thousandths(layout.properties().target_load());
-        Self { layout, initial, buckets, target_load, value_bits: 0, max_capacity: 0, rate: 1.0 }
+        Self { layout, initial, buckets, target_load, value_bits: 0, max_capacity: 0 }
+    }
+
+    /// The sizing of the layout that was named, or else of the one that suits best.
+    pub(crate) fn new(request: Request) -> Result<Self, Error> {
+        if let Some(rate) = request.rate
+            && !(rate > 0.0 && rate < 1.0)
+        {
+            return Err(Error::InvalidRate { rate });
+        }
+        match request.only {
+            Some(layout) => Self::within(layout, request),
+            None => Self::smallest(request),
+        }
     }
 
     /// The sizing of a layout, or an error if its rate is too high.
-    pub(crate) fn within(layout: LayoutId, request: Request) -> Result<Self, Error> {
-        validate_rate(request.rate)?;
+    fn within(layout: LayoutId, request: Request) -> Result<Self, Error> {
         let sizing = Self::of(layout, request)?;
-        let Some(rate) = request.rate.filter(|&rate| sizing.rate > rate) else {
+        let reached = sizing.rate(request);
+        let Some(rate) = request.rate.filter(|&rate| reached > rate) else {
             return Ok(sizing);
         };
         // If only the target load is in the way, it is better to say which layout reaches the rate.
         let with_other_load = Request { target_load: None, ..request };
         let smallest = Self::smallest(request).or_else(|_| Self::smallest(with_other_load))?;
-        let layout = Some(smallest.layout.name());
-        Err(Error::RateOutOfReach { rate, reached: sizing.rate, layout })
+        Err(Error::RateOutOfReach { rate, reached, layout: Some(smallest.layout.name()) })
     }
 
     /// The sizing of the layout with the smallest table that reaches the rate; without a rate, among
     /// the layouts whose fingerprints are no shorter than the default layout's. If two tables have the
     /// same size, the layout with the shorter fingerprints is chosen: the other is no faster.
-    pub(crate) fn smallest(request: Request) -> Result<Self, Error> {
-        validate_rate(request.rate)?;
+    fn smallest(request: Request) -> Result<Self, Error> {
         // No layout stores longer values.
         request.value_bits_of(LayoutId::Fp32x2)?;
+        let most = request.rate.unwrap_or(if request.grows { MAX_CHOSEN_RATE } else { 1.0 });
         let sizings = Self::of_each_layout(request).flatten();
-        let reach = |sizing: &Self| request.rate.is_none_or(|rate| sizing.rate <= rate);
-        if let Some(sizing) = sizings.filter(reach).min_by_key(|sizing| sizing.buckets) {
+        let suiting = sizings.filter(|sizing| sizing.rate(request) <= most);
+        if let Some(sizing) = suiting.min_by_key(|sizing| sizing.buckets) {
             return Ok(sizing);
         }
-        // A layout whose table is too large, or cannot be as full, might have reached the rate.
-        let reached = Self::of_each_layout(request)
-            .try_fold(f64::INFINITY, |reached, sizing| {
-                sizing.map(|sizing| reached.min(sizing.rate))
-            })?;
-        let rate = request.rate.expect("without a rate, a layout that can be built is chosen");
-        Err(Error::RateOutOfReach { rate, reached, layout: None })
+        // A layout whose table is too large, or cannot be as full, might have suited. Otherwise the longest fingerprints have
+        // the lowest rate.
+        let sizings = Self::of_each_layout(request).collect::<Result<Vec<_>, _>>()?;
+        let sizing = *sizings.last().expect("a layout stores the values");
+        let reached = sizing.rate(request);
+        request
+            .rate
+            .map_or(Ok(sizing), |rate| Err(Error::RateOutOfReach { rate, reached, layout: None }))
+    }
+
+    /// The false-positive rate that counts for a request: of a table that holds all its items.
+    fn rate(self, request: Request) -> f64 {
+        let slots = self.layout.properties().slots as u64;
+        self.false_positive_rate_at(match request.max_capacity {
+            Some(items) => items,
+            // What the smallest table holds it may be given.
+            None if !request.grows => {
+                request.capacity.max(if self.buckets == 2 { 2 * slots } else { 0 })
+            }
+            None if request.rate.is_some() => {
+                self.max_capacity.min(ENDLESS_ITEMS.max(request.capacity))
+            }
+            None => (((self.initial << 10) * slots) as f64 * share(self.target_load)) as u64,
+        })
     }
 
     /// The allocator could not provide the first words of the table.
@@ -199,12 +220,15 @@ impl Sizing {
         candidates.map(move |layout| Self::of(layout, request))
     }
 
-    /// The false-positive rate of a growing table that has grown from its initial size to hold this number of
-    /// items. With more items than its maximum size is for, it is that of a fuller table.
+    /// The false-positive rate of a table that holds this number of items, to which it has grown from its initial size if
+    /// it grows. With more items than its maximum size is for, it is that of a fuller table.
     pub(crate) fn false_positive_rate_at(self, items: u64) -> f64 {
         let Self { layout, initial, buckets: max_buckets, target_load, value_bits, .. } = self;
         let properties = layout.properties();
         let items = items as f64;
+        if target_load == 0 {
+            return false_positive_rate(properties, items / max_buckets as f64, value_bits);
+        }
         let items_per_bucket = properties.slots as f64 * (share(target_load) + LOAD_MARGIN);
         let buckets = (items / items_per_bucket).clamp(initial as f64, max_buckets as f64);
         let while_growing = items.min(buckets * items_per_bucket);
@@ -240,13 +264,19 @@ impl Request {
         let Some(value_bits) = self.value_bits else {
             return Ok(0);
         };
+        // Where growth would end at a size that nobody chose, values leave it enough bits.
+        let is_endless = self.grows && self.capacity == 0 && self.max_capacity.is_none();
+        let most = |layout: &Properties| match is_endless {
+            true => layout.bits.saturating_sub(ENDLESS_BITS),
+            false => most_value_bits(layout),
+        };
         let may_grow = |layout: &&Properties| layout.growth.is_some() || !self.grows;
-        let stores = |layout: &&Properties| (1..=most_value_bits(layout)).contains(&value_bits);
+        let stores = |layout: &&Properties| (1..=most(layout)).contains(&value_bits);
         let properties = layout.properties();
         if stores(&properties) {
             return Ok(value_bits);
         }
-        let (layout, max) = (properties.name, most_value_bits(properties));
+        let (layout, max) = (properties.name, most(properties));
         let other = LAYOUTS.iter().filter(may_grow).find(stores).map(|layout| layout.name);
         Err(Error::ValueBitsOutOfRange { layout, value_bits, max, other })
     }
@@ -291,14 +321,6 @@ pub(crate) fn thousandths(share: f64) -> u32 {
 
 pub(crate) fn share(thousandths: u32) -> f64 {
     f64::from(thousandths) / 1000.0
-}
-
-/// A rate lies between 0 and 1, both excluded.
-fn validate_rate(rate: Option<f64>) -> Result<(), Error> {
-    match rate {
-        Some(rate) if !(rate > 0.0 && rate < 1.0) => Err(Error::InvalidRate { rate }),
-        _ => Ok(()),
-    }
 }
 
 /// A number as the API has it: of more than an address space has, that.
@@ -432,8 +454,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn fixed(capacity: u64, rate: Option<f64>) -> Request {
-        let (max_capacity, target_load, value_bits, only) = (None, None, None, None);
-        Request { capacity, grows: false, max_capacity, rate, target_load, value_bits, only }
+        Request { capacity, rate, ..Request::default() }
+    }
+
+    /// The rate of a layout that counts for a request.
+    fn rate_of(layout: LayoutId, request: Request) -> f64 {
+        Sizing::of(layout, request).unwrap().rate(request)
     }
 
     /// The sizing reaches any rate, and no layout with a smaller table does.
@@ -441,11 +467,12 @@ mod tests {
     fn the_smallest_that_reaches_the_rate() {
         for items in [0, 1, 4, 10, 100, 1000, 100_000] {
             for rate in (1..90).map(|tenths| 10_f64.powf(-f64::from(tenths) / 10.0)) {
-                let sizing = Sizing::smallest(fixed(items, Some(rate))).unwrap();
-                assert!(sizing.rate <= rate);
-                for other in Sizing::of_each_layout(fixed(items, Some(rate))).flatten() {
-                    let smaller = other.buckets < sizing.buckets;
-                    assert!(!smaller || other.rate > rate, "{} for {items}, {rate}", other.layout);
+                let request = fixed(items, Some(rate));
+                let sizing = Sizing::new(request).unwrap();
+                assert!(sizing.false_positive_rate_at(items) <= rate);
+                for other in Sizing::of_each_layout(request).flatten() {
+                    let is_worse = other.buckets >= sizing.buckets || other.rate(request) > rate;
+                    assert!(is_worse, "{} for {items}, {rate}", other.layout);
                 }
             }
         }
@@ -454,7 +481,7 @@ mod tests {
     #[test]
     fn what_cannot_be_built_is_an_error() {
         for rate in [0.0, 1.0, -0.1, f64::NAN, f64::INFINITY] {
-            let error = Sizing::smallest(fixed(100, Some(rate))).err().unwrap();
+            let error = Sizing::new(fixed(100, Some(rate))).err().unwrap();
             assert!(matches!(error, Error::InvalidRate { .. }), "{rate}: {error:?}");
         }
         for (items, rate) in [(u64::MAX, 0.01), (1 << 62, 1e-7)] {
@@ -462,7 +489,7 @@ mod tests {
             assert_eq!(error, Some(Error::CapacityOverflow { capacity: in_address_space(items) }));
         }
         let error = Sizing::smallest(fixed(1 << 20, Some(1e-12))).err();
-        let reached = Sizing::of(Fp32x2, fixed(1 << 20, None)).unwrap().rate;
+        let reached = rate_of(Fp32x2, fixed(1 << 20, None));
         let expected = Error::RateOutOfReach { rate: 1e-12, reached, layout: None };
         assert_eq!(error, Some(expected));
     }
@@ -471,7 +498,7 @@ mod tests {
     #[test]
     fn an_error_names_the_layout_that_does() {
         let error = Sizing::within(Fp8x8, fixed(10_000, Some(0.0001))).err().unwrap();
-        let reached = Sizing::of(Fp8x8, fixed(10_000, None)).unwrap().rate;
+        let reached = rate_of(Fp8x8, fixed(10_000, None));
         let layout = Some("SemiSorted17x4");
         assert_eq!(error, Error::RateOutOfReach { rate: 0.0001, reached, layout });
         assert!(error.to_string().ends_with(": SemiSorted17x4 reaches it"), "{error}");
@@ -479,8 +506,22 @@ mod tests {
 
         // None can: then the error tells the lowest rate there is.
         let error = Sizing::within(Fp16x4, fixed(10_000, Some(1e-12))).err();
-        let reached = Sizing::of(Fp32x2, fixed(10_000, None)).unwrap().rate;
+        let reached = rate_of(Fp32x2, fixed(10_000, None));
         assert_eq!(error, Some(Error::RateOutOfReach { rate: 1e-12, reached, layout: None }));
+    }
+
+    /// The smallest table holds two buckets of items, whatever it is built for: no fewer count for its rate.
+    #[test]
+    fn a_table_for_nothing_keeps_its_rate() {
+        for (items, rate, layout) in [(0, 0.05, "Fp9x7"), (3, 0.02, "Fp10x6"), (0, 1e-9, "Fp32x2")]
+        {
+            let sizing = Sizing::new(fixed(items, Some(rate))).unwrap();
+            let slots = sizing.layout.properties().slots as u64;
+            assert_eq!((sizing.layout.name(), sizing.buckets), (layout, 2));
+            assert!(sizing.false_positive_rate_at(2 * slots) <= rate);
+        }
+        let error = Sizing::new(fixed(0, Some(1e-12))).err().unwrap();
+        assert!(matches!(error, Error::RateOutOfReach { layout: None, .. }), "{error}");
     }
 
     /// The largest table has nearly 2^44 slots, whatever its layout.
@@ -554,7 +595,7 @@ mod tests {
     /// The table of a growing filter, whatever is requested.
     fn check(layout: LayoutId, request: Request, [fewer, more]: [u64; 2]) {
         let sizing = Sizing::of(layout, request).unwrap();
-        let Sizing { initial, buckets, target_load, rate, .. } = sizing;
+        let Sizing { initial, buckets, target_load, .. } = sizing;
         let properties = layout.properties();
         let extra_bits = properties.extra_bits(sizing.value_bits);
         let max_capacity = request.max_capacity.unwrap();
@@ -588,8 +629,7 @@ mod tests {
 
         let at = |items| sizing.false_positive_rate_at(items);
         assert!(at(0) == 0.0 && at(fewer) <= at(more) && at(more) <= 1.0);
-        assert_eq!(at(max_capacity).to_bits(), rate.to_bits());
-        assert!(at(fewer.min(max_capacity)) <= rate);
+        assert!(at(fewer.min(max_capacity)) <= sizing.rate(request));
     }
 
     macro_rules! sizing_of_each_growing_layout {
@@ -713,11 +753,15 @@ mod tests {
             assert!((sizing.max_capacity as f64 * share / room - 1.0).abs() < 1e-5);
             assert!(sizing.max_capacity > 1 << 43, "{}", layout.name());
             assert!(sizing.buckets * properties.slots as u64 <= MAX_SLOTS);
-            // The rate is then that at the first capacity.
             let large = Sizing::of(layout, endless(100_000)).unwrap();
             assert_eq!(large.initial, buckets_for(properties, 100_000, load).unwrap());
-            assert_eq!(large.rate.to_bits(), large.false_positive_rate_at(100_000).to_bits());
             assert!(large.max_capacity > 1 << 43);
+            // A rate that is asked for is then that of 2^40 items, or of more if it begins with more.
+            for (capacity, items) in [(0, 1 << 40), (100_000, 1 << 40), (1 << 42, 1 << 42)] {
+                let request = Request { rate: Some(0.5), ..endless(capacity) };
+                let expected = Sizing::of(layout, request).unwrap().false_positive_rate_at(items);
+                assert_eq!(rate_of(layout, request).to_bits(), expected.to_bits());
+            }
         }
         let initial = |max_capacity| Sizing::of(Fp16x4, growing(0, max_capacity)).unwrap().initial;
         // Less than 4 KiB is enough, or not.
@@ -744,7 +788,7 @@ mod tests {
         for &layout in LayoutId::ALL {
             let ends = |value_bits| {
                 let request = Request { value_bits: Some(value_bits), ..endless(0) };
-                Sizing::of(layout, request).is_ok_and(|sizing| sizing.max_capacity < 1 << 43)
+                Sizing::of(layout, request).is_err()
             };
             let (name, properties) = (layout.name(), layout.properties());
             let most = most_value_bits(properties);
@@ -783,12 +827,13 @@ mod tests {
                 // Of tables of one size: the filter's share is that of many lookups with one match.
                 let (with, without) = (of(Some(value_bits), 1900), of(None, 1900));
                 if with.initial == without.initial {
-                    let matches = -(-without.rate).ln_1p() * f64::from(value_bits).exp2();
+                    let [with, without] = [with, without].map(|of| of.false_positive_rate_at(1900));
+                    let matches = -(-without).ln_1p() * f64::from(value_bits).exp2();
                     // Of 2^k cores one is not drawn.
                     let drawn =
                         |value_bits| 1.0 - (-f64::from(properties.core_bits(value_bits))).exp2();
                     let expected = matches * drawn(0) / drawn(value_bits);
-                    assert!((with.rate / expected - 1.0).abs() < 0.001, "{}", layout.name());
+                    assert!((with / expected - 1.0).abs() < 0.001, "{}", layout.name());
                 }
             }
             let error = Sizing::of(layout, request(Some(most + 1), 1900)).err();
@@ -817,7 +862,7 @@ mod tests {
             let request = Request { rate: Some(rate), ..growing(1000, 1_000_000) };
             let sizing = Sizing::smallest(request).unwrap();
             assert_eq!(sizing.layout.name(), name);
-            assert!(sizing.rate <= rate);
+            assert!(sizing.rate(request) <= rate);
             if name != "Fp12x5" {
                 let error = Sizing::within(Fp12x5, request).err().unwrap();
                 let message = format!(": {name} reaches it");
@@ -828,6 +873,54 @@ mod tests {
         for layout in [Fp8x8, SemiSorted17x4] {
             assert!(Sizing::of(layout, growing(0, 1000)).is_err());
         }
+    }
+
+    /// Without a rate: growth does not end, and at most 2 % of absent keys have a candidate after ten doublings. With longer
+    /// values the lowest rate there is.
+    #[test]
+    fn a_layout_that_grows_is_chosen_by_its_values() {
+        let chosen = |request: Request, value_bits| {
+            let request = Request { value_bits: Some(value_bits), ..request };
+            let sizing = Sizing::new(request)?;
+            let after_ten = (sizing.initial << 10) as f64 * sizing.layout.properties().slots as f64;
+            let after_ten = after_ten * share(sizing.target_load);
+            let rate = sizing.false_positive_rate_at(sizing.max_capacity.min(after_ten as u64));
+            assert!(rate <= 0.02 || value_bits > 20, "{rate} with {value_bits} bits");
+            Ok(sizing.layout.name())
+        };
+        for value_bits in 1..=20 {
+            let name = match value_bits {
+                1..=3 => "Fp16x4",
+                4..=8 => "Fp21x3",
+                _ => "Fp32x2",
+            };
+            assert_eq!(chosen(endless(0), value_bits), Ok(name));
+            assert!(
+                Sizing::new(Request { value_bits: Some(value_bits), ..endless(0) })
+                    .unwrap()
+                    .max_capacity
+                    > 1 << 43
+            );
+        }
+        let out_of_range =
+            Error::ValueBitsOutOfRange { layout: "Fp32x2", value_bits: 21, max: 20, other: None };
+        assert_eq!(chosen(endless(0), 21), Err(out_of_range));
+        // At the maximum, which may come sooner, or later.
+        assert_eq!(chosen(growing(10_000, 20_000), 5), Ok("Fp16x4"));
+        assert_eq!(chosen(growing(0, 1 << 40), 3), Ok("Fp21x3"));
+        assert_eq!(chosen(growing(0, 1000), 23), Ok("Fp32x2"));
+    }
+
+    /// A layout that is named stores values with which its growth ends only if somebody chose a size; else the error names
+    /// one whose growth does not end.
+    #[test]
+    fn growth_ends_only_where_somebody_chose_it() {
+        let of = |request| Request { value_bits: Some(6), only: Some(Fp16x4), ..request };
+        let error = Sizing::new(of(endless(0))).err().unwrap();
+        let (layout, other) = ("Fp16x4", Some("Fp21x3"));
+        assert_eq!(error, Error::ValueBitsOutOfRange { layout, value_bits: 6, max: 4, other });
+        assert!(Sizing::new(of(growing(0, 1 << 33))).unwrap().max_capacity == 1 << 33);
+        assert!(Sizing::new(of(endless(1000))).unwrap().max_capacity > 1_000_000);
     }
 
     /// The range of loads is that of the layout; among several, of one that would do otherwise.

@@ -60,9 +60,9 @@ fn what_cannot_be_built_is_a_panic() {
     panics(|| CuckooMaplet::with_capacity(usize::MAX, 6), &too_large);
     let bits = CuckooMaplet::builder().value_bits(11).build().expect_err("too many");
     panics(|| CuckooMaplet::with_capacity_and_hasher(100, 11, HASHER), &bits);
-    let bits = CuckooMaplet::builder().growable().value_bits(9).build().expect_err("too many");
-    panics(|| GrowableCuckooMaplet::new(9), &bits);
-    panics(|| GrowableCuckooMaplet::with_hasher(9, HASHER), &bits);
+    let bits = CuckooMaplet::builder().growable().value_bits(21).build().expect_err("too many");
+    panics(|| GrowableCuckooMaplet::new(21), &bits);
+    panics(|| GrowableCuckooMaplet::with_hasher(21, HASHER), &bits);
 }
 
 #[test]

@@ -140,7 +140,7 @@ fn values_that_no_maplet_stores(layout: Layout) {
 fn values_that_no_growing_maplet_stores(layout: Layout) {
     fn check<L: GrowingLayout>(layout: Layout) {
         let build = |bits| -> Result<CuckooMaplet<Growable<L>>, Error> {
-            CuckooMaplet::builder().layout::<L>().max_capacity(1000).value_bits(bits).build()
+            CuckooMaplet::builder().max_capacity(1000).layout::<L>().value_bits(bits).build()
         };
         let max = layout.longest_values();
         assert!((1..=max).all(|bits| build(bits).is_ok()));

@@ -517,7 +517,7 @@ fn of_replacing() {
     in_a_child("of_replacing", 8, || {
         let maplets = default_layout().maplets(8);
         case(&maplets.clone().capacity(100).build().expect("memory for a test"))
-            + case(&maplets.growable().build().expect("memory for a test"))
+            + case(&maplets.growable().capacity(1).build().expect("memory for a test"))
     });
 }
 
