@@ -266,9 +266,12 @@ impl Request {
         };
         // Where growth would end at a size that nobody chose, values leave it enough bits.
         let is_endless = self.grows && self.capacity == 0 && self.max_capacity.is_none();
-        let most = |layout: &Properties| match is_endless {
-            true => layout.bits.saturating_sub(ENDLESS_BITS),
-            false => most_value_bits(layout),
+        let most = |layout: &Properties| {
+            if is_endless {
+                layout.bits.saturating_sub(ENDLESS_BITS)
+            } else {
+                most_value_bits(layout)
+            }
         };
         let may_grow = |layout: &&Properties| layout.growth.is_some() || !self.grows;
         let stores = |layout: &&Properties| (1..=most(layout)).contains(&value_bits);
