@@ -327,7 +327,7 @@ pub const FAULTS: &[Fault] = faults! {
     INSERT try_place: "an insert_unique locks one of its stripes"
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);
-            let locked = self.stripes.lock([buckets[0].number]);"
+            let locked = self.stripes.lock([buckets[0].number()]);"
         => &["entries::kick_and_split_of_what_is_removed"];
     INSERT last_hop_locked: "an insert_unique that kicks does not look again"
         replace "self.either_holds(key)" with "false"
@@ -335,11 +335,11 @@ pub const FAULTS: &[Fault] = faults! {
     INSERT hop: "a middle hop locks only the bucket that it leaves"
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);
-            let locked = self.stripes.lock([buckets[0].number]);"
+            let locked = self.stripes.lock([buckets[0].number()]);"
         => &["races::two_hops_into_a_bucket_that_others_use"];
     INSERT last_hop: "the last hop locks only the bucket that it fills"
         replace "let (locked, buckets) = self.lock(hop_places, buckets);"
-        with "let locked = self.stripes.lock([buckets[1].number]);"
+        with "let locked = self.stripes.lock([buckets[1].number()]);"
         => REMOVALS;
     REMOVE change_seen: "a removal locks no stripe"
         replace "self.lock([place], [seen.bucket]);" with "(self.stripes.lock([0; 0]), self.locate([place]));"
@@ -347,7 +347,7 @@ pub const FAULTS: &[Fault] = faults! {
     LOOKUP count: "count locks one of its stripes"
         replace "let (_locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);
-            let _locked = self.stripes.lock([buckets[0].number]);"
+            let _locked = self.stripes.lock([buckets[0].number()]);"
         => &["races::copy_in_counted_and_copy_out_against_lookup"];
     STRIPES lock_all: "clear locks no stripe"
         replace "Guards::lock(&self.stripes)" with "Guards::lock(&self.stripes[..0])"
@@ -376,7 +376,7 @@ pub const FAULTS: &[Fault] = faults! {
     REMOVE change_slow: "the last resort of a removal locks one of its stripes"
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);
-            let locked = self.stripes.lock([buckets[0].number]);"
+            let locked = self.stripes.lock([buckets[0].number()]);"
         => OVERTAKEN_REMOVALS;
     INSERT insert_without_kicks: "the last resort of an insert does not stash"
         replace "self.stash_locked(key)" with "Attempt::NoRoom"
@@ -384,7 +384,7 @@ pub const FAULTS: &[Fault] = faults! {
     INSERT insert_without_kicks: "the last resort of an insert locks one of its stripes"
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
         with "let buckets = self.locate(places);
-            let locked = self.stripes.lock([buckets[0].number]);"
+            let locked = self.stripes.lock([buckets[0].number()]);"
         => &["last_resort::insert_whose_bucket_is_split"];
     INSERT insert_as_it_is: "the last resort of an insert_unique allows duplicates"
         replace "self.insert_without_kicks(key, duplicates)"
