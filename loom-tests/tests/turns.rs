@@ -97,7 +97,7 @@ mod steps {
             Filter::restore(&bytes[..], stable()).unwrap()
         });
         announce_and_check(|| {
-            Filter::from_snapshot(filter_of(&[3]).snapshot().unwrap(), stable()).unwrap()
+            Filter::from_snapshot(&filter_of(&[3]).snapshot().unwrap(), stable()).unwrap()
         });
         announce_and_check(|| {
             let bytes = filter_of(&[3]).snapshot().unwrap().into_bytes();

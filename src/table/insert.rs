@@ -5,7 +5,7 @@ use core::hint::select_unpredictable;
 use super::bucket::{Bucket, OUT_OF_CACHE_BUCKETS};
 use super::entry::Entry;
 use super::geometry::{Key, Place};
-use super::path::{self, FIRST_SEARCH_BUCKETS, Found, MAX_SEARCH_BUCKETS, Search};
+use super::path::{self, FIRST_SEARCH_BUCKETS, Found, MAX_SEARCH_BUCKETS, Node, Search};
 use super::stripes::{Locked, Stripe};
 use super::{Buckets, Hop, MAX_OPTIMISTIC_ATTEMPTS, Table};
 use crate::error::Refusal;
@@ -317,7 +317,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// `None`: a queue of `N` buckets is too short to find a path.
     fn kick_within<const N: usize>(self, key: Key, duplicates: Duplicates) -> Option<Attempt> {
-        let mut search = Search::<N, B>::new(self.buckets.placement(), key.places());
+        let mut nodes = [Node::START; N];
+        let mut search = Search::<B>::new(&mut nodes, self.buckets.placement(), key.places());
         let (last, node) = match search.run::<F>(&self.buckets) {
             Found::Path { last, node } => (last, node),
             Found::Freed => return Some(Attempt::Stale),

@@ -42,11 +42,16 @@ fn count_opened(buckets: usize) {
 
 /// A bucket that the search has reached, all its slots in use.
 #[derive(Clone, Copy)]
-struct Node {
+pub(super) struct Node {
     bucket: usize,
     /// What the slot of the parent's bucket holds that would move here. No slot has more than 32 bits.
     moved: u32,
     parent: u16,
+}
+
+impl Node {
+    /// One of the two buckets that a search starts from, before it is known.
+    pub(super) const START: Self = Self { bucket: 0, moved: 0, parent: ROOT };
 }
 
 /// How a search ended.
@@ -106,25 +111,26 @@ pub(super) fn prefetch_others<F: Format, B: Buckets>(buckets: &B, bucket: B::Buc
     }
 }
 
-/// The queue of a breadth-first search over up to `N` buckets, on the stack.
-pub(super) struct Search<const N: usize, B: Buckets> {
+/// A breadth-first search over as many buckets as its queue has room for.
+pub(super) struct Search<'a, B: Buckets> {
     /// By which all slots are read.
     placement: PlacementOf<B>,
-    nodes: [Node; N],
+    /// On the stack of the caller, once: that of a thread in a user's model has no room for a copy.
+    nodes: &'a mut [Node],
     len: usize,
 }
 
-impl<const N: usize, B: Buckets> Search<N, B> {
+impl<'a, B: Buckets> Search<'a, B> {
     /// A search from the buckets of both places of an item.
     #[inline]
-    pub(super) fn new(placement: PlacementOf<B>, places: [Place; 2]) -> Self {
-        let [first, second] = places.map(|place| Node {
-            bucket: B::Bucket::of(placement, place).number(),
-            moved: 0,
-            parent: ROOT,
-        });
-        let mut nodes = [first; N];
-        nodes[1] = second;
+    pub(super) fn new(
+        nodes: &'a mut [Node],
+        placement: PlacementOf<B>,
+        places: [Place; 2],
+    ) -> Self {
+        for (node, place) in nodes.iter_mut().zip(places) {
+            node.bucket = B::Bucket::of(placement, place).number();
+        }
         Self { placement, nodes, len: 2 }
     }
 
@@ -167,7 +173,7 @@ impl<const N: usize, B: Buckets> Search<N, B> {
                 return Found::Path { last, node };
             }
             for (slot, other) in others.into_iter().enumerate().take(F::SLOTS).rev() {
-                if self.len == N {
+                if self.len == self.nodes.len() {
                     queue_full = true;
                 } else if let Some(other) = other.filter(|&other| !self.on_path(node, other)) {
                     let moved = slots(slot).bits() as u32;
