@@ -306,7 +306,7 @@ fn validate_buckets<F: Format, B: Bucket>(
     let placement = B::placement::<F>(header.grown, values);
     let words = words(header, bytes).iter().map(|&word| F::from_bits(u64::from_le_bytes(word)));
     let is_valid =
-        |number: usize, word: F| word.is_canonical() && B::at(placement, number).is_valid(word);
+        |number: usize, word: F| word.is_canonical() && B::is_valid(placement, number, word);
     let (mut are_valid, mut occupied) = (true, 0);
     for (number, word) in words.clone().enumerate() {
         are_valid &= is_valid(number, word);

@@ -90,8 +90,8 @@ pub trait Bucket: Copy + PartialEq + Send + Sync {
     /// How many of the lowest bits of its position are known of what a slot holds; 0 in a table of fixed size.
     fn known_bits<F: Format>(self, slot: Slot) -> u32;
 
-    /// Whether a canonical word that comes from outside can be that of the bucket.
-    fn is_valid<F: Format>(self, word: F) -> bool;
+    /// Whether a canonical word that comes from outside can be that of the bucket with this number.
+    fn is_valid<F: Format>(placement: Self::Placement, number: usize, word: F) -> bool;
 
     /// Whether an entry that comes from outside, at its even position, can be in the stash.
     fn is_valid_entry<F: Format>(placement: Self::Placement, place: Place) -> bool;

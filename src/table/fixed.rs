@@ -202,8 +202,8 @@ impl<V: Values> Bucket for FixedBucket<V> {
 
     /// Any entry may be in any bucket; it has a fingerprint.
     #[inline]
-    fn is_valid<F: Format>(self, word: F) -> bool {
-        self.below().is_none_or(|below| word.each_has(below))
+    fn is_valid<F: Format>(placement: FixedPlacement<V>, _: usize, word: F) -> bool {
+        placement.values.below().is_none_or(|below| word.each_has(below))
     }
 
     fn is_valid_entry<F: Format>(placement: FixedPlacement<V>, place: Place) -> bool {

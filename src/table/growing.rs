@@ -158,44 +158,40 @@ pub struct GrowingPlacement<V> {
 #[derive(Clone, Copy, Debug)]
 pub struct GrowingBucket<V> {
     number: usize,
-    placement: GrowingPlacement<V>,
+    extent: Extent,
+    values: V,
 }
 
 /// Of one table.
 impl<V: Values> PartialEq for GrowingBucket<V> {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
-        self.number == other.number && self.is_of(other.placement)
+        self.number == other.number && self.extent == other.extent
     }
 }
 
 impl<V: Values> GrowingBucket<V> {
     #[inline]
-    fn extent(self) -> Extent {
-        self.placement.extent
-    }
-
-    #[inline]
     fn level(self) -> u32 {
-        self.extent().level()
+        self.extent.level()
     }
 
     /// All bits of a slot below its value, if it has one.
     #[inline]
     fn below(self) -> Option<u64> {
-        self.placement.values.below()
+        self.values.below()
     }
 
     /// Whether the bucket tells bit L of a position.
     #[inline]
     fn is_split(self) -> bool {
-        self.extent().is_split(self.number)
+        self.extent.is_split(self.number)
     }
 
     #[inline]
     fn ring<F: Format>(self) -> Ring {
-        let bits = self.placement.values.ring_bits(F::RING_BITS);
-        Ring { bits, head: self.extent().head() }
+        let bits = self.values.ring_bits(F::RING_BITS);
+        Ring { bits, head: self.extent.head() }
     }
 
     /// The bits of a position that the bucket does not tell, from bit L on.
@@ -250,8 +246,9 @@ impl<V: Values> GrowingBucket<V> {
         }
     }
 
-    /// Whether what a slot holds can be in this bucket.
-    fn is_valid_slot<F: Format>(self, slot: Slot) -> bool {
+    /// Whether what a slot holds can be in this bucket, of a table whose entries know at least this number of bits of their
+    /// position.
+    fn is_valid_slot<F: Format>(self, slot: Slot, least: u32) -> bool {
         let below = self.below().unwrap_or(u64::MAX);
         let (core, beyond) =
             (slot.bits() & below & !self.ring::<F>().mask(), self.beyond::<F>(slot));
@@ -259,7 +256,7 @@ impl<V: Values> GrowingBucket<V> {
         core != 0
             && beyond != 0
             && (!self.is_split() || beyond & 1 == 0)
-            && self.known_bits::<F>(slot) >= told.max(self.placement.common.count_ones())
+            && self.known_bits::<F>(slot) >= told.max(least)
     }
 }
 
@@ -289,12 +286,13 @@ impl<V: Values> Bucket for GrowingBucket<V> {
 
     #[inline]
     fn at(placement: GrowingPlacement<V>, number: usize) -> Self {
-        Self { number, placement }
+        let GrowingPlacement { extent, values, .. } = placement;
+        Self { number, extent, values }
     }
 
     #[inline]
     fn of(placement: GrowingPlacement<V>, place: Place) -> Self {
-        Self { number: placement.extent.bucket(place.position), placement }
+        Self::at(placement, placement.extent.bucket(place.position))
     }
 
     #[inline]
@@ -304,13 +302,13 @@ impl<V: Values> Bucket for GrowingBucket<V> {
 
     #[inline]
     fn is_of(self, placement: GrowingPlacement<V>) -> bool {
-        self.extent() == placement.extent
+        self.extent == placement.extent
     }
 
     #[inline]
     fn other<F: Format>(self, slot: Slot) -> Option<Self> {
-        let (ring, extent) = (self.ring::<F>(), self.extent());
-        let shape = Shape::growing(F::BITS, F::RING_BITS).with_values(self.placement.values);
+        let (ring, extent) = (self.ring::<F>(), self.extent);
+        let shape = Shape::growing(F::BITS, F::RING_BITS).with_values(self.values);
         let difference = shape.core(Entry::fingerprint(slot.bits())).difference();
         // Bits 0 to L of a position name its bucket. This bucket tells them, but for bit L if it is not split: then that
         // is at the head of the ring, where a 0 stands otherwise.
@@ -366,8 +364,9 @@ impl<V: Values> Bucket for GrowingBucket<V> {
         self.level() + slot.known(self.ring::<F>())
     }
 
-    fn is_valid<F: Format>(self, word: F) -> bool {
-        word.slots_in_use().all(|slot| self.is_valid_slot::<F>(slot))
+    fn is_valid<F: Format>(placement: GrowingPlacement<V>, number: usize, word: F) -> bool {
+        let (bucket, least) = (Self::at(placement, number), placement.common.count_ones());
+        word.slots_in_use().all(|slot| bucket.is_valid_slot::<F>(slot, least))
     }
 
     fn is_valid_entry<F: Format>(placement: GrowingPlacement<V>, place: Place) -> bool {
@@ -417,7 +416,7 @@ impl<V: Values> Bucket for GrowingBucket<V> {
             return Candidates::new();
         }
         let sought = Self::sought::<F>([first, second], item, mask);
-        Candidates::of(F::values_matching(words, sought), first.placement.values.bits())
+        Candidates::of(F::values_matching(words, sought), first.values.bits())
     }
 
     /// An item that is itself an entry of which little is known has no entries of which more is.
@@ -691,7 +690,7 @@ mod tests {
     fn slots(bucket: GrowingBucket<ValueBits>) -> impl Iterator<Item = Slot> {
         let core = 1 << bucket.ring::<Fp16x4>().bits;
         let slots = (1..core).map(move |ring| Slot::new(core | ring));
-        slots.filter(move |&slot| bucket.is_valid_slot::<Fp16x4>(slot))
+        slots.filter(move |&slot| bucket.is_valid_slot::<Fp16x4>(slot, 0))
     }
 
     fn matches(bucket: GrowingBucket<ValueBits>, slot: Slot, position: u64) -> bool {
@@ -762,8 +761,8 @@ mod tests {
                             let next = bucket_by(next, bucket.number, ring);
                             assert_eq!(next.place::<Fp16x4>(part), bucket.place::<Fp16x4>(part));
                             assert!(
-                                next.is_valid_slot::<Fp16x4>(part)
-                                    && bucket.is_valid_slot::<Fp16x4>(part)
+                                next.is_valid_slot::<Fp16x4>(part, 0)
+                                    && bucket.is_valid_slot::<Fp16x4>(part, 0)
                             );
                         }
                     }

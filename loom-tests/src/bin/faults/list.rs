@@ -443,7 +443,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "to.slot::<F>(hop.to)" with "to.slot::<F>(hop.from)"
         => &["growth::kick_of_what_stays_for_what_goes"];
     GROWING is_of: "words are read by whatever extent they were found by"
-        replace "self.extent() == placement.extent" with "self.extent() == placement.extent || true"
+        replace "self.extent == placement.extent" with "self.extent == placement.extent || true"
         => &["entries::insert_unique_beside_an_entry_of_the_next_level"];
     GROW split_run: "a split begins the next level before it clears"
         put "if let Some(next_level) = extent.next_level(growing.ring()) { growing.publish(next_level); }"
