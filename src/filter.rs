@@ -266,7 +266,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     pub fn contains_many<Q: Item<S>>(&self, items: &[Q], found: &mut [bool]) -> Result<(), Error> {
         check_lengths(items.len(), found.len())?;
-        self.inner.contains_many(items, |item| self.hash_of(item), found);
+        self.answer_each(items, found);
         Ok(())
     }
 
@@ -285,7 +285,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     #[must_use]
     pub fn contains_each<Q: Item<S>>(&self, items: &[Q]) -> Vec<bool> {
         let mut found = vec![false; items.len()];
-        self.inner.contains_many(items, |item| self.hash_of(item), &mut found);
+        self.answer_each(items, &mut found);
         found
     }
 
@@ -350,7 +350,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     {
         let hashes = items.into_iter().map(|item| self.hash_of(&item));
         let insert_many =
-            |batch: &[u64]| self.inner.insert_many(batch, |&hash| hash).map(|()| batch.len());
+            |batch: &[u64]| self.inner.insert_many(batch, u64::clone).map(|()| batch.len());
         Ok(operations::insert_in_batches(hashes, insert_many).map(|_| ())?)
     }
 
@@ -429,7 +429,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         let hashes = items.into_iter().map(|item| self.hash_of(&item));
         let inserted = operations::insert_in_batches(hashes, |batch| {
             let mut new = [false; operations::BATCH];
-            self.inner.insert_unique_many(batch, |&hash| hash, &mut new[..batch.len()])
+            self.inner.insert_unique_many(batch, u64::clone, &mut new[..batch.len()])
         });
         Ok(inserted?)
     }
@@ -487,6 +487,11 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     #[inline]
     pub fn hash_of<Q: Item<S> + ?Sized>(&self, item: &Q) -> u64 {
         item.hash_with(&self.inner.hasher)
+    }
+
+    /// Compiled once for both of its callers.
+    fn answer_each<Q: Item<S>>(&self, items: &[Q], answers: &mut [bool]) {
+        self.inner.contains_many(items, |item| self.hash_of(item), answers);
     }
 }
 

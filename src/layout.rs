@@ -479,8 +479,8 @@ mod tests {
         }
     }
 
-    /// Every method on the word of `model`, and one step on from there, with `fingerprint`.
-    fn check<F: Format>(model: &Model, fingerprint: u64) {
+    /// What filters of fixed size need of the word of `model`, and one step on from there, with `fingerprint`.
+    fn check_contents<F: Format>(model: &Model, fingerprint: u64) {
         let word = word_of::<F>(model);
         assert_eq!(word.bits() == 0, model.is_empty());
         assert_eq!(contents(word), sorted(model.clone()));
@@ -493,6 +493,28 @@ mod tests {
         let slot = Slot::new(fingerprint);
         assert_eq!(word.copies(slot), held, "{model:x?} {fingerprint:x}");
         assert_eq!(word.holds(slot), held > 0, "{model:x?} {fingerprint:x}");
+        match word.with(slot) {
+            None => assert_eq!(model.len(), F::SLOTS),
+            Some(more) => {
+                let model = [&model[..], &[fingerprint]].concat();
+                assert_eq!(contents(more), sorted(model), "with {fingerprint:x}");
+            }
+        }
+        match word.without(slot) {
+            None => assert_eq!(held, 0),
+            Some(less) => {
+                let mut model = model.clone();
+                let at = model.iter().position(|&held| held == fingerprint).expect("one is held");
+                model.remove(at);
+                assert_eq!(contents(less), sorted(model), "without {fingerprint:x}");
+            }
+        }
+    }
+
+    /// Every method on the word of `model`, and one step on from there, with `fingerprint`.
+    fn check<F: Format>(model: &Model, fingerprint: u64) {
+        check_contents::<F>(model, fingerprint);
+        let (word, slot) = (word_of::<F>(model), Slot::new(fingerprint));
         let bit = 1 << (F::BITS / 2);
         check_turned(word, model);
         for mask in [bit, bit - 1, fingerprint, !fingerprint & (bit - 1)] {
@@ -543,23 +565,6 @@ mod tests {
             for head in [0, level / 2, level] {
                 let ring = Ring { bits: level + 1, head };
                 check_sought(word, model, Query { ring, core, untold, mask: Some(mask) });
-            }
-        }
-
-        match word.with(slot) {
-            None => assert_eq!(model.len(), F::SLOTS),
-            Some(more) => {
-                let model = [&model[..], &[fingerprint]].concat();
-                assert_eq!(contents(more), sorted(model), "with {fingerprint:x}");
-            }
-        }
-        match word.without(slot) {
-            None => assert_eq!(held, 0),
-            Some(less) => {
-                let mut model = model.clone();
-                let at = model.iter().position(|&held| held == fingerprint).expect("one is held");
-                model.remove(at);
-                assert_eq!(contents(less), sorted(model), "without {fingerprint:x}");
             }
         }
     }
@@ -679,12 +684,14 @@ mod tests {
     fn sweep<F: Format>() {
         // Odd, so that fingerprints differ in their lowest bits too.
         let step = 1_usize << F::BITS.saturating_sub(14) | 1;
-        for fingerprint in (1..1 << F::BITS).step_by(step) {
+        for (number, fingerprint) in (1..1 << F::BITS).step_by(step).enumerate() {
             let neighbour = fingerprint ^ 1;
             let neighbour = if neighbour == 0 { 2 } else { neighbour };
-            check::<F>(&vec![fingerprint], fingerprint);
-            check::<F>(&vec![fingerprint], neighbour);
-            check::<F>(&vec![neighbour, fingerprint], fingerprint);
+            // Every method for one in 16: what an encoding has no part in compares bits alone.
+            let check = if number % 16 == 0 { check::<F> } else { check_contents::<F> };
+            check(&vec![fingerprint], fingerprint);
+            check(&vec![fingerprint], neighbour);
+            check(&vec![neighbour, fingerprint], fingerprint);
             check_both::<F>(&vec![neighbour], &vec![fingerprint], fingerprint);
             check_both::<F>(&vec![neighbour], &vec![neighbour], fingerprint);
         }

@@ -402,7 +402,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         candidates: &mut [Candidates],
     ) -> Result<(), Error> {
         check_lengths(keys.len(), candidates.len())?;
-        self.inner.get_many(keys, |key| self.hash_of(key), candidates);
+        self.answer_each(keys, candidates);
         Ok(())
     }
 
@@ -422,7 +422,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     #[must_use]
     pub fn get_each<Q: Item<S>>(&self, keys: &[Q]) -> Vec<Candidates> {
         let mut candidates = vec![Candidates::new(); keys.len()];
-        self.inner.get_many(keys, |key| self.hash_of(key), &mut candidates);
+        self.answer_each(keys, &mut candidates);
         candidates
     }
 
@@ -527,6 +527,11 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     #[inline]
     pub fn hash_of<Q: Item<S> + ?Sized>(&self, key: &Q) -> u64 {
         key.hash_with(&self.inner.hasher)
+    }
+
+    /// Compiled once for both of its callers.
+    fn answer_each<Q: Item<S>>(&self, keys: &[Q], answers: &mut [Candidates]) {
+        self.inner.get_many(keys, |key| self.hash_of(key), answers);
     }
 }
 

@@ -69,6 +69,10 @@ macro_rules! by_format {
             $result
         } else {
             by_layout!($inner.state.layout(), F => {
+                // Compiled for the layouts that grow alone.
+                if const { B::GROWS && !<F as Format>::GROWS } {
+                    unreachable!("a table of this layout does not grow");
+                }
                 let $table = Table::<F, B>::new(&$inner.state);
                 apart(move || $result)
             })

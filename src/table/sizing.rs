@@ -465,17 +465,24 @@ mod tests {
         Sizing::of(layout, request).unwrap().rate(request)
     }
 
-    /// The sizing reaches any rate, and no layout with a smaller table does.
+    /// The sizing reaches any rate, and no layout with a smaller table does. One that grows may reach no such rate.
     #[test]
     fn the_smallest_that_reaches_the_rate() {
         for items in [0, 1, 4, 10, 100, 1000, 100_000] {
             for rate in (1..90).map(|tenths| 10_f64.powf(-f64::from(tenths) / 10.0)) {
-                let request = fixed(items, Some(rate));
-                let sizing = Sizing::new(request).unwrap();
-                assert!(sizing.false_positive_rate_at(items) <= rate);
-                for other in Sizing::of_each_layout(request).flatten() {
-                    let is_worse = other.buckets >= sizing.buckets || other.rate(request) > rate;
-                    assert!(is_worse, "{} for {items}, {rate}", other.layout);
+                for request in [
+                    fixed(items, Some(rate)),
+                    Request { rate: Some(rate), ..growing(items / 8, items) },
+                ] {
+                    let sizing = Sizing::new(request);
+                    assert!(sizing.is_ok() || request.grows);
+                    let Ok(sizing) = sizing else { continue };
+                    assert!(sizing.rate(request) <= rate);
+                    for other in Sizing::of_each_layout(request).flatten() {
+                        let is_worse =
+                            other.buckets >= sizing.buckets || other.rate(request) > rate;
+                        assert!(is_worse, "{} for {items}, {rate}", other.layout);
+                    }
                 }
             }
         }
@@ -924,6 +931,55 @@ mod tests {
         assert_eq!(error, Error::ValueBitsOutOfRange { layout, value_bits: 6, max: 4, other });
         assert!(Sizing::new(of(growing(0, 1 << 33))).unwrap().max_capacity == 1 << 33);
         assert!(Sizing::new(of(endless(1000))).unwrap().max_capacity > 1_000_000);
+    }
+
+    /// A layout that is named reaches the rate, and a rate that is named is that of a layout.
+    #[test]
+    fn errors_of_growing_tables_name_ways_out() {
+        let (mut layouts, mut rates) = (0, 0);
+        let capacities = [0, 10, 1000, 100_000].into_iter();
+        let sizes = capacities.flat_map(|first| [1, 10, 1000].map(|by| (first, 9 + first * by)));
+        let tenths = || 10..95_u32;
+        for ((first, most), tenths) in sizes.flat_map(|size| tenths().map(move |at| (size, at))) {
+            let rate = 10_f64.powf(-f64::from(tenths) / 10.0);
+            let reaches = |layout, rate| {
+                Sizing::within(layout, Request { rate: Some(rate), ..growing(first, most) })
+            };
+            for layout in growing_layouts() {
+                let Err(error) = reaches(layout, rate) else { continue };
+                let Error::RateOutOfReach { rate: asked, reached, layout: named } = error else {
+                    panic!("{layout}: {error:?}")
+                };
+                assert!(asked.to_bits() == rate.to_bits() && reached > rate);
+                let better = reached * 1.0001;
+                let is_way_out = if let Some(name) = named {
+                    layouts += 1;
+                    let other = growing_layouts().find(|other| other.name() == name).unwrap();
+                    reaches(other, rate).is_ok() && reaches(layout, better).is_ok()
+                } else {
+                    rates += 1;
+                    growing_layouts().all(|other| reaches(other, rate).is_err())
+                        && growing_layouts().any(|other| reaches(other, better).is_ok())
+                };
+                assert!(is_way_out, "{layout}, {first} to {most}, {rate}: {error:?}");
+            }
+        }
+        assert!(layouts > 100 && rates > 10, "{layouts}, {rates}");
+    }
+
+    #[test]
+    fn a_maximum_below_the_first_capacity_is_an_error() {
+        for (first, most) in [(1, 0), (100, 99), (u64::MAX, 1)] {
+            let [capacity, max_capacity] = [first, most].map(in_address_space);
+            let low = Some(Error::MaxCapacityTooLow { capacity, max_capacity });
+            for rate in [None, Some(0.01)] {
+                let request = Request { rate, ..growing(first, most) };
+                let of_each = growing_layouts().map(|layout| Sizing::within(layout, request).err());
+                of_each
+                    .chain([Sizing::smallest(request).err()])
+                    .for_each(|error| assert_eq!(error, low));
+            }
+        }
     }
 
     /// The range of loads is that of the layout; among several, of one that would do otherwise.

@@ -848,7 +848,7 @@ mod tests {
             assert!(grown.array().lines > filled.array().lines);
             for least in [0, 64] {
                 let mut chosen = BTreeMap::new();
-                for number in (0..1000 * words.len().max(64) as u64).map(geometry::mix) {
+                for number in (0..100 * words.len().max(64) as u64).map(geometry::mix) {
                     let choice = filled.choose(number, least);
                     assert_eq!(grown.choose(number, least), choice);
                     if let Some(place) = choice {
