@@ -6,7 +6,7 @@
 
 use std::env;
 use std::io::{self, Write};
-use std::marker::PhantomData;
+use std::ops::Not;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::Instant;
@@ -134,7 +134,7 @@ impl Item {
 /// A table that grows is described as it is at its greatest size, where the two buckets of an item say all about
 /// where it lies before: in a table that begins with two buckets, an item (6, 1) lies in bucket 0 until that is
 /// split, then in 2, and in 6 when that is split. All higher bits of its first position are 0.
-pub struct Setup<M> {
+pub struct Setup<M: Subject> {
     /// How many buckets the table begins with.
     began_with: usize,
     greatest: usize,
@@ -147,7 +147,7 @@ pub struct Setup<M> {
     stashed: Vec<Item>,
     exact_seq_cst: bool,
     every_schedule: bool,
-    storage: PhantomData<fn() -> M>,
+    threads: Vec<Vec<Step<M>>>,
 }
 
 /// An entry that is stored before a thread starts.
@@ -178,7 +178,7 @@ impl<M: Subject> Setup<M> {
             stashed: Vec::new(),
             exact_seq_cst: false,
             every_schedule: false,
-            storage: PhantomData,
+            threads: Vec::new(),
         }
     }
 
@@ -199,6 +199,11 @@ impl<M: Subject> Setup<M> {
         };
         let home = (0..=groups.len().min(3)).rev().find_map(|number| unlike(&groups[..number]));
         self.add(home.expect("an item with these buckets"))
+    }
+
+    /// New items, of which these are the buckets.
+    pub fn items<const N: usize>(&mut self, buckets: [(usize, usize); N]) -> [Item; N] {
+        buckets.map(|(first, second)| self.item(first, second))
     }
 
     /// A new item with these buckets, of the version group of another.
@@ -331,10 +336,34 @@ impl<M: Subject> Setup<M> {
         Self { every_schedule: true, ..self }
     }
 
-    /// Runs the model in every order of events that loom explores with at most this number of
+    /// One thread more, which takes these steps.
+    #[must_use]
+    pub fn thread(mut self, steps: impl IntoIterator<Item = Step<M>>) -> Self {
+        self.threads.push(steps.into_iter().collect());
+        self
+    }
+
+    /// Runs the threads in every order of events that loom explores with at most this number of
     /// preemptions, and asserts that there were at least `floor` executions: a model with only a
-    /// few of them shows nothing. `define` adds the threads; it is called once per execution.
-    pub fn check(
+    /// few of them shows nothing.
+    pub fn check(mut self, floor: usize, preemptions: usize) {
+        let threads: Vec<Arc<[Step<M>]>> = self.threads.drain(..).map(Arc::from).collect();
+        self.check_with(floor, preemptions, move |model| {
+            for steps in &threads {
+                let steps = Arc::clone(steps);
+                model.thread(move |thread| {
+                    for (at, Step { operation, expected }) in steps.iter().enumerate() {
+                        let answer = operation(thread);
+                        let is_right = expected.is_none_or(|expected| answer == expected);
+                        assert!(is_right, "step {at} of thread {} answers {answer}", thread.index);
+                    }
+                });
+            }
+        });
+    }
+
+    /// The same of threads that do more than steps say: `define` adds them, and is called once per execution.
+    pub fn check_with(
         self,
         floor: usize,
         preemptions: usize,
@@ -399,6 +428,108 @@ fn run(mut builder: Builder, how: &str, floor: usize, preemptions: usize, execut
     if cfg!(feature = "mended-loom") && env::var_os(WITHOUT_FLOORS).is_none() {
         assert!(executions >= floor, "{name} explored {executions} executions, fewer than {floor}");
     }
+}
+
+/// A step of a thread: an operation, and what it must answer.
+pub struct Step<M: Subject> {
+    operation: Box<dyn Fn(&mut Thread<M>) -> bool + Send + Sync>,
+    /// `None`: whatever the checker takes.
+    expected: Option<bool>,
+}
+
+/// The answer must be `false`.
+impl<M: Subject> Not for Step<M> {
+    type Output = Self;
+
+    fn not(self) -> Self {
+        Self { expected: Some(false), ..self }
+    }
+}
+
+/// A step that may have any answer.
+pub fn maybe<M: Subject>(step: Step<M>) -> Step<M> {
+    Step { expected: None, ..step }
+}
+
+/// A step of its own, which must answer `true`.
+pub fn does<M: Subject>(
+    operation: impl Fn(&mut Thread<M>) -> bool + Send + Sync + 'static,
+) -> Step<M> {
+    Step { operation: Box::new(operation), expected: Some(true) }
+}
+
+/// [`Thread::insert`].
+pub fn insert<M: Subject>(item: Item) -> Step<M> {
+    does(move |thread| thread.insert(item))
+}
+
+/// [`Thread::insert_unique`].
+pub fn insert_unique<M: Subject>(item: Item) -> Step<M> {
+    does(move |thread| thread.insert_unique(item))
+}
+
+/// [`Thread::contains`].
+pub fn contains<M: Subject>(item: Item) -> Step<M> {
+    does(move |thread| thread.contains(item))
+}
+
+/// [`Thread::remove`].
+pub fn remove<M: Subject>(item: Item) -> Step<M> {
+    does(move |thread| thread.remove(item))
+}
+
+/// [`Thread::count`], which must be this.
+pub fn count<M: Subject>(item: Item, copies: usize) -> Step<M> {
+    does(move |thread| thread.count(item) == copies)
+}
+
+/// [`Thread::clear`].
+#[must_use]
+pub fn clear<M: Subject>() -> Step<M> {
+    does(|thread| {
+        thread.clear();
+        true
+    })
+}
+
+/// [`Thread::snapshot`], in which each of these items is once.
+pub fn snapshot<M: Subject, const N: usize>(once: [Item; N]) -> Step<M> {
+    does(move |thread| {
+        let counts = thread.snapshot();
+        once.iter().all(|&item| counts.of(item) == 1)
+    })
+}
+
+/// [`Thread::split`], of this number of buckets.
+#[must_use]
+pub fn split<M: Subject>(buckets: usize) -> Step<M> {
+    does(move |thread| thread.split(buckets) == buckets)
+}
+
+/// [`Thread::get`], which must find these, among others.
+pub fn get<M: Storage + 'static, const N: usize>(key: Item, items: [Item; N]) -> Step<Maplet<M>> {
+    does(move |thread| {
+        let found = thread.get(key);
+        items.iter().all(|&item| found.has(item))
+    })
+}
+
+/// [`Thread::get`], which must find one of these.
+pub fn get_any<M: Storage + 'static>(key: Item, [one, other]: [Item; 2]) -> Step<Maplet<M>> {
+    does(move |thread| {
+        let found = thread.get(key);
+        found.has(one) || found.has(other)
+    })
+}
+
+/// [`Thread::contains_key`].
+pub fn contains_key<M: Storage + 'static>(item: Item) -> Step<Maplet<M>> {
+    does(move |thread| thread.contains_key(item))
+}
+
+/// [`Thread::replace`].
+pub fn replace<M: Storage + 'static>(item: Item, with: Item) -> Step<Maplet<M>> {
+    does(move |thread| thread.replace(item, with))
 }
 
 /// What says where the items of a table lie.

@@ -6,13 +6,15 @@ use std::rc::Rc;
 
 use coucal::Layout;
 use coucal::probe::{self, Step};
-use loom_tests::model::Setup;
+use loom_tests::model::*;
 
 use crate::OneHop;
 
 models! {
-    insert_into_the_emptier_first_bucket
-    insert_into_the_emptier_second_bucket
+    // The second bucket of `guest` is crowded.
+    insert_into_the_emptier_first_bucket = insert_into_the_emptier_bucket(1, 0, (0, 1))
+    // The first bucket of `guest` is crowded.
+    insert_into_the_emptier_second_bucket = insert_into_the_emptier_bucket(0, 1, (0, 1))
     lookup_beside_a_kick_of_another_version_group
 }
 
@@ -21,12 +23,12 @@ models! {
 /// needs no kick.
 fn insert_into_the_emptier_bucket<L: Layout>(crowded: usize, empty: usize, key: (usize, usize)) {
     let mut setup = Setup::<L>::new(4);
-    let [guest, low] = [key; 2].map(|(a, b)| setup.item(a, b));
+    let [guest, low] = setup.items([key; 2]);
     let outside = if crowded == 0 { 3 } else { 2 };
-    let [high, next] = [(2, 3), (crowded, outside)].map(|(a, b)| setup.item(a, b));
+    let [high, next] = setup.items([(2, 3), (crowded, outside)]);
     setup.fill_but_one(crowded, low).fill(outside, high);
     assert_eq!(setup.stored_in(empty), 0);
-    setup.check(1, 2, move |model| {
+    setup.check_with(1, 2, move |model| {
         model.thread(move |t| {
             let kicked = Rc::new(Cell::new(false));
             let seen = Rc::clone(&kicked);
@@ -39,22 +41,12 @@ fn insert_into_the_emptier_bucket<L: Layout>(crowded: usize, empty: usize, key: 
     });
 }
 
-/// The second bucket of `guest` is crowded.
-fn insert_into_the_emptier_first_bucket<L: Layout>() {
-    insert_into_the_emptier_bucket::<L>(1, 0, (0, 1));
-}
-
-/// The first bucket of `guest` is crowded.
-fn insert_into_the_emptier_second_bucket<L: Layout>() {
-    insert_into_the_emptier_bucket::<L>(0, 1, (0, 1));
-}
-
 /// A lookup of an absent item takes one round, whatever is kicked meanwhile, if its version group is
 /// not that of the item that is kicked.
 fn lookup_beside_a_kick_of_another_version_group<L: Layout>() {
     let OneHop { mut setup, moved, new, .. } = OneHop::<L>::new(0, 3);
     let absent = setup.item(0, 3);
-    setup.check(1, 2, move |model| {
+    setup.check_with(1, 2, move |model| {
         model.thread(move |t| {
             let mut others = t.unrecorded();
             let loads = Rc::new(Cell::new(0));

@@ -6,17 +6,17 @@
 use std::sync::Arc;
 
 use coucal::{Growable, GrowingLayout, Layout};
-use loom_tests::model::{Item, Setup};
+use loom_tests::model::*;
 
 growing_models! {
-    removal_beside_a_relative_with_a_short_entry
-    removal_beside_a_relative_with_a_short_entry_in_the_first_bucket
+    removal_beside_a_relative_with_a_short_entry = removal_of_the_longest(0)
+    removal_beside_a_relative_with_a_short_entry_in_the_first_bucket = removal_of_the_longest(1)
     removal_of_the_longest_of_one_bucket
     removal_of_a_short_entry_beside_a_long_one
     removal_of_a_long_entry_that_is_kicked_to_a_short_one
     kick_of_what_is_removed_beside_a_short_entry
-    short_copy_and_removal_of_the_long_one
-    short_copy_and_removal_of_the_long_one_the_other_way
+    short_copy_and_removal_of_the_long_one = short_copy(|item| item)
+    short_copy_and_removal_of_the_long_one_the_other_way = short_copy(Item::swapped)
     unique_inserts_at_the_end_of_a_level
     insert_unique_of_what_goes_at_the_end_of_a_level
     insert_unique_beside_what_goes_at_the_end_of_a_level
@@ -45,46 +45,28 @@ fn relatives<L: GrowingLayout + Layout>(
 fn removal_of_the_longest<L: GrowingLayout + Layout>(first: usize) {
     let (mut setup, [long, short]) = relatives::<L>(first, 1 - first);
     setup.store_as_of(0, 1, &[short]).store(0, &[long]);
-    setup.check(110, 3, move |model| {
-        model.thread(move |t| assert!(t.remove(long)));
-        model.thread(move |t| {
-            assert!(t.contains(short));
-            assert!(!t.insert_unique(short));
-        });
-    });
-}
-
-fn removal_beside_a_relative_with_a_short_entry<L: GrowingLayout + Layout>() {
-    removal_of_the_longest::<L>(0);
-}
-
-fn removal_beside_a_relative_with_a_short_entry_in_the_first_bucket<L: GrowingLayout + Layout>() {
-    removal_of_the_longest::<L>(1);
+    setup.thread([remove(long)]).thread([contains(short), !insert_unique(short)]).check(110, 3);
 }
 
 fn removal_of_the_longest_of_one_bucket<L: GrowingLayout + Layout>() {
     let (mut setup, [long, short]) = relatives::<L>(0, 1);
     setup.store_as_of(0, 0, &[short]).store(0, &[long]);
-    setup.check(14, 3, move |model| {
-        model.thread(move |t| assert!(t.remove(long)));
-        model.thread(move |t| assert!(t.contains(short)));
-    });
+    setup.thread([remove(long)]).thread([contains(short)]).check(14, 3);
 }
 
 fn removal_of_a_short_entry_beside_a_long_one<L: GrowingLayout + Layout>() {
     let (mut setup, [long, short]) = relatives::<L>(0, 1);
     setup.store_as_of(0, 0, &[short]).store(1, &[long]);
-    let swapped = long.swapped();
-    setup.check(490, 3, move |model| {
-        model.thread(move |t| assert!(t.remove(short)));
-        model.thread(move |t| assert!(t.contains(long)));
-        model.thread(move |t| assert!(t.contains(swapped)));
-    });
+    setup
+        .thread([remove(short)])
+        .thread([contains(long)])
+        .thread([contains(long.swapped())])
+        .check(490, 3);
 }
 
 /// A table that began with four buckets and has doubled once. Buckets 0 and 1 are full, and nothing in them can be
 /// moved but an entry from 0 to 3.
-struct Kick<L: GrowingLayout> {
+struct Kick<L: GrowingLayout + Layout> {
     setup: Setup<Growable<L>>,
     long: Item,
     short: Item,
@@ -95,7 +77,7 @@ struct Kick<L: GrowingLayout> {
 impl<L: GrowingLayout + Layout> Kick<L> {
     fn new() -> Self {
         let mut setup = Setup::growable(4, 8).split(4);
-        let [long, new, low] = [(0, 3), (0, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
+        let [long, new, low] = setup.items([(0, 3), (0, 1), (0, 1)]);
         let short = setup.variant(long, 0, 1);
         Self { setup, long, short, new, low }
     }
@@ -106,23 +88,18 @@ impl<L: GrowingLayout + Layout> Kick<L> {
 fn removal_of_a_long_entry_that_is_kicked_to_a_short_one<L: GrowingLayout + Layout>() {
     let Kick { mut setup, long, short, new, low } = Kick::<L>::new();
     setup.store(0, &[long]).fill(0, low).fill(1, low).store_as_of(0, 3, &[short]);
-    let swapped = long.swapped();
-    setup.check(5700, 2, move |model| {
-        model.thread(move |t| assert!(t.insert(new)));
-        model.thread(move |t| assert!(t.remove(swapped)));
-        model.thread(move |t| assert!(t.contains(short)));
-    });
+    setup
+        .thread([insert(new)])
+        .thread([remove(long.swapped())])
+        .thread([contains(short)])
+        .check(5700, 2);
 }
 
 /// The kick has planned to move the long entry, which is gone then. The short one beside it is another.
 fn kick_of_what_is_removed_beside_a_short_entry<L: GrowingLayout + Layout>() {
     let Kick { mut setup, long, short, new, low } = Kick::<L>::new();
     setup.store(0, &[long]).store_as_of(0, 0, &[short]).fill(0, low).fill(1, low);
-    setup.check(6400, 2, move |model| {
-        model.thread(move |t| assert!(t.insert(new)));
-        model.thread(move |t| assert!(t.remove(long)));
-        model.thread(move |t| assert!(t.contains(short)));
-    });
+    setup.thread([insert(new)]).thread([remove(long)]).thread([contains(short)]).check(6400, 2);
 }
 
 /// The duplicate rule: the item has a long entry in bucket 1. A short one, out of an image of a smaller
@@ -133,7 +110,7 @@ fn short_copy<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
     let x = setup.item(0, 1);
     setup.store(1, &[x]);
     let looked_up = order(x);
-    setup.check(200, 3, move |model| {
+    setup.check_with(200, 3, move |model| {
         let image = Arc::new(model.image_of(&[x]));
         model.thread(move |t| {
             assert!(t.merge(&image, 0));
@@ -143,39 +120,22 @@ fn short_copy<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
     });
 }
 
-fn short_copy_and_removal_of_the_long_one<L: GrowingLayout + Layout>() {
-    short_copy::<L>(|item| item);
-}
-
-fn short_copy_and_removal_of_the_long_one_the_other_way<L: GrowingLayout + Layout>() {
-    short_copy::<L>(Item::swapped);
-}
-
 /// Bucket 1 is split, the last of its level. Then the item is stored by the next level; another
 /// `insert_unique` has seen the last level only.
 fn unique_inserts_at_the_end_of_a_level<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4).split(1);
     let x = setup.item(1, 0);
-    let swapped = x.swapped();
-    setup.check(10_000, 3, move |model| {
-        model.thread(move |t| {
-            assert_eq!(t.split(1), 1);
-            t.insert_unique(swapped);
-        });
-        model.thread(move |t| {
-            t.insert_unique(x);
-        });
-    });
+    setup
+        .thread([split(1), maybe(insert_unique(x.swapped()))])
+        .thread([maybe(insert_unique(x))])
+        .check(10_000, 3);
 }
 
 fn insert_unique_of_what_goes_at_the_end_of_a_level<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4).split(1);
     let goes = setup.item(3, 0);
     setup.store(1, &[goes]);
-    setup.check(840, 3, move |model| {
-        model.thread(move |t| assert_eq!(t.split(1), 1));
-        model.thread(move |t| assert!(!t.insert_unique(goes)));
-    });
+    setup.thread([split(1)]).thread([!insert_unique(goes)]).check(840, 3);
 }
 
 /// What goes, read by the next level before it is cleared, would be an entry of an item that is not
@@ -185,10 +145,7 @@ fn insert_unique_beside_what_goes_at_the_end_of_a_level<L: GrowingLayout + Layou
     let goes = setup.item(3, 0);
     let absent = setup.variant(goes, 1, 1);
     setup.store(1, &[goes]);
-    setup.check(3400, 3, move |model| {
-        model.thread(move |t| assert_eq!(t.split(1), 1));
-        model.thread(move |t| assert!(t.insert_unique(absent)));
-    });
+    setup.thread([split(1)]).thread([insert_unique(absent)]).check(3400, 3);
 }
 
 /// An entry of the next level, read by the level before, would be an entry of an item that is not there.
@@ -199,13 +156,7 @@ fn insert_unique_beside_an_entry_of_the_next_level<L: GrowingLayout + Layout>() 
     // The new item has more room in bucket 1.
     let other = setup.item(2, 1);
     setup.store(2, &[other]);
-    setup.check(3500, 3, move |model| {
-        model.thread(move |t| {
-            assert_eq!(t.split(1), 1);
-            assert!(t.insert(new));
-        });
-        model.thread(move |t| assert!(t.insert_unique(absent)));
-    });
+    setup.thread([split(1), insert(new)]).thread([insert_unique(absent)]).check(3500, 3);
 }
 
 /// The item has an entry; another one is stored by the next level, and both are counted before one is
@@ -214,18 +165,11 @@ fn removal_beside_an_entry_of_the_next_level<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4).split(1);
     let x = setup.item(0, 1);
     setup.store(0, &[x]);
-    let swapped = x.swapped();
-    setup.check(54_000, 1, move |model| {
-        model.thread(move |t| assert!(t.remove(x)));
-        model.thread(move |t| {
-            assert_eq!(t.split(1), 1);
-            assert!(t.insert(x));
-            t.count(x);
-        });
-        model.thread(move |t| {
-            t.contains(swapped);
-        });
-    });
+    setup
+        .thread([remove(x)])
+        .thread([split(1), insert(x), maybe(count(x, 1))])
+        .thread([maybe(contains(x.swapped()))])
+        .check(54_000, 1);
 }
 
 /// A table that began with four buckets and has doubled once. An insert kicks an entry from 3 to 0, which is split,
@@ -233,78 +177,51 @@ fn removal_beside_an_entry_of_the_next_level<L: GrowingLayout + Layout>() {
 /// the long one where it is.
 fn kick_and_split_of_what_is_removed<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(4, 16).split(4);
-    let [long, new, high] = [(8, 3), (2, 3), (2, 3)].map(|(a, b)| setup.item(a, b));
+    let [long, new, high] = setup.items([(8, 3), (2, 3), (2, 3)]);
     let short = setup.variant(long, 0, 1);
     setup.store(3, &[long]).store_as_of(0, 3, &[short]).fill(3, high).fill(2, high);
     // One: two take over a minute.
-    setup.check(140_000, 1, move |model| {
-        model.thread(move |t| assert_eq!(t.split(1), 1));
-        model.thread(move |t| assert!(t.insert(new)));
-        model.thread(move |t| assert!(t.remove(long)));
-    });
+    setup.thread([split(1)]).thread([insert(new)]).thread([remove(long)]).check(140_000, 1);
 }
 
 /// An insert kicks the long entry from 0 to 5, and the level ends. A removal that has seen it in 0 finds the short
 /// one there. The long one is longer by any level, and it is the one that goes.
 fn removal_of_what_is_kicked_at_the_end_of_a_level<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 8).split(5);
-    let [long, new, low] = [(0, 5), (0, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
+    let [long, new, low] = setup.items([(0, 5), (0, 1), (0, 1)]);
     let short = setup.variant(long, 0, 1);
     setup.store(0, &[long]).store_as_of(0, 0, &[short]).fill(0, low).fill(1, low);
-    setup.check(6000, 2, move |model| {
-        model.thread(move |t| {
-            assert!(t.insert(new));
-            assert_eq!(t.split(1), 1);
-        });
-        model.thread(move |t| assert!(t.remove(long)));
-    });
+    setup.thread([insert(new), split(1)]).thread([remove(long)]).check(6000, 2);
 }
 
 /// The second level: two buckets are split at once, with an entry of each level that goes.
 fn run_that_splits_entries_of_two_levels<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 8).split(2);
-    let [even, odd, stays] = [(4, 1), (5, 0), (0, 1)].map(|(a, b)| setup.item(a, b));
+    let [even, odd, stays] = setup.items([(4, 1), (5, 0), (0, 1)]);
     setup.store_as_of(0, 0, &[even]).store(0, &[stays]).store(1, &[odd]);
-    setup.check(250_000, 3, move |model| {
-        model.thread(move |t| assert_eq!(t.split(2), 2));
-        model.thread(move |t| {
-            assert!(t.contains(odd));
-            assert!(t.contains(even));
-            assert!(t.remove(stays));
-        });
-    });
+    setup
+        .thread([split(2)])
+        .thread([contains(odd), contains(even), remove(stays)])
+        .check(250_000, 3);
 }
 
 fn clear_beside_a_split_of_entries_of_two_levels<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 8).split(3);
-    let [long, short] = [(5, 0), (5, 0)].map(|(a, b)| setup.item(a, b));
+    let [long, short] = setup.items([(5, 0), (5, 0)]);
     let new = setup.item(1, 0);
     setup.store(1, &[long]).store_as_of(0, 1, &[short]);
-    setup.check(10_000, 3, move |model| {
-        model.thread(move |t| {
-            assert_eq!(t.split(1), 1);
-            assert!(t.insert(new));
-        });
-        model.thread(move |t| {
-            t.clear();
-            assert!(!t.contains(long));
-            assert!(!t.contains(short));
-        });
-    });
+    setup
+        .thread([split(1), insert(new)])
+        .thread([clear(), !contains(long), !contains(short)])
+        .check(10_000, 3);
 }
 
 /// The last bucket of a level is split and an item stored by the next one, beside a snapshot.
 fn snapshot_beside_an_entry_of_the_next_level<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4).split(1);
-    let [goes, new] = [(3, 0), (1, 0)].map(|(a, b)| setup.item(a, b));
+    let [goes, new] = setup.items([(3, 0), (1, 0)]);
     setup.store(1, &[goes]);
-    setup.check(11_000, 3, move |model| {
-        model.thread(move |t| {
-            assert_eq!(t.split(1), 1);
-            assert!(t.insert(new));
-        });
-        model.thread(move |t| assert_eq!(t.snapshot().of(goes), 1));
-    });
+    setup.thread([split(1), insert(new)]).thread([snapshot([goes])]).check(11_000, 3);
 }
 
 fn batch_of_removals_beside_a_relative<L: GrowingLayout + Layout>() {
@@ -312,12 +229,6 @@ fn batch_of_removals_beside_a_relative<L: GrowingLayout + Layout>() {
     let long = setup.item(1, 0);
     let short = setup.variant(long, 0, 1);
     setup.store(1, &[short]);
-    setup.check(5100, 2, move |model| {
-        model.thread(move |t| assert_eq!(t.split(1), 1));
-        model.thread(move |t| {
-            assert_eq!(t.insert_many(&[long]), 1);
-            assert_eq!(t.remove_many(&[long]), [true]);
-            assert!(t.contains(short));
-        });
-    });
+    let batches = does(move |t| t.insert_many(&[long]) == 1 && t.remove_many(&[long]) == [true]);
+    setup.thread([split(1)]).thread([batches, contains(short)]).check(5100, 2);
 }

@@ -6,13 +6,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use coucal::probe::{self, Step};
 use coucal::{Growable, GrowingLayout, Layout, Storage};
-use loom_tests::model::{Item, Setup, Thread};
+use loom_tests::model::*;
 
-use crate::LastSlot;
+use crate::{LastSlot, ThereAndBack};
 
 models! {
-    removal_overtaken_in_every_attempt
-    removal_overtaken_in_every_attempt_the_other_way
+    removal_overtaken_in_every_attempt = removal(0, 3)
+    // Here lookups and removals read bucket 3 first. What the last resort looks at first is the bucket
+    // without the item in one of the two models, and with it in the other.
+    removal_overtaken_in_every_attempt_the_other_way = removal(3, 0)
     insert_overtaken_in_every_attempt
     insert_that_finds_room_in_the_end
     insert_unique_overtaken_in_every_attempt
@@ -20,12 +22,14 @@ models! {
 }
 
 growing_models! {
-    removal_whose_bucket_is_split
-    removal_whose_bucket_is_split_the_other_way
-    removal_of_the_longer_of_two_entries
-    removal_of_the_longer_of_two_entries_the_other_way
-    insert_whose_bucket_is_split
-    insert_whose_bucket_is_split_and_full
+    removal_whose_bucket_is_split = removal_beside_a_split(|item| item)
+    removal_whose_bucket_is_split_the_other_way = removal_beside_a_split(Item::swapped)
+    removal_of_the_longer_of_two_entries = removal_of_the_longer(|item| item)
+    removal_of_the_longer_of_two_entries_the_other_way = removal_of_the_longer(Item::swapped)
+    // It is empty: all else stays.
+    insert_whose_bucket_is_split = insert_beside_a_split(1, 0)
+    // It is full: all else goes, and the last resort stashes the item.
+    insert_whose_bucket_is_split_and_full = insert_beside_a_split(5, 1)
 }
 
 /// Optimistic attempts of `insert_slow` and `remove_slow`.
@@ -40,64 +44,68 @@ struct Seen {
     locks: AtomicUsize,
 }
 
+/// Calls `script` in every attempt of the next removal of this thread: with `true` when it has seen its item, with the
+/// load of this number, and with `false` when the next attempt begins; if that says `true`, it is the last resort. It is also
+/// told how many attempts there were.
+fn overtake_removals(
+    seen_at: isize,
+    mut script: impl FnMut(bool, usize) -> bool + 'static,
+) -> Arc<Seen> {
+    let seen = Arc::new(Seen::default());
+    let counts = Arc::clone(&seen);
+    // The first attempt does without the version.
+    let mut loads = 2;
+    probe::after_each_step(move |step| match step {
+        Step::Load => {
+            loads += 1;
+            let attempts = counts.attempts.load(Ordering::Relaxed);
+            if loads == seen_at {
+                script(true, attempts);
+                counts.attempts.fetch_add(1, Ordering::Relaxed);
+            } else if loads == 1 && script(false, attempts) {
+                loads = isize::MIN;
+            }
+        }
+        // The lock of an attempt. It loads some words and the version once more, and fails.
+        Step::Lock if loads >= seen_at => loads = 2 - seen_at,
+        // A lock without a look before it: the last resort.
+        Step::Lock => {
+            counts.locks.fetch_add(1, Ordering::Relaxed);
+            loads = isize::MIN;
+        }
+        Step::Store | Step::Add | Step::Allocate => {}
+    });
+    seen
+}
+
 /// The item is seen in one bucket and moved to the other before the removal has its lock, in every
 /// attempt. Then the removal locks both stripes. The item is now in the one bucket or in the other,
 /// depending on where it was at the start, so a removal that looks at only one bucket fails in one
 /// of the two directions.
 fn removal<L: Layout>(first: usize, second: usize) {
     let LastSlot { setup, moved, new, back, .. } = LastSlot::<L>::new(first, second);
-    setup.check(1, 2, move |model| {
+    setup.check_with(1, 2, move |model| {
         model.thread(move |t| {
-            let mut others = t.unrecorded();
-            let seen = Arc::new(Seen::default());
-            let script = Arc::clone(&seen);
-            // At the start the item is in 0. The first attempt loads no version.
-            let (mut loads, mut in_zero) = (2, true);
-            probe::after_each_step(move |step| match step {
-                Step::Load => {
-                    loads += 1;
-                    // The version is loaded twice, for the stash and for the words, and both words: the item is seen.
-                    if loads == 4 {
-                        let kicks = if in_zero { new } else { back };
-                        assert!(others.insert(kicks));
-                        assert!(others.remove(kicks));
-                        in_zero = !in_zero;
-                        script.attempts.fetch_add(1, Ordering::Relaxed);
-                    }
+            // At the start the item is in 0.
+            let mut there_and_back = ThereAndBack::new(t, new, back);
+            // The version is loaded twice, for the stash and for the words, and both words.
+            let seen = overtake_removals(4, move |is_seen, _| {
+                if is_seen {
+                    there_and_back.go();
                 }
-                // The lock of an attempt. It loads the version and the word once more, and fails.
-                Step::Lock if loads >= 4 => loads = -2,
-                // A lock without a look before it: the last resort.
-                Step::Lock => {
-                    script.locks.fetch_add(1, Ordering::Relaxed);
-                    loads = isize::MIN;
-                }
-                Step::Store | Step::Add | Step::Allocate => {}
+                false
             });
             assert!(t.remove(moved));
-            // One attempt comes before the slow path.
-            let attempts = seen.attempts.load(Ordering::Relaxed);
-            assert_eq!(attempts, 1 + MAX_OPTIMISTIC_ATTEMPTS);
-            assert_eq!(seen.locks.load(Ordering::Relaxed), 2, "both stripes, and not one alone");
+            seen.assert_last_resort_of_a_removal(2);
         });
     });
-}
-
-fn removal_overtaken_in_every_attempt<L: Layout>() {
-    removal::<L>(0, 3);
-}
-
-/// Here lookups and removals read bucket 3 first. What the last resort looks at first is the bucket
-/// without the item in one of the two models, and with it in the other.
-fn removal_overtaken_in_every_attempt_the_other_way<L: Layout>() {
-    removal::<L>(3, 0);
 }
 
 /// Four full buckets, except for one slot of 3. An insert of `new` (1, 2) moves `moved` from 2 to 3.
 /// The other threads fill the last slot, with one more `high`, when the insert has found this path
 /// and locks its first stripe, which is not that of bucket 3. They free the slot again when the
 /// attempt has failed.
-struct Overtaken<L> {
+struct Overtaken<L: Layout> {
     setup: Setup<L>,
     new: Item,
     /// All else in 1 and 2.
@@ -109,9 +117,9 @@ struct Overtaken<L> {
 impl<L: Layout> Overtaken<L> {
     fn new() -> Self {
         let mut setup = Setup::new(4);
-        let [new, rest] = [(1, 2); 2].map(|(a, b)| setup.item(a, b));
+        let [new, rest] = setup.items([(1, 2); 2]);
         let moved = setup.item(2, 3);
-        let [high, low] = [(3, 0), (0, 1)].map(|(a, b)| setup.item(a, b));
+        let [high, low] = setup.items([(3, 0), (0, 1)]);
         setup.fill(0, low).fill(1, rest).store(2, &[moved]).fill(2, rest);
         setup.fill_but_one(3, high);
         Self { setup, new, rest, high }
@@ -166,6 +174,13 @@ fn overtake_inserts<M: Storage + 'static>(
 }
 
 impl Seen {
+    /// One attempt comes before the slow path. Then both stripes are locked, and not one alone; where one of the buckets is
+    /// split, both as they were, and both as they are.
+    fn assert_last_resort_of_a_removal(&self, locks: usize) {
+        assert_eq!(self.attempts.load(Ordering::Relaxed), 1 + MAX_OPTIMISTIC_ATTEMPTS);
+        assert_eq!(self.locks.load(Ordering::Relaxed), locks);
+    }
+
     /// As many attempts as there may be, and then so many locks of stripes.
     fn assert_last_resort_of_an_insert(&self, locks: usize) {
         assert_eq!(self.attempts.load(Ordering::Relaxed), MAX_OPTIMISTIC_ATTEMPTS);
@@ -176,7 +191,7 @@ impl Seen {
 /// The item is stored once: the checker counts it at the end. It is in the stash: the last resort does not kick.
 fn insert_overtaken_in_every_attempt<L: Layout>() {
     let Overtaken { setup, new, high, .. } = Overtaken::<L>::new();
-    setup.check(1, 2, move |model| {
+    setup.check_with(1, 2, move |model| {
         model.thread(move |t| {
             // A hop loads the two words that it would change.
             let seen = overtake_inserts(t, high, 2, |_| {});
@@ -193,7 +208,7 @@ fn insert_overtaken_in_every_attempt<L: Layout>() {
 /// stashed.
 fn insert_that_finds_room_in_the_end<L: Layout>() {
     let Overtaken { setup, new, rest, high } = Overtaken::<L>::new();
-    setup.check(1, 2, move |model| {
+    setup.check_with(1, 2, move |model| {
         model.thread(move |t| {
             let last = move |others: &mut Thread<L>| assert!(others.remove(rest.swapped()));
             let seen = overtake_inserts(t, high, 2, last);
@@ -210,7 +225,7 @@ fn insert_that_finds_room_in_the_end<L: Layout>() {
 
 fn insert_unique_overtaken_in_every_attempt<L: Layout>() {
     let Overtaken { setup, new, high, .. } = Overtaken::<L>::new();
-    setup.check(1, 2, move |model| {
+    setup.check_with(1, 2, move |model| {
         model.thread(move |t| {
             // And before that the two words of the item, and the version, for the stash.
             let seen = overtake_inserts(t, high, 5, |_| {});
@@ -225,7 +240,7 @@ fn insert_unique_overtaken_in_every_attempt<L: Layout>() {
 /// slot there: there is room for a second copy, and it must not be stored.
 fn insert_unique_of_an_item_that_turns_up<L: Layout>() {
     let Overtaken { setup, new, rest, high } = Overtaken::<L>::new();
-    setup.check(1, 2, move |model| {
+    setup.check_with(1, 2, move |model| {
         model.thread(move |t| {
             let stored = Arc::new(AtomicBool::new(false));
             let script = Arc::clone(&stored);
@@ -252,55 +267,27 @@ fn insert_unique_of_an_item_that_turns_up<L: Layout>() {
 /// and the item goes with it: the last resort must compute its buckets again.
 fn removal_beside_a_split<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
     let mut setup = Setup::<Growable<L>>::growable(4, 8).split(3);
-    let [moved, new, low] = [(0, 7), (0, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
-    let [back, high] = [(2, 3); 2].map(|(a, b)| setup.item(a, b));
+    let [moved, new, low] = setup.items([(0, 7), (0, 1), (0, 1)]);
+    let [back, high] = setup.items([(2, 3); 2]);
     setup.store(0, &[moved]).fill(0, low).fill(1, low);
     setup.fill(2, high).fill_but_one(3, high);
-    setup.check(1, 2, move |model| {
+    setup.check_with(1, 2, move |model| {
         model.thread(move |t| {
-            let mut others = t.unrecorded();
-            let seen = Arc::new(Seen::default());
-            let script = Arc::clone(&seen);
-            // The first attempt does without the version.
-            let (mut loads, mut in_zero) = (2, true);
-            probe::after_each_step(move |step| match step {
-                Step::Load => {
-                    loads += 1;
-                    let attempts = script.attempts.load(Ordering::Relaxed);
-                    // The version twice, the extent and both words are loaded: the item is seen.
-                    if loads == 5 {
-                        let kicks = if in_zero { new } else { back };
-                        assert!(others.insert(kicks));
-                        assert!(others.remove(kicks));
-                        in_zero = !in_zero;
-                        script.attempts.fetch_add(1, Ordering::Relaxed);
-                    } else if loads == 1 && attempts == 1 + MAX_OPTIMISTIC_ATTEMPTS {
-                        assert_eq!(others.split(1), 1);
-                        loads = isize::MIN;
-                    }
+            let mut there_and_back = ThereAndBack::new(t, new, back);
+            // The version twice, the extent and both words.
+            let seen = overtake_removals(5, move |is_seen, attempts| {
+                let is_last = !is_seen && attempts == 1 + MAX_OPTIMISTIC_ATTEMPTS;
+                if is_seen {
+                    there_and_back.go();
+                } else if is_last {
+                    assert_eq!(there_and_back.others.split(1), 1);
                 }
-                // The lock of an attempt. It loads the extent, the version and the word once more, and fails.
-                Step::Lock if loads >= 5 => loads = -3,
-                Step::Lock => {
-                    script.locks.fetch_add(1, Ordering::Relaxed);
-                }
-                Step::Store | Step::Add | Step::Allocate => {}
+                is_last
             });
             assert!(t.remove(order(moved)));
-            let attempts = seen.attempts.load(Ordering::Relaxed);
-            assert_eq!(attempts, 1 + MAX_OPTIMISTIC_ATTEMPTS);
-            let locks = seen.locks.load(Ordering::Relaxed);
-            assert_eq!(locks, 4, "both stripes as they were, and both as they are");
+            seen.assert_last_resort_of_a_removal(4);
         });
     });
-}
-
-fn removal_whose_bucket_is_split<L: GrowingLayout + Layout>() {
-    removal_beside_a_split::<L>(|item| item);
-}
-
-fn removal_whose_bucket_is_split_the_other_way<L: GrowingLayout + Layout>() {
-    removal_beside_a_split::<L>(Item::swapped);
 }
 
 /// A short entry of a relative in bucket 0, and the long one that is to be removed in 1. In every attempt the
@@ -311,51 +298,28 @@ fn removal_of_the_longer<L: GrowingLayout + Layout>(order: fn(Item) -> Item) {
     let long = setup.item(0, 1);
     let short = setup.variant(long, 0, 1);
     setup.store_as_of(0, 0, &[short]).store(1, &[long]);
-    setup.check(1, 2, move |model| {
+    setup.check_with(1, 2, move |model| {
         model.thread(move |t| {
             let mut others = t.unrecorded();
-            let seen = Arc::new(Seen::default());
-            let script = Arc::clone(&seen);
-            // The first attempt does without the version.
-            let (mut loads, mut is_gone) = (2, false);
-            probe::after_each_step(move |step| match step {
-                Step::Load => {
-                    loads += 1;
-                    // The version twice, the extent and both words are loaded: the long entry is seen.
-                    if loads == 5 {
-                        assert!(others.remove(long));
-                        is_gone = true;
-                        script.attempts.fetch_add(1, Ordering::Relaxed);
-                    } else if loads == 1 && is_gone {
-                        // Into the emptier bucket: where it was.
-                        assert!(others.insert(long));
-                        is_gone = false;
-                    }
+            let mut is_gone = false;
+            // The version twice, the extent and both words.
+            let seen = overtake_removals(5, move |is_seen, _| {
+                if is_seen {
+                    is_gone = others.remove(long);
+                    assert!(is_gone);
+                } else if is_gone {
+                    // Into the emptier bucket: where it was.
+                    assert!(others.insert(long));
+                    is_gone = false;
                 }
-                // The lock of an attempt. It loads the extent, the version and the word once more, and fails.
-                Step::Lock if loads >= 5 => loads = -3,
-                Step::Lock => {
-                    script.locks.fetch_add(1, Ordering::Relaxed);
-                    loads = isize::MIN;
-                }
-                Step::Store | Step::Add | Step::Allocate => {}
+                false
             });
             assert!(t.remove(order(long)));
-            let attempts = seen.attempts.load(Ordering::Relaxed);
-            assert_eq!(attempts, 1 + MAX_OPTIMISTIC_ATTEMPTS);
-            assert_eq!(seen.locks.load(Ordering::Relaxed), 2, "both stripes, and not one alone");
+            seen.assert_last_resort_of_a_removal(2);
             probe::after_each_step(|_| {});
             assert!(t.contains(short));
         });
     });
-}
-
-fn removal_of_the_longer_of_two_entries<L: GrowingLayout + Layout>() {
-    removal_of_the_longer::<L>(|item| item);
-}
-
-fn removal_of_the_longer_of_two_entries_the_other_way<L: GrowingLayout + Layout>() {
-    removal_of_the_longer::<L>(Item::swapped);
 }
 
 /// As `Overtaken`, in a filter that grows: four buckets at first, of which one is split. When the last
@@ -363,10 +327,10 @@ fn removal_of_the_longer_of_two_entries_the_other_way<L: GrowingLayout + Layout>
 /// All else in 1 has the first bucket `rest` at the greatest size.
 fn insert_beside_a_split<L: GrowingLayout + Layout>(rest: usize, stashed: usize) {
     let mut setup = Setup::<Growable<L>>::growable(4, 8).split(1);
-    let [new, rest] = [(5, 2), (rest, 2)].map(|(a, b)| setup.item(a, b));
-    let [moved, high] = [(2, 3), (3, 2)].map(|(a, b)| setup.item(a, b));
+    let [new, rest] = setup.items([(5, 2), (rest, 2)]);
+    let [moved, high] = setup.items([(2, 3), (3, 2)]);
     setup.fill(1, rest).store(2, &[moved]).fill(2, rest).fill_but_one(3, high);
-    setup.check(1, 2, move |model| {
+    setup.check_with(1, 2, move |model| {
         model.thread(move |t| {
             // The extent, and the two words of the hop.
             let seen = overtake_inserts(t, high, 3, |others| assert_eq!(others.split(1), 1));
@@ -378,14 +342,4 @@ fn insert_beside_a_split<L: GrowingLayout + Layout>(rest: usize, stashed: usize)
             assert!(t.contains(new));
         });
     });
-}
-
-/// It is empty: all else stays.
-fn insert_whose_bucket_is_split<L: GrowingLayout + Layout>() {
-    insert_beside_a_split::<L>(1, 0);
-}
-
-/// It is full: all else goes, and the last resort stashes the item.
-fn insert_whose_bucket_is_split_and_full<L: GrowingLayout + Layout>() {
-    insert_beside_a_split::<L>(5, 1);
 }

@@ -8,75 +8,54 @@
 
 /// Declares the models of a module: one test of each model for every layout. Usually not for every one, but for the
 /// default layout, the one with the most slots, the one with the fewest, and one with an encoding of its own.
-#[cfg(feature = "every-layout")]
+///
+/// `name = function(arguments)` is the model of this name that a function makes of arguments.
 macro_rules! models {
-    ($($model:ident)*) => {
-        $(coucal::__for_each_layout!(of_each_layout $model);)*
-    };
-}
-
-#[cfg(all(feature = "some-layouts", not(feature = "every-layout")))]
-macro_rules! models {
-    ($($model:ident)*) => {
-        $(of_each_layout!($model Fp8x8 Fp16x4 SemiSorted14x5 Fp32x2);)*
-    };
-}
-
-#[cfg(not(feature = "some-layouts"))]
-macro_rules! models {
-    ($($model:ident)*) => {
-        $(of_each_layout!($model Fp16x4);)*
+    ($($models:tt)*) => {
+        of_layouts! {
+            [Fp16x4] [Fp8x8 SemiSorted14x5 Fp32x2] [Fp9x7 Fp10x6 Fp12x5 SemiSorted17x4 Fp21x3]
+            $($models)*
+        }
     };
 }
 
 /// The same of models of growth, for every layout that grows. Usually for two of them.
-#[cfg(feature = "every-layout")]
 macro_rules! growing_models {
-    ($($model:ident)*) => {
-        $(coucal::__for_each_layout!(that grows: of_each_layout $model);)*
-    };
-}
-
-#[cfg(all(feature = "some-layouts", not(feature = "every-layout")))]
-macro_rules! growing_models {
-    ($($model:ident)*) => {
-        $(of_each_layout!($model Fp16x4 Fp32x2);)*
-    };
-}
-
-#[cfg(not(feature = "some-layouts"))]
-macro_rules! growing_models {
-    ($($model:ident)*) => {
-        $(of_each_layout!($model Fp16x4);)*
-    };
+    ($($models:tt)*) => { of_layouts! { [Fp16x4] [Fp32x2] [Fp12x5 Fp21x3] $($models)* } };
 }
 
 /// The same of models of maplets and of the stash: a packed layout has all that they show, one of the others has an
 /// encoding of its own, and one has two slots.
-#[cfg(feature = "some-layouts")]
 macro_rules! models_of_three {
-    ($($model:ident)*) => {
-        $(of_each_layout!($model Fp16x4 SemiSorted14x5 Fp32x2);)*
-    };
+    ($($models:tt)*) => { of_layouts! { [Fp16x4] [SemiSorted14x5 Fp32x2] [] $($models)* } };
 }
 
-#[cfg(not(feature = "some-layouts"))]
-macro_rules! models_of_three {
-    ($($model:ident)*) => {
-        $(of_each_layout!($model Fp16x4);)*
-    };
-}
-
-macro_rules! of_each_layout {
-    ($model:ident $($layout:ident)*) => {
+/// Tests of the default layout, of some others, and of all others.
+macro_rules! of_layouts {
+    ($default:tt $some:tt $every:tt $($model:ident $(= $of:ident $arguments:tt)?)*) => {
+        $(#[allow(non_snake_case, reason = "named after the layouts")]
         mod $model {
-            $(#[test]
-            #[allow(non_snake_case)]
-            fn $layout() {
-                super::$model::<coucal::$layout>();
-            }
-            )*
-        }
+            #[allow(unused_imports, reason = "arguments may need some")]
+            use super::*;
+
+            of_layouts!(@call [$model $($of $arguments)?] $default);
+            #[cfg(feature = "some-layouts")]
+            of_layouts!(@call [$model $($of $arguments)?] $some);
+            #[cfg(feature = "every-layout")]
+            of_layouts!(@call [$model $($of $arguments)?] $every);
+        })*
+    };
+    (@call [$model:ident] [$($layout:ident)*]) => {
+        $(#[test]
+        fn $layout() {
+            super::$model::<coucal::$layout>();
+        })*
+    };
+    (@call [$model:ident $of:ident $arguments:tt] [$($layout:ident)*]) => {
+        $(#[test]
+        fn $layout() {
+            $of::<coucal::$layout> $arguments;
+        })*
     };
 }
 
@@ -100,11 +79,11 @@ mod voids;
 use std::env;
 
 use coucal::Layout;
-use loom_tests::model::{Item, Setup, Subject};
+use loom_tests::model::{Item, Setup, Subject, Thread};
 
 /// Four buckets: 0 and 1 are full, 2 and 3 are empty. An insert of `new` (0, 1) moves `moved` from 0
 /// to 3. No other item in 0 and 1 can be moved.
-struct OneHop<M> {
+struct OneHop<M: Subject> {
     setup: Setup<M>,
     moved: Item,
     new: Item,
@@ -115,9 +94,7 @@ struct OneHop<M> {
 impl<M: Subject> OneHop<M> {
     fn new(first: usize, second: usize) -> Self {
         let mut setup = Setup::new(4);
-        let moved = setup.item(first, second);
-        let new = setup.item(0, 1);
-        let filler = setup.item(0, 1);
+        let [moved, new, filler] = setup.items([(first, second), (0, 1), (0, 1)]);
         setup.store(0, &[moved]).fill(0, filler).fill(1, filler);
         Self { setup, moved, new, filler }
     }
@@ -126,7 +103,7 @@ impl<M: Subject> OneHop<M> {
 /// Four buckets: 0, 1 and 3 are full, 2 is empty. An insert of `new` (0, 1) moves `far` from 3 to 2,
 /// then `near` from 0 to 3. No other path exists, whatever the order in which a layout stores the
 /// items of a bucket.
-struct TwoHops<L> {
+struct TwoHops<L: Layout> {
     setup: Setup<L>,
     near: Item,
     far: Item,
@@ -140,11 +117,7 @@ struct TwoHops<L> {
 impl<L: Layout> TwoHops<L> {
     fn new(near: (usize, usize), far: (usize, usize)) -> Self {
         let mut setup = Setup::new(4);
-        let near = setup.item(near.0, near.1);
-        let far = setup.item(far.0, far.1);
-        let new = setup.item(0, 1);
-        let low = setup.item(0, 1);
-        let high = setup.item(3, 0);
+        let [near, far, new, low, high] = setup.items([near, far, (0, 1), (0, 1), (3, 0)]);
         setup.store(0, &[near]).fill(0, low).fill(1, low);
         setup.store(3, &[far]).fill(3, high);
         Self { setup, near, far, new, low, high }
@@ -153,7 +126,7 @@ impl<L: Layout> TwoHops<L> {
 
 /// Four buckets with one free slot, in 3. An insert of `new` (0, 1) moves `moved` from 0 to 3. When 3
 /// is full and 0 has a free slot, an insert of `back` (2, 3) moves it from 3 to 0.
-struct LastSlot<M> {
+struct LastSlot<M: Subject> {
     setup: Setup<M>,
     moved: Item,
     new: Item,
@@ -165,14 +138,44 @@ struct LastSlot<M> {
 impl<M: Subject> LastSlot<M> {
     fn new(first: usize, second: usize) -> Self {
         let mut setup = Setup::new(4);
-        let moved = setup.item(first, second);
-        let new = setup.item(0, 1);
-        let back = setup.item(2, 3);
-        let low = setup.item(0, 1);
-        let high = setup.item(2, 3);
+        let [moved, new, back, low, high] =
+            setup.items([(first, second), (0, 1), (2, 3), (0, 1), (2, 3)]);
         setup.store(0, &[moved]).fill(0, low).fill(1, low);
         setup.fill(2, high).fill_but_one(3, high);
         Self { setup, moved, new, back, high }
+    }
+}
+
+/// Two buckets, and an item (0, 1) with a copy in each of these.
+fn one_item<M: Subject>(stored: &[usize]) -> (Setup<M>, Item) {
+    let mut setup = Setup::new(2);
+    let x = setup.item(0, 1);
+    for &bucket in stored {
+        setup.store(bucket, &[x]);
+    }
+    (setup, x)
+}
+
+/// Moves an item there and back again, while a script runs: an insert of `new` moves it there, one of `back` moves it back.
+struct ThereAndBack<M: Subject> {
+    others: Thread<M>,
+    kicks: [Item; 2],
+    moves: usize,
+}
+
+impl<M: Subject> ThereAndBack<M> {
+    fn new(thread: &Thread<M>, new: Item, back: Item) -> Self {
+        Self { others: thread.unrecorded(), kicks: [new, back], moves: 0 }
+    }
+
+    fn go(&mut self) {
+        let kicks = self.kicks[self.moves % 2];
+        assert!(self.others.insert(kicks) && self.others.remove(kicks));
+        self.moves += 1;
+    }
+
+    fn is_at_first(&self) -> bool {
+        self.moves.is_multiple_of(2)
     }
 }
 

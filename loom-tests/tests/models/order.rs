@@ -8,23 +8,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use coucal::{Growable, GrowingLayout, Layout, Storage};
-use loom_tests::model::{Item, Model, Setup, Thread};
+use loom_tests::model::*;
 
-use crate::OneHop;
+use crate::{OneHop, one_item};
 
 models! {
-    inserts_then_lookups
-    unique_inserts_then_lookups
+    inserts_then_lookups = inserts_then(Thread::insert, Thread::contains, false)
+    unique_inserts_then_lookups = inserts_then(Thread::insert_unique, Thread::contains, false)
     kick_and_insert_then_lookups
     removals_then_lookups
     insert_and_removal_then_lookups
-    inserts_then_counts
-    inserts_then_removals
+    inserts_then_counts = inserts_then(Thread::insert, |t, item| t.count(item) > 0, false)
+    // A removal that says "there is none" is a look, too.
+    inserts_then_removals = inserts_then(Thread::insert, Thread::remove, false)
     removals_then_unique_inserts
     remove_then_insert_unique
-    stashed_inserts_then_lookups
-    stashed_inserts_then_counts
-    stashed_inserts_then_removals
+    stashed_inserts_then_lookups = stashed_inserts_then(Thread::contains)
+    stashed_inserts_then_counts = stashed_inserts_then(|t, item| t.count(item) > 0)
+    stashed_inserts_then_removals = stashed_inserts_then(Thread::remove)
     stashed_insert_and_insert_then_lookups
     stashed_removals_then_lookups
     stashed_removals_beside_others_then_lookups
@@ -32,9 +33,9 @@ models! {
 }
 
 growing_models! {
-    insert_and_split_with_insert_then_lookups
-    insert_and_split_with_insert_then_counts
-    insert_and_split_with_insert_then_removals
+    insert_and_split_with_insert_then_lookups = insert_and_split_with_insert_then(Thread::contains)
+    insert_and_split_with_insert_then_counts = insert_and_split_with_insert_then(|t, item| t.count(item) > 0)
+    insert_and_split_with_insert_then_removals = insert_and_split_with_insert_then(Thread::remove)
     removal_and_split_with_removal_then_lookups
     inserts_beside_a_split_then_lookups
 }
@@ -65,7 +66,7 @@ fn check_beside<M: Storage + 'static>(
     others: impl Fn(&mut Model<M>) + Send + Sync + 'static,
 ) {
     let sides = Arc::new(sides);
-    setup.exact_seq_cst().check(floor, preemptions, move |model| {
+    setup.exact_seq_cst().check_with(floor, preemptions, move |model| {
         others(model);
         let missed = Arc::new(AtomicUsize::new(0));
         for (own, other) in [(0, 1), (1, 0)] {
@@ -90,30 +91,13 @@ fn check_beside<M: Storage + 'static>(
 /// Two items that share no bucket.
 fn apart<L: Layout>() -> (Setup<L>, [Item; 2]) {
     let mut setup = Setup::new(4);
-    let items = [(0, 1), (2, 3)].map(|(a, b)| setup.item(a, b));
+    let items = setup.items([(0, 1), (2, 3)]);
     (setup, items)
 }
 
 fn inserts_then<L: Layout>(insert: Operation<L>, look: Operation<L>, missed: bool) {
     let (setup, items) = apart();
     check(setup, 20, items.map(|own| Side { own, operation: insert, look, missed }));
-}
-
-fn inserts_then_lookups<L: Layout>() {
-    inserts_then::<L>(Thread::insert, Thread::contains, false);
-}
-
-fn unique_inserts_then_lookups<L: Layout>() {
-    inserts_then::<L>(Thread::insert_unique, Thread::contains, false);
-}
-
-fn inserts_then_counts<L: Layout>() {
-    inserts_then::<L>(Thread::insert, |t, item| t.count(item) > 0, false);
-}
-
-/// A removal that says "there is none" is a look, too.
-fn inserts_then_removals<L: Layout>() {
-    inserts_then::<L>(Thread::insert, Thread::remove, false);
 }
 
 /// The insert moves another item out of its way.
@@ -158,24 +142,19 @@ fn removals_then_unique_inserts<L: Layout>() {
 /// One copy in each bucket of one class. Each thread removes one, then stores the item unless it is
 /// there. After both removals there is none, so one of the two stores it, as the checker knows.
 fn remove_then_insert_unique<L: Layout>() {
-    let mut setup = Setup::<L>::new(2);
-    let x = setup.item(0, 1);
-    setup.store(0, &[x]).store(1, &[x]);
-    setup.exact_seq_cst().check(54, 2, move |model| {
-        for x in [x, x.swapped()] {
-            model.thread(move |t| {
-                assert!(t.remove(x));
-                t.insert_unique(x);
-            });
-        }
-    });
+    let (setup, x) = one_item::<L>(&[0, 1]);
+    setup
+        .exact_seq_cst()
+        .thread([remove(x), maybe(insert_unique(x))])
+        .thread([remove(x.swapped()), maybe(insert_unique(x.swapped()))])
+        .check(54, 2);
 }
 
 /// As `apart`, of two items whose buckets are full. There are six buckets, so that the table is not.
 fn apart_and_full<L: Layout>() -> (Setup<L>, [Item; 2]) {
     let mut setup = Setup::new(6);
-    let items = [(0, 1), (2, 3)].map(|(a, b)| setup.item(a, b));
-    let [low, high] = [(0, 1), (2, 3)].map(|(a, b)| setup.item(a, b));
+    let items = setup.items([(0, 1), (2, 3)]);
+    let [low, high] = setup.items([(0, 1), (2, 3)]);
     setup.fill(0, low).fill(1, low).fill(2, high).fill(3, high);
     (setup, items)
 }
@@ -186,22 +165,10 @@ fn stashed_inserts_then<L: Layout>(look: Operation<L>) {
     check_beside(setup, 830, 2, items.map(side), |_| {});
 }
 
-fn stashed_inserts_then_lookups<L: Layout>() {
-    stashed_inserts_then::<L>(Thread::contains);
-}
-
-fn stashed_inserts_then_counts<L: Layout>() {
-    stashed_inserts_then::<L>(|t, item| t.count(item) > 0);
-}
-
-fn stashed_inserts_then_removals<L: Layout>() {
-    stashed_inserts_then::<L>(Thread::remove);
-}
-
 /// One goes to a bucket, the other to the stash.
 fn stashed_insert_and_insert_then_lookups<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
-    let [x, y, low] = [(0, 1), (2, 3), (0, 1)].map(|(a, b)| setup.item(a, b));
+    let [x, y, low] = setup.items([(0, 1), (2, 3), (0, 1)]);
     setup.fill(0, low).fill(1, low);
     let side = |own| Side { own, operation: Thread::insert, look: Thread::contains, missed: false };
     check_beside(setup, 50, 2, [x, y].map(side), |_| {});
@@ -238,7 +205,7 @@ fn stashed_removal_and_insert_then_lookups<L: Layout>() {
 /// Four buckets at first; the first item stays in 2, the second goes from 0 to 4.
 fn apart_in_growing<L: GrowingLayout + Layout>() -> (Setup<Growable<L>>, [Item; 2]) {
     let mut setup = Setup::growable(4, 8);
-    let items = [(2, 3), (4, 1)].map(|(a, b)| setup.item(a, b));
+    let items = setup.items([(2, 3), (4, 1)]);
     (setup, items)
 }
 
@@ -259,18 +226,6 @@ fn insert_and_split_with_insert_then<L: GrowingLayout + Layout>(look: Operation<
             Side { own: items[1], operation: split_and_insert, look, missed: false },
         ],
     );
-}
-
-fn insert_and_split_with_insert_then_lookups<L: GrowingLayout + Layout>() {
-    insert_and_split_with_insert_then::<L>(Thread::contains);
-}
-
-fn insert_and_split_with_insert_then_counts<L: GrowingLayout + Layout>() {
-    insert_and_split_with_insert_then::<L>(|t, item| t.count(item) > 0);
-}
-
-fn insert_and_split_with_insert_then_removals<L: GrowingLayout + Layout>() {
-    insert_and_split_with_insert_then::<L>(Thread::remove);
 }
 
 /// It removes an item from the new bucket.

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use coucal::{Growable, GrowingLayout, Layout, probe};
-use loom_tests::model::{Item, Setup, Signal, Thread};
+use loom_tests::model::*;
 
 use crate::{OneHop, TwoHops};
 
@@ -19,8 +19,8 @@ models! {
     two_hops_across_the_frontier_the_other_way
     insert_beside_a_snapshot
     removal_beside_a_snapshot
-    insert_and_removal_beside_a_snapshot
-    insert_and_removal_beside_a_snapshot_the_other_way
+    insert_and_removal_beside_a_snapshot = token(0)
+    insert_and_removal_beside_a_snapshot_the_other_way = token(3)
     insert_unique_beside_a_snapshot
     unique_kick_across_the_frontier
     clear_beside_a_snapshot
@@ -36,8 +36,8 @@ models! {
 }
 
 growing_models! {
-    split_beside_a_snapshot
-    end_of_level_beside_a_snapshot
+    split_beside_a_snapshot = split_of(0)
+    end_of_level_beside_a_snapshot = split_of(1)
     run_of_two_beside_a_snapshot
     two_splits_beside_a_snapshot
     split_and_insert_beside_a_snapshot
@@ -52,68 +52,44 @@ growing_models! {
 /// the snapshot once.
 fn kick_across_the_frontier<L: Layout>() {
     let OneHop { setup, moved, new, .. } = OneHop::<L>::new(0, 3);
-    setup.check(1300, 3, move |model| {
-        model.thread(move |t| assert!(t.insert(new)));
-        model.thread(move |t| assert_eq!(t.snapshot().of(moved), 1));
-    });
+    setup.thread([insert(new)]).thread([snapshot([moved])]).check(1300, 3);
 }
 
 /// From 3 to 0.
 fn kick_across_the_frontier_the_other_way<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
-    let [moved, new, high] = [(3, 0), (2, 3), (2, 3)].map(|(a, b)| setup.item(a, b));
+    let [moved, new, high] = setup.items([(3, 0), (2, 3), (2, 3)]);
     setup.store(3, &[moved]).fill(3, high).fill(2, high);
-    setup.check(1800, 3, move |model| {
-        model.thread(move |t| assert!(t.insert(new)));
-        model.thread(move |t| assert_eq!(t.snapshot().of(moved), 1));
-    });
+    setup.thread([insert(new)]).thread([snapshot([moved])]).check(1800, 3);
 }
 
 /// From 3 to 2, then from 0 to 3.
 fn two_hops_across_the_frontier<L: Layout>() {
     let TwoHops { setup, near, far, new, .. } = TwoHops::<L>::new((0, 3), (3, 2));
-    setup.check(12_000, 3, move |model| {
-        model.thread(move |t| assert!(t.insert(new)));
-        model.thread(move |t| {
-            let snapshot = t.snapshot();
-            assert_eq!([near, far].map(|item| snapshot.of(item)), [1, 1]);
-        });
-    });
+    setup.thread([insert(new)]).thread([snapshot([near, far])]).check(12_000, 3);
 }
 
 /// From 0 to 1, then from 3 to 0.
 fn two_hops_across_the_frontier_the_other_way<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
-    let [near, far, new] = [(3, 0), (0, 1), (2, 3)].map(|(a, b)| setup.item(a, b));
-    let [high, low] = [(2, 3), (3, 0)].map(|(a, b)| setup.item(a, b));
+    let [near, far, new] = setup.items([(3, 0), (0, 1), (2, 3)]);
+    let [high, low] = setup.items([(2, 3), (3, 0)]);
     setup.store(3, &[near]).fill(3, high).fill(2, high).store(0, &[far]).fill(0, low);
-    setup.check(26_000, 3, move |model| {
-        model.thread(move |t| assert!(t.insert(new)));
-        model.thread(move |t| {
-            let snapshot = t.snapshot();
-            assert_eq!([near, far].map(|item| snapshot.of(item)), [1, 1]);
-        });
-    });
+    setup.thread([insert(new)]).thread([snapshot([near, far])]).check(26_000, 3);
 }
 
 fn insert_beside_a_snapshot<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
-    let [new, low] = [(0, 3); 2].map(|(a, b)| setup.item(a, b));
+    let [new, low] = setup.items([(0, 3); 2]);
     setup.store(0, &[low]);
-    setup.by_every_schedule().check(400, 3, move |model| {
-        model.thread(move |t| assert!(t.insert(new)));
-        model.thread(move |t| assert_eq!(t.snapshot().of(low), 1));
-    });
+    setup.by_every_schedule().thread([insert(new)]).thread([snapshot([low])]).check(400, 3);
 }
 
 fn removal_beside_a_snapshot<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
-    let [old, low] = [(3, 0); 2].map(|(a, b)| setup.item(a, b));
+    let [old, low] = setup.items([(3, 0); 2]);
     setup.store(3, &[old, low]);
-    setup.by_every_schedule().check(400, 3, move |model| {
-        model.thread(move |t| assert!(t.remove(old)));
-        model.thread(move |t| assert_eq!(t.snapshot().of(low), 1));
-    });
+    setup.by_every_schedule().thread([remove(old)]).thread([snapshot([low])]).check(400, 3);
 }
 
 /// A token goes from one item to another, and is there at any time: from bucket 0 to 3, which is copied
@@ -121,247 +97,135 @@ fn removal_beside_a_snapshot<L: Layout>() {
 fn token<L: Layout>(first: usize) {
     let mut setup = Setup::<L>::new(4);
     let other = 3 - first;
-    let [from, to, filler] =
-        [(first, other), (other, first), (0, 3)].map(|(a, b)| setup.item(a, b));
+    let [from, to, filler] = setup.items([(first, other), (other, first), (0, 3)]);
     // Inserts go into the emptier bucket.
     setup.store(first, &[from, filler]);
-    setup.check(2000, 3, move |model| {
-        model.thread(move |t| {
-            assert!(t.insert(to));
-            assert!(t.remove(from));
-        });
-        model.thread(move |t| {
-            let snapshot = t.snapshot();
-            assert!(snapshot.of(from) + snapshot.of(to) > 0);
-        });
+    let snapshot = does(move |t| {
+        let snapshot = t.snapshot();
+        snapshot.of(from) + snapshot.of(to) > 0
     });
-}
-
-fn insert_and_removal_beside_a_snapshot<L: Layout>() {
-    token::<L>(0);
-}
-
-fn insert_and_removal_beside_a_snapshot_the_other_way<L: Layout>() {
-    token::<L>(3);
+    setup.thread([insert(to), remove(from)]).thread([snapshot]).check(2000, 3);
 }
 
 fn insert_unique_beside_a_snapshot<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
     let new = setup.item(3, 0);
-    setup.check(590, 3, move |model| {
-        model.thread(move |t| assert!(t.insert_unique(new)));
-        model.thread(move |t| {
-            t.snapshot();
-        });
-    });
+    setup.thread([insert_unique(new)]).thread([snapshot([])]).check(590, 3);
 }
 
 fn unique_kick_across_the_frontier<L: Layout>() {
     let OneHop { setup, moved, new, .. } = OneHop::<L>::new(0, 3);
-    setup.check(1700, 3, move |model| {
-        model.thread(move |t| assert!(t.insert_unique(new)));
-        model.thread(move |t| assert_eq!(t.snapshot().of(moved), 1));
-    });
+    setup.thread([insert_unique(new)]).thread([snapshot([moved])]).check(1700, 3);
 }
 
 /// All of it, or nothing.
 fn clear_beside_a_snapshot<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
-    let [x, y] = [(0, 3); 2].map(|(a, b)| setup.item(a, b));
+    let [x, y] = setup.items([(0, 3); 2]);
     setup.store(0, &[x]).store(3, &[y]);
-    setup.check(35_000, 3, move |model| {
-        model.thread(Thread::clear);
-        model.thread(move |t| {
-            let snapshot = t.snapshot();
-            assert_eq!(snapshot.of(x), snapshot.of(y));
-        });
+    let snapshot = does(move |t| {
+        let snapshot = t.snapshot();
+        snapshot.of(x) == snapshot.of(y)
     });
+    setup.thread([clear()]).thread([snapshot]).check(35_000, 3);
 }
 
 /// Two buckets at first. This one is split, which is copied already or not; what goes and what stays
 /// is in the snapshot once, in its bucket by the extent of the snapshot.
-fn split<L: GrowingLayout + Layout>(bucket: usize) {
+fn split_of<L: GrowingLayout + Layout>(bucket: usize) {
     let mut setup = Setup::<Growable<L>>::growable(2, 4).split(bucket);
-    let [goes, stays] =
-        [(bucket + 2, 1 - bucket), (bucket, 1 - bucket)].map(|(a, b)| setup.item(a, b));
+    let [goes, stays] = setup.items([(bucket + 2, 1 - bucket), (bucket, 1 - bucket)]);
     setup.store(bucket, &[goes, stays]);
-    setup.check(5800, 3, move |model| {
-        model.thread(move |t| assert_eq!(t.split(1), 1));
-        model.thread(move |t| {
-            let snapshot = t.snapshot();
-            assert_eq!([goes, stays].map(|item| snapshot.of(item)), [1, 1]);
-        });
-    });
-}
-
-fn split_beside_a_snapshot<L: GrowingLayout + Layout>() {
-    split::<L>(0);
-}
-
-fn end_of_level_beside_a_snapshot<L: GrowingLayout + Layout>() {
-    split::<L>(1);
+    setup.thread([split(1)]).thread([snapshot([goes, stays])]).check(5800, 3);
 }
 
 /// Two buckets at first, with one item in each that goes.
 fn both_go<L: GrowingLayout + Layout>() -> (Setup<Growable<L>>, [Item; 2]) {
     let mut setup = Setup::growable(2, 4);
-    let [even, odd] = [(2, 1), (3, 0)].map(|(a, b)| setup.item(a, b));
+    let [even, odd] = setup.items([(2, 1), (3, 0)]);
     setup.store(0, &[even]).store(1, &[odd]);
     (setup, [even, odd])
 }
 
 fn run_of_two_beside_a_snapshot<L: GrowingLayout + Layout>() {
     let (setup, items) = both_go::<L>();
-    setup.check(60_000, 3, move |model| {
-        model.thread(move |t| assert_eq!(t.split(2), 2));
-        model.thread(move |t| {
-            let snapshot = t.snapshot();
-            assert_eq!(items.map(|item| snapshot.of(item)), [1, 1]);
-        });
-    });
+    setup.thread([split(2)]).thread([snapshot(items)]).check(60_000, 3);
 }
 
 fn two_splits_beside_a_snapshot<L: GrowingLayout + Layout>() {
     let (setup, items) = both_go::<L>();
-    setup.check(93_000, 3, move |model| {
-        model.thread(move |t| {
-            assert_eq!(t.split(1), 1);
-            assert_eq!(t.split(1), 1);
-        });
-        model.thread(move |t| {
-            let snapshot = t.snapshot();
-            assert_eq!(items.map(|item| snapshot.of(item)), [1, 1]);
-        });
-    });
+    setup.thread([split(1), split(1)]).thread([snapshot(items)]).check(93_000, 3);
 }
 
 /// The new item goes into the new bucket: its other one is full.
 fn split_and_insert_beside_a_snapshot<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
-    let [goes, new, low] = [(2, 1), (2, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
+    let [goes, new, low] = setup.items([(2, 1), (2, 1), (0, 1)]);
     setup.store(0, &[goes]).fill(1, low);
-    setup.check(150_000, 2, move |model| {
-        model.thread(move |t| assert_eq!(t.split(1), 1));
-        model.thread(move |t| assert!(t.insert(new)));
-        model.thread(move |t| assert_eq!(t.snapshot().of(goes), 1));
-    });
+    setup.thread([split(1)]).thread([insert(new)]).thread([snapshot([goes])]).check(150_000, 2);
 }
 
 fn split_and_removal_beside_a_snapshot<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
-    let [goes, stays] = [(2, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
+    let [goes, stays] = setup.items([(2, 1), (0, 1)]);
     setup.store(0, &[goes, stays]);
-    setup.check(21_000, 3, move |model| {
-        model.thread(move |t| {
-            assert_eq!(t.split(1), 1);
-            assert!(t.remove(goes));
-        });
-        model.thread(move |t| assert_eq!(t.snapshot().of(stays), 1));
-    });
+    setup.thread([split(1), remove(goes)]).thread([snapshot([stays])]).check(21_000, 3);
 }
 
 /// Two threads write to a bucket each.
 fn two_writers_beside_a_snapshot<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
-    let [new, old, low] = [(3, 0), (0, 3), (0, 3)].map(|(a, b)| setup.item(a, b));
+    let [new, old, low] = setup.items([(3, 0), (0, 3), (0, 3)]);
     setup.store(0, &[old, low]);
-    setup.check(10_000, 2, move |model| {
-        model.thread(move |t| assert!(t.insert(new)));
-        model.thread(move |t| assert!(t.remove(old)));
-        model.thread(move |t| assert_eq!(t.snapshot().of(low), 1));
-    });
+    setup.thread([insert(new)]).thread([remove(old)]).thread([snapshot([low])]).check(10_000, 2);
 }
 
 /// The removal takes out what the kick moves.
 fn kick_and_removal_beside_a_snapshot<L: Layout>() {
     let OneHop { setup, moved, new, .. } = OneHop::<L>::new(3, 0);
-    setup.check(21_000, 2, move |model| {
-        model.thread(move |t| assert!(t.insert(new)));
-        model.thread(move |t| assert!(t.remove(moved)));
-        model.thread(move |t| {
-            t.snapshot();
-        });
-    });
+    setup.thread([insert(new)]).thread([remove(moved)]).thread([snapshot([])]).check(21_000, 2);
 }
 
 fn two_snapshots_beside_a_kick<L: Layout>() {
     let OneHop { setup, moved, new, .. } = OneHop::<L>::new(0, 3);
-    setup.check(4800, 2, move |model| {
-        model.thread(move |t| assert!(t.insert(new)));
-        for _ in 0..2 {
-            model.thread(move |t| assert_eq!(t.snapshot().of(moved), 1));
-        }
-    });
+    let [one, other] = [[moved]; 2].map(snapshot);
+    setup.thread([insert(new)]).thread([one]).thread([other]).check(4800, 2);
 }
 
 fn two_snapshots_beside_a_split<L: GrowingLayout + Layout>() {
     let (setup, items) = both_go::<L>();
-    setup.check(49_000, 2, move |model| {
-        model.thread(move |t| assert_eq!(t.split(1), 1));
-        for _ in 0..2 {
-            model.thread(move |t| {
-                let snapshot = t.snapshot();
-                assert_eq!(items.map(|item| snapshot.of(item)), [1, 1]);
-            });
-        }
-    });
+    let [one, other] = [items; 2].map(snapshot);
+    setup.thread([split(1)]).thread([one]).thread([other]).check(49_000, 2);
 }
 
 /// One thread splits twice, and another takes two snapshots. Each chunk is one bucket: where a snapshot
 /// begins, it adds the chunks that the table has to its mirror, while the splitter adds the next.
 fn two_snapshots_beside_two_splits<L: GrowingLayout + Layout>() {
     let (setup, items) = both_go::<L>();
-    setup.check(10_000, 2, move |model| {
-        model.thread(move |t| {
-            assert_eq!(t.split(1), 1);
-            assert_eq!(t.split(1), 1);
-        });
-        model.thread(move |t| {
-            for _ in 0..2 {
-                let snapshot = t.snapshot();
-                assert_eq!(items.map(|item| snapshot.of(item)), [1, 1]);
-            }
-        });
-    });
+    setup.thread([split(1), split(1)]).thread([items; 2].map(snapshot)).check(10_000, 2);
 }
 
 /// The mirror gets six chunks and three more, its directory is replaced several times, by either thread.
 fn snapshot_beside_splits_of_a_longer_table<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(4, 16).split(2);
-    let [goes, stays] = [(6, 1), (2, 1)].map(|(a, b)| setup.item(a, b));
+    let [goes, stays] = setup.items([(6, 1), (2, 1)]);
     setup.store(2, &[goes, stays]);
-    setup.check(8500, 2, move |model| {
-        model.thread(move |t| {
-            assert_eq!(t.split(2), 2);
-            assert_eq!(t.split(1), 1);
-        });
-        model.thread(move |t| {
-            let snapshot = t.snapshot();
-            assert_eq!([goes, stays].map(|item| snapshot.of(item)), [1, 1]);
-        });
-    });
+    setup.thread([split(2), split(1)]).thread([snapshot([goes, stays])]).check(8500, 2);
 }
 
 /// One thread takes a snapshot, inserts, and takes another; a third is taken in the end.
 fn snapshots_one_after_the_other<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
-    let [x, y] = [(0, 3); 2].map(|(a, b)| setup.item(a, b));
-    setup.check(4600, 3, move |model| {
-        model.thread(move |t| {
-            let before = t.snapshot();
-            assert!(t.insert(x));
-            let after = t.snapshot();
-            assert_eq!([before, after].map(|snapshot| snapshot.of(x)), [0, 1]);
-        });
-        model.thread(move |t| assert!(t.insert(y)));
-    });
+    let [x, y] = setup.items([(0, 3); 2]);
+    let before = does(move |t| t.snapshot().of(x) == 0);
+    setup.thread([before, insert(x), snapshot([x])]).thread([insert(y)]).check(4600, 3);
 }
 
 /// What happens before the call is in the snapshot, and what happens after its return is not.
 fn what_is_known_is_in_the_snapshot<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
-    let [x, y] = [(0, 3); 2].map(|(a, b)| setup.item(a, b));
-    setup.check(1100, 3, move |model| {
+    let [x, y] = setup.items([(0, 3); 2]);
+    setup.check_with(1100, 3, move |model| {
         let (inserted, taken) = (Signal::new(), Signal::new());
         let (inserted_too, taken_too) = (inserted.clone(), taken.clone());
         model.thread(move |t| {
@@ -384,24 +248,19 @@ fn what_is_known_is_in_the_snapshot<L: Layout>() {
 /// A snapshot that ends early leaves no mirror behind, for which a writer would look in vain.
 fn abandoned_snapshot_beside_a_kick<L: Layout>() {
     let OneHop { setup, moved, new, .. } = OneHop::<L>::new(0, 3);
-    setup.check(5100, 3, move |model| {
-        model.thread(move |t| {
-            assert!(t.insert(new));
-            assert!(t.remove(new));
-        });
-        model.thread(move |t| {
-            probe::abandon_image::<L>(t.filter());
-            assert!(!probe::has_mirror::<L>(t.filter()));
-            assert_eq!(t.snapshot().of(moved), 1);
-        });
+    let abandon = does(|t| {
+        probe::abandon_image::<L>(t.filter());
+        !probe::has_mirror::<L>(t.filter())
     });
+    let snapshots = [abandon, snapshot([moved])];
+    setup.thread([insert(new), remove(new)]).thread(snapshots).check(5100, 3);
 }
 
 fn merge_beside_a_lookup_and_an_insert<L: Layout>() {
     let mut setup = Setup::<L>::new(2);
-    let [x, y, other] = [(0, 1), (1, 0), (0, 1)].map(|(a, b)| setup.item(a, b));
+    let [x, y, other] = setup.items([(0, 1), (1, 0), (0, 1)]);
     setup.store(0, &[x]);
-    setup.check(10_000, 2, move |model| {
+    setup.check_with(10_000, 2, move |model| {
         let image = model.image_of(&[x, y]);
         model.thread(move |t| assert!(t.merge(&image, 0)));
         model.thread(move |t| assert!(t.insert(other)));
@@ -415,9 +274,9 @@ fn merge_beside_a_lookup_and_an_insert<L: Layout>() {
 /// Of what is merged, too.
 fn merge_beside_a_removal<L: Layout>() {
     let mut setup = Setup::<L>::new(2);
-    let [x, y, other] = [(0, 1), (1, 0), (0, 1)].map(|(a, b)| setup.item(a, b));
+    let [x, y, other] = setup.items([(0, 1), (1, 0), (0, 1)]);
     setup.store(0, &[x, other]);
-    setup.check(25_000, 2, move |model| {
+    setup.check_with(25_000, 2, move |model| {
         let image = model.image_of(&[x, y]);
         model.thread(move |t| assert!(t.merge(&image, 0)));
         model.thread(move |t| {
@@ -433,7 +292,7 @@ fn merge_beside_a_removal<L: Layout>() {
 /// bucket, so a copy may change places; no lookup misses them.
 fn merge_that_fails_against_lookups<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
-    let [x, y, low] = [(0, 1), (1, 0), (0, 1)].map(|(a, b)| setup.item(a, b));
+    let [x, y, low] = setup.items([(0, 1), (1, 0), (0, 1)]);
     let high = setup.item(2, 3);
     setup.fill_but_one(0, low).store(1, &[x, y]).fill(1, low).fill(2, high);
     for _ in 0..L::SLOTS {
@@ -441,7 +300,7 @@ fn merge_that_fails_against_lookups<L: Layout>() {
         setup.stash(&[stashed]);
     }
     let swapped = x.swapped();
-    setup.check(22_000, 2, move |model| {
+    setup.check_with(22_000, 2, move |model| {
         let image = Arc::new(model.image_of(&[x, y]));
         model.thread(move |t| assert!(!t.merge(&image, 1)));
         for item in [x, swapped] {
@@ -456,9 +315,9 @@ fn merge_that_fails_against_lookups<L: Layout>() {
 /// The item that is merged has room when the table has grown.
 fn merge_into_a_filter_that_grows<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
-    let [new, goes, low] = [(2, 1), (2, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
+    let [new, goes, low] = setup.items([(2, 1), (2, 1), (0, 1)]);
     setup.store(0, &[goes]).fill(0, low).fill(1, low);
-    setup.check(9000, 2, move |model| {
+    setup.check_with(9000, 2, move |model| {
         let image = model.image_of(&[new]);
         model.thread(move |t| assert!(t.merge(&image, 0)));
         model.thread(move |t| {

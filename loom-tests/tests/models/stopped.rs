@@ -6,15 +6,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use coucal::probe::{self, Step};
 use coucal::{Growable, GrowingLayout, Layout, Storage};
 use loom::sync::{Condvar, Mutex};
-use loom_tests::model::{Item, Setup, Thread};
+use loom_tests::model::*;
 
 use crate::TwoHops;
 
 models! {
     writer_stopped_at_each_step_of_a_kick
-    writer_stopped_at_each_step_of_an_insert_into_the_stash
-    writer_stopped_at_each_step_of_a_removal_from_the_stash
-    snapshot_stopped_at_each_step
+    // Two locks, the lengths and the copies, two words of a cell, the tags and the version.
+    writer_stopped_at_each_step_of_an_insert_into_the_stash = writer_stopped_with_the_stash(Thread::insert, 8)
+    // Two locks, the version, the cell and the copies.
+    writer_stopped_at_each_step_of_a_removal_from_the_stash = writer_stopped_with_the_stash(Thread::remove, 5)
+    snapshot_stopped_at_each_step = snapshot_stopped(STEPS, 2, 1, || Setup::new(2))
     lookup_overtaken_in_every_round
 }
 
@@ -78,7 +80,7 @@ const STEPS_WITH_STASH: usize = STEPS + 4 + 8;
 fn writer_stopped_with_the_stash<L: Layout>(write: fn(&mut Thread<L>, Item) -> bool, least: usize) {
     let stopped_at = |stop| {
         let mut setup = Setup::<L>::new(4);
-        let [x, y, low] = [(0, 1); 3].map(|(a, b)| setup.item(a, b));
+        let [x, y, low] = setup.items([(0, 1); 3]);
         setup.fill(0, low).fill(1, low).stash(&[y]);
         if least == 5 {
             setup.stash(&[x]);
@@ -90,21 +92,11 @@ fn writer_stopped_with_the_stash<L: Layout>(write: fn(&mut Thread<L>, Item) -> b
     assert_eq!(stops, least, "the writer was stopped at each of its steps");
 }
 
-/// Two locks, the lengths and the copies, two words of a cell, the tags and the version.
-fn writer_stopped_at_each_step_of_an_insert_into_the_stash<L: Layout>() {
-    writer_stopped_with_the_stash::<L>(Thread::insert, 8);
-}
-
-/// Two locks, the version, the cell and the copies.
-fn writer_stopped_at_each_step_of_a_removal_from_the_stash<L: Layout>() {
-    writer_stopped_with_the_stash::<L>(Thread::remove, 5);
-}
-
 /// The same for a split that moves two of three items.
 fn splitter_stopped_at_each_step<L: GrowingLayout + Layout>() {
     let stopped_at = |stop| {
         let mut setup = Setup::<Growable<L>>::growable(2, 4);
-        let [goes, goes_too, stays] = [(2, 1), (2, 1), (1, 0)].map(|(a, b)| setup.item(a, b));
+        let [goes, goes_too, stays] = setup.items([(2, 1), (2, 1), (1, 0)]);
         let absent = setup.item(0, 1);
         setup.store(0, &[goes, goes_too]).store(1, &[stays]);
         let write = |t: &mut Thread<Growable<L>>| assert_eq!(t.split(1), 1);
@@ -126,7 +118,7 @@ fn snapshot_stopped<M: Storage + 'static>(
 ) {
     let stopped_at = |stop| {
         let mut setup = new();
-        let [x, y, absent] = [(0, 1), (1, 0), (0, 1)].map(|(a, b)| setup.item(a, b));
+        let [x, y, absent] = setup.items([(0, 1), (1, 0), (0, 1)]);
         setup.store(0, &[x]).store(1, &[y]);
         let take = |t: &mut Thread<M>| {
             t.snapshot();
@@ -137,10 +129,6 @@ fn snapshot_stopped<M: Storage + 'static>(
     // The mirror, all stripes for their flags, two words, and all stripes again.
     let steps = pieces + stripes + 2 + stripes;
     assert_eq!(stops, steps, "the snapshot was stopped at each of its steps");
-}
-
-fn snapshot_stopped_at_each_step<L: Layout>() {
-    snapshot_stopped::<L>(STEPS, 2, 1, || Setup::new(2));
 }
 
 fn snapshot_of_a_growing_filter_stopped_at_each_step<L: GrowingLayout + Layout>() {
@@ -160,7 +148,7 @@ fn looked_up_around<M: Storage + 'static>(
     let stood_still = Arc::new(AtomicUsize::new(0));
     let reached = Arc::new(AtomicBool::new(false));
     let (counter, stop_reached) = (Arc::clone(&stood_still), Arc::clone(&reached));
-    setup.check(8, 2, move |model| {
+    setup.check_with(8, 2, move |model| {
         let gate = Gate::new();
         let stopped = Arc::new(AtomicBool::new(false));
         let (writer_gate, seen) = (Arc::clone(&gate), Arc::clone(&stopped));
@@ -221,11 +209,11 @@ fn bounded_lookup<M: Storage + 'static>(
 /// threads run between two steps of the lookup.
 fn lookup_overtaken_in_every_round<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
-    let [moved, new, low] = [(0, 3), (0, 1), (0, 1)].map(|(a, b)| setup.item(a, b));
-    let [back, high] = [(2, 3); 2].map(|(a, b)| setup.item(a, b));
+    let [moved, new, low] = setup.items([(0, 3), (0, 1), (0, 1)]);
+    let [back, high] = setup.items([(2, 3); 2]);
     setup.fill_but_one(0, low).fill(1, low);
     setup.fill(2, high).store(3, &[moved]).fill(3, high);
-    setup.check(1, 2, move |model| {
+    setup.check_with(1, 2, move |model| {
         model.thread(move |t| {
             let mut others = t.unrecorded();
             let steps = Arc::new(AtomicUsize::new(0));
@@ -258,7 +246,7 @@ fn lookup_of_what_goes_overtaken_in_two_rounds<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 8);
     let item = setup.item(6, 1);
     setup.store(0, &[item]);
-    setup.check(1, 2, move |model| {
+    setup.check_with(1, 2, move |model| {
         model.thread(move |t| {
             let others = t.unrecorded();
             let steps = Arc::new(AtomicUsize::new(0));
@@ -283,7 +271,7 @@ fn lookup_of_what_goes_overtaken_in_two_rounds<L: GrowingLayout + Layout>() {
 fn insert_beside_a_snapshot_and_an_allocation<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(2, 4);
     let new = setup.item(0, 1);
-    setup.check(27_000, 2, move |model| {
+    setup.check_with(27_000, 2, move |model| {
         let gate = Gate::new();
         let allocated = Arc::clone(&gate);
         model.thread(move |t| {

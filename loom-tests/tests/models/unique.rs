@@ -1,9 +1,9 @@
 //! `insert_unique` against itself and against all other operations.
 
 use coucal::{Layout, probe};
-use loom_tests::model::Setup;
+use loom_tests::model::*;
 
-use crate::{LastSlot, OneHop};
+use crate::{LastSlot, OneHop, one_item};
 
 models! {
     two_of_one_item
@@ -12,111 +12,72 @@ models! {
     against_removal
     against_insert
     against_insert_and_removal
-    against_kick_in_its_direction
-    against_kick_the_other_way
+    against_kick_in_its_direction = against_kick(0, 3)
+    against_kick_the_other_way = against_kick(3, 0)
     against_kick_in_a_full_table
     overtaken_in_a_full_table
 }
 
 fn two_of_one_item<L: Layout>() {
-    let mut setup = Setup::<L>::new(2);
-    let x = setup.item(0, 1);
-    let swapped = x.swapped();
-    setup.check(71, 3, move |model| {
-        for x in [x, swapped] {
-            model.thread(move |t| {
-                t.insert_unique(x);
-            });
-        }
-    });
+    let (setup, x) = one_item::<L>(&[]);
+    setup
+        .thread([maybe(insert_unique(x))])
+        .thread([maybe(insert_unique(x.swapped()))])
+        .check(71, 3);
 }
 
 /// Both have to kick.
 fn two_of_one_item_that_kick<L: Layout>() {
     let mut setup = Setup::<L>::new(4);
-    let [x, low] = [(0, 1); 2].map(|(a, b)| setup.item(a, b));
-    let [left, right] = [(0, 3), (2, 1)].map(|(a, b)| setup.item(a, b));
+    let [x, low] = setup.items([(0, 1); 2]);
+    let [left, right] = setup.items([(0, 3), (2, 1)]);
     setup.store(0, &[left]).fill(0, low).store(1, &[right]).fill(1, low);
-    let swapped = x.swapped();
-    setup.check(67, 2, move |model| {
-        for x in [x, swapped] {
-            model.thread(move |t| {
-                t.insert_unique(x);
-            });
-        }
-    });
+    setup
+        .thread([maybe(insert_unique(x))])
+        .thread([maybe(insert_unique(x.swapped()))])
+        .check(67, 2);
 }
 
 /// Six buckets have four stripes: 1 and 5 share one. The last hop needs the stripes of 0, 1 and 5.
 fn kick_within_shared_stripes<L: Layout>() {
     let mut setup = Setup::<L>::new(6);
-    let [x, low] = [(0, 1); 2].map(|(a, b)| setup.item(a, b));
+    let [x, low] = setup.items([(0, 1); 2]);
     let left = setup.item(5, 0);
     setup.store(0, &[left]).fill(0, low).fill(1, low);
-    setup.check(80, 2, move |model| {
-        model.thread(move |t| assert!(t.insert_unique(x)));
-        model.thread(move |t| assert!(t.contains(left)));
-    });
+    setup.thread([insert_unique(x)]).thread([contains(left)]).check(80, 2);
 }
 
 fn against_removal<L: Layout>() {
-    let mut setup = Setup::<L>::new(2);
-    let x = setup.item(0, 1);
-    setup.store(0, &[x]);
-    let swapped = x.swapped();
-    setup.by_every_schedule().check(14, 3, move |model| {
-        model.thread(move |t| {
-            t.insert_unique(swapped);
-        });
-        model.thread(move |t| assert!(t.remove(x)));
-    });
+    let (setup, x) = one_item::<L>(&[0]);
+    setup
+        .by_every_schedule()
+        .thread([maybe(insert_unique(x.swapped()))])
+        .thread([remove(x)])
+        .check(14, 3);
 }
 
 fn against_insert<L: Layout>() {
-    let mut setup = Setup::<L>::new(2);
-    let x = setup.item(0, 1);
-    let swapped = x.swapped();
-    setup.by_every_schedule().check(99, 3, move |model| {
-        model.thread(move |t| {
-            t.insert_unique(swapped);
-        });
-        model.thread(move |t| {
-            assert!(t.insert(x));
-            assert!(t.count(x) > 0);
-        });
-    });
+    let (setup, x) = one_item::<L>(&[]);
+    setup
+        .by_every_schedule()
+        .thread([maybe(insert_unique(x.swapped()))])
+        .thread([insert(x), does(move |t| t.count(x) > 0)])
+        .check(99, 3);
 }
 
 fn against_insert_and_removal<L: Layout>() {
-    let mut setup = Setup::<L>::new(2);
-    let x = setup.item(0, 1);
-    let swapped = x.swapped();
-    setup.check(2200, 2, move |model| {
-        model.thread(move |t| {
-            t.insert_unique(swapped);
-        });
-        model.thread(move |t| assert!(t.insert(x)));
-        model.thread(move |t| {
-            t.remove(x);
-        });
-    });
+    let (setup, x) = one_item::<L>(&[]);
+    setup
+        .thread([maybe(insert_unique(x.swapped()))])
+        .thread([insert(x)])
+        .thread([maybe(remove(x))])
+        .check(2200, 2);
 }
 
 /// The item is stored all the time, and moved meanwhile.
 fn against_kick<L: Layout>(first: usize, second: usize) {
     let OneHop { setup, moved, new, .. } = OneHop::<L>::new(first, second);
-    setup.check(43, 3, move |model| {
-        model.thread(move |t| assert!(t.insert(new)));
-        model.thread(move |t| assert!(!t.insert_unique(moved)));
-    });
-}
-
-fn against_kick_in_its_direction<L: Layout>() {
-    against_kick::<L>(0, 3);
-}
-
-fn against_kick_the_other_way<L: Layout>() {
-    against_kick::<L>(3, 0);
+    setup.thread([insert(new)]).thread([!insert_unique(moved)]).check(43, 3);
 }
 
 /// The same in a full table, where both buckets look full to a thread that reads them at different
@@ -125,13 +86,7 @@ fn against_kick_in_a_full_table<L: Layout>() {
     let LastSlot { mut setup, moved, new, high, .. } = LastSlot::<L>::new(3, 0);
     setup.store(3, &[high]);
     let high = high.swapped();
-    setup.check(49, 2, move |model| {
-        model.thread(move |t| {
-            assert!(t.remove(high));
-            t.insert(new);
-        });
-        model.thread(move |t| assert!(!t.insert_unique(moved)));
-    });
+    setup.thread([remove(high), maybe(insert(new))]).thread([!insert_unique(moved)]).check(49, 2);
 }
 
 /// An `insert_unique` that is overtaken so often that it never sees its item, in a full table. It
@@ -141,7 +96,7 @@ fn overtaken_in_a_full_table<L: Layout>() {
     let LastSlot { mut setup, moved, new, back, high } = LastSlot::<L>::new(3, 0);
     setup.store(3, &[high]);
     let high = high.swapped();
-    setup.check(1, 2, move |model| {
+    setup.check_with(1, 2, move |model| {
         model.thread(move |t| {
             let mut others = t.unrecorded();
             let mut reads = 0;
@@ -149,20 +104,11 @@ fn overtaken_in_a_full_table<L: Layout>() {
                 reads += 1;
                 match reads {
                     // Bucket 3 is read: now the item is moved there.
-                    1 => {
-                        assert!(others.remove(high));
-                        assert!(others.insert(new));
-                    }
+                    1 => assert!(others.remove(high) && others.insert(new)),
                     // Bucket 0 is read: now it is moved back.
-                    2 => {
-                        assert!(others.remove(new));
-                        assert!(others.insert(back));
-                    }
+                    2 => assert!(others.remove(new) && others.insert(back)),
                     // Bucket 3 is read for the second time.
-                    3 => {
-                        assert!(others.remove(back));
-                        assert!(others.insert(new));
-                    }
+                    3 => assert!(others.remove(back) && others.insert(new)),
                     // From here on nothing changes.
                     _ => {}
                 }
