@@ -1,11 +1,9 @@
 //! Bytes of snapshots, valid or not: what is restored is then used.
 
 use arbitrary::{Arbitrary, Unstructured};
-use coucal::{
-    AnyLayout, CuckooFilter, CuckooMaplet, Error, FixedStorage, Growable, GrowingLayout, Snapshot,
-};
+use coucal::{CuckooFilter, CuckooMaplet, Error, FixedStorage, GrowingLayout, Snapshot};
 use coucal_reference::format::{self, Contents, Fault, HEADER, at};
-use coucal_reference::{Filter, Grows, HASHER, Maplet, Modelled, Subject, hash, keys};
+use coucal_reference::{HASHER, Held, Kind, Layout, Modelled, Subject, boxed, hash, keys};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::operations::{Setup, apply_all};
@@ -167,8 +165,9 @@ pub fn restore(data: &[u8]) {
         }
     };
     // Whatever the bytes are: no panic.
-    drop(Filter::<AnyLayout>::viewed(&bytes, true, &looked_for()));
-    drop(Maplet::<AnyLayout>::viewed(&bytes, true, &looked_for()));
+    for of_type in types() {
+        drop(of_type.viewed(&bytes, true, &looked_for()));
+    }
     match (format::read(&bytes), Snapshot::from_bytes(&bytes)) {
         (Ok(contents), Ok(snapshot)) => {
             assert_eq!(snapshot.as_bytes(), bytes);
@@ -178,18 +177,7 @@ pub fn restore(data: &[u8]) {
             let value_bits = contents.geometry.is_maplet().then_some(contents.geometry.value_bits);
             assert_eq!(snapshot.value_bits(), value_bits);
             if contents.max_buckets <= MOST_BUCKETS {
-                type Growing = Growable<AnyLayout>;
-                if contents.geometry.is_maplet() {
-                    in_no_type::<Filter<AnyLayout>, Filter<Growing>>(&contents, &bytes);
-                    in_each_type::<Maplet<AnyLayout>, Maplet<Growing>>(
-                        &contents, &bytes, &mut rest,
-                    );
-                } else {
-                    in_no_type::<Maplet<AnyLayout>, Maplet<Growing>>(&contents, &bytes);
-                    in_each_type::<Filter<AnyLayout>, Filter<Growing>>(
-                        &contents, &bytes, &mut rest,
-                    );
-                }
+                in_each_type(&contents, &bytes, &mut rest);
             }
         }
         (Err(fault), Err(error)) => assert_eq!(Fault::of(&error), fault, "{error}"),
@@ -202,51 +190,47 @@ fn looked_for() -> Vec<u64> {
     keys(0, 40).map(hash).collect()
 }
 
+/// A filter and a maplet of fixed size, and then the same of those that grow.
+fn types() -> Vec<Box<dyn Subject>> {
+    let kinds = Kind::each(Layout::named("Fp16x4"), 1);
+    kinds.into_iter().map(|kind| kind.build(0, 0)).collect()
+}
+
 /// Only the type of its kind, with a hasher that hashes alike, takes a snapshot.
-fn in_each_type<F: Subject, G: Grows>(
-    contents: &Contents,
-    bytes: &[u8],
-    rest: &mut Unstructured<'_>,
-) {
-    let (fixed, grows) = (F::restored(bytes), G::restored(bytes));
-    let hasher = bytes[at::HASHER..at::STASHED] == empty_snapshot()[at::HASHER..at::STASHED];
-    let wrong = if contents.geometry.grows { fixed.as_ref().err() } else { grows.as_ref().err() };
-    assert!(matches!(wrong, Some(Error::OtherKind { grows }) if *grows == contents.geometry.grows));
-    if !hasher {
-        let error = if contents.geometry.grows { grows.err() } else { fixed.err() };
-        assert!(matches!(error, Some(Error::OtherHasher)), "{error:?}");
-    } else if contents.geometry.grows {
-        let subject = grows.expect("what the reader takes");
-        subject.assert_viewed(bytes, &looked_for());
-        check_figures(&subject, contents);
-        assert_eq!(subject.max_capacity() as u64, contents.max_capacity);
-        if contents.is_exact() {
-            use_restored(Modelled::<G>::growing, bytes, rest);
+fn in_each_type(contents: &Contents, bytes: &[u8], rest: &mut Unstructured<'_>) {
+    let types = types();
+    let has_hasher = bytes[at::HASHER..at::STASHED] == types[0].bytes()[at::HASHER..at::STASHED];
+    let (is_maplet, grows) = (contents.geometry.is_maplet(), contents.geometry.grows);
+    for (number, of_type) in types.iter().enumerate() {
+        let restored = of_type.restored(bytes);
+        if (number % 2 == 1) != is_maplet {
+            assert_eq!(restored.err(), Some(Error::OtherType { is_maplet }));
+        } else if (number >= 2) != grows {
+            assert_eq!(restored.err(), Some(Error::OtherKind { grows }));
+        } else if has_hasher {
+            let subject = restored.expect("what the reader takes");
+            subject.assert_viewed(bytes, &looked_for());
+            check_figures(&*subject, contents);
+            if contents.is_exact() {
+                let other = subject.restored(bytes).expect("restored above");
+                other.clear();
+                apply_all(Modelled::new(subject), Modelled::new(other), rest);
+            } else {
+                use_without_model(&*subject, rest);
+            }
         } else {
-            use_without_model(&subject, rest);
+            assert_eq!(restored.err(), Some(Error::OtherHasher));
         }
-    } else {
-        let subject = fixed.expect("what the reader takes");
-        subject.assert_viewed(bytes, &looked_for());
-        check_figures(&subject, contents);
-        use_restored(Modelled::<F>::new, bytes, rest);
     }
     named_layout(contents, bytes);
 }
 
-/// Neither type takes a snapshot of filters, or neither takes one of maplets.
-fn in_no_type<F: Subject, G: Subject>(contents: &Contents, bytes: &[u8]) {
-    for error in [F::restored(bytes).err(), G::restored(bytes).err()] {
-        let Some(Error::OtherType { is_maplet }) = error else { panic!("{error:?}") };
-        assert_eq!(is_maplet, contents.geometry.is_maplet());
-    }
-}
-
 /// What is restored says of itself what follows from the capacities and the items.
-fn check_figures(subject: &impl Subject, contents: &Contents) {
+fn check_figures(subject: &dyn Subject, contents: &Contents) {
     let slots = contents.words as usize * contents.geometry.slots();
     assert_eq!((subject.len() as u64, subject.slots()), (contents.items(), slots));
     assert_eq!(subject.value_bits(), contents.geometry.value_bits);
+    assert_eq!(subject.max_capacity() as u64, contents.max_capacity);
     // What splits have doubled takes slots, too.
     let target = (slots as f64 * contents.target_load()) as u64;
     let target = target.saturating_sub(contents.doubled);
@@ -255,7 +239,7 @@ fn check_figures(subject: &impl Subject, contents: &Contents) {
     assert!(subject.capacity() <= slots.max(subject.len()));
     // As SECURITY.md says.
     let words = 8 * contents.words as usize;
-    let besides = subject.memory_bytes() - words;
+    let besides = subject.heap_bytes() - words;
     let most = if contents.geometry.grows { words / 16 + (56 << 10) } else { 48 << 10 };
     assert!(besides <= most, "{besides} bytes besides the words");
 
@@ -263,23 +247,8 @@ fn check_figures(subject: &impl Subject, contents: &Contents) {
     assert!((rate - expected).abs() <= expected * 1e-5, "{rate}, {expected}");
 }
 
-fn empty_snapshot() -> Vec<u8> {
-    CuckooFilter::<coucal::Fp16x4, _>::with_capacity_and_hasher(0, HASHER).bytes()
-}
-
-fn use_restored<S: Subject>(
-    model: fn(S) -> Modelled<S>,
-    bytes: &[u8],
-    rest: &mut Unstructured<'_>,
-) {
-    let subject = || S::restored(bytes).expect("restored above");
-    let other = subject();
-    other.clear();
-    apply_all(model(subject()), model(other), rest);
-}
-
 /// Splits may double entries, of which the model knows nothing: but what is inserted is found, and can be removed.
-fn use_without_model<S: Subject>(subject: &S, rest: &mut Unstructured<'_>) {
+fn use_without_model(subject: &dyn Subject, rest: &mut Unstructured<'_>) {
     let largest = ((1_u64 << subject.value_bits()) - 1) as u32;
     let mut held = Vec::new();
     while let Ok(number) = u16::arbitrary(rest)
@@ -292,50 +261,57 @@ fn use_without_model<S: Subject>(subject: &S, rest: &mut Unstructured<'_>) {
         }
         held.push(item);
     }
-    let is_there = |subject: &S, (hash, value): (u64, u32)| {
+    let is_there = |subject: &dyn Subject, (hash, value): (u64, u32)| {
         subject.contains(hash) && subject.values(hash).contains(&value)
     };
     assert!(held.iter().all(|&item| is_there(subject, item)));
     let bytes = subject.bytes();
     assert!(format::read(&bytes).is_ok());
-    let restored = S::restored(&bytes).expect("what was just written");
+    let restored = subject.restored(&bytes).expect("what was just written");
     assert_eq!(restored.len(), subject.len());
     for (at, &item) in held.iter().enumerate() {
-        assert!(held[at..].iter().all(|&item| is_there(&restored, item)));
+        assert!(held[at..].iter().all(|&item| is_there(&*restored, item)));
         assert!(restored.remove(item), "an item is lost");
     }
 }
 
 /// Only the layout of the snapshot, where the type names one. One of fixed size is then as one that is built.
 fn named_layout(contents: &Contents, bytes: &[u8]) {
-    fn is_other<S: Subject>(restored: &Result<S, Error>) -> bool {
+    type Built = Result<Box<dyn Subject>, Error>;
+
+    fn is_other(bytes: &[u8], build: impl Fn(usize, u32) -> Built, contents: &Contents) -> bool {
+        let restored = build(0, 1).expect("a small one").restored(bytes);
+        if let Ok(restored) = &restored
+            && !contents.geometry.grows
+        {
+            let built = build(contents.capacity as usize, contents.geometry.value_bits);
+            restored.clear();
+            assert_eq!(restored.bytes(), built.expect("as restored").bytes());
+        }
         matches!(restored, Err(Error::OtherLayout { .. }))
     }
-    fn is_as_built<S: Subject>(bytes: &[u8], build: impl FnOnce() -> Result<S, Error>) -> bool {
-        let restored = S::restored(bytes);
-        if let Ok(restored) = &restored {
-            let built = build().expect("as restored");
-            restored.clear();
-            assert_eq!(restored.bytes(), built.bytes());
-        }
-        is_other(&restored)
+    fn fixed<L: Held + FixedStorage>(contents: &Contents, bytes: &[u8]) -> bool {
+        let build = |capacity, bits| {
+            if contents.geometry.is_maplet() {
+                let maplets = CuckooMaplet::builder().layout::<L>().hasher(HASHER);
+                boxed(|| maplets.capacity(capacity).value_bits(bits).build())
+            } else {
+                let filters = CuckooFilter::builder().layout::<L>().hasher(HASHER);
+                boxed(|| filters.capacity(capacity).build())
+            }
+        };
+        is_other(bytes, build, contents)
     }
-    fn fixed<L: FixedStorage>(contents: &Contents, bytes: &[u8]) -> bool {
-        let capacity = contents.capacity as usize;
-        let filters = CuckooFilter::builder().layout::<L>().hasher(HASHER).capacity(capacity);
-        let maplets = CuckooMaplet::builder().layout::<L>().hasher(HASHER).capacity(capacity);
-        if contents.geometry.is_maplet() {
-            is_as_built(bytes, || maplets.value_bits(contents.geometry.value_bits).build())
-        } else {
-            is_as_built(bytes, || filters.build())
-        }
-    }
-    fn growing<L: GrowingLayout>(contents: &Contents, bytes: &[u8]) -> bool {
-        if contents.geometry.is_maplet() {
-            is_other(&Maplet::<Growable<L>>::restored(bytes))
-        } else {
-            is_other(&Filter::<Growable<L>>::restored(bytes))
-        }
+    fn growing<L: GrowingLayout + 'static>(contents: &Contents, bytes: &[u8]) -> bool {
+        let build = |_, bits| {
+            if contents.geometry.is_maplet() {
+                let maplets = CuckooMaplet::builder().growable().layout::<L>().hasher(HASHER);
+                boxed(|| maplets.value_bits(bits).build())
+            } else {
+                boxed(|| CuckooFilter::builder().growable().layout::<L>().hasher(HASHER).build())
+            }
+        };
+        is_other(bytes, build, contents)
     }
     macro_rules! count {
         ($is_other:ident $($layout:ident)*) => {

@@ -1,13 +1,6 @@
-//! The layouts by name.
+//! The layouts by name: what the documentation says of each.
 
 use std::fmt;
-
-use coucal::{
-    AnyLayout, Builder, CuckooFilter, CuckooMaplet, Growable, MapletBuilder, StableHashBuilder,
-};
-
-use crate::format::{self, Geometry};
-use crate::subject::{Filter, HASHER, Maplet, Subject};
 
 /// What the documentation says of a layout.
 #[derive(Clone, Copy, PartialEq)]
@@ -36,87 +29,24 @@ pub struct Layout {
 /// The buckets that a growing table begins with at the least.
 pub const LEAST_BUCKETS: usize = 32;
 
-const FIXED: Layout = Layout {
-    name: "",
-    encoding: 0,
-    bits: 0,
-    slots: 0,
-    full: 0.0,
-    load: 0.0,
-    scatter: 2.5,
-    core_bits: 0,
-    target: 0,
-    highest_target: 0,
-};
+/// One that stores fingerprints side by side: name, bits and slots, first failure and load.
+const fn packed(name: &'static str, bits: u32, slots: usize, full: f64, load: f64) -> Layout {
+    let (core_bits, target, highest_target) = (0, 0, 0);
+    let (encoding, scatter) = (0, 2.5);
+    Layout { name, encoding, bits, slots, full, load, scatter, core_bits, target, highest_target }
+}
 
 /// In the order of fingerprint lengths.
 pub const LAYOUTS: [Layout; 9] = [
-    Layout { name: "Fp8x8", bits: 8, slots: 8, full: 99.7, load: 0.985, ..FIXED },
-    Layout { name: "Fp9x7", bits: 9, slots: 7, full: 99.5, load: 0.985, ..FIXED },
-    Layout { name: "Fp10x6", bits: 10, slots: 6, full: 99.2, load: 0.98, ..FIXED },
-    Layout {
-        name: "Fp12x5",
-        bits: 12,
-        slots: 5,
-        full: 98.6,
-        load: 0.975,
-        core_bits: 6,
-        target: 815,
-        highest_target: 885,
-        ..FIXED
-    },
-    Layout {
-        name: "SemiSorted14x5",
-        encoding: 1,
-        bits: 14,
-        slots: 5,
-        full: 98.6,
-        load: 0.975,
-        ..FIXED
-    },
-    Layout {
-        name: "Fp16x4",
-        bits: 16,
-        slots: 4,
-        full: 97.5,
-        load: 0.96,
-        core_bits: 6,
-        target: 750,
-        highest_target: 870,
-        ..FIXED
-    },
-    Layout {
-        name: "SemiSorted17x4",
-        encoding: 1,
-        bits: 17,
-        slots: 4,
-        full: 97.5,
-        load: 0.96,
-        ..FIXED
-    },
-    Layout {
-        name: "Fp21x3",
-        bits: 21,
-        slots: 3,
-        full: 95.1,
-        load: 0.935,
-        core_bits: 8,
-        target: 760,
-        highest_target: 830,
-        ..FIXED
-    },
-    Layout {
-        name: "Fp32x2",
-        bits: 32,
-        slots: 2,
-        full: 88.3,
-        load: 0.865,
-        scatter: 3.0,
-        core_bits: 12,
-        target: 690,
-        highest_target: 750,
-        ..FIXED
-    },
+    packed("Fp8x8", 8, 8, 99.7, 0.985),
+    packed("Fp9x7", 9, 7, 99.5, 0.985),
+    packed("Fp10x6", 10, 6, 99.2, 0.98),
+    packed("Fp12x5", 12, 5, 98.6, 0.975).that_grows(6, 815, 885),
+    Layout { encoding: 1, ..packed("SemiSorted14x5", 14, 5, 98.6, 0.975) },
+    packed("Fp16x4", 16, 4, 97.5, 0.96).that_grows(6, 750, 870),
+    Layout { encoding: 1, ..packed("SemiSorted17x4", 17, 4, 97.5, 0.96) },
+    packed("Fp21x3", 21, 3, 95.1, 0.935).that_grows(8, 760, 830),
+    Layout { scatter: 3.0, ..packed("Fp32x2", 32, 2, 88.3, 0.865).that_grows(12, 690, 750) },
 ];
 
 /// By its name: it is in the message of each assertion on a layout.
@@ -127,6 +57,10 @@ impl fmt::Debug for Layout {
 }
 
 impl Layout {
+    const fn that_grows(self, core_bits: u32, target: u32, highest_target: u32) -> Self {
+        Self { core_bits, target, highest_target, ..self }
+    }
+
     /// The layout of this name.
     pub fn named(name: &str) -> Self {
         let found = LAYOUTS.into_iter().find(|layout| layout.name == name);
@@ -165,77 +99,6 @@ impl Layout {
         self.bits - shortest_fingerprint
     }
 
-    /// Builds filters of this layout.
-    pub fn filters(self) -> Builder<AnyLayout, StableHashBuilder> {
-        let builder = CuckooFilter::builder().layout_named(self.name).expect("its name");
-        builder.hasher(HASHER)
-    }
-
-    /// Builds maplets of this layout.
-    pub fn maplets(self, value_bits: u32) -> MapletBuilder<AnyLayout, StableHashBuilder> {
-        let builder = CuckooMaplet::builder().layout_named(self.name).expect("its name");
-        builder.hasher(HASHER).value_bits(value_bits)
-    }
-
-    /// A filter for this number of items.
-    pub fn filter(self, capacity: usize) -> Filter {
-        self.filters().capacity(capacity).build().expect("memory for a test")
-    }
-
-    /// A filter that grows from the first capacity to the greatest.
-    pub fn growing(self, first: usize, most: usize) -> Filter<Growable<AnyLayout>> {
-        let builder = self.filters().capacity(first).max_capacity(most);
-        builder.build().expect("memory for a test")
-    }
-
-    /// A maplet for this number of pairs.
-    pub fn maplet(self, pairs: usize, value_bits: u32) -> Maplet {
-        self.maplets(value_bits).capacity(pairs).build().expect("memory for a test")
-    }
-
-    /// A maplet that grows from the first capacity to the greatest.
-    pub fn growing_maplet(
-        self,
-        first: usize,
-        most: usize,
-        value_bits: u32,
-    ) -> Maplet<Growable<AnyLayout>> {
-        let builder = self.maplets(value_bits).capacity(first).max_capacity(most);
-        builder.build().expect("memory for a test")
-    }
-
-    /// The filter with the most slots, of those with at most `slots`.
-    pub fn filter_of_slots(self, slots: usize) -> Filter {
-        self.filter(greatest(slots + 1, |capacity| self.filter(capacity).slots() <= slots))
-    }
-
-    /// The maplet with the most slots, of those with at most `slots`.
-    pub fn maplet_of_slots(self, slots: usize, value_bits: u32) -> Maplet {
-        let fits = |capacity| self.maplet(capacity, value_bits).slots() <= slots;
-        self.maplet(greatest(slots + 1, fits), value_bits)
-    }
-
-    /// The greatest maximum of a filter that is built for this capacity at first, up to `most`, with which no split
-    /// doubles an entry, and for which it does not begin with more buckets.
-    pub fn greatest_exact(self, first: usize, most: usize) -> usize {
-        greatest_exact(first, most, |most| self.growing(first, most))
-    }
-
-    /// The same of a maplet.
-    pub fn greatest_exact_maplet(self, first: usize, most: usize, value_bits: u32) -> usize {
-        greatest_exact(first, most, |most| self.growing_maplet(first, most, value_bits))
-    }
-
-    /// Where items belong in a table of fixed size with this number of buckets.
-    pub fn fixed_geometry(self, buckets: usize, value_bits: u32) -> Geometry {
-        Geometry { grows: false, layout: self, value_bits, first: buckets as u64 }
-    }
-
-    /// Where items belong in a growing table that began with this number of buckets.
-    pub fn growing_geometry(self, first: usize, value_bits: u32) -> Geometry {
-        Geometry { grows: true, ..self.fixed_geometry(first, value_bits) }
-    }
-
     fn shape(self) -> [u8; 3] {
         [self.encoding, self.bits as u8, self.slots as u8]
     }
@@ -243,28 +106,4 @@ impl Layout {
     pub(crate) fn of_shape(shape: [u8; 3]) -> Option<Self> {
         LAYOUTS.into_iter().find(|layout| layout.shape() == shape)
     }
-}
-
-fn greatest_exact<S: Subject>(first: usize, most: usize, build: impl Fn(usize) -> S) -> usize {
-    let slots = build(first).slots();
-    let is_within = |most| {
-        let built = build(most);
-        let contents = format::read(&built.bytes()).expect("a snapshot");
-        contents.is_exact() && built.slots() == slots
-    };
-    if is_within(most) {
-        most
-    } else {
-        first + greatest(most - first, |more| is_within(first + more))
-    }
-}
-
-/// The greatest number below the bound for which `is_within` says yes; it does so for 0.
-fn greatest(bound: usize, is_within: impl Fn(usize) -> bool) -> usize {
-    let (mut within, mut beyond) = (0, bound);
-    while beyond - within > 1 {
-        let middle = usize::midpoint(within, beyond);
-        *(if is_within(middle) { &mut within } else { &mut beyond }) = middle;
-    }
-    within
 }

@@ -2,6 +2,8 @@
 //!
 //! * [`Layout`]: what the documentation says of each layout, and filters and maplets of it. Their type is
 //!   that of `AnyLayout`, so that a test is compiled for one type and runs for each layout.
+//! * [`Subject`]: a filter or a maplet of any type as a value, so that a test is compiled once for all kinds; and
+//!   [`Kind`], which builds it.
 //! * [`mod@format`]: a reader of snapshots, and where an item belongs in a table: docs/format.md, written down
 //!   again. It shares no code with the crate.
 //! * [`Model`]: the exact multiset of entries that a filter or a maplet holds.
@@ -18,6 +20,7 @@
 )]
 
 pub mod format;
+mod kind;
 mod layouts;
 mod model;
 mod modelled;
@@ -25,8 +28,11 @@ mod modelled;
 mod random;
 mod subject;
 
+pub use kind::Kind;
 pub use layouts::{LAYOUTS, LEAST_BUCKETS, Layout};
 pub use model::Model;
 pub use modelled::{Modelled, Op, hash, keys};
 pub use random::{Random, cases, hashes, random, seed};
-pub use subject::{Filter, Grows, HASHER, Item, Maplet, Subject, ascending, prehashed};
+pub use subject::{
+    Batch, Filter, HASHER, Held, Item, Maplet, Subject, ascending, boxed, prehashed,
+};

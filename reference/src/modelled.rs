@@ -6,7 +6,7 @@ use coucal::{Error, Snapshot};
 
 use crate::format::{self, Contents, Entry, Value};
 use crate::model::Model;
-use crate::subject::{Grows, Item, Subject};
+use crate::subject::{Item, Subject};
 
 /// The hash of a key: a bijection, so different keys have different hashes.
 pub fn hash(key: u16) -> u64 {
@@ -46,10 +46,8 @@ pub enum Op {
 }
 
 /// A filter or a maplet, and what it must hold.
-pub struct Modelled<S> {
-    subject: S,
-    /// More room, if the subject can grow.
-    reserve: fn(&S, usize),
+pub struct Modelled {
+    subject: Box<dyn Subject>,
     /// What the subject was at first.
     bytes: Vec<u8>,
     start: Contents,
@@ -65,37 +63,22 @@ pub struct Modelled<S> {
     slots_and_stashed: (usize, (usize, usize)),
 }
 
-impl<S: Subject> Modelled<S> {
-    /// A subject of fixed size that holds anything.
-    pub fn new(subject: S) -> Self {
-        Self::with_reserve(subject, |_, _| {}, true)
-    }
-
-    /// A subject that grows, to a maximum with which no split doubles an entry.
-    pub fn growing(subject: S) -> Self
-    where
-        S: Grows,
-    {
-        Self::with_reserve(subject, reserve, true)
+impl Modelled {
+    /// A subject of fixed size that holds anything, or one that grows to a maximum with which no split doubles an entry.
+    pub fn new(subject: Box<dyn Subject>) -> Self {
+        let modelled = Self::doubling(subject);
+        assert!(modelled.start.is_exact(), "a split may double entries");
+        Self { is_exact: true, ..modelled }
     }
 
     /// An empty subject that grows, to any maximum. Only what was inserted is removed from it: what is left of a doubled entry
     /// may be that of no item.
-    pub fn doubling(subject: S) -> Self
-    where
-        S: Grows,
-    {
-        Self::with_reserve(subject, reserve, false)
-    }
-
-    fn with_reserve(subject: S, reserve: fn(&S, usize), is_exact: bool) -> Self {
+    pub fn doubling(subject: Box<dyn Subject>) -> Self {
         let bytes = subject.bytes();
         let start = format::read(&bytes).expect("a snapshot");
-        assert!(!is_exact || start.is_exact(), "a split may double entries");
         let modelled = Self {
-            reserve,
             bytes,
-            is_exact,
+            is_exact: false,
             model: Model::new(&start),
             held: BTreeMap::new(),
             hashes: Vec::new(),
@@ -124,8 +107,8 @@ impl<S: Subject> Modelled<S> {
         modelled
     }
 
-    pub fn subject(&self) -> &S {
-        &self.subject
+    pub fn subject(&self) -> &dyn Subject {
+        &*self.subject
     }
 
     pub fn model(&self) -> &Model {
@@ -212,7 +195,9 @@ impl<S: Subject> Modelled<S> {
                 _ => {}
             },
             Op::Reserve(additional) => {
-                (self.reserve)(&self.subject, additional.into());
+                if self.start.geometry.grows {
+                    self.reserve(additional.into());
+                }
                 self.settle();
             }
             Op::Restore => self.restore(),
@@ -244,7 +229,7 @@ impl<S: Subject> Modelled<S> {
     }
 
     fn begin_again(&mut self) {
-        self.subject = S::restored(&self.bytes).expect("what it was at first");
+        self.subject = self.subject.restored(&self.bytes).expect("what it was at first");
         self.model = Model::new(&self.start);
         self.held.clear();
         self.follow();
@@ -283,7 +268,7 @@ impl<S: Subject> Modelled<S> {
     /// An insert has failed with this.
     fn check_error(&self, error: &Error) {
         assert!(matches!(error, Error::Full | Error::Stopped { cause: Error::Full, .. }));
-        let contents = format::read(&self.subject.bytes()).expect("a snapshot");
+        let contents = self.subject.contents();
         if !self.is_exact && contents.words < contents.max_buckets {
             // One in four, and half of that is expected.
             let items = (self.subject.slots() as f64 * contents.target_load()) as u64;
@@ -315,7 +300,7 @@ impl<S: Subject> Modelled<S> {
 
     fn follow(&mut self) {
         self.slots_and_stashed = (self.subject.slots(), self.subject.stashed());
-        self.model.follow(format::read(&self.subject.bytes()).expect("a snapshot"));
+        self.model.follow(self.subject.contents());
     }
 
     /// Inserts an item.
@@ -469,15 +454,33 @@ impl<S: Subject> Modelled<S> {
         assert_eq!(self.subject.contains_each(hashes), expected.collect::<Vec<_>>());
     }
 
+    /// Room for this number of items more, or the error that says that there is none.
+    fn reserve(&self, additional: usize) {
+        let subject = self.subject();
+        let wanted = entries(subject) + additional;
+        let (slots, max_capacity) = (subject.slots(), subject.max_capacity());
+        match subject.reserve(additional) {
+            Ok(()) => {
+                let doubled = subject.contents().doubled;
+                assert!(wanted <= max_capacity && (subject.capacity() >= wanted || doubled > 0));
+            }
+            Err(error) => {
+                assert_eq!(error, Error::AboveMaxCapacity { wanted, max_capacity });
+                assert!(wanted > max_capacity);
+            }
+        }
+        assert!(subject.slots() >= slots);
+    }
+
     fn restore(&mut self) {
         let bytes = self.subject.bytes();
-        self.subject = S::restored(&bytes).expect("what was just written");
+        self.subject = self.subject.restored(&bytes).expect("what was just written");
         assert_eq!(self.subject.bytes(), bytes);
     }
 
     fn merge(&mut self, other: &Self) {
         assert!(!self.is_exact || self.start.geometry.first == other.start.geometry.first);
-        match self.subject.merge(&other.subject) {
+        match self.subject.merge(other.subject()) {
             Ok(()) => {
                 self.model.merge(&other.model);
                 for (&item, &copies) in &other.held {
@@ -486,7 +489,7 @@ impl<S: Subject> Modelled<S> {
             }
             Err(Error::Full) if self.is_exact => {
                 let most = self.start.max_buckets as usize * self.start.geometry.slots();
-                let together = entries(&self.subject) + entries(&other.subject);
+                let together = entries(self.subject()) + entries(other.subject());
                 assert!(together >= self.start.max_capacity as usize);
                 let at_maximum = self.subject.slots() == most;
                 assert!(!self.start.geometry.grows || at_maximum || together > most);
@@ -526,25 +529,7 @@ impl<S: Subject> Modelled<S> {
 }
 
 /// Entries, of which copies in the stash are one.
-fn entries(subject: &impl Subject) -> usize {
+fn entries(subject: &dyn Subject) -> usize {
     let (stashed, copies) = subject.stashed();
     (subject.len() + stashed).saturating_sub(copies)
-}
-
-/// Room for this number of items more, or the error that says that there is none.
-fn reserve<S: Grows>(subject: &S, additional: usize) {
-    let wanted = entries(subject) + additional;
-    let max_capacity = subject.max_capacity();
-    let slots = subject.slots();
-    match subject.try_reserve(additional) {
-        Ok(()) => {
-            let doubled = format::number(&subject.bytes(), format::at::DOUBLED);
-            assert!(wanted <= max_capacity && (subject.capacity() >= wanted || doubled > 0));
-        }
-        Err(error) => {
-            assert_eq!(error, Error::AboveMaxCapacity { wanted, max_capacity });
-            assert!(wanted > max_capacity);
-        }
-    }
-    assert!(subject.slots() >= slots);
 }

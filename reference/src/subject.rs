@@ -1,13 +1,16 @@
 //! What filters and maplets have in common.
 
+use std::any::Any;
 use std::fmt::Debug;
+use std::io::Read;
 
 use coucal::{
-    AnyLayout, Candidates, CuckooFilter, CuckooFilterView, CuckooMaplet, CuckooMapletView, Error,
-    Growable, GrowingLayout, Prehashed, Snapshot, StableHashBuilder, Storage,
+    AnyLayout, Builder, Candidates, CuckooFilter, CuckooFilterView, CuckooMaplet, CuckooMapletView,
+    Error, Growable, GrowingLayout, MapletBuilder, Prehashed, Snapshot, StableHashBuilder, Storage,
 };
 
-use crate::format::Value;
+use crate::format::{self, Contents, Geometry, Value};
+use crate::layouts::Layout;
 
 pub const HASHER: StableHashBuilder = StableHashBuilder::new(7);
 
@@ -17,40 +20,58 @@ pub type Maplet<L = AnyLayout> = CuckooMaplet<L, StableHashBuilder>;
 /// A hash, and in a maplet a value; in a filter 0.
 pub type Item = (u64, Value);
 
-/// A filter or a maplet. A filter is used as a maplet in which each value is 0.
-pub trait Subject: Debug + Sized {
-    /// An item as the batches of the crate have it.
-    type Named;
+/// A batch of items that is ready to be inserted.
+pub type Batch<'a> = Box<dyn Fn() -> Result<(), Error> + 'a>;
 
-    fn named(item: Item) -> Self::Named;
-    fn restored(bytes: &[u8]) -> Result<Self, Error>;
-    fn from_reader(bytes: &[u8]) -> Result<Self, Error>;
-    fn from_snapshot(snapshot: &Snapshot) -> Result<Self, Error>;
+/// Whether a hash is there, and its values.
+pub type Viewed = (bool, Vec<Value>);
+
+/// A filter or a maplet. A filter is used as a maplet in which each value is 0.
+pub trait Subject: Any + Debug + Send + Sync {
+    /// One of the same type, from bytes.
+    fn restored(&self, bytes: &[u8]) -> Result<Box<dyn Subject>, Error>;
+    /// One of the same type, from a reader.
+    fn read(&self, reader: &mut dyn Read) -> Result<Box<dyn Subject>, Error>;
+    /// One of the same type, from a snapshot.
+    fn of_snapshot(&self, snapshot: &Snapshot) -> Result<Box<dyn Subject>, Error>;
+    fn copied(&self) -> Result<Box<dyn Subject>, Error>;
     fn snapshot(&self) -> Result<Snapshot, Error>;
-    fn copied(&self) -> Result<Self, Error>;
     fn bytes(&self) -> Vec<u8> {
         self.snapshot().expect("memory").into_bytes()
     }
-    fn merge(&self, other: &Self) -> Result<(), Error>;
+    /// What its snapshot says.
+    fn contents(&self) -> Contents {
+        format::read(&self.bytes()).expect("a snapshot")
+    }
+    /// Where it places its items.
+    fn geometry(&self) -> Geometry {
+        self.contents().geometry
+    }
+    /// The other one is of the same type.
+    fn merge(&self, other: &dyn Subject) -> Result<(), Error>;
     fn clear(&self);
     fn len(&self) -> usize;
     fn is_empty(&self) -> bool;
     fn slots(&self) -> usize;
     fn capacity(&self) -> usize;
-    fn memory_bytes(&self) -> usize;
+    fn max_capacity(&self) -> usize {
+        self.snapshot().expect("memory").max_capacity()
+    }
+    /// Only where it grows.
+    fn reserve(&self, additional: usize) -> Result<(), Error>;
+    fn load_factor(&self) -> f64;
     fn false_positive_rate(&self) -> f64;
     fn inconclusive(&self) -> u64;
     /// Entries in the stash, and their copies.
     fn stashed(&self) -> (usize, usize);
-
+    /// All of its memory that is not a part of its value.
+    fn heap_bytes(&self) -> usize;
+    /// 0 of a filter.
     fn value_bits(&self) -> u32;
     fn insert(&self, item: Item) -> Result<(), Error>;
-    fn insert_named(&self, items: &[Self::Named]) -> Result<(), Error>;
+    fn batch(&self, items: &[Item]) -> Batch<'_>;
     fn insert_many(&self, items: &[Item]) -> Result<(), Error> {
-        self.insert_named(&Self::all_named(items))
-    }
-    fn all_named(items: &[Item]) -> Vec<Self::Named> {
-        items.iter().map(|&item| Self::named(item)).collect()
+        self.batch(items)()
     }
     /// From an iterator.
     fn insert_all(&self, items: &[Item]) -> Result<(), Error>;
@@ -72,16 +93,12 @@ pub trait Subject: Debug + Sized {
     fn values(&self, hash: u64) -> Vec<Value>;
     fn contains(&self, hash: u64) -> bool;
     fn contains_each(&self, hashes: &[u64]) -> Vec<bool>;
-    /// What a view of these bytes says of each hash: whether it is there, and its values in ascending order.
-    fn viewed(
-        bytes: &[u8],
-        is_trusted: bool,
-        hashes: &[u64],
-    ) -> Result<Vec<(bool, Vec<Value>)>, Error>;
+    /// What a view of these bytes, as of its snapshot, says of each hash: whether it is there, and its values in ascending order.
+    fn viewed(&self, bytes: &[u8], is_trusted: bool, hashes: &[u64]) -> Result<Vec<Viewed>, Error>;
     /// A view of these bytes, those of its snapshot, says of each hash what it says itself.
     fn assert_viewed(&self, bytes: &[u8], hashes: &[u64]) {
         for is_trusted in [false, true] {
-            let viewed = Self::viewed(bytes, is_trusted, hashes).expect("a snapshot");
+            let viewed = self.viewed(bytes, is_trusted, hashes).expect("a snapshot");
             for (&hash, viewed) in hashes.iter().zip(viewed) {
                 assert_eq!(viewed, (self.contains(hash), self.values(hash)), "{hash:x}");
             }
@@ -89,62 +106,69 @@ pub trait Subject: Debug + Sized {
     }
 }
 
-/// Of one that grows.
-pub trait Grows: Subject {
-    fn max_capacity(&self) -> usize;
-    fn try_reserve(&self, additional: usize) -> Result<(), Error>;
+/// The storages of subjects.
+pub trait Held: Storage + Sized + 'static {
+    fn reserve_filter(_: &Filter<Self>, _: usize) -> Result<(), Error> {
+        unreachable!("it is of fixed size")
+    }
+    fn reserve_maplet(_: &Maplet<Self>, _: usize) -> Result<(), Error> {
+        unreachable!("it is of fixed size")
+    }
+}
+
+macro_rules! fixed {
+    ($($layout:ident)*) => { $(impl Held for coucal::$layout {})* };
+}
+
+coucal::__for_each_layout!(fixed AnyLayout);
+
+impl<L: GrowingLayout + 'static> Held for Growable<L> {
+    fn reserve_filter(filter: &Filter<Self>, additional: usize) -> Result<(), Error> {
+        filter.reserve(additional)
+    }
+    fn reserve_maplet(maplet: &Maplet<Self>, additional: usize) -> Result<(), Error> {
+        maplet.reserve(additional)
+    }
+}
+
+/// What is built, as a subject. Its box is allocated before.
+pub fn boxed<S: Subject>(
+    build: impl FnOnce() -> Result<S, Error>,
+) -> Result<Box<dyn Subject>, Error> {
+    let place = Box::new_uninit();
+    let subject: Box<S> = Box::write(place, build()?);
+    Ok(subject)
+}
+
+/// Methods that do as those of the same name.
+macro_rules! same {
+    ($($name:ident: $type:ty)*) => { $(fn $name(&self) -> $type { self.$name() })* };
 }
 
 macro_rules! subject {
-    ($type:ident $($own:item)*) => {
-        impl<L: Storage> Subject for $type<L> {
-            fn restored(bytes: &[u8]) -> Result<Self, Error> {
-                Self::from_bytes(bytes, HASHER)
+    ($type:ident $named:ident $reserve:ident $($own:item)*) => {
+        impl<L: Held> Subject for $type<L> {
+            same! {
+                snapshot: Result<Snapshot, Error> clear: () len: usize is_empty: bool slots: usize
+                capacity: usize load_factor: f64 false_positive_rate: f64
             }
-            fn from_reader(bytes: &[u8]) -> Result<Self, Error> {
-                Self::restore(bytes, HASHER)
+            fn restored(&self, bytes: &[u8]) -> Result<Box<dyn Subject>, Error> {
+                boxed(|| Self::from_bytes(bytes, HASHER))
             }
-            fn from_snapshot(snapshot: &Snapshot) -> Result<Self, Error> {
-                Self::from_snapshot(snapshot, HASHER)
+            fn read(&self, reader: &mut dyn Read) -> Result<Box<dyn Subject>, Error> {
+                boxed(|| Self::restore(reader, HASHER))
             }
-            fn snapshot(&self) -> Result<Snapshot, Error> {
-                self.snapshot()
+            fn of_snapshot(&self, snapshot: &Snapshot) -> Result<Box<dyn Subject>, Error> {
+                boxed(|| Self::from_snapshot(snapshot, HASHER))
             }
-            fn copied(&self) -> Result<Self, Error> {
-                self.try_clone()
+            fn copied(&self) -> Result<Box<dyn Subject>, Error> {
+                boxed(|| self.try_clone())
             }
-            fn insert_named(&self, items: &[Self::Named]) -> Result<(), Error> {
-                self.insert_many(items)
+            fn merge(&self, other: &dyn Subject) -> Result<(), Error> {
+                self.merge((other as &dyn Any).downcast_ref().expect("one of the same type"))
             }
-            fn remove_each(&self, items: &[Item]) -> Vec<bool> {
-                let mut removed = stale(items.len());
-                let count = self.remove_many(&Self::all_named(items), &mut removed).expect("as long");
-                assert_eq!(count, removed.iter().filter(|&&removed| removed).count());
-                removed
-            }
-            fn merge(&self, other: &Self) -> Result<(), Error> {
-                self.merge(other)
-            }
-            fn clear(&self) {
-                self.clear();
-            }
-            fn len(&self) -> usize {
-                self.len()
-            }
-            fn is_empty(&self) -> bool {
-                self.is_empty()
-            }
-            fn slots(&self) -> usize {
-                self.slots()
-            }
-            fn capacity(&self) -> usize {
-                self.capacity()
-            }
-            fn memory_bytes(&self) -> usize {
-                self.memory_bytes()
-            }
-            fn false_positive_rate(&self) -> f64 {
-                self.false_positive_rate()
+            fn reserve(&self, additional: usize) -> Result<(), Error> {
+                L::$reserve(self, additional)
             }
             fn inconclusive(&self) -> u64 {
                 self.stats().inconclusive_lookups
@@ -153,43 +177,46 @@ macro_rules! subject {
                 let stats = self.stats();
                 (stats.stashed_entries, stats.stashed_copies)
             }
+            fn heap_bytes(&self) -> usize {
+                self.memory_bytes() - size_of_val(self)
+            }
+            fn batch(&self, items: &[Item]) -> Batch<'_> {
+                let named: Vec<_> = items.iter().map($named).collect();
+                Box::new(move || self.insert_many(&named))
+            }
+            fn insert_all(&self, items: &[Item]) -> Result<(), Error> {
+                self.insert_all(items.iter().map($named))
+            }
+            fn remove_each(&self, items: &[Item]) -> Vec<bool> {
+                let named: Vec<_> = items.iter().map($named).collect();
+                let mut removed = stale(items.len());
+                let count = self.remove_many(&named, &mut removed).expect("as long");
+                assert_eq!(count, removed.iter().filter(|&&removed| removed).count());
+                removed
+            }
             $($own)*
-        }
-
-        impl<L: GrowingLayout> Grows for $type<Growable<L>> {
-            fn max_capacity(&self) -> usize {
-                self.max_capacity()
-            }
-            fn try_reserve(&self, additional: usize) -> Result<(), Error> {
-                self.reserve(additional)
-            }
         }
     };
 }
 
 subject! {
-    Filter
-    type Named = Prehashed;
-    fn named((hash, _): Item) -> Prehashed {
-        Prehashed(hash)
-    }
+    Filter of_filter reserve_filter
     fn value_bits(&self) -> u32 {
         0
     }
     fn insert(&self, (hash, _): Item) -> Result<(), Error> {
         self.insert(&Prehashed(hash))
     }
-    fn insert_all(&self, items: &[Item]) -> Result<(), Error> {
-        self.insert_all(items.iter().map(|&(hash, _)| Prehashed(hash)))
-    }
     fn insert_unique(&self, (hash, _): Item) -> Result<bool, Error> {
         self.insert_unique(&Prehashed(hash))
     }
     fn insert_unique_each(&self, items: &[Item]) -> (Vec<bool>, Option<Error>) {
         let mut new = stale(items.len());
-        let (count, failed) = match self.insert_unique_many(&Self::all_named(items), &mut new) {
+        let named: Vec<_> = items.iter().map(of_filter).collect();
+        let (count, failed) = match self.insert_unique_many(&named, &mut new) {
             Ok(count) => (count, None),
             Err(Error::Stopped { index, stored, cause }) => {
+                assert_eq!(new[index..], stale(items.len())[index..], "the rest is as it was");
                 new.truncate(index);
                 (stored, Some(cause.clone()))
             }
@@ -219,16 +246,9 @@ subject! {
         assert_eq!(found, self.contains_each(Prehashed::slice(hashes)));
         found
     }
-    fn viewed(
-        bytes: &[u8],
-        is_trusted: bool,
-        hashes: &[u64],
-    ) -> Result<Vec<(bool, Vec<Value>)>, Error> {
-        let open = if is_trusted {
-            CuckooFilterView::from_trusted_bytes
-        } else {
-            CuckooFilterView::from_bytes
-        };
+    fn viewed(&self, bytes: &[u8], is_trusted: bool, hashes: &[u64]) -> Result<Vec<Viewed>, Error> {
+        let trusting = CuckooFilterView::from_trusted_bytes;
+        let open = if is_trusted { trusting } else { CuckooFilterView::from_bytes };
         let view = open(bytes, HASHER)?;
         let mut found = stale(hashes.len());
         view.contains_many(Prehashed::slice(hashes), &mut found).expect("as long");
@@ -241,25 +261,13 @@ subject! {
     }
 }
 
-/// Pairs with the hash of a key as the key.
-pub fn prehashed(items: &[Item]) -> Vec<(Prehashed, Value)> {
-    items.iter().map(|&(hash, value)| (Prehashed(hash), value)).collect()
-}
-
 subject! {
-    Maplet
-    type Named = (Prehashed, Value);
-    fn named((hash, value): Item) -> (Prehashed, Value) {
-        (Prehashed(hash), value)
-    }
+    Maplet of_maplet reserve_maplet
     fn value_bits(&self) -> u32 {
         self.value_bits()
     }
     fn insert(&self, (hash, value): Item) -> Result<(), Error> {
         self.insert(&Prehashed(hash), value)
-    }
-    fn insert_all(&self, items: &[Item]) -> Result<(), Error> {
-        self.insert_all(items.iter().map(|&item| Self::named(item)))
     }
     fn insert_unique(&self, _: Item) -> Result<bool, Error> {
         unreachable!("a maplet is a multimap")
@@ -298,16 +306,9 @@ subject! {
         })
         .collect()
     }
-    fn viewed(
-        bytes: &[u8],
-        is_trusted: bool,
-        hashes: &[u64],
-    ) -> Result<Vec<(bool, Vec<Value>)>, Error> {
-        let open = if is_trusted {
-            CuckooMapletView::from_trusted_bytes
-        } else {
-            CuckooMapletView::from_bytes
-        };
+    fn viewed(&self, bytes: &[u8], is_trusted: bool, hashes: &[u64]) -> Result<Vec<Viewed>, Error> {
+        let trusting = CuckooMapletView::from_trusted_bytes;
+        let open = if is_trusted { trusting } else { CuckooMapletView::from_bytes };
         let view = open(bytes, HASHER)?;
         let mut found = vec![Candidates::new(); hashes.len()];
         view.get_many(Prehashed::slice(hashes), &mut found).expect("as long");
@@ -330,4 +331,80 @@ pub fn ascending(candidates: Candidates) -> Vec<Value> {
     let mut values: Vec<Value> = candidates.collect();
     values.sort_unstable();
     values
+}
+
+fn of_filter(&(hash, _): &Item) -> Prehashed {
+    Prehashed(hash)
+}
+
+fn of_maplet(&(hash, value): &Item) -> (Prehashed, Value) {
+    (Prehashed(hash), value)
+}
+
+/// Pairs with the hash of a key as the key.
+pub fn prehashed(items: &[Item]) -> Vec<(Prehashed, Value)> {
+    items.iter().map(of_maplet).collect()
+}
+
+/// What has a layout.
+impl Layout {
+    /// Builds filters of this layout.
+    pub fn filters(self) -> Builder<AnyLayout, StableHashBuilder> {
+        let builder = CuckooFilter::builder().layout_named(self.name).expect("its name");
+        builder.hasher(HASHER)
+    }
+
+    /// Builds maplets of this layout.
+    pub fn maplets(self, value_bits: u32) -> MapletBuilder<AnyLayout, StableHashBuilder> {
+        let builder = CuckooMaplet::builder().layout_named(self.name).expect("its name");
+        builder.hasher(HASHER).value_bits(value_bits)
+    }
+
+    /// A filter for this number of items.
+    pub fn filter(self, capacity: usize) -> Filter {
+        self.filters().capacity(capacity).build().expect("memory for a test")
+    }
+
+    /// A filter that grows from the first capacity to the greatest.
+    pub fn growing(self, first: usize, most: usize) -> Filter<Growable<AnyLayout>> {
+        let builder = self.filters().capacity(first).max_capacity(most);
+        builder.build().expect("memory for a test")
+    }
+
+    /// A maplet for this number of pairs.
+    pub fn maplet(self, pairs: usize, value_bits: u32) -> Maplet {
+        self.maplets(value_bits).capacity(pairs).build().expect("memory for a test")
+    }
+
+    /// A maplet that grows from the first capacity to the greatest.
+    pub fn growing_maplet(
+        self,
+        first: usize,
+        most: usize,
+        value_bits: u32,
+    ) -> Maplet<Growable<AnyLayout>> {
+        let builder = self.maplets(value_bits).capacity(first).max_capacity(most);
+        builder.build().expect("memory for a test")
+    }
+
+    /// The filter with the most slots, of those with at most `slots`.
+    pub fn filter_of_slots(self, slots: usize) -> Filter {
+        self.filter(greatest(slots + 1, |capacity| self.filter(capacity).slots() <= slots))
+    }
+
+    /// The maplet with the most slots, of those with at most `slots`.
+    pub fn maplet_of_slots(self, slots: usize, value_bits: u32) -> Maplet {
+        let fits = |capacity| self.maplet(capacity, value_bits).slots() <= slots;
+        self.maplet(greatest(slots + 1, fits), value_bits)
+    }
+}
+
+/// The greatest number below the bound for which `is_within` says yes; it does so for 0.
+pub(crate) fn greatest(bound: usize, is_within: impl Fn(usize) -> bool) -> usize {
+    let (mut within, mut beyond) = (0, bound);
+    while beyond - within > 1 {
+        let middle = usize::midpoint(within, beyond);
+        *(if is_within(middle) { &mut within } else { &mut beyond }) = middle;
+    }
+    within
 }

@@ -5,9 +5,9 @@ use coucal::{
     AnyLayout, CuckooFilter, CuckooMaplet, Error, FixedStorage, Growable, GrowingLayout, Snapshot,
     Storage,
 };
-use coucal_reference::{LAYOUTS, Subject};
+use coucal_reference::Held;
 
-use crate::common::{Filter, HASHER, Layout, Maplet};
+use crate::common::{Filter, HASHER, LAYOUTS, Layout, Maplet, Subject};
 
 /// Runs a function that is generic over the layout for the layout of this name.
 macro_rules! with_type {
@@ -20,14 +20,12 @@ macro_rules! with_type {
 }
 
 of_each_layout! {
-    a_filter_is_that_of_the_layout
-    a_maplet_is_that_of_the_layout
+    it_is_that_of_the_layout
     values_that_no_maplet_stores
 }
 
 of_each_growing_layout! {
-    a_growing_filter_is_that_of_the_layout
-    a_growing_maplet_is_that_of_the_layout
+    what_grows_is_that_of_the_layout
     values_that_no_growing_maplet_stores
     snapshots_of_other_types
 }
@@ -46,43 +44,29 @@ fn the_layouts_of_the_crate() {
     assert!(growing.eq(coucal::__for_each_layout!(that grows: all)));
 }
 
-fn a_filter_is_that_of_the_layout(layout: Layout) {
-    fn check<L: FixedStorage>(layout: Layout) {
-        let builder = CuckooFilter::builder().layout::<L>().hasher(HASHER).capacity(1000);
-        does_the_same(&builder.build().expect("memory"), &layout.filter(1000));
+fn it_is_that_of_the_layout(layout: Layout) {
+    fn check<L: Held + FixedStorage>(layout: Layout) {
+        let filter = CuckooFilter::builder().layout::<L>().hasher(HASHER).capacity(1000);
+        does_the_same(&filter.build().expect("memory"), &layout.filter(1000));
+        let maplet = CuckooMaplet::builder().layout::<L>().hasher(HASHER).capacity(1000);
+        does_the_same(&maplet.value_bits(3).build().expect("memory"), &layout.maplet(1000, 3));
     }
     coucal::__for_each_layout!(with_type [layout check]);
 }
 
-fn a_growing_filter_is_that_of_the_layout(layout: Layout) {
-    fn check<L: GrowingLayout>(layout: Layout) {
-        let builder = CuckooFilter::builder().max_capacity(1500).hasher(HASHER);
-        let filter = builder.layout::<L>().build().expect("memory");
-        does_the_same(&filter, &layout.growing(0, 1500));
-    }
-    coucal::__for_each_layout!(that grows: with_type [layout check]);
-}
-
-fn a_maplet_is_that_of_the_layout(layout: Layout) {
-    fn check<L: FixedStorage>(layout: Layout) {
-        let builder = CuckooMaplet::builder().layout::<L>().hasher(HASHER).capacity(1000);
-        let maplet = builder.value_bits(3).build().expect("memory");
-        does_the_same(&maplet, &layout.maplet(1000, 3));
-    }
-    coucal::__for_each_layout!(with_type [layout check]);
-}
-
-fn a_growing_maplet_is_that_of_the_layout(layout: Layout) {
-    fn check<L: GrowingLayout>(layout: Layout) {
-        let builder = CuckooMaplet::builder().max_capacity(1500).hasher(HASHER).value_bits(3);
-        let maplet = builder.layout::<L>().build().expect("memory");
+fn what_grows_is_that_of_the_layout(layout: Layout) {
+    fn check<L: GrowingLayout + 'static>(layout: Layout) {
+        let filter = CuckooFilter::builder().max_capacity(1500).hasher(HASHER).layout::<L>();
+        does_the_same(&filter.build().expect("memory"), &layout.growing(0, 1500));
+        let maplet = CuckooMaplet::builder().max_capacity(1500).hasher(HASHER).layout::<L>();
+        let maplet = maplet.value_bits(3).build().expect("memory");
         does_the_same(&maplet, &layout.growing_maplet(0, 1500, 3));
     }
     coucal::__for_each_layout!(that grows: with_type [layout check]);
 }
 
 /// The operations give the same answers, and leave the same tables word by word.
-fn does_the_same<S: Subject>(of_type: &S, chosen: &impl Subject) {
+fn does_the_same(of_type: &dyn Subject, chosen: &dyn Subject) {
     let largest = ((1_u64 << of_type.value_bits()) - 1) as u32;
     for n in 0..1500_u64 {
         let item = (n.wrapping_mul(0x9e37_79b9_7f4a_7c15), n as u32 & largest);
@@ -104,13 +88,12 @@ fn does_the_same<S: Subject>(of_type: &S, chosen: &impl Subject) {
     }
     let bytes = chosen.bytes();
     assert!(of_type.len() > 900 && of_type.bytes() == bytes);
-    assert!(S::restored(&bytes).expect("a snapshot of this type").bytes() == bytes);
+    assert!(of_type.restored(&bytes).expect("a snapshot of this type").bytes() == bytes);
     assert_eq!((of_type.len(), of_type.slots()), (chosen.len(), chosen.slots()));
     assert_eq!(of_type.capacity(), chosen.capacity());
     let [rate, expected] = [of_type.false_positive_rate(), chosen.false_positive_rate()];
     assert_eq!(rate.to_bits(), expected.to_bits());
-    let besides = of_type.memory_bytes() - size_of_val(of_type);
-    assert_eq!(besides, chosen.memory_bytes() - size_of_val(chosen));
+    assert_eq!(of_type.heap_bytes(), chosen.heap_bytes());
 }
 
 /// The error names the shortest layout that does store them, if there is one.

@@ -1,7 +1,8 @@
 //! What several tests need: a test for each layout, hashes, and how long a test runs.
 
 pub use coucal_reference::{
-    Filter, HASHER, LEAST_BUCKETS, Layout, Maplet, Random, cases, hashes, prehashed, random,
+    Filter, HASHER, Item, Kind, LAYOUTS, LEAST_BUCKETS, Layout, Maplet, Random, Subject, hashes,
+    prehashed, random,
 };
 
 use std::collections::BTreeMap;
@@ -9,8 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use coucal::{AnyLayout, CuckooFilter, Error, Growable, Prehashed, Storage};
-use coucal_reference::Subject;
-use coucal_reference::format::{self, Class, Value};
+use coucal_reference::format::{Class, Value};
 
 /// Makes a test for each layout of each of these functions, which have it as an argument:
 /// `name::Fp16x4` and so on.
@@ -44,9 +44,6 @@ macro_rules! of_each_growing_layout {
 
 /// A filter that grows.
 pub type Growing = Filter<Growable<AnyLayout>>;
-
-/// A maplet that grows.
-pub type GrowingMaplet = Maplet<Growable<AnyLayout>>;
 
 /// `COUCAL_LONG`, the length of a long run: 1 or more.
 fn length_of_run() -> Option<u64> {
@@ -106,12 +103,25 @@ impl Drop for Stop<'_> {
 }
 
 /// How many entries there are of each class and value, as its snapshot says.
-pub fn entries(subject: &impl Subject) -> BTreeMap<(Class, Value), usize> {
+pub fn entries(subject: &dyn Subject) -> BTreeMap<(Class, Value), usize> {
     let mut sums = BTreeMap::new();
-    for ((class, value, _), copies) in format::read(&subject.bytes()).expect("a snapshot").copies {
+    for ((class, value, _), copies) in subject.contents().copies {
         *sums.entry((class, value)).or_default() += copies;
     }
     sums
+}
+
+/// After a merge, every class has as many copies of each value as both together had.
+pub fn check_merge(one: &dyn Subject, other: &dyn Subject) {
+    let mut expected = entries(one);
+    for (entry, copies) in entries(other) {
+        *expected.entry(entry).or_default() += copies;
+    }
+    let (before, len) = (other.bytes(), one.len() + other.len());
+    assert_eq!(one.merge(other), Ok(()), "{one:?}, {other:?}");
+    assert_eq!(one.len(), len);
+    assert!(other.bytes() == before, "the other is as it was");
+    assert_eq!(entries(one), expected);
 }
 
 /// How far a number of rare, independent events may be from the one expected: further by chance once in 10^12 times, so

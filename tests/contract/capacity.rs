@@ -7,7 +7,7 @@ use std::panic::catch_unwind;
 
 use coucal::{AnyCuckooFilter, CuckooFilter, Error};
 
-use crate::common::{Layout, default_layout};
+use crate::common::Layout;
 
 /// The slots of the smallest table with an even number of buckets that holds `items` distinct items:
 /// enough for the load and for the scatter, and with enough pairs of buckets that of five million
@@ -47,28 +47,6 @@ fn every_capacity_has_the_slots_it_needs(layout: Layout) {
         assert_eq!(slots(next), table + 2 * layout.slots, "capacity {next}");
     }
 }
-
-/// The figures themselves, for the default layout.
-#[test]
-fn slots_of_the_default_layout() {
-    let figures =
-        DEFAULT.map(|(capacity, _)| (capacity, default_layout().filter(capacity).slots()));
-    assert_eq!(figures, DEFAULT);
-}
-
-/// A capacity and the slots of its table.
-const DEFAULT: [(usize, usize); 10] = [
-    (0, 8),
-    (8, 8),
-    (9, 24),
-    (100, 136),
-    (1000, 1128),
-    (2000, 2200),
-    (10_000, 10_672),
-    (100_000, 104_960),
-    (1_000_000, 1_044_168),
-    (10_000_000, 10_424_576),
-];
 
 /// A stripe counts its slots in 32 bits, and there are up to 2^12 stripes: no table of more than
 /// 2^44 slots is built, whether or not the memory can be had.
@@ -114,20 +92,4 @@ fn capacities_about_the_address_space() {
             assert_eq!(any.err(), Some(error.clone()), "rate {rate}");
         }
     }
-}
-
-/// A rate that a table of some layout reaches is not said to be out of reach where that table is
-/// too large: the capacity is what has to change.
-#[test]
-fn too_many_items_and_a_low_rate() {
-    let capacities: [u64; 4] = [1 << 44, 1 << 50, 1 << 58, 1 << 62];
-    for capacity in capacities.into_iter().filter_map(|items| usize::try_from(items).ok()) {
-        for rate in [0.01, 1e-7] {
-            let error = AnyCuckooFilter::with_capacity_and_rate(capacity, rate).err();
-            assert_eq!(error, Some(Error::CapacityOverflow { capacity }), "rate {rate}");
-        }
-    }
-    // With a rate that no layout reaches, it is the rate.
-    let error = AnyCuckooFilter::with_capacity_and_rate(1000, 1e-12).err();
-    assert!(matches!(error, Some(Error::RateOutOfReach { layout: None, .. })), "{error:?}");
 }

@@ -10,7 +10,9 @@ of_each_layout!(the_first_insert_does_not_fail_early);
 fn the_first_insert_does_not_fail_early(layout: Layout) {
     let stated = layout.full;
     let tolerance = if layout.slots > 3 { 0.65 } else { 1.15 };
-    for (slots, fills) in [(1 << 15, usually(10, 500)), (1 << 16, usually(5, 250))] {
+    // Powers of two, and some that are not.
+    let sizes = [(1 << 15, 6), (1 << 16, 2), (17_000, 5), (50_000, 2), (100_000, 1)];
+    for (slots, fills) in sizes.map(|(slots, fills)| (slots, usually(1, 50) * fills)) {
         let filter = layout.filter_of_slots(slots);
         let (mut sum, mut least) = (0.0, 100.0_f64);
         for seed in 0..fills {

@@ -5,18 +5,14 @@
 
 use std::collections::HashSet;
 
-use coucal::{
-    AnyLayout, CuckooFilter, Error, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Growable, GrowableCuckooFilter,
-    GrowingLayout, Prehashed,
-};
-use coucal_reference::format::{Geometry, Value};
-use coucal_reference::{Item, LAYOUTS, Subject};
+use coucal::{AnyLayout, CuckooFilter, Error, Fp32x2, Growable, GrowableCuckooFilter, Prehashed};
+use coucal_reference::format::Geometry;
 use rand::RngExt;
 
 use super::Holders;
 use crate::common::{
-    Growing, LEAST_BUCKETS, Layout, default_layout, fill, hashes, is_expected, load_above, random,
-    scatter, usually,
+    Growing, Kind, LEAST_BUCKETS, Layout, Subject, default_layout, fill, hashes, is_expected,
+    load_above, random, scatter, usually, widths,
 };
 
 /// The bytes that a filter has besides its words: locks, counters and versions, and itself.
@@ -29,16 +25,12 @@ const FIRST_BUCKETS: usize = 512;
 of_each_growing_layout! {
     no_size_is_needed
     what_a_maplet_can_reach
-    filters_of_any_two_sizes_are_merged
-    a_merge_that_fails_changes_nothing
     small_filters_reach_their_greatest_capacity
     large_filters_reach_their_greatest_capacity
-    the_load_is_high_at_every_size
-    every_insert_lets_it_grow
+    the_load_stays_at_the_target
     reserved_room_is_enough
     reserved_room_is_enough_after_many_doublings
     the_first_capacity_is_enough
-    the_first_size
 }
 
 /// A filter of which no size is said.
@@ -47,22 +39,20 @@ fn endless(layout: Layout) -> Growing {
 }
 
 /// Every item is found, all are counted, and the rate is that of the formula, at each size from the first to
-/// two million items.
+/// a million items.
 fn no_size_is_needed(layout: Layout) {
     let filter = endless(layout);
     assert_eq!(filter.slots(), FIRST_BUCKETS * layout.slots);
     let most = filter.max_capacity();
     assert!(most as u64 > 1 << 43 || most == usize::MAX, "{filter:?}");
     let mut items = hashes(1);
-    for wanted in [20_000, 200_000, 2_000_000] {
+    for wanted in [20_000, 200_000, usually(1_000_000, 4_000_000)] {
         let batch: Vec<u64> = items.by_ref().take(wanted - filter.len()).collect();
         assert_eq!(filter.insert_many(Prehashed::slice(&batch)), Ok(()), "{filter:?}");
         assert_eq!(filter.len(), wanted);
         let held: Vec<u64> = hashes(1).take(wanted).collect();
-        assert!(
-            filter.contains_each(Prehashed::slice(&held)).iter().all(|&found| found),
-            "{filter:?}"
-        );
+        let found = filter.contains_each(Prehashed::slice(&held));
+        assert!(found.iter().all(|&found| found), "{filter:?}");
         let load = filter.load_factor();
         let least = layout.target() - allowance(layout, filter.slots());
         assert!((least..0.92).contains(&load), "{load}: {filter:?}");
@@ -110,51 +100,6 @@ fn filled(layout: Layout, seed: u64, items: usize) -> Growing {
     let filter = endless(layout);
     assert_eq!(fill(&filter, hashes(seed).take(items)), items);
     filter
-}
-
-/// A small filter into a large one, and the other way round: every item of both is found, and no more are
-/// counted.
-fn filters_of_any_two_sizes_are_merged(layout: Layout) {
-    let sizes = [0, 1, 100, 3000, usually(100_000, 500_000)];
-    for (a, b) in sizes.iter().flat_map(|&a| sizes.iter().map(move |&b| (a, b))) {
-        let [into, other] = [(1, a), (2, b)].map(|(seed, items)| filled(layout, seed, items));
-        let before = format!("{other:?}");
-        assert_eq!(into.merge(&other), Ok(()), "{other:?} into {into:?}");
-        assert_eq!(into.len(), a + b, "{into:?}");
-        let mut both = hashes(1).take(a).chain(hashes(2).take(b));
-        assert!(both.all(|hash| into.contains(&Prehashed(hash))), "{other:?} into {into:?}");
-        assert_eq!(format!("{other:?}"), before);
-        // It goes on from there, and all can be removed.
-        let more = hashes(3).take(1000);
-        assert_eq!(fill(&into, more), 1000);
-        assert!(hashes(2).take(b).all(|hash| into.remove(&Prehashed(hash))), "{into:?}");
-        assert!(hashes(1).take(a).all(|hash| into.contains(&Prehashed(hash))));
-        assert!(hashes(3).take(1000).all(|hash| into.contains(&Prehashed(hash))));
-        assert_eq!(into.len(), a + 1000);
-    }
-}
-
-/// All of the other filter, or nothing: up to the maximum it succeeds, and with too many items it fails, soon
-/// or late.
-fn a_merge_that_fails_changes_nothing(layout: Layout) {
-    for (a, b) in [(5000, 6000), (9000, 500), (3000, 30_000)] {
-        let into = layout.growing(0, 10_000);
-        assert_eq!(fill(&into, hashes(1).take(a)), a);
-        let other = filled(layout, 2, b);
-        let merged = into.merge(&other);
-        let held = if a + b <= 10_000 { a + b } else { a };
-        if merged.is_err() {
-            assert_eq!(merged, Err(Error::Full), "{into:?}");
-            assert!(a + b > 10_000, "{other:?} into {into:?}");
-            assert_eq!(into.len(), a);
-        } else {
-            // A table may hold more than its maximum.
-            assert_eq!(into.len(), a + b);
-        }
-        let mut both = hashes(1).take(a).chain(hashes(2).take(held - a));
-        assert!(both.all(|hash| into.contains(&Prehashed(hash))), "{other:?} into {into:?}");
-        assert!(hashes(1).take(a).all(|hash| into.remove(&Prehashed(hash))), "{into:?}");
-    }
 }
 
 /// Fills the filter up to its greatest capacity, and beyond it until an insert fails.
@@ -217,35 +162,40 @@ fn allowance(layout: Layout, slots: usize) -> f64 {
     layout.target() / (slots / layout.slots).min(64) as f64
 }
 
-/// The load at or above the target, at every insert from the first growth to the greatest size.
-fn the_load_is_high_at_every_size(layout: Layout) {
-    let (mut items, mut seed, mut grown) = (0, 0, 0);
-    while items < usually(100_000, 600_000) {
-        // From 32 buckets on.
-        let most = 100_000;
-        let filter = layout.growing(1, most);
-        let first = filter.slots();
-        for (before, hash) in hashes(seed).take(most).enumerate() {
-            assert_eq!(
-                filter.insert(&Prehashed(hash)),
-                Ok(()),
-                "{before}, seed {seed}: {filter:?}"
-            );
-            let slots = filter.slots();
-            if slots == first {
+/// However an item is stored, at every insert: not below the target from the first growth on, nor far above it while it may
+/// grow. (A search for room that fails would let it grow later, by thirteen points or more.) Maplets, whatever is left of the
+/// extra bits, by which inserts take turns to look at the load.
+fn the_load_stays_at_the_target(layout: Layout) {
+    let kinds = Kind::all(layout, widths).into_iter();
+    // With one extra bit it begins with a table that can come so far.
+    for kind in kinds.filter(|kind| kind.grows && layout.extra_bits(kind.value_bits) > 1) {
+        let is_filter = kind.value_bits == 0;
+        // From 32 buckets on, or as far as short rings go.
+        let (first, most) = if is_filter { (1, 100_000) } else { (40_000, 79_800) };
+        let subject = kind.build(first, most);
+        let first = subject.slots() + if is_filter { 0 } else { 100 * layout.slots };
+        let mut grown = 0;
+        for (before, hash) in hashes(kind.value_bits.into()).take(most).enumerate() {
+            let item = (hash, 1 & kind.top());
+            if is_filter && before % 2 == 1 {
+                subject.insert_unique(item).expect("below the maximum");
+            } else {
+                subject.insert(item).expect("below the maximum");
+            }
+            let slots = subject.slots();
+            if slots <= first {
                 continue;
             }
             grown += 1;
-            let least = layout.target() - allowance(layout, slots);
             // Without those that splits have doubled, and else with them.
-            let items = (before + 1) as f64 / slots as f64;
-            let load = if items < least { filter.load_factor() } else { items };
-            assert!(load >= least, "{load}, less than {least}, in {slots} slots, seed {seed}");
+            let (items, load) = (subject.len() as f64 / slots as f64, subject.load_factor());
+            let least = layout.target() - allowance(layout, slots);
+            assert!(items.max(load) >= least, "{load}, less than {least}: {subject:?}");
+            let above = if slots < 1024 * layout.slots { 1.0 } else { load_above(slots) };
+            assert!(load < layout.target() + above, "{load}: {subject:?}");
         }
-        items += most;
-        seed += 1;
+        assert!(grown * 4 > most, "most of it after the first growth");
     }
-    assert!(grown * 10 > items * 7, "most of it after the first growth");
 }
 
 /// The default layout in large tables, from a million items on: not a hundredth of a point below the
@@ -333,7 +283,7 @@ fn false_positives_are_as_stated(layout: Layout) {
         is_estimated(layout, &filter, before);
         let formula = by_the_formula(layout, layout.target(), doublings.into());
         // Which counts the core 0, and no item has it.
-        let off = 0.05 + 1.0 / layout.growing_geometry(2, 0).cores() as f64;
+        let off = 0.05 + 1.0 / filter.geometry().cores() as f64;
         assert!((before / formula - 1.0).abs() < off, "{doublings}: {before}, {formula}");
     }
     let &(_, most, at_last) = sizes.last().expect("several sizes");
@@ -379,8 +329,7 @@ impl Filters {
             Grown { filter, seed: 1000 + seed, weight: 0.0 }
         };
         let grown: Vec<Grown> = (0..number).map(build).collect();
-        let buckets = grown[0].filter.slots() / layout.slots;
-        Self { layout, geometry: layout.growing_geometry(buckets, 0), grown }
+        Self { layout, geometry: grown[0].filter.geometry(), grown }
     }
 
     /// Inserts until each filter is as full as it gets at this multiple of its first size, no more filters than
@@ -510,7 +459,8 @@ fn false_positives_of_21_bits() {
 #[test]
 fn false_positives_of_32_bits() {
     let layout = Layout::named("Fp32x2");
-    let (wanted, doublings) = usually((250.0, &[0, 4][..]), (2500.0, &[0, 4, 9]));
+    // Enough to notice that a bit is lost, which doubles the rate.
+    let (wanted, doublings) = usually((100.0, &[0, 4][..]), (2500.0, &[0, 4, 9]));
     planted(layout, wanted, 1 << 15, doublings, usually(1_450_000, 2_900_000));
 }
 
@@ -536,23 +486,6 @@ fn the_load_is_that_of_the_builder() {
 
 /// From nothing to 2^24 items on a long run, with the shortest cores or nearly so: nothing is refused, at most one in 10^5 is
 /// stashed (in smaller tables more), and the rate is what was stated for this number before it grew.
-fn short_cores_grow_on<S: Subject>(subject: &S, items: usize, stated: f64, rate: impl Fn() -> f64) {
-    let largest = (1_u64 << subject.value_bits()) - 1;
-    let item = |hash: u64| (hash, (hash & largest) as Value);
-    for batch in hashes(1).take(items).collect::<Vec<_>>().chunks(1 << 12) {
-        let batch: Vec<Item> = batch.iter().map(|&hash| item(hash)).collect();
-        assert_eq!(subject.insert_many(&batch), Ok(()), "{subject:?}");
-    }
-    let (stashed, _) = subject.stashed();
-    println!("{stashed} are stashed: {subject:?}");
-    assert!(stashed * usually(1000, 100_000) <= items, "{stashed} are stashed: {subject:?}");
-    let expected = usually(1500.0, 10_000.0);
-    let absent = hashes(5).take((expected / stated) as usize);
-    let found: usize = absent.map(|hash| subject.values(hash).len()).sum();
-    is_expected(found, expected, 0.05, &format!("{subject:?}"));
-    assert!((rate() / stated - 1.0).abs() < 0.1, "{}, {stated} stated: {subject:?}", rate());
-}
-
 #[test]
 fn short_cores_grow_on_at_every_target() {
     let items = usually(1 << 16, 1 << 24);
@@ -560,38 +493,30 @@ fn short_cores_grow_on_at_every_target() {
         let layout = Layout::named(name);
         let highest = layout.highest_target(value_bits > 0);
         for target in [layout.target, highest].map(|target| f64::from(target) / 1000.0) {
-            if value_bits == 0 {
-                let builder = layout.filters().growable().target_load(target);
-                let filter = builder.build().expect("memory for a test");
+            let filters = layout.filters().growable().target_load(target);
+            let maplets = layout.maplets(value_bits).growable().target_load(target);
+            let (subject, stated): (Box<dyn Subject>, _) = if value_bits == 0 {
+                let filter = filters.build().expect("memory for a test");
                 let stated = filter.false_positive_rate_at(items);
-                short_cores_grow_on(&filter, items, stated, || filter.false_positive_rate());
+                (Box::new(filter), stated)
             } else {
-                let builder = layout.maplets(value_bits).growable().target_load(target);
-                let maplet = builder.build().expect("memory for a test");
+                let maplet = maplets.build().expect("memory for a test");
                 let stated = maplet.false_positive_rate_at(items);
-                short_cores_grow_on(&maplet, items, stated, || maplet.false_positive_rate());
+                (Box::new(maplet), stated)
+            };
+            let kind = Kind { layout, grows: true, value_bits };
+            for batch in kind.items(1, items).chunks(1 << 12) {
+                assert_eq!(subject.insert_many(batch), Ok(()), "{subject:?}");
             }
-        }
-    }
-}
-
-/// However an item is stored, the load does not get far above the target while the filter may grow: a
-/// search for room that fails would let it grow later.
-fn every_insert_lets_it_grow(layout: Layout) {
-    let inserts: [fn(&Growing, u64); 2] = [
-        |filter, hash| filter.insert(&Prehashed(hash)).expect("below the greatest capacity"),
-        |filter, hash| {
-            filter.insert_unique(&Prehashed(hash)).expect("below the greatest capacity");
-        },
-    ];
-    for insert in inserts {
-        let filter = layout.growing(16_000, 60_000);
-        for hash in hashes(9).take(filter.max_capacity() * 9 / 10) {
-            insert(&filter, hash);
-            // Without growth by the load it would be thirteen points or more.
-            let most = layout.target() + load_above(filter.slots());
-            let load = filter.load_factor();
-            assert!(load < most, "{load}, not {most}: {filter:?}");
+            let (stashed, _) = subject.stashed();
+            println!("{stashed} are stashed: {subject:?}");
+            assert!(stashed * usually(1000, 100_000) <= items, "{stashed}: {subject:?}");
+            let expected = usually(1500.0, 10_000.0);
+            let absent = hashes(5).take((expected / stated) as usize);
+            let found: usize = absent.map(|hash| subject.values(hash).len()).sum();
+            is_expected(found, expected, 0.05, &format!("{subject:?}"));
+            let rate = subject.false_positive_rate();
+            assert!((rate / stated - 1.0).abs() < 0.1, "{rate}, {stated} stated: {subject:?}");
         }
     }
 }
@@ -726,36 +651,6 @@ fn what_is_printed() {
     }
 }
 
-/// The greatest size in bytes of a filter of the layout with this name, if it can be built.
-fn build_named(name: &str, first: usize, most: usize, rate: Option<f64>) -> Result<usize, Error> {
-    fn build<L: GrowingLayout>(
-        first: usize,
-        most: usize,
-        rate: Option<f64>,
-    ) -> Result<usize, Error> {
-        let builder = CuckooFilter::builder().capacity(first).max_capacity(most).layout::<L>();
-        let builder = match rate {
-            Some(rate) => builder.false_positive_rate(rate),
-            None => builder,
-        };
-        builder.clone().build()?;
-        Ok(builder.capacity(most).build()?.memory_bytes())
-    }
-    // By type: only a builder of one layout says which others there are.
-    match name {
-        "Fp12x5" => build::<Fp12x5>(first, most, rate),
-        "Fp16x4" => build::<Fp16x4>(first, most, rate),
-        "Fp21x3" => build::<Fp21x3>(first, most, rate),
-        "Fp32x2" => build::<Fp32x2>(first, most, rate),
-        "AnyLayout" => build::<AnyLayout>(first, most, rate),
-        _ => panic!("no layout that grows is named {name}"),
-    }
-}
-
-fn each_name() -> impl Iterator<Item = &'static str> {
-    LAYOUTS.into_iter().filter(|layout| layout.grows()).map(|layout| layout.name)
-}
-
 /// What is asked for at random: a first capacity, a greatest one, a rate or none.
 fn wishes() -> impl Iterator<Item = (usize, usize, Option<f64>)> {
     let mut random = random(83);
@@ -768,59 +663,18 @@ fn wishes() -> impl Iterator<Item = (usize, usize, Option<f64>)> {
     })
 }
 
-/// Where a layout does not reach the rate at the greatest capacity, the error names one that does; where
-/// none does, it states the lowest rate there is.
-#[test]
-fn errors_name_ways_out() {
-    let (mut layouts, mut rates) = (0, 0);
-    for (first, most, rate) in wishes().take(400) {
-        for name in each_name() {
-            let Err(error) = build_named(name, first, most, rate) else { continue };
-            let Error::RateOutOfReach { rate: asked, reached, layout } = error else {
-                panic!("{name}: {error:?}")
-            };
-            assert!(Some(asked) == rate && reached > asked, "{error:?}");
-            if let Some(layout) = layout {
-                let built = build_named(layout, first, most, rate);
-                assert!(built.is_ok(), "{name}: {error:?}: {built:?}");
-                assert!(build_named(name, first, most, Some(reached * 1.0001)).is_ok());
-                layouts += 1;
-            } else {
-                assert!(each_name().all(|n| build_named(n, first, most, rate).is_err()));
-                let better = Some(reached * 1.0001);
-                assert!(each_name().any(|n| build_named(n, first, most, better).is_ok()));
-                rates += 1;
-            }
-        }
-    }
-    assert!(layouts > 100 && rates > 10, "{layouts}, {rates}");
-}
-
-/// The layout that is chosen at run time reaches the rate at the greatest capacity, and takes no more
-/// memory than any other that does. Where none is chosen, none would do.
+/// The layout that is chosen at run time reaches the rate at the greatest capacity, and holds so many items.
 #[test]
 fn any_layout_reaches_the_rate() {
-    let (mut chosen, mut refused) = (HashSet::new(), 0);
-    for (first, most, rate) in wishes().take(600) {
-        let mut others =
-            each_name().map(|name| build_named(name, first, most, rate)).collect::<Vec<_>>();
+    let mut chosen = HashSet::new();
+    for (first, most, rate) in wishes().take(300) {
         let builder = CuckooFilter::builder().capacity(first).max_capacity(most).any_layout();
         let built = match rate {
             Some(rate) => builder.false_positive_rate(rate).build(),
             None => builder.build(),
         };
-        let Ok(filter) = built else {
-            assert!(others.iter().all(Result::is_err), "{built:?}");
-            refused += 1;
-            continue;
-        };
+        let Ok(filter) = built else { continue };
         chosen.insert(filter.layout_name());
-        // Without a rate, layouts with shorter fingerprints than the default are not chosen.
-        let candidates = others.drain(usize::from(rate.is_none())..).flatten();
-        let least = candidates.min().expect("a layout that can be built");
-        let chosen_bytes = build_named(filter.layout_name(), first, most, rate);
-        let chosen_bytes = chosen_bytes.expect("as `filter`");
-        assert!(chosen_bytes <= least + 16_000, "{filter:?}, {most} items");
         assert!(rate.is_none_or(|rate| filter.false_positive_rate_at(most) <= rate), "{filter:?}");
         if most < 20_000 {
             assert_eq!(fill(&filter, hashes(7).take(most)), most, "{filter:?}");
@@ -831,34 +685,14 @@ fn any_layout_reaches_the_rate() {
             assert!(hashes(7).take(most).all(|hash| filter.contains(&Prehashed(hash))));
         }
     }
-    assert!(chosen.len() == 4 && refused > 10, "{chosen:?}, {refused} refused");
-}
-
-/// How many buckets a filter starts with: what its first capacity needs; without one 512, or what its greatest
-/// capacity needs if that is less.
-fn the_first_size(layout: Layout) {
-    let slots = |first: usize, most: usize| {
-        let filter = layout.growing(first, most);
-        assert!(filter.capacity() >= first && filter.max_capacity() == most, "{filter:?}");
-        assert!(filter.capacity() as f64 <= filter.slots() as f64 * layout.target());
-        filter.slots()
-    };
-    assert_eq!(slots(1, 1), LEAST_BUCKETS * layout.slots);
-    for most in [0, 10, 100, 1000, 10_000, 100_000, 300_000] {
-        assert_eq!(slots(0, most), slots(most, most).min(FIRST_BUCKETS * layout.slots));
-        assert_eq!(slots(1, most.max(1)), LEAST_BUCKETS * layout.slots);
-    }
-    // A first capacity that needs more decides.
-    assert_eq!(slots(10_000, 20_000), slots(10_000, 10_000));
-    let endless = layout.filters().growable().capacity(10_000).build().expect("memory for a test");
-    assert_eq!(endless.slots(), slots(10_000, 10_000));
+    assert_eq!(chosen.len(), 4, "{chosen:?}");
 }
 
 /// Maplets with values of any length say what they can reach, and reach it: one in four of their slots in use is doubled then.
 fn what_a_maplet_can_reach(layout: Layout) {
     for bits in 1..=layout.longest_values() {
-        let maplet =
-            layout.maplets(bits).growable().capacity(1).build().expect("memory for a test");
+        let builder = layout.maplets(bits).growable().capacity(1);
+        let maplet = builder.build().expect("memory for a test");
         let most = maplet.max_capacity();
         let extra_bits = layout.extra_bits(bits);
         if extra_bits >= 7 {
@@ -873,7 +707,6 @@ fn what_a_maplet_can_reach(layout: Layout) {
         for (place, key) in hashes(1).take(most).enumerate() {
             assert_eq!(maplet.insert(&Prehashed(key), 0), Ok(()), "{place} of {most}: {maplet:?}");
         }
-        assert_eq!(maplet.len(), most);
         assert!(hashes(1).take(most).all(|key| maplet.contains_key(&Prehashed(key))));
     }
 }
@@ -882,70 +715,14 @@ fn what_a_maplet_can_reach(layout: Layout) {
 #[test]
 fn a_maplet_with_short_rings_is_full_at_its_end() {
     let layout = Layout::named("Fp12x5");
-    let build = |most| layout.growing_maplet(1, most, 4);
     let maplet = layout.maplets(4).growable().capacity(1).build().expect("memory for a test");
     let most = maplet.max_capacity();
-    let items: Vec<Item> = hashes(1).map(|hash| (hash, 1)).take(2 * most).collect();
-    let stored = items.iter().take_while(|&&item| Subject::insert(&maplet, item).is_ok()).count();
+    let insert = |&hash: &u64| maplet.insert(&Prehashed(hash), 1);
+    let items: Vec<u64> = hashes(1).take(2 * most).collect();
+    let stored = items.iter().take_while(|&hash| insert(hash).is_ok()).count();
     assert!((most..most * 5 / 4).contains(&stored), "{stored}: {maplet:?}");
-    let refused = items[stored..].iter().find_map(|&item| Subject::insert(&maplet, item).err());
-    assert_eq!(refused, Some(Error::Full));
-    assert!(hashes(1).take(stored).all(|hash| maplet.contains_key(&Prehashed(hash))));
-    assert!(build(10 * most).slots() > build(most).slots());
-}
-
-/// Two filters of the same items with two target loads: each keeps its load, and what is beyond the range
-/// of the layout is an error.
-#[test]
-fn the_range_of_target_loads() {
-    let build = |load: f64| {
-        let builder = CuckooFilter::builder().capacity(1000).max_capacity(100_000);
-        builder.target_load(load).build()
-    };
-    let error = Error::TargetLoadOutOfRange { layout: "Fp16x4", min: 0.5, max: 0.87 };
-    for load in [f64::NAN, f64::INFINITY, -0.7, 0.0, 0.4994, 0.8706, 1.0, 80.0] {
-        assert_eq!(build(load).err(), Some(error.clone()), "{load}");
-    }
-    let by_default = default_layout().growing(1000, 100_000);
-    assert_eq!(build(0.75).unwrap().slots(), by_default.slots());
-    let mut before = usize::MAX;
-    for load in [0.5, 0.6, 0.7, 0.8, 0.87] {
-        let filter = build(load).unwrap();
-        let items = |slots| slots as f64 * load;
-        assert!(items(filter.slots()) >= 1000.0 && items(filter.slots()) < 1300.0, "{filter:?}");
-        assert!(filter.slots() < before);
-        before = filter.slots();
-        filter.reserve(100_000).unwrap();
-        assert!((100_000.0..102_000.0).contains(&items(filter.slots())), "{filter:?}");
-    }
-}
-
-/// The greatest capacity is not less than the first one; and what is wrong whatever the size is said
-/// first.
-#[test]
-fn capacities_that_cannot_be() {
-    for (first, most) in [(1, 0), (100, 99), (usize::MAX, 1)] {
-        let low = Error::MaxCapacityTooLow { capacity: first, max_capacity: most };
-        let text = low.to_string();
-        assert!(text.contains(&first.to_string()) && text.contains(&most.to_string()), "{text}");
-        for name in each_name().chain(["AnyLayout"]) {
-            assert_eq!(build_named(name, first, most, None), Err(low.clone()));
-            assert_eq!(build_named(name, first, most, Some(0.01)), Err(low.clone()));
-        }
-        // The order of the calls does not matter, and the last one counts.
-        let builder = CuckooFilter::builder().max_capacity(most).capacity(first);
-        assert_eq!(builder.clone().build().err(), Some(low.clone()));
-        if first < 1000 {
-            assert!(builder.max_capacity(first).build().is_ok());
-        }
-    }
-    for rate in [0.0, 1.0, -1.0, f64::NAN] {
-        let error = build_named("Fp16x4", 0, 100, Some(rate));
-        assert!(matches!(error, Err(Error::InvalidRate { .. })), "{error:?}");
-    }
-    // On 32 bits there may be a filter of so many items on another machine.
-    for name in each_name().filter(|_| usize::BITS == 64) {
-        let overflow = Error::CapacityOverflow { capacity: usize::MAX };
-        assert_eq!(build_named(name, 1000, usize::MAX, None), Err(overflow));
-    }
+    assert_eq!(items[stored..].iter().find_map(|hash| insert(hash).err()), Some(Error::Full));
+    assert!(items[..stored].iter().all(|&hash| maplet.contains_key(&Prehashed(hash))));
+    let slots = |most| layout.growing_maplet(1, most, 4).slots();
+    assert!(slots(10 * most) > slots(most));
 }

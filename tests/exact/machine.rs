@@ -3,8 +3,9 @@
 
 use std::fmt::Debug;
 
+use coucal::Error;
 use coucal_reference::format::Geometry;
-use coucal_reference::{Grows, Layout, Modelled, Op, Random, Subject, cases};
+use coucal_reference::{Layout, Modelled, Op, Random, Subject, cases};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use rand::{RngExt, SeedableRng};
@@ -12,9 +13,12 @@ use rand::{RngExt, SeedableRng};
 /// Entries that the cells of the stash hold before they become more: then its ways are the longest.
 const FIRST_CELLS: usize = 56;
 
-/// Runs a test with random cases: so many, or with `COUCAL_LONG` fifty times as many.
-fn check<S: Strategy<Value: Debug>>(count: u32, strategy: S, test: impl Fn(S::Value)) {
-    let times = if std::env::var_os("COUCAL_LONG").is_some() { 50 } else { 1 };
+/// What is built for a first and a greatest number of items, with values of this length.
+type New<'a> = &'a dyn Fn(usize, usize, u32) -> Result<Box<dyn Subject>, Error>;
+
+/// Runs a test with random cases: so many, or with `COUCAL_LONG` ten times as many.
+pub fn check<S: Strategy<Value: Debug>>(count: u32, strategy: S, test: impl Fn(S::Value)) {
+    let times = if std::env::var_os("COUCAL_LONG").is_some() { 10 } else { 1 };
     let mut runner = TestRunner::new(ProptestConfig { cases: count * times, ..cases() });
     let outcome = runner.run(&strategy, |case| {
         test(case);
@@ -47,7 +51,7 @@ pub fn ops(most: usize, merges: u32) -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..most)
 }
 
-pub fn apply_all<S: Subject>([mut this, mut other]: [Modelled<S>; 2], ops: &[Op]) {
+pub fn apply_all([mut this, mut other]: [Modelled; 2], ops: &[Op]) {
     for (step, &op) in ops.iter().enumerate() {
         this.apply(op, &mut other);
         if step % 16 == 0 {
@@ -108,7 +112,7 @@ impl Items {
         }
     }
 
-    fn of<S: Subject>(self, modelled: Modelled<S>, capacity: usize) -> Modelled<S> {
+    fn of(self, modelled: Modelled, capacity: usize) -> Modelled {
         let geometry = modelled.model().geometry();
         let hashes = self.hashes(geometry, modelled.subject().slots());
         modelled.with_hashes(hashes).with_fill(self.fill(capacity, geometry.slots()))
@@ -117,23 +121,27 @@ impl Items {
 
 /// How long values are, up to this many bits; mostly the longest, which leave the fewest bits for the rest.
 fn value_bits(longest: u32) -> impl Strategy<Value = u32> {
-    prop_oneof![3 => 0..2_u32, 1 => 0..20_u32].prop_map(move |below| longest - below % longest)
+    let below = prop_oneof![3 => 0..2_u32, 1 => 0..20_u32];
+    below.prop_map(move |below| longest - below % longest.max(1))
 }
 
 /// Filters or maplets of fixed size, down to two buckets, with values of up to this length.
-pub fn fixed<S: Subject>(count: u32, layout: Layout, longest: u32, new: impl Fn(usize, u32) -> S) {
+pub fn fixed(count: u32, layout: Layout, longest: u32, new: New<'_>) {
     let capacity = prop_oneof![1 => 1..30_usize, 3 => 30..200_usize];
     let cases = (value_bits(longest), capacity, items(1, 3), items(1, 3), ops(300, 2));
     check(count, cases, |(bits, capacity, one, other, ops)| {
         let capacity = capacity.max(one.fill(capacity, layout.slots));
-        let new = |items: Items| items.of(Modelled::new(new(capacity, bits)), capacity);
+        let new = |items: Items| {
+            let built = new(capacity, capacity, bits).expect("memory for a test");
+            items.of(Modelled::new(built), capacity)
+        };
         apply_all([new(one), new(Items { seed: one.seed, ..other })], &ops);
     });
 }
 
 /// Filters or maplets that grow, with values of up to this length. The one may grow to several times the size of the
 /// other: then a merge doubles entries, and may be refused for that.
-pub fn growing<S: Grows>(count: u32, longest: u32, new: impl Fn(usize, usize, u32) -> S) {
+pub fn growing(count: u32, longest: u32, new: New<'_>) {
     let sizes = |least: usize, most: usize| (1..60_usize, least..most);
     // Only once does a table grow to its maximum: mostly short ones.
     let ops = prop_oneof![4 => ops(30, 120), 1 => ops(300, 10)];
@@ -141,7 +149,8 @@ pub fn growing<S: Grows>(count: u32, longest: u32, new: impl Fn(usize, usize, u3
         (value_bits(longest), sizes(100, 1000), sizes(0, 150), items(8, 1), items(8, 1), ops);
     check(count, cases, |(bits, one, other, items, of_other, ops)| {
         let new = |(first, more): (usize, usize), items: Items| {
-            items.of(Modelled::doubling(new(first, first + more, bits)), first + more)
+            let built = new(first, first + more, bits).expect("memory for a test");
+            items.of(Modelled::doubling(built), first + more)
         };
         apply_all([new(one, items), new(other, Items { seed: items.seed, ..of_other })], &ops);
     });

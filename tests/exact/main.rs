@@ -2,8 +2,8 @@
 
 mod machine;
 
-use coucal::{CuckooFilter, CuckooMaplet, Fp12x5};
-use coucal_reference::{HASHER, Layout};
+use coucal::{Builder, CuckooFilter, CuckooMaplet, Fp12x5, MapletBuilder, StableHashBuilder};
+use coucal_reference::{HASHER, Layout, boxed};
 
 use self::machine::{fixed, growing};
 
@@ -11,36 +11,33 @@ fn layout() -> Layout {
     Layout::named("Fp12x5")
 }
 
+fn filters_for(capacity: usize) -> Builder<Fp12x5, StableHashBuilder> {
+    CuckooFilter::builder().layout().hasher(HASHER).capacity(capacity)
+}
+
+fn maplets_for(capacity: usize, bits: u32) -> MapletBuilder<Fp12x5, StableHashBuilder> {
+    CuckooMaplet::builder().layout().hasher(HASHER).capacity(capacity).value_bits(bits)
+}
+
 #[test]
 fn filters() {
-    let filters = CuckooFilter::builder().layout::<Fp12x5>().hasher(HASHER);
-    fixed(150, layout(), 1, |capacity, _| {
-        filters.clone().capacity(capacity).build().expect("memory for a test")
-    });
+    fixed(150, layout(), 0, &|_, most, _| boxed(|| filters_for(most).build()));
 }
 
 #[test]
 fn maplets() {
-    let maplets = CuckooMaplet::builder().layout::<Fp12x5>().hasher(HASHER);
-    fixed(600, layout(), layout().longest_values(), |capacity, bits| {
-        maplets.clone().value_bits(bits).capacity(capacity).build().expect("memory for a test")
-    });
+    let longest = layout().longest_values();
+    fixed(600, layout(), longest, &|_, most, bits| boxed(|| maplets_for(most, bits).build()));
 }
 
 #[test]
 fn growing_filters() {
-    let filters = CuckooFilter::builder().layout::<Fp12x5>().hasher(HASHER);
-    growing(100, 1, |first, most, _| {
-        let filters = filters.clone().capacity(first).max_capacity(most);
-        filters.build().expect("memory for a test")
-    });
+    growing(100, 0, &|first, most, _| boxed(|| filters_for(first).max_capacity(most).build()));
 }
 
 #[test]
 fn growing_maplets() {
-    let maplets = CuckooMaplet::builder().layout::<Fp12x5>().hasher(HASHER);
-    growing(600, layout().longest_values(), |first, most, bits| {
-        let maplets = maplets.clone().value_bits(bits).capacity(first).max_capacity(most);
-        maplets.build().expect("memory for a test")
+    growing(600, layout().longest_values(), &|first, most, bits| {
+        boxed(|| maplets_for(first, bits).max_capacity(most).build())
     });
 }

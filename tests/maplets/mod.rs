@@ -1,12 +1,9 @@
-//! Maplets: what `CuckooMaplet` promises to one thread.
+//! Maplets: what `CuckooMaplet` promises to one thread, and no filter does.
 
 mod promises;
 mod rates;
 
-use coucal::{Prehashed, Storage};
-use coucal_reference::ascending;
-
-use crate::common::{self, Layout, Maplet};
+use crate::common::{self, Layout};
 
 /// The lengths of values in maplets of this layout.
 fn widths(layout: Layout) -> Vec<u32> {
@@ -16,9 +13,4 @@ fn widths(layout: Layout) -> Vec<u32> {
 /// The largest value of this length.
 fn largest(value_bits: u32) -> u32 {
     (1 << value_bits) - 1
-}
-
-/// The candidates of a key, in ascending order.
-fn candidates<L: Storage>(maplet: &Maplet<L>, hash: u64) -> Vec<u32> {
-    ascending(maplet.get(&Prehashed(hash)))
 }

@@ -2,22 +2,16 @@
 
 use coucal::{Candidates, CuckooMaplet, Error, Fp8x8, MapletBuilder, Prehashed};
 
-use coucal_reference::{Item, Subject};
-
-use super::{candidates, largest, widths};
-use crate::common::{Layout, default_layout, hashes, load_above, prehashed, stopped};
+use super::{largest, widths};
+use crate::common::{Kind, Layout, Subject, default_layout, hashes, prehashed, stopped};
 
 of_each_layout! {
     a_key_has_more_values_than_its_buckets_have_slots
     values_that_do_not_fit
-    figures_are_exact
     lengths_of_values
 }
 
-of_each_growing_layout! {
-    the_load_stays_at_the_target
-    values_of_one_key_do_not_let_it_grow
-}
+of_each_growing_layout!(values_of_one_key_do_not_let_it_grow);
 
 /// Many more than its buckets have slots: each is found and removed.
 fn a_key_has_more_values_than_its_buckets_have_slots(layout: Layout) {
@@ -37,7 +31,7 @@ fn a_key_has_more_values_than_its_buckets_have_slots(layout: Layout) {
         };
         while let Some(value) = values.pop() {
             assert!(maplet.remove(&Prehashed(1), value));
-            assert_eq!(distinct(candidates(&maplet, 1)), distinct(values.clone()));
+            assert_eq!(distinct(maplet.values(1)), distinct(values.clone()));
             assert_eq!(maplet.len(), values.len());
         }
         assert!(!maplet.contains_key(&Prehashed(1)));
@@ -72,7 +66,7 @@ fn values_that_do_not_fit(layout: Layout) {
             let error = maplet.insert_many(&prehashed(&[(3, 0), (3, value), (3, 1)])).unwrap_err();
             assert_eq!(stopped(error), (1, 1, Error::ValueTooLarge));
             assert!(maplet.remove(&Prehashed(3), 0));
-            assert_eq!((maplet.len(), candidates(&maplet, 1)), (1, vec![largest]));
+            assert_eq!((maplet.len(), maplet.values(1)), (1, vec![largest]));
         }
     }
 }
@@ -93,53 +87,15 @@ fn slices_of_other_lengths() {
     }
 }
 
-fn figures_are_exact(layout: Layout) {
-    let bits = widths(layout)[0];
-    for capacity in [0, 1, 50, 10_000] {
-        let maplet = layout.maplet(capacity, bits);
-        assert_eq!((maplet.capacity(), maplet.value_bits()), (capacity, bits));
-        assert_eq!(maplet.layout_name(), layout.name);
-        for (inserted, hash) in hashes(11).take(capacity).enumerate() {
-            assert_eq!(maplet.len(), inserted);
-            assert_eq!(maplet.insert(&Prehashed(hash), 1), Ok(()));
-        }
-        // By chance, something is in the stash.
-        let in_slots = (maplet.len() - maplet.stats().stashed_copies) as f64;
-        let load = in_slots / maplet.slots() as f64;
-        assert_eq!(maplet.load_factor().to_bits(), load.to_bits());
-        // As much memory as a filter of as many slots.
-        let (empty, filter) = (layout.maplet(capacity, bits), layout.filter(capacity));
-        let [of_maplet, of_filter] = [
-            empty.memory_bytes() - size_of_val(&empty),
-            filter.memory_bytes() - size_of_val(&filter),
-        ];
-        assert_eq!(of_maplet, of_filter);
-        assert_eq!(maplet.stats().inconclusive_lookups, 0);
-        let text = format!("{maplet:?} {:?}", maplet.hasher());
-        assert!(
-            text.contains(&format!("{}\", value_bits: {bits}, len: {capacity}", layout.name)),
-            "{text}"
-        );
-        maplet.clear();
-        assert!(maplet.is_empty());
-        assert!(hashes(11).take(capacity).all(|hash| !maplet.contains_key(&Prehashed(hash))));
-    }
-}
-
 /// From 1 to the longest.
 fn lengths_of_values(layout: Layout) {
-    fn check(maplet: &impl Subject, bits: u32) {
-        let all: Vec<Item> = hashes(1).take(300).map(|hash| (hash, largest(bits))).collect();
+    for kind in Kind::all(layout, |longest| (1..=longest).collect()) {
+        let maplet = kind.build(1, 300);
+        let all: Vec<_> = hashes(1).take(300).map(|hash| (hash, kind.top())).collect();
         maplet.insert_many(&all).expect("room");
         for item in all {
             assert!(maplet.values(item.0).iter().all(|&found| found == item.1));
             assert!(maplet.remove(item));
-        }
-    }
-    for bits in 1..=layout.longest_values() {
-        check(&layout.maplet(300, bits), bits);
-        if layout.grows() {
-            check(&layout.growing_maplet(1, 300, bits), bits);
         }
     }
 }
@@ -158,28 +114,6 @@ fn a_builder_says_what_it_builds() {
     assert_eq!(layout, Some("Fp21x3"));
     let error = CuckooMaplet::builder().value_bits(6).false_positive_rate(0.0).build();
     assert!(matches!(error.map(|_| ()), Err(Error::InvalidRate { .. })));
-}
-
-/// Whatever is left of the extra bits, by which inserts take turns to look at the load.
-fn the_load_stays_at_the_target(layout: Layout) {
-    for bits in widths(layout) {
-        let first = 40_000;
-        let maplet = layout.growing_maplet(first, 2 * first, bits);
-        let first_slots = maplet.slots();
-        if layout.extra_bits(bits) == 1 {
-            // It begins with a table that can come so far.
-            continue;
-        }
-        for hash in hashes(bits.into()).take(2 * first - 200) {
-            maplet.insert(&Prehashed(hash), 1).expect("below the maximum");
-            if maplet.slots() > first_slots + 100 * layout.slots {
-                let over = maplet.load_factor() - layout.target();
-                let most = load_above(maplet.slots());
-                assert!((-0.015..most).contains(&over), "{over} over the target: {maplet:?}");
-            }
-        }
-        assert!(maplet.slots() > first_slots + 1000 * layout.slots, "{maplet:?}");
-    }
 }
 
 /// No growth parts them, and each of them is one entry.

@@ -3,10 +3,9 @@
 use std::hash::BuildHasher;
 
 use coucal::{CuckooMaplet, Prehashed, Storage};
-use coucal_reference::LAYOUTS;
 
-use super::{candidates, widths};
-use crate::common::{Layout, Maplet, hashes, is_expected, scatter, usually};
+use super::widths;
+use crate::common::{LAYOUTS, Layout, Maplet, Subject, hashes, is_expected, scatter, usually};
 
 of_each_layout! {
     candidates_are_as_few_as_stated
@@ -98,7 +97,7 @@ fn long_fingerprints_meet_as_often_as_stated(layout: Layout) {
             continue;
         }
         let maplet = layout.maplet(0, bits);
-        let geometry = layout.fixed_geometry(2, bits);
+        let geometry = maplet.geometry();
         assert_eq!(maplet.slots(), 2 * layout.slots);
         // Among n keys there are n^2/2 pairs.
         let keys = (2.0 * 4.0 * COUNTED * fingerprints).sqrt();
@@ -115,7 +114,7 @@ fn long_fingerprints_meet_as_often_as_stated(layout: Layout) {
             let [(of_one, one), (of_other, other)] = pair else { unreachable!("two") };
             maplet.insert(&Prehashed(*one), value).expect("room for one");
             let expected = if of_one == of_other { vec![value] } else { vec![] };
-            assert_eq!(candidates(&maplet, *other), expected);
+            assert_eq!(maplet.values(*other), expected);
             assert!(maplet.remove(&Prehashed(*one), value));
         }
     }

@@ -7,15 +7,11 @@
 use std::env;
 use std::process::Command;
 
-use coucal::{
-    AnyCuckooFilter, CuckooFilter, DefaultHashBuilder, Error, Prehashed, Snapshot, Storage,
-};
-use coucal_reference::{Grows, Item, Subject, format};
+use coucal::{AnyCuckooFilter, CuckooFilter, DefaultHashBuilder, Error, Prehashed, Snapshot};
+use coucal_reference::Held;
 
 use super::allocator::{live_bytes, peak_of, with_requests};
-use crate::common::{
-    Filter, Growing, GrowingMaplet, HASHER, Maplet, default_layout, hashes, stopped,
-};
+use crate::common::{HASHER, Item, Kind, Maplet, Subject, default_layout, hashes, stopped};
 
 /// Set for a child process.
 const IS_CHILD: &str = "COUCAL_TEST_REQUESTS";
@@ -52,7 +48,16 @@ struct Memory {
 impl Memory {
     /// `call` with this allocator.
     fn with<T>(&mut self, call: impl FnOnce() -> T) -> T {
-        let (made, refused) = with_requests(self.granted, self.for_good, call);
+        self.with_granted(self.granted, call)
+    }
+
+    /// The same of a call that makes a subject: its box is granted besides.
+    fn with_box<T>(&mut self, call: impl FnOnce() -> T) -> T {
+        self.with_granted(self.granted + 1, call)
+    }
+
+    fn with_granted<T>(&mut self, granted: usize, call: impl FnOnce() -> T) -> T {
+        let (made, refused) = with_requests(granted, self.for_good, call);
         self.refused = refused;
         made
     }
@@ -82,8 +87,9 @@ fn in_turn(what: &str, mut case: impl FnMut(&mut Memory)) -> usize {
     tried
 }
 
-/// A size of a filter, and what is done with it.
+/// Filters or maplets, a size of them, and what is done with one.
 struct Setup {
+    kind: Kind,
     capacity: usize,
     max_capacity: usize,
     /// Items that it holds.
@@ -92,146 +98,67 @@ struct Setup {
     more: usize,
 }
 
-const FIXED: [Setup; 2] = [
-    Setup { capacity: 10, max_capacity: 10, items: 5, more: 5 },
-    Setup { capacity: 30_000, max_capacity: 30_000, items: 2000, more: 1000 },
-];
-
-/// One chunk, several of them, and so many that the directory grows.
-const GROWING: [Setup; 3] = [
-    Setup { capacity: 1, max_capacity: 100, items: 20, more: 70 },
-    Setup { capacity: 2500, max_capacity: 10_000, items: 2000, more: 7000 },
-    Setup { capacity: 1, max_capacity: 10_000_000, items: 2000, more: 12_000 },
-];
-
-/// Filters or maplets, of fixed size or growing.
-struct Kind<S> {
-    grows: bool,
-    /// The largest value; 0 of filters.
-    top: u32,
-    setups: &'static [Setup],
-    build: fn(&Setup) -> Result<S, Error>,
+/// The default layout, with values of three bits. Where it grows: one chunk, several of them, and so many that the
+/// directory grows.
+fn setups() -> impl Iterator<Item = Setup> {
+    Kind::each(default_layout(), 3).into_iter().flat_map(|kind| {
+        let sizes: &[_] = if kind.grows {
+            &[(1, 100, 20, 70), (2500, 10_000, 2000, 7000), (1, 10_000_000, 2000, 12_000)]
+        } else {
+            &[(10, 10, 5, 5), (30_000, 30_000, 2000, 1000)]
+        };
+        let setup = move |&(capacity, max_capacity, items, more)| Setup {
+            kind,
+            capacity,
+            max_capacity,
+            items,
+            more,
+        };
+        sizes.iter().map(setup)
+    })
 }
 
-impl<S: Subject> Kind<S> {
-    fn items(&self, seed: u64, count: usize) -> Vec<Item> {
-        hashes(seed).take(count).map(|hash| (hash, hash as u32 & self.top)).collect()
+impl Setup {
+    fn build(&self) -> Result<Box<dyn Subject>, Error> {
+        self.kind.try_build(self.capacity, self.max_capacity)
+    }
+
+    /// The items that it holds, and then the others.
+    fn items(&self, seed: u64) -> Vec<Item> {
+        self.kind.items(seed, self.items + self.more)
     }
 
     /// One that holds these items.
-    fn with_items(&self, setup: &Setup, items: &[Item]) -> S {
-        let subject = (self.build)(setup).expect("memory for a test");
+    fn with_items(&self, items: &[Item]) -> Box<dyn Subject> {
+        let subject = self.build().expect("memory for a test");
         subject.insert_many(items).expect("fewer than its capacity");
         subject
     }
-
-    fn of_each_size(&self, case: impl FnMut(&Setup) -> usize) -> usize {
-        self.setups.iter().map(case).sum()
-    }
 }
 
-fn filters() -> Kind<Filter> {
-    let build = |setup: &Setup| default_layout().filters().capacity(setup.capacity).build();
-    Kind { grows: false, top: 0, setups: &FIXED, build }
-}
-
-fn maplets() -> Kind<Maplet> {
-    let build = |setup: &Setup| default_layout().maplets(3).capacity(setup.capacity).build();
-    Kind { grows: false, top: 7, setups: &FIXED, build }
-}
-
-fn growing_filters() -> Kind<Growing> {
-    let build = |&Setup { capacity, max_capacity, .. }: &Setup| {
-        default_layout().filters().capacity(capacity).max_capacity(max_capacity).build()
-    };
-    Kind { grows: true, top: 0, setups: &GROWING, build }
-}
-
-fn growing_maplets() -> Kind<GrowingMaplet> {
-    let build = |&Setup { capacity, max_capacity, .. }: &Setup| {
-        default_layout().maplets(3).capacity(capacity).max_capacity(max_capacity).build()
-    };
-    Kind { grows: true, top: 7, setups: &GROWING, build }
+/// The requests of a case for each setup, in a child.
+fn of_each_setup(test: &str, least: usize, case: impl Fn(Setup) -> usize) {
+    in_a_child(test, least, || setups().map(case).sum());
 }
 
 /// Bytes that live beside those that it says it has: the same as long as nothing is leaked.
-fn bytes_besides(subject: &impl Subject) -> isize {
-    live_bytes() - subject.memory_bytes().cast_signed()
+fn bytes_besides(subject: &dyn Subject) -> isize {
+    live_bytes() - subject.heap_bytes().cast_signed()
 }
 
-/// It has these items, and no other.
-fn assert_holds(subject: &impl Subject, items: &[Item]) {
+/// It has these items, and no other; and nothing is leaked.
+fn assert_holds(subject: &dyn Subject, items: &[Item], besides: isize) {
+    assert_eq!(bytes_besides(subject), besides, "leaked");
     assert_eq!(subject.len(), items.len());
     assert!(items.iter().all(|&(hash, value)| subject.values(hash).contains(&value)));
 }
 
-/// The sum of a function over all kinds of subjects.
-macro_rules! of_each_kind {
-    ($case:ident) => {
-        $case(&filters())
-            + $case(&maplets())
-            + $case(&growing_filters())
-            + $case(&growing_maplets())
-    };
-}
-
-#[test]
-fn of_building() {
-    /// What is built without memory is an error, and has no other cause.
-    fn check<T>(what: &str, build: impl Fn() -> Result<T, Error>) -> usize {
-        in_turn(what, |memory| match memory.with(&build) {
-            Ok(_) => assert!(!memory.has_failed()),
-            Err(error) => assert!(
-                memory.has_failed() && matches!(error, Error::OutOfMemory { bytes } if bytes > 0)
-            ),
-        })
-    }
-
-    fn builders<S: Subject>(kind: &Kind<S>) -> usize {
-        kind.of_each_size(|setup| check("build", || (kind.build)(setup)))
-    }
-
-    in_a_child("of_building", 140, || {
-        let constructors = check("with_capacity_and_rate", || {
-            AnyCuckooFilter::with_capacity_and_rate(1000, 0.001)
-        });
-        constructors + of_each_kind!(builders)
-    });
-}
-
-#[test]
-fn of_snapshots() {
-    fn case<S: Subject>(kind: &Kind<S>) -> usize {
-        let of_size = |setup: &Setup| {
-            let items = kind.items(79, setup.items);
-            let subject = kind.with_items(setup, &items);
-            let before = subject.bytes();
-            in_turn("snapshot", |memory| {
-                match memory.with(|| subject.snapshot()) {
-                    Ok(snapshot) => {
-                        assert!(!memory.has_failed() && snapshot.as_bytes() == before);
-                    }
-                    Err(Error::OutOfMemory { bytes }) => {
-                        assert!(memory.has_failed() && bytes > 0);
-                    }
-                    Err(error) => panic!("{error}"),
-                }
-                assert!(subject.bytes() == before, "as it was, and there is memory again");
-                assert_holds(&subject, &items);
-            })
-        };
-        kind.of_each_size(of_size)
-    }
-
-    in_a_child("of_snapshots", 90, || of_each_kind!(case));
-}
-
-/// What is read from these bytes, or an error.
-fn check_restored<T>(memory: &Memory, restored: Result<T, Error>) -> Option<T> {
-    match restored {
-        Ok(restored) => {
+/// What is made from these requests for memory, or `None` if one of them failed: then there is an error that says so.
+fn made<T>(made: Result<T, Error>, memory: &Memory) -> Option<T> {
+    match made {
+        Ok(made) => {
             assert!(!memory.has_failed());
-            Some(restored)
+            Some(made)
         }
         Err(Error::OutOfMemory { bytes }) => {
             assert!(memory.has_failed() && bytes > 0);
@@ -242,94 +169,98 @@ fn check_restored<T>(memory: &Memory, restored: Result<T, Error>) -> Option<T> {
 }
 
 #[test]
-fn of_reading_a_snapshot() {
-    fn case<S: Subject>(kind: &Kind<S>) -> usize {
-        let of_size = |setup: &Setup| {
-            let bytes = kind.with_items(setup, &kind.items(83, setup.items)).bytes();
-            let check = |what, read: fn(&[u8]) -> Result<Snapshot, Error>| {
-                in_turn(what, |memory| {
-                    let read = memory.with(|| read(&bytes));
-                    if let Some(snapshot) = check_restored(memory, read) {
-                        assert!(snapshot.as_bytes() == bytes);
-                    }
-                })
-            };
-            check("Snapshot::from_bytes", |bytes| Snapshot::from_bytes(bytes))
-                + check("Snapshot::read_from", |bytes| Snapshot::read_from(bytes))
+fn of_building() {
+    in_a_child("of_building", 140, || {
+        let build = || AnyCuckooFilter::with_capacity_and_rate(1000, 0.001);
+        let by_rate = in_turn("by rate", |memory| drop(made(memory.with(build), memory)));
+        let build = |setup: Setup| {
+            in_turn("build", |memory| drop(made(memory.with_box(|| setup.build()), memory)))
         };
-        kind.of_each_size(of_size)
-    }
+        by_rate + setups().map(build).sum::<usize>()
+    });
+}
 
-    in_a_child("of_reading_a_snapshot", 60, || of_each_kind!(case));
+#[test]
+fn of_snapshots() {
+    of_each_setup("of_snapshots", 90, |setup| {
+        let items = &setup.items(79)[..setup.items];
+        let subject = setup.with_items(items);
+        let (before, besides) = (subject.bytes(), bytes_besides(&*subject));
+        in_turn("snapshot", |memory| {
+            if let Some(snapshot) = made(memory.with(|| subject.snapshot()), memory) {
+                assert!(snapshot.as_bytes() == before);
+            }
+            assert!(subject.bytes() == before, "as it was, and there is memory again");
+            assert_holds(&*subject, items, besides);
+        })
+    });
+}
+
+#[test]
+fn of_reading_a_snapshot() {
+    of_each_setup("of_reading_a_snapshot", 60, |setup| {
+        let bytes = setup.with_items(&setup.items(83)[..setup.items]).bytes();
+        let of_reading = |read: &dyn Fn() -> Result<Snapshot, Error>| {
+            in_turn("read", |memory| {
+                if let Some(snapshot) = made(memory.with(read), memory) {
+                    assert!(snapshot.as_bytes() == bytes);
+                }
+            })
+        };
+        of_reading(&|| Snapshot::from_bytes(&bytes))
+            + of_reading(&|| Snapshot::read_from(&bytes[..]))
+    });
 }
 
 #[test]
 fn of_restoring() {
-    fn case<S: Subject>(kind: &Kind<S>) -> usize {
-        let of_size = |setup: &Setup| {
-            let items = kind.items(89, setup.items);
-            let bytes = kind.with_items(setup, &items).bytes();
-            let snapshot = Snapshot::from_bytes(&bytes).expect("memory for a test");
-            let check = |memory: &Memory, restored| {
-                if let Some(restored) = check_restored::<S>(memory, restored) {
-                    assert_holds(&restored, &items);
+    of_each_setup("of_restoring", 500, |setup| {
+        let items = &setup.items(89)[..setup.items];
+        let subject = setup.with_items(items);
+        let bytes = subject.bytes();
+        let snapshot = subject.snapshot().expect("memory for a test");
+        let ways: [&dyn Fn() -> _; 3] =
+            [&|| subject.restored(&bytes), &|| subject.read(&mut &bytes[..]), &|| {
+                subject.of_snapshot(&snapshot)
+            }];
+        let of_way = |restore: &dyn Fn() -> Result<Box<dyn Subject>, Error>| {
+            in_turn("restore", |memory| {
+                if let Some(restored) = made(memory.with_box(restore), memory) {
+                    assert_holds(&*restored, items, bytes_besides(&*restored));
                     assert!(restored.bytes() == bytes);
                 }
-            };
-            in_turn("from_bytes", |memory| {
-                let restored = memory.with(|| S::restored(&bytes));
-                check(memory, restored);
-            }) + in_turn("restore", |memory| {
-                let restored = memory.with(|| S::from_reader(&bytes));
-                check(memory, restored);
-            }) + in_turn("from_snapshot", |memory| {
-                let restored = memory.with(|| S::from_snapshot(&snapshot));
-                check(memory, restored);
             })
         };
-        kind.of_each_size(of_size)
-    }
-
-    in_a_child("of_restoring", 500, || of_each_kind!(case));
+        ways.map(of_way).iter().sum()
+    });
 }
 
 /// A merge that grows the filter, or does not: all items of the other one, or none.
 #[test]
 fn of_merging() {
-    fn case<S: Subject>(kind: &Kind<S>) -> usize {
-        let of_size = |setup: &Setup| {
-            let own = kind.items(97, setup.items);
-            let others = kind.items(101, setup.more);
-            let bytes = kind.with_items(setup, &own).bytes();
-            let other = kind.with_items(setup, &others);
-            let of_other = other.bytes();
-            let both = [own.clone(), others].concat();
-            in_turn("merge", |memory| {
-                let subject = S::restored(&bytes).expect("memory for a test");
-                let besides = bytes_besides(&subject);
-                match memory.with(|| subject.merge(&other)) {
-                    // Without room that growth would make.
-                    Ok(()) => {
-                        assert!(!memory.has_failed() || kind.grows);
-                        assert_holds(&subject, &both);
-                    }
-                    Err(Error::OutOfMemory { .. } | Error::NoMemoryToGrow) => {
-                        assert!(memory.has_failed());
-                        assert_holds(&subject, &own);
-                        assert_eq!(bytes_besides(&subject), besides, "nothing is leaked");
-                        subject.merge(&other).expect("memory again");
-                        assert_holds(&subject, &both);
-                    }
-                    Err(error) => panic!("{error}"),
+    of_each_setup("of_merging", 180, |setup| {
+        let both = setup.items(97);
+        let (own, others) = both.split_at(setup.items);
+        let bytes = setup.with_items(own).bytes();
+        let other = setup.with_items(others);
+        let of_other = other.bytes();
+        in_turn("merge", |memory| {
+            let subject = other.restored(&bytes).expect("memory for a test");
+            let besides = bytes_besides(&*subject);
+            match memory.with(|| subject.merge(&*other)) {
+                // Without room that growth would make.
+                Ok(()) => assert!(!memory.has_failed() || setup.kind.grows),
+                Err(Error::OutOfMemory { .. } | Error::NoMemoryToGrow) => {
+                    assert!(memory.has_failed());
+                    assert_holds(&*subject, own, besides);
+                    subject.merge(&*other).expect("memory again");
                 }
-                assert_eq!(bytes_besides(&subject), besides, "nothing is leaked");
-                assert!(other.bytes() == of_other);
-            })
-        };
-        kind.of_each_size(of_size)
-    }
-
-    in_a_child("of_merging", 180, || of_each_kind!(case));
+                Err(error) => panic!("{error}"),
+            }
+            assert_holds(&*subject, &both, besides);
+            assert!(other.bytes() == of_other);
+        })
+    });
 }
 
 /// In the larger table the first copy of an entry that was stashed finds room in a bucket, and memory ends for the others.
@@ -338,20 +269,18 @@ fn of_merging_copies() {
     in_a_child("of_merging_copies", 4, || {
         let layout = default_layout();
         let other = layout.growing(1, 10_000);
-        let geometry = format::read(&other.snapshot().expect("memory").into_bytes())
-            .expect("a snapshot")
-            .geometry;
+        let geometry = other.geometry();
         let buckets = |hash: &u64| geometry.buckets(*hash, other.slots());
         let mut random = hashes(103);
         let copied = random.next().expect("a hash");
         let beside = random.filter(|hash| buckets(hash) == buckets(&copied));
         let all: Vec<u64> = beside.take(8).chain([copied; 3]).collect();
         assert_eq!(other.insert_many(Prehashed::slice(&all)), Ok(()));
-        assert_eq!(other.stats().stashed_copies, 3);
+        assert_eq!(other.stashed().1, 3);
         in_turn("merge", |memory| {
             let one = layout.growing(5000, 10_000);
             match memory.with(|| one.merge(&other)) {
-                Ok(()) => assert_eq!((one.len(), one.stats().stashed_copies), (11, 2)),
+                Ok(()) => assert_eq!((one.len(), one.stashed().1), (11, 2)),
                 Err(Error::OutOfMemory { .. } | Error::NoMemoryToGrow) => {
                     assert!(memory.has_failed());
                     assert!(one.is_empty());
@@ -364,114 +293,91 @@ fn of_merging_copies() {
 
 #[test]
 fn of_reserving() {
-    fn case<S: Grows>(kind: &Kind<S>) -> usize {
-        let of_size = |setup: &Setup| {
-            let own = kind.items(103, setup.items);
-            let bytes = kind.with_items(setup, &own).bytes();
-            let whole = S::restored(&bytes).expect("memory for a test");
-            whole.try_reserve(setup.more).expect("memory for a test");
-            let reserved = whole.memory_bytes();
-            in_turn("reserve", |memory| {
-                let subject = S::restored(&bytes).expect("memory for a test");
-                let besides = bytes_besides(&subject);
-                match memory.with(|| subject.try_reserve(setup.more)) {
-                    Ok(()) => assert!(!memory.has_failed() || !memory.for_good),
-                    Err(Error::OutOfMemory { bytes }) => {
-                        assert!(memory.has_failed() && bytes > 0);
-                        assert!(subject.memory_bytes() < reserved);
-                        assert_holds(&subject, &own);
-                        assert_eq!(bytes_besides(&subject), besides, "nothing is leaked");
-                        subject.try_reserve(setup.more).expect("memory again");
-                    }
-                    Err(error) => panic!("{error}"),
+    let case = |setup: Setup| {
+        let own = &setup.items(103)[..setup.items];
+        let whole = setup.with_items(own);
+        let bytes = whole.bytes();
+        whole.reserve(setup.more).expect("memory for a test");
+        let reserved = whole.heap_bytes();
+        in_turn("reserve", |memory| {
+            let subject = whole.restored(&bytes).expect("memory for a test");
+            let besides = bytes_besides(&*subject);
+            match memory.with(|| subject.reserve(setup.more)) {
+                Ok(()) => assert!(!memory.has_failed() || !memory.for_good),
+                Err(Error::OutOfMemory { bytes }) => {
+                    assert!(memory.has_failed() && bytes > 0);
+                    assert!(subject.heap_bytes() < reserved);
+                    assert_holds(&*subject, own, besides);
+                    subject.reserve(setup.more).expect("memory again");
                 }
-                assert_holds(&subject, &own);
-                assert_eq!(subject.memory_bytes(), reserved);
-                assert_eq!(bytes_besides(&subject), besides, "nothing is leaked");
-            })
-        };
-        kind.of_each_size(of_size)
-    }
-
-    in_a_child("of_reserving", 55, || case(&growing_filters()) + case(&growing_maplets()));
+                Err(error) => panic!("{error}"),
+            }
+            assert_holds(&*subject, own, besides);
+            assert_eq!(subject.heap_bytes(), reserved);
+        })
+    };
+    in_a_child("of_reserving", 55, || setups().filter(|setup| setup.kind.grows).map(case).sum());
 }
 
 /// Each insert on its own: an item whose insert fails is not stored, and is stored with memory.
 #[test]
 fn of_inserting() {
-    fn case<S: Subject>(kind: &Kind<S>) -> usize {
+    of_each_setup("of_inserting", 700, |setup| {
         let mut tried = 0;
-        for (setup, for_good) in
-            kind.setups.iter().flat_map(|setup| [(setup, false), (setup, true)])
-        {
-            let all = kind.items(107, setup.items + setup.more);
-            let subject = (kind.build)(setup).expect("memory for a test");
-            let besides = bytes_besides(&subject);
+        for for_good in [false, true] {
+            let all = setup.items(107);
+            let subject = setup.build().expect("memory for a test");
+            let besides = bytes_besides(&*subject);
             for (at, &item) in all.iter().enumerate() {
                 for granted in 0.. {
                     let mut memory = Memory { granted, for_good, refused: 0 };
                     let inserted = memory.with(|| subject.insert(item));
                     tried += usize::from(memory.has_failed());
-                    assert_eq!(bytes_besides(&subject), besides, "nothing is leaked");
-                    match inserted {
-                        Ok(()) => break,
-                        Err(Error::NoMemoryToGrow) => {
-                            assert!(memory.has_failed());
-                            assert_holds(&subject, &all[..at]);
-                        }
-                        Err(error) => panic!("{error}"),
+                    if inserted.is_ok() {
+                        break;
                     }
+                    assert!(memory.has_failed() && inserted == Err(Error::NoMemoryToGrow));
+                    assert_holds(&*subject, &all[..at], besides);
                 }
+                assert_eq!(bytes_besides(&*subject), besides, "leaked");
             }
-            assert_holds(&subject, &all);
+            assert_holds(&*subject, &all, besides);
         }
         tried
-    }
-
-    in_a_child("of_inserting", 700, || of_each_kind!(case));
+    });
 }
 
 /// A batch ends at the first item for which there is no memory.
 #[test]
 fn of_inserting_batches() {
-    fn check<S: Subject, I>(
-        kind: &Kind<S>,
-        setup: &Setup,
-        named: impl Fn(&[Item]) -> Vec<I>,
-        insert: fn(&S, &[I]) -> Result<(), Error>,
-    ) -> usize {
-        let all = kind.items(109, setup.items + setup.more);
+    of_each_setup("of_inserting_batches", 100, |setup| {
+        let all = setup.items(109);
         let (own, new) = all.split_at(setup.items);
-        let bytes = kind.with_items(setup, own).bytes();
-        let new = named(new);
-        in_turn("a batch", |memory| {
-            let subject = S::restored(&bytes).expect("memory for a test");
-            let besides = bytes_besides(&subject);
-            if let Err(error) = memory.with(|| insert(&subject, &new)) {
-                let stored = error.stored();
-                assert_eq!(stopped(error), (stored, stored, Error::NoMemoryToGrow));
-                assert!(memory.has_failed());
-                assert_holds(&subject, &all[..setup.items + stored]);
-                assert_eq!(bytes_besides(&subject), besides, "nothing is leaked");
-                insert(&subject, &new[stored..]).expect("memory again");
-            } else {
-                // Without room that growth would make.
-                assert!(!memory.has_failed() || kind.grows);
-            }
-            assert_holds(&subject, &all);
-            assert_eq!(bytes_besides(&subject), besides, "nothing is leaked");
-        })
-    }
-
-    fn case<S: Subject>(kind: &Kind<S>) -> usize {
-        let of_size = |setup: &Setup| {
-            check(kind, setup, S::all_named, S::insert_named)
-                + check(kind, setup, <[Item]>::to_vec, S::insert_all)
+        let empty = setup.build().expect("memory for a test");
+        let bytes = setup.with_items(own).bytes();
+        let of_batch = |is_slice: bool| {
+            in_turn("a batch", |memory| {
+                let subject = empty.restored(&bytes).expect("memory for a test");
+                let besides = bytes_besides(&*subject);
+                let failed = {
+                    let batch = subject.batch(new);
+                    memory.with(|| if is_slice { batch() } else { subject.insert_all(new) }).err()
+                };
+                if let Some(error) = failed {
+                    let stored = error.stored();
+                    assert_eq!(stopped(error), (stored, stored, Error::NoMemoryToGrow));
+                    assert!(memory.has_failed());
+                    assert_holds(&*subject, &all[..setup.items + stored], besides);
+                    subject.insert_many(&new[stored..]).expect("memory again");
+                } else {
+                    // Without room that growth would make.
+                    assert!(!memory.has_failed() || setup.kind.grows);
+                }
+                assert_holds(&*subject, &all, besides);
+            })
         };
-        kind.of_each_size(of_size)
-    }
-
-    in_a_child("of_inserting_batches", 100, || of_each_kind!(case));
+        of_batch(true) + of_batch(false)
+    });
 }
 
 /// A value in the stash is replaced, where the new one needs a cell more than there are: by itself, and as the second of a
@@ -480,27 +386,26 @@ fn of_inserting_batches() {
 fn of_replacing() {
     const STASHED: usize = 56;
 
-    fn case<L: Storage>(maplet: &Maplet<L>) -> usize {
+    fn case<L: Held>(maplet: &Maplet<L>) -> usize {
         while maplet.stats().stashed_entries < STASHED {
             maplet.insert(&Prehashed(42), maplet.len() as u32).expect("room");
         }
         let last = maplet.len() as u32 - 1;
         let bytes = maplet.bytes();
-        let values = |maplet: &Maplet<L>| Subject::values(maplet, 42);
         let before: Vec<u32> = (0..=last).collect();
         in_turn("replace", |memory| {
-            let maplet = Maplet::<L>::restored(&bytes).expect("memory");
+            let maplet = Maplet::<L>::from_bytes(&bytes, HASHER).expect("memory");
             match memory.with(|| maplet.replace(&Prehashed(42), last, 200)) {
                 Ok(replaced) => assert!(replaced && !memory.has_failed()),
                 Err(error) => {
                     assert!(memory.has_failed() && error == Error::NoMemoryToGrow);
-                    assert_eq!(values(&maplet), before);
+                    assert_eq!(maplet.values(42), before);
                     assert_eq!(maplet.replace(&Prehashed(42), last, 200), Ok(true), "memory again");
                 }
             }
-            assert_eq!(values(&maplet), [&before[..last as usize], &[200]].concat());
+            assert_eq!(maplet.values(42), [&before[..last as usize], &[200]].concat());
         }) + in_turn("replace_many", |memory| {
-            let maplet = Maplet::<L>::restored(&bytes).expect("memory");
+            let maplet = Maplet::<L>::from_bytes(&bytes, HASHER).expect("memory");
             let key = Prehashed(42);
             let (pairs, mut replaced) = ([(key, 0, 0), (key, last, 200)], [false; 2]);
             match memory.with(|| maplet.replace_many(&pairs, &mut replaced)) {
@@ -508,7 +413,7 @@ fn of_replacing() {
                 Err(error) => {
                     assert!(memory.has_failed());
                     assert_eq!(stopped(error), (1, 1, Error::NoMemoryToGrow));
-                    assert_eq!(values(&maplet), before);
+                    assert_eq!(maplet.values(42), before);
                 }
             }
         })

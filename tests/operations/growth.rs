@@ -1,12 +1,13 @@
 //! Nothing is lost over all doublings.
 
-use coucal_reference::{Grows, Item, Modelled};
+use coucal_reference::Modelled;
 use rand::RngExt;
 use rand::seq::{IndexedRandom, SliceRandom};
 
 use super::twins;
 use crate::common::{
-    LEAST_BUCKETS, Layout, Random, default_layout, hashes, random, usually, widths,
+    Item, Kind, LEAST_BUCKETS, Layout, Random, Subject, default_layout, hashes, random, usually,
+    widths,
 };
 
 of_each_growing_layout! {
@@ -15,17 +16,20 @@ of_each_growing_layout! {
 }
 
 /// A filter or a maplet beside its model, and the items that it must hold.
-struct Checked<S> {
-    modelled: Modelled<S>,
-    layout: Layout,
+struct Checked {
+    modelled: Modelled,
+    kind: Kind,
     held: Vec<Item>,
     random: Random,
 }
 
-impl<S: Grows> Checked<S> {
+impl Checked {
+    fn subject(&self) -> &dyn Subject {
+        self.modelled.subject()
+    }
+
     fn value(&mut self) -> u32 {
-        let bits = self.modelled.subject().value_bits();
-        self.random.random_range(0..=((1_u64 << bits) - 1) as u32)
+        self.random.random_range(0..=self.kind.top())
     }
 
     /// Inserts, which is never refused below the maximum.
@@ -36,7 +40,7 @@ impl<S: Grows> Checked<S> {
 
     /// All items are found, by as many entries as must match them; others by as many as do.
     fn agrees(&self, others: impl Iterator<Item = u64>) -> usize {
-        assert_eq!(self.modelled.subject().len(), self.held.len());
+        assert_eq!(self.subject().len(), self.held.len());
         for &(hash, value) in &self.held {
             assert!(self.modelled.look(hash) > 0, "an item is lost");
             assert!(self.modelled.model().values(hash).contains(&value));
@@ -47,7 +51,7 @@ impl<S: Grows> Checked<S> {
 
     /// Of a maplet, a quarter of the items get another value.
     fn replace_some(&mut self) {
-        if self.modelled.subject().value_bits() == 0 {
+        if self.kind.value_bits == 0 {
             return;
         }
         self.held.shuffle(&mut self.random);
@@ -76,16 +80,16 @@ impl<S: Grows> Checked<S> {
     /// One item, more often than two buckets have slots.
     fn more_copies_than_two_buckets_hold(&mut self, new: &mut impl Iterator<Item = u64>) {
         // None that shares both its buckets with another: that one could not make way.
-        let (geometry, slots) = (self.modelled.model().geometry(), self.modelled.subject().slots());
+        let (geometry, slots) = (self.modelled.model().geometry(), self.subject().slots());
         let buckets = |hash| geometry.buckets(hash, slots);
         let is_alone =
             |&item: &u64| self.held.iter().all(|&(hash, _)| buckets(hash) != buckets(item));
         let item = (new.take(1000).find(is_alone).expect("two buckets of no item"), 0);
-        let copies = 2 * self.layout.slots + 30;
+        let copies = 2 * self.kind.layout.slots + 30;
         for _ in 0..copies {
             self.insert(item);
         }
-        assert!(self.modelled.subject().stashed().1 >= 30);
+        assert!(self.subject().stashed().1 >= 30);
         self.held.truncate(self.held.len() - copies);
         for _ in 0..copies {
             assert!(self.modelled.remove(item));
@@ -99,11 +103,12 @@ impl<S: Grows> Checked<S> {
 /// are replaced, half of the items are removed and put back, and one is inserted as often as it can be.
 ///
 /// Says how many entries the absent items had that were looked up.
-fn nothing_is_lost<S: Grows>(layout: Layout, subject: S, twins: &[[u64; 2]]) -> usize {
-    let (first, most) = (subject.slots(), subject.max_capacity());
+fn nothing_is_lost(kind: Kind, first: usize, most: usize, twins: &[[u64; 2]]) -> usize {
+    let Kind { layout, .. } = kind;
+    let subject = kind.build(first, most);
+    let first = subject.slots();
     let random = random(first as u64);
-    let mut checked =
-        Checked { modelled: Modelled::growing(subject), layout, held: Vec::new(), random };
+    let mut checked = Checked { modelled: Modelled::new(subject), kind, held: Vec::new(), random };
     let mut new = hashes(first as u64);
     let (mut next_size, mut false_entries) = (first, 0);
     let mut twins = twins.chunks(10);
@@ -112,10 +117,10 @@ fn nothing_is_lost<S: Grows>(layout: Layout, subject: S, twins: &[[u64; 2]]) -> 
         // With room for some more, of one item.
         let is_last = checked.held.len() + 40 + 4 * layout.slots >= most;
         if is_last {
-            let subject = checked.modelled.subject();
-            assert_eq!(subject.try_reserve(most - subject.len()), Ok(()));
+            let subject = checked.subject();
+            assert_eq!(subject.reserve(most - subject.len()), Ok(()));
         }
-        if checked.modelled.subject().slots() >= next_size {
+        if checked.subject().slots() >= next_size {
             next_size *= 2;
             for sibling in std::mem::take(&mut siblings) {
                 checked.insert(sibling);
@@ -128,7 +133,7 @@ fn nothing_is_lost<S: Grows>(layout: Layout, subject: S, twins: &[[u64; 2]]) -> 
             checked.replace_some();
             checked.remove_half_and_put_it_back();
             checked.more_copies_than_two_buckets_hold(&mut new);
-            let subject = checked.modelled.subject();
+            let subject = checked.subject();
             let lookups = (20.0 / subject.false_positive_rate()).min(usually(2e4, 5e5)) as usize;
             let absent = siblings.iter().map(|&(hash, _)| hash);
             false_entries += checked.agrees(absent.chain(hashes(11).take(lookups)));
@@ -143,30 +148,32 @@ fn nothing_is_lost<S: Grows>(layout: Layout, subject: S, twins: &[[u64; 2]]) -> 
         let hash = again.map_or_else(|| new.next().expect("endless"), |(hash, _)| hash);
         let value = checked.value();
         checked.insert((hash, value));
-        assert!(checked.modelled.subject().contains(hash), "an item is lost");
+        assert!(checked.subject().contains(hash), "an item is lost");
         let &(any, _) = checked.held.choose(&mut checked.random).expect("an item");
-        assert!(checked.modelled.subject().contains(any), "a settled item is lost");
+        assert!(checked.subject().contains(any), "a settled item is lost");
     }
-    println!(
-        "{layout:?}: {false_entries} entries of absent items in {:?}",
-        checked.modelled.subject()
-    );
+    println!("{kind:?}: {false_entries} entries of absent items in {:?}", checked.subject());
     // In another order than that of the inserts.
     checked.held.shuffle(&mut checked.random);
     for item in std::mem::take(&mut checked.held) {
         assert!(checked.modelled.remove(item), "an item is lost");
     }
-    assert!(checked.modelled.subject().is_empty());
+    assert!(checked.subject().is_empty());
     false_entries
 }
 
-/// From the smallest table to the largest without doubled entries, or to 2^15 slots; on a long run to 2^20.
+/// From the smallest table to the largest without doubled entries that has so many items, or fewer.
+fn from_the_smallest(layout: Layout, most: usize, value_bits: u32) -> usize {
+    let kind = Kind { layout, grows: true, value_bits };
+    let most = kind.greatest_exact(1, most);
+    assert_eq!(kind.build(1, most).slots(), LEAST_BUCKETS * layout.slots);
+    nothing_is_lost(kind, 1, most, &twins(layout, value_bits, 60))
+}
+
+/// To 2^15 slots; on a long run to 2^20.
 fn filters(layout: Layout) {
     let slots = usually(1 << 15, 1 << 20);
-    let most = layout.greatest_exact(1, (f64::from(slots) * layout.target()) as usize);
-    let filter = layout.growing(1, most);
-    assert_eq!(filter.slots(), LEAST_BUCKETS * layout.slots);
-    let found = nothing_is_lost(layout, filter, &twins(layout, 0, 60));
+    let found = from_the_smallest(layout, (f64::from(slots) * layout.target()) as usize, 0);
     // At the first size, each of ten siblings is taken for its twin.
     assert!(found >= 10, "{found}");
 }
@@ -174,10 +181,7 @@ fn filters(layout: Layout) {
 /// The same for each length of values.
 fn maplets(layout: Layout) {
     for bits in widths(layout.longest_values()) {
-        let most = layout.greatest_exact_maplet(1, usually(4000, 20_000), bits);
-        let maplet = layout.growing_maplet(1, most, bits);
-        assert_eq!(maplet.slots(), LEAST_BUCKETS * layout.slots);
-        nothing_is_lost(layout, maplet, &twins(layout, bits, 60));
+        from_the_smallest(layout, usually(4000, 20_000), bits);
     }
 }
 
@@ -187,7 +191,6 @@ fn a_filter_from_2_11_slots_on() {
     let (layout, most) = (default_layout(), usually(14, 20));
     let [first, most] =
         [11, most].map(|bits| (f64::from(1 << bits) * (layout.target() - 0.04)) as usize);
-    let filter = layout.growing(first, most);
-    assert!(filter.slots() <= 1 << 11);
-    nothing_is_lost(layout, filter, &[]);
+    assert!(layout.growing(first, most).slots() <= 1 << 11);
+    nothing_is_lost(Kind { layout, grows: true, value_bits: 0 }, first, most, &[]);
 }

@@ -6,11 +6,13 @@ mod growth;
 mod machine;
 mod random;
 
-use crate::common::{Layout, hashes};
+use coucal_reference::format::Geometry;
+
+use crate::common::{LEAST_BUCKETS, Layout, hashes};
 
 /// Pairs of hashes of one class in the smallest growing table, which differ in further bits of their positions.
 fn twins(layout: Layout, value_bits: u32, pairs: usize) -> Vec<[u64; 2]> {
-    let geometry = layout.growing_geometry(crate::common::LEAST_BUCKETS, value_bits);
+    let geometry = Geometry { grows: true, layout, value_bits, first: LEAST_BUCKETS as u64 };
     let classes = geometry.cores() << (geometry.common_bits() - 1);
     // Among n items there are n^2/2 pairs: with four times as many as are wanted, odds of less than 10^-14 that these are
     // too few.

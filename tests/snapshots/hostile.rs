@@ -2,19 +2,18 @@
 
 use std::io::{self, Read};
 
-use coucal::{AnyLayout, Error, Growable, Snapshot, StableHashBuilder, Storage};
+use coucal::{Error, Snapshot, StableHashBuilder};
 use coucal_reference::format::{HEADER, at, forged, number, one_slot, put};
-use coucal_reference::{LAYOUTS, Subject};
 
-use crate::common::{
-    Filter, Growing, GrowingMaplet, HASHER, Layout, Maplet, default_layout, hashes, widths,
-};
+use crate::common::{Kind, LAYOUTS, Layout, Subject, default_layout, widths};
 
 of_each_layout! {
     damage
     other_types
     other_lengths_of_values
     slots_without_a_fingerprint
+    buckets_follow_from_the_capacity
+    the_capacity_fits_the_table
 }
 
 of_each_growing_layout! {
@@ -22,43 +21,30 @@ of_each_growing_layout! {
     other_words
     impossible_entries
     layouts_that_do_not_grow
-    other_kinds
 }
 
-/// Six buckets or so, half full.
-fn fixed(layout: Layout) -> Vec<u8> {
-    let filter = layout.filters().capacity(16).build().unwrap();
-    snapshot(&filter, 12)
+/// All kinds of a layout, with values of two bits.
+fn kinds(layout: Layout) -> Vec<Kind> {
+    Kind::each(layout, 2)
 }
 
-/// In the middle of a level, from 32 buckets on.
-fn grown(layout: Layout) -> Vec<u8> {
-    let builder = layout.filters().capacity(1).max_capacity(60 * layout.slots);
-    let bytes = snapshot(&builder.build().unwrap(), 34 * layout.slots as u64);
-    assert_eq!(number(&bytes, at::FIRST), 32);
-    assert!((33..64).contains(&number(&bytes, at::WORDS)));
+/// The filters of a layout, of fixed size or growing.
+fn filters(layout: Layout, grows: bool) -> Kind {
+    Kind { layout, grows, value_bits: 0 }
+}
+
+/// A snapshot of six buckets or so, half full; or, where it grows, in the middle of a level, from 32 buckets on.
+fn saved(kind: Kind) -> Vec<u8> {
+    let slots = kind.layout.slots;
+    let (capacity, items) = if kind.grows { (60 * slots, 34 * slots) } else { (16, 10) };
+    let subject = kind.build(1, capacity);
+    subject.insert_many(&kind.items(1, items)).expect("room");
+    let bytes = subject.bytes();
+    if kind.grows {
+        assert_eq!(number(&bytes, at::FIRST), 32);
+        assert!((33..64).contains(&number(&bytes, at::WORDS)));
+    }
     bytes
-}
-
-/// The same of maplets.
-fn fixed_maplet(layout: Layout) -> Vec<u8> {
-    of_pairs(&layout.maplet(16, 2), 10)
-}
-
-fn grown_maplet(layout: Layout) -> Vec<u8> {
-    of_pairs(&layout.growing_maplet(1, 60 * layout.slots, 2), 34 * layout.slots)
-}
-
-fn of_pairs(maplet: &impl Subject, pairs: usize) -> Vec<u8> {
-    let top = (1 << maplet.value_bits().min(2)) - 1;
-    let pairs: Vec<_> = hashes(1).take(pairs).map(|hash| (hash, hash as u32 & top)).collect();
-    maplet.insert_many(&pairs).expect("room");
-    maplet.bytes()
-}
-
-fn snapshot<L: Storage>(filter: &Filter<L>, items: u64) -> Vec<u8> {
-    (0..items).for_each(|item| filter.insert(&item).unwrap());
-    filter.snapshot().unwrap().into_bytes()
 }
 
 /// One field set to a number.
@@ -67,17 +53,25 @@ fn with(bytes: &[u8], at: usize, value: u64) -> Vec<u8> {
 }
 
 /// What reading says, by each way of reading: all say the same.
-fn error<S: Subject>(bytes: &[u8]) -> Error {
-    let error = S::restored(bytes).unwrap_err();
-    let of_snapshot = Snapshot::from_bytes(bytes).unwrap_err();
-    assert_eq!(format!("{of_snapshot:?}"), format!("{error:?}"));
+fn error(kind: Kind, bytes: &[u8]) -> Error {
+    let empty = kind.build(0, 0);
+    let error = empty.restored(bytes).unwrap_err();
+    assert_eq!(Snapshot::from_bytes(bytes).unwrap_err(), error);
     let by_bytes = Snapshot::read_from(OneByOne(bytes)).map(drop);
-    for read in [by_bytes, S::from_reader(bytes).map(drop)] {
+    for read in [by_bytes, empty.read(&mut &*bytes).map(drop)] {
         match &error {
             Error::TrailingBytes { .. } => assert!(read.is_ok()),
-            _ => assert_eq!(format!("{:?}", read.unwrap_err()), format!("{error:?}")),
+            _ => assert_eq!(read.unwrap_err(), error),
         }
     }
+    error
+}
+
+/// What a type says of a snapshot that is valid, and not for it.
+fn refused(kind: Kind, bytes: &[u8]) -> Error {
+    let error = kind.restored(bytes).unwrap_err();
+    let snapshot = Snapshot::from_bytes(bytes).unwrap();
+    assert_eq!(kind.of_snapshot(&snapshot).unwrap_err(), error);
     error
 }
 
@@ -97,87 +91,86 @@ const NEWER: &str = ": read it with a newer one";
 
 /// Cut off anywhere, with any bit changed, and with more bytes.
 fn damage(layout: Layout) {
-    fn check<S: Subject>(mut bytes: Vec<u8>) {
+    for kind in kinds(layout) {
+        let (empty, mut bytes) = (kind.build(0, 0), saved(kind));
         for len in 0..bytes.len() {
-            assert_error!(error::<S>(&bytes[..len]), Error::Truncated, ANOTHER_COPY);
+            assert_error!(error(kind, &bytes[..len]), Error::Truncated, ANOTHER_COPY);
         }
         for bit in 0..8 * bytes.len() {
             let at = bit / 8;
             bytes[at] ^= 1 << (bit % 8);
-            let error = S::restored(&bytes).unwrap_err();
+            let error = empty.restored(&bytes).unwrap_err();
             let expected = match at {
-                0..at::VERSION => matches!(error, Error::NotASnapshot),
+                0..at::VERSION => Error::NotASnapshot,
                 at::VERSION..at::KIND => {
-                    let flipped = 1 ^ 1 << (bit - 8 * at::VERSION);
-                    matches!(error, Error::UnknownVersion { version } if version == flipped)
+                    Error::UnknownVersion { version: 1 ^ 1 << (bit - 8 * at::VERSION) }
                 }
-                _ => matches!(error, Error::Damaged),
+                _ => Error::Damaged,
             };
-            assert!(expected, "bit {bit}: {error:?}");
+            assert_eq!(error, expected, "bit {bit}");
             bytes[at] ^= 1 << (bit % 8);
         }
         let unknown = forged(&bytes, |bytes| bytes[at::KIND] |= 4);
-        assert_error!(error::<S>(&unknown), Error::UnknownKind { kind: 4.. }, NEWER);
+        assert_error!(error(kind, &unknown), Error::UnknownKind { kind: 4.. }, NEWER);
         bytes.extend(b"more");
         let trailing = ": `restore` leaves them to its reader";
-        assert_error!(error::<S>(&bytes), Error::TrailingBytes { bytes: 4 }, trailing);
-    }
-    check::<Filter>(fixed(layout));
-    check::<Maplet>(fixed_maplet(layout));
-    if layout.grows() {
-        check::<Growing>(grown(layout));
-        check::<GrowingMaplet>(grown_maplet(layout));
+        assert_error!(error(kind, &bytes), Error::TrailingBytes { bytes: 4 }, trailing);
     }
 }
 
-/// A snapshot of a maplet is for no filter, and one of a filter for no maplet; nor is it with the other kind in its header.
+/// A snapshot is for its own type: of filters or of maplets, of fixed size or growing. Nor is it for another with the kind of
+/// that in its header, nor with another hasher.
 fn other_types(layout: Layout) {
-    fn check<F: Subject, M: Subject>(of_filter: &[u8], of_maplet: &[u8]) {
-        assert!(F::restored(of_filter).is_ok() && M::restored(of_maplet).is_ok());
-        for error in [
-            F::restored(of_maplet).unwrap_err(),
-            F::from_snapshot(&Snapshot::from_bytes(of_maplet).unwrap()).unwrap_err(),
-        ] {
-            assert!(matches!(error, Error::OtherType { is_maplet: true }), "{error:?}");
+    for kind in kinds(layout) {
+        let bytes = saved(kind);
+        assert!(kind.restored(&bytes).is_ok());
+        let Kind { grows, value_bits, .. } = kind;
+        let is_maplet = value_bits > 0;
+        let other_type = Kind { value_bits: if is_maplet { 0 } else { 2 }, ..kind };
+        assert_eq!(refused(other_type, &bytes), Error::OtherType { is_maplet });
+        let as_other = forged(&bytes, |bytes| bytes[at::KIND] ^= 2);
+        assert_error!(error(other_type, &as_other), Error::ImpossibleTable { .. }, DO_NOT_TRUST);
+        if layout.grows() {
+            let message = match (is_maplet, grows) {
+                (false, true) => ": restore a GrowableCuckooFilter",
+                (false, false) => ", or an AnyCuckooFilter",
+                (true, _) => "",
+            };
+            let other_kind = Kind { grows: !grows, ..kind };
+            assert_error!(refused(other_kind, &bytes), Error::OtherKind { grows: g } if g == grows, message);
         }
-        let error = M::restored(of_filter).unwrap_err();
-        assert!(matches!(error, Error::OtherType { is_maplet: false }), "{error:?}");
-        let as_filter = forged(of_maplet, |bytes| bytes[at::KIND] &= 1);
-        assert_error!(self::error::<M>(&as_filter), Error::ImpossibleTable { .. }, DO_NOT_TRUST);
+        let needs = ", and a filter to be restored in another process a StableHashBuilder";
+        let other_hasher = with(&bytes, at::HASHER, number(&bytes, at::HASHER) ^ 1);
+        assert_error!(refused(kind, &other_hasher), Error::OtherHasher, needs);
+        // Changed in the file, it is damage and not another hasher.
+        let mut damaged = bytes;
+        damaged[at::HASHER] ^= 1;
+        assert_error!(error(kind, &damaged), Error::Damaged, ANOTHER_COPY);
     }
-    let (of_fixed, maplet) = (fixed(layout), fixed_maplet(layout));
-    check::<Filter, Maplet>(&of_fixed, &maplet);
-    let error = GrowingMaplet::restored(&maplet).unwrap_err();
-    assert!(matches!(error, Error::OtherKind { grows: false }), "{error:?}");
-    let error = Maplet::<AnyLayout>::from_bytes(&maplet, StableHashBuilder::new(8)).unwrap_err();
-    assert!(matches!(error, Error::OtherHasher), "{error:?}");
-    if layout.grows() {
-        let maplet = grown_maplet(layout);
-        check::<Growing, GrowingMaplet>(&grown(layout), &maplet);
-        let error = Maplet::<AnyLayout>::restored(&maplet).unwrap_err();
-        assert!(matches!(error, Error::OtherKind { grows: true }), "{error:?}");
-    }
+    let other = StableHashBuilder::new(8);
+    let filter = layout.filters().hasher(other).capacity(16).build().unwrap();
+    let bytes = filter.snapshot().unwrap().into_bytes();
+    assert_eq!(refused(filters(layout, false), &bytes), Error::OtherHasher);
 }
 
-/// Those that no maplet of the layout stores.
+/// Those that no maplet of the layout stores, and those of filters.
 fn other_lengths_of_values(layout: Layout) {
-    fn check<M: Subject>(bytes: &[u8], longest: u32) {
-        for bits in [0, longest + 1, 64, 1 << 16, u32::MAX] {
-            let error = error::<M>(&with_half(bytes, at::VALUE_BITS, bits));
+    for kind in kinds(layout) {
+        let bytes = saved(kind);
+        let others =
+            if kind.value_bits > 0 { [0, kind.layout.longest_values() + 1] } else { [1, 2] };
+        for bits in others.into_iter().chain([64, 1 << 16, u32::MAX]) {
+            let error = error(kind, &with_half(&bytes, at::VALUE_BITS, bits));
             assert_error!(error, Error::ImpossibleTable { .. }, DO_NOT_TRUST);
         }
-    }
-    let longest = layout.longest_values();
-    check::<Maplet>(&fixed_maplet(layout), longest);
-    if layout.grows() {
-        check::<GrowingMaplet>(&grown_maplet(layout), longest);
     }
 }
 
 /// With a value alone, a slot in use has nothing by which a key could be found.
 fn slots_without_a_fingerprint(layout: Layout) {
     for bits in widths(layout.longest_values()) {
-        let bytes = layout.maplet(16, bits).bytes();
+        let kind = Kind { layout, grows: false, value_bits: bits };
+        let bytes = kind.build(0, 16).bytes();
         let with_slot = |slot| {
             forged(&bytes, |bytes| {
                 put(bytes, HEADER, one_slot(slot, layout));
@@ -186,23 +179,18 @@ fn slots_without_a_fingerprint(layout: Layout) {
         };
         let shift = layout.bits - bits;
         for value in [1, (1_u64 << bits) - 1] {
-            let alone = error::<Maplet>(&with_slot(value << shift));
+            let alone = error(kind, &with_slot(value << shift));
             assert_error!(alone, Error::InvalidWord { bucket: 0 }, DO_NOT_TRUST);
-            let with_fingerprint = Maplet::<AnyLayout>::restored(&with_slot(value << shift | 1));
+            let with_fingerprint = kind.restored(&with_slot(value << shift | 1));
             assert_eq!(with_fingerprint.unwrap().len(), 1);
         }
-        assert!(Maplet::<AnyLayout>::restored(&with_slot(1)).is_ok(), "the value 0");
+        assert!(kind.restored(&with_slot(1)).is_ok(), "the value 0");
     }
 }
 
-fn impossible(bytes: &[u8], grows: bool) {
+fn impossible(kind: Kind, bytes: &[u8]) {
     let promised = number(bytes, at::WORDS);
-    let error = if grows { error::<Growing>(bytes) } else { error::<Filter>(bytes) };
-    assert_error!(
-        error,
-        Error::ImpossibleTable { words } if words == promised,
-        DO_NOT_TRUST
-    );
+    assert_error!(error(kind, bytes), Error::ImpossibleTable { words } if words == promised, DO_NOT_TRUST);
 }
 
 /// With this number in four bytes.
@@ -212,48 +200,41 @@ fn with_half(bytes: &[u8], at: usize, value: u32) -> Vec<u8> {
 
 /// Headers of growing tables with loads that no builder takes, and with more items than the first size holds, or the
 /// last one.
-fn other_loads(layout: Layout, grown: &[u8]) {
-    for load in [0, 1, 499, layout.highest_target + 1, 1000, u32::MAX] {
-        impossible(&with_half(grown, at::TARGET_LOAD, load), true);
+fn other_loads(kind: Kind, grown: &[u8]) {
+    let layout = kind.layout;
+    let highest = layout.highest_target(kind.value_bits > 0);
+    for load in [0, 1, 499, highest + 1, 1000, u32::MAX] {
+        impossible(kind, &with_half(grown, at::TARGET_LOAD, load));
     }
-    let most = layout.highest_target(true);
-    let maplet = layout.maplets(1).max_capacity(20).target_load(f64::from(most) / 1000.0);
-    let maplet = maplet.build().expect("memory for a test").bytes();
-    assert!(GrowingMaplet::restored(&maplet).is_ok());
-    let error = error::<GrowingMaplet>(&with_half(&maplet, at::TARGET_LOAD, most + 1));
-    assert_error!(error, Error::ImpossibleTable { .. }, DO_NOT_TRUST);
     // Others are those of a table, if it holds what it is for.
-    let small = forged(grown, |bytes| put(bytes, at::MAX_CAPACITY, 1));
-    for load in [500, layout.highest_target] {
-        let bytes = with_half(&small, at::TARGET_LOAD, load);
-        assert!(Growing::from_bytes(&bytes, HASHER).is_ok());
+    let small = with(grown, at::MAX_CAPACITY, 1);
+    for load in [500, highest] {
+        assert!(kind.restored(&with_half(&small, at::TARGET_LOAD, load)).is_ok());
     }
     for (capacity, buckets) in [(at::CAPACITY, at::FIRST), (at::MAX_CAPACITY, at::MAX_BUCKETS)] {
         let slots = number(grown, buckets) * layout.slots as u64;
         let most = (slots as f64 * layout.target()) as u64;
-        let with_most = |more: u64| {
-            forged(grown, |bytes| {
-                put(bytes, at::MAX_CAPACITY, most);
-                put(bytes, capacity, most + more);
-            })
-        };
-        assert!(Growing::from_bytes(&with_most(0), HASHER).is_ok());
-        impossible(&with_most(1), true);
+        let with_most =
+            |more: u64| with(&with(grown, at::MAX_CAPACITY, most), capacity, most + more);
+        assert!(kind.restored(&with_most(0)).is_ok());
+        impossible(kind, &with_most(1));
     }
 }
 
 /// Headers with the right checksum that are those of no table.
 fn other_fields(layout: Layout) {
-    let (fixed, grown) = (fixed(layout), grown(layout));
     let fields = [at::FIRST, at::WORDS, at::MAX_BUCKETS, at::OCCUPIED, at::CAPACITY];
-    for (bytes, grows) in [(&fixed, false), (&grown, true)] {
+    for grows in [false, true] {
+        let kind = filters(layout, grows);
+        let bytes = &saved(kind);
+        let set = |field, value| impossible(kind, &with(bytes, field, value));
         // Numbers whose products and sums overflow, each field by itself and all at once.
         for value in [1 << 43, 1 << 60, 1 << 61, 1 << 63, u64::MAX - 1, u64::MAX] {
             for field in fields.into_iter().chain([at::DOUBLED]) {
-                impossible(&with(bytes, field, value), grows);
+                set(field, value);
             }
             let all = |bytes: &mut Vec<u8>| fields.into_iter().for_each(|at| put(bytes, at, value));
-            impossible(&forged(bytes, all), grows);
+            impossible(kind, &forged(bytes, all));
         }
         let of = |at| number(bytes, at);
         // Zeros, and one more or less than there can be.
@@ -273,56 +254,53 @@ fn other_fields(layout: Layout) {
             (at::MAX_CAPACITY, of(at::CAPACITY).wrapping_sub(1)),
         ] {
             if (grows, field, value) != (true, at::MAX_CAPACITY, u64::MAX) {
-                impossible(&with(bytes, field, value), grows);
+                set(field, value);
             }
         }
+        if grows {
+            other_loads(kind, bytes);
+            continue;
+        }
+        // A table of fixed size has one size, one capacity, and nothing that belongs to growth.
+        for (field, by) in [
+            (at::FIRST, -2),
+            (at::WORDS, 2),
+            (at::MAX_BUCKETS, 2),
+            (at::DOUBLED, 1),
+            (at::MAX_CAPACITY, 1),
+        ] {
+            set(field, of(field).wrapping_add_signed(by));
+        }
+        impossible(kind, &with_half(bytes, at::TARGET_LOAD, layout.target));
+        let byte = |at: usize, value| error(kind, &forged(bytes, |bytes| bytes[at] = value));
+        for kind in [4, 255] {
+            assert_error!(byte(at::KIND, kind), Error::UnknownKind { kind: k } if k == kind, NEWER);
+        }
+        // And one of another encoding that no layout has with these bits.
+        let encoding = bytes[at::ENCODING] ^ 1;
+        for (at, value) in [
+            (at::ENCODING, 2),
+            (at::ENCODING, 255),
+            (at::ENCODING, encoding),
+            (at::BITS, 0),
+            (at::BITS, 33),
+            (at::SLOTS, 0),
+        ] {
+            assert_error!(byte(at, value), Error::UnknownLayout { .. }, NEWER);
+        }
     }
-    // A table of fixed size has one size, one capacity, and nothing that belongs to growth.
-    for (field, by) in [
-        (at::FIRST, -2),
-        (at::WORDS, 2),
-        (at::MAX_BUCKETS, 2),
-        (at::DOUBLED, 1),
-        (at::MAX_CAPACITY, 1),
-    ] {
-        let value = number(&fixed, field).wrapping_add_signed(by);
-        impossible(&with(&fixed, field, value), false);
-    }
-    other_loads(layout, &grown);
-    impossible(&with_half(&fixed, at::TARGET_LOAD, layout.target), false);
-    for bits in [1, 1 << 16, u32::MAX] {
-        impossible(&with_half(&fixed, at::VALUE_BITS, bits), false);
-        impossible(&with_half(&grown, at::VALUE_BITS, bits), true);
-    }
-
-    let byte = |at: usize, value: u8| error::<Filter>(&forged(&fixed, |bytes| bytes[at] = value));
-    for kind in [4, 255] {
-        assert_error!(
-            byte(at::KIND, kind),
-            Error::UnknownKind { kind: found } if found == kind,
-            NEWER
-        );
-    }
-    for (at, value) in
-        [(at::ENCODING, 2), (at::ENCODING, 255), (at::BITS, 0), (at::BITS, 33), (at::SLOTS, 0)]
-    {
-        assert_error!(byte(at, value), Error::UnknownLayout { .. }, NEWER);
-    }
-    // One of another encoding that no layout has with these bits.
-    let encoding = fixed[at::ENCODING] ^ 1;
-    let error = byte(at::ENCODING, encoding);
-    assert_error!(error, Error::UnknownLayout { encoding: found, .. } if found == encoding, NEWER);
 }
 
 /// Words that are none of the layout, and numbers of items that are not theirs.
 fn other_words(layout: Layout) {
-    fn check<S: Subject>(bytes: &[u8], words: &[u64]) {
+    fn check(kind: Kind, words: &[u64]) {
+        let bytes = &saved(kind);
         let buckets = number(bytes, at::WORDS) as usize;
         for &word in words {
             for bucket in [0, buckets / 2, buckets - 1] {
                 let at = HEADER + 8 * bucket;
                 assert_error!(
-                    error::<S>(&with(bytes, at, word)),
+                    error(kind, &with(bytes, at, word)),
                     Error::InvalidWord { bucket: found } if found == bucket,
                     DO_NOT_TRUST
                 );
@@ -332,20 +310,20 @@ fn other_words(layout: Layout) {
                     put(bytes, HEADER + 8 * (buckets - 1), word);
                 });
                 assert_error!(
-                    error::<S>(&two),
+                    error(kind, &two),
                     Error::InvalidWord { bucket: found } if found == bucket,
                     DO_NOT_TRUST
                 );
                 // Damage comes first: it is what a user can mend.
                 let mut damaged = two;
                 *damaged.last_mut().unwrap() ^= 1;
-                assert_error!(error::<S>(&damaged), Error::Damaged, ANOTHER_COPY);
+                assert_error!(error(kind, &damaged), Error::Damaged, ANOTHER_COPY);
             }
         }
         let found = number(bytes, at::OCCUPIED);
         for stated in [0, found - 1, found + 1] {
             assert_error!(
-                error::<S>(&with(bytes, at::OCCUPIED, stated)),
+                error(kind, &with(bytes, at::OCCUPIED, stated)),
                 Error::WrongLen { stated: a, found: b }
                     if (a as u64, b as u64) == (stated, found),
                 DO_NOT_TRUST
@@ -368,8 +346,8 @@ fn other_words(layout: Layout) {
             words
         }
     };
-    check::<Filter>(&fixed(layout), &words);
-    check::<Growing>(&grown(layout), &words);
+    check(filters(layout, false), &words);
+    check(filters(layout, true), &words);
 }
 
 /// What a slot holds in a growing table.
@@ -395,19 +373,20 @@ impl Entry {
 /// Entries of a table that grows: without a core, without the 1 above what is known, with a bit that the
 /// bucket tells, and with fewer bits than every entry knows.
 fn impossible_entries(layout: Layout) {
-    impossible_entries_of::<Growing>(layout, 0, &grown(layout));
-    for bits in widths(layout.longest_values()) {
-        let bytes = layout.growing_maplet(1, 20, bits).bytes();
+    impossible_entries_of(filters(layout, true), &saved(filters(layout, true)));
+    for value_bits in widths(layout.longest_values()) {
+        let kind = Kind { layout, grows: true, value_bits };
+        let bytes = kind.build(1, 20).bytes();
         assert_eq!((number(&bytes, at::FIRST), number(&bytes, at::WORDS)), (32, 32));
-        impossible_entries_of::<GrowingMaplet>(layout, bits, &bytes);
+        impossible_entries_of(kind, &bytes);
     }
 }
 
-fn impossible_entries_of<S: Subject>(layout: Layout, value_bits: u32, bytes: &[u8]) {
+fn impossible_entries_of(kind: Kind, bytes: &[u8]) {
+    let Kind { layout, value_bits, .. } = kind;
     let (words, occupied) = (number(bytes, at::WORDS), number(bytes, at::OCCUPIED));
     let level = words.ilog2();
     let longest = 1 << layout.extra_bits(value_bits);
-    let top = ((1_u64 << value_bits) - 1) as u32;
     let mut told = 0;
     for bucket in 0..words {
         let at = HEADER + 8 * bucket as usize;
@@ -433,21 +412,21 @@ fn impossible_entries_of<S: Subject>(layout: Layout, value_bits: u32, bytes: &[u
         } else {
             valid.push((1, longest | 1));
         }
-        for value in [0, top] {
+        for value in [0, kind.top()] {
             for &(core, ring) in &invalid {
                 assert_error!(
-                    error::<S>(&with_entry(core, ring, value)),
+                    error(kind, &with_entry(core, ring, value)),
                     Error::InvalidWord { bucket: found } if found as u64 == bucket,
                     DO_NOT_TRUST
                 );
             }
             for &(core, ring) in &valid {
-                let restored = S::restored(&with_entry(core, ring, value)).unwrap();
+                let restored = kind.restored(&with_entry(core, ring, value)).unwrap();
                 assert_eq!(restored.len() as u64, slots + number(bytes, at::COPIES));
             }
         }
-        if top > 0 {
-            let alone = error::<S>(&with_entry(0, 0, top));
+        if kind.top() > 0 {
+            let alone = error(kind, &with_entry(0, 0, kind.top()));
             assert!(matches!(alone, Error::InvalidWord { .. }), "{alone:?}");
         }
     }
@@ -459,11 +438,12 @@ fn impossible_entries_of<S: Subject>(layout: Layout, value_bits: u32, bytes: &[u
 #[test]
 fn void_entries_in_split_buckets() {
     let layout = Layout::named("Fp12x5");
+    let (kind, grown) = (filters(layout, true), saved(filters(layout, true)));
     // 2^level buckets, as many as there are words for, and two buckets at first: entries know 1 + 7 bits or more.
     let bytes = |words: u64, bucket: usize, known: u32| {
         let ring = 1 << (known - words.ilog2());
         let word = Entry { layout, value_bits: 0, value: 0, core: 1, ring }.word(words);
-        forged(&grown(layout), |bytes| {
+        forged(&grown, |bytes| {
             bytes.resize(HEADER + 8 * words as usize + 8, 0);
             bytes[HEADER..].fill(0);
             put(bytes, HEADER + 8 * bucket, word);
@@ -473,7 +453,7 @@ fn void_entries_in_split_buckets() {
             put(bytes, at::OCCUPIED, 1);
         })
     };
-    let restored = |bytes: &[u8]| Growing::from_bytes(bytes, HASHER);
+    let restored = |bytes: &[u8]| kind.restored(bytes);
     for known in 8..12 {
         assert_eq!(restored(&bytes(256, 7, known)).unwrap().len(), 1);
     }
@@ -492,75 +472,39 @@ fn void_entries_in_split_buckets() {
 }
 
 fn layouts_that_do_not_grow(layout: Layout) {
-    let grown = grown(layout);
+    let kind = filters(layout, true);
+    let grown = saved(kind);
     for [encoding, bits, slots] in [[0, 8, 8], [0, 9, 7], [0, 10, 6], [1, 14, 5], [1, 17, 4]] {
         let bytes = forged(&grown, |bytes| {
             bytes[at::ENCODING..at::FIRST].copy_from_slice(&[encoding, bits, slots]);
         });
         assert_error!(
-            error::<Growing>(&bytes),
+            error(kind, &bytes),
             Error::UnknownLayout { fingerprint_bits, .. } if fingerprint_bits == bits,
             NEWER
         );
     }
 }
 
-/// A valid snapshot, and a kind or a hasher that it is not for.
-fn other_kinds(layout: Layout) {
-    fn refused<L: Storage>(bytes: &[u8], hasher: StableHashBuilder) -> Error {
-        let error = Filter::<L>::from_bytes(bytes, hasher).unwrap_err();
-        let snapshot = Snapshot::from_bytes(bytes).unwrap();
-        let of_snapshot = Filter::<L>::from_snapshot(&snapshot, hasher).unwrap_err();
-        assert_eq!(format!("{of_snapshot:?}"), format!("{error:?}"));
-        error
-    }
-    let (fixed, grown) = (fixed(layout), grown(layout));
-    assert_error!(
-        refused::<AnyLayout>(&grown, HASHER),
-        Error::OtherKind { grows: true },
-        ": restore a GrowableCuckooFilter"
-    );
-    assert_error!(
-        refused::<Growable<AnyLayout>>(&fixed, HASHER),
-        Error::OtherKind { grows: false },
-        ", or an AnyCuckooFilter"
-    );
-    let needs = ", and a filter to be restored in another process a StableHashBuilder";
-    let other = StableHashBuilder::new(8);
-    assert_error!(refused::<AnyLayout>(&fixed, other), Error::OtherHasher, needs);
-    let forged = with(&fixed, at::HASHER, number(&fixed, at::HASHER) ^ 1);
-    assert_error!(refused::<AnyLayout>(&forged, HASHER), Error::OtherHasher, needs);
-    // Changed in the file, it is damage and not another hasher.
-    let mut damaged = fixed.clone();
-    damaged[at::HASHER] ^= 1;
-    assert_error!(error::<Filter>(&damaged), Error::Damaged, ANOTHER_COPY);
-}
-
 /// They are valid for it, or an error.
 #[test]
 fn words_under_the_header_of_another_layout() {
     let mut taken = 0;
-    let all = LAYOUTS.map(fixed);
-    for from in &all {
-        for to in &all {
-            let bytes = forged(from, |bytes| {
-                bytes[at::ENCODING..at::FIRST].copy_from_slice(&to[at::ENCODING..at::FIRST]);
-            });
-            match Filter::<AnyLayout>::from_bytes(&bytes, HASHER) {
-                Ok(filter) => {
-                    assert_eq!(filter.len() as u64, number(&bytes, at::OCCUPIED));
-                    taken += 1;
-                }
-                Err(error) => assert!(
-                    matches!(
-                        error,
-                        Error::InvalidWord { .. }
-                            | Error::WrongLen { .. }
-                            | Error::ImpossibleTable { .. }
-                    ),
-                    "{error:?}"
-                ),
+    let kind = filters(default_layout(), false);
+    let all = LAYOUTS.map(|layout| saved(filters(layout, false)));
+    for (from, to) in all.iter().flat_map(|from| all.iter().map(move |to| (from, to))) {
+        let bytes = forged(from, |bytes| {
+            bytes[at::ENCODING..at::FIRST].copy_from_slice(&to[at::ENCODING..at::FIRST]);
+        });
+        match kind.restored(&bytes) {
+            Ok(filter) => {
+                assert_eq!(filter.len() as u64, number(&bytes, at::OCCUPIED));
+                taken += 1;
             }
+            Err(
+                Error::InvalidWord { .. } | Error::WrongLen { .. } | Error::ImpossibleTable { .. },
+            ) => {}
+            Err(error) => panic!("{error:?}"),
         }
     }
     assert!(taken >= 9, "each under its own");
@@ -570,37 +514,38 @@ fn words_under_the_header_of_another_layout() {
 fn other_formats() {
     let text = "some other file, which is longer than the header of a snapshot is: 96 bytes, so \
                 that there is a whole header to look at";
-    let magic = ": they do not begin with the 8 bytes that every snapshot begins with";
-    assert_error!(error::<Filter>(text.as_bytes()), Error::NotASnapshot, magic);
-    assert_error!(error::<Filter>(&[0; 200]), Error::NotASnapshot, magic);
+    let bytes = saved(filters(default_layout(), false));
+    let mut in_text_mode = bytes.clone();
+    in_text_mode.insert(7, b'\r');
     // However few bytes there are: `truncated` has those that are the beginning of a snapshot.
-    let mut almost = fixed(default_layout());
-    almost[7] = b'\r';
-    for few in [b"0", &b"ten bytes."[..], b"\x89PNG\r\n\x1a\n", &almost[..8], &almost[..111]] {
-        assert_error!(error::<Filter>(few), Error::NotASnapshot, magic);
-        assert_error!(error::<Growing>(few), Error::NotASnapshot, magic);
+    let almost = &in_text_mode[..112];
+    let few = [&b"0"[..], b"ten bytes.", b"\x89PNG\r\n\x1a\n", &almost[..8], almost];
+    for other in few.into_iter().chain([text.as_bytes(), &[0; 200], &in_text_mode]) {
+        let magic = ": they do not begin with the 8 bytes that every snapshot begins with";
+        for grows in [false, true] {
+            let error = error(filters(default_layout(), grows), other);
+            assert_error!(error, Error::NotASnapshot, magic);
+        }
     }
-    // As one that was written in text mode.
-    let mut bytes = fixed(default_layout());
-    bytes.insert(7, b'\r');
-    assert_error!(error::<Filter>(&bytes), Error::NotASnapshot, magic);
-
     for version in [0, 2, 3, u32::MAX] {
-        let bytes = forged(&fixed(default_layout()), |bytes| {
+        let bytes = forged(&bytes, |bytes| {
             bytes[at::VERSION..at::KIND].copy_from_slice(&version.to_le_bytes());
         });
+        let error = error(filters(default_layout(), false), &bytes);
         let newer = ": read it with the release that wrote it, or a newer one";
-        assert_error!(error::<Filter>(&bytes), Error::UnknownVersion { version: v } if v == version, newer);
+        assert_error!(error, Error::UnknownVersion { version: v } if v == version, newer);
     }
 }
 
 #[test]
 fn two_snapshots_in_one_stream() {
-    let stream = [fixed(default_layout()), grown(Layout::named("Fp12x5"))].concat();
+    let kinds = [filters(default_layout(), false), filters(Layout::named("Fp12x5"), true)];
+    let stream = kinds.map(saved).concat();
     let mut reader = &stream[..];
-    let first = Filter::<AnyLayout>::restore(&mut reader, HASHER).unwrap();
-    let second = Growing::restore(&mut reader, HASHER).unwrap();
-    assert_eq!((first.layout_name(), second.layout_name()), ("Fp16x4", "Fp12x5"));
+    for kind in kinds {
+        let restored = kind.build(0, 0).read(&mut reader).unwrap();
+        assert!(format!("{restored:?}").contains(kind.layout.name), "{restored:?}");
+    }
     assert!(reader.is_empty());
 }
 
@@ -633,14 +578,13 @@ impl Read for Interrupted<'_> {
 
 #[test]
 fn slow_readers() {
-    type Restored = Filter<Growable<AnyLayout>>;
-
-    let bytes = grown(default_layout());
-    let restored = Restored::restore(OneByOne(&bytes), HASHER).unwrap();
-    assert_eq!(restored.snapshot().unwrap().into_bytes(), bytes);
-    let interrupted = Interrupted { bytes: &bytes, ready: false };
-    let restored = Restored::restore(interrupted, HASHER).unwrap();
-    assert_eq!(restored.snapshot().unwrap().into_bytes(), bytes);
+    let kind = filters(default_layout(), true);
+    let bytes = saved(kind);
+    let readers: [&mut dyn Read; 2] =
+        [&mut OneByOne(&bytes), &mut Interrupted { bytes: &bytes, ready: false }];
+    for reader in readers {
+        assert_eq!(kind.build(0, 0).read(reader).unwrap().bytes(), bytes);
+    }
 }
 
 /// A reader with an error of its own, after each number of bytes.
@@ -652,23 +596,23 @@ fn readers_that_fail() {
             Err(io::Error::new(io::ErrorKind::ConnectionReset, "the cable is cut"))
         }
     }
-    let bytes = fixed(default_layout());
+    let empty = filters(default_layout(), false).build(0, 0);
+    let bytes = saved(filters(default_layout(), false));
     for len in 0..bytes.len() {
-        let reader = bytes[..len].chain(Fails);
-        let error = Filter::<AnyLayout>::restore(reader, HASHER).unwrap_err();
-        let Error::Io { kind, .. } = error else { panic!("{len}: {error:?}") };
-        assert_eq!(kind, io::ErrorKind::ConnectionReset);
+        let error = empty.read(&mut bytes[..len].chain(Fails)).unwrap_err();
+        assert!(matches!(error, Error::Io { kind: io::ErrorKind::ConnectionReset, .. }), "{len}");
         assert_eq!(error.to_string(), "the snapshot could not be read: the cable is cut");
     }
     // What is complete needs nothing more of it.
-    assert!(Filter::<AnyLayout>::restore(bytes.chain(Fails), HASHER).is_ok());
+    assert!(empty.read(&mut bytes.chain(Fails)).is_ok());
 }
 
 /// Sets these fields to all values near theirs, and to some far from them, in an empty snapshot of a filter of fixed
 /// size that has no other fault. What is restored is what is built for its capacity; says how many snapshots were
 /// restored, and how many refused.
 fn restored_and_refused(layout: Layout, fields: &[usize]) -> [usize; 2] {
-    let bytes = snapshot(&layout.filter(100 * layout.slots), 0);
+    let kind = filters(layout, false);
+    let bytes = kind.build(0, 100 * layout.slots).bytes();
     let old = number(&bytes, fields[0]);
     let near = old.saturating_sub(20)..=old + 20;
     let far = (1..10).flat_map(|bits| [old << bits, old >> bits]);
@@ -680,21 +624,16 @@ fn restored_and_refused(layout: Layout, fields: &[usize]) -> [usize; 2] {
             }
             bytes.resize(HEADER + 8 * number(bytes, at::WORDS) as usize + 8, 0);
         });
-        let restored = Filter::<AnyLayout>::from_bytes(&bytes, HASHER);
+        let restored = kind.restored(&bytes);
         counts[usize::from(restored.is_err())] += 1;
         if let Ok(restored) = restored {
-            let built = layout.filter(number(&bytes, at::CAPACITY) as usize);
-            assert!(snapshot(&restored, 0) == snapshot(&built, 0), "{restored:?}, {built:?}");
-            let figures = |filter: &Filter| (filter.memory_bytes(), filter.capacity());
-            assert_eq!(figures(&restored), figures(&built));
+            let built = kind.build(0, number(&bytes, at::CAPACITY) as usize);
+            assert!(restored.bytes() == built.bytes(), "{restored:?}, {built:?}");
+            let figures = |filter: &dyn Subject| (filter.heap_bytes(), filter.capacity());
+            assert_eq!(figures(&*restored), figures(&*built));
         }
     }
     counts
-}
-
-of_each_layout! {
-    buckets_follow_from_the_capacity
-    the_capacity_fits_the_table
 }
 
 /// One value is left: the table's own.

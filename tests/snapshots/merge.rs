@@ -6,12 +6,11 @@ use std::thread;
 use coucal::{
     AnyCuckooFilter, CuckooFilter, DefaultHashBuilder, Error, StableHashBuilder, Storage,
 };
-
 use coucal_reference::format::Value;
-use coucal_reference::{Item, Subject};
 
 use crate::common::{
-    Filter, Growing, HASHER, Layout, default_layout, entries, hashes, prehashed, widths,
+    Filter, Growing, HASHER, Item, Kind, Layout, Subject, check_merge, default_layout, hashes,
+    usually, widths,
 };
 
 of_each_layout! {
@@ -19,77 +18,40 @@ of_each_layout! {
     to_the_last_slot
 }
 
-of_each_growing_layout! {
-    the_union_of_two_that_grow
-    the_union_of_any_sizes
-}
+of_each_growing_layout!(the_union_of_any_sizes);
 
 fn fill<L: Storage>(filter: &Filter<L>, items: impl Iterator<Item = u64>) {
     items.for_each(|item| filter.insert(&item).expect("room for the items of a test"));
 }
 
-fn hashes_of<L: Storage>(filter: &Filter<L>, items: u64) -> Vec<u64> {
-    (0..items).map(|item| filter.hash_of(&item)).collect()
-}
-
 /// Every class has as many copies of each value as both together had, in the snapshot and by lookups.
-fn check_union<S: Subject>(one: &S, other: &S, hashes: &[u64]) {
-    let values = |of: &S, hash| of.values(hash);
-    let mut expected = entries(one);
-    for (entry, copies) in entries(other) {
-        *expected.entry(entry).or_default() += copies;
-    }
-    let found: Vec<Vec<Value>> = hashes
-        .iter()
-        .map(|&hash| {
-            let mut both = [values(one, hash), values(other, hash)].concat();
-            both.sort_unstable();
-            both
-        })
-        .collect();
-    let (before, len) = (other.bytes(), one.len() + other.len());
-    assert_eq!(one.merge(other), Ok(()), "{one:?}, {other:?}");
-    assert_eq!(one.len(), len);
-    assert!(other.bytes() == before, "the other is as it was");
-    assert_eq!(entries(one), expected);
-    assert!(hashes.iter().map(|&hash| values(one, hash)).eq(found), "{one:?}");
-}
-
-fn of_value_1(seed: u64, pairs: usize) -> Vec<Item> {
-    hashes(seed).take(pairs).map(|hash| (hash, 1)).collect()
-}
-
-/// Some of the pairs are in both.
-fn check_union_of_maplets<S: Subject>(one: &S, other: &S, pairs: usize) {
-    let top = (1_u64 << one.value_bits()) - 1;
-    let some = |seed, count| -> Vec<Item> {
-        hashes(seed).take(count).map(|hash| (hash, (hash >> 7 & top) as Value)).collect()
+fn check_union(one: &dyn Subject, other: &dyn Subject, hashes: &[u64]) {
+    let both = |&hash: &u64| {
+        let mut both = [one.values(hash), other.values(hash)].concat();
+        both.sort_unstable();
+        both
     };
-    one.insert_many(&some(1, pairs / 3)).expect("room");
-    other.insert_many(&some(2, pairs / 3)).expect("room");
-    other.insert_many(&some(1, pairs / 10)).expect("room");
-    let all: Vec<u64> = hashes(1).take(pairs).chain(hashes(2).take(pairs)).collect();
-    check_union(one, other, &all);
+    let expected: Vec<Vec<Value>> = hashes.iter().map(both).collect();
+    check_merge(one, other);
+    assert!(hashes.iter().map(|&hash| one.values(hash)).eq(expected), "{one:?}");
 }
 
+/// Some of the items are in both; where they grow, the one grows while it takes in the other, which has grown further.
 fn the_union_of_both(layout: Layout) {
-    for items in [4, 100, 5000_u64] {
-        // Some items are in both.
-        let [one, other] = [0; 2].map(|_| layout.filter(2 * items as usize));
-        fill(&one, 0..items / 2);
-        fill(&other, items / 3..items * 3 / 4);
-        check_union(&one, &other, &hashes_of(&one, 2 * items));
-    }
-    for bits in widths(layout.longest_values()) {
-        let [one, other] = [0; 2].map(|_| layout.maplet(2000, bits));
-        check_union_of_maplets(&one, &other, 2000);
-        // All of it, or nothing.
-        let [one, other] = [0; 2].map(|_| layout.maplet(0, bits));
-        one.insert_many(&prehashed(&of_value_1(1, layout.slots + 1))).unwrap();
-        other.insert_many(&prehashed(&of_value_1(2, layout.slots))).unwrap();
-        let before = one.bytes();
-        assert_eq!(one.merge(&other), Err(Error::Full));
-        assert_eq!(one.bytes(), before);
+    for kind in Kind::all(layout, widths) {
+        for count in if kind.value_bits == 0 { vec![4, 100, 5000] } else { vec![2000] } {
+            let first = if kind.grows { count / 3 } else { 0 };
+            let capacity = if kind.grows { count } else { 2 * count };
+            let [one, other] = [0; 2].map(|_| kind.build(first, capacity));
+            let items: Vec<Item> = hashes(1)
+                .take(2 * count)
+                .map(|hash| (hash, (hash >> 7) as Value & kind.top()))
+                .collect();
+            one.insert_many(&items[..count / if kind.grows { 8 } else { 2 }]).expect("room");
+            other.insert_many(&items[count / 9..count * 3 / 4]).expect("room");
+            let all: Vec<u64> = items.iter().map(|&(hash, _)| hash).collect();
+            check_union(&*one, &*other, &all);
+        }
     }
     let [one, other] = [1, 2].map(|bits| layout.maplet(100, bits));
     let error = Error::OtherValueBits { value_bits: 1, other: 2 };
@@ -97,67 +59,61 @@ fn the_union_of_both(layout: Layout) {
     assert_eq!(other.merge(&layout.maplet(100, 2)), Ok(()));
 }
 
-/// The one grows while it takes in the other, which has grown further.
-fn the_union_of_two_that_grow(layout: Layout) {
-    for items in [4, 100, 5000_u64] {
-        let first = items as usize / 3;
-        let [one, other] = [0; 2].map(|_| layout.growing(first, items as usize));
-        fill(&one, 0..items / 8);
-        fill(&other, items / 8..items * 3 / 4);
-        check_union(&one, &other, &hashes_of(&one, 2 * items));
-    }
-    for bits in widths(layout.longest_values()) {
-        let [one, other] = [0; 2].map(|_| layout.growing_maplet(400, 2000, bits));
-        check_union_of_maplets(&one, &other, 2000);
-    }
-}
-
 /// Filters that grow: one began larger than the other, or has grown further, or has no maximum.
 fn the_union_of_any_sizes(layout: Layout) {
-    let unbounded = || layout.filters().growable().build().unwrap();
-    let sizes: [&dyn Fn() -> Growing; 4] =
-        [&|| layout.growing(1, 10_000), &|| layout.growing(300, 20_000), &unbounded, &|| {
+    let endless = || layout.filters().growable().build().unwrap();
+    let builds: [&dyn Fn() -> Growing; 4] =
+        [&|| layout.growing(1, 10_000), &|| layout.growing(300, 20_000), &endless, &|| {
             layout.growing(3000, 3000)
         }];
-    for one in sizes {
-        for other in sizes {
-            for (of_one, of_other) in [(10, 2000), (2000, 10), (900, 1100)] {
-                let (one, other) = (one(), other());
-                fill(&one, 0..of_one);
-                fill(&other, of_one..of_one + of_other);
-                one.merge(&other).unwrap();
-                let items = of_one + of_other;
-                assert_eq!(one.len() as u64, items);
-                for item in 0..items {
-                    assert!(one.contains(&item), "{item}: {one:?}");
-                }
-                let found = (10_000..20_000_u64).filter(|item| one.contains(item)).count() as f64;
-                let stated = 10_000.0 * one.false_positive_rate();
-                assert!((found - stated).abs() < 10.0 + 0.3 * stated, "{found}, {stated}");
-                // What is restored from it is the same, and all of it can be removed.
-                let bytes = one.snapshot().unwrap().into_bytes();
-                let restored = Growing::from_bytes(&bytes, HASHER).unwrap();
-                assert_eq!(restored.len(), one.len());
-                assert!((0..items).all(|item| restored.remove(&item)));
-                assert!(restored.is_empty());
-            }
-        }
+    let pairs = builds.iter().flat_map(|&one| builds.map(|other| (one, other)));
+    let counts = [(10, 2000), (2000, 10), (900, 1100)];
+    let small = pairs.flat_map(|pair| counts.map(|counts| (pair, counts)));
+    let larger = [0, 1, 3000, usually(30_000, 500_000)];
+    let larger = larger.iter().flat_map(|&one| larger.map(|other| (one, other)));
+    let large = larger.map(|counts| ((builds[2], builds[2]), counts));
+    for ((one, other), (of_one, of_other)) in small.chain(large) {
+        let (one, other) = (one(), other());
+        let (items, more) = (of_one + of_other, 1_000_000..1_000_300);
+        fill(&one, 0..of_one);
+        fill(&other, of_one..items);
+        let before = other.snapshot().unwrap();
+        one.merge(&other).unwrap();
+        assert!(other.snapshot().unwrap().as_bytes() == before.as_bytes(), "it is as it was");
+        assert_eq!(one.len() as u64, items);
+        assert!((0..items).all(|item| one.contains(&item)), "{one:?}");
+        let found = (2_000_000..2_010_000_u64).filter(|item| one.contains(item)).count() as f64;
+        let stated = 10_000.0 * one.false_positive_rate();
+        assert!((found - stated).abs() < 10.0 + 0.3 * stated, "{found}, {stated}");
+        // What is restored from it is the same. It goes on from there, and all can be removed.
+        let bytes = one.snapshot().unwrap().into_bytes();
+        let restored = Growing::from_bytes(&bytes, HASHER).unwrap();
+        let more = if restored.max_capacity() > 3000 { more } else { 0..0 };
+        fill(&restored, more.clone());
+        assert!((of_one..items).all(|item| restored.remove(&item)));
+        assert!((0..of_one).chain(more.clone()).all(|item| restored.contains(&item)));
+        assert!((0..of_one).chain(more).all(|item| restored.remove(&item)));
+        assert!(restored.is_empty());
     }
 }
 
-/// Two buckets hold any items that they have slots for, and not one more.
+/// Two buckets hold any items that they have slots for, and not one more: all of it, or nothing.
 fn to_the_last_slot(layout: Layout) {
-    let slots = layout.slots as u64;
-    let [one, other] = [0; 2].map(|_| layout.filter(0));
-    fill(&one, 0..slots);
-    fill(&other, slots..2 * slots);
-    check_union(&one, &other, &hashes_of(&one, 4 * slots));
-    assert_eq!(one.len(), one.slots());
-
-    other.clear();
-    fill(&other, 0..1);
-    assert_eq!(one.merge(&other), Err(Error::Full));
-    assert_eq!((one.len(), other.len()), (one.slots(), 1));
+    for kind in Kind::all(layout, widths).into_iter().filter(|kind| !kind.grows) {
+        let items: Vec<Item> =
+            hashes(1).take(4 * layout.slots).map(|hash| (hash, 1 & kind.top())).collect();
+        let all: Vec<u64> = items.iter().map(|&(hash, _)| hash).collect();
+        let [one, other] = [0; 2].map(|_| kind.build(0, 0));
+        one.insert_many(&items[..layout.slots]).expect("a slot for each");
+        other.insert_many(&items[layout.slots..2 * layout.slots]).expect("a slot for each");
+        check_union(&*one, &*other, &all);
+        assert_eq!(one.len(), one.slots());
+        let before = one.bytes();
+        other.clear();
+        other.insert(items[3 * layout.slots]).expect("a slot");
+        assert_eq!(one.merge(&*other), Err(Error::Full));
+        assert!(one.bytes() == before && other.len() == 1);
+    }
 }
 
 #[test]

@@ -1,37 +1,18 @@
 //! Snapshots: what is restored is what was saved, in every layout.
 
 use coucal::{AnyLayout, CuckooFilter};
-use coucal_reference::{Item, Subject};
 
-use crate::common::{Filter, HASHER, Layout, default_layout, hashes, usually, widths};
+use crate::common::{Filter, HASHER, Item, Kind, Layout, default_layout, hashes, usually, widths};
 
 of_each_layout!(there_and_back);
 
-of_each_growing_layout! {
-    there_and_back_of_what_grows
-    long_use_of_what_is_restored
-}
+of_each_growing_layout!(long_use_of_what_is_restored);
 
 /// The most items are more than the counts of 4,096 stripes are restored from at once, in every layout.
 fn there_and_back(layout: Layout) {
-    for items in [0, 10, 1000, 50_000] {
-        comes_back(&layout.filter(items), layout, items, items);
-    }
-    for bits in widths(layout.longest_values()) {
-        for pairs in [0, 10, 3000] {
-            comes_back(&layout.maplet(pairs, bits), layout, pairs, pairs);
-        }
-    }
-}
-
-fn there_and_back_of_what_grows(layout: Layout) {
-    for items in [0, 10, 1000, 50_000] {
-        comes_back(&layout.growing(items / 3, items), layout, items / 3, items);
-    }
-    for bits in widths(layout.longest_values()) {
-        for pairs in [0, 10, 3000] {
-            let maplet = layout.growing_maplet(pairs / 2, pairs, bits);
-            comes_back(&maplet, layout, pairs / 2, pairs);
+    for kind in Kind::all(layout, widths) {
+        for items in [0, 10, 1000, if kind.value_bits == 0 { 50_000 } else { 3000 }] {
+            comes_back(kind, if kind.grows { items / 3 } else { items }, items);
         }
     }
 }
@@ -57,27 +38,27 @@ fn what_is_stashed_comes_back() {
 }
 
 /// `first` is the capacity that it was made with.
-fn comes_back<S: Subject>(subject: &S, layout: Layout, first: usize, items: usize) {
-    let top = (1_u64 << subject.value_bits()) - 1;
+fn comes_back(kind: Kind, first: usize, items: usize) {
+    let subject = kind.build(first, items);
     let all: Vec<Item> =
-        hashes(3).take(items).map(|hash| (hash, (hash >> 7 & top) as u32)).collect();
+        hashes(3).take(items).map(|hash| (hash, (hash >> 7) as u32 & kind.top())).collect();
     subject.insert_many(&all).expect("what it was made for");
     assert!(all.iter().step_by(3).all(|&item| subject.remove(item)));
     let snapshot = subject.snapshot().unwrap();
     let bytes = snapshot.as_bytes();
     assert_eq!((snapshot.len(), snapshot.is_empty()), (subject.len(), subject.is_empty()));
     assert_eq!((snapshot.capacity(), snapshot.max_capacity()), (first, items));
-    let value_bits = (top > 0).then_some(subject.value_bits());
-    assert_eq!((snapshot.layout_name(), snapshot.value_bits()), (layout.name, value_bits));
+    let value_bits = (kind.value_bits > 0).then_some(kind.value_bits);
+    assert_eq!((snapshot.layout_name(), snapshot.value_bits()), (kind.layout.name, value_bits));
     let printed = format!("{snapshot:?}");
     assert!(printed.contains(&format!("len: {}, capacity: {first}", subject.len())), "{printed}");
-    let bits = format!("value_bits: {}", subject.value_bits());
-    assert_eq!(printed.contains(&bits), top > 0, "{printed}");
-    let [by_bytes, by_reader] = [S::restored(bytes), S::from_reader(bytes)];
-    for restored in [by_bytes, by_reader, S::from_snapshot(&snapshot), subject.copied()] {
+    let bits = format!("value_bits: {}", kind.value_bits);
+    assert_eq!(printed.contains(&bits), value_bits.is_some(), "{printed}");
+    let [by_bytes, by_reader] = [subject.restored(bytes), subject.read(&mut &*bytes)];
+    for restored in [by_bytes, by_reader, subject.of_snapshot(&snapshot), subject.copied()] {
         let restored = restored.expect("what was just written");
         assert_eq!((restored.len(), restored.capacity()), (subject.len(), subject.capacity()));
-        assert_eq!(restored.value_bits(), subject.value_bits());
+        assert_eq!(restored.value_bits(), kind.value_bits);
         for hash in hashes(3).take(2 * items) {
             assert_eq!(restored.values(hash), subject.values(hash));
         }

@@ -1,31 +1,24 @@
 //! Views of the bytes of snapshots: they say what the filter said, and no bytes make them panic.
 
 use coucal::{CuckooFilterView, CuckooMapletView, Error, StableHashBuilder};
-use coucal_reference::format::{self, HEADER, at};
-use coucal_reference::{Item, Subject};
+use coucal_reference::format::{self, HEADER, Value, at};
 
-use crate::common::{HASHER, Layout, default_layout, hashes, usually, widths};
+use crate::common::{HASHER, Item, Kind, Layout, Subject, default_layout, hashes, usually, widths};
 
-of_each_layout!(views_of_fixed_size);
-
-of_each_growing_layout!(views_of_what_grows);
-
-fn views_of_fixed_size(layout: Layout) {
-    for items in [0, 10, 3000] {
-        is_viewed(&layout.filter(items), items);
-    }
-    for bits in widths(layout.longest_values()) {
-        is_viewed(&layout.maplet(1000, bits), 1000);
-    }
-}
+of_each_layout!(views);
 
 /// Also with entries of several lengths in the stash, and with doubled ones.
-fn views_of_what_grows(layout: Layout) {
-    for (first, items) in [(0, 10), (1000, 3000), (10, 10_000)] {
-        is_viewed(&layout.growing(first, items), items);
-    }
-    for bits in widths(layout.longest_values()) {
-        is_viewed(&layout.growing_maplet(100, 3000, bits), 3000);
+fn views(layout: Layout) {
+    for kind in Kind::all(layout, widths) {
+        let sizes: &[_] = match (kind.value_bits, kind.grows) {
+            (0, false) => &[(0, 0), (0, 10), (0, 3000)],
+            (0, true) => &[(0, 10), (1000, 3000), (10, 10_000)],
+            (_, false) => &[(0, 1000)],
+            (_, true) => &[(100, 3000)],
+        };
+        for &(first, items) in sizes {
+            is_viewed(&*kind.build(first, items), items);
+        }
     }
 }
 
@@ -35,9 +28,10 @@ fn looked_for(items: usize) -> Vec<u64> {
 }
 
 /// With a third of the items, and copies of some that find no room in their buckets, at each alignment.
-fn is_viewed<S: Subject>(subject: &S, items: usize) {
+fn is_viewed(subject: &dyn Subject, items: usize) {
     let top = (1_u64 << subject.value_bits()) - 1;
-    let item = |hash: u64, at: usize| -> Item { (hash, (((hash >> 7) + at as u64) & top) as u32) };
+    let item =
+        |hash: u64, at: usize| -> Item { (hash, (((hash >> 7) + at as u64) & top) as Value) };
     let hashes = looked_for(items);
     for (at, &hash) in hashes[..items].iter().enumerate() {
         let copies = if at % 97 == 5 { 20 } else { usize::from(at % 3 == 0) };
@@ -52,11 +46,11 @@ fn is_viewed<S: Subject>(subject: &S, items: usize) {
         let moved = [&vec![0; offset][..], &bytes].concat();
         subject.assert_viewed(&moved[offset..], &hashes);
     }
-    each_damage_is_looked_at::<S>(&bytes, &hashes[..100]);
+    each_damage_is_looked_at(subject, &bytes, &hashes[..100]);
 }
 
 /// A trusted view of damaged words and entries gives some answer; one that is checked says that they are.
-fn each_damage_is_looked_at<S: Subject>(bytes: &[u8], hashes: &[u64]) {
+fn each_damage_is_looked_at(subject: &dyn Subject, bytes: &[u8], hashes: &[u64]) {
     for (damage, &byte) in [0xff, 1, 0x80, 0x55].iter().enumerate() {
         let mut damaged = bytes.to_vec();
         let end = bytes.len() - 8;
@@ -64,8 +58,8 @@ fn each_damage_is_looked_at<S: Subject>(bytes: &[u8], hashes: &[u64]) {
             damaged[at] ^= byte;
         }
         let is_damaged = damaged != bytes;
-        assert_eq!(S::viewed(&damaged, false, hashes).is_err(), is_damaged);
-        assert!(S::viewed(&damaged, true, hashes).is_ok());
+        assert_eq!(subject.viewed(&damaged, false, hashes).is_err(), is_damaged);
+        assert!(subject.viewed(&damaged, true, hashes).is_ok());
     }
 }
 

@@ -1,12 +1,11 @@
 //! A table that was made for n items holds n of any kind.
 
-use coucal_reference::{Item, Subject};
 use rand::seq::SliceRandom;
 
 use coucal::Prehashed;
 
-use super::{contents, holds, items, value_bits, value_bits_that_grow, zipf};
-use crate::common::{Layout, default_layout, hashes, random, usually};
+use super::{build, empties, holds, items, kinds, zipf};
+use crate::common::{Item, Kind, Layout, Subject, default_layout, hashes, random, usually};
 
 of_each_layout! {
     copies_of_one_item
@@ -15,148 +14,122 @@ of_each_layout! {
     nothing_is_left_after_clear
 }
 
-of_each_growing_layout!(copies_of_one_item_while_it_grows);
-
 /// Many more than its buckets have slots, beside other items; the table does not grow for them.
-fn come_and_go(subject: &impl Subject, others: usize) {
-    const COPIES: usize = 5000;
-    let item = (1, 1 & ((1 << subject.value_bits()) - 1));
-    // None that is taken for it.
-    let geometry = contents(subject).geometry;
-    let apart = hashes(3).filter(|&hash| geometry.class(hash) != geometry.class(item.0));
-    let others: Vec<Item> = apart.take(others).map(|hash| (hash, item.1)).collect();
-    for &other in &others {
-        subject.insert(other).expect("room");
-    }
-    let (slots, (alone, _)) = (subject.slots(), subject.stashed());
-    for copy in 0..COPIES {
-        assert_eq!(subject.insert(item), Ok(()), "copy {copy}: {subject:?}");
-    }
-    let in_slots = subject.len() - subject.stashed().1;
-    assert_eq!(subject.stashed().0, alone + 1);
-    assert!(subject.slots() <= slots * 21 / 20, "{slots} slots: {subject:?}");
-    let contents = contents(subject);
-    assert_eq!((contents.occupied as usize, contents.stashed as usize), (in_slots, alone + 1));
-    let all = [others.clone(), vec![item; COPIES]].concat();
-    holds(subject, &all);
-    for left in (0..COPIES).rev() {
-        assert!(subject.remove(item), "{left} are left: {subject:?}");
-        assert_eq!(subject.contains(item.0), left > 0);
-        let count = subject.values(item.0).len();
-        assert_eq!(
-            if item.1 == 0 { count } else { count.min(1) },
-            if item.1 == 0 { left } else { left.min(1) }
-        );
-        assert_eq!(subject.len(), others.len() + left);
-    }
-    assert!(!subject.remove(item));
-    assert!(subject.stashed().0 <= alone);
-    holds(subject, &others);
-}
-
 fn copies_of_one_item(layout: Layout) {
-    for (capacity, others) in [(100, 0), (10_000, 1000)] {
-        come_and_go(&layout.maplet(capacity, value_bits(layout)), others);
-    }
-}
-
-fn copies_of_one_item_while_it_grows(layout: Layout) {
-    for (most, others) in [(100, 0), (20_000, 1000)] {
-        come_and_go(&layout.growing(1, most), others);
-        come_and_go(&layout.growing_maplet(1, most, value_bits_that_grow(layout)), others);
+    const COPIES: usize = 5000;
+    let all = kinds(layout).into_iter().flat_map(|kind| [(kind, 100, 0), (kind, 20_000, 1000)]);
+    for (kind, capacity, others) in all {
+        let subject = kind.build(1, capacity);
+        let item = (1, 1 & kind.top());
+        // None that is taken for it, or has both its buckets: that one could not make way.
+        let geometry = subject.geometry();
+        let buckets = |hash| geometry.buckets(hash, subject.slots());
+        let apart = hashes(3).filter(|&hash| geometry.class(hash) != geometry.class(1));
+        let apart = apart.filter(|&hash| kind.grows || buckets(hash) != buckets(1));
+        let others: Vec<Item> = apart.take(others).map(|hash| (hash, item.1)).collect();
+        subject.insert_many(&others).expect("room");
+        let (slots, (alone, _)) = (subject.slots(), subject.stashed());
+        for copy in 0..COPIES {
+            assert_eq!(subject.insert(item), Ok(()), "copy {copy}: {subject:?}");
+        }
+        if kind.value_bits == 0 {
+            assert_eq!(subject.insert_unique(item), Ok(false));
+        }
+        let in_slots = subject.len() - subject.stashed().1;
+        assert_eq!(subject.stashed().0, alone + 1);
+        assert!(kind.grows || in_slots == others.len() - alone + 2 * layout.slots, "{subject:?}");
+        assert!(subject.slots() <= slots * 21 / 20, "{slots} slots: {subject:?}");
+        let contents = subject.contents();
+        assert_eq!((contents.occupied as usize, contents.stashed as usize), (in_slots, alone + 1));
+        holds(&*subject, &[others.clone(), vec![item; COPIES]].concat());
+        for left in (0..COPIES).rev() {
+            assert!(subject.remove(item), "{left} are left: {subject:?}");
+            assert_eq!(subject.contains(1), left > 0);
+            let seen = |count: usize| if kind.value_bits == 0 { count } else { count.min(1) };
+            assert_eq!(seen(subject.values(1).len()), seen(left));
+            assert_eq!(subject.len(), others.len() + left);
+        }
+        assert!(!subject.remove(item));
+        assert!(subject.stashed().0 <= alone);
+        holds(&*subject, &others);
+        assert!(others.into_iter().all(|item| subject.remove(item)) && subject.is_empty());
     }
 }
 
 /// As many items as it was made for; half of them removed, values replaced, all the others removed. In between
 /// it is restored.
-fn fills_and_empties<S: Subject>(subject: S, mut held: Vec<Item>) {
+fn fills_and_empties(kind: Kind, mut held: Vec<Item>) {
+    let subject = build(kind, held.len());
     let mut random = random(11);
     // Not one hash after the other.
     held.shuffle(&mut random);
     for (stored, &item) in held.iter().enumerate() {
         assert_eq!(subject.insert(item), Ok(()), "{stored} of {}: {subject:?}", held.len());
     }
-    holds(&subject, &held);
+    holds(&*subject, &held);
     assert!(subject.stashed().0 > 0, "{subject:?}");
-    let subject = restored(subject);
-    holds(&subject, &held);
+    let subject = restored(&*subject);
+    holds(&*subject, &held);
     held.shuffle(&mut random);
     for item in held.split_off(held.len() / 2) {
         assert!(subject.remove(item), "{item:?} is lost: {subject:?}");
     }
-    holds(&subject, &held);
-    let subject = restored(subject);
-    if subject.value_bits() > 0 {
-        let top = (1 << subject.value_bits()) - 1;
+    holds(&*subject, &held);
+    let subject = restored(&*subject);
+    if kind.top() > 0 {
         for (hash, value) in held.iter_mut().step_by(2) {
-            assert!(
-                subject.replace((*hash, *value), *value ^ top),
-                "{hash:#x} is lost: {subject:?}"
-            );
-            *value ^= top;
+            let replaced = subject.replace((*hash, *value), *value ^ kind.top());
+            assert!(replaced, "{hash:#x} is lost: {subject:?}");
+            *value ^= kind.top();
         }
-        holds(&subject, &held);
+        holds(&*subject, &held);
     }
-    for item in held {
-        assert!(subject.remove(item), "{item:?} is lost: {subject:?}");
-    }
-    assert!(subject.is_empty());
-    assert_eq!(subject.stashed(), (0, 0));
-    assert!(contents(&subject).copies.is_empty());
+    empties(&*subject, &held);
 }
 
 /// What is restored from its snapshot, with the same entries.
-#[expect(clippy::needless_pass_by_value, reason = "what was restored takes its place")]
-fn restored<S: Subject>(subject: S) -> S {
-    let restored = S::restored(&subject.bytes()).expect("what was just written");
+fn restored(subject: &dyn Subject) -> Box<dyn Subject> {
+    let restored = subject.restored(&subject.bytes()).expect("what was just written");
     assert_eq!(restored.stashed(), subject.stashed());
     assert!(restored.bytes() == subject.bytes());
     restored
 }
 
-fn capacities() -> impl Iterator<Item = usize> {
-    [100, 5000].into_iter().chain(usually(None, Some(200_000)))
-}
-
 /// Of copies, or of values of each key.
 fn a_zipf_number_of_each(layout: Layout) {
-    for capacity in capacities() {
-        of_each_kind!(layout, capacity, |new, bits| {
-            let most = if bits > 0 { 32 } else { 2000 };
-            fills_and_empties(new(), items(capacity, bits, |random| zipf(random, most)));
-        });
+    let capacities = || [100, 5000].into_iter().chain(usually(None, Some(200_000)));
+    for (kind, capacity) in
+        kinds(layout).into_iter().flat_map(|kind| capacities().map(move |n| (kind, n)))
+    {
+        let most = if kind.value_bits > 0 { 32 } else { 2000 };
+        fills_and_empties(kind, items(capacity, kind, |random| zipf(random, most)));
     }
 }
 
 fn three_of_each(layout: Layout) {
-    for capacity in [5000, usually(10_000, 200_000)] {
-        of_each_kind!(layout, capacity, |new, bits| {
-            fills_and_empties(new(), items(capacity, bits, |_| 3));
-        });
+    for kind in kinds(layout) {
+        for capacity in [5000, usually(10_000, 200_000)] {
+            fills_and_empties(kind, items(capacity, kind, |_| 3));
+        }
     }
 }
 
 /// Nothing is found of what was stashed, and as much has room again.
-fn is_cleared(subject: &impl Subject, held: &[Item]) {
-    for round in 0..3 {
-        subject.insert_many(held).expect("what it was made for");
-        assert!(subject.stashed().1 > 0, "round {round}: {subject:?}");
-        holds(subject, held);
-        subject.clear();
-        assert_eq!((subject.len(), subject.stashed()), (0, (0, 0)));
-        assert!(
-            held.iter()
-                .all(|&(hash, _)| !subject.contains(hash) && subject.values(hash).is_empty())
-        );
-        assert!(held.iter().all(|&item| !subject.remove(item)));
-        assert!(contents(subject).copies.is_empty());
-    }
-}
-
 fn nothing_is_left_after_clear(layout: Layout) {
-    of_each_kind!(layout, 3000, |new, bits| {
-        is_cleared(&new(), &items(3000, bits, |random| zipf(random, 100)));
-    });
+    for kind in kinds(layout) {
+        let held = items(3000, kind, |random| zipf(random, 100));
+        let subject = build(kind, held.len());
+        for round in 0..3 {
+            subject.insert_many(&held).expect("what it was made for");
+            assert!(subject.stashed().1 > 0, "round {round}: {subject:?}");
+            holds(&*subject, &held);
+            subject.clear();
+            let is_found = |hash| subject.contains(hash) || !subject.values(hash).is_empty();
+            assert!(!held.iter().any(|&(hash, _)| is_found(hash)));
+            assert!(!held.iter().any(|&item| subject.remove(item)));
+            empties(&*subject, &[]);
+        }
+    }
 }
 
 /// A store keeps in a maplet which of its partitions have a version of a key, and each key is written again in one partition

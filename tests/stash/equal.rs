@@ -1,22 +1,21 @@
 //! Equal operations give equal filters, also where one of two was restored in between: so replicas that apply one log
 //! agree on every answer and every byte.
 
-use coucal_reference::{Item, Subject};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 
-use super::{items, zipf};
-use crate::common::{Layout, random};
+use super::{build, items, kinds, zipf};
+use crate::common::{Item, Kind, Layout, random};
 
 of_each_layout!(replicas_agree);
 
 const CAPACITY: usize = 1000;
 
 /// As many items come as go, at a load at which many of them are stashed.
-fn are_equal<S: Subject>(new: impl Fn() -> S, bits: u32) {
+fn are_equal(kind: Kind) {
     let mut random = random(13);
-    let (one, mut other) = (new(), new());
-    let mut absent: Vec<Item> = items(2 * CAPACITY, bits, |random| zipf(random, 30));
+    let (one, mut other) = (build(kind, CAPACITY), build(kind, CAPACITY));
+    let mut absent: Vec<Item> = items(2 * CAPACITY, kind, |random| zipf(random, 30));
     absent.shuffle(&mut random);
     let mut held: Vec<Item> = Vec::new();
     let mut most_stashed = 0;
@@ -28,8 +27,8 @@ fn are_equal<S: Subject>(new: impl Fn() -> S, bits: u32) {
             let stored = one.insert(item);
             assert_eq!(other.insert(item), stored, "step {step}");
             if stored.is_ok() { &mut held } else { &mut absent }.push(item);
-        } else if bits > 0 && step % 3 == 0 {
-            let new = (item.1 + 1) % (1 << bits);
+        } else if kind.value_bits > 0 && step % 3 == 0 {
+            let new = (item.1 + 1) & kind.top();
             assert!(one.replace(item, new) && other.replace(item, new), "step {step}");
             held.push((item.0, new));
         } else {
@@ -41,7 +40,7 @@ fn are_equal<S: Subject>(new: impl Fn() -> S, bits: u32) {
             let bytes = one.bytes();
             assert!(other.bytes() == bytes, "step {step}: {one:?}, {other:?}");
             if step % 300 == 0 {
-                other = S::restored(&bytes).expect("a snapshot");
+                other = other.restored(&bytes).expect("a snapshot");
             }
         }
     }
@@ -49,5 +48,5 @@ fn are_equal<S: Subject>(new: impl Fn() -> S, bits: u32) {
 }
 
 fn replicas_agree(layout: Layout) {
-    of_each_kind!(layout, CAPACITY, |new, bits| are_equal(new, bits));
+    kinds(layout).into_iter().for_each(are_equal);
 }

@@ -4,23 +4,19 @@ use std::collections::BTreeSet;
 
 use coucal::{Error, Snapshot};
 use coucal_reference::format::{self, Fault, HEADER, STASHED, at, forged, number, put};
-use coucal_reference::{Item, Subject};
 
-use super::{contents, value_bits, value_bits_that_grow};
-use crate::common::{Filter, Growing, GrowingMaplet, Layout, Maplet, hashes};
+use super::kinds;
+use crate::common::{Item, Kind, Layout, hashes};
 
 of_each_layout!(hostile_stashes);
-of_each_growing_layout!(hostile_stashes_of_what_grows);
 
 /// Of an item of which something is stashed.
 const MOST_COPIES: u64 = (1 << 25) - 1;
 
 /// A snapshot with stashed entries of three items.
 struct Saved {
+    kind: Kind,
     bytes: Vec<u8>,
-    layout: Layout,
-    grows: bool,
-    value_bits: u32,
     words: u64,
     /// Where the stash begins.
     start: usize,
@@ -46,20 +42,31 @@ impl Saved {
 
     /// The lowest bits of a slot that are not the core; none in a table of fixed size.
     fn ring(&self) -> u32 {
-        if self.grows { self.layout.extra_bits(self.value_bits) + 1 } else { 0 }
+        let Kind { layout, grows, value_bits } = self.kind;
+        if grows { layout.extra_bits(value_bits) + 1 } else { 0 }
+    }
+
+    /// With as many copies of this entry as one can have.
+    fn with_most(&self, entry: usize) -> Vec<u8> {
+        let held = self.number(entry, 1) >> 39;
+        forged(&self.bytes, |bytes| {
+            put(bytes, self.at(entry, 1), self.number(entry, 1) | MOST_COPIES << 39);
+            put(bytes, at::COPIES, number(&self.bytes, at::COPIES) - held + MOST_COPIES);
+        })
     }
 }
 
 const ENTRIES: usize = 3;
 
-fn saved<S: Subject>(subject: &S, layout: Layout, grows: bool) -> Saved {
-    let geometry = contents(subject).geometry;
+fn saved(kind: Kind) -> Saved {
+    let subject = kind.build(1, 200);
+    let geometry = subject.geometry();
     let mut used = BTreeSet::new();
     // With buckets of their own.
     let apart = hashes(51)
         .filter(|&hash| geometry.buckets(hash, subject.slots()).iter().all(|&at| used.insert(at)));
     for (hash, stashed) in apart.take(ENTRIES).zip(1..) {
-        let items: Vec<Item> = vec![(hash, 0); 2 * layout.slots + stashed];
+        let items: Vec<Item> = vec![(hash, 0); 2 * kind.layout.slots + stashed];
         subject.insert_many(&items).expect("room");
     }
     assert_eq!(subject.stashed(), (ENTRIES, 6), "{subject:?}");
@@ -67,14 +74,13 @@ fn saved<S: Subject>(subject: &S, layout: Layout, grows: bool) -> Saved {
     let words = number(&bytes, at::WORDS);
     let start = HEADER + 8 * words as usize;
     assert_eq!(bytes.len(), start + STASHED * ENTRIES + 8);
-    Saved { layout, grows, value_bits: subject.value_bits(), words, start, bytes }
+    Saved { kind, bytes, words, start }
 }
 
 /// What the crate says of bytes is what the reference says. What is restored has the number of items that the
 /// bytes state, and gives the same bytes.
-fn verdict<S: Subject>(bytes: &[u8]) -> Option<Fault> {
-    let expected = format::read(bytes);
-    match (S::restored(bytes), expected) {
+fn verdict(saved: &Saved, bytes: &[u8]) -> Option<Fault> {
+    match (saved.kind.restored(bytes), format::read(bytes)) {
         (Ok(restored), Ok(contents)) => {
             assert_eq!(restored.len() as u64, contents.items());
             let stashed = (contents.stashed as usize, contents.stashed_copies as usize);
@@ -93,45 +99,46 @@ fn verdict<S: Subject>(bytes: &[u8]) -> Option<Fault> {
     }
 }
 
-fn each_is_refused<S: Subject>(saved: &Saved) {
-    assert_eq!(verdict::<S>(&saved.bytes), None);
-    entries_of_no_table::<S>(saved);
-    entries_out_of_order::<S>(saved);
-    numbers_that_do_not_agree::<S>(saved);
-    each_bit_flipped::<S>(saved);
+fn each_is_refused(saved: &Saved) {
+    assert_eq!(verdict(saved, &saved.bytes), None);
+    entries_of_no_table(saved);
+    entries_out_of_order(saved);
+    numbers_that_do_not_agree(saved);
+    each_bit_flipped(saved);
 }
 
 /// Each field of an entry by itself.
-fn entries_of_no_table<S: Subject>(saved: &Saved) {
+fn entries_of_no_table(saved: &Saved) {
     let name = (1 << 39) - 1;
     for entry in 0..ENTRIES {
         let [position, rest] = [0, 1].map(|at| saved.number(entry, at));
         let invalid = |bytes: Vec<u8>, what: &str| {
-            assert_eq!(verdict::<S>(&bytes), Some(Fault::InvalidEntry(entry)), "{what}");
+            assert_eq!(verdict(saved, &bytes), Some(Fault::InvalidEntry(entry)), "{what}");
         };
         invalid(saved.with(entry, 0, position | 1), "an odd position");
         invalid(saved.with(entry, 1, rest & name), "no copies");
-        let core =
-            ((1_u64 << (saved.layout.bits - saved.value_bits)) - 1) >> saved.ring() << saved.ring();
+        let core = ((1_u64 << (saved.kind.layout.bits - saved.kind.value_bits)) - 1)
+            >> saved.ring()
+            << saved.ring();
         invalid(saved.with(entry, 1, rest & !core), "no core");
-        for bit in saved.layout.bits..32 {
+        for bit in saved.kind.layout.bits..32 {
             invalid(saved.with(entry, 1, rest | 1 << bit), "a bit above those of a slot");
         }
         for bit in 0..saved.ring() {
             invalid(saved.with(entry, 1, rest | 1 << bit), "a ring");
         }
         let knows = |known: u64| rest & !(127 << 32) | known << 32;
-        let least = if saved.grows {
+        let least = if saved.kind.grows {
             let first = number(&saved.bytes, at::FIRST);
             u64::from(first.ilog2().min(5) + saved.ring() - 1)
         } else {
             0
         };
-        let beyond = if saved.grows { [0, least - 1, 65, 127] } else { [1, 63, 64, 127] };
+        let beyond = if saved.kind.grows { [0, least - 1, 65, 127] } else { [1, 63, 64, 127] };
         for known in beyond {
             invalid(saved.with(entry, 1, knows(known)), "a length that no entry has");
         }
-        if saved.grows {
+        if saved.kind.grows {
             assert_eq!(rest >> 32 & 127, 64);
             for known in [least, 40, 63] {
                 let bytes = forged(&saved.bytes, |bytes| {
@@ -143,7 +150,7 @@ fn entries_of_no_table<S: Subject>(saved: &Saved) {
         }
     }
     let last = ENTRIES - 1;
-    if saved.grows {
+    if saved.kind.grows {
         // Any length that entries can have, at a position that keeps the order.
         for known in [saved.ring() + 4, 40, 63] {
             let bytes = forged(&saved.bytes, |bytes| {
@@ -151,26 +158,26 @@ fn entries_of_no_table<S: Subject>(saved: &Saved) {
                 let rest = saved.number(0, 1) & !(127 << 32) | u64::from(known) << 32;
                 put(bytes, saved.at(0, 1), rest);
             });
-            assert_eq!(verdict::<S>(&bytes), None, "{known} bits are known");
+            assert_eq!(verdict(saved, &bytes), None, "{known} bits are known");
         }
     } else {
         let beyond = saved.words.next_multiple_of(2);
         for position in [beyond, beyond + 2, 1 << 32, 1 << 63, u64::MAX - 1] {
-            let fault = verdict::<S>(&saved.with(last, 0, position));
+            let fault = verdict(saved, &saved.with(last, 0, position));
             assert_eq!(fault, Some(Fault::InvalidEntry(last)), "position {position}");
         }
-        assert_eq!(verdict::<S>(&saved.with(last, 0, beyond - 2)), None);
+        assert_eq!(verdict(saved, &saved.with(last, 0, beyond - 2)), None);
     }
 }
 
-fn entries_out_of_order<S: Subject>(saved: &Saved) {
+fn entries_out_of_order(saved: &Saved) {
     for (one, other) in [(0, 1), (1, 2), (0, 2)] {
         let swapped = forged(&saved.bytes, |bytes| {
             for byte in 0..STASHED {
                 bytes.swap(saved.at(one, 0) + byte, saved.at(other, 0) + byte);
             }
         });
-        assert_eq!(verdict::<S>(&swapped), Some(Fault::InvalidEntry(one + 1)));
+        assert_eq!(verdict(saved, &swapped), Some(Fault::InvalidEntry(one + 1)));
         // Equal but for the number of copies.
         for more in 0..3 {
             let twice = forged(&saved.bytes, |bytes| {
@@ -178,16 +185,16 @@ fn entries_out_of_order<S: Subject>(saved: &Saved) {
                 let rest = saved.number(one, 1) + (more << 39);
                 put(bytes, saved.at(one + 1, 1), rest);
             });
-            assert_eq!(verdict::<S>(&twice), Some(Fault::InvalidEntry(one + 1)));
+            assert_eq!(verdict(saved, &twice), Some(Fault::InvalidEntry(one + 1)));
         }
     }
 }
 
-fn numbers_that_do_not_agree<S: Subject>(saved: &Saved) {
+fn numbers_that_do_not_agree(saved: &Saved) {
     let is_impossible = |bytes: &[u8]| {
-        assert_eq!(verdict::<S>(bytes), Some(Fault::ImpossibleTable(saved.words)));
+        assert_eq!(verdict(saved, bytes), Some(Fault::ImpossibleTable(saved.words)));
     };
-    let slots = saved.words * saved.layout.slots as u64;
+    let slots = saved.words * saved.kind.layout.slots as u64;
     let copies = number(&saved.bytes, at::COPIES);
     for entries in [slots + 1, copies + 1, 1 << 60, u64::MAX / 16, u64::MAX] {
         is_impossible(&saved.with_header(at::STASHED, entries));
@@ -199,7 +206,7 @@ fn numbers_that_do_not_agree<S: Subject>(saved: &Saved) {
         if entries > slots {
             is_impossible(&bytes);
         } else {
-            assert_eq!(verdict::<S>(&bytes), Some(Fault::Truncated));
+            assert_eq!(verdict(saved, &bytes), Some(Fault::Truncated));
         }
     }
     for copies in [0, ENTRIES as u64 - 1, MOST_COPIES * ENTRIES as u64 + 1, 1 << 63, u64::MAX] {
@@ -207,36 +214,24 @@ fn numbers_that_do_not_agree<S: Subject>(saved: &Saved) {
     }
     is_impossible(&saved.with_header(at::STASHED, 0));
     // Fewer entries than there are: the checksum is elsewhere.
-    assert_eq!(verdict::<S>(&saved.with_header(at::STASHED, 2)), Some(Fault::Damaged));
+    assert_eq!(verdict(saved, &saved.with_header(at::STASHED, 2)), Some(Fault::Damaged));
     for stated in [copies - 1, copies + 1, MOST_COPIES] {
         let wrong = Some(Fault::WrongLen { stated: stated as usize, found: copies as usize });
-        assert_eq!(verdict::<S>(&saved.with_header(at::COPIES, stated)), wrong);
+        assert_eq!(verdict(saved, &saved.with_header(at::COPIES, stated)), wrong);
     }
     for entry in 0..ENTRIES {
         let more = saved.with(entry, 1, saved.number(entry, 1) + (1 << 39));
         let wrong = Fault::WrongLen { stated: copies as usize, found: copies as usize + 1 };
-        assert_eq!(verdict::<S>(&more), Some(wrong));
+        assert_eq!(verdict(saved, &more), Some(wrong));
         // As many as an entry can have, which are in the header.
-        let held = saved.number(entry, 1) >> 39;
-        let most = forged(&saved.bytes, |bytes| {
-            put(bytes, saved.at(entry, 1), saved.number(entry, 1) | MOST_COPIES << 39);
-            put(bytes, at::COPIES, copies - held + MOST_COPIES);
-        });
-        assert_eq!(verdict::<S>(&most), None);
+        assert_eq!(verdict(saved, &saved.with_most(entry)), None);
     }
 }
 
 /// A pair that has as many copies as the stash counts gets no more, and nothing is lost.
-fn most_copies_of_a_pair<S: Subject>(saved: &Saved, hash: u64) {
-    let copies = number(&saved.bytes, at::COPIES);
-    let of_most = |entry: usize| {
-        let held = saved.number(entry, 1) >> 39;
-        let bytes = forged(&saved.bytes, |bytes| {
-            put(bytes, saved.at(entry, 1), saved.number(entry, 1) | MOST_COPIES << 39);
-            put(bytes, at::COPIES, copies - held + MOST_COPIES);
-        });
-        S::restored(&bytes).expect("a valid snapshot")
-    };
+fn most_copies_of_a_pair(saved: &Saved) {
+    let hash = hashes(51).next().expect("endless");
+    let of_most = |entry| saved.kind.restored(&saved.with_most(entry)).expect("a valid snapshot");
     let mut subjects = (0..ENTRIES).map(of_most);
     let subject = subjects.find(|subject| subject.insert((hash, 0)).is_err()).expect("its entry");
     assert_eq!(subject.insert((hash, 0)), Err(Error::Full));
@@ -250,56 +245,47 @@ fn most_copies_of_a_pair<S: Subject>(saved: &Saved, hash: u64) {
 
 /// A merge is refused for one item that has too many copies then, after millions of copies of others were stored: all of
 /// them are taken back, those of an entry at once.
-fn millions_are_taken_back<S: Subject>(saved: &Saved, new: impl Fn() -> S) {
+fn millions_are_taken_back(saved: &Saved) {
     let bytes = forged(&saved.bytes, |bytes| {
         for entry in 0..ENTRIES {
             put(bytes, saved.at(entry, 1), saved.number(entry, 1) | MOST_COPIES << 39);
         }
         put(bytes, at::COPIES, ENTRIES as u64 * MOST_COPIES);
     });
-    let other = S::restored(&bytes).expect("a valid snapshot");
+    let other = saved.kind.restored(&bytes).expect("a valid snapshot");
     // Some of them are the items of the other.
     for hash in hashes(51).take(2 * ENTRIES).filter(|&hash| other.contains(hash)) {
-        let one = new();
-        let copies = 2 * saved.layout.slots + 1;
+        let one = saved.kind.build(1, 200);
+        let copies = 2 * saved.kind.layout.slots + 1;
         one.insert_many(&vec![(hash, 0); copies]).expect("room");
-        let before = contents(&one).copies;
-        assert_eq!(one.merge(&other), Err(Error::Full));
-        assert_eq!(contents(&one).copies, before);
+        let before = one.contents().copies;
+        assert_eq!(one.merge(&*other), Err(Error::Full));
+        assert_eq!(one.contents().copies, before);
         assert_eq!(one.len(), copies);
     }
-    let one = new();
-    assert_eq!(one.merge(&other), Ok(()));
+    let one = saved.kind.build(1, 200);
+    assert_eq!(one.merge(&*other), Ok(()));
     assert_eq!(one.len(), other.len());
 }
 
 /// Of each entry and of both numbers in the header.
-fn each_bit_flipped<S: Subject>(saved: &Saved) {
+fn each_bit_flipped(saved: &Saved) {
     let mut taken = 0;
     let fields = (saved.start..saved.start + STASHED * ENTRIES).chain(at::STASHED..at::CHECKSUM);
     for bit in fields.flat_map(|byte| 8 * byte..8 * byte + 8) {
         let bytes = forged(&saved.bytes, |bytes| bytes[bit / 8] ^= 1 << (bit % 8));
-        taken += usize::from(verdict::<S>(&bytes).is_none());
+        taken += usize::from(verdict(saved, &bytes).is_none());
     }
     assert!(taken > 0, "some bits of a core");
 }
 
 fn hostile_stashes(layout: Layout) {
-    let saved_filter = saved(&layout.filter(200), layout, false);
-    each_is_refused::<Filter>(&saved_filter);
-    millions_are_taken_back(&saved_filter, || layout.filter(200));
-    let maplet = layout.maplet(200, value_bits(layout));
-    let (saved, hash) = (saved(&maplet, layout, false), hashes(51).next().expect("endless"));
-    each_is_refused::<Maplet>(&saved);
-    most_copies_of_a_pair::<Maplet>(&saved, hash);
-}
-
-fn hostile_stashes_of_what_grows(layout: Layout) {
-    let saved_filter = saved(&layout.growing(1, 200), layout, true);
-    each_is_refused::<Growing>(&saved_filter);
-    millions_are_taken_back(&saved_filter, || layout.growing(1, 200));
-    let maplet = layout.growing_maplet(1, 200, value_bits_that_grow(layout));
-    let (saved, hash) = (saved(&maplet, layout, true), hashes(51).next().expect("endless"));
-    each_is_refused::<GrowingMaplet>(&saved);
-    most_copies_of_a_pair::<GrowingMaplet>(&saved, hash);
+    for saved in kinds(layout).into_iter().map(saved) {
+        each_is_refused(&saved);
+        if saved.kind.value_bits == 0 {
+            millions_are_taken_back(&saved);
+        } else {
+            most_copies_of_a_pair(&saved);
+        }
+    }
 }

@@ -6,22 +6,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use coucal_reference::format::Value;
-use coucal_reference::{Item, Subject};
 
 use coucal::Prehashed;
 
-use super::{contents, value_bits, value_bits_that_grow};
-use crate::common::{Filter, Layout, Stopped, default_layout, fill, hashes, repetitions, turn};
+use super::{empties, kinds};
+use crate::common::{
+    Filter, Item, Layout, Stopped, Subject, default_layout, fill, hashes, repetitions, turn,
+};
 
 of_each_layout!(beside_writers_of_a_hot_item);
-of_each_growing_layout!(beside_writers_of_a_hot_item_of_what_grows);
 
 const WRITERS: usize = 64;
 const READERS: usize = 4;
 
 /// Items with the same two buckets, that cannot be taken for each other.
-fn with_the_same_buckets(subject: &impl Subject) -> [u64; 3] {
-    let geometry = contents(subject).geometry;
+fn with_the_same_buckets(subject: &dyn Subject) -> [u64; 3] {
+    let geometry = subject.geometry();
     let mut alike: HashMap<[u64; 2], Vec<u64>> = HashMap::new();
     for hash in hashes(31) {
         let alike = alike.entry(geometry.buckets(hash, subject.slots())).or_default();
@@ -38,11 +38,11 @@ fn with_the_same_buckets(subject: &impl Subject) -> [u64; 3] {
 /// One item is in a bucket at first, and one in the stash. Writers insert a copy of the hot item each, which
 /// fill the buckets, and remove it again: so the stash fills, and what is in it goes back. In a maplet each writer has a
 /// value of its own, and gives it another one in between.
-fn beside_writers<S: Subject + Sync>(subject: &S) {
+fn beside_writers(subject: &dyn Subject) {
     let _turn = turn();
     let [hot, settled @ ..] = with_the_same_buckets(subject);
     let top = ((1_u64 << subject.value_bits()) - 1) as Value;
-    let slots_of_two = 2 * contents(subject).geometry.slots();
+    let slots_of_two = 2 * subject.geometry().slots();
     subject.insert((settled[0], top)).expect("room");
     let first: Vec<Item> = (1..slots_of_two).map(|n| (hot, n as Value & top)).collect();
     subject.insert_many(&first).expect("room");
@@ -92,21 +92,13 @@ fn beside_writers<S: Subject + Sync>(subject: &S) {
         }
     });
     assert_eq!(subject.len(), first.len() + 2, "{subject:?}");
-    for item in first.into_iter().chain(settled.into_iter().map(|hash| (hash, top))) {
-        assert!(subject.remove(item), "{item:?} is lost: {subject:?}");
-    }
-    assert!(subject.is_empty());
-    assert_eq!(subject.stashed(), (0, 0));
+    empties(subject, &[first, settled.map(|hash| (hash, top)).to_vec()].concat());
 }
 
 fn beside_writers_of_a_hot_item(layout: Layout) {
-    beside_writers(&layout.filter(200));
-    beside_writers(&layout.maplet(200, value_bits(layout)));
-}
-
-fn beside_writers_of_a_hot_item_of_what_grows(layout: Layout) {
-    beside_writers(&layout.growing(1, 200));
-    beside_writers(&layout.growing_maplet(1, 200, value_bits_that_grow(layout)));
+    for kind in kinds(layout) {
+        beside_writers(&*kind.build(1, 200));
+    }
 }
 
 /// What is looked up is the same before, beside the writers and afterwards, and none of it is inserted: writers
@@ -115,7 +107,7 @@ fn lookups_beside_stashing(name: &str, stashed_items: usize, filter: &Filter) {
     const LOOKERS: u64 = 8;
     const STASHERS: usize = 2;
     let _turn = turn();
-    let slots_of_two = 2 * contents(filter).geometry.slots();
+    let slots_of_two = 2 * default_layout().slots;
     let hot: Vec<u64> = hashes(41).take(stashed_items).collect();
     // Of every second one nothing is in the stash, from time to time.
     for (at, &hash) in hot.iter().enumerate() {

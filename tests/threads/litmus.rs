@@ -136,80 +136,55 @@ fn remove(filter: &Filter, item: u64) {
     assert!(filter.remove(&Prehashed(item)), "a present item is lost");
 }
 
-#[test]
-fn insert_then_contains() {
-    Pair::new().never_both(false, false, |filter, own, other| {
-        insert(filter, own);
-        filter.contains(&Prehashed(other))
-    });
+/// Tests of a pair: whether both items are there at first, the forbidden answer, and what each thread does.
+macro_rules! never_both {
+    ($($test:ident: $present:literal, $forbidden:literal, $act:expr;)*) => {
+        $(#[test]
+        fn $test() {
+            Pair::new().never_both($present, $forbidden, $act);
+        })*
+    };
 }
 
-#[test]
-fn insert_unique_then_contains() {
-    Pair::new().never_both(false, false, |filter, own, other| {
+never_both! {
+    insert_then_contains: false, false, |filter, own, other| {
+        insert(filter, own);
+        filter.contains(&Prehashed(other))
+    };
+    insert_unique_then_contains: false, false, |filter, own, other| {
         assert_eq!(filter.insert_unique(&Prehashed(own)), Ok(true));
         filter.contains(&Prehashed(other))
-    });
-}
-
-#[test]
-fn insert_then_contains_in_batches() {
-    Pair::new().never_both(false, false, |filter, own, other| {
+    };
+    insert_then_contains_in_batches: false, false, |filter, own, other| {
         filter.insert_many(Prehashed::slice(&[own])).expect("two items at the most");
-        let mut found = [false];
-        filter.contains_many(Prehashed::slice(&[other]), &mut found).expect("equal lengths");
-        found[0]
-    });
-}
-
-#[test]
-fn insert_then_count() {
-    Pair::new().never_both(false, false, |filter, own, other| {
+        filter.contains_each(Prehashed::slice(&[other]))[0]
+    };
+    insert_then_count: false, false, |filter, own, other| {
         insert(filter, own);
         filter.count(&Prehashed(other)) > 0
-    });
-}
-
-#[test]
-fn insert_then_remove_of_the_other() {
-    Pair::new().never_both(false, false, |filter, own, other| {
+    };
+    insert_then_remove_of_the_other: false, false, |filter, own, other| {
         insert(filter, own);
         filter.remove(&Prehashed(other))
-    });
-}
-
-/// Both are told that the other's item was absent.
-#[test]
-fn insert_then_insert_unique_of_the_other() {
-    Pair::new().never_both(false, true, |filter, own, other| {
+    };
+    // Both are told that the other's item was absent.
+    insert_then_insert_unique_of_the_other: false, true, |filter, own, other| {
         insert(filter, own);
         filter.insert_unique(&Prehashed(other)) == Ok(true)
-    });
-}
-
-#[test]
-fn remove_then_contains() {
-    Pair::new().never_both(true, true, |filter, own, other| {
+    };
+    remove_then_contains: true, true, |filter, own, other| {
         remove(filter, own);
         filter.contains(&Prehashed(other))
-    });
-}
-
-#[test]
-fn remove_then_count() {
-    Pair::new().never_both(true, true, |filter, own, other| {
+    };
+    remove_then_count: true, true, |filter, own, other| {
         remove(filter, own);
         filter.count(&Prehashed(other)) > 0
-    });
-}
-
-/// Both are told that the other's item was there.
-#[test]
-fn remove_then_insert_unique_of_the_other() {
-    Pair::new().never_both(true, false, |filter, own, other| {
+    };
+    // Both are told that the other's item was there.
+    remove_then_insert_unique_of_the_other: true, false, |filter, own, other| {
         remove(filter, own);
         filter.insert_unique(&Prehashed(other)) == Ok(true)
-    });
+    };
 }
 
 /// One inserts and the other removes. Forbidden: the removed item is still seen after the insert,

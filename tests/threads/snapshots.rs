@@ -21,7 +21,7 @@ use coucal_reference::format::Class;
 use rand::RngExt;
 
 use crate::common::{
-    Filter, HASHER, Layout, Stop, default_layout, hashes, random, repetitions, turn,
+    Filter, HASHER, Layout, Stop, Subject, default_layout, hashes, random, repetitions, turn,
 };
 
 /// More than there are cores on most machines that run tests.
@@ -201,7 +201,7 @@ fn of_fixed_size(layout: Layout, load: f64) {
     let filter = layout.filter(4000);
     let items = (filter.slots() as f64 * load) as usize;
     let each = (items / 2 / WRITERS) as u64;
-    let geometry = layout.fixed_geometry(filter.slots() / layout.slots, 0);
+    let geometry = filter.geometry();
     snapshots_are_exact(&filter, |hash| geometry.class(hash), items / 2, |_| each);
 }
 
@@ -210,7 +210,7 @@ fn that_grows(layout: Layout) {
     let filter = layout.growing(50, 6000);
     let snapshots = snapshots_of_each();
     let each = |taken| 20 + (900 * taken / snapshots) as u64;
-    let geometry = layout.growing_geometry(filter.slots() / layout.slots, 0);
+    let geometry = filter.geometry();
     snapshots_are_exact(&filter, |hash| geometry.class(hash), 50, each);
     assert!(filter.len() > 500, "it has not grown: {filter:?}");
 }
