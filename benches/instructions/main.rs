@@ -21,8 +21,9 @@ use std::{env, fs};
 
 use clap::Parser;
 use coucal::{
-    CuckooFilter, CuckooFilterView, CuckooMaplet, Fp16x4, GrowableCuckooFilter, Layout, Prehashed,
-    StableHashBuilder, Storage,
+    CuckooFilter, CuckooFilterView, CuckooMaplet, Fp16x4, Fp21x3, Growable, GrowableCuckooFilter,
+    GrowableCuckooMaplet, GrowingLayout, Layout, MapletBuilder, Prehashed, StableHashBuilder,
+    Storage,
 };
 use coucal_benches::keys::mix;
 use coucal_benches::text::compiler;
@@ -102,6 +103,12 @@ fn tasks() -> Vec<Task> {
             })
         }),
     ]);
+    tasks.extend(tasks_of_growing_maplets("maplet-grow-", || {
+        growing_maplet(CuckooMaplet::builder().growable().layout::<Fp21x3>())
+    }));
+    tasks.extend(tasks_of_growing_maplets("any-maplet-grow-", || {
+        growing_maplet(CuckooMaplet::builder().growable())
+    }));
     tasks
 }
 
@@ -215,6 +222,35 @@ fn view(units: u64, operation: impl Fn(&CuckooFilterView<Vec<u8>>, u64) -> bool)
     let bytes = filter.snapshot().expect("memory for a snapshot").into_bytes();
     let view = CuckooFilterView::from_bytes(bytes, HASHER).expect("a good snapshot");
     repeat(units, |index| operation(&view, index))
+}
+
+/// Of a maplet that grows, in the layout that is chosen for its values.
+fn tasks_of_growing_maplets<L: GrowingLayout + 'static>(
+    prefix: &str,
+    maplet: fn() -> GrowableCuckooMaplet<L, ()>,
+) -> Vec<Task> {
+    let each = |name, operation: fn(&GrowableCuckooMaplet<L, ()>, u64) -> bool| {
+        task(format!("{prefix}{name}"), move |units| {
+            let maplet = maplet();
+            assert_eq!(maplet.layout_name(), Fp21x3::NAME, "the layouts are the same");
+            repeat(units, |index| operation(&maplet, index))
+        })
+    };
+    vec![
+        each("miss", |it, n| it.get(&Prehashed(mix(!n))).next().is_some()),
+        each("hit", |it, n| it.get(&Prehashed(mix(n))).next().is_some()),
+    ]
+}
+
+fn growing_maplet<L: GrowingLayout>(
+    builder: MapletBuilder<Growable<L>>,
+) -> GrowableCuckooMaplet<L, ()> {
+    let builder = builder.capacity(CAPACITY / 32).value_bits(VALUE_BITS);
+    let maplet = builder.hasher(()).build().expect("growth does not end");
+    for index in 0..CAPACITY as u64 {
+        maplet.insert(&Prehashed(mix(index)), value(index)).expect("it grows");
+    }
+    maplet
 }
 
 fn repeat(units: u64, operation: impl Fn(u64) -> bool) -> u64 {

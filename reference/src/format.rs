@@ -381,18 +381,7 @@ fn size(items: u64, Layout { slots, scatter, load, .. }: Layout) -> Option<u64> 
     }
     let n = items as f64;
     let pairs = ((n / load + scatter * n.sqrt()) / slots as f64 / 2.0).ceil();
-    if pairs > (MOST_SLOTS / pair) as f64 {
-        return None;
-    }
-    let mut choices = 1.0;
-    for i in 0..=pair {
-        choices *= (n - i as f64) / (i + 1) as f64;
-    }
-    let mut pairs = pairs as u64;
-    while (0..2 * pair).fold(1.0, |power, _| power * pairs as f64) < 5e6 * choices {
-        pairs += 1;
-    }
-    Some(2 * pairs)
+    (pairs <= (MOST_SLOTS / pair) as f64).then_some(2 * pairs as u64)
 }
 
 /// What a header says of a table; `None` if no table has these sizes.

@@ -61,10 +61,18 @@ pub fn insert_in_batches<T: Copy + Default>(
 }
 
 /// `$result`, where `$table` is the table by the format of its layout. Where the layout is known at compile time, nothing
-/// of the choice is left. Otherwise it is a function of its own: the code of nine layouts would be at each call.
+/// of the choice is left. Otherwise it is a function of its own: the code of nine layouts would be at each call; but of a
+/// `lookup` the code of the default layout, which is the most likely one, is there.
 macro_rules! by_format {
     ($inner:ident, $table:ident => $result:expr) => {
-        if const { L::ONLY.is_some() } {
+        by_format!($inner, const { L::ONLY.is_some() }, $table => $result)
+    };
+    (lookup: $inner:ident, $table:ident => $result:expr) => {{
+        let is_likely = const { L::ONLY.is_some() } || $inner.state.layout() == L::Format::ID;
+        by_format!($inner, is_likely, $table => $result)
+    }};
+    ($inner:ident, $is_here:expr, $table:ident => $result:expr) => {
+        if $is_here {
             let $table = Table::<L::Format, B>::new(&$inner.state);
             $result
         } else {
@@ -101,7 +109,7 @@ impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
     #[inline(always)]
     pub(crate) fn contains(&self, hash: u64) -> bool {
         self.state.turns.take();
-        let found = by_format!(self, table => table.contains(table.key(hash)));
+        let found = by_format!(lookup: self, table => table.contains(table.key(hash)));
         self.state.turns.acquire_if(|| found);
         found
     }
@@ -281,7 +289,7 @@ impl<L: Storage, B: Buckets<Values = ValueBits>, S> Inner<L, B, S> {
     #[inline(always)]
     pub(crate) fn get(&self, hash: u64) -> Candidates {
         self.state.turns.take();
-        let found = by_format!(self, table => table.get(table.key(hash)));
+        let found = by_format!(lookup: self, table => table.get(table.key(hash)));
         self.state.turns.acquire_if(|| found.len() > 0);
         found
     }

@@ -113,7 +113,7 @@ impl Values for NoValues {
 pub struct ValueBits {
     bits: NonZeroU32,
     /// Bits of the ring of a slot in a growing table. Not computed where it is used: every lookup needs it.
-    ring: u32,
+    ring: NonZeroU32,
     /// All bits of a slot below its value. As the ring.
     below: u64,
 }
@@ -132,8 +132,8 @@ impl Values for ValueBits {
 
     fn new(layout: &Properties, value: u32) -> Self {
         let bits = NonZeroU32::new(value).expect("a maplet has values");
-        let below = (1 << (layout.bits - value)) - 1;
-        Self { bits, ring: layout.ring_bits(value), below }
+        let ring = NonZeroU32::new(layout.ring_bits(value)).expect("what the core does not need");
+        Self { bits, ring, below: (1 << (layout.bits - value)) - 1 }
     }
 
     #[inline]
@@ -153,7 +153,7 @@ impl Values for ValueBits {
 
     #[inline]
     fn ring_bits(self, _: u32) -> u32 {
-        self.ring
+        self.ring.get()
     }
 }
 

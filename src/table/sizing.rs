@@ -11,10 +11,6 @@ pub(crate) const MAX_STRIPES: usize = 4096;
 /// bits, and some stripes have one bucket more than the others.
 const MAX_SLOTS: u64 = MAX_STRIPES as u64 * (u32::MAX as u64 - layout::MAX_SLOTS as u64);
 
-/// Of 5 million small tables filled to their capacity, at most one has a pair of buckets that is
-/// crowded in the sense of [`crowds`].
-const TABLES: f64 = 5e6;
-
 /// The buckets that a growing table begins with at the least: fewer have too few pairs.
 const MIN_FIRST: u64 = 32;
 /// The buckets that it begins with where nothing is said of its size: 4 KiB.
@@ -409,44 +405,27 @@ fn doubled_share(initial: u64, most: u64, extra_bits: u32) -> (u64, u64) {
     (wanted.min(doublings(extra_bits)).saturating_sub(extra_bits).into(), 1 << extra_bits)
 }
 
-/// The number of buckets of a table that holds `items` distinct items at this load.
+/// The number of buckets of a table that holds `items` items at this load.
 ///
-/// Two buckets hold any items that they have slots for. In larger tables, the load at which the first
-/// insert fails scatters around a mean, and the smaller the table, the wider: so a table has spare
-/// slots, in proportion to the items and to their square root. In a small table, one pair of buckets
-/// is crowded before that.
+/// Two buckets hold any items that they have slots for. In larger tables, the load at which the first item finds no
+/// room scatters around a mean, and the smaller the table, the wider: so a table has spare
+/// slots, in proportion to the items and to their square root. (What finds none all the same is stashed.)
 ///
 /// A snapshot is restored only if its sizes are those of this function, so the result must be the same
-/// on every machine: all operations here are exactly rounded (IEEE 754), which `powf` and `ln` are not.
+/// on every machine: all operations here are exactly rounded (IEEE 754).
 pub(crate) fn buckets_for(layout: &Properties, items: u64, load: f64) -> Result<u64, Error> {
-    let pair = 2 * layout.slots;
-    if items <= pair as u64 {
+    let pair = 2 * layout.slots as u64;
+    if items <= pair {
         return Ok(2);
     }
     let n = items as f64;
     let loaded = (n / load + layout.scatter * n.sqrt()) / layout.slots as f64;
     // Exact: far below 2^53. More than fits is `u64::MAX`.
-    let mut pairs = (loaded / 2.0).ceil() as u64;
-    if pairs > MAX_SLOTS / pair as u64 {
+    let pairs = (loaded / 2.0).ceil() as u64;
+    if pairs > MAX_SLOTS / pair {
         return Err(Error::CapacityOverflow { capacity: in_address_space(items) });
     }
-    let crowds = TABLES * crowds(n, pair);
-    while power(pairs as f64, 2 * pair) < crowds {
-        pairs += 1;
-    }
     Ok(2 * pairs)
-}
-
-/// The number of ways to choose `pair + 1` of `n` items, which are more than a pair of buckets has
-/// slots for. In a table of p pairs of buckets an item has one of p² pairs, so the probability that any
-/// pair is crowded is at most this number divided by p^(2·pair).
-fn crowds(n: f64, pair: usize) -> f64 {
-    (0..=pair).map(|k| (n - k as f64) / (k + 1) as f64).product()
-}
-
-/// By multiplications, one after the other: `powi` may compute it in another order.
-fn power(base: f64, exponent: usize) -> f64 {
-    core::iter::repeat_n(base, exponent).product()
 }
 
 #[cfg(test)]

@@ -9,9 +9,8 @@ use coucal::{AnyCuckooFilter, CuckooFilter, Error};
 
 use crate::common::Layout;
 
-/// The slots of the smallest table with an even number of buckets that holds `items` distinct items:
-/// enough for the load and for the scatter, and with enough pairs of buckets that of five million
-/// tables no more than one has a pair with an item too many.
+/// The slots of the smallest table with an even number of buckets that holds `items` items: enough for the load and for the
+/// scatter.
 fn expected_slots(layout: Layout, items: usize) -> usize {
     let pair = 2 * layout.slots;
     if items <= pair {
@@ -19,12 +18,7 @@ fn expected_slots(layout: Layout, items: usize) -> usize {
     }
     let n = items as f64;
     let by_load = n / layout.load + layout.scatter * n.sqrt();
-    // Of n items any `pair + 1` share one of m²/4 pairs with odds of (4/m²)^pair, for each of
-    // C(n, pair + 1) choices: m for odds of one in five million, by logarithms.
-    let choices: f64 = (0..=pair).map(|k| ((n - k as f64) / (k + 1) as f64).ln()).sum();
-    let buckets = 2.0 * ((choices + 5e6_f64.ln()) / (2.0 * pair as f64)).exp();
-    let pairs = (by_load / layout.slots as f64).max(buckets) / 2.0;
-    pair * pairs.ceil() as usize
+    pair * (by_load / layout.slots as f64 / 2.0).ceil() as usize
 }
 
 of_each_layout! {
