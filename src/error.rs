@@ -204,12 +204,14 @@ pub enum Error {
         /// The bucket.
         bucket: usize,
     },
-    /// An entry of the [stash](crate#what-finds-no-room) is none that the table can have, or is not in order.
+    /// An entry of the [stash](crate#what-finds-no-room), or of the list of what is [doubled](crate#growth), which follows
+    /// it, is none that the table can have, or is not in order.
     InvalidEntry {
-        /// How many entries of the stash are before it.
+        /// How many entries of both are before it.
         entry: usize,
     },
-    /// The number of slots in use, or of copies in the stash, is not the number in the header.
+    /// The number of slots in use, of copies in the stash, or of [doubled](crate#growth) entries, is not the number in the
+    /// header.
     WrongLen {
         /// The number in the header.
         stated: usize,
@@ -410,7 +412,7 @@ impl fmt::Display for Error {
             ),
             Self::InvalidEntry { entry } => write!(
                 f,
-                "entry {entry} of the stash is none that the filter can have: {DO_NOT_TRUST}"
+                "entry {entry} after the words is none that the filter can have: {DO_NOT_TRUST}"
             ),
             Self::InvalidWord { bucket } => write!(
                 f,

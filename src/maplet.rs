@@ -284,6 +284,92 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         Ok(self.fits(old) && self.inner.replace(self.pair(key, old), new)?)
     }
 
+    /// Adds the pair of `key` and `value` unless the key has a value: returns `Ok(true)` if it was added. Of threads that do
+    /// this at once for a key without a value, exactly one gets `true`.
+    ///
+    /// A key that collides with another one (a false candidate) has the value of that one. So with
+    /// [`update`](Self::update) the maplet is a table of one value for each key, in which few keys share theirs: a counter for
+    /// each key, say. **Do not [remove](Self::remove) single pairs from such a maplet**, for the reason that
+    /// [`insert_unique`](crate::CuckooFilter::insert_unique) gives. [`remove_value`](Self::remove_value) is no danger.
+    ///
+    /// Blocks as [`insert_unique`](crate::CuckooFilter::insert_unique) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`insert`](Self::insert); then nothing has changed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// assert!(maplet.insert_if_absent("egg", 7)?);
+    /// assert!(!maplet.insert_if_absent("egg", 9)?);
+    /// assert!(maplet.get("egg").eq([7]));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[inline]
+    pub fn insert_if_absent<Q: Item<S> + ?Sized>(
+        &self,
+        key: &Q,
+        value: u32,
+    ) -> Result<bool, Error> {
+        if !self.fits(value) {
+            return Err(Error::ValueTooLarge);
+        }
+        Ok(self.inner.insert_unique(self.pair(key, value))?)
+    }
+
+    /// Replaces a value of `key` by what `new` makes of it, and returns the value before; `Ok(None)` if the key has none.
+    /// If `new` returns `None`, nothing changes. Of several values one is replaced, whichever.
+    ///
+    /// It is to a value what [`AtomicU64::fetch_update`](std::sync::atomic::AtomicU64::fetch_update) is to a number: a step
+    /// from one value to the next that no other thread comes between. If another thread is faster, `new` is called again.
+    /// No lock is held meanwhile. As with [`replace`](Self::replace), update only keys that were inserted.
+    ///
+    /// Blocks as [`get`](Self::get) and [`replace`](Self::replace) do.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`replace`](Self::replace); then nothing has changed.
+    ///
+    /// # Examples
+    ///
+    /// A counter for each key, up to 15:
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let counts = CuckooMaplet::builder().capacity(100).value_bits(4).build()?;
+    /// for key in "egg nest egg egg".split(' ') {
+    ///     if !counts.insert_if_absent(key, 1)? {
+    ///         counts.update(key, |count| (count < 15).then_some(count + 1))?;
+    ///     }
+    /// }
+    /// assert!(counts.get("egg").eq([3]));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn update<Q: Item<S> + ?Sized>(
+        &self,
+        key: &Q,
+        mut new: impl FnMut(u32) -> Option<u32>,
+    ) -> Result<Option<u32>, Error> {
+        let key = Prehashed(self.hash_of(key));
+        // Without a bound: each time that it is overtaken, another thread has changed or removed the value.
+        loop {
+            let Some(old) = self.get(&key).next() else {
+                return Ok(None);
+            };
+            let Some(new) = new(old) else {
+                return Ok(Some(old));
+            };
+            if self.replace(&key, old, new)? {
+                return Ok(Some(old));
+            }
+        }
+    }
+
     /// Removes one pair of `key` and `value`. Returns whether there was one. (For a value of more bits
     /// than [`value_bits`](Self::value_bits) it returns `false`, since no key has such a value.)
     ///
@@ -309,6 +395,32 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     #[inline]
     pub fn remove<Q: Item<S> + ?Sized>(&self, key: &Q, value: u32) -> bool {
         self.fits(value) && self.inner.remove(self.pair(key, value))
+    }
+
+    /// Removes all pairs with this value, and returns how many there were: of a run that a compaction has replaced, say, or
+    /// of a shard that went away. (For a value of more bits than [`value_bits`](Self::value_bits) it returns 0.)
+    ///
+    /// Other threads go on meanwhile. Each pair that was there before the call is removed by itself, at some instant during
+    /// the call. One that gets the value during the call may be removed or not; when the call has returned, it removes
+    /// nothing any more.
+    ///
+    /// It reads the whole table, which takes some milliseconds for a million pairs. Blocks while another thread removes a
+    /// value, [clears](Self::clear) the maplet, or [merges](Self::merge) another one into it, and at the end of a
+    /// [`snapshot`](Self::snapshot); and while another thread writes, for each group of buckets.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+    /// maplet.insert_many(&[("egg", 7), ("egg", 9), ("nest", 7)])?;
+    /// assert_eq!(maplet.remove_value(7), 2);
+    /// assert!(maplet.get("egg").eq([9]));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn remove_value(&self, value: u32) -> usize {
+        if self.fits(value) { self.inner.remove_value(value) } else { 0 }
     }
 
     /// Adds one more of each pair of a key and a value, in order, until one fails.

@@ -11,6 +11,7 @@ pub(crate) mod view;
 use core::fmt;
 use core::hash::BuildHasher;
 use core::marker::PhantomData;
+use core::mem;
 use std::borrow::Cow;
 use std::io::Read;
 
@@ -24,7 +25,7 @@ use crate::storage::{self, Storage};
 use crate::sync::memory::{NoMemory, try_reserve, try_with_capacity};
 use crate::table::entry::Values;
 use crate::table::sizing;
-use crate::table::{Buckets, CellWords, Image, Stashed, State};
+use crate::table::{Buckets, CellWords, DoubledOf, Image, Stashed, State};
 
 /// Bytes that a reader is asked for at first.
 const FIRST_READ: usize = 1 << 13;
@@ -37,8 +38,9 @@ const FIRST_READ: usize = 1 << 13;
 /// [`as_bytes`](Self::as_bytes) are what a file, a message or a page of a database keeps. A
 /// [`CuckooFilterView`](crate::CuckooFilterView) answers from them where they lie.
 ///
-/// * **Bytes**: 8 for each bucket, 16 for each stashed entry, and 120 more, the same on every machine. `docs/format.md`
-///   in the repository describes each of them. The checksums find damage. They are no signature: whoever can change the
+/// * **Bytes**: 8 for each bucket, 16 for each stashed entry and for each value of which entries are
+///   [doubled](crate#growth) (of a filter, if any is), and 128 more, the same on every machine. `docs/format.md` in the
+///   repository describes each of them. The checksums find damage. They are no signature: whoever can change the
 ///   bytes can make a valid filter of other items.
 /// * **Memory**: that of its bytes. While one is taken, 8 bytes more for each bucket and 32 for each stashed entry.
 /// * **Serde**: with the feature `serde`, it is `Serialize` and `Deserialize`, as its bytes. So a filter goes into any
@@ -95,7 +97,7 @@ impl Snapshot {
     /// let filter = CuckooFilter::with_capacity(1_000_000);
     /// let snapshot = filter.snapshot()?;
     /// let buckets = filter.slots() / 4;
-    /// assert_eq!(snapshot.as_bytes().len(), 8 * buckets + 120);
+    /// assert_eq!(snapshot.as_bytes().len(), 8 * buckets + 128);
     /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
@@ -674,21 +676,23 @@ impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
             occupied: image.occupied,
             stashed: image.stashed.len(),
             copies: copies.sum(),
+            doubled_values: image.doubled_of.len(),
             capacity: self.capacity,
             max_capacity: self.max_capacity,
             hasher,
         }
     }
 
-    /// One with these words and these entries in the stash.
+    /// One with these words, these entries in the stash, and so many slots that are doubled.
     fn with_words(
         header: &Header,
         words: impl Iterator<Item = u64>,
         stashed: &[CellWords],
+        doubled_of: DoubledOf,
         hasher: S,
     ) -> Result<Self, NoMemory> {
         let Header { layout, grown, value_bits, max_buckets, capacity, max_capacity, .. } = *header;
-        let state = State::with_words(layout, grown, max_buckets, value_bits, words)?;
+        let state = State::with_words(layout, grown, max_buckets, value_bits, words, doubled_of)?;
         let made = Self { storage: PhantomData, state, hasher, capacity, max_capacity };
         made.complete(stashed)?;
         Ok(made)
@@ -698,10 +702,10 @@ impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
     where
         S: Clone,
     {
-        let image = self.state.image()?;
+        let mut image = self.state.image()?;
         let header = self.header(&image, 0);
-        let hasher = self.hasher.clone();
-        Self::with_words(&header, image.words(), &image.stashed, hasher)
+        let (doubled_of, hasher) = (mem::take(&mut image.doubled_of), self.hasher.clone());
+        Self::with_words(&header, image.words(), &image.stashed, doubled_of, hasher)
             .map_err(|_| Error::OutOfMemory { bytes: header.encoded_len() })
     }
 }
@@ -711,7 +715,7 @@ impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
     pub(crate) fn snapshot(&self) -> Result<Snapshot, Error> {
         let image = self.state.image()?;
         let header = self.header(&image, hasher::check_of(&self.hasher));
-        let bytes = format::encode(&header, image.words, &image.stashed);
+        let bytes = format::encode(&header, image.words, &image.stashed, &image.doubled_of);
         let bytes = bytes.map_err(|_| Error::OutOfMemory { bytes: header.encoded_len() })?;
         Ok(Snapshot { header, bytes })
     }
@@ -749,13 +753,16 @@ impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
     /// The filter or maplet of these bytes, which were validated.
     fn from_valid(header: &Header, bytes: &[u8], hasher: S) -> Result<Self, Error> {
         let words = format::words(header, bytes).iter().copied().map(u64::from_le_bytes);
-        let entries = format::stash(header, bytes);
-        try_with_capacity(entries.len())
-            .and_then(|mut stashed| {
-                stashed.extend(entries.iter().map(format::cell_words));
-                Self::with_words(header, words, &stashed, hasher)
-            })
-            .map_err(|_| Error::OutOfMemory { bytes: bytes.len() })
+        let (entries, doubled) = (format::stash(header, bytes), format::doubled(header, bytes));
+        let made = || {
+            let mut stashed = try_with_capacity(entries.len())?;
+            stashed.extend(entries.iter().map(format::cell_words));
+            let mut doubled_of = try_with_capacity(doubled.len())?;
+            let numbers = doubled.iter().map(format::numbers_of);
+            doubled_of.extend(numbers.map(|[value, doubled]| (value as u32, doubled)));
+            Self::with_words(header, words, &stashed, doubled_of, hasher)
+        };
+        made().map_err(|_| Error::OutOfMemory { bytes: bytes.len() })
     }
 
     pub(crate) fn merge(&self, other: &Self) -> Result<(), Error> {

@@ -20,6 +20,7 @@
 mod batch;
 mod bucket;
 pub(crate) mod entry;
+mod expiry;
 pub(crate) mod figures;
 mod fixed;
 mod geometry;
@@ -46,11 +47,12 @@ use crossbeam_utils::CachePadded;
 
 pub(crate) use self::bucket::{Bucket, Grown};
 use self::entry::Values;
+use self::expiry::Expiry;
 pub(crate) use self::fixed::{Fixed, FixedBucket, FixedPlacement};
 pub(crate) use self::geometry::{Geometry, Key, Place};
 #[cfg(feature = "__internals")]
 pub use self::geometry::{alternate, key};
-pub(crate) use self::growing::{Growing, GrowingBucket, GrowingPlacement};
+pub(crate) use self::growing::{DoubledOf, Growing, GrowingBucket, GrowingPlacement};
 pub(crate) use self::mirror::Image;
 use self::mirror::Mirror;
 use self::sizing::Sizing;
@@ -169,6 +171,7 @@ struct Changing<B> {
     inconclusive: AtomicU64,
     mirror: Mirror<B>,
     stash: Stash,
+    expiry: Expiry,
 }
 
 /// One entry to be moved from one of its positions to the other: where it is, and where it is to go.
@@ -207,8 +210,12 @@ impl<B: Buckets> State<B> {
         max_buckets: u64,
         value_bits: u32,
         words: impl Iterator<Item = u64>,
+        doubled_of: DoubledOf,
     ) -> Result<Self, NoMemory> {
         let state = Self::empty(layout, grown, max_buckets, value_bits)?;
+        if let Some(mut of_state) = state.lock_splitting() {
+            *of_state = doubled_of;
+        }
         for (word, bits) in state.buckets.pieces(grown.buckets).flatten().zip(words) {
             // Relaxed: no other thread has it yet.
             word.store(bits, Ordering::Relaxed);
@@ -233,6 +240,7 @@ impl<B: Buckets> State<B> {
                 inconclusive: AtomicU64::new(0),
                 mirror: Mirror::new(),
                 stash: Stash::new(),
+                expiry: Expiry::new(),
             }))?,
             turns: Turns::new(),
         })
@@ -290,7 +298,9 @@ impl<B: Buckets> State<B> {
     /// one bucket before the last copy was put there.
     pub(crate) fn clear(&self) {
         self.turns.take_locked();
+        let _removing = self.lock_removing();
         self.turns.set_clearing(true);
+        let splitting = self.lock_splitting();
         let locked = self.stripes.lock_all();
         self.versions.bump_all();
         for bucket in 0..self.present() {
@@ -300,8 +310,8 @@ impl<B: Buckets> State<B> {
         }
         locked.vacate_all();
         self.clear_stash();
-        if let Some(growing) = self.buckets.growing() {
-            growing.add_doubled(-growing.doubled().cast_signed());
+        if let Some((growing, mut doubled_of)) = self.buckets.growing().zip(splitting) {
+            growing.clear_doubled(&mut doubled_of);
         }
         // Whoever clears and then looks is ordered with all who insert and then look, as by SeqCst
         // stores, which would take several times as long for a whole table.
@@ -363,7 +373,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         true
     }
 
-    /// Moves an entry from one of its buckets to the other, and a new one into its place.
+    /// Moves an entry from one of its buckets to the other, and a new one into its place. One whose value is
+    /// [retiring](expiry) is dropped.
     /// `false`: it is not there any more, or there is no room for it, or it belongs to two buckets meanwhile; then
     /// nothing has changed.
     ///
@@ -388,6 +399,10 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         let Some(cleared) = self.locked_word(from.number()).without(planned) else {
             return false;
         };
+        if self.is_retiring(planned.bits()) {
+            self.drop_retiring(locked, from.number(), cleared, new, hop.key());
+            return true;
+        }
         let Some(copied) = self.locked_word(to.number()).with(copy) else {
             return false;
         };
@@ -421,7 +436,8 @@ impl<F: Format, B: Buckets> Table<'static, F, B> {
 
     pub(crate) fn from_image(image: &Image) -> Result<Self, NoMemory> {
         let Image { grown, value_bits, max_buckets, .. } = *image;
-        let state = State::with_words(F::ID, grown, max_buckets, value_bits, image.words())?;
+        let (words, doubled_of) = (image.words(), image.doubled_of.clone());
+        let state = State::with_words(F::ID, grown, max_buckets, value_bits, words, doubled_of)?;
         let table = Self::new(Box::leak(Box::new(state)));
         table.recount().map(|()| table)
     }

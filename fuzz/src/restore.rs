@@ -15,7 +15,7 @@ const MOST_BUCKETS: u64 = 1 << 16;
 const MOST_ITEMS: usize = 100;
 
 /// Where a header may be changed, and how wide it is there.
-const FIELDS: [(usize, usize); 16] = [
+const FIELDS: [(usize, usize); 17] = [
     (at::VERSION, 4),
     (at::KIND, 1),
     (at::ENCODING, 1),
@@ -32,6 +32,7 @@ const FIELDS: [(usize, usize); 16] = [
     (at::TARGET_LOAD, 4),
     (at::STASHED, 8),
     (at::COPIES, 8),
+    (at::DOUBLED_VALUES, 8),
 ];
 
 #[derive(Arbitrary, Debug)]
@@ -49,7 +50,7 @@ enum Mutation {
     Byte(u16, u8),
     Truncate(u16),
     Append(u8),
-    /// The numbers of slots in use and of stashed copies as they are found.
+    /// The numbers of slots in use, of stashed copies and of doubled slots as they are found.
     Recount,
 }
 
@@ -91,7 +92,7 @@ impl Mutation {
             Self::Append(count) => bytes.resize(bytes.len() + usize::from(count), count),
             Self::Recount => {
                 // The slots come first.
-                for field in [at::OCCUPIED, at::COPIES] {
+                for field in [at::OCCUPIED, at::COPIES, at::DOUBLED] {
                     format::seal(bytes);
                     if let Err(Fault::WrongLen { stated, found }) = format::read(bytes)
                         && format::number(bytes, field) == stated as u64

@@ -6,7 +6,7 @@
 
 use core::marker::PhantomData;
 
-use super::entry::{Entry, NoValues, Pair, SPARE_SOURCE_BITS, Shape, ValueBits, Values};
+use super::entry::{Entry, NoValues, SPARE_SOURCE_BITS, Shape, ValueBits, Values};
 use super::sizing::{self, Sizing};
 use super::{Buckets, Geometry, Key, Place, Stashed, State, Table};
 use crate::error::Error;
@@ -84,20 +84,6 @@ impl<L: Storage + 'static, const SHORT_RING: bool> Modelled for Maplet<L, SHORT_
     fn inner(maplet: &Self::Shared) -> &InnerOf<Self> {
         maplet.inner()
     }
-}
-
-/// Stores a value unless its key is there. `Ok(false)`: it was. No user can do this with a maplet. Models of tables whose
-/// slots have values for the sake of short rings do.
-///
-/// # Errors
-///
-/// Why it was not stored.
-pub fn insert_unique<L: Storage>(
-    maplet: &CuckooMaplet<L>,
-    hash: u64,
-    value: u32,
-) -> Result<bool, Error> {
-    Ok(maplet.inner().insert_unique(Pair { hash, value })?)
 }
 
 /// The state of a filter or a maplet.
@@ -361,8 +347,8 @@ pub fn inconclusive<M: Modelled>(shared: &M::Shared) -> usize {
 pub fn split<M: Modelled>(shared: &M::Shared, most: usize) -> usize {
     let table = table::<M>(shared);
     let Some(growing) = table.buckets.growing() else { return 0 };
-    let _splitting = growing.splitting().lock();
-    moving(|| table.split(growing, most)).expect("memory for a model")
+    let mut doubled_of = growing.splitting().lock();
+    moving(|| table.split(growing, &mut doubled_of, most)).expect("memory for a model")
 }
 
 /// What a snapshot takes of a filter.

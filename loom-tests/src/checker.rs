@@ -330,7 +330,11 @@ impl History {
             Outcome::Inserted | Outcome::Removed => {
                 return has(&event.class).then_some(Cow::Borrowed(&event.outcome));
             }
-            Outcome::Full => {
+            // All values of the key, and so these, are absent before.
+            Outcome::Unique if ours && !has(&event.class) => Outcome::Missing,
+            Outcome::Unique => has(&event.class).then_some(Outcome::Unique)?,
+            Outcome::UniqueFull => ours.then_some(Outcome::UniqueFull)?,
+            Outcome::Duplicate | Outcome::Full => {
                 return whole_key().then_some(Cow::Borrowed(&event.outcome));
             }
             outcome => return (*classes == [event.class]).then_some(Cow::Borrowed(outcome)),

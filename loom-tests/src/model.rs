@@ -86,7 +86,7 @@ impl<M: Storage + 'static> Shared for CuckooMaplet<M> {
     }
 
     fn insert_unique(&self, hash: u64, value: u32) -> Result<bool, Error> {
-        probe::insert_unique(self, hash, value)
+        self.insert_if_absent(&Prehashed(hash), value)
     }
 
     fn remove(&self, hash: u64, value: u32) -> bool {
@@ -532,6 +532,30 @@ pub fn replace<M: Storage + 'static>(item: Item, with: Item) -> Step<Maplet<M>> 
     does(move |thread| thread.replace(item, with))
 }
 
+/// [`Thread::remove_value`], which must remove this number.
+pub fn remove_value<M: Storage + 'static, const SHORT_RING: bool>(
+    item: Item,
+    removed: usize,
+) -> Step<Maplet<M, SHORT_RING>> {
+    does(move |thread| thread.remove_value(item) == removed)
+}
+
+/// [`Thread::increment`], from one of these values.
+pub fn increment<M: Storage + 'static, const N: usize>(
+    item: Item,
+    from: [Option<u32>; N],
+) -> Step<Maplet<M>> {
+    does(move |thread| from.contains(&thread.increment(item)))
+}
+
+/// [`Thread::count_one`].
+pub fn count_one<M: Storage + 'static>(item: Item) -> Step<Maplet<M>> {
+    does(move |thread| {
+        thread.count_one(item);
+        true
+    })
+}
+
 /// What says where the items of a table lie.
 struct Table {
     began_with: usize,
@@ -539,6 +563,12 @@ struct Table {
 }
 
 impl Table {
+    /// The item with the key of another, and this value.
+    fn with_value(&self, item: Item, value: u32) -> Item {
+        let is_it = |other: &&Item| other.key == item.key && other.home.value == value;
+        *self.classes.iter().find(is_it).expect("a value that the key may have")
+    }
+
     /// The class of what a slot of an image holds, if there is one.
     fn class<M: Subject>(&self, image: &Image, bucket: usize, slot: u64) -> Option<usize> {
         self.classes.iter().position(|item| image.is_of::<M>(bucket, slot, item.home))
@@ -731,7 +761,7 @@ impl<M: Subject> Thread<M> {
         stored
     }
 
-    /// Whether it stored the first copy. In a maplet, of an item whose key has no other value.
+    /// Whether it stored the first copy; in a maplet, the first value of the key.
     pub fn insert_unique(&mut self, item: Item) -> bool {
         let outcome = match self.shared.insert_unique(item.hash, item.home.value) {
             Ok(true) => Outcome::Unique,
@@ -887,11 +917,7 @@ impl<M: Storage + 'static> Thread<Maplet<M>> {
     /// Which of the values of the key of this item were found: those of its items.
     pub fn get(&mut self, item: Item) -> Found {
         let values = self.shared.get(&Prehashed(item.hash));
-        let class_of = |value| {
-            let is_it = |other: &&Item| other.key == item.key && other.home.value == value;
-            self.table.classes.iter().find(is_it).expect("a value that the key may have").class
-        };
-        let found: Vec<_> = values.map(class_of).collect();
+        let found: Vec<_> = values.map(|value| self.table.with_value(item, value).class).collect();
         self.record(item, Outcome::Got(found.clone()));
         Found(found)
     }
@@ -927,9 +953,42 @@ impl<M: Storage + 'static> Thread<Maplet<M>> {
         replaced
     }
 
+    /// Adds 1 to a value of the key of this item, all values of which are items. Returns the value before.
+    pub fn increment(&mut self, item: Item) -> Option<u32> {
+        let before = self.shared.update(&Prehashed(item.hash), |value| Some(value + 1));
+        let before = before.expect("a value that fits");
+        if let Some(value) = before {
+            let [old, new] = [value, value + 1].map(|value| self.table.with_value(item, value));
+            self.record_replacement(old, new, true);
+        } else {
+            self.record(item, Outcome::HasKey(false));
+        }
+        before
+    }
+
+    /// Counts the key of this item, with the value 1: stores it, or adds 1.
+    pub fn count_one(&mut self, item: Item) {
+        while !self.insert_unique(item) && self.increment(item).is_none() {}
+    }
+
     fn record_replacement(&mut self, item: Item, with: Item, replaced: bool) {
         let outcome = if replaced { Outcome::Replaced(with.class) } else { Outcome::NotThere };
         self.record(item, outcome);
+    }
+}
+
+impl<M: Storage + 'static, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>> {
+    /// How many pairs with the value of this item were removed. No other item has it.
+    pub fn remove_value(&mut self, item: Item) -> usize {
+        let of_others =
+            |other: &Item| other.class != item.class && other.home.value == item.home.value;
+        assert!(!self.table.classes.iter().any(of_others), "a record names one item");
+        let removed = self.shared.remove_value(item.home.value);
+        if removed == 0 {
+            self.record(item, Outcome::NotThere);
+        }
+        (0..removed).for_each(|_| self.record(item, Outcome::Removed));
+        removed
     }
 }
 

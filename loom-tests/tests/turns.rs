@@ -175,6 +175,51 @@ mod steps {
         assert_eq!(of_the_insert, [(false, false), (false, true), (true, false)].into());
     }
 
+    /// Lookups and inserts go on between the pairs that go. Another one, a `clear` and a snapshot wait.
+    #[test]
+    fn a_value_is_removed_pair_by_pair() {
+        let pairs: Vec<_> = (0..20).map(|key| (key, 3)).collect();
+        let outcomes = outcomes(move || {
+            let maplet = Arc::new(maplet_of(&pairs));
+            let look = |maplet: &Maplet| {
+                let found = [1, 2, 1].map(|key| maplet.contains_key(&key));
+                maplet.insert(&1, 4).unwrap();
+                found
+            };
+            let (removed, found) = together(&maplet, |maplet| maplet.remove_value(3), look);
+            assert_eq!((removed, maplet.len()), (20, 1));
+            found
+        });
+        assert!(outcomes.iter().any(|found| one_by_one(*found)), "{outcomes:?}");
+        let others: [fn(&Maplet); 3] = [
+            |maplet| assert_eq!(maplet.remove_value(4), 1),
+            |maplet| assert!(maplet.snapshot().unwrap().len() < 3),
+            CuckooMaplet::clear,
+        ];
+        for other in others {
+            self::outcomes(move || {
+                let remove = |maplet: &Maplet| maplet.remove_value(3);
+                together(&Arc::new(maplet_of(&[(1, 3), (2, 4)])), remove, other);
+            });
+        }
+    }
+
+    /// Each adds 1.
+    #[test]
+    fn counters_are_exact() {
+        let counts = outcomes(|| {
+            let count = |maplet: &Maplet| {
+                if !maplet.insert_if_absent(&1, 1).unwrap() {
+                    maplet.update(&1, |count| Some(count + 1)).unwrap();
+                }
+            };
+            let maplet = Arc::new(maplet_of(&[]));
+            together(&maplet, count, count);
+            maplet.get(&1).collect::<Vec<_>>()
+        });
+        assert_eq!(counts, [vec![2]].into());
+    }
+
     /// It is one instant: what was inserted later is there only with what was inserted before.
     #[test]
     fn a_snapshot_is_one_step() {

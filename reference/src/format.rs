@@ -10,10 +10,10 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::layouts::Layout;
 
-pub const HEADER: usize = 112;
+pub const HEADER: usize = 120;
 
-/// Bytes of an entry in the stash.
-pub const STASHED: usize = 16;
+/// Bytes of an entry in the stash, and of a value with the number of slots that are doubled.
+pub const PAIR: usize = 16;
 
 /// Where the fields of a header begin that mutations change.
 pub mod at {
@@ -34,7 +34,8 @@ pub mod at {
     pub const HASHER: usize = 80;
     pub const STASHED: usize = 88;
     pub const COPIES: usize = 96;
-    pub const CHECKSUM: usize = 104;
+    pub const DOUBLED_VALUES: usize = 104;
+    pub const CHECKSUM: usize = 112;
 }
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -65,7 +66,7 @@ pub fn lowest(number: u64, bits: u32) -> u64 {
 }
 
 /// Why bytes are no snapshot: the kinds of [`Error`], and what they say.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     Truncated,
     NotASnapshot,
@@ -271,6 +272,9 @@ pub struct Contents {
     pub occupied: u64,
     /// Those of them that are no items of their own.
     pub doubled: u64,
+    /// How many values these have, and how many of them have each.
+    pub doubled_values: u64,
+    pub doubled_of: BTreeMap<Value, u64>,
     /// Entries in the stash, and their copies.
     pub stashed: u64,
     pub stashed_copies: u64,
@@ -396,6 +400,8 @@ fn contents(header: &[u8], is_maplet: bool, grows: bool, layout: Layout) -> Opti
         words: field(at::WORDS),
         occupied: field(at::OCCUPIED),
         doubled: field(at::DOUBLED),
+        doubled_values: field(at::DOUBLED_VALUES),
+        doubled_of: BTreeMap::new(),
         stashed: field(at::STASHED),
         stashed_copies: field(at::COPIES),
         capacity: field(at::CAPACITY),
@@ -430,7 +436,8 @@ fn contents(header: &[u8], is_maplet: bool, grows: bool, layout: Layout) -> Opti
         && stashed <= words * slots
         && (u128::from(stashed)..=u128::from(stashed) * MOST_COPIES)
             .contains(&stashed_copies.into())
-        && doubled <= occupied.saturating_add(stashed_copies);
+        && doubled <= occupied.saturating_add(stashed_copies)
+        && contents.doubled_values <= doubled;
     is_possible.then_some(contents)
 }
 
@@ -461,8 +468,10 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
     let mut contents =
         contents(header, is_maplet, grows, layout).ok_or(Fault::ImpossibleTable(words))?;
     let end_of_words = usize::try_from(words).expect("64 bits") * 8 + HEADER;
-    let end = end_of_words + usize::try_from(contents.stashed).expect("64 bits") * STASHED;
-    if bytes.len() < end + 8 {
+    let pairs = |number| usize::try_from(number).expect("64 bits").saturating_mul(PAIR);
+    let end_of_stash = end_of_words + pairs(contents.stashed);
+    let end = end_of_stash.saturating_add(pairs(contents.doubled_values));
+    if bytes.len() < end.saturating_add(8) {
         return Err(Fault::Truncated);
     }
     if number(bytes, end) != xxh3_64(&bytes[..end]) {
@@ -479,7 +488,7 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
     }
     let mut stashed_copies = 0;
     let mut last = None;
-    for (at, entry) in bytes[end_of_words..end].chunks(STASHED).enumerate() {
+    for (at, entry) in bytes[end_of_words..end_of_stash].chunks(PAIR).enumerate() {
         let [position, rest] = [0, 8].map(|at| number(entry, at));
         let order = (lowest(rest, 39) >> 32, position, lowest(rest, 32));
         let read = contents.geometry.read_stashed(position, rest, words);
@@ -488,11 +497,25 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
         stashed_copies += rest >> 39;
         last = Some(order);
     }
+    let mut last = None;
+    for (at, pair) in bytes[end_of_stash..end].chunks(PAIR).enumerate() {
+        let [value, doubled] = [0, 8].map(|at| number(pair, at));
+        if last >= Some(value) || value >> contents.geometry.value_bits > 0 || doubled == 0 {
+            return Err(Fault::InvalidEntry(contents.stashed as usize + at));
+        }
+        contents.doubled_of.insert(value as Value, doubled);
+        last = Some(value);
+    }
+    let doubled = contents.doubled_of.values().fold(0, |sum: u64, &n| sum.saturating_add(n));
     if found as u64 != contents.occupied {
         return Err(Fault::WrongLen { stated: contents.occupied as usize, found });
     }
     if stashed_copies != contents.stashed_copies {
         let [stated, found] = [contents.stashed_copies, stashed_copies].map(|n| n as usize);
+        return Err(Fault::WrongLen { stated, found });
+    }
+    if doubled != contents.doubled {
+        let [stated, found] = [contents.doubled, doubled].map(|n| n as usize);
         return Err(Fault::WrongLen { stated, found });
     }
     if bytes.len() > end + 8 {

@@ -96,6 +96,21 @@ impl Model {
         Some(longest)
     }
 
+    /// Takes out all entries with a value. Says how many there were.
+    pub(crate) fn remove_value(&mut self, gone: Value) -> usize {
+        let mut removed = 0;
+        self.copies.retain(|&(_, value, _), copies| {
+            removed += if value == gone { *copies } else { 0 };
+            value != gone
+        });
+        removed
+    }
+
+    /// So many items less: some entries that were taken out were none of their own.
+    pub(crate) fn forget(&mut self, items: usize) {
+        self.len -= items;
+    }
+
     /// Another value for one entry.
     pub(crate) fn replace(&mut self, item: Entry, new: Value) {
         if let Some((class, _, prefix)) = self.take_longest(item) {

@@ -43,6 +43,12 @@ pub enum Op {
     Merge,
     /// This one and the other change places.
     Swap,
+    /// All pairs of a maplet with the value of this key.
+    RemoveValue(u16),
+    /// A pair of a maplet, unless its key has a value.
+    InsertIfAbsent(u16),
+    /// Another value for one of a key of a maplet.
+    Update(u16),
 }
 
 /// A filter or a maplet, and what it must hold.
@@ -203,6 +209,18 @@ impl Modelled {
             Op::Restore => self.restore(),
             Op::Merge => self.merge(other),
             Op::Swap => std::mem::swap(self, other),
+            Op::RemoveValue(key) if is_maplet => self.remove_value(self.item(key).1),
+            Op::InsertIfAbsent(key) if is_maplet => {
+                self.make_way(key, 1);
+                self.insert_if_absent(self.item(key));
+            }
+            Op::Update(key) if is_maplet => {
+                let (_, new) = self.item(key ^ 1);
+                self.update(self.item(key).0, new);
+            }
+            Op::RemoveValue(key) | Op::InsertIfAbsent(key) | Op::Update(key) => {
+                self.look(self.item(key).0);
+            }
         }
         assert_eq!(self.subject.len(), self.model.len(), "{op:?}");
         assert_eq!(self.subject.is_empty(), self.model.is_empty(), "{op:?}");
@@ -439,6 +457,54 @@ impl Modelled {
             if self.model.count(self.entry(item)) == 0 {
                 assert!(!self.subject.remove(item), "{:?}", self.subject);
             }
+        }
+    }
+
+    /// Removes all items with this value.
+    fn remove_value(&mut self, value: Value) {
+        let entries = self.model.remove_value(value);
+        let mut held = 0;
+        self.held.retain(|&(_, its), copies| {
+            held += if its == value { *copies } else { 0 };
+            its != value
+        });
+        // Where nothing is doubled, each entry is that of an item, also of one that the subject held at first.
+        let items = if self.is_exact { entries } else { held };
+        self.model.forget(items);
+        assert_eq!(self.subject.remove_value(value), items, "{:?}", self.subject);
+        self.settle();
+    }
+
+    fn insert_if_absent(&mut self, item: Item) {
+        let known = self.known();
+        let is_absent = self.model.values(item.0).is_empty();
+        match self.subject.insert_if_absent(item) {
+            Ok(new) => {
+                assert_eq!(new, is_absent, "{:?}", self.subject);
+                if new {
+                    self.add(&[item], known);
+                }
+            }
+            Err(error) => {
+                assert!(is_absent);
+                self.check_error(&error);
+            }
+        }
+    }
+
+    /// Gives one value of a key the place of another.
+    fn update(&mut self, hash: u64, new: Value) {
+        // Nothing but what was inserted, if it may be that of another item.
+        let may_change = |old| self.is_exact || self.held.contains_key(&(hash, old));
+        let old = self.subject.update(hash, &|old| may_change(old).then_some(new));
+        let values = self.model.values(hash);
+        assert!(old.map_or(values.is_empty(), |old| values.contains(&old)), "{:?}", self.subject);
+        if let Some(old) = old.filter(|&old| may_change(old)) {
+            self.model.replace(self.entry((hash, old)), new);
+            if self.forget((hash, old)) {
+                *self.held.entry((hash, new)).or_default() += 1;
+            }
+            self.settle();
         }
     }
 

@@ -87,6 +87,13 @@ pub trait Subject: Any + Debug + Send + Sync {
     }
     /// Only for maplets. Which items have got a new value.
     fn replace_each(&self, items: &[(Item, Value)]) -> Vec<bool>;
+    /// Only for maplets.
+    fn remove_value(&self, value: Value) -> usize;
+    /// Only for maplets.
+    fn insert_if_absent(&self, item: Item) -> Result<bool, Error>;
+    /// Only for maplets, where nothing keeps it from being done. From which of its values, and whether to another one, `new`
+    /// says.
+    fn update(&self, hash: u64, new: &dyn Fn(Value) -> Option<Value>) -> Option<Value>;
     fn remove(&self, item: Item) -> bool;
     fn remove_each(&self, items: &[Item]) -> Vec<bool>;
     /// All in ascending order.
@@ -231,6 +238,15 @@ subject! {
     fn replace_each(&self, _: &[(Item, Value)]) -> Vec<bool> {
         unreachable!("a filter has no values")
     }
+    fn remove_value(&self, _: Value) -> usize {
+        unreachable!("a filter has no values")
+    }
+    fn insert_if_absent(&self, _: Item) -> Result<bool, Error> {
+        unreachable!("a filter has no values")
+    }
+    fn update(&self, _: u64, _: &dyn Fn(Value) -> Option<Value>) -> Option<Value> {
+        unreachable!("a filter has no values")
+    }
     fn remove(&self, (hash, _): Item) -> bool {
         self.remove(&Prehashed(hash))
     }
@@ -284,6 +300,15 @@ subject! {
         let count = self.replace_many(&pairs, &mut replaced).expect("values that fit");
         assert_eq!(count, replaced.iter().filter(|&&replaced| replaced).count());
         replaced
+    }
+    fn remove_value(&self, value: Value) -> usize {
+        self.remove_value(value)
+    }
+    fn insert_if_absent(&self, (hash, value): Item) -> Result<bool, Error> {
+        self.insert_if_absent(&Prehashed(hash), value)
+    }
+    fn update(&self, hash: u64, new: &dyn Fn(Value) -> Option<Value>) -> Option<Value> {
+        self.update(&Prehashed(hash), new).expect("a value that fits, and memory")
     }
     fn remove(&self, (hash, value): Item) -> bool {
         self.remove(&Prehashed(hash), value)

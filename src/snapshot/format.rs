@@ -11,7 +11,9 @@ use crate::sync::memory::{self, NoMemory, try_with_capacity};
 use crate::sync::{AtomicU64, Ordering};
 use crate::table::entry::{NoValues, ValueBits, Values};
 use crate::table::sizing::{Request, Sizing, in_address_space};
-use crate::table::{Bucket, CellWords, FixedBucket, GrowingBucket, Grown, MAX_COPIES, Stashed};
+use crate::table::{
+    Bucket, CellWords, DoubledOf, FixedBucket, GrowingBucket, Grown, MAX_COPIES, Stashed,
+};
 
 /// The first bytes of every snapshot. The first is no text in any encoding, and the last is changed
 /// by whoever takes the file for text.
@@ -27,13 +29,13 @@ const GROWING_KIND: u8 = 1;
 const MAPLET_KIND: u8 = 2;
 
 /// Numbers of the header, each of 8 bytes, the lowest first.
-const NUMBERS: usize = 14;
+const NUMBERS: usize = 15;
 
 /// Bytes of the header.
 pub(crate) const HEADER_BYTES: usize = 8 * NUMBERS;
 
-/// Bytes of an entry in the stash.
-pub(crate) const STASHED_BYTES: usize = 16;
+/// Bytes of an entry in the stash, and of a value with the number of slots that are doubled.
+pub(crate) const PAIR_BYTES: usize = 16;
 
 /// Bytes of the checksum at the end of a header, and of the snapshot.
 pub(crate) const CHECKSUM_BYTES: usize = 8;
@@ -54,6 +56,8 @@ pub(crate) struct Header {
     pub(crate) stashed: usize,
     /// Their copies.
     pub(crate) copies: u64,
+    /// Values of which slots are doubled.
+    pub(crate) doubled_values: usize,
     pub(crate) capacity: usize,
     pub(crate) max_capacity: u64,
     pub(crate) hasher: u64,
@@ -72,7 +76,8 @@ impl Header {
 
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
         let Self { grows, value_bits, layout, grown, max_buckets, .. } = *self;
-        let Self { occupied, stashed, copies, capacity, max_capacity, hasher, .. } = *self;
+        let Self { occupied, stashed, copies, doubled_values, .. } = *self;
+        let Self { capacity, max_capacity, hasher, .. } = *self;
         let Grown { initial, buckets, doubled, target_load } = grown;
         let of_values = if self.has_values() { MAPLET_KIND } else { 0 };
         let kind = of_values + if grows { GROWING_KIND } else { 0 };
@@ -93,6 +98,7 @@ impl Header {
             hasher,
             stashed as u64,
             copies,
+            doubled_values as u64,
         ];
         let mut bytes = [0; HEADER_BYTES];
         let (before, end) = bytes.split_at_mut(HEADER_BYTES - CHECKSUM_BYTES);
@@ -116,7 +122,7 @@ impl Header {
         if version != VERSION {
             return Err(Error::UnknownVersion { version });
         }
-        let [_, _, sizes @ .., lengths, hasher, stashed, copies, stated] =
+        let [_, _, sizes @ .., lengths, hasher, stashed, copies, doubled_values, stated] =
             numbers.map(u64::from_le_bytes);
         if stated != checksum(&bytes[..HEADER_BYTES - CHECKSUM_BYTES]) {
             return Err(Error::Damaged);
@@ -143,7 +149,8 @@ impl Header {
             && initial >= 2
             && if grows { buckets >= initial } else { buckets >= 2 && buckets % 2 == 0 }
             && can_hold(layout, buckets, [occupied, stashed, copies])
-            && doubled <= occupied.saturating_add(copies);
+            && doubled <= occupied.saturating_add(copies)
+            && doubled_values <= doubled.min(1 << value_bits);
         let may_be_built = || {
             if grows {
                 return request.may_grow(layout, initial, max_buckets) && buckets <= max_buckets;
@@ -173,6 +180,7 @@ impl Header {
             occupied: occupied as usize,
             stashed: memory::in_memory(stashed)?,
             copies,
+            doubled_values: doubled_values as usize,
             capacity: capacity as usize,
             max_capacity,
             hasher,
@@ -221,8 +229,8 @@ impl Header {
     /// The bytes of the whole snapshot.
     pub(crate) fn encoded_len(&self) -> usize {
         let words = self.grown.buckets.saturating_mul(size_of::<u64>());
-        let stashed = self.stashed.saturating_mul(STASHED_BYTES);
-        (HEADER_BYTES + CHECKSUM_BYTES).saturating_add(words).saturating_add(stashed)
+        let pairs = self.stashed.saturating_add(self.doubled_values).saturating_mul(PAIR_BYTES);
+        (HEADER_BYTES + CHECKSUM_BYTES).saturating_add(words).saturating_add(pairs)
     }
 }
 
@@ -240,6 +248,7 @@ pub(crate) fn encode(
     header: &Header,
     words: Vec<Box<[AtomicU64]>>,
     stashed: &[CellWords],
+    doubled_of: &DoubledOf,
 ) -> Result<Vec<u8>, NoMemory> {
     let mut bytes = try_with_capacity(header.encoded_len())?;
     bytes.extend(header.encode());
@@ -255,9 +264,10 @@ pub(crate) fn encode(
             *place = word.load(Ordering::Relaxed).to_le_bytes();
         }
     }
-    for [first, second] in stashed {
-        bytes.extend(second.to_le_bytes());
-        bytes.extend(first.to_le_bytes());
+    let stashed = stashed.iter().map(|&[first, second]| [second, first]);
+    let doubled = doubled_of.iter().map(|&(value, doubled)| [value.into(), doubled]);
+    for pair in stashed.chain(doubled) {
+        bytes.extend(pair.map(u64::to_le_bytes).as_flattened());
     }
     let checksum = checksum(&bytes);
     bytes.extend(checksum.to_le_bytes());
@@ -272,17 +282,31 @@ pub(crate) fn words<'a>(header: &Header, bytes: &'a [u8]) -> &'a [[u8; 8]] {
 }
 
 /// The entries of the stash, in the bytes of a snapshot with this header.
-pub(crate) fn stash<'a>(header: &Header, bytes: &'a [u8]) -> &'a [[u8; STASHED_BYTES]] {
+pub(crate) fn stash<'a>(header: &Header, bytes: &'a [u8]) -> &'a [[u8; PAIR_BYTES]] {
+    pairs_behind(header, bytes).get(..header.stashed).unwrap_or_default()
+}
+
+/// The slots that are doubled of each value, in the bytes of a snapshot with this header.
+pub(crate) fn doubled<'a>(header: &Header, bytes: &'a [u8]) -> &'a [[u8; PAIR_BYTES]] {
+    let behind = pairs_behind(header, bytes).get(header.stashed..).unwrap_or_default();
+    behind.get(..header.doubled_values).unwrap_or_default()
+}
+
+/// What follows the words, in pairs of numbers.
+fn pairs_behind<'a>(header: &Header, bytes: &'a [u8]) -> &'a [[u8; PAIR_BYTES]] {
     let start = HEADER_BYTES + size_of::<u64>() * header.grown.buckets;
-    let (entries, _) = bytes.get(start..).unwrap_or_default().as_chunks();
-    entries.get(..header.stashed).unwrap_or_default()
+    bytes.get(start..).unwrap_or_default().as_chunks().0
 }
 
 /// An entry of the stash.
-pub(crate) fn cell_words(entry: &[u8; STASHED_BYTES]) -> CellWords {
-    let [second, first] = [&entry[..8], &entry[8..]]
-        .map(|bytes| u64::from_le_bytes(bytes.try_into().expect("eight bytes")));
+pub(crate) fn cell_words(entry: &[u8; PAIR_BYTES]) -> CellWords {
+    let [second, first] = numbers_of(entry);
     [first, second]
+}
+
+/// Two numbers.
+pub(crate) fn numbers_of(pair: &[u8; PAIR_BYTES]) -> [u64; 2] {
+    [&pair[..8], &pair[8..]].map(|bytes| u64::from_le_bytes(bytes.try_into().expect("eight bytes")))
 }
 
 fn validate_with<F: Format, V: Values>(
@@ -335,7 +359,20 @@ fn validate_buckets<F: Format, B: Bucket>(
         last = order;
         copies = copies.saturating_add(stashed.copies as u64);
     }
-    for (stated, found) in [(header.occupied as u64, occupied as u64), (header.copies, copies)] {
+    let (mut next, mut all_doubled) = (0, 0_u64);
+    for (at, pair) in doubled(header, bytes).iter().enumerate() {
+        let [value, doubled] = numbers_of(pair);
+        if value < next || value >> header.value_bits > 0 || doubled == 0 {
+            return Err(Error::InvalidEntry { entry: header.stashed + at });
+        }
+        next = value + 1;
+        all_doubled = all_doubled.saturating_add(doubled);
+    }
+    for (stated, found) in [
+        (header.occupied as u64, occupied as u64),
+        (header.copies, copies),
+        (header.grown.doubled, all_doubled),
+    ] {
         if stated != found {
             let [stated, found] = [stated, found].map(in_address_space);
             return Err(Error::WrongLen { stated, found });

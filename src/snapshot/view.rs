@@ -6,7 +6,7 @@
 use core::fmt;
 use core::hash::BuildHasher;
 
-use super::format::{self, Header, STASHED_BYTES};
+use super::format::{self, Header, PAIR_BYTES};
 use crate::error::{Error, check_lengths};
 use crate::hasher::{Item, StableHashBuilder};
 use crate::layout::{Candidates, Format, Fp16x4, Layout, LayoutId, by_layout};
@@ -250,8 +250,8 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
     #[inline(never)]
     fn search_stash(&self, key: Key, mask: u32, mut found: impl FnMut(Stashed)) {
         let item = key.even();
-        let stashed = |entry: &[u8; STASHED_BYTES]| Stashed::of_words(format::cell_words(entry));
-        let known = |entry: &[u8; STASHED_BYTES]| stashed(entry).place.entry.known();
+        let stashed = |entry: &[u8; PAIR_BYTES]| Stashed::of_words(format::cell_words(entry));
+        let known = |entry: &[u8; PAIR_BYTES]| stashed(entry).place.entry.known();
         let mut rest = format::stash(&self.header, self.bytes.as_ref());
         let mut lengths = 0..;
         // Bytes that were not checked may be in no order: each round takes a greater length.

@@ -303,6 +303,11 @@ impl<L: Storage, B: Buckets<Values = ValueBits>, S> Inner<L, B, S> {
         replaced
     }
 
+    pub(crate) fn remove_value(&self, value: u32) -> usize {
+        self.state.turns.take_locked();
+        by_format!(self, table => table.remove_value(value))
+    }
+
     #[inline]
     pub(crate) fn get_many<Q>(
         &self,

@@ -16,7 +16,7 @@ use core::ops::Range;
 use super::bucket::Bucket;
 use super::entry::Values;
 use super::geometry::Place;
-use super::growing::{Extent, Growing, GrowingBucket};
+use super::growing::{DoubledOf, Extent, Growing, GrowingBucket};
 use super::sizing::{self, LOAD_MARGIN, MAX_DOUBLED, share};
 use super::stripes::{Locked, UpTo};
 use super::{Buckets, Table};
@@ -108,11 +108,11 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         let due = buckets as f64 * (load / (share(growing.target_load()) + LOAD_MARGIN) - 1.0);
         let due = due.ceil().max(0.0) as usize;
         if due > 0
-            && let Some(splitting) = growing.splitting().try_lock()
+            && let Some(mut doubled_of) = growing.splitting().try_lock()
         {
+            let most = due.min(self.splits_to_the_next_halt(growing));
             // Without memory for it the load rises: this insert has its room.
-            let _ = self.split(growing, due.min(self.splits_to_the_next_halt(growing)));
-            drop(splitting);
+            let _ = self.split(growing, &mut doubled_of, most);
         }
     }
 
@@ -136,10 +136,10 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         let Some(growing) = self.buckets.growing() else {
             return Ok(false);
         };
-        let _splitting = growing.splitting().lock();
+        let mut doubled_of = growing.splitting().lock();
         // In a small table a run would be too much.
-        let share = searched / 64;
-        Ok(self.present() != searched || self.split(growing, share.clamp(1, SPLITS_PER_LOCK))? > 0)
+        let most = (searched / 64).clamp(1, SPLITS_PER_LOCK);
+        Ok(self.present() != searched || self.split(growing, &mut doubled_of, most)? > 0)
     }
 
     /// Grows until the table has room for `items`, or to its maximum. Inserting up to `items` then splits
@@ -167,10 +167,10 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     pub(crate) fn grow_to(self, buckets: u64) -> Result<(), NoMemory> {
         if let Some(growing) = self.buckets.growing() {
             loop {
-                let _splitting = growing.splitting().lock();
+                let mut doubled_of = growing.splitting().lock();
                 let missing = buckets.saturating_sub(growing.extent().buckets() as u64);
                 let most = missing.min(growing.most_splits(F::SLOTS) as u64);
-                if self.split(growing, most as usize)? == 0 {
+                if self.split(growing, &mut doubled_of, most as usize)? == 0 {
                     break;
                 }
             }
@@ -185,18 +185,20 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     pub(super) fn split(
         self,
         growing: &Growing<B::Values>,
+        doubled_of: &mut DoubledOf,
         most: usize,
     ) -> Result<usize, NoMemory> {
         // Twice as many as are expected at the maximum: no chance may keep a table from the size that it was built for.
         if growing.doubled() * (MAX_DOUBLED / 2) > self.target_items() as u64 {
             return Ok(0);
         }
-        self.split_buckets(growing, most)
+        self.split_buckets(growing, doubled_of, most)
     }
 
     pub(super) fn split_buckets(
         self,
         growing: &Growing<B::Values>,
+        doubled_of: &mut DoubledOf,
         most: usize,
     ) -> Result<usize, NoMemory> {
         let mut split = 0;
@@ -206,13 +208,19 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
             if run.is_empty() {
                 break;
             }
-            match self.try_reach(growing, extent.buckets() + run.len()) {
+            // Before, no entry is void.
+            let any_void = extent.stride() >> growing.common_bits() > 0;
+            let values = if any_void { run.len() * F::SLOTS } else { 0 };
+            let reserved = self
+                .try_reach(growing, extent.buckets() + run.len())
+                .and_then(|()| growing.reserve_doubled(doubled_of, values));
+            match reserved {
                 Err(error) if split == 0 => return Err(error),
                 Err(_) => break,
                 Ok(()) => {}
             }
             split += run.len();
-            self.split_run(growing, extent, run);
+            self.split_run(growing, doubled_of, extent, run);
         }
         Ok(split)
     }
@@ -234,7 +242,13 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     /// The extent of the next level, by which entries are read differently, follows the clears: what goes
     /// has lost a bit, and of what is doubled a bit more is known; both are read by the old level until no lookup can
     /// miss them.
-    fn split_run(self, growing: &Growing<B::Values>, extent: Extent, run: Range<usize>) {
+    fn split_run(
+        self,
+        growing: &Growing<B::Values>,
+        doubled_of: &mut DoubledOf,
+        extent: Extent,
+        run: Range<usize>,
+    ) {
         let locked = self.lock_run(extent, &run);
         let splits = self.partition(growing, extent, &run);
         self.copy_what_goes(&locked, &splits);
@@ -242,10 +256,15 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         growing.publish(extent);
         self.bump_what_goes(growing, extent, &splits);
         self.clear_what_goes(&locked, &splits);
-        let doubled: usize = splits.iter().flatten().map(|split| split.doubled).sum();
-        growing.add_doubled((doubled as u64).cast_signed());
         if let Some(next_level) = extent.next_level(growing.ring()) {
             growing.publish(next_level);
+        }
+        // Their values may have to be put in order.
+        drop(locked);
+        for split in splits.iter().flatten().filter(|split| split.doubled.bits() != 0) {
+            for slot in split.doubled.slots_in_use() {
+                growing.add_doubled(doubled_of, self.value_in(slot.bits()), 1);
+            }
         }
     }
 
@@ -270,15 +289,23 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         let mut splits = [None; SPLITS_PER_LOCK];
         for (split, old) in splits.iter_mut().zip(run.clone()) {
             let bucket = GrowingBucket::at(growing.placement_by(extent), old);
-            let [mut stays, mut goes] = [F::EMPTY; 2];
-            let mut doubled = 0;
+            let [mut stays, mut goes, mut doubled] = [F::EMPTY; 3];
+            let mut dropped = 0;
             for slot in self.locked_word(old).slots_in_use() {
+                if self.is_retiring(slot.bits()) {
+                    self.before_drop(self.geometry().version_group_in(bucket.place::<F>(slot)));
+                    dropped += 1;
+                    continue;
+                }
                 let [stay, go] = bucket.split::<F>(slot);
-                doubled += usize::from(stay.is_some() & go.is_some());
+                if stay.is_some() & go.is_some() {
+                    doubled = with(doubled, Some(slot));
+                }
                 stays = with(stays, stay);
                 goes = with(goes, go);
             }
-            *split = Some(Split { old, new: old + extent.stride(), stays, goes, doubled });
+            let new = old + extent.stride();
+            *split = Some(Split { old, new, stays, goes, doubled, dropped });
         }
         splits
     }
@@ -290,7 +317,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
             // extent.
             self.store_word(locked, split.new, split.goes, Ordering::Release);
             let goes = split.goes.in_use();
-            locked.vacate_several(split.old, goes - split.doubled);
+            locked.vacate_several(split.old, goes - split.doubled.in_use() + split.dropped);
             locked.occupy_several(split.new, goes);
         }
     }
@@ -309,8 +336,13 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     /// Stores what stays into the old buckets.
     fn clear_what_goes(self, locked: &Locked<'_, UpTo<'_, TWO_RUNS>>, splits: &Splits<F>) {
         for split in splits.iter().flatten() {
-            // Release: pairs with the loads of lookups, for whom it publishes the bumped versions.
-            self.store_word(locked, split.old, split.stays, Ordering::Release);
+            if split.dropped > 0 {
+                // SeqCst: removals take effect here.
+                self.store_word(locked, split.old, split.stays, Ordering::SeqCst);
+            } else {
+                // Release: pairs with the loads of lookups, for whom it publishes the bumped versions.
+                self.store_word(locked, split.old, split.stays, Ordering::Release);
+            }
         }
     }
 }
@@ -334,8 +366,10 @@ struct Split<F> {
     new: usize,
     stays: F,
     goes: F,
-    /// How many entries are in both.
-    doubled: usize,
+    /// What is in both, as it was before.
+    doubled: F,
+    /// How many are in neither.
+    dropped: usize,
 }
 
 #[cfg(test)]
@@ -395,11 +429,12 @@ mod tests {
         let table = table(64, 1 << 12);
         let growing = table.buckets.growing().unwrap();
         let most = table.target_items() as u64 / (MAX_DOUBLED / 2);
-        growing.add_doubled(most.cast_signed());
-        assert_eq!(table.split(growing, 1), Ok(1));
-        let most = table.target_items() as u64 / (MAX_DOUBLED / 2);
-        growing.add_doubled((most + 1).cast_signed() - growing.doubled().cast_signed());
-        assert_eq!(table.split(growing, 1), Ok(0));
+        let doubled_of = &mut growing.splitting().lock();
+        growing.add_doubled(doubled_of, 0, most.cast_signed());
+        assert_eq!(table.split(growing, doubled_of, 1), Ok(1));
+        let more = table.target_items() as u64 / (MAX_DOUBLED / 2) + 1 - growing.doubled();
+        growing.add_doubled(doubled_of, 0, more.cast_signed());
+        assert_eq!(table.split(growing, doubled_of, 1), Ok(0));
         assert_eq!(table.present(), 65);
     }
 

@@ -51,7 +51,7 @@ use super::geometry::{Geometry, Place};
 use crate::arch::{self, Pattern, Query, Ring};
 use crate::layout::{Candidates, Format, Properties, Slot};
 use crate::sync::array::PieceArray;
-use crate::sync::memory::{NoMemory, TryBox};
+use crate::sync::memory::{NoMemory, TryBox, try_reserve};
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
 /// Buckets of a chunk, as a power of two: 4 KiB. One bucket under loom, so that a model's table gets chunks while
@@ -460,8 +460,13 @@ struct GrowthState {
     /// Slots in use that splits and merges have added. Exact when nobody writes.
     doubled: AtomicU64,
     /// Held by whoever splits. It is taken before any stripe.
-    splitting: Mutex<()>,
+    splitting: Mutex<DoubledOf>,
 }
+
+/// Slots in use that splits and merges have added, of each value, in ascending order; in a filter all are of the value
+/// 0. Where an entry gets another value, so does one slot of each: so what is here are slots with a value, less items
+/// with it.
+pub(crate) type DoubledOf = Vec<(u32, u64)>;
 
 impl<V: Values> Growing<V> {
     /// The number of buckets that it began with.
@@ -510,12 +515,44 @@ impl<V: Values> Growing<V> {
         self.changing.doubled.load(Ordering::Relaxed)
     }
 
-    /// Some slots more are in use that are no items of their own, or less.
-    pub(super) fn add_doubled(&self, slots: i64) {
-        if slots != 0 {
-            // Relaxed: a number that orders nothing.
-            self.changing.doubled.fetch_add(slots.cast_unsigned(), Ordering::Relaxed);
+    /// Memory to count those of some more values. Called while no stripe is held.
+    pub(super) fn reserve_doubled(
+        &self,
+        doubled_of: &mut DoubledOf,
+        values: usize,
+    ) -> Result<(), NoMemory> {
+        let missing = values.min((1 << self.values.bits()) - doubled_of.len());
+        if doubled_of.capacity() - doubled_of.len() < missing {
+            try_reserve(doubled_of, missing.max(doubled_of.len()))?;
         }
+        Ok(())
+    }
+
+    /// Some slots more with this value are in use that are no items of their own, or less. There is memory to count them.
+    pub(super) fn add_doubled(&self, doubled_of: &mut DoubledOf, value: u32, slots: i64) {
+        let at = doubled_of.binary_search_by_key(&value, |&(value, _)| value);
+        let at = at.unwrap_or_else(|at| {
+            doubled_of.insert(at, (value, 0));
+            at
+        });
+        doubled_of[at].1 = doubled_of[at].1.wrapping_add_signed(slots);
+        // Relaxed: a number that orders nothing.
+        self.changing.doubled.fetch_add(slots.cast_unsigned(), Ordering::Relaxed);
+    }
+
+    /// No slot with this value is in use any more. Says how many of those that were are no items of their own.
+    pub(super) fn forget_doubled(&self, value: u32) -> u64 {
+        let mut doubled_of = self.splitting().lock();
+        let at = doubled_of.binary_search_by_key(&value, |&(value, _)| value);
+        let doubled = at.map_or(0, |at| doubled_of.remove(at).1);
+        self.changing.doubled.fetch_add(doubled.wrapping_neg(), Ordering::Relaxed);
+        doubled
+    }
+
+    /// No slot is in use any more.
+    pub(super) fn clear_doubled(&self, doubled_of: &mut DoubledOf) {
+        doubled_of.clear();
+        self.changing.doubled.fetch_add(self.doubled().wrapping_neg(), Ordering::Relaxed);
     }
 
     /// Lets lookups and writers see the buckets of this extent, whose words are stored.
@@ -525,7 +562,7 @@ impl<V: Values> Growing<V> {
     }
 
     /// The mutex of those who split.
-    pub(super) fn splitting(&self) -> &Mutex<()> {
+    pub(super) fn splitting(&self) -> &Mutex<DoubledOf> {
         &self.changing.splitting
     }
 
@@ -552,7 +589,7 @@ impl<V: Values> Buckets for Growing<V> {
         let changing = TryBox::try_new(GrowthState {
             extent: CachePadded::new(AtomicU64::new(Extent::of(grown.buckets, ring).0)),
             doubled: AtomicU64::new(grown.doubled),
-            splitting: Mutex::new(()),
+            splitting: Mutex::new(DoubledOf::new()),
         })?;
         Ok(Self {
             words,
@@ -629,7 +666,11 @@ impl<V: Values> Buckets for Growing<V> {
     }
 
     fn heap_bytes(&self) -> usize {
-        self.words.heap_bytes() + size_of_val(&*self.changing)
+        // Not while another thread splits: figures wait for nobody.
+        let doubled_of = self.splitting().try_lock().map_or(0, |doubled_of| doubled_of.capacity());
+        self.words.heap_bytes()
+            + size_of_val(&*self.changing)
+            + doubled_of * size_of::<(u32, u64)>()
     }
 
     #[inline]
@@ -801,8 +842,7 @@ mod tests {
                 }
                 _ => {
                     let most = random.random_range(1..=1 + table.present() / 3);
-                    let _splitting = growing.splitting().lock();
-                    table.split_buckets(growing, most).unwrap();
+                    table.split_buckets(growing, &mut growing.splitting().lock(), most).unwrap();
                 }
             }
             for &Pair { hash, value } in &live {
@@ -844,8 +884,8 @@ mod tests {
                         }
                     }
                     let most = random.random_range(1..=3 * table.present());
-                    let _splitting = growing.splitting().lock();
-                    table.split_buckets(growing, most.min((1 << 12) - table.present())).unwrap();
+                    let most = most.min((1 << 12) - table.present());
+                    table.split_buckets(growing, &mut growing.splitting().lock(), most).unwrap();
                 }
                 (table, live)
             };

@@ -222,7 +222,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
                     let places = key.places();
                     let (_locked, buckets) = self.lock(places, self.locate(places));
                     let mut candidates = Self::candidates(places, buckets, self.words_in(buckets));
-                    self.each_stashed(key, |bits| candidates.add(self.value(bits)));
+                    self.each_stashed(key, |bits| candidates.add(self.value_in(bits.into())));
                     candidates.sort_added();
                     candidates
                 },
@@ -238,14 +238,9 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         // After the words: see `stash`.
         let is_complete = !version.any_stashed()
             || self.stash_lacks(key)
-            || self.read_stash(key, |bits| candidates.add(self.value(bits)));
+            || self.read_stash(key, |bits| candidates.add(self.value_in(bits.into())));
         candidates.sort_added();
         (is_complete && version.validate_with_stash()).then_some(candidates)
-    }
-
-    /// The value in the bits of an entry.
-    fn value(self, bits: u32) -> u32 {
-        bits >> (F::BITS - self.value_bits())
     }
 
     /// The values that two words hold of a key.

@@ -25,6 +25,11 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         self.grow_for(items).map_err(|_| Refusal::NoMemoryToGrow)?;
         // How much slots can know of a position: as long as the merge takes, no less.
         let least = self.buckets.growing().map_or(0, Growing::known_bits);
+        // What is doubled is counted at the end: until then no snapshot is taken, and no value is removed.
+        let _removing = self.lock_removing();
+        for &(value, _) in &image.doubled_of {
+            self.name_doubled(value)?;
+        }
         for (at, entry) in self.entries_of(image).enumerate() {
             if let Err(error) = self.insert_parts(entry, least) {
                 for entry in self.entries_of(image).take(at) {
@@ -33,13 +38,27 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
                 return Err(error);
             }
         }
-        self.count_doubled(image.grown.doubled.cast_signed());
+        for &(value, doubled) in &image.doubled_of {
+            self.count_doubled(value, doubled.cast_signed());
+        }
         Ok(())
     }
 
-    fn count_doubled(self, slots: i64) {
+    /// Memory to count slots with this value that are no items of their own.
+    fn name_doubled(self, value: u32) -> Result<(), Refusal> {
         if let Some(growing) = self.buckets.growing() {
-            growing.add_doubled(slots);
+            let mut doubled_of = growing.splitting().lock();
+            let reserved = growing.reserve_doubled(&mut doubled_of, 1);
+            reserved.map_err(|_| Refusal::NoMemoryToGrow)?;
+            growing.add_doubled(&mut doubled_of, value, 0);
+        }
+        Ok(())
+    }
+
+    /// Some slots more with a value that is named are in use that are no items of their own, or less.
+    fn count_doubled(self, value: u32, slots: i64) {
+        if let Some(growing) = self.buckets.growing() {
+            growing.add_doubled(&mut growing.splitting().lock(), value, slots);
         }
     }
 
@@ -48,13 +67,15 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         if self.is_known(entry.place) && self.insert_copies(entry, least)? {
             return Ok(());
         }
+        let value = self.value_in(entry.place.entry.bits().into());
+        self.name_doubled(value)?;
         let [low, high] = halves(entry);
         self.insert_parts(low, least)?;
         if let Err(error) = self.insert_parts(high, least) {
             self.take_parts_back(low, least);
             return Err(error);
         }
-        self.count_doubled((entry.copies as u64).cast_signed());
+        self.count_doubled(value, (entry.copies as u64).cast_signed());
         Ok(())
     }
 
@@ -88,7 +109,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         }
         let parts = halves(Stashed { copies: rest, ..entry });
         let [low, high] = parts.map(|part| self.take_parts_back(part, least));
-        self.count_doubled(-(low.min(high) as u64).cast_signed());
+        let value = self.value_in(place.entry.bits().into());
+        self.count_doubled(value, -(low.min(high) as u64).cast_signed());
         taken + low.max(high)
     }
 

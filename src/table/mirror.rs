@@ -21,6 +21,7 @@
 //! the copy's.
 
 use super::bucket::Grown;
+use super::growing::DoubledOf;
 use super::sizing::MAX_STRIPES;
 use super::stash::{CellWords, Copied};
 use super::{Buckets, State, Table};
@@ -43,6 +44,8 @@ pub struct Image {
     pub(crate) occupied: usize,
     /// The entries in the stash, as the words of their cells, in order.
     pub(crate) stashed: Vec<CellWords>,
+    /// Of each value that has some, the slots that are no items of their own.
+    pub(crate) doubled_of: DoubledOf,
     /// The number of buckets that the table may ever have.
     pub(crate) max_buckets: u64,
     /// The words of all buckets, and zeros for the next ones, in pieces as the table has them.
@@ -80,19 +83,27 @@ pub(super) struct Recording<'a, B: Buckets> {
 
 impl<B: Buckets> Recording<'_, B> {
     /// The table at this instant, and the mirror, which is no more. The flags are cleared. Calls `also` at the instant.
-    fn stop(&self, also: impl FnOnce()) -> (Image, Option<B>) {
+    fn stop(&self, also: impl FnOnce()) -> (Result<Image, NoMemory>, Option<B>) {
         let table = self.table;
+        // What is doubled fits what is there at the end of a sweep or of a merge, and not in the middle.
+        let _removing = table.lock_removing();
         // Whoever adds a chunk uses the mirror meanwhile.
-        let _splitting = table.lock_splitting();
+        let splitting = table.lock_splitting();
+        let doubled_of = splitting.as_deref().map_or(Ok(DoubledOf::new()), |doubled_of| {
+            let mut copied = try_with_capacity(doubled_of.len())?;
+            copied.extend(doubled_of.iter().filter(|&&(_, doubled)| doubled > 0));
+            Ok(copied)
+        });
         let locked = table.stripes.lock_all();
-        let image = Image {
+        let image = doubled_of.map(|doubled_of| Image {
             grown: table.grown(),
             value_bits: table.value_bits(),
             occupied: table.stripes.occupied(),
             max_buckets: table.max_buckets(),
             stashed: Vec::new(),
+            doubled_of,
             words: Vec::new(),
-        };
+        });
         also();
         locked.stop_recording();
         // Another thread uses it only while it holds a stripe, or adds a chunk.
@@ -103,7 +114,7 @@ impl<B: Buckets> Recording<'_, B> {
 impl<B: Buckets> Drop for Recording<'_, B> {
     fn drop(&mut self) {
         if self.table.mirror().buckets.read().is_some() {
-            self.stop(|| {});
+            let _ = self.stop(|| {});
         }
     }
 }
@@ -133,7 +144,8 @@ impl<B: Buckets> State<B> {
         self.copy_stash(&mut stash)?;
         // Only what has changed since: a copy of many entries takes long.
         let mut again = Ok(());
-        let (mut image, mirror) = recording.stop(|| again = self.copy_stash(&mut stash));
+        let (image, mirror) = recording.stop(|| again = self.copy_stash(&mut stash));
+        let mut image = image?;
         again?;
         image.stashed = stash.into_sorted()?;
         let mirror = mirror.expect("nobody else takes the mirror");
@@ -166,7 +178,7 @@ impl<B: Buckets> State<B> {
     }
 
     /// The mutex of those who split, if the table grows.
-    fn lock_splitting(&self) -> Option<MutexGuard<'_, ()>> {
+    pub(super) fn lock_splitting(&self) -> Option<MutexGuard<'_, DoubledOf>> {
         self.buckets.growing().map(|growing| growing.splitting().lock())
     }
 

@@ -26,7 +26,7 @@
 mod cells;
 
 pub(crate) use self::cells::{CellWords, MAX_COPIES, Stashed, prefix};
-use self::cells::{Cells, Match, StashQuery, Writer};
+use self::cells::{Cells, Match, Seen, StashQuery, Writer};
 use super::entry::{Entry, Values};
 use super::geometry::{self, Key, Place};
 use super::insert::{Attempt, Duplicates};
@@ -376,6 +376,25 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         writer.take(self.in_shard(group), found, copies);
     }
 
+    /// Takes all entries with this value out of the stash that have it when it is called. Says how many copies there were.
+    pub(super) fn sweep_stash(self, value: u32) -> usize {
+        let mut taken = 0;
+        for cells in self.state.stash().shards() {
+            let mut seen = Seen::default();
+            let retires = |bits: u32| self.value_in(bits.into()) == value;
+            // Each time the mutex is given back: the stripes come before it.
+            let mut next = || cells.lock().next(&mut seen, retires);
+            while let Some(place) = next() {
+                self.turns.take_locked();
+                let key = self.geometry().key_of(place);
+                let places = key.places();
+                let _locked = self.lock(places, self.locate(places));
+                taken += self.take_exact_from_stash(key, MAX_COPIES);
+            }
+        }
+        taken
+    }
+
     /// Another entry for a copy in the stash, where both stripes of the item are held: with another value. The new
     /// one comes before the old one goes. If it fails, nothing has changed.
     pub(super) fn replace_in_stash(
@@ -418,6 +437,10 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
             return;
         }
         let (locked, buckets) = self.lock(places, buckets);
+        if self.is_retiring(place.entry.bits().into()) {
+            self.add_dropped(self.take_exact_from_stash(key, MAX_COPIES));
+            return;
+        }
         let stashed = self.longest_stashed(key);
         if let Some(stashed) = stashed.filter(|stashed| stashed.known() == place.entry.known())
             && self.try_place_locked(&locked, buckets, key, Duplicates::Allow) == Attempt::Stored

@@ -147,6 +147,14 @@ impl Stripes {
         }
     }
 
+    /// Locks and unlocks each stripe: whoever locks one later sees what the caller has done, and the caller sees what
+    /// was done by those who held one before.
+    pub(super) fn pass_all(&self) {
+        for stripe in &self.stripes {
+            let _locked = stripe.lock.lock();
+        }
+    }
+
     /// Slots in use: exact when no thread writes. Takes no lock.
     pub(super) fn occupied(&self) -> usize {
         self.stripes.iter().map(|s| s.occupied.get() as usize).sum()

@@ -45,6 +45,9 @@ pub fn ops(most: usize, merges: u32) -> impl Strategy<Value = Vec<Op>> {
         2 => prop_oneof![Just(Op::Clear(0)), Just(Op::Clear(4))],
         10 => (0..300_u16).prop_map(Op::Reserve),
         10 => Just(Op::Restore),
+        5 => key().prop_map(Op::RemoveValue),
+        20 => key().prop_map(Op::InsertIfAbsent),
+        40 => key().prop_map(Op::Update),
         merges => Just(Op::Merge),
         merges => Just(Op::Swap),
     ];

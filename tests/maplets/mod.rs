@@ -2,6 +2,7 @@
 
 mod promises;
 mod rates;
+mod values;
 
 use crate::common::{self, Layout};
 

@@ -3,6 +3,7 @@
 use std::hash::BuildHasher;
 
 use coucal::{CuckooMaplet, Prehashed, Storage};
+use coucal_reference::format::{at, number};
 
 use super::widths;
 use crate::common::{LAYOUTS, Layout, Maplet, Subject, hashes, is_expected, scatter, usually};
@@ -179,5 +180,5 @@ fn the_rate_that_was_asked_for() {
 /// The number of words of a maplet.
 fn buckets<St: Storage, S: BuildHasher>(maplet: &CuckooMaplet<St, S>) -> usize {
     let snapshot = maplet.snapshot().expect("memory for a test");
-    (snapshot.as_bytes().len() - 120 - 16 * maplet.stats().stashed_entries) / 8
+    number(snapshot.as_bytes(), at::WORDS) as usize
 }

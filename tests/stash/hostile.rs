@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use coucal::{Error, Snapshot};
-use coucal_reference::format::{self, Fault, HEADER, STASHED, at, forged, number, put};
+use coucal_reference::format::{self, Fault, HEADER, PAIR, at, forged, number, put};
 
 use super::kinds;
 use crate::common::{Item, Kind, Layout, hashes};
@@ -25,7 +25,7 @@ struct Saved {
 impl Saved {
     /// Where a number of an entry is.
     fn at(&self, entry: usize, number: usize) -> usize {
-        self.start + STASHED * entry + 8 * number
+        self.start + PAIR * entry + 8 * number
     }
 
     fn number(&self, entry: usize, number: usize) -> u64 {
@@ -73,7 +73,7 @@ fn saved(kind: Kind) -> Saved {
     let bytes = subject.bytes();
     let words = number(&bytes, at::WORDS);
     let start = HEADER + 8 * words as usize;
-    assert_eq!(bytes.len(), start + STASHED * ENTRIES + 8);
+    assert_eq!(bytes.len(), start + PAIR * ENTRIES + 8);
     Saved { kind, bytes, words, start }
 }
 
@@ -173,7 +173,7 @@ fn entries_of_no_table(saved: &Saved) {
 fn entries_out_of_order(saved: &Saved) {
     for (one, other) in [(0, 1), (1, 2), (0, 2)] {
         let swapped = forged(&saved.bytes, |bytes| {
-            for byte in 0..STASHED {
+            for byte in 0..PAIR {
                 bytes.swap(saved.at(one, 0) + byte, saved.at(other, 0) + byte);
             }
         });
@@ -271,7 +271,7 @@ fn millions_are_taken_back(saved: &Saved) {
 /// Of each entry and of both numbers in the header.
 fn each_bit_flipped(saved: &Saved) {
     let mut taken = 0;
-    let fields = (saved.start..saved.start + STASHED * ENTRIES).chain(at::STASHED..at::CHECKSUM);
+    let fields = (saved.start..saved.start + PAIR * ENTRIES).chain(at::STASHED..at::CHECKSUM);
     for bit in fields.flat_map(|byte| 8 * byte..8 * byte + 8) {
         let bytes = forged(&saved.bytes, |bytes| bytes[bit / 8] ^= 1 << (bit % 8));
         taken += usize::from(verdict(saved, &bytes).is_none());

@@ -62,7 +62,9 @@ macro_rules! of_layouts {
 mod array;
 mod batches;
 mod costs;
+mod counters;
 mod entries;
+mod expiry;
 mod growth;
 mod kicks;
 mod last_resort;

@@ -151,7 +151,7 @@ fn count_beside_a_split<L: GrowingLayout + Layout>() {
 /// Nothing is left, and nothing counts as doubled.
 fn clear_beside_a_split<L: GrowingLayout + Layout>() {
     let (setup, x) = one_void::<L>(4);
-    setup.thread([split(1)]).thread([clear(), insert(x)]).check(19_000, 3);
+    setup.thread([split(1)]).thread([clear(), insert(x)]).check(3800, 3);
 }
 
 /// It has one item, whether it is doubled or not.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use loom::sync::atomic::AtomicU64;
 use loom::thread::{self, ThreadId};
 
-use crate::sync::{AtomicBool, Mutex, Ordering};
+use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
 
 /// What a thread publishes: for each thread that may see it a lock, which was held meanwhile. With one lock for all of
 /// them, loom would explore in which order they lock it.
@@ -48,6 +48,17 @@ impl Turns {
         self.take();
         // loom runs all threads on one: whoever waited for a stripe there would wait for ever.
         while self.clearing.load(Ordering::Relaxed) {
+            thread::yield_now();
+            self.take();
+        }
+    }
+
+    /// Locks what others hold for several turns: loom runs all threads on one, which must not wait.
+    pub(crate) fn lock<'a, T>(&self, mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
+        loop {
+            if let Some(locked) = mutex.try_lock() {
+                return locked;
+            }
             thread::yield_now();
             self.take();
         }

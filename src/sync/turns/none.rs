@@ -2,6 +2,8 @@
 #![expect(clippy::inline_always, reason = "nothing is left of it")]
 #![expect(clippy::unused_self, reason = "as in `loom`")]
 
+use crate::sync::{Mutex, MutexGuard};
+
 pub(crate) struct Turns;
 
 pub(crate) struct Storing;
@@ -16,6 +18,11 @@ impl Turns {
 
     #[inline(always)]
     pub(crate) fn take_locked(&self) {}
+
+    #[inline(always)]
+    pub(crate) fn lock<'a, T>(&self, mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
+        mutex.lock()
+    }
 
     #[inline(always)]
     pub(crate) fn take_unless(&self, _: impl FnOnce() -> bool) {}

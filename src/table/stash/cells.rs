@@ -109,6 +109,13 @@ struct Owned {
     of_groups: Box<[u32]>,
 }
 
+/// How many cells were seen one after the other, of so many. Only where these become more do entries get to others.
+#[derive(Default)]
+pub(super) struct Seen {
+    cells: usize,
+    of: usize,
+}
+
 /// The highest bit of the byte of each cell of a line with this tag.
 #[inline]
 fn with_tag(tags: u64, tag: u64) -> u64 {
@@ -566,6 +573,22 @@ impl<'a> Writer<'a> {
     pub(super) fn entries(&self) -> impl Iterator<Item = Stashed> {
         let array = self.array();
         (0..array.len()).filter_map(move |at| array.held(at)).map(Stashed::of_words)
+    }
+
+    /// The next entry whose bits are wanted, if there is one among the cells that were not seen yet.
+    pub(super) fn next(&self, seen: &mut Seen, wanted: impl Fn(u32) -> bool) -> Option<Place> {
+        let array = self.array();
+        if seen.of != array.len() {
+            *seen = Seen { cells: 0, of: array.len() };
+        }
+        while seen.cells < seen.of {
+            let held = array.held(seen.cells);
+            seen.cells += 1;
+            if let Some(words) = held.filter(|&[first, _]| wanted(first as u32)) {
+                return Some(Stashed::of_words(words).place);
+            }
+        }
+        None
     }
 
     /// The number of entries.

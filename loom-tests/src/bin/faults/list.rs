@@ -59,6 +59,7 @@ macro_rules! edit {
 const ARRAY: &str = "src/sync/array.rs";
 const BATCH: &str = "src/table/batch.rs";
 const BUCKETS: &str = "src/table/bucket.rs";
+const EXPIRY: &str = "src/table/expiry.rs";
 const GROWING: &str = "src/table/growing.rs";
 const GROW: &str = "src/table/grow.rs";
 const INSERT: &str = "src/table/insert.rs";
@@ -142,9 +143,23 @@ const ORDER: &[&str] = &[
     "order::insert_and_removal_then_lookups",
 ];
 
+const SWEEP_AND_KICK: &[&str] =
+    &["expiry::kick_beside_a_sweep_in_its_direction", "expiry::kick_beside_a_sweep_the_other_way"];
+const SWEEP_AND_SPLIT: &[&str] =
+    &["expiry::split_beside_a_sweep", "expiry::end_of_level_beside_a_sweep"];
+const SWEEP_AND_VALUE: &[&str] = &[
+    "expiry::sweep_and_another_value_against_lookups",
+    "expiry::sweep_and_another_value_against_lookups_the_other_way",
+];
+const DROPPED: &[&str] = &[
+    "expiry::dropped_by_a_split_beside_another_value",
+    "expiry::dropped_by_a_kick_beside_another_value",
+];
+
 /// Models that notice weaker orderings of a file, most likely. They are run first.
 pub const LIKELY: &[(&str, &[&[&str]])] = &[
     (ARRAY, &[PIECES]),
+    (EXPIRY, &[SWEEP_AND_KICK, SWEEP_AND_SPLIT, SWEEP_AND_VALUE, DROPPED]),
     (LOCK, &[EXCLUSION]),
     (TABLE, &[LOOKUPS, TWO_HOPS, CLEAR, DUPLICATE_THAT_GOES, KICKS, ORDER]),
     (GROWING, &[SPLITS, SPLIT_THEN_LOOKUPS]),
@@ -427,7 +442,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "if is_new {" with "if is_new & false {"
         => &["snapshots::split_and_insert_beside_a_snapshot"];
     GROW make_room: "an insert without room splits beside others"
-        without "let _splitting = growing.splitting().lock();"
+        replace "let mut doubled_of = growing.splitting().lock();" with "let mut doubled_of = Vec::new();"
         => NO_ROOM;
     INSERT store: "an insert does not compute its bucket again"
         replace "if B::GROWS {" with "if false {"
@@ -502,7 +517,8 @@ pub const FAULTS: &[Fault] = faults! {
 
     // Snapshots: the instant.
     MIRROR stop: "all stripes are held while another thread adds a chunk to the mirror"
-        without "let _splitting = table.lock_splitting();"
+        replace "let splitting = table.lock_splitting();"
+        with "let splitting = table.lock_splitting().map(|doubled_of| Box::new(doubled_of.clone()));"
         => &["stopped::insert_beside_a_snapshot_and_an_allocation"];
     GROW try_reach: "a chunk is added to the table and not to the mirror"
         without "self.reach_in_mirror(buckets)?;"
@@ -563,4 +579,57 @@ pub const FAULTS: &[Fault] = faults! {
         put "self.shared.pieces.store(at + 1, Ordering::Release);"
         before "let place = unsafe"
         => PIECES;
+
+    // Values that leave.
+    EXPIRY remove_retiring: "a sweep does not lock each stripe before it begins"
+        without "self.stripes.pass_all();"
+        => SWEEP_AND_KICK;
+    EXPIRY remove_retiring: "a sweep publishes its value after it has locked each stripe"
+        swap "self.retire(Retiring::value(value));" and "self.stripes.pass_all();"
+        => SWEEP_AND_KICK;
+    EXPIRY remove_retiring: "a sweep goes as far as the table was before it locked each stripe"
+        put "let present = self.present();" before "self.stripes.pass_all();"
+        => SWEEP_AND_SPLIT;
+    EXPIRY remove_retiring: "a sweep leaves the stash out"
+        replace "self.sweep_stash(value)" with "0"
+        => &["expiry::stashed_value_beside_a_removal_of_another"];
+    EXPIRY remove_retiring: "a value is never taken back"
+        without "self.retire(Retiring::NONE);"
+        => &["expiry::late_drop_beside_the_end_of_a_sweep"];
+    EXPIRY remove_retiring: "doubled entries are not forgotten"
+        replace "growing.forget_doubled(value)" with "0 * growing.doubled()"
+        => &["expiry::doubled_entries_are_swept"];
+    EXPIRY remove_value: "entries are dropped when the call has returned"
+        without "self.stripes.pass_all();"
+        => &["expiry::late_drop_beside_the_end_of_a_sweep"];
+    EXPIRY remove_value: "two values are removed at a time"
+        without "let _removing = self.lock_removing();"
+        => &["expiry::two_sweeps"];
+    EXPIRY sweep: "a sweep bumps no version"
+        without "self.versions.bump(self.geometry().version_group_in(read.place::<F>(slot)));"
+        => SWEEP_AND_VALUE;
+    EXPIRY sweep: "a sweep locks no stripe"
+        replace "self.stripes.lock([bucket])" with "self.stripes.lock([0; 0])"
+        => &["expiry::sweep_beside_a_kick_of_another"];
+    EXPIRY before_drop: "what is dropped bumps no version"
+        without "self.versions.bump(group);"
+        => DROPPED;
+    EXPIRY before_drop: "what is dropped is not counted"
+        without "self.add_dropped(1);"
+        => SWEEP_AND_KICK;
+    TABLE relocate: "a kick moves what leaves"
+        replace "self.is_retiring(planned.bits())" with "false"
+        => SWEEP_AND_KICK;
+    TABLE clear: "clear beside a sweep"
+        without "let _removing = self.lock_removing();"
+        => &["expiry::clear_beside_a_sweep_of_doubled_entries"];
+    GROW partition: "a split moves what leaves"
+        replace "self.is_retiring(slot.bits())" with "false"
+        => SWEEP_AND_SPLIT;
+    STASH unstash_one: "what leaves goes back to a bucket"
+        replace "self.is_retiring(place.entry.bits().into())" with "false"
+        => &["expiry::going_back_beside_a_sweep"];
+    MIRROR stop: "a snapshot ends in the middle of a sweep"
+        without "let _removing = table.lock_removing();"
+        => &["expiry::snapshot_beside_a_sweep_of_doubled_entries"];
 };

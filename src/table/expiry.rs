@@ -1,0 +1,204 @@
+//! Removal of a value: all entries that have it, while other threads use the table.
+//!
+//! **Invariant:** while a value is *retiring*, no entry that has it gets from a bucket that was not swept yet to one that
+//! was.
+//!
+//! Whoever removes a value holds the mutex `removing` (and so do a merge, a `clear`, and a snapshot at its instant), and
+//!
+//! 1. publishes the value as retiring,
+//! 2. locks and unlocks each stripe,
+//! 3. sweeps: clears the entries with this value, bucket by bucket up to the extent as it is by now, each bucket under
+//!    its stripe, and bumps the version of each of them before; then takes those out of the stash, each under both of its
+//!    stripes,
+//! 4. corrects the count of doubled entries, while no split can double one with this value,
+//! 5. takes the value back,
+//! 6. locks and unlocks each stripe again.
+//!
+//! Whoever moves an entry (a kick, a split, the way back from the stash) reads which value is retiring while it holds all
+//! stripes of the move. If it is that of the entry, the entry is *dropped*: removed in place of being moved. A move that
+//! took a stripe after step 2 has read the value; all others have ended before step 3. And a word that has no such entry
+//! after step 2 gets none by a move: so a bucket is read without a lock first.
+//!
+//! An entry that gets the value meanwhile may stay, or be dropped by a move. Step 6 waits for such a move: when the call
+//! has returned, it removes nothing any more.
+
+use super::bucket::Bucket;
+use super::entry::{ValueBits, Values};
+use super::geometry::Key;
+use super::stripes::Locked;
+use super::{Buckets, State, Table};
+use crate::layout::{Format, Slot};
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
+
+/// Which value is retiring.
+///
+/// | bits | meaning |
+/// |---|---|
+/// | 0 to 31 | the value |
+/// | 32 | whether there is one |
+#[derive(Clone, Copy)]
+struct Retiring(u64);
+
+impl Retiring {
+    const NONE: Self = Self(0);
+
+    fn value(value: u32) -> Self {
+        Self(1 << u32::BITS | u64::from(value))
+    }
+
+    #[inline]
+    fn includes(self, value: u32) -> bool {
+        self.0 == Self::value(value).0
+    }
+}
+
+/// What becomes of entries by their values.
+pub(super) struct Expiry {
+    /// A [`Retiring`].
+    retiring: AtomicU64,
+    /// Entries that were dropped in place of being moved, and not reported yet.
+    dropped: AtomicU64,
+    /// Held by whoever removes a value, merges, clears the table, or ends a snapshot. It is taken before the mutex of
+    /// those who split, and before any stripe.
+    removing: Mutex<()>,
+}
+
+impl Expiry {
+    pub(super) fn new() -> Self {
+        Self {
+            retiring: AtomicU64::new(Retiring::NONE.0),
+            dropped: AtomicU64::new(0),
+            removing: Mutex::new(()),
+        }
+    }
+}
+
+impl<B: Buckets> State<B> {
+    fn expiry(&self) -> &Expiry {
+        &self.changing.expiry
+    }
+
+    /// The mutex of those who remove a value, merge, clear the table, or end a snapshot.
+    pub(super) fn lock_removing(&self) -> MutexGuard<'_, ()> {
+        self.turns.lock(&self.expiry().removing)
+    }
+
+    fn retire(&self, retiring: Retiring) {
+        // Release: pairs with the load in `is_retiring`.
+        self.expiry().retiring.store(retiring.0, Ordering::Release);
+    }
+
+    /// Some entries with the value that is retiring are dropped. Called before the store that takes them out.
+    pub(super) fn add_dropped(&self, entries: usize) {
+        // Relaxed: whoever sees a word without them has synchronized with that store.
+        self.expiry().dropped.fetch_add(entries as u64, Ordering::Relaxed);
+    }
+
+    /// How many entries were dropped since it was asked last.
+    fn take_dropped(&self) -> usize {
+        let dropped = self.expiry().dropped.load(Ordering::Relaxed);
+        // Others may add to it meanwhile.
+        self.expiry().dropped.fetch_add(dropped.wrapping_neg(), Ordering::Relaxed);
+        dropped as usize
+    }
+}
+
+/// For those who move an entry, while they hold all stripes of the move.
+impl<F: Format, B: Buckets> Table<'_, F, B> {
+    /// The value in what a slot or a cell of the stash holds; 0 in a filter.
+    #[inline]
+    pub(super) fn value_in(self, bits: u64) -> u32 {
+        (bits >> (F::BITS - self.value_bits())) as u32
+    }
+
+    /// Whether what a slot or a cell of the stash holds is to be dropped.
+    #[inline]
+    pub(super) fn is_retiring(self, bits: u64) -> bool {
+        // Acquire: whoever drops an entry before step 2 of the sweep passes on to lookups, with the bump, what was stored
+        // before the sweep began, as the sweep itself does.
+        let retiring = || Retiring(self.state.expiry().retiring.load(Ordering::Acquire));
+        B::Values::ANY && retiring().includes(self.value_in(bits))
+    }
+
+    /// Called before an entry of this version group is dropped, under the stripe of its bucket.
+    pub(super) fn before_drop(self, group: usize) {
+        self.add_dropped(1);
+        // For the reason given in `store_changed` in `remove`: the other bucket may hold another entry of the key.
+        self.versions.bump(group);
+    }
+
+    /// Drops the entry of an item that was to leave `bucket` for a new one: what else is there is in `rest`.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn drop_retiring<G>(
+        self,
+        locked: &Locked<'_, G>,
+        bucket: usize,
+        rest: F,
+        new: Option<Slot>,
+        key: Key,
+    ) {
+        self.before_drop(self.geometry().version_group(key));
+        let with_new = new.and_then(|new| rest.with(new));
+        // SeqCst: the removal takes effect here, and the insert of the new one.
+        self.store_word(locked, bucket, with_new.unwrap_or(rest), Ordering::SeqCst);
+        if with_new.is_none() {
+            locked.vacate(bucket);
+        }
+    }
+}
+
+impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
+    /// Removes all entries that have this value when it is called, and no others but those that get it meanwhile. Returns
+    /// how many.
+    pub(crate) fn remove_value(self, value: u32) -> usize {
+        let _removing = self.lock_removing();
+        let removed = self.remove_retiring(value);
+        // Whoever has read the value still drops an entry that got it meanwhile.
+        self.stripes.pass_all();
+        removed + self.take_dropped()
+    }
+
+    /// Steps 1 to 5, while the mutex is held.
+    fn remove_retiring(self, value: u32) -> usize {
+        self.retire(Retiring::value(value));
+        self.stripes.pass_all();
+        // Where entries were moved before: no move takes one any further.
+        let present = self.present();
+        let word = self.buckets.words();
+        let retires = |slot: Slot| self.value_in(slot.bits()) == value;
+        let mut removed = 0;
+        for bucket in 0..present {
+            // Acquire: with the word comes the number of entries that were dropped from it.
+            let word = F::from_bits(word(bucket).load(Ordering::Acquire));
+            if word.slots_in_use().any(retires) {
+                self.turns.take_locked();
+                removed += self.sweep(bucket, retires);
+            }
+        }
+        removed += self.sweep_stash(value) + self.take_dropped();
+        let doubled = self.buckets.growing().map_or(0, |growing| growing.forget_doubled(value));
+        self.retire(Retiring::NONE);
+        removed.saturating_sub(doubled as usize)
+    }
+
+    /// Clears the entries in a bucket that retire, and says how many there were.
+    fn sweep(self, bucket: usize, retires: impl Fn(Slot) -> bool) -> usize {
+        let locked = self.stripes.lock([bucket]);
+        let read = B::Bucket::at(self.buckets.placement(), bucket);
+        let word = self.locked_word(bucket);
+        let (mut kept, mut removed) = (word, 0);
+        for slot in word.slots_in_use().filter(|&slot| retires(slot)) {
+            // As in `before_drop`.
+            self.versions.bump(self.geometry().version_group_in(read.place::<F>(slot)));
+            kept = kept.without(slot).expect("it is there");
+            removed += 1;
+        }
+        if removed > 0 {
+            // SeqCst: the removals take effect here. Pairs with the loads of lookups.
+            self.store_word(&locked, bucket, kept, Ordering::SeqCst);
+            locked.vacate_several(bucket, removed);
+        }
+        removed
+    }
+}

@@ -1,0 +1,216 @@
+//! Values that leave: `remove_value`, and what it needs to know of entries that splits have doubled.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use coucal_reference::format::{self, Fault, at, forged, number, put};
+use rand::RngExt;
+
+use super::{largest, widths};
+use crate::common::{Item, Kind, Layout, Stopped, Subject, hashes, random, turn, usually};
+
+of_each_layout! {
+    a_value_leaves_and_no_other
+    values_leave_beside_writers
+}
+
+of_each_growing_layout! {
+    doubled_entries_of_each_value_are_counted
+    values_leave_beside_writers_while_it_grows
+    hostile_numbers_of_doubled_entries
+}
+
+/// Each pair with a value of its own among `0..values`; of the first key more than two buckets have room for.
+fn pairs(seed: u64, keys: usize, values: u32) -> Vec<Item> {
+    let crowd = std::iter::repeat_n(hashes(seed).next().expect("a hash"), 30);
+    crowd.chain(hashes(seed).take(keys)).zip((0..values).cycle()).collect()
+}
+
+/// Value by value, from the last one on: as many as were inserted go, and all others stay.
+fn leave_one_by_one(maplet: &dyn Subject, mut pairs: Vec<Item>) {
+    assert_eq!(maplet.remove_value(1 << maplet.value_bits()), 0, "no key has it");
+    // All that any test has.
+    for value in (0..=largest(maplet.value_bits()).min(9)).rev() {
+        let number = pairs.iter().filter(|&&(_, its)| its == value).count();
+        assert_eq!(maplet.remove_value(value), number, "{value}: {maplet:?}");
+        pairs.retain(|&(_, its)| its != value);
+        assert_eq!(maplet.len(), pairs.len());
+        assert!(pairs.iter().all(|&(hash, its)| maplet.values(hash).contains(&its)));
+        assert_eq!(maplet.remove_value(value), 0);
+    }
+    assert_eq!((maplet.load_factor(), maplet.stashed()), (0.0, (0, 0)));
+}
+
+fn a_value_leaves_and_no_other(layout: Layout) {
+    for value_bits in widths(layout) {
+        let pairs = pairs(1, 1000, largest(value_bits).min(9) + 1);
+        let maplet = Kind { layout, grows: false, value_bits }.build(0, pairs.len());
+        maplet.insert_many(&pairs).unwrap();
+        assert!(maplet.stashed().0 > 0);
+        leave_one_by_one(&*maplet, pairs);
+    }
+}
+
+/// A table that has grown until splits have doubled entries, one that is restored from it, one of other values, and one of
+/// two that were merged.
+fn doubled_entries_of_each_value_are_counted(layout: Layout) {
+    let mut most_values = 0;
+    for value_bits in 1..=layout.longest_values().min(4) {
+        let all = pairs(2, 600 * layout.slots, largest(value_bits).min(5) + 1);
+        let maplet = || Kind { layout, grows: true, value_bits }.build(1, all.len() * 6 / 5);
+        let whole = maplet();
+        whole.insert_many(&all).unwrap();
+        most_values = most_values.max(whole.contents().doubled_of.len());
+        let restored = whole.restored(&whole.bytes()).unwrap();
+        leave_one_by_one(&*whole, all.clone());
+        leave_one_by_one(&*restored, all.clone());
+        // What is replaced takes along what is doubled: there are as many of either value as there are pairs.
+        let replaced = maplet();
+        replaced.insert_many(&all).unwrap();
+        let changed: Vec<Item> = all.iter().map(|&(hash, value)| (hash, value / 2)).collect();
+        for (&old, &(_, new)) in all.iter().zip(&changed) {
+            assert!(replaced.replace(old, new));
+        }
+        leave_one_by_one(&*replaced, changed);
+        // The parts of the merge are of different sizes.
+        let [large, small] = [maplet(), maplet()];
+        let (most, rest) = all.split_at(all.len() - all.len() / 9);
+        large.insert_many(most).unwrap();
+        small.insert_many(rest).unwrap();
+        large.merge(&*small).unwrap();
+        leave_one_by_one(&*large, all);
+    }
+    assert!(layout.name != "Fp12x5" || most_values == 6, "{most_values}");
+}
+
+fn values_leave_beside_writers(layout: Layout) {
+    for pairs in [60, 3000] {
+        let value_bits = 3.min(layout.longest_values());
+        beside_writers(&*Kind { layout, grows: false, value_bits }.build(0, pairs), pairs);
+    }
+}
+
+fn values_leave_beside_writers_while_it_grows(layout: Layout) {
+    let most = (layout.slots << 8) as f64 * layout.target();
+    let maplet = Kind { layout, grows: true, value_bits: 2 }.build(1, most as usize);
+    beside_writers(&*maplet, most as usize);
+}
+
+/// One thread removes the values 0 and 1 by turns, of which two others insert pairs; these also insert, replace and
+/// remove pairs with other values, and find all that they have.
+fn beside_writers(maplet: &dyn Subject, most: usize) {
+    let _turn = turn();
+    let top = largest(maplet.value_bits());
+    let (rounds, writing) = (usually(20_000, 200_000), AtomicUsize::new(2));
+    let [stored, removed] = [0; 2].map(AtomicUsize::new);
+    let left = thread::scope(|scope| {
+        let (writing, stored, removed) = (&writing, &stored, &removed);
+        scope.spawn(move || {
+            let mut value = 0;
+            while writing.load(Ordering::SeqCst) > 0 {
+                removed.fetch_add(maplet.remove_value(value), Ordering::SeqCst);
+                value ^= 1;
+            }
+        });
+        let writers: Vec<_> = (0..2)
+            .map(|number| {
+                scope.spawn(move || {
+                    let _stopped = Stopped(writing);
+                    let (mut random, mut held) = (random(number), Vec::<Item>::new());
+                    let mut new = hashes(10 + number);
+                    for _ in 0..rounds {
+                        let hash = new.next().expect("a hash");
+                        if held.len() < most / 4 {
+                            let value = random.random_range(0..=top);
+                            while maplet.insert((hash, value)).is_err() {
+                                // Of those that leave, and nobody has held back.
+                                let gone = maplet.remove_value(0) + maplet.remove_value(1);
+                                removed.fetch_add(gone, Ordering::SeqCst);
+                            }
+                            if value > 1 {
+                                held.push((hash, value));
+                            } else {
+                                stored.fetch_add(1, Ordering::SeqCst);
+                            }
+                        } else {
+                            let at = random.random_range(0..held.len());
+                            let item = held.swap_remove(at);
+                            if random.random_range(0..2) == 0 {
+                                assert!(maplet.remove(item), "{maplet:?}");
+                            } else {
+                                let leaving = random.random_range(0..2);
+                                assert!(maplet.replace(item, leaving), "{maplet:?}");
+                                stored.fetch_add(1, Ordering::SeqCst);
+                            }
+                        }
+                        if !held.is_empty() {
+                            let (hash, value) = held[random.random_range(0..held.len())];
+                            assert!(maplet.values(hash).contains(&value));
+                            assert!(maplet.contains(hash));
+                        }
+                    }
+                    held
+                })
+            })
+            .collect();
+        let left = writers.into_iter().flat_map(|writer| writer.join().expect("no assertion"));
+        left.collect::<Vec<Item>>()
+    });
+    let gone = removed.load(Ordering::SeqCst) + maplet.remove_value(0) + maplet.remove_value(1);
+    assert_eq!(gone, stored.load(Ordering::SeqCst), "{maplet:?}");
+    assert_eq!(maplet.len(), left.len(), "{maplet:?}");
+    for item in left {
+        assert!(maplet.remove(item), "a pair is lost: {maplet:?}");
+    }
+    assert!(maplet.is_empty());
+}
+
+/// The list of what is doubled, with each number changed: the crate and the reference name the same fault.
+fn hostile_numbers_of_doubled_entries(layout: Layout) {
+    let value_bits = layout.longest_values().min(3);
+    let maplet = Kind { layout, grows: true, value_bits }.build(1, 100 * layout.slots);
+    // As if some of its entries were doubled.
+    maplet.insert_many(&pairs(3, 40, 2)).unwrap();
+    let saved = maplet.bytes();
+    let start = saved.len() - 8;
+    let with = |list: &[(u64, u64)], doubled: u64| {
+        forged(&saved, |bytes| {
+            let numbers = list.iter().flat_map(|&(value, number)| [value, number]);
+            let checksum = bytes.split_off(start);
+            bytes.extend(numbers.flat_map(u64::to_le_bytes));
+            bytes.extend(checksum);
+            put(bytes, at::DOUBLED, doubled);
+            put(bytes, at::DOUBLED_VALUES, list.len() as u64);
+        })
+    };
+    let stashed = number(&saved, at::STASHED) as usize;
+    let top = u64::from(largest(value_bits));
+    let is_invalid = |at: usize| Some(Fault::InvalidEntry(stashed + at));
+    let is_impossible = Some(Fault::ImpossibleTable(number(&saved, at::WORDS)));
+    let wrong = |stated, found| Some(Fault::WrongLen { stated, found });
+    for (list, doubled, expected) in [
+        (&[][..], 0, None),
+        (&[(0, 2), (1, 1), (top.max(2), 3)], 6, if value_bits > 1 { None } else { is_invalid(2) }),
+        (&[(top, 5)], 5, None),
+        (&[(top + 1, 5)], 5, is_invalid(0)),
+        (&[(1 << 32, 5)], 5, is_invalid(0)),
+        (&[(u64::MAX, 5)], 5, is_invalid(0)),
+        (&[(1, 2), (0, 3)], 5, is_invalid(1)),
+        (&[(1, 2), (1, 3)], 5, is_invalid(1)),
+        (&[(0, 0), (1, 5)], 5, is_invalid(0)),
+        (&[(0, 2), (1, 2)], 5, wrong(5, 4)),
+        (&[(0, 2), (1, 4)], 5, wrong(5, 6)),
+        (&[(0, u64::MAX), (1, 4)], 5, wrong(5, usize::MAX)),
+        (&[], 5, wrong(5, 0)),
+        (&[], u64::MAX, is_impossible),
+        (&[(0, 1), (1, 1)], 1, is_impossible),
+    ] {
+        let bytes = with(list, doubled);
+        let found = format::read(&bytes).map(drop);
+        assert_eq!(found.err(), expected, "{list:?}");
+        match maplet.restored(&bytes) {
+            Ok(restored) => assert!(restored.bytes() == bytes),
+            Err(error) => assert_eq!(Some(Fault::of(&error)), expected, "{list:?}"),
+        }
+    }
+}
