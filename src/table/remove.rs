@@ -177,7 +177,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     ///
     /// Read under the lock of the item's other bucket: so no kick takes an entry from there to here and
     /// past this look. A split can take one from the bucket to a new one: then it is read again.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "what was seen would pass through memory")]
+    #[inline(always)]
     fn in_other(self, place: Place, seen: Seen<F, B::Bucket>, change: Change) -> InOther {
         let ([bucket], [word]) = self.read_valid_from([place], [seen.bucket]);
         let longest = bucket.longest_again(word, place, seen);
