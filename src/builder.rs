@@ -1,8 +1,12 @@
 //! Builds a filter from a number of items, a false-positive rate, a layout and a hasher; and the constructors for those
 //! who choose little of it.
 
+mod figures;
+
 use core::fmt;
 use core::marker::PhantomData;
+
+pub use self::figures::Figures;
 
 use crate::error::Error;
 use crate::filter::{CuckooFilter, GrowableCuckooFilter};
@@ -11,6 +15,7 @@ use crate::layout::{Fp16x4, LayoutId};
 use crate::maplet::{CuckooMaplet, GrowableCuckooMaplet};
 use crate::storage::operations::Inner;
 use crate::storage::{self, AnyLayout, FixedStorage, Growable, GrowingLayout, Storage};
+use crate::table::entry::{NoValues, ValueBits};
 use crate::table::sizing::{self, Request, Sizing};
 use crate::table::{Buckets, State};
 
@@ -36,6 +41,8 @@ use crate::table::{Buckets, State};
 #[must_use = "a builder builds nothing until `build` is called"]
 pub struct Builder<L = Fp16x4, S = DefaultHashBuilder, T = Filters> {
     request: Request,
+    /// The most memory that a filter may take.
+    memory_bytes: Option<u64>,
     hasher: Hasher<S>,
     layout: PhantomData<(L, T)>,
 }
@@ -79,7 +86,8 @@ enum Hasher<S> {
 // Not derived: the storage need not be `Clone`.
 impl<L, S: Clone, T> Clone for Builder<L, S, T> {
     fn clone(&self) -> Self {
-        Self { request: self.request, hasher: self.hasher.clone(), layout: PhantomData }
+        let Self { request, memory_bytes, .. } = *self;
+        Self { request, memory_bytes, hasher: self.hasher.clone(), layout: PhantomData }
     }
 }
 
@@ -87,7 +95,7 @@ impl<T> Builder<Fp16x4, DefaultHashBuilder, T> {
     fn with_values(value_bits: Option<u32>) -> Self {
         let hasher = Hasher::New(DefaultHashBuilder::default);
         let request = Request { value_bits, ..Request::default() };
-        Self { request, hasher, layout: PhantomData }
+        Self { request, memory_bytes: None, hasher, layout: PhantomData }
     }
 }
 
@@ -136,6 +144,32 @@ impl<L: Storage, S, T> Builder<L, S, T> {
         Self { request: Request { capacity: items as u64, ..self.request }, ..self }
     }
 
+    /// The most memory that the filter may take, in bytes, as [`Figures::memory_bytes`] counts it.
+    ///
+    /// In place of a [capacity](Self::capacity): the filter is built for as many items as there is room for. One that grows
+    /// gets the [maximum](Self::max_capacity) that there is room for, unless it has one. Where the number of items is given
+    /// as well, it must fit.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooFilter, Error};
+    ///
+    /// let filter = CuckooFilter::builder().memory_bytes(1 << 20).build()?;
+    /// assert!(filter.capacity() > 480_000 && filter.memory_bytes() <= 1 << 20);
+    ///
+    /// // As large, but it takes the memory as it fills up.
+    /// let filter = CuckooFilter::builder().growable().memory_bytes(1 << 20).build()?;
+    /// assert!(filter.max_capacity() > 360_000 && filter.memory_bytes() < 64 << 10);
+    ///
+    /// let error = CuckooFilter::builder().capacity(1_000_000).memory_bytes(1 << 20).build().unwrap_err();
+    /// assert!(matches!(error, Error::BudgetTooSmall { .. }));
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn memory_bytes(self, bytes: usize) -> Self {
+        Self { memory_bytes: Some(bytes as u64), ..self }
+    }
+
     /// The highest acceptable false-positive rate, between 0 and 1, of a filter that holds as many
     /// items as its capacity; of a growing filter, its [maximum capacity](Self::max_capacity), or 2^40 items if it has
     /// none. If the layout cannot keep this rate, [`build`](Self::build) fails and names a layout that can; with
@@ -169,12 +203,13 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn hasher<H>(self, hasher: H) -> Builder<L, H, T> {
-        let hasher = Hasher::Given(hasher);
-        Builder { request: self.request, hasher, layout: PhantomData }
+        let Self { request, memory_bytes, .. } = self;
+        Builder { request, memory_bytes, hasher: Hasher::Given(hasher), layout: PhantomData }
     }
 
     fn with<M: Storage>(self, request: Request) -> Builder<M, S, T> {
-        Builder { request, hasher: self.hasher, layout: PhantomData }
+        let Self { memory_bytes, hasher, .. } = self;
+        Builder { request, memory_bytes, hasher, layout: PhantomData }
     }
 
     /// The layout of this type, in place of any that was named.
@@ -190,15 +225,15 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     }
 
     /// The table, the hasher and the capacities of what is built.
-    fn build_inner<B: Buckets>(self) -> Result<Inner<L, B, S>, Error> {
-        let only = L::ONLY.or(self.request.only);
-        let sizing = Sizing::new(Request { only, ..self.request })?;
+    /// For what takes this number of bytes itself.
+    fn build_inner<B: Buckets>(self, itself: usize) -> Result<Inner<L, B, S>, Error> {
+        let (request, sizing) = self.sizing::<B>(itself)?;
         let state = State::try_new(sizing).map_err(|_| sizing.out_of_memory())?;
         let hasher = match self.hasher {
             Hasher::New(new) => new(),
             Hasher::Given(hasher) => hasher,
         };
-        let capacity = sizing::in_address_space(self.request.capacity);
+        let capacity = sizing::in_address_space(request.capacity);
         let Sizing { max_capacity, .. } = sizing;
         Ok(Inner { storage: PhantomData, state, hasher, capacity, max_capacity })
     }
@@ -211,8 +246,8 @@ impl<L: Storage, S> Builder<L, S> {
     /// # Errors
     ///
     /// [`Error::InvalidRate`], [`Error::RateOutOfReach`], [`Error::TargetLoadOutOfRange`], [`Error::MaxCapacityTooLow`],
-    /// [`Error::CapacityOverflow`], [`Error::NoSuchLayout`] for one that is named and cannot grow, and
-    /// [`Error::OutOfMemory`].
+    /// [`Error::CapacityOverflow`], [`Error::BudgetTooSmall`], [`Error::NoSuchLayout`] for one that is named and cannot
+    /// grow, and [`Error::OutOfMemory`].
     ///
     /// # Examples
     ///
@@ -224,7 +259,29 @@ impl<L: Storage, S> Builder<L, S> {
     /// assert_eq!(error, Error::InvalidRate { rate: 1.5 });
     /// ```
     pub fn build(self) -> Result<CuckooFilter<L, S>, Error> {
-        self.build_inner().map(CuckooFilter::from_inner)
+        self.build_inner(size_of::<CuckooFilter<L, S>>()).map(CuckooFilter::from_inner)
+    }
+
+    /// What [`build`](Self::build) would build, when it holds this number of items. It allocates nothing.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`build`](Self::build), but [`Error::OutOfMemory`]; and [`Error::AboveMaxCapacity`] for more items than the
+    /// filter holds.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooFilter;
+    ///
+    /// let builder = CuckooFilter::builder().growable();
+    /// let [few, many] = [1_000_000, 1_000_000_000].map(|items| builder.figures(items));
+    /// assert!(many?.memory_bytes > 2_600_000_000);
+    /// assert!(few?.false_positive_rate < 0.0025);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn figures(&self, items: usize) -> Result<Figures, Error> {
+        self.figures_of::<L::Buckets<NoValues>>(items, size_of::<CuckooFilter<L, S>>())
     }
 }
 
@@ -271,7 +328,29 @@ impl<L: Storage, S> MapletBuilder<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn build(self) -> Result<CuckooMaplet<L, S>, Error> {
-        self.build_inner().map(CuckooMaplet::from_inner)
+        self.build_inner(size_of::<CuckooMaplet<L, S>>()).map(CuckooMaplet::from_inner)
+    }
+
+    /// What [`build`](Self::build) would build, when it holds this number of pairs. It allocates nothing.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`build`](Self::build), but [`Error::OutOfMemory`]; and [`Error::AboveMaxCapacity`] for more pairs than the
+    /// maplet holds.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::CuckooMaplet;
+    ///
+    /// let builder = CuckooMaplet::builder().growable().value_bits(6);
+    /// let figures = builder.figures(1_000_000)?;
+    /// assert_eq!(figures.layout_name, "Fp21x3");
+    /// assert!(figures.bits_per_item < 31.0);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn figures(&self, pairs: usize) -> Result<Figures, Error> {
+        self.figures_of::<L::Buckets<ValueBits>>(pairs, size_of::<CuckooMaplet<L, S>>())
     }
 }
 
@@ -533,6 +612,7 @@ impl<L: Storage, S, T> fmt::Debug for Builder<L, S, T> {
             .field("layout", &storage::name_of::<L>())
             .field("capacity", &self.request.capacity)
             .field("max_capacity", &self.request.max_capacity)
+            .field("memory_bytes", &self.memory_bytes)
             .field("false_positive_rate", &self.request.rate)
             .field("target_load", &self.request.target_load.map(sizing::share))
             .finish_non_exhaustive()

@@ -86,6 +86,13 @@ pub enum Error {
         /// read, or of a snapshot without what is [stashed](crate::Stats::stashed_entries).
         bytes: usize,
     },
+    /// What is to be built needs more memory than it [may take](crate::Builder::memory_bytes).
+    BudgetTooSmall {
+        /// The memory that it may take, in bytes.
+        bytes: usize,
+        /// What it needs: without a number of items, for the fewest that there can be.
+        needed: usize,
+    },
     /// The items need more than 2^44 slots, which no table has.
     CapacityOverflow {
         /// The requested number of items.
@@ -330,6 +337,9 @@ impl fmt::Display for Error {
                 f,
                 "the allocator could not provide {bytes} bytes: free memory, or build a smaller filter"
             ),
+            Self::BudgetTooSmall { bytes, needed } => {
+                write!(f, "such a filter needs {needed} bytes, and may take {bytes}: allow it more")
+            }
             Self::CapacityOverflow { capacity } => write!(
                 f,
                 "a filter for {capacity} items is too large: no table has more than 2^44 slots"

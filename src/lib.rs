@@ -272,7 +272,7 @@ mod storage;
 mod sync;
 mod table;
 
-pub use builder::{Builder, Filters, MapletBuilder, Maplets};
+pub use builder::{Builder, Figures, Filters, MapletBuilder, Maplets};
 pub use error::Error;
 pub use filter::{AnyCuckooFilter, CuckooFilter, GrowableCuckooFilter};
 pub use hasher::{

@@ -125,6 +125,9 @@ pub trait Buckets: Sized + Send + Sync {
     /// What is allocated.
     fn heap_bytes(&self) -> usize;
 
+    /// What is allocated at most when there are so many buckets.
+    fn bytes_for(buckets: u64) -> u64;
+
     /// The buckets themselves, if they can grow.
     fn growing(&self) -> Option<&Growing<Self::Values>>;
 }

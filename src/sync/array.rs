@@ -207,6 +207,17 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         Ok(pieces)
     }
 
+    /// What is allocated at most for so many words.
+    pub(crate) fn bytes_for(words: u64) -> u64 {
+        let pieces = words.div_ceil(Self::PIECE_LEN as u64);
+        // All together take no more than the newest, and have no more than this number.
+        let places = pieces.max(FIRST_PLACES as u64).next_power_of_two();
+        let of_list = u64::from(places.ilog2()) * size_of::<*mut [Place]>() as u64;
+        let of_directories = 2 * places * size_of::<Place>() as u64 + of_list;
+        (size_of::<Shared>() as u64 + of_directories)
+            .saturating_add((pieces << SHIFT).saturating_mul(8))
+    }
+
     /// What is allocated.
     pub(crate) fn heap_bytes(&self) -> usize {
         // Relaxed: a number that orders nothing.

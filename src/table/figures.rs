@@ -1,10 +1,14 @@
 //! Figures of a table.
 
+use crossbeam_utils::CachePadded;
+
 use super::bucket::{Bucket, Grown};
 use super::entry::Values;
 use super::growing::Growing;
 use super::sizing::{self, Sizing};
-use super::{Buckets, State, Table};
+use super::stripes::Stripes;
+use super::versions::Versions;
+use super::{Buckets, Changing, State, Table};
 use crate::layout::{Format, LayoutId};
 use crate::sync::Ordering;
 
@@ -117,6 +121,14 @@ impl<B: Buckets> State<B> {
             + self.versions.memory_bytes()
             + size_of_val(&*self.changing)
             + self.stash_bytes()
+    }
+
+    /// What a table takes on the heap, at most and without a stash, that has so many buckets by now, and may have
+    /// `max_buckets`.
+    pub(crate) fn bytes_for(buckets: u64, max_buckets: u64) -> u64 {
+        let of_locks = Stripes::bytes_for(max_buckets) + Versions::bytes_for(max_buckets);
+        let of_changing = size_of::<CachePadded<Changing<B>>>() as u64;
+        B::bytes_for(buckets).saturating_add(of_locks + of_changing)
     }
 }
 

@@ -88,6 +88,10 @@ impl<V: Values> Buckets for Fixed<V> {
         size_of_val(&*self.words)
     }
 
+    fn bytes_for(buckets: u64) -> u64 {
+        buckets.saturating_mul(8)
+    }
+
     #[inline]
     fn growing(&self) -> Option<&Growing<V>> {
         None

@@ -673,6 +673,10 @@ impl<V: Values> Buckets for Growing<V> {
             + doubled_of * size_of::<(u32, u64)>()
     }
 
+    fn bytes_for(buckets: u64) -> u64 {
+        Chunks::bytes_for(buckets) + size_of::<GrowthState>() as u64
+    }
+
     #[inline]
     fn growing(&self) -> Option<&Growing<V>> {
         Some(self)

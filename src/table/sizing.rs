@@ -105,14 +105,11 @@ impl Sizing {
         };
         let (initial, buckets) = if let Some(items) = max_capacity {
             let most = buckets_for(properties, items, load)?;
-            let with_doubled = most + most / MAX_DOUBLED;
             // No less than from where it can come so far: doublings are counted in levels.
+            let with_doubled = most + most / MAX_DOUBLED;
             let least = with_doubled.next_power_of_two().checked_shr(doublings).unwrap_or(0);
             let initial = first(most)?.max(least);
-            // With room for what splits double on the way.
-            let (times, of) = doubled_share(initial, with_doubled, extra_bits);
-            let doubled = (u128::from(items) * u128::from(times) / u128::from(of)) as u64;
-            (initial, buckets_for(properties, items.saturating_add(doubled), load)?.max(initial))
+            (initial, buckets_of_grown(properties, items, load, initial, extra_bits)?)
         } else {
             let (initial, largest) = (first(u64::MAX)?, MAX_SLOTS / slots / 2 * 2);
             let reached = 1_u64.checked_shl(initial.ilog2() + doublings).unwrap_or(largest);
@@ -214,6 +211,18 @@ impl Sizing {
             may_grow && is_long && request.value_bits_of(layout).is_ok()
         });
         candidates.map(move |layout| Self::of(layout, request))
+    }
+
+    /// The number of buckets of a table that has grown to hold this number of items, if it grows.
+    pub(crate) fn buckets_with(self, items: u64) -> u64 {
+        let Self { layout, initial, buckets, target_load, value_bits, .. } = self;
+        if target_load == 0 {
+            return buckets;
+        }
+        let properties = layout.properties();
+        let (load, extra_bits) = (share(target_load), properties.extra_bits(value_bits));
+        let needed = buckets_of_grown(properties, items, load, initial, extra_bits);
+        needed.map_or(buckets, |needed| needed.min(buckets))
     }
 
     /// The false-positive rate of a table that holds this number of items, to which it has grown from its initial size if
@@ -403,6 +412,21 @@ fn doublings(extra_bits: u32) -> u32 {
 fn doubled_share(initial: u64, most: u64, extra_bits: u32) -> (u64, u64) {
     let wanted = most.div_ceil(1 << initial.ilog2()).next_power_of_two().ilog2();
     (wanted.min(doublings(extra_bits)).saturating_sub(extra_bits).into(), 1 << extra_bits)
+}
+
+/// The number of buckets of a table that has grown from `initial` buckets to hold `items` items at this load, with room for
+/// what splits have doubled on the way.
+fn buckets_of_grown(
+    layout: &Properties,
+    items: u64,
+    load: f64,
+    initial: u64,
+    extra_bits: u32,
+) -> Result<u64, Error> {
+    let most = buckets_for(layout, items, load)?;
+    let (times, of) = doubled_share(initial, most + most / MAX_DOUBLED, extra_bits);
+    let doubled = (u128::from(items) * u128::from(times) / u128::from(of)) as u64;
+    Ok(buckets_for(layout, items.saturating_add(doubled), load)?.max(initial))
 }
 
 /// The number of buckets of a table that holds `items` items at this load.

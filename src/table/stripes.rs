@@ -51,11 +51,19 @@ pub(super) struct Stripes {
 }
 
 impl Stripes {
+    /// How many a table has that may have so many buckets: a power of two.
+    fn count_for(buckets: u64) -> usize {
+        power_of_two_share(buckets, BUCKETS_PER_STRIPE, MIN_STRIPES, MAX_STRIPES as u64)
+    }
+
+    /// What they take in such a table.
+    pub(super) fn bytes_for(buckets: u64) -> u64 {
+        (Self::count_for(buckets) * size_of::<Stripe>()) as u64
+    }
+
     /// Of a table that may have so many buckets.
     pub(super) fn try_new(buckets: u64) -> Result<Self, NoMemory> {
-        // A power of two.
-        let count =
-            power_of_two_share(buckets, BUCKETS_PER_STRIPE, MIN_STRIPES, MAX_STRIPES as u64);
+        let count = Self::count_for(buckets);
         let mut stripes = try_with_capacity(count)?;
         stripes.resize_with(count, || Stripe {
             lock: Lock::new(),

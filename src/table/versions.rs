@@ -37,10 +37,19 @@ pub(super) struct ReadVersion<'a> {
 }
 
 impl Versions {
+    /// How many groups the items of a table are in that may have so many buckets: a power of two.
+    fn groups_for(buckets: u64) -> usize {
+        power_of_two_share(buckets, BUCKETS_PER_GROUP, MIN_GROUPS, MAX_GROUPS)
+    }
+
+    /// What the counters take in such a table.
+    pub(super) fn bytes_for(buckets: u64) -> u64 {
+        (Self::groups_for(buckets) * size_of::<u64>()) as u64
+    }
+
     /// Of a table that may have so many buckets.
     pub(super) fn try_new(buckets: u64) -> Result<Self, NoMemory> {
-        // A power of two.
-        let groups = power_of_two_share(buckets, BUCKETS_PER_GROUP, MIN_GROUPS, MAX_GROUPS);
+        let groups = Self::groups_for(buckets);
         let no_memory = NoMemory { bytes: groups * size_of::<u64>() };
         Ok(Self { groups: sync::try_zeroed(groups).ok_or(no_memory)? })
     }

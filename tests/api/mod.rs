@@ -1,5 +1,6 @@
 //! The public interface: types, constructors, errors, hashers, and figures of the cookbook.
 
+mod builders;
 mod collection;
 mod cookbook;
 mod errors;

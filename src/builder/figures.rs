@@ -1,0 +1,108 @@
+//! What a builder would build, and how much memory that takes, without building it.
+//!
+//! **Invariant:** what is built takes no more than these figures say, but for its stash and counts of doubled values.
+
+use super::Builder;
+use crate::error::Error;
+use crate::storage::Storage;
+use crate::table::sizing::{self, Request, Sizing};
+use crate::table::{Buckets, State};
+
+/// What a [`Builder`] would build; returned by [`Builder::figures`].
+///
+/// # Examples
+///
+/// ```
+/// use coucal::{CuckooFilter, Figures};
+///
+/// let builder = CuckooFilter::builder().capacity(1_000_000).false_positive_rate(0.01).any_layout();
+/// let Figures { layout_name, bits_per_item, .. } = builder.figures(1_000_000)?;
+/// assert_eq!(layout_name, "Fp12x5");
+/// assert!(bits_per_item < 13.5);
+/// # Ok::<(), coucal::Error>(())
+/// ```
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figures {
+    /// The [layout](crate::Layout).
+    pub layout_name: &'static str,
+    /// The number of items that the filter holds; if it grows, before it grows.
+    pub capacity: usize,
+    /// The number of items that it holds at its maximum size. The capacity, if it does not grow.
+    pub max_capacity: usize,
+    /// The memory that it takes with the given number of items, in bytes: no more than that, without what the
+    /// [stash](crate#what-finds-no-room) takes, which has few items or none. One that grows may take less, by up to a quarter,
+    /// since splits double fewer entries than they may; and a maplet that grows takes 16 to 32 bytes more for each value of
+    /// which they have doubled an entry.
+    pub memory_bytes: usize,
+    /// The same in bits, in proportion to these items. Infinite for no items.
+    pub bits_per_item: f64,
+    /// The share of absent items that it reports as present with these items. Of a maplet: the mean number of candidates for
+    /// an absent key.
+    pub false_positive_rate: f64,
+}
+
+impl<L: Storage, S, T> Builder<L, S, T> {
+    /// What the request comes to: with a budget of memory, as many items as that has room for. `itself` is what the value
+    /// takes that is built.
+    pub(super) fn sizing<B: Buckets>(&self, itself: usize) -> Result<(Request, Sizing), Error> {
+        let request = Request { only: L::ONLY.or(self.request.only), ..self.request };
+        let of = |request| Ok((request, Sizing::new(request)?));
+        let Some(bytes) = self.memory_bytes else {
+            return of(request);
+        };
+        let needs = |(_, sizing): (_, Sizing)| {
+            itself as u64 + State::<B>::bytes_for(sizing.buckets, sizing.buckets)
+        };
+        let items_are_given =
+            if request.grows { request.max_capacity.is_some() } else { request.capacity > 0 };
+        let with = |items| {
+            if items_are_given {
+                request
+            } else if request.grows {
+                Request { max_capacity: Some(items), ..request }
+            } else {
+                Request { capacity: items, ..request }
+            }
+        };
+        let fewest = of(with(request.capacity))?;
+        if needs(fewest) > bytes {
+            let [bytes, needed] = [bytes, needs(fewest)].map(sizing::in_address_space);
+            return Err(Error::BudgetTooSmall { bytes, needed });
+        }
+        // Between a number of items for which there is room, and one for which there is none.
+        let (mut found, mut room, mut none) =
+            (fewest, request.capacity, bytes.saturating_mul(8).max(request.capacity + 2));
+        while !items_are_given && none - room > 1 {
+            let items = room + (none - room) / 2;
+            match of(with(items)) {
+                Ok(fits) if needs(fits) <= bytes => (found, room) = (fits, items),
+                _ => none = items,
+            }
+        }
+        Ok(found)
+    }
+
+    pub(super) fn figures_of<B: Buckets>(
+        &self,
+        items: usize,
+        itself: usize,
+    ) -> Result<Figures, Error> {
+        let (request, sizing) = self.sizing::<B>(itself)?;
+        let [capacity, max_capacity] =
+            [request.capacity, sizing.max_capacity].map(sizing::in_address_space);
+        if items > max_capacity {
+            return Err(Error::AboveMaxCapacity { wanted: items, max_capacity });
+        }
+        let buckets = sizing.buckets_with(items as u64);
+        let bytes = itself as u64 + State::<B>::bytes_for(buckets, sizing.buckets);
+        Ok(Figures {
+            layout_name: sizing.layout.name(),
+            capacity,
+            max_capacity,
+            memory_bytes: sizing::in_address_space(bytes),
+            bits_per_item: bytes as f64 * 8.0 / items as f64,
+            false_positive_rate: sizing.false_positive_rate_at(items as u64),
+        })
+    }
+}
