@@ -1,11 +1,14 @@
 //! Builds a filter from a number of items, a false-positive rate, a layout and a hasher; and the constructors for those
 //! who choose little of it.
 
+mod expiring;
 mod figures;
 
 use core::fmt;
 use core::marker::PhantomData;
 
+use self::expiring::Expiry;
+pub use self::expiring::{Expiring, ExpiringBuilder};
 pub use self::figures::Figures;
 
 use crate::error::Error;
@@ -37,13 +40,14 @@ use crate::table::{Buckets, State};
 /// # Ok::<(), coucal::Error>(())
 /// ```
 ///
-/// With [`Maplets`] for `T` it builds a [`CuckooMaplet`]: see [`MapletBuilder`].
+/// With [`Maplets`] for `T` it builds a [`CuckooMaplet`]: see [`MapletBuilder`]; and with [`Expiring`] an
+/// [`ExpiringCuckooFilter`](crate::ExpiringCuckooFilter): see [`ExpiringBuilder`].
 #[must_use = "a builder builds nothing until `build` is called"]
 pub struct Builder<L = Fp16x4, S = DefaultHashBuilder, T = Filters> {
     request: Request,
-    /// The most memory that a filter may take.
-    memory_bytes: Option<u64>,
     hasher: Hasher<S>,
+    /// Of an expiring filter.
+    expiry: Expiry,
     layout: PhantomData<(L, T)>,
 }
 
@@ -86,8 +90,8 @@ enum Hasher<S> {
 // Not derived: the storage need not be `Clone`.
 impl<L, S: Clone, T> Clone for Builder<L, S, T> {
     fn clone(&self) -> Self {
-        let Self { request, memory_bytes, .. } = *self;
-        Self { request, memory_bytes, hasher: self.hasher.clone(), layout: PhantomData }
+        let Self { request, expiry, .. } = *self;
+        Self { request, hasher: self.hasher.clone(), expiry, layout: PhantomData }
     }
 }
 
@@ -95,7 +99,7 @@ impl<T> Builder<Fp16x4, DefaultHashBuilder, T> {
     fn with_values(value_bits: Option<u32>) -> Self {
         let hasher = Hasher::New(DefaultHashBuilder::default);
         let request = Request { value_bits, ..Request::default() };
-        Self { request, memory_bytes: None, hasher, layout: PhantomData }
+        Self { request, hasher, expiry: Expiry::default(), layout: PhantomData }
     }
 }
 
@@ -167,7 +171,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn memory_bytes(self, bytes: usize) -> Self {
-        Self { memory_bytes: Some(bytes as u64), ..self }
+        Self { request: Request { memory_bytes: Some(bytes as u64), ..self.request }, ..self }
     }
 
     /// The highest acceptable false-positive rate, between 0 and 1, of a filter that holds as many
@@ -203,13 +207,12 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn hasher<H>(self, hasher: H) -> Builder<L, H, T> {
-        let Self { request, memory_bytes, .. } = self;
-        Builder { request, memory_bytes, hasher: Hasher::Given(hasher), layout: PhantomData }
+        let hasher = Hasher::Given(hasher);
+        Builder { request: self.request, hasher, expiry: self.expiry, layout: PhantomData }
     }
 
     fn with<M: Storage>(self, request: Request) -> Builder<M, S, T> {
-        let Self { memory_bytes, hasher, .. } = self;
-        Builder { request, memory_bytes, hasher, layout: PhantomData }
+        Builder { request, hasher: self.hasher, expiry: self.expiry, layout: PhantomData }
     }
 
     /// The layout of this type, in place of any that was named.
@@ -612,7 +615,7 @@ impl<L: Storage, S, T> fmt::Debug for Builder<L, S, T> {
             .field("layout", &storage::name_of::<L>())
             .field("capacity", &self.request.capacity)
             .field("max_capacity", &self.request.max_capacity)
-            .field("memory_bytes", &self.memory_bytes)
+            .field("memory_bytes", &self.request.memory_bytes)
             .field("false_positive_rate", &self.request.rate)
             .field("target_load", &self.request.target_load.map(sizing::share))
             .finish_non_exhaustive()

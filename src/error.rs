@@ -148,6 +148,21 @@ pub enum Error {
         /// The layout with the shortest fingerprints that stores such values, if any does.
         other: Option<&'static str>,
     },
+    /// The number of generations was not said, or is out of range, or the layout has no room for it.
+    ///
+    /// Request between 2 and `max` [generations](crate::Builder::generations), or build the filter with the layout `other`.
+    GenerationsOutOfRange {
+        /// The requested number; 0 if none was requested.
+        generations: u32,
+        /// The greatest number in this layout, of a filter that may grow as the one that was requested.
+        max: u32,
+        /// The layout with the shortest fingerprints that has room for so many, if it is another one.
+        other: Option<&'static str>,
+    },
+    /// The time of a generation is zero.
+    ///
+    /// Request a [longer one](crate::Builder::every).
+    NoTime,
     /// No layout has the requested name; of a filter that grows: none that can grow.
     ///
     /// The documentation of [`Layout`](crate::Layout) lists the names.
@@ -182,7 +197,7 @@ pub enum Error {
     /// The snapshot is of a kind of filter that this release does not have.
     UnknownKind {
         /// The number of the kind. This release has 0 (a filter of fixed size), 1 (a growable filter), 2
-        /// and 3 (the same of maplets).
+        /// and 3 (the same of maplets), 4 and 5 (of expiring filters).
         kind: u8,
     },
     /// The snapshot is of a layout that this release does not have for filters of this kind.
@@ -241,13 +256,18 @@ pub enum Error {
         /// Whether the filter of the snapshot grows.
         grows: bool,
     },
-    /// The snapshot is of a maplet and is to be restored as a filter, or the other way round.
+    /// The snapshot is of a maplet and is to be restored as a filter, or the other way round; or of one of them, and is to be
+    /// restored as an expiring filter.
     ///
     /// Restore a [`CuckooMaplet`](crate::CuckooMaplet) of the snapshot of a maplet.
     OtherType {
         /// Whether the snapshot is of a maplet.
         is_maplet: bool,
     },
+    /// The snapshot is of an expiring filter, and is to be restored as a filter or as a maplet.
+    ///
+    /// Restore an [`ExpiringCuckooFilter`](crate::ExpiringCuckooFilter).
+    Expires,
     /// What is to be restored, or merged into this filter, has another layout.
     ///
     /// Name its layout in the type of what you restore, or restore an
@@ -380,6 +400,20 @@ impl fmt::Display for Error {
                     None => f.write_str(", which no layout stores"),
                 }
             }
+            Self::GenerationsOutOfRange { generations: 0, .. } => f.write_str(
+                "an expiring filter needs the number of its generations: call `generations`",
+            ),
+            Self::GenerationsOutOfRange { generations, max, other } => {
+                match max {
+                    0 => f.write_str("this layout has no room for the generations of such a filter")?,
+                    _ => write!(
+                        f,
+                        "such an expiring filter has 2 to {max} generations, and {generations} were requested"
+                    )?,
+                }
+                other.map_or(Ok(()), |other| write!(f, ": one in {other} has so many"))
+            }
+            Self::NoTime => f.write_str("a generation takes some time, and zero was requested"),
             Self::NoSuchLayout => f.write_str(
                 "no such filter has a layout of this name: the documentation of `Layout` lists the names",
             ),
@@ -448,6 +482,9 @@ impl fmt::Display for Error {
             Self::OtherType { is_maplet: false } => {
                 f.write_str("the snapshot is of a filter: restore a CuckooFilter")
             }
+            Self::Expires => f.write_str(
+                "the snapshot is of an expiring filter: restore an ExpiringCuckooFilter",
+            ),
             Self::OtherLayout { other, filter } => write!(
                 f,
                 "the layout is {other} and not {filter}: restore a filter of that layout, or of \

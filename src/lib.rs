@@ -260,6 +260,7 @@ compile_error!("the models of coucal need `--cfg loom` and the feature `loom`, t
 mod arch;
 mod builder;
 mod error;
+mod expiring;
 mod filter;
 mod hasher;
 
@@ -272,8 +273,9 @@ mod storage;
 mod sync;
 mod table;
 
-pub use builder::{Builder, Figures, Filters, MapletBuilder, Maplets};
+pub use builder::{Builder, Expiring, ExpiringBuilder, Figures, Filters, MapletBuilder, Maplets};
 pub use error::Error;
+pub use expiring::{AnyExpiringCuckooFilter, ExpiringCuckooFilter, GrowableExpiringCuckooFilter};
 pub use filter::{AnyCuckooFilter, CuckooFilter, GrowableCuckooFilter};
 pub use hasher::{
     DefaultHashBuilder, DefaultHasher, Item, Prehashed, StableHashBuilder, StableHasher,

@@ -15,6 +15,7 @@ use core::mem;
 use std::borrow::Cow;
 use std::io::Read;
 
+pub(crate) use self::format::Content;
 use self::format::{HEADER_BYTES, Header};
 use crate::error::Error;
 use crate::filter::CuckooFilter;
@@ -23,23 +24,23 @@ use crate::maplet::CuckooMaplet;
 use crate::storage::operations::Inner;
 use crate::storage::{self, Storage};
 use crate::sync::memory::{NoMemory, try_reserve, try_with_capacity};
-use crate::table::entry::Values;
+use crate::table::generations::Generations;
 use crate::table::sizing;
 use crate::table::{Buckets, CellWords, DoubledOf, Image, Stashed, State};
 
 /// Bytes that a reader is asked for at first.
 const FIRST_READ: usize = 1 << 13;
 
-/// A [`CuckooFilter`], or a [`CuckooMaplet`], as it was at one instant; made by
-/// [`CuckooFilter::snapshot`] or [`CuckooMaplet::snapshot`], or read from
-/// bytes. What is said of filters here holds for maplets, too.
+/// A [`CuckooFilter`], a [`CuckooMaplet`], or an [`ExpiringCuckooFilter`](crate::ExpiringCuckooFilter), as it was at one
+/// instant; made by [`CuckooFilter::snapshot`] or [`CuckooMaplet::snapshot`], or read from
+/// bytes. What is said of filters here holds for the others, too.
 ///
 /// It is its bytes, and nothing else: the entries of the filter, and a check of the hasher, not the hasher.
 /// [`as_bytes`](Self::as_bytes) are what a file, a message or a page of a database keeps. A
 /// [`CuckooFilterView`](crate::CuckooFilterView) answers from them where they lie.
 ///
 /// * **Bytes**: 8 for each bucket, 16 for each stashed entry and for each value of which entries are
-///   [doubled](crate#growth) (of a filter, if any is), and 128 more, the same on every machine. `docs/format.md` in the
+///   [doubled](crate#growth) (of a filter, if any is), and 128 more, or 144 of an expiring filter, the same on every machine. `docs/format.md` in the
 ///   repository describes each of them. The checksums find damage. They are no signature: whoever can change the
 ///   bytes can make a valid filter of other items.
 /// * **Memory**: that of its bytes. While one is taken, 8 bytes more for each bucket and 32 for each stashed entry.
@@ -273,7 +274,25 @@ impl Snapshot {
     /// ```
     #[must_use]
     pub fn value_bits(&self) -> Option<u32> {
-        self.header.has_values().then_some(self.header.value_bits)
+        (self.header.content == Content::Pairs).then_some(self.header.value_bits)
+    }
+
+    /// How many generations are remembered, if it is a snapshot of an
+    /// [`ExpiringCuckooFilter`](crate::ExpiringCuckooFilter); `None` for all others.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{CuckooFilter, ExpiringCuckooFilter};
+    ///
+    /// let seen = ExpiringCuckooFilter::with_capacity(100, 4);
+    /// assert_eq!(seen.snapshot()?.generations(), Some(4));
+    /// assert_eq!(CuckooFilter::with_capacity(100).snapshot()?.generations(), None);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[must_use]
+    pub fn generations(&self) -> Option<u32> {
+        format::generations(&self.header, &self.bytes).map(|generations| generations.count)
     }
 
     /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME).
@@ -304,6 +323,9 @@ impl fmt::Debug for Snapshot {
         printed.field("layout", &self.layout_name());
         if let Some(value_bits) = self.value_bits() {
             printed.field("value_bits", &value_bits);
+        }
+        if let Some(generations) = self.generations() {
+            printed.field("generations", &generations);
         }
         printed
             .field("len", &self.len())
@@ -387,7 +409,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn restore(reader: impl Read, hasher: S) -> Result<Self, Error> {
-        Inner::restore(reader, hasher).map(Self::from_inner)
+        Inner::restore(reader, hasher, Content::Items).map(Self::from_inner)
     }
 
     /// As [`restore`](Self::restore), from bytes that are a snapshot and nothing else.
@@ -409,7 +431,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, Error> {
-        Inner::from_bytes(bytes, hasher).map(Self::from_inner)
+        Inner::from_bytes(bytes, hasher, Content::Items).map(Self::from_inner)
     }
 
     /// The filter of a snapshot, whose bytes are not validated again.
@@ -434,7 +456,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn from_snapshot(snapshot: &Snapshot, hasher: S) -> Result<Self, Error> {
-        Inner::from_snapshot(snapshot, hasher).map(Self::from_inner)
+        Inner::from_snapshot(snapshot, hasher, Content::Items).map(Self::from_inner)
     }
 
     /// An exact copy of the filter as it is at one instant, with a clone of the hasher: changes of one do not reach the other.
@@ -557,7 +579,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn restore(reader: impl Read, hasher: S) -> Result<Self, Error> {
-        Inner::restore(reader, hasher).map(Self::from_inner)
+        Inner::restore(reader, hasher, Content::Pairs).map(Self::from_inner)
     }
 
     /// As [`restore`](Self::restore), from bytes that are a snapshot and nothing else.
@@ -578,7 +600,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, Error> {
-        Inner::from_bytes(bytes, hasher).map(Self::from_inner)
+        Inner::from_bytes(bytes, hasher, Content::Pairs).map(Self::from_inner)
     }
 
     /// The maplet of a snapshot.
@@ -600,7 +622,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn from_snapshot(snapshot: &Snapshot, hasher: S) -> Result<Self, Error> {
-        Inner::from_snapshot(snapshot, hasher).map(Self::from_inner)
+        Inner::from_snapshot(snapshot, hasher, Content::Pairs).map(Self::from_inner)
     }
 
     /// An exact copy of the maplet as it is at one instant, with a clone of the hasher: changes of one do not reach the other.
@@ -669,6 +691,11 @@ impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
         let copies = image.stashed.iter().map(|&words| Stashed::of_words(words).copies as u64);
         Header {
             grows: B::GROWS,
+            content: match image.generations.count {
+                0 if image.value_bits == 0 => Content::Items,
+                0 => Content::Pairs,
+                _ => Content::Stamped,
+            },
             value_bits: image.value_bits,
             layout: self.state.layout(),
             grown: image.grown,
@@ -683,16 +710,18 @@ impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
         }
     }
 
-    /// One with these words, these entries in the stash, and so many slots that are doubled.
+    /// One with these words, these entries in the stash, so many slots that are doubled, and these generations.
     fn with_words(
         header: &Header,
         words: impl Iterator<Item = u64>,
         stashed: &[CellWords],
         doubled_of: DoubledOf,
+        generations: Generations,
         hasher: S,
     ) -> Result<Self, NoMemory> {
         let Header { layout, grown, value_bits, max_buckets, capacity, max_capacity, .. } = *header;
         let state = State::with_words(layout, grown, max_buckets, value_bits, words, doubled_of)?;
+        let state = state.with_generations(generations);
         let made = Self { storage: PhantomData, state, hasher, capacity, max_capacity };
         made.complete(stashed)?;
         Ok(made)
@@ -705,7 +734,8 @@ impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
         let mut image = self.state.image()?;
         let header = self.header(&image, 0);
         let (doubled_of, hasher) = (mem::take(&mut image.doubled_of), self.hasher.clone());
-        Self::with_words(&header, image.words(), &image.stashed, doubled_of, hasher)
+        let generations = image.generations;
+        Self::with_words(&header, image.words(), &image.stashed, doubled_of, generations, hasher)
             .map_err(|_| Error::OutOfMemory { bytes: header.encoded_len() })
     }
 }
@@ -715,31 +745,36 @@ impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
     pub(crate) fn snapshot(&self) -> Result<Snapshot, Error> {
         let image = self.state.image()?;
         let header = self.header(&image, hasher::check_of(&self.hasher));
-        let bytes = format::encode(&header, image.words, &image.stashed, &image.doubled_of);
+        let Image { words, stashed, doubled_of, generations, .. } = image;
+        let bytes = format::encode(&header, words, &stashed, &doubled_of, generations);
         let bytes = bytes.map_err(|_| Error::OutOfMemory { bytes: header.encoded_len() })?;
         Ok(Snapshot { header, bytes })
     }
 
-    pub(crate) fn restore(reader: impl Read, hasher: S) -> Result<Self, Error> {
-        let snapshot = Snapshot::read(reader, |header| Self::check(header, &hasher))?;
+    pub(crate) fn restore(reader: impl Read, hasher: S, content: Content) -> Result<Self, Error> {
+        let snapshot = Snapshot::read(reader, |header| Self::check(header, &hasher, content))?;
         Self::from_valid(&snapshot.header, &snapshot.bytes, hasher)
     }
 
-    pub(crate) fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, Error> {
+    pub(crate) fn from_bytes(bytes: &[u8], hasher: S, content: Content) -> Result<Self, Error> {
         let header = Header::decode::<false>(bytes)?;
-        Self::check(&header, &hasher)?;
+        Self::check(&header, &hasher, content)?;
         header.validate_all(bytes)?;
         Self::from_valid(&header, bytes, hasher)
     }
 
-    pub(crate) fn from_snapshot(snapshot: &Snapshot, hasher: S) -> Result<Self, Error> {
-        Self::check(&snapshot.header, &hasher)?;
+    pub(crate) fn from_snapshot(
+        snapshot: &Snapshot,
+        hasher: S,
+        content: Content,
+    ) -> Result<Self, Error> {
+        Self::check(&snapshot.header, &hasher, content)?;
         Self::from_valid(&snapshot.header, &snapshot.bytes, hasher)
     }
 
-    /// Checks that a snapshot with this header is for a filter or a maplet of this type with this hasher.
-    fn check(header: &Header, hasher: &S) -> Result<(), Error> {
-        header.check_type(B::Values::ANY)?;
+    /// Checks that a snapshot with this header is for a table of this type, with this content and this hasher.
+    fn check(header: &Header, hasher: &S, content: Content) -> Result<(), Error> {
+        header.check_content(content)?;
         if header.grows != B::GROWS {
             return Err(Error::OtherKind { grows: header.grows });
         }
@@ -760,7 +795,8 @@ impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
             let mut doubled_of = try_with_capacity(doubled.len())?;
             let numbers = doubled.iter().map(format::numbers_of);
             doubled_of.extend(numbers.map(|[value, doubled]| (value as u32, doubled)));
-            Self::with_words(header, words, &stashed, doubled_of, hasher)
+            let generations = format::generations(header, bytes).unwrap_or_default();
+            Self::with_words(header, words, &stashed, doubled_of, generations, hasher)
         };
         made().map_err(|_| Error::OutOfMemory { bytes: bytes.len() })
     }

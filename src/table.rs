@@ -23,6 +23,7 @@ pub(crate) mod entry;
 mod expiry;
 pub(crate) mod figures;
 mod fixed;
+pub(crate) mod generations;
 mod geometry;
 mod grow;
 mod growing;
@@ -49,6 +50,7 @@ pub(crate) use self::bucket::{Bucket, Grown};
 use self::entry::Values;
 use self::expiry::Expiry;
 pub(crate) use self::fixed::{Fixed, FixedBucket, FixedPlacement};
+use self::generations::Present;
 pub(crate) use self::geometry::{Geometry, Key, Place};
 #[cfg(feature = "__internals")]
 pub use self::geometry::{alternate, key};
@@ -138,6 +140,8 @@ pub struct State<B: Buckets> {
     buckets: B,
     stripes: Stripes,
     versions: Versions,
+    /// How many generations there are; 0 if the values are none.
+    generations: u32,
     /// In a box: the compiler knows that a table without atomics of its own does not change, so pointers
     /// and lengths stay in registers from one Acquire load to the next.
     changing: TryBox<CachePadded<Changing<B>>>,
@@ -175,6 +179,7 @@ struct Changing<B> {
     mirror: Mirror<B>,
     stash: Stash,
     expiry: Expiry,
+    present: Present,
 }
 
 /// One entry to be moved from one of its positions to the other: where it is, and where it is to go.
@@ -239,11 +244,13 @@ impl<B: Buckets> State<B> {
             buckets: B::try_new(grown, max_buckets, properties, values)?,
             stripes: Stripes::try_new(max_buckets)?,
             versions: Versions::try_new(max_buckets)?,
+            generations: 0,
             changing: TryBox::try_new(CachePadded::new(Changing {
                 inconclusive: AtomicU64::new(0),
                 mirror: Mirror::new(),
                 stash: Stash::new(),
                 expiry: Expiry::new(),
+                present: Present::new(),
             }))?,
             turns: Turns::new(),
         })
@@ -302,6 +309,11 @@ impl<B: Buckets> State<B> {
     pub(crate) fn clear(&self) {
         self.turns.take_locked();
         let _removing = self.lock_removing();
+        self.clear_locked();
+    }
+
+    /// As `clear`, while the mutex of those who remove a value is held.
+    fn clear_locked(&self) {
         self.turns.set_clearing(true);
         let splitting = self.lock_splitting();
         let locked = self.stripes.lock_all();

@@ -284,6 +284,27 @@ pub struct Contents {
     pub load: u32,
     /// How many copies there are of each entry that has any.
     pub copies: BTreeMap<Entry, usize>,
+    /// Of an expiring filter.
+    pub generations: Option<Generations>,
+}
+
+/// The generations of an expiring filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Generations {
+    pub count: u32,
+    /// That of the present one.
+    pub stamp: Value,
+    pub number: u64,
+}
+
+impl Generations {
+    /// Of numbers that stand in a snapshot; `None` if no filter with so many bits of a value has them.
+    fn read([count, clock]: [u64; 2], value_bits: u32) -> Option<Self> {
+        let bits = (1..=8).find(|&bits| count <= 1 << bits)?;
+        let (stamp, number) = (lowest(clock, 8) as Value, clock >> 8);
+        let is_possible = count >= 2 && bits == value_bits && u64::from(stamp) < count;
+        is_possible.then_some(Self { count: count as u32, stamp, number })
+    }
 }
 
 impl Contents {
@@ -389,7 +410,8 @@ fn size(items: u64, Layout { slots, scatter, load, .. }: Layout) -> Option<u64> 
 }
 
 /// What a header says of a table; `None` if no table has these sizes.
-fn contents(header: &[u8], is_maplet: bool, grows: bool, layout: Layout) -> Option<Contents> {
+fn contents(header: &[u8], kind: u8, grows: bool, layout: Layout) -> Option<Contents> {
+    let (is_maplet, expires) = (kind >= 2, kind >= 4);
     let field = |at| number(header, at);
     let half = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("4 bytes"));
     let geometry =
@@ -408,6 +430,7 @@ fn contents(header: &[u8], is_maplet: bool, grows: bool, layout: Layout) -> Opti
         max_capacity: field(at::MAX_CAPACITY),
         load: half(at::TARGET_LOAD),
         copies: BTreeMap::new(),
+        generations: None,
     };
     let Contents { max_buckets, words, occupied, doubled, capacity, max_capacity, load, .. } =
         contents;
@@ -431,6 +454,7 @@ fn contents(header: &[u8], is_maplet: bool, grows: bool, layout: Layout) -> Opti
             && doubled == 0
     };
     let is_possible = values.contains(&geometry.value_bits)
+        && (!expires || geometry.value_bits <= 8)
         && sizes
         && occupied <= words * slots
         && stashed <= words * slots
@@ -454,35 +478,44 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
     if number(header, at::CHECKSUM) != xxh3_64(&header[..at::CHECKSUM]) {
         return Err(Fault::Damaged);
     }
-    let (is_maplet, grows) = match header[at::KIND] {
-        0 => (false, false),
-        1 => (false, true),
-        2 => (true, false),
-        3 => (true, true),
-        kind => return Err(Fault::UnknownKind(kind)),
-    };
+    let kind = header[at::KIND];
+    if kind > 5 {
+        return Err(Fault::UnknownKind(kind));
+    }
+    let grows = kind % 2 == 1;
     let shape = [header[at::ENCODING], header[at::BITS], header[at::SLOTS]];
     let layout = Layout::of_shape(shape).filter(|layout| !grows || layout.grows());
     let layout = layout.ok_or(Fault::UnknownLayout(shape))?;
     let words = number(header, at::WORDS);
     let mut contents =
-        contents(header, is_maplet, grows, layout).ok_or(Fault::ImpossibleTable(words))?;
+        contents(header, kind, grows, layout).ok_or(Fault::ImpossibleTable(words))?;
     let end_of_words = usize::try_from(words).expect("64 bits") * 8 + HEADER;
     let pairs = |number| usize::try_from(number).expect("64 bits").saturating_mul(PAIR);
     let end_of_stash = end_of_words + pairs(contents.stashed);
-    let end = end_of_stash.saturating_add(pairs(contents.doubled_values));
+    let end_of_doubled = end_of_stash.saturating_add(pairs(contents.doubled_values));
+    let end = end_of_doubled.saturating_add(if kind >= 4 { PAIR } else { 0 });
     if bytes.len() < end.saturating_add(8) {
         return Err(Fault::Truncated);
     }
     if number(bytes, end) != xxh3_64(&bytes[..end]) {
         return Err(Fault::Damaged);
     }
+    let mut values_end = 1 << contents.geometry.value_bits;
+    if kind >= 4 {
+        let numbers = [0, 8].map(|at| number(bytes, end_of_doubled + at));
+        let generations = Generations::read(numbers, contents.geometry.value_bits);
+        let at = contents.stashed as usize + contents.doubled_values as usize;
+        values_end = generations.ok_or(Fault::InvalidEntry(at))?.count;
+        contents.generations = generations;
+    }
+    let has_value = |&(_, value, _): &Entry| value < values_end;
     let mut found = 0;
     for (bucket, word) in bytes[HEADER..end_of_words].chunks(8).enumerate() {
         let invalid = || Fault::InvalidWord(bucket);
         for slot in fingerprints(number(word, 0), layout).ok_or_else(invalid)? {
             let entry = contents.geometry.read_slot(slot, bucket as u64, words);
-            *contents.copies.entry(entry.ok_or_else(invalid)?).or_default() += 1;
+            let entry = entry.filter(has_value).ok_or_else(invalid)?;
+            *contents.copies.entry(entry).or_default() += 1;
             found += 1;
         }
     }
@@ -492,15 +525,16 @@ pub fn read(bytes: &[u8]) -> Result<Contents, Fault> {
         let [position, rest] = [0, 8].map(|at| number(entry, at));
         let order = (lowest(rest, 39) >> 32, position, lowest(rest, 32));
         let read = contents.geometry.read_stashed(position, rest, words);
-        let entry = read.filter(|_| last < Some(order)).ok_or(Fault::InvalidEntry(at))?;
+        let read = read.filter(has_value).filter(|_| last < Some(order));
+        let entry = read.ok_or(Fault::InvalidEntry(at))?;
         *contents.copies.entry(entry).or_default() += (rest >> 39) as usize;
         stashed_copies += rest >> 39;
         last = Some(order);
     }
     let mut last = None;
-    for (at, pair) in bytes[end_of_stash..end].chunks(PAIR).enumerate() {
+    for (at, pair) in bytes[end_of_stash..end_of_doubled].chunks(PAIR).enumerate() {
         let [value, doubled] = [0, 8].map(|at| number(pair, at));
-        if last >= Some(value) || value >> contents.geometry.value_bits > 0 || doubled == 0 {
+        if last >= Some(value) || value >= values_end.into() || doubled == 0 {
             return Err(Fault::InvalidEntry(contents.stashed as usize + at));
         }
         contents.doubled_of.insert(value as Value, doubled);

@@ -48,7 +48,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     pub(super) fn sizing<B: Buckets>(&self, itself: usize) -> Result<(Request, Sizing), Error> {
         let request = Request { only: L::ONLY.or(self.request.only), ..self.request };
         let of = |request| Ok((request, Sizing::new(request)?));
-        let Some(bytes) = self.memory_bytes else {
+        let Some(bytes) = request.memory_bytes else {
             return of(request);
         };
         let needs = |(_, sizing): (_, Sizing)| {

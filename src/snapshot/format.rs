@@ -10,6 +10,7 @@ use crate::layout::{Format, LayoutId, Properties, by_layout};
 use crate::sync::memory::{self, NoMemory, try_with_capacity};
 use crate::sync::{AtomicU64, Ordering};
 use crate::table::entry::{NoValues, ValueBits, Values};
+use crate::table::generations::{self, COUNTS, Clock, Generations};
 use crate::table::sizing::{Request, Sizing, in_address_space};
 use crate::table::{
     Bucket, CellWords, DoubledOf, FixedBucket, GrowingBucket, Grown, MAX_COPIES, Stashed,
@@ -25,8 +26,29 @@ const VERSION: u32 = 1;
 /// What is added to the number of a kind, if it is that of a table that grows.
 const GROWING_KIND: u8 = 1;
 
-/// What is added to the number of a kind, if it is that of a maplet.
-const MAPLET_KIND: u8 = 2;
+/// What a table holds. The number of its kind is twice this one, and [`GROWING_KIND`] if it grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// A filter.
+    Items,
+    /// A maplet.
+    Pairs,
+    /// An expiring filter: items, with their generations as values.
+    Stamped,
+}
+
+impl Content {
+    const ALL: [Self; 3] = [Self::Items, Self::Pairs, Self::Stamped];
+
+    pub(crate) fn has_values(self) -> bool {
+        self != Self::Items
+    }
+
+    /// Bits of a value at the most, whatever the layout.
+    fn most_value_bits(self) -> u32 {
+        if self == Self::Stamped { generations::value_bits(*COUNTS.end()) } else { u32::BITS }
+    }
+}
 
 /// Numbers of the header, each of 8 bytes, the lowest first.
 const NUMBERS: usize = 15;
@@ -44,7 +66,8 @@ pub(crate) const CHECKSUM_BYTES: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) grows: bool,
-    /// Bits of the value in each slot of a maplet; 0 for a filter.
+    pub(crate) content: Content,
+    /// Bits of the value in each slot; 0 for a filter.
     pub(crate) value_bits: u32,
     pub(crate) layout: LayoutId,
     pub(crate) grown: Grown,
@@ -64,23 +87,17 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Whether it is that of a maplet.
-    pub(crate) fn has_values(&self) -> bool {
-        self.value_bits > 0
-    }
-
     /// The items that it says it has.
     pub(crate) fn items(&self) -> u64 {
         self.occupied as u64 + self.copies - self.grown.doubled
     }
 
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
-        let Self { grows, value_bits, layout, grown, max_buckets, .. } = *self;
+        let Self { grows, content, value_bits, layout, grown, max_buckets, .. } = *self;
         let Self { occupied, stashed, copies, doubled_values, .. } = *self;
         let Self { capacity, max_capacity, hasher, .. } = *self;
         let Grown { initial, buckets, doubled, target_load } = grown;
-        let of_values = if self.has_values() { MAPLET_KIND } else { 0 };
-        let kind = of_values + if grows { GROWING_KIND } else { 0 };
+        let kind = 2 * content as u8 + if grows { GROWING_KIND } else { 0 };
         let &Properties { encoding, bits, slots, .. } = layout.properties();
         let [v0, v1, v2, v3] = VERSION.to_le_bytes();
         let version = [v0, v1, v2, v3, kind, encoding, bits as u8, slots as u8];
@@ -127,10 +144,9 @@ impl Header {
         if stated != checksum(&bytes[..HEADER_BYTES - CHECKSUM_BYTES]) {
             return Err(Error::Damaged);
         }
-        if kind > MAPLET_KIND + GROWING_KIND {
-            return Err(Error::UnknownKind { kind });
-        }
-        let (is_maplet, grows) = (kind & MAPLET_KIND > 0, kind & GROWING_KIND > 0);
+        let content = Content::ALL.get(usize::from(kind / 2)).copied();
+        let content = content.ok_or(Error::UnknownKind { kind })?;
+        let (has_values, grows) = (content.has_values(), kind & GROWING_KIND > 0);
         let layout = LayoutId::find(encoding, fingerprint_bits.into(), slots.into())
             .filter(|layout| !grows || layout.properties().growth.is_some())
             .ok_or(Error::UnknownLayout { encoding, fingerprint_bits, slots })?;
@@ -141,10 +157,11 @@ impl Header {
             grows,
             max_capacity: grows.then_some(max_capacity),
             target_load: grows.then_some(target_load),
-            value_bits: is_maplet.then_some(value_bits),
+            value_bits: has_values.then_some(value_bits),
             ..Request::default()
         };
-        let may_be_looked_up = is_maplet == (value_bits > 0)
+        let may_be_looked_up = has_values == (value_bits > 0)
+            && value_bits <= content.most_value_bits()
             && request.value_bits_of(layout).is_ok()
             && initial >= 2
             && if grows { buckets >= initial } else { buckets >= 2 && buckets % 2 == 0 }
@@ -173,6 +190,7 @@ impl Header {
         };
         Ok(Self {
             grows,
+            content,
             value_bits,
             layout,
             grown,
@@ -187,10 +205,13 @@ impl Header {
         })
     }
 
-    /// Whether it is that of a maplet, if one is wanted, or of a filter.
-    pub(crate) fn check_type(&self, is_maplet: bool) -> Result<(), Error> {
-        let matches = self.has_values() == is_maplet;
-        matches.then_some(()).ok_or(Error::OtherType { is_maplet: !is_maplet })
+    /// Whether its table holds what is wanted.
+    pub(crate) fn check_content(&self, wanted: Content) -> Result<(), Error> {
+        match self.content {
+            content if content == wanted => Ok(()),
+            Content::Stamped => Err(Error::Expires),
+            content => Err(Error::OtherType { is_maplet: content == Content::Pairs }),
+        }
     }
 
     /// Whether this hasher gives the hashes that the items had.
@@ -229,7 +250,9 @@ impl Header {
     /// The bytes of the whole snapshot.
     pub(crate) fn encoded_len(&self) -> usize {
         let words = self.grown.buckets.saturating_mul(size_of::<u64>());
-        let pairs = self.stashed.saturating_add(self.doubled_values).saturating_mul(PAIR_BYTES);
+        let clocks = usize::from(self.content == Content::Stamped);
+        let pairs = self.stashed.saturating_add(self.doubled_values).saturating_add(clocks);
+        let pairs = pairs.saturating_mul(PAIR_BYTES);
         (HEADER_BYTES + CHECKSUM_BYTES).saturating_add(words).saturating_add(pairs)
     }
 }
@@ -249,6 +272,7 @@ pub(crate) fn encode(
     words: Vec<Box<[AtomicU64]>>,
     stashed: &[CellWords],
     doubled_of: &DoubledOf,
+    Generations { count, clock }: Generations,
 ) -> Result<Vec<u8>, NoMemory> {
     let mut bytes = try_with_capacity(header.encoded_len())?;
     bytes.extend(header.encode());
@@ -266,7 +290,8 @@ pub(crate) fn encode(
     }
     let stashed = stashed.iter().map(|&[first, second]| [second, first]);
     let doubled = doubled_of.iter().map(|&(value, doubled)| [value.into(), doubled]);
-    for pair in stashed.chain(doubled) {
+    let clock = (count > 0).then_some([count.into(), clock.bits()]);
+    for pair in stashed.chain(doubled).chain(clock) {
         bytes.extend(pair.map(u64::to_le_bytes).as_flattened());
     }
     let checksum = checksum(&bytes);
@@ -290,6 +315,17 @@ pub(crate) fn stash<'a>(header: &Header, bytes: &'a [u8]) -> &'a [[u8; PAIR_BYTE
 pub(crate) fn doubled<'a>(header: &Header, bytes: &'a [u8]) -> &'a [[u8; PAIR_BYTES]] {
     let behind = pairs_behind(header, bytes).get(header.stashed..).unwrap_or_default();
     behind.get(..header.doubled_values).unwrap_or_default()
+}
+
+/// The generations, in the bytes of a snapshot with this header; `None` if it has none, or impossible ones.
+pub(crate) fn generations(header: &Header, bytes: &[u8]) -> Option<Generations> {
+    let behind = pairs_behind(header, bytes).get(header.stashed + header.doubled_values..)?;
+    let pair = behind.first().filter(|_| header.content == Content::Stamped)?;
+    let [count, clock] = numbers_of(pair);
+    let count = u32::try_from(count).ok().filter(|count| COUNTS.contains(count))?;
+    let clock = Clock::from_bits(clock);
+    let is_possible = generations::value_bits(count) == header.value_bits && clock.stamp() < count;
+    is_possible.then_some(Generations { count, clock })
 }
 
 /// What follows the words, in pairs of numbers.
@@ -327,10 +363,22 @@ fn validate_buckets<F: Format, B: Bucket>(
     bytes: &[u8],
     values: B::Values,
 ) -> Result<(), Error> {
+    let stamps = match generations(header, bytes) {
+        Some(generations) => u64::from(generations.count),
+        None if header.content == Content::Stamped => {
+            return Err(Error::InvalidEntry { entry: header.stashed + header.doubled_values });
+        }
+        None => 1 << header.value_bits,
+    };
+    // Of all values that so many bits can have.
+    let has_value = |bits: u64| bits >> (F::BITS - header.value_bits) < stamps;
     let placement = B::placement::<F>(header.grown, values);
     let words = words(header, bytes).iter().map(|&word| F::from_bits(u64::from_le_bytes(word)));
-    let is_valid =
-        |number: usize, word: F| word.is_canonical() && B::is_valid(placement, number, word);
+    let is_valid = |number: usize, word: F| {
+        word.is_canonical()
+            && B::is_valid(placement, number, word)
+            && (stamps.is_power_of_two() || word.slots_in_use().all(|slot| has_value(slot.bits())))
+    };
     let (mut are_valid, mut occupied) = (true, 0);
     for (number, word) in words.clone().enumerate() {
         are_valid &= is_valid(number, word);
@@ -352,7 +400,8 @@ fn validate_buckets<F: Format, B: Bucket>(
             && place.position % 2 == 0
             && stashed.copies > 0
             && bits & values.below().unwrap_or(u64::MAX) != 0
-            && bits >> F::BITS == 0;
+            && bits >> F::BITS == 0
+            && has_value(bits);
         if last >= order || !is_valid {
             return Err(Error::InvalidEntry { entry });
         }
@@ -362,7 +411,7 @@ fn validate_buckets<F: Format, B: Bucket>(
     let (mut next, mut all_doubled) = (0, 0_u64);
     for (at, pair) in doubled(header, bytes).iter().enumerate() {
         let [value, doubled] = numbers_of(pair);
-        if value < next || value >> header.value_bits > 0 || doubled == 0 {
+        if value < next || value >= stamps || doubled == 0 {
             return Err(Error::InvalidEntry { entry: header.stashed + at });
         }
         next = value + 1;

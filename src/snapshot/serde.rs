@@ -8,6 +8,7 @@ use serde_core::ser::{self, Serialize, Serializer};
 
 use super::Snapshot;
 use super::view::{CuckooFilterView, CuckooMapletView};
+use crate::expiring::ExpiringCuckooFilter;
 use crate::filter::CuckooFilter;
 use crate::maplet::CuckooMaplet;
 use crate::storage::Storage;
@@ -31,7 +32,7 @@ impl<'de> Deserialize<'de> for Snapshot {
 /// A filter is its snapshot; it comes back where the hasher has a default that hashes alike, as
 /// [`StableHashBuilder`](crate::StableHashBuilder) has if its seed is the default.
 macro_rules! by_snapshot {
-    ($($type:ident $view:ident)*) => {$(
+    ($($type:ident)*) => {$(
         impl<L: Storage, H: BuildHasher> Serialize for $type<L, H> {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 self.snapshot().map_err(ser::Error::custom)?.serialize(serializer)
@@ -44,7 +45,14 @@ macro_rules! by_snapshot {
                 Self::from_snapshot(&snapshot, H::default()).map_err(Error::custom)
             }
         }
+    )*};
+}
 
+by_snapshot! { CuckooFilter CuckooMaplet ExpiringCuckooFilter }
+
+/// A view is its bytes.
+macro_rules! by_bytes {
+    ($($view:ident)*) => {$(
         impl<B: AsRef<[u8]>, H> Serialize for $view<B, H> {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.serialize_bytes(self.as_bytes())
@@ -61,10 +69,7 @@ macro_rules! by_snapshot {
     )*};
 }
 
-by_snapshot! {
-    CuckooFilter CuckooFilterView
-    CuckooMaplet CuckooMapletView
-}
+by_bytes! { CuckooFilterView CuckooMapletView }
 
 /// Bytes of memory that a list may have before its elements come.
 const MOST_RESERVED: usize = 1 << 16;

@@ -6,7 +6,7 @@
 use core::fmt;
 use core::hash::BuildHasher;
 
-use super::format::{self, Header, PAIR_BYTES};
+use super::format::{self, Content, Header, PAIR_BYTES};
 use crate::error::{Error, check_lengths};
 use crate::hasher::{Item, StableHashBuilder};
 use crate::layout::{Candidates, Format, Fp16x4, Layout, LayoutId, by_layout};
@@ -117,7 +117,10 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
     fn new<const IS_TRUSTED: bool>(bytes: B, hasher: &impl BuildHasher) -> Result<Self, Error> {
         let all = bytes.as_ref();
         let header = Header::decode::<IS_TRUSTED>(all)?;
-        header.check_type(V::ANY)?;
+        // Lookups in an expiring filter are those of a maplet.
+        if !V::ANY || !header.content.has_values() {
+            header.check_content(if V::ANY { Content::Pairs } else { Content::Items })?;
+        }
         header.check_hasher(hasher)?;
         if IS_TRUSTED {
             header.check_len(all)?;

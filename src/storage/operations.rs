@@ -9,6 +9,7 @@ use crate::error::{Error, Refusal, Stopped};
 use crate::layout::{Candidates, Format, by_layout};
 use crate::sync::memory::NoMemory;
 use crate::table::entry::{Pair, ValueBits, Values};
+use crate::table::generations::{Clock, Generations, Stamping};
 use crate::table::{Buckets, CellWords, Image, ItemOf, State, Table, sizing};
 
 /// Figures for watching a filter; returned by [`CuckooFilter::stats`](crate::CuckooFilter::stats).
@@ -31,6 +32,9 @@ pub struct Stats {
     pub stashed_entries: usize,
     /// Their copies, which are part of [`len`](crate::CuckooFilter::len).
     pub stashed_copies: usize,
+    /// Since an [expiring filter](crate::ExpiringCuckooFilter) was built: generations that
+    /// [ended early](crate::Builder::forget_oldest_when_full), to make room for an insert; 0 in all others.
+    pub early_advances: u64,
 }
 
 /// Items of an iterator that are inserted as one batch: many times as many as are prefetched, few enough
@@ -227,6 +231,7 @@ impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
             inconclusive_lookups: state.inconclusive(),
             stashed_entries: state.stashed_entries(),
             stashed_copies: sizing::in_address_space(state.stashed_copies()),
+            early_advances: 0,
         }
     }
 
@@ -265,7 +270,10 @@ impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
         let table = &self.state;
         let mut printed = f.debug_struct(name);
         printed.field("layout", &table.layout().name());
-        if B::Values::ANY {
+        let Generations { count, clock } = table.generations();
+        if count > 0 {
+            printed.field("generations", &count).field("generation", &clock.number());
+        } else if B::Values::ANY {
             printed.field("value_bits", &table.value_bits());
         }
         printed
@@ -330,6 +338,60 @@ impl<L: Storage, B: Buckets<Values = ValueBits>, S> Inner<L, B, S> {
     }
 }
 
+/// In a table of generations.
+impl<L: Storage, B: Buckets<Values = ValueBits>, S> Inner<L, B, S> {
+    #[inline]
+    pub(crate) fn insert_stamped(&self, hash: u64, stamping: Stamping) -> Result<bool, Refusal> {
+        let storing = self.state.turns.take_to_store();
+        let new = by_format!(self, table => table.insert_stamped_item(hash, stamping));
+        self.state.turns.acquire_if(|| new == Ok(false));
+        storing.release_if(|| new == Ok(true));
+        new
+    }
+
+    #[inline]
+    pub(crate) fn insert_stamped_many<Q>(
+        &self,
+        items: &[Q],
+        hash: impl Fn(&Q) -> u64,
+        stamping: Stamping,
+        new: &mut [bool],
+    ) -> Result<usize, Stopped> {
+        by_format!(self, table => table.insert_stamped_many(items, hash, stamping, new))
+    }
+
+    pub(crate) fn age(&self, hash: u64) -> Option<u32> {
+        self.state.turns.take();
+        let age = by_format!(self, table => table.age(table.key(hash)));
+        self.state.turns.acquire_if(|| age.is_some());
+        age
+    }
+
+    pub(crate) fn age_many<Q>(
+        &self,
+        items: &[Q],
+        hash: impl Fn(&Q) -> u64,
+        ages: &mut [Option<u32>],
+    ) {
+        by_format!(self, table => table.age_many(items, hash, ages));
+    }
+
+    pub(crate) fn advance(&self) -> usize {
+        self.state.turns.take_locked();
+        by_format!(self, table => table.advance())
+    }
+
+    pub(crate) fn advance_from(&self, clock: Clock) -> Option<usize> {
+        self.state.turns.take_locked();
+        by_format!(self, table => table.advance_from(clock))
+    }
+
+    pub(crate) fn advance_by(&self, generations: u64) -> usize {
+        self.state.turns.take_locked();
+        by_format!(self, table => table.advance_by(generations))
+    }
+}
+
 /// What writes, as functions of the hash: each is compiled once, so that it is as fast from everywhere. What the
 /// user's code inlines is the hashing and a call.
 impl<F: Format, B: Buckets> Table<'_, F, B> {
@@ -354,5 +416,10 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     #[inline(never)]
     fn replace_item(self, old: Pair, new: u32) -> Result<bool, Refusal> {
         self.replace(self.key_of(old), new)
+    }
+
+    #[inline(never)]
+    fn insert_stamped_item(self, hash: u64, stamping: Stamping) -> Result<bool, Refusal> {
+        self.insert_with(self.key(hash), stamping)
     }
 }

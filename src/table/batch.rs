@@ -9,6 +9,7 @@ use core::convert::Infallible;
 
 use super::bucket::OUT_OF_CACHE_BUCKETS;
 use super::entry::{Pair, ValueBits};
+use super::generations::Stamping;
 use super::geometry::Key;
 use super::{Buckets, ItemOf, Table};
 use crate::error::{Refusal, Stopped};
@@ -218,6 +219,46 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
                 let found = self.get(key);
                 self.turns.acquire_if(|| found.len() > 0);
                 found
+            },
+        );
+    }
+
+    /// As `insert_with` for each item, in order, until one fails. Returns how many were new.
+    #[inline]
+    pub(crate) fn insert_stamped_many<Q>(
+        self,
+        items: &[Q],
+        hash: impl Fn(&Q) -> u64,
+        stamping: Stamping,
+        new: &mut [bool],
+    ) -> Result<usize, Stopped> {
+        // The value is another one when it is stored.
+        let item = |named: &Q| Pair { hash: hash(named), value: 0 };
+        self.insert_each(items, item, |at, key| {
+            let storing = self.turns.take_to_store();
+            new[at] = self.insert_with(key, stamping)?;
+            self.turns.acquire_if(|| !new[at]);
+            storing.release_if(|| new[at]);
+            Ok(new[at])
+        })
+    }
+
+    /// As `age` for each item.
+    pub(crate) fn age_many<Q>(
+        self,
+        items: &[Q],
+        hash: impl Fn(&Q) -> u64,
+        ages: &mut [Option<u32>],
+    ) {
+        self.answer_each(
+            items,
+            |named| self.key(hash(named)),
+            ages,
+            |_, key| {
+                self.turns.take();
+                let age = self.age(key);
+                self.turns.acquire_if(|| age.is_some());
+                age
             },
         );
     }

@@ -160,7 +160,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     }
 
     /// Steps 1 to 5, while the mutex is held.
-    fn remove_retiring(self, value: u32) -> usize {
+    pub(super) fn remove_retiring(self, value: u32) -> usize {
         self.retire(Retiring::value(value));
         self.stripes.pass_all();
         // Where entries were moved before: no move takes one any further.

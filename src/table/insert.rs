@@ -23,6 +23,8 @@ pub(super) enum Duplicates {
     Allow,
     /// Stores nothing.
     Reject,
+    /// As `Reject`, in a table of [generations](super::generations): what is stored of a new item has the present stamp.
+    Stamp,
 }
 
 /// What the two words of an item mean for its insert.
@@ -125,6 +127,16 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// The item, unless it is there. `Ok(false)`: it was.
     #[inline]
     pub(crate) fn insert_unique(self, key: Key) -> Result<bool, Refusal> {
+        self.insert_absent(key, Duplicates::Reject)
+    }
+
+    /// As `insert_unique`, with duplicates that are rejected.
+    #[expect(
+        clippy::inline_always,
+        reason = "how duplicates are rejected is known at compile time"
+    )]
+    #[inline(always)]
+    pub(super) fn insert_absent(self, key: Key, duplicates: Duplicates) -> Result<bool, Refusal> {
         let places = key.places();
         let (buckets, words) = self.read_valid(places);
         // SeqCst loads, so the answer is right without a lock: two threads that each remove the
@@ -132,18 +144,25 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         if Bucket::either_holds(buckets, words, places) {
             return Ok(false);
         }
-        if self.store_unique(key, buckets, words) {
+        if self.store_absent(key, buckets, words, duplicates) {
             self.grow_if_loaded(places);
             return Ok(true);
         }
         let Key { entry, first, second } = key;
-        self.insert_slow(entry, first, second, Duplicates::Reject)
+        self.insert_slow(entry, first, second, duplicates)
     }
 
     /// An item that neither of these words holds, into the emptier bucket. `false`: both are full, or somebody else
     /// has changed something meanwhile, or something of its group is stashed.
-    #[inline]
-    fn store_unique(self, key: Key, buckets: [B::Bucket; 2], words: [F; 2]) -> bool {
+    #[expect(clippy::inline_always, reason = "as for `insert_absent`")]
+    #[inline(always)]
+    pub(super) fn store_absent(
+        self,
+        key: Key,
+        buckets: [B::Bucket; 2],
+        words: [F; 2],
+        duplicates: Duplicates,
+    ) -> bool {
         let places = key.places();
         let (in_first, emptier) = emptier(words);
         if !emptier.has_room() {
@@ -158,7 +177,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             && self.store_in(
                 &locked,
                 select_unpredictable(in_first, buckets[0], buckets[1]),
-                Place::select(in_first, places),
+                self.stamped(Place::select(in_first, places), duplicates),
             )
     }
 
@@ -245,7 +264,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let places = key.places();
         let (locked, buckets) = self.lock(places, self.locate(places));
         match self.try_place_locked(&locked, buckets, key, duplicates) {
-            Attempt::NoRoom => self.stash_locked(key),
+            Attempt::NoRoom => self.stash_locked(key, duplicates),
             decided => decided,
         }
     }
@@ -270,9 +289,9 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         }
         match classify(places, buckets, self.words_in(buckets), duplicates) {
             Situation::Duplicate => Attempt::Duplicate,
-            _ if duplicates == Duplicates::Reject && self.is_stashed(key) => Attempt::Duplicate,
+            _ if duplicates != Duplicates::Allow && self.is_stashed(key) => Attempt::Duplicate,
             Situation::Room { in_first } => {
-                let place = Place::select(in_first, places);
+                let place = self.stamped(Place::select(in_first, places), duplicates);
                 let bucket = select_unpredictable(in_first, buckets[0], buckets[1]);
                 let stored = self.store_in(locked, bucket, place);
                 debug_assert!(stored, "nobody else writes to a locked bucket");
@@ -378,10 +397,11 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         if B::GROWS && !from.has(newcomer) {
             return Attempt::Stale;
         }
+        let newcomer = self.stamped(newcomer, duplicates);
         let Some(new) = from.slot::<F>(newcomer) else {
             return Attempt::Stale;
         };
-        if duplicates == Duplicates::Reject && (self.either_holds(key) || self.is_stashed(key)) {
+        if duplicates != Duplicates::Allow && (self.either_holds(key) || self.is_stashed(key)) {
             Attempt::Duplicate
         } else if self.relocate(locked, hop, [from, to], Some(new)) {
             Attempt::Stored
@@ -405,7 +425,7 @@ fn classify<F: Format, B: Bucket>(
     words: [F; 2],
     duplicates: Duplicates,
 ) -> Situation {
-    if duplicates == Duplicates::Reject && B::either_holds(buckets, words, places) {
+    if duplicates != Duplicates::Allow && B::either_holds(buckets, words, places) {
         return Situation::Duplicate;
     }
     let (in_first, emptier) = emptier(words);

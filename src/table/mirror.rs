@@ -21,6 +21,7 @@
 //! the copy's.
 
 use super::bucket::Grown;
+use super::generations::Generations;
 use super::growing::DoubledOf;
 use super::sizing::MAX_STRIPES;
 use super::stash::{CellWords, Copied};
@@ -40,6 +41,7 @@ pub struct Image {
     pub(crate) grown: Grown,
     /// Bits of the value in each slot; 0 in a filter.
     pub(crate) value_bits: u32,
+    pub(crate) generations: Generations,
     /// Slots in use.
     pub(crate) occupied: usize,
     /// The entries in the stash, as the words of their cells, in order.
@@ -98,6 +100,8 @@ impl<B: Buckets> Recording<'_, B> {
         let image = doubled_of.map(|doubled_of| Image {
             grown: table.grown(),
             value_bits: table.value_bits(),
+            // No generation begins while the mutex is held.
+            generations: table.generations(),
             occupied: table.stripes.occupied(),
             max_buckets: table.max_buckets(),
             stashed: Vec::new(),

@@ -25,6 +25,8 @@ enum Change {
     /// It gets this value. It stays where it is and as long as it is: so whatever found it, whatever its value is,
     /// goes on to find it.
     Replace(u32),
+    /// It gets the stamp of the present [generation](super::generations).
+    Stamp,
 }
 
 /// What a bucket holds of an item beside the bucket in which an entry is changed.
@@ -219,8 +221,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         {
             match change {
                 Change::Remove => self.take_from_stash(key, stashed),
-                Change::Replace(value) => {
-                    let bits = self.with_value(stashed.bits().into(), value) as u32;
+                Change::Replace(_) | Change::Stamp => {
+                    let bits = self.replaced(stashed.bits().into(), change) as u32;
                     self.replace_in_stash(key, stashed, bits)?;
                 }
             }
@@ -279,13 +281,18 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         match change {
             Change::Remove => Some(without),
             // One word, so a lookup sees the old value or the new one.
-            Change::Replace(value) => without.with(Slot::new(self.with_value(slot.bits(), value))),
+            _ => without.with(Slot::new(self.replaced(slot.bits(), change))),
         }
     }
 
-    /// What a slot or a cell of the stash holds, with another value.
+    /// What a slot or a cell of the stash holds, with the value that a change gives it. Called while its stripe is held.
     #[inline]
-    fn with_value(self, bits: u64, value: u32) -> u64 {
+    fn replaced(self, bits: u64, change: Change) -> u64 {
+        let value = match change {
+            Change::Remove => return bits,
+            Change::Replace(value) => value,
+            Change::Stamp => self.clock().stamp(),
+        };
         let shift = F::BITS - self.value_bits();
         bits & ((1 << shift) - 1) | u64::from(value) << shift
     }
@@ -298,5 +305,12 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     #[inline]
     pub(crate) fn replace(self, key: Key, value: u32) -> Result<bool, Refusal> {
         self.change(key, Change::Replace(value))
+    }
+
+    /// In a table of [generations](super::generations): as `replace`, by the stamp of the generation that is present when
+    /// the stripe is held.
+    #[inline]
+    pub(super) fn restamp(self, key: Key) -> Result<bool, Refusal> {
+        self.change(key, Change::Stamp)
     }
 }

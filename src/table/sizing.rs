@@ -40,6 +40,9 @@ pub struct Request {
     /// The number of items that a growing filter holds at its maximum size; without it, as many as its
     /// layout can have.
     pub(crate) max_capacity: Option<u64>,
+    /// The most memory that it may take, in bytes. No size follows from it here: the builder finds how many items it has
+    /// room for.
+    pub(crate) memory_bytes: Option<u64>,
     /// The highest acceptable false-positive rate of a filter that holds all these items.
     pub(crate) rate: Option<f64>,
     /// The target load of a growing filter, in thousandths; without it, that of the layout.

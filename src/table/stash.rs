@@ -247,7 +247,10 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         let (locked, buckets) = self.lock(places, self.locate(places));
         match self.try_place_locked(&locked, buckets, key, duplicates) {
             Attempt::NoRoom => match reserved {
-                Ok(()) => self.put_in_stash(&mut self.lock_cells(key), key, 1),
+                Ok(()) => {
+                    let key = self.stamped_key(key, duplicates);
+                    self.put_in_stash(&mut self.lock_cells(key), key, 1)
+                }
                 Err(refused) => refused,
             },
             decided => decided,
@@ -276,7 +279,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     }
 
     /// A copy of an item into the stash, while the stripes of both of its buckets are held.
-    pub(super) fn stash_locked(self, key: Key) -> Attempt {
+    pub(super) fn stash_locked(self, key: Key, duplicates: Duplicates) -> Attempt {
+        let key = self.stamped_key(key, duplicates);
         match self.reserve_in_stash(key) {
             Ok(mut writer) => self.put_in_stash(&mut writer, key, 1),
             Err(refused) => refused,

@@ -1,0 +1,368 @@
+//! Builds an expiring filter from a number of generations, and from when they end.
+//!
+//! **Invariant:** the values of a table that is built have as many bits as its generations need.
+
+use core::time::Duration;
+
+use super::{Builder, built};
+use crate::error::Error;
+use crate::expiring::timer::{Now, Timer, machine_time};
+use crate::expiring::{ExpiringCuckooFilter, GrowableExpiringCuckooFilter};
+use crate::hasher::DefaultHashBuilder;
+use crate::layout::Fp16x4;
+use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
+use crate::table::generations::{self, COUNTS, Clock, Generations};
+use crate::table::sizing::Request;
+
+/// What an [`ExpiringBuilder`] builds: an [`ExpiringCuckooFilter`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expiring {}
+
+/// Builds an [`ExpiringCuckooFilter`] step by step; made by [`ExpiringCuckooFilter::builder`].
+///
+/// It is the [`Builder`] of filters, with the [number of generations](Builder::generations), and with what may end one: you,
+/// [time](Builder::every), or [want of room](Builder::forget_oldest_when_full).
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use coucal::{ExpiringBuilder, ExpiringCuckooFilter};
+///
+/// // Items of the last ten minutes: of nine to ten, to be exact.
+/// let builder: ExpiringBuilder = ExpiringCuckooFilter::builder().generations(10);
+/// let seen = builder.capacity(10_000).every(Duration::from_secs(60)).build()?;
+/// assert!(seen.insert("egg")?);
+/// # Ok::<(), coucal::Error>(())
+/// ```
+pub type ExpiringBuilder<L = Fp16x4, S = DefaultHashBuilder> = Builder<L, S, Expiring>;
+
+/// What ends a generation, and how many there are.
+#[derive(Clone, Copy)]
+pub(super) struct Expiry {
+    /// 0 if their number was not said.
+    generations: u32,
+    period: Option<Duration>,
+    now: Now,
+    forgets_oldest: bool,
+}
+
+impl Default for Expiry {
+    fn default() -> Self {
+        Self { generations: 0, period: None, now: machine_time, forgets_oldest: false }
+    }
+}
+
+/// As [`ExpiringCuckooFilter::builder`].
+impl Default for ExpiringBuilder {
+    fn default() -> Self {
+        Self::of_expiring()
+    }
+}
+
+impl ExpiringBuilder {
+    fn of_expiring() -> Self {
+        // None that can be built: whoever calls the builder says how many generations there are.
+        Self::with_values(Some(0))
+    }
+}
+
+/// What is built: an expiring filter.
+impl<L: Storage, S> ExpiringBuilder<L, S> {
+    /// How many generations are remembered, the present one among them: from 2 to 256, and as many as the layout has room
+    /// for. An expiring filter needs it.
+    ///
+    /// Each doubling takes a bit of the fingerprint, and so doubles the rate of false positives: as each
+    /// [bit of a value](crate::CuckooMaplet#layouts) does. With few generations the window is coarse: an item is remembered
+    /// for N - 1 to N of them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{Error, ExpiringCuckooFilter, Fp8x8};
+    ///
+    /// let seen = ExpiringCuckooFilter::builder().capacity(1000).generations(16).build()?;
+    /// assert_eq!(seen.generations(), 16);
+    ///
+    /// assert!(ExpiringCuckooFilter::builder().build().is_err());
+    /// let error = ExpiringCuckooFilter::builder().layout::<Fp8x8>().generations(16).build().unwrap_err();
+    /// assert!(matches!(error, Error::GenerationsOutOfRange { max: 8, other: Some("Fp9x7"), .. }));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn generations(self, generations: u32) -> Self {
+        let value_bits =
+            Some(if generations < 2 { 0 } else { generations::value_bits(generations) });
+        let expiry = Expiry { generations, ..self.expiry };
+        Self { request: Request { value_bits, ..self.request }, expiry, ..self }
+    }
+
+    /// Each generation ends after this time: an insert that finds it due [advances](ExpiringCuckooFilter::advance). So
+    /// there is no thread, and nothing else to call. [`ExpiringCuckooFilter`](ExpiringCuckooFilter#time) says what it
+    /// promises and costs.
+    ///
+    /// Without it, nothing ends a generation but you.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use coucal::{Error, ExpiringCuckooFilter};
+    ///
+    /// let builder = ExpiringCuckooFilter::builder().growable().generations(10);
+    /// let seen = builder.clone().every(Duration::from_secs(60)).build()?;
+    /// assert!(seen.insert("egg")?);
+    /// assert_eq!(builder.every(Duration::ZERO).build().unwrap_err(), Error::NoTime);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn every(self, period: Duration) -> Self {
+        Self { expiry: Expiry { period: Some(period), ..self.expiry }, ..self }
+    }
+
+    /// The clock by which generations [end](Self::every), in place of that of the machine: for tests, or for a coarse one that
+    /// takes less than the 25 ns of an [`Instant`](std::time::Instant).
+    ///
+    /// It returns the time since any instant that is always the same. It must not go back.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    /// use std::time::Duration;
+    /// use coucal::ExpiringCuckooFilter;
+    ///
+    /// static SECONDS: AtomicU64 = AtomicU64::new(0);
+    ///
+    /// let builder = ExpiringCuckooFilter::builder().capacity(100).generations(10);
+    /// let seen = builder
+    ///     .every(Duration::from_secs(60))
+    ///     .clock(|| Duration::from_secs(SECONDS.load(Ordering::SeqCst)))
+    ///     .build()?;
+    /// assert!(seen.insert("egg")?);
+    /// SECONDS.store(600, Ordering::SeqCst);
+    /// assert!(seen.insert("nest")?);
+    /// assert!(!seen.contains("egg"));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn clock(self, now: fn() -> Duration) -> Self {
+        Self { expiry: Expiry { now, ..self.expiry }, ..self }
+    }
+
+    /// An insert that finds the filter [full](Error::Full) ends the generation early, until there is room. So none is refused
+    /// for want of room, and items are remembered for less time than was wanted;
+    /// [`stats`](ExpiringCuckooFilter::stats) counts how often that was.
+    ///
+    /// One generation goes at a time, the oldest. If all items are of the present one, all of them go, after as many sweeps as
+    /// there are generations.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::ExpiringCuckooFilter;
+    ///
+    /// let builder = ExpiringCuckooFilter::builder().capacity(1000).generations(4);
+    /// let seen = builder.forget_oldest_when_full().build()?;
+    /// for item in 0..10_000 {
+    ///     seen.insert(&item)?;
+    /// }
+    /// assert!(seen.contains(&9999));
+    /// assert!(seen.stats().early_advances > 0);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn forget_oldest_when_full(self) -> Self {
+        Self { expiry: Expiry { forgets_oldest: true, ..self.expiry }, ..self }
+    }
+
+    /// Builds an empty expiring filter.
+    ///
+    /// # Errors
+    ///
+    /// Those of a [filter](Builder::build), [`Error::GenerationsOutOfRange`] for a [number of
+    /// generations](Self::generations) that is not given or does not fit into the layout, and [`Error::NoTime`] for a
+    /// generation that takes [none](Self::every).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::ExpiringCuckooFilter;
+    ///
+    /// let seen = ExpiringCuckooFilter::builder().capacity(1000).generations(4).build()?;
+    /// assert!(seen.is_empty());
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn build(self) -> Result<ExpiringCuckooFilter<L, S>, Error> {
+        let Expiry { generations: count, period, now, forgets_oldest } = self.expiry;
+        let out_of_range =
+            |max, other| Err(Error::GenerationsOutOfRange { generations: count, max, other });
+        if !COUNTS.contains(&count) {
+            return out_of_range(*COUNTS.end(), None);
+        }
+        let timer =
+            period.map(|period| Timer::new(period, now).ok_or(Error::NoTime)).transpose()?;
+        let mut inner = match self.build_inner(size_of::<ExpiringCuckooFilter<L, S>>()) {
+            Err(Error::ValueBitsOutOfRange { max, other, .. }) => {
+                let most = if max == 0 { 0 } else { (1 << max).min(*COUNTS.end()) };
+                return out_of_range(most, other);
+            }
+            built => built?,
+        };
+        inner.state = inner.state.with_generations(Generations { count, clock: Clock::default() });
+        Ok(ExpiringCuckooFilter::new_with(inner, timer, forgets_oldest))
+    }
+}
+
+/// Growth of an expiring filter.
+impl<L: GrowingLayout, S> ExpiringBuilder<L, S> {
+    /// A filter that [grows](crate#growth) with its items, as one that is [`growable`](Self::growable), but only up to this
+    /// number of items at once.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::ExpiringCuckooFilter;
+    ///
+    /// let seen = ExpiringCuckooFilter::builder().max_capacity(1_000_000).generations(4).build()?;
+    /// assert_eq!(seen.max_capacity(), 1_000_000);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn max_capacity(self, items: usize) -> ExpiringBuilder<Growable<AnyLayout>, S> {
+        self.with_growth(Some(items))
+    }
+
+    /// A filter that [grows](crate#growth) with the items of its window, as far as memory goes. No size is needed.
+    ///
+    /// If no layout was named, `build` chooses one, as for [maplets](crate::MapletBuilder::growable): up to 8 generations
+    /// [`Fp16x4`], and with more [`Fp21x3`](crate::Fp21x3).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{ExpiringCuckooFilter, GrowableExpiringCuckooFilter};
+    ///
+    /// let builder = ExpiringCuckooFilter::builder().growable().generations(4);
+    /// let seen: GrowableExpiringCuckooFilter = builder.build()?;
+    /// for item in 0..100_000 {
+    ///     seen.insert(&item)?;
+    /// }
+    /// assert_eq!((seen.len(), seen.layout_name()), (100_000, "Fp16x4"));
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn growable(self) -> ExpiringBuilder<Growable<AnyLayout>, S> {
+        self.with_growth(None)
+    }
+}
+
+/// Constructors: for all else there is the [builder](ExpiringCuckooFilter::builder).
+impl ExpiringCuckooFilter {
+    /// An empty filter that holds `items` items of this number of generations, with the default layout and hasher. You
+    /// [advance](Self::advance) it.
+    ///
+    /// # Panics
+    ///
+    /// If `generations` is not between 2 and 256, or the items need more than 2^44 slots. It aborts, as `Vec` does, if the
+    /// allocator fails. `ExpiringCuckooFilter::builder().capacity(items).generations(generations).build()` returns an error
+    /// instead.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::ExpiringCuckooFilter;
+    ///
+    /// let seen = ExpiringCuckooFilter::with_capacity(1000, 4);
+    /// assert!(seen.insert("egg")?);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn with_capacity(items: usize, generations: u32) -> Self {
+        Self::with_capacity_and_hasher(items, generations, DefaultHashBuilder::default())
+    }
+
+    /// A builder, which needs the [number of generations](ExpiringBuilder::generations).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use coucal::ExpiringCuckooFilter;
+    ///
+    /// let builder = ExpiringCuckooFilter::builder().growable().generations(10);
+    /// let seen = builder.every(Duration::from_secs(60)).build()?;
+    /// assert!(seen.insert("egg")?);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn builder() -> ExpiringBuilder {
+        ExpiringBuilder::of_expiring()
+    }
+}
+
+impl<S> ExpiringCuckooFilter<Fp16x4, S> {
+    /// As [`with_capacity`](ExpiringCuckooFilter::with_capacity), with this hasher.
+    ///
+    /// # Panics
+    ///
+    /// As [`with_capacity`](ExpiringCuckooFilter::with_capacity).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{ExpiringCuckooFilter, StableHashBuilder};
+    ///
+    /// let hasher = StableHashBuilder::new(7);
+    /// let seen = ExpiringCuckooFilter::with_capacity_and_hasher(1000, 4, hasher);
+    /// assert!(seen.insert("egg").is_ok());
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn with_capacity_and_hasher(items: usize, generations: u32, hasher: S) -> Self {
+        let builder = ExpiringCuckooFilter::builder().capacity(items).generations(generations);
+        built(builder.hasher(hasher).build())
+    }
+}
+
+impl GrowableExpiringCuckooFilter {
+    /// An empty filter that grows with the items of this number of generations, with the default hasher. No size is needed,
+    /// and no layout: [`growable`](ExpiringBuilder::growable) says which one it has. You [advance](Self::advance) it.
+    ///
+    /// # Panics
+    ///
+    /// If `generations` is not between 2 and 256. It aborts, as `Vec` does, if the allocator fails.
+    /// `ExpiringCuckooFilter::builder().growable().generations(generations).build()` returns an error instead.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::GrowableExpiringCuckooFilter;
+    ///
+    /// let seen = GrowableExpiringCuckooFilter::new(4);
+    /// assert_eq!(seen.insert_all(0..10_000)?, 10_000);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn new(generations: u32) -> Self {
+        Self::with_hasher(generations, DefaultHashBuilder::default())
+    }
+}
+
+impl<S> GrowableExpiringCuckooFilter<AnyLayout, S> {
+    /// As [`new`](GrowableExpiringCuckooFilter::new), with this hasher.
+    ///
+    /// # Panics
+    ///
+    /// As [`new`](GrowableExpiringCuckooFilter::new).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::{GrowableExpiringCuckooFilter, StableHashBuilder};
+    ///
+    /// let seen = GrowableExpiringCuckooFilter::with_hasher(4, StableHashBuilder::new(7));
+    /// assert!(seen.insert("egg").is_ok());
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn with_hasher(generations: u32, hasher: S) -> Self {
+        let builder = ExpiringCuckooFilter::builder().growable().generations(generations);
+        built(builder.hasher(hasher).build())
+    }
+}

@@ -1,0 +1,295 @@
+//! Tables that forget: their values are generations, of which the oldest is removed now and then.
+//!
+//! **Invariant:** an entry that was stamped while generation n was present, and not again since then, is in the table until the
+//! `advance` that begins generation n + N is called, for N generations, and is gone when that has returned.
+//!
+//! The *clock* has the number of the present generation, and the value by which its entries are known, its *stamp*.
+//!
+//! **Insert.** The stamp that is stored is read under the stripe under which it is stored. So a writer that stops before it
+//! has the stripe reads it again. One that stops while it holds the stripe stops step 2 of the removal of a value (see
+//! [`expiry`](super::expiry)), with which the next `advance` begins: what it stores is of the generation that is present, or
+//! of the one before. An older stamp of the item is replaced, in one store under the stripe. That there is none is decided
+//! under both stripes, as in `insert_unique`: so an item that was seen within the window has one entry.
+//!
+//! An insert that finds the present stamp takes no lock. It reads the clock before the words, since an entry with this stamp
+//! may be left from N generations ago for whoever has not seen that it was removed; and again after them: if the clock has
+//! moved on, the entry may be removed at any moment. The insert takes effect where it reads the clock last.
+//!
+//! **Advance.** The entries of the oldest generation go first: they have the stamp that comes next. Then the next generation is
+//! published. Nobody stores this stamp in between, and so no move drops an entry after that: step 6 is not needed.
+//!
+//! Lookups know nothing of generations: what is in the table is found.
+
+use core::ops::RangeInclusive;
+
+use super::bucket::Bucket;
+use super::entry::{Entry, ValueBits, Values};
+use super::geometry::{Key, Place};
+use super::insert::Duplicates;
+use super::{Buckets, State, Table};
+use crate::error::Refusal;
+use crate::layout::Format;
+use crate::sync::{AtomicU64, Ordering};
+
+/// The fewest generations, and the most.
+pub(crate) const COUNTS: RangeInclusive<u32> = 2..=256;
+
+/// Rounds of `age` before it answers by the last one.
+const MAX_AGE_ROUNDS: usize = 8;
+
+/// Bits of a value of each entry, for so many generations.
+pub(crate) fn value_bits(count: u32) -> u32 {
+    u32::BITS - (count - 1).leading_zeros()
+}
+
+/// Which generation is present.
+///
+/// | bits | meaning |
+/// |---|---|
+/// | 0 to 7 | its stamp: the value of its entries |
+/// | 8 to 63 | its number, which wraps |
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Clock(u64);
+
+impl Clock {
+    const STAMP_BITS: u32 = 8;
+
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    pub(crate) fn bits(self) -> u64 {
+        self.0
+    }
+
+    #[inline]
+    pub(crate) fn stamp(self) -> u32 {
+        self.0 as u32 & ((1 << Self::STAMP_BITS) - 1)
+    }
+
+    pub(crate) fn number(self) -> u64 {
+        self.0 >> Self::STAMP_BITS
+    }
+
+    /// So many generations later, of `count`. The stamp follows from the stamp, and not from the number, which may wrap.
+    fn after(self, generations: u64, count: u32) -> Self {
+        let stamp = (u64::from(self.stamp()) + generations % u64::from(count)) % u64::from(count);
+        Self(self.number().wrapping_add(generations) << Self::STAMP_BITS | stamp)
+    }
+
+    /// How many generations ago one with this stamp was present, of `count`.
+    fn age(self, stamp: u32, count: u32) -> u32 {
+        (self.stamp() + count - stamp) % count
+    }
+}
+
+/// The generations of a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Generations {
+    /// How many there are, the present one among them; 0 if the values are no generations.
+    pub(crate) count: u32,
+    pub(crate) clock: Clock,
+}
+
+/// Which items an insert gives the present stamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stamping {
+    Always,
+    IfAbsent,
+}
+
+/// The clock of a table.
+pub(super) struct Present(AtomicU64);
+
+impl Present {
+    pub(super) fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+}
+
+impl<B: Buckets> State<B> {
+    /// The same, of an empty table that no other thread has, with generations.
+    pub(crate) fn with_generations(mut self, Generations { count, clock }: Generations) -> Self {
+        self.generations = count;
+        // Relaxed: no other thread has it yet.
+        self.changing.present.0.store(clock.bits(), Ordering::Relaxed);
+        self
+    }
+
+    /// The generations at this moment.
+    pub(crate) fn generations(&self) -> Generations {
+        Generations { count: self.generations, clock: self.clock() }
+    }
+
+    #[inline]
+    pub(crate) fn clock(&self) -> Clock {
+        // SeqCst: pairs with the store in `set_clock`. Whoever sees a generation sees that the entries which had its stamp
+        // before were removed, and that the stamp does not retire any more.
+        Clock(self.changing.present.0.load(Ordering::SeqCst))
+    }
+
+    fn set_clock(&self, clock: Clock) {
+        // SeqCst: a generation begins here. Pairs with the load in `clock`.
+        self.changing.present.0.store(clock.bits(), Ordering::SeqCst);
+    }
+}
+
+impl<F: Format, B: Buckets> Table<'_, F, B> {
+    /// What is stored of a new item, while the stripe of its bucket is held.
+    #[inline]
+    pub(super) fn stamped(self, place: Place, duplicates: Duplicates) -> Place {
+        if !B::Values::ANY || duplicates != Duplicates::Stamp {
+            return place;
+        }
+        let entry = self.geometry().shape.with_value(place.entry, self.clock().stamp());
+        Place { entry, ..place }
+    }
+
+    /// What is stashed of a new item, while both of its stripes are held.
+    pub(super) fn stamped_key(self, key: Key, duplicates: Duplicates) -> Key {
+        let [place, _] = key.places();
+        Key { entry: self.stamped(place, duplicates).entry, ..key }
+    }
+}
+
+/// Operations on the items of a table of generations; their keys have no value.
+impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
+    /// Gives the item the present stamp. `Ok(true)`: it was not there.
+    #[inline]
+    fn insert_stamped(self, key: Key) -> Result<bool, Refusal> {
+        // Before the words.
+        let clock = self.clock();
+        let places = key.places();
+        let (buckets, words) = self.read_valid(places);
+        let mut stamps = Bucket::values(buckets, words, places);
+        if stamps.len() == 0 {
+            if self.store_absent(key, buckets, words, Duplicates::Stamp) {
+                self.grow_if_loaded(places);
+                return Ok(true);
+            }
+        } else if stamps.any(|stamp| stamp == clock.stamp()) && self.clock() == clock {
+            return Ok(false);
+        }
+        let Key { entry, first, second } = key;
+        self.insert_stamped_slow(entry, first, second)
+    }
+
+    /// An insert of an item that has an older stamp, or is stashed, or must kick. Repeats what another thread's success has
+    /// overtaken. See [`Key`] for the arguments.
+    #[inline(never)]
+    fn insert_stamped_slow(self, entry: Entry, first: u64, second: u64) -> Result<bool, Refusal> {
+        let key = Key { entry, first, second };
+        loop {
+            // Before the words, as in `insert_stamped`.
+            let clock = self.clock();
+            let mut older = None;
+            let is_stamped = self.get(key).any(|stamp| {
+                older = Some(stamp);
+                stamp == clock.stamp()
+            });
+            if is_stamped {
+                if self.clock() == clock {
+                    return Ok(false);
+                }
+            } else if let Some(older) = older {
+                let entry = self.geometry().shape.with_value(entry, older);
+                if self.restamp(Key { entry, ..key })? {
+                    return Ok(false);
+                }
+            } else if self.insert_absent(key, Duplicates::Stamp)? {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// The item with the present stamp. `Ok(false)`: it was there.
+    #[inline]
+    pub(crate) fn insert_with(self, key: Key, stamping: Stamping) -> Result<bool, Refusal> {
+        match stamping {
+            Stamping::Always => self.insert_stamped(key),
+            Stamping::IfAbsent => self.insert_absent(key, Duplicates::Stamp),
+        }
+    }
+
+    /// How many generations ago the item got its stamp.
+    pub(crate) fn age(self, key: Key) -> Option<u32> {
+        let mut age = None;
+        for _ in 0..MAX_AGE_ROUNDS {
+            // Before the words and after them: a stamp is read by the generation that was present all the time.
+            let clock = self.clock();
+            age = self.get(key).map(|stamp| clock.age(stamp, self.generations)).min();
+            if self.clock() == clock {
+                break;
+            }
+        }
+        age
+    }
+
+    /// Removes the oldest generation, and begins the next one. Returns how many entries were removed.
+    pub(crate) fn advance(self) -> usize {
+        let _removing = self.lock_removing();
+        self.advance_locked()
+    }
+
+    /// As `advance`, unless the clock is not this one any more.
+    pub(crate) fn advance_from(self, clock: Clock) -> Option<usize> {
+        let _removing = self.lock_removing();
+        (self.clock() == clock).then(|| self.advance_locked())
+    }
+
+    /// As `advance` so often, with one look at each bucket if nothing is left then. Returns how many entries were removed.
+    pub(crate) fn advance_by(self, generations: u64) -> usize {
+        let _removing = self.lock_removing();
+        if generations < self.generations.into() {
+            return (0..generations).map(|_| self.advance_locked()).sum();
+        }
+        let removed = self.len();
+        self.clear_locked();
+        self.set_clock(self.clock().after(generations, self.generations));
+        removed
+    }
+
+    /// While the mutex of those who remove a value is held.
+    fn advance_locked(self) -> usize {
+        let next = self.clock().after(1, self.generations);
+        let removed = self.remove_retiring(next.stamp());
+        self.set_clock(next);
+        removed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_that_a_number_of_generations_needs() {
+        let expected = [(2, 1), (3, 2), (4, 2), (5, 3), (16, 4), (17, 5), (129, 8), (256, 8)];
+        for (count, bits) in expected {
+            assert_eq!(value_bits(count), bits, "{count}");
+        }
+    }
+
+    /// Each step gives the next stamp, also where the number wraps; several steps are as one after the other.
+    #[test]
+    fn a_clock_goes_on_by_its_stamp() {
+        for count in COUNTS {
+            for number in [0, u64::MAX >> Clock::STAMP_BITS] {
+                let start = Clock(number << Clock::STAMP_BITS | u64::from(count - 1));
+                let mut clock = start;
+                for steps in 1..=2 * u64::from(count) {
+                    let last = clock;
+                    clock = clock.after(1, count);
+                    assert_eq!(clock, start.after(steps, count));
+                    assert_eq!(clock.stamp(), (last.stamp() + 1) % count);
+                    let wrapped = (last.number() + 1) & (u64::MAX >> Clock::STAMP_BITS);
+                    assert_eq!(clock.number(), wrapped);
+                    assert_eq!(clock.age(last.stamp(), count), 1);
+                    assert_eq!(clock.age(clock.stamp(), count), 0);
+                    let oldest = clock.after(1, count).stamp();
+                    assert_eq!(clock.age(oldest, count), count - 1);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! Random operations of one thread beside an exact model: when each class of items was inserted last.
+
+use std::collections::BTreeMap;
+
+use coucal::{AnyLayout, Error, Growable, Prehashed, Storage};
+use coucal_reference::format::{self, Class, Geometry};
+use coucal_reference::{HASHER, LAYOUTS, Random, cases};
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use rand::{RngExt, SeedableRng};
+
+use super::{GrowingSeen, Seen, builder, most_generations};
+
+/// Keys are numbers of hashes.
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Insert(u16),
+    InsertIfAbsent(u16),
+    InsertMany(u16, u8),
+    InsertIfAbsentMany(u16, u8),
+    InsertAll(u16, u8),
+    Look(u16),
+    LookMany(u16, u8),
+    Advance(u8),
+    Clear,
+    Reserve(u16),
+    /// A copy, or what is restored, takes its place.
+    Replace(u8),
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let key = any::<u16>;
+    let keys = || (key(), 0..60_u8);
+    let op = prop_oneof![
+        100 => key().prop_map(Op::Insert),
+        50 => key().prop_map(Op::InsertIfAbsent),
+        100 => keys().prop_map(|(first, count)| Op::InsertMany(first, count)),
+        40 => keys().prop_map(|(first, count)| Op::InsertIfAbsentMany(first, count)),
+        20 => keys().prop_map(|(first, count)| Op::InsertAll(first, count)),
+        20 => key().prop_map(Op::Look),
+        20 => keys().prop_map(|(first, count)| Op::LookMany(first, count)),
+        40 => (1..4_u8).prop_map(Op::Advance),
+        2 => Just(Op::Clear),
+        5 => (0..200_u16).prop_map(Op::Reserve),
+        10 => (0..4_u8).prop_map(Op::Replace),
+    ];
+    prop::collection::vec(op, 1..300)
+}
+
+/// A filter beside its model.
+struct Modelled<L: Storage> {
+    seen: Seen<L>,
+    geometry: Geometry,
+    hashes: Vec<u64>,
+    /// The generation in which each class was inserted last.
+    last: BTreeMap<Class, u64>,
+    generation: u64,
+    /// Whether splits have doubled entries: then there may be more entries than items.
+    has_doubled: bool,
+    forgets_oldest: bool,
+    reserve: fn(&Seen<L>, usize),
+    steps: u64,
+}
+
+impl<L: Storage> Modelled<L> {
+    fn hash(&self, key: u16) -> u64 {
+        self.hashes[usize::from(key) % self.hashes.len()]
+    }
+
+    fn keys(&self, first: u16, count: u8) -> Vec<Prehashed> {
+        (0..u16::from(count)).map(|n| Prehashed(self.hash(first.wrapping_add(n)))).collect()
+    }
+
+    fn age(&self, hash: u64) -> Option<u32> {
+        let last = self.last.get(&self.geometry.class(hash));
+        last.map(|last| (self.generation - last) as u32)
+    }
+
+    fn advance(&mut self) -> usize {
+        self.generation += 1;
+        let before = self.last.len();
+        let count = u64::from(self.seen.generations());
+        let generation = self.generation;
+        self.last.retain(|_, last| *last + count > generation);
+        before - self.last.len()
+    }
+
+    /// Whether it is new.
+    fn insert(&mut self, hash: u64, restamps: bool) -> bool {
+        let is_new = self.age(hash).is_none();
+        if is_new || restamps {
+            self.last.insert(self.geometry.class(hash), self.generation);
+        }
+        is_new
+    }
+
+    /// What an insert has returned; whether it is full.
+    fn inserted(&mut self, hash: u64, restamps: bool, result: Result<bool, Error>) -> bool {
+        while self.generation < self.seen.generation() {
+            assert!(self.forgets_oldest);
+            self.advance();
+        }
+        match result {
+            Ok(is_new) => assert_eq!(is_new, self.insert(hash, restamps), "{:?}", self.seen),
+            Err(error) => {
+                assert_eq!(error, Error::Full);
+                assert!(!self.forgets_oldest && self.seen.fullness() >= 1.0, "{:?}", self.seen);
+                // An older item needs no room.
+                assert_eq!(self.age(hash), None);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn insert_one(&mut self, hash: u64, restamps: bool) {
+        let item = Prehashed(hash);
+        let result =
+            if restamps { self.seen.insert(&item) } else { self.seen.insert_if_absent(&item) };
+        self.inserted(hash, restamps, result);
+    }
+
+    fn insert_many(&mut self, items: &[Prehashed], restamps: bool) {
+        if self.forgets_oldest {
+            // Which of them makes room is not said.
+            return items.iter().for_each(|item| self.insert_one(item.0, restamps));
+        }
+        let mut new = vec![false; items.len()];
+        let result = if restamps {
+            self.seen.insert_many(items, &mut new)
+        } else {
+            self.seen.insert_if_absent_many(items, &mut new)
+        };
+        let (stored, count) = match result {
+            Ok(count) => (items.len(), count),
+            Err(Error::Stopped { index, stored, cause }) => {
+                assert!(self.inserted(items[index].0, restamps, Err(cause.clone())));
+                (index, stored)
+            }
+            Err(error) => panic!("{error}"),
+        };
+        for (item, &is_new) in items[..stored].iter().zip(&new) {
+            assert_eq!(self.insert(item.0, restamps), is_new);
+        }
+        assert_eq!(new[..stored].iter().filter(|&&is_new| is_new).count(), count);
+    }
+
+    fn look(&self, hash: u64) {
+        let (found, age) = (self.seen.contains(&Prehashed(hash)), self.seen.age(&Prehashed(hash)));
+        assert_eq!((found, age), (self.age(hash).is_some(), self.age(hash)), "{:?}", self.seen);
+    }
+
+    fn apply(&mut self, op: Op) {
+        self.steps += 1;
+        match op {
+            Op::Insert(key) => self.insert_one(self.hash(key), true),
+            Op::InsertIfAbsent(key) => self.insert_one(self.hash(key), false),
+            Op::InsertMany(first, count) => self.insert_many(&self.keys(first, count), true),
+            Op::InsertIfAbsentMany(first, count) => {
+                self.insert_many(&self.keys(first, count), false);
+            }
+            Op::InsertAll(first, count) => {
+                let keys = self.keys(first, count);
+                if self.forgets_oldest {
+                    return self.insert_many(&keys, true);
+                }
+                let (stored, count) = match self.seen.insert_all(keys.iter().copied()) {
+                    Ok(count) => (keys.len(), count),
+                    Err(Error::Stopped { index, stored, .. }) => (index, stored),
+                    Err(error) => panic!("{error}"),
+                };
+                let new = keys[..stored].iter().filter(|key| self.insert(key.0, true)).count();
+                assert_eq!(new, count);
+            }
+            Op::Look(key) => self.look(self.hash(key)),
+            Op::LookMany(first, count) => {
+                let keys = self.keys(first, count);
+                let ages: Vec<_> = keys.iter().map(|key| self.age(key.0)).collect();
+                assert_eq!(self.seen.age_each(&keys), ages);
+                let found: Vec<_> = ages.iter().map(Option::is_some).collect();
+                assert_eq!(self.seen.contains_each(&keys), found);
+            }
+            Op::Advance(times) => {
+                for _ in 0..times {
+                    let (gone, due) = (self.seen.advance(), self.advance());
+                    assert!(gone == due || self.has_doubled, "{gone} in place of {due}");
+                }
+            }
+            Op::Clear => {
+                self.seen.clear();
+                self.last.clear();
+            }
+            Op::Reserve(more) => (self.reserve)(&self.seen, more.into()),
+            Op::Replace(how) => self.replace(how),
+        }
+        if let Op::InsertMany(_, count)
+        | Op::InsertIfAbsentMany(_, count)
+        | Op::InsertAll(_, count)
+        | Op::LookMany(_, count) = op
+        {
+            self.steps += u64::from(count);
+        }
+    }
+
+    fn replace(&mut self, how: u8) {
+        let snapshot = self.seen.snapshot().unwrap();
+        assert_eq!(snapshot.len(), self.seen.len());
+        self.seen = match how {
+            0 => self.seen.try_clone(),
+            1 => Seen::from_snapshot(&snapshot, HASHER),
+            2 => Seen::from_bytes(snapshot.as_bytes(), HASHER),
+            _ => Seen::restore(snapshot.as_bytes(), HASHER),
+        }
+        .unwrap();
+        self.seen.set_forget_oldest_when_full(self.forgets_oldest);
+        assert_eq!(self.seen.snapshot().unwrap(), snapshot);
+    }
+
+    /// All that is said of the filter, and each entry of it.
+    fn check(&mut self) {
+        let bytes = self.seen.snapshot().unwrap().into_bytes();
+        let contents = format::read(&bytes).unwrap();
+        let generations = contents.generations.expect("an expiring filter");
+        let count = u64::from(generations.count);
+        assert_eq!(
+            (generations.number, generations.count),
+            (self.generation, self.seen.generations())
+        );
+        assert_eq!(u64::from(generations.stamp), self.generation % count);
+        self.has_doubled |= contents.doubled > 0;
+        let mut entries = BTreeMap::new();
+        for (&(class, stamp, _), &copies) in &contents.copies {
+            assert!(copies == 1 || self.has_doubled, "{copies} copies");
+            let age = (self.generation + count - u64::from(stamp)) % count;
+            entries.entry(class).or_insert_with(Vec::new).push(self.generation.wrapping_sub(age));
+        }
+        if self.has_doubled {
+            assert!(self.seen.len() >= self.last.len() || contents.doubled > 0);
+        } else {
+            assert_eq!(self.seen.len(), self.last.len());
+            assert_eq!(entries.len(), self.last.len());
+        }
+        for (class, last) in &self.last {
+            let found = &entries[class];
+            assert!(found.contains(last), "{found:?} in place of {last}");
+            assert!(found.len() == 1 || self.has_doubled, "{found:?}");
+        }
+    }
+}
+
+/// Which items there are.
+#[derive(Clone, Copy, Debug)]
+struct Items {
+    seed: u64,
+    distinct: usize,
+    /// Of so many pairs of buckets, or of any if there are 0.
+    pairs: usize,
+}
+
+fn items() -> impl Strategy<Value = Items> {
+    let usual = (prop_oneof![1 => 1..30_usize, 4 => 30..400_usize], Just(0));
+    let crowd = (10..150_usize, 1..4_usize);
+    (any::<u64>(), prop_oneof![2 => usual, 1 => crowd])
+        .prop_map(|(seed, (distinct, pairs))| Items { seed, distinct, pairs })
+}
+
+impl Items {
+    /// Some of them may be of one class in a table of fixed size. In one that grows, of which the entries of a class may
+    /// differ, none are.
+    fn hashes(self, geometry: Geometry, slots: usize) -> Vec<u64> {
+        let hashes: Vec<u64> =
+            Random::seed_from_u64(self.seed).random_iter().take(10_000).collect();
+        let buckets = |hash: u64| geometry.buckets(hash, slots);
+        let pairs: Vec<_> = hashes[..self.pairs].iter().map(|&hash| buckets(hash)).collect();
+        let mut classes = BTreeMap::new();
+        let of_pairs = hashes
+            .into_iter()
+            .filter(|&hash| pairs.is_empty() || pairs.contains(&buckets(hash)))
+            .filter(|&hash| !geometry.grows || classes.insert(geometry.class(hash), ()).is_none());
+        of_pairs.take(self.distinct).collect()
+    }
+}
+
+/// Runs so many cases, or with `COUCAL_LONG` fifty times as many. Returns how many steps there were.
+fn check<L: Storage>(
+    count: u32,
+    new: impl Fn(u32, usize) -> Seen<L>,
+    most_generations: u32,
+    reserve: fn(&Seen<L>, usize),
+) -> u64 {
+    let times = if std::env::var_os("COUCAL_LONG").is_some() { 50 } else { 1 };
+    let mut runner = TestRunner::new(ProptestConfig { cases: count * times, ..cases() });
+    let generations = prop_oneof![2 => 2..6_u32, 1 => 2..=most_generations];
+    let capacity = prop_oneof![1 => 0..30_usize, 2 => 30..300_usize];
+    let cases = (generations, capacity, items(), any::<bool>(), ops());
+    let steps = std::cell::Cell::new(0);
+    let outcome = runner.run(&cases, |(generations, capacity, items, forgets_oldest, ops)| {
+        let mut seen = new(generations.min(most_generations), capacity);
+        seen.set_forget_oldest_when_full(forgets_oldest);
+        let geometry = format::read(seen.snapshot().unwrap().as_bytes()).unwrap().geometry;
+        let hashes = items.hashes(geometry, seen.slots());
+        let mut modelled = Modelled {
+            seen,
+            geometry,
+            hashes,
+            last: BTreeMap::new(),
+            generation: 0,
+            has_doubled: false,
+            forgets_oldest,
+            reserve,
+            steps: 0,
+        };
+        for (step, op) in ops.into_iter().enumerate() {
+            modelled.apply(op);
+            if step % 8 == 0 {
+                modelled.check();
+                modelled.hashes.iter().step_by(3).for_each(|&hash| modelled.look(hash));
+            }
+        }
+        modelled.check();
+        modelled.hashes.iter().for_each(|&hash| modelled.look(hash));
+        steps.set(steps.get() + modelled.steps);
+        Ok(())
+    });
+    if let Err(error) = outcome {
+        panic!("{error}");
+    }
+    steps.get()
+}
+
+#[test]
+fn fixed() {
+    let mut steps = 0;
+    for layout in LAYOUTS {
+        steps += check::<AnyLayout>(
+            80,
+            |generations, capacity| {
+                builder(layout, generations).capacity(capacity).build().unwrap()
+            },
+            most_generations(layout),
+            |_, _| {},
+        );
+    }
+    assert!(steps > 500_000, "{steps} steps");
+}
+
+fn reserve(seen: &GrowingSeen, more: usize) {
+    match seen.reserve(more) {
+        Ok(()) => assert!(seen.capacity() >= seen.len() + more.min(1)),
+        Err(error) => assert!(matches!(error, Error::AboveMaxCapacity { .. }), "{error}"),
+    }
+}
+
+#[test]
+fn growing() {
+    let mut steps = 0;
+    for layout in LAYOUTS.into_iter().filter(|layout| layout.grows()) {
+        steps += check::<Growable<AnyLayout>>(
+            160,
+            |generations, capacity| {
+                let builder = builder(layout, generations).capacity(capacity / 4);
+                builder.max_capacity(capacity.max(20)).build().unwrap()
+            },
+            most_generations(layout),
+            reserve,
+        );
+    }
+    assert!(steps > 500_000, "{steps} steps");
+}
+
+/// A table that begins small, and in which splits double entries, forgets all of them.
+#[test]
+fn doubled_entries_are_forgotten() {
+    for layout in LAYOUTS.into_iter().filter(|layout| layout.grows()) {
+        let generations = most_generations(layout);
+        let seen: Seen<Growable<AnyLayout>> =
+            builder(layout, generations).capacity(1).max_capacity(40_000).build().unwrap();
+        let hashes: Vec<u64> = Random::seed_from_u64(7).random_iter().take(40_000).collect();
+        for part in hashes.chunks(hashes.len().div_ceil(generations as usize - 1)) {
+            for &hash in part {
+                seen.insert(&Prehashed(hash)).unwrap();
+            }
+            seen.advance();
+        }
+        assert!(hashes.iter().all(|&hash| seen.contains(&Prehashed(hash))));
+        for _ in 0..generations {
+            seen.advance();
+        }
+        assert_eq!((seen.len(), seen.load_factor()), (0, 0.0), "{seen:?}");
+    }
+}

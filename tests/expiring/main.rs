@@ -1,0 +1,53 @@
+//! Expiring filters: what one thread sees, exactly; time; threads; snapshots.
+//!
+//! A program of its own, which has one type of filter of fixed size, and one that grows.
+
+mod exact;
+mod hostile;
+mod steady;
+mod threads;
+mod timed;
+
+use coucal::{
+    AnyLayout, Error, ExpiringBuilder, ExpiringCuckooFilter, Growable, StableHashBuilder,
+};
+use coucal_reference::{HASHER, Layout};
+
+/// A filter whose layout is chosen at run time.
+type Seen<L = AnyLayout> = ExpiringCuckooFilter<L, StableHashBuilder>;
+
+type GrowingSeen = Seen<Growable<AnyLayout>>;
+
+/// The most generations that a test has in this layout.
+fn most_generations(layout: Layout) -> u32 {
+    1 << layout.longest_values().min(8)
+}
+
+fn builder(layout: Layout, generations: u32) -> ExpiringBuilder<AnyLayout, StableHashBuilder> {
+    let builder = ExpiringCuckooFilter::builder().layout_named(layout.name).expect("its name");
+    builder.hasher(HASHER).generations(generations)
+}
+
+/// Each number of generations that is something else for a table: few, no power of two, and as many as there may be.
+#[test]
+fn generations_of_each_layout() {
+    for layout in coucal_reference::LAYOUTS {
+        let most = most_generations(layout);
+        for generations in [2, 3, most - 1, most].into_iter().filter(|&n| n >= 2) {
+            let seen = builder(layout, generations).capacity(100).build().expect("it has room");
+            assert!((0..100).all(|item| seen.insert(&item).is_ok()), "{seen:?}");
+            let items = seen.len();
+            for generation in 1..generations {
+                assert_eq!(seen.advance(), 0);
+                assert_eq!(seen.generation(), generation.into());
+                assert!((0..100).all(|item| seen.age(&item) == Some(generation)), "{seen:?}");
+            }
+            assert_eq!((seen.advance(), seen.len()), (items, 0), "{seen:?}");
+        }
+        for generations in [0, 1, most + 1, 257, u32::MAX] {
+            let error = builder(layout, generations).build().unwrap_err();
+            let is_named = matches!(error, Error::GenerationsOutOfRange { generations: n, .. } if n == generations);
+            assert!(is_named, "{error:?}");
+        }
+    }
+}
