@@ -1,1 +1,278 @@
-//! .
+//! Generations that end by a clock: to the letter, by a clock of the test; and beside other threads, by that of the machine.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use coucal::{Error, Prehashed};
+use coucal_reference::{HASHER, LAYOUTS, Layout, hashes, random};
+use rand::RngExt;
+
+use super::{Seen, builder};
+
+thread_local! {
+    static NOW: Cell<u64> = const { Cell::new(0) };
+}
+
+/// A clock of this thread alone, in nanoseconds.
+fn now() -> Duration {
+    Duration::from_nanos(NOW.get())
+}
+
+const PERIOD: u64 = 1000;
+
+fn wide() -> Layout {
+    Layout::named("Fp32x2")
+}
+
+/// Begins at this moment.
+fn timed(generations: u32) -> Seen {
+    let builder = builder(wide(), generations).capacity(2000).clock(now);
+    builder.every(Duration::from_nanos(PERIOD)).build().unwrap()
+}
+
+#[test]
+fn a_generation_ends_when_its_time_has_passed() {
+    for start in [0, 7, 1 << 40] {
+        NOW.set(start);
+        let seen = timed(4);
+        assert_eq!(seen.period(), Some(Duration::from_nanos(PERIOD)));
+        assert_eq!(seen.insert(&0), Ok(true));
+        NOW.set(start + PERIOD - 1);
+        assert_eq!(seen.insert(&0), Ok(false));
+        assert_eq!((seen.generation(), seen.advance_if_due()), (0, 0));
+        NOW.set(start + PERIOD);
+        assert!(seen.contains(&0));
+        assert_eq!((seen.generation(), seen.age(&0)), (0, Some(0)), "lookups do not look at it");
+        assert_eq!(seen.insert_if_absent(&0), Ok(false));
+        assert_eq!((seen.generation(), seen.age(&0)), (1, Some(1)));
+        assert_eq!(seen.insert(&0), Ok(false));
+        assert_eq!(seen.age(&0), Some(0));
+    }
+}
+
+/// After a pause, as many generations end at once as have passed: what is left is as old as it is, and the next one is due
+/// when it would have been.
+#[test]
+fn a_pause_is_made_up_for() {
+    for generations in [2, 3, 4, 7] {
+        for passed in 0..=u64::from(3 * generations) {
+            for late in [0, 1, PERIOD - 1] {
+                NOW.set(0);
+                let seen = timed(generations);
+                for generation in 0..u64::from(generations) {
+                    NOW.set(generation * PERIOD);
+                    assert_eq!(seen.insert(&generation), Ok(true));
+                }
+                let before = seen.generation();
+                assert_eq!(before, u64::from(generations) - 1);
+                NOW.set((before + passed) * PERIOD + late);
+                let gone = seen.advance_if_due();
+                assert_eq!(seen.generation(), before + passed);
+                for generation in 0..u64::from(generations) {
+                    let age = (before + passed - generation) as u32;
+                    assert_eq!(seen.age(&generation), (age < generations).then_some(age));
+                }
+                assert_eq!(gone + seen.len(), generations as usize);
+                NOW.set((before + passed + 1) * PERIOD - 1);
+                assert_eq!((seen.advance_if_due(), seen.generation()), (0, before + passed));
+                NOW.set((before + passed + 1) * PERIOD);
+                seen.insert(&100).unwrap();
+                assert_eq!((seen.generation(), seen.age(&100)), (before + passed + 1, Some(0)));
+            }
+        }
+    }
+}
+
+/// Random inserts at random times: by each of them, what is remembered is what was inserted in this period or in the N - 1
+/// before it.
+#[test]
+fn what_is_remembered_at_each_time() {
+    let mut random = random(1);
+    for generations in [2, 3, 10] {
+        NOW.set(0);
+        let seen = timed(generations);
+        let mut last = BTreeMap::new();
+        for _ in 0..20_000 {
+            let step = if random.random_ratio(1, 50) { 20 * PERIOD } else { PERIOD / 3 };
+            NOW.set(NOW.get() + random.random_range(0..step));
+            let period = NOW.get() / PERIOD;
+            let item = random.random_range(0..100_u64);
+            let is_new = |last: Option<&u64>| {
+                last.is_none_or(|&last| last + u64::from(generations) <= period)
+            };
+            let expected = is_new(last.get(&item));
+            if random.random_bool(0.5) {
+                assert_eq!(seen.insert(&item), Ok(expected), "{seen:?}");
+                last.insert(item, period);
+            } else {
+                assert_eq!(seen.insert_if_absent(&item), Ok(expected), "{seen:?}");
+                if expected {
+                    last.insert(item, period);
+                }
+            }
+            for other in 0..100 {
+                assert_eq!(seen.contains(&other), !is_new(last.get(&other)), "{other} {seen:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn batches_look_at_the_clock() {
+    NOW.set(0);
+    let seen = timed(3);
+    assert_eq!(seen.insert_all(0..1000), Ok(1000));
+    NOW.set(PERIOD);
+    assert_eq!(seen.insert_if_absent_all(0..1000), Ok(0));
+    assert_eq!(seen.generation(), 1);
+    NOW.set(2 * PERIOD);
+    let items: Vec<_> = (500..1500).collect();
+    let mut new = vec![false; 1000];
+    assert_eq!(seen.insert_many(&items, &mut new), Ok(500));
+    assert_eq!((seen.generation(), seen.len()), (2, 1500));
+    NOW.set(3 * PERIOD);
+    assert_eq!(seen.insert_if_absent_many(&items, &mut new), Ok(0));
+    assert_eq!((seen.generation(), seen.len()), (3, 1000));
+    assert_eq!(seen.insert_many::<u32>(&[], &mut []), Ok(0));
+}
+
+/// Times at both ends of what a number holds.
+#[test]
+fn times_without_end() {
+    NOW.set(0);
+    let seen = builder(wide(), 2).clock(now).every(Duration::MAX).build().unwrap();
+    seen.insert(&1).unwrap();
+    NOW.set(u64::MAX - 1);
+    assert_eq!((seen.insert(&1), seen.generation()), (Ok(false), 0));
+    let seen = builder(wide(), 2).clock(|| Duration::MAX).every(Duration::from_nanos(1)).build();
+    assert_eq!(seen.unwrap().insert(&1), Ok(true));
+    NOW.set(0);
+    let seen = builder(wide(), 2).clock(now).every(Duration::from_nanos(1)).build().unwrap();
+    seen.insert(&1).unwrap();
+    NOW.set(u64::MAX);
+    assert_eq!(seen.insert(&1), Ok(true));
+    // A clock that goes back ends nothing.
+    NOW.set(0);
+    assert_eq!(seen.insert(&1), Ok(false));
+    let error = builder(wide(), 2).every(Duration::ZERO).build().unwrap_err();
+    assert_eq!(error, Error::NoTime);
+}
+
+/// A copy goes on by the same time; what is restored has none until it gets one.
+#[test]
+fn copies_and_the_clock() {
+    NOW.set(0);
+    let seen = timed(4);
+    seen.insert(&1).unwrap();
+    NOW.set(PERIOD / 2);
+    let copy = seen.try_clone().unwrap();
+    let mut restored = Seen::from_snapshot(&seen.snapshot().unwrap(), HASHER).unwrap();
+    assert_eq!((copy.period(), restored.period()), (seen.period(), None));
+    NOW.set(PERIOD);
+    assert!([&copy, &restored].into_iter().all(|seen| seen.insert(&2) == Ok(true)));
+    assert_eq!([&seen, &copy, &restored].map(Seen::generation), [0, 1, 0]);
+    assert_eq!(restored.set_every(Duration::ZERO), Err(Error::NoTime));
+    restored.set_every(Duration::from_nanos(1)).unwrap();
+    thread::sleep(Duration::from_millis(1));
+    assert_eq!(restored.insert(&1), Ok(true), "by the clock of the machine");
+    assert!(restored.generation() > 4);
+}
+
+/// An advance by hand ends a generation early; the next one ends when it would have.
+#[test]
+fn advances_by_hand_beside_the_clock() {
+    NOW.set(0);
+    let seen = timed(3);
+    seen.insert(&1).unwrap();
+    NOW.set(PERIOD - 1);
+    seen.advance();
+    seen.insert(&2).unwrap();
+    NOW.set(PERIOD);
+    seen.insert(&3).unwrap();
+    assert_eq!([1, 2, 3].map(|item| seen.age(&item)), [Some(2), Some(1), Some(0)]);
+}
+
+/// A filter that makes room is never full, and forgets the oldest items first.
+#[test]
+fn room_is_made_for_each_insert() {
+    for layout in LAYOUTS {
+        for generations in [2, 4] {
+            let builder = builder(layout, generations).capacity(500);
+            let seen = builder.forget_oldest_when_full().build().unwrap();
+            let mut generation = 0;
+            for (n, hash) in hashes(3).take(20_000).enumerate() {
+                let item = Prehashed(hash);
+                if n % 3 == 0 {
+                    seen.insert(&item).unwrap();
+                } else {
+                    seen.insert_many(&[item], &mut [false]).unwrap();
+                }
+                assert_eq!(seen.age(&item), Some(0), "{seen:?}");
+                if n % 700 == 0 {
+                    seen.advance();
+                    generation += 1;
+                }
+            }
+            let early = seen.stats().early_advances;
+            assert!((1..20_000).contains(&early), "{early}");
+            assert_eq!(seen.generation(), generation + early);
+        }
+    }
+}
+
+/// Threads that insert, where each of them may advance: nothing is missed for N - 1 periods. Then all is forgotten.
+#[test]
+fn nothing_is_missed_beside_the_clock() {
+    const GENERATIONS: u32 = 3;
+    /// Of the machine, as the filter has it.
+    fn machine() -> Duration {
+        static START: Mutex<Option<std::time::Instant>> = Mutex::new(None);
+        START.lock().unwrap().get_or_insert_with(std::time::Instant::now).elapsed()
+    }
+    for period in [200, 1000, 5000].map(Duration::from_micros) {
+        let builder = builder(wide(), GENERATIONS).capacity(2000).clock(machine);
+        let seen = &builder.every(period).build().unwrap();
+        let (checked, stop) = (&AtomicU64::new(0), &AtomicBool::new(false));
+        thread::scope(|scope| {
+            for number in 0..4 {
+                scope.spawn(move || {
+                    let mut items = hashes(number + 10).zip(0_u64..);
+                    // When an insert of it was called last.
+                    let mut recent = Vec::new();
+                    while !stop.load(Ordering::Relaxed) {
+                        let called = machine();
+                        let (hash, n) = items.next().unwrap();
+                        match seen.insert(&Prehashed(hash)) {
+                            Ok(_) => recent.push((hash, called)),
+                            Err(error) => assert_eq!(error, Error::Full),
+                        }
+                        if n % 16 == 0 {
+                            recent.retain(|&(hash, called)| {
+                                let found = seen.contains(&Prehashed(hash));
+                                let is_within = machine() < called + period * (GENERATIONS - 1);
+                                assert!(found || !is_within, "an item is missed within its window");
+                                checked.fetch_add(u64::from(is_within), Ordering::Relaxed);
+                                is_within
+                            });
+                        }
+                        if n % 4096 == 0 {
+                            // So that several generations are due for some of them.
+                            thread::sleep(period);
+                        }
+                    }
+                });
+            }
+            thread::sleep(Duration::from_millis(300));
+            stop.store(true, Ordering::Relaxed);
+        });
+        let (checked, passed) = (checked.load(Ordering::Relaxed), seen.generation());
+        assert!(checked > 1000 && passed > 5, "{checked} checks in {passed} generations");
+        thread::sleep(period * GENERATIONS);
+        seen.advance_if_due();
+        assert!(seen.is_empty(), "{seen:?}");
+    }
+}
