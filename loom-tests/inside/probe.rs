@@ -7,6 +7,7 @@
 use core::marker::PhantomData;
 
 use super::entry::{Entry, NoValues, SPARE_SOURCE_BITS, Shape, ValueBits, Values};
+use super::generations::{Clock, Generations, Stamping};
 use super::sizing::{self, Sizing};
 use super::{Buckets, Geometry, Key, Place, Stashed, State, Table};
 use crate::error::Error;
@@ -260,9 +261,9 @@ fn geometry<M: Modelled>(began_with: usize) -> Geometry {
 }
 
 /// An empty filter, or maplet, that begins with this number of buckets, and has at most `max_buckets`: also small
-/// tables that no capacity leads to.
+/// tables that no capacity leads to. With generations, if their number is not 0.
 #[must_use]
-pub fn empty<M: Modelled>(began_with: usize, max_buckets: usize) -> M::Shared {
+pub fn empty<M: Modelled>(began_with: usize, max_buckets: usize, generations: u32) -> M::Shared {
     let layout = <FormatOf<M>>::ID;
     let growth = layout.properties().growth;
     let sizing = Sizing {
@@ -275,6 +276,8 @@ pub fn empty<M: Modelled>(began_with: usize, max_buckets: usize) -> M::Shared {
     };
     let state = State::try_new(sizing).expect("a small table");
     store_zeros(&state);
+    let state =
+        state.with_generations(Generations { count: generations, clock: Clock::default() });
     let hasher = DefaultHashBuilder::default();
     M::from_inner(Inner { storage: PhantomData, state, hasher, capacity: 0, max_capacity: 0 })
 }
@@ -351,6 +354,38 @@ pub fn split<M: Modelled>(shared: &M::Shared, most: usize) -> usize {
     moving(|| table.split(growing, &mut doubled_of, most)).expect("memory for a model")
 }
 
+/// Operations of a table of generations.
+impl<L: Storage + 'static, const SHORT_RING: bool> Maplet<L, SHORT_RING> {
+    /// Gives the item with this hash the present stamp, or only if it is not there. Whether it was not.
+    pub fn stamp(shared: &CuckooMaplet<L>, hash: u64, is_always: bool) -> bool {
+        let table = table::<Self>(shared);
+        let stamping = if is_always { Stamping::Always } else { Stamping::IfAbsent };
+        table.insert_with(table.key(hash), stamping).expect("room")
+    }
+
+    /// How many generations ago the item with this hash got its stamp.
+    pub fn age(shared: &CuckooMaplet<L>, hash: u64) -> Option<u32> {
+        let table = table::<Self>(shared);
+        table.age(table.key(hash))
+    }
+
+    /// Ends a generation. Returns how many entries are removed.
+    pub fn advance(shared: &CuckooMaplet<L>) -> usize {
+        table::<Self>(shared).advance()
+    }
+
+    /// Ends the first generation, if that is present. Whether it was.
+    pub fn advance_from_first(shared: &CuckooMaplet<L>) -> bool {
+        table::<Self>(shared).advance_from(Clock::default()).is_some()
+    }
+
+    /// The number of the present generation.
+    #[must_use]
+    pub fn generation(shared: &CuckooMaplet<L>) -> u64 {
+        state::<Self>(shared).clock().number()
+    }
+}
+
 /// What a snapshot takes of a filter.
 pub struct Image {
     taken: super::Image,
@@ -360,6 +395,8 @@ pub struct Image {
     pub items: usize,
     /// Slots in use that it says splits have added.
     pub doubled: u64,
+    /// The number of the generation that it says is present.
+    pub generation: u64,
 }
 
 impl Image {
@@ -396,7 +433,8 @@ pub fn image<M: Modelled>(shared: &M::Shared) -> Image {
     let doubled = image.grown.doubled;
     let stashed = image.stashed.iter().map(|&words| Stashed::of_words(words).copies);
     let items = image.occupied + stashed.sum::<usize>() - doubled as usize;
-    Image { items, doubled, buckets, taken: image }
+    let generation = image.generations.clock.number();
+    Image { items, doubled, generation, buckets, taken: image }
 }
 
 /// All that the image holds into a filter, or nothing of it.

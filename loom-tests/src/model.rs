@@ -145,6 +145,8 @@ pub struct Setup<M: Subject> {
     stored: Vec<Stored>,
     /// Of which a copy is in the stash.
     stashed: Vec<Item>,
+    /// 0 in a table without generations.
+    generations: u32,
     exact_seq_cst: bool,
     every_schedule: bool,
     threads: Vec<Vec<Step<M>>>,
@@ -176,6 +178,7 @@ impl<M: Subject> Setup<M> {
             classes: Vec::new(),
             stored: Vec::new(),
             stashed: Vec::new(),
+            generations: 0,
             exact_seq_cst: false,
             every_schedule: false,
             threads: Vec::new(),
@@ -321,6 +324,12 @@ impl<M: Subject> Setup<M> {
         self.stored.iter().filter(|stored| stored.bucket == bucket).count()
     }
 
+    /// A table with this number of generations, of which the one with the stamp 0 is present.
+    #[must_use]
+    pub fn generations(self, generations: u32) -> Self {
+        Self { generations, ..self }
+    }
+
     /// The model keeps `SeqCst` accesses; other models replace them by Acquire and Release. For models
     /// about `SeqCst` only: loom makes a `SeqCst` load read the newest value at once, and so hides
     /// faults in the weaker accesses before it.
@@ -369,13 +378,40 @@ impl<M: Subject> Setup<M> {
         preemptions: usize,
         define: impl Fn(&mut Model<M>) + Send + Sync + 'static,
     ) {
+        self.explore(floor, preemptions, move |setup| {
+            let mut model = Model::new(setup);
+            define(&mut model);
+            model.run(setup);
+        });
+    }
+
+    /// As `check`, of threads that assert what they see, and record nothing. What `define` returns is called at the end, when
+    /// no thread is running.
+    pub fn check_asserted<F: FnOnce(&mut Thread<M>)>(
+        self,
+        floor: usize,
+        preemptions: usize,
+        define: impl Fn(&mut Model<M>) -> F + Send + Sync + 'static,
+    ) {
+        self.explore(floor, preemptions, move |setup| {
+            let mut model = Model::new(setup);
+            let at_the_end = define(&mut model);
+            let (mut main, events) = model.join();
+            assert!(events.iter().all(Vec::is_empty), "nobody looks at what is recorded");
+            assert!(!probe::has_mirror::<M>(&main.shared), "a mirror is left");
+            at_the_end(&mut main);
+        });
+    }
+
+    fn explore(
+        self,
+        floor: usize,
+        preemptions: usize,
+        run: impl Fn(&Self) + Send + Sync + 'static,
+    ) {
         probe::set_seq_cst_is_exact(self.exact_seq_cst);
         let every_schedule = self.every_schedule;
-        let execution: Execution = Arc::new(move || {
-            let mut model = Model::new(&self);
-            define(&mut model);
-            model.run(&self);
-        });
+        let execution: Execution = Arc::new(move || run(&self));
         explore(floor, preemptions, &execution);
         if every_schedule {
             explore_every_schedule(floor, &execution);
@@ -608,7 +644,8 @@ pub struct Model<M: Subject> {
 
 impl<M: Subject> Model<M> {
     fn new(setup: &Setup<M>) -> Self {
-        let shared = Arc::new(probe::empty::<M>(setup.began_with, setup.greatest));
+        let Setup { began_with, greatest, generations, .. } = *setup;
+        let shared = Arc::new(probe::empty::<M>(began_with, greatest, generations));
         let splits = setup.buckets - setup.began_with;
         assert_eq!(probe::split::<M>(&shared, splits), splits);
         for &Stored { bucket, item, known } in &setup.stored {
@@ -628,7 +665,7 @@ impl<M: Subject> Model<M> {
     #[must_use]
     pub fn image_of(&self, items: &[Item]) -> Image {
         let Table { began_with, .. } = *self.main.table;
-        let shared = probe::empty::<M>(began_with, began_with);
+        let shared = probe::empty::<M>(began_with, began_with, 0);
         for item in items {
             let [first, _] = item.home.buckets::<M>(began_with);
             assert!(probe::put::<M>(&shared, first, item.home, ALL));
@@ -642,8 +679,8 @@ impl<M: Subject> Model<M> {
         self.bodies.push(Box::new(body));
     }
 
-    /// Runs all threads, then checks their record and the final contents of the table.
-    fn run(self, setup: &Setup<M>) {
+    /// Runs all threads. Returns the main one, and what was recorded: by nobody first.
+    fn join(self) -> (Thread<M>, Vec<Vec<Event>>) {
         let Self { mut main, bodies } = self;
         main.known = vec![0; bodies.len() + 1];
         let handles: Vec<_> = bodies
@@ -667,6 +704,12 @@ impl<M: Subject> Model<M> {
         for handle in handles {
             all.push(handle.join().expect("a thread panicked"));
         }
+        (main, all)
+    }
+
+    /// Runs all threads, then checks their record and the final contents of the table.
+    fn run(self, setup: &Setup<M>) {
+        let (mut main, mut all) = self.join();
         main.known = all.iter().map(Vec::len).collect();
         let relatives: Vec<_> = setup.classes.iter().map(|item| setup.relatives(item)).collect();
         // Not `Thread::count`: a `get` returns a stashed value once, however many copies there are.
@@ -989,6 +1032,76 @@ impl<M: Storage + 'static, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>>
         }
         (0..removed).for_each(|_| self.record(item, Outcome::Removed));
         removed
+    }
+}
+
+/// Operations of a table of generations: not recorded.
+impl<M: Storage + 'static, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>> {
+    /// Gives the item the present stamp. Whether it was not there.
+    pub fn stamp(&self, item: Item) -> bool {
+        Maplet::<M, SHORT_RING>::stamp(&self.shared, item.hash, true)
+    }
+
+    /// The same, unless the item is there.
+    pub fn stamp_if_absent(&self, item: Item) -> bool {
+        Maplet::<M, SHORT_RING>::stamp(&self.shared, item.hash, false)
+    }
+
+    /// How many generations ago the item got its stamp.
+    #[must_use]
+    pub fn age(&self, item: Item) -> Option<u32> {
+        Maplet::<M, SHORT_RING>::age(&self.shared, item.hash)
+    }
+
+    /// Whether the item is found.
+    #[must_use]
+    pub fn is_remembered(&self, item: Item) -> bool {
+        self.shared.contains_key(&Prehashed(item.hash))
+    }
+
+    /// The stamps of the item.
+    #[must_use]
+    pub fn stamps(&self, item: Item) -> Vec<u32> {
+        self.shared.get(&Prehashed(item.hash)).collect()
+    }
+
+    /// Ends a generation. Returns how many entries are removed.
+    pub fn advance(&self) -> usize {
+        Maplet::<M, SHORT_RING>::advance(&self.shared)
+    }
+
+    /// Ends the first generation, if that is present. Whether it was.
+    pub fn advance_from_first(&self) -> bool {
+        Maplet::<M, SHORT_RING>::advance_from_first(&self.shared)
+    }
+
+    /// The number of the present generation.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        Maplet::<M, SHORT_RING>::generation(&self.shared)
+    }
+
+    /// The number of entries.
+    #[must_use]
+    pub fn entries(&self) -> usize {
+        probe::len::<Maplet<M, SHORT_RING>>(&self.shared)
+    }
+
+    /// The number of the present generation at one instant, and how many items there were.
+    #[must_use]
+    pub fn image(&self) -> (u64, usize) {
+        let image = probe::image::<Maplet<M, SHORT_RING>>(&self.shared);
+        (image.generation, image.items)
+    }
+
+    /// Stores one more entry of the item, with its own value.
+    pub fn add(&self, item: Item) {
+        self.shared.insert(&Prehashed(item.hash), item.home.value).expect("room");
+    }
+
+    /// Takes an entry of the item out.
+    pub fn take(&self, item: Item) {
+        assert!(self.shared.remove(&Prehashed(item.hash), item.home.value));
     }
 }
 

@@ -170,6 +170,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         }
         // Both stripes: whoever inserts the same item waits, or has done so before.
         let locked = self.stripes.lock(buckets.map(Bucket::number));
+        let place = self.stamped(Place::select(in_first, places), duplicates);
         let is_same = (!B::GROWS || self.locate(places) == buckets)
             && (0..2).all(|at| self.locked_word(buckets[at].number()).bits() == words[at].bits());
         is_same
@@ -177,7 +178,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             && self.store_in(
                 &locked,
                 select_unpredictable(in_first, buckets[0], buckets[1]),
-                self.stamped(Place::select(in_first, places), duplicates),
+                place,
             )
     }
 

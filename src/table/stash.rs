@@ -248,8 +248,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         match self.try_place_locked(&locked, buckets, key, duplicates) {
             Attempt::NoRoom => match reserved {
                 Ok(()) => {
-                    let key = self.stamped_key(key, duplicates);
-                    self.put_in_stash(&mut self.lock_cells(key), key, 1)
+                    let stamped = self.stamped_key(key, duplicates);
+                    self.put_in_stash(&mut self.lock_cells(key), stamped, 1)
                 }
                 Err(refused) => refused,
             },

@@ -64,6 +64,7 @@ mod batches;
 mod costs;
 mod counters;
 mod entries;
+mod expiring;
 mod expiry;
 mod growth;
 mod kicks;

@@ -60,6 +60,7 @@ const ARRAY: &str = "src/sync/array.rs";
 const BATCH: &str = "src/table/batch.rs";
 const BUCKETS: &str = "src/table/bucket.rs";
 const EXPIRY: &str = "src/table/expiry.rs";
+const GENERATIONS: &str = "src/table/generations.rs";
 const GROWING: &str = "src/table/growing.rs";
 const GROW: &str = "src/table/grow.rs";
 const INSERT: &str = "src/table/insert.rs";
@@ -156,10 +157,17 @@ const DROPPED: &[&str] = &[
     "expiry::dropped_by_a_kick_beside_another_value",
 ];
 
+const STAMP_AND_SWEEP: &[&str] =
+    &["expiring::stamp_of_what_is_swept", "expiring::stamp_if_absent_beside_an_advance"];
+const STAMP_AND_WINDOW: &[&str] = &["expiring::stamp_overtaken_by_a_whole_window"];
+const STAMP_LATE: &[&str] =
+    &["expiring::stamp_beside_two_advances", "expiring::stamp_and_kick_beside_the_end_of_a_sweep"];
+
 /// Models that notice weaker orderings of a file, most likely. They are run first.
 pub const LIKELY: &[(&str, &[&[&str]])] = &[
     (ARRAY, &[PIECES]),
     (EXPIRY, &[SWEEP_AND_KICK, SWEEP_AND_SPLIT, SWEEP_AND_VALUE, DROPPED]),
+    (GENERATIONS, &[STAMP_AND_SWEEP, STAMP_LATE]),
     (LOCK, &[EXCLUSION]),
     (TABLE, &[LOOKUPS, TWO_HOPS, CLEAR, DUPLICATE_THAT_GOES, KICKS, ORDER]),
     (GROWING, &[SPLITS, SPLIT_THEN_LOOKUPS]),
@@ -259,7 +267,7 @@ pub const FAULTS: &[Fault] = faults! {
     TABLE relocate: "a kick clears before it copies"
         put "self.store_word(locked, to.number(), copied, Ordering::Release);" after "locked.vacate(from.number()); }"
         => LOOKUPS;
-    TABLE clear: "clear bumps no version"
+    TABLE clear_locked: "clear bumps no version"
         without "self.versions.bump_all();"
         => CLEAR;
     REMOVE store_changed: "a removal of a duplicate bumps no version"
@@ -291,11 +299,9 @@ pub const FAULTS: &[Fault] = faults! {
         without "self.versions.stashed(group, is_first);"
         => &["stash::insert_known_to_a_lookup"];
     STASH try_stash: "an entry goes into the stash after its stripes are given back"
-        replace "Ok(()) => self.put_in_stash(&mut self.lock_cells(key), key, 1),"
-        with "Ok(()) => {
-                drop(locked);
-                self.put_in_stash(&mut self.lock_cells(key), key, 1)
-            }"
+        replace "let stamped = self.stamped_key(key, duplicates);"
+        with "let stamped = self.stamped_key(key, duplicates);
+            drop(locked);"
         => &["stash::two_unique_inserts_of_one_item"];
     CELLS grow: "the number of lines is stored before entries are copied"
         swap "cells.copy_moved(new, old.len());"
@@ -316,7 +322,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "self.owned.of_groups[group] == 1 && found.copies == copies" with "found.copies == copies"
         => &["stash::removal_beside_another_item_of_the_group"];
     INSERT try_place_locked: "an insert_unique does not look in the stash under its stripes"
-        without "_ if duplicates == Duplicates::Reject && self.is_stashed(key) => Attempt::Duplicate,"
+        without "_ if duplicates != Duplicates::Allow && self.is_stashed(key) => Attempt::Duplicate,"
         => &["stash::two_unique_inserts_of_one_item"];
     REMOVE change_seen: "a removal does not look for stashed entries under its stripe"
         without "if self.versions.any_stashed(self.geometry().version_group(key)) { return Some(false); }"
@@ -394,7 +400,7 @@ pub const FAULTS: &[Fault] = faults! {
             let locked = self.stripes.lock([buckets[0].number()]);"
         => OVERTAKEN_REMOVALS;
     INSERT insert_without_kicks: "the last resort of an insert does not stash"
-        replace "self.stash_locked(key)" with "Attempt::NoRoom"
+        replace "self.stash_locked(key, duplicates)" with "Attempt::NoRoom"
         => &["last_resort::insert_overtaken_in_every_attempt"];
     INSERT insert_without_kicks: "the last resort of an insert locks one of its stripes"
         replace "let (locked, buckets) = self.lock(places, self.locate(places));"
@@ -464,7 +470,7 @@ pub const FAULTS: &[Fault] = faults! {
         put "if let Some(next_level) = extent.next_level(growing.ring()) { growing.publish(next_level); }"
         before "self.clear_what_goes(&locked, &splits);"
         => &["voids::void_entry_at_the_end_of_a_level_of_which_the_next_bit_is_set"];
-    INSERT insert_unique: "an insert_unique does not look at the extent again"
+    INSERT insert_absent: "an insert_unique does not look at the extent again"
         replace "let (buckets, words) = self.read_valid(places);"
         with "let buckets = self.locate(places);
             let words = self.words_in(buckets);"
@@ -632,4 +638,33 @@ pub const FAULTS: &[Fault] = faults! {
     MIRROR stop: "a snapshot ends in the middle of a sweep"
         without "let _removing = table.lock_removing();"
         => &["expiry::snapshot_beside_a_sweep_of_doubled_entries"];
+
+    // Generations.
+    GENERATIONS insert_stamped: "an insert that finds the present stamp does not look at the clock again"
+        replace "&& self.clock() == clock" with "" => STAMP_AND_WINDOW;
+    GENERATIONS insert_stamped: "an insert reads the clock after the words"
+        put "let clock = self.clock();" after "let (buckets, words) = self.read_valid(places);"
+        => STAMP_AND_WINDOW;
+    GENERATIONS advance_locked: "a generation begins before the oldest is removed"
+        swap "let removed = self.remove_retiring(next.stamp());" and "self.set_clock(next);"
+        => STAMP_AND_SWEEP;
+    GENERATIONS advance: "two generations end at a time"
+        without "let _removing = self.lock_removing();"
+        => &["expiring::two_that_advance"];
+    GENERATIONS advance_from: "two threads make room for one insert each"
+        replace "(self.clock() == clock).then(" with "Some(()).map(|()|"
+        => &["expiring::two_that_make_room"];
+    GENERATIONS age: "an age is told by the generation before the words"
+        replace "if self.clock() == clock { break; }" with "break;"
+        => &["expiring::age_beside_an_advance"];
+    GENERATIONS insert_stamped_slow: "an insert leaves an older stamp as it is"
+        replace "self.restamp(Key { entry, ..key })?" with "self.replace(Key { entry, ..key }, older)?"
+        => &["expiring::two_stamps_of_an_old_item"];
+    INSERT store_absent: "a stamp is read before the stripe is taken"
+        put "let place = self.stamped(Place::select(in_first, places), duplicates);"
+        before "let locked = self.stripes.lock(buckets.map(Bucket::number));"
+        => &["expiring::stamp_beside_two_advances"];
+    STASH try_stash: "what is stashed has no stamp"
+        replace "self.stamped_key(key, duplicates)" with "key"
+        => &["expiring::stamp_without_room_beside_an_advance"];
 };
