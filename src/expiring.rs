@@ -88,7 +88,8 @@ use crate::table::generations::Stamping;
 /// It reads the table once, and takes the lock of each group of buckets for a moment, and that of each bucket with something to
 /// forget. On the machine of `docs/performance.md` that is some milliseconds for each million slots. Other threads go on. An
 /// insert that advances takes as long. If no insert may take so long, call `advance_if_due` from a thread of your own, more
-/// often than the period, so that it comes first; or use several filters, one for each shard of the items, and advance them one
+/// often than the period, so that it comes first (in tokio, `spawn_blocking(move || seen.advance_if_due())` after each tick of an
+/// `interval`); or use several filters, one for each shard of the items, and advance them one
 /// after the other: each sweep is short then.
 ///
 /// ```

@@ -23,7 +23,7 @@
 //!   forget, grow, rebuild and swap, maplets of runs and of shards, a filter in a static, tokio, a filter across
 //!   restarts, models with loom
 //!
-//! # Filter or maplet?
+//! # Filter, maplet, or one that forgets?
 //!
 //! A [`CuckooFilter`] answers "is x in the set?". A [`CuckooMaplet`] stores a small value with each key,
 //! and answers "which values may x have?", for example which of 64 partitions may hold it. Use one maplet
@@ -38,6 +38,21 @@
 //! assert!(partitions.get("egg").any(|partition| partition == 7));
 //! partitions.replace("egg", 7, 9)?; // the key moved to partition 9
 //! assert!(partitions.get("egg").any(|partition| partition == 9));
+//! # Ok::<(), coucal::Error>(())
+//! ```
+//!
+//! An [`ExpiringCuckooFilter`] answers "was x seen lately?". It forgets what is older than its window, in one table, and without
+//! a thread. Its documentation says what it promises, to the letter.
+//!
+//! ```
+//! use std::time::Duration;
+//! use coucal::ExpiringCuckooFilter;
+//!
+//! // Ten generations of a minute.
+//! let builder = ExpiringCuckooFilter::builder().growable().generations(10);
+//! let seen = builder.every(Duration::from_secs(60)).build()?;
+//! assert!(seen.insert("egg")?); // new
+//! assert!(!seen.insert("egg")?); // seen, and remembered for nine minutes or more from now on
 //! # Ok::<(), coucal::Error>(())
 //! ```
 //!
@@ -59,11 +74,15 @@
 //! | the layout's name, at run time | `CuckooFilter::builder().layout_named("Fp12x5")?.capacity(n).build()?` |
 //! | the number of pairs and the bits of a value: a maplet | `CuckooMaplet::with_capacity(n, 6)` |
 //! | the bits of a value: a maplet that grows | `GrowableCuckooMaplet::new(6)` |
+//! | the number of items and of generations: a filter that forgets | `ExpiringCuckooFilter::with_capacity(n, 4)` |
+//! | the number of generations: one that forgets, and grows | `GrowableExpiringCuckooFilter::new(4)` |
+//! | for how long to remember | `ExpiringCuckooFilter::builder().growable().generations(10).every(minute).build()?` |
 //! | a [snapshot](#snapshots) in a file | `CuckooFilter::<Fp16x4, _>::restore(file, hasher)?` |
 //! | a snapshot in memory | `CuckooFilter::<Fp16x4, _>::from_bytes(&bytes, hasher)?` |
 //! | a snapshot of a filter of fixed size, of any layout | `AnyCuckooFilter::restore(file, hasher)?` |
 //! | a snapshot of a filter that grows | `GrowableCuckooFilter::<Fp16x4, _>::restore(file, hasher)?` |
 //! | a snapshot of a maplet | `CuckooMaplet::<Fp16x4, _>::restore(file, hasher)?` |
+//! | a snapshot of a filter that forgets | `ExpiringCuckooFilter::<Fp16x4, _>::restore(file, hasher)?` |
 //! | several of these | `CuckooFilter::builder().capacity(n).false_positive_rate(rate).any_layout().hasher(hasher).build()?` |
 //!
 //! * Name the type of what you restore, as the table does: the compiler cannot infer a layout from bytes.
@@ -79,7 +98,14 @@
 //! The parameters are a layout, [`Fp16x4`] by default, and a hasher. So a field is a `CuckooFilter`, and with a hasher
 //! `CuckooFilter<Fp16x4, RandomState>`. A [`GrowableCuckooFilter`] has the same parameters; an [`AnyCuckooFilter`] has
 //! only the hasher, since its layout is chosen at run time. Where any of them will do, take [`Storage`] as a bound.
-//! Maplets have the same parameters, and the names [`CuckooMaplet`], [`GrowableCuckooMaplet`] and [`AnyCuckooMaplet`].
+//! Maplets and filters that forget have the same parameters:
+//!
+//! | | of fixed size | that grows | with a layout that is chosen at run time |
+//! |---|---|---|---|
+//! | a filter | [`CuckooFilter`] | [`GrowableCuckooFilter`] | [`AnyCuckooFilter`] |
+//! | a maplet | [`CuckooMaplet`] | [`GrowableCuckooMaplet`] | [`AnyCuckooMaplet`] |
+//! | a filter that forgets | [`ExpiringCuckooFilter`] | [`GrowableExpiringCuckooFilter`] | [`AnyExpiringCuckooFilter`] |
+//!
 //! [`Storage`] has an example with all of them.
 //!
 //! # Names
@@ -224,8 +250,8 @@
 //! | `insert_many`, `insert_all`, `insert_unique_many`, `insert_unique_all`, `remove_many` | as `insert`, `insert_unique` and `remove`, for each item by itself | as these; nothing between two items |
 //! | `count`, item absent | nobody, unless a fingerprint of its version group is being moved: then two stripes | these, for two loads |
 //! | `count`, item present | two stripes | these, for two loads |
-//! | `clear` | a `merge` into the same filter, and the end of a `snapshot`; of a maplet a `remove_value`; in a growable filter the growth mutex; then every stripe | these, until the table is empty |
-//! | `snapshot` | another `snapshot` of the same filter, or a `merge` that takes one; at the end a `merge` into it, and of a maplet a `remove_value`; in a growable filter the growth mutex, at the beginning and at the end; one stripe after the other, and at the end every stripe | in a growable filter the growth mutex, while it allocates memory for the mirror, and at the end; one stripe at a time, for a load and a store; at the end every stripe, for a few loads and stores to each; the mutex of one shard of the stash at a time, for a copy of its entries, at the end for those of shards that have changed meanwhile |
+//! | `clear` | a `merge` into the same filter, and the end of a `snapshot`; of a maplet a `remove_value`, of an expiring filter an `advance`; in a growable filter the growth mutex; then every stripe | these, until the table is empty |
+//! | `snapshot` | another `snapshot` of the same filter, or a `merge` that takes one; at the end a `merge` into it, of a maplet a `remove_value`, and of an expiring filter an `advance`; in a growable filter the growth mutex, at the beginning and at the end; one stripe after the other, and at the end every stripe | in a growable filter the growth mutex, while it allocates memory for the mirror, and at the end; one stripe at a time, for a load and a store; at the end every stripe, for a few loads and stores to each; the mutex of one shard of the stash at a time, for a copy of its entries, at the end for those of shards that have changed meanwhile |
 //! | what is done with a `Snapshot`, `restore` | nobody | nothing: they do not access the filter |
 //! | `merge` | as `snapshot` of the other filter; then another `merge` into this one, a `clear`, the end of a `snapshot`, and of a maplet a `remove_value`; then as one `insert` after the other; if one fails, then as one `remove` after the other | the same |
 //! | of a maplet: `contains_key`, `insert`, `remove`, `insert_many` and so on | as `contains`, `insert`, `remove` and so on | the same |
@@ -234,6 +260,11 @@
 //! | of a maplet: `update` | as `get`, then as `replace`; again if another thread was faster | the same; nothing while your function runs |
 //! | of a maplet: `remove_value` | another one, a `merge` into the maplet, a `clear`, and the end of a `snapshot`; one stripe after the other; two stripes and the mutex of the shard for each stashed pair that goes; in a growable maplet once the growth mutex | one stripe at a time, for a load and a store; these two and the mutex, for some stores |
 //! | of a maplet: `get`, `get_many` | nobody, but for the allocator if values of the key are stashed. After 8 rounds, in each of which a fingerprint of its version group was moved: two stripes, and if something of the group is stashed the mutex of the shard | these, for two loads and a search in the stash |
+//! | of an expiring filter: `contains`, `age` | as `contains`, and as `get` of a maplet | the same |
+//! | of an expiring filter: `insert`, item of the present generation | nobody, unless something of its version group is stashed: then as `get` of a maplet | nothing |
+//! | of an expiring filter: `insert` else, `insert_if_absent` | as `insert_unique`; for an older item as `replace`; again if another thread was faster | the same |
+//! | of an expiring filter: `advance` | as `remove_value` | the same |
+//! | of an expiring filter with a clock, also: an insert that finds a generation due | as `advance`, or as `clear` if N have passed; if another thread advances, nobody, unless the filter is a period behind: then that thread | the same |
 //! | in a growable filter, also: an insert that leaves the load above the target | for splits: the stripes of up to eight buckets and their eight new ones at a time; at times for the allocator, which provides the next part of the table | these, and the growth mutex. If another thread has the mutex, it returns without splitting |
 //! | in a growable filter, also: an insert that finds no room in a table that is full for its size | the growth mutex, for the splits of another thread, or for the beginning or the end of a `snapshot`; then as above | the growth mutex, for the splits of one run; then it searches again |
 //! | `reserve` | the growth mutex, and stripes as above | both, for some splits at a time |
@@ -334,6 +365,9 @@ struct Readme;
 /// # let growing_file = growing.as_bytes();
 /// # let maplet = CuckooMaplet::builder().value_bits(6).hasher(hasher).build()?.snapshot()?;
 /// # let maplet_file = maplet.as_bytes();
+/// # let seen = ExpiringCuckooFilter::with_capacity_and_hasher(n, 4, hasher).snapshot()?;
+/// # let seen_file = seen.as_bytes();
+/// # let minute = std::time::Duration::from_secs(60);
 /// CuckooFilter::with_capacity(n);
 /// CuckooFilter::builder().capacity(n).build()?;
 /// CuckooFilter::with_capacity_and_hasher(n, hasher);
@@ -344,6 +378,9 @@ struct Readme;
 /// CuckooFilter::builder().layout_named("Fp12x5")?.capacity(n).build()?;
 /// CuckooMaplet::with_capacity(n, 6);
 /// GrowableCuckooMaplet::new(6);
+/// ExpiringCuckooFilter::with_capacity(n, 4);
+/// GrowableExpiringCuckooFilter::new(4);
+/// ExpiringCuckooFilter::builder().growable().generations(10).every(minute).build()?;
 /// CuckooFilter::<Fp16x4, _>::restore(file, hasher)?;
 /// CuckooFilter::<Fp16x4, _>::from_bytes(&bytes, hasher)?;
 /// # let file = any_file;
@@ -352,6 +389,8 @@ struct Readme;
 /// GrowableCuckooFilter::<Fp16x4, _>::restore(file, hasher)?;
 /// # let file = maplet_file;
 /// CuckooMaplet::<Fp16x4, _>::restore(file, hasher)?;
+/// # let file = seen_file;
+/// ExpiringCuckooFilter::<Fp16x4, _>::restore(file, hasher)?;
 /// CuckooFilter::builder().capacity(n).false_positive_rate(rate).any_layout().hasher(hasher).build()?;
 /// # Ok::<(), coucal::Error>(())
 /// ```

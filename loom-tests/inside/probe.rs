@@ -276,8 +276,7 @@ pub fn empty<M: Modelled>(began_with: usize, max_buckets: usize, generations: u3
     };
     let state = State::try_new(sizing).expect("a small table");
     store_zeros(&state);
-    let state =
-        state.with_generations(Generations { count: generations, clock: Clock::default() });
+    let state = state.with_generations(Generations { count: generations, clock: Clock::default() });
     let hasher = DefaultHashBuilder::default();
     M::from_inner(Inner { storage: PhantomData, state, hasher, capacity: 0, max_capacity: 0 })
 }

@@ -75,7 +75,8 @@ impl Timer {
     /// Whether a generation is due.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
-        passed(self.began(), self.now(), self.period) > 0
+        // As `passed`, without a division.
+        self.now().saturating_sub(self.began()) >= self.period
     }
 
     /// Calls `advance` with the number of generations that are due, unless another thread does. Returns what that returns, or

@@ -5,7 +5,7 @@
 //! *turn*, by an access to an atomic of the table. What follows is on the machine's words, and nothing comes in between.
 //!
 //! What takes effect at several instants takes several turns: a batch one for each item, a merge one for each entry, a
-//! `clear` one for each bucket, a `remove_value` one for each bucket with the value, a `get` two.
+//! `clear` one for each bucket, a `remove_value` or an `advance` one for each bucket with the value, a `get` or an `age` two.
 //!
 //! # Order of memory
 //!
@@ -13,9 +13,9 @@
 //!
 //! | answer | of | promises |
 //! |---|---|---|
-//! | found | `contains`, `count`, `get`, `remove`, `replace`, `snapshot`; `insert_unique` and `insert_if_absent`, if nothing was inserted | Acquire: whoever finds an item sees what was done before its insert |
-//! | stored | `insert`, `insert_unique`, `insert_if_absent`, `replace`, each entry of a `merge` | Release: pairs with what finds it |
-//! | all others | what is absent; an insert that fails; a removal, of which no answer tells; `clear`, `remove_value`, `reserve`, figures | nothing |
+//! | found | `contains`, `count`, `get`, `remove`, `replace`, `snapshot`; `insert_unique` and `insert_if_absent`, if nothing was inserted; `age`; `insert` of an expiring filter, if the item was seen | Acquire: whoever finds an item sees what was done before its insert |
+//! | stored | `insert` (of an expiring filter, if the item is new), `insert_unique`, `insert_if_absent`, `replace`, each entry of a `merge` | Release: pairs with what finds it |
+//! | all others | what is absent; an insert that fails; a removal, of which no answer tells; `clear`, `remove_value`, `advance`, `reserve`, figures | nothing |
 //!
 //! An `update` is a `get` and a `replace`.
 //!

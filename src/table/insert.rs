@@ -175,11 +175,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             && (0..2).all(|at| self.locked_word(buckets[at].number()).bits() == words[at].bits());
         is_same
             && !self.versions.any_stashed(self.geometry().version_group(key))
-            && self.store_in(
-                &locked,
-                select_unpredictable(in_first, buckets[0], buckets[1]),
-                place,
-            )
+            && self.store_in(&locked, select_unpredictable(in_first, buckets[0], buckets[1]), place)
     }
 
     /// An insert that may have to kick, or to let the table grow.
