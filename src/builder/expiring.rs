@@ -4,13 +4,14 @@
 
 use core::time::Duration;
 
-use super::{Builder, built};
+use super::{Builder, Figures, built};
 use crate::error::Error;
 use crate::expiring::timer::{Now, Timer, machine_time};
 use crate::expiring::{ExpiringCuckooFilter, GrowableExpiringCuckooFilter};
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::Fp16x4;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
+use crate::table::entry::ValueBits;
 use crate::table::generations::{self, COUNTS, Clock, Generations};
 use crate::table::sizing::Request;
 
@@ -190,23 +191,60 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn build(self) -> Result<ExpiringCuckooFilter<L, S>, Error> {
-        let Expiry { generations: count, period, now, forgets_oldest } = self.expiry;
-        let out_of_range =
-            |max, other| Err(Error::GenerationsOutOfRange { generations: count, max, other });
-        if !COUNTS.contains(&count) {
-            return out_of_range(*COUNTS.end(), None);
-        }
-        let timer =
-            period.map(|period| Timer::new(period, now).ok_or(Error::NoTime)).transpose()?;
-        let mut inner = match self.build_inner(size_of::<ExpiringCuckooFilter<L, S>>()) {
-            Err(Error::ValueBitsOutOfRange { max, other, .. }) => {
-                let most = if max == 0 { 0 } else { (1 << max).min(*COUNTS.end()) };
-                return out_of_range(most, other);
-            }
-            built => built?,
-        };
+        let Expiry { generations: count, forgets_oldest, .. } = self.expiry;
+        let timer = self.timer()?;
+        let inner = self.build_inner(size_of::<ExpiringCuckooFilter<L, S>>());
+        let mut inner = inner.map_err(|error| out_of_range(count, error))?;
         inner.state = inner.state.with_generations(Generations { count, clock: Clock::default() });
         Ok(ExpiringCuckooFilter::new_with(inner, timer, forgets_oldest))
+    }
+
+    /// What [`build`](Self::build) would build, when it holds this number of items. It allocates nothing.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`build`](Self::build), but [`Error::OutOfMemory`]; and [`Error::AboveMaxCapacity`] for more items than the
+    /// filter holds.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use coucal::ExpiringCuckooFilter;
+    ///
+    /// let figures = ExpiringCuckooFilter::builder().growable().generations(10).figures(1_000_000)?;
+    /// assert_eq!(figures.layout_name, "Fp21x3");
+    /// assert!(figures.bits_per_item < 31.0);
+    /// # Ok::<(), coucal::Error>(())
+    /// ```
+    pub fn figures(&self, items: usize) -> Result<Figures, Error> {
+        self.timer()?;
+        let figures = self
+            .figures_of::<L::Buckets<ValueBits>>(items, size_of::<ExpiringCuckooFilter<L, S>>());
+        figures.map_err(|error| out_of_range(self.expiry.generations, error))
+    }
+
+    /// What ends generations; or an error of what was said of generations and time.
+    fn timer(&self) -> Result<Option<Timer>, Error> {
+        let Expiry { generations, period, now, .. } = self.expiry;
+        if !COUNTS.contains(&generations) {
+            return Err(Error::GenerationsOutOfRange {
+                generations,
+                max: *COUNTS.end(),
+                other: None,
+            });
+        }
+        period.map(|period| Timer::new(period, now).ok_or(Error::NoTime)).transpose()
+    }
+}
+
+/// What an error of values means for so many generations.
+fn out_of_range(generations: u32, error: Error) -> Error {
+    match error {
+        Error::ValueBitsOutOfRange { max, other, .. } => {
+            let max = if max == 0 { 0 } else { (1 << max).min(*COUNTS.end()) };
+            Error::GenerationsOutOfRange { generations, max, other }
+        }
+        error => error,
     }
 }
 
