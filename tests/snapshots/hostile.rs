@@ -110,8 +110,8 @@ fn damage(layout: Layout) {
             assert_eq!(error, expected, "bit {bit}");
             bytes[at] ^= 1 << (bit % 8);
         }
-        let unknown = forged(&bytes, |bytes| bytes[at::KIND] |= 4);
-        assert_error!(error(kind, &unknown), Error::UnknownKind { kind: 4.. }, NEWER);
+        let unknown = forged(&bytes, |bytes| bytes[at::KIND] |= 8);
+        assert_error!(error(kind, &unknown), Error::UnknownKind { kind: 8.. }, NEWER);
         bytes.extend(b"more");
         let trailing = ": `restore` leaves them to its reader";
         assert_error!(error(kind, &bytes), Error::TrailingBytes { bytes: 4 }, trailing);
@@ -273,7 +273,7 @@ fn other_fields(layout: Layout) {
         }
         impossible(kind, &with_half(bytes, at::TARGET_LOAD, layout.target));
         let byte = |at: usize, value| error(kind, &forged(bytes, |bytes| bytes[at] = value));
-        for kind in [4, 255] {
+        for kind in [6, 255] {
             assert_error!(byte(at::KIND, kind), Error::UnknownKind { kind: k } if k == kind, NEWER);
         }
         // And one of another encoding that no layout has with these bits.
