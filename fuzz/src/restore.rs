@@ -1,7 +1,10 @@
 //! Bytes of snapshots, valid or not: what is restored is then used.
 
 use arbitrary::{Arbitrary, Unstructured};
-use coucal::{CuckooFilter, CuckooMaplet, Error, FixedStorage, GrowingLayout, Snapshot};
+use coucal::{
+    AnyLayout, CuckooFilter, CuckooMaplet, Error, ExpiringCuckooFilter, FixedStorage, Growable,
+    GrowingLayout, Snapshot, StableHashBuilder, Storage,
+};
 use coucal_reference::format::{self, Contents, Fault, HEADER, at};
 use coucal_reference::{HASHER, Held, Kind, Layout, Modelled, Subject, boxed, hash, keys};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -175,10 +178,22 @@ pub fn restore(data: &[u8]) {
             assert_eq!(snapshot.len() as u64, contents.items());
             assert_eq!(snapshot.capacity() as u64, contents.capacity);
             assert_eq!(snapshot.max_capacity() as u64, contents.max_capacity);
-            let value_bits = contents.geometry.is_maplet().then_some(contents.geometry.value_bits);
+            let generations = contents.generations.map(|generations| generations.count);
+            assert_eq!(snapshot.generations(), generations);
+            let has_pairs = contents.geometry.is_maplet() && generations.is_none();
+            let value_bits = has_pairs.then_some(contents.geometry.value_bits);
             assert_eq!(snapshot.value_bits(), value_bits);
             if contents.max_buckets <= MOST_BUCKETS {
-                in_each_type(&contents, &bytes, &mut rest);
+                if let Some(generations) = generations {
+                    for of_type in types() {
+                        assert_eq!(of_type.restored(&bytes).err(), Some(Error::Expires));
+                    }
+                    let grows = contents.geometry.grows;
+                    forgets::<AnyLayout>(&snapshot, generations, !grows);
+                    forgets::<Growable<AnyLayout>>(&snapshot, generations, grows);
+                } else {
+                    in_each_type(&contents, &bytes, &mut rest);
+                }
             }
         }
         (Err(fault), Err(error)) => assert_eq!(Fault::of(&error), fault, "{error}"),
@@ -224,6 +239,24 @@ fn in_each_type(contents: &Contents, bytes: &[u8], rest: &mut Unstructured<'_>) 
         }
     }
     named_layout(contents, bytes);
+}
+
+/// Whether this is the type of the expiring filter is as the reader says. What is restored has nothing left after as many
+/// advances as there are generations.
+fn forgets<L: Storage>(snapshot: &Snapshot, generations: u32, is_its: bool) {
+    match ExpiringCuckooFilter::<L, StableHashBuilder>::from_snapshot(snapshot, HASHER) {
+        Ok(seen) => {
+            assert!(is_its);
+            assert_eq!((seen.generations(), seen.len()), (generations, snapshot.len()));
+            drop(seen.insert(&1));
+            for _ in 0..generations {
+                seen.advance();
+            }
+            assert_eq!((seen.len(), seen.load_factor()), (0, 0.0));
+        }
+        Err(Error::OtherKind { .. }) => assert!(!is_its),
+        Err(error) => assert_eq!(error, Error::OtherHasher),
+    }
 }
 
 /// What is restored says of itself what follows from the capacities and the items.

@@ -207,6 +207,20 @@ fn all() -> Vec<(Error, &'static str)> {
             "maplets with values of 6 and of 7 bits cannot be merged: build both with the same value \
              bits",
         ),
+        (Error::Expires, "the snapshot is of an expiring filter: restore an ExpiringCuckooFilter"),
+        (
+            Error::GenerationsOutOfRange { generations: 0, max: 256, other: None },
+            "an expiring filter needs the number of its generations: call `generations`",
+        ),
+        (
+            Error::GenerationsOutOfRange { generations: 16, max: 8, other: Some("Fp9x7") },
+            "such an expiring filter has 2 to 8 generations, and 16 were requested: one in Fp9x7 has so many",
+        ),
+        (
+            Error::GenerationsOutOfRange { generations: 2, max: 0, other: Some("Fp16x4") },
+            "this layout has no room for the generations of such a filter: one in Fp16x4 has so many",
+        ),
+        (Error::NoTime, "a generation takes some time, and zero was requested"),
         (
             Error::NoSuchLayout,
             "no such filter has a layout of this name: the documentation of `Layout` lists the names",

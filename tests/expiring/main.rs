@@ -3,6 +3,7 @@
 //! A program of its own, which has one type of filter of fixed size, and one that grows.
 
 mod exact;
+mod golden;
 mod hostile;
 mod steady;
 mod threads;

@@ -1,0 +1,71 @@
+//! The bytes of snapshots stay what they are: golden files of some layouts.
+//!
+//! `COUCAL_WRITE_GOLDEN=1 cargo test --test expiring golden` writes the files anew.
+
+use std::fs;
+use std::path::PathBuf;
+
+use coucal::{AnyLayout, Growable, Storage};
+use coucal_reference::{HASHER, Layout};
+
+use super::{Seen, builder};
+
+/// What is restored from the golden file of this name: its bytes are those of a new snapshot.
+fn golden<L: Storage>(name: &str, new: &Seen<L>) -> Seen<L> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden").join(name);
+    if std::env::var_os("COUCAL_WRITE_GOLDEN").is_some() {
+        fs::write(&path, new.snapshot().unwrap().as_bytes()).unwrap();
+    }
+    let bytes = fs::read(path).unwrap();
+    let restored = Seen::from_bytes(&bytes, HASHER).unwrap();
+    assert_eq!(restored.snapshot().unwrap().as_bytes(), bytes);
+    restored
+}
+
+/// Item n was inserted in generation n modulo 5, for the last time; the present one is the seventh. Of a fixed table some
+/// are stashed.
+fn fill<L: Storage>(seen: &Seen<L>, count: u64) {
+    for generation in 0..7 {
+        for item in (0..count).filter(|item| item % 5 == generation % 5) {
+            seen.insert(&item).unwrap();
+        }
+        if generation < 6 {
+            seen.advance();
+        }
+    }
+}
+
+fn holds<L: Storage>(seen: &Seen<L>, count: u64) {
+    assert_eq!((seen.generation(), seen.generations()), (6, 5));
+    for item in 0..count {
+        // Some share the entry of a younger one.
+        let age = (6 - item % 5) % 5;
+        assert!(seen.age(&item).is_some_and(|found| u64::from(found) <= age), "{item}: {seen:?}");
+    }
+    // What was read can be used.
+    for _ in 0..5 {
+        seen.advance();
+    }
+    assert!(seen.is_empty());
+}
+
+#[test]
+fn golden_files() {
+    for name in ["Fp16x4", "SemiSorted17x4", "Fp32x2"] {
+        let seen = builder(Layout::named(name), 5).capacity(40).build().unwrap();
+        fill(&seen, 42);
+        let restored: Seen<AnyLayout> = golden(&format!("{name}-expiring.coucal"), &seen);
+        assert_eq!((restored.layout_name(), restored.capacity()), (name, restored.len().max(40)));
+        holds(&restored, 42);
+    }
+}
+
+#[test]
+fn golden_files_of_what_grows() {
+    for name in ["Fp12x5", "Fp16x4", "Fp21x3", "Fp32x2"] {
+        let seen: Seen<Growable<AnyLayout>> =
+            builder(Layout::named(name), 5).capacity(1).max_capacity(2000).build().unwrap();
+        fill(&seen, 500);
+        holds(&golden(&format!("{name}-expiring-grown.coucal"), &seen), 500);
+    }
+}
