@@ -29,9 +29,9 @@ pub(crate) fn machine_time() -> Duration {
 
 /// Nobody advances.
 const IDLE: usize = 0;
-/// A thread advances.
+/// A thread advances: a bit of the phase.
 const ADVANCING: usize = 1;
-/// A thread advances, and an insert has gone on meanwhile.
+/// An insert has seen that, and may have gone on: a bit of the phase. It has no meaning where nobody advances.
 const OVERLAPPED: usize = 2;
 
 pub(crate) struct Timer {
@@ -42,7 +42,7 @@ pub(crate) struct Timer {
     began: AtomicU64,
     /// Held by whoever advances. It is taken before the mutex of those who remove a value.
     advancing: Mutex<()>,
-    /// [`IDLE`], [`ADVANCING`] or [`OVERLAPPED`].
+    /// [`ADVANCING`] and [`OVERLAPPED`].
     phase: AtomicUsize,
 }
 
@@ -111,11 +111,11 @@ impl Timer {
                 // Another thread has advanced.
                 continue;
             }
-            // SeqCst, here and below: pairs with the exchange in `may_go_on`.
+            // SeqCst, here and below: pairs with the `fetch_or` in `may_go_on`.
             self.phase.store(ADVANCING, Ordering::SeqCst);
             let result = advance(due);
             // After the next generation is published: an insert that has not said that it goes on sees it.
-            let was_alone = self.phase.swap(IDLE, Ordering::SeqCst) == ADVANCING;
+            let was_alone = self.phase.swap(IDLE, Ordering::SeqCst) & OVERLAPPED == 0;
             let next = if was_alone { began + due * self.period } else { self.now() };
             // SeqCst: pairs with the load in `began`. Whoever sees it sees the generation.
             self.began.store(next, Ordering::SeqCst);
@@ -126,11 +126,9 @@ impl Timer {
     /// Whether an insert that has found a generation due may go on beside the thread that advances.
     fn may_go_on(&self) -> bool {
         // SeqCst: before the clock of the table is read. If that is still the old one, the thread that advances sees this.
-        let marked =
-            self.phase.compare_exchange(ADVANCING, OVERLAPPED, Ordering::SeqCst, Ordering::SeqCst);
+        let is_advancing = self.phase.fetch_or(OVERLAPPED, Ordering::SeqCst) & ADVANCING != 0;
         // Afterwards: if several generations were due for the thread that advances, they are due by now.
-        matches!(marked, Ok(_) | Err(OVERLAPPED))
-            && passed(self.began(), self.now(), self.period) < 2
+        is_advancing && passed(self.began(), self.now(), self.period) < 2
     }
 
     fn began(&self) -> u64 {
@@ -154,4 +152,97 @@ fn nanoseconds(time: Duration) -> u64 {
 #[inline]
 fn passed(began: u64, now: u64, period: u64) -> u64 {
     now.saturating_sub(began) / period
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64 as Atomic;
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+
+    const PERIOD: Duration = Duration::from_nanos(10);
+
+    /// A clock of its own for each test.
+    macro_rules! clock {
+        ($now:ident) => {
+            static $now: Atomic = Atomic::new(0);
+            fn now() -> Duration {
+                Duration::from_nanos($now.load(Ordering::SeqCst))
+            }
+        };
+    }
+
+    fn advance(timer: &Timer, advance: impl FnOnce(u64) -> usize) -> usize {
+        timer.advance_due(advance, Mutex::lock)
+    }
+
+    #[test]
+    fn each_period_is_due_once() {
+        clock!(NOW);
+        let timer = Timer::new(PERIOD, now).unwrap();
+        let mut ended = 0;
+        for time in 0..100 {
+            NOW.store(time, Ordering::SeqCst);
+            assert_eq!(timer.is_due(), time / 10 > ended);
+            if time % 7 == 0 {
+                advance(&timer, |due| {
+                    ended += due;
+                    0
+                });
+                assert_eq!(ended, time / 10);
+            }
+        }
+        assert!(Timer::new(Duration::ZERO, now).is_none());
+    }
+
+    /// An insert that finds one generation due while another thread advances goes on; then the next one counts from the end of
+    /// the advance, and else from when it was due.
+    #[test]
+    fn an_insert_that_goes_on_moves_the_next_generation() {
+        clock!(NOW);
+        for goes_on in [true, false] {
+            NOW.store(0, Ordering::SeqCst);
+            let timer = Timer::new(PERIOD, now).unwrap();
+            NOW.store(15, Ordering::SeqCst);
+            let removed = advance(&timer, |due| {
+                assert_eq!(due, 1);
+                NOW.store(17, Ordering::SeqCst);
+                if goes_on {
+                    assert_eq!(advance(&timer, |_| unreachable!("another thread does")), 0);
+                }
+                NOW.store(18, Ordering::SeqCst);
+                3
+            });
+            assert_eq!((removed, timer.began()), (3, if goes_on { 18 } else { 10 }));
+            // It is forgotten.
+            NOW.store(38, Ordering::SeqCst);
+            advance(&timer, |_| 0);
+            assert_eq!(timer.began(), if goes_on { 38 } else { 30 });
+        }
+    }
+
+    /// One that finds two generations due waits until they have ended.
+    #[test]
+    fn an_insert_waits_where_two_generations_are_due() {
+        clock!(NOW);
+        let timer = &Timer::new(PERIOD, now).unwrap();
+        let (send, receive) = mpsc::channel();
+        NOW.store(25, Ordering::SeqCst);
+        thread::scope(|scope| {
+            advance(timer, |due| {
+                assert_eq!(due, 2);
+                scope.spawn(move || {
+                    assert_eq!(advance(timer, |_| unreachable!("they have ended")), 0);
+                    send.send(()).unwrap();
+                });
+                let early = receive.recv_timeout(Duration::from_millis(50));
+                early.expect_err("it has not waited");
+                0
+            });
+            receive.recv_timeout(Duration::from_secs(60)).expect("it waits for ever");
+        });
+        assert_eq!(timer.began(), 20);
+    }
 }

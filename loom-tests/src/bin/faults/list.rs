@@ -73,6 +73,7 @@ const CELLS: &str = "src/table/stash/cells.rs";
 const STASH: &str = "src/table/stash.rs";
 const STRIPES: &str = "src/table/stripes.rs";
 const TABLE: &str = "src/table.rs";
+const TIMER: &str = "src/expiring/timer.rs";
 const VERSIONS: &str = "src/table/versions.rs";
 
 const LOOKUPS: &[&str] =
@@ -232,7 +233,85 @@ pub const EXCEPTIONS: &[Exception] = &[
         how: "Relaxed, not Release",
         reason: "a lookup that misses what is cleared comes after the clear",
     },
+    Exception {
+        file: GENERATIONS,
+        line: "Clock(self.changing.present.0.load(Ordering::SeqCst))",
+        how: "Acquire, not SeqCst",
+        reason: ORDER_OF_CALLS,
+    },
+    Exception {
+        file: GENERATIONS,
+        line: "self.changing.present.0.store(clock.bits(), Ordering::SeqCst);",
+        how: "Release, not SeqCst",
+        reason: ORDER_OF_CALLS,
+    },
+    Exception {
+        file: TIMER,
+        line: "let is_advancing = self.phase.fetch_or(OVERLAPPED, Ordering::SeqCst) & ADVANCING != 0;",
+        how: "AcqRel, not SeqCst",
+        reason: NO_TIME,
+    },
+    Exception {
+        file: TIMER,
+        line: "let is_advancing = self.phase.fetch_or(OVERLAPPED, Ordering::SeqCst) & ADVANCING != 0;",
+        how: "Relaxed, not SeqCst",
+        reason: NO_TIME,
+    },
+    Exception {
+        file: TIMER,
+        line: "self.phase.store(ADVANCING, Ordering::SeqCst);",
+        how: "Release, not SeqCst",
+        reason: NO_TIME,
+    },
+    Exception {
+        file: TIMER,
+        line: "self.phase.store(ADVANCING, Ordering::SeqCst);",
+        how: "Relaxed, not SeqCst",
+        reason: NO_TIME,
+    },
+    Exception {
+        file: TIMER,
+        line: "self.began.store(next, Ordering::SeqCst);",
+        how: "Release, not SeqCst",
+        reason: NO_TIME,
+    },
+    Exception {
+        file: TIMER,
+        line: "self.began.store(next, Ordering::SeqCst);",
+        how: "Relaxed, not SeqCst",
+        reason: NO_TIME,
+    },
+    Exception {
+        file: TIMER,
+        line: "self.began.load(Ordering::SeqCst)",
+        how: "Acquire, not SeqCst",
+        reason: NO_TIME,
+    },
+    Exception {
+        file: TIMER,
+        line: "self.began.load(Ordering::SeqCst)",
+        how: "Relaxed, not SeqCst",
+        reason: NO_TIME,
+    },
+    Exception {
+        file: TIMER,
+        line: "let was_alone = self.phase.swap(IDLE, Ordering::SeqCst) & OVERLAPPED == 0;",
+        how: "AcqRel, not SeqCst",
+        reason: NO_TIME,
+    },
+    Exception {
+        file: TIMER,
+        line: "let was_alone = self.phase.swap(IDLE, Ordering::SeqCst) & OVERLAPPED == 0;",
+        how: "Relaxed, not SeqCst",
+        reason: NO_TIME,
+    },
 ];
+
+const ORDER_OF_CALLS: &str = "what it adds is about calls of which one returns before another one begins, and in a model only \
+    memory tells which does";
+
+const NO_TIME: &str =
+    "argued there; models have no time, and tests of threads beside a clock have other processors";
 
 const SEQ_CST_OF_LOOM: &str = "in loom, the SeqCst loads of the version and of the words before it see all that \
     SeqCst stores have told, and so hide this";
