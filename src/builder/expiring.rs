@@ -6,7 +6,8 @@ use core::time::Duration;
 
 use super::{Builder, Figures, built};
 use crate::error::Error;
-use crate::expiring::timer::{Now, Timer, machine_time};
+use crate::expiring::coarse;
+use crate::expiring::timer::{Now, Timer};
 use crate::expiring::{ExpiringCuckooFilter, GrowableExpiringCuckooFilter};
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::Fp16x4;
@@ -39,19 +40,14 @@ pub enum Expiring {}
 pub type ExpiringBuilder<L = Fp16x4, S = DefaultHashBuilder> = Builder<L, S, Expiring>;
 
 /// What ends a generation, and how many there are.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Expiry {
     /// 0 if their number was not said.
     generations: u32,
     period: Option<Duration>,
-    now: Now,
+    /// One that was given.
+    now: Option<Now>,
     forgets_oldest: bool,
-}
-
-impl Default for Expiry {
-    fn default() -> Self {
-        Self { generations: 0, period: None, now: machine_time, forgets_oldest: false }
-    }
 }
 
 /// As [`ExpiringCuckooFilter::builder`].
@@ -119,8 +115,8 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
         Self { expiry: Expiry { period: Some(period), ..self.expiry }, ..self }
     }
 
-    /// The clock by which generations [end](Self::every), in place of that of the machine: for tests, or for a coarse one that
-    /// takes less than the 25 ns of an [`Instant`](std::time::Instant).
+    /// The clock by which generations [end](Self::every), in place of [that of the machine](ExpiringCuckooFilter#time): for
+    /// tests, or where a look at it costs too much.
     ///
     /// It returns the time since any instant that is always the same. It must not go back.
     ///
@@ -145,7 +141,7 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn clock(self, now: fn() -> Duration) -> Self {
-        Self { expiry: Expiry { now, ..self.expiry }, ..self }
+        Self { expiry: Expiry { now: Some(now), ..self.expiry }, ..self }
     }
 
     /// An insert that finds the filter [full](Error::Full) ends the generation early, until there is room. So none is refused
@@ -233,7 +229,9 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
                 other: None,
             });
         }
-        period.map(|period| Timer::new(period, now).ok_or(Error::NoTime)).transpose()
+        let clock = |period| now.unwrap_or_else(|| coarse::clock_for(period));
+        let timer = |period| Timer::new(period, clock(period)).ok_or(Error::NoTime);
+        period.map(timer).transpose()
     }
 }
 

@@ -14,18 +14,11 @@
 //! further generations begin, one for each period, before s is removed.
 
 use core::time::Duration;
-use std::time::Instant;
 
-use crate::sync::{AtomicU64, AtomicUsize, Backoff, Mutex, MutexGuard, OnceLock, Ordering};
+use crate::sync::{AtomicU64, AtomicUsize, Backoff, Mutex, MutexGuard, Ordering};
 
 /// The time since some instant, which never goes back.
 pub(crate) type Now = fn() -> Duration;
-
-/// The time of the machine, since this was asked first.
-pub(crate) fn machine_time() -> Duration {
-    static START: OnceLock<Instant> = OnceLock::new();
-    START.get_or_init(Instant::now).elapsed()
-}
 
 /// Nobody advances.
 const IDLE: usize = 0;
