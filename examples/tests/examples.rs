@@ -1,9 +1,15 @@
 //! Each example runs, and its answers are right. What the cookbook shows of them is what runs.
 
 use std::collections::BTreeSet;
-use std::io::{Read, Seek, Write};
-use std::process::{Command, Stdio};
-use std::{env, fs};
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Read, Seek, Write};
+use std::ops::Range;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use std::{env, fs, thread};
+
+use ureq::Agent;
 
 /// The example of this name, as built by the `cargo test` that runs this.
 fn example(name: &str) -> Command {
@@ -72,14 +78,98 @@ fn restart_has_exactly_the_items_of_the_journal() {
     assert_eq!(output("restart", &[]), expected);
 }
 
+/// A service that was started, and is killed when this is dropped.
+struct Service {
+    child: Child,
+    address: String,
+    client: Agent,
+}
+
+impl Service {
+    fn start(folder: &Path, window_seconds: u32) -> Self {
+        let mut command = example("idempotency");
+        command.arg("--folder").arg(folder).arg(format!("--window-seconds={window_seconds}"));
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut address = String::new();
+        let output = child.stdout.as_mut().expect("a pipe");
+        BufReader::new(output).read_line(&mut address).expect("its address");
+        let client = Agent::config_builder().http_status_as_error(false).build().into();
+        Self { child, address: address.trim().to_owned(), client }
+    }
+
+    fn status(&self, key: &str) -> u16 {
+        let request = self.client.post(&self.address).header("Idempotency-Key", key);
+        request.send_empty().expect("an answer").status().as_u16()
+    }
+
+    /// How many of these keys are dispatched, by three clients that have all of them.
+    fn dispatched(&self, keys: Range<u32>) -> usize {
+        let client =
+            || keys.clone().filter(|key| self.status(&format!("order-{key}")) == 201).count();
+        thread::scope(|scope| {
+            let clients = [(); 3].map(|()| scope.spawn(client));
+            clients.into_iter().map(|client| client.join().expect("answers")).sum()
+        })
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
 #[test]
-fn cache_guard_keeps_what_is_asked_for_twice() {
-    let printed = output("cache_guard", &[]);
-    let [popular, others] = numbers(&printed, "in the cache:")[..] else { panic!("{printed}") };
-    assert_eq!(numbers(&printed, "")[0] + others, 120_100, "{printed}");
-    // Of the 120,000 that are asked for once, 1.5 in a thousand are false positives: one in a hundred is no accident.
-    assert!(popular == 100 && others < 1200, "{printed}");
-    assert!(printed.ends_with("forgotten after two periods: true\n"), "{printed}");
+fn idempotency_dispatches_each_key_once_also_after_a_crash() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // Of 500 keys with a rate of 0.1 % or less.
+    let is_nearly = |dispatched: usize, keys: usize| (keys - 8..=keys).contains(&dispatched);
+    let service = Service::start(folder.path(), 3600);
+    assert!(is_nearly(service.dispatched(0..200), 200));
+    assert_eq!(service.dispatched(0..200), 0);
+    assert_eq!(service.status(""), 400);
+    drop(service); // it is killed
+
+    // As if it had been killed in the middle of a line.
+    let log = folder.path().join("log");
+    OpenOptions::new().append(true).open(&log).unwrap().write_all(b"order-200").unwrap();
+    let service = Service::start(folder.path(), 3600);
+    assert_eq!(service.dispatched(0..200), 0);
+    assert!(is_nearly(service.dispatched(200..500), 300));
+    drop(service);
+    // Each line of the log is there once.
+    let lines = fs::read_to_string(&log).unwrap();
+    let distinct: BTreeSet<&str> = lines.lines().collect();
+    assert_eq!((lines.lines().count(), distinct.len()), (distinct.len(), distinct.len()));
+
+    // After the window.
+    let service = Service::start(folder.path(), 1);
+    thread::sleep(Duration::from_millis(1500));
+    assert!(is_nearly(service.dispatched(0..100), 100));
+}
+
+#[test]
+fn idempotency_starts_from_its_snapshot() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let service = Service::start(folder.path(), 3600);
+    service.dispatched(0..1200);
+    drop(service);
+    let state = folder.path().join("seen");
+    assert!(fs::metadata(&state).unwrap().len() > 4000);
+    let service = Service::start(folder.path(), 3600);
+    assert_eq!(service.dispatched(0..1200), 0);
+    drop(service);
+
+    let mut bytes = fs::read(&state).unwrap();
+    bytes[1000] ^= 1;
+    fs::write(&state, bytes).unwrap();
+    let run = example("idempotency").arg("--folder").arg(folder.path()).output().unwrap();
+    assert!(
+        !run.status.success() && text(&run.stderr).contains("damaged"),
+        "{}",
+        text(&run.stderr)
+    );
 }
 
 #[test]

@@ -1,0 +1,185 @@
+//! A service that does each thing once: a request whose key it has seen in its window is not dispatched again.
+//!
+//! `POST /` with a header `Idempotency-Key` dispatches the request, and is answered by 201; a repeat by 200. To dispatch is to
+//! append the key to a log here. An expiring filter, shared by all workers, says which keys were seen. After a crash or a
+//! restart it comes from its last snapshot, and from what the log has since then.
+//!
+//! ```text
+//! cargo run --release --example idempotency -- --folder /tmp/seen --address 127.0.0.1:8080
+//! curl -X POST -H 'Idempotency-Key: order-7' http://127.0.0.1:8080
+//! ```
+
+use std::error::Error;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{process, thread};
+
+use clap::Parser;
+use coucal::{AnyLayout, GrowableExpiringCuckooFilter, StableHashBuilder};
+use parking_lot::Mutex;
+use tiny_http::{Method, Request, Response, Server};
+
+type Seen = GrowableExpiringCuckooFilter<AnyLayout, StableHashBuilder>;
+type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
+
+/// The same in each run: a snapshot is of use only with the hasher of its filter.
+const HASHER: StableHashBuilder = StableHashBuilder::new(7);
+/// A key is remembered for the window, and up to an eighth longer.
+const GENERATIONS: u32 = 9;
+const WORKERS: usize = 4;
+/// Keys that are dispatched between two snapshots.
+const SAVED_AFTER: u64 = 1000;
+/// The time of the snapshot, and how much of the log it has: 8 bytes each, before the snapshot.
+const STATE_HEADER: usize = 16;
+
+/// Does each thing once.
+#[derive(Parser)]
+struct Options {
+    /// Where the log of what was dispatched is, and the snapshot.
+    #[arg(long)]
+    folder: PathBuf,
+    /// Where to listen. Port 0 is any free one.
+    #[arg(long, default_value = "127.0.0.1:0")]
+    address: String,
+    /// For how long a key is remembered after it was first seen.
+    #[arg(long, default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..))]
+    window_seconds: u32,
+}
+
+struct Service {
+    folder: PathBuf,
+    seen: Seen,
+    log: Mutex<Log>,
+}
+
+struct Log {
+    file: File,
+    /// Its length, and how many keys it has got since the last snapshot.
+    bytes: u64,
+    unsaved: u64,
+}
+
+impl Log {
+    fn add(&mut self, key: &str) -> io::Result<()> {
+        self.file.write_all(format!("{key}\n").as_bytes())?; // and `sync_data`, to survive a loss of power
+        self.bytes += key.len() as u64 + 1;
+        self.unsaved += 1;
+        Ok(())
+    }
+}
+
+impl Service {
+    fn open(folder: &Path, window: Duration) -> Result<Self> {
+        let mut file =
+            OpenOptions::new().read(true).append(true).create(true).open(folder.join("log"))?;
+        let period = window / (GENERATIONS - 1);
+        let (mut seen, saved) = match fs::read(folder.join("seen")) {
+            Ok(state) => Self::restored(&state, period)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                (Seen::with_hasher(GENERATIONS, HASHER), 0)
+            }
+            Err(error) => return Err(error.into()),
+        };
+        seen.set_every(period)?;
+        // What was dispatched since the snapshot counts as seen now: it is remembered for longer, and never for less.
+        file.seek(SeekFrom::Start(saved))?;
+        let (mut bytes, mut lines, mut line) = (saved, BufReader::new(&file), Vec::new());
+        while lines.read_until(b'\n', &mut line)? > 0 && line.pop() == Some(b'\n') {
+            seen.insert_if_absent(&line)?;
+            bytes += line.len() as u64 + 1;
+            line.clear();
+        }
+        file.set_len(bytes)?; // without a line that was cut: nobody was told of it
+        let log = Mutex::new(Log { file, bytes, unsaved: 0 });
+        Ok(Self { folder: folder.to_owned(), seen, log })
+    }
+
+    /// The filter of a snapshot, without what has become too old meanwhile; and how much of the log it has.
+    fn restored(state: &[u8], period: Duration) -> Result<(Seen, u64)> {
+        let (header, snapshot) = state.split_at_checked(STATE_HEADER).ok_or("`seen` was cut")?;
+        let [at, saved] = [&header[..8], &header[8..]]
+            .map(|bytes| u64::from_le_bytes(bytes.try_into().expect("8 bytes")));
+        let seen =
+            Seen::from_bytes(snapshot, HASHER).map_err(|error| format!("`seen`: {error}"))?;
+        let passed = u128::from(now().saturating_sub(at)) / period.as_millis().max(1);
+        for _ in 0..passed.min(GENERATIONS.into()) {
+            seen.advance();
+        }
+        Ok((seen, saved))
+    }
+
+    /// Whether it is dispatched now, and was not before. Of workers that have one key at once, one dispatches it.
+    fn dispatch(&self, key: &str) -> Result<bool> {
+        self.seen.advance_if_due(); // lookups do not look at the clock
+        if self.seen.contains(key.as_bytes()) {
+            return Ok(false); // most repeats take no lock
+        }
+        let mut log = self.log.lock(); // so a snapshot has what was dispatched, and nothing else
+        if !self.seen.insert_if_absent(key.as_bytes())? {
+            return Ok(false);
+        }
+        if let Err(error) = log.add(key) {
+            // The filter has what was not dispatched. The next process starts from the log.
+            eprintln!("the log: {error}");
+            process::exit(1);
+        }
+        if log.unsaved == SAVED_AFTER {
+            self.save(&mut log)?;
+        }
+        Ok(true)
+    }
+
+    /// While the log is held: the snapshot has the keys of the log, and no others.
+    fn save(&self, log: &mut Log) -> Result<()> {
+        let new = self.folder.join("seen.new");
+        let mut file = File::create(&new)?;
+        file.write_all(&now().to_le_bytes())?;
+        file.write_all(&log.bytes.to_le_bytes())?;
+        file.write_all(self.seen.snapshot()?.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(new, self.folder.join("seen"))?;
+        log.unsaved = 0;
+        Ok(())
+    }
+
+    fn answer(&self, request: &Request) -> (u16, String) {
+        let key = request.headers().iter().find(|header| header.field.equiv("Idempotency-Key"));
+        let key = key.map_or("", |header| header.value.as_str());
+        if *request.method() != Method::Post || key.is_empty() || key.contains('\n') {
+            return (400, "a POST with an Idempotency-Key is wanted\n".into());
+        }
+        match self.dispatch(key) {
+            Ok(true) => (201, "dispatched\n".into()),
+            Ok(false) => (200, "seen before\n".into()),
+            Err(error) => (500, format!("{error}\n")),
+        }
+    }
+}
+
+/// In milliseconds.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
+}
+
+fn main() -> Result<()> {
+    let Options { folder, address, window_seconds } = Options::parse();
+    let named = |error| format!("{}: {error}", folder.display());
+    fs::create_dir_all(&folder).map_err(named)?;
+    let service = Service::open(&folder, Duration::from_secs(window_seconds.into()))?;
+    let server = Server::http(&address).map_err(|error| format!("{address}: {error}"))?;
+    writeln!(io::stdout(), "http://{}", server.server_addr())?;
+    thread::scope(|scope| {
+        for _ in 0..WORKERS {
+            scope.spawn(|| {
+                for request in server.incoming_requests() {
+                    let (status, text) = service.answer(&request);
+                    // Whoever has gone away asks again.
+                    _ = request.respond(Response::from_string(text).with_status_code(status));
+                }
+            });
+        }
+    });
+    Ok(())
+}
