@@ -7,6 +7,7 @@
 mod batches;
 mod beside;
 mod callers;
+mod expiry;
 mod filters;
 mod growth;
 mod hash;
@@ -54,7 +55,7 @@ fn allocated() -> usize {
 #[derive(Parser)]
 struct Arguments {
     /// filters (one thread, beside other filters and sets), batches, threads, growth, maplets, snapshots,
-    /// stash, views, callers (a loop and a large function), hashers (the stable one beside the default one), or all.
+    /// stash, views, expiry (beside other ways to forget), callers (a loop and a large function), hashers (the stable one beside the default one), or all.
     #[arg(value_parser = topics)]
     topics: &'static [Topic],
     /// Table sizes; powers are written as 2^27. Tables and plots have the last one.
@@ -84,7 +85,7 @@ struct Topic {
     plots: fn(&Results) -> Vec<Plot>,
 }
 
-static TOPICS: [Topic; 10] = [
+static TOPICS: [Topic; 11] = [
     filters::TOPIC,
     batches::TOPIC,
     threads::TOPIC,
@@ -93,6 +94,7 @@ static TOPICS: [Topic; 10] = [
     snapshots::TOPIC,
     stash::TOPIC,
     views::TOPIC,
+    expiry::TOPIC,
     callers::TOPIC,
     hashers::TOPIC,
 ];
@@ -198,8 +200,19 @@ mod tests {
     /// that no table shows, except for target loads, of which the documentation of the crate has a table.
     #[test]
     fn a_run_of_each_topic_fills_its_tables_and_plots() {
-        const DUE: [[usize; 2]; TOPICS.len()] =
-            [[3, 2], [1, 0], [2, 1], [3, 1], [2, 1], [1, 0], [1, 0], [2, 0], [1, 0], [1, 0]];
+        const DUE: [[usize; 2]; TOPICS.len()] = [
+            [3, 2],
+            [1, 0],
+            [2, 1],
+            [3, 1],
+            [2, 1],
+            [1, 0],
+            [1, 0],
+            [2, 0],
+            [1, 0],
+            [1, 0],
+            [1, 0],
+        ];
         for (topic, [tables_due, plots_due]) in TOPICS.iter().zip(DUE) {
             let plan = Plan {
                 slots: vec![1 << 12],

@@ -1,0 +1,284 @@
+//! Filters that forget: what an expiring filter takes and costs beside two filters in turn, two Bloom filters in turn, a filter
+//! with a time to live for each item, and an exact map with times.
+//!
+//! Time passes in ticks. Each tick inserts as many new items, and as many that were new in the last ticks. An item is to be
+//! remembered for [`WINDOW`] ticks.
+
+use std::collections::HashMap;
+use std::hint::black_box;
+use std::mem;
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+use coucal::{CuckooFilter, ExpiringCuckooFilter, FixedStorage, Fp12x5, Fp16x4, Fp21x3};
+use coucal_benches::keys::{CHUNK, Keys, Which};
+use coucal_benches::text::{Table, power};
+use cuckoo_clock::config::{CuckooConfiguration, TtlConfig};
+use fastbloom::AtomicBloomFilter;
+use parking_lot::RwLock;
+
+use crate::hash::KeyHash;
+use crate::output::table;
+use crate::results::{Results, median};
+use crate::{Plan, Topic, allocated};
+
+pub const TOPIC: Topic =
+    Topic { name: "expiry", slots: &[1 << 20, 1 << 22], measure, tables, plots: |_| Vec::new() };
+
+/// Ticks for which an item is to be remembered.
+const WINDOW: u64 = 15;
+/// Ticks after which every subject is as it stays: two of two filters in turn have been thrown away.
+const TICKS: u64 = 5 * WINDOW;
+
+const BITS: &str = "bits per live item";
+const RATE: &str = "false positives, %";
+const FORGOTTEN: &str = "forgotten in the window, %";
+const REMEMBERED: &str = "remembered after it, %";
+const NEW: &str = "insert, new, ns";
+const HOT: &str = "insert, hot, ns";
+const ABSENT: &str = "absent, ns";
+const PRESENT: &str = "present, ns";
+const TICK: &str = "tick, ns per live item";
+const FIGURES: [&str; 9] = [BITS, RATE, FORGOTTEN, REMEMBERED, NEW, HOT, ABSENT, PRESENT, TICK];
+
+/// What forgets.
+trait Forgets {
+    /// Whether the key is new.
+    fn insert(&self, key: u64) -> bool;
+    fn contains(&self, key: u64) -> bool;
+    /// After each tick.
+    fn tick(&self, tick: u64);
+}
+
+impl<L: FixedStorage> Forgets for ExpiringCuckooFilter<L, KeyHash> {
+    fn insert(&self, key: u64) -> bool {
+        self.insert(&key).expect("what it was made for")
+    }
+    fn contains(&self, key: u64) -> bool {
+        self.contains(&key)
+    }
+    fn tick(&self, _: u64) {
+        self.advance();
+    }
+}
+
+/// A filter that is cleared as a whole.
+trait Clears {
+    fn insert(&self, key: u64) -> bool;
+    fn contains(&self, key: u64) -> bool;
+    fn clear(&mut self);
+}
+
+impl<L: FixedStorage> Clears for CuckooFilter<L, KeyHash> {
+    fn insert(&self, key: u64) -> bool {
+        self.insert_unique(&key).expect("what it was made for")
+    }
+    fn contains(&self, key: u64) -> bool {
+        self.contains(&key)
+    }
+    fn clear(&mut self) {
+        Self::clear(self);
+    }
+}
+
+impl Clears for AtomicBloomFilter<KeyHash> {
+    fn insert(&self, key: u64) -> bool {
+        !self.insert(&key)
+    }
+    fn contains(&self, key: u64) -> bool {
+        self.contains(&key)
+    }
+    fn clear(&mut self) {
+        Self::clear(self);
+    }
+}
+
+/// The current one, and the one before.
+struct InTurn<T>(RwLock<[T; 2]>);
+
+impl<T: Clears> Forgets for InTurn<T> {
+    fn insert(&self, key: u64) -> bool {
+        let [current, previous] = &*self.0.read();
+        current.insert(key) && !previous.contains(key)
+    }
+    fn contains(&self, key: u64) -> bool {
+        let [current, previous] = &*self.0.read();
+        current.contains(key) || previous.contains(key)
+    }
+    fn tick(&self, tick: u64) {
+        if (tick + 1).is_multiple_of(WINDOW) {
+            let [current, previous] = &mut *self.0.write();
+            mem::swap(current, previous);
+            current.clear();
+        }
+    }
+}
+
+impl Forgets for cuckoo_clock::CuckooFilter<KeyHash> {
+    fn insert(&self, key: u64) -> bool {
+        let is_new = !self.contains(&key);
+        self.insert_if_not_present(&key);
+        is_new
+    }
+    fn contains(&self, key: u64) -> bool {
+        self.contains(&key)
+    }
+    fn tick(&self, _: u64) {
+        self.scan_and_update_ttl();
+    }
+}
+
+/// The tick of each key.
+#[derive(Default)]
+struct Exact {
+    seen: RwLock<HashMap<u64, u32, KeyHash>>,
+    now: AtomicU32,
+}
+
+impl Forgets for Exact {
+    fn insert(&self, key: u64) -> bool {
+        let now = self.now.load(Ordering::Relaxed);
+        self.seen.write().insert(key, now).is_none()
+    }
+    fn contains(&self, key: u64) -> bool {
+        self.seen.read().contains_key(&key)
+    }
+    fn tick(&self, _: u64) {
+        let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
+        self.seen.write().retain(|_, seen| now - *seen <= WINDOW as u32);
+    }
+}
+
+type Make = fn(usize) -> Box<dyn Forgets>;
+
+fn expiring<L: FixedStorage + 'static>(live: usize) -> Box<dyn Forgets> {
+    let builder = ExpiringCuckooFilter::builder().layout::<L>().hasher(KeyHash::default());
+    // The present generation, besides.
+    let items = live + live / WINDOW as usize;
+    Box::new(builder.generations(WINDOW as u32 + 1).capacity(items).build().expect("memory"))
+}
+
+fn in_turn<L: FixedStorage + 'static>(live: usize) -> Box<dyn Forgets> {
+    let builder = CuckooFilter::builder().layout::<L>().hasher(KeyHash::default()).capacity(live);
+    Box::new(InTurn(RwLock::new([0; 2].map(|_| builder.clone().build().expect("memory")))))
+}
+
+const SUBJECTS: [(&str, Make); 8] = [
+    ("coucal, expiring, 16 bits", expiring::<Fp16x4>),
+    ("coucal, expiring, 21 bits", expiring::<Fp21x3>),
+    ("two coucal filters, 12 bits", in_turn::<Fp12x5>),
+    ("two coucal filters, 16 bits", in_turn::<Fp16x4>),
+    ("two Bloom filters (fastbloom), 0.1 %", |live| {
+        let filter = || {
+            let builder = AtomicBloomFilter::with_false_pos(0.001).hasher(KeyHash::default());
+            builder.expected_items(live)
+        };
+        Box::new(InTurn(RwLock::new([filter(), filter()])))
+    }),
+    ("cuckoo-clock, 12 bits and 5 of time", |live| clock(live, 12)),
+    ("cuckoo-clock, 16 bits and 5 of time", |live| clock(live, 16)),
+    ("exact map with times", |_| Box::new(Exact::default())),
+];
+
+fn clock(live: usize, bits: usize) -> Box<dyn Forgets> {
+    let ttl = NonZeroU32::new(WINDOW as u32 + 1).expect("above 0");
+    let configuration = CuckooConfiguration::builder((live + live / WINDOW as usize) * 20 / 19)
+        .fingerprint_bits(bits.try_into().expect("above 0"))
+        .with_ttl(TtlConfig { ttl, ttl_bits: 5.try_into().expect("above 0") })
+        .build();
+    Box::new(cuckoo_clock::CuckooFilter::new(configuration.expect("sizes"), KeyHash::default()))
+}
+
+/// The nanoseconds of each call, and how many said yes.
+fn timed(keys: &[u64], call: impl Fn(u64) -> bool) -> (f64, usize) {
+    let started = Instant::now();
+    let yes = keys.iter().filter(|&&key| black_box(call(key))).count();
+    (started.elapsed().as_nanos() as f64 / keys.len() as f64, yes)
+}
+
+fn measure(plan: &Plan, results: &mut Results) {
+    for (slots, round) in plan.runs() {
+        let keys = Keys::new(1 + round as u64);
+        // What a tick inserts.
+        let of_tick = slots * 9 / 10 / (WINDOW + 1);
+        for (name, make) in SUBJECTS {
+            if plan.includes(name) {
+                let figures = one(plan, keys, of_tick, make);
+                for (figure, value) in FIGURES.into_iter().zip(figures) {
+                    results.push((slots, 1), name, figure, value);
+                }
+            }
+        }
+    }
+}
+
+/// The keys that are new in a tick.
+fn keys_of(keys: Keys, tick: u64, of_tick: u64) -> Vec<u64> {
+    keys.collect(Which::InOrder, tick * of_tick..(tick + 1) * of_tick)
+}
+
+fn one(plan: &Plan, keys: Keys, of_tick: u64, make: Make) -> [f64; FIGURES.len()] {
+    let live = (WINDOW * of_tick) as usize;
+    let before = allocated();
+    let subject = make(live);
+    let [mut new, mut hot, mut ticks] = [const { Vec::new() }; 3];
+    let [mut forgotten, mut late, mut most] = [0, 0, 0];
+    for tick in 0..TICKS {
+        let fresh = keys_of(keys, tick, of_tick);
+        for chunk in fresh.chunks(CHUNK) {
+            new.push(timed(chunk, |key| subject.insert(key)).0);
+            hot.push(timed(chunk, |key| subject.insert(key)).0);
+        }
+        most = most.max(allocated() - before - size_of_val(&*fresh));
+        if tick >= TICKS - WINDOW {
+            // What was inserted `WINDOW` ticks ago is remembered still; what was inserted before is not to be.
+            let seen =
+                |ago| timed(&keys_of(keys, tick - ago, of_tick), |key| subject.contains(key)).1;
+            forgotten += fresh.len() - seen(WINDOW - 1);
+            late += (WINDOW + 1..2 * WINDOW + 1).map(seen).sum::<usize>();
+        }
+        let started = Instant::now();
+        subject.tick(tick);
+        ticks.push(started.elapsed().as_nanos() as f64 / live as f64);
+    }
+    let mut lookups = [const { Vec::new() }; 2];
+    let mut found = 0;
+    let looked_up = plan.operations.max(CHUNK as u64);
+    for from in (0..looked_up).step_by(CHUNK) {
+        let chunk = from..from + CHUNK as u64;
+        let absent = timed(&keys.collect(Which::Absent, chunk), |key| subject.contains(key));
+        found += absent.1;
+        let at = (TICKS - 3) * of_tick + from % (of_tick.saturating_sub(CHUNK as u64)).max(1);
+        let present = keys.collect(Which::InOrder, at..at + CHUNK as u64);
+        let present = timed(&present, |key| subject.contains(key));
+        lookups[0].push(absent.0);
+        lookups[1].push(present.0);
+    }
+    let checked = (WINDOW * of_tick) as f64;
+    let [absent, present] = lookups.map(|nanos| median(&nanos).unwrap_or(f64::NAN));
+    let middle = |nanos: &[f64]| median(&nanos[nanos.len() / 2..]).unwrap_or(f64::NAN);
+    [
+        most as f64 * 8.0 / live as f64,
+        100.0 * found as f64 / looked_up as f64,
+        100.0 * forgotten as f64 / checked,
+        100.0 * late as f64 / (checked * WINDOW as f64),
+        middle(&new),
+        middle(&hot),
+        absent,
+        present,
+        ticks[ticks.len() / 2..].iter().sum::<f64>() / ticks[ticks.len() / 2..].len() as f64,
+    ]
+}
+
+fn tables(results: &Results) -> Vec<Table> {
+    let mut all = table("expiry", FIGURES);
+    for slots in results.slots_with(BITS) {
+        let view = results.at(slots, 1);
+        for (name, _) in SUBJECTS {
+            let label = format!("{name}, {} slots", power(slots));
+            all.row(&label, FIGURES.map(|figure| view.median(name, figure)));
+        }
+    }
+    vec![all]
+}
