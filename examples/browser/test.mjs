@@ -1,7 +1,7 @@
 // The page answers as the filter did: in node, and in Chromium. `./run --test` builds what is tested.
 import assert from "node:assert";
 import { execFile } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { readFile, readdir } from "node:fs/promises";
 import { createServer } from "node:http";
 import test from "node:test";
 import { promisify } from "node:util";
@@ -30,6 +30,26 @@ test("a file that is cut, flipped or another one is an error", async () => {
   flipped[words.length >> 1] ^= 1;
   for (const bytes of [words.subarray(0, -1), flipped, words.subarray(8), Buffer.alloc(0), wasm]) {
     await assert.rejects(load(wasm, bytes), /damaged/);
+  }
+});
+
+/** Where the header of a snapshot has its slots in use, its stashed copies, and what is doubled. */
+const ITEMS = [40, 96, 48];
+
+test("the golden files of filters are read", async () => {
+  const golden = new URL("../../tests/golden/", import.meta.url);
+  const names = (await readdir(golden)).filter((name) => !/maplet|expiring/.test(name));
+  assert(names.length > 15, `${names}`);
+  for (const name of names) {
+    const file = new URL("golden.filter", folder);
+    const write = new URL("../../target/debug/examples/write_filter", import.meta.url);
+    await promisify(execFile)(write.pathname, [file.pathname, new URL(name, golden).pathname]);
+    const bytes = await readFile(file);
+    const filter = await load(wasm, bytes);
+    // The snapshot comes after the seed.
+    const [inUse, copies, doubled] = ITEMS.map((at) => Number(bytes.readBigUInt64LE(8 + at)));
+    assert.equal(filter.items, inUse + copies - doubled, name);
+    assert(filter.items === 0 || filter.rate > 0, name);
   }
 });
 

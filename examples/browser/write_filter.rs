@@ -1,7 +1,8 @@
-//! Writes a filter for the page: a key on each line of the standard input, a number or a text.
+//! Writes a filter for the page: a key on each line of the standard input, a number or a text; or one of a snapshot.
 //!
 //! ```text
 //! cargo run -p browser --example write_filter -- words.filter < /usr/share/dict/words
+//! cargo run -p browser --example write_filter -- golden.filter tests/golden/Fp16x4.coucal
 //! ```
 
 use std::error::Error;
@@ -11,11 +12,23 @@ use std::{env, fs, io};
 use coucal::{CuckooFilter, StableHashBuilder};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let path = env::args_os().nth(1).ok_or("to which file?")?;
-    let keys = io::stdin().lines().collect::<Result<Vec<_>, _>>()?;
+    let mut arguments = env::args_os().skip(1);
+    let path = arguments.next().ok_or("to which file?")?;
     // Whoever has the file has the seed: it is no secret.
     let seed = 7_u64;
     let hasher = StableHashBuilder::new(seed);
+    let snapshot = arguments.next().map_or_else(|| of_keys(hasher), |path| Ok(fs::read(path)?))?;
+    let mut file = seed.to_le_bytes().to_vec();
+    file.extend(snapshot);
+    let checksum = hasher.hash_one(&file[..]);
+    file.extend(checksum.to_le_bytes());
+    fs::write(path, file)?;
+    Ok(())
+}
+
+/// The snapshot of a filter with the keys of the standard input.
+fn of_keys(hasher: StableHashBuilder) -> Result<Vec<u8>, Box<dyn Error>> {
+    let keys = io::stdin().lines().collect::<Result<Vec<_>, _>>()?;
     let filter = CuckooFilter::with_capacity_and_hasher(keys.len(), hasher);
     for key in &keys {
         match key.parse::<u64>() {
@@ -23,10 +36,5 @@ fn main() -> Result<(), Box<dyn Error>> {
             Err(_) => filter.insert(key.as_str())?,
         }
     }
-    let mut file = seed.to_le_bytes().to_vec();
-    file.extend(filter.snapshot()?.as_bytes());
-    let checksum = hasher.hash_one(&file[..]);
-    file.extend(checksum.to_le_bytes());
-    fs::write(path, file)?;
-    Ok(())
+    Ok(filter.snapshot()?.into_bytes())
 }
