@@ -7,6 +7,7 @@
 mod batches;
 mod beside;
 mod callers;
+mod counters;
 mod expiry;
 mod filters;
 mod growth;
@@ -55,7 +56,7 @@ fn allocated() -> usize {
 #[derive(Parser)]
 struct Arguments {
     /// filters (one thread, beside other filters and sets), batches, threads, growth, maplets, snapshots,
-    /// stash, views, expiry (beside other ways to forget), callers (a loop and a large function), hashers (the stable one beside the default one), or all.
+    /// stash, views, expiry (beside other ways to forget), counters, callers (a loop and a large function), hashers (the stable one beside the default one), or all.
     #[arg(value_parser = topics)]
     topics: &'static [Topic],
     /// Table sizes; powers are written as 2^27. Tables and plots have the last one.
@@ -85,7 +86,7 @@ struct Topic {
     plots: fn(&Results) -> Vec<Plot>,
 }
 
-static TOPICS: [Topic; 11] = [
+static TOPICS: [Topic; 12] = [
     filters::TOPIC,
     batches::TOPIC,
     threads::TOPIC,
@@ -95,6 +96,7 @@ static TOPICS: [Topic; 11] = [
     stash::TOPIC,
     views::TOPIC,
     expiry::TOPIC,
+    counters::TOPIC,
     callers::TOPIC,
     hashers::TOPIC,
 ];
@@ -209,6 +211,7 @@ mod tests {
             [1, 0],
             [1, 0],
             [2, 0],
+            [1, 0],
             [1, 0],
             [1, 0],
             [1, 0],
