@@ -1038,12 +1038,12 @@ impl<M: Storage + 'static, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>>
 /// Operations of a table of generations: not recorded.
 impl<M: Storage + 'static, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>> {
     /// Gives the item the present stamp. Whether it was not there.
-    pub fn stamp(&self, item: Item) -> bool {
+    pub fn stamp(&mut self, item: Item) -> bool {
         Maplet::<M, SHORT_RING>::stamp(&self.shared, item.hash, true)
     }
 
     /// The same, unless the item is there.
-    pub fn stamp_if_absent(&self, item: Item) -> bool {
+    pub fn stamp_if_absent(&mut self, item: Item) -> bool {
         Maplet::<M, SHORT_RING>::stamp(&self.shared, item.hash, false)
     }
 
@@ -1066,12 +1066,12 @@ impl<M: Storage + 'static, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>>
     }
 
     /// Ends a generation. Returns how many entries are removed.
-    pub fn advance(&self) -> usize {
+    pub fn advance(&mut self) -> usize {
         Maplet::<M, SHORT_RING>::advance(&self.shared)
     }
 
     /// Ends the first generation, if that is present. Whether it was.
-    pub fn advance_from_first(&self) -> bool {
+    pub fn advance_from_first(&mut self) -> bool {
         Maplet::<M, SHORT_RING>::advance_from_first(&self.shared)
     }
 
@@ -1095,12 +1095,12 @@ impl<M: Storage + 'static, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>>
     }
 
     /// Stores one more entry of the item, with its own value.
-    pub fn add(&self, item: Item) {
+    pub fn add(&mut self, item: Item) {
         self.shared.insert(&Prehashed(item.hash), item.home.value).expect("room");
     }
 
     /// Takes an entry of the item out.
-    pub fn take(&self, item: Item) {
+    pub fn take(&mut self, item: Item) {
         assert!(self.shared.remove(&Prehashed(item.hash), item.home.value));
     }
 }

@@ -182,7 +182,7 @@ fn stamp_overtaken_by_a_whole_window<L: Layout>() {
             const LOADS: usize = 4;
             for after in 1..=LOADS {
                 t.stamp(x);
-                let other = t.unrecorded();
+                let mut other = t.unrecorded();
                 let (mut loads, mut passed) = (0, false);
                 probe::after_each_step(move |step| {
                     loads += usize::from(step == Step::Load);
@@ -238,7 +238,7 @@ fn stamp_without_room_beside_an_advance<L: Layout>() {
     let x = setup.item_of_group(0, 1, low);
     setup.fill(0, low).fill(1, low);
     // The fillers have the stamp of the generation before the present one.
-    setup.generations(4).check_asserted(1000, 2, move |model| {
+    setup.generations(4).check_asserted(330, 2, move |model| {
         model.thread(move |t| {
             t.advance();
         });
