@@ -115,7 +115,7 @@ fn hostile_generations() {
         let contents = format::read(&bytes).unwrap();
         let entries = (contents.stashed + contents.doubled_values) as usize;
         let generations = contents.generations.unwrap();
-        assert_eq!(number(&bytes, place), generations.count.into());
+        assert_eq!(number(&bytes, place), u64::from(generations.count));
         let wrong = Err(Fault::InvalidEntry(entries));
         let of_bits = 1_u64 << contents.geometry.value_bits;
         for count in [0, 1, of_bits / 2, of_bits + 1, 257, 1 << 32, (1 << 32) + 2, u64::MAX] {
@@ -211,4 +211,27 @@ fn other_types() {
     let grows = GrowingSeen::from_bytes(&bytes, HASHER).map(drop);
     assert_eq!(grows, Err(Error::OtherKind { grows: false }));
     assert_eq!(bytes[at::KIND], 4);
+}
+
+/// A filter is its snapshot in any data format: the generations are in it. Bytes of another type are an error.
+#[cfg(feature = "serde")]
+#[test]
+fn as_data_of_serde() {
+    use coucal::StableHashBuilder;
+
+    let hasher = StableHashBuilder::default();
+    let builder = coucal::ExpiringCuckooFilter::builder().capacity(100).generations(5);
+    let seen = builder.hasher(hasher).build().unwrap();
+    seen.insert("egg").unwrap();
+    seen.advance();
+    let bytes = postcard::to_allocvec(&seen).unwrap();
+    let back: Seen<coucal::Fp16x4> = postcard::from_bytes(&bytes).unwrap();
+    assert_eq!((back.generations(), back.generation(), back.age("egg")), (5, 1, Some(1)));
+    let text = serde_json::to_string(&seen).unwrap();
+    let back: Seen<coucal::Fp16x4> = serde_json::from_str(&text).unwrap();
+    assert_eq!(back.snapshot().unwrap(), seen.snapshot().unwrap());
+    assert!(postcard::from_bytes::<Filter>(&bytes).is_err());
+    let filter = CuckooFilter::with_capacity_and_hasher(100, hasher);
+    let bytes = postcard::to_allocvec(&filter).unwrap();
+    assert!(postcard::from_bytes::<Seen<coucal::Fp16x4>>(&bytes).is_err());
 }

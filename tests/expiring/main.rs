@@ -40,7 +40,7 @@ fn generations_of_each_layout() {
             let items = seen.len();
             for generation in 1..generations {
                 assert_eq!(seen.advance(), 0);
-                assert_eq!(seen.generation(), generation.into());
+                assert_eq!(seen.generation(), u64::from(generation));
                 assert!((0..100).all(|item| seen.age(&item) == Some(generation)), "{seen:?}");
             }
             assert_eq!((seen.advance(), seen.len()), (items, 0), "{seen:?}");
