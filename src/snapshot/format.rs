@@ -26,6 +26,9 @@ const VERSION: u32 = 1;
 /// What is added to the number of a kind, if it is that of a table that grows.
 const GROWING_KIND: u8 = 1;
 
+/// The greatest number of a kind.
+const MAX_KIND: u8 = 2 * Content::Stamped as u8 + GROWING_KIND;
+
 /// What a table holds. The number of its kind is twice this one, and [`GROWING_KIND`] if it grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
@@ -38,17 +41,23 @@ pub(crate) enum Content {
 }
 
 impl Content {
-    const ALL: [Self; 3] = [Self::Items, Self::Pairs, Self::Stamped];
+    /// That of the kind with this number, which there is.
+    #[inline]
+    fn of_kind(kind: u8) -> Self {
+        match kind / 2 {
+            0 => Self::Items,
+            1 => Self::Pairs,
+            _ => Self::Stamped,
+        }
+    }
 
     pub(crate) fn has_values(self) -> bool {
         self != Self::Items
     }
-
-    /// Bits of a value at the most, whatever the layout.
-    fn most_value_bits(self) -> u32 {
-        if self == Self::Stamped { generations::value_bits(*COUNTS.end()) } else { u32::BITS }
-    }
 }
+
+/// Bits of the value of an item of an expiring filter at the most.
+const MAX_STAMP_BITS: u32 = generations::value_bits(*COUNTS.end());
 
 /// Numbers of the header, each of 8 bytes, the lowest first.
 const NUMBERS: usize = 15;
@@ -144,8 +153,10 @@ impl Header {
         if stated != checksum(&bytes[..HEADER_BYTES - CHECKSUM_BYTES]) {
             return Err(Error::Damaged);
         }
-        let content = Content::ALL.get(usize::from(kind / 2)).copied();
-        let content = content.ok_or(Error::UnknownKind { kind })?;
+        if kind > MAX_KIND {
+            return Err(Error::UnknownKind { kind });
+        }
+        let content = Content::of_kind(kind);
         let (has_values, grows) = (content.has_values(), kind & GROWING_KIND > 0);
         let layout = LayoutId::find(encoding, fingerprint_bits.into(), slots.into())
             .filter(|layout| !grows || layout.properties().growth.is_some())
@@ -161,7 +172,7 @@ impl Header {
             ..Request::default()
         };
         let may_be_looked_up = has_values == (value_bits > 0)
-            && value_bits <= content.most_value_bits()
+            && (content != Content::Stamped || value_bits <= MAX_STAMP_BITS)
             && request.value_bits_of(layout).is_ok()
             && initial >= 2
             && if grows { buckets >= initial } else { buckets >= 2 && buckets % 2 == 0 }
@@ -250,10 +261,9 @@ impl Header {
     /// The bytes of the whole snapshot.
     pub(crate) fn encoded_len(&self) -> usize {
         let words = self.grown.buckets.saturating_mul(size_of::<u64>());
-        let clocks = usize::from(self.content == Content::Stamped);
-        let pairs = self.stashed.saturating_add(self.doubled_values).saturating_add(clocks);
-        let pairs = pairs.saturating_mul(PAIR_BYTES);
-        (HEADER_BYTES + CHECKSUM_BYTES).saturating_add(words).saturating_add(pairs)
+        let pairs = self.stashed.saturating_add(self.doubled_values).saturating_mul(PAIR_BYTES);
+        let clock = if self.content == Content::Stamped { PAIR_BYTES } else { 0 };
+        (HEADER_BYTES + CHECKSUM_BYTES + clock).saturating_add(words).saturating_add(pairs)
     }
 }
 

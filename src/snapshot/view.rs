@@ -118,7 +118,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
         let all = bytes.as_ref();
         let header = Header::decode::<IS_TRUSTED>(all)?;
         // Lookups in an expiring filter are those of a maplet.
-        if !V::ANY || !header.content.has_values() {
+        if V::ANY != header.content.has_values() {
             header.check_content(if V::ANY { Content::Pairs } else { Content::Items })?;
         }
         header.check_hasher(hasher)?;

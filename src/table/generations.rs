@@ -38,7 +38,7 @@ pub(crate) const COUNTS: RangeInclusive<u32> = 2..=256;
 const MAX_AGE_ROUNDS: usize = 8;
 
 /// Bits of a value of each entry, for so many generations.
-pub(crate) fn value_bits(count: u32) -> u32 {
+pub(crate) const fn value_bits(count: u32) -> u32 {
     u32::BITS - (count - 1).leading_zeros()
 }
 
