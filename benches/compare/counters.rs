@@ -147,10 +147,14 @@ fn one(keys: Keys, items: u64, make: Make) -> [f64; FIGURES.len()] {
         let drawn: Vec<u64> = (from..from + CHUNK as u64)
             .map(|at| ((u128::from(mix(!at)) * u128::from(items)) >> 64) as u64)
             .collect();
-        drawn.iter().for_each(|&at| exact[at as usize] = exact[at as usize].saturating_add(1));
+        for &at in &drawn {
+            exact[at as usize] = exact[at as usize].saturating_add(1);
+        }
         let drawn: Vec<u64> = drawn.into_iter().map(|at| keys.key(at)).collect();
         let started = Instant::now();
-        drawn.iter().for_each(|&key| counts.count(key));
+        for &key in &drawn {
+            counts.count(key);
+        }
         counting.push(started.elapsed().as_nanos() as f64 / CHUNK as f64);
     }
     let bytes = allocated() - before;

@@ -236,7 +236,7 @@ fn one(plan: &Plan, keys: Keys, of_tick: u64, make: Make) -> [f64; FIGURES.len()
             let seen =
                 |ago| timed(&keys_of(keys, tick - ago, of_tick), |key| subject.contains(key)).1;
             forgotten += fresh.len() - seen(WINDOW - 1);
-            late += (WINDOW + 1..2 * WINDOW + 1).map(seen).sum::<usize>();
+            late += (WINDOW + 1..=2 * WINDOW).map(seen).sum::<usize>();
         }
         let started = Instant::now();
         subject.tick(tick);
