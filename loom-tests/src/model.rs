@@ -466,9 +466,13 @@ fn run(mut builder: Builder, how: &str, floor: usize, preemptions: usize, execut
     }
 }
 
+/// What a thread does, and what it answers.
+type Operation<M> = dyn Fn(&mut Thread<M>) -> bool + Send + Sync;
+
 /// A step of a thread: an operation, and what it must answer.
+#[must_use = "a thread takes it"]
 pub struct Step<M: Subject> {
-    operation: Box<dyn Fn(&mut Thread<M>) -> bool + Send + Sync>,
+    operation: Box<Operation<M>>,
     /// `None`: whatever the checker takes.
     expected: Option<bool>,
 }
@@ -520,7 +524,6 @@ pub fn count<M: Subject>(item: Item, copies: usize) -> Step<M> {
 }
 
 /// [`Thread::clear`].
-#[must_use]
 pub fn clear<M: Subject>() -> Step<M> {
     does(|thread| {
         thread.clear();
@@ -537,7 +540,6 @@ pub fn snapshot<M: Subject, const N: usize>(once: [Item; N]) -> Step<M> {
 }
 
 /// [`Thread::split`], of this number of buckets.
-#[must_use]
 pub fn split<M: Subject>(buckets: usize) -> Step<M> {
     does(move |thread| thread.split(buckets) == buckets)
 }
