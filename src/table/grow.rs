@@ -249,20 +249,16 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         extent: Extent,
         run: Range<usize>,
     ) {
-        let splits = {
-            let locked = self.lock_run(extent, &run);
-            let splits = self.partition(growing, extent, &run);
-            self.copy_what_goes(&locked, &splits);
-            let extent = extent.after(run.len());
-            growing.publish(extent);
-            self.bump_what_goes(growing, extent, &splits);
-            self.clear_what_goes(&locked, &splits);
-            if let Some(next_level) = extent.next_level(growing.ring()) {
-                growing.publish(next_level);
-            }
-            splits
-        };
-        // Without the stripes: their values may have to be put in order.
+        let locked = self.lock_run(extent, &run);
+        let splits = self.partition(growing, extent, &run);
+        self.copy_what_goes(&locked, &splits);
+        let extent = extent.after(run.len());
+        growing.publish(extent);
+        self.bump_what_goes(growing, extent, &splits);
+        self.clear_what_goes(&locked, &splits);
+        if let Some(next_level) = extent.next_level(growing.ring()) {
+            growing.publish(next_level);
+        }
         for split in splits.iter().flatten().filter(|split| split.doubled.bits() != 0) {
             for slot in split.doubled.slots_in_use() {
                 growing.add_doubled(doubled_of, self.value_in(slot.bits()), 1);
