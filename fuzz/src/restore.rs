@@ -340,7 +340,7 @@ fn named_layout(contents: &Contents, bytes: &[u8]) {
         let build = |_, bits| {
             if contents.geometry.is_maplet() {
                 let maplets = CuckooMaplet::builder().growable().layout::<L>().hasher(HASHER);
-                boxed(|| maplets.value_bits(bits).build())
+                boxed(|| maplets.capacity(1).value_bits(bits).build())
             } else {
                 boxed(|| CuckooFilter::builder().growable().layout::<L>().hasher(HASHER).build())
             }

@@ -461,7 +461,7 @@ fn contents(header: &[u8], kind: u8, grows: bool, layout: Layout) -> Option<Cont
         && (u128::from(stashed)..=u128::from(stashed) * MOST_COPIES)
             .contains(&stashed_copies.into())
         && doubled <= occupied.saturating_add(stashed_copies)
-        && contents.doubled_values <= doubled;
+        && contents.doubled_values <= doubled.min(1 << contents.geometry.value_bits.min(63));
     is_possible.then_some(contents)
 }
 
