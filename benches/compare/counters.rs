@@ -7,12 +7,12 @@ use std::time::Instant;
 
 use coucal::{CuckooMaplet, FixedStorage, Fp21x3, Fp32x2};
 use coucal_benches::keys::{CHUNK, Keys, Which, mix};
-use coucal_benches::text::{Table, power};
+use coucal_benches::text::Table;
 use dashmap::DashMap;
 use parking_lot::Mutex;
 
 use crate::hash::KeyHash;
-use crate::output::table;
+use crate::output::all_figures;
 use crate::results::{Results, median};
 use crate::{Plan, Topic, allocated};
 
@@ -181,13 +181,6 @@ fn one(keys: Keys, items: u64, make: Make) -> [f64; FIGURES.len()] {
 }
 
 fn tables(results: &Results) -> Vec<Table> {
-    let mut all = table("counters", FIGURES);
-    for slots in results.slots_with(BYTES) {
-        let view = results.at(slots, 1);
-        for (name, _) in SUBJECTS {
-            let label = format!("{name}, {} slots", power(slots));
-            all.row(&label, FIGURES.map(|figure| view.median(name, figure)));
-        }
-    }
-    vec![all]
+    let subjects = SUBJECTS.map(|(name, _)| name);
+    vec![all_figures("counters", results, &subjects, &FIGURES)]
 }

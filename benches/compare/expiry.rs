@@ -5,26 +5,29 @@
 //! remembered for [`WINDOW`] ticks.
 
 use std::collections::HashMap;
-use std::hint::black_box;
 use std::mem;
 use std::num::NonZeroU32;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use coucal::{CuckooFilter, ExpiringCuckooFilter, FixedStorage, Fp12x5, Fp16x4, Fp21x3};
+use coucal::{
+    CuckooFilter, ExpiringBuilder, ExpiringCuckooFilter, FixedStorage, Fp12x5, Fp16x4, Fp21x3,
+};
 use coucal_benches::keys::{CHUNK, Keys, Which};
-use coucal_benches::text::{Table, power};
+use coucal_benches::text::Table;
 use cuckoo_clock::config::{CuckooConfiguration, TtlConfig};
 use fastbloom::AtomicBloomFilter;
 use parking_lot::RwLock;
 
 use crate::hash::KeyHash;
-use crate::output::table;
+use crate::output::all_figures;
 use crate::results::{Results, median};
+use crate::views::timed;
 use crate::{Plan, Topic, allocated};
 
 pub const TOPIC: Topic =
-    Topic { name: "expiry", slots: &[1 << 20, 1 << 22], measure, tables, plots: |_| Vec::new() };
+    Topic { name: "expiry", slots: &[1 << 20], measure, tables, plots: |_| Vec::new() };
 
 /// Ticks for which an item is to be remembered.
 const WINDOW: u64 = 15;
@@ -152,11 +155,26 @@ impl Forgets for Exact {
 
 type Make = fn(usize) -> Box<dyn Forgets>;
 
-fn expiring<L: FixedStorage + 'static>(live: usize) -> Box<dyn Forgets> {
+type Builder<L> = ExpiringBuilder<L, KeyHash>;
+
+fn builder<L: FixedStorage>(live: usize) -> Builder<L> {
     let builder = ExpiringCuckooFilter::builder().layout::<L>().hasher(KeyHash::default());
     // The present generation, besides.
-    let items = live + live / WINDOW as usize;
-    Box::new(builder.generations(WINDOW as u32 + 1).capacity(items).build().expect("memory"))
+    builder.generations(WINDOW as u32 + 1).capacity(live + live / WINDOW as usize)
+}
+
+fn built<L: FixedStorage + 'static>(builder: Builder<L>) -> Box<dyn Forgets> {
+    Box::new(builder.build().expect("memory"))
+}
+
+/// Inserts look at a clock, by which no generation ends.
+fn timed_by<L: FixedStorage>(live: usize) -> Builder<L> {
+    builder(live).every(Duration::from_secs(1 << 20))
+}
+
+fn instant() -> Duration {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    START.elapsed()
 }
 
 fn in_turn<L: FixedStorage + 'static>(live: usize) -> Box<dyn Forgets> {
@@ -164,9 +182,11 @@ fn in_turn<L: FixedStorage + 'static>(live: usize) -> Box<dyn Forgets> {
     Box::new(InTurn(RwLock::new([0; 2].map(|_| builder.clone().build().expect("memory")))))
 }
 
-const SUBJECTS: [(&str, Make); 8] = [
-    ("coucal, expiring, 16 bits", expiring::<Fp16x4>),
-    ("coucal, expiring, 21 bits", expiring::<Fp21x3>),
+const SUBJECTS: [(&str, Make); 10] = [
+    ("coucal, expiring, 16 bits", |live| built(builder::<Fp16x4>(live))),
+    ("the same with the coarse clock", |live| built(timed_by::<Fp16x4>(live))),
+    ("the same with an `Instant`", |live| built(timed_by::<Fp16x4>(live).clock(instant))),
+    ("coucal, expiring, 21 bits", |live| built(builder::<Fp21x3>(live))),
     ("two coucal filters, 12 bits", in_turn::<Fp12x5>),
     ("two coucal filters, 16 bits", in_turn::<Fp16x4>),
     ("two Bloom filters (fastbloom), 0.1 %", |live| {
@@ -188,13 +208,6 @@ fn clock(live: usize, bits: usize) -> Box<dyn Forgets> {
         .with_ttl(TtlConfig { ttl, ttl_bits: 5.try_into().expect("above 0") })
         .build();
     Box::new(cuckoo_clock::CuckooFilter::new(configuration.expect("sizes"), KeyHash::default()))
-}
-
-/// The nanoseconds of each call, and how many said yes.
-fn timed(keys: &[u64], call: impl Fn(u64) -> bool) -> (f64, usize) {
-    let started = Instant::now();
-    let yes = keys.iter().filter(|&&key| black_box(call(key))).count();
-    (started.elapsed().as_nanos() as f64 / keys.len() as f64, yes)
 }
 
 fn measure(plan: &Plan, results: &mut Results) {
@@ -227,14 +240,14 @@ fn one(plan: &Plan, keys: Keys, of_tick: u64, make: Make) -> [f64; FIGURES.len()
     for tick in 0..TICKS {
         let fresh = keys_of(keys, tick, of_tick);
         for chunk in fresh.chunks(CHUNK) {
-            new.push(timed(chunk, |key| subject.insert(key)).0);
-            hot.push(timed(chunk, |key| subject.insert(key)).0);
+            new.push(timed(chunk, |&key| subject.insert(key)).0);
+            hot.push(timed(chunk, |&key| subject.insert(key)).0);
         }
         most = most.max(allocated() - before - size_of_val(&*fresh));
         if tick >= TICKS - WINDOW {
             // What was inserted `WINDOW` ticks ago is remembered still; what was inserted before is not to be.
             let seen =
-                |ago| timed(&keys_of(keys, tick - ago, of_tick), |key| subject.contains(key)).1;
+                |ago| timed(&keys_of(keys, tick - ago, of_tick), |&key| subject.contains(key)).1;
             forgotten += fresh.len() - seen(WINDOW - 1);
             late += (WINDOW + 1..=2 * WINDOW).map(seen).sum::<usize>();
         }
@@ -247,11 +260,11 @@ fn one(plan: &Plan, keys: Keys, of_tick: u64, make: Make) -> [f64; FIGURES.len()
     let looked_up = plan.operations.max(CHUNK as u64);
     for from in (0..looked_up).step_by(CHUNK) {
         let chunk = from..from + CHUNK as u64;
-        let absent = timed(&keys.collect(Which::Absent, chunk), |key| subject.contains(key));
+        let absent = timed(&keys.collect(Which::Absent, chunk), |&key| subject.contains(key));
         found += absent.1;
         let at = (TICKS - 3) * of_tick + from % (of_tick.saturating_sub(CHUNK as u64)).max(1);
         let present = keys.collect(Which::InOrder, at..at + CHUNK as u64);
-        let present = timed(&present, |key| subject.contains(key));
+        let present = timed(&present, |&key| subject.contains(key));
         lookups[0].push(absent.0);
         lookups[1].push(present.0);
     }
@@ -272,13 +285,6 @@ fn one(plan: &Plan, keys: Keys, of_tick: u64, make: Make) -> [f64; FIGURES.len()
 }
 
 fn tables(results: &Results) -> Vec<Table> {
-    let mut all = table("expiry", FIGURES);
-    for slots in results.slots_with(BITS) {
-        let view = results.at(slots, 1);
-        for (name, _) in SUBJECTS {
-            let label = format!("{name}, {} slots", power(slots));
-            all.row(&label, FIGURES.map(|figure| view.median(name, figure)));
-        }
-    }
-    vec![all]
+    let subjects = SUBJECTS.map(|(name, _)| name);
+    vec![all_figures("expiry", results, &subjects, &FIGURES)]
 }

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use coucal_benches::text::{Table, fill_page};
+use coucal_benches::text::{Table, fill_page, power};
 
 use crate::Topic;
 use crate::results::Results;
@@ -12,6 +12,19 @@ use crate::results::Results;
 /// A table whose first column has no title.
 pub fn table<T: Into<String>>(name: &str, columns: impl IntoIterator<Item = T>) -> Table {
     Table::new(name, [String::new()].into_iter().chain(columns.into_iter().map(Into::into)))
+}
+
+/// A row for each subject at each size, and a column for each figure, of which the first was measured everywhere.
+pub fn all_figures(name: &str, results: &Results, subjects: &[&str], figures: &[&str]) -> Table {
+    let mut all = table(name, figures.iter().copied());
+    for slots in results.slots_with(figures[0]) {
+        let view = results.at(slots, 1);
+        for name in subjects {
+            let label = format!("{name}, {} slots", power(slots));
+            all.row(&label, figures.iter().map(|figure| view.median(name, figure)));
+        }
+    }
+    all
 }
 
 /// The file of a topic.

@@ -70,7 +70,7 @@ fn measure(plan: &Plan, results: &mut Results) {
 }
 
 /// The nanoseconds of each call, and how many said yes.
-fn timed<T>(list: &[T], call: impl Fn(&T) -> bool) -> (f64, usize) {
+pub fn timed<T>(list: &[T], call: impl Fn(&T) -> bool) -> (f64, usize) {
     let started = Instant::now();
     let yes = list.iter().filter(|one| call(one)).count();
     (started.elapsed().as_nanos() as f64 / list.len() as f64, yes)

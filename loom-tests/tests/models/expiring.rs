@@ -11,6 +11,8 @@ use coucal::probe::{self, Maplet, Step};
 use coucal::{Growable, GrowingLayout, Layout};
 use loom_tests::model::{Item, Setup};
 
+use crate::expiry::{OneKick, goes_back};
+
 models_of_three! {
     stamp_of_what_is_swept
     stamp_of_what_is_kicked_against_lookup
@@ -35,32 +37,18 @@ growing_models! {
     split_beside_an_advance
 }
 
-/// Four buckets. x1 is in bucket 0, which is full, and so is the other bucket of `new`: an insert of `new` moves x1 to 3.
-fn one_kick<L: Layout>() -> (Setup<Maplet<L>>, Item, Item) {
-    let mut setup = Setup::new(4);
-    let x = setup.item(0, 3);
-    let x1 = setup.with_value(x, 1);
-    let [new, filler] = [(0, 1); 2].map(|(a, b)| setup.item(a, b));
-    setup.store(0, &[x1]).fill(0, filler).fill(1, filler);
-    (setup, x1, new)
-}
-
-/// Two full buckets, and x1 in the stash, of the group of `low`.
-fn stashed<L: Layout>() -> (Setup<Maplet<L>>, Item, Item) {
-    let mut setup = Setup::new(4);
-    let low = setup.item(0, 1);
-    let x = setup.item_of_group(0, 1, low);
-    let x1 = setup.with_value(x, 1);
-    setup.fill(0, low).fill(1, low).stash(&[x1]);
-    (setup, x1, low)
+/// Two buckets; x is in bucket 0, with this stamp.
+fn one_old<L: Layout>(stamp: u32) -> (Setup<Maplet<L>>, Item) {
+    let mut setup = Setup::new(2);
+    let x = setup.item(0, 1);
+    let stamped = setup.with_value(x, stamp);
+    setup.store(0, &[stamped]);
+    (setup, x)
 }
 
 /// A stamp beside the sweep of the generation that the item had: it is there afterwards, once.
 fn stamp_of_what_is_swept<L: Layout>() {
-    let mut setup = Setup::<Maplet<L>>::new(2);
-    let x = setup.item(0, 1);
-    let x1 = setup.with_value(x, 1);
-    setup.store(0, &[x1]);
+    let (setup, x) = one_old::<L>(1);
     setup.generations(2).by_every_schedule().check_asserted(7600, 3, move |model| {
         model.thread(move |t| {
             t.advance();
@@ -78,7 +66,7 @@ fn stamp_of_what_is_swept<L: Layout>() {
 
 /// A lookup finds it all the time.
 fn stamp_of_what_is_kicked_against_lookup<L: Layout>() {
-    let (setup, x1, new) = one_kick::<L>();
+    let OneKick { setup, x1, new } = OneKick::<L>::up();
     setup.generations(4).check_asserted(65_000, 2, move |model| {
         model.thread(move |t| assert!(!t.stamp(x1)));
         model.thread(move |t| t.add(new));
@@ -172,10 +160,7 @@ fn stamp_beside_two_advances<L: Layout>() {
 /// the last time, or later under the stripe: the item has the stamp of the generation that is present then. What passes
 /// behind the last load passes when the insert has taken effect.
 fn stamp_overtaken_by_a_whole_window<L: Layout>() {
-    let mut setup = Setup::<Maplet<L>>::new(2);
-    let x = setup.item(0, 1);
-    let x0 = setup.with_value(x, 0);
-    setup.store(0, &[x0]);
+    let (setup, x) = one_old::<L>(0);
     setup.generations(2).check_asserted(1, 1, move |model| {
         model.thread(move |t| {
             // The clock, two words, the clock.
@@ -205,7 +190,7 @@ fn stamp_overtaken_by_a_whole_window<L: Layout>() {
 
 /// A lookup finds it all the time.
 fn stamp_in_the_stash_against_lookup<L: Layout>() {
-    let (setup, x1, _) = stashed::<L>();
+    let (setup, x1, _) = goes_back::<L>();
     setup.generations(4).check_asserted(8000, 3, move |model| {
         model.thread(move |t| assert!(!t.stamp(x1)));
         model.thread(move |t| assert!(t.is_remembered(x1)));
@@ -215,7 +200,7 @@ fn stamp_in_the_stash_against_lookup<L: Layout>() {
 
 /// As `stamp_of_what_is_swept`, in the stash.
 fn stamp_of_what_is_swept_from_the_stash<L: Layout>() {
-    let (setup, x1, _) = stashed::<L>();
+    let (setup, x1, _) = goes_back::<L>();
     setup.generations(4).check_asserted(2400, 2, move |model| {
         model.thread(move |t| {
             t.advance();
@@ -257,10 +242,7 @@ fn stamp_without_room_beside_an_advance<L: Layout>() {
 
 /// It is there with its old stamp, or it is gone and stored anew: never lost, and never twice.
 fn stamp_if_absent_beside_an_advance<L: Layout>() {
-    let mut setup = Setup::<Maplet<L>>::new(2);
-    let x = setup.item(0, 1);
-    let x1 = setup.with_value(x, 1);
-    setup.store(0, &[x1]);
+    let (setup, x) = one_old::<L>(1);
     setup.generations(2).by_every_schedule().check_asserted(120, 3, move |model| {
         let new = Arc::new(AtomicBool::new(false));
         let is_new = Arc::clone(&new);
@@ -276,10 +258,7 @@ fn stamp_if_absent_beside_an_advance<L: Layout>() {
 
 /// The item is never older than one generation.
 fn age_beside_an_advance<L: Layout>() {
-    let mut setup = Setup::<Maplet<L>>::new(2);
-    let x = setup.item(0, 1);
-    let x0 = setup.with_value(x, 0);
-    setup.store(0, &[x0]);
+    let (setup, x) = one_old::<L>(0);
     setup.generations(3).by_every_schedule().check_asserted(310, 3, move |model| {
         model.thread(move |t| {
             t.advance();

@@ -36,10 +36,10 @@ growing_models! {
 }
 
 /// Four buckets. x1 is in `from`, which is full, and so is the other bucket of `new`: an insert of `new` moves x1 to `to`.
-struct OneKick<L: Layout> {
-    setup: Setup<Maplet<L>>,
-    x1: Item,
-    new: Item,
+pub struct OneKick<L: Layout> {
+    pub setup: Setup<Maplet<L>>,
+    pub x1: Item,
+    pub new: Item,
 }
 
 impl<L: Layout> OneKick<L> {
@@ -53,7 +53,7 @@ impl<L: Layout> OneKick<L> {
     }
 
     /// From the bucket that is swept first to the last.
-    fn up() -> Self {
+    pub fn up() -> Self {
         Self::new(0, 1, 3)
     }
 }
@@ -143,7 +143,7 @@ fn dropped_by_a_kick_beside_another_value<L: Layout>() {
 }
 
 /// Two full buckets, and x1 in the stash, of the group of `low`: a removal of `low` lets it go back to a bucket.
-fn goes_back<L: Layout>() -> (Setup<Maplet<L>>, Item, Item) {
+pub fn goes_back<L: Layout>() -> (Setup<Maplet<L>>, Item, Item) {
     let mut setup = Setup::new(4);
     let low = setup.item(0, 1);
     let x = setup.item_of_group(0, 1, low);

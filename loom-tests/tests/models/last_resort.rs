@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use coucal::probe::{self, Step};
-use coucal::{Growable, GrowingLayout, Layout, Storage};
+use coucal::probe::{self, Maplet, Step};
+use coucal::{Growable, GrowingLayout, Layout};
 use loom_tests::model::*;
 
 use crate::{LastSlot, ThereAndBack};
@@ -19,6 +19,10 @@ models! {
     insert_that_finds_room_in_the_end
     insert_unique_overtaken_in_every_attempt
     insert_unique_of_an_item_that_turns_up
+}
+
+models_of_three! {
+    stamp_overtaken_in_every_attempt
 }
 
 growing_models! {
@@ -105,8 +109,8 @@ fn removal<L: Layout>(first: usize, second: usize) {
 /// The other threads fill the last slot, with one more `high`, when the insert has found this path
 /// and locks its first stripe, which is not that of bucket 3. They free the slot again when the
 /// attempt has failed.
-struct Overtaken<L: Layout> {
-    setup: Setup<L>,
+struct Overtaken<M: Subject> {
+    setup: Setup<M>,
     new: Item,
     /// All else in 1 and 2.
     rest: Item,
@@ -114,7 +118,7 @@ struct Overtaken<L: Layout> {
     high: Item,
 }
 
-impl<L: Layout> Overtaken<L> {
+impl<M: Subject> Overtaken<M> {
     fn new() -> Self {
         let mut setup = Setup::new(4);
         let [new, rest] = setup.items([(1, 2); 2]);
@@ -129,7 +133,7 @@ impl<L: Layout> Overtaken<L> {
 /// Makes every optimistic attempt of the next insert of this thread fail. An attempt that has
 /// failed has loaded `loads` words under its locks. In a filter that grows the last resort then loads the extent, and has no
 /// stripe yet; in another one it has its first stripe. Then the slot is free again, and `last` runs.
-fn overtake_inserts<M: Storage + 'static>(
+fn overtake_inserts<M: Subject + 'static>(
     thread: &Thread<M>,
     high: Item,
     loads: usize,
@@ -220,6 +224,23 @@ fn insert_that_finds_room_in_the_end<L: Layout>() {
             assert_eq!(others.count(new), 1);
             assert!(others.insert(rest));
         });
+    });
+}
+
+/// What the last resort stashes has the stamp of the present generation, as all that is stored.
+fn stamp_overtaken_in_every_attempt<L: Layout>() {
+    let Overtaken { setup, new, high, .. } = Overtaken::<Maplet<L>>::new();
+    setup.generations(4).check_asserted(1, 2, move |model| {
+        model.thread(move |t| {
+            assert_eq!(t.advance(), 0);
+            // As for `insert_unique`; and the value that retires, and the clock, for the hop.
+            let seen = overtake_inserts(t, high, 7, |_| {});
+            assert!(t.stamp(new));
+            seen.assert_last_resort_of_an_insert(2);
+            probe::after_each_step(|_| {});
+            assert_eq!((t.stashed(), t.stamps(new)), (1, vec![1]));
+        });
+        |_| ()
     });
 }
 

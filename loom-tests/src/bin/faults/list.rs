@@ -743,6 +743,9 @@ pub const FAULTS: &[Fault] = faults! {
         put "let place = self.stamped(Place::select(in_first, places), duplicates);"
         before "let locked = self.stripes.lock(buckets.map(Bucket::number));"
         => &["expiring::stamp_beside_two_advances"];
+    STASH stash_locked: "what the last resort stashes has no stamp"
+        without "let key = self.stamped_key(key, duplicates);"
+        => &["last_resort::stamp_overtaken_in_every_attempt"];
     STASH try_stash: "what is stashed has no stamp"
         replace "self.stamped_key(key, duplicates)" with "key"
         => &["expiring::stamp_without_room_beside_an_advance"];
