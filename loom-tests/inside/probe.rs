@@ -355,6 +355,11 @@ pub fn split<M: Modelled>(shared: &M::Shared, most: usize) -> usize {
 
 /// Operations of a table of generations.
 impl<L: Storage + 'static, const SHORT_RING: bool> Maplet<L, SHORT_RING> {
+    /// This value retires from now on, though nobody sweeps it.
+    pub fn retire(shared: &CuckooMaplet<L>, value: u32) {
+        shared.inner().state.retire(Some(value));
+    }
+
     /// Gives the item with this hash the present stamp, or only if it is not there. Whether it was not.
     pub fn stamp(shared: &CuckooMaplet<L>, hash: u64, is_always: bool) -> bool {
         let table = table::<Self>(shared);

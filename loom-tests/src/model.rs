@@ -1096,6 +1096,11 @@ impl<M: Storage + 'static, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>>
         (image.generation, image.items)
     }
 
+    /// This value retires from now on, though nobody sweeps it.
+    pub fn retire(&mut self, value: u32) {
+        Maplet::<M, SHORT_RING>::retire(&self.shared, value);
+    }
+
     /// Stores one more entry of the item, with its own value.
     pub fn add(&mut self, item: Item) {
         self.shared.insert(&Prehashed(item.hash), item.home.value).expect("room");

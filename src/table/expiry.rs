@@ -83,7 +83,9 @@ impl<B: Buckets> State<B> {
         self.turns.lock(&self.expiry().removing)
     }
 
-    fn retire(&self, retiring: Retiring) {
+    /// From now on this value retires, or none.
+    pub(crate) fn retire(&self, value: Option<u32>) {
+        let retiring = value.map_or(Retiring::NONE, Retiring::value);
         // Release: pairs with the load in `is_retiring`.
         self.expiry().retiring.store(retiring.0, Ordering::Release);
     }
@@ -161,7 +163,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
 
     /// Steps 1 to 5, while the mutex is held.
     pub(super) fn remove_retiring(self, value: u32) -> usize {
-        self.retire(Retiring::value(value));
+        self.retire(Some(value));
         self.stripes.pass_all();
         // Where entries were moved before: no move takes one any further.
         let present = self.present();
@@ -178,7 +180,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         }
         removed += self.sweep_stash(value) + self.take_dropped();
         let doubled = self.buckets.growing().map_or(0, |growing| growing.forget_doubled(value));
-        self.retire(Retiring::NONE);
+        self.retire(None);
         removed.saturating_sub(doubled as usize)
     }
 

@@ -14,6 +14,7 @@ use loom_tests::model::{Item, Setup};
 use crate::expiry::{OneKick, goes_back};
 
 models_of_three! {
+    kick_beside_an_advance
     stamp_of_what_is_swept
     stamp_of_what_is_kicked_against_lookup
     two_stamps_of_a_new_item
@@ -61,6 +62,16 @@ fn stamp_of_what_is_swept<L: Layout>() {
             assert_eq!((t.generation(), t.stamps(x).len(), t.entries()), (1, 1, 1));
             assert!(t.age(x) <= Some(1));
         }
+    });
+}
+
+/// What a kick drops is counted by the advance whose sweep sees that it is gone. (`remove_value` waits for late ones.)
+fn kick_beside_an_advance<L: Layout>() {
+    let OneKick { setup, new, .. } = OneKick::<L>::up();
+    setup.generations(4).by_every_schedule().check_asserted(800, 3, move |model| {
+        model.thread(move |t| t.add(new));
+        model.thread(move |t| assert_eq!(t.advance(), 1));
+        move |t| assert_eq!(t.entries(), 2 * L::SLOTS)
     });
 }
 

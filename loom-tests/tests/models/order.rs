@@ -7,9 +7,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use coucal::probe::Maplet;
 use coucal::{Growable, GrowingLayout, Layout, Storage};
 use loom_tests::model::*;
 
+use crate::expiry::OneKick;
 use crate::{OneHop, one_item};
 
 models! {
@@ -30,6 +32,11 @@ models! {
     stashed_removals_then_lookups
     stashed_removals_beside_others_then_lookups
     stashed_removal_and_insert_then_lookups
+}
+
+models_of_three! {
+    kick_that_drops_and_insert_then_lookups
+    advance_and_insert_then_lookups
 }
 
 growing_models! {
@@ -106,6 +113,60 @@ fn kick_and_insert_then_lookups<L: Layout>() {
     let other = setup.item(2, 3);
     let side = |own| Side { own, operation: Thread::insert, look: Thread::contains, missed: false };
     check(setup, 70, [side(new), side(other)]);
+}
+
+/// What a thread does where nothing is recorded; says whether it then missed what the other thread does.
+type Part<L> = fn(&mut Thread<Maplet<L>>, [Item; 2]) -> bool;
+
+fn check_parts<L: Layout>(
+    setup: Setup<Maplet<L>>,
+    floor: usize,
+    parts: [Part<L>; 2],
+    items: [Item; 2],
+) {
+    setup.exact_seq_cst().check_asserted(floor, 3, move |model| {
+        let missed = Arc::new(AtomicUsize::new(0));
+        for part in parts {
+            let missed = Arc::clone(&missed);
+            model.thread(move |t| {
+                missed.fetch_add(usize::from(part(t, items)), Ordering::Relaxed);
+            });
+        }
+        move |_| assert!(missed.load(Ordering::Relaxed) < 2, "neither look saw the other operation")
+    });
+}
+
+/// The insert drops a value that leaves, in place of moving it: it takes effect with the same store.
+fn kick_that_drops_and_insert_then_lookups<L: Layout>() {
+    let OneKick { mut setup, new, .. } = OneKick::<L>::up();
+    let other = setup.item(2, 3);
+    let kick: Part<L> = |t, [new, other]| {
+        t.retire(1);
+        t.add(new);
+        !t.is_remembered(other)
+    };
+    let insert: Part<L> = |t, [new, other]| {
+        t.add(other);
+        !t.is_remembered(new.swapped())
+    };
+    check_parts(setup, 70, [kick, insert], [new, other]);
+}
+
+/// One thread ends a generation, and looks for what the other inserts, which looks for what was forgotten.
+fn advance_and_insert_then_lookups<L: Layout>() {
+    let mut setup = Setup::<Maplet<L>>::new(4);
+    let [x, other] = setup.items([(0, 1), (2, 3)]);
+    let x1 = setup.with_value(x, 1);
+    setup.store(0, &[x1]);
+    let advance: Part<L> = |t, [_, other]| {
+        t.advance();
+        !t.is_remembered(other)
+    };
+    let insert: Part<L> = |t, [x1, other]| {
+        t.add(other);
+        t.is_remembered(x1.swapped())
+    };
+    check_parts(setup.generations(4), 880, [advance, insert], [x1, other]);
 }
 
 fn removals_then_lookups<L: Layout>() {

@@ -158,6 +158,12 @@ const DROPPED: &[&str] = &[
     "expiry::dropped_by_a_kick_beside_another_value",
 ];
 
+const SWEEP_AND_ORDER: &[&str] = &[
+    "expiring::kick_beside_an_advance",
+    "order::kick_that_drops_and_insert_then_lookups",
+    "order::advance_and_insert_then_lookups",
+];
+
 const STAMP_AND_SWEEP: &[&str] =
     &["expiring::stamp_of_what_is_swept", "expiring::stamp_if_absent_beside_an_advance"];
 const STAMP_AND_WINDOW: &[&str] = &["expiring::stamp_overtaken_by_a_whole_window"];
@@ -167,7 +173,7 @@ const STAMP_LATE: &[&str] =
 /// Models that notice weaker orderings of a file, most likely. They are run first.
 pub const LIKELY: &[(&str, &[&[&str]])] = &[
     (ARRAY, &[PIECES]),
-    (EXPIRY, &[SWEEP_AND_KICK, SWEEP_AND_SPLIT, SWEEP_AND_VALUE, DROPPED]),
+    (EXPIRY, &[SWEEP_AND_KICK, SWEEP_AND_SPLIT, SWEEP_AND_VALUE, DROPPED, SWEEP_AND_ORDER]),
     (GENERATIONS, &[STAMP_AND_SWEEP, STAMP_LATE]),
     (LOCK, &[EXCLUSION]),
     (TABLE, &[LOOKUPS, TWO_HOPS, CLEAR, DUPLICATE_THAT_GOES, KICKS, ORDER]),
@@ -670,7 +676,7 @@ pub const FAULTS: &[Fault] = faults! {
         without "self.stripes.pass_all();"
         => SWEEP_AND_KICK;
     EXPIRY remove_retiring: "a sweep publishes its value after it has locked each stripe"
-        swap "self.retire(Retiring::value(value));" and "self.stripes.pass_all();"
+        swap "self.retire(Some(value));" and "self.stripes.pass_all();"
         => SWEEP_AND_KICK;
     EXPIRY remove_retiring: "a sweep goes as far as the table was before it locked each stripe"
         put "let present = self.present();" before "self.stripes.pass_all();"
@@ -679,7 +685,7 @@ pub const FAULTS: &[Fault] = faults! {
         replace "self.sweep_stash(value)" with "0"
         => &["expiry::stashed_value_beside_a_removal_of_another"];
     EXPIRY remove_retiring: "a value is never taken back"
-        without "self.retire(Retiring::NONE);"
+        without "self.retire(None);"
         => &["expiry::late_drop_beside_the_end_of_a_sweep"];
     EXPIRY remove_retiring: "doubled entries are not forgotten"
         replace "growing.forget_doubled(value)" with "0 * growing.doubled()"
