@@ -45,6 +45,7 @@ growing_models! {
     insert_and_split_with_insert_then_removals = insert_and_split_with_insert_then(Thread::remove)
     removal_and_split_with_removal_then_lookups
     inserts_beside_a_split_then_lookups
+    split_that_drops_and_insert_then_lookups
 }
 
 /// An operation on an item.
@@ -116,12 +117,12 @@ fn kick_and_insert_then_lookups<L: Layout>() {
 }
 
 /// What a thread does where nothing is recorded; says whether it then missed what the other thread does.
-type Part<L> = fn(&mut Thread<Maplet<L>>, [Item; 2]) -> bool;
+type Part<M> = fn(&mut Thread<Maplet<M>>, [Item; 2]) -> bool;
 
-fn check_parts<L: Layout>(
-    setup: Setup<Maplet<L>>,
+fn check_parts<M: Storage + 'static>(
+    setup: Setup<Maplet<M>>,
     floor: usize,
-    parts: [Part<L>; 2],
+    parts: [Part<M>; 2],
     items: [Item; 2],
 ) {
     setup.exact_seq_cst().check_asserted(floor, 3, move |model| {
@@ -316,4 +317,22 @@ fn inserts_beside_a_split_then_lookups<L: GrowingLayout + Layout>() {
     check_beside(setup, 44_000, 2, sides, |model| {
         model.thread(|t| assert_eq!(t.split(1), 1));
     });
+}
+
+/// The split drops a value that leaves.
+fn split_that_drops_and_insert_then_lookups<L: GrowingLayout + Layout>() {
+    let mut setup = Setup::<Maplet<Growable<L>>>::growable(4, 8);
+    let [x, other] = setup.items([(0, 1), (2, 3)]);
+    let x1 = setup.with_value(x, 1);
+    setup.store(0, &[x1]);
+    let split: Part<Growable<L>> = |t, [_, other]| {
+        t.retire(1);
+        assert_eq!(t.split(1), 1);
+        !t.is_remembered(other)
+    };
+    let insert: Part<Growable<L>> = |t, [x1, other]| {
+        t.add(other);
+        t.is_remembered(x1.swapped())
+    };
+    check_parts(setup, 8600, [split, insert], [x1, other]);
 }

@@ -119,6 +119,7 @@ const SPLITS: &[&str] = &[
 ];
 const DUPLICATE_THAT_GOES: &[&str] = &["growth::duplicate_that_goes_and_removal_of_the_other"];
 const SPLIT_THEN_LOOKUPS: &[&str] = &["order::insert_and_split_with_insert_then_lookups"];
+const SPLIT_THAT_DROPS: &[&str] = &["order::split_that_drops_and_insert_then_lookups"];
 const VOIDS: &[&str] = &[
     "voids::void_entry_against_lookup_in_the_old_bucket",
     "voids::void_entry_against_lookup_in_the_new_bucket",
@@ -178,7 +179,7 @@ pub const LIKELY: &[(&str, &[&[&str]])] = &[
     (LOCK, &[EXCLUSION]),
     (TABLE, &[LOOKUPS, TWO_HOPS, CLEAR, DUPLICATE_THAT_GOES, KICKS, ORDER]),
     (GROWING, &[SPLITS, SPLIT_THEN_LOOKUPS]),
-    (GROW, &[SPLITS, SPLIT_THEN_LOOKUPS]),
+    (GROW, &[SPLITS, SPLIT_THEN_LOOKUPS, SPLIT_THAT_DROPS]),
     (LOOKUP, &[LOOKUPS, ORDER]),
     (REMOVE, &[ORDER]),
     (MIRROR, &[SNAPSHOT_AND_INSERT]),
@@ -238,6 +239,12 @@ pub const EXCEPTIONS: &[Exception] = &[
         line: "(0..array.len()).for_each(|at| array.set_first(at, 0, Ordering::Release));",
         how: "Relaxed, not Release",
         reason: "a lookup that misses what is cleared comes after the clear",
+    },
+    Exception {
+        file: GROW,
+        line: "self.store_word(locked, split.old, split.stays, Ordering::SeqCst);",
+        how: "Release, not SeqCst",
+        reason: "models about SeqCst make each Release store of a split SeqCst, for a reason that is said there",
     },
     Exception {
         file: GENERATIONS,
