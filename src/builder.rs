@@ -134,7 +134,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
     /// The number of items that the filter must hold, copies included. The default is 0, the smallest table.
     ///
     /// In a filter that [grows](Self::growable), the number that it must hold before it grows. It is optional
-    /// there: the default is a table of 512 buckets, or of as many as the
+    /// there: the default is a table of 128 buckets, or of as many as the
     /// [`max_capacity`](Self::max_capacity) needs if these are fewer.
     ///
     /// # Examples
@@ -426,7 +426,7 @@ impl<L: GrowingLayout, S> Builder<L, S> {
     /// up to this number of items, which is at least the [`capacity`](Self::capacity). The
     /// [rate](Self::false_positive_rate) holds at this number; with fewer items it is lower.
     ///
-    /// The capacity may be left out. Then a filter begins with 512 buckets, or with what this maximum needs if that
+    /// The capacity may be left out. Then a filter begins with 128 buckets, or with what this maximum needs if that
     /// is less. A larger capacity takes fewer doublings, and so makes the rate
     /// at the maximum lower; [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) tells it.
     ///
@@ -442,7 +442,7 @@ impl<L: GrowingLayout, S> Builder<L, S> {
     /// assert!(filter.memory_bytes() < 60_000);
     ///
     /// let filter = CuckooFilter::builder().max_capacity(1_000_000_000).build()?;
-    /// assert_eq!(filter.slots(), 2048);
+    /// assert_eq!(filter.slots(), 512);
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn max_capacity(self, items: usize) -> Builder<Growable<L>, S> {
@@ -477,7 +477,7 @@ impl<L: GrowingLayout, S> MapletBuilder<L, S> {
     /// A maplet that [grows](crate#growth) with its pairs, as one that is [`growable`](Self::growable), but only
     /// up to this number of pairs, which is at least the [`capacity`](Self::capacity).
     ///
-    /// The capacity may be left out. Then a maplet begins with 512 buckets, or with what this maximum needs if that
+    /// The capacity may be left out. Then a maplet begins with 128 buckets, or with what this maximum needs if that
     /// is less; or, with [long values](crate::CuckooMaplet#layouts), with what it needs to reach the maximum.
     ///
     /// # Examples
@@ -719,8 +719,8 @@ impl CuckooFilter<AnyLayout> {
 impl GrowableCuckooFilter {
     /// An empty filter that grows with its items, with the default layout and hasher. No size is needed.
     ///
-    /// It begins with 2,048 slots, which take 4 KiB, and some locks and counters: see
-    /// [growth](crate#growth). For an initial capacity, a maximum or another layout, use
+    /// It begins with 512 slots, and takes 2 KB: see [growth](crate#growth). For an initial capacity, a maximum or another
+    /// layout, use
     /// [`CuckooFilter::builder().growable()`](crate::Builder::growable). (It is the builder of all filters: the
     /// compiler could not tell two functions of that name apart.)
     ///

@@ -771,12 +771,13 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     ///
     /// Blocks while another thread splits buckets, and as [`insert`](Self::insert) does. Other
     /// threads can read and write meanwhile. It allocates the memory that these items need, and in a large table up to a
-    /// 64th more.
+    /// 64th more, at once, before it grows.
     ///
     /// # Errors
     ///
     /// [`Error::AboveMaxCapacity`] if the filter would then hold more than
-    /// [`max_capacity`](Self::max_capacity) items; nothing has changed. [`Error::OutOfMemory`].
+    /// [`max_capacity`](Self::max_capacity) items; nothing has changed. [`Error::OutOfMemory`], before it grows,
+    /// if the allocator has no memory for these items.
     ///
     /// # Examples
     ///

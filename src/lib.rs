@@ -181,8 +181,8 @@
 //!
 //! # Growth
 //!
-//! [`GrowableCuckooFilter::new`] makes a filter that begins with 4 KiB of slots and grows with its items, a few buckets at
-//! a time: nothing is rebuilt. It takes 21.3 bits for an item in the default layout. Its rate of false positives, 0.019 %
+//! [`GrowableCuckooFilter::new`] makes a filter that takes 2 KB and grows with its items, a few buckets at
+//! a time: nothing is rebuilt. It takes 21.3 bits for an item in the default layout, and up to a 64th more. Its rate of false positives, 0.019 %
 //! at first, rises by as much with each doubling. [`growth`] has the figures of each layout, and says where growth ends,
 //! what it costs, and what doubled entries are.
 //!
@@ -251,7 +251,7 @@
 //! | `count`, item absent | nobody, unless a fingerprint of its version group is being moved: then two stripes | these, for two loads |
 //! | `count`, item present | two stripes | these, for two loads |
 //! | `clear` | a `merge` into the same filter, and the end of a `snapshot`; of a maplet a `remove_value`, of an expiring filter an `advance`; in a growable filter the growth mutex; then every stripe | these, until the table is empty |
-//! | `snapshot` | another `snapshot` of the same filter, or a `merge` that takes one; at the end a `merge` into it, of a maplet a `remove_value`, and of an expiring filter an `advance`; in a growable filter the growth mutex, at the beginning and at the end; one stripe after the other, and at the end every stripe | in a growable filter the growth mutex, while it allocates memory for the mirror, and at the end; one stripe at a time, for a load and a store; at the end every stripe, for a few loads and stores to each; the mutex of one shard of the stash at a time, for a copy of its entries, at the end for those of shards that have changed meanwhile |
+//! | `snapshot` | another `snapshot` of the same filter, or a `merge` that takes one; at the end a `merge` into it, of a maplet a `remove_value`, and of an expiring filter an `advance`; in a growable filter the growth mutex, at the beginning and at the end; one stripe after the other, and at the end every stripe. In a growable filter of fewer than 2,048 buckets it waits for all of these at the beginning | in a growable filter the growth mutex, while it allocates memory for the mirror, and at the end; one stripe at a time, for a load and a store; at the end every stripe, for a few loads and stores to each; the mutex of one shard of the stash at a time, for a copy of its entries, at the end for those of shards that have changed meanwhile. In a growable filter of fewer than 2,048 buckets, growth, `merge`, `clear`, `remove_value` and `advance` wait for all of it |
 //! | what is done with a `Snapshot`, `restore` | nobody | nothing: they do not access the filter |
 //! | `merge` | as `snapshot` of the other filter; then another `merge` into this one, a `clear`, the end of a `snapshot`, and of a maplet a `remove_value`; then as one `insert` after the other; if one fails, then as one `remove` after the other | the same |
 //! | of a maplet: `contains_key`, `insert`, `remove`, `insert_many` and so on | as `contains`, `insert`, `remove` and so on | the same |
@@ -267,6 +267,7 @@
 //! | of an expiring filter with a clock, also: an insert that finds a generation due | as `advance`, or as `clear` if N have passed; if another thread advances, nobody, unless the filter is a period behind: then that thread | the same |
 //! | in a growable filter, also: an insert that leaves the load above the target | for splits: the stripes of up to eight buckets and their eight new ones at a time; at times for the allocator, which provides the next part of the table | these, and the growth mutex. If another thread has the mutex, it returns without splitting |
 //! | in a growable filter, also: an insert that finds no room in a table that is full for its size | the growth mutex, for the splits of another thread, or for the beginning or the end of a `snapshot`; then as above | the growth mutex, for the splits of one run; then it searches again |
+//! | in a growable filter, also: growth at up to five sizes, the last of them 2<sup>16</sup> buckets | every stripe, and the mutex of each shard of the stash | the growth mutex and these, while slots in use are counted: for up to a tenth of a millisecond |
 //! | `reserve` | the growth mutex, and stripes as above | both, for some splits at a time |
 //!
 //! A waiter spins and yields for about 50 microseconds, then sleeps. A thread that is stopped while it holds a stripe stops

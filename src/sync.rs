@@ -6,9 +6,11 @@
 //! loom's.
 
 pub(crate) mod array;
+pub(crate) mod kept;
 pub(crate) mod lock;
 #[cfg_attr(coucal_model, path = "../loom-tests/inside/machine.rs")]
 pub(crate) mod machine;
+pub(crate) mod masked;
 pub(crate) mod memory;
 mod turns;
 

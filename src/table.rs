@@ -19,6 +19,7 @@
 
 mod batch;
 mod bucket;
+mod control;
 pub(crate) mod entry;
 mod expiry;
 pub(crate) mod figures;
@@ -47,6 +48,7 @@ use core::ops::Deref;
 use crossbeam_utils::CachePadded;
 
 pub(crate) use self::bucket::{Bucket, Grown};
+use self::control::Control;
 use self::entry::Values;
 use self::expiry::Expiry;
 pub(crate) use self::fixed::{Fixed, FixedBucket, FixedPlacement};
@@ -60,7 +62,7 @@ use self::mirror::Mirror;
 use self::sizing::Sizing;
 use self::stash::Stash;
 pub(crate) use self::stash::{CellWords, MAX_COPIES, Stashed, prefix};
-use self::stripes::{Locked, Stripes, UpTo};
+use self::stripes::{All, Locked, Stripes, UpTo};
 use self::versions::Versions;
 use crate::layout::{Format, LayoutId, Properties, Slot};
 use crate::sync::memory::{NoMemory, TryBox};
@@ -87,7 +89,13 @@ pub trait Buckets: Sized + Send + Sync {
         max_buckets: u64,
         layout: &Properties,
         values: Self::Values,
+        control: Control,
     ) -> Result<Self, NoMemory>;
+
+    /// The stripes. Who holds one of them has the newest, and sees the newest versions.
+    fn stripes(&self) -> &Stripes;
+
+    fn versions(&self) -> &Versions;
 
     fn values(&self) -> Self::Values;
 
@@ -102,6 +110,8 @@ pub trait Buckets: Sized + Send + Sync {
 
     /// The words that are allocated by now, each named by its bucket.
     fn words<'a>(&'a self) -> impl Fn(usize) -> &'a AtomicU64 + Copy;
+
+    fn words_at<const N: usize>(&self, buckets: [usize; N]) -> [&AtomicU64; N];
 
     /// The word of a bucket, which is allocated.
     #[inline]
@@ -127,8 +137,8 @@ pub trait Buckets: Sized + Send + Sync {
     /// What is allocated.
     fn heap_bytes(&self) -> usize;
 
-    /// What is allocated at most when there are so many buckets.
-    fn bytes_for(buckets: u64) -> u64;
+    /// What is allocated at most when there are so many buckets, of at first `initial` and at last `max_buckets`.
+    fn bytes_for(initial: u64, buckets: u64, max_buckets: u64) -> u64;
 
     /// The buckets themselves, if they can grow.
     fn growing(&self) -> Option<&Growing<Self::Values>>;
@@ -138,8 +148,6 @@ pub trait Buckets: Sized + Send + Sync {
 pub struct State<B: Buckets> {
     layout: LayoutId,
     buckets: B,
-    stripes: Stripes,
-    versions: Versions,
     /// How many generations there are; 0 if the values are none.
     generations: u32,
     /// In a box: the compiler knows that a table without atomics of its own does not change, so pointers
@@ -239,16 +247,19 @@ impl<B: Buckets> State<B> {
     ) -> Result<Self, NoMemory> {
         let properties = layout.properties();
         let values = B::Values::new(properties, value_bits);
+        let control = if B::GROWS {
+            Control::try_new(Control::stripes(grown.buckets as u64, max_buckets), max_buckets)?
+        } else {
+            Control::try_whole(max_buckets)?
+        };
         Ok(Self {
             layout,
-            buckets: B::try_new(grown, max_buckets, properties, values)?,
-            stripes: Stripes::try_new(max_buckets)?,
-            versions: Versions::try_new(max_buckets)?,
+            buckets: B::try_new(grown, max_buckets, properties, values, control)?,
             generations: 0,
             changing: TryBox::try_new(CachePadded::new(Changing {
                 inconclusive: AtomicU64::new(0),
                 mirror: Mirror::new(),
-                stash: Stash::new(),
+                stash: Stash::new(versions::groups_of(max_buckets)),
                 expiry: Expiry::new(),
                 present: Present::new(),
             }))?,
@@ -267,7 +278,7 @@ impl<B: Buckets> State<B> {
         mut buckets: [B::Bucket; N],
     ) -> (Locked<'_, UpTo<'_, N>>, [B::Bucket; N]) {
         loop {
-            let locked = self.stripes.lock(buckets.map(Bucket::number));
+            let locked = self.lock_stripes(buckets.map(Bucket::number));
             // In a table of fixed size nothing moves: without this test the compiler would compare.
             if !B::GROWS {
                 return (locked, buckets);
@@ -283,6 +294,42 @@ impl<B: Buckets> State<B> {
             // Overtaken by a split, which is the success of another thread.
             buckets = now;
         }
+    }
+
+    /// Locks the stripes of these buckets. Blocks as [`Stripes::lock`] does.
+    #[expect(clippy::inline_always, reason = "as for `insert`")]
+    #[inline(always)]
+    fn lock_stripes<const N: usize>(&self, buckets: [usize; N]) -> Locked<'_, UpTo<'_, N>> {
+        loop {
+            // Retired: then there are others.
+            if let Some(locked) = self.stripes().lock(buckets) {
+                return locked;
+            }
+        }
+    }
+
+    /// Locks every stripe. Blocks as [`Stripes::lock_all`] does.
+    fn lock_all(&self) -> Locked<'_, All<'_>> {
+        loop {
+            if let Some(locked) = self.stripes().lock_all() {
+                return locked;
+            }
+        }
+    }
+
+    /// Locks and unlocks each stripe. Blocks as [`Stripes::pass_all`] does.
+    fn pass_all(&self) {
+        while self.stripes().pass_all().is_none() {}
+    }
+
+    #[inline]
+    fn stripes(&self) -> &Stripes {
+        self.buckets.stripes()
+    }
+
+    #[inline]
+    fn versions(&self) -> &Versions {
+        self.buckets.versions()
     }
 
     /// The buckets of some places as they are now.
@@ -316,8 +363,8 @@ impl<B: Buckets> State<B> {
     fn clear_locked(&self) {
         self.turns.set_clearing(true);
         let splitting = self.lock_splitting();
-        let locked = self.stripes.lock_all();
-        self.versions.bump_all();
+        let locked = self.lock_all();
+        self.versions().bump_all();
         for bucket in 0..self.present() {
             self.turns.take_unless(|| self.buckets.word(bucket).load(Ordering::Relaxed) == 0);
             // Release: pairs with the loads of lookups.
@@ -423,7 +470,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         };
         // Release, here and below: pairs with the loads of lookups.
         self.store_word(locked, to.number(), copied, Ordering::Release);
-        self.versions.bump(self.geometry().version_group(hop.key()));
+        self.versions().bump(self.geometry().version_group(hop.key()));
         locked.occupy(to.number());
         if let Some(replaced) = new.and_then(|new| cleared.with(new)) {
             // SeqCst: the insert of the new one takes effect here.
@@ -454,6 +501,7 @@ impl<F: Format, B: Buckets> Table<'static, F, B> {
         let (words, doubled_of) = (image.words(), image.doubled_of.clone());
         let state = State::with_words(F::ID, grown, max_buckets, value_bits, words, doubled_of)?;
         let table = Self::new(Box::leak(Box::new(state)));
-        table.recount().map(|()| table)
+        table.recount();
+        Ok(table)
     }
 }

@@ -6,7 +6,9 @@ use core::marker::PhantomData;
 
 pub(crate) use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicU32;
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
+pub(crate) use loom::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicUsize, Ordering, fence,
+};
 
 /// An access to shared memory, a lock taken, or words allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,15 +71,15 @@ fn modelled(order: Ordering, weaker: Ordering) -> Ordering {
 }
 
 loom::thread_local! {
-    static MOVING: Cell<bool> = Cell::new(false);
+    static MOVING: Cell<Option<Ordering>> = Cell::new(None);
 }
 
-/// Calls `split`. Where `SeqCst` is exact, its Release stores of words are `SeqCst` stores: loom lets a
-/// `SeqCst` load read a Release store that a newer `SeqCst` store has replaced. No language does.
-pub(crate) fn moving<T>(split: impl FnOnce() -> T) -> T {
-    MOVING.with(|moving| moving.set(true));
-    let result = split();
-    MOVING.with(|moving| moving.set(false));
+/// Calls `moves`. Where `SeqCst` is exact, its stores of words with this order are `SeqCst` stores: loom lets a
+/// `SeqCst` load read another store that a newer `SeqCst` store has replaced. No language does.
+pub(crate) fn moving<T>(order: Ordering, moves: impl FnOnce() -> T) -> T {
+    MOVING.with(|moving| moving.set(Some(order)));
+    let result = moves();
+    MOVING.with(|moving| moving.set(None));
     result
 }
 
@@ -100,11 +102,9 @@ impl AtomicU64 {
         value
     }
 
-    pub(crate) fn store(&self, value: u64, order: Ordering) {
-        let moves = self.in_array
-            && order == Ordering::Release
-            && SEQ_CST_IS_EXACT.get()
-            && MOVING.with(Cell::get);
+    pub fn store(&self, value: u64, order: Ordering) {
+        let moves =
+            self.in_array && SEQ_CST_IS_EXACT.get() && MOVING.with(Cell::get) == Some(order);
         let order = if moves { Ordering::SeqCst } else { modelled(order, Ordering::Release) };
         self.atomic.store(value, order);
         stepped(Step::Store);
@@ -163,35 +163,37 @@ impl Flag {
 }
 
 /// loom's mutex in place of the lock of this crate, which has models of its own: a waiter that loom
-/// knows to wait costs a model far fewer executions than one that tries again and again.
-pub(crate) struct Lock(loom::sync::Mutex<()>);
+/// knows to wait costs a model far fewer executions than one that tries again and again. It holds whether it is retired.
+pub(crate) struct Lock(loom::sync::Mutex<bool>);
 
 impl Lock {
     pub(crate) fn new() -> Self {
-        Self(loom::sync::Mutex::new(()))
+        Self(loom::sync::Mutex::new(false))
     }
 
-    pub(crate) fn lock(&self) -> Guard<'_> {
+    pub(crate) fn lock(&self) -> Option<Guard<'_>> {
         let guard = self.0.lock().expect("no thread panics while it holds a stripe");
         stepped(Step::Lock);
-        guard
+        if *guard { None } else { Some(guard) }
     }
 }
 
-pub(crate) type Guard<'a> = loom::sync::MutexGuard<'a, ()>;
+pub(crate) type Guard<'a> = loom::sync::MutexGuard<'a, bool>;
 
 /// RAII guard: unlocks every lock of a slice on drop.
 pub(crate) struct Guards<'a, T> {
-    _guards: Vec<Guard<'a>>,
+    guards: Vec<Guard<'a>>,
     locks: PhantomData<&'a [T]>,
 }
 
 impl<'a, T: AsRef<Lock>> Guards<'a, T> {
-    pub(crate) fn lock(locks: &'a [T]) -> Self {
-        Self {
-            _guards: locks.iter().map(|lock| lock.as_ref().lock()).collect(),
-            locks: PhantomData,
-        }
+    pub(crate) fn lock(locks: &'a [T]) -> Option<Self> {
+        let guards: Option<_> = locks.iter().map(|lock| lock.as_ref().lock()).collect();
+        Some(Self { guards: guards?, locks: PhantomData })
+    }
+
+    pub(crate) fn retire(mut self) {
+        self.guards.iter_mut().for_each(|guard| **guard = true);
     }
 }
 

@@ -6,9 +6,11 @@
 
 use core::marker::PhantomData;
 
+use super::control::Control;
 use super::entry::{Entry, NoValues, SPARE_SOURCE_BITS, Shape, ValueBits, Values};
 use super::generations::{Clock, Generations, Stamping};
 use super::sizing::{self, Sizing};
+use super::stripes::stripes_of;
 use super::{Buckets, Geometry, Key, Place, Stashed, State, Table};
 use crate::error::Error;
 use crate::filter::CuckooFilter;
@@ -19,6 +21,7 @@ use crate::storage::Storage;
 use crate::storage::operations::Inner;
 use crate::sync::Ordering;
 pub use crate::sync::array::PieceArray;
+use crate::sync::kept::Next;
 pub use crate::sync::lock::Lock;
 pub use crate::sync::machine::{Step, after_each_step, set_seq_cst_is_exact};
 use crate::sync::machine::{moving, try_zeroed};
@@ -285,7 +288,7 @@ pub fn empty<M: Modelled>(began_with: usize, max_buckets: usize, generations: u3
 /// where that value was stored `SeqCst`, and an initial value was not stored at all.
 fn store_zeros<B: Buckets>(state: &State<B>) {
     let words = state.buckets.pieces(state.buckets.reached()).flatten();
-    words.chain(&state.versions.groups).for_each(|word| word.store(0, Ordering::SeqCst));
+    words.chain(&state.versions().groups).for_each(|word| word.store(0, Ordering::SeqCst));
     if let Some(growing) = state.buckets.growing() {
         growing.publish(growing.extent());
     }
@@ -350,7 +353,28 @@ pub fn split<M: Modelled>(shared: &M::Shared, most: usize) -> usize {
     let table = table::<M>(shared);
     let Some(growing) = table.buckets.growing() else { return 0 };
     let mut doubled_of = growing.splitting().lock();
-    moving(|| table.split(growing, &mut doubled_of, most)).expect("memory for a model")
+    let split = moving(Ordering::Release, || table.split(growing, &mut doubled_of, most));
+    split.expect("memory for a model")
+}
+
+/// Gives a table that grows two stripes and two versions, before anything is stored in it.
+pub fn narrow<M: Modelled>(shared: &M::Shared) {
+    let table = table::<M>(shared);
+    let growing = table.buckets.growing().expect("a table that grows");
+    let control = Control::try_new(2, table.max_buckets()).expect("memory for a model");
+    growing.read().versions.replace(Next::try_new(control.versions).expect("memory for a model"));
+    growing.read().stripes.replace(Next::try_new(control.stripes).expect("memory for a model"));
+    store_zeros(table.state);
+}
+
+/// Gives the table as many stripes and versions as it may have, and its words another place; not beside a snapshot.
+pub fn widen<M: Modelled>(shared: &M::Shared) {
+    let table = table::<M>(shared);
+    let growing = table.buckets.growing().expect("a table that grows");
+    let _splitting = growing.splitting().lock();
+    let (stripes, words) = (stripes_of(table.max_buckets()), table.buckets.reached());
+    let widened = moving(Ordering::Relaxed, || table.try_widen(growing, stripes, Some(words)));
+    widened.expect("memory for a model");
 }
 
 /// Operations of a table of generations.
@@ -455,7 +479,7 @@ pub fn abandon_image<M: Modelled>(shared: &M::Shared) {
     let state = state::<M>(shared);
     let _taking = state.changing.mirror.taking.lock();
     let _recording = state.publish_mirror().expect("memory for a model");
-    state.stripes.start_recording();
+    state.stripes().start_recording();
 }
 
 /// Whether there is a mirror, in which writers repeat their stores.
@@ -468,18 +492,21 @@ pub fn has_mirror<M: Modelled>(shared: &M::Shared) -> bool {
 impl<const SHIFT: u32> PieceArray<SHIFT> {
     /// Without words.
     #[must_use]
-    #[allow(clippy::new_without_default, reason = "only for models")]
-    pub fn new() -> Self {
-        Self::try_new().expect("memory for a model")
+    pub fn empty() -> Self {
+        Self::new()
     }
 
-    /// One piece more, of these words, unless another thread adds one.
+    /// More words, unless another thread adds some.
     pub fn push<const N: usize>(&self, words: [u64; N]) {
-        let piece = try_zeroed(N).expect("memory for a model");
-        for (word, value) in piece.iter().zip(words) {
+        let slab = try_zeroed(N).expect("memory for a model");
+        for (word, value) in slab.iter().zip(words) {
             word.store(value, Ordering::Relaxed);
         }
-        let (count, mut piece) = (self.len() / N + 1, Some(piece));
-        self.try_add(count, || Ok(piece.take().expect("one piece"))).expect("memory for a model");
+        self.add(|_| Some(Ok(slab))).expect("memory for a model");
+    }
+
+    /// Puts copies in the place of its words, and zeros behind them.
+    pub fn lengthen_to(&self, words: usize) {
+        self.lengthen(self.try_longer(words).expect("memory for a model"));
     }
 }

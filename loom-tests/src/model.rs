@@ -147,6 +147,7 @@ pub struct Setup<M: Subject> {
     stashed: Vec<Item>,
     /// 0 in a table without generations.
     generations: u32,
+    narrow: bool,
     exact_seq_cst: bool,
     every_schedule: bool,
     threads: Vec<Vec<Step<M>>>,
@@ -179,6 +180,7 @@ impl<M: Subject> Setup<M> {
             stored: Vec::new(),
             stashed: Vec::new(),
             generations: 0,
+            narrow: false,
             exact_seq_cst: false,
             every_schedule: false,
             threads: Vec::new(),
@@ -190,6 +192,12 @@ impl<M: Subject> Setup<M> {
     pub fn split(self, splits: usize) -> Self {
         assert!(self.stored.is_empty(), "the table is grown when it is filled");
         Self { buckets: self.buckets + splits, ..self }
+    }
+
+    /// With two stripes and two versions, until a thread [widens](Thread::widen) the table.
+    #[must_use]
+    pub fn narrow(self) -> Self {
+        Self { narrow: true, ..self }
     }
 
     /// A new item whose lookups read bucket `first`, then bucket `second`. Four in a row have four
@@ -544,6 +552,14 @@ pub fn split<M: Subject>(buckets: usize) -> Step<M> {
     does(move |thread| thread.split(buckets) == buckets)
 }
 
+/// [`Thread::widen`].
+pub fn widen<M: Subject>() -> Step<M> {
+    does(|thread| {
+        thread.widen();
+        true
+    })
+}
+
 /// [`Thread::get`], which must find these, among others.
 pub fn get<M: Storage + 'static, const N: usize>(key: Item, items: [Item; N]) -> Step<Maplet<M>> {
     does(move |thread| {
@@ -648,6 +664,9 @@ impl<M: Subject> Model<M> {
     fn new(setup: &Setup<M>) -> Self {
         let Setup { began_with, greatest, generations, .. } = *setup;
         let shared = Arc::new(probe::empty::<M>(began_with, greatest, generations));
+        if setup.narrow {
+            probe::narrow::<M>(&shared);
+        }
         let splits = setup.buckets - setup.began_with;
         assert_eq!(probe::split::<M>(&shared, splits), splits);
         for &Stored { bucket, item, known } in &setup.stored {
@@ -863,6 +882,11 @@ impl<M: Subject> Thread<M> {
     #[must_use]
     pub fn split(&self, most: usize) -> usize {
         probe::split::<M>(&self.shared, most)
+    }
+
+    /// Gives the table all its stripes and versions, and its words another place. Not recorded.
+    pub fn widen(&self) {
+        probe::widen::<M>(&self.shared);
     }
 
     /// Stores a copy of the item in this bucket, which must have a free slot. Not recorded.

@@ -31,8 +31,8 @@ pub struct Figures {
     /// The number of items that it holds at its maximum size. The capacity, if it does not grow.
     pub max_capacity: usize,
     /// The memory that it takes with the given number of items, in bytes: no more than that, without what the
-    /// [stash](crate#what-finds-no-room) takes, which has few items or none. One that grows may take less, by up to a quarter,
-    /// since splits double fewer entries than they may; and a maplet that grows takes 16 to 32 bytes more for each value of
+    /// [stash](crate#what-finds-no-room) takes, which has few items or none. One that grows may take less: by up to a quarter,
+    /// since splits double fewer entries than they may, and below 40 KB by more, since it takes memory in large steps there; and a maplet that grows takes 16 to 32 bytes more for each value of
     /// which they have doubled an entry.
     pub memory_bytes: usize,
     /// The same in bits, in proportion to these items. Infinite for no items.
@@ -52,7 +52,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
             return of(request);
         };
         let needs = |(_, sizing): (_, Sizing)| {
-            itself as u64 + State::<B>::bytes_for(sizing.buckets, sizing.buckets)
+            itself as u64 + State::<B>::bytes_for(sizing, sizing.buckets)
         };
         let items_are_given =
             if request.grows { request.max_capacity.is_some() } else { request.capacity > 0 };
@@ -95,7 +95,7 @@ impl<L: Storage, S, T> Builder<L, S, T> {
             return Err(Error::AboveMaxCapacity { wanted: items, max_capacity });
         }
         let buckets = sizing.buckets_with(items as u64);
-        let bytes = itself as u64 + State::<B>::bytes_for(buckets, sizing.buckets);
+        let bytes = itself as u64 + State::<B>::bytes_for(sizing, buckets);
         Ok(Figures {
             layout_name: sizing.layout.name(),
             capacity,

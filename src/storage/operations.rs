@@ -199,7 +199,7 @@ impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
     /// stash.
     pub(crate) fn complete(&self, stashed: &[CellWords]) -> Result<(), NoMemory> {
         by_format!(self, table => {
-            table.recount()?;
+            table.recount();
             table.restore_stash(stashed)
         })
     }

@@ -1,8 +1,6 @@
-//! An array of words in pieces that are added one after the other and never move.
+//! An array of words that becomes longer, and whose words never move.
 //!
-//! It is the one data structure of this crate with raw pointers: made of safe parts (a `Box` in a
-//! `OnceLock` for each piece), a place for a piece took 24 bytes in place of 8, and an access made three
-//! tests in place of one.
+//! It is allocated in *slabs*, each of some *pieces* of one length, which are found in one step:
 //!
 //! ```text
 //! piece  = n >> shift
@@ -15,8 +13,11 @@
 //! directory, but each of its loads writes to a slot of the thread and clears it afterwards: a lookup stores nothing
 //! here.)
 //!
-//! A reader loads the number of pieces, and then the newest directory. It is written the other way: so the directory
-//! has a place for each of these pieces, whatever comes in between.
+//! A reader loads the number of words, and then the newest directory. It is written the other way: so the directory
+//! has a place for each piece of these words, whatever comes in between.
+//!
+//! Made of safe parts (a `Box` in a `OnceLock` for each piece), a place took 24 bytes in place of 8, and an access made
+//! three tests in place of one.
 #![allow(
     unsafe_code,
     reason = "a third of the places, and one test for an access in place of three"
@@ -26,63 +27,89 @@ use core::marker::PhantomData;
 use core::ptr;
 
 use super::{AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering, UnsafeCell, try_zeroed};
-use crate::sync::memory::{NoMemory, TryBox, try_reserve, try_with_capacity};
+use crate::sync::memory::{NoMemory, try_reserve_one, try_with_capacity};
 
-type Piece = Box<[AtomicU64]>;
+/// What is allocated at once.
+type Slab = Box<[AtomicU64]>;
 
 /// Where word 0 would be if the words lay in one block, and this piece in its place there: so the number of a word is
-/// its distance from that. Null until there is a piece.
+/// its distance from that, and the pieces of a slab have the same. Null until there is a piece.
 type Place = UnsafeCell<*mut AtomicU64>;
 
-/// Places in the shortest directory. One in models, so that they have several directories.
-const FIRST_PLACES: usize = if cfg!(coucal_model) { 1 } else { 8 };
-
-/// Pieces of 2^`SHIFT` words each.
+/// Pieces of 2^`SHIFT` words each. The only one of a *short* array has fewer.
 ///
-/// What the unsafe code builds on: with n in `pieces`, each directory that `newest` has had since then is a box of
-/// places, no fewer than n, of which the place i < n has the pointer to the words of a box of 2^`SHIFT` words, less
-/// i · 2^`SHIFT` words. The array owns these boxes. While it is shared, these places do not change: only the holder of
-/// `directories` writes, to places of which `pieces` does not tell yet.
+/// What the unsafe code builds on: each directory that `newest` has had since `len` told of a word is a box of places, of
+/// which that of the word's piece has the pointer to where word 0 would be if the slab with the piece began there. The
+/// array owns these boxes, and those of the slabs. While it is shared, these places do not change: only the holder of
+/// `owned` writes, to places of which `len` does not tell yet.
 pub struct PieceArray<const SHIFT: u32> {
-    /// In a box: the compiler knows that an array without atomics of its own does not change, so the
-    /// other parts of a table stay in registers from one Acquire load to the next.
-    shared: TryBox<Shared>,
-    owned: PhantomData<Piece>,
-}
-
-struct Shared {
-    pieces: AtomicUsize,
+    /// The number of words.
+    len: AtomicUsize,
     /// The first place of the newest directory.
     newest: AtomicPtr<Place>,
-    /// All of them, the newest one last. Locked by whoever adds pieces.
-    directories: Mutex<Vec<*mut [Place]>>,
-    /// What they take.
+    /// Locked by whoever adds pieces.
+    owned: Mutex<Owned>,
+    /// What is allocated besides the words.
     bytes: AtomicUsize,
 }
 
-// SAFETY: what the pointers lead to is owned by the array, and written only as `PieceArray` says.
-unsafe impl Send for Shared {}
+/// So many zeros.
+fn try_slab(words: usize) -> Result<Slab, NoMemory> {
+    let bytes = words.saturating_mul(size_of::<AtomicU64>());
+    try_zeroed(words).ok_or(NoMemory { bytes })
+}
+
+/// What is freed with the array.
+#[derive(Default)]
+struct Owned {
+    /// In the order of their words, after those that others have replaced.
+    slabs: Vec<*mut [AtomicU64]>,
+    /// The number of slabs that others have replaced.
+    replaced: usize,
+    /// All of them, the newest one last.
+    directories: Vec<*mut [Place]>,
+}
+
+impl Owned {
+    /// What is allocated besides the words that are read.
+    fn bytes(&self) -> usize {
+        let places: usize = self.directories.iter().map(|places| places.len()).sum();
+        let replaced: usize = self.slabs[..self.replaced].iter().map(|slab| slab.len()).sum();
+        places * size_of::<Place>()
+            + replaced * size_of::<AtomicU64>()
+            + self.slabs.capacity() * size_of::<*mut [AtomicU64]>()
+            + self.directories.capacity() * size_of::<*mut [Place]>()
+    }
+}
+
+/// A slab that is to replace all others, and its directory.
+pub(crate) struct Longer {
+    slab: Slab,
+    directory: Box<[Place]>,
+}
+
+// SAFETY: what the pointers lead to is owned by the array, and written only as it says.
+unsafe impl<const SHIFT: u32> Send for PieceArray<SHIFT> {}
 // SAFETY: the same.
-unsafe impl Sync for Shared {}
+unsafe impl<const SHIFT: u32> Sync for PieceArray<SHIFT> {}
 
 /// The words that an array had at one time.
 #[derive(Clone, Copy)]
 pub struct View<'a, const SHIFT: u32> {
     places: *const Place,
-    pieces: usize,
+    len: usize,
     array: PhantomData<&'a PieceArray<SHIFT>>,
 }
 
 impl<const SHIFT: u32> PieceArray<SHIFT> {
     /// Without words.
-    pub(crate) fn try_new() -> Result<Self, NoMemory> {
-        let shared = TryBox::try_new(Shared {
-            pieces: AtomicUsize::new(0),
+    pub(crate) fn new() -> Self {
+        Self {
+            len: AtomicUsize::new(0),
             newest: AtomicPtr::new(ptr::null_mut()),
-            directories: Mutex::new(Vec::new()),
+            owned: Mutex::new(Owned::default()),
             bytes: AtomicUsize::new(0),
-        })?;
-        Ok(Self { shared, owned: PhantomData })
+        }
     }
 
     /// The words that are there.
@@ -91,15 +118,20 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
     pub fn view(&self) -> View<'_, SHIFT> {
         // Acquire: pairs with the Release in `try_add`. Whoever sees the number sees the pointers, and their
         // directory or a newer one.
-        let pieces = self.shared.pieces.load(Ordering::Acquire);
+        let len = self.len.load(Ordering::Acquire);
         // Acquire: pairs with the Release in `try_add_directory`. A newer one than that may not be told of yet.
-        let places = self.shared.newest.load(Ordering::Acquire);
-        View { places, pieces, array: PhantomData }
+        let places = self.newest.load(Ordering::Acquire);
+        View { places, len, array: PhantomData }
     }
 
     /// The number of words.
     pub(crate) fn len(&self) -> usize {
         self.view().len()
+    }
+
+    /// Whether it is shorter than a piece: then more words have to replace them.
+    pub(crate) fn is_short(&self) -> bool {
+        self.len() < Self::PIECE_LEN
     }
 
     /// The first `words` words, which are there, piece by piece.
@@ -115,123 +147,173 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
     pub(crate) const PIECE_LEN: usize = 1 << SHIFT;
 
     /// The number of pieces that hold the first `words` words.
-    pub(crate) fn pieces_of(words: usize) -> usize {
+    fn pieces_of(words: usize) -> usize {
         words.div_ceil(Self::PIECE_LEN)
     }
 
-    /// Adds pieces of zeros until there are `words` words, or more. Blocks while another thread adds some.
+    /// The number of words of the shortest array that has `words`.
+    fn len_for(words: usize) -> usize {
+        if words < Self::PIECE_LEN { words } else { Self::pieces_of(words) << SHIFT }
+    }
+
+    /// Adds zeros until there are `words` words, or more: all that are missing in one slab. Blocks while another thread
+    /// adds some.
     ///
     /// # Errors
     ///
-    /// If the allocator has no memory for a piece or for a directory; the pieces before it are added.
+    /// If the allocator has no memory for it; then nothing is added.
     pub(crate) fn try_reach(&self, words: usize) -> Result<(), NoMemory> {
-        self.try_add(Self::pieces_of(words), || {
-            let len = Self::PIECE_LEN;
-            try_zeroed(len).ok_or(NoMemory { bytes: len * size_of::<u64>() })
+        self.add(|len| {
+            let missing = Self::len_for(words).saturating_sub(len);
+            (missing > 0).then(|| try_slab(missing))
         })
     }
 
-    /// Adds pieces until there are `count`, or more.
-    pub(crate) fn try_add(
+    /// Adds a slab, if there is one for the words that are there already.
+    pub(crate) fn add(
         &self,
-        count: usize,
-        mut next: impl FnMut() -> Result<Piece, NoMemory>,
+        slab: impl FnOnce(usize) -> Option<Result<Slab, NoMemory>>,
     ) -> Result<(), NoMemory> {
-        let mut directories = self.shared.directories.lock();
-        loop {
-            // Relaxed: written under the mutex.
-            let at = self.shared.pieces.load(Ordering::Relaxed);
-            if at >= count {
-                return Ok(());
-            }
-            if directories.last().is_none_or(|newest| at == newest.len()) {
-                self.try_add_directory(&mut directories, count)?;
-            }
-            let piece = next()?;
-            assert_eq!(piece.len(), Self::PIECE_LEN);
-            // Relaxed: written under the mutex.
-            let newest = self.shared.newest.load(Ordering::Relaxed);
-            // SAFETY: the directory has this place, of which `pieces` does not tell yet.
-            let place = unsafe { &*newest.add(at) };
-            // SAFETY: the mutex is held, and no reader has been told of it.
-            place.with_mut(|place| unsafe {
-                *place = Box::into_raw(piece).cast::<AtomicU64>().wrapping_sub(at << SHIFT);
-            });
-            // Release: pairs with the load in `view`.
-            self.shared.pieces.store(at + 1, Ordering::Release);
-        }
+        let mut owned = self.owned.lock();
+        // Relaxed: written under the mutex.
+        let len = self.len.load(Ordering::Relaxed);
+        let added = slab(len).map_or(Ok(()), |slab| self.try_add(&mut owned, len, slab?));
+        // Relaxed: a number that orders nothing.
+        self.bytes.store(owned.bytes(), Ordering::Relaxed);
+        added
     }
 
-    /// A directory for `count` pieces or more, in place of one that has no place free.
-    fn try_add_directory(
-        &self,
-        directories: &mut Vec<*mut [Place]>,
-        count: usize,
-    ) -> Result<(), NoMemory> {
-        let view = self.view();
-        let len = count.next_power_of_two().max(FIRST_PLACES);
-        let mut places = try_with_capacity(len)?;
-        places.extend((0..view.pieces).map(|at| Place::new(view.start(at))));
-        places.resize_with(len, || Place::new(ptr::null_mut()));
-        try_reserve(directories, 1)?;
-        let places = Box::into_raw(places.into_boxed_slice());
-        directories.push(places);
+    /// Adds a slab to the words that are there, which are whole pieces.
+    fn try_add(&self, owned: &mut Owned, len: usize, slab: Slab) -> Result<(), NoMemory> {
+        assert!(len.is_multiple_of(Self::PIECE_LEN));
+        let longer = len + slab.len();
+        let places = Self::pieces_of(longer);
+        try_reserve_one(&mut owned.slabs)?;
+        if owned.directories.last().is_none_or(|newest| places > newest.len()) {
+            self.try_add_directory(&mut owned.directories, places)?;
+        }
+        let slab = Box::into_raw(slab);
+        owned.slabs.push(slab);
+        // Relaxed: written under the mutex.
+        let newest = self.newest.load(Ordering::Relaxed);
+        for piece in Self::pieces_of(len)..places {
+            // SAFETY: the directory has this place, of which `len` does not tell yet.
+            let place = unsafe { &*newest.add(piece) };
+            // SAFETY: the mutex is held, and no reader has been told of it.
+            place.with_mut(|place| unsafe {
+                *place = slab.cast::<AtomicU64>().wrapping_sub(len);
+            });
+        }
         // Release: pairs with the load in `view`.
-        self.shared.newest.store(places.cast(), Ordering::Release);
-        let bytes: usize = directories.iter().map(|places| places.len() * size_of::<Place>()).sum();
-        let of_list = directories.capacity() * size_of::<*mut [Place]>();
-        // Relaxed: a number that orders nothing.
-        self.shared.bytes.store(bytes + of_list, Ordering::Relaxed);
+        self.len.store(longer, Ordering::Release);
         Ok(())
     }
 
-    /// Takes the last piece out.
-    fn pop(&mut self) -> Option<Piece> {
-        // Relaxed: nobody else has the array.
-        let at = self.shared.pieces.load(Ordering::Relaxed).checked_sub(1)?;
-        let words = self.view().start(at).wrapping_add(at << SHIFT);
-        self.shared.pieces.store(at, Ordering::Relaxed);
-        // SAFETY: it comes from a box of this number of words, and is not in the array any more.
-        Some(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(words, Self::PIECE_LEN)) })
+    /// A directory with this number of places or more, in place of one that is too short.
+    fn try_add_directory(
+        &self,
+        directories: &mut Vec<*mut [Place]>,
+        places: usize,
+    ) -> Result<(), NoMemory> {
+        let view = self.view();
+        let double = directories.last().map_or(0, |newest| 2 * newest.len());
+        let mut directory = try_with_capacity(places.max(double))?;
+        // SAFETY: the piece is there.
+        directory
+            .extend((0..Self::pieces_of(view.len)).map(|at| Place::new(unsafe { view.start(at) })));
+        directory.resize_with(places.max(double), || Place::new(ptr::null_mut()));
+        try_reserve_one(directories)?;
+        let directory = Box::into_raw(directory.into_boxed_slice());
+        directories.push(directory);
+        // Release: pairs with the load in `view`.
+        self.newest.store(directory.cast(), Ordering::Release);
+        Ok(())
     }
 
-    /// The pieces that hold the first `words` words, which are there.
-    pub(crate) fn try_into_pieces(mut self, words: usize) -> Result<Vec<Piece>, NoMemory> {
-        let count = Self::pieces_of(words);
-        let mut pieces = try_with_capacity(count)?;
-        while self.view().pieces > count {
-            self.pop();
+    /// What it takes to put this number of words in the place of all.
+    pub(crate) fn try_longer(&self, words: usize) -> Result<Longer, NoMemory> {
+        let len = Self::len_for(words);
+        let slab = try_slab(len)?;
+        let mut directory = try_with_capacity(Self::pieces_of(len))?;
+        directory.resize_with(Self::pieces_of(len), || Place::new(slab.as_ptr().cast_mut()));
+        let mut owned = self.owned.lock();
+        let room = try_reserve_one(&mut owned.slabs);
+        let room = room.and_then(|()| try_reserve_one(&mut owned.directories));
+        // Relaxed: a number that orders nothing.
+        self.bytes.store(owned.bytes(), Ordering::Relaxed);
+        room?;
+        Ok(Longer { slab, directory: directory.into_boxed_slice() })
+    }
+
+    /// Copies all words, which nobody stores meanwhile, and puts the copies in their place, and zeros behind them. Readers may
+    /// go on in the old ones, which are kept, too.
+    ///
+    /// # Panics
+    ///
+    /// If there are more words than in `longer`.
+    pub(crate) fn lengthen(&self, longer: Longer) {
+        let Longer { slab, directory } = longer;
+        let mut owned = self.owned.lock();
+        let view = self.view();
+        assert!(view.len <= slab.len());
+        for (at, new) in slab[..view.len].iter().enumerate() {
+            // Relaxed, both: who calls this has synchronized with all writers, and the copies are published below.
+            new.store(view.word(at).load(Ordering::Relaxed), Ordering::Relaxed);
         }
-        pieces.extend(core::iter::from_fn(|| self.pop()));
-        pieces.reverse();
-        Ok(pieces)
+        let len = slab.len();
+        owned.replaced = owned.slabs.len();
+        // There is room in both lists.
+        owned.slabs.push(Box::into_raw(slab));
+        let directory = Box::into_raw(directory);
+        owned.directories.push(directory);
+        // Release, both: they pair with the loads in `view`.
+        self.newest.store(directory.cast(), Ordering::Release);
+        self.len.store(len, Ordering::Release);
+        // Relaxed: a number that orders nothing.
+        self.bytes.store(owned.bytes(), Ordering::Relaxed);
     }
 
-    /// What is allocated at most for so many words.
-    pub(crate) fn bytes_for(words: u64) -> u64 {
-        let pieces = words.div_ceil(Self::PIECE_LEN as u64);
-        // All together take no more than the newest, and have no more than this number.
-        let places = pieces.max(FIRST_PLACES as u64).next_power_of_two();
-        let of_list = u64::from(places.ilog2()) * size_of::<*mut [Place]>() as u64;
-        let of_directories = 2 * places * size_of::<Place>() as u64 + of_list;
-        (size_of::<Shared>() as u64 + of_directories)
-            .saturating_add((pieces << SHIFT).saturating_mul(8))
+    /// The slabs that hold the first `words` words, which are there.
+    pub(crate) fn try_into_slabs(self, words: usize) -> Result<Vec<Slab>, NoMemory> {
+        let mut owned = self.owned.lock();
+        let mut slabs = try_with_capacity(owned.slabs.len())?;
+        let (replaced, mut held) = (owned.replaced, 0);
+        for (at, slab) in owned.slabs.drain(..).enumerate() {
+            // SAFETY: it comes from a box, and nobody else has the array, which is no more.
+            let slab = unsafe { Box::from_raw(slab) };
+            if at >= replaced && held < words {
+                held += slab.len();
+                slabs.push(slab);
+            }
+        }
+        Ok(slabs)
+    }
+
+    /// What is allocated at most besides so many words, which came in so many slabs.
+    pub(crate) fn bytes_beside(words: u64, slabs: u64) -> u64 {
+        let places = words.div_ceil(Self::PIECE_LEN as u64) * size_of::<Place>() as u64;
+        let of_lists = slabs * (size_of::<*mut [AtomicU64]>() + size_of::<*mut [Place]>()) as u64;
+        // Of each of them twice as much may be there: directories that others have replaced, and room in the lists.
+        2 * (places + of_lists)
     }
 
     /// What is allocated.
     pub(crate) fn heap_bytes(&self) -> usize {
         // Relaxed: a number that orders nothing.
-        let of_directories = self.shared.bytes.load(Ordering::Relaxed);
-        size_of_val(&*self.shared) + of_directories + self.len() * size_of::<AtomicU64>()
+        self.bytes.load(Ordering::Relaxed) + self.len() * size_of::<AtomicU64>()
     }
 }
 
 impl<const SHIFT: u32> Drop for PieceArray<SHIFT> {
     fn drop(&mut self) {
-        while self.pop().is_some() {}
-        for places in self.shared.directories.lock().drain(..) {
+        let mut owned = self.owned.lock();
+        for slab in owned.slabs.drain(..) {
             // SAFETY: it comes from a box, and nobody else has the array.
-            drop(unsafe { Box::from_raw(places) });
+            drop(unsafe { Box::from_raw(slab) });
+        }
+        for directory in owned.directories.drain(..) {
+            // SAFETY: the same.
+            drop(unsafe { Box::from_raw(directory) });
         }
     }
 }
@@ -242,17 +324,16 @@ impl<'a, const SHIFT: u32> View<'a, SHIFT> {
     #[must_use]
     #[inline]
     pub fn len(self) -> usize {
-        self.pieces << SHIFT
+        self.len
     }
 
     /// From where the words of a piece are counted.
     ///
-    /// # Panics
+    /// # Safety
     ///
-    /// If it is not there.
+    /// The piece is there.
     #[inline]
-    fn start(self, piece: usize) -> *mut AtomicU64 {
-        assert!(piece < self.pieces, "a piece that is there");
+    unsafe fn start(self, piece: usize) -> *mut AtomicU64 {
         // SAFETY: the directory has a place for each piece that is there, and does not change in it.
         unsafe { (*self.places.add(piece)).with(|words| *words) }
     }
@@ -265,8 +346,25 @@ impl<'a, const SHIFT: u32> View<'a, SHIFT> {
     #[must_use]
     #[inline]
     pub fn word(self, index: usize) -> &'a AtomicU64 {
-        // SAFETY: the piece has the word with this number, and lives as long as the array.
+        if index >= self.len {
+            missing();
+        }
+        // SAFETY: the word is there, in this piece, and lives as long as the array.
         unsafe { &*self.start(index >> SHIFT).wrapping_add(index) }
+    }
+
+    /// Some words that are there.
+    ///
+    /// # Panics
+    ///
+    /// If one is not there.
+    #[inline]
+    pub(crate) fn words<const N: usize>(self, indices: [usize; N]) -> [&'a AtomicU64; N] {
+        if indices.iter().any(|&index| index >= self.len) {
+            missing();
+        }
+        // SAFETY: as in `word`.
+        indices.map(|index| unsafe { &*self.start(index >> SHIFT).wrapping_add(index) })
     }
 
     /// The words of a piece that is there.
@@ -276,52 +374,112 @@ impl<'a, const SHIFT: u32> View<'a, SHIFT> {
     /// If it is not there.
     #[must_use]
     pub fn piece(self, at: usize) -> &'a [AtomicU64] {
-        // SAFETY: a box of this number of words, which lives as long as the array.
-        unsafe { core::slice::from_raw_parts(self.start(at).wrapping_add(at << SHIFT), 1 << SHIFT) }
+        assert!(at < PieceArray::<SHIFT>::pieces_of(self.len), "a piece that is there");
+        let first = at << SHIFT;
+        let len = (self.len - first).min(1 << SHIFT);
+        // SAFETY: the piece is there, and lives as long as the array.
+        unsafe { core::slice::from_raw_parts(self.start(at).wrapping_add(first), len) }
     }
+}
+
+/// One place for all: the tests of two words have one branch each.
+#[cold]
+#[inline(never)]
+fn missing() -> ! {
+    panic!("a word that is not there");
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ops::Range;
     use std::sync::atomic::AtomicBool;
     use std::thread;
 
     const SHIFT: u32 = 3;
 
+    fn array(words: usize) -> PieceArray<SHIFT> {
+        let array = PieceArray::new();
+        array.try_reach(words).unwrap();
+        array
+    }
+
+    fn store_numbers(array: &PieceArray<SHIFT>, indices: Range<usize>) {
+        for index in indices {
+            array.view().word(index).store(index as u64, Ordering::Relaxed);
+        }
+    }
+
+    fn numbers(array: &PieceArray<SHIFT>, words: usize) -> Vec<u64> {
+        array.pieces(words).flatten().map(|word| word.load(Ordering::Relaxed)).collect()
+    }
+
     #[test]
     fn a_word_is_where_it_was_stored() {
-        let array = PieceArray::<SHIFT>::try_new().unwrap();
+        let array = PieceArray::<SHIFT>::new();
         assert_eq!(array.len(), 0);
-        for words in [1, 8, 9, 20, 100, 50] {
+        for words in [8, 9, 20, 100, 50] {
             array.try_reach(words).unwrap();
         }
         assert_eq!(array.len(), 104);
-        for index in 0..104 {
-            array.view().word(index).store(index as u64, Ordering::Relaxed);
-        }
-        let words = |piece: &[AtomicU64]| -> Vec<u64> {
-            piece.iter().map(|word| word.load(Ordering::Relaxed)).collect()
-        };
-        assert_eq!(words(array.view().piece(2)), (16..24).collect::<Vec<_>>());
+        store_numbers(&array, 0..104);
+        assert_eq!(array.view().piece(2)[3].load(Ordering::Relaxed), 19);
         for first in [0, 1, 8, 25, 104] {
-            assert!(array.pieces(first).flat_map(words).eq(0..first as u64));
+            assert!(numbers(&array, first).into_iter().eq(0..first as u64));
         }
-        let pieces = array.try_into_pieces(25).unwrap();
-        assert_eq!(pieces.len(), 4, "those that are not needed are freed");
-        assert!(pieces.iter().flat_map(|piece| words(piece)).eq(0..32));
+        let slabs = array.try_into_slabs(17).unwrap();
+        assert_eq!(slabs.len(), 3, "those that are not needed are freed");
+        let words = slabs.iter().flatten().map(|word| word.load(Ordering::Relaxed));
+        assert!(words.eq(0..24));
+    }
+
+    /// A short array takes what it needs. Its words are copied when there are to be more, and those who read them go on.
+    #[test]
+    fn a_short_array_is_replaced() {
+        let array = array(3);
+        let three = array.view();
+        store_numbers(&array, 0..3);
+        let first = array.heap_bytes();
+        for (words, len) in [(5, 5), (8, 8), (20, 24)] {
+            // The last one is whole already.
+            if array.is_short() {
+                array.lengthen(array.try_longer(words).unwrap());
+            } else {
+                array.try_reach(words).unwrap();
+            }
+            let before = three.len();
+            assert_eq!((array.len(), before), (len, 3));
+            assert!(numbers(&array, 3).into_iter().eq(0..3));
+            let there = |words: View<'_, SHIFT>| words.word(2).load(Ordering::Relaxed);
+            array.view().word(2).store(7, Ordering::Relaxed);
+            assert_eq!((there(array.view()), there(three)), (7, 2));
+            array.view().word(2).store(2, Ordering::Relaxed);
+        }
+        assert!(array.heap_bytes() >= first + (5 + 8 + 16) * 8, "what was replaced is kept");
+        let slabs = array.try_into_slabs(24).unwrap();
+        assert_eq!(slabs.iter().map(|slab| slab.len()).collect::<Vec<_>>(), [8, 16]);
+    }
+
+    #[test]
+    #[should_panic(expected = "view.len <= slab.len()")]
+    fn an_array_does_not_become_shorter() {
+        let array = array(8);
+        array.lengthen(array.try_longer(7).unwrap());
     }
 
     #[test]
     fn what_is_not_there_is_refused() {
-        let array = || {
-            let array = PieceArray::<SHIFT>::try_new().unwrap();
-            array.try_reach(8).unwrap();
-            array
-        };
-        assert!(std::panic::catch_unwind(|| array().view().piece(1).len()).is_err());
-        for index in [8, 15, 16, usize::MAX] {
-            assert!(std::panic::catch_unwind(|| array().view().word(index).as_ptr()).is_err());
+        for words in [3, 8] {
+            let refuses = |read: fn(View<'_, SHIFT>, usize), at: usize| {
+                std::panic::catch_unwind(|| read(array(words).view(), at)).is_err()
+            };
+            for index in [words, 15, 16, usize::MAX] {
+                assert!(refuses(|view, at| _ = view.word(at), index));
+                assert!(refuses(|view, at| _ = view.words([0, at]), index));
+            }
+            for piece in [1, 2, usize::MAX, 1 << (usize::BITS - SHIFT)] {
+                assert!(refuses(|view, at| _ = view.piece(at), piece));
+            }
         }
     }
 
@@ -330,8 +488,7 @@ mod tests {
     #[test]
     fn two_threads_read_while_two_add() {
         const WORDS: usize = if cfg!(miri) { 200 } else { 40_000 };
-        let array = PieceArray::<SHIFT>::try_new().unwrap();
-        array.try_reach(1).unwrap();
+        let array = array(8);
         let done = AtomicBool::new(false);
         let add = |step: usize| {
             for words in (0..WORDS).step_by(step) {

@@ -6,20 +6,25 @@
 //! again and again, for up to 0.8 ms each time, so that a holder who was preempted gets to run
 //! whatever its priority.
 //!
-//! | `held` | meaning |
+//! | `state` | meaning |
 //! |---|---|
-//! | `false` | free |
-//! | `true` | one thread holds it; others may be waiting |
+//! | `FREE` | nobody holds it |
+//! | `HELD` | one thread holds it; others may be waiting |
+//! | `RETIRED` | nobody holds it any more: another lock is in its place, and waiters go there |
 
 #![cfg_attr(coucal_model, allow(dead_code, reason = "only models of the lock itself use it"))]
 
 use core::mem;
 
-use super::machine::{AtomicBool, Backoff, Ordering};
+use super::machine::{AtomicU8, Backoff, Ordering};
+
+const FREE: u8 = 0;
+const HELD: u8 = 1;
+const RETIRED: u8 = 2;
 
 /// A lock that one thread holds at a time. It is not fair: a waiter may be overtaken.
 pub struct Lock {
-    held: AtomicBool,
+    state: AtomicU8,
 }
 
 /// RAII guard: unlocks on drop.
@@ -32,38 +37,45 @@ impl Lock {
     #[allow(clippy::new_without_default)]
     #[must_use]
     pub fn new() -> Self {
-        Self { held: AtomicBool::new(false) }
+        Self { state: AtomicU8::new(FREE) }
     }
 
-    /// Waits while another thread holds the lock.
+    /// Waits while another thread holds the lock. `None`: it is retired.
     #[must_use]
     #[inline]
-    pub fn lock(&self) -> Guard<'_> {
-        if !self.try_acquire() {
-            self.lock_slow();
-        }
-        Guard { lock: self }
+    pub fn lock(&self) -> Option<Guard<'_>> {
+        if self.try_acquire() || self.lock_slow() { Some(Guard { lock: self }) } else { None }
     }
 
     #[inline]
     fn try_acquire(&self) -> bool {
         // Acquire: pairs with the Release in `drop`. Whoever takes the lock sees all that was
         // written by those who held it before.
-        self.held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     #[cold]
     #[inline(never)]
-    fn lock_slow(&self) {
+    fn lock_slow(&self) -> bool {
         let backoff = Backoff::new();
         loop {
-            backoff.sleep();
-            // Relaxed: a hint, so that waiters share the cache line instead of taking it from each
-            // other.
-            if !self.held.load(Ordering::Relaxed) && self.try_acquire() {
-                return;
+            // Acquire: pairs with the Release in `retire`, for what is in its place. Looks before it tries, so that
+            // waiters share the cache line instead of taking it from each other.
+            match self.state.load(Ordering::Acquire) {
+                FREE if self.try_acquire() => return true,
+                RETIRED => return false,
+                _ => backoff.sleep(),
             }
         }
+    }
+}
+
+impl Guard<'_> {
+    /// In place of unlocking: whoever waits for the lock, or will, goes to what was put in its place before.
+    pub fn retire(self) {
+        // Release: pairs with the Acquire in `lock_slow`.
+        self.lock.state.store(RETIRED, Ordering::Release);
+        mem::forget(self);
     }
 }
 
@@ -73,12 +85,20 @@ pub(crate) struct Guards<'a, T: AsRef<Lock>> {
 }
 
 impl<'a, T: AsRef<Lock>> Guards<'a, T> {
-    /// Locks one after the other, in the order of the slice. Allocates nothing.
-    pub(crate) fn lock(locks: &'a [T]) -> Self {
+    /// Locks one after the other, in the order of the slice. Allocates nothing. `None`: they are retired.
+    pub(crate) fn lock(locks: &'a [T]) -> Option<Self> {
         for lock in locks {
-            mem::forget(lock.as_ref().lock());
+            // They are retired together: after the first one, none is.
+            mem::forget(lock.as_ref().lock()?);
         }
-        Self { locks }
+        Some(Self { locks })
+    }
+
+    /// Retires each of them.
+    pub(crate) fn retire(self) {
+        for lock in mem::ManuallyDrop::new(self).locks {
+            Guard { lock: lock.as_ref() }.retire();
+        }
     }
 }
 
@@ -94,7 +114,7 @@ impl Drop for Guard<'_> {
     #[inline]
     fn drop(&mut self) {
         // Release: pairs with the Acquire in `try_acquire`.
-        self.lock.held.store(false, Ordering::Release);
+        self.lock.state.store(FREE, Ordering::Release);
     }
 }
 

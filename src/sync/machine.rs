@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 pub(crate) use std::sync::OnceLock as SetOnce;
 use std::sync::atomic::AtomicU32;
 pub(crate) use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence,
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence,
 };
 use std::time::Duration;
 

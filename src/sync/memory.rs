@@ -27,6 +27,10 @@ impl<T> TryBox<T> {
         let boxed = one.into_boxed_slice().try_into();
         Ok(Self(boxed.unwrap_or_else(|_| unreachable!("one value"))))
     }
+
+    pub(crate) fn into_box(self) -> Box<[T; 1]> {
+        self.0
+    }
 }
 
 impl<T> Deref for TryBox<T> {
@@ -58,12 +62,18 @@ pub(crate) fn try_reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<(), NoMemo
     vec.try_reserve_exact(more).map_err(|_| NoMemory { bytes })
 }
 
-/// One more element, where there may be no room for it: then room for twice as many.
-pub(crate) fn try_push<T>(vec: &mut Vec<T>, value: T) -> Result<(), NoMemory> {
-    if vec.len() == vec.capacity() {
-        let more = vec.len().max(1);
-        try_reserve(vec, more)?;
+/// Room for one more element: where there is none, for twice as many.
+pub(crate) fn try_reserve_one<T>(vec: &mut Vec<T>) -> Result<(), NoMemory> {
+    if vec.len() < vec.capacity() {
+        return Ok(());
     }
+    let more = vec.len().max(1);
+    try_reserve(vec, more)
+}
+
+/// One more element, where there may be no room for it.
+pub(crate) fn try_push<T>(vec: &mut Vec<T>, value: T) -> Result<(), NoMemory> {
+    try_reserve_one(vec)?;
     vec.push(value);
     Ok(())
 }

@@ -96,7 +96,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let buckets = self.present();
         let searches = buckets >= OUT_OF_CACHE_BUCKETS
             && (B::GROWS
-                || self.stripes.load_near(0, buckets, SAMPLE) > SEARCHES_FROM * F::SLOTS as f64);
+                || self.stripes().load_near(0, buckets, SAMPLE) > SEARCHES_FROM * F::SLOTS as f64);
         let prepare = |key| {
             if searches {
                 self.prefetch_search(key);

@@ -126,7 +126,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     pub(super) fn before_drop(self, group: usize) {
         self.add_dropped(1);
         // For the reason given in `store_changed` in `remove`: the other bucket may hold another entry of the key.
-        self.versions.bump(group);
+        self.versions().bump(group);
     }
 
     /// Drops the entry of an item that was to leave `bucket` for a new one: what else is there is in `rest`.
@@ -157,14 +157,14 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         let _removing = self.lock_removing();
         let removed = self.remove_retiring(value);
         // Whoever has read the value still drops an entry that got it meanwhile.
-        self.stripes.pass_all();
+        self.pass_all();
         removed + self.take_dropped()
     }
 
     /// Steps 1 to 5, while the mutex is held.
     pub(super) fn remove_retiring(self, value: u32) -> usize {
         self.retire(Some(value));
-        self.stripes.pass_all();
+        self.pass_all();
         // Where entries were moved before: no move takes one any further.
         let present = self.present();
         let word = self.buckets.words();
@@ -186,13 +186,13 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
 
     /// Clears the entries in a bucket that retire, and says how many there were.
     fn sweep(self, bucket: usize, retires: impl Fn(Slot) -> bool) -> usize {
-        let locked = self.stripes.lock([bucket]);
+        let locked = self.lock_stripes([bucket]);
         let read = B::Bucket::at(self.buckets.placement(), bucket);
         let word = self.locked_word(bucket);
         let (mut kept, mut removed) = (word, 0);
         for slot in word.slots_in_use().filter(|&slot| retires(slot)) {
             // As in `before_drop`.
-            self.versions.bump(self.geometry().version_group_in(read.place::<F>(slot)));
+            self.versions().bump(self.geometry().version_group_in(read.place::<F>(slot)));
             kept = kept.without(slot).expect("it is there");
             removed += 1;
         }

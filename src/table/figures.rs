@@ -6,8 +6,6 @@ use super::bucket::{Bucket, Grown};
 use super::entry::Values;
 use super::growing::Growing;
 use super::sizing::{self, Sizing};
-use super::stripes::Stripes;
-use super::versions::Versions;
 use super::{Buckets, Changing, State, Table};
 use crate::layout::{Format, LayoutId};
 use crate::sync::Ordering;
@@ -28,7 +26,7 @@ impl<B: Buckets> State<B> {
 
     /// Slots in use.
     pub(crate) fn occupied(&self) -> usize {
-        self.stripes.occupied()
+        self.stripes().occupied()
     }
 
     /// Slots in all.
@@ -116,19 +114,13 @@ impl<B: Buckets> State<B> {
 
     /// What the table uses on the heap.
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.buckets.heap_bytes()
-            + self.stripes.memory_bytes()
-            + self.versions.memory_bytes()
-            + size_of_val(&*self.changing)
-            + self.stash_bytes()
+        self.buckets.heap_bytes() + size_of_val(&*self.changing) + self.stash_bytes()
     }
 
-    /// What a table takes on the heap, at most and without a stash, that has so many buckets by now, and may have
-    /// `max_buckets`.
-    pub(crate) fn bytes_for(buckets: u64, max_buckets: u64) -> u64 {
-        let of_locks = Stripes::bytes_for(max_buckets) + Versions::bytes_for(max_buckets);
+    /// What a table takes on the heap, at most and without a stash, that has so many buckets by now.
+    pub(crate) fn bytes_for(Sizing { initial, buckets: most, .. }: Sizing, buckets: u64) -> u64 {
         let of_changing = size_of::<CachePadded<Changing<B>>>() as u64;
-        B::bytes_for(buckets).saturating_add(of_locks + of_changing)
+        B::bytes_for(initial, buckets, most).saturating_add(of_changing)
     }
 }
 

@@ -6,9 +6,13 @@ use core::iter;
 
 use super::Buckets;
 use super::bucket::{Bucket, Grown, Longest, Seen};
+use super::control::Control;
 use super::entry::{Entry, NoValues, Values};
 use super::geometry::{Geometry, Place};
 use super::growing::Growing;
+use super::stripes::Stripes;
+use super::stripes::stripes_of;
+use super::versions::Versions;
 use crate::arch;
 use crate::layout::{Candidates, Format, Properties, Slot};
 use crate::sync::memory::{self, NoMemory, try_push};
@@ -17,6 +21,7 @@ use crate::sync::{self, AtomicU64};
 /// As many buckets for ever.
 pub struct Fixed<V = NoValues> {
     words: Box<[AtomicU64]>,
+    control: Control,
     values: V,
 }
 
@@ -24,11 +29,27 @@ impl<V: Values> Buckets for Fixed<V> {
     type Values = V;
     type Bucket = FixedBucket<V>;
 
-    fn try_new(_: Grown, max_buckets: u64, _: &Properties, values: V) -> Result<Self, NoMemory> {
+    fn try_new(
+        _: Grown,
+        max_buckets: u64,
+        _: &Properties,
+        values: V,
+        control: Control,
+    ) -> Result<Self, NoMemory> {
         let max_buckets = memory::in_memory(max_buckets)?;
         let bytes = max_buckets * size_of::<u64>();
         let words = sync::try_zeroed(max_buckets).ok_or(NoMemory { bytes })?;
-        Ok(Self { words, values })
+        Ok(Self { words, control, values })
+    }
+
+    #[inline]
+    fn stripes(&self) -> &Stripes {
+        &self.control.stripes
+    }
+
+    #[inline]
+    fn versions(&self) -> &Versions {
+        &self.control.versions
     }
 
     #[inline]
@@ -54,6 +75,11 @@ impl<V: Values> Buckets for Fixed<V> {
     #[inline]
     fn words<'a>(&'a self) -> impl Fn(usize) -> &'a AtomicU64 + Copy {
         |bucket| &self.words[bucket]
+    }
+
+    #[inline]
+    fn words_at<const N: usize>(&self, buckets: [usize; N]) -> [&AtomicU64; N] {
+        buckets.map(|bucket| &self.words[bucket])
     }
 
     fn pieces(&self, buckets: usize) -> impl Iterator<Item = &[AtomicU64]> {
@@ -85,11 +111,11 @@ impl<V: Values> Buckets for Fixed<V> {
     }
 
     fn heap_bytes(&self) -> usize {
-        size_of_val(&*self.words)
+        size_of_val(&*self.words) + self.control.heap_bytes()
     }
 
-    fn bytes_for(buckets: u64) -> u64 {
-        buckets.saturating_mul(8)
+    fn bytes_for(_: u64, buckets: u64, max_buckets: u64) -> u64 {
+        buckets.saturating_mul(8) + Control::bytes_for(stripes_of(max_buckets), max_buckets)
     }
 
     #[inline]

@@ -14,6 +14,7 @@ use core::array;
 use core::ops::Range;
 
 use super::bucket::Bucket;
+use super::control::Control;
 use super::entry::Values;
 use super::geometry::Place;
 use super::growing::{DoubledOf, Extent, Growing, GrowingBucket};
@@ -22,7 +23,7 @@ use super::stripes::{Locked, UpTo};
 use super::{Buckets, Table};
 use crate::layout::{Format, Slot};
 use crate::sync::Ordering;
-use crate::sync::memory::NoMemory;
+use crate::sync::memory::{self, NoMemory};
 
 /// Buckets that are split under one set of locks: those of a cache line.
 const SPLITS_PER_LOCK: usize = 8;
@@ -102,7 +103,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     fn split_if_loaded(self, growing: &Growing<B::Values>, near: Place) {
         let extent = growing.extent();
         let buckets = extent.buckets();
-        let in_use = self.stripes.load_near(extent.bucket(near.position), buckets, SAMPLE);
+        let in_use = self.stripes().load_near(extent.bucket(near.position), buckets, SAMPLE);
         let stashed = self.stashed_entries() as f64 / buckets as f64;
         let load = (in_use + stashed) / F::SLOTS as f64;
         let due = buckets as f64 * (load / (share(growing.target_load()) + LOAD_MARGIN) - 1.0);
@@ -123,7 +124,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
             return most;
         }
         let halts = growing.next_halt(buckets) == buckets;
-        let entries = || self.stripes.occupied_hint() + self.stashed_entries();
+        let entries = || self.stripes().occupied_hint() + self.stashed_entries();
         if halts && entries() <= self.target_items() {
             return 0;
         }
@@ -163,19 +164,24 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         }
     }
 
-    /// Grows to this number of buckets, or to its maximum. Between two runs others may split.
+    /// Grows to this number of buckets, or to its maximum. All memory that it needs comes first: where there is not so much,
+    /// nothing has changed. Between two runs others may split.
     pub(crate) fn grow_to(self, buckets: u64) -> Result<(), NoMemory> {
-        if let Some(growing) = self.buckets.growing() {
-            loop {
-                let mut doubled_of = growing.splitting().lock();
-                let missing = buckets.saturating_sub(growing.extent().buckets() as u64);
-                let most = missing.min(growing.most_splits(F::SLOTS) as u64);
-                if self.split(growing, &mut doubled_of, most as usize)? == 0 {
-                    break;
-                }
+        let Some(growing) = self.buckets.growing() else {
+            return Ok(());
+        };
+        let buckets = memory::in_memory(buckets.min(growing.max_buckets()))?;
+        let splitting = growing.splitting().lock();
+        self.try_reach(growing, buckets)?;
+        drop(splitting);
+        loop {
+            let mut doubled_of = growing.splitting().lock();
+            let missing = buckets.saturating_sub(growing.extent().buckets());
+            let most = missing.min(growing.most_splits(F::SLOTS));
+            if self.split(growing, &mut doubled_of, most)? == 0 {
+                return Ok(());
             }
         }
-        Ok(())
     }
 
     /// Splits up to `most` buckets, while it holds the mutex of those who split, and says how many.
@@ -225,15 +231,23 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         Ok(split)
     }
 
-    /// Allocates what is missing of the words of the first `buckets` buckets, in the mirror, too. While
-    /// no stripe is held: an allocation may take long.
+    /// Allocates what is missing of the words of the first `buckets` buckets, in the mirror, too, and of stripes and
+    /// versions for so large a table. While no stripe is held: an allocation may take long.
     fn try_reach(self, growing: &Growing<B::Values>, buckets: usize) -> Result<(), NoMemory> {
-        if growing.reached() < buckets {
-            // A mirror has each chunk that the table has.
-            self.reach_in_mirror(buckets)?;
-            growing.try_reach(buckets)?;
+        if growing.reached() >= buckets {
+            return Ok(());
         }
-        Ok(())
+        let reach = growing.next_reach(buckets);
+        let stripes = Control::stripes(reach as u64, self.max_buckets());
+        if growing.chunks().is_short() {
+            return self.try_widen(growing, stripes, Some(reach));
+        }
+        if stripes > self.stripes().len() {
+            self.try_widen(growing, stripes, None)?;
+        }
+        // A mirror has each chunk that the table has.
+        self.reach_in_mirror(reach)?;
+        growing.try_reach(reach)
     }
 
     /// Splits a run of buckets, of which the first is the one at the cursor.
@@ -270,7 +284,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     fn lock_run(self, extent: Extent, run: &Range<usize>) -> Locked<'a, UpTo<'a, TWO_RUNS>> {
         // A short run names its last bucket several times.
         let old = |at: usize| run.start + at.min(run.len() - 1);
-        self.state.stripes.lock(array::from_fn(|at| {
+        self.state.lock_stripes(array::from_fn(|at| {
             // In this order they are sorted in most tables: there, both buckets of a split have one stripe.
             let (at, is_new) = (at / 2, at % 2 == 1);
             old(at) + if is_new { extent.stride() } else { 0 }
@@ -326,7 +340,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         for split in splits.iter().flatten() {
             let bucket = GrowingBucket::at(growing.placement_by(extent), split.new);
             for slot in split.goes.slots_in_use() {
-                self.versions.bump(geometry.version_group_in(bucket.place::<F>(slot)));
+                self.versions().bump(geometry.version_group_in(bucket.place::<F>(slot)));
             }
         }
     }

@@ -46,20 +46,37 @@ use crossbeam_utils::CachePadded;
 
 use super::Buckets;
 use super::bucket::{Bucket, Grown, Longest, OUT_OF_CACHE_BUCKETS};
+use super::control::Control;
 use super::entry::{Entry, NoValues, Shape, Values};
 use super::geometry::{Geometry, Place};
+use super::stripes::Stripes;
+use super::versions::Versions;
 use crate::arch::{self, Pattern, Query, Ring};
 use crate::layout::{Candidates, Format, Properties, Slot};
 use crate::sync::array::PieceArray;
+use crate::sync::kept::{Kept, Next};
 use crate::sync::memory::{NoMemory, TryBox, try_reserve};
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
-/// Buckets of a chunk, as a power of two: 4 KiB. One bucket under loom, so that a model's table gets chunks while
+/// Buckets of a chunk, as a power of two: 16 KiB. One bucket under loom, so that a model's table gets chunks while
 /// it grows.
-const CHUNK_SHIFT: u32 = if cfg!(coucal_model) { 0 } else { 9 };
+const CHUNK_SHIFT: u32 = if cfg!(coucal_model) { 0 } else { 11 };
 
-/// Words in chunks that are allocated as growth reaches them, and never move.
-type Chunks = PieceArray<CHUNK_SHIFT>;
+/// Words in chunks that are allocated as growth reaches them, and never move. Before the first chunk is whole, they are
+/// replaced by a longer array.
+pub(super) type Chunks = PieceArray<CHUNK_SHIFT>;
+
+/// How many times as long the words are that replace others.
+const LENGTHENING: u64 = 4;
+/// A table as large as this many slabs gets one more at a time: so it has a 64th more words than it needs, at the
+/// most.
+const SLABS: u64 = 64;
+/// Words in the shortest slab of several chunks: 128 KiB. Allocators have so much from the system for this slab alone, and
+/// give it back when it is freed.
+const SHORTEST_SLAB: u64 = 1 << 14;
+/// Words in the longest one that is added for growth: 32 MiB. That is mapped by glibc whatever was freed before, and its
+/// places are written in some microseconds.
+const LONGEST_SLAB: u64 = 1 << 22;
 
 /// How far a table has grown.
 ///
@@ -436,8 +453,6 @@ impl<V: Values> Bucket for GrowingBucket<V> {
 
 /// Buckets that can become more.
 pub struct Growing<V = NoValues> {
-    /// Nobody reads a chunk that is missing: it is added before the extent that reaches it is published.
-    words: Chunks,
     /// The number of buckets at the end of growth.
     max_buckets: u64,
     /// The number of buckets that there is memory for.
@@ -456,11 +471,19 @@ pub struct Growing<V = NoValues> {
 /// What growth changes.
 struct GrowthState {
     /// On a line of its own.
-    extent: CachePadded<AtomicU64>,
+    read: CachePadded<ReadByLookups>,
     /// Slots in use that splits and merges have added. Exact when nobody writes.
     doubled: AtomicU64,
     /// Held by whoever splits. It is taken before any stripe.
     splitting: Mutex<DoubledOf>,
+}
+
+pub(super) struct ReadByLookups {
+    extent: AtomicU64,
+    pub(super) stripes: Kept<Stripes>,
+    pub(super) versions: Kept<Versions>,
+    /// Nobody reads a word that is missing: it is added before the extent that reaches it is published.
+    words: Chunks,
 }
 
 /// Slots in use that splits and merges have added, of each value, in ascending order; in a filter all are of the value
@@ -480,7 +503,17 @@ impl<V: Values> Growing<V> {
         // SeqCst: pairs with the store in `publish`. Whoever reads an old extent comes before all
         // that was inserted by a newer one. As an Acquire load it makes the copies of the splits
         // visible.
-        Extent(self.changing.extent.load(Ordering::SeqCst))
+        Extent(self.changing.read.extent.load(Ordering::SeqCst))
+    }
+
+    #[inline]
+    pub(super) fn chunks(&self) -> &Chunks {
+        &self.changing.read.words
+    }
+
+    /// What lookups read beside the buckets.
+    pub(super) fn read(&self) -> &ReadByLookups {
+        &self.changing.read
     }
 
     /// Where items are by this extent.
@@ -558,7 +591,12 @@ impl<V: Values> Growing<V> {
     /// Lets lookups and writers see the buckets of this extent, whose words are stored.
     pub(super) fn publish(&self, extent: Extent) {
         // SeqCst: pairs with the load in `extent`, for which it publishes the words.
-        self.changing.extent.store(extent.0, Ordering::SeqCst);
+        self.changing.read.extent.store(extent.0, Ordering::SeqCst);
+    }
+
+    /// How many buckets there should be memory for, when there is too little for this number.
+    pub(super) fn next_reach(&self, buckets: usize) -> usize {
+        next_reach(self.reached() as u64, buckets as u64, self.max_buckets) as usize
     }
 
     /// The mutex of those who split.
@@ -582,17 +620,22 @@ impl<V: Values> Buckets for Growing<V> {
         max_buckets: u64,
         layout: &Properties,
         values: V,
+        control: Control,
     ) -> Result<Self, NoMemory> {
-        let words = Chunks::try_new()?;
+        let words = Chunks::new();
         words.try_reach(grown.buckets)?;
         let ring = layout.ring_bits(values.bits());
         let changing = TryBox::try_new(GrowthState {
-            extent: CachePadded::new(AtomicU64::new(Extent::of(grown.buckets, ring).0)),
+            read: CachePadded::new(ReadByLookups {
+                extent: AtomicU64::new(Extent::of(grown.buckets, ring).0),
+                stripes: Kept::new(Next::try_new(control.stripes)?),
+                versions: Kept::new(Next::try_new(control.versions)?),
+                words,
+            }),
             doubled: AtomicU64::new(grown.doubled),
             splitting: Mutex::new(DoubledOf::new()),
         })?;
         Ok(Self {
-            words,
             max_buckets,
             #[cfg(test)]
             memory: usize::MAX,
@@ -602,6 +645,16 @@ impl<V: Values> Buckets for Growing<V> {
             values,
             changing,
         })
+    }
+
+    #[inline]
+    fn stripes(&self) -> &Stripes {
+        self.changing.read.stripes.get()
+    }
+
+    #[inline]
+    fn versions(&self) -> &Versions {
+        self.changing.read.versions.get()
     }
 
     #[inline]
@@ -625,16 +678,22 @@ impl<V: Values> Buckets for Growing<V> {
 
     #[inline]
     fn words<'a>(&'a self) -> impl Fn(usize) -> &'a AtomicU64 + Copy {
-        let words = self.words.view();
+        let words = self.chunks().view();
         move |bucket| words.word(bucket)
     }
 
+    #[inline]
+    fn words_at<const N: usize>(&self, buckets: [usize; N]) -> [&AtomicU64; N] {
+        self.chunks().view().words(buckets)
+    }
+
     fn pieces(&self, buckets: usize) -> impl Iterator<Item = &[AtomicU64]> {
-        self.words.pieces(buckets)
+        self.chunks().pieces(buckets)
     }
 
     fn try_into_pieces(self, buckets: usize) -> Result<Vec<Box<[AtomicU64]>>, NoMemory> {
-        self.words.try_into_pieces(buckets)
+        let [state] = *self.changing.into_box();
+        state.read.into_inner().words.try_into_slabs(buckets)
     }
 
     /// Not in small tables: to find the buckets twice would cost more than it gains.
@@ -644,7 +703,7 @@ impl<V: Values> Buckets for Growing<V> {
         if extent.buckets() < OUT_OF_CACHE_BUCKETS {
             return;
         }
-        let words = self.words.view();
+        let words = self.chunks().view();
         for bucket in places().map(|place| extent.bucket(place.position)) {
             // Always there; a check that cannot panic leaves a batch more registers.
             if bucket < words.len() {
@@ -654,7 +713,7 @@ impl<V: Values> Buckets for Growing<V> {
     }
 
     fn reached(&self) -> usize {
-        self.words.len()
+        self.chunks().len()
     }
 
     fn try_reach(&self, buckets: usize) -> Result<(), NoMemory> {
@@ -662,25 +721,80 @@ impl<V: Values> Buckets for Growing<V> {
         if buckets > self.memory {
             return Err(NoMemory { bytes: buckets * size_of::<u64>() });
         }
-        self.words.try_reach(buckets)
+        self.chunks().try_reach(buckets)
     }
 
     fn heap_bytes(&self) -> usize {
         // Not while another thread splits: figures wait for nobody.
         let doubled_of = self.splitting().try_lock().map_or(0, |doubled_of| doubled_of.capacity());
-        self.words.heap_bytes()
+        let read = &self.changing.read;
+        read.words.heap_bytes()
+            + read.stripes.heap_bytes(Stripes::memory_bytes)
+            + read.versions.heap_bytes(Versions::memory_bytes)
             + size_of_val(&*self.changing)
             + doubled_of * size_of::<(u32, u64)>()
     }
 
-    fn bytes_for(buckets: u64) -> u64 {
-        Chunks::bytes_for(buckets) + size_of::<GrowthState>() as u64
+    fn bytes_for(initial: u64, buckets: u64, max_buckets: u64) -> u64 {
+        // As growth goes on.
+        let mut reached = whole(initial);
+        let (mut words, mut slabs) = (reached, 1);
+        let mut stripes = Control::stripes(reached, max_buckets);
+        let mut of_control = of_kept_control(stripes, max_buckets);
+        while reached < buckets {
+            // From here on all slabs are of one length.
+            let far = reached / SLABS >= LONGEST_SLAB;
+            let missing = if far { (buckets - reached).next_multiple_of(LONGEST_SLAB) } else { 1 };
+            let next = next_reach(reached, reached + missing, max_buckets);
+            let next_stripes = Control::stripes(next, max_buckets);
+            if is_short(reached) || next_stripes > stripes {
+                stripes = next_stripes;
+                of_control += of_kept_control(stripes, max_buckets);
+            }
+            // What is replaced is kept.
+            let kept = if is_short(reached) { 0 } else { reached };
+            reached = whole(next);
+            words += reached - kept;
+            slabs += missing.div_ceil(LONGEST_SLAB);
+        }
+        let of_words = words.saturating_mul(8).saturating_add(Chunks::bytes_beside(reached, slabs));
+        of_words.saturating_add(of_control + size_of::<GrowthState>() as u64)
     }
 
     #[inline]
     fn growing(&self) -> Option<&Growing<V>> {
         Some(self)
     }
+}
+
+/// Whether words of this number are in a part of their own that longer ones replace.
+fn is_short(words: u64) -> bool {
+    words < Chunks::PIECE_LEN as u64
+}
+
+/// How many words there are at the least where there are so many.
+fn whole(words: u64) -> u64 {
+    if is_short(words) { words } else { words.next_multiple_of(Chunks::PIECE_LEN as u64) }
+}
+
+/// How many buckets there should be memory for, when there is memory for `reached`, too little for `buckets`.
+fn next_reach(reached: u64, buckets: u64, max_buckets: u64) -> u64 {
+    let piece = Chunks::PIECE_LEN as u64;
+    let more = if is_short(reached) {
+        let longer = LENGTHENING * reached;
+        if 2 * longer <= piece { longer } else { piece }
+    } else if reached / SLABS < SHORTEST_SLAB {
+        0
+    } else {
+        reached + (reached / SLABS).min(LONGEST_SLAB)
+    };
+    max_buckets.min(buckets.max(more))
+}
+
+/// What so many stripes take with their versions, as values that are kept.
+fn of_kept_control(stripes: usize, max_buckets: u64) -> u64 {
+    let of_nodes = Kept::<Stripes>::NODE_BYTES + Kept::<Versions>::NODE_BYTES;
+    Control::bytes_for(stripes, max_buckets) + of_nodes as u64
 }
 
 /// Of the level at which a table began, this much counts for what all entries know: enough to tell the groups of

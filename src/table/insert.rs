@@ -6,7 +6,7 @@ use super::bucket::{Bucket, OUT_OF_CACHE_BUCKETS};
 use super::entry::Entry;
 use super::geometry::{Key, Place};
 use super::path::{self, FIRST_SEARCH_BUCKETS, Found, MAX_SEARCH_BUCKETS, Node, Search};
-use super::stripes::{Locked, Stripe};
+use super::stripes::{Locked, Stripe, Stripes};
 use super::{Buckets, Hop, MAX_OPTIMISTIC_ATTEMPTS, Table};
 use crate::error::Refusal;
 use crate::layout::Format;
@@ -71,13 +71,15 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let places = key.places();
         let buckets = self.locate(places);
         // Both stripes, before the words have come: the words only choose between them.
-        let stripes = buckets.map(|bucket| self.stripes.stripe(bucket.number()));
-        self.stripes.prefetch(stripes);
+        let all = self.stripes();
+        let stripes = buckets.map(|bucket| all.stripe(bucket.number()));
+        all.prefetch(stripes);
         let (in_first, emptier) = emptier(self.words_in(buckets));
         if emptier.has_room()
             && self.store(
                 Place::select(in_first, places),
                 select_unpredictable(in_first, buckets[0], buckets[1]),
+                all,
                 select_unpredictable(in_first, stripes[0], stripes[1]),
             )
         {
@@ -88,12 +90,14 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         self.insert_slow(entry, first, second, Duplicates::Allow)
     }
 
-    /// One entry more at this place, whose bucket was this one a moment ago, with this stripe. `false`: the bucket is
-    /// full, or the place has another one meanwhile.
+    /// One entry more at this place, whose bucket was this one a moment ago, with this stripe of those. `false`: the
+    /// bucket is full, or the place has another bucket or stripe meanwhile.
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
-    fn store(self, place: Place, mut bucket: B::Bucket, stripe: &Stripe) -> bool {
-        let locked = self.stripes.lock_one(bucket.number(), stripe);
+    fn store(self, place: Place, mut bucket: B::Bucket, of: &Stripes, stripe: &Stripe) -> bool {
+        let Some(locked) = of.lock_one(bucket.number(), stripe) else {
+            return false;
+        };
         if B::GROWS {
             let [now] = self.locate([place]);
             if now.number() != bucket.number() {
@@ -169,12 +173,12 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             return false;
         }
         // Both stripes: whoever inserts the same item waits, or has done so before.
-        let locked = self.stripes.lock(buckets.map(Bucket::number));
+        let locked = self.lock_stripes(buckets.map(Bucket::number));
         let place = self.stamped(Place::select(in_first, places), duplicates);
         let is_same = (!B::GROWS || self.locate(places) == buckets)
             && (0..2).all(|at| self.locked_word(buckets[at].number()).bits() == words[at].bits());
         is_same
-            && !self.versions.any_stashed(self.geometry().version_group(key))
+            && !self.versions().any_stashed(self.geometry().version_group(key))
             && self.store_in(&locked, select_unpredictable(in_first, buckets[0], buckets[1]), place)
     }
 
@@ -316,7 +320,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     pub(super) fn looks_full(self) -> bool {
         let fixed = F::ID.properties().full;
         let full = self.buckets.growing().map_or(fixed, |growing| growing.full(fixed));
-        let entries = self.stripes.occupied_hint() + self.stashed_entries();
+        let entries = self.stripes().occupied_hint() + self.stashed_entries();
         entries as f64 >= full * self.slots() as f64
     }
 
@@ -474,7 +478,7 @@ mod tests {
             while table.occupied() * 100 < table.slots() * percent {
                 table.insert(table.key(hashes.next().unwrap())).unwrap();
             }
-            (table.versions.bumps(), OPENED.get())
+            (table.versions().bumps(), OPENED.get())
         };
         let counted = [(2, 2), (372, 372), (3461, 3963), (8669, 25_973)];
         assert_eq!([50, 75, 90, 97].map(&mut fill_to), counted);

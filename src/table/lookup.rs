@@ -28,7 +28,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     pub(crate) fn contains(self, key: Key) -> bool {
-        let version = self.versions.read(self.geometry().version_group(key));
+        let version = self.versions().read(self.geometry().version_group(key));
         let found = self.either_holds(key);
         // One branch, which does not depend on whether the item is there.
         if version.validate() {
@@ -54,7 +54,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             return true;
         }
         let key = Key { entry, first, second };
-        let version = self.versions.of_stashed(self.geometry().version_group(key), version);
+        let version = self.versions().of_stashed(self.geometry().version_group(key), version);
         // The end of the first round, as it mostly is.
         if self.stash_lacks(key) && version.validate_with_stash() {
             return false;
@@ -87,7 +87,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// One round. The stash comes after the words: see [`stash`](super::stash).
     #[inline]
     fn look_once(self, key: Key) -> Answer {
-        let version = self.versions.read(self.geometry().version_group(key));
+        let version = self.versions().read(self.geometry().version_group(key));
         let mut found = self.either_holds(key);
         if found {
             return Answer::Present;
@@ -109,8 +109,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         // SeqCst: whatever is decided by them has its place in the one order of all SeqCst
         // accesses. As Acquire loads they pair with the stores in `table`, and keep the second look
         // at the version behind them.
-        let word = self.buckets.words();
-        let words = buckets.map(|bucket| word(bucket.number()));
+        let words = self.buckets.words_at(buckets.map(Bucket::number));
         words.map(|word| F::from_bits(word.load(Ordering::SeqCst)))
     }
 
@@ -203,7 +202,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     #[expect(clippy::inline_always, reason = "what it returns is more than registers take")]
     #[inline(always)]
     fn try_get(self, key: Key) -> Option<Candidates> {
-        let version = self.versions.read(self.geometry().version_group(key));
+        let version = self.versions().read(self.geometry().version_group(key));
         let places = key.places();
         let (buckets, words) = self.turns.read_each(|| self.read_valid(places));
         version.validate().then(|| Self::candidates(places, buckets, words))
@@ -231,7 +230,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
 
     /// One round, as `try_get`, which looks in the stash as well.
     fn try_get_with_stash(self, key: Key) -> Option<Candidates> {
-        let version = self.versions.read(self.geometry().version_group(key));
+        let version = self.versions().read(self.geometry().version_group(key));
         let places = key.places();
         let (buckets, words) = self.read_valid(places);
         let mut candidates = Self::candidates(places, buckets, words);

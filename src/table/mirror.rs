@@ -21,14 +21,15 @@
 //! the copy's.
 
 use super::bucket::Grown;
+use super::control::Control;
 use super::generations::Generations;
 use super::growing::DoubledOf;
-use super::sizing::MAX_STRIPES;
 use super::stash::{CellWords, Copied};
+use super::stripes::Stripes;
 use super::{Buckets, State, Table};
 use crate::error::Error;
 use crate::layout::Format;
-use crate::sync::memory::{NoMemory, try_with_capacity};
+use crate::sync::memory::{NoMemory, TryBox, try_with_capacity};
 use crate::sync::{self, AtomicU64, Mutex, MutexGuard, Ordering, RwLock, fence};
 
 /// Words that are copied before they are compared: few enough to be still in the cache, and enough to
@@ -69,7 +70,7 @@ pub(super) struct Mirror<B> {
     pub(super) taking: Mutex<()>,
     /// Replaced only while nobody reads it: by whoever holds the mutex of those who split and, but for the
     /// first time, all stripes.
-    pub(super) buckets: RwLock<Option<B>>,
+    pub(super) buckets: RwLock<Option<TryBox<B>>>,
 }
 
 impl<B> Mirror<B> {
@@ -78,31 +79,35 @@ impl<B> Mirror<B> {
     }
 }
 
-/// A mirror in use. RAII guard: takes it away on drop.
+/// A mirror in use. RAII guard: takes it away on drop. While there is one, no stripes and no words are replaced.
 pub(super) struct Recording<'a, B: Buckets> {
     table: &'a State<B>,
+    /// Held all the time if the table is short: it does not grow then.
+    held: Option<Held<'a>>,
 }
+
+/// The mutex of those who remove a value or merge, and then that of those who split, if the table grows.
+type Held<'a> = (MutexGuard<'a, ()>, Option<MutexGuard<'a, DoubledOf>>);
 
 impl<B: Buckets> Recording<'_, B> {
     /// The table at this instant, and the mirror, which is no more. The flags are cleared. Calls `also` at the instant.
-    fn stop(&self, also: impl FnOnce()) -> (Result<Image, NoMemory>, Option<B>) {
+    fn stop(&mut self, also: impl FnOnce()) -> (Result<Image, NoMemory>, Option<TryBox<B>>) {
         let table = self.table;
-        // What is doubled fits what is there at the end of a sweep or of a merge, and not in the middle.
-        let _removing = table.lock_removing();
-        // Whoever adds a chunk uses the mirror meanwhile.
-        let splitting = table.lock_splitting();
+        // What is doubled fits what is there at the end of a sweep or of a merge, and not in the middle. Whoever adds words
+        // uses the mirror meanwhile.
+        let (_removing, splitting) = self.held.take().unwrap_or_else(|| table.hold());
         let doubled_of = splitting.as_deref().map_or(Ok(DoubledOf::new()), |doubled_of| {
             let mut copied = try_with_capacity(doubled_of.len())?;
             copied.extend(doubled_of.iter().filter(|&&(_, doubled)| doubled > 0));
             Ok(copied)
         });
-        let locked = table.stripes.lock_all();
+        let locked = table.lock_all();
         let image = doubled_of.map(|doubled_of| Image {
             grown: table.grown(),
             value_bits: table.value_bits(),
             // No generation begins while the mutex is held.
             generations: table.generations(),
-            occupied: table.stripes.occupied(),
+            occupied: table.stripes().occupied(),
             max_buckets: table.max_buckets(),
             stashed: Vec::new(),
             doubled_of,
@@ -110,7 +115,7 @@ impl<B: Buckets> Recording<'_, B> {
         });
         also();
         locked.stop_recording();
-        // Another thread uses it only while it holds a stripe, or adds a chunk.
+        // Another thread uses it only while it holds a stripe, or adds words.
         (image, table.mirror().buckets.write().take())
     }
 }
@@ -141,8 +146,8 @@ impl<B: Buckets> State<B> {
 
     fn try_image(&self) -> Result<Image, NoMemory> {
         let _taking = self.mirror().taking.lock();
-        let recording = self.publish_mirror()?;
-        self.stripes.start_recording();
+        let mut recording = self.publish_mirror()?;
+        self.stripes().start_recording();
         self.with_mirror(|mirror| self.copy_into(mirror));
         let mut stash = Copied::default();
         self.copy_stash(&mut stash)?;
@@ -153,6 +158,7 @@ impl<B: Buckets> State<B> {
         again?;
         image.stashed = stash.into_sorted()?;
         let mirror = mirror.expect("nobody else takes the mirror");
+        let [mirror] = *mirror.into_box();
         image.words = mirror.try_into_pieces(image.grown.buckets)?;
         Ok(image)
     }
@@ -161,24 +167,36 @@ impl<B: Buckets> State<B> {
     pub(super) fn publish_mirror(&self) -> Result<Recording<'_, B>, NoMemory> {
         let layout = self.layout.properties();
         let (values, max_buckets) = (self.buckets.values(), self.max_buckets());
-        let mirror = B::try_new(self.grown(), max_buckets, layout, values)?;
-        let splitting = self.lock_splitting();
-        // All that the table has now. What is added from now on, its new owner adds here as well.
-        let (reached, present) = (self.buckets.reached(), self.present());
+        let is_short = self.buckets.growing().is_some_and(|growing| growing.chunks().is_short());
+        let held = is_short.then(|| self.hold());
+        let splitting = if is_short { None } else { self.lock_splitting() };
+        // All words that the table has now. What is added from now on, its new owner adds here as well.
+        let grown = Grown { buckets: self.buckets.reached(), ..self.grown() };
+        // Of which nothing is used.
+        let control = Control::try_new(1, 0)?;
+        let mirror = TryBox::try_new(B::try_new(grown, max_buckets, layout, values, control)?)?;
+        let present = self.present();
         *self.mirror().buckets.write() = Some(mirror);
-        let recording = Recording { table: self };
+        let recording = Recording { table: self, held };
         drop(splitting);
-        self.with_mirror(|mirror| {
-            mirror.try_reach(reached)?;
-            mirror.pieces(present).for_each(sync::touch);
-            Ok(())
-        })?;
+        self.with_mirror(|mirror| mirror.pieces(present).for_each(sync::touch));
         Ok(recording)
+    }
+
+    /// Nobody else removes a value, merges or splits meanwhile.
+    fn hold(&self) -> Held<'_> {
+        let removing = self.lock_removing();
+        (removing, self.lock_splitting())
+    }
+
+    /// Whether a snapshot is taken.
+    pub(super) fn is_recorded(&self) -> bool {
+        self.mirror().buckets.read().is_some()
     }
 
     /// What `with` does with the mirror, which is there.
     fn with_mirror<R>(&self, with: impl FnOnce(&B) -> R) -> R {
-        with(self.mirror().buckets.read().as_ref().expect("a mirror, while it is in use"))
+        with(self.mirror().buckets.read().as_deref().expect("a mirror, while it is in use"))
     }
 
     /// The mutex of those who split, if the table grows.
@@ -225,7 +243,7 @@ impl<B: Buckets> State<B> {
                 // Relaxed: the fence orders this load.
                 let now = word.load(Ordering::Relaxed);
                 if now != copied.load(Ordering::Relaxed) {
-                    let _locked = self.stripes.lock([bucket]);
+                    let _locked = self.lock_stripes([bucket]);
                     copy(word, copied);
                 }
             }
@@ -236,28 +254,17 @@ impl<B: Buckets> State<B> {
 
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Counts the slots in use of a table that no other thread has.
-    pub(crate) fn recount(self) -> Result<(), NoMemory> {
-        let locked = self.stripes.lock_all();
-        // Buckets at this distance have the same stripe, however many stripes there are.
-        let stripes = MAX_STRIPES.min(self.present());
-        let mut occupied = try_with_capacity(stripes)?;
-        occupied.resize(stripes, 0);
-        let mut first = 0;
-        for mut words in self.buckets.pieces(self.present()) {
-            while !words.is_empty() {
-                let counts = &mut occupied[first % MAX_STRIPES..];
-                let (run, rest) = words.split_at(words.len().min(counts.len()));
-                for (occupied, word) in counts.iter_mut().zip(run) {
-                    // Relaxed: no other thread has it yet.
-                    *occupied += F::from_bits(word.load(Ordering::Relaxed)).in_use();
-                }
-                (first, words) = (first + run.len(), rest);
-            }
+    pub(crate) fn recount(self) {
+        self.count_in(self.stripes());
+    }
+
+    /// Counts the slots in use in these stripes, which no other thread has, while nobody writes.
+    pub(super) fn count_in(self, stripes: &Stripes) {
+        let words = self.buckets.pieces(self.present()).flatten();
+        for (bucket, word) in words.enumerate() {
+            // Relaxed: who calls this has synchronized with all writers.
+            stripes.count(bucket, F::from_bits(word.load(Ordering::Relaxed)).in_use());
         }
-        for (bucket, slots) in occupied.into_iter().enumerate() {
-            locked.occupy_several(bucket, slots);
-        }
-        Ok(())
     }
 }
 
@@ -278,6 +285,7 @@ mod tests {
 
     use super::super::fixed::Fixed;
     use super::super::growing::Growing;
+    use super::super::sizing::MAX_STRIPES;
     use super::*;
     use crate::layout::Packed;
     use crate::table::entry::NoValues;
@@ -323,15 +331,15 @@ mod tests {
         let panicked = panic::catch_unwind(AssertUnwindSafe(|| {
             let _taking = table.mirror().taking.lock();
             let _recording = table.publish_mirror().unwrap();
-            table.stripes.start_recording();
-            let locked = table.stripes.lock([99]);
+            table.stripes().start_recording();
+            let locked = table.lock_stripes([99]);
             assert!(locked.is_recorded(99));
             // While it holds a stripe.
             panic!("on purpose");
         }));
         assert!(panicked.is_err());
         assert!(table.mirror().buckets.read().is_none());
-        let locked = table.stripes.lock_all();
+        let locked = table.lock_all();
         assert!((0..100).all(|bucket| !locked.is_recorded(bucket)));
         drop(locked);
         // Writers look for no mirror, and another snapshot can be taken.
@@ -378,18 +386,20 @@ mod tests {
         assert!(image.words().eq(words(table)));
     }
 
-    /// The table does not grow beyond its mirror, and says why. Without the mirror it grows.
+    /// What its mirror has no memory for changes nothing in the table. Without the mirror it grows.
     #[test]
     fn growth_ends_where_the_mirror_has_no_memory() {
-        let table = Table::<Fp16x4, Growing>::try_new(64, 1 << 12).unwrap();
-        let other =
-            Growing::try_new(table.grown(), 1 << 12, table.layout.properties(), NoValues).unwrap();
-        *table.mirror().buckets.write() = Some(other.with_memory(512));
-        assert_eq!(table.grow_to(600), Err(NoMemory { bytes: 520 * 8 }));
-        assert_eq!((table.present(), table.buckets.reached()), (512, 512));
+        const FIRST: usize = 1 << 12;
+        let table = Table::<Fp16x4, Growing>::try_new(FIRST, 1 << 16).unwrap();
+        let (layout, control) = (table.layout.properties(), Control::try_new(1, 0).unwrap());
+        let other = Growing::try_new(table.grown(), 1 << 16, layout, NoValues, control).unwrap();
+        let mirror = TryBox::try_new(other.with_memory(FIRST)).unwrap();
+        *table.mirror().buckets.write() = Some(mirror);
+        assert_eq!(table.grow_to(5000), Err(NoMemory { bytes: 5000 * 8 }));
+        assert_eq!((table.present(), table.buckets.reached()), (FIRST, FIRST));
         *table.mirror().buckets.write() = None;
-        assert_eq!(table.grow_to(600), Ok(()));
-        assert_eq!((table.present(), table.buckets.reached()), (600, 1024));
+        assert_eq!(table.grow_to(5000), Ok(()));
+        assert_eq!((table.present(), table.buckets.reached()), (5000, 3 << 11));
     }
 
     /// In tables with more buckets than stripes, of which a growing one has several chunks.
@@ -400,7 +410,7 @@ mod tests {
             (0..50_000).for_each(|hash| table.insert(table.key(hash)).unwrap());
             let restored = Table::<Fp16x4, B>::from_image(&table.image().unwrap()).unwrap();
             assert!(restored.present() > 3 * MAX_STRIPES);
-            assert!(restored.stripes.counts().eq(table.stripes.counts()));
+            assert!(restored.stripes().counts().eq(table.stripes().counts()));
         }
         check::<Fixed>(20_002, 20_002);
         for (first, max_buckets) in [(1 << 10, 1 << 19), (5002, 500_000), (3000, 80_000)] {
@@ -419,10 +429,10 @@ mod tests {
         const BUCKETS: usize = 5 << 20;
         const PAGE: usize = 4096;
         let table = &Table::<Fp16x4>::try_new(BUCKETS, BUCKETS).unwrap();
-        let locked = table.stripes.lock([1]);
+        let locked = table.lock_stripes([1]);
         let resident = thread::scope(|scope| {
             scope.spawn(|| table.image().unwrap());
-            while !table.stripes.lock([0]).is_recorded(0) {
+            while !table.lock_stripes([0]).is_recorded(0) {
                 thread::yield_now();
             }
             let recording = table.mirror().buckets.read();

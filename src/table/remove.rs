@@ -78,7 +78,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     }
 
     fn try_change(self, key: Key, change: Change) -> Outcome {
-        let version = self.versions.read(self.geometry().version_group(key));
+        let version = self.versions().read(self.geometry().version_group(key));
         match self.change_seen(key, change) {
             Some(true) => Outcome::Changed,
             None if version.validate() => Outcome::Absent,
@@ -105,7 +105,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let seen_in_other = Seen::select(!in_first, a, b, B::Bucket::at(placement, in_other));
         let (locked, [bucket]) = self.lock([place], [seen.bucket]);
         // What is stashed of the item is there since before the lock, or waits for it. It may know more.
-        if self.versions.any_stashed(self.geometry().version_group(key)) {
+        if self.versions().any_stashed(self.geometry().version_group(key)) {
             return Some(false);
         }
         let seen = [seen, seen_in_other];
@@ -166,7 +166,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         // lookup that begins with the bumped version comes after the load of the other bucket's word,
         // and so reads what that load read or something later (coherence).
         if in_other.may_be_missed() {
-            self.versions.bump(self.geometry().version_group(key));
+            self.versions().bump(self.geometry().version_group(key));
         }
         // SeqCst: the removal, or the replacement, takes effect here. Pairs with the loads of lookups.
         self.store_word(locked, bucket, changed, Ordering::SeqCst);
@@ -203,7 +203,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let key = Key { entry, first, second };
         let group = self.geometry().version_group(key);
         for _ in 0..MAX_OPTIMISTIC_ATTEMPTS {
-            if self.versions.any_stashed(group) {
+            if self.versions().any_stashed(group) {
                 break;
             }
             match self.try_change(key, change) {

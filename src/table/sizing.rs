@@ -13,8 +13,8 @@ const MAX_SLOTS: u64 = MAX_STRIPES as u64 * (u32::MAX as u64 - layout::MAX_SLOTS
 
 /// The buckets that a growing table begins with at the least: fewer have too few pairs.
 const MIN_FIRST: u64 = 32;
-/// The buckets that it begins with where nothing is said of its size: 4 KiB.
-const DEFAULT_FIRST: u64 = 512;
+/// The buckets that it begins with where nothing is said of its size: 1 KiB.
+const DEFAULT_FIRST: u64 = 128;
 /// One in this many slots in use may be one that a split has doubled: with more of them a table does not grow any
 /// further.
 pub(crate) const MAX_DOUBLED: u64 = 4;
@@ -753,7 +753,7 @@ mod tests {
         assert_eq!([1, 5, 7].map(doublings), [1, 13, 39]);
     }
 
-    /// Without a capacity a table begins with 4 KiB, or with all that its maximum needs; without a maximum it
+    /// Without a capacity a table begins with 1 KiB, or with all that its maximum needs; without a maximum it
     /// ends where memory does, but with short rings.
     #[test]
     fn sizes_that_nobody_has_asked_for() {
@@ -780,12 +780,12 @@ mod tests {
             }
         }
         let initial = |max_capacity| Sizing::of(Fp16x4, growing(0, max_capacity)).unwrap().initial;
-        // Less than 4 KiB is enough, or not.
-        assert_eq!([0, 50, 1000].map(initial), [32, 32, 354]);
-        assert_eq!([2000, 100_000, 1 << 40].map(initial), [512; 3]);
+        // Less than 1 KiB is enough, or not.
+        assert_eq!([0, 50, 100].map(initial), [32, 32, 40]);
+        assert_eq!([1000, 100_000, 1 << 40].map(initial), [128; 3]);
     }
 
-    /// With a maximum that it could not reach from 4 KiB, a table with short rings begins with more.
+    /// With a maximum that it could not reach from 1 KiB, a table with short rings begins with more.
     #[test]
     fn short_rings_begin_with_more() {
         for (layout, value_bits) in [(Fp12x5, 2), (Fp16x4, 6), (Fp16x4, 9), (Fp21x3, 13)] {

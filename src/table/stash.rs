@@ -36,8 +36,9 @@ use crate::layout::Format;
 use crate::sync::SetOnce;
 use crate::sync::memory::{NoMemory, try_push, try_reserve, try_with_capacity};
 
-/// Groups of versions for each shard in larger tables.
-const GROUPS_PER_SHARD: usize = if cfg!(coucal_model) { 1 << 30 } else { 64 };
+/// Groups of versions for each shard in larger tables: so no table has more shards than it has versions at first, and
+/// groups that share a version are in one shard.
+const GROUPS_PER_SHARD: usize = if cfg!(coucal_model) { 1 << 30 } else { 128 };
 /// Slots for each class of entries from which one is chosen, at the most: the entries of a class are then in some
 /// hundreds of lines at the most.
 const SLOTS_PER_CLASS: usize = 1 << 10;
@@ -46,11 +47,14 @@ const SLOTS_PER_CLASS: usize = 1 << 10;
 pub(super) struct Stash {
     /// A power of two of them.
     shards: SetOnce<Box<[Cells]>>,
+    /// The number of groups of items, a power of two. A table that grows may have fewer versions by now.
+    groups: usize,
 }
 
 impl Stash {
-    pub(super) fn new() -> Self {
-        Self { shards: SetOnce::new() }
+    /// Of a table whose items are in so many groups.
+    pub(super) fn new(groups: usize) -> Self {
+        Self { shards: SetOnce::new(), groups }
     }
 
     /// The shards, if something was ever stashed.
@@ -60,12 +64,12 @@ impl Stash {
     }
 
     /// The shards, which are allocated if they are not there.
-    fn try_shards(&self, groups: usize, key: u32) -> Result<&[Cells], NoMemory> {
+    fn try_shards(&self, key: u32) -> Result<&[Cells], NoMemory> {
         if self.shards.get().is_none() {
-            let count = (groups / GROUPS_PER_SHARD).max(1);
+            let count = (self.groups / GROUPS_PER_SHARD).max(1);
             let mut shards = try_with_capacity(count)?;
             for _ in 0..count {
-                shards.push(Cells::try_new(groups / count, key)?);
+                shards.push(Cells::try_new(self.groups / count, key)?);
             }
             // Another thread may have been faster.
             drop(self.shards.set(shards.into_boxed_slice()));
@@ -99,7 +103,7 @@ impl<B: Buckets> State<B> {
     /// What it uses on the heap.
     pub(super) fn stash_bytes(&self) -> usize {
         let shards = self.stash().shards();
-        let groups = self.versions.groups() / shards.len().max(1);
+        let groups = self.stash().groups / shards.len().max(1);
         size_of_val(shards) + shards.iter().map(|shard| shard.heap_bytes(groups)).sum::<usize>()
     }
 
@@ -112,7 +116,7 @@ impl<B: Buckets> State<B> {
 impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     #[inline]
     fn group_of(self, key: Key) -> usize {
-        self.geometry().version_group(key) & (self.versions.groups() - 1)
+        self.geometry().version_group(key) & (self.state.stash().groups - 1)
     }
 
     /// The cells of a group, if something was ever stashed.
@@ -125,6 +129,18 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     /// The number of a group in its shard.
     fn in_shard(self, group: usize) -> usize {
         group >> self.state.stash().shards().len().trailing_zeros()
+    }
+
+    /// Whether the stash holds an entry of the groups that have this one of so many versions.
+    pub(super) fn any_stashed_of(self, version: usize, versions: usize) -> bool {
+        let beside =
+            |cells: &Cells| cells.lock().beside(self.in_shard(version), self.in_shard(versions));
+        self.cells_of(version).is_some_and(|cells| beside(cells) > 0)
+    }
+
+    /// The entries in the stash of all groups that share the version of this one, whose shard is locked.
+    fn stashed_beside(self, writer: &Writer<'_>, group: usize) -> u32 {
+        writer.beside(self.in_shard(group), self.in_shard(self.versions().len()))
     }
 
     /// Locks the cells of the item's group, which are there.
@@ -164,7 +180,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     /// Locks the cells of the item's group, if there is something in them. Called while the stripes of both
     /// buckets of the item are held.
     fn lock_stash(self, key: Key) -> Option<Writer<'a>> {
-        self.versions.any_stashed(self.group_of(key)).then(|| self.lock_cells(key))
+        self.versions().any_stashed(self.group_of(key)).then(|| self.lock_cells(key))
     }
 }
 
@@ -212,7 +228,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         if entries.is_empty() {
             return Ok(());
         }
-        self.state.stash().try_shards(self.versions.groups(), self.key_bits())?;
+        self.state.stash().try_shards(self.key_bits())?;
         let shards = self.state.stash().shards();
         let mut by_group = try_with_capacity(entries.len())?;
         by_group.extend(entries.iter().map(|&words| {
@@ -222,7 +238,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         by_group.sort_unstable_by_key(|&(group, _)| (group % shards.len(), group));
         for of_group in by_group.chunk_by(|(one, _), (other, _)| one == other) {
             let group = of_group[0].0;
-            self.versions.stashed(group, !self.versions.any_stashed(group));
+            self.versions().stashed(group, !self.versions().any_stashed(group));
         }
         for of_shard in by_group.chunk_by_mut(|(a, _), (b, _)| a % shards.len() == b % shards.len())
         {
@@ -293,7 +309,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
             if self.looks_full() {
                 return Err(Attempt::NoRoom);
             }
-            let shards = self.state.stash().try_shards(self.versions.groups(), self.key_bits());
+            let shards = self.state.stash().try_shards(self.key_bits());
             shards.map_err(|_| Attempt::NoMemory)?;
         }
         let mut writer = self.lock_cells(key);
@@ -315,9 +331,9 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
             _ => {}
         }
         let group = self.group_of(key);
-        let is_first = writer.add(self.in_shard(group), new);
+        let is_new = writer.add(self.in_shard(group), new);
         // After the cell: a lookup that sees the version sees the cell.
-        self.versions.stashed(group, is_first);
+        self.versions().stashed(group, is_new && self.stashed_beside(writer, group) == 1);
         Attempt::Stored
     }
 
@@ -376,7 +392,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     fn take(self, key: Key, writer: &mut Writer<'_>, found: Match, copies: usize) {
         let group = self.group_of(key);
         // Before the cell: a lookup may have read the words before a copy of the item was put there.
-        self.versions.unstash(group, writer.is_last(self.in_shard(group), found, copies));
+        let is_last = found.copies == copies && self.stashed_beside(writer, group) == 1;
+        self.versions().unstash(group, is_last);
         writer.take(self.in_shard(group), found, copies);
     }
 
@@ -512,24 +529,19 @@ mod tests {
         hashes
     }
 
-    /// One for 64 groups, of which a small table has 8 and a large one 1,024.
+    /// One for 128 groups, of which a small table has 8 and a large one 1,024.
     #[test]
     fn shards_by_size() {
-        for (buckets, shards) in [(8, 1), (1 << 12, 1), (1 << 20, 16)] {
+        for (buckets, shards) in [(8, 1), (1 << 12, 1), (1 << 20, 8)] {
             let table = table(buckets);
             (0..9).for_each(|_| table.insert(table.key(1)).unwrap());
             let cells = table.state.stash().shards();
-            assert_eq!(
-                cells.len(),
-                shards,
-                "{buckets} buckets, {} groups",
-                table.versions.groups()
-            );
+            assert_eq!(cells.len(), shards, "{buckets} buckets, {} groups", table.versions().len());
             assert_eq!(table.stashed_entries(), 1);
-            let groups = table.versions.groups() / shards;
+            let groups = table.versions().len() / shards;
             let of_shards: usize = cells.iter().map(|cells| cells.heap_bytes(groups)).sum();
             assert_eq!(table.stash_bytes(), size_of_val(cells) + of_shards);
-            assert!(of_shards > 1024 + 4 * table.versions.groups());
+            assert!(of_shards > 1024 + 4 * table.versions().len());
         }
     }
 
@@ -609,7 +621,7 @@ mod tests {
             (0..9 + copies % 3).for_each(|_| one.insert(key).unwrap());
         }
         let shards = one.state.stash().shards();
-        assert!(shards.len() > 8 && shards.iter().all(|shard| shard.entries() > 0));
+        assert!(shards.len() == 8 && shards.iter().all(|shard| shard.entries() > 0));
         let words: Vec<CellWords> = shards
             .iter()
             .flat_map(|shard| shard.lock().entries().map(Stashed::words).collect::<Vec<_>>())
@@ -631,13 +643,13 @@ mod tests {
         assert_eq!(other.stashed_copies(), one.stashed_copies());
         for &key in &keys {
             let group = other.group_of(key);
-            assert!(other.versions.any_stashed(group));
+            assert!(other.versions().any_stashed(group));
             assert_eq!(other.count_stashed(key), one.count_stashed(key));
             // It goes as it came: with the last of its group, the group has none.
             (0..one.count_stashed(key)).for_each(|_| assert!(other.remove(key)));
         }
         assert_eq!((other.stashed_entries(), other.stashed_copies()), (0, 0));
-        assert!((0..other.versions.groups()).all(|group| !other.versions.any_stashed(group)));
+        assert!((0..other.versions().len()).all(|group| !other.versions().any_stashed(group)));
     }
 
     /// A full table refuses new entries, and takes more copies of those that are stashed, up to as many as a cell counts.

@@ -7,6 +7,7 @@ use core::ptr;
 use super::bucket::OUT_OF_CACHE_BUCKETS;
 use super::sizing::MAX_STRIPES;
 use crate::arch::PrefetchForWrite;
+use crate::sync::masked::Masked;
 use crate::sync::memory::{NoMemory, try_with_capacity};
 use crate::sync::{Count, Flag, Guard, Guards, Lock};
 
@@ -44,26 +45,25 @@ impl AsRef<Lock> for Stripe {
     }
 }
 
-pub(super) struct Stripes {
-    stripes: Box<[Stripe]>,
+pub struct Stripes {
+    stripes: Masked<Stripe>,
     /// How the line of a stripe is requested early, in tables where that pays: see `prefetch`.
     write_prefetch: Option<PrefetchForWrite>,
 }
 
+/// How many stripes a table has that may have so many buckets, a power of two.
+pub(super) fn stripes_of(buckets: u64) -> usize {
+    power_of_two_share(buckets, BUCKETS_PER_STRIPE, MIN_STRIPES, MAX_STRIPES as u64)
+}
+
 impl Stripes {
-    /// How many a table has that may have so many buckets: a power of two.
-    fn count_for(buckets: u64) -> usize {
-        power_of_two_share(buckets, BUCKETS_PER_STRIPE, MIN_STRIPES, MAX_STRIPES as u64)
+    /// What so many take.
+    pub(super) fn bytes_for(count: usize) -> u64 {
+        (count * size_of::<Stripe>()) as u64
     }
 
-    /// What they take in such a table.
-    pub(super) fn bytes_for(buckets: u64) -> u64 {
-        (Self::count_for(buckets) * size_of::<Stripe>()) as u64
-    }
-
-    /// Of a table that may have so many buckets.
-    pub(super) fn try_new(buckets: u64) -> Result<Self, NoMemory> {
-        let count = Self::count_for(buckets);
+    /// So many, a power of two, of a table that may have so many buckets.
+    pub(super) fn try_new(count: usize, buckets: u64) -> Result<Self, NoMemory> {
         let mut stripes = try_with_capacity(count)?;
         stripes.resize_with(count, || Stripe {
             lock: Lock::new(),
@@ -72,20 +72,25 @@ impl Stripes {
         });
         let write_prefetch =
             (buckets >= OUT_OF_CACHE_BUCKETS as u64).then(PrefetchForWrite::detect).flatten();
-        Ok(Self { stripes: stripes.into_boxed_slice(), write_prefetch })
+        Ok(Self { stripes: Masked::new(stripes.into_boxed_slice()), write_prefetch })
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.stripes.len()
     }
 
     /// The stripe of a bucket. The two buckets of an item have opposite parity, so they share a
     /// stripe only where there is just one.
     #[inline]
     fn of(&self, bucket: usize) -> usize {
-        bucket & (self.stripes.len() - 1)
+        self.stripes.index(bucket)
     }
 
     /// The stripe of a bucket, which may be locked soon.
     #[inline]
     pub(super) fn stripe(&self, bucket: usize) -> &Stripe {
-        &self.stripes[self.of(bucket)]
+        self.stripes.at(bucket)
     }
 
     /// Requests the lines of these stripes, one of which is locked soon. Another core
@@ -101,30 +106,34 @@ impl Stripes {
         }
     }
 
-    /// Locks the stripe of this bucket, which is this one. Blocks while another writer holds it.
+    /// Locks the stripe of this bucket, which is this one. Blocks while another writer holds it. `None`, here and below:
+    /// these stripes are retired.
     #[inline]
     pub(super) fn lock_one<'a>(
         &'a self,
         bucket: usize,
         stripe: &'a Stripe,
-    ) -> Locked<'a, UpTo<'a, 1>> {
+    ) -> Option<Locked<'a, UpTo<'a, 1>>> {
         debug_assert!(ptr::eq(stripe, self.stripe(bucket)), "not the stripe of bucket {bucket}");
-        self.up_to([self.of(bucket)], [Some(stripe.lock.lock())])
+        Some(self.up_to([self.of(bucket)], [Some(stripe.lock.lock()?)]))
     }
 
     /// Locks the stripes of these buckets, lowest first, each once. Blocks while another writer
     /// holds one of them.
     #[inline]
-    pub(super) fn lock<const N: usize>(&self, buckets: [usize; N]) -> Locked<'_, UpTo<'_, N>> {
+    pub(super) fn lock<const N: usize>(
+        &self,
+        buckets: [usize; N],
+    ) -> Option<Locked<'_, UpTo<'_, N>>> {
         let mut order = buckets.map(|bucket| self.of(bucket));
         order.sort_unstable();
         let mut guards = [const { None }; N];
         for at in 0..N {
             if at == 0 || order[at] != order[at - 1] {
-                guards[at] = Some(self.stripes[order[at]].lock.lock());
+                guards[at] = Some(self.stripes.at(order[at]).lock.lock()?);
             }
         }
-        self.up_to(order, guards)
+        Some(self.up_to(order, guards))
     }
 
     /// The proof that these stripes are locked.
@@ -139,28 +148,33 @@ impl Stripes {
     }
 
     /// Locks every stripe, lowest first: nobody else writes until the guard is dropped.
-    pub(super) fn lock_all(&self) -> Locked<'_, All<'_>> {
+    pub(super) fn lock_all(&self) -> Option<Locked<'_, All<'_>>> {
         // Their lines all at once, and not one after the other while some are locked already. The first
         // buckets are of a stripe each, in order.
         self.prefetch(self.stripes.iter().step_by(STRIPES_PER_LINE));
-        let held = All { _guards: Guards::lock(&self.stripes) };
-        Locked { stripes: self, held, includes: |_, _| true }
+        let held = All { guards: Guards::lock(&self.stripes)? };
+        Some(Locked { stripes: self, held, includes: |_, _| true })
     }
 
-    /// From now on, stores in any bucket go to the mirror as well. Locks one stripe after the other.
+    /// From now on, stores in any bucket go to the mirror as well. Locks one stripe after the other. There is a mirror, so
+    /// nobody retires them.
     pub(super) fn start_recording(&self) {
         for stripe in &self.stripes {
-            let _locked = stripe.lock.lock();
+            let _locked = stripe.lock.lock().expect("nobody retires it");
             stripe.recording.set(true);
         }
     }
 
     /// Locks and unlocks each stripe: whoever locks one later sees what the caller has done, and the caller sees what
-    /// was done by those who held one before.
-    pub(super) fn pass_all(&self) {
-        for stripe in &self.stripes {
-            let _locked = stripe.lock.lock();
-        }
+    /// was done by those who held one before. `None`: they are retired.
+    pub(super) fn pass_all(&self) -> Option<()> {
+        self.stripes.iter().try_for_each(|stripe| stripe.lock.lock().map(drop))
+    }
+
+    /// Some slots more are in use in `bucket`. Nobody else has these stripes yet.
+    pub(super) fn count(&self, bucket: usize, slots: usize) {
+        let occupied = &self.stripe(bucket).occupied;
+        occupied.set(occupied.get() + slots as u32);
     }
 
     /// Slots in use: exact when no thread writes. Takes no lock.
@@ -208,7 +222,7 @@ pub(super) struct UpTo<'a, const N: usize> {
 
 /// Every stripe.
 pub(super) struct All<'a> {
-    _guards: Guards<'a, Stripe>,
+    guards: Guards<'a, Stripe>,
 }
 
 /// Proof that the stripes of some buckets are locked. RAII guard: unlocks them on drop.
@@ -273,6 +287,11 @@ impl Locked<'_, All<'_>> {
         }
     }
 
+    /// In place of unlocking: whoever waits for one of them goes to the stripes that have replaced them.
+    pub(super) fn retire(self) {
+        self.held.guards.retire();
+    }
+
     /// From now on, no store goes to the mirror.
     pub(super) fn stop_recording(&self) {
         for stripe in &self.stripes.stripes {
@@ -289,16 +308,16 @@ mod tests {
     #[test]
     #[should_panic(expected = "the stripe of bucket 1 is not locked")]
     fn a_change_without_the_stripe_is_noticed() {
-        let stripes = Stripes::try_new(100).unwrap();
-        stripes.lock([0]).occupy(1);
+        let stripes = Stripes::try_new(8, 100).unwrap();
+        stripes.lock([0]).unwrap().occupy(1);
     }
 
     /// The same where another thread holds that stripe.
     #[test]
     #[should_panic(expected = "the stripe of bucket 1 is not locked")]
     fn a_change_under_the_stripe_of_another_thread_is_noticed() {
-        let stripes = Stripes::try_new(100).unwrap();
+        let stripes = Stripes::try_new(8, 100).unwrap();
         let _other = stripes.lock([1]);
-        stripes.lock([0]).occupy(1);
+        stripes.lock([0]).unwrap().occupy(1);
     }
 }

@@ -10,6 +10,7 @@
 //! version. It has 63 bits: none wraps within the life of a process, so equal means not moved.
 
 use super::stripes::power_of_two_share;
+use crate::sync::masked::Masked;
 use crate::sync::memory::NoMemory;
 use crate::sync::{self, AtomicU64, Ordering};
 
@@ -20,14 +21,16 @@ const BUCKETS_PER_GROUP: u64 = 128;
 /// The fewest groups, for tables too small for a share to matter.
 const MIN_GROUPS: u64 = 8;
 
-pub(super) struct Versions {
-    pub(super) groups: Box<[AtomicU64]>,
+pub struct Versions {
+    pub(super) groups: Masked<AtomicU64>,
 }
 
 /// Whether the stash holds an entry of the group.
 const STASHED: u64 = 1;
 /// What is added for each move.
 const ONE: u64 = 2;
+/// A counter that another one has replaced: no lookup validates it, and each goes on to its next round.
+const RETIRED: u64 = u64::MAX;
 
 /// The version of one group as it was before the buckets were read.
 #[derive(Clone, Copy)]
@@ -36,32 +39,31 @@ pub(super) struct ReadVersion<'a> {
     version: u64,
 }
 
+/// How many groups the items of a table are in that may have so many buckets, a power of two; no more than stripes.
+pub(super) fn groups_of(buckets: u64) -> usize {
+    power_of_two_share(buckets, BUCKETS_PER_GROUP, MIN_GROUPS, MAX_GROUPS)
+}
+
 impl Versions {
-    /// How many groups the items of a table are in that may have so many buckets: a power of two.
-    fn groups_for(buckets: u64) -> usize {
-        power_of_two_share(buckets, BUCKETS_PER_GROUP, MIN_GROUPS, MAX_GROUPS)
+    /// What so many counters take.
+    pub(super) fn bytes_for(groups: usize) -> u64 {
+        (groups * size_of::<u64>()) as u64
     }
 
-    /// What the counters take in such a table.
-    pub(super) fn bytes_for(buckets: u64) -> u64 {
-        (Self::groups_for(buckets) * size_of::<u64>()) as u64
-    }
-
-    /// Of a table that may have so many buckets.
-    pub(super) fn try_new(buckets: u64) -> Result<Self, NoMemory> {
-        let groups = Self::groups_for(buckets);
+    /// Of so many groups, a power of two.
+    pub(super) fn try_new(groups: usize) -> Result<Self, NoMemory> {
         let no_memory = NoMemory { bytes: groups * size_of::<u64>() };
-        Ok(Self { groups: sync::try_zeroed(groups).ok_or(no_memory)? })
+        Ok(Self { groups: Masked::new(sync::try_zeroed(groups).ok_or(no_memory)?) })
     }
 
-    /// The number of groups, a power of two.
-    pub(super) fn groups(&self) -> usize {
+    /// The number of counters, a power of two.
+    pub(super) fn len(&self) -> usize {
         self.groups.len()
     }
 
     #[inline]
     fn counter(&self, group: usize) -> &AtomicU64 {
-        &self.groups[group & (self.groups.len() - 1)]
+        self.groups.at(group)
     }
 
     /// Called before the buckets are read.
@@ -121,6 +123,26 @@ impl Versions {
         }
     }
 
+    /// Each counter begins where that of its groups is in `old`, of which it takes the place; `any_stashed` says of which of
+    /// them the stash holds an entry. Nobody else has the counters of `self` yet.
+    pub(super) fn take_over(&self, old: &Self, any_stashed: impl Fn(usize) -> bool) {
+        for (group, counter) in self.groups.iter().enumerate() {
+            // Relaxed, both: whoever calls this holds all stripes, and publishes the counter.
+            let version = old.counter(group).load(Ordering::Relaxed) & !STASHED;
+            counter.store(version | u64::from(any_stashed(group)), Ordering::Relaxed);
+        }
+    }
+
+    /// Called when others have been published in their place, while all stripes are held.
+    pub(super) fn retire(&self) {
+        for group in &self.groups {
+            // SeqCst: pairs with `read`. A lookup that begins with an older value comes before all that is inserted from
+            // now on. One that begins with this value sees what is published, as by a Release store; and so does the second
+            // look of one that read what was moved since then.
+            group.store(RETIRED, Ordering::SeqCst);
+        }
+    }
+
     pub(super) fn memory_bytes(&self) -> usize {
         size_of_val(&*self.groups)
     }
@@ -158,7 +180,7 @@ impl ReadVersion<'_> {
     #[inline]
     pub(super) fn validate_with_stash(self) -> bool {
         // Relaxed: as in `validate`, and the same of the loads of the cells.
-        self.counter.load(Ordering::Relaxed) == self.version
+        self.version != RETIRED && self.counter.load(Ordering::Relaxed) == self.version
     }
 }
 
@@ -175,7 +197,7 @@ mod tests {
     fn groups_share_the_numbers_evenly() {
         for (buckets, groups) in [(2, 2), (100, 8), (1 << 12, 32), (1 << 17, 1024), (1 << 20, 1024)]
         {
-            let versions = Versions::try_new(buckets).unwrap();
+            let versions = Versions::try_new(groups_of(buckets)).unwrap();
             assert_eq!(versions.groups.len(), groups, "{buckets} buckets");
             (1..=4096).for_each(|group| versions.bump(group));
             let due = 4096 / groups as u64;
@@ -187,7 +209,7 @@ mod tests {
     fn clear_bumps_each_version_once() {
         let table = Table::<Fp16x4>::try_new(1000, 1000).unwrap();
         table.clear();
-        let groups = &table.versions.groups;
+        let groups = &table.versions().groups;
         assert!(groups.iter().all(|group| group.load(Ordering::Relaxed) == ONE));
     }
 }

@@ -11,7 +11,7 @@ use loom_tests::model::{Execution, explore};
 /// was stored before the piece was added, and nothing else orders the two.
 fn additions(threads: u64, floor: usize, preemptions: usize) {
     let execution: Execution = Arc::new(move || {
-        let array = Arc::new(PieceArray::<1>::new());
+        let array = Arc::new(PieceArray::<1>::empty());
         let mut handles: Vec<_> = (0..threads)
             .map(|thread| {
                 let array = Arc::clone(&array);
@@ -53,7 +53,7 @@ fn two_threads_add() {
 #[test]
 fn a_new_directory() {
     let execution: Execution = Arc::new(|| {
-        let array = Arc::new(PieceArray::<1>::new());
+        let array = Arc::new(PieceArray::<1>::empty());
         array.push([0, 1]);
         array.push([2, 3]);
         let [read, add] = [0; 2].map(|_| Arc::clone(&array));
@@ -69,4 +69,34 @@ fn a_new_directory() {
         }
     });
     explore(92, 3, &execution);
+}
+
+/// One thread reads words while another puts them in another place, and stores more there.
+#[test]
+fn longer_words() {
+    let execution: Execution = Arc::new(|| {
+        let array = Arc::new(PieceArray::<1>::empty());
+        array.push([0, 1]);
+        let [read, lengthen] = [0; 2].map(|_| Arc::clone(&array));
+        let reader = thread::spawn(move || {
+            for _ in 0..2 {
+                let words = read.view();
+                let is_right = |at: usize| {
+                    let word = words.word(at).load(Relaxed);
+                    word == at as u64 || at >= 2 && word == 0
+                };
+                assert!((0..words.len()).all(is_right));
+            }
+        });
+        let writer = thread::spawn(move || {
+            lengthen.lengthen_to(4);
+            for at in 2..4 {
+                lengthen.view().word(at).store(at as u64, Relaxed);
+            }
+        });
+        for handle in [reader, writer] {
+            handle.join().expect("no thread panics");
+        }
+    });
+    explore(1, 3, &execution);
 }

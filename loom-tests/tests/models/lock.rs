@@ -18,7 +18,7 @@ fn additions(threads: u32, times: u32, floor: usize, preemptions: usize) {
                 thread::spawn(move || {
                     let (lock, number) = &*shared;
                     for _ in 0..times {
-                        let _guard = lock.lock();
+                        let _guard = lock.lock().expect("nobody retires it");
                         number.store(number.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
                     }
                 })
@@ -40,4 +40,39 @@ fn two_threads_that_come_back() {
 #[test]
 fn three_threads() {
     additions(3, 1, 36, 1);
+}
+
+/// A thread retires the lock after it has put another in its place. The other thread adds under the lock that it gets.
+#[test]
+fn a_retired_lock() {
+    let execution: Execution = Arc::new(|| {
+        let shared = Arc::new(([0; 2].map(|_| Lock::new()), [0; 2].map(AtomicU32::new)));
+        let add = |number: &AtomicU32| {
+            number.store(number.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        };
+        let (retiring, waiting) = (Arc::clone(&shared), Arc::clone(&shared));
+        let retires = thread::spawn(move || {
+            let ([old, _], [number, place]) = &*retiring;
+            let guard = old.lock().expect("nobody else retires it");
+            add(number);
+            place.store(1, Ordering::Relaxed);
+            guard.retire();
+        });
+        let waits = thread::spawn(move || {
+            let (locks, [number, place]) = &*waiting;
+            let guard = locks[0].lock().or_else(|| {
+                assert_eq!(place.load(Ordering::Relaxed), 1);
+                locks[1].lock()
+            });
+            add(number);
+            drop(guard);
+        });
+        for handle in [retires, waits] {
+            handle.join().expect("no thread panics");
+        }
+        let ([old, new], [number, _]) = &*shared;
+        assert_eq!(number.load(Ordering::Relaxed), 2);
+        assert!(old.lock().is_none() && new.lock().is_some());
+    });
+    explore(1, 3, &execution);
 }

@@ -78,6 +78,7 @@ mod stash;
 mod stopped;
 mod unique;
 mod voids;
+mod widening;
 
 use std::env;
 

@@ -16,12 +16,13 @@ models! {
     writer_stopped_at_each_step_of_an_insert_into_the_stash = writer_stopped_with_the_stash(Thread::insert, 8)
     // Two locks, the version, the cell and the copies.
     writer_stopped_at_each_step_of_a_removal_from_the_stash = writer_stopped_with_the_stash(Thread::remove, 5)
-    snapshot_stopped_at_each_step = snapshot_stopped(STEPS, 2, 1, || Setup::new(2))
+    snapshot_stopped_at_each_step = snapshot_stopped(STEPS, 2, || Setup::new(2))
     lookup_overtaken_in_every_round
 }
 
 growing_models! {
     splitter_stopped_at_each_step
+    widening_stopped_at_each_step
     snapshot_of_a_growing_filter_stopped_at_each_step
     lookup_of_what_goes_overtaken_in_two_rounds
     insert_beside_a_snapshot_and_an_allocation
@@ -108,12 +109,25 @@ fn splitter_stopped_at_each_step<L: GrowingLayout + Layout>() {
     assert_eq!(stops, 8, "the splitter was stopped at each of its steps");
 }
 
-/// The same for a snapshot of two buckets, in a table with this number of stripes, whose words are in this
-/// number of pieces.
+/// The same where stripes, versions and words are replaced. Lookups need no more than one round for that.
+fn widening_stopped_at_each_step<L: GrowingLayout + Layout>() {
+    let stopped_at = |stop| {
+        let mut setup = Setup::<Growable<L>>::growable(2, 4).narrow();
+        let [x, y] = [(0, 1), (1, 0)].map(|(a, b)| setup.item(a, b));
+        let absent = setup.item(0, 1);
+        setup.store(0, &[x]).store(1, &[y]);
+        let write = |t: &mut Thread<Growable<L>>| t.widen();
+        looked_up_around(stop, STEPS_IF_GROWING, setup, write, vec![x, y.swapped()], absent)
+    };
+    let stops = (1..100).take_while(|&stop| stopped_at(stop)).count();
+    // Versions and words allocated, two locks of stripes, four versions and two words stored, two versions retired.
+    assert_eq!(stops, 12, "the thread was stopped at each of its steps");
+}
+
+/// The same for a snapshot of two buckets, in a table with this number of stripes.
 fn snapshot_stopped<M: Storage + 'static>(
     steps_of_a_round: usize,
     stripes: usize,
-    pieces: usize,
     new: fn() -> Setup<M>,
 ) {
     let stopped_at = |stop| {
@@ -126,13 +140,13 @@ fn snapshot_stopped<M: Storage + 'static>(
         looked_up_around(stop, steps_of_a_round, setup, take, vec![x, y.swapped()], absent)
     };
     let stops = (1..100).take_while(|&stop| stopped_at(stop)).count();
-    // The mirror, all stripes for their flags, two words, and all stripes again.
-    let steps = pieces + stripes + 2 + stripes;
+    // The words and the version of the mirror, all stripes for their flags, two words, and all stripes again.
+    let steps = 2 + stripes + 2 + stripes;
     assert_eq!(stops, steps, "the snapshot was stopped at each of its steps");
 }
 
 fn snapshot_of_a_growing_filter_stopped_at_each_step<L: GrowingLayout + Layout>() {
-    snapshot_stopped::<Growable<L>>(STEPS_IF_GROWING, 4, 2, || Setup::growable(2, 4));
+    snapshot_stopped::<Growable<L>>(STEPS_IF_GROWING, 4, || Setup::growable(2, 4));
 }
 
 /// Runs the model in which the writer stops at step `stop`: then `items` are there, and `other` may
@@ -173,6 +187,7 @@ fn looked_up_around<M: Storage + 'static>(
                 assert!(bounded_lookup(t, item, steps_of_a_round));
             }
             bounded_lookup(t, other, steps_of_a_round);
+            assert_eq!(t.filter().stats().inconclusive_lookups, 0);
             counter.fetch_add(usize::from(stands_still), Ordering::Relaxed);
             gate.open();
         });

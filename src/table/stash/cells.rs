@@ -282,8 +282,8 @@ impl Cells {
         of_groups.resize(groups, 0);
         Ok(Self {
             lines: AtomicU64::new(0),
-            tags: PieceArray::try_new()?,
-            words: PieceArray::try_new()?,
+            tags: PieceArray::new(),
+            words: PieceArray::new(),
             lengths: AtomicU64::new(0),
             entries: Count::new(0),
             copies: AtomicU64::new(0),
@@ -479,8 +479,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Some copies more of an entry, of the group with this number. If it is a new one, there is room. Says whether it
-    /// is the first entry of the group.
+    /// Some copies more of an entry, of the group with this number. If it is a new one, there is room; says whether it is.
     pub(super) fn add(&mut self, group: usize, new: Stashed) -> bool {
         let array = self.array();
         if let Some(at) = self.cells.find(array, new.words()) {
@@ -492,7 +491,12 @@ impl<'a> Writer<'a> {
         }
         self.cells.put(array, new.words());
         self.count(group, new);
-        self.owned.of_groups[group] == 1
+        true
+    }
+
+    /// The number of entries of the groups that share a version with this one: each has the same remainder by `versions`.
+    pub(super) fn beside(&self, group: usize, versions: usize) -> u32 {
+        self.owned.of_groups.iter().skip(group % versions).step_by(versions).sum()
     }
 
     /// Stores these entries, none of which is there, each with the number of its group. Takes time in proportion to their
@@ -533,11 +537,6 @@ impl<'a> Writer<'a> {
         // Relaxed, both: a number that orders nothing, stored under the mutex.
         let copies = self.cells.copies.load(Ordering::Relaxed);
         self.cells.copies.store(copies + more as u64, Ordering::Relaxed);
-    }
-
-    /// Whether nothing of its group is left when so many copies of this entry are taken out.
-    pub(super) fn is_last(&self, group: usize, found: Match, copies: usize) -> bool {
-        self.owned.of_groups[group] == 1 && found.copies == copies
     }
 
     /// Takes some copies of an entry out.

@@ -140,9 +140,15 @@ impl Modelled {
         let changes = writer.changes();
         writer.reserve(1).expect("memory");
         assert!(writer.has_room(1));
-        assert_eq!(writer.add(group_of(place), Stashed { place, copies }), *of_group == 0);
+        assert_eq!(writer.add(group_of(place), Stashed { place, copies }), *held == 0);
         assert!(writer.changes() > changes);
         *of_group += usize::from(*held == 0);
+        assert_eq!(writer.beside(group_of(place), GROUPS) as usize, *of_group);
+        let beside = |versions| (group_of(place) % versions..GROUPS).step_by(versions);
+        for versions in [1, GROUPS / 2] {
+            let all: usize = beside(versions).map(|group| self.of_groups[group]).sum();
+            assert_eq!(writer.beside(group_of(place), versions) as usize, all);
+        }
         *held += copies;
     }
 
@@ -158,8 +164,6 @@ impl Modelled {
         let copies = copies.min(held);
         let place = known_of(item.position, Entry::knowing(item.entry.bits().into(), known));
         let of_group = &mut self.of_groups[group_of(place)];
-        let is_last = *of_group == 1 && copies == held;
-        assert_eq!(writer.is_last(group_of(place), found, copies), is_last);
         let changes = writer.changes();
         writer.take(group_of(place), found, copies);
         assert!(writer.changes() > changes);

@@ -1,0 +1,103 @@
+//! A value that is replaced while others read it. Those that were replaced are kept until the end: a reader may go on in
+//! one.
+#![allow(
+    unsafe_code,
+    reason = "a load for each access, where `OnceLock` and `arc-swap` take several steps"
+)]
+
+use core::ops::Deref;
+use core::{iter, ptr};
+
+use super::{AtomicPtr, Ordering};
+use crate::sync::memory::{NoMemory, TryBox};
+
+/// A value, and the one that it has replaced. Nobody writes to it while it is shared.
+struct Node<T> {
+    value: T,
+    older: *mut Node<T>,
+}
+
+/// A value that can be replaced.
+///
+/// What the unsafe code builds on: `newest` and each `older` lead to a box that nobody else has, or to nothing at the end.
+pub(crate) struct Kept<T> {
+    newest: AtomicPtr<Node<T>>,
+}
+
+// SAFETY: it owns the values, gives references to them to all threads, and drops them where it is dropped.
+unsafe impl<T: Send + Sync> Send for Kept<T> {}
+// SAFETY: the same.
+unsafe impl<T: Send + Sync> Sync for Kept<T> {}
+
+/// A value that is going to replace another one, and the memory for it.
+pub(crate) struct Next<T>(Box<[Node<T>; 1]>);
+
+impl<T> Next<T> {
+    pub(crate) fn try_new(value: T) -> Result<Self, NoMemory> {
+        let node = Node { value, older: ptr::null_mut() };
+        TryBox::try_new(node).map(|node| Self(node.into_box()))
+    }
+
+    fn into_raw(self) -> *mut Node<T> {
+        Box::into_raw(self.0).cast()
+    }
+}
+
+impl<T> Deref for Next<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0[0].value
+    }
+}
+
+impl<T> Kept<T> {
+    /// What each value takes, without what it has allocated.
+    pub(crate) const NODE_BYTES: usize = size_of::<Node<T>>();
+
+    pub(crate) fn new(first: Next<T>) -> Self {
+        Self { newest: AtomicPtr::new(first.into_raw()) }
+    }
+
+    #[inline]
+    fn newest(&self) -> &Node<T> {
+        // Acquire: pairs with the Release in `replace`.
+        let newest = self.newest.load(Ordering::Acquire);
+        // SAFETY: it is kept as long as `self`, and nobody writes to it.
+        unsafe { &*newest }
+    }
+
+    /// The newest value.
+    #[inline]
+    pub(crate) fn get(&self) -> &T {
+        &self.newest().value
+    }
+
+    /// Called by one thread at a time: of two values one would be lost, and never dropped.
+    pub(crate) fn replace(&self, mut next: Next<T>) {
+        // Relaxed: stored by this thread, or by one with which it has synchronized.
+        next.0[0].older = self.newest.load(Ordering::Relaxed);
+        // Release: pairs with the Acquire in `get`.
+        self.newest.store(next.into_raw(), Ordering::Release);
+    }
+
+    /// What is allocated, where a value has allocated as much as `of` says.
+    pub(crate) fn heap_bytes(&self, of: impl Fn(&T) -> usize) -> usize {
+        // SAFETY: as in `newest`.
+        let older = |node: &&Node<T>| unsafe { node.older.as_ref() };
+        let nodes = iter::successors(Some(self.newest()), older);
+        nodes.map(|node| size_of_val(node) + of(&node.value)).sum()
+    }
+}
+
+impl<T> Drop for Kept<T> {
+    fn drop(&mut self) {
+        // Relaxed: nobody else has it.
+        let mut next = self.newest.load(Ordering::Relaxed);
+        while !next.is_null() {
+            // SAFETY: it comes from a box of this type, and nobody else has it.
+            let [node] = *unsafe { Box::from_raw(next.cast::<[Node<T>; 1]>()) };
+            next = node.older;
+        }
+    }
+}
