@@ -118,7 +118,8 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     /// The clock by which generations [end](Self::every), in place of [that of the machine](ExpiringCuckooFilter#time): for
     /// tests, or where a look at it costs too much.
     ///
-    /// It returns the time since any instant that is always the same. It must not go back.
+    /// It returns the time since any instant that is always the same. It must not go back. `wasm32-unknown-unknown` has no other
+    /// clock: there [`every`](Self::every) needs this one, or `build` panics.
     ///
     /// # Examples
     ///

@@ -1,6 +1,6 @@
 //! The bytes of snapshots stay what they are: golden files of some layouts.
 //!
-//! `COUCAL_WRITE_GOLDEN=1 cargo test --test expiring golden` writes the files anew.
+//! `COUCAL_WRITE_GOLDEN=1 cargo test --test expiring golden` writes those that are not there yet.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use super::{Seen, builder};
 /// What is restored from the golden file of this name: its bytes are those of a new snapshot.
 fn golden<L: Storage>(name: &str, new: &Seen<L>) -> Seen<L> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden").join(name);
-    if std::env::var_os("COUCAL_WRITE_GOLDEN").is_some() {
+    if std::env::var_os("COUCAL_WRITE_GOLDEN").is_some() && !path.exists() {
         fs::write(&path, new.snapshot().unwrap().as_bytes()).unwrap();
     }
     let bytes = fs::read(path).unwrap();

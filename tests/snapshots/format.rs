@@ -1,7 +1,7 @@
 //! The bytes of snapshots stay what they are: golden files of every layout, and the example of
 //! docs/format.md.
 //!
-//! `COUCAL_WRITE_GOLDEN=1 cargo test --test tests golden_files` writes the files anew.
+//! `COUCAL_WRITE_GOLDEN=1 cargo test --test tests golden_files` writes those that are not there yet.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -52,7 +52,7 @@ fn golden(kind: Kind, name: &str, [first, most]: [usize; 2], steps: &Steps) -> B
     let name = format!("{}{name}.coucal", kind.layout.name);
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden").join(name);
     let empty = kind.build(first, most);
-    if std::env::var_os("COUCAL_WRITE_GOLDEN").is_some() {
+    if std::env::var_os("COUCAL_WRITE_GOLDEN").is_some() && !path.exists() {
         for &(item, is_inserted) in steps {
             assert!(if is_inserted { empty.insert(item).is_ok() } else { empty.remove(item) });
         }
