@@ -386,8 +386,10 @@ fn runs_by_age(store: &Store) -> Vec<u32> {
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    if let [folder, step] = &arguments[..] {
-        return write(Path::new(folder), step);
+    match &arguments[..] {
+        [] => {}
+        [folder, step] => return write(Path::new(folder), step),
+        _ => return Err("it takes no arguments, but from itself".into()),
     }
     let (folder, mut out) = (tempfile::tempdir()?, io::stdout());
     let mut last = PathBuf::new();

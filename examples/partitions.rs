@@ -23,8 +23,8 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::io::{self, Write};
-use std::thread;
 use std::time::Instant;
+use std::{env, thread};
 
 use coucal::{CuckooFilter, CuckooMaplet};
 use parking_lot::RwLock;
@@ -152,6 +152,9 @@ fn merge(store: &Store) -> Result<u64> {
 }
 
 fn main() -> Result<()> {
+    if env::args().len() > 1 {
+        return Err("it takes no arguments".into());
+    }
     let mut partitions = vec![Partition::new(); PARTITIONS as usize];
     for key in 0..2 * KEYS {
         for number in members(partitions_of(key)) {

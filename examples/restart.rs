@@ -179,8 +179,10 @@ fn check(folder: &Path, place: &str) -> Result<()> {
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    if let [folder, place] = &arguments[..] {
-        return write(Path::new(folder), place);
+    match &arguments[..] {
+        [] => {}
+        [folder, place] => return write(Path::new(folder), place),
+        _ => return Err("it takes no arguments, but from itself".into()),
     }
     let folder = tempfile::tempdir()?;
     for place in PLACES {

@@ -268,6 +268,10 @@ fn wrong_arguments_and_a_folder_that_is_not_there_are_named() {
         assert_eq!(run.status.code(), Some(2), "{argument}");
         assert!(text(&run.stderr).contains(&argument[..6]), "{}", text(&run.stderr));
     }
+    for name in ["idempotency", "lsm", "partitions", "replicas", "restart"] {
+        let run = example(name).arg("--nope").output().expect("it starts");
+        assert!(!run.status.success() && run.stdout.is_empty(), "{name}: {}", text(&run.stdout));
+    }
     if cfg!(unix) {
         let run = example("shared_cache").env("TMPDIR", "/dev/null/no").output().expect("it runs");
         assert_eq!(run.status.code(), Some(1));
