@@ -9,14 +9,15 @@ use coucal_benches::keys::{CHUNK, Keys, Which};
 use coucal_benches::plot::{Plot, Scale, Series};
 use coucal_benches::text::{Table, power};
 use qfilter::Filter;
+use scalable_cuckoo_filter::ScalableCuckooFilterBuilder;
 
 use crate::beside::{self, Lookups, Singles, percentile};
 use crate::filters::{Entry, timed};
-use crate::hash::KeyHash;
+use crate::hash::{KeyHash, KeyHasher};
 use crate::output::table;
 use crate::peers::{
-    COUCAL, GROWING, GROWING_MANY, HASH_SET, QUOTIENT, build, coucal_growing, growing_capacity,
-    shared,
+    COUCAL, GROWING, GROWING_MANY, HASH_SET, QUOTIENT, SCALABLE, Scalable, build, coucal_growing,
+    growing_capacity, shared,
 };
 use crate::results::Results;
 use crate::subject::{Exclusive, Operation, Shared, Subject};
@@ -25,7 +26,7 @@ use crate::{Plan, Topic};
 pub const TOPIC: Topic = Topic { name: "growth", slots: &[1 << 27], measure, tables, plots };
 
 /// `COUCAL` has the greatest size from the start.
-const SUBJECTS: [&str; 5] = [GROWING, GROWING_MANY, COUCAL, QUOTIENT, HASH_SET];
+const SUBJECTS: [&str; 6] = [GROWING, GROWING_MANY, COUCAL, QUOTIENT, SCALABLE, HASH_SET];
 /// `GROWING` with other target loads than its own, to an eighth of the size: only the CSV has its figures.
 const TARGET_LOADS: [(&str, f64); 4] = [
     ("target load 0.87", 0.87),
@@ -123,6 +124,12 @@ fn course(plan: &Plan, names: &[&'static str], slots: u64, round: usize, results
                 let (first, most, hasher) = (first as u64, most as u64, KeyHash::default());
                 let filter = Filter::new_resizeable_with_hasher(first, most, rate, hasher);
                 let filter = filter.expect("the size is within its limits");
+                Box::new(Exclusive(RefCell::new(filter), first_slots))
+            }
+            SCALABLE => {
+                let builder = ScalableCuckooFilterBuilder::new().initial_capacity(first);
+                let filter: Scalable =
+                    builder.false_positive_probability(rate).hasher(KeyHasher::default()).finish();
                 Box::new(Exclusive(RefCell::new(filter), first_slots))
             }
             HASH_SET => build(name, first_slots),
@@ -298,6 +305,8 @@ fn plots(results: &Results) -> Vec<Plot> {
         title: "Memory over the items, growing".into(),
         x: ("items", Scale::Log),
         y: ("bits per item", Scale::Log),
-        series: [GROWING, QUOTIENT, HASH_SET].map(|name| Series::new(name, points(name))).into(),
+        series: [GROWING, QUOTIENT, SCALABLE, HASH_SET]
+            .map(|name| Series::new(name, points(name)))
+            .into(),
     }]
 }

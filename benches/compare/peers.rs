@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use coucal::{CuckooFilter, CuckooMaplet, Fp16x4, GrowableCuckooFilter, Prehashed, Storage};
 use coucal_benches::keys;
 use crossbeam_utils::CachePadded;
+use scalable_cuckoo_filter::ScalableCuckooFilter;
 
 use crate::hash::{KeyHash, KeyHasher};
 use crate::machine;
@@ -25,6 +26,7 @@ pub const GROWING_MANY: &str = "coucal, growing, `insert_many`";
 pub const ATOMIC: &str = "atomic-cuckoo-filter";
 pub const SEQUENTIAL: &str = "cuckoofilter";
 pub const QUOTIENT: &str = "qfilter";
+pub const SCALABLE: &str = "scalable_cuckoo_filter";
 pub const BLOOM: &str = "fastbloom";
 pub const SHARDS: &str = "sharded RwLock<cuckoofilter>";
 pub const HASH_SET: &str = "RwLock<HashSet>";
@@ -225,6 +227,7 @@ impl<L: Storage, S: BuildHasher> Peer for &CuckooFilter<L, S> {
 type Atomic = atomic_cuckoo_filter::CuckooFilter<KeyHasher>;
 type Sequential = cuckoofilter::CuckooFilter<KeyHasher>;
 type Quotient = qfilter::Filter<Box<[u8]>, KeyHash>;
+pub type Scalable = ScalableCuckooFilter<u64, KeyHasher>;
 type Bloom = fastbloom::AtomicBloomFilter<KeyHash>;
 
 /// Implements [`Peer`] by the operations that are named.
@@ -276,6 +279,15 @@ peers! {
         contains -> bool: Quotient::contains(filter, key),
         insert: filter.insert_duplicated(key).is_ok(),
         remove: Quotient::remove(filter, key),
+    }
+    /// A list of cuckoo filters, each larger than the one before: a lookup asks all of them.
+    Scalable, |filter, key| {
+        contains -> bool: Scalable::contains(filter, &key),
+        insert: {
+            Scalable::insert(filter, &key);
+            true
+        },
+        remove: Scalable::remove(filter, &key),
     }
     &Bloom, |filter, key| {
         contains -> bool: Bloom::contains(filter, &key),
