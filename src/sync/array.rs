@@ -235,7 +235,7 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         let len = Self::len_for(words);
         let slab = try_slab(len)?;
         let mut directory = try_with_capacity(Self::pieces_of(len))?;
-        directory.resize_with(Self::pieces_of(len), || Place::new(slab.as_ptr().cast_mut()));
+        directory.resize_with(Self::pieces_of(len), || Place::new(ptr::null_mut()));
         let mut owned = self.owned.lock();
         let room = try_reserve_one(&mut owned.slabs);
         let room = room.and_then(|()| try_reserve_one(&mut owned.directories));
@@ -252,7 +252,7 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
     ///
     /// If there are more words than in `longer`.
     pub(crate) fn lengthen(&self, longer: Longer) {
-        let Longer { slab, directory } = longer;
+        let Longer { slab, mut directory } = longer;
         let mut owned = self.owned.lock();
         let view = self.view();
         assert!(view.len <= slab.len());
@@ -263,7 +263,9 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         let len = slab.len();
         owned.replaced = owned.slabs.len();
         // There is room in both lists.
-        owned.slabs.push(Box::into_raw(slab));
+        let slab = Box::into_raw(slab);
+        owned.slabs.push(slab);
+        directory.fill_with(|| Place::new(slab.cast()));
         let directory = Box::into_raw(directory);
         owned.directories.push(directory);
         // Release, both: they pair with the loads in `view`.

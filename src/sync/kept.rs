@@ -101,3 +101,26 @@ impl<T> Drop for Kept<T> {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn what_was_replaced_is_there_until_the_end() {
+        let values: Vec<Arc<u32>> = (0..4).map(Arc::new).collect();
+        let next = |at: usize| Next::try_new(Arc::clone(&values[at])).unwrap();
+        let kept = Kept::new(next(0));
+        let mut seen = vec![kept.get()];
+        for at in 1..4 {
+            kept.replace(next(at));
+            seen.push(kept.get());
+        }
+        assert_eq!(seen, values.iter().collect::<Vec<_>>());
+        assert_eq!(kept.heap_bytes(|_| 100), 4 * (100 + Kept::<Arc<u32>>::NODE_BYTES));
+        drop(kept);
+        assert!(values.iter().all(|value| Arc::strong_count(value) == 1));
+    }
+}
