@@ -762,6 +762,11 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         Self::new_with(inner, None, false)
     }
 
+    #[cfg(coucal_model)]
+    pub(crate) fn inner(&self) -> &ExpiringInner<L, S> {
+        &self.inner
+    }
+
     /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME).
     ///
     /// # Examples

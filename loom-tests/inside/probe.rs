@@ -5,6 +5,7 @@
 #![allow(clippy::missing_panics_doc)]
 
 use core::marker::PhantomData;
+use core::time::Duration;
 
 use super::control::Control;
 use super::entry::{Entry, NoValues, SPARE_SOURCE_BITS, Shape, ValueBits, Values};
@@ -13,6 +14,8 @@ use super::sizing::{self, Sizing};
 use super::stripes::stripes_of;
 use super::{Buckets, Geometry, Key, Place, Stashed, State, Table};
 use crate::error::Error;
+use crate::expiring::ExpiringCuckooFilter;
+use crate::expiring::timer::Timer;
 use crate::filter::CuckooFilter;
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::{Format, Slot};
@@ -88,6 +91,52 @@ impl<L: Storage + 'static, const SHORT_RING: bool> Modelled for Maplet<L, SHORT_
     fn inner(maplet: &Self::Shared) -> &InnerOf<Self> {
         maplet.inner()
     }
+}
+
+/// The expiring filter of a storage, with stamps of two bits. With `TIMED` its generations end by the time of the model.
+pub struct Expiring<L, const TIMED: bool = false>(PhantomData<L>);
+
+impl<L: Storage + 'static, const TIMED: bool> Modelled for Expiring<L, TIMED> {
+    type Storage = L;
+    type Values = ValueBits;
+    type Shared = ExpiringCuckooFilter<L>;
+
+    const VALUE_BITS: u32 = 2;
+
+    fn from_inner(inner: InnerOf<Self>) -> Self::Shared {
+        let timer = || Timer::new(Duration::from_nanos(PERIOD), now).expect("a period");
+        ExpiringCuckooFilter::new_with(inner, TIMED.then(timer), false)
+    }
+
+    fn inner(filter: &Self::Shared) -> &InnerOf<Self> {
+        filter.inner()
+    }
+}
+
+/// How long a generation lasts in a model with time.
+pub const PERIOD: u64 = 10;
+
+loom::lazy_static! {
+    /// The time of an execution.
+    static ref TIME: loom::sync::atomic::AtomicU64 = loom::sync::atomic::AtomicU64::new(0);
+}
+
+/// The time of a model: it goes back for no thread, nor from one thread to another that knows what the first one did. Other
+/// threads may be told that it is earlier than it is, as if they had stopped since they looked.
+#[must_use]
+pub fn time() -> u64 {
+    // Relaxed: a look at a clock orders nothing.
+    TIME.load(Ordering::Relaxed)
+}
+
+/// It is this time, or later.
+pub fn pass_until(time: u64) {
+    // Relaxed: that time passes orders nothing.
+    TIME.fetch_max(time, Ordering::Relaxed);
+}
+
+fn now() -> Duration {
+    Duration::from_nanos(time())
 }
 
 /// The state of a filter or a maplet.

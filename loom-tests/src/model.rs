@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::Instant;
 
-use coucal::probe::{self, ALL, Home, Image, Maplet, Modelled};
+use coucal::probe::{self, ALL, Expiring, Home, Image, Maplet, Modelled};
 use coucal::{CuckooFilter, CuckooMaplet, Error, Prehashed, Storage};
 use loom::model::Builder;
 use loom::sync::atomic::AtomicBool;
@@ -134,7 +134,7 @@ impl Item {
 /// A table that grows is described as it is at its greatest size, where the two buckets of an item say all about
 /// where it lies before: in a table that begins with two buckets, an item (6, 1) lies in bucket 0 until that is
 /// split, then in 2, and in 6 when that is split. All higher bits of its first position are 0.
-pub struct Setup<M: Subject> {
+pub struct Setup<M: Modelled> {
     /// How many buckets the table begins with.
     began_with: usize,
     greatest: usize,
@@ -162,7 +162,7 @@ struct Stored {
     known: u32,
 }
 
-impl<M: Subject> Setup<M> {
+impl<M: Modelled> Setup<M> {
     /// An empty table with this number of buckets.
     #[must_use]
     pub fn new(buckets: usize) -> Self {
@@ -353,6 +353,41 @@ impl<M: Subject> Setup<M> {
         Self { every_schedule: true, ..self }
     }
 
+    /// As `check`, of threads that assert what they see, and record nothing. What `define` returns is called at the end, when
+    /// no thread is running.
+    pub fn check_asserted<F: FnOnce(&mut Thread<M>)>(
+        self,
+        floor: usize,
+        preemptions: usize,
+        define: impl Fn(&mut Model<M>) -> F + Send + Sync + 'static,
+    ) {
+        self.explore(floor, preemptions, move |setup| {
+            let mut model = Model::new(setup);
+            let at_the_end = define(&mut model);
+            let (mut main, events) = model.join();
+            assert!(events.iter().all(Vec::is_empty), "nobody looks at what is recorded");
+            assert!(!probe::has_mirror::<M>(&main.shared), "a mirror is left");
+            at_the_end(&mut main);
+        });
+    }
+
+    fn explore(
+        self,
+        floor: usize,
+        preemptions: usize,
+        run: impl Fn(&Self) + Send + Sync + 'static,
+    ) {
+        probe::set_seq_cst_is_exact(self.exact_seq_cst);
+        let every_schedule = self.every_schedule;
+        let execution: Execution = Arc::new(move || run(&self));
+        explore(floor, preemptions, &execution);
+        if every_schedule {
+            explore_every_schedule(floor, &execution);
+        }
+    }
+}
+
+impl<M: Subject> Setup<M> {
     /// One thread more, which takes these steps.
     #[must_use]
     pub fn thread(mut self, steps: impl IntoIterator<Item = Step<M>>) -> Self {
@@ -391,39 +426,6 @@ impl<M: Subject> Setup<M> {
             define(&mut model);
             model.run(setup);
         });
-    }
-
-    /// As `check`, of threads that assert what they see, and record nothing. What `define` returns is called at the end, when
-    /// no thread is running.
-    pub fn check_asserted<F: FnOnce(&mut Thread<M>)>(
-        self,
-        floor: usize,
-        preemptions: usize,
-        define: impl Fn(&mut Model<M>) -> F + Send + Sync + 'static,
-    ) {
-        self.explore(floor, preemptions, move |setup| {
-            let mut model = Model::new(setup);
-            let at_the_end = define(&mut model);
-            let (mut main, events) = model.join();
-            assert!(events.iter().all(Vec::is_empty), "nobody looks at what is recorded");
-            assert!(!probe::has_mirror::<M>(&main.shared), "a mirror is left");
-            at_the_end(&mut main);
-        });
-    }
-
-    fn explore(
-        self,
-        floor: usize,
-        preemptions: usize,
-        run: impl Fn(&Self) + Send + Sync + 'static,
-    ) {
-        probe::set_seq_cst_is_exact(self.exact_seq_cst);
-        let every_schedule = self.every_schedule;
-        let execution: Execution = Arc::new(move || run(&self));
-        explore(floor, preemptions, &execution);
-        if every_schedule {
-            explore_every_schedule(floor, &execution);
-        }
     }
 }
 
@@ -479,7 +481,7 @@ type Operation<M> = dyn Fn(&mut Thread<M>) -> bool + Send + Sync;
 
 /// A step of a thread: an operation, and what it must answer.
 #[must_use = "a thread takes it"]
-pub struct Step<M: Subject> {
+pub struct Step<M: Modelled> {
     operation: Box<Operation<M>>,
     /// `None`: whatever the checker takes.
     expected: Option<bool>,
@@ -624,13 +626,13 @@ impl Table {
     }
 
     /// The class of what a slot of an image holds, if there is one.
-    fn class<M: Subject>(&self, image: &Image, bucket: usize, slot: u64) -> Option<usize> {
+    fn class<M: Modelled>(&self, image: &Image, bucket: usize, slot: u64) -> Option<usize> {
         self.classes.iter().position(|item| image.is_of::<M>(bucket, slot, item.home))
     }
 
     /// The classes of all that an image holds, in its order. What a split has doubled may be of no item; all else
     /// must be in a bucket of its class by the extent of the image.
-    fn classes_in<M: Subject>(&self, image: &Image) -> Vec<usize> {
+    fn classes_in<M: Modelled>(&self, image: &Image) -> Vec<usize> {
         let slots = image.buckets.iter().enumerate();
         let slots = slots.flat_map(|(bucket, slots)| slots.iter().map(move |&slot| (bucket, slot)));
         let classes: Vec<_> =
@@ -641,7 +643,7 @@ impl Table {
     }
 
     /// The copies of each class in an image.
-    fn count<M: Subject>(&self, image: &Image) -> Vec<usize> {
+    fn count<M: Modelled>(&self, image: &Image) -> Vec<usize> {
         let mut counts = vec![0; self.classes.len()];
         self.classes_in::<M>(image).into_iter().for_each(|class| counts[class] += 1);
         for (count, item) in counts.iter_mut().zip(&self.classes) {
@@ -655,12 +657,12 @@ impl Table {
 type Body<M> = Box<dyn FnOnce(&mut Thread<M>) + Send>;
 
 /// One execution of a model: the filter and the threads that will use it.
-pub struct Model<M: Subject> {
+pub struct Model<M: Modelled> {
     main: Thread<M>,
     bodies: Vec<Body<M>>,
 }
 
-impl<M: Subject> Model<M> {
+impl<M: Modelled> Model<M> {
     fn new(setup: &Setup<M>) -> Self {
         let Setup { began_with, greatest, generations, .. } = *setup;
         let shared = Arc::new(probe::empty::<M>(began_with, greatest, generations));
@@ -727,7 +729,9 @@ impl<M: Subject> Model<M> {
         }
         (main, all)
     }
+}
 
+impl<M: Subject> Model<M> {
     /// Runs all threads, then checks their record and the final contents of the table.
     fn run(self, setup: &Setup<M>) {
         let (mut main, mut all) = self.join();
@@ -792,7 +796,7 @@ impl<M: Subject> Model<M> {
 }
 
 /// A thread of a model: each operation is applied to the filter, or maplet, and recorded.
-pub struct Thread<M: Subject> {
+pub struct Thread<M: Modelled> {
     shared: Arc<M::Shared>,
     table: Arc<Table>,
     index: usize,
@@ -801,7 +805,7 @@ pub struct Thread<M: Subject> {
     events: Vec<Event>,
 }
 
-impl<M: Subject> Thread<M> {
+impl<M: Modelled> Thread<M> {
     fn record(&mut self, item: Item, outcome: Outcome) {
         self.record_of_class(item.class, outcome);
     }
@@ -811,6 +815,21 @@ impl<M: Subject> Thread<M> {
         self.known[self.index] += 1;
     }
 
+    /// The entries in the stash.
+    #[must_use]
+    pub fn stashed(&self) -> usize {
+        probe::stashed::<M>(&self.shared)
+    }
+
+    /// Splits this number of buckets, or fewer if there are no more to be split; neighbours are split
+    /// at once. Not recorded: no operation answers otherwise.
+    #[must_use]
+    pub fn split(&self, most: usize) -> usize {
+        probe::split::<M>(&self.shared, most)
+    }
+}
+
+impl<M: Subject> Thread<M> {
     /// Whether one more copy was stored.
     pub fn insert(&mut self, item: Item) -> bool {
         let outcome = match self.shared.insert(item.hash, item.home.value) {
@@ -864,24 +883,11 @@ impl<M: Subject> Thread<M> {
         count
     }
 
-    /// The entries in the stash.
-    #[must_use]
-    pub fn stashed(&self) -> usize {
-        probe::stashed::<M>(&self.shared)
-    }
-
     /// The copies of each class at one instant, as a snapshot has them.
     pub fn snapshot(&mut self) -> Counts {
         let counts = self.table.count::<M>(&probe::image::<M>(&self.shared));
         self.record_of_class(0, Outcome::Snapshot(counts.clone()));
         Counts(counts)
-    }
-
-    /// Splits this number of buckets, or fewer if there are no more to be split; neighbours are split
-    /// at once. Not recorded: no operation answers otherwise.
-    #[must_use]
-    pub fn split(&self, most: usize) -> usize {
-        probe::split::<M>(&self.shared, most)
     }
 
     /// Gives the table all its stripes and versions, and its words another place. Not recorded.
@@ -1133,6 +1139,31 @@ impl<M: Storage + 'static, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>>
     /// Takes an entry of the item out.
     pub fn take(&mut self, item: Item) {
         assert!(self.shared.remove(&Prehashed(item.hash), item.home.value));
+    }
+}
+
+/// Operations of an expiring filter: not recorded.
+impl<M: Storage + 'static, const TIMED: bool> Thread<Expiring<M, TIMED>> {
+    /// Remembers the item. Whether it was new.
+    pub fn insert_unrecorded(&mut self, item: Item) -> bool {
+        self.shared.insert(&Prehashed(item.hash)).expect("room")
+    }
+
+    /// Whether the item is found.
+    #[must_use]
+    pub fn is_remembered(&self, item: Item) -> bool {
+        self.shared.contains(&Prehashed(item.hash))
+    }
+
+    /// Ends the generations that are due by the time of the model.
+    pub fn advance_if_due(&self) {
+        self.shared.advance_if_due();
+    }
+
+    /// How many generations have ended.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.shared.generation()
     }
 }
 
