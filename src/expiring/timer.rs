@@ -96,7 +96,7 @@ impl Timer {
                     return 0;
                 } else {
                     // It begins to advance, or has ended.
-                    backoff.snooze();
+                    backoff.sleep();
                 }
                 continue;
             };
@@ -104,29 +104,31 @@ impl Timer {
                 // Another thread has advanced.
                 continue;
             }
-            // SeqCst, here and below: pairs with the `fetch_or` in `may_go_on`.
-            self.phase.store(ADVANCING, Ordering::SeqCst);
+            // Release: pairs with the Acquire in `may_go_on`. Whoever sees it knows the time that this thread has read.
+            self.phase.store(ADVANCING, Ordering::Release);
             let result = advance(due);
-            // After the next generation is published: an insert that has not said that it goes on sees it.
-            let was_alone = self.phase.swap(IDLE, Ordering::SeqCst) & OVERLAPPED == 0;
+            // Acquire: pairs with the Release in `may_go_on`. The time that is read below is not before that of an insert
+            // that went on. One that comes after this swap does not go on.
+            let was_alone = self.phase.swap(IDLE, Ordering::Acquire) & OVERLAPPED == 0;
             let next = if was_alone { began + due * self.period } else { self.now() };
-            // SeqCst: pairs with the load in `began`. Whoever sees it sees the generation.
-            self.began.store(next, Ordering::SeqCst);
+            // Release: pairs with the Acquire in `began`. Whoever sees it sees the generation.
+            self.began.store(next, Ordering::Release);
             return result;
         }
     }
 
     /// Whether an insert that has found a generation due may go on beside the thread that advances.
     fn may_go_on(&self) -> bool {
-        // SeqCst: before the clock of the table is read. If that is still the old one, the thread that advances sees this.
-        let is_advancing = self.phase.fetch_or(OVERLAPPED, Ordering::SeqCst) & ADVANCING != 0;
+        // AcqRel: pairs with the Release before the advance, and with the Acquire behind it. If this thread sees that another
+        // one advances, that one sees this.
+        let is_advancing = self.phase.fetch_or(OVERLAPPED, Ordering::AcqRel) & ADVANCING != 0;
         // Afterwards: if several generations were due for the thread that advances, they are due by now.
         is_advancing && passed(self.began(), self.now(), self.period) < 2
     }
 
     fn began(&self) -> u64 {
-        // SeqCst: pairs with the store in `advance_due`.
-        self.began.load(Ordering::SeqCst)
+        // Acquire: pairs with the Release in `advance_due`.
+        self.began.load(Ordering::Acquire)
     }
 
     #[inline]

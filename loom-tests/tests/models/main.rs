@@ -76,6 +76,7 @@ mod races;
 mod snapshots;
 mod stash;
 mod stopped;
+mod timer;
 mod unique;
 mod voids;
 mod widening;

@@ -59,6 +59,7 @@ macro_rules! edit {
 const ARRAY: &str = "src/sync/array.rs";
 const BATCH: &str = "src/table/batch.rs";
 const BUCKETS: &str = "src/table/bucket.rs";
+const EXPIRING: &str = "src/expiring.rs";
 const EXPIRY: &str = "src/table/expiry.rs";
 const GENERATIONS: &str = "src/table/generations.rs";
 const GROWING: &str = "src/table/growing.rs";
@@ -190,6 +191,13 @@ const STAMP_AND_WINDOW: &[&str] = &["expiring::stamp_overtaken_by_a_whole_window
 const STAMP_LATE: &[&str] =
     &["expiring::stamp_beside_two_advances", "expiring::stamp_and_kick_beside_the_end_of_a_sweep"];
 
+const TIMED: &[&str] = &[
+    "timer::insert_beside_an_advance",
+    "timer::insert_where_two_generations_are_due",
+    "timer::two_inserts_that_find_one_due",
+    "timer::two_inserts_that_find_two_due",
+];
+
 /// Models that notice weaker orderings of a file, most likely. They are run first.
 pub const LIKELY: &[(&str, &[&[&str]])] = &[
     (ARRAY, &[PIECES]),
@@ -197,6 +205,7 @@ pub const LIKELY: &[(&str, &[&[&str]])] = &[
     (GENERATIONS, &[STAMP_AND_SWEEP, STAMP_LATE]),
     (KEPT, &[WIDENINGS]),
     (LOCK, &[EXCLUSION]),
+    (TIMER, &[TIMED]),
     (TABLE, &[LOOKUPS, TWO_HOPS, CLEAR, DUPLICATE_THAT_GOES, KICKS, ORDER]),
     (GROWING, &[SPLITS, SPLIT_THEN_LOOKUPS]),
     (GROW, &[SPLITS, SPLIT_THEN_LOOKUPS, SPLIT_THAT_DROPS]),
@@ -278,73 +287,10 @@ pub const EXCEPTIONS: &[Exception] = &[
         how: "Release, not SeqCst",
         reason: ORDER_OF_CALLS,
     },
-    Exception {
-        file: TIMER,
-        line: "let is_advancing = self.phase.fetch_or(OVERLAPPED, Ordering::SeqCst) & ADVANCING != 0;",
-        how: "AcqRel, not SeqCst",
-        reason: NO_TIME,
-    },
-    Exception {
-        file: TIMER,
-        line: "let is_advancing = self.phase.fetch_or(OVERLAPPED, Ordering::SeqCst) & ADVANCING != 0;",
-        how: "Relaxed, not SeqCst",
-        reason: NO_TIME,
-    },
-    Exception {
-        file: TIMER,
-        line: "self.phase.store(ADVANCING, Ordering::SeqCst);",
-        how: "Release, not SeqCst",
-        reason: NO_TIME,
-    },
-    Exception {
-        file: TIMER,
-        line: "self.phase.store(ADVANCING, Ordering::SeqCst);",
-        how: "Relaxed, not SeqCst",
-        reason: NO_TIME,
-    },
-    Exception {
-        file: TIMER,
-        line: "self.began.store(next, Ordering::SeqCst);",
-        how: "Release, not SeqCst",
-        reason: NO_TIME,
-    },
-    Exception {
-        file: TIMER,
-        line: "self.began.store(next, Ordering::SeqCst);",
-        how: "Relaxed, not SeqCst",
-        reason: NO_TIME,
-    },
-    Exception {
-        file: TIMER,
-        line: "self.began.load(Ordering::SeqCst)",
-        how: "Acquire, not SeqCst",
-        reason: NO_TIME,
-    },
-    Exception {
-        file: TIMER,
-        line: "self.began.load(Ordering::SeqCst)",
-        how: "Relaxed, not SeqCst",
-        reason: NO_TIME,
-    },
-    Exception {
-        file: TIMER,
-        line: "let was_alone = self.phase.swap(IDLE, Ordering::SeqCst) & OVERLAPPED == 0;",
-        how: "AcqRel, not SeqCst",
-        reason: NO_TIME,
-    },
-    Exception {
-        file: TIMER,
-        line: "let was_alone = self.phase.swap(IDLE, Ordering::SeqCst) & OVERLAPPED == 0;",
-        how: "Relaxed, not SeqCst",
-        reason: NO_TIME,
-    },
 ];
 
 const ORDER_OF_CALLS: &str = "what it adds is about calls of which one returns before another one begins, and in a model only \
     memory tells which does";
-
-const NO_TIME: &str =
-    "argued there; models have no time, and tests of threads beside a clock have other processors";
 
 const SEQ_CST_OF_LOOM: &str = "in loom, the SeqCst loads of the version and of the words before it see all that \
     SeqCst stores have told, and so hide this";
@@ -819,4 +765,29 @@ pub const FAULTS: &[Fault] = faults! {
     STASH try_stash: "what is stashed has no stamp"
         replace "self.stamped_key(key, duplicates)" with "key"
         => &["expiring::stamp_without_room_beside_an_advance"];
+
+    // Time.
+    EXPIRING insert_with: "an insert looks at the time when it has stored its item"
+        replace "self.advance_if_due(); match self.inner.insert_stamped(hash, stamping) {"
+        with "let ended = self.inner.insert_stamped(hash, stamping); self.advance_if_due(); match ended {"
+        => TIMED;
+    TIMER may_go_on: "an insert that goes on does not say so"
+        replace "self.phase.fetch_or(OVERLAPPED, Ordering::AcqRel)" with "self.phase.load(Ordering::Acquire)"
+        => TIMED;
+    TIMER may_go_on: "an insert that goes on does not tell its time"
+        replace "Ordering::AcqRel" with "Ordering::Acquire" => TIMED;
+    TIMER may_go_on: "an insert that goes on does not know the time of the thread that advances"
+        replace "Ordering::AcqRel" with "Ordering::Release" => TIMED;
+    TIMER may_go_on: "an insert goes on though two generations are due"
+        replace "is_advancing && passed(self.began(), self.now(), self.period) < 2" with "is_advancing" => TIMED;
+    TIMER may_go_on: "an insert goes on though nobody advances yet, or any more"
+        replace "is_advancing && passed" with "passed" => TIMED;
+    TIMER advance_due: "the next generation begins when it was due though an insert went on"
+        replace "if was_alone { began + due * self.period } else { self.now() }" with "began + due * self.period"
+        => TIMED;
+    TIMER advance_due: "two threads end the generations that are due"
+        replace "self.began() != began" with "false" => TIMED;
+    TIMER advance_due: "the next generation begins before it is published"
+        put "let result = advance(due);" after "self.began.store(next, Ordering::Release);"
+        => TIMED;
 };

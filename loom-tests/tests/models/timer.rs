@@ -1,0 +1,129 @@
+//! The timer: inserts that find generations due, beside threads that end them, by the time of the model.
+//!
+//! A period takes 10, and the first generation begins at 0. The threads themselves let the time pass, to the latest at which a
+//! rule could be broken, right before they look at it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use coucal::Layout;
+use coucal::probe::{self, Expiring, PERIOD, pass_until};
+use loom_tests::model::{Item, Setup, Thread};
+
+models_of_three! {
+    insert_beside_an_advance = insert_beside_advances(2, 85_000, 3)
+    insert_beside_advances_of_three = insert_beside_advances(3, 8700, 2)
+    insert_beside_an_advance_as_time_passes
+    insert_where_two_generations_are_due
+    two_inserts_that_find_one_due = two_inserts_that_find_due(1)
+    two_inserts_that_find_two_due = two_inserts_that_find_due(2)
+}
+
+type Timed<L> = Expiring<L, true>;
+
+/// When an item was inserted.
+#[derive(Default)]
+struct Called(AtomicU64);
+
+impl Called {
+    fn insert<L: Layout>(&self, thread: &mut Thread<Timed<L>>, item: Item) {
+        // What a thread of a model reads is not what the others know: this orders nothing.
+        self.0.store(probe::time(), Ordering::Relaxed);
+        thread.insert_unrecorded(item);
+    }
+
+    /// At the end: the item is remembered for one period less than there are generations, at the least.
+    fn is_kept<L: Layout>(&self, thread: &Thread<Timed<L>>, item: Item, generations: u32) {
+        let (called, now) = (self.0.load(Ordering::Relaxed), probe::time());
+        let is_young = now < called + u64::from(generations - 1) * PERIOD;
+        assert!(!is_young || thread.is_remembered(item), "of {called}, and forgotten by {now}");
+    }
+}
+
+fn one_item<L: Layout>(generations: u32) -> (Setup<Timed<L>>, Item) {
+    let mut setup = Setup::new(2);
+    let x = setup.item(0, 1);
+    (setup.generations(generations), x)
+}
+
+/// The insert finds a generation due late in the next period, goes on beside the thread that ends it, and may store the stamp
+/// of before: so the next generation begins at the end of the advance, and does not end one period after it was due. The
+/// second advance is of all the others that would be due then.
+fn insert_beside_advances<L: Layout>(generations: u32, floor: usize, preemptions: usize) {
+    let (setup, x) = one_item::<L>(generations);
+    setup.check_asserted(floor, preemptions, move |model| {
+        let called = Arc::new(Called::default());
+        pass_until(10);
+        model.thread(move |t| {
+            t.advance_if_due();
+            pass_until(u64::from(generations) * PERIOD);
+            t.advance_if_due();
+        });
+        let of_x = Arc::clone(&called);
+        model.thread(move |t| {
+            pass_until(19);
+            of_x.insert(t, x);
+        });
+        move |t| called.is_kept(t, x, generations)
+    });
+}
+
+/// The same at any time.
+fn insert_beside_an_advance_as_time_passes<L: Layout>() {
+    let (setup, x) = one_item::<L>(2);
+    setup.check_asserted(17_000, 1, move |model| {
+        let called = Arc::new(Called::default());
+        pass_until(10);
+        model.thread(|_| [19, 20].into_iter().for_each(pass_until));
+        model.thread(|t| {
+            t.advance_if_due();
+            t.advance_if_due();
+        });
+        let of_x = Arc::clone(&called);
+        model.thread(move |t| of_x.insert(t, x));
+        move |t| called.is_kept(t, x, 2)
+    });
+}
+
+/// For the insert one generation is due, and for the thread that advances there are two: what the insert stored would be
+/// cleared.
+fn insert_where_two_generations_are_due<L: Layout>() {
+    let (setup, x) = one_item::<L>(2);
+    setup.check_asserted(5600, 3, move |model| {
+        let called = Arc::new(Called::default());
+        pass_until(19);
+        model.thread(|t| {
+            pass_until(20);
+            t.advance_if_due();
+        });
+        let of_x = Arc::clone(&called);
+        model.thread(move |t| of_x.insert(t, x));
+        move |t| {
+            called.is_kept(t, x, 2);
+            assert_eq!(t.generation(), 2);
+        }
+    });
+}
+
+/// One of them ends the generations that are due, and no other: what is old is forgotten, and what is young is not.
+fn two_inserts_that_find_due<L: Layout>(due: u64) {
+    let mut setup = Setup::<Timed<L>>::new(2);
+    let [x, old, young] = setup.items([(0, 1); 3]);
+    // Of 4 generations, as many advances forget the stamps up to this, and leave the next one.
+    let (stamped_old, stamped_young) =
+        (setup.with_value(old, due as u32), setup.with_value(young, due as u32 + 1));
+    setup.store(0, &[stamped_old, stamped_young]);
+    setup.generations(4).by_every_schedule().check_asserted(5000, 3, move |model| {
+        pass_until(due * PERIOD);
+        for item in [x, x.swapped()] {
+            model.thread(move |t| {
+                t.insert_unrecorded(item);
+                assert!(t.is_remembered(item));
+            });
+        }
+        move |t| {
+            assert_eq!(t.generation(), due);
+            assert_eq!([x, old, young].map(|item| t.is_remembered(item)), [true, false, true]);
+        }
+    });
+}
