@@ -51,8 +51,8 @@ use crate::table::generations::Stamping;
 ///   that is stopped in the middle of an `advance` included. Lookups know nothing of generations: what is in the table is
 ///   found.
 /// * **Linearizable**: `insert`, `insert_if_absent` and `contains` each take effect at one instant between call and return. An
-///   insert belongs to the generation of that instant. An `advance` forgets one item after the other, and then begins the next
-///   generation at one instant.
+///   insert belongs to the generation of that instant, or to the one before if that ended during the call. An `advance` forgets
+///   one item after the other, and then begins the next generation at one instant.
 /// * **Nothing is lost**: an operation that fails changes nothing.
 /// * **Memory does not rise** with time. A filter of fixed size keeps its size. One that grows has the size that the most
 ///   items at once needed.

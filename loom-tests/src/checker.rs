@@ -42,6 +42,12 @@
 //! * A lookup may find an absent item if the filter counted an inconclusive lookup: as many such
 //!   answers as it counted, and no more.
 //! * "Full" depends on the other classes: see [`History::explain_full`].
+//!
+//! # Filters that forget
+//!
+//! They have ages in place of a counter: see [`expiring`].
+
+pub mod expiring;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -80,6 +86,12 @@ pub enum Outcome {
     HasKey(bool),
     /// `replace`: `true`, with the class of the new value.
     Replaced(usize),
+    /// `insert` of a filter that forgets: whether the item was new. `insert_if_absent` is `Unique`, or `Duplicate`.
+    Stamped(bool),
+    /// `age`.
+    Aged(Option<u32>),
+    /// `advance`: an operation on every class, whatever class its event names.
+    Advanced,
 }
 
 impl Outcome {
@@ -97,7 +109,10 @@ impl Outcome {
             | Self::Snapshot(_)
             | Self::Got(_)
             | Self::HasKey(_)
-            | Self::Replaced(_) => unreachable!("no operation on one class"),
+            | Self::Replaced(_)
+            | Self::Stamped(_)
+            | Self::Aged(_)
+            | Self::Advanced => unreachable!("no operation on one class of a multiset"),
         };
         possible.then_some(after)
     }

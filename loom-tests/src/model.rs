@@ -18,7 +18,7 @@ use loom::sync::atomic::AtomicBool;
 use loom::thread;
 
 use crate::WITHOUT_FLOORS;
-use crate::checker::{Event, History, Outcome, Shape};
+use crate::checker::{Event, History, Outcome, Shape, expiring};
 
 /// What a model runs: the filter of a storage, or a [`Maplet`].
 pub trait Subject: Modelled<Shared: Shared> {}
@@ -425,6 +425,37 @@ impl<M: Subject> Setup<M> {
             let mut model = Model::new(setup);
             define(&mut model);
             model.run(setup);
+        });
+    }
+}
+
+impl<M: Storage + 'static, const TIMED: bool> Setup<Expiring<M, TIMED>> {
+    /// As `check_with`, of a filter that forgets: the checker knows of ages. An item with another value is the same one with
+    /// this stamp.
+    pub fn check_ages(
+        self,
+        floor: usize,
+        preemptions: usize,
+        define: impl Fn(&mut Model<Expiring<M, TIMED>>) + Send + Sync + 'static,
+    ) {
+        self.explore(floor, preemptions, move |setup| {
+            let mut model = Model::new(setup);
+            define(&mut model);
+            let (mut main, mut threads) = model.join();
+            main.known = threads.iter().map(Vec::len).collect();
+            for item in setup.classes.iter().filter(|item| item.class == item.key) {
+                main.age(*item);
+            }
+            threads[0].clone_from(&main.events);
+            let mut initial = vec![None; setup.classes.len()];
+            for stored in &setup.stored {
+                let age = (setup.generations - stored.item.home.value) % setup.generations;
+                initial[stored.item.key] = Some(age);
+            }
+            let history = expiring::History { generations: setup.generations, initial, threads };
+            if let Err(reason) = history.explain() {
+                panic!("{reason}: {history:#?}");
+            }
         });
     }
 }
@@ -1142,20 +1173,54 @@ impl<M: Storage + 'static, const SHORT_RING: bool> Thread<Maplet<M, SHORT_RING>>
     }
 }
 
-/// Operations of an expiring filter: not recorded.
+/// Operations of a filter that forgets.
 impl<M: Storage + 'static, const TIMED: bool> Thread<Expiring<M, TIMED>> {
-    /// Remembers the item. Whether it was new.
+    /// `insert`: whether the item was new.
+    pub fn remember(&mut self, item: Item) -> bool {
+        let is_new = self.insert_unrecorded(item);
+        self.record_of_class(item.key, Outcome::Stamped(is_new));
+        is_new
+    }
+
+    /// `insert_if_absent`: whether the item was new.
+    pub fn remember_if_absent(&mut self, item: Item) -> bool {
+        let is_new = self.shared.insert_if_absent(&Prehashed(item.hash)).expect("room");
+        self.record_of_class(item.key, if is_new { Outcome::Unique } else { Outcome::Duplicate });
+        is_new
+    }
+
+    /// `contains`: whether the item was found.
+    pub fn look_up(&mut self, item: Item) -> bool {
+        let found = self.is_remembered(item);
+        self.record_of_class(item.key, if found { Outcome::Found } else { Outcome::Missing });
+        found
+    }
+
+    /// How many generations ago the item was inserted.
+    pub fn age(&mut self, item: Item) -> Option<u32> {
+        let age = self.shared.age(&Prehashed(item.hash));
+        self.record_of_class(item.key, Outcome::Aged(age));
+        age
+    }
+
+    /// Ends a generation.
+    pub fn advance(&mut self) {
+        self.shared.advance();
+        self.record_of_class(0, Outcome::Advanced);
+    }
+
+    /// As `remember`. Not recorded.
     pub fn insert_unrecorded(&mut self, item: Item) -> bool {
         self.shared.insert(&Prehashed(item.hash)).expect("room")
     }
 
-    /// Whether the item is found.
+    /// As `look_up`. Not recorded.
     #[must_use]
     pub fn is_remembered(&self, item: Item) -> bool {
         self.shared.contains(&Prehashed(item.hash))
     }
 
-    /// Ends the generations that are due by the time of the model.
+    /// Ends the generations that are due by the time of the model. Not recorded.
     pub fn advance_if_due(&self) {
         self.shared.advance_if_due();
     }

@@ -59,6 +59,7 @@ macro_rules! of_layouts {
     };
 }
 
+mod ages;
 mod array;
 mod batches;
 mod costs;

@@ -185,8 +185,11 @@ const SWEEP_AND_ORDER: &[&str] = &[
     "order::advance_and_insert_then_lookups",
 ];
 
-const STAMP_AND_SWEEP: &[&str] =
-    &["expiring::stamp_of_what_is_swept", "expiring::stamp_if_absent_beside_an_advance"];
+const STAMP_AND_SWEEP: &[&str] = &[
+    "expiring::stamp_of_what_is_swept",
+    "expiring::stamp_if_absent_beside_an_advance",
+    "ages::insert_of_what_is_swept_against_lookups",
+];
 const STAMP_AND_WINDOW: &[&str] = &["expiring::stamp_overtaken_by_a_whole_window"];
 const STAMP_LATE: &[&str] =
     &["expiring::stamp_beside_two_advances", "expiring::stamp_and_kick_beside_the_end_of_a_sweep"];
@@ -751,14 +754,17 @@ pub const FAULTS: &[Fault] = faults! {
         => &["expiring::two_that_make_room"];
     GENERATIONS age: "an age is told by the generation before the words"
         replace "if self.clock() == clock { break; }" with "break;"
-        => &["expiring::age_beside_an_advance"];
+        => &["expiring::age_beside_an_advance", "ages::two_inserts_beside_an_advance"];
     GENERATIONS insert_stamped_slow: "an insert leaves an older stamp as it is"
         replace "self.restamp(Key { entry, ..key })?" with "self.replace(Key { entry, ..key }, older)?"
-        => &["expiring::two_stamps_of_an_old_item"];
+        => &["expiring::two_stamps_of_an_old_item", "ages::two_inserts_of_what_is_swept"];
     INSERT store_absent: "a stamp is read before the stripe is taken"
         put "let place = self.stamped(Place::select(in_first, places), duplicates);"
         before "let locked = self.lock_stripes(buckets.map(Bucket::number));"
-        => &["expiring::stamp_beside_two_advances"];
+        => &["expiring::stamp_beside_two_advances", "ages::insert_beside_two_advances"];
+    INSERT store_absent: "a new item is stored though its buckets have changed since they were read"
+        replace "let is_same =" with "let is_same = true ||"
+        => &["ages::two_inserts_beside_an_advance"];
     STASH stash_locked: "what the last resort stashes has no stamp"
         without "let key = self.stamped_key(key, duplicates);"
         => &["last_resort::stamp_overtaken_in_every_attempt"];

@@ -1,0 +1,96 @@
+//! Filters that forget, with what the threads do recorded and checked: which insert is new, and how old items are.
+//!
+//! In the comments, x is an item, and x1 is x with the stamp 1. The generation with the stamp 0 is present at first.
+
+use coucal::probe::Expiring;
+use coucal::{Growable, GrowingLayout, Layout};
+use loom_tests::model::{Item, Setup, Thread};
+
+models_of_three! {
+    two_inserts_of_what_is_swept
+    insert_of_what_is_swept_against_lookups
+    insert_beside_two_advances
+    two_inserts_beside_an_advance
+}
+
+growing_models! {
+    split_and_insert_beside_an_advance
+}
+
+/// Two buckets; x is in bucket 0, with this stamp.
+fn one_old<L: Layout>(stamp: u32) -> (Setup<Expiring<L>>, Item) {
+    let mut setup = Setup::new(2);
+    let x = setup.item(0, 1);
+    let stamped = setup.with_value(x, stamp);
+    setup.store(0, &[stamped]);
+    (setup, x)
+}
+
+/// One of them may be new, or none.
+fn two_inserts_of_what_is_swept<L: Layout>() {
+    let (setup, x) = one_old::<L>(1);
+    setup.generations(2).check_ages(115_000, 1, move |model| {
+        for item in [x, x.swapped()] {
+            model.thread(move |t| _ = t.remember(item));
+        }
+        model.thread(Thread::<Expiring<L>>::advance);
+    });
+}
+
+/// What is missing was forgotten, and then comes back.
+fn insert_of_what_is_swept_against_lookups<L: Layout>() {
+    let (setup, x) = one_old::<L>(1);
+    setup.generations(2).check_ages(32_000, 1, move |model| {
+        model.thread(move |t| {
+            t.remember(x);
+            t.age(x);
+        });
+        model.thread(move |t| {
+            t.look_up(x.swapped());
+            t.look_up(x);
+        });
+        model.thread(Thread::<Expiring<L>>::advance);
+    });
+}
+
+/// The insert may take effect in the generation that the first `advance` begins, with the stamp of the one before: the lookup
+/// finds nothing, and in the end the item is as old as if it had been there. It is not older.
+fn insert_beside_two_advances<L: Layout>() {
+    let mut setup = Setup::<Expiring<L>>::new(2);
+    let x = setup.item(0, 1);
+    setup.generations(3).check_ages(2000, 3, move |model| {
+        model.thread(move |t| _ = t.remember(x));
+        model.thread(move |t| {
+            t.advance();
+            t.look_up(x);
+            t.advance();
+        });
+    });
+}
+
+/// Of two kinds, of a new item.
+fn two_inserts_beside_an_advance<L: Layout>() {
+    let mut setup = Setup::<Expiring<L>>::new(2);
+    let x = setup.item(0, 1);
+    setup.generations(3).check_ages(22_000, 2, move |model| {
+        model.thread(move |t| _ = t.remember(x));
+        model.thread(move |t| {
+            t.remember_if_absent(x.swapped());
+            t.age(x);
+        });
+        model.thread(Thread::<Expiring<L>>::advance);
+    });
+}
+
+/// The item goes to the new bucket, and was inserted in the oldest generation.
+fn split_and_insert_beside_an_advance<L: GrowingLayout + Layout>() {
+    let mut setup = Setup::<Expiring<Growable<L>>>::growable(2, 4);
+    let x = setup.item(2, 1);
+    let x1 = setup.with_value(x, 1);
+    setup.store(0, &[x1]);
+    setup.generations(2).check_ages(280_000, 1, move |model| {
+        model.thread(move |t| assert_eq!(t.split(1), 1));
+        model.thread(Thread::<Expiring<Growable<L>>>::advance);
+        model.thread(move |t| _ = t.remember(x));
+    });
+}
