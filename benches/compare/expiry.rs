@@ -15,14 +15,16 @@ use coucal::{
     CuckooFilter, ExpiringBuilder, ExpiringCuckooFilter, FixedStorage, Fp12x5, Fp16x4, Fp21x3,
 };
 use coucal_benches::keys::{CHUNK, Keys, Which};
-use coucal_benches::text::Table;
+use coucal_benches::text::{Table, power};
 use cuckoo_clock::config::{CuckooConfiguration, TtlConfig};
 use fastbloom::AtomicBloomFilter;
 use parking_lot::RwLock;
 
 use crate::hash::KeyHash;
-use crate::output::all_figures;
+use crate::output::{all_figures, scaling, table};
+use crate::pieces::{self, Counted, count};
 use crate::results::{Results, median};
+use crate::threads::{again, part};
 use crate::views::timed;
 use crate::{Plan, Topic, allocated};
 
@@ -45,8 +47,21 @@ const PRESENT: &str = "present, ns";
 const TICK: &str = "tick, ns per live item";
 const FIGURES: [&str; 9] = [BITS, RATE, FORGOTTEN, REMEMBERED, NEW, HOT, ABSENT, PRESENT, TICK];
 
+/// By one thread and by two, million per second.
+const SHARED: [&str; 4] = [ABSENT_LOOKUPS, PRESENT_LOOKUPS, NEW_INSERTS, HOT_INSERTS];
+const ABSENT_LOOKUPS: &str = "absent";
+const PRESENT_LOOKUPS: &str = "present";
+const NEW_INSERTS: &str = "insert, new";
+const HOT_INSERTS: &str = "insert, hot";
+/// Threads insert the new items of so many ticks at once: for so long that it does not matter who begins first.
+const BURST: u64 = 4;
+/// Once in so many ticks, since a window of 16 generations has four bursts then.
+const TICKS_OF_BURST: u64 = 5;
+/// How often they do.
+const BURSTS: u64 = 8;
+
 /// What forgets.
-trait Forgets {
+trait Forgets: Sync {
     /// Whether the key is new.
     fn insert(&self, key: u64) -> bool;
     fn contains(&self, key: u64) -> bool;
@@ -67,7 +82,7 @@ impl<L: FixedStorage> Forgets for ExpiringCuckooFilter<L, KeyHash> {
 }
 
 /// A filter that is cleared as a whole.
-trait Clears {
+trait Clears: Send + Sync {
     fn insert(&self, key: u64) -> bool;
     fn contains(&self, key: u64) -> bool;
     fn clear(&mut self);
@@ -217,9 +232,16 @@ fn measure(plan: &Plan, results: &mut Results) {
         let of_tick = slots * 9 / 10 / (WINDOW + 1);
         for (name, make) in SUBJECTS {
             if plan.includes(name) {
-                let figures = one(plan, keys, of_tick, make);
+                let (subject, figures) = one(plan, keys, of_tick, make);
                 for (figure, value) in FIGURES.into_iter().zip(figures) {
                     results.push((slots, 1), name, figure, value);
+                }
+                let mut tick = TICKS;
+                for threads in [1, 2] {
+                    let counted = shared(plan, keys, of_tick, &*subject, threads, &mut tick);
+                    for (workload, counted) in SHARED.into_iter().zip(counted) {
+                        results.push_counted((slots, threads), name, workload, counted);
+                    }
                 }
             }
         }
@@ -231,7 +253,13 @@ fn keys_of(keys: Keys, tick: u64, of_tick: u64) -> Vec<u64> {
     keys.collect(Which::InOrder, tick * of_tick..(tick + 1) * of_tick)
 }
 
-fn one(plan: &Plan, keys: Keys, of_tick: u64, make: Make) -> [f64; FIGURES.len()] {
+/// What one thread measures, and the subject after all ticks.
+fn one(
+    plan: &Plan,
+    keys: Keys,
+    of_tick: u64,
+    make: Make,
+) -> (Box<dyn Forgets>, [f64; FIGURES.len()]) {
     let live = (WINDOW * of_tick) as usize;
     let before = allocated();
     let subject = make(live);
@@ -271,7 +299,7 @@ fn one(plan: &Plan, keys: Keys, of_tick: u64, make: Make) -> [f64; FIGURES.len()
     let checked = (WINDOW * of_tick) as f64;
     let [absent, present] = lookups.map(|nanos| median(&nanos).unwrap_or(f64::NAN));
     let middle = |nanos: &[f64]| median(&nanos[nanos.len() / 2..]).unwrap_or(f64::NAN);
-    [
+    let figures = [
         most as f64 * 8.0 / live as f64,
         100.0 * found as f64 / looked_up as f64,
         100.0 * forgotten as f64 / checked,
@@ -281,10 +309,62 @@ fn one(plan: &Plan, keys: Keys, of_tick: u64, make: Make) -> [f64; FIGURES.len()
         absent,
         present,
         ticks[ticks.len() / 2..].iter().sum::<f64>() / ticks[ticks.len() / 2..].len() as f64,
+    ];
+    (subject, figures)
+}
+
+/// The throughput of so many threads together, of each workload; `tick` is the next one.
+fn shared(
+    plan: &Plan,
+    keys: Keys,
+    of_tick: u64,
+    subject: &dyn Forgets,
+    threads: usize,
+    tick: &mut u64,
+) -> [Counted; SHARED.len()] {
+    let mut bursts = Vec::new();
+    let mut newest = Vec::new();
+    for _ in 0..BURSTS {
+        newest = keys.collect(Which::InOrder, *tick * of_tick..(*tick + BURST) * of_tick);
+        for _ in 0..TICKS_OF_BURST {
+            subject.tick(*tick);
+            *tick += 1;
+        }
+        let pieces = pieces::run((0..threads).collect(), |thread, meter| {
+            for chunk in part(&newest, thread, threads).chunks(CHUNK) {
+                timed(chunk, |&key| subject.insert(key));
+                meter.add(chunk.len());
+            }
+        });
+        bursts.push(Counted::together(&count(&pieces)));
+    }
+    let rates: Vec<_> = bursts.iter().map(|burst| burst.rate).collect();
+    let new = Counted {
+        rate: median(&rates).unwrap_or(f64::NAN),
+        pieces: bursts.iter().map(|burst| burst.pieces).sum(),
+    };
+    let absent = keys.collect(Which::Absent, 0..plan.operations);
+    // In three rounds about 60 pieces of each thread.
+    let duration = Duration::from_micros(plan.operations / 5);
+    let contains = |keys: &[u64]| timed(keys, |&key| subject.contains(key)).1 as u64;
+    let insert = |keys: &[u64]| timed(keys, |&key| subject.insert(key)).1 as u64;
+    [
+        again(duration, threads, |thread| part(&absent, thread, threads).chunks(CHUNK), contains),
+        again(duration, threads, |thread| part(&newest, thread, threads).chunks(CHUNK), contains),
+        new,
+        again(duration, threads, |thread| part(&newest, thread, threads).chunks(CHUNK), insert),
     ]
 }
 
 fn tables(results: &Results) -> Vec<Table> {
     let subjects = SUBJECTS.map(|(name, _)| name);
-    vec![all_figures("expiry", results, &subjects, &FIGURES)]
+    let mut threads = table("expiry-threads", SHARED);
+    for slots in results.slots_with(SHARED[0]) {
+        let views = (results.at(slots, 1), results.at(slots, 2));
+        for name in subjects.into_iter().filter(|name| !views.0.runs(name, SHARED[0]).is_empty()) {
+            let label = format!("{name}, {} slots", power(slots));
+            threads.cells(&label, SHARED.map(|workload| scaling(views, name, workload)));
+        }
+    }
+    vec![all_figures("expiry", results, &subjects, &FIGURES), threads]
 }

@@ -4,10 +4,10 @@ use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use coucal_benches::text::{Table, fill_page, power};
+use coucal_benches::text::{Table, figures, fill_page, power};
 
 use crate::Topic;
-use crate::results::Results;
+use crate::results::{Results, View};
 
 /// A table whose first column has no title.
 pub fn table<T: Into<String>>(name: &str, columns: impl IntoIterator<Item = T>) -> Table {
@@ -25,6 +25,17 @@ pub fn all_figures(name: &str, results: &Results, subjects: &[&str], figures: &[
         }
     }
     all
+}
+
+/// The throughput of one thread, that of several, and their ratio.
+pub fn scaling((one, several): (View, View), name: &str, workload: &str) -> String {
+    if one.runs(name, workload).is_empty() {
+        return "–".into();
+    }
+    let rate = |view: View| view.median(name, workload).map_or_else(|| "–".into(), figures);
+    let times = several.times(name, (one, name), workload).map(figures);
+    let times = times.unwrap_or_else(|| "too few pieces".into());
+    format!("{} → {} ({times})", rate(one), rate(several))
 }
 
 /// The file of a topic.

@@ -8,11 +8,11 @@ use std::{array, iter};
 
 use coucal_benches::keys::{CHUNK, Keys, Which, mix};
 use coucal_benches::plot::{Plot, Scale, Series, Style};
-use coucal_benches::text::{Table, figures, power};
+use coucal_benches::text::{Table, power};
 
 use crate::beside::{self, Lookups, churn};
 use crate::machine;
-use crate::output::table;
+use crate::output::{scaling, table};
 use crate::peers::{ATOMIC, BLOOM, COUCAL, GROWING, LIMIT, SHARDS, removes, shared};
 use crate::pieces::{self, Counted, count};
 use crate::results::{Results, View};
@@ -92,7 +92,7 @@ fn beside_a_writer(plan: &Plan, slots: u64, name: &str, table: &Shared, results:
 }
 
 /// The part of a list that belongs to one thread.
-fn part<T>(list: &[T], thread: usize, threads: usize) -> &[T] {
+pub fn part<T>(list: &[T], thread: usize, threads: usize) -> &[T] {
     &list[list.len() * thread / threads..list.len() * (thread + 1) / threads]
 }
 
@@ -163,25 +163,34 @@ impl Scripts {
         }
     }
 
-    /// Each thread goes through its list again and again.
     fn again<'a, T: 'a, C: Iterator<Item = &'a [T]> + Clone>(
         &self,
         threads: usize,
         chunks: impl Fn(usize) -> C + Sync,
         work: impl Fn(&[T]) -> u64 + Sync,
     ) -> Counted {
-        let pieces = pieces::run((0..threads).collect(), |thread, meter| {
-            let started = Instant::now();
-            for chunk in chunks(thread).cycle() {
-                black_box(work(chunk));
-                meter.add(chunk.len());
-                if started.elapsed() > self.duration {
-                    break;
-                }
-            }
-        });
-        Counted::together(&count(&pieces))
+        again(self.duration, threads, chunks, work)
     }
+}
+
+/// Each thread goes through its list again and again.
+pub fn again<'a, T: 'a, C: Iterator<Item = &'a [T]> + Clone>(
+    duration: Duration,
+    threads: usize,
+    chunks: impl Fn(usize) -> C + Sync,
+    work: impl Fn(&[T]) -> u64 + Sync,
+) -> Counted {
+    let pieces = pieces::run((0..threads).collect(), |thread, meter| {
+        let started = Instant::now();
+        for chunk in chunks(thread).cycle() {
+            black_box(work(chunk));
+            meter.add(chunk.len());
+            if started.elapsed() > duration {
+                break;
+            }
+        }
+    });
+    Counted::together(&count(&pieces))
 }
 
 /// Each thread does its part of the keys in one table after the other. NaN if something failed.
@@ -233,19 +242,9 @@ fn tables(results: &Results) -> Vec<Table> {
     let (one, all) = (results.at(slots, 1), with_all_threads(results, slots));
     let mut all_workloads = table("threads", WORKLOADS);
     for name in SUBJECTS {
-        let rate = |view: View, workload: &str| {
-            view.median(name, workload).map_or_else(|| "–".into(), figures)
-        };
-        let cell = |workload: &str| {
-            if one.runs(name, workload).is_empty() {
-                return "–".into();
-            }
-            let times = all.times(name, (one, name), workload).map(figures);
-            let times = times.unwrap_or_else(|| "too few pieces".into());
-            format!("{} → {} ({times})", rate(one, workload), rate(all, workload))
-        };
         if WORKLOADS.iter().any(|workload| !one.runs(name, workload).is_empty()) {
-            all_workloads.cells(name, WORKLOADS.map(cell));
+            all_workloads
+                .cells(name, WORKLOADS.map(|workload| scaling((one, all), name, workload)));
         }
     }
     let mut beside = table("threads-beside", beside::COLUMNS);
