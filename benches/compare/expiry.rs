@@ -57,8 +57,10 @@ const HOT_INSERTS: &str = "insert, hot";
 const BURST: u64 = 4;
 /// Once in so many ticks, since a window of 16 generations has four bursts then.
 const TICKS_OF_BURST: u64 = 5;
-/// How often they do.
-const BURSTS: u64 = 8;
+/// Bursts until the load before each of them is the same.
+const FIRST_BURSTS: usize = 4;
+/// How many are measured. Two filters in turn are as before after three.
+const BURSTS: usize = 9;
 
 /// What forgets.
 trait Forgets: Sync {
@@ -324,7 +326,7 @@ fn shared(
 ) -> [Counted; SHARED.len()] {
     let mut bursts = Vec::new();
     let mut newest = Vec::new();
-    for _ in 0..BURSTS {
+    for burst in 0..FIRST_BURSTS + BURSTS {
         newest = keys.collect(Which::InOrder, *tick * of_tick..(*tick + BURST) * of_tick);
         for _ in 0..TICKS_OF_BURST {
             subject.tick(*tick);
@@ -336,7 +338,9 @@ fn shared(
                 meter.add(chunk.len());
             }
         });
-        bursts.push(Counted::together(&count(&pieces)));
+        if burst >= FIRST_BURSTS {
+            bursts.push(Counted::together(&count(&pieces)));
+        }
     }
     let rates: Vec<_> = bursts.iter().map(|burst| burst.rate).collect();
     let new = Counted {
