@@ -17,7 +17,7 @@ use crate::error::{Error, Refusal, Stopped, check_lengths};
 use crate::hasher::{DefaultHashBuilder, Item};
 use crate::layout::Fp16x4;
 use crate::snapshot::{Content, Snapshot};
-use crate::storage::operations::{self, Inner, Stats};
+use crate::storage::operations::{self, Inner, Stats, by_format};
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 use crate::sync::{AtomicU64, Ordering};
 use crate::table::entry::ValueBits;
@@ -297,7 +297,8 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn age<Q: Item<S> + ?Sized>(&self, item: &Q) -> Option<u32> {
-        self.inner.age(self.hash_of(item))
+        let hash = self.hash_of(item);
+        by_format!(self.inner, table => table.age(table.key(hash)))
     }
 
     /// Remembers each item from now on, in order, until an insert fails. Writes to `new` whether it was not seen within the
@@ -447,7 +448,8 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     /// ```
     pub fn contains_many<Q: Item<S>>(&self, items: &[Q], found: &mut [bool]) -> Result<(), Error> {
         check_lengths(items.len(), found.len())?;
-        self.inner.contains_many(items, |item| self.hash_of(item), found);
+        let hash = |item: &Q| self.hash_of(item);
+        by_format!(self.inner, table => table.contains_many(items, hash, found));
         Ok(())
     }
 
@@ -466,7 +468,8 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     #[must_use]
     pub fn contains_each<Q: Item<S>>(&self, items: &[Q]) -> Vec<bool> {
         let mut found = vec![false; items.len()];
-        self.inner.contains_many(items, |item| self.hash_of(item), &mut found);
+        // It fails only if there are more or fewer answers than items.
+        let _ = self.contains_many(items, &mut found);
         found
     }
 
@@ -490,7 +493,8 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     /// ```
     pub fn age_many<Q: Item<S>>(&self, items: &[Q], ages: &mut [Option<u32>]) -> Result<(), Error> {
         check_lengths(items.len(), ages.len())?;
-        self.inner.age_many(items, |item| self.hash_of(item), ages);
+        let hash = |item: &Q| self.hash_of(item);
+        by_format!(self.inner, table => table.age_many(items, hash, ages));
         Ok(())
     }
 
@@ -509,7 +513,8 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     #[must_use]
     pub fn age_each<Q: Item<S>>(&self, items: &[Q]) -> Vec<Option<u32>> {
         let mut ages = vec![None; items.len()];
-        self.inner.age_many(items, |item| self.hash_of(item), &mut ages);
+        // It fails only if there are more or fewer answers than items.
+        let _ = self.age_many(items, &mut ages);
         ages
     }
 
@@ -554,7 +559,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn advance(&self) -> usize {
-        self.inner.advance()
+        by_format!(self.inner, table => table.advance())
     }
 
     /// Advances by as many generations as have passed by the [clock](crate::Builder::every), as an insert does. Returns how many
@@ -580,7 +585,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     pub fn advance_if_due(&self) -> usize {
         match &self.timer {
             Some(timer) if timer.is_due() => timer.advance_due(
-                |generations| self.inner.advance_by(generations),
+                |generations| by_format!(self.inner, table => table.advance_by(generations)),
                 |mutex| self.inner.state.turns.lock(mutex),
             ),
             _ => 0,
@@ -677,10 +682,25 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     #[inline]
     fn insert_with(&self, hash: u64, stamping: Stamping) -> Result<bool, Refusal> {
         self.advance_if_due();
-        match self.inner.insert_stamped(hash, stamping) {
+        match self.insert_stamped(hash, stamping) {
             Err(Refusal::Full) if self.forgets_oldest => self.insert_in_full(hash, stamping),
             ended => ended,
         }
+    }
+
+    #[inline]
+    fn insert_stamped(&self, hash: u64, stamping: Stamping) -> Result<bool, Refusal> {
+        by_format!(self.inner, table => table.insert_stamped_item(hash, stamping))
+    }
+
+    fn insert_batch<Q>(
+        &self,
+        items: &[Q],
+        hash: impl Fn(&Q) -> u64,
+        stamping: Stamping,
+        new: &mut [bool],
+    ) -> Result<usize, Stopped> {
+        by_format!(self.inner, table => table.insert_stamped_many(items, hash, stamping, new))
     }
 
     /// Ends generations until there is room. Without a bound: as soon as N have ended, what has no room was inserted by other
@@ -691,11 +711,11 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         loop {
             // Before the table is looked at: where another thread has made room since then, this one makes no more.
             let clock = self.inner.state.clock();
-            match self.inner.insert_stamped(hash, stamping) {
+            match self.insert_stamped(hash, stamping) {
                 Err(Refusal::Full) => {}
                 ended => return ended,
             }
-            if self.inner.advance_from(clock).is_some() {
+            if by_format!(self.inner, table => table.advance_from(clock)).is_some() {
                 // Relaxed: a number that orders nothing.
                 self.early_advances.fetch_add(1, Ordering::Relaxed);
             }
@@ -705,7 +725,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     fn insert_many_with<Q>(
         &self,
         items: &[Q],
-        hash: impl Fn(&Q) -> u64,
+        hash: impl Fn(&Q) -> u64 + Copy,
         stamping: Stamping,
         new: &mut [bool],
     ) -> Result<usize, Stopped> {
@@ -714,7 +734,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
             self.advance_if_due();
             let end = items.len().min(index + operations::BATCH);
             let (batch, answers) = (&items[index..end], &mut new[index..end]);
-            match self.inner.insert_stamped_many(batch, &hash, stamping, answers) {
+            match self.insert_batch(batch, hash, stamping, answers) {
                 Ok(of_batch) => {
                     index = end;
                     stored += of_batch;

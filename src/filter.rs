@@ -6,7 +6,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use crate::error::{Error, check_lengths};
 use crate::hasher::{DefaultHashBuilder, Item};
 use crate::layout::Fp16x4;
-use crate::storage::operations::{self, Inner, Stats};
+use crate::storage::operations::{self, Inner, Stats, by_format};
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 use crate::table::entry::NoValues;
 
@@ -133,7 +133,8 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[inline]
     pub fn insert<Q: Item<S> + ?Sized>(&self, item: &Q) -> Result<(), Error> {
-        Ok(self.inner.insert(self.hash_of(item))?)
+        let hash = self.hash_of(item);
+        Ok(by_format!(self.inner, table => table.insert_item(hash))?)
     }
 
     /// Adds `item` unless the filter contains it: returns `Ok(true)` if it was inserted, and
@@ -167,7 +168,8 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[inline]
     pub fn insert_unique<Q: Item<S> + ?Sized>(&self, item: &Q) -> Result<bool, Error> {
-        Ok(self.inner.insert_unique(self.hash_of(item))?)
+        let hash = self.hash_of(item);
+        Ok(by_format!(self.inner, table => table.insert_unique_item(hash))?)
     }
 
     /// Whether `item` is in the filter. `false` is certain; `true` may be wrong, at
@@ -217,7 +219,8 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[inline]
     pub fn remove<Q: Item<S> + ?Sized>(&self, item: &Q) -> bool {
-        self.inner.remove(self.hash_of(item))
+        let hash = self.hash_of(item);
+        by_format!(self.inner, table => table.remove_item(hash))
     }
 
     /// The number of copies of `item`, including copies of items that collide with it.
@@ -239,7 +242,8 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     #[must_use]
     pub fn count<Q: Item<S> + ?Sized>(&self, item: &Q) -> usize {
-        self.inner.count(self.hash_of(item))
+        let hash = self.hash_of(item);
+        by_format!(self.inner, table => table.count(table.key(hash)))
     }
 
     /// Writes to `found` whether each item is in the filter: [`contains`](Self::contains) for a
@@ -266,7 +270,8 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     pub fn contains_many<Q: Item<S>>(&self, items: &[Q], found: &mut [bool]) -> Result<(), Error> {
         check_lengths(items.len(), found.len())?;
-        self.answer_each(items, found);
+        let hash = |item: &Q| self.hash_of(item);
+        by_format!(self.inner, table => table.contains_many(items, hash, found));
         Ok(())
     }
 
@@ -285,7 +290,8 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     #[must_use]
     pub fn contains_each<Q: Item<S>>(&self, items: &[Q]) -> Vec<bool> {
         let mut found = vec![false; items.len()];
-        self.answer_each(items, &mut found);
+        // It fails only if there are more or fewer answers than items.
+        let _ = self.contains_many(items, &mut found);
         found
     }
 
@@ -314,7 +320,8 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn insert_many<Q: Item<S>>(&self, items: &[Q]) -> Result<(), Error> {
-        Ok(self.inner.insert_many(items, |item| self.hash_of(item))?)
+        let hash = |item: &Q| self.hash_of(item);
+        Ok(by_format!(self.inner, table => table.insert_many(items, hash))?)
     }
 
     /// Adds one more copy of each item of an iterator, in order, until one fails:
@@ -349,9 +356,11 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         I: IntoIterator<Item: Item<S>>,
     {
         let hashes = items.into_iter().map(|item| self.hash_of(&item));
-        let insert_many =
-            |batch: &[u64]| self.inner.insert_many(batch, u64::clone).map(|()| batch.len());
-        Ok(operations::insert_in_batches(hashes, insert_many).map(|_| ())?)
+        let inserted = operations::insert_in_batches(hashes, |batch| {
+            by_format!(self.inner, table => table.insert_many(batch, u64::clone))?;
+            Ok(batch.len())
+        });
+        Ok(inserted.map(|_| ())?)
     }
 
     /// Adds each item, in order, unless the filter contains it, until an insert fails. Writes to `new` whether it was
@@ -391,7 +400,8 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         new: &mut [bool],
     ) -> Result<usize, Error> {
         check_lengths(items.len(), new.len())?;
-        Ok(self.inner.insert_unique_many(items, |item| self.hash_of(item), new)?)
+        let hash = |item: &Q| self.hash_of(item);
+        Ok(by_format!(self.inner, table => table.insert_unique_many(items, hash, new))?)
     }
 
     /// Adds each item of an iterator, in order, unless the filter contains it, until an insert fails. Returns how many
@@ -428,8 +438,8 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     {
         let hashes = items.into_iter().map(|item| self.hash_of(&item));
         let inserted = operations::insert_in_batches(hashes, |batch| {
-            let mut new = [false; operations::BATCH];
-            self.inner.insert_unique_many(batch, u64::clone, &mut new[..batch.len()])
+            let new = &mut [false; operations::BATCH][..batch.len()];
+            by_format!(self.inner, table => table.insert_unique_many(batch, u64::clone, new))
         });
         Ok(inserted?)
     }
@@ -469,7 +479,8 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         removed: &mut [bool],
     ) -> Result<usize, Error> {
         check_lengths(items.len(), removed.len())?;
-        Ok(self.inner.remove_many(items, |item| self.hash_of(item), removed))
+        let hash = |item: &Q| self.hash_of(item);
+        Ok(by_format!(self.inner, table => table.remove_many(items, hash, removed)))
     }
 
     /// The 64-bit hash of `item`, for [`Prehashed`](crate::Prehashed): compute it once, use it often.
@@ -487,11 +498,6 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     #[inline]
     pub fn hash_of<Q: Item<S> + ?Sized>(&self, item: &Q) -> u64 {
         item.hash_with(&self.inner.hasher)
-    }
-
-    /// Compiled once for both of its callers.
-    fn answer_each<Q: Item<S>>(&self, items: &[Q], answers: &mut [bool]) {
-        self.inner.contains_many(items, |item| self.hash_of(item), answers);
     }
 }
 

@@ -6,7 +6,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use crate::error::{Error, Refusal, Stopped, check_lengths};
 use crate::hasher::{DefaultHashBuilder, Item, Prehashed};
 use crate::layout::{Candidates, Fp16x4};
-use crate::storage::operations::{self, Inner, Stats};
+use crate::storage::operations::{self, Inner, Stats, by_format};
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 use crate::table::entry::{Pair, ValueBits};
 
@@ -195,7 +195,8 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         if !self.fits(value) {
             return Err(Error::ValueTooLarge);
         }
-        Ok(self.inner.insert(self.pair(key, value))?)
+        let pair = self.pair(key, value);
+        Ok(by_format!(self.inner, table => table.insert_item(pair))?)
     }
 
     /// The values of `key`, and few others: see [`Candidates`].
@@ -281,7 +282,8 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         if !self.fits(new) {
             return Err(Error::ValueTooLarge);
         }
-        Ok(self.fits(old) && self.inner.replace(self.pair(key, old), new)?)
+        let pair = self.pair(key, old);
+        Ok(self.fits(old) && by_format!(self.inner, table => table.replace_item(pair, new))?)
     }
 
     /// Adds the pair of `key` and `value` unless the key has a value: returns `Ok(true)` if it was added. Of threads that do
@@ -318,7 +320,8 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         if !self.fits(value) {
             return Err(Error::ValueTooLarge);
         }
-        Ok(self.inner.insert_unique(self.pair(key, value))?)
+        let pair = self.pair(key, value);
+        Ok(by_format!(self.inner, table => table.insert_unique_item(pair))?)
     }
 
     /// Replaces a value of `key` by what `new` makes of it, and returns the value before; `Ok(None)` if the key has none.
@@ -394,7 +397,8 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// ```
     #[inline]
     pub fn remove<Q: Item<S> + ?Sized>(&self, key: &Q, value: u32) -> bool {
-        self.fits(value) && self.inner.remove(self.pair(key, value))
+        let pair = self.pair(key, value);
+        self.fits(value) && by_format!(self.inner, table => table.remove_item(pair))
     }
 
     /// Removes all pairs with this value, and returns how many there were: of a run that a compaction has replaced, say, or
@@ -420,7 +424,10 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn remove_value(&self, value: u32) -> usize {
-        if self.fits(value) { self.inner.remove_value(value) } else { 0 }
+        if !self.fits(value) {
+            return 0;
+        }
+        by_format!(self.inner, table => table.remove_value(value))
     }
 
     /// Adds one more of each pair of a key and a value, in order, until one fails.
@@ -514,7 +521,8 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         candidates: &mut [Candidates],
     ) -> Result<(), Error> {
         check_lengths(keys.len(), candidates.len())?;
-        self.answer_each(keys, candidates);
+        let hash = |key: &Q| self.hash_of(key);
+        by_format!(self.inner, table => table.get_many(keys, hash, candidates));
         Ok(())
     }
 
@@ -534,7 +542,8 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     #[must_use]
     pub fn get_each<Q: Item<S>>(&self, keys: &[Q]) -> Vec<Candidates> {
         let mut candidates = vec![Candidates::new(); keys.len()];
-        self.answer_each(keys, &mut candidates);
+        // It fails only if there are more or fewer answers than keys.
+        let _ = self.get_many(keys, &mut candidates);
         candidates
     }
 
@@ -571,7 +580,7 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         check_lengths(pairs.len(), removed.len())?;
         let remove_many = |run: &[_], removed: &mut [bool]| {
             let pair = |(key, value): &(Q, u32)| self.pair(key, *value);
-            Ok(self.inner.remove_many(run, pair, removed))
+            Ok(by_format!(self.inner, table => table.remove_many(run, pair, removed)))
         };
         Ok(self.change_each(pairs, |&(_, value)| value, removed, remove_many)?)
     }
@@ -619,7 +628,8 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         }
         let replace_many = |run: &[_], replaced: &mut [bool]| {
             let pair = |(key, old, _): &(Q, u32, u32)| self.pair(key, *old);
-            self.inner.replace_many(run, pair, |&(_, _, new)| new, replaced)
+            let new = |&(_, _, new): &(Q, u32, u32)| new;
+            by_format!(self.inner, table => table.replace_many(run, pair, new, replaced))
         };
         Ok(self.change_each(pairs, |&(_, old, _)| old, replaced, replace_many)?)
     }
@@ -640,11 +650,6 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     pub fn hash_of<Q: Item<S> + ?Sized>(&self, key: &Q) -> u64 {
         key.hash_with(&self.inner.hasher)
     }
-
-    /// Compiled once for both of its callers.
-    fn answer_each<Q: Item<S>>(&self, keys: &[Q], answers: &mut [Candidates]) {
-        self.inner.get_many(keys, |key| self.hash_of(key), answers);
-    }
 }
 
 /// Pairs of a hash and a value.
@@ -664,7 +669,8 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// Up to the first pair whose value has too many bits.
     fn insert_fitting<Q: Item<S>>(&self, pairs: &[(Q, u32)]) -> Result<(), Stopped> {
         let fitting = pairs.iter().take_while(|(_, value)| self.fits(*value)).count();
-        self.inner.insert_many(&pairs[..fitting], |(key, value)| self.pair(key, *value))?;
+        let pair = |(key, value): &(Q, u32)| self.pair(key, *value);
+        by_format!(self.inner, table => table.insert_many(&pairs[..fitting], pair))?;
         if fitting < pairs.len() {
             let cause = Refusal::ValueTooLarge;
             return Err(Stopped { index: fitting, stored: fitting, cause });

@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::filter::CuckooFilter;
 use crate::hasher;
 use crate::maplet::CuckooMaplet;
-use crate::storage::operations::Inner;
+use crate::storage::operations::{Inner, by_format};
 use crate::storage::{self, Storage};
 use crate::sync::memory::{NoMemory, try_reserve, try_with_capacity};
 use crate::table::generations::Generations;
@@ -723,7 +723,10 @@ impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
         let state = State::with_words(layout, grown, max_buckets, value_bits, words, doubled_of)?;
         let state = state.with_generations(generations);
         let made = Self { storage: PhantomData, state, hasher, capacity, max_capacity };
-        made.complete(stashed)?;
+        by_format!(made, table => {
+            table.recount();
+            table.restore_stash(stashed)
+        })?;
         Ok(made)
     }
 
@@ -821,6 +824,6 @@ impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
         let image = others.image()?;
         // Whether there is room.
         this.turns.take_locked();
-        Ok(self.merge_image(&image)?)
+        Ok(by_format!(self, table => table.merge(&image))?)
     }
 }

@@ -7,7 +7,7 @@ use core::convert::Infallible;
 use core::marker::PhantomData;
 
 use crate::layout::{Format, Fp12x5, Fp16x4, Fp21x3, Fp32x2, Layout, LayoutId};
-use crate::table::entry::Values;
+use crate::table::entry::{NoValues, Values};
 use crate::table::{Buckets, Fixed, Growing};
 
 /// The storage of a [`CuckooFilter`](crate::CuckooFilter): a [`Layout`] or [`AnyLayout`], for a filter
@@ -85,6 +85,9 @@ pub trait Storage {
     /// The buckets of its tables: of fixed size, or growing.
     #[doc(hidden)]
     type Buckets<V: Values>: Buckets<Values = V>;
+
+    #[doc(hidden)]
+    const GROWS: bool = <Self::Buckets<NoValues> as Buckets>::GROWS;
 }
 
 impl<L: Layout> Storage for L {

@@ -6,11 +6,10 @@ use core::marker::PhantomData;
 
 use super::Storage;
 use crate::error::{Error, Refusal, Stopped};
-use crate::layout::{Candidates, Format, by_layout};
-use crate::sync::memory::NoMemory;
+use crate::layout::{Candidates, Format};
 use crate::table::entry::{Pair, ValueBits, Values};
-use crate::table::generations::{Clock, Generations, Stamping};
-use crate::table::{Buckets, CellWords, Image, ItemOf, State, Table, sizing};
+use crate::table::generations::{Generations, Stamping};
+use crate::table::{Buckets, ItemOf, State, Table, sizing};
 
 /// Figures for watching a filter; returned by [`CuckooFilter::stats`](crate::CuckooFilter::stats).
 ///
@@ -68,33 +67,34 @@ pub fn insert_in_batches<T: Copy + Default>(
 /// of the choice is left. Otherwise it is a function of its own: the code of nine layouts would be at each call; but of a
 /// `lookup` the code of the default layout, which is the most likely one, is there.
 macro_rules! by_format {
-    ($inner:ident, $table:ident => $result:expr) => {
+    ($inner:expr, $table:ident => $result:expr) => {
         by_format!($inner, const { L::ONLY.is_some() }, $table => $result)
     };
-    (lookup: $inner:ident, $table:ident => $result:expr) => {{
-        let is_likely = const { L::ONLY.is_some() } || $inner.state.layout() == L::Format::ID;
+    (lookup: $inner:expr, $table:ident => $result:expr) => {{
+        let is_likely = const { L::ONLY.is_some() } || $inner.state.layout() == <L::Format as crate::layout::Format>::ID;
         by_format!($inner, is_likely, $table => $result)
     }};
-    ($inner:ident, $is_here:expr, $table:ident => $result:expr) => {
+    ($inner:expr, $is_here:expr, $table:ident => $result:expr) => {
         if $is_here {
-            let $table = Table::<L::Format, B>::new(&$inner.state);
+            let $table = crate::table::Table::<L::Format, _>::new(&$inner.state);
             $result
         } else {
-            by_layout!($inner.state.layout(), F => {
+            crate::layout::by_layout!($inner.state.layout(), F => {
                 // Compiled for the layouts that grow alone.
-                if const { B::GROWS && !<F as Format>::GROWS } {
+                if const { L::GROWS && !<F as crate::layout::Format>::GROWS } {
                     unreachable!("a table of this layout does not grow");
                 }
-                let $table = Table::<F, B>::new(&$inner.state);
-                apart(move || $result)
+                let $table = crate::table::Table::<F, _>::new(&$inner.state);
+                crate::storage::operations::apart(move || $result)
             })
         }
     };
 }
+pub(crate) use by_format;
 
 /// A function of its own.
 #[inline(never)]
-fn apart<R>(operation: impl FnOnce() -> R) -> R {
+pub fn apart<R>(operation: impl FnOnce() -> R) -> R {
     operation()
 }
 
@@ -112,98 +112,10 @@ impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
     #[expect(clippy::inline_always, reason = "as a call it costs a third more out of cache")]
     #[inline(always)]
     pub(crate) fn contains(&self, hash: u64) -> bool {
-        self.state.turns.take();
-        let found = by_format!(lookup: self, table => table.contains(table.key(hash)));
-        self.state.turns.acquire_if(|| found);
-        found
-    }
-
-    pub(crate) fn count(&self, hash: u64) -> usize {
-        self.state.turns.take_locked();
-        let copies = by_format!(self, table => table.count(table.key(hash)));
-        self.state.turns.acquire_if(|| copies > 0);
-        copies
-    }
-
-    #[inline]
-    pub(crate) fn insert(&self, item: ItemOf<B>) -> Result<(), Refusal> {
-        let storing = self.state.turns.take_to_store();
-        let inserted = by_format!(self, table => table.insert_item(item));
-        storing.release_if(|| inserted.is_ok());
-        inserted
-    }
-
-    #[inline]
-    pub(crate) fn insert_unique(&self, item: ItemOf<B>) -> Result<bool, Refusal> {
-        let storing = self.state.turns.take_to_store();
-        let new = by_format!(self, table => table.insert_unique_item(item));
-        self.state.turns.acquire_if(|| new == Ok(false));
-        storing.release_if(|| new == Ok(true));
-        new
-    }
-
-    #[inline]
-    pub(crate) fn remove(&self, item: ItemOf<B>) -> bool {
-        self.state.turns.take_locked();
-        let removed = by_format!(self, table => table.remove_item(item));
-        self.state.turns.acquire_if(|| removed);
-        removed
-    }
-
-    #[inline]
-    pub(crate) fn contains_many<Q>(
-        &self,
-        items: &[Q],
-        hash: impl Fn(&Q) -> u64,
-        found: &mut [bool],
-    ) {
-        by_format!(self, table => table.contains_many(items, hash, found));
-    }
-
-    #[inline]
-    pub(crate) fn insert_many<Q>(
-        &self,
-        items: &[Q],
-        item: impl Fn(&Q) -> ItemOf<B>,
-    ) -> Result<(), Stopped> {
-        by_format!(self, table => table.insert_many(items, item))
-    }
-
-    #[inline]
-    pub(crate) fn insert_unique_many<Q>(
-        &self,
-        items: &[Q],
-        item: impl Fn(&Q) -> ItemOf<B>,
-        new: &mut [bool],
-    ) -> Result<usize, Stopped> {
-        by_format!(self, table => table.insert_unique_many(items, item, new))
-    }
-
-    #[inline]
-    pub(crate) fn remove_many<Q>(
-        &self,
-        items: &[Q],
-        item: impl Fn(&Q) -> ItemOf<B>,
-        removed: &mut [bool],
-    ) -> usize {
-        by_format!(self, table => table.remove_many(items, item, removed))
+        by_format!(lookup: self, table => table.contains(table.key(hash)))
     }
 
     /// The state, for figures of it.
-    /// Adds all entries of an image of another table, or none.
-    pub(crate) fn merge_image(&self, image: &Image) -> Result<(), Refusal> {
-        by_format!(self, table => table.merge(image))
-    }
-
-    /// What is missing in a table with the words of a snapshot: the counts of slots in use, and these entries in the
-    /// stash.
-    pub(crate) fn complete(&self, stashed: &[CellWords]) -> Result<(), NoMemory> {
-        by_format!(self, table => {
-            table.recount();
-            table.restore_stash(stashed)
-        })
-    }
-
     pub(crate) fn figures(&self) -> &State<B> {
         self.state.turns.take();
         &self.state
@@ -293,7 +205,7 @@ impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
 
 /// In a maplet.
 impl<L: Storage, B: Buckets<Values = ValueBits>, S> Inner<L, B, S> {
-    #[expect(clippy::inline_always, reason = "as a call it costs a third more out of cache")]
+    #[expect(clippy::inline_always, reason = "as for `contains`")]
     #[inline(always)]
     pub(crate) fn get(&self, hash: u64) -> Candidates {
         self.state.turns.take();
@@ -301,112 +213,23 @@ impl<L: Storage, B: Buckets<Values = ValueBits>, S> Inner<L, B, S> {
         self.state.turns.acquire_if(|| found.len() > 0);
         found
     }
-
-    #[inline]
-    pub(crate) fn replace(&self, old: ItemOf<B>, new: u32) -> Result<bool, Refusal> {
-        let storing = self.state.turns.take_to_store();
-        let replaced = by_format!(self, table => table.replace_item(old, new));
-        self.state.turns.acquire_if(|| replaced == Ok(true));
-        storing.release_if(|| replaced == Ok(true));
-        replaced
-    }
-
-    pub(crate) fn remove_value(&self, value: u32) -> usize {
-        self.state.turns.take_locked();
-        by_format!(self, table => table.remove_value(value))
-    }
-
-    #[inline]
-    pub(crate) fn get_many<Q>(
-        &self,
-        keys: &[Q],
-        hash: impl Fn(&Q) -> u64,
-        found: &mut [Candidates],
-    ) {
-        by_format!(self, table => table.get_many(keys, hash, found));
-    }
-
-    #[inline]
-    pub(crate) fn replace_many<Q>(
-        &self,
-        pairs: &[Q],
-        pair: impl Fn(&Q) -> Pair,
-        new: impl Fn(&Q) -> u32,
-        replaced: &mut [bool],
-    ) -> Result<usize, Stopped> {
-        by_format!(self, table => table.replace_many(pairs, pair, new, replaced))
-    }
-}
-
-/// In a table of generations.
-impl<L: Storage, B: Buckets<Values = ValueBits>, S> Inner<L, B, S> {
-    #[inline]
-    pub(crate) fn insert_stamped(&self, hash: u64, stamping: Stamping) -> Result<bool, Refusal> {
-        let storing = self.state.turns.take_to_store();
-        let new = by_format!(self, table => table.insert_stamped_item(hash, stamping));
-        self.state.turns.acquire_if(|| new == Ok(false));
-        storing.release_if(|| new == Ok(true));
-        new
-    }
-
-    #[inline]
-    pub(crate) fn insert_stamped_many<Q>(
-        &self,
-        items: &[Q],
-        hash: impl Fn(&Q) -> u64,
-        stamping: Stamping,
-        new: &mut [bool],
-    ) -> Result<usize, Stopped> {
-        by_format!(self, table => table.insert_stamped_many(items, hash, stamping, new))
-    }
-
-    pub(crate) fn age(&self, hash: u64) -> Option<u32> {
-        self.state.turns.take();
-        let age = by_format!(self, table => table.age(table.key(hash)));
-        self.state.turns.acquire_if(|| age.is_some());
-        age
-    }
-
-    pub(crate) fn age_many<Q>(
-        &self,
-        items: &[Q],
-        hash: impl Fn(&Q) -> u64,
-        ages: &mut [Option<u32>],
-    ) {
-        by_format!(self, table => table.age_many(items, hash, ages));
-    }
-
-    pub(crate) fn advance(&self) -> usize {
-        self.state.turns.take_locked();
-        by_format!(self, table => table.advance())
-    }
-
-    pub(crate) fn advance_from(&self, clock: Clock) -> Option<usize> {
-        self.state.turns.take_locked();
-        by_format!(self, table => table.advance_from(clock))
-    }
-
-    pub(crate) fn advance_by(&self, generations: u64) -> usize {
-        self.state.turns.take_locked();
-        by_format!(self, table => table.advance_by(generations))
-    }
 }
 
 /// What writes, as functions of the hash: each is compiled once, so that it is as fast from everywhere. What the
 /// user's code inlines is the hashing and a call.
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     #[inline(never)]
-    fn insert_item(self, item: ItemOf<B>) -> Result<(), Refusal> {
+    pub(crate) fn insert_item(self, item: ItemOf<B>) -> Result<(), Refusal> {
         self.insert(self.key_of(item))
     }
 
     #[inline(never)]
-    fn insert_unique_item(self, item: ItemOf<B>) -> Result<bool, Refusal> {
+    pub(crate) fn insert_unique_item(self, item: ItemOf<B>) -> Result<bool, Refusal> {
         self.insert_unique(self.key_of(item))
     }
 
     #[inline(never)]
-    fn remove_item(self, item: ItemOf<B>) -> bool {
+    pub(crate) fn remove_item(self, item: ItemOf<B>) -> bool {
         self.remove(self.key_of(item))
     }
 }
@@ -414,12 +237,16 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 /// As the functions above, in a maplet.
 impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     #[inline(never)]
-    fn replace_item(self, old: Pair, new: u32) -> Result<bool, Refusal> {
+    pub(crate) fn replace_item(self, old: Pair, new: u32) -> Result<bool, Refusal> {
         self.replace(self.key_of(old), new)
     }
 
     #[inline(never)]
-    fn insert_stamped_item(self, hash: u64, stamping: Stamping) -> Result<bool, Refusal> {
+    pub(crate) fn insert_stamped_item(
+        self,
+        hash: u64,
+        stamping: Stamping,
+    ) -> Result<bool, Refusal> {
         self.insert_with(self.key(hash), stamping)
     }
 }

@@ -37,17 +37,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         hash: impl Fn(&Q) -> u64,
         found: &mut [bool],
     ) {
-        self.answer_each(
-            items,
-            |named| self.key(hash(named)),
-            found,
-            |_, key| {
-                self.turns.take();
-                let found = self.contains(key);
-                self.turns.acquire_if(|| found);
-                found
-            },
-        );
+        let key = |named: &Q| self.key(hash(named));
+        self.answer_each(items, key, found, |key| self.contains(key));
     }
 
     /// As `insert` for each item, in order, until one fails.
@@ -57,13 +48,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         items: &[Q],
         item: impl Fn(&Q) -> ItemOf<B>,
     ) -> Result<(), Stopped> {
-        self.insert_each(items, item, |_, key| {
-            let storing = self.turns.take_to_store();
-            let inserted = self.insert(key);
-            storing.release_if(|| inserted.is_ok());
-            inserted.map(|()| true)
-        })
-        .map(|_| ())
+        self.insert_each(items, item, |_, key| self.insert(key).map(|()| true)).map(|_| ())
     }
 
     /// As `insert_unique` for each item, in order, until one fails. Returns how many were new.
@@ -75,10 +60,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         new: &mut [bool],
     ) -> Result<usize, Stopped> {
         self.insert_each(items, item, |at, key| {
-            let storing = self.turns.take_to_store();
             new[at] = self.insert_unique(key)?;
-            self.turns.acquire_if(|| !new[at]);
-            storing.release_if(|| new[at]);
             Ok(new[at])
         })
     }
@@ -135,10 +117,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     ) -> usize {
         let mut count = 0;
         let key = |named: &Q| self.key_of(item(named));
-        self.answer_each(items, key, removed, |_, key| {
-            self.turns.take_locked();
+        self.answer_each(items, key, removed, |key| {
             let removed = self.remove(key);
-            self.turns.acquire_if(|| removed);
             count += usize::from(removed);
             removed
         });
@@ -152,14 +132,14 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         items: &[Q],
         key: impl Fn(&Q) -> Key,
         answers: &mut [A],
-        mut operation: impl FnMut(usize, Key) -> A,
+        mut operation: impl FnMut(Key) -> A,
     ) {
         let Ok(()) = self.for_each_prefetched(
             items,
             key,
             |_| {},
             |at, key| {
-                answers[at] = operation(at, key);
+                answers[at] = operation(key);
                 Ok::<(), Infallible>(())
             },
         );
@@ -210,17 +190,13 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         hash: impl Fn(&Q) -> u64,
         found: &mut [Candidates],
     ) {
-        self.answer_each(
-            keys,
-            |named| self.key(hash(named)),
-            found,
-            |_, key| {
-                self.turns.take();
-                let found = self.get(key);
-                self.turns.acquire_if(|| found.len() > 0);
-                found
-            },
-        );
+        let key = |named: &Q| self.key(hash(named));
+        self.answer_each(keys, key, found, |key| {
+            self.turns.take();
+            let found = self.get(key);
+            self.turns.acquire_if(|| found.len() > 0);
+            found
+        });
     }
 
     /// As `insert_with` for each item, in order, until one fails. Returns how many were new.
@@ -235,10 +211,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         // The value is another one when it is stored.
         let item = |named: &Q| Pair { hash: hash(named), value: 0 };
         self.insert_each(items, item, |at, key| {
-            let storing = self.turns.take_to_store();
             new[at] = self.insert_with(key, stamping)?;
-            self.turns.acquire_if(|| !new[at]);
-            storing.release_if(|| new[at]);
             Ok(new[at])
         })
     }
@@ -250,17 +223,8 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         hash: impl Fn(&Q) -> u64,
         ages: &mut [Option<u32>],
     ) {
-        self.answer_each(
-            items,
-            |named| self.key(hash(named)),
-            ages,
-            |_, key| {
-                self.turns.take();
-                let age = self.age(key);
-                self.turns.acquire_if(|| age.is_some());
-                age
-            },
-        );
+        let key = |named: &Q| self.key(hash(named));
+        self.answer_each(items, key, ages, |key| self.age(key));
     }
 
     /// As `replace` for each pair, in order, until one fails. Returns how many were replaced.
@@ -277,10 +241,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
             pair,
             |_| {},
             |at, key| {
-                let storing = self.turns.take_to_store();
                 replaced[at] = self.replace(key, new(&pairs[at]))?;
-                self.turns.acquire_if(|| replaced[at]);
-                storing.release_if(|| replaced[at]);
                 Ok(replaced[at])
             },
         )

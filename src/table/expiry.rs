@@ -154,6 +154,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// Removes all entries that have this value when it is called, and no others but those that get it meanwhile. Returns
     /// how many.
     pub(crate) fn remove_value(self, value: u32) -> usize {
+        self.turns.take_locked();
         let _removing = self.lock_removing();
         let removed = self.remove_retiring(value);
         // Whoever has read the value still drops an entry that got it meanwhile.

@@ -205,14 +205,15 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// The item with the present stamp. `Ok(false)`: it was there.
     #[inline]
     pub(crate) fn insert_with(self, key: Key, stamping: Stamping) -> Result<bool, Refusal> {
-        match stamping {
+        self.insert_absent_in_turn(|| match stamping {
             Stamping::Always => self.insert_stamped(key),
             Stamping::IfAbsent => self.insert_absent(key, Duplicates::Stamp),
-        }
+        })
     }
 
     /// How many generations ago the item got its stamp.
     pub(crate) fn age(self, key: Key) -> Option<u32> {
+        self.turns.take();
         let mut age = None;
         for _ in 0..MAX_AGE_ROUNDS {
             // Before the words and after them: a stamp is read by the generation that was present all the time.
@@ -222,23 +223,27 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
                 break;
             }
         }
+        self.turns.acquire_if(|| age.is_some());
         age
     }
 
     /// Removes the oldest generation, and begins the next one. Returns how many entries were removed.
     pub(crate) fn advance(self) -> usize {
+        self.turns.take_locked();
         let _removing = self.lock_removing();
         self.advance_locked()
     }
 
     /// As `advance`, unless the clock is not this one any more.
     pub(crate) fn advance_from(self, clock: Clock) -> Option<usize> {
+        self.turns.take_locked();
         let _removing = self.lock_removing();
         (self.clock() == clock).then(|| self.advance_locked())
     }
 
     /// As `advance` so often, with one look at each bucket if nothing is left then. Returns how many entries were removed.
     pub(crate) fn advance_by(self, generations: u64) -> usize {
+        self.turns.take_locked();
         let _removing = self.lock_removing();
         if generations < self.generations.into() {
             return (0..generations).map(|_| self.advance_locked()).sum();

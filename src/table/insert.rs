@@ -61,7 +61,10 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     #[expect(clippy::inline_always, reason = "as a call, the key would pass through memory")]
     #[inline(always)]
     pub(crate) fn insert(self, key: Key) -> Result<(), Refusal> {
-        self.insert_entry(key).map(|_| ())
+        let storing = self.turns.take_to_store();
+        let inserted = self.insert_entry(key);
+        storing.release_if(|| inserted.is_ok());
+        inserted.map(|_| ())
     }
 
     /// One more entry. `Ok(false)`: of its position less is known than its buckets tell; never that of an item.
@@ -131,7 +134,21 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// The item, unless it is there. `Ok(false)`: it was.
     #[inline]
     pub(crate) fn insert_unique(self, key: Key) -> Result<bool, Refusal> {
-        self.insert_absent(key, Duplicates::Reject)
+        self.insert_absent_in_turn(|| self.insert_absent(key, Duplicates::Reject))
+    }
+
+    /// Calls an insert of what is absent: in a user's model, as one step.
+    #[expect(clippy::inline_always, reason = "as for `insert`")]
+    #[inline(always)]
+    pub(super) fn insert_absent_in_turn(
+        self,
+        insert: impl FnOnce() -> Result<bool, Refusal>,
+    ) -> Result<bool, Refusal> {
+        let storing = self.turns.take_to_store();
+        let new = insert();
+        self.turns.acquire_if(|| new == Ok(false));
+        storing.release_if(|| new == Ok(true));
+        new
     }
 
     /// As `insert_unique`, with duplicates that are rejected.

@@ -28,14 +28,15 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     pub(crate) fn contains(self, key: Key) -> bool {
+        self.turns.take();
         let version = self.versions().read(self.geometry().version_group(key));
-        let found = self.either_holds(key);
+        let mut found = self.either_holds(key);
         // One branch, which does not depend on whether the item is there.
-        if version.validate() {
-            found
-        } else {
-            self.contains_slow(found, key.entry, key.first, key.second, version.number())
+        if !version.validate() {
+            found = self.contains_slow(found, key.entry, key.first, key.second, version.number());
         }
+        self.turns.acquire_if(|| found);
+        found
     }
 
     /// The rest of a lookup whose first round saw the version change, or that something of the group is stashed. See
@@ -166,6 +167,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// How many copies there are: read under both stripes, unless there are certainly none.
     pub(crate) fn count(self, key: Key) -> usize {
+        self.turns.take_locked();
         if self.look_up(key, 1) == Answer::Absent {
             return 0;
         }
@@ -175,7 +177,9 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let (_locked, buckets) = self.lock(places, self.locate(places));
         let words = self.words_in(buckets);
         let copies = |at: usize| buckets[at].copies(words[at], places[at]);
-        copies(0) + copies(1) + self.count_stashed(key)
+        let count = copies(0) + copies(1) + self.count_stashed(key);
+        self.turns.acquire_if(|| count > 0);
+        count
     }
 }
 

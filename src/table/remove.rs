@@ -62,8 +62,11 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     pub(crate) fn remove(self, key: Key) -> bool {
+        self.turns.take_locked();
         // It never fails: only another value may need memory, in the stash.
-        self.change(key, Change::Remove) == Ok(true)
+        let removed = self.change(key, Change::Remove) == Ok(true);
+        self.turns.acquire_if(|| removed);
+        removed
     }
 
     #[expect(clippy::inline_always, reason = "as for `insert`")]
@@ -304,7 +307,11 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// changed.
     #[inline]
     pub(crate) fn replace(self, key: Key, value: u32) -> Result<bool, Refusal> {
-        self.change(key, Change::Replace(value))
+        let storing = self.turns.take_to_store();
+        let replaced = self.change(key, Change::Replace(value));
+        self.turns.acquire_if(|| replaced == Ok(true));
+        storing.release_if(|| replaced == Ok(true));
+        replaced
     }
 
     /// In a table of [generations](super::generations): as `replace`, by the stamp of the generation that is present when

@@ -336,10 +336,10 @@ pub const FAULTS: &[Fault] = faults! {
         => COPIES;
     LOOKUP contains: "a lookup reads its version after its buckets"
         swap "let version = self.versions().read(self.geometry().version_group(key));"
-        and "let found = self.either_holds(key);"
+        and "let mut found = self.either_holds(key);"
         => LOOKUPS;
     LOOKUP contains: "the first round of a lookup does not validate the version"
-        replace "version.validate()" with "version.validate() | true"
+        replace "!version.validate()" with "!(version.validate() | true)"
         => LOOKUPS;
     LOOKUP look_once: "a later round of a lookup does not validate the version"
         replace "version.validate_with_stash()" with "version.validate_with_stash() | true"
