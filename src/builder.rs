@@ -106,25 +106,13 @@ impl<T> Builder<Fp16x4, DefaultHashBuilder, T> {
 /// As [`CuckooFilter::builder`].
 impl Default for Builder {
     fn default() -> Self {
-        Self::of_filters()
+        Self::with_values(None)
     }
 }
 
 /// As [`CuckooMaplet::builder`].
 impl Default for MapletBuilder {
     fn default() -> Self {
-        Self::of_maplets()
-    }
-}
-
-impl Builder {
-    pub(crate) fn of_filters() -> Self {
-        Self::with_values(None)
-    }
-}
-
-impl MapletBuilder {
-    pub(crate) fn of_maplets() -> Self {
         // None that can be built: whoever calls the builder says how long the values are.
         Self::with_values(Some(0))
     }
@@ -663,7 +651,7 @@ impl CuckooFilter {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn builder() -> Builder {
-        Builder::of_filters()
+        Builder::default()
     }
 }
 
@@ -827,7 +815,7 @@ impl CuckooMaplet {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn builder() -> MapletBuilder {
-        MapletBuilder::of_maplets()
+        MapletBuilder::default()
     }
 }
 

@@ -53,12 +53,6 @@ pub(super) struct Expiry {
 /// As [`ExpiringCuckooFilter::builder`].
 impl Default for ExpiringBuilder {
     fn default() -> Self {
-        Self::of_expiring()
-    }
-}
-
-impl ExpiringBuilder {
-    fn of_expiring() -> Self {
         // None that can be built: whoever calls the builder says how many generations there are.
         Self::with_values(Some(0))
     }
@@ -329,7 +323,7 @@ impl ExpiringCuckooFilter {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn builder() -> ExpiringBuilder {
-        ExpiringBuilder::of_expiring()
+        ExpiringBuilder::default()
     }
 }
 
