@@ -10,14 +10,13 @@ use core::fmt;
 use core::hash::BuildHasher;
 use core::time::Duration;
 use std::io::Read;
-use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use self::timer::Timer;
 use crate::error::{Error, Refusal, Stopped, check_lengths};
 use crate::hasher::{DefaultHashBuilder, Item};
 use crate::layout::Fp16x4;
 use crate::snapshot::{Content, Snapshot};
-use crate::storage::operations::{self, Inner, Stats, by_format};
+use crate::storage::operations::{self, Inner, Stats, by_format, forward_to_inner};
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 use crate::sync::{AtomicU64, Ordering};
 use crate::table::entry::ValueBits;
@@ -787,106 +786,116 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         &self.inner
     }
 
-    /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let seen = coucal::ExpiringCuckooFilter::with_capacity(100, 4);
-    /// assert_eq!(seen.layout_name(), "Fp16x4");
-    /// ```
-    #[must_use]
-    pub fn layout_name(&self) -> &'static str {
-        self.inner.state.layout().name()
-    }
+    forward_to_inner! {
+        /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let seen = coucal::ExpiringCuckooFilter::with_capacity(100, 4);
+        /// assert_eq!(seen.layout_name(), "Fp16x4");
+        /// ```
+        pub fn layout_name(&self) -> &'static str;
 
-    /// The number of items that are remembered. Those that the filter cannot tell apart count as one. As exact as
-    /// [`CuckooFilter::len`](crate::CuckooFilter::len), and takes no lock; in a filter that grows, an item that was stored before
-    /// a split [doubled](crate#growth) its entry, and was inserted again since, may count twice for N generations.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let seen = coucal::ExpiringCuckooFilter::with_capacity(100, 4);
-    /// seen.insert_all(["egg", "egg", "nest"])?;
-    /// assert_eq!(seen.len(), 2);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.inner.len()
-    }
+        /// The number of items that are remembered. Those that the filter cannot tell apart count as one. As exact as
+        /// [`CuckooFilter::len`](crate::CuckooFilter::len), and takes no lock; in a filter that grows, an item that was stored before
+        /// a split [doubled](crate#growth) its entry, and was inserted again since, may count twice for N generations.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let seen = coucal::ExpiringCuckooFilter::with_capacity(100, 4);
+        /// seen.insert_all(["egg", "egg", "nest"])?;
+        /// assert_eq!(seen.len(), 2);
+        /// # Ok::<(), coucal::Error>(())
+        /// ```
+        pub fn len(&self) -> usize;
 
-    /// Whether no item is remembered; as exact as [`len`](Self::len).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let seen = coucal::ExpiringCuckooFilter::with_capacity(100, 4);
-    /// assert!(seen.is_empty());
-    /// ```
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
+        /// Whether no item is remembered; as exact as [`len`](Self::len).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let seen = coucal::ExpiringCuckooFilter::with_capacity(100, 4);
+        /// assert!(seen.is_empty());
+        /// ```
+        pub fn is_empty(&self) -> bool;
 
-    /// The number of items, of all generations together, that the filter was built for, or [`len`](Self::len) if it holds
-    /// more. In a growable filter: for its present size, as [`CuckooFilter::capacity`](crate::CuckooFilter::capacity).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let seen = coucal::ExpiringCuckooFilter::with_capacity(100, 4);
-    /// assert_eq!(seen.capacity(), 100);
-    /// ```
-    #[must_use]
-    pub fn capacity(&self) -> usize {
-        self.inner.capacity()
-    }
+        /// The number of items, of all generations together, that the filter was built for, or [`len`](Self::len) if it holds
+        /// more. In a growable filter: for its present size, as [`CuckooFilter::capacity`](crate::CuckooFilter::capacity).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let seen = coucal::ExpiringCuckooFilter::with_capacity(100, 4);
+        /// assert_eq!(seen.capacity(), 100);
+        /// ```
+        pub fn capacity(&self) -> usize;
 
-    /// The number of slots of the table; in a growable filter, at its present size.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let seen = coucal::ExpiringCuckooFilter::with_capacity(100, 4);
-    /// assert!(seen.slots() > 100);
-    /// ```
-    #[must_use]
-    pub fn slots(&self) -> usize {
-        self.inner.figures().slots()
-    }
+        /// The number of slots of the table; in a growable filter, at its present size.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let seen = coucal::ExpiringCuckooFilter::with_capacity(100, 4);
+        /// assert!(seen.slots() > 100);
+        /// ```
+        pub fn slots(&self) -> usize;
 
-    /// The share of slots in use, from 0 to 1; as exact as [`len`](Self::len).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let seen = coucal::ExpiringCuckooFilter::with_capacity(100, 4);
-    /// seen.insert("egg")?;
-    /// assert_eq!(seen.load_factor(), 1.0 / seen.slots() as f64);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn load_factor(&self) -> f64 {
-        self.inner.load_factor()
-    }
+        /// The share of slots in use, from 0 to 1; as exact as [`len`](Self::len).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let seen = coucal::ExpiringCuckooFilter::with_capacity(100, 4);
+        /// seen.insert("egg")?;
+        /// assert_eq!(seen.load_factor(), 1.0 / seen.slots() as f64);
+        /// # Ok::<(), coucal::Error>(())
+        /// ```
+        pub fn load_factor(&self) -> f64;
 
-    /// How full the filter is: its entries in proportion to the number of items that it was built for, or to its
-    /// [maximum capacity](ExpiringCuckooFilter::max_capacity). As
-    /// [`CuckooFilter::fullness`](crate::CuckooFilter::fullness).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let seen = coucal::ExpiringCuckooFilter::with_capacity(100, 4);
-    /// seen.insert("egg")?;
-    /// assert_eq!(seen.fullness(), 0.01);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn fullness(&self) -> f64 {
-        self.inner.fullness()
+        /// How full the filter is: its entries in proportion to the number of items that it was built for, or to its
+        /// [maximum capacity](ExpiringCuckooFilter::max_capacity). As
+        /// [`CuckooFilter::fullness`](crate::CuckooFilter::fullness).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let seen = coucal::ExpiringCuckooFilter::with_capacity(100, 4);
+        /// seen.insert("egg")?;
+        /// assert_eq!(seen.fullness(), 0.01);
+        /// # Ok::<(), coucal::Error>(())
+        /// ```
+        pub fn fullness(&self) -> f64;
+
+        /// The share of items not seen within the window that [`contains`](Self::contains) is expected to find now, at the most:
+        /// the mean number of entries that match such an item.
+        ///
+        /// In a growable filter it is an estimate, as
+        /// [`CuckooFilter::false_positive_rate`](crate::CuckooFilter::false_positive_rate).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let seen = coucal::ExpiringCuckooFilter::with_capacity(100, 4);
+        /// assert_eq!(seen.false_positive_rate(), 0.0);
+        /// seen.insert("egg")?;
+        /// assert!(seen.false_positive_rate() < 0.000_1);
+        /// # Ok::<(), coucal::Error>(())
+        /// ```
+        pub fn false_positive_rate(&self) -> f64;
+
+        /// The hasher of the items.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use std::hash::BuildHasher;
+        ///
+        /// let seen = coucal::ExpiringCuckooFilter::with_capacity(100, 4);
+        /// assert_eq!(seen.hasher().hash_one("egg"), seen.hash_of("egg"));
+        /// ```
+        pub fn hasher(&self) -> &S;
     }
 
     /// The memory of the filter in bytes: itself, and all that it has allocated, without what the hasher owns on the heap.
@@ -900,26 +909,6 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         size_of::<Self>() + self.inner.figures().heap_bytes()
-    }
-
-    /// The share of items not seen within the window that [`contains`](Self::contains) is expected to find now, at the most:
-    /// the mean number of entries that match such an item.
-    ///
-    /// In a growable filter it is an estimate, as
-    /// [`CuckooFilter::false_positive_rate`](crate::CuckooFilter::false_positive_rate).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let seen = coucal::ExpiringCuckooFilter::with_capacity(100, 4);
-    /// assert_eq!(seen.false_positive_rate(), 0.0);
-    /// seen.insert("egg")?;
-    /// assert!(seen.false_positive_rate() < 0.000_1);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn false_positive_rate(&self) -> f64 {
-        self.inner.false_positive_rate()
     }
 
     /// Forgets all items that were inserted before the call. The generation stays the same.
@@ -937,21 +926,6 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     /// ```
     pub fn clear(&self) {
         self.inner.state.clear();
-    }
-
-    /// The hasher of the items.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::hash::BuildHasher;
-    ///
-    /// let seen = coucal::ExpiringCuckooFilter::with_capacity(100, 4);
-    /// assert_eq!(seen.hasher().hash_one("egg"), seen.hash_of("egg"));
-    /// ```
-    #[must_use]
-    pub fn hasher(&self) -> &S {
-        &self.inner.hasher
     }
 
     /// Figures for watching the filter. Takes no lock.
@@ -972,39 +946,35 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
 
 /// Growth.
 impl<L: GrowingLayout, S> ExpiringCuckooFilter<Growable<L>, S> {
-    /// The maximum capacity: the number of items, of all generations together, that the filter holds at its maximum size. As
-    /// [`CuckooMaplet::max_capacity`](crate::CuckooMaplet::max_capacity).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::ExpiringCuckooFilter;
-    ///
-    /// let seen = ExpiringCuckooFilter::builder().max_capacity(1000).generations(4).build()?;
-    /// assert_eq!(seen.max_capacity(), 1000);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn max_capacity(&self) -> usize {
-        self.inner.max_capacity()
-    }
+    forward_to_inner! {
+        /// The maximum capacity: the number of items, of all generations together, that the filter holds at its maximum size. As
+        /// [`CuckooMaplet::max_capacity`](crate::CuckooMaplet::max_capacity).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use coucal::ExpiringCuckooFilter;
+        ///
+        /// let seen = ExpiringCuckooFilter::builder().max_capacity(1000).generations(4).build()?;
+        /// assert_eq!(seen.max_capacity(), 1000);
+        /// # Ok::<(), coucal::Error>(())
+        /// ```
+        pub fn max_capacity(&self) -> usize;
 
-    /// The [rate](Self::false_positive_rate) that is expected when the filter holds this number of items, if it grew from its
-    /// first size with them. A filter in which items were forgotten since it grew has a lower one. As
-    /// [`CuckooFilter::false_positive_rate_at`](crate::CuckooFilter::false_positive_rate_at).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::GrowableExpiringCuckooFilter;
-    ///
-    /// let seen = GrowableExpiringCuckooFilter::new(4);
-    /// let [now, then] = [1000, 1_000_000].map(|items| seen.false_positive_rate_at(items));
-    /// assert!(now < then && then < 0.02);
-    /// ```
-    #[must_use]
-    pub fn false_positive_rate_at(&self, items: usize) -> f64 {
-        self.inner.state.false_positive_rate_at(items as u64)
+        /// The [rate](Self::false_positive_rate) that is expected when the filter holds this number of items, if it grew from its
+        /// first size with them. A filter in which items were forgotten since it grew has a lower one. As
+        /// [`CuckooFilter::false_positive_rate_at`](crate::CuckooFilter::false_positive_rate_at).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use coucal::GrowableExpiringCuckooFilter;
+        ///
+        /// let seen = GrowableExpiringCuckooFilter::new(4);
+        /// let [now, then] = [1000, 1_000_000].map(|items| seen.false_positive_rate_at(items));
+        /// assert!(now < then && then < 0.02);
+        /// ```
+        pub fn false_positive_rate_at(&self, items: usize) -> f64;
     }
 
     /// Grows until the table has room for `additional` more items. Inserting them then splits nothing.
@@ -1166,20 +1136,9 @@ impl<L: Storage, S: BuildHasher> ExpiringCuckooFilter<L, S> {
     }
 }
 
-// As for filters: no code of the caller runs while a lock is held.
-impl<L: Storage, S: UnwindSafe> UnwindSafe for ExpiringCuckooFilter<L, S> {}
-impl<L: Storage, S: RefUnwindSafe> RefUnwindSafe for ExpiringCuckooFilter<L, S> {}
-
-impl<L: Storage, S: Unpin> Unpin for ExpiringCuckooFilter<L, S> {}
-
 impl<L: Storage, S> fmt::Debug for ExpiringCuckooFilter<L, S> {
     /// Prints figures, not the table.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.print("ExpiringCuckooFilter", self.memory_bytes(), f)
     }
 }
-
-const _: () = {
-    const fn shared_between_threads<T: Send + Sync>() {}
-    shared_between_threads::<ExpiringCuckooFilter>();
-};

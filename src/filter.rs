@@ -1,12 +1,11 @@
 //! The public type: hashing in, answers out.
 
 use core::fmt;
-use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::error::{Error, check_lengths};
 use crate::hasher::{DefaultHashBuilder, Item};
 use crate::layout::Fp16x4;
-use crate::storage::operations::{self, Inner, Stats, by_format};
+use crate::storage::operations::{self, Inner, Stats, by_format, forward_to_inner};
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 use crate::table::entry::NoValues;
 
@@ -58,7 +57,7 @@ use crate::table::entry::NoValues;
 /// assert!(filter.remove(&(3_u64, 999)));
 /// ```
 pub struct CuckooFilter<L: Storage = Fp16x4, S = DefaultHashBuilder> {
-    inner: FilterInner<L, S>,
+    pub(crate) inner: FilterInner<L, S>,
 }
 
 type FilterInner<L, S> = Inner<L, <L as Storage>::Buckets<NoValues>, S>;
@@ -507,127 +506,147 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         Self { inner }
     }
 
-    pub(crate) fn inner(&self) -> &FilterInner<L, S> {
-        &self.inner
-    }
+    forward_to_inner! {
+        /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use coucal::CuckooFilter;
+        ///
+        /// assert_eq!(CuckooFilter::with_capacity(100).layout_name(), "Fp16x4");
+        /// assert_eq!(CuckooFilter::with_capacity_and_rate(100, 0.02)?.layout_name(), "Fp9x7");
+        /// # Ok::<(), coucal::Error>(())
+        /// ```
+        pub fn layout_name(&self) -> &'static str;
 
-    /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooFilter;
-    ///
-    /// assert_eq!(CuckooFilter::with_capacity(100).layout_name(), "Fp16x4");
-    /// assert_eq!(CuckooFilter::with_capacity_and_rate(100, 0.02)?.layout_name(), "Fp9x7");
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn layout_name(&self) -> &'static str {
-        self.inner.state.layout().name()
-    }
+        /// The number of stored items, each copy counted. Exact while no thread writes. While other
+        /// threads write, it may miss their operations, and each kick under way may add or subtract one.
+        ///
+        /// Takes no lock. Adds up one counter for each group of buckets: at most 4,096 counters.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let filter = coucal::CuckooFilter::with_capacity(100);
+        /// filter.insert_many(&["egg", "egg", "nest"])?;
+        /// assert_eq!(filter.len(), 3);
+        /// # Ok::<(), coucal::Error>(())
+        /// ```
+        pub fn len(&self) -> usize;
 
-    /// The number of stored items, each copy counted. Exact while no thread writes. While other
-    /// threads write, it may miss their operations, and each kick under way may add or subtract one.
-    ///
-    /// Takes no lock. Adds up one counter for each group of buckets: at most 4,096 counters.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let filter = coucal::CuckooFilter::with_capacity(100);
-    /// filter.insert_many(&["egg", "egg", "nest"])?;
-    /// assert_eq!(filter.len(), 3);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.inner.len()
-    }
+        /// Whether no item is stored; as exact as [`len`](Self::len).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let filter = coucal::CuckooFilter::with_capacity(100);
+        /// assert!(filter.is_empty());
+        /// ```
+        pub fn is_empty(&self) -> bool;
 
-    /// Whether no item is stored; as exact as [`len`](Self::len).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let filter = coucal::CuckooFilter::with_capacity(100);
-    /// assert!(filter.is_empty());
-    /// ```
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
+        /// The number of items that the filter was built for, or [`len`](Self::len) if it holds more. In a growable filter,
+        /// the number of items for its present size: at least the initial capacity, and at most the maximum capacity
+        /// unless the filter holds more.
+        ///
+        /// Takes no lock. It is as exact as `len`, and takes as long.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let filter = coucal::CuckooFilter::with_capacity(100);
+        /// assert_eq!(filter.capacity(), 100);
+        /// ```
+        pub fn capacity(&self) -> usize;
 
-    /// The number of items that the filter was built for, or [`len`](Self::len) if it holds more. In a growable filter,
-    /// the number of items for its present size: at least the initial capacity, and at most the maximum capacity
-    /// unless the filter holds more.
-    ///
-    /// Takes no lock. It is as exact as `len`, and takes as long.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let filter = coucal::CuckooFilter::with_capacity(100);
-    /// assert_eq!(filter.capacity(), 100);
-    /// ```
-    #[must_use]
-    pub fn capacity(&self) -> usize {
-        self.inner.capacity()
-    }
+        /// The number of slots of the table; in a growable filter, at its present size.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let filter = coucal::CuckooFilter::with_capacity(100);
+        /// assert!(filter.slots() > 100);
+        /// ```
+        pub fn slots(&self) -> usize;
 
-    /// The number of slots of the table; in a growable filter, at its present size.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let filter = coucal::CuckooFilter::with_capacity(100);
-    /// assert!(filter.slots() > 100);
-    /// ```
-    #[must_use]
-    pub fn slots(&self) -> usize {
-        self.inner.figures().slots()
-    }
+        /// The share of slots in use, from 0 to 1; as exact as [`len`](Self::len), which also counts copies in the
+        /// [stash](crate#what-finds-no-room). In a growable filter, slots whose entries splits have
+        /// [doubled](crate#growth) are in use as well, and are not counted by `len`.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let filter = coucal::CuckooFilter::with_capacity(0);
+        /// filter.insert("egg")?;
+        /// assert_eq!(filter.load_factor(), 1.0 / filter.slots() as f64);
+        /// # Ok::<(), coucal::Error>(())
+        /// ```
+        pub fn load_factor(&self) -> f64;
 
-    /// The share of slots in use, from 0 to 1; as exact as [`len`](Self::len), which also counts copies in the
-    /// [stash](crate#what-finds-no-room). In a growable filter, slots whose entries splits have
-    /// [doubled](crate#growth) are in use as well, and are not counted by `len`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let filter = coucal::CuckooFilter::with_capacity(0);
-    /// filter.insert("egg")?;
-    /// assert_eq!(filter.load_factor(), 1.0 / filter.slots() as f64);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn load_factor(&self) -> f64 {
-        self.inner.load_factor()
-    }
+        /// How full the filter is: its entries (slots in use and [stashed entries](Stats::stashed_entries)), in proportion
+        /// to the number of items that it was built for; of a growable filter, to its
+        /// [maximum capacity](CuckooFilter::max_capacity). As exact as [`len`](Self::len), and takes as long.
+        ///
+        /// Below 1, no insert returns [`Full`](Error::Full), but for one item with 2^25 copies. A filter may hold
+        /// more than it was built for, so it may be above 1. The [load factor](Self::load_factor) of a growable filter
+        /// says nothing of this: growth keeps it close to its target. For a filter that was built without a maximum,
+        /// [`memory_bytes`](Self::memory_bytes) is the figure to watch.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use coucal::CuckooFilter;
+        ///
+        /// let filter = CuckooFilter::builder().max_capacity(10_000).build()?;
+        /// filter.insert_all(0..2500)?;
+        /// assert_eq!(filter.fullness(), 0.25);
+        /// assert!(filter.load_factor() > 0.75);
+        /// # Ok::<(), coucal::Error>(())
+        /// ```
+        pub fn fullness(&self) -> f64;
 
-    /// How full the filter is: its entries (slots in use and [stashed entries](Stats::stashed_entries)), in proportion
-    /// to the number of items that it was built for; of a growable filter, to its
-    /// [maximum capacity](CuckooFilter::max_capacity). As exact as [`len`](Self::len), and takes as long.
-    ///
-    /// Below 1, no insert returns [`Full`](Error::Full), but for one item with 2^25 copies. A filter may hold
-    /// more than it was built for, so it may be above 1. The [load factor](Self::load_factor) of a growable filter
-    /// says nothing of this: growth keeps it close to its target. For a filter that was built without a maximum,
-    /// [`memory_bytes`](Self::memory_bytes) is the figure to watch.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().max_capacity(10_000).build()?;
-    /// filter.insert_all(0..2500)?;
-    /// assert_eq!(filter.fullness(), 0.25);
-    /// assert!(filter.load_factor() > 0.75);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn fullness(&self) -> f64 {
-        self.inner.fullness()
+        /// The share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to
+        /// report as present now.
+        ///
+        /// In a growable filter it depends on when the items were inserted, and is estimated from the words
+        /// of the table: from all of them in a table of up to 2^14 buckets, and from a sample of that size at most in
+        /// a larger one, within some percent up to 13 doublings. This takes a fraction of a millisecond, longer than the other figures, but
+        /// no lock.
+        /// [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) predicts the rate for a number of
+        /// items. See [growth](crate#growth).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let filter = coucal::CuckooFilter::with_capacity(100);
+        /// assert_eq!(filter.false_positive_rate(), 0.0);
+        /// filter.insert("egg")?;
+        /// assert!(filter.false_positive_rate() < 0.000_122);
+        /// # Ok::<(), coucal::Error>(())
+        /// ```
+        pub fn false_positive_rate(&self) -> f64;
+
+        /// The hasher of the items.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use std::hash::BuildHasher;
+        ///
+        /// let filter = coucal::CuckooFilter::with_capacity(100);
+        /// assert_eq!(filter.hasher().hash_one("egg"), filter.hash_of("egg"));
+        /// ```
+        pub fn hasher(&self) -> &S;
+
+        /// Figures for watching the filter. Takes no lock.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let filter = coucal::CuckooFilter::with_capacity(100);
+        /// assert_eq!(filter.stats().inconclusive_lookups, 0);
+        /// ```
+        pub fn stats(&self) -> Stats;
     }
 
     /// The memory of the filter in bytes: itself, and all that it has allocated, which is its table, its
@@ -643,30 +662,6 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         size_of::<Self>() + self.inner.figures().heap_bytes()
-    }
-
-    /// The share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to
-    /// report as present now.
-    ///
-    /// In a growable filter it depends on when the items were inserted, and is estimated from the words
-    /// of the table: from all of them in a table of up to 2^14 buckets, and from a sample of that size at most in
-    /// a larger one, within some percent up to 13 doublings. This takes a fraction of a millisecond, longer than the other figures, but
-    /// no lock.
-    /// [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) predicts the rate for a number of
-    /// items. See [growth](crate#growth).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let filter = coucal::CuckooFilter::with_capacity(100);
-    /// assert_eq!(filter.false_positive_rate(), 0.0);
-    /// filter.insert("egg")?;
-    /// assert!(filter.false_positive_rate() < 0.000_122);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn false_positive_rate(&self) -> f64 {
-        self.inner.false_positive_rate()
     }
 
     /// Removes all items that were inserted before the call.
@@ -688,88 +683,56 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     pub fn clear(&self) {
         self.inner.state.clear();
     }
-
-    /// The hasher of the items.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::hash::BuildHasher;
-    ///
-    /// let filter = coucal::CuckooFilter::with_capacity(100);
-    /// assert_eq!(filter.hasher().hash_one("egg"), filter.hash_of("egg"));
-    /// ```
-    #[must_use]
-    pub fn hasher(&self) -> &S {
-        &self.inner.hasher
-    }
-
-    /// Figures for watching the filter. Takes no lock.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let filter = coucal::CuckooFilter::with_capacity(100);
-    /// assert_eq!(filter.stats().inconclusive_lookups, 0);
-    /// ```
-    #[must_use]
-    pub fn stats(&self) -> Stats {
-        self.inner.stats()
-    }
 }
 
 /// Growth.
 impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
-    /// The maximum capacity: the number of items that the filter holds at its maximum size. It is what
-    /// the builder was [given](crate::Builder::max_capacity).
-    ///
-    /// Of a filter that was built without a maximum, it is what 2^44 slots hold: more than 2^43 items. See
-    /// [growth](crate#growth).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().max_capacity(1000).build()?;
-    /// assert_eq!(filter.max_capacity(), 1000);
-    ///
-    /// let filter = CuckooFilter::builder().growable().build()?;
-    /// assert!(filter.max_capacity() > 1 << 43);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn max_capacity(&self) -> usize {
-        self.inner.max_capacity()
-    }
+    forward_to_inner! {
+        /// The maximum capacity: the number of items that the filter holds at its maximum size. It is what
+        /// the builder was [given](crate::Builder::max_capacity).
+        ///
+        /// Of a filter that was built without a maximum, it is what 2^44 slots hold: more than 2^43 items. See
+        /// [growth](crate#growth).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use coucal::CuckooFilter;
+        ///
+        /// let filter = CuckooFilter::builder().max_capacity(1000).build()?;
+        /// assert_eq!(filter.max_capacity(), 1000);
+        ///
+        /// let filter = CuckooFilter::builder().growable().build()?;
+        /// assert!(filter.max_capacity() > 1 << 43);
+        /// # Ok::<(), coucal::Error>(())
+        /// ```
+        pub fn max_capacity(&self) -> usize;
 
-    /// The share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to report as
-    /// present when the filter holds this number of items, if it grew from its first size with them. The
-    /// formula is in the section about [growth](crate#growth).
-    ///
-    /// If the builder was given a rate, it is at most this rate up to the
-    /// [maximum capacity](crate::Builder::max_capacity), or up to 2^40 items in a filter without a
-    /// maximum. With more items than the maximum size is for, it is the rate of a filter of that size that holds
-    /// them.
-    ///
-    /// The [present rate](Self::false_positive_rate) may be lower: items that were inserted when the
-    /// filter was larger than they needed (after others were removed, or after
-    /// [`reserve`](Self::reserve)) cause fewer false positives.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooFilter;
-    ///
-    /// let builder = CuckooFilter::builder().capacity(1000).max_capacity(100_000);
-    /// let filter = builder.false_positive_rate(0.002).build()?;
-    /// let [now, then] = [1000, 100_000].map(|items| filter.false_positive_rate_at(items));
-    /// assert!(now < then && then <= 0.002);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn false_positive_rate_at(&self, items: usize) -> f64 {
-        self.inner.state.false_positive_rate_at(items as u64)
+        /// The share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to report as
+        /// present when the filter holds this number of items, if it grew from its first size with them. The
+        /// formula is in the section about [growth](crate#growth).
+        ///
+        /// If the builder was given a rate, it is at most this rate up to the
+        /// [maximum capacity](crate::Builder::max_capacity), or up to 2^40 items in a filter without a
+        /// maximum. With more items than the maximum size is for, it is the rate of a filter of that size that holds
+        /// them.
+        ///
+        /// The [present rate](Self::false_positive_rate) may be lower: items that were inserted when the
+        /// filter was larger than they needed (after others were removed, or after
+        /// [`reserve`](Self::reserve)) cause fewer false positives.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use coucal::CuckooFilter;
+        ///
+        /// let builder = CuckooFilter::builder().capacity(1000).max_capacity(100_000);
+        /// let filter = builder.false_positive_rate(0.002).build()?;
+        /// let [now, then] = [1000, 100_000].map(|items| filter.false_positive_rate_at(items));
+        /// assert!(now < then && then <= 0.002);
+        /// # Ok::<(), coucal::Error>(())
+        /// ```
+        pub fn false_positive_rate_at(&self, items: usize) -> f64;
     }
 
     /// Grows until the table has room for `additional` more items. Inserting them then splits
@@ -801,24 +764,12 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     }
 }
 
-// The keys are hashed, and iterators advanced, before a lock is taken: so no code of the caller runs while
-// a lock is held or a path of kicks is half applied, and a panic of it leaves the table as it was.
-impl<L: Storage, S: UnwindSafe> UnwindSafe for CuckooFilter<L, S> {}
-impl<L: Storage, S: RefUnwindSafe> RefUnwindSafe for CuckooFilter<L, S> {}
-
-impl<L: Storage, S: Unpin> Unpin for CuckooFilter<L, S> {}
-
 impl<L: Storage, S> fmt::Debug for CuckooFilter<L, S> {
     /// Prints figures, not the table.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.print("CuckooFilter", self.memory_bytes(), f)
     }
 }
-
-const _: () = {
-    const fn shared_between_threads<T: Send + Sync>() {}
-    shared_between_threads::<CuckooFilter>();
-};
 
 #[cfg(test)]
 mod tests;

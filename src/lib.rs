@@ -324,6 +324,13 @@ pub use storage::{AnyLayout, FixedStorage, Growable, GrowingLayout, Storage};
 #[cfg(coucal_model)]
 pub use table::probe;
 
+const _: () = {
+    const fn shared_between_threads<T: Send + Sync>() {}
+    shared_between_threads::<CuckooFilter>();
+    shared_between_threads::<CuckooMaplet>();
+    shared_between_threads::<ExpiringCuckooFilter>();
+};
+
 /// For the tests, benchmarks and evaluation of this repository. Not part of the public API: no stability, no support,
 /// and it may go away in any release.
 #[cfg(feature = "__internals")]

@@ -1,12 +1,11 @@
 //! The public type with values: hashing in, candidates out.
 
 use core::fmt;
-use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::error::{Error, Refusal, Stopped, check_lengths};
 use crate::hasher::{DefaultHashBuilder, Item, Prehashed};
 use crate::layout::{Candidates, Fp16x4};
-use crate::storage::operations::{self, Inner, Stats, by_format};
+use crate::storage::operations::{self, Inner, Stats, by_format, forward_to_inner};
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 use crate::table::entry::{Pair, ValueBits};
 
@@ -120,7 +119,7 @@ use crate::table::entry::{Pair, ValueBits};
 /// # Ok::<(), coucal::Error>(())
 /// ```
 pub struct CuckooMaplet<L: Storage = Fp16x4, S = DefaultHashBuilder> {
-    inner: MapletInner<L, S>,
+    pub(crate) inner: MapletInner<L, S>,
     value_bits: u32,
 }
 
@@ -709,10 +708,6 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         Self { inner, value_bits }
     }
 
-    pub(crate) fn inner(&self) -> &MapletInner<L, S> {
-        &self.inner
-    }
-
     /// The bits of each value: values are from 0 to 2^bits - 1.
     ///
     /// # Examples
@@ -729,122 +724,152 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         self.value_bits
     }
 
-    /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
-    /// assert_eq!(maplet.layout_name(), "Fp16x4");
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn layout_name(&self) -> &'static str {
-        self.inner.state.layout().name()
-    }
+    forward_to_inner! {
+        /// The name of the layout: [`Layout::NAME`](crate::Layout::NAME).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use coucal::CuckooMaplet;
+        ///
+        /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+        /// assert_eq!(maplet.layout_name(), "Fp16x4");
+        /// # Ok::<(), coucal::Error>(())
+        /// ```
+        pub fn layout_name(&self) -> &'static str;
 
-    /// The number of stored pairs, each copy counted; as exact as
-    /// [`CuckooFilter::len`](crate::CuckooFilter::len), and takes no lock.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
-    /// maplet.insert_many(&[("egg", 7), ("egg", 7), ("egg", 9)])?;
-    /// assert_eq!(maplet.len(), 3);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.inner.len()
-    }
+        /// The number of stored pairs, each copy counted; as exact as
+        /// [`CuckooFilter::len`](crate::CuckooFilter::len), and takes no lock.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use coucal::CuckooMaplet;
+        ///
+        /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+        /// maplet.insert_many(&[("egg", 7), ("egg", 7), ("egg", 9)])?;
+        /// assert_eq!(maplet.len(), 3);
+        /// # Ok::<(), coucal::Error>(())
+        /// ```
+        pub fn len(&self) -> usize;
 
-    /// Whether no pair is stored; as exact as [`len`](Self::len).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
-    /// assert!(maplet.is_empty());
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
+        /// Whether no pair is stored; as exact as [`len`](Self::len).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use coucal::CuckooMaplet;
+        ///
+        /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+        /// assert!(maplet.is_empty());
+        /// # Ok::<(), coucal::Error>(())
+        /// ```
+        pub fn is_empty(&self) -> bool;
 
-    /// The number of pairs that the maplet was built for, or [`len`](Self::len) if it holds more. In a growable
-    /// maplet: for its present size, as [`CuckooFilter::capacity`](crate::CuckooFilter::capacity).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
-    /// assert_eq!(maplet.capacity(), 100);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn capacity(&self) -> usize {
-        self.inner.capacity()
-    }
+        /// The number of pairs that the maplet was built for, or [`len`](Self::len) if it holds more. In a growable
+        /// maplet: for its present size, as [`CuckooFilter::capacity`](crate::CuckooFilter::capacity).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use coucal::CuckooMaplet;
+        ///
+        /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+        /// assert_eq!(maplet.capacity(), 100);
+        /// # Ok::<(), coucal::Error>(())
+        /// ```
+        pub fn capacity(&self) -> usize;
 
-    /// The number of slots of the table; in a growable maplet, at its present size.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
-    /// assert!(maplet.slots() > 100);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn slots(&self) -> usize {
-        self.inner.figures().slots()
-    }
+        /// The number of slots of the table; in a growable maplet, at its present size.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use coucal::CuckooMaplet;
+        ///
+        /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+        /// assert!(maplet.slots() > 100);
+        /// # Ok::<(), coucal::Error>(())
+        /// ```
+        pub fn slots(&self) -> usize;
 
-    /// The share of slots in use, from 0 to 1; as exact as [`len`](Self::len).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let maplet = CuckooMaplet::builder().value_bits(6).build()?;
-    /// maplet.insert("egg", 7)?;
-    /// assert_eq!(maplet.load_factor(), 1.0 / maplet.slots() as f64);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn load_factor(&self) -> f64 {
-        self.inner.load_factor()
-    }
+        /// The share of slots in use, from 0 to 1; as exact as [`len`](Self::len).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use coucal::CuckooMaplet;
+        ///
+        /// let maplet = CuckooMaplet::builder().value_bits(6).build()?;
+        /// maplet.insert("egg", 7)?;
+        /// assert_eq!(maplet.load_factor(), 1.0 / maplet.slots() as f64);
+        /// # Ok::<(), coucal::Error>(())
+        /// ```
+        pub fn load_factor(&self) -> f64;
 
-    /// How full the maplet is: its entries in proportion to the number of pairs that it was built for, or to its
-    /// [maximum capacity](CuckooMaplet::max_capacity). As [`CuckooFilter::fullness`](crate::CuckooFilter::fullness).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
-    /// maplet.insert("egg", 7)?;
-    /// assert_eq!(maplet.fullness(), 0.01);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn fullness(&self) -> f64 {
-        self.inner.fullness()
+        /// How full the maplet is: its entries in proportion to the number of pairs that it was built for, or to its
+        /// [maximum capacity](CuckooMaplet::max_capacity). As [`CuckooFilter::fullness`](crate::CuckooFilter::fullness).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use coucal::CuckooMaplet;
+        ///
+        /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+        /// maplet.insert("egg", 7)?;
+        /// assert_eq!(maplet.fullness(), 0.01);
+        /// # Ok::<(), coucal::Error>(())
+        /// ```
+        pub fn fullness(&self) -> f64;
+
+        /// The mean number of candidates that [`get`](Self::get) is expected to return for an absent key now,
+        /// and beside its values for a present one. It may be above 1 where fingerprints are short.
+        /// [`contains_key`](Self::contains_key) is true for at most this share of absent keys.
+        ///
+        /// In a growable maplet it is an estimate, as
+        /// [`CuckooFilter::false_positive_rate`](crate::CuckooFilter::false_positive_rate).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use coucal::CuckooMaplet;
+        ///
+        /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+        /// assert_eq!(maplet.false_positive_rate(), 0.0);
+        /// maplet.insert("egg", 7)?;
+        /// assert!(maplet.false_positive_rate() < 0.000_1);
+        /// # Ok::<(), coucal::Error>(())
+        /// ```
+        pub fn false_positive_rate(&self) -> f64;
+
+        /// The hasher of the keys.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use std::hash::BuildHasher;
+        /// use coucal::CuckooMaplet;
+        ///
+        /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+        /// assert_eq!(maplet.hasher().hash_one("egg"), maplet.hash_of("egg"));
+        /// # Ok::<(), coucal::Error>(())
+        /// ```
+        pub fn hasher(&self) -> &S;
+
+        /// Figures for watching the maplet. Takes no lock. Only calls of
+        /// [`contains_key`](Self::contains_key) count as inconclusive lookups: [`get`](Self::get) always ends
+        /// with a certain answer.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use coucal::CuckooMaplet;
+        ///
+        /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
+        /// assert_eq!(maplet.stats().inconclusive_lookups, 0);
+        /// # Ok::<(), coucal::Error>(())
+        /// ```
+        pub fn stats(&self) -> Stats;
     }
 
     /// The memory of the maplet in bytes: itself, and all that it has allocated, without what the hasher
@@ -862,29 +887,6 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         size_of::<Self>() + self.inner.figures().heap_bytes()
-    }
-
-    /// The mean number of candidates that [`get`](Self::get) is expected to return for an absent key now,
-    /// and beside its values for a present one. It may be above 1 where fingerprints are short.
-    /// [`contains_key`](Self::contains_key) is true for at most this share of absent keys.
-    ///
-    /// In a growable maplet it is an estimate, as
-    /// [`CuckooFilter::false_positive_rate`](crate::CuckooFilter::false_positive_rate).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
-    /// assert_eq!(maplet.false_positive_rate(), 0.0);
-    /// maplet.insert("egg", 7)?;
-    /// assert!(maplet.false_positive_rate() < 0.000_1);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn false_positive_rate(&self) -> f64 {
-        self.inner.false_positive_rate()
     }
 
     /// Removes all pairs that were inserted before the call.
@@ -905,84 +907,45 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     pub fn clear(&self) {
         self.inner.state.clear();
     }
-
-    /// The hasher of the keys.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::hash::BuildHasher;
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
-    /// assert_eq!(maplet.hasher().hash_one("egg"), maplet.hash_of("egg"));
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn hasher(&self) -> &S {
-        &self.inner.hasher
-    }
-
-    /// Figures for watching the maplet. Takes no lock. Only calls of
-    /// [`contains_key`](Self::contains_key) count as inconclusive lookups: [`get`](Self::get) always ends
-    /// with a certain answer.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let maplet = CuckooMaplet::builder().capacity(100).value_bits(6).build()?;
-    /// assert_eq!(maplet.stats().inconclusive_lookups, 0);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn stats(&self) -> Stats {
-        self.inner.stats()
-    }
 }
 
 /// Growth.
 impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
-    /// The maximum capacity: the number of pairs that the maplet holds at its maximum size. It is what the builder was
-    /// [given](crate::Builder::max_capacity), or else what a maplet with such [values](Self#layouts) can reach.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let maplet = CuckooMaplet::builder().max_capacity(1000).value_bits(6).build()?;
-    /// assert_eq!(maplet.max_capacity(), 1000);
-    ///
-    /// let maplet = CuckooMaplet::builder().growable().value_bits(6).build()?;
-    /// assert!(maplet.max_capacity() > 1_000_000_000);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn max_capacity(&self) -> usize {
-        self.inner.max_capacity()
-    }
+    forward_to_inner! {
+        /// The maximum capacity: the number of pairs that the maplet holds at its maximum size. It is what the builder was
+        /// [given](crate::Builder::max_capacity), or else what a maplet with such [values](Self#layouts) can reach.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use coucal::CuckooMaplet;
+        ///
+        /// let maplet = CuckooMaplet::builder().max_capacity(1000).value_bits(6).build()?;
+        /// assert_eq!(maplet.max_capacity(), 1000);
+        ///
+        /// let maplet = CuckooMaplet::builder().growable().value_bits(6).build()?;
+        /// assert!(maplet.max_capacity() > 1_000_000_000);
+        /// # Ok::<(), coucal::Error>(())
+        /// ```
+        pub fn max_capacity(&self) -> usize;
 
-    /// The mean number of candidates that [`get`](Self::get) is expected to return for an absent key when
-    /// the maplet holds this number of pairs, if it grew from its first size with them. If the
-    /// builder was given a rate, it is at most this rate up to the [maximum capacity](crate::Builder::max_capacity), or
-    /// up to 2^40 pairs in a maplet without a maximum.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use coucal::CuckooMaplet;
-    ///
-    /// let builder = CuckooMaplet::builder().capacity(1000).max_capacity(8000).value_bits(6);
-    /// let maplet = builder.false_positive_rate(0.001).build()?;
-    /// let [now, then] = [1000, 8000].map(|pairs| maplet.false_positive_rate_at(pairs));
-    /// assert!(now < then && then <= 0.001);
-    /// # Ok::<(), coucal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn false_positive_rate_at(&self, pairs: usize) -> f64 {
-        self.inner.state.false_positive_rate_at(pairs as u64)
+        /// The mean number of candidates that [`get`](Self::get) is expected to return for an absent key when
+        /// the maplet holds this number of pairs, if it grew from its first size with them. If the
+        /// builder was given a rate, it is at most this rate up to the [maximum capacity](crate::Builder::max_capacity), or
+        /// up to 2^40 pairs in a maplet without a maximum.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use coucal::CuckooMaplet;
+        ///
+        /// let builder = CuckooMaplet::builder().capacity(1000).max_capacity(8000).value_bits(6);
+        /// let maplet = builder.false_positive_rate(0.001).build()?;
+        /// let [now, then] = [1000, 8000].map(|pairs| maplet.false_positive_rate_at(pairs));
+        /// assert!(now < then && then <= 0.001);
+        /// # Ok::<(), coucal::Error>(())
+        /// ```
+        pub fn false_positive_rate_at(&self, pairs: usize) -> f64;
     }
 
     /// Grows until the table has room for `additional` more pairs. Inserting them then splits nothing.
@@ -1009,20 +972,9 @@ impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
     }
 }
 
-// As for filters: no code of the caller runs while a lock is held.
-impl<L: Storage, S: UnwindSafe> UnwindSafe for CuckooMaplet<L, S> {}
-impl<L: Storage, S: RefUnwindSafe> RefUnwindSafe for CuckooMaplet<L, S> {}
-
-impl<L: Storage, S: Unpin> Unpin for CuckooMaplet<L, S> {}
-
 impl<L: Storage, S> fmt::Debug for CuckooMaplet<L, S> {
     /// Prints figures, not the table.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.print("CuckooMaplet", self.memory_bytes(), f)
     }
 }
-
-const _: () = {
-    const fn shared_between_threads<T: Send + Sync>() {}
-    shared_between_threads::<CuckooMaplet>();
-};

@@ -377,7 +377,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
-        self.inner().snapshot()
+        self.inner.snapshot()
     }
 
     /// Restores the filter of a snapshot that [`Snapshot::as_bytes`] gave: it gives the same
@@ -483,7 +483,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     where
         S: Clone,
     {
-        self.inner().try_clone().map(Self::from_inner)
+        self.inner.try_clone().map(Self::from_inner)
     }
 
     /// Adds all that `other` holds, copy by copy: afterwards the filter answers for both. All of it is
@@ -524,7 +524,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn merge(&self, other: &Self) -> Result<(), Error> {
-        self.inner().merge(other.inner())
+        self.inner.merge(&other.inner)
     }
 }
 
@@ -557,7 +557,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
-        self.inner().snapshot()
+        self.inner.snapshot()
     }
 
     /// Restores the maplet of a snapshot that [`Snapshot::as_bytes`] gave. Reads the snapshot in steps
@@ -649,7 +649,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     where
         S: Clone,
     {
-        self.inner().try_clone().map(Self::from_inner)
+        self.inner.try_clone().map(Self::from_inner)
     }
 
     /// Adds all pairs that `other` holds, copy by copy: all of them, or nothing.
@@ -680,7 +680,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn merge(&self, other: &Self) -> Result<(), Error> {
-        self.inner().merge(other.inner())
+        self.inner.merge(&other.inner)
     }
 }
 

@@ -66,7 +66,7 @@ impl<L: Storage + 'static> Modelled for L {
     }
 
     fn inner(filter: &Self::Shared) -> &InnerOf<Self> {
-        filter.inner()
+        &filter.inner
     }
 }
 
@@ -89,7 +89,7 @@ impl<L: Storage + 'static, const SHORT_RING: bool> Modelled for Maplet<L, SHORT_
     }
 
     fn inner(maplet: &Self::Shared) -> &InnerOf<Self> {
-        maplet.inner()
+        &maplet.inner
     }
 }
 
@@ -430,7 +430,7 @@ pub fn widen<M: Modelled>(shared: &M::Shared) {
 impl<L: Storage + 'static, const SHORT_RING: bool> Maplet<L, SHORT_RING> {
     /// This value retires from now on, though nobody sweeps it.
     pub fn retire(shared: &CuckooMaplet<L>, value: u32) {
-        shared.inner().state.retire(Some(value));
+        shared.inner.state.retire(Some(value));
     }
 
     /// Gives the item with this hash the present stamp, or only if it is not there. Whether it was not.

@@ -13,6 +13,7 @@
 //! either before s had lasted for a period, or beside the advance, which then began s + 1 at its end. From there on N - 1
 //! further generations begin, one for each period, before s is removed.
 
+use core::panic::RefUnwindSafe;
 use core::time::Duration;
 
 use crate::sync::{AtomicU64, AtomicUsize, Backoff, Mutex, MutexGuard, Ordering};
@@ -38,6 +39,9 @@ pub(crate) struct Timer {
     /// [`ADVANCING`] and [`OVERLAPPED`].
     phase: AtomicUsize,
 }
+
+// A clock that panics leaves all as it is.
+impl RefUnwindSafe for Timer {}
 
 impl Timer {
     /// A generation begins now. `None`: it would take no time.

@@ -3,6 +3,7 @@
 
 use core::fmt;
 use core::marker::PhantomData;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use super::Storage;
 use crate::error::{Error, Refusal, Stopped};
@@ -98,6 +99,21 @@ pub fn apart<R>(operation: impl FnOnce() -> R) -> R {
     operation()
 }
 
+/// Methods of a public type that do what those of its [`Inner`] do: the documentation is there, with examples of the type.
+macro_rules! forward_to_inner {
+    ($(
+        $(#[$doc:meta])*
+        pub fn $name:ident(&self $(, $argument:ident: $type:ty)?) -> $result:ty;
+    )*) => {$(
+        $(#[$doc])*
+        #[must_use]
+        pub fn $name(&self $(, $argument: $type)?) -> $result {
+            self.inner.$name($($argument)?)
+        }
+    )*};
+}
+pub(crate) use forward_to_inner;
+
 /// A table of a storage, and the hasher of its keys.
 pub struct Inner<L, B: Buckets, S> {
     pub(crate) storage: PhantomData<fn() -> L>,
@@ -107,6 +123,13 @@ pub struct Inner<L, B: Buckets, S> {
     /// It may be more than an address space has: of a filter that comes from another machine.
     pub(crate) max_capacity: u64,
 }
+
+// The keys are hashed, and iterators advanced, before a lock is taken: so no code of the caller runs while
+// a lock is held or a path of kicks is half applied, and a panic of it leaves the table as it was.
+impl<L, B: Buckets, S: UnwindSafe> UnwindSafe for Inner<L, B, S> {}
+impl<L, B: Buckets, S: RefUnwindSafe> RefUnwindSafe for Inner<L, B, S> {}
+
+impl<L, B: Buckets, S: Unpin> Unpin for Inner<L, B, S> {}
 
 impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
     #[expect(clippy::inline_always, reason = "as a call it costs a third more out of cache")]
@@ -121,8 +144,24 @@ impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
         &self.state
     }
 
+    pub(crate) fn layout_name(&self) -> &'static str {
+        self.state.layout().name()
+    }
+
+    pub(crate) fn hasher(&self) -> &S {
+        &self.hasher
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.figures().len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(crate) fn slots(&self) -> usize {
+        self.figures().slots()
     }
 
     pub(crate) fn capacity(&self) -> usize {
@@ -157,6 +196,10 @@ impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
         by_format!(self, table => table.false_positive_rate())
     }
 
+    pub(crate) fn false_positive_rate_at(&self, items: usize) -> f64 {
+        self.state.false_positive_rate_at(items as u64)
+    }
+
     pub(crate) fn load_factor(&self) -> f64 {
         let state = self.figures();
         sizing::load(state.occupied(), state.slots())
@@ -181,7 +224,7 @@ impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
     ) -> fmt::Result {
         let table = &self.state;
         let mut printed = f.debug_struct(name);
-        printed.field("layout", &table.layout().name());
+        printed.field("layout", &self.layout_name());
         let Generations { count, clock } = table.generations();
         if count > 0 {
             printed.field("generations", &count).field("generation", &clock.number());
