@@ -153,12 +153,6 @@ impl Properties {
     pub(crate) const fn extra_bits(&self, value_bits: u32) -> u32 {
         self.ring_bits(value_bits) - 1
     }
-
-    /// The load that a growing table keeps unless its builder says otherwise; 0 if its tables do not grow.
-    #[cfg(test)]
-    pub(crate) fn target_load(&self) -> f64 {
-        self.growth.map_or(0.0, |growth| growth.target_load)
-    }
 }
 
 /// The word of a bucket: a multiset of entries in 64 bits.

@@ -483,25 +483,5 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     }
 }
 
-/// For tests: tables that live until the process ends.
 #[cfg(test)]
-impl<F: Format, B: Buckets> Table<'static, F, B> {
-    /// An empty table that begins with this number of buckets, even and at least 2, with `max_buckets` at the most,
-    /// and the target load of its layout.
-    pub(crate) fn try_new(first: usize, max_buckets: usize) -> Result<Self, NoMemory> {
-        Self::try_sized(Sizing::of_table(F::ID, first as u64, max_buckets as u64))
-    }
-
-    pub(crate) fn try_sized(sizing: Sizing) -> Result<Self, NoMemory> {
-        State::try_new(sizing).map(|state| Self::new(Box::leak(Box::new(state))))
-    }
-
-    pub(crate) fn from_image(image: &Image) -> Result<Self, NoMemory> {
-        let Image { grown, value_bits, max_buckets, .. } = *image;
-        let (words, doubled_of) = (image.words(), image.doubled_of.clone());
-        let state = State::with_words(F::ID, grown, max_buckets, value_bits, words, doubled_of)?;
-        let table = Self::new(Box::leak(Box::new(state)));
-        table.recount();
-        Ok(table)
-    }
-}
+mod tests;

@@ -124,13 +124,6 @@ impl Sizing {
         Ok(Self { layout, initial, buckets, target_load, value_bits, max_capacity })
     }
 
-    /// For tests: a table of these sizes, with the layout's target load.
-    #[cfg(test)]
-    pub(crate) fn of_table(layout: LayoutId, initial: u64, buckets: u64) -> Self {
-        let target_load = thousandths(layout.properties().target_load());
-        Self { layout, initial, buckets, target_load, value_bits: 0, max_capacity: 0 }
-    }
-
     /// The sizing of the layout that was named, or else of the one that suits best.
     pub(crate) fn new(request: Request) -> Result<Self, Error> {
         if let Some(rate) = request.rate

@@ -146,12 +146,6 @@ impl Versions {
     pub(super) fn memory_bytes(&self) -> usize {
         size_of_val(&*self.groups)
     }
-
-    /// How often a version was bumped: in a table without removals, how many kicks there were.
-    #[cfg(test)]
-    pub(super) fn bumps(&self) -> u64 {
-        self.groups.iter().map(|group| group.load(Ordering::Relaxed) / ONE).sum()
-    }
 }
 
 impl ReadVersion<'_> {
@@ -191,6 +185,13 @@ mod tests {
     use crate::layout::Packed;
 
     type Fp16x4 = Packed<16, 4>;
+
+    impl Versions {
+        /// How often a version was bumped: in a table without removals, how many kicks there were.
+        pub(in crate::table) fn bumps(&self) -> u64 {
+            self.groups.iter().map(|group| group.load(Ordering::Relaxed) / ONE).sum()
+        }
+    }
 
     /// A kick in one group must not send lookups of all others into another round.
     #[test]

@@ -1,0 +1,40 @@
+//! For the unit tests of what is below `table`: tables that live until the process ends.
+
+use super::*;
+use crate::layout::{LayoutId, Properties};
+
+impl<F: Format, B: Buckets> Table<'static, F, B> {
+    /// An empty table that begins with this number of buckets, even and at least 2, with `max_buckets` at the most,
+    /// and the target load of its layout.
+    pub(crate) fn try_new(first: usize, max_buckets: usize) -> Result<Self, NoMemory> {
+        Self::try_sized(Sizing::of_table(F::ID, first as u64, max_buckets as u64))
+    }
+
+    pub(crate) fn try_sized(sizing: Sizing) -> Result<Self, NoMemory> {
+        State::try_new(sizing).map(|state| Self::new(Box::leak(Box::new(state))))
+    }
+
+    pub(crate) fn from_image(image: &Image) -> Result<Self, NoMemory> {
+        let Image { grown, value_bits, max_buckets, .. } = *image;
+        let (words, doubled_of) = (image.words(), image.doubled_of.clone());
+        let state = State::with_words(F::ID, grown, max_buckets, value_bits, words, doubled_of)?;
+        let table = Self::new(Box::leak(Box::new(state)));
+        table.recount();
+        Ok(table)
+    }
+}
+
+impl Sizing {
+    /// A table of these sizes, with the layout's target load.
+    pub(crate) fn of_table(layout: LayoutId, initial: u64, buckets: u64) -> Self {
+        let target_load = sizing::thousandths(layout.properties().target_load());
+        Self { layout, initial, buckets, target_load, value_bits: 0, max_capacity: 0 }
+    }
+}
+
+impl Properties {
+    /// The load that a growing table keeps unless its builder says otherwise; 0 if its tables do not grow.
+    pub(crate) fn target_load(&self) -> f64 {
+        self.growth.map_or(0.0, |growth| growth.target_load)
+    }
+}
