@@ -270,7 +270,6 @@ impl<B: Buckets> State<B> {
     /// Locks the stripes of the buckets of some places: while they are locked, none of these buckets is
     /// split, and so the places stay where they are. `buckets` is where they were a moment ago; what is
     /// returned is where they are, and how they are read by the extent as it is under the locks. Blocks as [`Stripes::lock`] does.
-    #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     fn lock<const N: usize>(
         &self,
@@ -297,7 +296,6 @@ impl<B: Buckets> State<B> {
     }
 
     /// Locks the stripes of these buckets. Blocks as [`Stripes::lock`] does.
-    #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     fn lock_stripes<const N: usize>(&self, buckets: [usize; N]) -> Locked<'_, UpTo<'_, N>> {
         loop {
@@ -340,7 +338,6 @@ impl<B: Buckets> State<B> {
     }
 
     /// Stores the word of a bucket whose stripe is locked: every change of a table passes here.
-    #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     fn store_bits<G>(&self, locked: &Locked<'_, G>, bucket: usize, bits: u64, order: Ordering) {
         self.buckets.word(bucket).store(bits, order);
@@ -394,14 +391,12 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     }
 
     /// The entry and the positions of the item with this hash, without a value.
-    #[expect(clippy::inline_always, reason = "as for `Geometry::key`")]
     #[inline(always)]
     pub(crate) fn key(self, hash: u64) -> Key {
         self.geometry().key(hash)
     }
 
     /// The entry and the positions of an item.
-    #[expect(clippy::inline_always, reason = "as for `Geometry::key`")]
     #[inline(always)]
     pub(crate) fn key_of(self, item: ItemOf<B>) -> Key {
         self.geometry().key_of_item::<B::Values>(item)
@@ -414,7 +409,6 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     }
 
     /// Stores the word of a bucket whose stripe is locked: every change of a table passes here.
-    #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     fn store_word<G>(self, locked: &Locked<'_, G>, bucket: usize, word: F, order: Ordering) {
         self.store_bits(locked, bucket, word.bits(), order);
@@ -422,7 +416,6 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
 
     /// One more entry into `bucket`, whose stripe is locked. `false`: it is full, or tells more of the position than is
     /// known.
-    #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     fn store_in<G>(self, locked: &Locked<'_, G>, bucket: B::Bucket, place: Place) -> bool {
         let (number, slot) = (bucket.number(), bucket.slot::<F>(place));
@@ -446,7 +439,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     ///
     /// In a growing table the entry is written as the bucket that it goes to is read, by the extent as
     /// it is under the locks: it may have been planned by an older one.
-    #[expect(clippy::inline_always, reason = "what it is given is more than registers take")]
+    // Always inlined: what it is given is more than registers take.
     #[inline(always)]
     fn relocate<G>(
         self,

@@ -26,7 +26,7 @@ impl<const BITS: u32, const SLOTS: usize> Packed<BITS, SLOTS> {
 
     /// Of the lanes in which a bit is set in `matching`, one whose slot [knows](Slot::known) the most, but no more than
     /// `most`, and how much that is.
-    #[expect(clippy::inline_always, reason = "what it returns is more than registers take")]
+    // Always inlined: what it returns is more than registers take.
     #[inline(always)]
     fn longest_of(word: u64, mut matching: u64, ring: Ring, most: u32) -> Option<(Slot, u32)> {
         let mut longest: Option<(Slot, u32)> = None;

@@ -132,7 +132,7 @@ impl<L, B: Buckets, S: RefUnwindSafe> RefUnwindSafe for Inner<L, B, S> {}
 impl<L, B: Buckets, S: Unpin> Unpin for Inner<L, B, S> {}
 
 impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
-    #[expect(clippy::inline_always, reason = "as a call it costs a third more out of cache")]
+    // Always inlined: as a call it costs a third more out of cache.
     #[inline(always)]
     pub(crate) fn contains(&self, hash: u64) -> bool {
         by_format!(lookup: self, table => table.contains(table.key(hash)))
@@ -248,7 +248,6 @@ impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
 
 /// In a maplet.
 impl<L: Storage, B: Buckets<Values = ValueBits>, S> Inner<L, B, S> {
-    #[expect(clippy::inline_always, reason = "as for `contains`")]
     #[inline(always)]
     pub(crate) fn get(&self, hash: u64) -> Candidates {
         self.state.turns.take();

@@ -122,7 +122,7 @@ pub trait Bucket: Copy + PartialEq + Send + Sync {
     ) -> [Option<Longest>; 2];
 
     /// As `longest`, of a word that was seen before: most often it is still the same.
-    #[expect(clippy::inline_always, reason = "what was seen would pass through memory")]
+    // Always inlined: what was seen would pass through memory.
     #[inline(always)]
     fn longest_again<F: Format>(
         self,
@@ -172,7 +172,6 @@ pub struct Seen<F, B> {
 
 impl<F: Format, B: Bucket> Seen<F, B> {
     /// At each place of an item, in these words.
-    #[expect(clippy::inline_always, reason = "as for `longest_again`")]
     #[inline(always)]
     pub(crate) fn at_each(buckets: [B; 2], words: [F; 2], item: [Place; 2]) -> [Self; 2] {
         let longest = B::longest(buckets, words, item);

@@ -192,7 +192,7 @@ impl Shape {
     }
 
     /// The entry of an item with this mixed hash in a table of fixed size.
-    #[expect(clippy::inline_always, reason = "of constant lengths, little of it is left")]
+    // Always inlined: of constant lengths, little of it is left.
     #[inline(always)]
     pub(crate) fn fingerprint(self, x: u64) -> Entry {
         if self.value > 0 {
@@ -224,7 +224,7 @@ impl Shape {
         Entry::knowing(core.0 << self.ring, u64::BITS)
     }
 
-    #[expect(clippy::inline_always, reason = "of constant lengths, little of it is left")]
+    // Always inlined: of constant lengths, little of it is left.
     #[inline(always)]
     pub(crate) fn core(self, entry: Entry) -> Core {
         let core = if self.grows() { u64::from(entry.bits() >> self.ring) } else { entry.0 };

@@ -107,7 +107,7 @@ impl Geometry {
     }
 
     /// The item with this 64-bit hash, mixed here once.
-    #[expect(clippy::inline_always, reason = "of a constant shape, little of it is left")]
+    // Always inlined: of a constant shape, little of it is left.
     #[inline(always)]
     pub(crate) fn key(self, hash: u64) -> Key {
         let product = product(hash);
@@ -125,7 +125,6 @@ impl Geometry {
     }
 
     /// An item, with its value.
-    #[expect(clippy::inline_always, reason = "as for `key`")]
     #[inline(always)]
     pub(crate) fn key_of_item<V: Values>(self, item: V::Item) -> Key {
         let (hash, value) = V::parts(item);

@@ -58,7 +58,7 @@ pub(super) enum Attempt {
 
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// One more copy of the item.
-    #[expect(clippy::inline_always, reason = "as a call, the key would pass through memory")]
+    // Always inlined: as a call, the key would pass through memory.
     #[inline(always)]
     pub(crate) fn insert(self, key: Key) -> Result<(), Refusal> {
         let storing = self.turns.take_to_store();
@@ -68,7 +68,6 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     }
 
     /// One more entry. `Ok(false)`: of its position less is known than its buckets tell; never that of an item.
-    #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     pub(super) fn insert_entry(self, key: Key) -> Result<bool, Refusal> {
         let places = key.places();
@@ -95,7 +94,6 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// One entry more at this place, whose bucket was this one a moment ago, with this stripe of those. `false`: the
     /// bucket is full, or the place has another bucket or stripe meanwhile.
-    #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     fn store(self, place: Place, mut bucket: B::Bucket, of: &Stripes, stripe: &Stripe) -> bool {
         let Some(locked) = of.lock_one(bucket.number(), stripe) else {
@@ -138,7 +136,6 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     }
 
     /// Calls an insert of what is absent: in a user's model, as one step.
-    #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     pub(super) fn insert_absent_in_turn(
         self,
@@ -152,10 +149,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     }
 
     /// As `insert_unique`, with duplicates that are rejected.
-    #[expect(
-        clippy::inline_always,
-        reason = "how duplicates are rejected is known at compile time"
-    )]
+    // Always inlined: how duplicates are rejected is known at compile time.
     #[inline(always)]
     pub(super) fn insert_absent(self, key: Key, duplicates: Duplicates) -> Result<bool, Refusal> {
         let places = key.places();
@@ -175,7 +169,6 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// An item that neither of these words holds, into the emptier bucket. `false`: both are full, or somebody else
     /// has changed something meanwhile, or something of its group is stashed.
-    #[expect(clippy::inline_always, reason = "as for `insert_absent`")]
     #[inline(always)]
     pub(super) fn store_absent(
         self,

@@ -25,7 +25,6 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Whether the item is in the table. Wait-free: it neither locks nor stores, and after
     /// [`MAX_LOOKUP_ROUNDS`] rounds it answers true, as a filter may. (It counts such an answer,
     /// which is the one store that a lookup ever makes.)
-    #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     pub(crate) fn contains(self, key: Key) -> bool {
         self.turns.take();
@@ -104,7 +103,6 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     }
 
     /// The words of these buckets.
-    #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     pub(super) fn words_in<const N: usize>(self, buckets: [B::Bucket; N]) -> [F; N] {
         // SeqCst: whatever is decided by them has its place in the one order of all SeqCst
@@ -118,7 +116,6 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     ///
     /// A table that has begun its next level since is read by the old level. That can find an entry that
     /// is none of the item, as a filter may, and misses none: where it could, a version was bumped.
-    #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     pub(super) fn either_holds(self, key: Key) -> bool {
         let places = key.places();
@@ -132,14 +129,12 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// answer that a filter may give.
     ///
     /// It repeats what a split has overtaken: at most twice for each level that passes.
-    #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     pub(super) fn read_valid<const N: usize>(self, places: [Place; N]) -> ([B::Bucket; N], [F; N]) {
         self.read_valid_from(places, self.locate(places))
     }
 
     /// As `read_valid`, of places whose buckets were these some time ago.
-    #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     pub(super) fn read_valid_from<const N: usize>(
         self,
@@ -190,7 +185,6 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     ///
     /// All matches of both words of one round in which nothing of the group was moved: one that is
     /// found does not end the round, since a kick may have moved another meanwhile.
-    #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     pub(crate) fn get(self, key: Key) -> Candidates {
         if let Some(candidates) = self.try_get(key) {
@@ -203,7 +197,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     }
 
     /// One round. `None`: something of the group was moved meanwhile.
-    #[expect(clippy::inline_always, reason = "what it returns is more than registers take")]
+    // Always inlined: what it returns is more than registers take.
     #[inline(always)]
     fn try_get(self, key: Key) -> Option<Candidates> {
         let version = self.versions().read(self.geometry().version_group(key));

@@ -68,10 +68,7 @@ pub(super) enum Found {
 
 /// The first step of a search, from the buckets of both places of an item and their words, which is most of the
 /// searches: an entry that has room in its other bucket, and both of its buckets. It needs no queue.
-#[expect(
-    clippy::inline_always,
-    reason = "what it is given and returns is more than registers take"
-)]
+// Always inlined: what it is given and returns is more than registers take.
 #[inline(always)]
 pub(super) fn first_step<F: Format, B: Buckets>(
     buckets: &B,

@@ -59,7 +59,6 @@ enum Outcome {
 
 impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// One copy less of the item. `false`: there is none.
-    #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     pub(crate) fn remove(self, key: Key) -> bool {
         self.turns.take_locked();
@@ -69,7 +68,6 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         removed
     }
 
-    #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     fn change(self, key: Key, change: Change) -> Result<bool, Refusal> {
         // Without the version, which only the answer `false` needs: an item that was inserted is there.
@@ -91,7 +89,6 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// Looks for a copy without a lock, and changes it under the stripe of its bucket. `None`: no
     /// copy was seen. `Some(false)`: one was, and was gone when the stripe was locked.
-    #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     fn change_seen(self, key: Key, change: Change) -> Option<bool> {
         let places = key.places();
@@ -118,7 +115,6 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Changes the longest entry of the item in `bucket`, that of the first place, whose stripe is locked.
     /// `false`: there is none, or there is a longer one in the other bucket. What was seen of both spares the search
     /// in words that are still the same.
-    #[expect(clippy::inline_always, reason = "as for `insert`")]
     #[inline(always)]
     fn change_longest<G>(
         self,
@@ -182,7 +178,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     ///
     /// Read under the lock of the item's other bucket: so no kick takes an entry from there to here and
     /// past this look. A split can take one from the bucket to a new one: then it is read again.
-    #[expect(clippy::inline_always, reason = "what was seen would pass through memory")]
+    // Always inlined: what was seen would pass through memory.
     #[inline(always)]
     fn in_other(self, place: Place, seen: Seen<F, B::Bucket>, change: Change) -> InOther {
         let ([bucket], [word]) = self.read_valid_from([place], [seen.bucket]);

@@ -162,7 +162,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
 
     /// Whether the cells of the stash certainly hold nothing of the item, whatever its value is: mostly right where it says
     /// no. `false` also if there are none. Takes no lock.
-    #[expect(clippy::inline_always, reason = "a lookup is a quarter shorter")]
+    // Always inlined: a lookup is a quarter shorter.
     #[inline(always)]
     pub(super) fn stash_lacks(self, key: Key) -> bool {
         let cells = self.cells_of(self.group_of(key));

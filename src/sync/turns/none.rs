@@ -1,5 +1,4 @@
 //! Without a model of a user, nothing is left of turns.
-#![expect(clippy::inline_always, reason = "nothing is left of it")]
 #![expect(clippy::unused_self, reason = "as in `loom`")]
 
 use crate::sync::{Mutex, MutexGuard};

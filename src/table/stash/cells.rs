@@ -320,7 +320,6 @@ impl Cells {
 
     /// Whether certainly no entry is there that is query. `false`: there is one, or the number of lines was doubled
     /// meanwhile. Takes no lock.
-    #[expect(clippy::inline_always, reason = "as for `stash_lacks`")]
     #[inline(always)]
     pub(super) fn lacks(&self, query: StashQuery) -> bool {
         // Acquire and Relaxed, as in `read`.
@@ -335,7 +334,6 @@ impl Cells {
     }
 
     /// As `lacks`, of the length of `entry`: mostly by the tags of one line.
-    #[expect(clippy::inline_always, reason = "as for `stash_lacks`")]
     #[inline(always)]
     fn lacks_length(&self, lines: u64, entry: Entry, query: StashQuery) -> bool {
         if lines == 0 {
