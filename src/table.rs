@@ -62,10 +62,10 @@ use self::mirror::Mirror;
 use self::sizing::Sizing;
 use self::stash::Stash;
 pub(crate) use self::stash::{CellWords, MAX_COPIES, Stashed, prefix};
-use self::stripes::{All, Locked, Stripes, UpTo};
+use self::stripes::{All, Locked, Stripes, UpTo, stripes_of};
 use self::versions::Versions;
 use crate::layout::{Format, LayoutId, Properties, Slot};
-use crate::sync::memory::{NoMemory, TryBox};
+use crate::sync::memory::{self, NoMemory, TryBox};
 use crate::sync::{AtomicU64, Ordering, Turns, fence};
 
 /// Optimistic attempts of a writer before it takes all the locks that it could need.
@@ -130,9 +130,6 @@ pub trait Buckets: Sized + Send + Sync {
 
     /// The number of buckets whose words are allocated.
     fn reached(&self) -> usize;
-
-    /// Allocates what is missing of the words of the first `buckets` buckets.
-    fn try_reach(&self, buckets: usize) -> Result<(), NoMemory>;
 
     /// What is allocated.
     fn heap_bytes(&self) -> usize;
@@ -214,7 +211,7 @@ impl<B: Buckets> State<B> {
     /// That of an empty table of this size.
     pub(crate) fn try_new(sizing: Sizing) -> Result<Self, NoMemory> {
         let Sizing { layout, buckets, target_load, value_bits, .. } = sizing;
-        let initial = sizing.initial_in_memory()?;
+        let initial = memory::in_memory(sizing.initial)?;
         let grown = Grown { initial, buckets: initial, doubled: 0, target_load };
         Self::empty(layout, grown, buckets, value_bits)
     }
@@ -247,11 +244,12 @@ impl<B: Buckets> State<B> {
     ) -> Result<Self, NoMemory> {
         let properties = layout.properties();
         let values = B::Values::new(properties, value_bits);
-        let control = if B::GROWS {
-            Control::try_new(Control::stripes(grown.buckets as u64, max_buckets), max_buckets)?
+        let stripes = if B::GROWS {
+            Control::stripes(grown.buckets as u64, max_buckets)
         } else {
-            Control::try_whole(max_buckets)?
+            stripes_of(max_buckets)
         };
+        let control = Control::try_new(stripes, max_buckets)?;
         Ok(Self {
             layout,
             buckets: B::try_new(grown, max_buckets, properties, values, control)?,

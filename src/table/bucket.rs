@@ -109,7 +109,10 @@ pub trait Bucket: Copy + PartialEq + Send + Sync {
 
     /// Whether the word of the bucket of a maplet holds an entry of an item, whatever its value is; false in
     /// a filter.
-    fn holds_key<F: Format>(self, word: F, item: Place) -> bool;
+    #[inline]
+    fn holds_key<F: Format>(self, word: F, item: Place) -> bool {
+        Self::Values::ANY && Self::either_holds([self; 2], [word, F::EMPTY], [item; 2])
+    }
 
     /// The values of an item in the words of two buckets of a maplet.
     fn values<F: Format>(buckets: [Self; 2], words: [F; 2], item: [Place; 2]) -> Candidates;

@@ -25,11 +25,6 @@ pub struct Control {
 }
 
 impl Control {
-    /// Of a table that may have so many buckets, all of them.
-    pub(super) fn try_whole(max_buckets: u64) -> Result<Self, NoMemory> {
-        Self::try_new(stripes_of(max_buckets), max_buckets)
-    }
-
     /// Of a table that may have so many buckets, with so many stripes.
     pub(super) fn try_new(stripes: usize, max_buckets: u64) -> Result<Self, NoMemory> {
         let versions = Versions::try_new(groups_of(max_buckets).min(stripes))?;

@@ -106,10 +106,6 @@ impl<V: Values> Buckets for Fixed<V> {
         self.words.len()
     }
 
-    fn try_reach(&self, _: usize) -> Result<(), NoMemory> {
-        Ok(())
-    }
-
     fn heap_bytes(&self) -> usize {
         size_of_val(&*self.words) + self.control.heap_bytes()
     }
@@ -260,11 +256,6 @@ impl<V: Values> Bucket for FixedBucket<V> {
             Some(mask) => word.equal_below(item.entry.bits().into(), mask),
             None => self.copies(word, item),
         }
-    }
-
-    #[inline]
-    fn holds_key<F: Format>(self, word: F, item: Place) -> bool {
-        V::ANY && Self::either_holds([self; 2], [word, F::EMPTY], [item; 2])
     }
 
     #[inline]

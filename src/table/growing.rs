@@ -418,11 +418,6 @@ impl<V: Values> Bucket for GrowingBucket<V> {
     }
 
     #[inline]
-    fn holds_key<F: Format>(self, word: F, item: Place) -> bool {
-        V::ANY && Self::either_holds([self; 2], [word, F::EMPTY], [item; 2])
-    }
-
-    #[inline]
     fn values<F: Format>(
         [first, second]: [Self; 2],
         words: [F; 2],
@@ -599,6 +594,15 @@ impl<V: Values> Growing<V> {
         next_reach(self.reached() as u64, buckets as u64, self.max_buckets) as usize
     }
 
+    /// Allocates what is missing of the words of the first `buckets` buckets.
+    pub(super) fn try_reach(&self, buckets: usize) -> Result<(), NoMemory> {
+        #[cfg(test)]
+        if buckets > self.memory {
+            return Err(NoMemory { bytes: buckets * size_of::<u64>() });
+        }
+        self.chunks().try_reach(buckets)
+    }
+
     /// The mutex of those who split.
     pub(super) fn splitting(&self) -> &Mutex<DoubledOf> {
         &self.changing.splitting
@@ -714,14 +718,6 @@ impl<V: Values> Buckets for Growing<V> {
 
     fn reached(&self) -> usize {
         self.chunks().len()
-    }
-
-    fn try_reach(&self, buckets: usize) -> Result<(), NoMemory> {
-        #[cfg(test)]
-        if buckets > self.memory {
-            return Err(NoMemory { bytes: buckets * size_of::<u64>() });
-        }
-        self.chunks().try_reach(buckets)
     }
 
     fn heap_bytes(&self) -> usize {

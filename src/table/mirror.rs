@@ -208,7 +208,8 @@ impl<B: Buckets> State<B> {
     /// mirror: before the table has them. Called while no stripe is held, by the thread that splits.
     pub(super) fn reach_in_mirror(&self, buckets: usize) -> Result<(), NoMemory> {
         let mirror = self.mirror().buckets.read();
-        mirror.as_ref().map_or(Ok(()), |mirror| mirror.try_reach(buckets))
+        let growing = mirror.as_ref().and_then(|mirror| mirror.growing());
+        growing.map_or(Ok(()), |growing| growing.try_reach(buckets))
     }
 
     /// Copies the word of a bucket, after it was stored in the table. The bucket's stripe is locked and

@@ -2,7 +2,6 @@
 
 use crate::error::Error;
 use crate::layout::{self, LAYOUTS, LayoutId, Properties};
-use crate::sync::memory::{self, NoMemory};
 
 /// The most stripes, for tables of 2^19 buckets and more: 32 KiB of locks.
 pub(crate) const MAX_STRIPES: usize = 4096;
@@ -191,11 +190,6 @@ impl Sizing {
     /// The allocator could not provide the first words of the table.
     pub(crate) fn out_of_memory(self) -> Error {
         Error::OutOfMemory { bytes: in_address_space(self.initial.saturating_mul(8)) }
-    }
-
-    /// The buckets that it begins with, if there can be so many in memory.
-    pub(crate) fn initial_in_memory(self) -> Result<usize, NoMemory> {
-        memory::in_memory(self.initial)
     }
 
     /// The sizing of each layout that may be chosen for the request, in ascending order of fingerprint
