@@ -246,28 +246,13 @@ pub enum Error {
         /// The number of these bytes.
         bytes: usize,
     },
-    /// The snapshot is of a growable filter and the type of the filter is of fixed size, or the other
-    /// way round.
+    /// The snapshot is of another type: of a filter, a maplet or an expiring filter, of fixed size or growable.
     ///
-    /// For the snapshot of a growable filter, restore a
-    /// [`GrowableCuckooFilter`](crate::GrowableCuckooFilter), and of a growable maplet a
-    /// [`GrowableCuckooMaplet`](crate::GrowableCuckooMaplet).
-    OtherKind {
-        /// Whether the filter of the snapshot grows.
-        grows: bool,
-    },
-    /// The snapshot is of a maplet and is to be restored as a filter, or the other way round; or of one of them, and is to be
-    /// restored as an expiring filter.
-    ///
-    /// Restore a [`CuckooMaplet`](crate::CuckooMaplet) of the snapshot of a maplet.
+    /// Restore one of the type that is named.
     OtherType {
-        /// Whether the snapshot is of a maplet.
-        is_maplet: bool,
+        /// The name of the type of the snapshot, whatever its layout: `GrowableCuckooMaplet`, for example.
+        name: &'static str,
     },
-    /// The snapshot is of an expiring filter, and is to be restored as a filter or as a maplet.
-    ///
-    /// Restore an [`ExpiringCuckooFilter`](crate::ExpiringCuckooFilter).
-    Expires,
     /// What is to be restored, or merged into this filter, has another layout.
     ///
     /// Name its layout in the type of what you restore, or restore an
@@ -469,21 +454,9 @@ impl fmt::Display for Error {
             Self::TrailingBytes { bytes } => {
                 write!(f, "{bytes} bytes follow the snapshot: `restore` leaves them to its reader")
             }
-            Self::OtherKind { grows: true } => f.write_str(
-                "the snapshot is of a filter that grows: restore a GrowableCuckooFilter",
-            ),
-            Self::OtherKind { grows: false } => f.write_str(
-                "the snapshot is of a filter of fixed size: restore a CuckooFilter of its layout, \
-                 or an AnyCuckooFilter",
-            ),
-            Self::OtherType { is_maplet: true } => {
-                f.write_str("the snapshot is of a maplet: restore a CuckooMaplet")
-            }
-            Self::OtherType { is_maplet: false } => {
-                f.write_str("the snapshot is of a filter: restore a CuckooFilter")
-            }
-            Self::Expires => f.write_str(
-                "the snapshot is of an expiring filter: restore an ExpiringCuckooFilter",
+            Self::OtherType { name } => write!(
+                f,
+                "the snapshot is of another type: restore it as {name}, of its layout or of AnyLayout"
             ),
             Self::OtherLayout { other, filter } => write!(
                 f,

@@ -392,7 +392,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// [`Error::Io`] of the reader. For bytes that are no valid snapshot: [`Error::NotASnapshot`],
     /// [`Error::UnknownVersion`], [`Error::UnknownKind`], [`Error::UnknownLayout`], [`Error::Truncated`],
     /// [`Error::Damaged`], [`Error::ImpossibleTable`], [`Error::InvalidWord`], [`Error::InvalidEntry`] and
-    /// [`Error::WrongLen`]. For a valid one of something else: [`Error::OtherKind`], [`Error::OtherType`],
+    /// [`Error::WrongLen`]. For a valid one of something else: [`Error::OtherType`],
     /// [`Error::OtherLayout`] and [`Error::OtherHasher`]. [`Error::OutOfMemory`].
     /// Until the snapshot is read to its end, it takes no more
     /// memory than twice the bytes that were read, and 8 KiB.
@@ -438,7 +438,7 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     ///
     /// # Errors
     ///
-    /// [`Error::OtherKind`], [`Error::OtherType`], [`Error::OtherLayout`] and [`Error::OtherHasher`] for the snapshot of
+    /// [`Error::OtherType`], [`Error::OtherLayout`] and [`Error::OtherHasher`] for the snapshot of
     /// something else; and [`Error::OutOfMemory`].
     ///
     /// # Examples
@@ -596,7 +596,7 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
     /// let filter = CuckooFilter::with_capacity_and_hasher(100, StableHashBuilder::new(7));
     /// let bytes = filter.snapshot()?.into_bytes();
     /// let restored = CuckooMaplet::<Fp16x4, _>::from_bytes(&bytes, StableHashBuilder::new(7));
-    /// assert!(matches!(restored, Err(Error::OtherType { is_maplet: false })));
+    /// assert!(matches!(restored, Err(Error::OtherType { name: "CuckooFilter" })));
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn from_bytes(bytes: &[u8], hasher: S) -> Result<Self, Error> {
@@ -777,9 +777,8 @@ impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
 
     /// Checks that a snapshot with this header is for a table of this type, with this content and this hasher.
     fn check(header: &Header, hasher: &S, content: Content) -> Result<(), Error> {
-        header.check_content(content)?;
-        if header.grows != B::GROWS {
-            return Err(Error::OtherKind { grows: header.grows });
+        if (header.content, header.grows) != (content, B::GROWS) {
+            return Err(header.other_type());
         }
         if L::ONLY.is_some_and(|only| only != header.layout) {
             let (other, filter) = (header.layout.name(), storage::name_of::<L>());

@@ -186,7 +186,8 @@ pub fn restore(data: &[u8]) {
             if contents.max_buckets <= MOST_BUCKETS {
                 if let Some(generations) = generations {
                     for of_type in types() {
-                        assert_eq!(of_type.restored(&bytes).err(), Some(Error::Expires));
+                        let name = type_name(contents.geometry.grows, false, true);
+                        assert_eq!(of_type.restored(&bytes).err(), Some(Error::OtherType { name }));
                     }
                     let grows = contents.geometry.grows;
                     forgets::<AnyLayout>(&snapshot, generations, !grows);
@@ -212,6 +213,18 @@ fn types() -> Vec<Box<dyn Subject>> {
     kinds.into_iter().map(|kind| kind.build(0, 0)).collect()
 }
 
+/// The type that is restored from a snapshot.
+fn type_name(grows: bool, is_maplet: bool, expires: bool) -> &'static str {
+    match (is_maplet, expires, grows) {
+        (false, false, false) => "CuckooFilter",
+        (false, false, true) => "GrowableCuckooFilter",
+        (true, _, false) => "CuckooMaplet",
+        (true, _, true) => "GrowableCuckooMaplet",
+        (_, true, false) => "ExpiringCuckooFilter",
+        (_, true, true) => "GrowableExpiringCuckooFilter",
+    }
+}
+
 /// Only the type of its kind, with a hasher that hashes alike, takes a snapshot.
 fn in_each_type(contents: &Contents, bytes: &[u8], rest: &mut Unstructured<'_>) {
     let types = types();
@@ -219,10 +232,9 @@ fn in_each_type(contents: &Contents, bytes: &[u8], rest: &mut Unstructured<'_>) 
     let (is_maplet, grows) = (contents.geometry.is_maplet(), contents.geometry.grows);
     for (number, of_type) in types.iter().enumerate() {
         let restored = of_type.restored(bytes);
-        if (number % 2 == 1) != is_maplet {
-            assert_eq!(restored.err(), Some(Error::OtherType { is_maplet }));
-        } else if (number >= 2) != grows {
-            assert_eq!(restored.err(), Some(Error::OtherKind { grows }));
+        if (number % 2 == 1, number >= 2) != (is_maplet, grows) {
+            let name = type_name(grows, is_maplet, false);
+            assert_eq!(restored.err(), Some(Error::OtherType { name }));
         } else if has_hasher {
             let subject = restored.expect("what the reader takes");
             subject.assert_viewed(bytes, &looked_for());
@@ -254,7 +266,7 @@ fn forgets<L: Storage>(snapshot: &Snapshot, generations: u32, is_its: bool) {
             }
             assert_eq!((seen.len(), seen.load_factor()), (0, 0.0));
         }
-        Err(Error::OtherKind { .. }) => assert!(!is_its),
+        Err(Error::OtherType { .. }) => assert!(!is_its),
         Err(error) => assert_eq!(error, Error::OtherHasher),
     }
 }

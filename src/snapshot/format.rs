@@ -216,13 +216,17 @@ impl Header {
         })
     }
 
-    /// Whether its table holds what is wanted.
-    pub(crate) fn check_content(&self, wanted: Content) -> Result<(), Error> {
-        match self.content {
-            content if content == wanted => Ok(()),
-            Content::Stamped => Err(Error::Expires),
-            content => Err(Error::OtherType { is_maplet: content == Content::Pairs }),
-        }
+    /// For what is of another type.
+    pub(crate) fn other_type(&self) -> Error {
+        let name = match (self.content, self.grows) {
+            (Content::Items, false) => "CuckooFilter",
+            (Content::Items, true) => "GrowableCuckooFilter",
+            (Content::Pairs, false) => "CuckooMaplet",
+            (Content::Pairs, true) => "GrowableCuckooMaplet",
+            (Content::Stamped, false) => "ExpiringCuckooFilter",
+            (Content::Stamped, true) => "GrowableExpiringCuckooFilter",
+        };
+        Error::OtherType { name }
     }
 
     /// Whether this hasher gives the hashes that the items had.

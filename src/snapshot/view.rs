@@ -6,7 +6,7 @@
 use core::fmt;
 use core::hash::BuildHasher;
 
-use super::format::{self, Content, Header, PAIR_BYTES};
+use super::format::{self, Header, PAIR_BYTES};
 use crate::error::{Error, check_lengths};
 use crate::hasher::{Item, StableHashBuilder};
 use crate::layout::{Candidates, Format, Fp16x4, Layout, LayoutId, by_layout};
@@ -119,7 +119,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
         let header = Header::decode::<IS_TRUSTED>(all)?;
         // Lookups in an expiring filter are those of a maplet.
         if V::ANY != header.content.has_values() {
-            header.check_content(if V::ANY { Content::Pairs } else { Content::Items })?;
+            return Err(header.other_type());
         }
         header.check_hasher(hasher)?;
         if IS_TRUSTED {

@@ -167,21 +167,8 @@ fn all() -> Vec<(Error, &'static str)> {
              written this way: do not trust the writer",
         ),
         (
-            Error::OtherKind { grows: true },
-            "the snapshot is of a filter that grows: restore a GrowableCuckooFilter",
-        ),
-        (
-            Error::OtherKind { grows: false },
-            "the snapshot is of a filter of fixed size: restore a CuckooFilter of its layout, or an \
-             AnyCuckooFilter",
-        ),
-        (
-            Error::OtherType { is_maplet: true },
-            "the snapshot is of a maplet: restore a CuckooMaplet",
-        ),
-        (
-            Error::OtherType { is_maplet: false },
-            "the snapshot is of a filter: restore a CuckooFilter",
+            Error::OtherType { name: "GrowableCuckooMaplet" },
+            "the snapshot is of another type: restore it as GrowableCuckooMaplet, of its layout or of AnyLayout",
         ),
         (
             Error::OtherLayout { other: "Fp16x4", filter: "Fp12x5" },
@@ -207,7 +194,6 @@ fn all() -> Vec<(Error, &'static str)> {
             "maplets with values of 6 and of 7 bits cannot be merged: build both with the same value \
              bits",
         ),
-        (Error::Expires, "the snapshot is of an expiring filter: restore an ExpiringCuckooFilter"),
         (
             Error::GenerationsOutOfRange { generations: 0, max: 256, other: None },
             "an expiring filter needs the number of its generations: call `generations`",
@@ -306,7 +292,7 @@ fn what_the_errors_of_restoring_tell_to_do_works() {
     filter.insert("egg").unwrap();
     let bytes = filter.snapshot().unwrap().into_bytes();
     let error = Grows::from_bytes(&bytes, HASHER).unwrap_err();
-    assert!(matches!(error, Error::OtherKind { grows: false }));
+    assert!(matches!(error, Error::OtherType { name: "CuckooFilter" }));
     let error = CuckooFilter::<Fp12x5, _>::from_bytes(&bytes, HASHER).unwrap_err();
     assert!(matches!(error, Error::OtherLayout { .. }));
     let other = StableHashBuilder::new(8);
@@ -320,7 +306,7 @@ fn what_the_errors_of_restoring_tell_to_do_works() {
     grows.insert("egg").unwrap();
     let bytes = grows.snapshot().unwrap().into_bytes();
     let error = CuckooFilter::<Fp16x4, _>::from_bytes(&bytes, HASHER).unwrap_err();
-    assert!(matches!(error, Error::OtherKind { grows: true }));
+    assert!(matches!(error, Error::OtherType { name: "GrowableCuckooFilter" }));
     assert!(Grows::from_bytes(&bytes, HASHER).unwrap().contains("egg"));
 
     // `restore` leaves to its reader what `from_bytes` refuses.

@@ -195,21 +195,27 @@ fn other_types() {
     seen.advance();
     seen.insert("nest").unwrap();
     let bytes = seen.snapshot().unwrap().into_bytes();
-    assert_eq!(Filter::from_bytes(&bytes, HASHER).unwrap_err(), Error::Expires);
-    assert_eq!(Maplet::from_bytes(&bytes, HASHER).unwrap_err(), Error::Expires);
-    assert_eq!(CuckooFilterView::from_bytes(&bytes, HASHER).unwrap_err(), Error::Expires);
+    let expires = Error::OtherType { name: "ExpiringCuckooFilter" };
+    assert_eq!(Filter::from_bytes(&bytes, HASHER).unwrap_err(), expires);
+    assert_eq!(Maplet::from_bytes(&bytes, HASHER).unwrap_err(), expires);
+    assert_eq!(CuckooFilterView::from_bytes(&bytes, HASHER).unwrap_err(), expires);
     let view = CuckooMapletView::from_bytes(&bytes, HASHER).unwrap();
     assert!(view.contains_key("egg") && !view.contains_key("owl"));
     assert!(view.get("egg").eq([0]) && view.get("nest").eq([1]));
     assert_eq!(view.len(), 2);
 
-    let of = |is_maplet| Err::<(), _>(Error::OtherType { is_maplet });
+    let of = |name| Err::<(), _>(Error::OtherType { name });
     let filter = CuckooFilter::with_capacity_and_hasher(100, HASHER).snapshot().unwrap();
-    assert_eq!(Seen::<coucal::Fp16x4>::from_snapshot(&filter, HASHER).map(drop), of(false));
+    assert_eq!(
+        Seen::<coucal::Fp16x4>::from_snapshot(&filter, HASHER).map(drop),
+        of("CuckooFilter")
+    );
     let maplet = CuckooMaplet::with_capacity_and_hasher(100, 2, HASHER).snapshot().unwrap();
-    assert_eq!(Seen::<coucal::Fp16x4>::from_snapshot(&maplet, HASHER).map(drop), of(true));
-    let grows = GrowingSeen::from_bytes(&bytes, HASHER).map(drop);
-    assert_eq!(grows, Err(Error::OtherKind { grows: false }));
+    assert_eq!(
+        Seen::<coucal::Fp16x4>::from_snapshot(&maplet, HASHER).map(drop),
+        of("CuckooMaplet")
+    );
+    assert_eq!(GrowingSeen::from_bytes(&bytes, HASHER).map(drop), Err(expires));
     assert_eq!(bytes[at::KIND], 4);
 }
 

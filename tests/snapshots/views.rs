@@ -92,7 +92,7 @@ fn what_is_no_view() {
     for open in [CuckooFilterView::from_bytes, CuckooFilterView::from_trusted_bytes] {
         let error = |bytes: &[u8]| open(bytes.to_vec(), HASHER).unwrap_err();
         assert!(open(bytes.clone(), HASHER).is_ok());
-        assert_eq!(error(&of_maplet), Error::OtherType { is_maplet: true });
+        assert_eq!(error(&of_maplet), Error::OtherType { name: "CuckooMaplet" });
         assert_eq!(open(bytes.clone(), other).unwrap_err(), Error::OtherHasher);
         assert_eq!(error(&[&bytes[..], &[0; 3]].concat()), Error::TrailingBytes { bytes: 3 });
         assert_eq!(error(b"something else"), Error::NotASnapshot);
@@ -107,7 +107,7 @@ fn what_is_no_view() {
     }
     for open in [CuckooMapletView::from_bytes, CuckooMapletView::from_trusted_bytes] {
         let error = open(bytes.clone(), HASHER).unwrap_err();
-        assert_eq!(error, Error::OtherType { is_maplet: false });
+        assert_eq!(error, Error::OtherType { name: "CuckooFilter" });
     }
 }
 
