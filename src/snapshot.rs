@@ -11,7 +11,6 @@ pub(crate) mod view;
 use core::fmt;
 use core::hash::BuildHasher;
 use core::marker::PhantomData;
-use core::mem;
 use std::borrow::Cow;
 use std::io::Read;
 
@@ -24,9 +23,8 @@ use crate::maplet::CuckooMaplet;
 use crate::storage::operations::{Inner, by_format};
 use crate::storage::{self, Storage};
 use crate::sync::memory::{NoMemory, try_reserve, try_with_capacity};
-use crate::table::generations::Generations;
 use crate::table::sizing;
-use crate::table::{Buckets, CellWords, DoubledOf, Image, Stashed, State};
+use crate::table::{Buckets, Image, Stashed, State};
 
 /// Bytes that a reader is asked for at first.
 const FIRST_READ: usize = 1 << 13;
@@ -710,48 +708,54 @@ impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
         }
     }
 
-    /// One with these words, these entries in the stash, so many slots that are doubled, and these generations.
-    fn with_words(
-        header: &Header,
-        words: impl Iterator<Item = u64>,
-        stashed: &[CellWords],
-        doubled_of: DoubledOf,
-        generations: Generations,
-        hasher: S,
-    ) -> Result<Self, NoMemory> {
+    /// The filter as it is at one instant, with this check of its hasher.
+    fn snapshot_with(&self, hasher: u64) -> Result<Snapshot, Error> {
+        let image = self.state.image()?;
+        let header = self.header(&image, hasher);
+        let Image { words, stashed, doubled_of, generations, .. } = image;
+        let bytes = format::encode(&header, words, &stashed, &doubled_of, generations);
+        let bytes = bytes.map_err(|_| Error::OutOfMemory { bytes: header.encoded_len() })?;
+        Ok(Snapshot { header, bytes })
+    }
+
+    /// That of a snapshot that was validated.
+    fn from_valid(header: &Header, bytes: &[u8], hasher: S) -> Result<Self, Error> {
         let Header { layout, grown, value_bits, max_buckets, capacity, max_capacity, .. } = *header;
-        let state = State::with_words(layout, grown, max_buckets, value_bits, words, doubled_of)?;
-        let state = state.with_generations(generations);
-        let made = Self { storage: PhantomData, state, hasher, capacity, max_capacity };
-        by_format!(made, table => {
-            table.recount();
-            table.restore_stash(stashed)
-        })?;
-        Ok(made)
+        let words = format::words(header, bytes).iter().copied().map(u64::from_le_bytes);
+        let (entries, doubled) = (format::stash(header, bytes), format::doubled(header, bytes));
+        let made = || {
+            let mut stashed = try_with_capacity(entries.len())?;
+            stashed.extend(entries.iter().map(format::cell_words));
+            let mut doubled_of = try_with_capacity(doubled.len())?;
+            let numbers = doubled.iter().map(format::numbers_of);
+            doubled_of.extend(numbers.map(|[value, doubled]| (value as u32, doubled)));
+            let state =
+                State::with_words(layout, grown, max_buckets, value_bits, words, doubled_of)?;
+            let generations = format::generations(header, bytes).unwrap_or_default();
+            let state = state.with_generations(generations);
+            let made = Self { storage: PhantomData, state, hasher, capacity, max_capacity };
+            by_format!(made, table => {
+                table.recount();
+                table.restore_stash(&stashed)
+            })?;
+            Ok::<_, NoMemory>(made)
+        };
+        made().map_err(|_| Error::OutOfMemory { bytes: bytes.len() })
     }
 
     pub(crate) fn try_clone(&self) -> Result<Self, Error>
     where
         S: Clone,
     {
-        let mut image = self.state.image()?;
-        let header = self.header(&image, 0);
-        let (doubled_of, hasher) = (mem::take(&mut image.doubled_of), self.hasher.clone());
-        let generations = image.generations;
-        Self::with_words(&header, image.words(), &image.stashed, doubled_of, generations, hasher)
-            .map_err(|_| Error::OutOfMemory { bytes: header.encoded_len() })
+        // Nobody compares the hashers.
+        let Snapshot { header, bytes } = self.snapshot_with(0)?;
+        Self::from_valid(&header, &bytes, self.hasher.clone())
     }
 }
 
-/// Snapshots of a table with a hasher.
 impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
     pub(crate) fn snapshot(&self) -> Result<Snapshot, Error> {
-        let image = self.state.image()?;
-        let header = self.header(&image, hasher::check_of(&self.hasher));
-        let Image { words, stashed, doubled_of, generations, .. } = image;
-        let bytes = format::encode(&header, words, &stashed, &doubled_of, generations);
-        let bytes = bytes.map_err(|_| Error::OutOfMemory { bytes: header.encoded_len() })?;
-        Ok(Snapshot { header, bytes })
+        self.snapshot_with(hasher::check_of(&self.hasher))
     }
 
     pub(crate) fn restore(reader: impl Read, hasher: S, content: Content) -> Result<Self, Error> {
@@ -785,22 +789,6 @@ impl<L: Storage, B: Buckets, S: BuildHasher> Inner<L, B, S> {
             return Err(Error::OtherLayout { other, filter });
         }
         header.check_hasher(hasher)
-    }
-
-    /// The filter or maplet of these bytes, which were validated.
-    fn from_valid(header: &Header, bytes: &[u8], hasher: S) -> Result<Self, Error> {
-        let words = format::words(header, bytes).iter().copied().map(u64::from_le_bytes);
-        let (entries, doubled) = (format::stash(header, bytes), format::doubled(header, bytes));
-        let made = || {
-            let mut stashed = try_with_capacity(entries.len())?;
-            stashed.extend(entries.iter().map(format::cell_words));
-            let mut doubled_of = try_with_capacity(doubled.len())?;
-            let numbers = doubled.iter().map(format::numbers_of);
-            doubled_of.extend(numbers.map(|[value, doubled]| (value as u32, doubled)));
-            let generations = format::generations(header, bytes).unwrap_or_default();
-            Self::with_words(header, words, &stashed, doubled_of, generations, hasher)
-        };
-        made().map_err(|_| Error::OutOfMemory { bytes: bytes.len() })
     }
 
     pub(crate) fn merge(&self, other: &Self) -> Result<(), Error> {
