@@ -15,8 +15,6 @@ mod packed;
 mod semi_sorted;
 mod word;
 
-use core::fmt;
-
 pub use self::candidates::Candidates;
 use self::candidates::MatchingValues;
 pub(crate) use self::packed::Packed;
@@ -389,12 +387,6 @@ impl LayoutId {
     /// The name of the layout's type.
     pub(crate) fn name(self) -> &'static str {
         self.properties().name
-    }
-}
-
-impl fmt::Display for LayoutId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

@@ -1,6 +1,5 @@
 //! Memory that the allocator may refuse: an error in place of an abort.
 
-use core::fmt;
 use core::ops::Deref;
 
 /// The allocator could not provide this many bytes.
@@ -40,12 +39,6 @@ impl<T> Deref for TryBox<T> {
     fn deref(&self) -> &T {
         let [value] = &*self.0;
         value
-    }
-}
-
-impl<T: fmt::Debug> fmt::Debug for TryBox<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
     }
 }
 

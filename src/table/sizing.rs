@@ -474,7 +474,7 @@ mod tests {
                     for other in Sizing::of_each_layout(request).flatten() {
                         let is_worse =
                             other.buckets >= sizing.buckets || other.rate(request) > rate;
-                        assert!(is_worse, "{} for {items}, {rate}", other.layout);
+                        assert!(is_worse, "{:?} for {items}, {rate}", other.layout);
                     }
                 }
             }
@@ -780,7 +780,7 @@ mod tests {
             let sizing = Sizing::of(layout, request).unwrap();
             let doublings = doublings(layout.properties().extra_bits(value_bits));
             let least = sizing.buckets.div_ceil(1 << doublings).next_power_of_two();
-            assert!(sizing.initial == least || sizing.initial == 2 * least, "{layout}");
+            assert!(sizing.initial == least || sizing.initial == 2 * least, "{layout:?}");
             assert!(sizing.initial > DEFAULT_FIRST && sizing.max_capacity == 1 << 30);
         }
     }
@@ -941,7 +941,7 @@ mod tests {
             for layout in growing_layouts() {
                 let Err(error) = reaches(layout, rate) else { continue };
                 let Error::RateOutOfReach { rate: asked, reached, layout: named } = error else {
-                    panic!("{layout}: {error:?}")
+                    panic!("{layout:?}: {error:?}")
                 };
                 assert!(asked.to_bits() == rate.to_bits() && reached > rate);
                 let better = reached * 1.0001;
@@ -954,7 +954,7 @@ mod tests {
                     growing_layouts().all(|other| reaches(other, rate).is_err())
                         && growing_layouts().any(|other| reaches(other, better).is_ok())
                 };
-                assert!(is_way_out, "{layout}, {first} to {most}, {rate}: {error:?}");
+                assert!(is_way_out, "{layout:?}, {first} to {most}, {rate}: {error:?}");
             }
         }
         assert!(layouts > 100 && rates > 10, "{layouts}, {rates}");
