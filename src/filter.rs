@@ -320,7 +320,8 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     pub fn insert_many<Q: Item<S>>(&self, items: &[Q]) -> Result<(), Error> {
         let hash = |item: &Q| self.hash_of(item);
-        Ok(by_format!(self.inner, table => table.insert_many(items, hash))?)
+        by_format!(self.inner, table => table.insert_many(items, hash, |_| true))?;
+        Ok(())
     }
 
     /// Adds one more copy of each item of an iterator, in order, until one fails:
@@ -355,10 +356,10 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         I: IntoIterator<Item: Item<S>>,
     {
         let hashes = items.into_iter().map(|item| self.hash_of(&item));
-        let inserted = operations::insert_in_batches(hashes, |batch| {
-            by_format!(self.inner, table => table.insert_many(batch, u64::clone))?;
-            Ok(batch.len())
-        });
+        let inserted = operations::insert_in_batches(
+            hashes,
+            |batch| by_format!(self.inner, table => table.insert_many(batch, u64::clone, |_| true)),
+        );
         Ok(inserted.map(|_| ())?)
     }
 
@@ -479,7 +480,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     ) -> Result<usize, Error> {
         check_lengths(items.len(), removed.len())?;
         let hash = |item: &Q| self.hash_of(item);
-        Ok(by_format!(self.inner, table => table.remove_many(items, hash, removed)))
+        Ok(by_format!(self.inner, table => table.remove_many(items, hash, |_| true, removed)))
     }
 
     /// The 64-bit hash of `item`, for [`Prehashed`](crate::Prehashed): compute it once, use it often.

@@ -455,7 +455,8 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn insert_many<Q: Item<S>>(&self, pairs: &[(Q, u32)]) -> Result<(), Error> {
-        Ok(self.insert_fitting(pairs)?)
+        self.insert_batch(pairs)?;
+        Ok(())
     }
 
     /// Adds one more of each pair of an iterator, in order, until one fails. As
@@ -488,8 +489,8 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         pairs: impl IntoIterator<Item = (Q, u32)>,
     ) -> Result<(), Error> {
         let hashed = pairs.into_iter().map(|(key, value)| (Prehashed(self.hash_of(&key)), value));
-        let insert_many = |batch: &[_]| self.insert_fitting(batch).map(|()| batch.len());
-        Ok(operations::insert_in_batches(hashed, insert_many).map(|_| ())?)
+        operations::insert_in_batches(hashed, |batch| self.insert_batch(batch))?;
+        Ok(())
     }
 
     /// Writes to `candidates` the values of each key, and few others: [`get`](Self::get) for a batch, which
@@ -577,11 +578,9 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         removed: &mut [bool],
     ) -> Result<usize, Error> {
         check_lengths(pairs.len(), removed.len())?;
-        let remove_many = |run: &[_], removed: &mut [bool]| {
-            let pair = |(key, value): &(Q, u32)| self.pair(key, *value);
-            Ok(by_format!(self.inner, table => table.remove_many(run, pair, removed)))
-        };
-        Ok(self.change_each(pairs, |&(_, value)| value, removed, remove_many)?)
+        let pair = |(key, value): &(Q, u32)| self.pair(key, *value);
+        let fits = |&(_, value): &(Q, u32)| self.fits(value);
+        Ok(by_format!(self.inner, table => table.remove_many(pairs, pair, fits, removed)))
     }
 
     /// For each key with an old and a new value, in order, replaces the old value by the new one, and writes to
@@ -625,12 +624,10 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         if let Some(index) = pairs.iter().position(|&(_, _, new)| !self.fits(new)) {
             return Err(Stopped { index, stored: 0, cause: Refusal::ValueTooLarge }.into());
         }
-        let replace_many = |run: &[_], replaced: &mut [bool]| {
-            let pair = |(key, old, _): &(Q, u32, u32)| self.pair(key, *old);
-            let new = |&(_, _, new): &(Q, u32, u32)| new;
-            by_format!(self.inner, table => table.replace_many(run, pair, new, replaced))
-        };
-        Ok(self.change_each(pairs, |&(_, old, _)| old, replaced, replace_many)?)
+        let pair = |(key, old, _): &(Q, u32, u32)| self.pair(key, *old);
+        let fits = |&(_, old, _): &(Q, u32, u32)| self.fits(old);
+        let new = |&(_, _, new): &(Q, u32, u32)| new;
+        Ok(by_format!(self.inner, table => table.replace_many(pairs, pair, fits, new, replaced))?)
     }
 
     /// The 64-bit hash of `key`, for [`Prehashed`]: compute it once, use it often.
@@ -659,45 +656,16 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         value >> self.value_bits == 0
     }
 
-    /// A pair whose value has few enough bits.
+    /// A pair. If its value has too many bits, it only serves to ask for words.
     #[inline]
     fn pair<Q: Item<S> + ?Sized>(&self, key: &Q, value: u32) -> Pair {
         Pair { hash: self.hash_of(key), value }
     }
 
-    /// Up to the first pair whose value has too many bits.
-    fn insert_fitting<Q: Item<S>>(&self, pairs: &[(Q, u32)]) -> Result<(), Stopped> {
-        let fitting = pairs.iter().take_while(|(_, value)| self.fits(*value)).count();
+    fn insert_batch<Q: Item<S>>(&self, pairs: &[(Q, u32)]) -> Result<usize, Stopped> {
         let pair = |(key, value): &(Q, u32)| self.pair(key, *value);
-        by_format!(self.inner, table => table.insert_many(&pairs[..fitting], pair))?;
-        if fitting < pairs.len() {
-            let cause = Refusal::ValueTooLarge;
-            return Err(Stopped { index: fitting, stored: fitting, cause });
-        }
-        Ok(())
-    }
-
-    /// Calls `change_many` for each run of pairs whose values fit; no key has the others. `change_many` writes to a
-    /// slice which pairs it has changed, and returns how many, until it fails. Returns the sum.
-    fn change_each<P>(
-        &self,
-        pairs: &[P],
-        value: impl Fn(&P) -> u32,
-        mut changed: &mut [bool],
-        change_many: impl Fn(&[P], &mut [bool]) -> Result<usize, Stopped>,
-    ) -> Result<usize, Stopped> {
-        let (mut index, mut count) = (0, 0);
-        for run in pairs.chunk_by(|a, b| self.fits(value(a)) == self.fits(value(b))) {
-            let (answers, rest) = changed.split_at_mut(run.len());
-            changed = rest;
-            if self.fits(value(&run[0])) {
-                count += change_many(run, answers).map_err(|error| error.after(index, count))?;
-            } else {
-                answers.fill(false);
-            }
-            index += run.len();
-        }
-        Ok(count)
+        let fits = |&(_, value): &(Q, u32)| self.fits(value);
+        by_format!(self.inner, table => table.insert_many(pairs, pair, fits))
     }
 }
 

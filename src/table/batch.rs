@@ -38,17 +38,24 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         found: &mut [bool],
     ) {
         let key = |named: &Q| self.key(hash(named));
-        self.answer_each(items, key, found, |key| self.contains(key));
+        self.answer_each(items, key, found, |_, key| self.contains(key));
     }
 
-    /// As `insert` for each item, in order, until one fails.
+    /// As `insert` for each item, in order, until one fails, or until the value of one does not fit. Returns how many were
+    /// inserted.
     #[inline]
     pub(crate) fn insert_many<Q>(
         self,
         items: &[Q],
         item: impl Fn(&Q) -> ItemOf<B>,
-    ) -> Result<(), Stopped> {
-        self.insert_each(items, item, |_, key| self.insert(key).map(|()| true)).map(|_| ())
+        fits: impl Fn(&Q) -> bool,
+    ) -> Result<usize, Stopped> {
+        self.insert_each(items, item, |at, key| {
+            if !fits(&items[at]) {
+                return Err(Refusal::ValueTooLarge);
+            }
+            self.insert(key).map(|()| true)
+        })
     }
 
     /// As `insert_unique` for each item, in order, until one fails. Returns how many were new.
@@ -107,18 +114,19 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         Ok(changed)
     }
 
-    /// As `remove` for each item, in order. Returns how many were removed.
+    /// As `remove` for each item, in order, but those whose values do not fit: there are none. Returns how many were removed.
     #[inline]
     pub(crate) fn remove_many<Q>(
         self,
         items: &[Q],
         item: impl Fn(&Q) -> ItemOf<B>,
+        fits: impl Fn(&Q) -> bool,
         removed: &mut [bool],
     ) -> usize {
         let mut count = 0;
         let key = |named: &Q| self.key_of(item(named));
-        self.answer_each(items, key, removed, |key| {
-            let removed = self.remove(key);
+        self.answer_each(items, key, removed, |at, key| {
+            let removed = fits(&items[at]) && self.remove(key);
             count += usize::from(removed);
             removed
         });
@@ -132,14 +140,14 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         items: &[Q],
         key: impl Fn(&Q) -> Key,
         answers: &mut [A],
-        mut operation: impl FnMut(Key) -> A,
+        mut operation: impl FnMut(usize, Key) -> A,
     ) {
         let Ok(()) = self.for_each_prefetched(
             items,
             key,
             |_| {},
             |at, key| {
-                answers[at] = operation(key);
+                answers[at] = operation(at, key);
                 Ok::<(), Infallible>(())
             },
         );
@@ -191,7 +199,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         found: &mut [Candidates],
     ) {
         let key = |named: &Q| self.key(hash(named));
-        self.answer_each(keys, key, found, |key| {
+        self.answer_each(keys, key, found, |_, key| {
             self.turns.take();
             let found = self.get(key);
             self.turns.acquire_if(|| found.len() > 0);
@@ -224,15 +232,17 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         ages: &mut [Option<u32>],
     ) {
         let key = |named: &Q| self.key(hash(named));
-        self.answer_each(items, key, ages, |key| self.age(key));
+        self.answer_each(items, key, ages, |_, key| self.age(key));
     }
 
-    /// As `replace` for each pair, in order, until one fails. Returns how many were replaced.
+    /// As `replace` for each pair, in order, until one fails, but those whose values do not fit: there are none. Returns how
+    /// many were replaced.
     #[inline]
     pub(crate) fn replace_many<Q>(
         self,
         pairs: &[Q],
         pair: impl Fn(&Q) -> Pair,
+        fits: impl Fn(&Q) -> bool,
         new: impl Fn(&Q) -> u32,
         replaced: &mut [bool],
     ) -> Result<usize, Stopped> {
@@ -241,7 +251,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
             pair,
             |_| {},
             |at, key| {
-                replaced[at] = self.replace(key, new(&pairs[at]))?;
+                replaced[at] = fits(&pairs[at]) && self.replace(key, new(&pairs[at]))?;
                 Ok(replaced[at])
             },
         )
