@@ -53,15 +53,11 @@ impl<B: Buckets> State<B> {
     /// The sizes of now.
     pub(crate) fn grown(&self) -> Grown {
         let buckets = self.present();
-        self.buckets.growing().map_or(
-            Grown { initial: buckets, buckets, doubled: 0, target_load: 0 },
-            |growing| Grown {
-                initial: growing.initial(),
-                buckets,
-                doubled: growing.doubled(),
-                target_load: growing.target_load(),
-            },
-        )
+        self.buckets
+            .growing()
+            .map_or(Grown { initial: buckets, buckets, doubled: 0, target_load: 0 }, |growing| {
+                Grown { buckets, doubled: growing.doubled(), ..growing.grown }
+            })
     }
 
     /// The maximum number of buckets.
@@ -78,14 +74,10 @@ impl<B: Buckets> State<B> {
         self.buckets.values().bits()
     }
 
-    /// The target load of a growing table, in thousandths; 0 for a table of fixed size.
-    pub(crate) fn target_load(&self) -> u32 {
-        self.buckets.growing().map_or(0, Growing::target_load)
-    }
-
     /// The items that the present size of a growing table is for; 0 for a table of fixed size.
     pub(crate) fn target_items(&self) -> usize {
-        (self.slots() as f64 * sizing::share(self.target_load())) as usize
+        let load = self.buckets.growing().map_or(0.0, Growing::target_load);
+        (self.slots() as f64 * load) as usize
     }
 
     /// Lookups that gave up on a certain answer.
@@ -96,11 +88,12 @@ impl<B: Buckets> State<B> {
 
     /// The sizes that it was built with.
     fn sizing(&self) -> Sizing {
+        let Grown { initial, target_load, .. } = self.grown();
         Sizing {
             layout: self.layout(),
-            initial: self.grown().initial as u64,
+            initial: initial as u64,
             buckets: self.max_buckets(),
-            target_load: self.target_load(),
+            target_load,
             value_bits: self.value_bits(),
             max_capacity: 0,
         }

@@ -18,7 +18,7 @@ use super::control::Control;
 use super::entry::Values;
 use super::geometry::Place;
 use super::growing::{DoubledOf, Extent, Growing, GrowingBucket};
-use super::sizing::{self, LOAD_MARGIN, MAX_DOUBLED, share};
+use super::sizing::{self, LOAD_MARGIN, MAX_DOUBLED};
 use super::stripes::{Locked, UpTo};
 use super::{Buckets, Table};
 use crate::layout::{Format, Slot};
@@ -50,13 +50,13 @@ impl<V: Values> Growing<V> {
     pub(super) fn full(&self, full: f64) -> f64 {
         let extent = self.extent();
         let even = extent.cursor() == 0 && extent.buckets() as u64 == self.max_buckets();
-        if even { full } else { share(self.target_load()) + UNEVEN_MARGIN }
+        if even { full } else { self.target_load() + UNEVEN_MARGIN }
     }
 
     /// The buckets that an insert splits at most when the load is above the target: twice as many as the
     /// inserts before the next check need.
     fn most_splits(&self, slots_per_bucket: usize) -> usize {
-        let slots = INSERTS_PER_LOAD_CHECK as f64 / share(self.target_load());
+        let slots = INSERTS_PER_LOAD_CHECK as f64 / self.target_load();
         (2.0 * slots / slots_per_bucket as f64) as usize
     }
 
@@ -64,7 +64,7 @@ impl<V: Values> Growing<V> {
     /// the target: what [`Table::grow_for`] has made room for ends there, since a sample may be fuller than the table.
     /// It follows from sizes alone, so copies of a table grow alike.
     fn next_halt(&self, buckets: u64) -> u64 {
-        if is_sample_exact(buckets) || buckets == self.initial() as u64 {
+        if is_sample_exact(buckets) || buckets == self.grown.initial as u64 {
             return buckets;
         }
         buckets.next_multiple_of(1 << (buckets / HALTS).ilog2())
@@ -106,7 +106,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         let in_use = self.stripes().load_near(extent.bucket(near.position), buckets, SAMPLE);
         let stashed = self.stashed_entries() as f64 / buckets as f64;
         let load = (in_use + stashed) / F::SLOTS as f64;
-        let due = buckets as f64 * (load / (share(growing.target_load()) + LOAD_MARGIN) - 1.0);
+        let due = buckets as f64 * (load / (growing.target_load() + LOAD_MARGIN) - 1.0);
         let due = due.ceil().max(0.0) as usize;
         if due > 0
             && let Some(mut doubled_of) = growing.splitting().try_lock()
@@ -153,7 +153,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
             let present = self.present();
             // Growth may double some more.
             let entries = (items as u64).saturating_add(growing.doubled());
-            let load = share(growing.target_load());
+            let load = growing.target_load();
             let Ok(needed) = sizing::buckets_for(F::ID.properties(), entries, load) else {
                 return Ok(());
             };

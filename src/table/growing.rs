@@ -49,6 +49,7 @@ use super::bucket::{Bucket, Grown, Longest, OUT_OF_CACHE_BUCKETS};
 use super::control::Control;
 use super::entry::{Entry, NoValues, Shape, Values};
 use super::geometry::{Geometry, Place};
+use super::sizing::share;
 use super::stripes::Stripes;
 use super::versions::Versions;
 use crate::arch::{self, Pattern, Query, Ring};
@@ -453,7 +454,8 @@ pub struct Growing<V = NoValues> {
     /// The number of buckets that there is memory for.
     #[cfg(test)]
     memory: usize,
-    grown: Grown,
+    /// The sizes with which it was made.
+    pub(super) grown: Grown,
     /// Bits of a ring.
     ring: u32,
     /// Mask of the bits of a position that all entries know.
@@ -487,11 +489,6 @@ pub(super) struct ReadByLookups {
 pub(crate) type DoubledOf = Vec<(u32, u64)>;
 
 impl<V: Values> Growing<V> {
-    /// The number of buckets that it began with.
-    pub(super) fn initial(&self) -> usize {
-        self.grown.initial
-    }
-
     /// How far the table has grown by now.
     #[inline]
     pub(super) fn extent(&self) -> Extent {
@@ -517,9 +514,9 @@ impl<V: Values> Growing<V> {
         GrowingPlacement { extent, common: self.common, values: self.values }
     }
 
-    /// The load that growth keeps, in thousandths.
-    pub(super) fn target_load(&self) -> u32 {
-        self.grown.target_load
+    /// The load that growth keeps.
+    pub(super) fn target_load(&self) -> f64 {
+        share(self.grown.target_load)
     }
 
     /// How many of the lowest bits of its position every entry knows.
