@@ -74,33 +74,29 @@ impl Expiry {
 }
 
 impl<B: Buckets> State<B> {
-    fn expiry(&self) -> &Expiry {
-        &self.changing.expiry
-    }
-
     /// The mutex of those who remove a value, merge, clear the table, or end a snapshot.
     pub(super) fn lock_removing(&self) -> MutexGuard<'_, ()> {
-        self.turns.lock(&self.expiry().removing)
+        self.turns.lock(&self.changing.expiry.removing)
     }
 
     /// From now on this value retires, or none.
     pub(crate) fn retire(&self, value: Option<u32>) {
         let retiring = value.map_or(Retiring::NONE, Retiring::value);
         // Release: pairs with the load in `is_retiring`.
-        self.expiry().retiring.store(retiring.0, Ordering::Release);
+        self.changing.expiry.retiring.store(retiring.0, Ordering::Release);
     }
 
     /// Some entries with the value that is retiring are dropped. Called before the store that takes them out.
     pub(super) fn add_dropped(&self, entries: usize) {
         // Relaxed: whoever sees a word without them has synchronized with that store.
-        self.expiry().dropped.fetch_add(entries as u64, Ordering::Relaxed);
+        self.changing.expiry.dropped.fetch_add(entries as u64, Ordering::Relaxed);
     }
 
     /// How many entries were dropped since it was asked last.
     fn take_dropped(&self) -> usize {
-        let dropped = self.expiry().dropped.load(Ordering::Relaxed);
+        let dropped = self.changing.expiry.dropped.load(Ordering::Relaxed);
         // Others may add to it meanwhile.
-        self.expiry().dropped.fetch_add(dropped.wrapping_neg(), Ordering::Relaxed);
+        self.changing.expiry.dropped.fetch_add(dropped.wrapping_neg(), Ordering::Relaxed);
         dropped as usize
     }
 }
@@ -118,7 +114,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     pub(super) fn is_retiring(self, bits: u64) -> bool {
         // Acquire: whoever drops an entry before step 2 of the sweep passes on to lookups, with the bump, what was stored
         // before the sweep began, as the sweep itself does.
-        let retiring = || Retiring(self.state.expiry().retiring.load(Ordering::Acquire));
+        let retiring = || Retiring(self.changing.expiry.retiring.load(Ordering::Acquire));
         B::Values::ANY && retiring().includes(self.value_in(bits))
     }
 

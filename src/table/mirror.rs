@@ -116,23 +116,19 @@ impl<B: Buckets> Recording<'_, B> {
         also();
         locked.stop_recording();
         // Another thread uses it only while it holds a stripe, or adds words.
-        (image, table.mirror().buckets.write().take())
+        (image, table.changing.mirror.buckets.write().take())
     }
 }
 
 impl<B: Buckets> Drop for Recording<'_, B> {
     fn drop(&mut self) {
-        if self.table.mirror().buckets.read().is_some() {
+        if self.table.changing.mirror.buckets.read().is_some() {
             let _ = self.stop(|| {});
         }
     }
 }
 
 impl<B: Buckets> State<B> {
-    fn mirror(&self) -> &Mirror<B> {
-        &self.changing.mirror
-    }
-
     /// The table at one instant during the call.
     ///
     /// Blocks while another thread takes an image, and as writers do.
@@ -145,7 +141,7 @@ impl<B: Buckets> State<B> {
     }
 
     fn try_image(&self) -> Result<Image, NoMemory> {
-        let _taking = self.mirror().taking.lock();
+        let _taking = self.changing.mirror.taking.lock();
         let mut recording = self.publish_mirror()?;
         self.stripes().start_recording();
         self.with_mirror(|mirror| self.copy_into(mirror));
@@ -176,7 +172,7 @@ impl<B: Buckets> State<B> {
         let control = Control::try_new(1, 0)?;
         let mirror = TryBox::try_new(B::try_new(grown, max_buckets, layout, values, control)?)?;
         let present = self.present();
-        *self.mirror().buckets.write() = Some(mirror);
+        *self.changing.mirror.buckets.write() = Some(mirror);
         let recording = Recording { table: self, held };
         drop(splitting);
         self.with_mirror(|mirror| mirror.pieces(present).for_each(sync::touch));
@@ -191,12 +187,12 @@ impl<B: Buckets> State<B> {
 
     /// Whether a snapshot is taken.
     pub(super) fn is_recorded(&self) -> bool {
-        self.mirror().buckets.read().is_some()
+        self.changing.mirror.buckets.read().is_some()
     }
 
     /// What `with` does with the mirror, which is there.
     fn with_mirror<R>(&self, with: impl FnOnce(&B) -> R) -> R {
-        with(self.mirror().buckets.read().as_deref().expect("a mirror, while it is in use"))
+        with(self.changing.mirror.buckets.read().as_deref().expect("a mirror, while it is in use"))
     }
 
     /// The mutex of those who split, if the table grows.
@@ -207,7 +203,7 @@ impl<B: Buckets> State<B> {
     /// Allocates what is missing of the mirror's words of the first `buckets` buckets, if there is a
     /// mirror: before the table has them. Called while no stripe is held, by the thread that splits.
     pub(super) fn reach_in_mirror(&self, buckets: usize) -> Result<(), NoMemory> {
-        let mirror = self.mirror().buckets.read();
+        let mirror = self.changing.mirror.buckets.read();
         let growing = mirror.as_ref().and_then(|mirror| mirror.growing());
         growing.map_or(Ok(()), |growing| growing.try_reach(buckets))
     }
@@ -330,7 +326,7 @@ mod tests {
             table.insert(table.key(hash)).unwrap();
         }
         let panicked = panic::catch_unwind(AssertUnwindSafe(|| {
-            let _taking = table.mirror().taking.lock();
+            let _taking = table.changing.mirror.taking.lock();
             let _recording = table.publish_mirror().unwrap();
             table.stripes().start_recording();
             let locked = table.lock_stripes([99]);
@@ -339,7 +335,7 @@ mod tests {
             panic!("on purpose");
         }));
         assert!(panicked.is_err());
-        assert!(table.mirror().buckets.read().is_none());
+        assert!(table.changing.mirror.buckets.read().is_none());
         let locked = table.lock_all();
         assert!((0..100).all(|bucket| !locked.is_recorded(bucket)));
         drop(locked);
@@ -395,10 +391,10 @@ mod tests {
         let (layout, control) = (table.layout.properties(), Control::try_new(1, 0).unwrap());
         let other = Growing::try_new(table.grown(), 1 << 16, layout, NoValues, control).unwrap();
         let mirror = TryBox::try_new(other.with_memory(FIRST)).unwrap();
-        *table.mirror().buckets.write() = Some(mirror);
+        *table.changing.mirror.buckets.write() = Some(mirror);
         assert_eq!(table.grow_to(5000), Err(NoMemory { bytes: 5000 * 8 }));
         assert_eq!((table.present(), table.buckets.reached()), (FIRST, FIRST));
-        *table.mirror().buckets.write() = None;
+        *table.changing.mirror.buckets.write() = None;
         assert_eq!(table.grow_to(5000), Ok(()));
         assert_eq!((table.present(), table.buckets.reached()), (5000, 3 << 11));
     }
@@ -436,7 +432,7 @@ mod tests {
             while !table.lock_stripes([0]).is_recorded(0) {
                 thread::yield_now();
             }
-            let recording = table.mirror().buckets.read();
+            let recording = table.changing.mirror.buckets.read();
             let mirror = recording.as_ref().unwrap();
             let first_page = core::ptr::from_ref(mirror.word(0)).addr() / PAGE;
             let mut pages = vec![0; mirror.reached() * size_of::<u64>() / PAGE * size_of::<u64>()];

@@ -79,11 +79,6 @@ impl Stash {
 }
 
 impl<B: Buckets> State<B> {
-    #[inline]
-    fn stash(&self) -> &Stash {
-        &self.changing.stash
-    }
-
     /// The bits of an entry that are not its value.
     #[inline]
     fn key_bits(&self) -> u32 {
@@ -92,43 +87,43 @@ impl<B: Buckets> State<B> {
 
     /// The number of entries in the stash: for a decision that is right either way.
     pub(crate) fn stashed_entries(&self) -> usize {
-        self.stash().shards().iter().map(Cells::entries).sum()
+        self.changing.stash.shards().iter().map(Cells::entries).sum()
     }
 
     /// The number of copies in the stash: exact when no thread writes.
     pub(crate) fn stashed_copies(&self) -> u64 {
-        self.stash().shards().iter().map(Cells::copies).sum()
+        self.changing.stash.shards().iter().map(Cells::copies).sum()
     }
 
     /// What it uses on the heap.
     pub(super) fn stash_bytes(&self) -> usize {
-        let shards = self.stash().shards();
-        let groups = self.stash().groups / shards.len().max(1);
+        let shards = self.changing.stash.shards();
+        let groups = self.changing.stash.groups / shards.len().max(1);
         size_of_val(shards) + shards.iter().map(|shard| shard.heap_bytes(groups)).sum::<usize>()
     }
 
     /// Empties the stash, while all stripes are held and every version was bumped.
     pub(super) fn clear_stash(&self) {
-        self.stash().shards().iter().for_each(|shard| shard.lock().clear());
+        self.changing.stash.shards().iter().for_each(|shard| shard.lock().clear());
     }
 }
 
 impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     #[inline]
     fn group_of(self, key: Key) -> usize {
-        self.geometry().version_group(key) & (self.state.stash().groups - 1)
+        self.geometry().version_group(key) & (self.state.changing.stash.groups - 1)
     }
 
     /// The cells of a group, if something was ever stashed.
     #[inline]
     fn cells_of(self, group: usize) -> Option<&'a Cells> {
-        let shards = self.state.stash().shards();
+        let shards = self.state.changing.stash.shards();
         shards.get(group & shards.len().checked_sub(1)?)
     }
 
     /// The number of a group in its shard.
     fn in_shard(self, group: usize) -> usize {
-        group >> self.state.stash().shards().len().trailing_zeros()
+        group >> self.state.changing.stash.shards().len().trailing_zeros()
     }
 
     /// Whether the stash holds an entry of the groups that have this one of so many versions.
@@ -205,7 +200,7 @@ impl Copied {
 impl<B: Buckets> State<B> {
     /// Copies the entries of each shard that has changed since it was copied.
     pub(super) fn copy_stash(&self, copied: &mut Copied) -> Result<(), NoMemory> {
-        for (at, cells) in self.stash().shards().iter().enumerate() {
+        for (at, cells) in self.changing.stash.shards().iter().enumerate() {
             if at == copied.shards.len() {
                 try_push(&mut copied.shards, (0, Vec::new()))?;
             }
@@ -228,8 +223,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         if entries.is_empty() {
             return Ok(());
         }
-        self.state.stash().try_shards(self.key_bits())?;
-        let shards = self.state.stash().shards();
+        self.state.changing.stash.try_shards(self.key_bits())?;
+        let shards = self.state.changing.stash.shards();
         let mut by_group = try_with_capacity(entries.len())?;
         by_group.extend(entries.iter().map(|&words| {
             let key = self.geometry().key_of(Stashed::of_words(words).place);
@@ -309,7 +304,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
             if self.looks_full() {
                 return Err(Attempt::NoRoom);
             }
-            let shards = self.state.stash().try_shards(self.key_bits());
+            let shards = self.state.changing.stash.try_shards(self.key_bits());
             shards.map_err(|_| Attempt::NoMemory)?;
         }
         let mut writer = self.lock_cells(key);
@@ -400,7 +395,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     /// Takes all entries with this value out of the stash that have it when it is called. Says how many copies there were.
     pub(super) fn sweep_stash(self, value: u32) -> usize {
         let mut taken = 0;
-        for cells in self.state.stash().shards() {
+        for cells in self.state.changing.stash.shards() {
             let mut seen = Seen::default();
             let retires = |bits: u32| self.value_in(bits.into()) == value;
             // Each time the mutex is given back: the stripes come before it.
@@ -478,7 +473,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         let copies = cells.copies().rotate_left(48);
         let number = position ^ u64::from(entry.bits()) << 32 ^ copies;
         // A shard whose entries are few now may still have as many lines as when all slots were full.
-        let least = self.slots() / self.state.stash().shards().len() / SLOTS_PER_CLASS;
+        let least = self.slots() / self.state.changing.stash.shards().len() / SLOTS_PER_CLASS;
         cells.lock().choose(geometry::mix(number), least)
     }
 }
@@ -535,7 +530,7 @@ mod tests {
         for (buckets, shards) in [(8, 1), (1 << 12, 1), (1 << 20, 8)] {
             let table = table(buckets);
             (0..9).for_each(|_| table.insert(table.key(1)).unwrap());
-            let cells = table.state.stash().shards();
+            let cells = table.state.changing.stash.shards();
             assert_eq!(cells.len(), shards, "{buckets} buckets, {} groups", table.versions().len());
             assert_eq!(table.stashed_entries(), 1);
             let groups = table.versions().len() / shards;
@@ -620,7 +615,7 @@ mod tests {
         for (copies, &key) in keys.iter().enumerate() {
             (0..9 + copies % 3).for_each(|_| one.insert(key).unwrap());
         }
-        let shards = one.state.stash().shards();
+        let shards = one.state.changing.stash.shards();
         assert!(shards.len() == 8 && shards.iter().all(|shard| shard.entries() > 0));
         let words: Vec<CellWords> = shards
             .iter()
@@ -663,7 +658,8 @@ mod tests {
         let mut others = (0..).map(|hash| table.key(geometry::mix(1 << 40 | hash)));
         while table.insert(others.next().unwrap()).is_ok() {}
         assert!(table.looks_full());
-        let stashed = table.state.stash().shards()[0].lock().entries().next().expect("an entry");
+        let stashed =
+            table.state.changing.stash.shards()[0].lock().entries().next().expect("an entry");
         let key = table.geometry().key_of(stashed.place);
         let before = table.count(key);
         assert_eq!(table.insert(key), Ok(()));

@@ -594,7 +594,7 @@ pub const FAULTS: &[Fault] = faults! {
         without "locked.stop_recording();"
         => SNAPSHOT_AND_INSERT;
     MIRROR try_image: "two threads take snapshots at once"
-        without "let _taking = self.mirror().taking.lock();"
+        without "let _taking = self.changing.mirror.taking.lock();"
         => &[
             "snapshots::two_snapshots_beside_a_kick",
             "snapshots::two_snapshots_beside_a_split",
