@@ -356,11 +356,11 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         I: IntoIterator<Item: Item<S>>,
     {
         let hashes = items.into_iter().map(|item| self.hash_of(&item));
-        let inserted = operations::insert_in_batches(
+        operations::insert_in_batches(
             hashes,
             |batch| by_format!(self.inner, table => table.insert_many(batch, u64::clone, |_| true)),
-        );
-        Ok(inserted.map(|_| ())?)
+        )?;
+        Ok(())
     }
 
     /// Adds each item, in order, unless the filter contains it, until an insert fails. Writes to `new` whether it was

@@ -1,5 +1,5 @@
-//! What a filter and a maplet are: a table, the hasher of its keys, and what it was built for; and their operations,
-//! each by the format of the layout. The public types add what differs, and the documentation.
+//! What a filter and a maplet are: a table, the hasher of its keys, and what it was built for; and how the public types
+//! call the operations of the table, each by the format of the layout. They add what differs, and the documentation.
 
 use core::fmt;
 use core::marker::PhantomData;
