@@ -390,22 +390,6 @@ impl LayoutId {
     }
 }
 
-/// Calls a macro with the names of all layouts, or of those that grow, from the shortest fingerprint to the longest; what
-/// else is given goes before them.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __for_each_layout {
-    (that grows: $then:ident $($with:tt)*) => {
-        $then! { $($with)* Fp12x5 Fp16x4 Fp21x3 Fp32x2 }
-    };
-    ($then:ident $($with:tt)*) => {
-        $then! {
-            $($with)*
-            Fp8x8 Fp9x7 Fp10x6 Fp12x5 SemiSorted14x5 Fp16x4 SemiSorted17x4 Fp21x3 Fp32x2
-        }
-    };
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -715,5 +699,5 @@ mod tests {
         };
     }
 
-    crate::__for_each_layout!(of_each_layout);
+    crate::for_each_layout!(of_each_layout);
 }

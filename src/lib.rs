@@ -294,6 +294,9 @@ mod builder;
 mod error;
 mod expiring;
 mod filter;
+#[cfg(test)]
+#[path = "tests/for_each_layout.rs"]
+mod for_each_layout;
 mod hasher;
 
 mod layout;

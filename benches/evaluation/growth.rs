@@ -78,7 +78,7 @@ pub fn figure(name: &str, first: usize, doublings: u32) -> Figure {
     macro_rules! each {
         ($($layout:ident)*) => { [$(measure::<coucal::$layout> as fn(usize, u32) -> Vec<Point>),*] };
     }
-    let each = coucal::__for_each_layout!(that grows: each);
+    let each = crate::for_each_layout!(that grows: each);
     // Each by itself, as the one that doubles most often has the longest run.
     let layouts = each.into_par_iter().with_max_len(1).map(|measure| measure(first, doublings));
     let layouts: Vec<_> = layouts.collect();

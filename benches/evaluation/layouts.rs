@@ -91,7 +91,7 @@ pub fn figure(name: &str, capacity: usize) -> Figure {
     macro_rules! each {
         ($($layout:ident)*) => { [$(Point::measure::<coucal::$layout> as fn(usize) -> Point),*] };
     }
-    let each = coucal::__for_each_layout!(each);
+    let each = crate::for_each_layout!(each);
     let points: Vec<_> = each.into_par_iter().map(|measure| measure(capacity)).collect();
     let head = "layout,load factor,bits per item,false positives,false positives as stated,lookups";
     let mut csv = vec![head.to_owned()];

@@ -7,6 +7,8 @@
 //!
 //! Nothing here is timed, and all keys are fixed: the figures do not depend on the machine.
 
+#[path = "../../src/tests/for_each_layout.rs"]
+mod for_each_layout;
 mod growth;
 mod layouts;
 mod occupancy;

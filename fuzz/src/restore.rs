@@ -368,8 +368,8 @@ fn named_layout(contents: &Contents, bytes: &[u8]) {
         };
     }
     if contents.geometry.grows {
-        assert_eq!(coucal::__for_each_layout!(that grows: count growing), 3);
+        assert_eq!(coucal_reference::for_each_layout!(that grows: count growing), 3);
     } else {
-        assert_eq!(coucal::__for_each_layout!(count fixed), 8);
+        assert_eq!(coucal_reference::for_each_layout!(count fixed), 8);
     }
 }

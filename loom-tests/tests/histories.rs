@@ -280,7 +280,7 @@ macro_rules! of_each_layout {
     };
 }
 
-coucal::__for_each_layout!(of_each_layout fixed);
-coucal::__for_each_layout!(of_each_layout maplets);
-coucal::__for_each_layout!(that grows: of_each_layout growing);
-coucal::__for_each_layout!(that grows: of_each_layout growing_maplets);
+coucal_reference::for_each_layout!(of_each_layout fixed);
+coucal_reference::for_each_layout!(of_each_layout maplets);
+coucal_reference::for_each_layout!(that grows: of_each_layout growing);
+coucal_reference::for_each_layout!(that grows: of_each_layout growing_maplets);

@@ -19,6 +19,8 @@
     reason = "for tests: all of it panics where the crate is wrong"
 )]
 
+#[path = "../../src/tests/for_each_layout.rs"]
+mod for_each_layout;
 pub mod format;
 mod kind;
 mod layouts;

@@ -127,7 +127,7 @@ macro_rules! fixed {
     ($($layout:ident)*) => { $(impl Held for coucal::$layout {})* };
 }
 
-coucal::__for_each_layout!(fixed AnyLayout);
+crate::for_each_layout!(fixed AnyLayout);
 
 impl<L: GrowingLayout + 'static> Held for Growable<L> {
     fn reserve_filter(filter: &Filter<Self>, additional: usize) -> Result<(), Error> {

@@ -224,7 +224,7 @@ fn a_filter_of_the_same_layout_does_the_same() {
             does_the_same::<layout::$layout>();
         )*};
     }
-    crate::__for_each_layout!(each);
+    crate::for_each_layout!(each);
 }
 
 /// Of the smallest layout for a rate.

@@ -650,7 +650,7 @@ mod tests {
 
     mod a_growing_table_has_room_and_keeps_its_rate {
         use super::*;
-        crate::__for_each_layout!(that grows: sizing_of_each_growing_layout);
+        crate::for_each_layout!(that grows: sizing_of_each_growing_layout);
     }
 
     /// The closed formula against a sum, item by item: each knows the bits of its level and `extra_bits` more.

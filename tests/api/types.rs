@@ -39,9 +39,9 @@ fn the_layouts_of_the_crate() {
         ($($layout:ident)*) => { [$(stated::<coucal::$layout>()),*] };
     }
     let known = |layout: Layout| (layout.name, layout.bits, layout.slots);
-    assert_eq!(coucal::__for_each_layout!(all), LAYOUTS.map(known));
+    assert_eq!(coucal_reference::for_each_layout!(all), LAYOUTS.map(known));
     let growing = LAYOUTS.into_iter().filter(|layout| layout.grows()).map(known);
-    assert!(growing.eq(coucal::__for_each_layout!(that grows: all)));
+    assert!(growing.eq(coucal_reference::for_each_layout!(that grows: all)));
 }
 
 fn it_is_that_of_the_layout(layout: Layout) {
@@ -51,7 +51,7 @@ fn it_is_that_of_the_layout(layout: Layout) {
         let maplet = CuckooMaplet::builder().layout::<L>().hasher(HASHER).capacity(1000);
         does_the_same(&maplet.value_bits(3).build().expect("memory"), &layout.maplet(1000, 3));
     }
-    coucal::__for_each_layout!(with_type [layout check]);
+    coucal_reference::for_each_layout!(with_type [layout check]);
 }
 
 fn what_grows_is_that_of_the_layout(layout: Layout) {
@@ -62,7 +62,7 @@ fn what_grows_is_that_of_the_layout(layout: Layout) {
         let maplet = maplet.value_bits(3).build().expect("memory");
         does_the_same(&maplet, &layout.growing_maplet(0, 1500, 3));
     }
-    coucal::__for_each_layout!(that grows: with_type [layout check]);
+    coucal_reference::for_each_layout!(that grows: with_type [layout check]);
 }
 
 /// The operations give the same answers, and leave the same tables word by word.
@@ -117,7 +117,7 @@ fn values_that_no_maplet_stores(layout: Layout) {
             assert_eq!(build::<AnyLayout>(value_bits).is_ok(), fits);
         }
     }
-    coucal::__for_each_layout!(with_type [layout check]);
+    coucal_reference::for_each_layout!(with_type [layout check]);
 }
 
 fn values_that_no_growing_maplet_stores(layout: Layout) {
@@ -137,7 +137,7 @@ fn values_that_no_growing_maplet_stores(layout: Layout) {
             assert_eq!(build(value_bits).map(|_| ()), Err(expected));
         }
     }
-    coucal::__for_each_layout!(that grows: with_type [layout check]);
+    coucal_reference::for_each_layout!(that grows: with_type [layout check]);
 }
 
 /// A valid snapshot, and a type that it is not for.
@@ -167,7 +167,7 @@ fn snapshots_of_other_types(layout: Layout) {
             }
         }
     }
-    coucal::__for_each_layout!(that grows: with_type [layout check]);
+    coucal_reference::for_each_layout!(that grows: with_type [layout check]);
 }
 
 /// Both kinds, and a layout that is chosen at run time, behind one bound.
