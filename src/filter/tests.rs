@@ -31,7 +31,7 @@ fn first_failure<F: Format>() -> f64 {
         stored += table.occupied();
         table.clear();
     }
-    sizing::load(stored, TABLES * table.slots())
+    stored as f64 / (TABLES * table.slots()) as f64
 }
 
 fn growth_of(layout: LayoutId) -> Growth {

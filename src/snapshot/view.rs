@@ -102,10 +102,10 @@ macro_rules! by_kind {
         by_layout!($view.header.layout, F => match $view.placement {
             // Of a layout that does not grow nothing is left of this.
             Placement::Growing(placement) if const { <F as Format>::GROWS } => {
-                $view.$method::<F, GrowingBucket<V>>(placement, $($argument),*)
+                $view.$method::<F, GrowingBucket<_>>(placement, $($argument),*)
             }
             Placement::Fixed(placement) => {
-                $view.$method::<F, FixedBucket<V>>(placement, $($argument),*)
+                $view.$method::<F, FixedBucket<_>>(placement, $($argument),*)
             }
             Placement::Growing(_) => unreachable!("the header was checked"),
         })
@@ -172,10 +172,6 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
     /// The values of the key.
     fn values(&self, hash: u64) -> Candidates {
         by_kind!(self, values_in(hash))
-    }
-
-    fn rate(&self) -> f64 {
-        by_kind!(self, rate_in())
     }
 
     #[inline]
@@ -330,7 +326,7 @@ macro_rules! views {
             /// from a sample of the words.
             #[must_use]
             pub fn false_positive_rate(&self) -> f64 {
-                self.view.rate()
+                by_kind!(self.view, rate_in())
             }
 
             /// The bytes.

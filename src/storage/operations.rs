@@ -202,7 +202,7 @@ impl<L: Storage, B: Buckets, S> Inner<L, B, S> {
 
     pub(crate) fn load_factor(&self) -> f64 {
         let state = self.figures();
-        sizing::load(state.occupied(), state.slots())
+        state.occupied() as f64 / state.slots() as f64
     }
 
     pub(crate) fn reserve(&self, additional: usize) -> Result<(), Error> {

@@ -152,8 +152,9 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
     }
 
     /// The number of words of the shortest array that has `words`.
-    fn len_for(words: usize) -> usize {
-        if words < Self::PIECE_LEN { words } else { Self::pieces_of(words) << SHIFT }
+    pub(crate) fn len_for(words: u64) -> u64 {
+        let piece = Self::PIECE_LEN as u64;
+        if words < piece { words } else { words.next_multiple_of(piece) }
     }
 
     /// Adds zeros until there are `words` words, or more: all that are missing in one slab. Blocks while another thread
@@ -164,7 +165,7 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
     /// If the allocator has no memory for it; then nothing is added.
     pub(crate) fn try_reach(&self, words: usize) -> Result<(), NoMemory> {
         self.add(|len| {
-            let missing = Self::len_for(words).saturating_sub(len);
+            let missing = (Self::len_for(words as u64) as usize).saturating_sub(len);
             (missing > 0).then(|| try_slab(missing))
         })
     }
@@ -232,7 +233,7 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
 
     /// What it takes to put this number of words in the place of all.
     pub(crate) fn try_longer(&self, words: usize) -> Result<Longer, NoMemory> {
-        let len = Self::len_for(words);
+        let len = Self::len_for(words as u64) as usize;
         let slab = try_slab(len)?;
         let mut directory = try_with_capacity(Self::pieces_of(len))?;
         directory.resize_with(Self::pieces_of(len), || Place::new(ptr::null_mut()));

@@ -730,7 +730,7 @@ impl<V: Values> Buckets for Growing<V> {
 
     fn bytes_for(initial: u64, buckets: u64, max_buckets: u64) -> u64 {
         // As growth goes on.
-        let mut reached = whole(initial);
+        let mut reached = Chunks::len_for(initial);
         let (mut words, mut slabs) = (reached, 1);
         let mut stripes = Control::stripes(reached, max_buckets);
         let mut of_control = of_kept_control(stripes, max_buckets);
@@ -746,7 +746,7 @@ impl<V: Values> Buckets for Growing<V> {
             }
             // What is replaced is kept.
             let kept = if is_short(reached) { 0 } else { reached };
-            reached = whole(next);
+            reached = Chunks::len_for(next);
             words += reached - kept;
             slabs += missing.div_ceil(LONGEST_SLAB);
         }
@@ -763,11 +763,6 @@ impl<V: Values> Buckets for Growing<V> {
 /// Whether words of this number are in a part of their own that longer ones replace.
 fn is_short(words: u64) -> bool {
     words < Chunks::PIECE_LEN as u64
-}
-
-/// How many words there are at the least where there are so many.
-fn whole(words: u64) -> u64 {
-    if is_short(words) { words } else { words.next_multiple_of(Chunks::PIECE_LEN as u64) }
 }
 
 /// How many buckets there should be memory for, when there is memory for `reached`, too little for `buckets`.

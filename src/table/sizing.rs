@@ -326,11 +326,6 @@ pub(crate) fn in_address_space(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 
-/// The share of slots in use.
-pub(crate) fn load(items: usize, slots: usize) -> f64 {
-    items as f64 / slots as f64
-}
-
 /// The false-positive rate of a table of fixed size with this number of items per bucket: a lookup
 /// compares the fingerprints of two buckets (Fan et al., CoNEXT 2014, section 5.1).
 ///
