@@ -41,6 +41,7 @@ pub(crate) mod sizing;
 mod stash;
 mod stripes;
 mod versions;
+mod widen;
 
 use core::marker::PhantomData;
 use core::ops::Deref;

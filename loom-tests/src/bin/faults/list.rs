@@ -71,7 +71,7 @@ const LOOKUP: &str = "src/table/lookup.rs";
 const MERGE: &str = "src/table/merge.rs";
 const MIRROR: &str = "src/table/mirror.rs";
 const REMOVE: &str = "src/table/remove.rs";
-const CONTROL: &str = "src/table/control.rs";
+const WIDEN: &str = "src/table/widen.rs";
 const CELLS: &str = "src/table/stash/cells.rs";
 const STASH: &str = "src/table/stash.rs";
 const STRIPES: &str = "src/table/stripes.rs";
@@ -656,25 +656,25 @@ pub const FAULTS: &[Fault] = faults! {
         => PIECES;
 
     // Stripes, versions and words that are replaced.
-    CONTROL try_widen: "a lookup validates a version that was replaced"
+    WIDEN try_widen: "a lookup validates a version that was replaced"
         without "old.retire();"
         => WIDENINGS;
-    CONTROL try_widen: "versions are retired before there are others"
+    WIDEN try_widen: "versions are retired before there are others"
         put "old.retire();" before "read.versions.replace(versions);"
         => &["stopped::widening_stopped_at_each_step"];
-    CONTROL try_widen: "a writer gets a new stripe before the old versions are retired"
+    WIDEN try_widen: "a writer gets a new stripe before the old versions are retired"
         put "read.stripes.replace(stripes);" before "old.retire();"
         => &["widening::kick_beside_widening_against_lookup"];
-    CONTROL try_widen: "a writer gets a stripe that was replaced"
+    WIDEN try_widen: "a writer gets a stripe that was replaced"
         replace "locked.retire();" with "drop(locked);"
         => WRITERS_BESIDE_WIDENING;
-    CONTROL try_widen: "stripes are replaced while writers hold them"
+    WIDEN try_widen: "stripes are replaced while writers hold them"
         replace "self.count_in(&stripes);" with "drop(locked); self.count_in(&stripes); let locked = self.lock_all();"
         => WRITERS_BESIDE_WIDENING;
-    CONTROL try_widen: "new stripes count nothing"
+    WIDEN try_widen: "new stripes count nothing"
         without "self.count_in(&stripes);"
         => WRITERS_BESIDE_WIDENING;
-    CONTROL try_widen: "stripes are replaced while a snapshot uses their flags"
+    WIDEN try_widen: "stripes are replaced while a snapshot uses their flags"
         replace "self.is_recorded()" with "false"
         => &["widening::snapshot_beside_widening"];
     VERSIONS take_over: "new versions do not know of what is stashed"

@@ -1,0 +1,75 @@
+//! How the stripes and the versions of a small table are replaced by more while it grows, and with them its words, where
+//! these have to move.
+//!
+//! **Invariant:** old ones are kept until the end, and *retired*: nobody gets the lock of a retired stripe, and no lookup
+//! validates a retired version. So nothing is tested where they are used.
+
+use super::control::Control;
+use super::growing::Growing;
+use super::{Buckets, Table};
+use crate::layout::Format;
+use crate::sync::kept::Next;
+use crate::sync::memory::NoMemory;
+
+impl<F: Format, B: Buckets> Table<'_, F, B> {
+    /// Puts so many stripes in the place of the old ones, with versions; and so many words in the place of all, if there
+    /// is a number. Called by the holder of the mutex of those who split.
+    ///
+    /// **While all stripes are held**: so nothing moves, and nobody writes. Copy, publish, retire:
+    ///
+    /// 1. The new stripes count the slots in use of their buckets. The new versions go on where the old ones are. Words are
+    ///    copied.
+    /// 2. The words are published, and then the versions.
+    /// 3. The old versions are retired.
+    /// 4. The stripes are published, and the old ones retired, in place of unlocking them.
+    ///
+    /// **A writer** that gets a stripe after that has the new one: nobody gets a retired one. Under it, it sees the new words
+    /// and uses the new versions, and lookups that see what it does see that the old ones are retired: it gets the stripe
+    /// after step 3.
+    ///
+    /// **A lookup** with a new version sees the new words, which were published before. One with an old version that it
+    /// read before step 3 may read old words and new ones. What it does not find was moved meanwhile by a writer of before
+    /// step 1 or of after step 4. That of before has bumped the old version, as ever: the copy of the words changes nothing,
+    /// since whoever reads a copied word has synchronized with all writers of before. That of after has synchronized with step 3:
+    /// a lookup that reads what it has cleared sees that the version is retired. One that began with a retired version
+    /// does not validate it either, and its next round sees what was published.
+    ///
+    /// Old words do not change any more. So a lookup that reads one comes before step 3, and before all that is stored in the
+    /// new ones: in the order of `SeqCst` accesses its load of the old version comes before the store that retires it, and
+    /// that before each store under a new stripe.
+    ///
+    /// **A sweep** reads words without a lock, of a view that it took when each stripe had been locked: no entry that
+    /// it is to remove gets to another bucket since then, so a copied word that has none is one that has none.
+    ///
+    /// **A snapshot** sets flags in the stripes, and has a word in the mirror for each that the table has. So nothing is
+    /// replaced while there is a mirror: as long as the words are short, who takes a snapshot holds the mutex, and
+    /// afterwards stripes wait until the next part of the table is allocated.
+    ///
+    /// **The stash** stays. It has the groups of the largest table, and each version is that of some of them.
+    pub(super) fn try_widen(
+        self,
+        growing: &Growing<B::Values>,
+        stripes: usize,
+        words: Option<usize>,
+    ) -> Result<(), NoMemory> {
+        if self.is_recorded() {
+            return Ok(());
+        }
+        let Control { stripes, versions } = Control::try_new(stripes, self.max_buckets())?;
+        let (stripes, versions) = (Next::try_new(stripes)?, Next::try_new(versions)?);
+        let longer = words.map(|words| growing.chunks().try_longer(words)).transpose()?;
+        let (read, old) = (growing.read(), self.versions());
+        let locked = self.lock_all();
+        self.count_in(&stripes);
+        let count = versions.len();
+        versions.take_over(old, |version| self.any_stashed_of(version, count));
+        if let Some(longer) = longer {
+            growing.chunks().lengthen(longer);
+        }
+        read.versions.replace(versions);
+        old.retire();
+        read.stripes.replace(stripes);
+        locked.retire();
+        Ok(())
+    }
+}
