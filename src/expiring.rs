@@ -56,6 +56,18 @@ use crate::table::generations::Stamping;
 /// * **Memory does not rise** with time. A filter of fixed size keeps its size. One that grows has the size that the most
 ///   items at once needed.
 ///
+/// # What blocks
+///
+/// As in the [table of the crate](crate#what-blocks-on-whom-and-how-long):
+///
+/// | operation | waits for | holds |
+/// |---|---|---|
+/// | `contains`, `age` | as `contains`, and as `get` of a maplet | the same |
+/// | `insert`, item of the present generation | nobody, unless something of its version group is stashed: then as `get` of a maplet | nothing |
+/// | `insert` else, `insert_if_absent` | as `insert_unique`; for an older item as `replace`; again if another thread was faster | the same |
+/// | `advance` | as `remove_value` | the same |
+/// | with a clock, also: an insert that finds a generation due | as `advance`, or as `clear` if N have passed; if another thread advances, nobody, unless the filter is a period behind: then that thread | the same |
+///
 /// # Why nothing can be removed
 ///
 /// Items that a filter cannot tell apart share one entry, as with [`insert_unique`](crate#which-insert). If one of them could

@@ -83,7 +83,8 @@ pub type AnyCuckooFilter<S = DefaultHashBuilder> = CuckooFilter<AnyLayout, S>;
 /// A [`CuckooFilter`] that grows with its items: see [`Growable`].
 /// In a struct: `filter: GrowableCuckooFilter` ([with a hasher, of any layout](crate#the-type-of-a-filter)).
 ///
-/// [`new`](GrowableCuckooFilter::new) needs no size.
+/// [`new`](GrowableCuckooFilter::new) needs no size. With a capacity as its maximum it keeps its size: so it is the type for
+/// filters of which it is decided at run time whether they grow.
 /// [`Builder::growable`](crate::Builder::growable) makes one with another layout, an initial capacity or a
 /// maximum.
 ///

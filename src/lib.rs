@@ -19,9 +19,7 @@
 //!
 //! * [`growth`]: filters without a size, and how their rate of false positives rises
 //! * [`design`]: how a table works; [`proofs`]: why a lookup misses nothing
-//! * [`cookbook`]: a filter in front of a database, upserts and rollbacks, a stream without duplicates, filters that
-//!   forget, grow, rebuild and swap, maplets of runs and of shards, a filter in a static, tokio, a filter across
-//!   restarts, models with loom
+//! * [`cookbook`]: recipes, from a filter in front of a database to models with loom
 //!
 //! # Filter, maplet, or one that forgets?
 //!
@@ -79,16 +77,10 @@
 //! | for how long to remember | `ExpiringCuckooFilter::builder().growable().generations(10).every(minute).build()?` |
 //! | a [snapshot](#snapshots) in a file | `CuckooFilter::<Fp16x4, _>::restore(file, hasher)?` |
 //! | a snapshot in memory | `CuckooFilter::<Fp16x4, _>::from_bytes(&bytes, hasher)?` |
-//! | a snapshot of a filter of fixed size, of any layout | `AnyCuckooFilter::restore(file, hasher)?` |
-//! | a snapshot of a filter that grows | `GrowableCuckooFilter::<Fp16x4, _>::restore(file, hasher)?` |
-//! | a snapshot of a maplet | `CuckooMaplet::<Fp16x4, _>::restore(file, hasher)?` |
-//! | a snapshot of a filter that forgets | `ExpiringCuckooFilter::<Fp16x4, _>::restore(file, hasher)?` |
+//! | the same of another type, or of any layout | `GrowableCuckooMaplet::restore(file, hasher)?`, `AnyCuckooFilter::restore(file, hasher)?` |
 //! | several of these | `CuckooFilter::builder().capacity(n).false_positive_rate(rate).any_layout().hasher(hasher).build()?` |
 //!
 //! * Name the type of what you restore, as the table does: the compiler cannot infer a layout from bytes.
-//! * **Fixed or growing, decided at run time**: use [`GrowableCuckooFilter`] for both. With
-//!   `.capacity(n).max_capacity(n)` it keeps its size. It has more slots than a filter of fixed size,
-//!   since its load stays at its [target](Builder::target_load).
 //! * **Keys from an adversary**: give [`RandomState`](std::hash::RandomState) as the hasher. An operation takes some
 //!   10 ns more. **Keys that are hashed already**: `()`, or a [`StableHashBuilder`] if you take [snapshots](#snapshots).
 //!
@@ -98,7 +90,7 @@
 //! The parameters are a layout, [`Fp16x4`] by default, and a hasher. So a field is a `CuckooFilter`, and with a hasher
 //! `CuckooFilter<Fp16x4, RandomState>`. A [`GrowableCuckooFilter`] has the same parameters; an [`AnyCuckooFilter`] has
 //! only the hasher, since its layout is chosen at run time. Where any of them will do, take [`Storage`] as a bound.
-//! Maplets and filters that forget have the same parameters:
+//! ([It](Storage) has an example with all of them.) Maplets and filters that forget have the same parameters:
 //!
 //! | | of fixed size | that grows | with a layout that is chosen at run time |
 //! |---|---|---|---|
@@ -106,18 +98,14 @@
 //! | a maplet | [`CuckooMaplet`] | [`GrowableCuckooMaplet`] | [`AnyCuckooMaplet`] |
 //! | a filter that forgets | [`ExpiringCuckooFilter`] | [`GrowableExpiringCuckooFilter`] | [`AnyExpiringCuckooFilter`] |
 //!
-//! [`Storage`] has an example with all of them.
-//!
 //! # Names
 //!
 //! * An item is a reference to anything with [`Hash`](core::hash::Hash), or its hash: [`&Prehashed(hash)`](Prehashed).
 //! * `_many` takes a slice, and writes its answers to another slice:
-//!   [`contains_many`](CuckooFilter::contains_many),
-//!   [`insert_unique_many`](CuckooFilter::insert_unique_many), [`replace_many`](CuckooMaplet::replace_many).
+//!   [`contains_many`](CuckooFilter::contains_many), [`replace_many`](CuckooMaplet::replace_many).
 //!   It hides the latency of memory in a filter that is larger than the cache.
 //! * `_each` is a lookup that returns the answers in a `Vec`: [`contains_each`](CuckooFilter::contains_each).
-//! * `_all` is an insert that takes an iterator: [`insert_all`](CuckooFilter::insert_all),
-//!   [`insert_unique_all`](CuckooFilter::insert_unique_all).
+//! * `_all` is an insert that takes an iterator: [`insert_all`](CuckooFilter::insert_all).
 //!
 //! # Which insert?
 //!
@@ -193,19 +181,6 @@
 //! machine. [`CuckooFilter::merge`] adds the items of another filter. [`design`](design#the-image-of-a-snapshot) says how it
 //! is that of one instant.
 //!
-//! ```
-//! use coucal::{CuckooFilter, Fp16x4, StableHashBuilder};
-//!
-//! let filter = CuckooFilter::with_capacity_and_hasher(1000, StableHashBuilder::new(7));
-//! filter.insert("egg")?;
-//! let bytes = filter.snapshot()?.into_bytes();
-//! filter.insert("nest")?; // after the snapshot
-//!
-//! let restored = CuckooFilter::<Fp16x4, _>::from_bytes(&bytes, StableHashBuilder::new(7))?;
-//! assert!(restored.contains("egg") && !restored.contains("nest"));
-//! # Ok::<(), coucal::Error>(())
-//! ```
-//!
 //! The default hasher has a random seed that is lost when the process ends: build a filter that must outlive its process
 //! with a [`StableHashBuilder`]. The memory and the bytes of a snapshot stand with [`Snapshot`].
 //!
@@ -254,22 +229,12 @@
 //! | `snapshot` | another `snapshot` of the same filter, or a `merge` that takes one; at the end a `merge` into it, of a maplet a `remove_value`, and of an expiring filter an `advance`; in a growable filter the growth mutex, at the beginning and at the end; one stripe after the other, and at the end every stripe. In a growable filter of fewer than 2,048 buckets it waits for all of these at the beginning | in a growable filter the growth mutex, while it allocates memory for the mirror, and at the end; one stripe at a time, for a load and a store; at the end every stripe, for a few loads and stores to each; the mutex of one shard of the stash at a time, for a copy of its entries, at the end for those of shards that have changed meanwhile. In a growable filter of fewer than 2,048 buckets, growth, `merge`, `clear`, `remove_value` and `advance` wait for all of it |
 //! | what is done with a `Snapshot`, `restore` | nobody | nothing: they do not access the filter |
 //! | `merge` | as `snapshot` of the other filter; then another `merge` into this one, a `clear`, the end of a `snapshot`, and of a maplet a `remove_value`; then as one `insert` after the other; if one fails, then as one `remove` after the other | the same |
-//! | of a maplet: `contains_key`, `insert`, `remove`, `insert_many` and so on | as `contains`, `insert`, `remove` and so on | the same |
-//! | of a maplet: `replace`, and `replace_many` for each pair by itself | as `remove` | the same |
-//! | of a maplet: `insert_if_absent` | as `insert_unique` | the same |
-//! | of a maplet: `update` | as `get`, then as `replace`; again if another thread was faster | the same; nothing while your function runs |
-//! | of a maplet: `remove_value` | another one, a `merge` into the maplet, a `clear`, and the end of a `snapshot`; one stripe after the other; two stripes and the mutex of the shard for each stashed pair that goes; in a growable maplet once the growth mutex | one stripe at a time, for a load and a store; these two and the mutex, for some stores |
-//! | of a maplet: `get`, `get_many` | nobody, but for the allocator if values of the key are stashed. After 8 rounds, in each of which a fingerprint of its version group was moved: two stripes, and if something of the group is stashed the mutex of the shard | these, for two loads and a search in the stash |
-//! | of an expiring filter: `contains`, `age` | as `contains`, and as `get` of a maplet | the same |
-//! | of an expiring filter: `insert`, item of the present generation | nobody, unless something of its version group is stashed: then as `get` of a maplet | nothing |
-//! | of an expiring filter: `insert` else, `insert_if_absent` | as `insert_unique`; for an older item as `replace`; again if another thread was faster | the same |
-//! | of an expiring filter: `advance` | as `remove_value` | the same |
-//! | of an expiring filter with a clock, also: an insert that finds a generation due | as `advance`, or as `clear` if N have passed; if another thread advances, nobody, unless the filter is a period behind: then that thread | the same |
 //! | in a growable filter, also: an insert that leaves the load above the target | for splits: the stripes of up to eight buckets and their eight new ones at a time; at times for the allocator, which provides the next part of the table | these, and the growth mutex. If another thread has the mutex, it returns without splitting |
 //! | in a growable filter, also: an insert that finds no room in a table that is full for its size | the growth mutex, for the splits of another thread, or for the beginning or the end of a `snapshot`; then as above | the growth mutex, for the splits of one run; then it searches again |
 //! | in a growable filter, also: growth at up to five sizes, the last of them 2<sup>16</sup> buckets | every stripe, and the mutex of each shard of the stash | the growth mutex and these, while slots in use are counted: for up to a tenth of a millisecond |
 //! | `reserve` | the growth mutex, and stripes as above | both, for some splits at a time |
 //!
+//! [Maplets](CuckooMaplet#what-blocks) and [filters that forget](ExpiringCuckooFilter#what-blocks) have tables of their own.
 //! A waiter spins and yields for about 50 microseconds, then sleeps. A thread that is stopped while it holds a stripe stops
 //! the writers that need this stripe, but no lookup. [`design`](design#writers-that-are-overtaken-and-how-far-an-insert-searches)
 //! says what happens after 64 attempts, and how far an insert searches.

@@ -47,6 +47,19 @@ use crate::table::entry::{Pair, ValueBits};
 ///
 /// Pairs are independent of each other: no order is promised across the pairs of one key.
 ///
+/// # What blocks
+///
+/// As in the [table of the crate](crate#what-blocks-on-whom-and-how-long):
+///
+/// | operation | waits for | holds |
+/// |---|---|---|
+/// | `contains_key`, `insert`, `remove`, `insert_many` and so on | as `contains`, `insert`, `remove` and so on | the same |
+/// | `replace`, and `replace_many` for each pair by itself | as `remove` | the same |
+/// | `insert_if_absent` | as `insert_unique` | the same |
+/// | `update` | as `get`, then as `replace`; again if another thread was faster | the same; nothing while your function runs |
+/// | `remove_value` | another one, a `merge` into the maplet, a `clear`, and the end of a `snapshot`; one stripe after the other; two stripes and the mutex of the shard for each stashed pair that goes; in a growable maplet once the growth mutex | one stripe at a time, for a load and a store; these two and the mutex, for some stores |
+/// | `get`, `get_many` | nobody, but for the allocator if values of the key are stashed. After 8 rounds, in each of which a fingerprint of its version group was moved: two stripes, and if something of the group is stashed the mutex of the shard | these, for two loads and a search in the stash |
+///
 /// # Layouts
 ///
 /// A value takes bits of the fingerprint. The limits of this table leave at least 5 bits, as many as a

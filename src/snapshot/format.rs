@@ -1,4 +1,7 @@
 //! The bytes of a snapshot: docs/format.md describes each of them. Pure functions.
+//!
+//! **Invariant:** what is written is read as the same, and what is read from any bytes is what could have been written, or
+//! an error.
 
 use core::hash::BuildHasher;
 

@@ -1,4 +1,8 @@
-//! An array of words that becomes longer, and whose words never move.
+//! An array of words that becomes longer while others read it.
+//!
+//! **Invariant:** a reader that has seen the number of words finds each of them, in a directory that is as new as that number or
+//! newer. Only the words of a *short* array, which is less than a piece, ever move: they are [copied](PieceArray::lengthen) into a
+//! longer one, while nobody stores any.
 //!
 //! It is allocated in *slabs*, each of some *pieces* of one length, which are found in one step:
 //!

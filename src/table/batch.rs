@@ -1,5 +1,7 @@
 //! Batches: the operations of the table with their cache misses overlapped.
 //!
+//! **Invariant:** the answers are those of the single operations, one after the other.
+//!
 //! A loop of single operations waits for memory wherever the caller branches on an answer, or where
 //! a lock orders the loads. In a batch the words of an item are requested some items before anything
 //! is decided about it, so the memory is seldom idle. A batch is not atomic: each item is an

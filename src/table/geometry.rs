@@ -1,5 +1,7 @@
 //! Where an item lives: from a 64-bit hash to an entry and two positions.
 //!
+//! **Invariant:** the other position of the other position is the first one, and of the two one is even and one is odd.
+//!
 //! Pure functions. In a table of fixed size a position is a bucket. In a growing table it is a number of 64 bits,
 //! and [`Extent`](super::growing::Extent) says which bucket it has.
 //!

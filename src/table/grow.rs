@@ -1,5 +1,8 @@
 //! Growth: splits, and when they happen.
 //!
+//! **Invariant:** an entry that goes is in the new bucket before the extent says so, and in the old one until then; and
+//! only the holder of the growth mutex changes the extent.
+//!
 //! A split is a kick to a new bucket, of all that goes there at once. Where the bucket of an entry lies is told by the extent
 //! (see [`super::growing`]), so between the copy and the clear a split also stores the extent: a lookup
 //! that reads the cleared bucket has then synchronized with the bumped versions, and starts over; one

@@ -1,4 +1,7 @@
 //! Inserts: into a free slot, or by kicking along a path to one.
+//!
+//! **Invariant:** an entry is stored under the stripe of its bucket, and one that is to be the only one of its item under
+//! the stripes of both, where the item was looked for again.
 
 use core::hint::select_unpredictable;
 

@@ -1,5 +1,7 @@
 //! Merging: all that another table holds, into this one.
 //!
+//! **Invariant:** a merge that fails takes out again what it has stored, and nothing else.
+//!
 //! The other table may have another size, if both grow. Then an entry may know less of its position than the buckets
 //! tell here: it is doubled, as a split would have done.
 

@@ -1,5 +1,7 @@
 //! Snapshots: the words of a table at one instant, while other threads use it.
 //!
+//! **Invariant:** from step 3 on, a word of the mirror is that of the table whenever its stripe is not held.
+//!
 //! 1. Publish a mirror: a zero for each word of the table. A thread that adds a chunk of words to a
 //!    growing table adds it to the mirror first.
 //! 2. For each stripe: lock it and set its flag `recording`. From then on, a writer stores each word of

@@ -1,6 +1,9 @@
 //! Removal: finds an entry without a lock and clears it under the stripe of its bucket. In a maplet, an
 //! entry is also found in this way to replace its value.
 //!
+//! **Invariant:** what is cleared or replaced is the longest entry of the item, as it was read under the stripe of its
+//! bucket.
+//!
 //! In a growing table the entries of an item differ in how many bits of the position are known, and an entry may
 //! be one of several items. The longest is removed, of which the most is known: an item for which a short one was
 //! stored has no other, but an item with a longer one would be missed if its short relative stayed and was removed

@@ -1,4 +1,7 @@
 //! From what the user wants (items, a rate) to a layout and a number of buckets. Pure functions.
+//!
+//! **Invariant:** a table of the size that is found holds as many items as were asked for, at a rate that is no higher;
+//! where there is none, that is an error.
 
 use crate::error::Error;
 use crate::layout::{self, LAYOUTS, LayoutId, Properties};

@@ -7,7 +7,7 @@
 //!
 //! **Shards.** The stash has some tables of [`Cells`], each for the entries of some groups of versions.
 //!
-//! **Writers.** What is in the stash of an item changes only under the stripes of both of its buckets, and then the
+//! **Invariant:** what is in the stash of an item changes only under the stripes of both of its buckets, and then the
 //! mutex of the shard.
 //!
 //! * In: the cell, and then the version, with the bit that says that something of the group is stashed.

@@ -1,6 +1,7 @@
 //! Writer locks, one for each group of buckets, each with the number of slots in use there.
 //!
-//! Locks are always taken in the order of their stripes, so no two writers wait for each other.
+//! **Invariant:** locks are taken in the order of their stripes, so no two writers wait for each other; and a bucket, its number of
+//! slots in use included, changes only under its stripe.
 
 use core::ptr;
 

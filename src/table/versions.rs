@@ -1,5 +1,7 @@
 //! Relocation versions: how a lookup learns that an entry was moved meanwhile.
 //!
+//! **Invariant:** the version of an entry is bumped after it is in its new place, and before it leaves the old one.
+//!
 //! One counter for each group of items, by a number that is the same for both positions of an item
 //! ([`Geometry::version_group`](super::geometry::Geometry::version_group)). A writer bumps it between the copy of an entry
 //! into its other bucket and the clear of the first; a lookup that found nothing compares it before

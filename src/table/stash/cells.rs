@@ -1,5 +1,8 @@
 //! A hash table of entries and how many copies there are of each, which many threads read while one writes.
 //!
+//! **Invariant:** an entry is in one cell only, and a reader that looks for it while it stays there finds it, whatever
+//! comes and goes beside it.
+//!
 //! Open addressing with linear probing (Knuth, "The Art of Computer Programming", volume 3, section 6.4), by *lines* of
 //! eight cells: an entry is in the first line that had room, from that of its hash on. A *cell* is two words:
 //!
