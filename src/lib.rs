@@ -263,10 +263,10 @@ mod filter;
 #[path = "tests/for_each_layout.rs"]
 mod for_each_layout;
 mod hasher;
-
 mod layout;
 mod maplet;
 #[cfg(test)]
+#[path = "tests/random.rs"]
 mod random;
 mod snapshot;
 mod storage;

@@ -26,7 +26,7 @@ mod kind;
 mod layouts;
 mod model;
 mod modelled;
-#[path = "../../src/random.rs"]
+#[path = "../../src/tests/random.rs"]
 mod random;
 mod subject;
 
