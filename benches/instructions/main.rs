@@ -2,7 +2,8 @@
 //! quiet machine. Each operation is counted twice: with the layout in the type of the filter, and (names
 //! that begin with `any-`) with the layout chosen at run time. Some are counted a third time (`grow-`):
 //! in a filter that grows, after some doublings, and inserts while it does. Those of a maplet begin with
-//! `maplet-`: lookups there are `get`. Those of a view, which opens trusted bytes, begin with `view-`.
+//! `maplet-`: lookups there are `get`, but for `maplet-contains`. Those of a filter that forgets begin with `expiring-`: `hot` is
+//! an insert of what was inserted in this generation. Those of a view, which opens trusted bytes, begin with `view-`.
 //!
 //! ```text
 //! cargo run --release -p coucal-benches --bin instructions              # compare with the record
@@ -21,9 +22,9 @@ use std::{env, fs};
 
 use clap::Parser;
 use coucal::{
-    CuckooFilter, CuckooFilterView, CuckooMaplet, Fp16x4, Fp21x3, Growable, GrowableCuckooFilter,
-    GrowableCuckooMaplet, GrowingLayout, Layout, MapletBuilder, Prehashed, StableHashBuilder,
-    Storage,
+    CuckooFilter, CuckooFilterView, CuckooMaplet, ExpiringCuckooFilter, Fp16x4, Fp21x3, Growable,
+    GrowableCuckooFilter, GrowableCuckooMaplet, GrowingLayout, Layout, MapletBuilder, Prehashed,
+    StableHashBuilder, Storage,
 };
 use coucal_benches::keys::mix;
 use coucal_benches::text::compiler;
@@ -94,6 +95,19 @@ fn tasks() -> Vec<Task> {
         task("maplet-remove", |units| {
             maplet(units, |it, n| it.remove(&Prehashed(mix(n)), value(n)))
         }),
+        task("maplet-contains", |units| {
+            maplet(units, |it, n| it.contains_key(&Prehashed(mix(!n))))
+        }),
+        task("maplet-fill", |units| full_several_times(units, full_maplet)),
+        task("expiring-miss", |units| {
+            let filter = full_expiring();
+            repeat(units, |n| filter.contains(&Prehashed(mix(!n))))
+        }),
+        task("expiring-hot", |units| {
+            let filter = full_expiring();
+            repeat(units, |n| filter.insert(&Prehashed(mix(n))) == Ok(true))
+        }),
+        task("expiring-fill", |units| full_several_times(units, full_expiring)),
         task("view-miss", |units| view(units, |view, n| view.contains(&Prehashed(mix(!n))))),
         task("view-hit", |units| view(units, |view, n| view.contains(&Prehashed(mix(n))))),
         task("view-open", |units| {
@@ -204,13 +218,34 @@ fn value(index: u64) -> u32 {
     (index % (1 << VALUE_BITS)) as u32
 }
 
-fn maplet(units: u64, operation: impl Fn(&CuckooMaplet<Fp16x4, ()>, u64) -> bool) -> u64 {
+fn full_maplet() -> CuckooMaplet<Fp16x4, ()> {
     let builder = CuckooMaplet::builder().capacity(CAPACITY).value_bits(VALUE_BITS);
     let maplet = builder.hasher(()).build().expect("the layout has room for the values");
     for index in 0..CAPACITY as u64 {
         maplet.insert(&Prehashed(mix(index)), value(index)).expect("within the capacity");
     }
+    maplet
+}
+
+fn maplet(units: u64, operation: impl Fn(&CuckooMaplet<Fp16x4, ()>, u64) -> bool) -> u64 {
+    let maplet = full_maplet();
     repeat(units, |index| operation(&maplet, index))
+}
+
+/// Of as many generations as the maplet has values.
+fn full_expiring() -> ExpiringCuckooFilter<Fp16x4, ()> {
+    let builder = ExpiringCuckooFilter::builder().capacity(CAPACITY).generations(1 << VALUE_BITS);
+    let filter = builder.hasher(()).build().expect("the layout has room for the generations");
+    for index in 0..CAPACITY as u64 {
+        filter.insert(&Prehashed(mix(index))).expect("within the capacity");
+    }
+    filter
+}
+
+/// Inserts of new items.
+fn full_several_times<T>(units: u64, full: fn() -> T) -> u64 {
+    (0..units).for_each(|_| drop(black_box(full())));
+    CAPACITY as u64
 }
 
 /// In the bytes of a full filter.
