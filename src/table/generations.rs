@@ -141,8 +141,12 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         if !B::Values::ANY || duplicates != Duplicates::Stamp {
             return place;
         }
-        let entry = self.geometry().shape.with_value(place.entry, self.clock().stamp());
-        Place { entry, ..place }
+        self.with_stamp(place, self.clock())
+    }
+
+    #[inline]
+    fn with_stamp(self, place: Place, clock: Clock) -> Place {
+        Place { entry: self.geometry().shape.with_value(place.entry, clock.stamp()), ..place }
     }
 
     /// What is stashed of a new item, while both of its stripes are held.
@@ -161,14 +165,16 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         let clock = self.clock();
         let places = key.places();
         let (buckets, words) = self.read_valid(places);
-        let mut stamps = Bucket::values(buckets, words, places);
-        if stamps.len() == 0 {
-            if self.store_absent(key, buckets, words, Duplicates::Stamp) {
-                self.grow_if_loaded(places);
-                return Ok(true);
+        let stamped = places.map(|place| self.with_stamp(place, clock));
+        if (0..2).any(|at| buckets[at].copies(words[at], stamped[at]) > 0) {
+            if self.clock() == clock {
+                return Ok(false);
             }
-        } else if stamps.any(|stamp| stamp == clock.stamp()) && self.clock() == clock {
-            return Ok(false);
+        } else if !Bucket::either_holds(buckets, words, places)
+            && self.store_absent(key, buckets, words, Duplicates::Stamp)
+        {
+            self.grow_if_loaded(places);
+            return Ok(true);
         }
         let Key { entry, first, second } = key;
         self.insert_stamped_slow(entry, first, second)
