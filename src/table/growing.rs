@@ -59,9 +59,9 @@ use crate::sync::kept::{Kept, Next};
 use crate::sync::memory::{NoMemory, TryBox, try_reserve};
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
-/// Buckets of a chunk, as a power of two: 16 KiB. One bucket under loom, so that a model's table gets chunks while
-/// it grows.
-const CHUNK_SHIFT: u32 = if cfg!(coucal_model) { 0 } else { 11 };
+/// Buckets of a chunk, as a power of two: 8 KiB, for which no allocator takes more (jemalloc takes 20 KiB for 16). One bucket
+/// under loom, so that a model's table gets chunks while it grows.
+const CHUNK_SHIFT: u32 = if cfg!(coucal_model) { 0 } else { 10 };
 
 /// Words in chunks that are allocated as growth reaches them, and never move. Before the first chunk is whole, they are
 /// replaced by a longer array.
