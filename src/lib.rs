@@ -77,7 +77,7 @@
 //! | for how long to remember | `ExpiringCuckooFilter::builder().growable().generations(10).every(minute).build()?` |
 //! | a [snapshot](#snapshots) in a file | `CuckooFilter::<Fp16x4, _>::restore(file, hasher)?` |
 //! | a snapshot in memory | `CuckooFilter::<Fp16x4, _>::from_bytes(&bytes, hasher)?` |
-//! | the same of another type, or of any layout | `GrowableCuckooMaplet::restore(file, hasher)?`, `AnyCuckooFilter::restore(file, hasher)?` |
+//! | the same of another type, or of any layout | `AnyCuckooFilter::restore(file, hasher)?` |
 //! | several of these | `CuckooFilter::builder().capacity(n).false_positive_rate(rate).any_layout().hasher(hasher).build()?` |
 //!
 //! * Name the type of what you restore, as the table does: the compiler cannot infer a layout from bytes.
@@ -362,11 +362,8 @@ struct Readme;
 /// # let file = any_file;
 /// AnyCuckooFilter::restore(file, hasher)?;
 /// # let file = growing_file;
-/// GrowableCuckooFilter::<Fp16x4, _>::restore(file, hasher)?;
 /// # let file = maplet_file;
-/// CuckooMaplet::<Fp16x4, _>::restore(file, hasher)?;
 /// # let file = seen_file;
-/// ExpiringCuckooFilter::<Fp16x4, _>::restore(file, hasher)?;
 /// CuckooFilter::builder().capacity(n).false_positive_rate(rate).any_layout().hasher(hasher).build()?;
 /// # Ok::<(), coucal::Error>(())
 /// ```

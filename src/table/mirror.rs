@@ -398,7 +398,7 @@ mod tests {
         assert_eq!((table.present(), table.buckets.reached()), (FIRST, FIRST));
         *table.changing.mirror.buckets.write() = None;
         assert_eq!(table.grow_to(5000), Ok(()));
-        assert_eq!((table.present(), table.buckets.reached()), (5000, 3 << 11));
+        assert_eq!((table.present(), table.buckets.reached()), (5000, 5 << 10));
     }
 
     /// In tables with more buckets than stripes, of which a growing one has several chunks.
