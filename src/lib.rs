@@ -337,12 +337,6 @@ struct Readme;
 /// # let saved = CuckooFilter::with_capacity_and_hasher(n, hasher).snapshot()?;
 /// # let (bytes, any) = (saved.as_bytes(), saved.as_bytes());
 /// # let (file, any_file) = (&bytes[..], &any[..]);
-/// # let growing = CuckooFilter::builder().max_capacity(max).hasher(hasher).build()?.snapshot()?;
-/// # let growing_file = growing.as_bytes();
-/// # let maplet = CuckooMaplet::builder().value_bits(6).hasher(hasher).build()?.snapshot()?;
-/// # let maplet_file = maplet.as_bytes();
-/// # let seen = ExpiringCuckooFilter::with_capacity_and_hasher(n, 4, hasher).snapshot()?;
-/// # let seen_file = seen.as_bytes();
 /// # let minute = std::time::Duration::from_secs(60);
 /// CuckooFilter::with_capacity(n);
 /// CuckooFilter::builder().capacity(n).build()?;
@@ -361,9 +355,6 @@ struct Readme;
 /// CuckooFilter::<Fp16x4, _>::from_bytes(&bytes, hasher)?;
 /// # let file = any_file;
 /// AnyCuckooFilter::restore(file, hasher)?;
-/// # let file = growing_file;
-/// # let file = maplet_file;
-/// # let file = seen_file;
 /// CuckooFilter::builder().capacity(n).false_positive_rate(rate).any_layout().hasher(hasher).build()?;
 /// # Ok::<(), coucal::Error>(())
 /// ```
