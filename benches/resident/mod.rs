@@ -23,7 +23,7 @@ fn resident() -> Option<usize> {
 }
 
 /// Runs a test in a process of its own: what other tests allocate would count, too.
-fn in_its_own_process(test: impl FnOnce(Pages)) {
+pub fn in_its_own_process(test: impl FnOnce(Pages)) {
     let thread = thread::current();
     let name = thread.name().expect("the name of the test");
     if env::var(CHOSEN).is_ok_and(|chosen| chosen == name) {
@@ -43,7 +43,7 @@ fn in_its_own_process(test: impl FnOnce(Pages)) {
 }
 
 /// What the process had before it had any filter.
-struct Pages {
+pub struct Pages {
     start: usize,
     /// What the allocator keeps of the blocks that were freed.
     left: usize,
@@ -59,13 +59,18 @@ impl Pages {
         });
         let blocks: Vec<Vec<u8>> = blocks.map(|len| black_box(vec![1; len])).collect();
         drop(blocks);
-        let left = resident().expect("as before").saturating_sub(self.start);
+        let left = self.resident();
         println!("{left} bytes left of the blocks that were freed");
         Self { left, ..self }
     }
 
-    fn check(&self, filters: usize, said: usize) {
-        let resident = resident().expect("as before").saturating_sub(self.start);
+    /// What the process has besides what it had at first.
+    pub fn resident(&self) -> usize {
+        resident().expect("as before").saturating_sub(self.start)
+    }
+
+    pub fn check(&self, filters: usize, said: usize) {
+        let resident = self.resident();
         println!("{filters} filters say {said} bytes, {resident} are resident");
         let most = |bytes: usize| bytes + bytes * 15 / 100 + filters * (8 << 10);
         let new = resident.saturating_sub(self.left);
@@ -102,9 +107,8 @@ fn small_filters(pages: &Pages) {
     }
 }
 
-/// One filter that grows to a hundred times its initial size.
-fn large_filter(pages: &Pages) {
-    let most = env::var(ITEMS).map_or(10_000_000, |items| items.parse().expect("a number"));
+/// One filter that grows to a hundred times its initial size, and is dropped. Returns what it said at last.
+pub fn large_filter(pages: &Pages, most: usize) -> usize {
     let builder = CuckooFilter::builder().capacity(most / 100).max_capacity(most);
     let filter = builder.build().expect("memory for a test");
     let mut hashes = hashes(0);
@@ -117,6 +121,11 @@ fn large_filter(pages: &Pages) {
             pages.check(1, filter.memory_bytes());
         }
     }
+    filter.memory_bytes()
+}
+
+fn items() -> usize {
+    env::var(ITEMS).map_or(10_000_000, |items| items.parse().expect("a number"))
 }
 
 #[test]
@@ -131,10 +140,10 @@ fn small_filters_after_blocks_were_freed() {
 
 #[test]
 fn a_large_filter_in_a_fresh_process() {
-    in_its_own_process(|pages| large_filter(&pages));
+    in_its_own_process(|pages| _ = large_filter(&pages, items()));
 }
 
 #[test]
 fn a_large_filter_after_blocks_were_freed() {
-    in_its_own_process(|pages| large_filter(&pages.after_blocks_were_freed()));
+    in_its_own_process(|pages| _ = large_filter(&pages.after_blocks_were_freed(), items()));
 }

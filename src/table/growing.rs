@@ -59,15 +59,15 @@ use crate::sync::kept::{Kept, Next};
 use crate::sync::memory::{NoMemory, TryBox, try_reserve};
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
-/// Buckets of a chunk, as a power of two: 8 KiB, for which no allocator takes more (jemalloc takes 20 KiB for 16). One bucket
-/// under loom, so that a model's table gets chunks while it grows.
+/// Buckets of a chunk, as a power of two: 8 KiB. (For 16 KiB jemalloc takes 20.) One bucket under loom, so that a model's
+/// table gets chunks while it grows.
 const CHUNK_SHIFT: u32 = if cfg!(coucal_model) { 0 } else { 10 };
 
 /// Words in chunks that are allocated as growth reaches them, and never move. Before the first chunk is whole, they are
 /// replaced by a longer array.
 pub(super) type Chunks = PieceArray<CHUNK_SHIFT>;
 
-/// How many times as long the words are that replace others.
+/// How many times as long the words are that replace others; or up to eight times, where this makes them a whole chunk.
 const LENGTHENING: u64 = 4;
 /// A table as large as this many slabs gets one more at a time: so it has a 64th more words than it needs, at the
 /// most.

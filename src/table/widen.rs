@@ -2,7 +2,8 @@
 //! these have to move.
 //!
 //! **Invariant:** old ones are kept until the end, and *retired*: nobody gets the lock of a retired stripe, and no lookup
-//! validates a retired version. So nothing is tested where they are used.
+//! validates a retired version. Where a lock is taken at once, or a lookup ends with its first round, nothing more is tested
+//! for that: a lock that is not free is not taken, and a retired version says that something is stashed.
 
 use super::control::Control;
 use super::growing::Growing;
