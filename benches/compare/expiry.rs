@@ -62,6 +62,12 @@ const FIRST_BURSTS: usize = 4;
 /// How many are measured. Two filters in turn are as before after three.
 const BURSTS: usize = 9;
 
+/// The end of a generation in a large table, of 2 bytes for each slot, by the number of generations: of 2, half of the items are
+/// forgotten.
+const ADVANCES: [(&str, u32); 3] =
+    [("2 generations", 2), ("16 generations", 16), ("256 generations", 256)];
+const ADVANCE: [&str; 2] = ["an advance, ms", "ns per slot"];
+
 /// What forgets.
 trait Forgets: Sync {
     /// Whether the key is new.
@@ -230,6 +236,12 @@ fn clock(live: usize, bits: usize) -> Box<dyn Forgets> {
 fn measure(plan: &Plan, results: &mut Results) {
     for (slots, round) in plan.runs() {
         let keys = Keys::new(1 + round as u64);
+        for (name, generations) in ADVANCES.into_iter().filter(|(name, _)| plan.includes(name)) {
+            let slots = 16 * slots;
+            let nanos = advance(slots, generations, keys);
+            results.push((slots, 1), name, ADVANCE[0], nanos / 1e6);
+            results.push((slots, 1), name, ADVANCE[1], nanos / slots as f64);
+        }
         // What a tick inserts.
         let of_tick = slots * 9 / 10 / (WINDOW + 1);
         for (name, make) in SUBJECTS {
@@ -248,6 +260,27 @@ fn measure(plan: &Plan, results: &mut Results) {
             }
         }
     }
+}
+
+/// The nanoseconds of an advance in a table that is as full as it will be.
+fn advance(slots: u64, generations: u32, keys: Keys) -> f64 {
+    let items = slots * 9 / 10;
+    let builder =
+        ExpiringCuckooFilter::builder().generations(generations).hasher(KeyHash::default());
+    let filter = builder.capacity(items as usize).build().expect("memory");
+    let new = items / u64::from(generations);
+    let mut nanos = Vec::new();
+    for generation in 0..u64::from(generations) + 4 {
+        for key in keys_of(keys, generation, new) {
+            filter.insert(&key).expect("there is room");
+        }
+        let started = Instant::now();
+        let forgotten = filter.advance();
+        if forgotten > 0 {
+            nanos.push(started.elapsed().as_nanos() as f64);
+        }
+    }
+    median(&nanos).expect("some generations have ended")
 }
 
 /// The keys that are new in a tick.
@@ -370,5 +403,7 @@ fn tables(results: &Results) -> Vec<Table> {
             threads.cells(&label, SHARED.map(|workload| scaling(views, name, workload)));
         }
     }
-    vec![all_figures("expiry", results, &subjects, &FIGURES), threads]
+    let advances = ADVANCES.map(|(name, _)| name);
+    let advances = all_figures("expiry-advance", results, &advances, &ADVANCE);
+    vec![all_figures("expiry", results, &subjects, &FIGURES), threads, advances]
 }
