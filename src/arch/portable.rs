@@ -1,7 +1,7 @@
 //! Arithmetic on whole words, for processors without an instruction for it.
 
 use super::lanes::{Lanes, Marks};
-use super::{Pattern, Query};
+use super::{Pattern, Query, Ring};
 
 /// Whether one of the lanes of `a` or of `b` equals `value`.
 #[inline]
@@ -38,15 +38,27 @@ pub(crate) fn matching_lanes<const BITS: u32, const SLOTS: usize>(
 }
 
 /// 0 in each lane that holds what is sought, something else in the others.
-#[inline]
+#[inline(always)]
 fn mismatches<const BITS: u32, const SLOTS: usize>(words: [u64; 2], sought: Query) -> [u64; 2] {
-    [0, 1].map(|at| {
-        let turned = Lanes::<BITS, SLOTS>::turned(words[at], sought.ring);
-        let Pattern { bits, low } = sought.pattern(at);
-        let mismatches = Lanes::<BITS, SLOTS>::mismatches(turned, bits, low);
-        let below = |mask| Lanes::<BITS, SLOTS>::masked(mismatches, mask);
-        sought.mask.map_or(mismatches, below)
-    })
+    // No closure for both: it is not inlined, and computes what both need twice.
+    let [first, second] = words;
+    [
+        mismatches_in::<BITS, SLOTS>(first, sought.ring, sought.pattern(0), sought.mask),
+        mismatches_in::<BITS, SLOTS>(second, sought.ring, sought.pattern(1), sought.mask),
+    ]
+}
+
+/// The same of one word.
+#[inline(always)]
+fn mismatches_in<const BITS: u32, const SLOTS: usize>(
+    word: u64,
+    ring: Ring,
+    Pattern { bits, low }: Pattern,
+    mask: Option<u64>,
+) -> u64 {
+    let turned = Lanes::<BITS, SLOTS>::turned(word, ring);
+    let mismatches = Lanes::<BITS, SLOTS>::mismatches(turned, bits, low);
+    mask.map_or(mismatches, |mask| Lanes::<BITS, SLOTS>::masked(mismatches, mask))
 }
 
 /// The lowest bit of the first lane that equals `value`.

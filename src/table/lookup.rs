@@ -205,7 +205,8 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     fn try_get(self, key: Key) -> Option<Candidates> {
         let version = self.versions().read(self.geometry().version_group(key));
         let places = key.places();
-        let (buckets, words) = self.turns.read_each(|| self.read_valid(places));
+        let read = self.read_valid(places);
+        let (buckets, words) = self.turns.read_each(read, || self.read_valid(places));
         version.validate().then(|| Self::candidates(places, buckets, words))
     }
 

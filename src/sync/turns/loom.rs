@@ -104,15 +104,16 @@ impl Turns {
         }
     }
 
-    /// What `read` returns of two buckets, of each in a turn of its own. The second bucket first: of the values of a key, the
-    /// first bucket gets the first, and then each by turns. So this is how a lookup misses a value, and sees a later one.
+    /// What was read of two buckets; of the first, what is read `again` in a turn of its own. The second bucket comes first:
+    /// of the values of a key, the first bucket gets the first, and then each by turns. So this is how a lookup misses a
+    /// value, and sees a later one.
     pub(crate) fn read_each<A: Copy, B: Copy>(
         &self,
-        read: impl Fn() -> ([A; 2], [B; 2]),
+        ([_, second], [_, in_second]): ([A; 2], [B; 2]),
+        again: impl FnOnce() -> ([A; 2], [B; 2]),
     ) -> ([A; 2], [B; 2]) {
-        let ([_, second], [_, in_second]) = read();
         self.take();
-        let ([first, _], [in_first, _]) = read();
+        let ([first, _], [in_first, _]) = again();
         ([first, second], [in_first, in_second])
     }
 }

@@ -38,8 +38,8 @@ impl Turns {
     pub(crate) fn set_clearing(&self, _: bool) {}
 
     #[inline(always)]
-    pub(crate) fn read_each<A, B>(&self, read: impl Fn() -> ([A; 2], [B; 2])) -> ([A; 2], [B; 2]) {
-        read()
+    pub(crate) fn read_each<R>(&self, read: R, _: impl FnOnce() -> R) -> R {
+        read
     }
 }
 
