@@ -14,12 +14,12 @@ pub use self::figures::Figures;
 use crate::error::Error;
 use crate::filter::{CuckooFilter, GrowableCuckooFilter};
 use crate::hasher::DefaultHashBuilder;
+use crate::layout::sizing::{self, Request, Sizing};
 use crate::layout::{Fp16x4, LayoutId};
 use crate::maplet::{CuckooMaplet, GrowableCuckooMaplet};
 use crate::storage::operations::Inner;
 use crate::storage::{self, AnyLayout, FixedStorage, Growable, GrowingLayout, Storage};
 use crate::table::entry::{NoValues, ValueBits};
-use crate::table::sizing::{self, Request, Sizing};
 use crate::table::{Buckets, State};
 
 /// Builds a [`CuckooFilter`] step by step; made by [`CuckooFilter::builder`].

@@ -5,8 +5,6 @@ use core::fmt;
 use core::iter;
 use std::io;
 
-use crate::sync::memory::NoMemory;
-
 /// What happened, and what to do about it: the error of every operation.
 ///
 /// An operation that fails changes nothing, with two exceptions that say so: a batch that
@@ -483,12 +481,6 @@ impl fmt::Display for Error {
 
 // No source: each message says its cause already.
 impl error::Error for Error {}
-
-impl From<NoMemory> for Error {
-    fn from(NoMemory { bytes }: NoMemory) -> Self {
-        Self::OutOfMemory { bytes }
-    }
-}
 
 /// Why an item was not stored: what the table returns, in one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

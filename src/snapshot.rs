@@ -19,11 +19,11 @@ use self::format::{HEADER_BYTES, Header};
 use crate::error::Error;
 use crate::filter::CuckooFilter;
 use crate::hasher;
+use crate::layout::sizing;
 use crate::maplet::CuckooMaplet;
 use crate::storage::operations::{Inner, by_format};
 use crate::storage::{self, Storage};
 use crate::sync::memory::{NoMemory, try_reserve, try_with_capacity};
-use crate::table::sizing;
 use crate::table::{Buckets, Image, Stashed, State};
 
 /// Bytes that a reader is asked for at first.

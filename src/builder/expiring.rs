@@ -11,10 +11,10 @@ use crate::expiring::timer::{Now, Timer};
 use crate::expiring::{ExpiringCuckooFilter, GrowableExpiringCuckooFilter};
 use crate::hasher::DefaultHashBuilder;
 use crate::layout::Fp16x4;
+use crate::layout::sizing::Request;
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
 use crate::table::entry::ValueBits;
 use crate::table::generations::{self, COUNTS, Clock, Generations};
-use crate::table::sizing::Request;
 
 /// What an [`ExpiringBuilder`] builds: an [`ExpiringCuckooFilter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@
 
 use super::Builder;
 use crate::error::Error;
+use crate::layout::sizing::{self, Request, Sizing};
 use crate::storage::Storage;
-use crate::table::sizing::{self, Request, Sizing};
 use crate::table::{Buckets, State};
 
 /// What a [`Builder`] would build; returned by [`Builder::figures`].

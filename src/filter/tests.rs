@@ -3,11 +3,11 @@
 use super::CuckooFilter;
 use crate::hasher::Prehashed;
 use crate::layout::LayoutId::{self, Fp16x4};
+use crate::layout::sizing::{self, Request, Sizing};
 use crate::layout::{self, Format, Growth, Layout, by_layout};
 use crate::random::random;
 use crate::storage::AnyLayout;
 use crate::table::Table;
-use crate::table::sizing::{self, Request, Sizing};
 use rand::Rng;
 
 /// The cells of the lines of a documentation table that begin with `start`.

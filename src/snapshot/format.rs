@@ -9,12 +9,12 @@ use twox_hash::XxHash3_64;
 
 use crate::error::Error;
 use crate::hasher;
+use crate::layout::sizing::{Request, Sizing, in_address_space};
 use crate::layout::{Format, LayoutId, Properties, by_layout};
 use crate::sync::memory::{self, NoMemory, try_with_capacity};
 use crate::sync::{AtomicU64, Ordering};
 use crate::table::entry::{NoValues, ValueBits, Values};
 use crate::table::generations::{self, COUNTS, Clock, Generations};
-use crate::table::sizing::{Request, Sizing, in_address_space};
 use crate::table::{
     Bucket, CellWords, DoubledOf, FixedBucket, GrowingBucket, Grown, MAX_COPIES, Stashed,
 };

@@ -9,11 +9,12 @@ use core::hash::BuildHasher;
 use super::format::{self, Header, PAIR_BYTES};
 use crate::error::{Error, check_lengths};
 use crate::hasher::{Item, StableHashBuilder};
+use crate::layout::sizing;
 use crate::layout::{Candidates, Format, Fp16x4, Layout, LayoutId, by_layout};
 use crate::table::entry::{NoValues, ValueBits, Values};
 use crate::table::{
     Bucket, FixedBucket, FixedPlacement, GrowingBucket, GrowingPlacement, Key, Stashed, figures,
-    prefix, sizing,
+    prefix,
 };
 
 /// The snapshot of a [`CuckooFilter`](crate::CuckooFilter) as a filter that is only read, where its bytes lie: in a file

@@ -7,10 +7,11 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use super::Storage;
 use crate::error::{Error, Refusal, Stopped};
+use crate::layout::sizing;
 use crate::layout::{Candidates, Format};
 use crate::table::entry::{Pair, ValueBits, Values};
 use crate::table::generations::{Generations, Stamping};
-use crate::table::{Buckets, ItemOf, State, Table, sizing};
+use crate::table::{Buckets, ItemOf, State, Table};
 
 /// Figures for watching a filter; returned by [`CuckooFilter::stats`](crate::CuckooFilter::stats).
 ///

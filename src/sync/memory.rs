@@ -2,10 +2,18 @@
 
 use core::ops::Deref;
 
+use crate::error::Error;
+
 /// The allocator could not provide this many bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoMemory {
     pub(crate) bytes: usize,
+}
+
+impl From<NoMemory> for Error {
+    fn from(NoMemory { bytes }: NoMemory) -> Self {
+        Self::OutOfMemory { bytes }
+    }
 }
 
 /// A number of words that are to be in memory, which may be more than a pointer can tell.

@@ -5,8 +5,8 @@ use crossbeam_utils::CachePadded;
 use super::bucket::{Bucket, Grown};
 use super::entry::Values;
 use super::growing::Growing;
-use super::sizing::{self, Sizing};
 use super::{Buckets, Changing, State, Table};
+use crate::layout::sizing::{self, Sizing};
 use crate::layout::{Format, LayoutId};
 use crate::sync::Ordering;
 

@@ -49,10 +49,10 @@ use super::bucket::{Bucket, Grown, Longest, OUT_OF_CACHE_BUCKETS};
 use super::control::Control;
 use super::entry::{Entry, NoValues, Shape, Values};
 use super::geometry::{Geometry, Place};
-use super::sizing::share;
 use super::stripes::Stripes;
 use super::versions::Versions;
 use crate::arch::{self, Pattern, Query, Ring};
+use crate::layout::sizing::share;
 use crate::layout::{Candidates, Format, Properties, Slot};
 use crate::sync::array::PieceArray;
 use crate::sync::kept::{Kept, Next};
@@ -804,10 +804,10 @@ mod tests {
 
     use super::super::Table;
     use super::*;
+    use crate::layout::sizing::Sizing;
     use crate::layout::{Format, Packed};
     use crate::random::random;
     use crate::table::entry::{Pair, ValueBits};
-    use crate::table::sizing::Sizing;
 
     type Fp16x4 = Packed<16, 4>;
 

@@ -470,8 +470,8 @@ mod tests {
     use super::super::path::OPENED;
     use super::*;
     use crate::layout::Packed;
+    use crate::layout::sizing::Sizing;
     use crate::table::entry::ValueBits;
-    use crate::table::sizing::Sizing;
 
     type Fp16x4 = Packed<16, 4>;
 

@@ -284,9 +284,9 @@ mod tests {
 
     use super::super::fixed::Fixed;
     use super::super::growing::Growing;
-    use super::super::sizing::MAX_STRIPES;
     use super::*;
     use crate::layout::Packed;
+    use crate::layout::sizing::MAX_STRIPES;
     use crate::table::entry::NoValues;
 
     type Fp16x4 = Packed<16, 4>;

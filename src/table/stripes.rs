@@ -6,8 +6,8 @@
 use core::ptr;
 
 use super::bucket::OUT_OF_CACHE_BUCKETS;
-use super::sizing::MAX_STRIPES;
 use crate::arch::PrefetchForWrite;
+use crate::layout::sizing::MAX_STRIPES;
 use crate::sync::masked::Masked;
 use crate::sync::memory::{NoMemory, try_with_capacity};
 use crate::sync::{Count, Flag, Guard, Guards, Lock};

@@ -1,7 +1,7 @@
 //! For the unit tests of what is below `table`: tables that live until the process ends.
 
 use super::*;
-use crate::layout::{LayoutId, Properties};
+use crate::layout::{LayoutId, Properties, sizing};
 
 impl<F: Format, B: Buckets> Table<'static, F, B> {
     /// An empty table that begins with this number of buckets, even and at least 2, with `max_buckets` at the most,
