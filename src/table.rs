@@ -119,12 +119,6 @@ pub trait Buckets: Sized + Send + Sync {
         self.words()(bucket)
     }
 
-    /// The words of the first `buckets` buckets, which are allocated, piece by piece.
-    fn pieces(&self, buckets: usize) -> impl Iterator<Item = &[AtomicU64]>;
-
-    /// The pieces that hold the words of the first `buckets` buckets.
-    fn try_into_pieces(self, buckets: usize) -> Result<Vec<Box<[AtomicU64]>>, NoMemory>;
-
     /// Requests both words of an item that are needed soon.
     fn prefetch(&self, places: impl FnOnce() -> [Place; 2]);
 
@@ -149,7 +143,7 @@ pub struct State<B: Buckets> {
     generations: u32,
     /// In a box: the compiler knows that a table without atomics of its own does not change, so pointers
     /// and lengths stay in registers from one Acquire load to the next.
-    changing: TryBox<CachePadded<Changing<B>>>,
+    changing: TryBox<CachePadded<Changing>>,
     pub(crate) turns: Turns,
 }
 
@@ -178,10 +172,10 @@ impl<F, B: Buckets> Deref for Table<'_, F, B> {
 
 /// What changes beside the words and their counters. On a line of its own: a thread that counts must not slow
 /// the others down.
-struct Changing<B> {
+struct Changing {
     /// Lookups that gave up on a certain answer.
     inconclusive: AtomicU64,
-    mirror: Mirror<B>,
+    mirror: Mirror,
     stash: Stash,
     expiry: Expiry,
     present: Present,
@@ -229,7 +223,7 @@ impl<B: Buckets> State<B> {
         if let Some(mut of_state) = state.lock_splitting() {
             *of_state = doubled_of;
         }
-        for (word, bits) in state.buckets.pieces(grown.buckets).flatten().zip(words) {
+        for (word, bits) in (0..grown.buckets).map(state.buckets.words()).zip(words) {
             // Relaxed: no other thread has it yet.
             word.store(bits, Ordering::Relaxed);
         }

@@ -294,4 +294,4 @@ pub(crate) fn try_zeroed(len: usize) -> Option<Box<[AtomicU64]>> {
 }
 
 /// There are no pages in a model.
-pub(crate) fn touch(_: &[AtomicU64]) {}
+pub(crate) fn touch(_: &AtomicU64) {}

@@ -336,7 +336,7 @@ pub fn empty<M: Modelled>(began_with: usize, max_buckets: usize, generations: u3
 /// A store of each word, of each version, and of the extent. loom keeps a `SeqCst` load from reading an old value only
 /// where that value was stored `SeqCst`, and an initial value was not stored at all.
 fn store_zeros<B: Buckets>(state: &State<B>) {
-    let words = state.buckets.pieces(state.buckets.reached()).flatten();
+    let words = (0..state.buckets.reached()).map(state.buckets.words());
     words.chain(&state.versions().groups).for_each(|word| word.store(0, Ordering::SeqCst));
     if let Some(growing) = state.buckets.growing() {
         growing.publish(growing.extent());
@@ -534,7 +534,7 @@ pub fn abandon_image<M: Modelled>(shared: &M::Shared) {
 /// Whether there is a mirror, in which writers repeat their stores.
 #[must_use]
 pub fn has_mirror<M: Modelled>(shared: &M::Shared) -> bool {
-    state::<M>(shared).changing.mirror.buckets.read().is_some()
+    state::<M>(shared).is_recorded()
 }
 
 /// For the models of the array itself.

@@ -55,6 +55,9 @@ pub struct PieceArray<const SHIFT: u32> {
     owned: Mutex<Owned>,
     /// What is allocated besides the words.
     bytes: AtomicUsize,
+    /// The number of words that there is memory for.
+    #[cfg(test)]
+    pub(crate) memory: usize,
 }
 
 /// So many zeros.
@@ -113,6 +116,8 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
             newest: AtomicPtr::new(ptr::null_mut()),
             owned: Mutex::new(Owned::default()),
             bytes: AtomicUsize::new(0),
+            #[cfg(test)]
+            memory: usize::MAX,
         }
     }
 
@@ -138,15 +143,6 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         self.len() < Self::PIECE_LEN
     }
 
-    /// The first `words` words, which are there, piece by piece.
-    pub(crate) fn pieces(&self, words: usize) -> impl Iterator<Item = &[AtomicU64]> {
-        let view = self.view();
-        (0..Self::pieces_of(words)).map(move |at| {
-            let rest = words - at * Self::PIECE_LEN;
-            &view.piece(at)[..rest.min(Self::PIECE_LEN)]
-        })
-    }
-
     /// The number of words in a piece.
     pub(crate) const PIECE_LEN: usize = 1 << SHIFT;
 
@@ -168,6 +164,10 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
     ///
     /// If the allocator has no memory for it; then nothing is added.
     pub(crate) fn try_reach(&self, words: usize) -> Result<(), NoMemory> {
+        #[cfg(test)]
+        if words > self.memory {
+            return Err(NoMemory { bytes: words * size_of::<u64>() });
+        }
         self.add(|len| {
             let missing = (Self::len_for(words as u64) as usize).saturating_sub(len);
             (missing > 0).then(|| try_slab(missing))
@@ -373,20 +373,6 @@ impl<'a, const SHIFT: u32> View<'a, SHIFT> {
         // SAFETY: as in `word`.
         indices.map(|index| unsafe { &*self.start(index >> SHIFT).wrapping_add(index) })
     }
-
-    /// The words of a piece that is there.
-    ///
-    /// # Panics
-    ///
-    /// If it is not there.
-    #[must_use]
-    pub fn piece(self, at: usize) -> &'a [AtomicU64] {
-        assert!(at < PieceArray::<SHIFT>::pieces_of(self.len), "a piece that is there");
-        let first = at << SHIFT;
-        let len = (self.len - first).min(1 << SHIFT);
-        // SAFETY: the piece is there, and lives as long as the array.
-        unsafe { core::slice::from_raw_parts(self.start(at).wrapping_add(first), len) }
-    }
 }
 
 /// One place for all: the tests of two words have one branch each.
@@ -418,7 +404,7 @@ mod tests {
     }
 
     fn numbers(array: &PieceArray<SHIFT>, words: usize) -> Vec<u64> {
-        array.pieces(words).flatten().map(|word| word.load(Ordering::Relaxed)).collect()
+        (0..words).map(|at| array.view().word(at).load(Ordering::Relaxed)).collect()
     }
 
     #[test]
@@ -430,7 +416,6 @@ mod tests {
         }
         assert_eq!(array.len(), 104);
         store_numbers(&array, 0..104);
-        assert_eq!(array.view().piece(2)[3].load(Ordering::Relaxed), 19);
         for first in [0, 1, 8, 25, 104] {
             assert!(numbers(&array, first).into_iter().eq(0..first as u64));
         }
@@ -483,9 +468,6 @@ mod tests {
             for index in [words, 15, 16, usize::MAX] {
                 assert!(refuses(|view, at| _ = view.word(at), index));
                 assert!(refuses(|view, at| _ = view.words([0, at]), index));
-            }
-            for piece in [1, 2, usize::MAX, 1 << (usize::BITS - SHIFT)] {
-                assert!(refuses(|view, at| _ = view.piece(at), piece));
             }
         }
     }

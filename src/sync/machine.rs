@@ -120,11 +120,7 @@ pub(crate) fn try_zeroed(len: usize) -> Option<Box<[AtomicU64]>> {
     bytemuck::allocation::try_zeroed_slice_box(len).ok()
 }
 
-/// Has the operating system back these zeros with memory now, and not one page after the other when
-/// a lock is held.
-pub(crate) fn touch(zeros: &[AtomicU64]) {
-    const WORDS_PER_PAGE: usize = 4096 / size_of::<u64>();
-    for word in zeros.iter().step_by(WORDS_PER_PAGE) {
-        word.store(0, Ordering::Relaxed);
-    }
+/// Has the operating system back the page of this zero with memory now, and not when a lock is held.
+pub(crate) fn touch(zero: &AtomicU64) {
+    zero.store(0, Ordering::Relaxed);
 }

@@ -112,7 +112,7 @@ impl<B: Buckets> State<B> {
 
     /// What a table takes on the heap, at most and without a stash, that has so many buckets by now.
     pub(crate) fn bytes_for(Sizing { initial, buckets: most, .. }: Sizing, buckets: u64) -> u64 {
-        let of_changing = size_of::<CachePadded<Changing<B>>>() as u64;
+        let of_changing = size_of::<CachePadded<Changing>>() as u64;
         B::bytes_for(initial, buckets, most).saturating_add(of_changing)
     }
 }

@@ -2,8 +2,6 @@
 //!
 //! **Invariant:** the number of buckets never changes, so each entry is in the bucket of one of its positions for ever.
 
-use core::iter;
-
 use super::Buckets;
 use super::bucket::{Bucket, Grown, Longest, Seen};
 use super::control::Control;
@@ -15,7 +13,7 @@ use super::stripes::stripes_of;
 use super::versions::Versions;
 use crate::arch;
 use crate::layout::{Candidates, Format, Properties, Slot};
-use crate::sync::memory::{self, NoMemory, try_push};
+use crate::sync::memory::{self, NoMemory};
 use crate::sync::{self, AtomicU64};
 
 /// As many buckets for ever.
@@ -80,16 +78,6 @@ impl<V: Values> Buckets for Fixed<V> {
     #[inline]
     fn words_at<const N: usize>(&self, buckets: [usize; N]) -> [&AtomicU64; N] {
         buckets.map(|bucket| &self.words[bucket])
-    }
-
-    fn pieces(&self, buckets: usize) -> impl Iterator<Item = &[AtomicU64]> {
-        iter::once(&self.words[..buckets])
-    }
-
-    fn try_into_pieces(self, _: usize) -> Result<Vec<Box<[AtomicU64]>>, NoMemory> {
-        let mut pieces = Vec::new();
-        try_push(&mut pieces, self.words)?;
-        Ok(pieces)
     }
 
     #[inline]

@@ -451,9 +451,6 @@ impl<V: Values> Bucket for GrowingBucket<V> {
 pub struct Growing<V = NoValues> {
     /// The number of buckets at the end of growth.
     max_buckets: u64,
-    /// The number of buckets that there is memory for.
-    #[cfg(test)]
-    memory: usize,
     /// The sizes with which it was made.
     pub(super) grown: Grown,
     /// Bits of a ring.
@@ -593,22 +590,12 @@ impl<V: Values> Growing<V> {
 
     /// Allocates what is missing of the words of the first `buckets` buckets.
     pub(super) fn try_reach(&self, buckets: usize) -> Result<(), NoMemory> {
-        #[cfg(test)]
-        if buckets > self.memory {
-            return Err(NoMemory { bytes: buckets * size_of::<u64>() });
-        }
         self.chunks().try_reach(buckets)
     }
 
     /// The mutex of those who split.
     pub(super) fn splitting(&self) -> &Mutex<DoubledOf> {
         &self.changing.splitting
-    }
-
-    /// For which there is no memory beyond this number of buckets.
-    #[cfg(test)]
-    pub(super) fn with_memory(self, memory: usize) -> Self {
-        Self { memory, ..self }
     }
 }
 
@@ -638,8 +625,6 @@ impl<V: Values> Buckets for Growing<V> {
         })?;
         Ok(Self {
             max_buckets,
-            #[cfg(test)]
-            memory: usize::MAX,
             grown,
             ring,
             common: common_mask(grown.initial, ring),
@@ -686,15 +671,6 @@ impl<V: Values> Buckets for Growing<V> {
     #[inline]
     fn words_at<const N: usize>(&self, buckets: [usize; N]) -> [&AtomicU64; N] {
         self.chunks().view().words(buckets)
-    }
-
-    fn pieces(&self, buckets: usize) -> impl Iterator<Item = &[AtomicU64]> {
-        self.chunks().pieces(buckets)
-    }
-
-    fn try_into_pieces(self, buckets: usize) -> Result<Vec<Box<[AtomicU64]>>, NoMemory> {
-        let [state] = *self.changing.into_box();
-        state.read.into_inner().words.try_into_slabs(buckets)
     }
 
     /// Not in small tables: to find the buckets twice would cost more than it gains.

@@ -476,7 +476,7 @@ mod tests {
     type Fp16x4 = Packed<16, 4>;
 
     fn words(table: Table<'_, Fp16x4>) -> Vec<u64> {
-        let words = table.buckets.pieces(table.present()).flatten();
+        let words = (0..table.present()).map(table.buckets.words());
         words.map(|word| word.load(Ordering::Relaxed)).collect()
     }
 

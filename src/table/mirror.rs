@@ -23,9 +23,8 @@
 //! the copy's.
 
 use super::bucket::Grown;
-use super::control::Control;
 use super::generations::Generations;
-use super::growing::DoubledOf;
+use super::growing::{Chunks, DoubledOf};
 use super::stash::{CellWords, Copied};
 use super::stripes::Stripes;
 use super::{Buckets, State, Table};
@@ -34,8 +33,8 @@ use crate::layout::Format;
 use crate::sync::memory::{NoMemory, TryBox, try_with_capacity};
 use crate::sync::{self, AtomicU64, Mutex, MutexGuard, Ordering, RwLock, fence};
 
-/// Words that are copied before they are compared: few enough to be still in the cache, and enough to
-/// make the cost of the fence small. Two in models, so that a model's table of four words has two
+/// Words that are copied before they are compared, as many as a page has: few enough to be still in the cache, and
+/// enough to make the cost of the fence small. Two in models, so that a model's table of four words has two
 /// blocks.
 const BLOCK: usize = if cfg!(coucal_model) { 2 } else { 512 };
 
@@ -53,7 +52,7 @@ pub struct Image {
     pub(crate) doubled_of: DoubledOf,
     /// The number of buckets that the table may ever have.
     pub(crate) max_buckets: u64,
-    /// The words of all buckets, and zeros for the next ones, in pieces as the table has them.
+    /// The words of all buckets, and zeros for the next ones, as they were allocated.
     pub(crate) words: Vec<Box<[AtomicU64]>>,
 }
 
@@ -67,17 +66,17 @@ impl Image {
 }
 
 /// A second place for every store of a word, while a snapshot is taken.
-pub(super) struct Mirror<B> {
+pub(super) struct Mirror {
     /// Held by whoever takes a snapshot. It is taken before any stripe.
     pub(super) taking: Mutex<()>,
     /// Replaced only while nobody reads it: by whoever holds the mutex of those who split and, but for the
     /// first time, all stripes.
-    pub(super) buckets: RwLock<Option<TryBox<B>>>,
+    pub(super) words: RwLock<Option<TryBox<Chunks>>>,
 }
 
-impl<B> Mirror<B> {
+impl Mirror {
     pub(super) fn new() -> Self {
-        Self { taking: Mutex::new(()), buckets: RwLock::new(None) }
+        Self { taking: Mutex::new(()), words: RwLock::new(None) }
     }
 }
 
@@ -93,7 +92,7 @@ type Held<'a> = (MutexGuard<'a, ()>, Option<MutexGuard<'a, DoubledOf>>);
 
 impl<B: Buckets> Recording<'_, B> {
     /// The table at this instant, and the mirror, which is no more. The flags are cleared. Calls `also` at the instant.
-    fn stop(&mut self, also: impl FnOnce()) -> (Result<Image, NoMemory>, Option<TryBox<B>>) {
+    fn stop(&mut self, also: impl FnOnce()) -> (Result<Image, NoMemory>, Option<TryBox<Chunks>>) {
         let table = self.table;
         // What is doubled fits what is there at the end of a sweep or of a merge, and not in the middle. Whoever adds words
         // uses the mirror meanwhile.
@@ -118,13 +117,13 @@ impl<B: Buckets> Recording<'_, B> {
         also();
         locked.stop_recording();
         // Another thread uses it only while it holds a stripe, or adds words.
-        (image, table.changing.mirror.buckets.write().take())
+        (image, table.changing.mirror.words.write().take())
     }
 }
 
 impl<B: Buckets> Drop for Recording<'_, B> {
     fn drop(&mut self) {
-        if self.table.changing.mirror.buckets.read().is_some() {
+        if self.table.is_recorded() {
             let _ = self.stop(|| {});
         }
     }
@@ -156,28 +155,27 @@ impl<B: Buckets> State<B> {
         again?;
         image.stashed = stash.into_sorted()?;
         let mirror = mirror.expect("nobody else takes the mirror");
-        let [mirror] = *mirror.into_box();
-        image.words = mirror.try_into_pieces(image.grown.buckets)?;
+        let [words] = *mirror.into_box();
+        image.words = words.try_into_slabs(image.grown.buckets)?;
         Ok(image)
     }
 
     /// A mirror with all words that the table has.
     pub(super) fn publish_mirror(&self) -> Result<Recording<'_, B>, NoMemory> {
-        let layout = self.layout.properties();
-        let (values, max_buckets) = (self.buckets.values(), self.max_buckets());
         let is_short = self.buckets.growing().is_some_and(|growing| growing.chunks().is_short());
         let held = is_short.then(|| self.hold());
         let splitting = if is_short { None } else { self.lock_splitting() };
-        // All words that the table has now. What is added from now on, its new owner adds here as well.
-        let grown = Grown { buckets: self.buckets.reached(), ..self.grown() };
-        // Of which nothing is used.
-        let control = Control::try_new(1, 0)?;
-        let mirror = TryBox::try_new(B::try_new(grown, max_buckets, layout, values, control)?)?;
+        // All words that the table has now. Whoever adds some from now on adds them here as well.
+        let mirror = TryBox::try_new(Chunks::new())?;
+        mirror.try_reach(self.buckets.reached())?;
         let present = self.present();
-        *self.changing.mirror.buckets.write() = Some(mirror);
+        *self.changing.mirror.words.write() = Some(mirror);
         let recording = Recording { table: self, held };
         drop(splitting);
-        self.with_mirror(|mirror| mirror.pieces(present).for_each(sync::touch));
+        self.with_mirror(|mirror| {
+            let words = mirror.view();
+            (0..present).step_by(BLOCK).for_each(|bucket| sync::touch(words.word(bucket)));
+        });
         Ok(recording)
     }
 
@@ -189,12 +187,12 @@ impl<B: Buckets> State<B> {
 
     /// Whether a snapshot is taken.
     pub(super) fn is_recorded(&self) -> bool {
-        self.changing.mirror.buckets.read().is_some()
+        self.changing.mirror.words.read().is_some()
     }
 
     /// What `with` does with the mirror, which is there.
-    fn with_mirror<R>(&self, with: impl FnOnce(&B) -> R) -> R {
-        with(self.changing.mirror.buckets.read().as_deref().expect("a mirror, while it is in use"))
+    fn with_mirror<R>(&self, with: impl FnOnce(&Chunks) -> R) -> R {
+        with(self.changing.mirror.words.read().as_deref().expect("a mirror, while it is in use"))
     }
 
     /// The mutex of those who split, if the table grows.
@@ -205,9 +203,8 @@ impl<B: Buckets> State<B> {
     /// Allocates what is missing of the mirror's words of the first `buckets` buckets, if there is a
     /// mirror: before the table has them. Called while no stripe is held, by the thread that splits.
     pub(super) fn reach_in_mirror(&self, buckets: usize) -> Result<(), NoMemory> {
-        let mirror = self.changing.mirror.buckets.read();
-        let growing = mirror.as_ref().and_then(|mirror| mirror.growing());
-        growing.map_or(Ok(()), |growing| growing.try_reach(buckets))
+        let mirror = self.changing.mirror.words.read();
+        mirror.as_ref().map_or(Ok(()), |mirror| mirror.try_reach(buckets))
     }
 
     /// Copies the word of a bucket, after it was stored in the table. The bucket's stripe is locked and
@@ -218,27 +215,25 @@ impl<B: Buckets> State<B> {
         self.with_mirror(|mirror| {
             // SeqCst: pairs with the fence of `copy_into`.
             fence(Ordering::SeqCst);
-            copy(self.buckets.word(bucket), mirror.word(bucket));
+            copy(self.buckets.word(bucket), mirror.view().word(bucket));
         });
     }
 
     /// Copies every word, when the flags of all stripes are set. Later splits store the words of their new
     /// buckets in the mirror themselves.
-    fn copy_into(&self, mirror: &B) {
-        let present = self.present();
-        let pieces = self.buckets.pieces(present).zip(mirror.pieces(present));
-        let blocks =
-            pieces.flat_map(|(words, copies)| words.chunks(BLOCK).zip(copies.chunks(BLOCK)));
-        let mut first = 0;
-        for (words, copies) in blocks {
-            for (word, copied) in words.iter().zip(copies) {
-                copy(word, copied);
+    fn copy_into(&self, mirror: &Chunks) {
+        let (present, words, copies) = (self.present(), self.buckets.words(), mirror.view());
+        for first in (0..present).step_by(BLOCK) {
+            let block = first..present.min(first + BLOCK);
+            for bucket in block.clone() {
+                copy(words(bucket), copies.word(bucket));
             }
             #[cfg(test)]
-            tests::copied(copies);
+            tests::copied(block.clone().map(|bucket| copies.word(bucket)));
             // SeqCst: pairs with the fence of `copy_to_mirror`.
             fence(Ordering::SeqCst);
-            for (bucket, (word, copied)) in (first..).zip(words.iter().zip(copies)) {
+            for bucket in block {
+                let (word, copied) = (words(bucket), copies.word(bucket));
                 // Relaxed: the fence orders this load.
                 let now = word.load(Ordering::Relaxed);
                 if now != copied.load(Ordering::Relaxed) {
@@ -246,7 +241,6 @@ impl<B: Buckets> State<B> {
                     copy(word, copied);
                 }
             }
-            first += words.len();
         }
     }
 }
@@ -259,7 +253,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// Counts the slots in use in these stripes, which no other thread has, while nobody writes.
     pub(super) fn count_in(self, stripes: &Stripes) {
-        let words = self.buckets.pieces(self.present()).flatten();
+        let words = (0..self.present()).map(self.buckets.words());
         for (bucket, word) in words.enumerate() {
             // Relaxed: who calls this has synchronized with all writers.
             stripes.count(bucket, F::from_bits(word.load(Ordering::Relaxed)).in_use());
@@ -291,7 +285,7 @@ mod tests {
 
     type Fp16x4 = Packed<16, 4>;
 
-    type Hook = dyn FnMut(&[AtomicU64]);
+    type Hook = dyn FnMut(&[&AtomicU64]);
 
     std::thread_local! {
         /// Called by a snapshot of this thread with each block of the mirror, when it is copied and not
@@ -299,14 +293,14 @@ mod tests {
         static COPIED: RefCell<Box<Hook>> = RefCell::new(Box::new(|_| {}));
     }
 
-    pub(super) fn copied(block: &[AtomicU64]) {
-        COPIED.with_borrow_mut(|hook| hook(block));
+    pub(super) fn copied<'a>(block: impl Iterator<Item = &'a AtomicU64>) {
+        COPIED.with_borrow_mut(|hook| hook(&block.collect::<Vec<_>>()));
     }
 
     /// An image, by a thread that has this hook.
     fn image_with(
         table: Table<'_, Fp16x4>,
-        hook: impl FnMut(&[AtomicU64]) + Send + 'static,
+        hook: impl FnMut(&[&AtomicU64]) + Send + 'static,
     ) -> Image {
         let take = || {
             COPIED.set(Box::new(hook));
@@ -316,7 +310,7 @@ mod tests {
     }
 
     fn words(table: Table<'static, Fp16x4>) -> impl Iterator<Item = u64> {
-        let words = table.state.buckets.pieces(table.present()).flatten();
+        let words = (0..table.present()).map(table.state.buckets.words());
         words.map(|word| word.load(Ordering::Relaxed))
     }
 
@@ -337,7 +331,7 @@ mod tests {
             panic!("on purpose");
         }));
         assert!(panicked.is_err());
-        assert!(table.changing.mirror.buckets.read().is_none());
+        assert!(!table.is_recorded());
         let locked = table.lock_all();
         assert!((0..100).all(|bucket| !locked.is_recorded(bucket)));
         drop(locked);
@@ -390,13 +384,13 @@ mod tests {
     fn growth_ends_where_the_mirror_has_no_memory() {
         const FIRST: usize = 1 << 12;
         let table = Table::<Fp16x4, Growing>::try_new(FIRST, 1 << 16).unwrap();
-        let (layout, control) = (table.layout.properties(), Control::try_new(1, 0).unwrap());
-        let other = Growing::try_new(table.grown(), 1 << 16, layout, NoValues, control).unwrap();
-        let mirror = TryBox::try_new(other.with_memory(FIRST)).unwrap();
-        *table.changing.mirror.buckets.write() = Some(mirror);
+        let mut words = Chunks::new();
+        words.memory = FIRST;
+        words.try_reach(FIRST).unwrap();
+        *table.changing.mirror.words.write() = Some(TryBox::try_new(words).unwrap());
         assert_eq!(table.grow_to(5000), Err(NoMemory { bytes: 5000 * 8 }));
         assert_eq!((table.present(), table.buckets.reached()), (FIRST, FIRST));
-        *table.changing.mirror.buckets.write() = None;
+        *table.changing.mirror.words.write() = None;
         assert_eq!(table.grow_to(5000), Ok(()));
         assert_eq!((table.present(), table.buckets.reached()), (5000, 5 << 10));
     }
@@ -434,10 +428,10 @@ mod tests {
             while !table.lock_stripes([0]).is_recorded(0) {
                 thread::yield_now();
             }
-            let recording = table.changing.mirror.buckets.read();
-            let mirror = recording.as_ref().unwrap();
+            let recording = table.changing.mirror.words.read();
+            let mirror = recording.as_ref().unwrap().view();
             let first_page = core::ptr::from_ref(mirror.word(0)).addr() / PAGE;
-            let mut pages = vec![0; mirror.reached() * size_of::<u64>() / PAGE * size_of::<u64>()];
+            let mut pages = vec![0; mirror.len() * size_of::<u64>() / PAGE * size_of::<u64>()];
             let map = File::open("/proc/self/pagemap").expect("procfs");
             let at = (first_page * size_of::<u64>()) as u64;
             map.read_exact_at(&mut pages, at).expect("an entry for each page");
