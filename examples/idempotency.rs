@@ -1,8 +1,8 @@
 //! A service that does each thing once: a request whose key it has seen in its window is not dispatched again.
 //!
-//! `POST /` with a header `Idempotency-Key` dispatches the request, and is answered by 201; a repeat by 200. To dispatch is to
-//! append the key to a log here. An expiring filter, shared by all workers, says which keys were seen. After a crash or a
-//! restart it comes from its last snapshot, and from what the log has since then.
+//! `POST /` with a header `Idempotency-Key` dispatches the request, and is answered by 201; a repeat by 200. To
+//! dispatch is to append the key to a log here. An expiring filter, shared by all workers, says which keys were seen.
+//! After a crash or a restart it comes from its last snapshot, and from what the log has since then.
 //!
 //! ```text
 //! cargo run --release --example idempotency -- --folder /tmp/seen --address 127.0.0.1:8080

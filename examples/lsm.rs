@@ -6,12 +6,12 @@
 //! are inserted. This reads the files of both. So a compaction deletes no file of a run that is in the saved list; the
 //! next save does.
 //!
-//! A file of a run has two blocks: its rows, and a filter of their keys. A process that only reads has no maplet: it keeps
-//! these blocks in a cache, and asks each filter where its bytes lie.
+//! A file of a run has two blocks: its rows, and a filter of their keys. A process that only reads has no maplet: it
+//! keeps these blocks in a cache, and asks each filter where its bytes lie.
 //!
 //! The program starts itself as a process that writes and looks up, and ends this process at each step. Every answer is
-//! checked at the step, and again when the store is opened after it, with the number of pairs. A file that is cut, or has
-//! a wrong bit, is an error that names it.
+//! checked at the step, and again when the store is opened after it, with the number of pairs. A file that is cut, or
+//! has a wrong bit, is an error that names it.
 //!
 //! ```text
 //! cargo run --release --example lsm

@@ -5,17 +5,17 @@
 //! replica that starts and one that was cut off do the same.
 //!
 //! The program is the leader, and starts the replicas, each a process of its own. It inserts and removes keys, asks all
-//! replicas all the time, kills one and starts it again, and cuts all of them off. Every answer is checked, and a single
-//! wrong one makes it exit with status 1.
+//! replicas all the time, kills one and starts it again, and cuts all of them off. Every answer is checked, and a
+//! single wrong one makes it exit with status 1.
 //!
 //! ```text
 //! cargo run --release --example replicas
 //! ```
 //!
 //! A replica finds every key that is present after the changes that it has. Two replicas may differ by what is still on
-//! its way: each answer has the number of changes that it is for, and a client that needs more asks again. A removal comes
-//! after its insert on each replica. If changes came from several places, one could remove a key before it is there, and
-//! keep it for ever. To survive its end, a leader writes a journal, as in the example `restart`.
+//! its way: each answer has the number of changes that it is for, and a client that needs more asks again. A removal
+//! comes after its insert on each replica. If changes came from several places, one could remove a key before it is
+//! there, and keep it for ever. To survive its end, a leader writes a journal, as in the example `restart`.
 
 use std::collections::VecDeque;
 use std::error::Error;

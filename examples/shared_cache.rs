@@ -1,8 +1,8 @@
 //! The main job of a filter: threads share one in front of a database on disk.
 //!
-//! Half of the lookups are for keys that do not exist. Without the filter each of them reads the database; with it, nearly
-//! all are answered from memory. Meanwhile the same threads insert, overwrite and delete rows in transactions, and roll
-//! back some of them. All this is done twice, without the filter and with it, and every answer is checked.
+//! Half of the lookups are for keys that do not exist. Without the filter each of them reads the database; with it,
+//! nearly all are answered from memory. Meanwhile the same threads insert, overwrite and delete rows in transactions,
+//! and roll back some of them. All this is done twice, without the filter and with it, and every answer is checked.
 //!
 //! ```text
 //! cargo run --release --example shared_cache

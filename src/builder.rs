@@ -138,9 +138,9 @@ impl<L: Storage, S, T> Builder<L, S, T> {
 
     /// The most memory that the filter may take, in bytes, as [`Figures::memory_bytes`] counts it.
     ///
-    /// In place of a [capacity](Self::capacity): the filter is built for as many items as there is room for. One that grows
-    /// gets the [maximum](Self::max_capacity) that there is room for, unless it has one. Where the number of items is given
-    /// as well, it must fit.
+    /// In place of a [capacity](Self::capacity): the filter is built for as many items as there is room for. One that
+    /// grows gets the [maximum](Self::max_capacity) that there is room for, unless it has one. Where the number of
+    /// items is given as well, it must fit.
     ///
     /// # Examples
     ///
@@ -236,9 +236,9 @@ impl<L: Storage, S> Builder<L, S> {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidRate`], [`Error::RateOutOfReach`], [`Error::TargetLoadOutOfRange`], [`Error::MaxCapacityTooLow`],
-    /// [`Error::CapacityOverflow`], [`Error::BudgetTooSmall`], [`Error::NoSuchLayout`] for one that is named and cannot
-    /// grow, and [`Error::OutOfMemory`].
+    /// [`Error::InvalidRate`], [`Error::RateOutOfReach`], [`Error::TargetLoadOutOfRange`],
+    /// [`Error::MaxCapacityTooLow`], [`Error::CapacityOverflow`], [`Error::BudgetTooSmall`], [`Error::NoSuchLayout`]
+    /// for one that is named and cannot grow, and [`Error::OutOfMemory`].
     ///
     /// # Examples
     ///
@@ -257,8 +257,8 @@ impl<L: Storage, S> Builder<L, S> {
     ///
     /// # Errors
     ///
-    /// Those of [`build`](Self::build), but [`Error::OutOfMemory`]; and [`Error::AboveMaxCapacity`] for more items than the
-    /// filter holds.
+    /// Those of [`build`](Self::build), but [`Error::OutOfMemory`]; and [`Error::AboveMaxCapacity`] for more items than
+    /// the filter holds.
     ///
     /// # Examples
     ///
@@ -306,8 +306,8 @@ impl<L: Storage, S> MapletBuilder<L, S> {
     ///
     /// # Errors
     ///
-    /// Those of a [filter](Builder::build), and [`Error::ValueBitsOutOfRange`] for [value bits](Self::value_bits) that are
-    /// not given or do not fit into the layout.
+    /// Those of a [filter](Builder::build), and [`Error::ValueBitsOutOfRange`] for [value bits](Self::value_bits) that
+    /// are not given or do not fit into the layout.
     ///
     /// # Examples
     ///
@@ -326,8 +326,8 @@ impl<L: Storage, S> MapletBuilder<L, S> {
     ///
     /// # Errors
     ///
-    /// Those of [`build`](Self::build), but [`Error::OutOfMemory`]; and [`Error::AboveMaxCapacity`] for more pairs than the
-    /// maplet holds.
+    /// Those of [`build`](Self::build), but [`Error::OutOfMemory`]; and [`Error::AboveMaxCapacity`] for more pairs than
+    /// the maplet holds.
     ///
     /// # Examples
     ///
@@ -384,7 +384,8 @@ impl<L: FixedStorage, S, T> Builder<L, S, T> {
 
     /// The layout with this name, for one that is known at run time only: from a configuration, say.
     ///
-    /// The names are those of the types in the table of [layouts](crate::Layout): [`Layout::NAME`](crate::Layout::NAME).
+    /// The names are those of the types in the table of [layouts](crate::Layout):
+    /// [`Layout::NAME`](crate::Layout::NAME).
     ///
     /// # Errors
     ///
@@ -484,10 +485,10 @@ impl<L: GrowingLayout, S> MapletBuilder<L, S> {
     /// A maplet that [grows](crate#growth) with its pairs, as far as memory goes, or to 2^44 slots.
     ///
     /// Neither a size nor a layout needs to be said. [`build`](Builder::build) chooses the layout by the
-    /// [`value_bits`](Builder::value_bits): the smallest in which growth does not end, and in which at most 2 % of absent keys
-    /// have a candidate when the maplet has doubled ten times (or when it is as large as its
-    /// [`max_capacity`](Self::max_capacity); or at most the [rate](Self::false_positive_rate) that it is given). With 1 to 3
-    /// bits that is [`Fp16x4`], with 4 to 8 [`Fp21x3`](crate::Fp21x3), with more [`Fp32x2`](crate::Fp32x2).
+    /// [`value_bits`](Builder::value_bits): the smallest in which growth does not end, and in which at most 2 % of
+    /// absent keys have a candidate when the maplet has doubled ten times (or when it is as large as its
+    /// [`max_capacity`](Self::max_capacity); or at most the [rate](Self::false_positive_rate) that it is given). With 1
+    /// to 3 bits that is [`Fp16x4`], with 4 to 8 [`Fp21x3`](crate::Fp21x3), with more [`Fp32x2`](crate::Fp32x2).
     ///
     /// A layout that is named before is kept, and chosen at run time. To have it in the type, name it after this call:
     /// `.growable().layout::<Fp21x3>()`.
@@ -526,8 +527,8 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
         self.with_layout()
     }
 
-    /// The smallest layout that keeps the [rate](Self::false_positive_rate), chosen by [`build`](Self::build) among those that
-    /// [can grow](GrowingLayout).
+    /// The smallest layout that keeps the [rate](Self::false_positive_rate), chosen by [`build`](Self::build) among
+    /// those that [can grow](GrowingLayout).
     ///
     /// # Examples
     ///
@@ -559,7 +560,8 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
     }
 
     /// The share of slots in use that the filter keeps while it grows: from 0.5 to the highest of the
-    /// [layout](Growable), a hundredth less in a maplet, to the nearest thousandth. The default is the one of the layout.
+    /// [layout](Growable), a hundredth less in a maplet, to the nearest thousandth. The default is the one of the
+    /// layout.
     ///
     /// A higher load takes less memory. A lower load makes inserts faster, since fewer of them must kick,
     /// and the false-positive rate lower, in proportion. In the default layout:
@@ -707,10 +709,9 @@ impl CuckooFilter<AnyLayout> {
 impl GrowableCuckooFilter {
     /// An empty filter that grows with its items, with the default layout and hasher. No size is needed.
     ///
-    /// It begins with 512 slots, and takes 2 KB: see [growth](crate#growth). For an initial capacity, a maximum or another
-    /// layout, use
-    /// [`CuckooFilter::builder().growable()`](crate::Builder::growable). (It is the builder of all filters: the
-    /// compiler could not tell two functions of that name apart.)
+    /// It begins with 512 slots, and takes 2 KB: see [growth](crate#growth). For an initial capacity, a maximum or
+    /// another layout, use [`CuckooFilter::builder().growable()`](crate::Builder::growable). (It is the builder of all
+    /// filters: the compiler could not tell two functions of that name apart.)
     ///
     /// # Panics
     ///
@@ -779,13 +780,14 @@ impl<L: GrowingLayout, S: Default> Default for GrowableCuckooFilter<L, S> {
 
 /// Constructors: for all else there is the [builder](CuckooMaplet::builder).
 impl CuckooMaplet {
-    /// An empty maplet that holds `pairs` pairs of a key and a value of this many bits, copies included, with the default
-    /// layout and hasher.
+    /// An empty maplet that holds `pairs` pairs of a key and a value of this many bits, copies included, with the
+    /// default layout and hasher.
     ///
     /// # Panics
     ///
-    /// If `value_bits` is not between 1 and 10, or the pairs need more than 2^44 slots. It aborts, as `Vec` does, if the
-    /// allocator fails. `CuckooMaplet::builder().capacity(pairs).value_bits(bits).build()` returns an error instead.
+    /// If `value_bits` is not between 1 and 10, or the pairs need more than 2^44 slots. It aborts, as `Vec` does, if
+    /// the allocator fails. `CuckooMaplet::builder().capacity(pairs).value_bits(bits).build()` returns an error
+    /// instead.
     ///
     /// # Examples
     ///
@@ -842,8 +844,8 @@ impl<S> CuckooMaplet<Fp16x4, S> {
 }
 
 impl GrowableCuckooMaplet {
-    /// An empty maplet that grows with its pairs of a key and a value of this many bits, with the default hasher. No size is
-    /// needed, and no layout: [`growable`](MapletBuilder::growable) says which one it has.
+    /// An empty maplet that grows with its pairs of a key and a value of this many bits, with the default hasher. No
+    /// size is needed, and no layout: [`growable`](MapletBuilder::growable) says which one it has.
     ///
     /// # Panics
     ///

@@ -7,8 +7,8 @@ use std::io;
 
 /// What happened, and what to do about it: the error of every operation.
 ///
-/// An operation that fails changes nothing, with two exceptions that say so: a batch that
-/// [stopped](Self::Stopped), and a [`reserve`](crate::CuckooFilter::reserve) for which memory ended. Each method lists the errors that it returns.
+/// An operation that fails changes nothing, with two exceptions that say so: a batch that [stopped](Self::Stopped), and
+/// a [`reserve`](crate::CuckooFilter::reserve) for which memory ended. Each method lists the errors that it returns.
 ///
 /// # Examples
 ///
@@ -40,8 +40,8 @@ pub enum Error {
     /// the contents of the table, not on inserts that failed before. While other threads write, it may count items
     /// that they remove during the call.
     ///
-    /// One item, or one pair of a maplet, can have 2^25 - 1 copies in the [stash](crate#what-finds-no-room): the next one
-    /// returns this error, too.
+    /// One item, or one pair of a maplet, can have 2^25 - 1 copies in the [stash](crate#what-finds-no-room): the next
+    /// one returns this error, too.
     Full,
     /// What was to be stored needs memory that the allocator could not provide: for the growth of a growing filter, or
     /// for the [stash](crate#what-finds-no-room).
@@ -125,8 +125,8 @@ pub enum Error {
     RateOutOfReach {
         /// The requested rate.
         rate: f64,
-        /// The rate of this layout at the requested capacity, which is the maximum capacity of a filter
-        /// that grows, or 2^40 items without a maximum; if no layout reaches the requested rate, the lowest rate of all layouts.
+        /// The rate of this layout at the requested capacity, which is the maximum capacity of a filter that grows, or
+        /// 2^40 items without a maximum; if no layout reaches the requested rate, the lowest rate of all layouts.
         reached: f64,
         /// The smallest layout that reaches the rate, if any does.
         layout: Option<&'static str>,
@@ -148,7 +148,8 @@ pub enum Error {
     },
     /// The number of generations was not said, or is out of range, or the layout has no room for it.
     ///
-    /// Request between 2 and `max` [generations](crate::Builder::generations), or build the filter with the layout `other`.
+    /// Request between 2 and `max` [generations](crate::Builder::generations), or build the filter with the layout
+    /// `other`.
     GenerationsOutOfRange {
         /// The requested number; 0 if none was requested.
         generations: u32,
@@ -224,14 +225,14 @@ pub enum Error {
         /// The bucket.
         bucket: usize,
     },
-    /// An entry of the [stash](crate#what-finds-no-room), or of the list of what is [doubled](crate#growth), which follows
-    /// it, is none that the table can have, or is not in order.
+    /// An entry of the [stash](crate#what-finds-no-room), or of the list of what is [doubled](crate#growth), which
+    /// follows it, is none that the table can have, or is not in order.
     InvalidEntry {
         /// How many entries of both are before it.
         entry: usize,
     },
-    /// The number of slots in use, of copies in the stash, or of [doubled](crate#growth) entries, is not the number in the
-    /// header.
+    /// The number of slots in use, of copies in the stash, or of [doubled](crate#growth) entries, is not the number in
+    /// the header.
     WrongLen {
         /// The number in the header.
         stated: usize,

@@ -1,7 +1,7 @@
 //! The public type of filters that forget: hashing in, answers out; and time.
 //!
-//! **Invariant:** what is in the table was inserted in one of the generations that are remembered, or an advance that removes it
-//! has not returned yet.
+//! **Invariant:** what is in the table was inserted in one of the generations that are remembered, or an advance that
+//! removes it has not returned yet.
 
 pub(crate) mod coarse;
 pub(crate) mod timer;
@@ -27,34 +27,36 @@ use crate::table::generations::Stamping;
 /// ([with a hasher, growing, of any layout](crate#the-type-of-a-filter)).
 ///
 /// Time passes in *generations*. N of them are remembered, the present one among them: N is from 2 to 256.
-/// [`advance`](Self::advance) forgets the oldest and begins the next one. Call it from a thread, from an interval of your
-/// async runtime, after so many items, or let inserts call it [as time passes](#time).
-/// An item belongs to the generation in which it was inserted last, or [first](Self::insert_if_absent).
+/// [`advance`](Self::advance) forgets the oldest and begins the next one. Call it from a thread, from an interval of
+/// your async runtime, after so many items, or let inserts call it [as time passes](#time). An item belongs to the
+/// generation in which it was inserted last, or [first](Self::insert_if_absent).
 ///
-/// All methods take `&self`: put the filter into an [`Arc`](std::sync::Arc) or lend it to scoped threads. Equal items are items
-/// with equal hashes, as in a [`CuckooFilter`](crate::CuckooFilter), and a panic of your code leaves the filter valid.
+/// All methods take `&self`: put the filter into an [`Arc`](std::sync::Arc) or lend it to scoped threads. Equal items
+/// are items with equal hashes, as in a [`CuckooFilter`](crate::CuckooFilter), and a panic of your code leaves the
+/// filter valid.
 ///
 /// `L` is the storage: a [`Layout`](crate::Layout) of the buckets, [`AnyLayout`], or [`Growable`] of a
 /// [layout that can grow](GrowingLayout). `S` is the hasher of the items.
 ///
 /// # Guarantees
 ///
-/// * **Remembered**: an item whose insert was called when n calls of `advance` had returned is found from the return of the
-///   insert on, until the (n + N)-th is called; by every lookup, whatever other threads do. So it outlives N - 1 calls.
+/// * **Remembered**: an item whose insert was called when n calls of `advance` had returned is found from the return of
+///   the insert on, until the (n + N)-th is called; by every lookup, whatever other threads do. So it outlives N - 1
+///   calls.
 /// * **Forgotten**: when N calls of `advance` that were made after the insert had returned have returned, the item is
 ///   found no more than an item that was never inserted; unless it was inserted again.
-/// * **Few others**: an item that was not seen is found at the [rate](Self::false_positive_rate) of a maplet, which the items of
-///   the window determine, and no others. Such an item counts as seen for [`insert`](Self::insert), too.
+/// * **Few others**: an item that was not seen is found at the [rate](Self::false_positive_rate) of a maplet, which the
+///   items of the window determine, and no others. Such an item counts as seen for [`insert`](Self::insert), too.
 /// * **One of many**: of threads that insert a new item at once, exactly one gets `true`.
-/// * **Lookups are wait-free**: [`contains`](Self::contains) takes a bounded number of steps, whatever other threads do, one
-///   that is stopped in the middle of an `advance` included. Lookups know nothing of generations: what is in the table is
-///   found.
-/// * **Linearizable**: `insert`, `insert_if_absent` and `contains` each take effect at one instant between call and return. An
-///   insert belongs to the generation of that instant, or to the one before if that ended during the call. An `advance` forgets
-///   one item after the other, and then begins the next generation at one instant.
+/// * **Lookups are wait-free**: [`contains`](Self::contains) takes a bounded number of steps, whatever other threads
+///   do, one that is stopped in the middle of an `advance` included. Lookups know nothing of generations: what is in
+///   the table is found.
+/// * **Linearizable**: `insert`, `insert_if_absent` and `contains` each take effect at one instant between call and
+///   return. An insert belongs to the generation of that instant, or to the one before if that ended during the call.
+///   An `advance` forgets one item after the other, and then begins the next generation at one instant.
 /// * **Nothing is lost**: an operation that fails changes nothing.
-/// * **Memory does not rise** with time. A filter of fixed size keeps its size. One that grows has the size that the most
-///   items at once needed.
+/// * **Memory does not rise** with time. A filter of fixed size keeps its size. One that grows has the size that the
+///   most items at once needed.
 ///
 /// # What blocks
 ///
@@ -70,43 +72,46 @@ use crate::table::generations::Stamping;
 ///
 /// # Why nothing can be removed
 ///
-/// Items that a filter cannot tell apart share one entry, as with [`insert_unique`](crate#which-insert). If one of them could
-/// be removed, the others would be missed within their window. (A maplet with [one pair for each
-/// insert](crate::CuckooMaplet::insert) can remove pairs, and forgets by [`remove_value`](crate::CuckooMaplet::remove_value).)
-/// For the same reason two filters cannot be merged. [`clear`](Self::clear) forgets all.
+/// Items that a filter cannot tell apart share one entry, as with [`insert_unique`](crate#which-insert). If one of them
+/// could be removed, the others would be missed within their window. (A maplet with [one pair for each
+/// insert](crate::CuckooMaplet::insert) can remove pairs, and forgets by
+/// [`remove_value`](crate::CuckooMaplet::remove_value).) For the same reason two filters cannot be merged.
+/// [`clear`](Self::clear) forgets all.
 ///
 /// # Time
 ///
-/// With [`every`](crate::Builder::every), "remember for ten minutes" is one line. There is no thread: each insert looks at the
-/// clock first, and one that finds a generation due advances, before it stores anything.
+/// With [`every`](crate::Builder::every), "remember for ten minutes" is one line. There is no thread: each insert looks
+/// at the clock first, and one that finds a generation due advances, before it stores anything.
 ///
 /// * **Remembered**: an item is found for (N - 1) periods after its insert was called, at the least; by the clock.
 /// * **Forgotten**: when N periods have passed since its insert returned, the next insert, of whatever item, forgets it
-///   first. If several threads insert at the end of a generation, the next one counts from the end of the advance, and so all
-///   that is remembered then is forgotten that much later: mostly by the time of an advance.
+///   first. If several threads insert at the end of a generation, the next one counts from the end of the advance, and
+///   so all that is remembered then is forgotten that much later: mostly by the time of an advance.
 /// * **One thread advances**, and the others go on. An insert waits only if nobody has inserted for a whole period.
 /// * **Lookups do not look at the clock.** Where nobody inserts, nothing is forgotten: call
-///   [`advance_if_due`](Self::advance_if_due) before a lookup that matters, or from a thread of your own. The first insert
-///   after a pause makes up for all generations that have passed. If these are N or more, it [clears](Self::clear) the filter.
+///   [`advance_if_due`](Self::advance_if_due) before a lookup that matters, or from a thread of your own. The first
+///   insert after a pause makes up for all generations that have passed. If these are N or more, it
+///   [clears](Self::clear) the filter.
 /// * **An `advance` by hand** ends a generation early, and shortens the window by what was left of it.
-/// * **The clock** is an [`Instant`](std::time::Instant); but on Linux, for periods from one second on, the coarse clock of the
-///   system, which goes on by 1 to 10 ms at a time: so much less is an item remembered. Or it is [yours](crate::Builder::clock).
-/// * **Cost**: in a table that the cache holds, a look at the coarse clock was measured to add some 5 ns to an insert, and one at an
-///   `Instant` 25 to 40, where it takes 15 without (a hot item) or 80 (a new one): the exact clock keeps a processor from looking at
-///   the table ahead. A [batch](Self::insert_many) looks once for 256 items. Where that is too much, leave `every` out, and call
-///   `advance` from a thread.
-/// * A filter that is restored from a snapshot has no clock until it [gets one](Self::set_every). It does not know for how long
-///   nobody had it.
+/// * **The clock** is an [`Instant`](std::time::Instant); but on Linux, for periods from one second on, the coarse
+///   clock of the system, which goes on by 1 to 10 ms at a time: so much less is an item remembered. Or it is
+///   [yours](crate::Builder::clock).
+/// * **Cost**: in a table that the cache holds, a look at the coarse clock was measured to add some 5 ns to an insert,
+///   and one at an `Instant` 25 to 40, where it takes 15 without (a hot item) or 80 (a new one): the exact clock keeps
+///   a processor from looking at the table ahead. A [batch](Self::insert_many) looks once for 256 items. Where that is
+///   too much, leave `every` out, and call `advance` from a thread.
+/// * A filter that is restored from a snapshot has no clock until it [gets one](Self::set_every). It does not know for
+///   how long nobody had it.
 ///
 /// # What an advance costs
 ///
-/// It reads the table once, and takes the lock of each group of buckets for a moment, and that of each bucket with something to
-/// forget: so it takes the longest with 2 generations, of which half of the items are forgotten. In 2^24 slots of the default
-/// layout it was measured to take 88 ms with 2 generations, 23 with 16, and 11 with 256. Other threads go on. An
-/// insert that advances takes as long. If no insert may take so long, call `advance_if_due` from a thread of your own, more
-/// often than the period, so that it comes first (in tokio, `spawn_blocking(move || seen.advance_if_due())` after each tick of an
-/// `interval`); or use several filters, one for each shard of the items, and advance them one
-/// after the other: each sweep is short then.
+/// It reads the table once, and takes the lock of each group of buckets for a moment, and that of each bucket with
+/// something to forget: so it takes the longest with 2 generations, of which half of the items are forgotten. In 2^24
+/// slots of the default layout it was measured to take 88 ms with 2 generations, 23 with 16, and 11 with 256. Other
+/// threads go on. An insert that advances takes as long. If no insert may take so long, call `advance_if_due` from a
+/// thread of your own, more often than the period, so that it comes first (in tokio, `spawn_blocking(move ||
+/// seen.advance_if_due())` after each tick of an `interval`); or use several filters, one for each shard of the items,
+/// and advance them one after the other: each sweep is short then.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -133,8 +138,8 @@ use crate::table::generations::Stamping;
 ///
 /// # Sources
 ///
-/// To keep a few generations of items in one filter is the idea of Shtul, Baquero, Almeida, "Age-Partitioned Bloom Filters" (2020). The
-/// table is that of a [maplet](crate::CuckooMaplet#sources), whose values are the generations.
+/// To keep a few generations of items in one filter is the idea of Shtul, Baquero, Almeida, "Age-Partitioned Bloom
+/// Filters" (2020). The table is that of a [maplet](crate::CuckooMaplet#sources), whose values are the generations.
 ///
 /// # Examples
 ///
@@ -184,8 +189,8 @@ pub type AnyExpiringCuckooFilter<S = DefaultHashBuilder> = ExpiringCuckooFilter<
 /// An [`ExpiringCuckooFilter`] that grows with the items of its window: see [`Growable`].
 /// In a struct: `seen: GrowableExpiringCuckooFilter` ([with a hasher, of a layout](crate#the-type-of-a-filter)).
 ///
-/// [`new`](GrowableExpiringCuckooFilter::new) needs no size. It has the [methods](ExpiringCuckooFilter#implementations) of an
-/// `ExpiringCuckooFilter` and, besides, [`reserve`](ExpiringCuckooFilter::reserve),
+/// [`new`](GrowableExpiringCuckooFilter::new) needs no size. It has the [methods](ExpiringCuckooFilter#implementations)
+/// of an `ExpiringCuckooFilter` and, besides, [`reserve`](ExpiringCuckooFilter::reserve),
 /// [`max_capacity`](ExpiringCuckooFilter::max_capacity) and
 /// [`false_positive_rate_at`](ExpiringCuckooFilter::false_positive_rate_at).
 ///
@@ -210,13 +215,13 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     /// positive](Self::false_positive_rate), and belongs to the present generation now.
     ///
     /// Takes no lock if the item is of the present generation already and in one of its buckets. Otherwise it blocks as
-    /// [`CuckooFilter::insert_unique`](crate::CuckooFilter::insert_unique) does; and with a [clock](crate::Builder::every) as
-    /// [`advance`](Self::advance) does, if a generation is due.
+    /// [`CuckooFilter::insert_unique`](crate::CuckooFilter::insert_unique) does; and with a
+    /// [clock](crate::Builder::every) as [`advance`](Self::advance) does, if a generation is due.
     ///
     /// # Errors
     ///
-    /// [`Error::Full`] and [`Error::NoMemoryToGrow`]; then nothing has changed, but that a generation that was due has ended. A
-    /// filter that [forgets the oldest items](crate::Builder::forget_oldest_when_full) is never full.
+    /// [`Error::Full`] and [`Error::NoMemoryToGrow`]; then nothing has changed, but that a generation that was due has
+    /// ended. A filter that [forgets the oldest items](crate::Builder::forget_oldest_when_full) is never full.
     ///
     /// # Examples
     ///
@@ -236,10 +241,11 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         Ok(self.insert_with(self.hash_of(item), Stamping::Always)?)
     }
 
-    /// Remembers `item` unless it was seen within the window: then it is forgotten when it would have been anyway. `Ok(true)`: it
-    /// was not seen.
+    /// Remembers `item` unless it was seen within the window: then it is forgotten when it would have been anyway.
+    /// `Ok(true)`: it was not seen.
     ///
-    /// So an item that comes again and again is new once in N generations, and with [`insert`](Self::insert) it is new once.
+    /// So an item that comes again and again is new once in N generations, and with [`insert`](Self::insert) it is new
+    /// once.
     ///
     /// Takes no lock if the item is in one of its buckets. Otherwise it blocks as `insert` does.
     ///
@@ -287,12 +293,12 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         self.inner.contains(self.hash_of(item))
     }
 
-    /// How many generations ago `item` was inserted last: 0 in the present one, and N - 1 at the most. `None`: not within the
-    /// window.
+    /// How many generations ago `item` was inserted last: 0 in the present one, and N - 1 at the most. `None`: not
+    /// within the window.
     ///
     /// Of an item that shares the entry of others it is the age of that. Blocks as
-    /// [`CuckooMaplet::get`](crate::CuckooMaplet::get) does. It starts over where a generation ends meanwhile; after eight of
-    /// them it answers as it was in the last one.
+    /// [`CuckooMaplet::get`](crate::CuckooMaplet::get) does. It starts over where a generation ends meanwhile; after
+    /// eight of them it answers as it was in the last one.
     ///
     /// # Examples
     ///
@@ -313,9 +319,9 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         by_format!(self.inner, table => table.age(table.key(hash)))
     }
 
-    /// Remembers each item from now on, in order, until an insert fails. Writes to `new` whether it was not seen within the
-    /// window, and returns how many were not: [`insert`](Self::insert) for a batch, which hides the latency of memory in a
-    /// filter larger than the cache. Of an item that the batch names twice, the second is not new.
+    /// Remembers each item from now on, in order, until an insert fails. Writes to `new` whether it was not seen within
+    /// the window, and returns how many were not: [`insert`](Self::insert) for a batch, which hides the latency of
+    /// memory in a filter larger than the cache. Of an item that the batch names twice, the second is not new.
     ///
     /// Blocks as `insert` does, for each item by itself: the batch is not atomic.
     ///
@@ -379,11 +385,11 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         Ok(self.insert_many_with(items, |item| self.hash_of(item), Stamping::IfAbsent, new)?)
     }
 
-    /// Remembers each item of an iterator from now on, in order, until an insert fails. Returns how many were not seen within the
-    /// window.
+    /// Remembers each item of an iterator from now on, in order, until an insert fails. Returns how many were not seen
+    /// within the window.
     ///
-    /// As [`CuckooFilter::insert_all`](crate::CuckooFilter::insert_all): in batches of up to 256 items. No lock is held while
-    /// the iterator runs.
+    /// As [`CuckooFilter::insert_all`](crate::CuckooFilter::insert_all): in batches of up to 256 items. No lock is held
+    /// while the iterator runs.
     ///
     /// # Errors
     ///
@@ -437,8 +443,9 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         self.insert_all_with(items, Stamping::IfAbsent)
     }
 
-    /// Writes to `found` whether each item was seen within the window: [`contains`](Self::contains) for a batch, which hides the
-    /// latency of memory in a filter larger than the cache. The batch is not atomic: it is one lookup for each item.
+    /// Writes to `found` whether each item was seen within the window: [`contains`](Self::contains) for a batch, which
+    /// hides the latency of memory in a filter larger than the cache. The batch is not atomic: it is one lookup for
+    /// each item.
     ///
     /// Wait-free, as `contains` is.
     ///
@@ -554,8 +561,8 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     ///
     /// [What it costs](Self#what-an-advance-costs): it reads the whole table. Other threads go on meanwhile. Blocks as
     /// [`CuckooMaplet::remove_value`](crate::CuckooMaplet::remove_value) does: while another thread advances or
-    /// [clears](Self::clear) the filter, at the end of a [`snapshot`](Self::snapshot), and while another thread writes, for each
-    /// group of buckets.
+    /// [clears](Self::clear) the filter, at the end of a [`snapshot`](Self::snapshot), and while another thread writes,
+    /// for each group of buckets.
     ///
     /// # Examples
     ///
@@ -574,9 +581,9 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         by_format!(self.inner, table => table.advance())
     }
 
-    /// Advances by as many generations as have passed by the [clock](crate::Builder::every), as an insert does. Returns how many
-    /// items were forgotten; 0 if no generation was due, if there is no clock, or if another thread advances and the filter is
-    /// less than a period behind.
+    /// Advances by as many generations as have passed by the [clock](crate::Builder::every), as an insert does. Returns
+    /// how many items were forgotten; 0 if no generation was due, if there is no clock, or if another thread advances
+    /// and the filter is less than a period behind.
     ///
     /// # Examples
     ///
@@ -646,8 +653,8 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         self.timer.as_ref().map(Timer::period)
     }
 
-    /// Each generation ends after this time from now on, by the clock of the machine: for a filter that was restored. The
-    /// present one begins now. As [`every`](crate::Builder::every) in the builder.
+    /// Each generation ends after this time from now on, by the clock of the machine: for a filter that was restored.
+    /// The present one begins now. As [`every`](crate::Builder::every) in the builder.
     ///
     /// # Errors
     ///
@@ -715,8 +722,8 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         by_format!(self.inner, table => table.insert_stamped_many(items, hash, stamping, new))
     }
 
-    /// Ends generations until there is room. Without a bound: as soon as N have ended, what has no room was inserted by other
-    /// threads meanwhile.
+    /// Ends generations until there is room. Without a bound: as soon as N have ended, what has no room was inserted by
+    /// other threads meanwhile.
     #[cold]
     #[inline(never)]
     fn insert_in_full(&self, hash: u64, stamping: Stamping) -> Result<bool, Refusal> {
@@ -811,8 +818,9 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         pub fn layout_name(&self) -> &'static str;
 
         /// The number of items that are remembered. Those that the filter cannot tell apart count as one. As exact as
-        /// [`CuckooFilter::len`](crate::CuckooFilter::len), and takes no lock; in a filter that grows, an item that was stored before
-        /// a split [doubled](crate#growth) its entry, and was inserted again since, may count twice for N generations.
+        /// [`CuckooFilter::len`](crate::CuckooFilter::len), and takes no lock; in a filter that grows, an item that was
+        /// stored before a split [doubled](crate#growth) its entry, and was inserted again since, may count twice for N
+        /// generations.
         ///
         /// # Examples
         ///
@@ -834,8 +842,9 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         /// ```
         pub fn is_empty(&self) -> bool;
 
-        /// The number of items, of all generations together, that the filter was built for, or [`len`](Self::len) if it holds
-        /// more. In a growable filter: for its present size, as [`CuckooFilter::capacity`](crate::CuckooFilter::capacity).
+        /// The number of items, of all generations together, that the filter was built for, or [`len`](Self::len) if it
+        /// holds more. In a growable filter: for its present size, as
+        /// [`CuckooFilter::capacity`](crate::CuckooFilter::capacity).
         ///
         /// # Examples
         ///
@@ -881,8 +890,8 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         /// ```
         pub fn fullness(&self) -> f64;
 
-        /// The share of items not seen within the window that [`contains`](Self::contains) is expected to find now, at the most:
-        /// the mean number of entries that match such an item.
+        /// The share of items not seen within the window that [`contains`](Self::contains) is expected to find now, at
+        /// the most: the mean number of entries that match such an item.
         ///
         /// In a growable filter it is an estimate, as
         /// [`CuckooFilter::false_positive_rate`](crate::CuckooFilter::false_positive_rate).
@@ -911,7 +920,8 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         pub fn hasher(&self) -> &S;
     }
 
-    /// The memory of the filter in bytes: itself, and all that it has allocated, without what the hasher owns on the heap.
+    /// The memory of the filter in bytes: itself, and all that it has allocated, without what the hasher owns on the
+    /// heap.
     ///
     /// # Examples
     ///
@@ -960,8 +970,8 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
 /// Growth.
 impl<L: GrowingLayout, S> ExpiringCuckooFilter<Growable<L>, S> {
     forward_to_inner! {
-        /// The maximum capacity: the number of items, of all generations together, that the filter holds at its maximum size. As
-        /// [`CuckooMaplet::max_capacity`](crate::CuckooMaplet::max_capacity).
+        /// The maximum capacity: the number of items, of all generations together, that the filter holds at its maximum
+        /// size. As [`CuckooMaplet::max_capacity`](crate::CuckooMaplet::max_capacity).
         ///
         /// # Examples
         ///
@@ -974,8 +984,8 @@ impl<L: GrowingLayout, S> ExpiringCuckooFilter<Growable<L>, S> {
         /// ```
         pub fn max_capacity(&self) -> usize;
 
-        /// The [rate](Self::false_positive_rate) that is expected when the filter holds this number of items, if it grew from its
-        /// first size with them. A filter in which items were forgotten since it grew has a lower one. As
+        /// The [rate](Self::false_positive_rate) that is expected when the filter holds this number of items, if it
+        /// grew from its first size with them. A filter in which items were forgotten since it grew has a lower one. As
         /// [`CuckooFilter::false_positive_rate_at`](crate::CuckooFilter::false_positive_rate_at).
         ///
         /// # Examples
@@ -1046,11 +1056,12 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
 
 /// Snapshots.
 impl<L: Storage, S: BuildHasher> ExpiringCuckooFilter<L, S> {
-    /// The filter as it is at one instant between the call and its return, with the present generation and their number.
-    /// The [clock](crate::Builder::every) of the machine is not in it, and neither is the hasher.
+    /// The filter as it is at one instant between the call and its return, with the present generation and their
+    /// number. The [clock](crate::Builder::every) of the machine is not in it, and neither is the hasher.
     ///
-    /// What it takes, and who waits for it, is the same as for [`CuckooFilter::snapshot`](crate::CuckooFilter::snapshot). At its
-    /// end it waits for an [`advance`](Self::advance).
+    /// What it takes, and who waits for it, is the same as for
+    /// [`CuckooFilter::snapshot`](crate::CuckooFilter::snapshot). At its end it waits for an
+    /// [`advance`](Self::advance).
     ///
     /// # Errors
     ///
@@ -1076,16 +1087,17 @@ impl<L: Storage, S: BuildHasher> ExpiringCuckooFilter<L, S> {
         self.inner.snapshot()
     }
 
-    /// Restores the filter of a snapshot that [`Snapshot::as_bytes`] gave. Reads the snapshot in steps of 8 KiB, and not a byte
-    /// more, and validates every byte.
+    /// Restores the filter of a snapshot that [`Snapshot::as_bytes`] gave. Reads the snapshot in steps of 8 KiB, and
+    /// not a byte more, and validates every byte.
     ///
-    /// It goes on in the generation of the snapshot: [advance](Self::advance) it as often as generations have passed since
-    /// then. It has no [clock](Self::set_every), and is [full](Self::set_forget_oldest_when_full) when it is full.
+    /// It goes on in the generation of the snapshot: [advance](Self::advance) it as often as generations have passed
+    /// since then. It has no [clock](Self::set_every), and is [full](Self::set_forget_oldest_when_full) when it is
+    /// full.
     ///
     /// # Errors
     ///
-    /// Those of [`CuckooFilter::restore`](crate::CuckooFilter::restore); [`Error::OtherType`] for the snapshot of a filter or
-    /// a maplet.
+    /// Those of [`CuckooFilter::restore`](crate::CuckooFilter::restore); [`Error::OtherType`] for the snapshot of a
+    /// filter or a maplet.
     ///
     /// # Examples
     ///
@@ -1129,8 +1141,8 @@ impl<L: Storage, S: BuildHasher> ExpiringCuckooFilter<L, S> {
     ///
     /// # Errors
     ///
-    /// Those of [`CuckooFilter::from_snapshot`](crate::CuckooFilter::from_snapshot); [`Error::OtherType`] for the snapshot of a
-    /// filter or a maplet.
+    /// Those of [`CuckooFilter::from_snapshot`](crate::CuckooFilter::from_snapshot); [`Error::OtherType`] for the
+    /// snapshot of a filter or a maplet.
     ///
     /// # Examples
     ///

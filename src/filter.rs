@@ -83,13 +83,13 @@ pub type AnyCuckooFilter<S = DefaultHashBuilder> = CuckooFilter<AnyLayout, S>;
 /// A [`CuckooFilter`] that grows with its items: see [`Growable`].
 /// In a struct: `filter: GrowableCuckooFilter` ([with a hasher, of any layout](crate#the-type-of-a-filter)).
 ///
-/// [`new`](GrowableCuckooFilter::new) needs no size. With a capacity as its maximum it keeps its size: so it is the type for
-/// filters of which it is decided at run time whether they grow.
-/// [`Builder::growable`](crate::Builder::growable) makes one with another layout, an initial capacity or a
-/// maximum.
+/// [`new`](GrowableCuckooFilter::new) needs no size. With a capacity as its maximum it keeps its size: so it is the
+/// type for filters of which it is decided at run time whether they grow.
+/// [`Builder::growable`](crate::Builder::growable) makes one with another layout, an initial capacity or a maximum.
 ///
-/// It has the [methods](CuckooFilter#implementations) of a `CuckooFilter` and, besides, [`reserve`](CuckooFilter::reserve),
-/// [`max_capacity`](CuckooFilter::max_capacity) and [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at).
+/// It has the [methods](CuckooFilter#implementations) of a `CuckooFilter` and, besides,
+/// [`reserve`](CuckooFilter::reserve), [`max_capacity`](CuckooFilter::max_capacity) and
+/// [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at).
 ///
 /// # Examples
 ///
@@ -329,8 +329,8 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// [`insert_many`](Self::insert_many) for items that are not in a slice.
     ///
     /// It takes up to 256 items from the iterator, hashes them, inserts them as one batch, and goes on
-    /// with the next 256. It allocates only where `insert` does. Blocks as [`insert`](Self::insert) does, for each item by itself. No lock is held while the iterator runs, so
-    /// the iterator may use the filter.
+    /// with the next 256. It allocates only where `insert` does. Blocks as [`insert`](Self::insert) does, for each item
+    /// by itself. No lock is held while the iterator runs, so the iterator may use the filter.
     ///
     /// # Errors
     ///
@@ -547,9 +547,9 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         /// ```
         pub fn is_empty(&self) -> bool;
 
-        /// The number of items that the filter was built for, or [`len`](Self::len) if it holds more. In a growable filter,
-        /// the number of items for its present size: at least the initial capacity, and at most the maximum capacity
-        /// unless the filter holds more.
+        /// The number of items that the filter was built for, or [`len`](Self::len) if it holds more. In a growable
+        /// filter, the number of items for its present size: at least the initial capacity, and at most the maximum
+        /// capacity unless the filter holds more.
         ///
         /// Takes no lock. It is as exact as `len`, and takes as long.
         ///
@@ -585,9 +585,9 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         /// ```
         pub fn load_factor(&self) -> f64;
 
-        /// How full the filter is: its entries (slots in use and [stashed entries](Stats::stashed_entries)), in proportion
-        /// to the number of items that it was built for; of a growable filter, to its
-        /// [maximum capacity](CuckooFilter::max_capacity). As exact as [`len`](Self::len), and takes as long.
+        /// How full the filter is: its entries (slots in use and [stashed entries](Stats::stashed_entries)), in
+        /// proportion to the number of items that it was built for; of a growable filter, to its [maximum
+        /// capacity](CuckooFilter::max_capacity). As exact as [`len`](Self::len), and takes as long.
         ///
         /// Below 1, no insert returns [`Full`](Error::Full), but for one item with 2^25 copies. A filter may hold
         /// more than it was built for, so it may be above 1. The [load factor](Self::load_factor) of a growable filter
@@ -610,12 +610,11 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         /// The share of absent items, from 0 to 1, that [`contains`](Self::contains) is expected to
         /// report as present now.
         ///
-        /// In a growable filter it depends on when the items were inserted, and is estimated from the words
-        /// of the table: from all of them in a table of up to 2^14 buckets, and from a sample of that size at most in
-        /// a larger one, within some percent up to 13 doublings. This takes a fraction of a millisecond, longer than the other figures, but
-        /// no lock.
-        /// [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) predicts the rate for a number of
-        /// items. See [growth](crate#growth).
+        /// In a growable filter it depends on when the items were inserted, and is estimated from the words of the
+        /// table: from all of them in a table of up to 2^14 buckets, and from a sample of that size at most in a larger
+        /// one, within some percent up to 13 doublings. This takes a fraction of a millisecond, longer than the other
+        /// figures, but no lock. [`false_positive_rate_at`](CuckooFilter::false_positive_rate_at) predicts the rate for
+        /// a number of items. See [growth](crate#growth).
         ///
         /// # Examples
         ///
@@ -651,9 +650,9 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         pub fn stats(&self) -> Stats;
     }
 
-    /// The memory of the filter in bytes: itself, and all that it has allocated, which is its table, its
-    /// locks, its counters and its [stash](crate#what-finds-no-room). It does not include memory that the hasher owns on the heap. A table that
-    /// grows is allocated in [parts](crate#growth), as growth reaches them.
+    /// The memory of the filter in bytes: itself, and all that it has allocated, which is its table, its locks, its
+    /// counters and its [stash](crate#what-finds-no-room). It does not include memory that the hasher owns on the heap.
+    /// A table that grows is allocated in [parts](crate#growth), as growth reaches them.
     ///
     /// # Examples
     ///
@@ -740,9 +739,9 @@ impl<L: GrowingLayout, S> CuckooFilter<Growable<L>, S> {
     /// Grows until the table has room for `additional` more items. Inserting them then splits
     /// nothing.
     ///
-    /// Blocks while another thread splits buckets, and as [`insert`](Self::insert) does. Other
-    /// threads can read and write meanwhile. It allocates the memory that these items need, and in a large table up to a
-    /// 64th more, at once, before it grows.
+    /// Blocks while another thread splits buckets, and as [`insert`](Self::insert) does. Other threads can read and
+    /// write meanwhile. It allocates the memory that these items need, and in a large table up to a 64th more, at once,
+    /// before it grows.
     ///
     /// # Errors
     ///

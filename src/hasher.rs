@@ -24,10 +24,10 @@ pub(crate) fn check_of<S: BuildHasher>(hasher: &S) -> u64 {
 
 /// The default hasher of a filter: fast, with a random seed of its own for each filter.
 ///
-/// The hashes differ from filter to filter and from run to run. A clone of the hasher has the same
-/// seed and gives the same hashes; so filters with clones share many of their
-/// [false positives](crate::cookbook#one-filter-per-tenant-or-one-for-all). The algorithm (today foldhash, in its quality variant) may change
-/// in any release: do not store these hashes.
+/// The hashes differ from filter to filter and from run to run. A clone of the hasher has the same seed and gives the
+/// same hashes; so filters with clones share many of their [false
+/// positives](crate::cookbook#one-filter-per-tenant-or-one-for-all). The algorithm (today foldhash, in its quality
+/// variant) may change in any release: do not store these hashes.
 ///
 /// To a filter, two items with the same hash are one item. In all families of keys that the tests try
 /// (short strings, pairs and triples of them, integers, tuples, byte strings that differ in one bit,

@@ -4,8 +4,8 @@
 //! caller may rely on which slot an entry takes. The word 0 is the empty bucket in every
 //! layout, so a zeroed table is an empty one.
 //!
-//! **Invariant:** a word that is stored holds exactly the entries that were put in and not taken out: `with` and `without`
-//! change one of them, and nothing else.
+//! **Invariant:** a word that is stored holds exactly the entries that were put in and not taken out: `with` and
+//! `without` change one of them, and nothing else.
 //!
 //! The [`Format`] of a layout is a type that has the functions of a word. A [`LayoutId`] is a layout as a value;
 //! `by_layout` gives its format.
@@ -131,8 +131,8 @@ const MIN_CORE_BITS: u32 = 4;
 const ENOUGH_RING_BITS: u32 = 9;
 
 impl Properties {
-    /// Bits of the core of a slot in a growing table, beside a value of so many bits: it gives the ring what that needs, and
-    /// keeps what nobody needs.
+    /// Bits of the core of a slot in a growing table, beside a value of so many bits: it gives the ring what that
+    /// needs, and keeps what nobody needs.
     pub(crate) const fn core_bits(&self, value_bits: u32) -> u32 {
         let beside_ring = (self.bits - value_bits).saturating_sub(ENOUGH_RING_BITS);
         match self.growth {

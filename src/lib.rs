@@ -39,8 +39,8 @@
 //! # Ok::<(), coucal::Error>(())
 //! ```
 //!
-//! An [`ExpiringCuckooFilter`] answers "was x seen lately?". It forgets what is older than its window, in one table, and without
-//! a thread. Its documentation says what it promises, to the letter.
+//! An [`ExpiringCuckooFilter`] answers "was x seen lately?". It forgets what is older than its window, in one table,
+//! and without a thread. Its documentation says what it promises, to the letter.
 //!
 //! ```
 //! use std::time::Duration;
@@ -81,8 +81,8 @@
 //! | several of these | `CuckooFilter::builder().capacity(n).false_positive_rate(rate).any_layout().hasher(hasher).build()?` |
 //!
 //! * Name the type of what you restore, as the table does: the compiler cannot infer a layout from bytes.
-//! * **Keys from an adversary**: give [`RandomState`](std::hash::RandomState) as the hasher. An operation takes some
-//!   10 ns more. **Keys that are hashed already**: `()`, or a [`StableHashBuilder`] if you take [snapshots](#snapshots).
+//! * **Keys from an adversary**: give [`RandomState`](std::hash::RandomState) as the hasher. An operation takes some 10
+//!   ns more. **Keys that are hashed already**: `()`, or a [`StableHashBuilder`] if you take [snapshots](#snapshots).
 //!
 //! # The type of a filter
 //!
@@ -152,37 +152,37 @@
 //!   entries of the [stash](#what-finds-no-room) together have reached the load at which tables of the
 //!   [layout](Layout) are full, 97.5 % in the default one, and in a growing filter only at its maximum size; if
 //!   memory ends; or if one item has 2<sup>25</sup> - 1 copies in the stash.
-//! * **Growth without a pause**: a [growable](GrowableCuckooFilter) filter keeps all of these while it [grows](#growth).
+//! * **Growth without a pause**: a [growable](GrowableCuckooFilter) filter keeps all of these while it
+//!   [grows](#growth).
 //! * **An exact image of a live filter**: a [snapshot](#snapshots) is the filter at one instant between call and
 //!   return. Lookups never wait. A writer waits for a fraction of a millisecond, whatever the size; longer only if the
 //!   thread that takes the snapshot is preempted while it holds a lock, or if a large
 //!   [stash](#what-finds-no-room) changes while it is copied.
-//! * **Hostile bytes are an error**: [`restore`](CuckooFilter::restore) returns a filter that this crate could have made,
-//!   or an error, and allocates in proportion to the bytes that it has read.
+//! * **Hostile bytes are an error**: [`restore`](CuckooFilter::restore) returns a filter that this crate could have
+//!   made, or an error, and allocates in proportion to the bytes that it has read.
 //!
 //! # What finds no room
 //!
-//! Two buckets have room for 2b entries, 8 in the default layout. An item may have more copies, a key of a
-//! maplet more values, and by chance many items may share their buckets. An entry whose buckets are full, and for which no
-//! path of kicks is found, goes to the [*stash*](design#the-stash), a small hash table beside the buckets: once, with the
+//! Two buckets have room for 2b entries, 8 in the default layout. An item may have more copies, a key of a maplet more
+//! values, and by chance many items may share their buckets. An entry whose buckets are full, and for which no path of
+//! kicks is found, goes to the [*stash*](design#the-stash), a small hash table beside the buckets: once, with the
 //! number of its copies.
 //!
 //! # Growth
 //!
-//! [`GrowableCuckooFilter::new`] makes a filter that takes 2 KB and grows with its items, a few buckets at
-//! a time: nothing is rebuilt. It takes 21.3 bits for an item in the default layout, and up to a 64th more. Its rate of false positives, 0.019 %
-//! at first, rises by as much with each doubling. [`growth`] has the figures of each layout, and says where growth ends,
-//! what it costs, and what doubled entries are.
+//! [`GrowableCuckooFilter::new`] makes a filter that takes 2 KB and grows with its items, a few buckets at a time:
+//! nothing is rebuilt. It takes 21.3 bits for an item in the default layout, and up to a 64th more. Its rate of false
+//! positives, 0.019 % at first, rises by as much with each doubling. [`growth`] has the figures of each layout, and
+//! says where growth ends, what it costs, and what doubled entries are.
 //!
 //! # Snapshots
 //!
-//! [`CuckooFilter::snapshot`] takes an image of a filter while other threads use it,
-//! [`Snapshot::as_bytes`] are its bytes, and [`CuckooFilter::restore`] makes a filter from it, on any
-//! machine. [`CuckooFilter::merge`] adds the items of another filter. [`design`](design#the-image-of-a-snapshot) says how it
-//! is that of one instant.
+//! [`CuckooFilter::snapshot`] takes an image of a filter while other threads use it, [`Snapshot::as_bytes`] are its
+//! bytes, and [`CuckooFilter::restore`] makes a filter from it, on any machine. [`CuckooFilter::merge`] adds the items
+//! of another filter. [`design`](design#the-image-of-a-snapshot) says how it is that of one instant.
 //!
-//! The default hasher has a random seed that is lost when the process ends: build a filter that must outlive its process
-//! with a [`StableHashBuilder`]. The memory and the bytes of a snapshot stand with [`Snapshot`].
+//! The default hasher has a random seed that is lost when the process ends: build a filter that must outlive its
+//! process with a [`StableHashBuilder`]. The memory and the bytes of a snapshot stand with [`Snapshot`].
 //!
 //! # Limits
 //!
@@ -234,10 +234,11 @@
 //! | in a growable filter, also: growth at up to five sizes, the last of them 2<sup>16</sup> buckets | every stripe, and the mutex of each shard of the stash | the growth mutex and these, while slots in use are counted: for up to a tenth of a millisecond |
 //! | `reserve` | the growth mutex, and stripes as above | both, for some splits at a time |
 //!
-//! [Maplets](CuckooMaplet#what-blocks) and [filters that forget](ExpiringCuckooFilter#what-blocks) have tables of their own.
-//! A waiter spins and yields for about 50 microseconds, then sleeps. A thread that is stopped while it holds a stripe stops
-//! the writers that need this stripe, but no lookup. [`design`](design#writers-that-are-overtaken-and-how-far-an-insert-searches)
-//! says what happens after 64 attempts, and how far an insert searches.
+//! [Maplets](CuckooMaplet#what-blocks) and [filters that forget](ExpiringCuckooFilter#what-blocks) have tables of their
+//! own. A waiter spins and yields for about 50 microseconds, then sleeps. A thread that is stopped while it holds a
+//! stripe stops the writers that need this stripe, but no lookup.
+//! [`design`](design#writers-that-are-overtaken-and-how-far-an-insert-searches) says what happens after 64 attempts,
+//! and how far an insert searches.
 //!
 //! # Features
 //!

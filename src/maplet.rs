@@ -77,10 +77,11 @@ use crate::table::entry::{Pair, ValueBits};
 /// | [`Fp21x3`](crate::Fp21x3) | 1 to 14 | 1 to 9 |
 /// | [`Fp32x2`](crate::Fp32x2) | 1 to 23 | 1 to 20 |
 ///
-/// With longer values, growth ends where one in four of the slots in use is one that
-/// [splits have doubled](crate#growth). So a maplet with such values is built only if it is given a
-/// [capacity](crate::MapletBuilder::capacity) or a [maximum](crate::MapletBuilder::max_capacity). With a maximum it begins with a
-/// table that is large enough to reach it; without one, [`max_capacity`](Self::max_capacity) says how far it grows.
+/// With longer values, growth ends where one in four of the slots in use is one that [splits have
+/// doubled](crate#growth). So a maplet with such values is built only if it is given a
+/// [capacity](crate::MapletBuilder::capacity) or a [maximum](crate::MapletBuilder::max_capacity). With a maximum it
+/// begins with a table that is large enough to reach it; without one, [`max_capacity`](Self::max_capacity) says how far
+/// it grows.
 ///
 /// A maplet that has doubled D times returns about `2b·load·2^(1+v-w)·(1 + D)` candidates for an absent
 /// key, for slots of w bits.
@@ -156,12 +157,13 @@ type MapletInner<L, S> = Inner<L, <L as Storage>::Buckets<ValueBits>, S>;
 /// ```
 pub type AnyCuckooMaplet<S = DefaultHashBuilder> = CuckooMaplet<AnyLayout, S>;
 
-/// A [`CuckooMaplet`] that grows with its pairs: see [`Growable`].
-/// In a struct: `maplet: GrowableCuckooMaplet`, with a hasher `GrowableCuckooMaplet<AnyLayout, RandomState>`. Its layout
-/// is chosen at run time, [by the length of the values](crate::MapletBuilder::growable), unless it is named.
+/// A [`CuckooMaplet`] that grows with its pairs: see [`Growable`]. In a struct: `maplet: GrowableCuckooMaplet`, with a
+/// hasher `GrowableCuckooMaplet<AnyLayout, RandomState>`. Its layout is chosen at run time, [by the length of the
+/// values](crate::MapletBuilder::growable), unless it is named.
 ///
-/// It has the [methods](CuckooMaplet#implementations) of a `CuckooMaplet` and, besides, [`reserve`](CuckooMaplet::reserve),
-/// [`max_capacity`](CuckooMaplet::max_capacity) and [`false_positive_rate_at`](CuckooMaplet::false_positive_rate_at).
+/// It has the [methods](CuckooMaplet#implementations) of a `CuckooMaplet` and, besides,
+/// [`reserve`](CuckooMaplet::reserve), [`max_capacity`](CuckooMaplet::max_capacity) and
+/// [`false_positive_rate_at`](CuckooMaplet::false_positive_rate_at).
 ///
 /// # Examples
 ///
@@ -298,13 +300,14 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         Ok(self.fits(old) && by_format!(self.inner, table => table.replace_item(pair, new))?)
     }
 
-    /// Adds the pair of `key` and `value` unless the key has a value: returns `Ok(true)` if it was added. Of threads that do
-    /// this at once for a key without a value, exactly one gets `true`.
+    /// Adds the pair of `key` and `value` unless the key has a value: returns `Ok(true)` if it was added. Of threads
+    /// that do this at once for a key without a value, exactly one gets `true`.
     ///
     /// A key that collides with another one (a false candidate) has the value of that one. So with
-    /// [`update`](Self::update) the maplet is a table of one value for each key, in which few keys share theirs: a counter for
-    /// each key, say. **Do not [remove](Self::remove) single pairs from such a maplet**, for the reason that
-    /// [`insert_unique`](crate::CuckooFilter::insert_unique) gives. [`remove_value`](Self::remove_value) is no danger.
+    /// [`update`](Self::update) the maplet is a table of one value for each key, in which few keys share theirs: a
+    /// counter for each key, say. **Do not [remove](Self::remove) single pairs from such a maplet**, for the reason
+    /// that [`insert_unique`](crate::CuckooFilter::insert_unique) gives. [`remove_value`](Self::remove_value) is no
+    /// danger.
     ///
     /// Blocks as [`insert_unique`](crate::CuckooFilter::insert_unique) does.
     ///
@@ -336,12 +339,12 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         Ok(by_format!(self.inner, table => table.insert_unique_item(pair))?)
     }
 
-    /// Replaces a value of `key` by what `new` makes of it, and returns the value before; `Ok(None)` if the key has none.
-    /// If `new` returns `None`, nothing changes. Of several values one is replaced, whichever.
+    /// Replaces a value of `key` by what `new` makes of it, and returns the value before; `Ok(None)` if the key has
+    /// none. If `new` returns `None`, nothing changes. Of several values one is replaced, whichever.
     ///
-    /// It is to a value what [`AtomicU64::fetch_update`](std::sync::atomic::AtomicU64::fetch_update) is to a number: a step
-    /// from one value to the next that no other thread comes between. If another thread is faster, `new` is called again.
-    /// No lock is held meanwhile. As with [`replace`](Self::replace), update only keys that were inserted.
+    /// It is to a value what [`AtomicU64::fetch_update`](std::sync::atomic::AtomicU64::fetch_update) is to a number: a
+    /// step from one value to the next that no other thread comes between. If another thread is faster, `new` is called
+    /// again. No lock is held meanwhile. As with [`replace`](Self::replace), update only keys that were inserted.
     ///
     /// Blocks as [`get`](Self::get) and [`replace`](Self::replace) do.
     ///
@@ -413,15 +416,16 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         self.fits(value) && by_format!(self.inner, table => table.remove_item(pair))
     }
 
-    /// Removes all pairs with this value, and returns how many there were: of a run that a compaction has replaced, say, or
-    /// of a shard that went away. (For a value of more bits than [`value_bits`](Self::value_bits) it returns 0.)
+    /// Removes all pairs with this value, and returns how many there were: of a run that a compaction has replaced,
+    /// say, or of a shard that went away. (For a value of more bits than [`value_bits`](Self::value_bits) it returns
+    /// 0.)
     ///
-    /// Other threads go on meanwhile. Each pair that was there before the call is removed by itself, at some instant during
-    /// the call. One that gets the value during the call may be removed or not; when the call has returned, it removes
-    /// nothing any more.
+    /// Other threads go on meanwhile. Each pair that was there before the call is removed by itself, at some instant
+    /// during the call. One that gets the value during the call may be removed or not; when the call has returned, it
+    /// removes nothing any more.
     ///
-    /// It reads the whole table, which takes some milliseconds for a million pairs. Blocks while another thread removes a
-    /// value, [clears](Self::clear) the maplet, or [merges](Self::merge) another one into it, and at the end of a
+    /// It reads the whole table, which takes some milliseconds for a million pairs. Blocks while another thread removes
+    /// a value, [clears](Self::clear) the maplet, or [merges](Self::merge) another one into it, and at the end of a
     /// [`snapshot`](Self::snapshot); and while another thread writes, for each group of buckets.
     ///
     /// # Examples
@@ -789,7 +793,8 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         pub fn load_factor(&self) -> f64;
 
         /// How full the maplet is: its entries in proportion to the number of pairs that it was built for, or to its
-        /// [maximum capacity](CuckooMaplet::max_capacity). As [`CuckooFilter::fullness`](crate::CuckooFilter::fullness).
+        /// [maximum capacity](CuckooMaplet::max_capacity). As
+        /// [`CuckooFilter::fullness`](crate::CuckooFilter::fullness).
         ///
         /// # Examples
         ///
@@ -893,8 +898,8 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
 /// Growth.
 impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
     forward_to_inner! {
-        /// The maximum capacity: the number of pairs that the maplet holds at its maximum size. It is what the builder was
-        /// [given](crate::Builder::max_capacity), or else what a maplet with such [values](Self#layouts) can reach.
+        /// The maximum capacity: the number of pairs that the maplet holds at its maximum size. It is what the builder
+        /// was [given](crate::Builder::max_capacity), or else what a maplet with such [values](Self#layouts) can reach.
         ///
         /// # Examples
         ///
@@ -910,10 +915,10 @@ impl<L: GrowingLayout, S> CuckooMaplet<Growable<L>, S> {
         /// ```
         pub fn max_capacity(&self) -> usize;
 
-        /// The mean number of candidates that [`get`](Self::get) is expected to return for an absent key when
-        /// the maplet holds this number of pairs, if it grew from its first size with them. If the
-        /// builder was given a rate, it is at most this rate up to the [maximum capacity](crate::Builder::max_capacity), or
-        /// up to 2^40 pairs in a maplet without a maximum.
+        /// The mean number of candidates that [`get`](Self::get) is expected to return for an absent key when the
+        /// maplet holds this number of pairs, if it grew from its first size with them. If the builder was given a
+        /// rate, it is at most this rate up to the [maximum capacity](crate::Builder::max_capacity), or up to 2^40
+        /// pairs in a maplet without a maximum.
         ///
         /// # Examples
         ///

@@ -1,7 +1,7 @@
 //! Snapshots: a filter or a maplet as bytes, and back.
 //!
-//! **Invariant:** no filter comes of bytes before all of them were validated: it is one that this crate could have made, or
-//! there is an error.
+//! **Invariant:** no filter comes of bytes before all of them were validated: it is one that this crate could have
+//! made, or there is an error.
 
 mod format;
 #[cfg(feature = "serde")]
@@ -29,18 +29,18 @@ use crate::table::{Buckets, Image, Stashed, State};
 /// Bytes that a reader is asked for at first.
 const FIRST_READ: usize = 1 << 13;
 
-/// A [`CuckooFilter`], a [`CuckooMaplet`], or an [`ExpiringCuckooFilter`](crate::ExpiringCuckooFilter), as it was at one
-/// instant; made by [`CuckooFilter::snapshot`] or [`CuckooMaplet::snapshot`], or read from
-/// bytes. What is said of filters here holds for the others, too.
+/// A [`CuckooFilter`], a [`CuckooMaplet`], or an [`ExpiringCuckooFilter`](crate::ExpiringCuckooFilter), as it was at
+/// one instant; made by [`CuckooFilter::snapshot`] or [`CuckooMaplet::snapshot`], or read from bytes. What is said of
+/// filters here holds for the others, too.
 ///
 /// It is its bytes, and nothing else: the entries of the filter, and a check of the hasher, not the hasher.
 /// [`as_bytes`](Self::as_bytes) are what a file, a message or a page of a database keeps. A
 /// [`CuckooFilterView`](crate::CuckooFilterView) answers from them where they lie.
 ///
 /// * **Bytes**: 8 for each bucket, 16 for each stashed entry and for each value of which entries are
-///   [doubled](crate#growth) (of a filter, if any is), and 128 more, or 144 of an expiring filter, the same on every machine. `docs/format.md` in the
-///   repository describes each of them. The checksums find damage. They are no signature: whoever can change the
-///   bytes can make a valid filter of other items.
+///   [doubled](crate#growth) (of a filter, if any is), and 128 more, or 144 of an expiring filter, the same on every
+///   machine. `docs/format.md` in the repository describes each of them. The checksums find damage. They are no
+///   signature: whoever can change the bytes can make a valid filter of other items.
 /// * **Memory**: that of its bytes. While one is taken, 8 bytes more for each bucket and 32 for each stashed entry.
 /// * **Serde**: with the feature `serde`, it is `Serialize` and `Deserialize`, as its bytes. So a filter goes into any
 ///   format through its snapshot:
@@ -345,9 +345,9 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// [stash](crate#what-finds-no-room) changes while it is copied. Another call of `snapshot` waits
     /// until this one has ended.
     ///
-    /// It takes twice as much memory as the table has in use, and 32 bytes for each stashed entry; half of it stays with
-    /// the [`Snapshot`]. A large table takes about as long as a copy of it to new memory: 160 ms for 2^27 slots, which are 256 MiB, on the machine of
-    /// `docs/performance.md`.
+    /// It takes twice as much memory as the table has in use, and 32 bytes for each stashed entry; half of it stays
+    /// with the [`Snapshot`]. A large table takes about as long as a copy of it to new memory: 160 ms for 2^27 slots,
+    /// which are 256 MiB, on the machine of `docs/performance.md`.
     ///
     /// **A filter with the default hasher cannot be restored in another process.** The snapshot does not
     /// contain the hasher, and the random seed of the default hasher is lost when the process ends:
@@ -378,8 +378,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         self.inner.snapshot()
     }
 
-    /// Restores the filter of a snapshot that [`Snapshot::as_bytes`] gave: it gives the same
-    /// answers as the saved filter, and can be changed like any other. Reads the snapshot in steps of 8 KiB, and not a byte more.
+    /// Restores the filter of a snapshot that [`Snapshot::as_bytes`] gave: it gives the same answers as the saved
+    /// filter, and can be changed like any other. Reads the snapshot in steps of 8 KiB, and not a byte more.
     ///
     /// Every byte is validated: a filter that is restored is one that this crate could have made. But
     /// the checksum is no signature: whoever can change the bytes can make a valid filter of other
@@ -457,8 +457,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
         Inner::from_snapshot(snapshot, hasher, Content::Items).map(Self::from_inner)
     }
 
-    /// An exact copy of the filter as it is at one instant, with a clone of the hasher: changes of one do not reach the other.
-    /// (Not `Clone`: it may fail, and it waits.)
+    /// An exact copy of the filter as it is at one instant, with a clone of the hasher: changes of one do not reach the
+    /// other. (Not `Clone`: it may fail, and it waits.)
     ///
     /// What is in it, what it blocks, and what it takes meanwhile is the same as for [`snapshot`](Self::snapshot).
     ///
@@ -504,8 +504,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// # Errors
     ///
     /// [`Error::OtherLayout`], [`Error::OtherSize`] and [`Error::OtherHasher`], where the filters do not fit together;
-    /// [`Error::Full`], [`Error::NoMemoryToGrow`], and [`Error::OutOfMemory`] for the snapshot. Then the filter holds what
-    /// it held before.
+    /// [`Error::Full`], [`Error::NoMemoryToGrow`], and [`Error::OutOfMemory`] for the snapshot. Then the filter holds
+    /// what it held before.
     ///
     /// # Examples
     ///
@@ -623,8 +623,8 @@ impl<L: Storage, S: BuildHasher> CuckooMaplet<L, S> {
         Inner::from_snapshot(snapshot, hasher, Content::Pairs).map(Self::from_inner)
     }
 
-    /// An exact copy of the maplet as it is at one instant, with a clone of the hasher: changes of one do not reach the other.
-    /// (Not `Clone`: it may fail, and it waits.)
+    /// An exact copy of the maplet as it is at one instant, with a clone of the hasher: changes of one do not reach the
+    /// other. (Not `Clone`: it may fail, and it waits.)
     ///
     /// What is in it, what it blocks, and what it takes meanwhile is the same as for [`snapshot`](Self::snapshot).
     ///

@@ -60,8 +60,8 @@ use crate::table::{Buckets, Fixed, Growing};
 /// # Ok::<(), coucal::Error>(())
 /// ```
 ///
-/// A storage is known at compile time, and there is no `dyn Storage`: where only the layout is to be chosen at run time, use
-/// [`AnyLayout`].
+/// A storage is known at compile time, and there is no `dyn Storage`: where only the layout is to be chosen at run
+/// time, use [`AnyLayout`].
 ///
 /// Items are no type parameter: see [how to name the type of a filter](crate#the-type-of-a-filter).
 ///

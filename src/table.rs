@@ -259,9 +259,9 @@ impl<B: Buckets> State<B> {
         })
     }
 
-    /// Locks the stripes of the buckets of some places: while they are locked, none of these buckets is
-    /// split, and so the places stay where they are. `buckets` is where they were a moment ago; what is
-    /// returned is where they are, and how they are read by the extent as it is under the locks. Blocks as [`Stripes::lock`] does.
+    /// Locks the stripes of the buckets of some places: while they are locked, none of these buckets is split, and so
+    /// the places stay where they are. `buckets` is where they were a moment ago; what is returned is where they are,
+    /// and how they are read by the extent as it is under the locks. Blocks as [`Stripes::lock`] does.
     #[inline(always)]
     fn lock<const N: usize>(
         &self,

@@ -51,8 +51,8 @@ impl<L: FixedStorage> Counts for CuckooMaplet<L, KeyHash> {
     }
 }
 
-/// Cormode and Muthukrishnan, "An Improved Data Stream Summary" (2005), with the conservative update of Estan and Varghese
-/// (2002) as far as threads allow it.
+/// Cormode and Muthukrishnan, "An Improved Data Stream Summary" (2005), with the conservative update of Estan and
+/// Varghese (2002) as far as threads allow it.
 struct CountMin {
     cells: Vec<AtomicU8>,
 }

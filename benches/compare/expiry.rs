@@ -1,8 +1,8 @@
-//! Filters that forget: what an expiring filter takes and costs beside two filters in turn, two Bloom filters in turn, a filter
-//! with a time to live for each item, and an exact map with times.
+//! Filters that forget: what an expiring filter takes and costs beside two filters in turn, two Bloom filters in turn,
+//! a filter with a time to live for each item, and an exact map with times.
 //!
-//! Time passes in ticks. Each tick inserts as many new items, and as many that were new in the last ticks. An item is to be
-//! remembered for [`WINDOW`] ticks.
+//! Time passes in ticks. Each tick inserts as many new items, and as many that were new in the last ticks. An item is
+//! to be remembered for [`WINDOW`] ticks.
 
 use std::collections::HashMap;
 use std::mem;
@@ -62,8 +62,8 @@ const FIRST_BURSTS: usize = 4;
 /// How many are measured. Two filters in turn are as before after three.
 const BURSTS: usize = 9;
 
-/// The end of a generation in a large table, of 2 bytes for each slot, by the number of generations: of 2, half of the items are
-/// forgotten.
+/// The end of a generation in a large table, of 2 bytes for each slot, by the number of generations: of 2, half of the
+/// items are forgotten.
 const ADVANCES: [(&str, u32); 3] =
     [("2 generations", 2), ("16 generations", 16), ("256 generations", 256)];
 const ADVANCE: [&str; 2] = ["an advance, ms", "ns per slot"];

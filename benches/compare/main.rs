@@ -50,13 +50,14 @@ fn allocated() -> usize {
 
 /// Compares coucal with what the machine does at best, with other filters and with exact sets.
 ///
-/// Writes performance/TOPIC.csv and plots, and prints a table for each figure. Where docs/performance.md, docs/cookbook.md
-/// or README.md has a place for a table, between `<!-- table: NAME -->` and `<!-- end -->`, the table is
-/// replaced if the output folder is docs.
+/// Writes performance/TOPIC.csv and plots, and prints a table for each figure. Where docs/performance.md,
+/// docs/cookbook.md or README.md has a place for a table, between `<!-- table: NAME -->` and `<!-- end -->`, the table
+/// is replaced if the output folder is docs.
 #[derive(Parser)]
 struct Arguments {
-    /// filters (one thread, beside other filters and sets), batches, threads, growth, maplets, snapshots,
-    /// stash, views, expiry (beside other ways to forget), counters, callers (a loop and a large function), hashers (the stable one beside the default one), or all.
+    /// filters (one thread, beside other filters and sets), batches, threads, growth, maplets, snapshots, stash, views,
+    /// expiry (beside other ways to forget), counters, callers (a loop and a large function), hashers (the stable one
+    /// beside the default one), or all.
     #[arg(value_parser = topics)]
     topics: &'static [Topic],
     /// Table sizes; powers are written as 2^27. Tables and plots have the last one.

@@ -1,9 +1,9 @@
-//! Instructions of each operation, counted under callgrind: a guard against regressions that needs no
-//! quiet machine. Each operation is counted twice: with the layout in the type of the filter, and (names
-//! that begin with `any-`) with the layout chosen at run time. Some are counted a third time (`grow-`):
-//! in a filter that grows, after some doublings, and inserts while it does. Those of a maplet begin with
-//! `maplet-`: lookups there are `get`, but for `maplet-contains`. Those of a filter that forgets begin with `expiring-`: `hot` is
-//! an insert of what was inserted in this generation. Those of a view, which opens trusted bytes, begin with `view-`.
+//! Instructions of each operation, counted under callgrind: a guard against regressions that needs no quiet machine.
+//! Each operation is counted twice: with the layout in the type of the filter, and (names that begin with `any-`) with
+//! the layout chosen at run time. Some are counted a third time (`grow-`): in a filter that grows, after some
+//! doublings, and inserts while it does. Those of a maplet begin with `maplet-`: lookups there are `get`, but for
+//! `maplet-contains`. Those of a filter that forgets begin with `expiring-`: `hot` is an insert of what was inserted in
+//! this generation. Those of a view, which opens trusted bytes, begin with `view-`.
 //!
 //! ```text
 //! cargo run --release -p coucal-benches --bin instructions              # compare with the record

@@ -253,8 +253,8 @@ fn in_each_type(contents: &Contents, bytes: &[u8], rest: &mut Unstructured<'_>) 
     named_layout(contents, bytes);
 }
 
-/// Whether this is the type of the expiring filter is as the reader says. What is restored has nothing left after as many
-/// advances as there are generations.
+/// Whether this is the type of the expiring filter is as the reader says. What is restored has nothing left after as
+/// many advances as there are generations.
 fn forgets<L: Storage>(snapshot: &Snapshot, generations: u32, is_its: bool) {
     match ExpiringCuckooFilter::<L, StableHashBuilder>::from_snapshot(snapshot, HASHER) {
         Ok(seen) => {

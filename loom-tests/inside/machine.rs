@@ -162,8 +162,8 @@ impl Flag {
     }
 }
 
-/// loom's mutex in place of the lock of this crate, which has models of its own: a waiter that loom
-/// knows to wait costs a model far fewer executions than one that tries again and again. It holds whether it is retired.
+/// loom's mutex in place of the lock of this crate, which has models of its own: a waiter that loom knows to wait costs
+/// a model far fewer executions than one that tries again and again. It holds whether it is retired.
 pub(crate) struct Lock(loom::sync::Mutex<bool>);
 
 impl Lock {

@@ -1,5 +1,5 @@
-//! What the models may see and do that a user may not. Under `--cfg coucal_model` a module of `coucal`, below `table`: so
-//! it reaches what is private there.
+//! What the models may see and do that a user may not. Under `--cfg coucal_model` a module of `coucal`, below `table`:
+//! so it reaches what is private there.
 
 // Models report failure by a panic.
 #![allow(clippy::missing_panics_doc)]
@@ -93,7 +93,8 @@ impl<L: Storage + 'static, const SHORT_RING: bool> Modelled for Maplet<L, SHORT_
     }
 }
 
-/// The expiring filter of a storage, with stamps of two bits. With `TIMED` its generations end by the time of the model.
+/// The expiring filter of a storage, with stamps of two bits. With `TIMED` its generations end by the time of the
+/// model.
 pub struct Expiring<L, const TIMED: bool = false>(PhantomData<L>);
 
 impl<L: Storage + 'static, const TIMED: bool> Modelled for Expiring<L, TIMED> {
@@ -121,8 +122,8 @@ loom::lazy_static! {
     static ref TIME: loom::sync::atomic::AtomicU64 = loom::sync::atomic::AtomicU64::new(0);
 }
 
-/// The time of a model: it goes back for no thread, nor from one thread to another that knows what the first one did. Other
-/// threads may be told that it is earlier than it is, as if they had stopped since they looked.
+/// The time of a model: it goes back for no thread, nor from one thread to another that knows what the first one did.
+/// Other threads may be told that it is earlier than it is, as if they had stopped since they looked.
 #[must_use]
 pub fn time() -> u64 {
     // Relaxed: a look at a clock orders nothing.

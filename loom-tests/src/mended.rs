@@ -15,7 +15,8 @@ use crate::source::{Result, Source};
 /// What the compiler is told of the models, and of all that they use.
 pub const RUSTFLAGS: &str = "--cfg loom --cfg coucal_model";
 
-/// A change at a text that occurs once in a function, or in a type. A blank in it stands for any white space and comments.
+/// A change at a text that occurs once in a function, or in a type. A blank in it stands for any white space and
+/// comments.
 struct Change {
     file: &'static str,
     item: &'static str,

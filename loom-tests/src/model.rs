@@ -346,15 +346,15 @@ impl<M: Modelled> Setup<M> {
         Self { exact_seq_cst: true, ..self }
     }
 
-    /// The model also runs by every schedule with two preemptions: at each point each thread is tried that can go on. So
-    /// it does not rely on what loom takes for the same order. Only with the mended loom.
+    /// The model also runs by every schedule with two preemptions: at each point each thread is tried that can go on.
+    /// So it does not rely on what loom takes for the same order. Only with the mended loom.
     #[must_use]
     pub fn by_every_schedule(self) -> Self {
         Self { every_schedule: true, ..self }
     }
 
-    /// As `check`, of threads that assert what they see, and record nothing. What `define` returns is called at the end, when
-    /// no thread is running.
+    /// As `check`, of threads that assert what they see, and record nothing. What `define` returns is called at the
+    /// end, when no thread is running.
     pub fn check_asserted<F: FnOnce(&mut Thread<M>)>(
         self,
         floor: usize,
@@ -430,8 +430,8 @@ impl<M: Subject> Setup<M> {
 }
 
 impl<M: Storage + 'static, const TIMED: bool> Setup<Expiring<M, TIMED>> {
-    /// As `check_with`, of a filter that forgets: the checker knows of ages. An item with another value is the same one with
-    /// this stamp.
+    /// As `check_with`, of a filter that forgets: the checker knows of ages. An item with another value is the same one
+    /// with this stamp.
     pub fn check_ages(
         self,
         floor: usize,

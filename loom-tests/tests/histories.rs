@@ -193,8 +193,8 @@ fn record(table: &Table, stored: Range<usize>, threads: usize, seed: u64) -> His
     History { keys, inconclusive, ..History::from_intervals(initial, &recorded) }
 }
 
-/// Runs histories of `count` classes, or keys, and checks each; `new` makes an empty filter, or maplet, and `check` says what
-/// holds besides.
+/// Runs histories of `count` classes, or keys, and checks each; `new` makes an empty filter, or maplet, and `check`
+/// says what holds besides.
 fn run(
     histories: u64,
     count: usize,
@@ -230,8 +230,8 @@ fn histories_of_fixed_size(kind: Kind, histories: u64) {
     }
 }
 
-/// The same of subjects that start near the load at which they grow. None says that it is full before it has its greatest
-/// size, which is a few buckets more, or twice as many.
+/// The same of subjects that start near the load at which they grow. None says that it is full before it has its
+/// greatest size, which is a few buckets more, or twice as many.
 fn histories_of_growth(kind: Kind, count: usize) {
     let histories = histories_asked_for().unwrap_or(90) / 6;
     let first_slots = kind.build(0, 0).slots();

@@ -58,8 +58,8 @@ impl Kind {
         self.try_build(first, most).expect("memory for a test")
     }
 
-    /// The greatest maximum of what is built for this capacity at first, up to `most`, with which no split doubles an entry,
-    /// and for which it does not begin with more buckets.
+    /// The greatest maximum of what is built for this capacity at first, up to `most`, with which no split doubles an
+    /// entry, and for which it does not begin with more buckets.
     pub fn greatest_exact(self, first: usize, most: usize) -> usize {
         let at = |most| {
             let subject = self.build(first, most);

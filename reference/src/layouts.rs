@@ -71,8 +71,8 @@ impl Layout {
         self.core_bits > 0
     }
 
-    /// Bits that a new entry of a growing table knows beyond those of the level, beside a value of so many bits: what is left
-    /// beside the core and the bit that ends the ring. The core is short where there would be fewer than eight.
+    /// Bits that a new entry of a growing table knows beyond those of the level, beside a value of so many bits: what
+    /// is left beside the core and the bit that ends the ring. The core is short where there would be fewer than eight.
     pub fn extra_bits(self, value_bits: u32) -> u32 {
         let core_and_extra = self.bits - value_bits - 1;
         core_and_extra - self.core_bits.min(core_and_extra.saturating_sub(8).max(4))

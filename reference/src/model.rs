@@ -132,8 +132,8 @@ impl Model {
         self.len = 0;
     }
 
-    /// From now on the entries are those of a table that may have doubled some, and may have made some shorter. None may
-    /// be lost by that: each item has no fewer than before.
+    /// From now on the entries are those of a table that may have doubled some, and may have made some shorter. None
+    /// may be lost by that: each item has no fewer than before.
     pub(crate) fn follow(&mut self, table: Contents) {
         type Prefixes = Vec<(Prefix, usize)>;
         assert_eq!(table.items() as usize, self.len);

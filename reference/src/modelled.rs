@@ -70,15 +70,16 @@ pub struct Modelled {
 }
 
 impl Modelled {
-    /// A subject of fixed size that holds anything, or one that grows to a maximum with which no split doubles an entry.
+    /// A subject of fixed size that holds anything, or one that grows to a maximum with which no split doubles an
+    /// entry.
     pub fn new(subject: Box<dyn Subject>) -> Self {
         let modelled = Self::doubling(subject);
         assert!(modelled.start.is_exact(), "a split may double entries");
         Self { is_exact: true, ..modelled }
     }
 
-    /// An empty subject that grows, to any maximum. Only what was inserted is removed from it: what is left of a doubled entry
-    /// may be that of no item.
+    /// An empty subject that grows, to any maximum. Only what was inserted is removed from it: what is left of a
+    /// doubled entry may be that of no item.
     pub fn doubling(subject: Box<dyn Subject>) -> Self {
         let bytes = subject.bytes();
         let start = format::read(&bytes).expect("a snapshot");
@@ -444,8 +445,8 @@ impl Modelled {
         }
     }
 
-    /// Removes those of these items that are there. What each of them takes may be another entry of it than in the model:
-    /// for those that are left that makes no difference.
+    /// Removes those of these items that are there. What each of them takes may be another entry of it than in the
+    /// model: for those that are left that makes no difference.
     fn remove_held(&mut self, items: &[Item]) {
         let held: Vec<Item> = items.iter().copied().filter(|&item| self.forget(item)).collect();
         for &item in &held {

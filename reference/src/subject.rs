@@ -91,8 +91,8 @@ pub trait Subject: Any + Debug + Send + Sync {
     fn remove_value(&self, value: Value) -> usize;
     /// Only for maplets.
     fn insert_if_absent(&self, item: Item) -> Result<bool, Error>;
-    /// Only for maplets, where nothing keeps it from being done. From which of its values, and whether to another one, `new`
-    /// says.
+    /// Only for maplets, where nothing keeps it from being done. From which of its values, and whether to another one,
+    /// `new` says.
     fn update(&self, hash: u64, new: &dyn Fn(Value) -> Option<Value>) -> Option<Value>;
     fn remove(&self, item: Item) -> bool;
     fn remove_each(&self, items: &[Item]) -> Vec<bool>;
@@ -100,7 +100,8 @@ pub trait Subject: Any + Debug + Send + Sync {
     fn values(&self, hash: u64) -> Vec<Value>;
     fn contains(&self, hash: u64) -> bool;
     fn contains_each(&self, hashes: &[u64]) -> Vec<bool>;
-    /// What a view of these bytes, as of its snapshot, says of each hash: whether it is there, and its values in ascending order.
+    /// What a view of these bytes, as of its snapshot, says of each hash: whether it is there, and its values in
+    /// ascending order.
     fn viewed(&self, bytes: &[u8], is_trusted: bool, hashes: &[u64]) -> Result<Vec<Viewed>, Error>;
     /// A view of these bytes, those of its snapshot, says of each hash what it says itself.
     fn assert_viewed(&self, bytes: &[u8], hashes: &[u64]) {

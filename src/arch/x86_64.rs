@@ -116,7 +116,8 @@ fn matching_in_vector<const BITS: u32>(words: [u64; 2], sought: Query) -> __m128
         _ => (_mm_srl_epi32(held, down), _mm_sll_epi32(held, up)),
     };
     let turned = _mm_or_si128(upper, lower);
-    // Above the ring it has bits of no meaning: where the lowest bit that differs is one of them, the whole ring agrees.
+    // Above the ring it has bits of no meaning: where the lowest bit that differs is one of them, the whole ring
+    // agrees.
     let known = _mm_and_si128(turned, rings);
     let [first, second] = untold.map(|untold| broadcast::<BITS>(untold));
     let difference = _mm_xor_si128(turned, _mm_unpacklo_epi64(first, second));

@@ -22,8 +22,8 @@ pub enum Expiring {}
 
 /// Builds an [`ExpiringCuckooFilter`] step by step; made by [`ExpiringCuckooFilter::builder`].
 ///
-/// It is the [`Builder`] of filters, with the [number of generations](Builder::generations), and with what may end one: you,
-/// [time](Builder::every), or [want of room](Builder::forget_oldest_when_full).
+/// It is the [`Builder`] of filters, with the [number of generations](Builder::generations), and with what may end one:
+/// you, [time](Builder::every), or [want of room](Builder::forget_oldest_when_full).
 ///
 /// # Examples
 ///
@@ -60,8 +60,8 @@ impl Default for ExpiringBuilder {
 
 /// What is built: an expiring filter.
 impl<L: Storage, S> ExpiringBuilder<L, S> {
-    /// How many generations are remembered, the present one among them: from 2 to 256, and as many as the layout has room
-    /// for. An expiring filter needs it.
+    /// How many generations are remembered, the present one among them: from 2 to 256, and as many as the layout has
+    /// room for. An expiring filter needs it.
     ///
     /// Each doubling takes a bit of the fingerprint, and so doubles the rate of false positives: as each
     /// [bit of a value](crate::CuckooMaplet#layouts) does. With few generations the window is coarse: an item is remembered
@@ -109,11 +109,11 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
         Self { expiry: Expiry { period: Some(period), ..self.expiry }, ..self }
     }
 
-    /// The clock by which generations [end](Self::every), in place of [that of the machine](ExpiringCuckooFilter#time): for
-    /// tests, or where a look at it costs too much.
+    /// The clock by which generations [end](Self::every), in place of [that of the machine](ExpiringCuckooFilter#time):
+    /// for tests, or where a look at it costs too much.
     ///
-    /// It returns the time since any instant that is always the same. It must not go back. `wasm32-unknown-unknown` has no other
-    /// clock: there [`every`](Self::every) needs this one, or `build` panics.
+    /// It returns the time since any instant that is always the same. It must not go back. `wasm32-unknown-unknown` has
+    /// no other clock: there [`every`](Self::every) needs this one, or `build` panics.
     ///
     /// # Examples
     ///
@@ -139,12 +139,12 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
         Self { expiry: Expiry { now: Some(now), ..self.expiry }, ..self }
     }
 
-    /// An insert that finds the filter [full](Error::Full) ends the generation early, until there is room. So none is refused
-    /// for want of room, and items are remembered for less time than was wanted;
+    /// An insert that finds the filter [full](Error::Full) ends the generation early, until there is room. So none is
+    /// refused for want of room, and items are remembered for less time than was wanted;
     /// [`stats`](ExpiringCuckooFilter::stats) counts how often that was.
     ///
-    /// One generation goes at a time, the oldest. If all items are of the present one, all of them go, after as many sweeps as
-    /// there are generations.
+    /// One generation goes at a time, the oldest. If all items are of the present one, all of them go, after as many
+    /// sweeps as there are generations.
     ///
     /// # Examples
     ///
@@ -194,8 +194,8 @@ impl<L: Storage, S> ExpiringBuilder<L, S> {
     ///
     /// # Errors
     ///
-    /// Those of [`build`](Self::build), but [`Error::OutOfMemory`]; and [`Error::AboveMaxCapacity`] for more items than the
-    /// filter holds.
+    /// Those of [`build`](Self::build), but [`Error::OutOfMemory`]; and [`Error::AboveMaxCapacity`] for more items than
+    /// the filter holds.
     ///
     /// # Examples
     ///
@@ -243,8 +243,8 @@ fn out_of_range(generations: u32, error: Error) -> Error {
 
 /// Growth of an expiring filter.
 impl<L: GrowingLayout, S> ExpiringBuilder<L, S> {
-    /// A filter that [grows](crate#growth) with its items, as one that is [`growable`](Self::growable), but only up to this
-    /// number of items at once.
+    /// A filter that [grows](crate#growth) with its items, as one that is [`growable`](Self::growable), but only up to
+    /// this number of items at once.
     ///
     /// # Examples
     ///
@@ -261,8 +261,8 @@ impl<L: GrowingLayout, S> ExpiringBuilder<L, S> {
 
     /// A filter that [grows](crate#growth) with the items of its window, as far as memory goes. No size is needed.
     ///
-    /// If no layout was named, `build` chooses one, as for [maplets](crate::MapletBuilder::growable): up to 8 generations
-    /// [`Fp16x4`], and with more [`Fp21x3`](crate::Fp21x3).
+    /// If no layout was named, `build` chooses one, as for [maplets](crate::MapletBuilder::growable): up to 8
+    /// generations [`Fp16x4`], and with more [`Fp21x3`](crate::Fp21x3).
     ///
     /// # Examples
     ///
@@ -290,9 +290,9 @@ impl ExpiringCuckooFilter {
     ///
     /// # Panics
     ///
-    /// If `generations` is not between 2 and 256, or the items need more than 2^44 slots. It aborts, as `Vec` does, if the
-    /// allocator fails. `ExpiringCuckooFilter::builder().capacity(items).generations(generations).build()` returns an error
-    /// instead.
+    /// If `generations` is not between 2 and 256, or the items need more than 2^44 slots. It aborts, as `Vec` does, if
+    /// the allocator fails. `ExpiringCuckooFilter::builder().capacity(items).generations(generations).build()` returns
+    /// an error instead.
     ///
     /// # Examples
     ///
@@ -352,8 +352,9 @@ impl<S> ExpiringCuckooFilter<Fp16x4, S> {
 }
 
 impl GrowableExpiringCuckooFilter {
-    /// An empty filter that grows with the items of this number of generations, with the default hasher. No size is needed,
-    /// and no layout: [`growable`](ExpiringBuilder::growable) says which one it has. You [advance](Self::advance) it.
+    /// An empty filter that grows with the items of this number of generations, with the default hasher. No size is
+    /// needed, and no layout: [`growable`](ExpiringBuilder::growable) says which one it has. You
+    /// [advance](Self::advance) it.
     ///
     /// # Panics
     ///

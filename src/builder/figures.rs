@@ -31,20 +31,21 @@ pub struct Figures {
     /// The number of items that it holds at its maximum size. The capacity, if it does not grow.
     pub max_capacity: usize,
     /// The memory that it takes with the given number of items, in bytes: no more than that, without what the
-    /// [stash](crate#what-finds-no-room) takes, which has few items or none. One that grows may take less: by up to a quarter,
-    /// since splits double fewer entries than they may, and below 40 KB by more, since it takes memory in large steps there; and a maplet that grows takes 16 to 32 bytes more for each value of
-    /// which they have doubled an entry.
+    /// [stash](crate#what-finds-no-room) takes, which has few items or none. One that grows may take less: by up to a
+    /// quarter, since splits double fewer entries than they may, and below 40 KB by more, since it takes memory in
+    /// large steps there; and a maplet that grows takes 16 to 32 bytes more for each value of which they have doubled
+    /// an entry.
     pub memory_bytes: usize,
     /// The same in bits, in proportion to these items. Infinite for no items.
     pub bits_per_item: f64,
-    /// The share of absent items that it reports as present with these items. Of a maplet: the mean number of candidates for
-    /// an absent key.
+    /// The share of absent items that it reports as present with these items. Of a maplet: the mean number of
+    /// candidates for an absent key.
     pub false_positive_rate: f64,
 }
 
 impl<L: Storage, S, T> Builder<L, S, T> {
-    /// What the request comes to: with a budget of memory, as many items as that has room for. `itself` is what the value
-    /// takes that is built.
+    /// What the request comes to: with a budget of memory, as many items as that has room for. `itself` is what the
+    /// value takes that is built.
     pub(super) fn sizing<B: Buckets>(&self, itself: usize) -> Result<(Request, Sizing), Error> {
         let request = Request { only: L::ONLY.or(self.request.only), ..self.request };
         let of = |request| Ok((request, Sizing::new(request)?));

@@ -2,8 +2,8 @@
 //!
 //! **Invariant:** of each clock the times are those since one instant, and never go back.
 
-// A look at the exact clock keeps a processor from looking at the table ahead: with it, an insert in a table that is larger
-// than the cache takes several times as long.
+// A look at the exact clock keeps a processor from looking at the table ahead: with it, an insert in a table that is
+// larger than the cache takes several times as long.
 #![allow(unsafe_code, reason = "the standard library has no clock that costs less than an insert")]
 
 use core::time::Duration;

@@ -1,17 +1,17 @@
 //! When the next generation is due, by a clock.
 //!
-//! **Invariant:** an item whose insert was called at time t is not removed by the timer before t + (N - 1) · period, for N
-//! generations.
+//! **Invariant:** an item whose insert was called at time t is not removed by the timer before t + (N - 1) · period,
+//! for N generations.
 //!
-//! Each insert looks at the clock first. One that finds a generation due advances by as many generations as have passed, before
-//! it stores anything; one thread at a time. Another one that finds a single generation due meanwhile goes on, and may store
-//! the stamp of the generation that has ended. It says so, and then the next generation counts from the end of the advance, and
-//! not from when it was due. One that finds more of them due waits: what is removed then may have the stamp that it would
-//! store.
+//! Each insert looks at the clock first. One that finds a generation due advances by as many generations as have
+//! passed, before it stores anything; one thread at a time. Another one that finds a single generation due meanwhile
+//! goes on, and may store the stamp of the generation that has ended. It says so, and then the next generation counts
+//! from the end of the advance, and not from when it was due. One that finds more of them due waits: what is removed
+//! then may have the stamp that it would store.
 //!
-//! Why this is enough: what has the stamp of generation s was called for before generation s + 1 began, as the timer counts:
-//! either before s had lasted for a period, or beside the advance, which then began s + 1 at its end. From there on N - 1
-//! further generations begin, one for each period, before s is removed.
+//! Why this is enough: what has the stamp of generation s was called for before generation s + 1 began, as the timer
+//! counts: either before s had lasted for a period, or beside the advance, which then began s + 1 at its end. From
+//! there on N - 1 further generations begin, one for each period, before s is removed.
 
 use core::panic::RefUnwindSafe;
 use core::time::Duration;
@@ -40,8 +40,8 @@ pub(crate) struct Timer {
     phase: AtomicUsize,
 }
 
-// A clock that panics gives back the mutex. If that was after an advance, the next insert advances once more: the items are
-// forgotten early, and the filter is valid.
+// A clock that panics gives back the mutex. If that was after an advance, the next insert advances once more: the items
+// are forgotten early, and the filter is valid.
 impl RefUnwindSafe for Timer {}
 
 impl Timer {
@@ -77,7 +77,8 @@ impl Timer {
         self.now().saturating_sub(self.began()) >= self.period
     }
 
-    /// Calls `advance` with the number of generations that are due, unless another thread does. Returns what that returns, or
+    /// Calls `advance` with the number of generations that are due, unless another thread does. Returns what that
+    /// returns, or
     /// 0. `lock` is how to wait for the mutex.
     #[cold]
     #[inline(never)]
@@ -112,8 +113,8 @@ impl Timer {
             // Release: pairs with the Acquire in `may_go_on`. Whoever sees it knows the time that this thread has read.
             self.phase.store(ADVANCING, Ordering::Release);
             let result = advance(due);
-            // Acquire: pairs with the Release in `may_go_on`. The time that is read below is not before that of an insert
-            // that went on. One that comes after this swap does not go on.
+            // Acquire: pairs with the Release in `may_go_on`. The time that is read below is not before that of an
+            // insert that went on. One that comes after this swap does not go on.
             let was_alone = self.phase.swap(IDLE, Ordering::Acquire) & OVERLAPPED == 0;
             let next = if was_alone { began + due * self.period } else { self.now() };
             // Release: pairs with the Acquire in `began`. Whoever sees it sees the generation.
@@ -124,8 +125,8 @@ impl Timer {
 
     /// Whether an insert that has found a generation due may go on beside the thread that advances.
     fn may_go_on(&self) -> bool {
-        // AcqRel: pairs with the Release before the advance, and with the Acquire behind it. If this thread sees that another
-        // one advances, that one sees this.
+        // AcqRel: pairs with the Release before the advance, and with the Acquire behind it. If this thread sees that
+        // another one advances, that one sees this.
         let is_advancing = self.phase.fetch_or(OVERLAPPED, Ordering::AcqRel) & ADVANCING != 0;
         // Afterwards: if several generations were due for the thread that advances, they are due by now.
         is_advancing && passed(self.began(), self.now(), self.period) < 2
@@ -197,8 +198,8 @@ mod tests {
         assert!(Timer::new(Duration::ZERO, now).is_none());
     }
 
-    /// An insert that finds one generation due while another thread advances goes on; then the next one counts from the end of
-    /// the advance, and else from when it was due.
+    /// An insert that finds one generation due while another thread advances goes on; then the next one counts from the
+    /// end of the advance, and else from when it was due.
     #[test]
     fn an_insert_that_goes_on_moves_the_next_generation() {
         clock!(NOW);

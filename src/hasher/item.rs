@@ -9,8 +9,8 @@ use bytemuck::TransparentWrapper;
 /// An item of a filter, or a key of a maplet, with the hasher `S`: every type that implements [`Hash`], and
 /// [`Prehashed`].
 ///
-/// Implement it for a type without `Hash` that knows a hash of its own, of 64 bits. Any hash that tells items apart will
-/// do, even consecutive integers: the filter mixes its bits.
+/// Implement it for a type without `Hash` that knows a hash of its own, of 64 bits. Any hash that tells items apart
+/// will do, even consecutive integers: the filter mixes its bits.
 ///
 /// # Examples
 ///
@@ -54,9 +54,9 @@ impl<T: Hash + ?Sized, S: BuildHasher> Item<S> for T {
 
 /// The hash of an item or key, in place of the item: it is hashed once, for many filters; or on another machine.
 ///
-/// It is the item with this hash: of a filter with a hasher, [`hash_of`](crate::CuckooFilter::hash_of) gives it. A filter
-/// that takes nothing else needs no hasher: `CuckooFilter<Fp16x4, ()>`. Any hash that tells items apart will do, even
-/// consecutive integers: the filter mixes its bits.
+/// It is the item with this hash: of a filter with a hasher, [`hash_of`](crate::CuckooFilter::hash_of) gives it. A
+/// filter that takes nothing else needs no hasher: `CuckooFilter<Fp16x4, ()>`. Any hash that tells items apart will do,
+/// even consecutive integers: the filter mixes its bits.
 ///
 /// # Examples
 ///

@@ -42,8 +42,8 @@ pub struct Candidates {
     more: More,
 }
 
-/// The values for which two buckets have no room. In a box: one word for all who have none. A type of its own: who takes
-/// the candidates for an `Option` is not sent to this one by the compiler.
+/// The values for which two buckets have no room. In a box: one word for all who have none. A type of its own: who
+/// takes the candidates for an `Option` is not sent to this one by the compiler.
 #[derive(Clone, Default)]
 #[expect(clippy::box_collection, reason = "one word in place of three")]
 struct More(Option<Box<Vec<u32>>>);

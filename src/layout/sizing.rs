@@ -42,8 +42,8 @@ pub struct Request {
     /// The number of items that a growing filter holds at its maximum size; without it, as many as its
     /// layout can have.
     pub(crate) max_capacity: Option<u64>,
-    /// The most memory that it may take, in bytes. No size follows from it here: the builder finds how many items it has
-    /// room for.
+    /// The most memory that it may take, in bytes. No size follows from it here: the builder finds how many items it
+    /// has room for.
     pub(crate) memory_bytes: Option<u64>,
     /// The highest acceptable false-positive rate of a filter that holds all these items.
     pub(crate) rate: Option<f64>,
@@ -164,8 +164,8 @@ impl Sizing {
         if let Some(sizing) = suiting.min_by_key(|sizing| sizing.buckets) {
             return Ok(sizing);
         }
-        // A layout whose table is too large, or cannot be as full, might have suited. Otherwise the longest fingerprints have
-        // the lowest rate.
+        // A layout whose table is too large, or cannot be as full, might have suited. Otherwise the longest
+        // fingerprints have the lowest rate.
         let sizings = Self::of_each_layout(request).collect::<Result<Vec<_>, _>>()?;
         let sizing = *sizings.last().expect("a layout stores the values");
         let reached = sizing.rate(request);
@@ -218,8 +218,8 @@ impl Sizing {
         needed.map_or(buckets, |needed| needed.min(buckets))
     }
 
-    /// The false-positive rate of a table that holds this number of items, to which it has grown from its initial size if
-    /// it grows. With more items than its maximum size is for, it is that of a fuller table.
+    /// The false-positive rate of a table that holds this number of items, to which it has grown from its initial size
+    /// if it grows. With more items than its maximum size is for, it is that of a fuller table.
     pub(crate) fn false_positive_rate_at(self, items: u64) -> f64 {
         let Self { layout, initial, buckets: max_buckets, target_load, value_bits, .. } = self;
         let properties = layout.properties();
@@ -240,8 +240,8 @@ impl Sizing {
 }
 
 impl Request {
-    /// Whether a table of this layout can grow from `initial` to `most` buckets, and holds the items of the request then. It
-    /// may have grown from another initial size than would be chosen now.
+    /// Whether a table of this layout can grow from `initial` to `most` buckets, and holds the items of the request
+    /// then. It may have grown from another initial size than would be chosen now.
     pub(crate) fn may_grow(self, layout: LayoutId, initial: u64, most: u64) -> bool {
         let (Ok(_), Ok(load)) = (self.value_bits_of(layout), self.target_load_of(layout)) else {
             return false;
@@ -386,24 +386,25 @@ pub(crate) fn weight(items: f64, initial: u64, buckets: f64, extra_bits: u32) ->
     items / buckets * levels * (-f64::from(extra_bits)).exp2()
 }
 
-/// How many times a table that begins with a power of two of buckets can double before one in
-/// [`MAX_DOUBLED`] slots in use is one that splits have doubled: with 7 extra bits, more often than there is memory for.
+/// How many times a table that begins with a power of two of buckets can double before one in [`MAX_DOUBLED`] slots in
+/// use is one that splits have doubled: with 7 extra bits, more often than there is memory for.
 fn doublings(extra_bits: u32) -> u32 {
     extra_bits + (1 << extra_bits) / MAX_DOUBLED as u32
 }
 
-/// How many entries splits have doubled in a table that has grown from `initial` to `most` buckets, at the most: so many
-/// of so many items.
+/// How many entries splits have doubled in a table that has grown from `initial` to `most` buckets, at the most: so
+/// many of so many items.
 ///
 /// An entry that is inserted at level L knows L + T bits, and is doubled by each level from L + T on. Of 2^D items, 1
-/// is there at first, and 2^L more come with each level L. So of 2^T items of a table of D doublings, D - T were doubled.
+/// is there at first, and 2^L more come with each level L. So of 2^T items of a table of D doublings, D - T were
+/// doubled.
 fn doubled_share(initial: u64, most: u64, extra_bits: u32) -> (u64, u64) {
     let wanted = most.div_ceil(1 << initial.ilog2()).next_power_of_two().ilog2();
     (wanted.min(doublings(extra_bits)).saturating_sub(extra_bits).into(), 1 << extra_bits)
 }
 
-/// The number of buckets of a table that has grown from `initial` buckets to hold `items` items at this load, with room for
-/// what splits have doubled on the way.
+/// The number of buckets of a table that has grown from `initial` buckets to hold `items` items at this load, with room
+/// for what splits have doubled on the way.
 fn buckets_of_grown(
     layout: &Properties,
     items: u64,
@@ -804,7 +805,8 @@ mod tests {
         }
     }
 
-    /// Values leave rings of nine bits where they can, and cores of four bits at least; each bit doubles what is reported.
+    /// Values leave rings of nine bits where they can, and cores of four bits at least; each bit doubles what is
+    /// reported.
     #[test]
     fn values_take_bits_of_core_and_ring() {
         fn check(layout: LayoutId) {
@@ -876,8 +878,8 @@ mod tests {
         }
     }
 
-    /// Without a rate: growth does not end, and at most 2 % of absent keys have a candidate after ten doublings. With longer
-    /// values the lowest rate there is.
+    /// Without a rate: growth does not end, and at most 2 % of absent keys have a candidate after ten doublings. With
+    /// longer values the lowest rate there is.
     #[test]
     fn a_layout_that_grows_is_chosen_by_its_values() {
         let chosen = |request: Request, value_bits| {
@@ -912,8 +914,8 @@ mod tests {
         assert_eq!(chosen(growing(0, 1000), 23), Ok("Fp32x2"));
     }
 
-    /// A layout that is named stores values with which its growth ends only if somebody chose a size; else the error names
-    /// one whose growth does not end.
+    /// A layout that is named stores values with which its growth ends only if somebody chose a size; else the error
+    /// names one whose growth does not end.
     #[test]
     fn growth_ends_only_where_somebody_chose_it() {
         let of = |request| Request { value_bits: Some(6), only: Some(Fp16x4), ..request };

@@ -1,7 +1,7 @@
 //! The bytes of a snapshot: docs/format.md describes each of them. Pure functions.
 //!
-//! **Invariant:** what is written is read as the same, and what is read from any bytes is what could have been written, or
-//! an error.
+//! **Invariant:** what is written is read as the same, and what is read from any bytes is what could have been written,
+//! or an error.
 
 use core::hash::BuildHasher;
 
@@ -274,8 +274,8 @@ impl Header {
     }
 }
 
-/// Whether so many slots can be in use in so many buckets, and so many entries in the stash with so many copies; without
-/// an overflow, however large the numbers are.
+/// Whether so many slots can be in use in so many buckets, and so many entries in the stash with so many copies;
+/// without an overflow, however large the numbers are.
 fn can_hold(layout: LayoutId, buckets: u64, [occupied, stashed, copies]: [u64; 3]) -> bool {
     let slots = buckets.checked_mul(layout.properties().slots as u64);
     let most_copies = stashed.checked_mul(MAX_COPIES as u64);

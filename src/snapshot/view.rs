@@ -1,7 +1,7 @@
 //! Views: lookups in the bytes of a snapshot where they lie.
 //!
-//! **Invariant:** a lookup reads nothing but the bytes, and ends after two words, 128 binary searches and one look at each
-//! stashed entry at the most, whatever the bytes are.
+//! **Invariant:** a lookup reads nothing but the bytes, and ends after two words, 128 binary searches and one look at
+//! each stashed entry at the most, whatever the bytes are.
 
 use core::fmt;
 use core::hash::BuildHasher;
@@ -17,17 +17,18 @@ use crate::table::{
     prefix,
 };
 
-/// The snapshot of a [`CuckooFilter`](crate::CuckooFilter) as a filter that is only read, where its bytes lie: in a file
-/// that is mapped, in a block cache, in a message, in a `static`.
+/// The snapshot of a [`CuckooFilter`](crate::CuckooFilter) as a filter that is only read, where its bytes lie: in a
+/// file that is mapped, in a block cache, in a message, in a `static`.
 ///
-/// Nothing is copied or decoded. One type reads each layout, of fixed size and growing. Bytes may be at any alignment. `B`
-/// is whatever owns or borrows them: `&[u8]`, `Vec<u8>`, `Arc<[u8]>`, `Bytes`, `Mmap`, a [`Snapshot`](crate::Snapshot).
+/// Nothing is copied or decoded. One type reads each layout, of fixed size and growing. Bytes may be at any alignment.
+/// `B` is whatever owns or borrows them: `&[u8]`, `Vec<u8>`, `Arc<[u8]>`, `Bytes`, `Mmap`, a
+/// [`Snapshot`](crate::Snapshot).
 ///
 /// * **Lookups are wait-free**: they read the bytes and nothing else, whoever else reads them. They answer as
 ///   the filter did at the instant of its snapshot, with the same false positives.
-/// * **Time**: two words of the bytes, as in a filter. If entries are [stashed](crate#what-finds-no-room), one binary search
-///   among them for each length of entry that occurs: one in a snapshot of a filter of fixed size, mostly one in one of
-///   a growing filter. A filter has a hash table there, so with many stashed entries a view is slower.
+/// * **Time**: two words of the bytes, as in a filter. If entries are [stashed](crate#what-finds-no-room), one binary
+///   search among them for each length of entry that occurs: one in a snapshot of a filter of fixed size, mostly one in
+///   one of a growing filter. A filter has a hash table there, so with many stashed entries a view is slower.
 /// * **Bytes that change** while a view is open, as those of a mapped file can, make answers wrong, and are no error:
 ///   no lookup panics, or reads beyond them, whatever they are.
 ///
@@ -278,20 +279,20 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
 macro_rules! views {
     ($($view:ident: $item:literal;)*) => {$(
         impl<B: AsRef<[u8]>, S: BuildHasher> $view<B, S> {
-            /// A view of bytes that are a snapshot and nothing else. Every byte is checked once, which takes about as long as
-            /// to read them from memory.
+            /// A view of bytes that are a snapshot and nothing else. Every byte is checked once, which takes about as
+            /// long as to read them from memory.
             ///
             /// # Errors
             ///
-            /// Those of [`CuckooFilter::from_bytes`](crate::CuckooFilter::from_bytes), but for what only a type of another
-            /// layout or kind refuses.
+            /// Those of [`CuckooFilter::from_bytes`](crate::CuckooFilter::from_bytes), but for what only a type of
+            /// another layout or kind refuses.
             pub fn from_bytes(bytes: B, hasher: S) -> Result<Self, Error> {
                 View::new::<false>(bytes, &hasher).map(|view| Self { view, hasher })
             }
 
-            /// A view of bytes that somebody else has checked since they were written: a block cache, a file system with
-            /// checksums. Only the header is checked, and the length: it takes as long as some lookups do, whatever the
-            /// size.
+            /// A view of bytes that somebody else has checked since they were written: a block cache, a file system
+            /// with checksums. Only the header is checked, and the length: it takes as long as some lookups do,
+            /// whatever the size.
             ///
             /// Damaged bytes make answers wrong, also that an item is absent. They are no danger: no lookup panics, or
             /// reads beyond them; at the worst it looks at each stashed entry that the header names.
@@ -323,8 +324,8 @@ macro_rules! views {
                 self.view.header.layout.name()
             }
 
-            /// The expected share of absent keys for which a lookup finds something. Of a growing table it is an estimate
-            /// from a sample of the words.
+            /// The expected share of absent keys for which a lookup finds something. Of a growing table it is an
+            /// estimate from a sample of the words.
             #[must_use]
             pub fn false_positive_rate(&self) -> f64 {
                 by_kind!(self.view, rate_in())
@@ -429,8 +430,8 @@ impl<B: AsRef<[u8]>, S> CuckooFilterView<B, S> {
 }
 
 impl<B: AsRef<[u8]>, S> CuckooMapletView<B, S> {
-    /// The values of the key, and few others, as [`CuckooMaplet::get`](crate::CuckooMaplet::get) gave them. It allocates only
-    /// if values of the key are stashed.
+    /// The values of the key, and few others, as [`CuckooMaplet::get`](crate::CuckooMaplet::get) gave them. It
+    /// allocates only if values of the key are stashed.
     ///
     /// # Examples
     ///

@@ -25,8 +25,8 @@ use crate::table::{Buckets, ItemOf, State, Table};
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Since the filter was built: lookups ([`contains`](crate::CuckooFilter::contains) and its variants) that returned `true` because
-    /// the version of their fingerprint changed in every round, and not because they found it.
+    /// Since the filter was built: lookups ([`contains`](crate::CuckooFilter::contains) and its variants) that returned
+    /// `true` because the version of their fingerprint changed in every round, and not because they found it.
     pub inconclusive_lookups: u64,
     /// Entries in the [stash](crate#what-finds-no-room), each once. In a maplet a key with another value is another
     /// entry.
@@ -65,9 +65,9 @@ pub fn insert_in_batches<T: Copy + Default>(
     }
 }
 
-/// `$result`, where `$table` is the table by the format of its layout. Where the layout is known at compile time, nothing
-/// of the choice is left. Otherwise it is a function of its own: the code of nine layouts would be at each call; but of a
-/// `lookup` the code of the default layout, which is the most likely one, is there.
+/// `$result`, where `$table` is the table by the format of its layout. Where the layout is known at compile time,
+/// nothing of the choice is left. Otherwise it is a function of its own: the code of nine layouts would be at each
+/// call; but of a `lookup` the code of the default layout, which is the most likely one, is there.
 macro_rules! by_format {
     ($inner:expr, $table:ident => $result:expr) => {
         by_format!($inner, const { L::ONLY.is_some() }, $table => $result)
@@ -100,7 +100,8 @@ pub fn apart<R>(operation: impl FnOnce() -> R) -> R {
     operation()
 }
 
-/// Methods of a public type that do what those of its [`Inner`] do: the documentation is there, with examples of the type.
+/// Methods of a public type that do what those of its [`Inner`] do: the documentation is there, with examples of the
+/// type.
 macro_rules! forward_to_inner {
     ($(
         $(#[$doc:meta])*

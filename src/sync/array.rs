@@ -1,8 +1,8 @@
 //! An array of words that becomes longer while others read it.
 //!
-//! **Invariant:** a reader that has seen the number of words finds each of them, in a directory that is as new as that number or
-//! newer. Only the words of a *short* array, which is less than a piece, ever move: they are [copied](PieceArray::lengthen) into a
-//! longer one, while nobody stores any.
+//! **Invariant:** a reader that has seen the number of words finds each of them, in a directory that is as new as that
+//! number or newer. Only the words of a *short* array, which is less than a piece, ever move: they are
+//! [copied](PieceArray::lengthen) into a longer one, while nobody stores any.
 //!
 //! It is allocated in *slabs*, each of some *pieces* of one length, which are found in one step:
 //!
@@ -42,10 +42,10 @@ type Place = UnsafeCell<*mut AtomicU64>;
 
 /// Pieces of 2^`SHIFT` words each. The only one of a *short* array has fewer.
 ///
-/// What the unsafe code builds on: each directory that `newest` has had since `len` told of a word is a box of places, of
-/// which that of the word's piece has the pointer to where word 0 would be if the slab with the piece began there. The
-/// array owns these boxes, and those of the slabs. While it is shared, these places do not change: only the holder of
-/// `owned` writes, to places of which `len` does not tell yet.
+/// What the unsafe code builds on: each directory that `newest` has had since `len` told of a word is a box of places,
+/// of which that of the word's piece has the pointer to where word 0 would be if the slab with the piece began there.
+/// The array owns these boxes, and those of the slabs. While it is shared, these places do not change: only the holder
+/// of `owned` writes, to places of which `len` does not tell yet.
 pub struct PieceArray<const SHIFT: u32> {
     /// The number of words.
     len: AtomicUsize,
@@ -250,8 +250,8 @@ impl<const SHIFT: u32> PieceArray<SHIFT> {
         Ok(Longer { slab, directory: directory.into_boxed_slice() })
     }
 
-    /// Copies all words, which nobody stores meanwhile, and puts the copies in their place, and zeros behind them. Readers may
-    /// go on in the old ones, which are kept, too.
+    /// Copies all words, which nobody stores meanwhile, and puts the copies in their place, and zeros behind them.
+    /// Readers may go on in the old ones, which are kept, too.
     ///
     /// # Panics
     ///
@@ -425,7 +425,8 @@ mod tests {
         assert!(words.eq(0..24));
     }
 
-    /// A short array takes what it needs. Its words are copied when there are to be more, and those who read them go on.
+    /// A short array takes what it needs. Its words are copied when there are to be more, and those who read them go
+    /// on.
     #[test]
     fn a_short_array_is_replaced() {
         let array = array(3);

@@ -1,5 +1,5 @@
-//! A value that is replaced while others read it. Those that were replaced are kept until the end: a reader may go on in
-//! one.
+//! A value that is replaced while others read it. Those that were replaced are kept until the end: a reader may go on
+//! in one.
 #![allow(
     unsafe_code,
     reason = "a load for each access, where `OnceLock` and `arc-swap` take several steps"
@@ -19,7 +19,8 @@ struct Node<T> {
 
 /// A value that can be replaced.
 ///
-/// What the unsafe code builds on: `newest` and each `older` lead to a box that nobody else has, or to nothing at the end.
+/// What the unsafe code builds on: `newest` and each `older` lead to a box that nobody else has, or to nothing at the
+/// end.
 pub(crate) struct Kept<T> {
     newest: AtomicPtr<Node<T>>,
 }

@@ -1,6 +1,7 @@
 //! The lock of a stripe: taken by one compare-and-swap, released by one plain store.
 //!
-//! **Invariant:** of the threads that lock a stripe one holds it, until it unlocks it; and none gets one that is retired.
+//! **Invariant:** of the threads that lock a stripe one holds it, until it unlocks it; and none gets one that is
+//! retired.
 //!
 //! A stripe is held for some tens of nanoseconds, of which the locked instructions of the processor
 //! are the greater part. A mutex that wakes its waiters needs a second one when it is unlocked, to

@@ -5,7 +5,8 @@
 //! *turn*, by an access to an atomic of the table. What follows is on the machine's words, and nothing comes in between.
 //!
 //! What takes effect at several instants takes several turns: a batch one for each item, a merge one for each entry, a
-//! `clear` one for each bucket, a `remove_value` or an `advance` one for each bucket with the value, a `get` or an `age` two.
+//! `clear` one for each bucket, a `remove_value` or an `advance` one for each bucket with the value, a `get` or an
+//! `age` two.
 //!
 //! # Order of memory
 //!

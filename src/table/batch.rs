@@ -43,8 +43,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         self.answer_each(items, key, found, |_, key| self.contains(key));
     }
 
-    /// As `insert` for each item, in order, until one fails, or until the value of one does not fit. Returns how many were
-    /// inserted.
+    /// As `insert` for each item, in order, until one fails, or until the value of one does not fit. Returns how many
+    /// were inserted.
     #[inline]
     pub(crate) fn insert_many<Q>(
         self,
@@ -116,7 +116,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         Ok(changed)
     }
 
-    /// As `remove` for each item, in order, but those whose values do not fit: there are none. Returns how many were removed.
+    /// As `remove` for each item, in order, but those whose values do not fit: there are none. Returns how many were
+    /// removed.
     #[inline]
     pub(crate) fn remove_many<Q>(
         self,
@@ -237,8 +238,8 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         self.answer_each(items, key, ages, |_, key| self.age(key));
     }
 
-    /// As `replace` for each pair, in order, until one fails, but those whose values do not fit: there are none. Returns how
-    /// many were replaced.
+    /// As `replace` for each pair, in order, until one fails, but those whose values do not fit: there are none.
+    /// Returns how many were replaced.
     #[inline]
     pub(crate) fn replace_many<Q>(
         self,

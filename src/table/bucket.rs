@@ -19,8 +19,8 @@
 //! | `longest_again` | the same of one word that was read before | yes |
 //! | `holder_of_longest` | which of two words that were read has the longer one | yes |
 //!
-//! **Invariant:** of one bucket, `slot` and `place` are each other's inverse: what a place becomes in a slot, read again, is
-//! the place, as far as it is known.
+//! **Invariant:** of one bucket, `slot` and `place` are each other's inverse: what a place becomes in a slot, read
+//! again, is the place, as far as it is known.
 
 use core::hint::select_unpredictable;
 

@@ -333,8 +333,9 @@ mod tests {
         random::hashes(43).take(n as usize)
     }
 
-    /// How often something is drawn that is drawn 400 times on average: of 10^4 numbers, one is not in here by chance once
-    /// in 10^12 runs. (Bernstein's inequality: one is t more, or less, with odds of exp(-t^2 / (800 + 2t/3)) at most.)
+    /// How often something is drawn that is drawn 400 times on average: of 10^4 numbers, one is not in here by chance
+    /// once in 10^12 runs. (Bernstein's inequality: one is t more, or less, with odds of exp(-t^2 / (800 + 2t/3)) at
+    /// most.)
     const ABOUT_400: RangeInclusive<u32> = 210..=590;
 
     /// Every core but 0 is drawn as often as any other.
@@ -354,8 +355,8 @@ mod tests {
         }
     }
 
-    /// The entries of one bucket have their other buckets all over the table, whatever its size. Kicks lead on from there to
-    /// all buckets of a table of 2^13 buckets, and to 2^15 of a larger one.
+    /// The entries of one bucket have their other buckets all over the table, whatever its size. Kicks lead on from
+    /// there to all buckets of a table of 2^13 buckets, and to 2^15 of a larger one.
     #[test]
     fn differences_of_positions_are_even() {
         for shape in shapes() {

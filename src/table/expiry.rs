@@ -1,26 +1,27 @@
 //! Removal of a value: all entries that have it, while other threads use the table.
 //!
-//! **Invariant:** while a value is *retiring*, no entry that has it gets from a bucket that was not swept yet to one that
-//! was.
+//! **Invariant:** while a value is *retiring*, no entry that has it gets from a bucket that was not swept yet to one
+//! that was.
 //!
-//! Whoever removes a value holds the mutex `removing` (and so do a merge, a `clear`, and a snapshot at its instant), and
+//! Whoever removes a value holds the mutex `removing` (and so do a merge, a `clear`, and a snapshot at its instant),
+//! and
 //!
 //! 1. publishes the value as retiring,
 //! 2. locks and unlocks each stripe,
 //! 3. sweeps: clears the entries with this value, bucket by bucket up to the extent as it is by now, each bucket under
-//!    its stripe, and bumps the version of each of them before; then takes those out of the stash, each under both of its
-//!    stripes,
+//!    its stripe, and bumps the version of each of them before; then takes those out of the stash, each under both of
+//!    its stripes,
 //! 4. corrects the count of doubled entries, while no split can double one with this value,
 //! 5. takes the value back,
 //! 6. locks and unlocks each stripe again.
 //!
-//! Whoever moves an entry (a kick, a split, the way back from the stash) reads which value is retiring while it holds all
-//! stripes of the move. If it is that of the entry, the entry is *dropped*: removed in place of being moved. A move that
-//! took a stripe after step 2 has read the value; all others have ended before step 3. And a word that has no such entry
-//! after step 2 gets none by a move: so a bucket is read without a lock first.
+//! Whoever moves an entry (a kick, a split, the way back from the stash) reads which value is retiring while it holds
+//! all stripes of the move. If it is that of the entry, the entry is *dropped*: removed in place of being moved. A move
+//! that took a stripe after step 2 has read the value; all others have ended before step 3. And a word that has no such
+//! entry after step 2 gets none by a move: so a bucket is read without a lock first.
 //!
-//! An entry that gets the value meanwhile may stay, or be dropped by a move. Step 6 waits for such a move: when the call
-//! has returned, it removes nothing any more.
+//! An entry that gets the value meanwhile may stay, or be dropped by a move. Step 6 waits for such a move: when the
+//! call has returned, it removes nothing any more.
 
 use super::bucket::Bucket;
 use super::entry::{ValueBits, Values};
@@ -112,8 +113,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Whether what a slot or a cell of the stash holds is to be dropped.
     #[inline]
     pub(super) fn is_retiring(self, bits: u64) -> bool {
-        // Acquire: whoever drops an entry before step 2 of the sweep passes on to lookups, with the bump, what was stored
-        // before the sweep began, as the sweep itself does.
+        // Acquire: whoever drops an entry before step 2 of the sweep passes on to lookups, with the bump, what was
+        // stored before the sweep began, as the sweep itself does.
         let retiring = || Retiring(self.changing.expiry.retiring.load(Ordering::Acquire));
         B::Values::ANY && retiring().includes(self.value_in(bits))
     }
@@ -147,8 +148,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 }
 
 impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
-    /// Removes all entries that have this value when it is called, and no others but those that get it meanwhile. Returns
-    /// how many.
+    /// Removes all entries that have this value when it is called, and no others but those that get it meanwhile.
+    /// Returns how many.
     pub(crate) fn remove_value(self, value: u32) -> usize {
         self.turns.take_locked();
         let _removing = self.lock_removing();

@@ -10,9 +10,10 @@ use crate::layout::sizing::{self, Sizing};
 use crate::layout::{Format, LayoutId};
 use crate::sync::Ordering;
 
-/// Words at most that [`false_positive_rate`] reads in a growing table. Those of the oldest entries, which weigh most, are one in
-/// 2^12 after thirteen doublings: about a dozen of the sample. As each doubling has the same share of the sum, that is
-/// then right within 3 % in two cases of three. After more doublings the sample misses most of the oldest entries.
+/// Words at most that [`false_positive_rate`] reads in a growing table. Those of the oldest entries, which weigh most,
+/// are one in 2^12 after thirteen doublings: about a dozen of the sample. As each doubling has the same share of the
+/// sum, that is then right within 3 % in two cases of three. After more doublings the sample misses most of the oldest
+/// entries.
 const WEIGHED: usize = 1 << 14;
 
 /// Words that it reads beside each other: those of a cache line.
@@ -42,8 +43,8 @@ impl<B: Buckets> State<B> {
         sizing::in_address_space(copies.saturating_sub(doubled))
     }
 
-    /// Entries, in slots or in the stash, each of them once, but for those that splits have doubled. Exact when no thread
-    /// writes.
+    /// Entries, in slots or in the stash, each of them once, but for those that splits have doubled. Exact when no
+    /// thread writes.
     pub(crate) fn entries(&self) -> usize {
         let doubled = self.buckets.growing().map_or(0, Growing::doubled);
         let entries = (self.occupied() + self.stashed_entries()) as u64;

@@ -1,22 +1,24 @@
 //! Tables that forget: their values are generations, of which the oldest is removed now and then.
 //!
-//! **Invariant:** an entry that was stamped while generation n was present, and not again since then, is in the table until the
-//! `advance` that begins generation n + N is called, for N generations, and is gone when that has returned.
+//! **Invariant:** an entry that was stamped while generation n was present, and not again since then, is in the table
+//! until the `advance` that begins generation n + N is called, for N generations, and is gone when that has returned.
 //!
 //! The *clock* has the number of the present generation, and the value by which its entries are known, its *stamp*.
 //!
-//! **Insert.** The stamp that is stored is read under the stripe under which it is stored. So a writer that stops before it
-//! has the stripe reads it again. One that stops while it holds the stripe stops step 2 of the removal of a value (see
-//! [`expiry`](super::expiry)), with which the next `advance` begins: what it stores is of the generation that is present, or
-//! of the one before. An older stamp of the item is replaced, in one store under the stripe. That there is none is decided
-//! under both stripes, as in `insert_unique`: so an item that was seen within the window has one entry.
+//! **Insert.** The stamp that is stored is read under the stripe under which it is stored. So a writer that stops
+//! before it has the stripe reads it again. One that stops while it holds the stripe stops step 2 of the removal of a
+//! value (see [`expiry`](super::expiry)), with which the next `advance` begins: what it stores is of the generation
+//! that is present, or of the one before. An older stamp of the item is replaced, in one store under the stripe. That
+//! there is none is decided under both stripes, as in `insert_unique`: so an item that was seen within the window has
+//! one entry.
 //!
-//! An insert that finds the present stamp takes no lock. It reads the clock before the words, since an entry with this stamp
-//! may be left from N generations ago for whoever has not seen that it was removed; and again after them: if the clock has
-//! moved on, the entry may be removed at any moment. The insert takes effect where it reads the clock last.
+//! An insert that finds the present stamp takes no lock. It reads the clock before the words, since an entry with this
+//! stamp may be left from N generations ago for whoever has not seen that it was removed; and again after them: if the
+//! clock has moved on, the entry may be removed at any moment. The insert takes effect where it reads the clock last.
 //!
-//! **Advance.** The entries of the oldest generation go first: they have the stamp that comes next. Then the next generation is
-//! published. Nobody stores this stamp in between, and so no move drops an entry after that: step 6 is not needed.
+//! **Advance.** The entries of the oldest generation go first: they have the stamp that comes next. Then the next
+//! generation is published. Nobody stores this stamp in between, and so no move drops an entry after that: step 6 is
+//! not needed.
 //!
 //! Lookups know nothing of generations: what is in the table is found.
 
@@ -71,7 +73,8 @@ impl Clock {
         self.0 >> Self::STAMP_BITS
     }
 
-    /// So many generations later, of `count`. The stamp follows from the stamp, and not from the number, which may wrap.
+    /// So many generations later, of `count`. The stamp follows from the stamp, and not from the number, which may
+    /// wrap.
     fn after(self, generations: u64, count: u32) -> Self {
         let stamp = (u64::from(self.stamp()) + generations % u64::from(count)) % u64::from(count);
         Self(self.number().wrapping_add(generations) << Self::STAMP_BITS | stamp)
@@ -123,8 +126,8 @@ impl<B: Buckets> State<B> {
 
     #[inline]
     pub(crate) fn clock(&self) -> Clock {
-        // SeqCst: pairs with the store in `set_clock`. Whoever sees a generation sees that the entries which had its stamp
-        // before were removed, and that the stamp does not retire any more.
+        // SeqCst: pairs with the store in `set_clock`. Whoever sees a generation sees that the entries which had its
+        // stamp before were removed, and that the stamp does not retire any more.
         Clock(self.changing.present.0.load(Ordering::SeqCst))
     }
 
@@ -180,8 +183,8 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         self.insert_stamped_slow(entry, first, second)
     }
 
-    /// An insert of an item that has an older stamp, or is stashed, or must kick. Repeats what another thread's success has
-    /// overtaken. See [`Key`] for the arguments.
+    /// An insert of an item that has an older stamp, or is stashed, or must kick. Repeats what another thread's success
+    /// has overtaken. See [`Key`] for the arguments.
     #[inline(never)]
     fn insert_stamped_slow(self, entry: Entry, first: u64, second: u64) -> Result<bool, Refusal> {
         let key = Key { entry, first, second };
@@ -247,7 +250,8 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         (self.clock() == clock).then(|| self.advance_locked())
     }
 
-    /// As `advance` so often, with one look at each bucket if nothing is left then. Returns how many entries were removed.
+    /// As `advance` so often, with one look at each bucket if nothing is left then. Returns how many entries were
+    /// removed.
     pub(crate) fn advance_by(self, generations: u64) -> usize {
         self.turns.take_locked();
         let _removing = self.lock_removing();

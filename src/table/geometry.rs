@@ -95,8 +95,8 @@ impl Geometry {
         Self { size: buckets as u64, shape: Shape::fixed(bits) }
     }
 
-    /// In a growing table with slots of `bits` bits and rings of this length, of whose positions all entries know the bits
-    /// of this mask.
+    /// In a growing table with slots of `bits` bits and rings of this length, of whose positions all entries know the
+    /// bits of this mask.
     #[inline]
     pub(crate) fn growing(common: u64, bits: u32, ring: u32) -> Self {
         Self { size: common, shape: Shape::growing(bits, ring) }

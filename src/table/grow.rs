@@ -3,12 +3,11 @@
 //! **Invariant:** an entry that goes is in the new bucket before the extent says so, and in the old one until then; and
 //! only the holder of the growth mutex changes the extent.
 //!
-//! A split is a kick to a new bucket, of all that goes there at once. Where the bucket of an entry lies is told by the extent
-//! (see [`super::growing`]), so between the copy and the clear a split also stores the extent: a lookup
-//! that reads the cleared bucket has then synchronized with the bumped versions, and starts over; one
-//! that begins with the bumped versions sees the extent, and with it the new bucket. Writers compute
-//! the buckets of an item again when they hold the stripes: a bucket whose stripe is held cannot be
-//! split.
+//! A split is a kick to a new bucket, of all that goes there at once. Where the bucket of an entry lies is told by the
+//! extent (see [`super::growing`]), so between the copy and the clear a split also stores the extent: a lookup that
+//! reads the cleared bucket has then synchronized with the bumped versions, and starts over; one that begins with the
+//! bumped versions sees the extent, and with it the new bucket. Writers compute the buckets of an item again when they
+//! hold the stripes: a bucket whose stripe is held cannot be split.
 //!
 //! Only one thread at a time splits. Others that would do so as well go on instead, but for those
 //! whose item found no room.
@@ -63,9 +62,9 @@ impl<V: Values> Growing<V> {
         (2.0 * slots / slots_per_bucket as f64) as usize
     }
 
-    /// The smallest size from this number of buckets on at which growth halts until the load of the whole table is above
-    /// the target: what [`Table::grow_for`] has made room for ends there, since a sample may be fuller than the table.
-    /// It follows from sizes alone, so copies of a table grow alike.
+    /// The smallest size from this number of buckets on at which growth halts until the load of the whole table is
+    /// above the target: what [`Table::grow_for`] has made room for ends there, since a sample may be fuller than the
+    /// table. It follows from sizes alone, so copies of a table grow alike.
     fn next_halt(&self, buckets: u64) -> u64 {
         if is_sample_exact(buckets) || buckets == self.grown.initial as u64 {
             return buckets;
@@ -91,8 +90,9 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     pub(super) fn grow_if_loaded(self, [near, _]: [Place; 2]) {
         if let Some(growing) = self.buckets.growing() {
             let buckets = growing.extent().buckets();
-            // One insert in so many checks the load: those with turn 0. In a table of fewer buckets more do, in proportion,
-            // so that it does not double unnoticed. The turn is from bits of the position that no bucket tells.
+            // One insert in so many checks the load: those with turn 0. In a table of fewer buckets more do, in
+            // proportion, so that it does not double unnoticed. The turn is from bits of the position that no bucket
+            // tells.
             let turn = (near.position >> TURN) % INSERTS_PER_LOAD_CHECK;
             if turn * (buckets as u64) < INSERTS_PER_LOAD_CHECK * INSERTS_PER_LOAD_CHECK {
                 self.split_if_loaded(growing, near);
@@ -167,8 +167,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         }
     }
 
-    /// Grows to this number of buckets, or to its maximum. All memory that it needs comes first: where there is not so much,
-    /// nothing has changed. Between two runs others may split.
+    /// Grows to this number of buckets, or to its maximum. All memory that it needs comes first: where there is not so
+    /// much, nothing has changed. Between two runs others may split.
     pub(crate) fn grow_to(self, buckets: u64) -> Result<(), NoMemory> {
         let Some(growing) = self.buckets.growing() else {
             return Ok(());

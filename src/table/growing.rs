@@ -1,7 +1,7 @@
 //! The growing table: linear hashing (Litwin, "Linear Hashing", VLDB 1980), with entries of variable length.
 //!
-//! **Invariant:** by the extent of every instant, each entry is in the bucket of one of its positions; and what its bucket
-//! and its ring say of the position is true, but for one of the two that a split makes of a void entry.
+//! **Invariant:** by the extent of every instant, each entry is in the bucket of one of its positions; and what its
+//! bucket and its ring say of the position is true, but for one of the two that a split makes of a void entry.
 //!
 //! A split takes the bucket at the *cursor* and moves some of its entries to a new bucket at the end. So there is
 //! no pause in which everything is rebuilt, and the table is never half empty.
@@ -59,8 +59,8 @@ use crate::sync::kept::{Kept, Next};
 use crate::sync::memory::{NoMemory, TryBox, try_reserve};
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
-/// Buckets of a chunk, as a power of two: 8 KiB. (For 16 KiB jemalloc takes 20.) One bucket under loom, so that a model's
-/// table gets chunks while it grows.
+/// Buckets of a chunk, as a power of two: 8 KiB. (For 16 KiB jemalloc takes 20.) One bucket under loom, so that a
+/// model's table gets chunks while it grows.
 const CHUNK_SHIFT: u32 = if cfg!(coucal_model) { 0 } else { 10 };
 
 /// Words in chunks that are allocated as growth reaches them, and never move. Before the first chunk is whole, they are
@@ -72,11 +72,11 @@ const LENGTHENING: u64 = 4;
 /// A table as large as this many slabs gets one more at a time: so it has a 64th more words than it needs, at the
 /// most.
 const SLABS: u64 = 64;
-/// Words in the shortest slab of several chunks: 128 KiB. Allocators have so much from the system for this slab alone, and
-/// give it back when it is freed.
+/// Words in the shortest slab of several chunks: 128 KiB. Allocators have so much from the system for this slab alone,
+/// and give it back when it is freed.
 const SHORTEST_SLAB: u64 = 1 << 14;
-/// Words in the longest one that is added for growth: 32 MiB. That is mapped by glibc whatever was freed before, and its
-/// places are written in some microseconds.
+/// Words in the longest one that is added for growth: 32 MiB. That is mapped by glibc whatever was freed before, and
+/// its places are written in some microseconds.
 const LONGEST_SLAB: u64 = 1 << 22;
 
 /// How far a table has grown.
@@ -264,8 +264,8 @@ impl<V: Values> GrowingBucket<V> {
         }
     }
 
-    /// Whether what a slot holds can be in this bucket, of a table whose entries know at least this number of bits of their
-    /// position.
+    /// Whether what a slot holds can be in this bucket, of a table whose entries know at least this number of bits of
+    /// their position.
     fn is_valid_slot<F: Format>(self, slot: Slot, least: u32) -> bool {
         let below = self.below().unwrap_or(u64::MAX);
         let (core, beyond) =
@@ -328,8 +328,8 @@ impl<V: Values> Bucket for GrowingBucket<V> {
         let (ring, extent) = (self.ring::<F>(), self.extent);
         let shape = Shape::growing(F::BITS, F::RING_BITS).with_values(self.values);
         let difference = shape.core(Entry::fingerprint(slot.bits())).difference();
-        // Bits 0 to L of a position name its bucket. This bucket tells them, but for bit L if it is not split: then that
-        // is at the head of the ring, where a 0 stands otherwise.
+        // Bits 0 to L of a position name its bucket. This bucket tells them, but for bit L if it is not split: then
+        // that is at the head of the ring, where a 0 stands otherwise.
         let head = slot.bits() >> ring.head & 1;
         let position = self.number as u64 | head << extent.level();
         if slot.bits() & ring.mask() == 1 << ring.head {
@@ -550,7 +550,8 @@ impl<V: Values> Growing<V> {
         Ok(())
     }
 
-    /// Some slots more with this value are in use that are no items of their own, or less. There is memory to count them.
+    /// Some slots more with this value are in use that are no items of their own, or less. There is memory to count
+    /// them.
     pub(super) fn add_doubled(&self, doubled_of: &mut DoubledOf, value: u32, slots: i64) {
         let at = doubled_of.binary_search_by_key(&value, |&(value, _)| value);
         let at = at.unwrap_or_else(|at| {
@@ -787,7 +788,8 @@ mod tests {
 
     type Fp16x4 = Packed<16, 4>;
 
-    /// Of values so long that a new entry knows no more than this number of bits beyond its bucket: the core is the shortest.
+    /// Of values so long that a new entry knows no more than this number of bits beyond its bucket: the core is the
+    /// shortest.
     fn value_bits(extra_bits: u32) -> u32 {
         let value_bits = Fp16x4::BITS - 5 - extra_bits;
         assert_eq!(Fp16x4::ID.properties().extra_bits(value_bits), extra_bits);

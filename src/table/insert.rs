@@ -1,7 +1,7 @@
 //! Inserts: into a free slot, or by kicking along a path to one.
 //!
-//! **Invariant:** an entry is stored under the stripe of its bucket, and one that is to be the only one of its item under
-//! the stripes of both, where the item was looked for again.
+//! **Invariant:** an entry is stored under the stripe of its bucket, and one that is to be the only one of its item
+//! under the stripes of both, where the item was looked for again.
 
 use core::hint::select_unpredictable;
 
@@ -26,7 +26,8 @@ pub(super) enum Duplicates {
     Allow,
     /// Stores nothing.
     Reject,
-    /// As `Reject`, in a table of [generations](super::generations): what is stored of a new item has the present stamp.
+    /// As `Reject`, in a table of [generations](super::generations): what is stored of a new item has the present
+    /// stamp.
     Stamp,
 }
 

@@ -1,7 +1,7 @@
 //! Lookups: optimistic, bounded, without a lock.
 //!
-//! **Invariant:** a lookup that misses an item has read both of its buckets, and the stash if the version says so, while
-//! nothing of its version group was moved; or it has held their stripes.
+//! **Invariant:** a lookup that misses an item has read both of its buckets, and the stash if the version says so,
+//! while nothing of its version group was moved; or it has held their stripes.
 
 use core::iter;
 

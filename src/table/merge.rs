@@ -81,8 +81,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         Ok(())
     }
 
-    /// All copies of an entry, or none: one as every insert, and all others into the stash. `Ok(false)`: less is known of
-    /// its position than its buckets tell.
+    /// All copies of an entry, or none: one as every insert, and all others into the stash. `Ok(false)`: less is known
+    /// of its position than its buckets tell.
     fn insert_copies(self, entry: Stashed, least: u32) -> Result<bool, Refusal> {
         let key = self.geometry().key_of(entry.place);
         let storing = self.turns.take_to_store();
@@ -99,8 +99,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// Takes the copies of an entry back that were stored, and says how many there were. What is not there as it was
     /// stored has been doubled, by this merge or by a split: then both parts are taken back.
     ///
-    /// An entry of the table that is equal to one of these may go in its place. Other threads may have removed some: then
-    /// there are fewer.
+    /// An entry of the table that is equal to one of these may go in its place. Other threads may have removed some:
+    /// then there are fewer.
     fn take_parts_back(self, entry: Stashed, least: u32) -> usize {
         let Stashed { place, copies } = entry;
         self.turns.take_locked();
@@ -165,8 +165,8 @@ mod tests {
         entries
     }
 
-    /// Of three copies one is in a bucket, which a split has doubled, and two are in the stash. A longer entry that is equal to
-    /// a part stays.
+    /// Of three copies one is in a bucket, which a split has doubled, and two are in the stash. A longer entry that is
+    /// equal to a part stays.
     #[test]
     fn no_more_parts_are_taken_back_than_were_doubled() {
         let table = Table::<Fp16x4, Growing>::try_new(32, 1 << 16).unwrap();

@@ -94,8 +94,8 @@ impl<B: Buckets> Recording<'_, B> {
     /// The table at this instant, and the mirror, which is no more. The flags are cleared. Calls `also` at the instant.
     fn stop(&mut self, also: impl FnOnce()) -> (Result<Image, NoMemory>, Option<TryBox<Chunks>>) {
         let table = self.table;
-        // What is doubled fits what is there at the end of a sweep or of a merge, and not in the middle. Whoever adds words
-        // uses the mirror meanwhile.
+        // What is doubled fits what is there at the end of a sweep or of a merge, and not in the middle. Whoever adds
+        // words uses the mirror meanwhile.
         let (_removing, splitting) = self.held.take().unwrap_or_else(|| table.hold());
         let doubled_of = splitting.as_deref().map_or(Ok(DoubledOf::new()), |doubled_of| {
             let mut copied = try_with_capacity(doubled_of.len())?;

@@ -1,7 +1,7 @@
 //! Kick paths: breadth-first search for a free slot, and how a path is walked back.
 //!
-//! **Invariant:** each hop of a path leads from a bucket to the other bucket of an entry that was read there, and the last
-//! one to a bucket with a free slot.
+//! **Invariant:** each hop of a path leads from a bucket to the other bucket of an entry that was read there, and the
+//! last one to a bucket with a free slot.
 //!
 //! After Li et al. (EuroSys 2014, section 4.3): a breadth-first search finds the shortest path, and
 //! holds no lock while it looks. It reads plain words, which others may be changing; whoever applies

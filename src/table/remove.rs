@@ -245,8 +245,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         Ok(changed)
     }
 
-    /// Takes up to `copies` entries back that a merge has stored for this one, in the stash or in slots, where they know at
-    /// least this much of their positions. Says how many there were.
+    /// Takes up to `copies` entries back that a merge has stored for this one, in the stash or in slots, where they
+    /// know at least this much of their positions. Says how many there were.
     pub(super) fn take_back(self, place: Place, copies: usize, least: u32) -> usize {
         let key = self.geometry().key_of(place);
         let places = key.places();
@@ -287,7 +287,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         }
     }
 
-    /// What a slot or a cell of the stash holds, with the value that a change gives it. Called while its stripe is held.
+    /// What a slot or a cell of the stash holds, with the value that a change gives it. Called while its stripe is
+    /// held.
     #[inline]
     fn replaced(self, bits: u64, change: Change) -> u64 {
         let value = match change {
@@ -302,8 +303,8 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
 /// In a maplet.
 impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
-    /// Another value for one copy of the item of a maplet, in one store. `false`: there is none. If it fails, nothing has
-    /// changed.
+    /// Another value for one copy of the item of a maplet, in one store. `false`: there is none. If it fails, nothing
+    /// has changed.
     #[inline]
     pub(crate) fn replace(self, key: Key, value: u32) -> Result<bool, Refusal> {
         let storing = self.turns.take_to_store();
@@ -313,8 +314,8 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         replaced
     }
 
-    /// In a table of [generations](super::generations): as `replace`, by the stamp of the generation that is present when
-    /// the stripe is held.
+    /// In a table of [generations](super::generations): as `replace`, by the stamp of the generation that is present
+    /// when the stripe is held.
     #[inline]
     pub(super) fn restamp(self, key: Key) -> Result<bool, Refusal> {
         self.change(key, Change::Stamp)

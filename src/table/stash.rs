@@ -14,13 +14,13 @@
 //! * Out: if the entry goes back to a bucket, the copy there; then the version, and the bit if nothing of the group
 //!   is left; then the cell. Copy, bump, clear: as in a kick.
 //!
-//! **Lookups** compare the version with one that has no such bit: so one of a group of which something is stashed
-//! fails to validate, and goes on in `contains_slow`. That looks at the cells, and compares the version as it was before
-//! the words. Words before cells: a lookup that reads a word after a removal also sees all cells that were there before
-//! it. The other way, an entry leaves the cells after the version was bumped.
+//! **Lookups** compare the version with one that has no such bit: so one of a group of which something is stashed fails
+//! to validate, and goes on in `contains_slow`. That looks at the cells, and compares the version as it was before the
+//! words. Words before cells: a lookup that reads a word after a removal also sees all cells that were there before it.
+//! The other way, an entry leaves the cells after the version was bumped.
 //!
-//! **Back.** A removal that frees a slot looks at one entry of the shard, and puts a copy of it into a bucket if there is
-//! room: so a table that was full for a while does not stay slow. Which entry that is depends on the item that was
+//! **Back.** A removal that frees a slot looks at one entry of the shard, and puts a copy of it into a bucket if there
+//! is room: so a table that was full for a while does not stay slow. Which entry that is depends on the item that was
 //! removed and on what is in the shard: so equal operations give equal tables, also after one was restored.
 
 mod cells;
@@ -155,8 +155,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         StashQuery { item, mask }
     }
 
-    /// Whether the cells of the stash certainly hold nothing of the item, whatever its value is: mostly right where it says
-    /// no. `false` also if there are none. Takes no lock.
+    /// Whether the cells of the stash certainly hold nothing of the item, whatever its value is: mostly right where it
+    /// says no. `false` also if there are none. Takes no lock.
     // Always inlined: a lookup is a quarter shorter.
     #[inline(always)]
     pub(super) fn stash_lacks(self, key: Key) -> bool {
@@ -317,7 +317,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         Ok(writer)
     }
 
-    /// Some copies of an entry into the stash, under the stripes of both of its buckets. `Stale`: others have taken the room.
+    /// Some copies of an entry into the stash, under the stripes of both of its buckets. `Stale`: others have taken the
+    /// room.
     fn put_in_stash(self, writer: &mut Writer<'_>, key: Key, copies: usize) -> Attempt {
         let new = Stashed { place: key.even(), copies };
         match writer.copies_of(new.place) {
@@ -366,8 +367,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         Some(InStash { writer, found })
     }
 
-    /// Takes up to so many copies of this very entry out of the stash, where both stripes of the item are held. Says how
-    /// many there were.
+    /// Takes up to so many copies of this very entry out of the stash, where both stripes of the item are held. Says
+    /// how many there were.
     pub(super) fn take_exact_from_stash(self, key: Key, most: usize) -> usize {
         let stashed = self.longest_stashed(key);
         let Some(mut stashed) = stashed.filter(|stashed| stashed.known() == key.entry.known())
@@ -392,7 +393,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         writer.take(self.in_shard(group), found, copies);
     }
 
-    /// Takes all entries with this value out of the stash that have it when it is called. Says how many copies there were.
+    /// Takes all entries with this value out of the stash that have it when it is called. Says how many copies there
+    /// were.
     pub(super) fn sweep_stash(self, value: u32) -> usize {
         let mut taken = 0;
         for cells in self.state.changing.stash.shards() {
@@ -437,8 +439,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         Ok(())
     }
 
-    /// After the removal of an item has freed a slot, when no stripe is held: looks at one entry of the stash, and puts a
-    /// copy of it into a bucket if there is room.
+    /// After the removal of an item has freed a slot, when no stripe is held: looks at one entry of the stash, and puts
+    /// a copy of it into a bucket if there is room.
     #[cold]
     #[inline(never)]
     pub(super) fn unstash_one(self, removed: Key) {
@@ -465,8 +467,8 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         }
     }
 
-    /// An entry in the shard of an item that was removed, or none: another one for each item, and for each number of copies
-    /// in the shard.
+    /// An entry in the shard of an item that was removed, or none: another one for each item, and for each number of
+    /// copies in the shard.
     fn choose_stashed(self, removed: Key) -> Option<Place> {
         let cells = self.cells_of(self.group_of(removed))?;
         let Place { position, entry } = removed.even();
@@ -647,7 +649,8 @@ mod tests {
         assert!((0..other.versions().len()).all(|group| !other.versions().any_stashed(group)));
     }
 
-    /// A full table refuses new entries, and takes more copies of those that are stashed, up to as many as a cell counts.
+    /// A full table refuses new entries, and takes more copies of those that are stashed, up to as many as a cell
+    /// counts.
     #[test]
     fn a_full_table_takes_more_copies() {
         let table = table(16);

@@ -1,7 +1,7 @@
 //! Writer locks, one for each group of buckets, each with the number of slots in use there.
 //!
-//! **Invariant:** locks are taken in the order of their stripes, so no two writers wait for each other; and a bucket, its number of
-//! slots in use included, changes only under its stripe.
+//! **Invariant:** locks are taken in the order of their stripes, so no two writers wait for each other; and a bucket,
+//! its number of slots in use included, changes only under its stripe.
 
 use core::ptr;
 
@@ -107,8 +107,8 @@ impl Stripes {
         }
     }
 
-    /// Locks the stripe of this bucket, which is this one. Blocks while another writer holds it. `None`, here and below:
-    /// these stripes are retired.
+    /// Locks the stripe of this bucket, which is this one. Blocks while another writer holds it. `None`, here and
+    /// below: these stripes are retired.
     #[inline]
     pub(super) fn lock_one<'a>(
         &'a self,
@@ -157,8 +157,8 @@ impl Stripes {
         Some(Locked { stripes: self, held, includes: |_, _| true })
     }
 
-    /// From now on, stores in any bucket go to the mirror as well. Locks one stripe after the other. There is a mirror, so
-    /// nobody retires them.
+    /// From now on, stores in any bucket go to the mirror as well. Locks one stripe after the other. There is a mirror,
+    /// so nobody retires them.
     pub(super) fn start_recording(&self) {
         for stripe in &self.stripes {
             let _locked = stripe.lock.lock().expect("nobody retires it");

@@ -3,10 +3,10 @@
 //! **Invariant:** the version of an entry is bumped after it is in its new place, and before it leaves the old one.
 //!
 //! One counter for each group of items, by a number that is the same for both positions of an item
-//! ([`Geometry::version_group`](super::geometry::Geometry::version_group)). A writer bumps it between the copy of an entry
-//! into its other bucket and the clear of the first; a lookup that found nothing compares it before
-//! and after, as in MemC3 (Fan et al., NSDI 2013). The counters stand apart from the stripes, so
-//! that an ordinary insert writes to no line that a lookup reads but the bucket.
+//! ([`Geometry::version_group`](super::geometry::Geometry::version_group)). A writer bumps it between the copy of an
+//! entry into its other bucket and the clear of the first; a lookup that found nothing compares it before and after, as
+//! in MemC3 (Fan et al., NSDI 2013). The counters stand apart from the stripes, so that an ordinary insert writes to no
+//! line that a lookup reads but the bucket.
 //!
 //! The lowest bit of a counter says whether the stash holds an entry of the group; what is above it is the
 //! version. It has 63 bits: none wraps within the life of a process, so equal means not moved.
@@ -108,7 +108,8 @@ impl Versions {
         self.counter(group).fetch_add(ONE + u64::from(is_first), Ordering::SeqCst);
     }
 
-    /// Called before a copy of an entry of the group is taken out of the stash: whether it is the last of the group there.
+    /// Called before a copy of an entry of the group is taken out of the stash: whether it is the last of the group
+    /// there.
     pub(super) fn unstash(&self, group: usize, is_last: bool) {
         // SeqCst: for lookups that do not look in the stash any more, the removal takes effect here. Pairs with
         // `read`. With the last of them, what is carried from the lowest bit is the bump.
@@ -125,8 +126,8 @@ impl Versions {
         }
     }
 
-    /// Each counter begins where that of its groups is in `old`, of which it takes the place; `any_stashed` says of which of
-    /// them the stash holds an entry. Nobody else has the counters of `self` yet.
+    /// Each counter begins where that of its groups is in `old`, of which it takes the place; `any_stashed` says of
+    /// which of them the stash holds an entry. Nobody else has the counters of `self` yet.
     pub(super) fn take_over(&self, old: &Self, any_stashed: impl Fn(usize) -> bool) {
         for (group, counter) in self.groups.iter().enumerate() {
             // Relaxed, both: whoever calls this holds all stripes, and publishes the counter.
@@ -138,9 +139,9 @@ impl Versions {
     /// Called when others have been published in their place, while all stripes are held.
     pub(super) fn retire(&self) {
         for group in &self.groups {
-            // SeqCst: pairs with `read`. A lookup that begins with an older value comes before all that is inserted from
-            // now on. One that begins with this value sees what is published, as by a Release store; and so does the second
-            // look of one that read what was moved since then.
+            // SeqCst: pairs with `read`. A lookup that begins with an older value comes before all that is inserted
+            // from now on. One that begins with this value sees what is published, as by a Release store; and so does
+            // the second look of one that read what was moved since then.
             group.store(RETIRED, Ordering::SeqCst);
         }
     }

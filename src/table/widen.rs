@@ -1,9 +1,9 @@
-//! How the stripes and the versions of a small table are replaced by more while it grows, and with them its words, where
-//! these have to move.
+//! How the stripes and the versions of a small table are replaced by more while it grows, and with them its words,
+//! where these have to move.
 //!
-//! **Invariant:** old ones are kept until the end, and *retired*: nobody gets the lock of a retired stripe, and no lookup
-//! validates a retired version. Where a lock is taken at once, or a lookup ends with its first round, nothing more is tested
-//! for that: a lock that is not free is not taken, and a retired version says that something is stashed.
+//! **Invariant:** old ones are kept until the end, and *retired*: nobody gets the lock of a retired stripe, and no
+//! lookup validates a retired version. Where a lock is taken at once, or a lookup ends with its first round, nothing
+//! more is tested for that: a lock that is not free is not taken, and a retired version says that something is stashed.
 
 use super::control::Control;
 use super::growing::Growing;
@@ -13,37 +13,37 @@ use crate::sync::kept::Next;
 use crate::sync::memory::NoMemory;
 
 impl<F: Format, B: Buckets> Table<'_, F, B> {
-    /// Puts so many stripes in the place of the old ones, with versions; and so many words in the place of all, if there
-    /// is a number. Called by the holder of the mutex of those who split.
+    /// Puts so many stripes in the place of the old ones, with versions; and so many words in the place of all, if
+    /// there is a number. Called by the holder of the mutex of those who split.
     ///
     /// **While all stripes are held**: so nothing moves, and nobody writes. Copy, publish, retire:
     ///
-    /// 1. The new stripes count the slots in use of their buckets. The new versions go on where the old ones are. Words are
-    ///    copied.
+    /// 1. The new stripes count the slots in use of their buckets. The new versions go on where the old ones are. Words
+    ///    are copied.
     /// 2. The words are published, and then the versions.
     /// 3. The old versions are retired.
     /// 4. The stripes are published, and the old ones retired, in place of unlocking them.
     ///
-    /// **A writer** that gets a stripe after that has the new one: nobody gets a retired one. Under it, it sees the new words
-    /// and uses the new versions, and lookups that see what it does see that the old ones are retired: it gets the stripe
-    /// after step 3.
+    /// **A writer** that gets a stripe after that has the new one: nobody gets a retired one. Under it, it sees the new
+    /// words and uses the new versions, and lookups that see what it does see that the old ones are retired: it gets
+    /// the stripe after step 3.
     ///
     /// **A lookup** with a new version sees the new words, which were published before. One with an old version that it
-    /// read before step 3 may read old words and new ones. What it does not find was moved meanwhile by a writer of before
-    /// step 1 or of after step 4. That of before has bumped the old version, as ever: the copy of the words changes nothing,
-    /// since whoever reads a copied word has synchronized with all writers of before. That of after has synchronized with step 3:
-    /// a lookup that reads what it has cleared sees that the version is retired. One that began with a retired version
-    /// does not validate it either, and its next round sees what was published.
+    /// read before step 3 may read old words and new ones. What it does not find was moved meanwhile by a writer of
+    /// before step 1 or of after step 4. That of before has bumped the old version, as ever: the copy of the words
+    /// changes nothing, since whoever reads a copied word has synchronized with all writers of before. That of after
+    /// has synchronized with step 3: a lookup that reads what it has cleared sees that the version is retired. One that
+    /// began with a retired version does not validate it either, and its next round sees what was published.
     ///
-    /// Old words do not change any more. So a lookup that reads one comes before step 3, and before all that is stored in the
-    /// new ones: in the order of `SeqCst` accesses its load of the old version comes before the store that retires it, and
-    /// that before each store under a new stripe.
+    /// Old words do not change any more. So a lookup that reads one comes before step 3, and before all that is stored
+    /// in the new ones: in the order of `SeqCst` accesses its load of the old version comes before the store that
+    /// retires it, and that before each store under a new stripe.
     ///
     /// **A sweep** reads words without a lock, of a view that it took when each stripe had been locked: no entry that
     /// it is to remove gets to another bucket since then, so a copied word that has none is one that has none.
     ///
-    /// **A snapshot** sets flags in the stripes, and has a word in the mirror for each that the table has. So nothing is
-    /// replaced while there is a mirror: as long as the words are short, who takes a snapshot holds the mutex, and
+    /// **A snapshot** sets flags in the stripes, and has a word in the mirror for each that the table has. So nothing
+    /// is replaced while there is a mirror: as long as the words are short, who takes a snapshot holds the mutex, and
     /// afterwards stripes wait until the next part of the table is allocated.
     ///
     /// **The stash** stays. It has the groups of the largest table, and each version is that of some of them.

@@ -282,8 +282,8 @@ fn call() -> impl Strategy<Value = Call> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, ..cases() })]
 
-    /// What is built is what was asked for last, or there is an error of something that was asked for. Once for each option,
-    /// in another order, it is the same.
+    /// What is built is what was asked for last, or there is an error of something that was asked for. Once for each
+    /// option, in another order, it is the same.
     #[test]
     fn no_option_is_ignored(
         is_maplet: bool,
@@ -391,7 +391,8 @@ fn figures_are_those_of_what_is_built() {
     }
 }
 
-/// The most items that there is room for: for one more, more memory is needed than there may be. The least budget is named.
+/// The most items that there is room for: for one more, more memory is needed than there may be. The least budget is
+/// named.
 #[test]
 fn a_budget_is_used_up() {
     for kind in LAYOUTS.into_iter().flat_map(|layout| Kind::each(layout, 3)) {

@@ -38,13 +38,14 @@ fn shuffled(mut hashes: Vec<u64>) -> Vec<u64> {
     hashes
 }
 
-/// No two keys of a family hash alike; a quarter of each family is stored and the others are looked up: they are reported at
-/// the stated rate.
+/// No two keys of a family hash alike; a quarter of each family is stored and the others are looked up: they are
+/// reported at the stated rate.
 ///
-/// Under one seed, or four for the families of 2^16 keys: 1,900 false positives or more. So 16 % are nearly seven standard
-/// deviations, less than one failure by chance in 10^9 runs of all families. On a long run there are four times as many, and
-/// 10 % are nearly nine. A hasher that tells keys apart has two of the largest family that hash alike, in ten seeds, by chance
-/// once in 5 * 10^7 runs, and such a pair twice once in 10^15: so one pair passes, and two do not.
+/// Under one seed, or four for the families of 2^16 keys: 1,900 false positives or more. So 16 % are nearly seven
+/// standard deviations, less than one failure by chance in 10^9 runs of all families. On a long run there are four
+/// times as many, and 10 % are nearly nine. A hasher that tells keys apart has two of the largest family that hash
+/// alike, in ten seeds, by chance once in 5 * 10^7 runs, and such a pair twice once in 10^15: so one pair passes, and
+/// two do not.
 #[test]
 fn keys_are_told_apart_and_absent_ones_reported_at_the_stated_rate() {
     of_families(Seed::default);

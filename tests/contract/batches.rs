@@ -206,8 +206,8 @@ impl Hash for Key {
 }
 
 /// Of a batch in which the hash of one item panics, the items before it are done but for the last few, which were to be
-/// done after their hashes and those ahead of them were taken. The answers say which. Nothing else has changed: no lock is
-/// held, and all goes on.
+/// done after their hashes and those ahead of them were taken. The answers say which. Nothing else has changed: no lock
+/// is held, and all goes on.
 #[test]
 fn a_panic_in_a_batch() {
     type Filter = CuckooFilter<coucal::Fp16x4, Fixed>;

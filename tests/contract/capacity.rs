@@ -9,8 +9,8 @@ use coucal::{AnyCuckooFilter, CuckooFilter, Error};
 
 use crate::common::Layout;
 
-/// The slots of the smallest table with an even number of buckets that holds `items` items: enough for the load and for the
-/// scatter.
+/// The slots of the smallest table with an even number of buckets that holds `items` items: enough for the load and for
+/// the scatter.
 fn expected_slots(layout: Layout, items: usize) -> usize {
     let pair = 2 * layout.slots;
     if items <= pair {

@@ -162,9 +162,9 @@ fn allowance(layout: Layout, slots: usize) -> f64 {
     layout.target() / (slots / layout.slots).min(64) as f64
 }
 
-/// However an item is stored, at every insert: not below the target from the first growth on, nor far above it while it may
-/// grow. (A search for room that fails would let it grow later, by thirteen points or more.) Maplets, whatever is left of the
-/// extra bits, by which inserts take turns to look at the load.
+/// However an item is stored, at every insert: not below the target from the first growth on, nor far above it while it
+/// may grow. (A search for room that fails would let it grow later, by thirteen points or more.) Maplets, whatever is
+/// left of the extra bits, by which inserts take turns to look at the load.
 fn the_load_stays_at_the_target(layout: Layout) {
     let kinds = Kind::all(layout, widths).into_iter();
     // With one extra bit it begins with a table that can come so far.
@@ -231,8 +231,8 @@ fn bits_per_item_in_large_filters() {
 /// By how much the present rate may be misjudged: `stated` is the rate by the formula.
 ///
 /// It is estimated from 2^14 buckets. Of the entries there as many weigh most as there were items at the first size,
-/// and of each doubling twice as many weigh half. In proportion to the sum, where each doubling has one share, the variance is
-/// three of the oldest entries' and the greatest term one of them (see `scatter`).
+/// and of each doubling twice as many weigh half. In proportion to the sum, where each doubling has one share, the
+/// variance is three of the oldest entries' and the greatest term one of them (see `scatter`).
 fn is_estimated(layout: Layout, filter: &Growing, stated: f64) {
     let buckets = (filter.slots() / layout.slots) as f64;
     let sampled = (16_384.0 / buckets).min(1.0);
@@ -484,8 +484,8 @@ fn the_load_is_that_of_the_builder() {
     }
 }
 
-/// From nothing to 2^24 items on a long run, with the shortest cores or nearly so: nothing is refused, at most one in 10^5 is
-/// stashed (in smaller tables more), and the rate is what was stated for this number before it grew.
+/// From nothing to 2^24 items on a long run, with the shortest cores or nearly so: nothing is refused, at most one in
+/// 10^5 is stashed (in smaller tables more), and the rate is what was stated for this number before it grew.
 #[test]
 fn short_cores_grow_on_at_every_target() {
     let items = usually(1 << 16, 1 << 24);
@@ -688,7 +688,8 @@ fn any_layout_reaches_the_rate() {
     assert_eq!(chosen.len(), 4, "{chosen:?}");
 }
 
-/// Maplets with values of any length say what they can reach, and reach it: one in four of their slots in use is doubled then.
+/// Maplets with values of any length say what they can reach, and reach it: one in four of their slots in use is
+/// doubled then.
 fn what_a_maplet_can_reach(layout: Layout) {
     for bits in 1..=layout.longest_values() {
         let builder = layout.maplets(bits).growable().capacity(1);

@@ -265,8 +265,8 @@ fn items() -> impl Strategy<Value = Items> {
 }
 
 impl Items {
-    /// Some of them may be of one class in a table of fixed size. In one that grows, of which the entries of a class may
-    /// differ, none are.
+    /// Some of them may be of one class in a table of fixed size. In one that grows, of which the entries of a class
+    /// may differ, none are.
     fn hashes(self, geometry: Geometry, slots: usize) -> Vec<u64> {
         let hashes: Vec<u64> =
             Random::seed_from_u64(self.seed).random_iter().take(10_000).collect();

@@ -22,8 +22,8 @@ fn golden<L: Storage>(name: &str, new: &Seen<L>) -> Seen<L> {
     restored
 }
 
-/// Item n was inserted in generation n modulo 5, for the last time; the present one is the seventh. Of a fixed table some
-/// are stashed.
+/// Item n was inserted in generation n modulo 5, for the last time; the present one is the seventh. Of a fixed table
+/// some are stashed.
 fn fill<L: Storage>(seen: &Seen<L>, count: u64) {
     for generation in 0..7 {
         for item in (0..count).filter(|item| item % 5 == generation % 5) {

@@ -10,8 +10,8 @@ use super::{Seen, builder};
 const GENERATIONS: u32 = 4;
 const PER_GENERATION: usize = 100;
 
-/// The memory does not change after the first window, what was seen within the window is found, and what was seen before it
-/// at the rate that the filter states.
+/// The memory does not change after the first window, what was seen within the window is found, and what was seen
+/// before it at the rate that the filter states.
 fn ten_thousand_generations<L: Storage>(seen: &Seen<L>) {
     let mut window: VecDeque<Vec<Prehashed>> = VecDeque::new();
     let mut items = hashes(5).map(Prehashed);

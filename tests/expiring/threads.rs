@@ -18,7 +18,8 @@ struct Advances {
     returned: AtomicU64,
 }
 
-/// Writers keep the last windows of their items, and look for them. Another thread advances, another one takes snapshots.
+/// Writers keep the last windows of their items, and look for them. Another thread advances, another one takes
+/// snapshots.
 fn beside_each_other<L: Storage>(seen: &Seen<L>, writers: u64) {
     let (advances, stop) = (&Advances::default(), &AtomicBool::new(false));
     let [within, after, wrong] = &[const { AtomicU64::new(0) }; 3];

@@ -1,4 +1,5 @@
-//! Generations that end by a clock: to the letter, by a clock of the test; and beside other threads, by that of the machine.
+//! Generations that end by a clock: to the letter, by a clock of the test; and beside other threads, by that of the
+//! machine.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -54,8 +55,8 @@ fn a_generation_ends_when_its_time_has_passed() {
     }
 }
 
-/// After a pause, as many generations end at once as have passed: what is left is as old as it is, and the next one is due
-/// when it would have been.
+/// After a pause, as many generations end at once as have passed: what is left is as old as it is, and the next one is
+/// due when it would have been.
 #[test]
 fn a_pause_is_made_up_for() {
     for generations in [2, 3, 4, 7] {

@@ -24,8 +24,8 @@ fn lookups_at_most() -> f64 {
     usually(1e6, 1.3e7)
 }
 
-/// The formulas of the documentation take 2^n for 2^n - 1, which is 3 %, and the load with doubled entries, 4 %. The levels of
-/// a small table do not begin all at one load: 1 % is one standard deviation.
+/// The formulas of the documentation take 2^n for 2^n - 1, which is 3 %, and the load with doubled entries, 4 %. The
+/// levels of a small table do not begin all at one load: 1 % is one standard deviation.
 fn is_by_formula(by_formula: f64, stated: f64, what: &str) {
     println!("{what}: {stated:.4e} stated, {by_formula:.4e} by the formula");
     assert!((by_formula / stated - 1.0).abs() < 0.12, "{what}: {by_formula}, {stated} stated");

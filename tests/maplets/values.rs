@@ -51,8 +51,8 @@ fn a_value_leaves_and_no_other(layout: Layout) {
     }
 }
 
-/// A table that has grown until splits have doubled entries, one that is restored from it, one of other values, and one of
-/// two that were merged.
+/// A table that has grown until splits have doubled entries, one that is restored from it, one of other values, and one
+/// of two that were merged.
 fn doubled_entries_of_each_value_are_counted(layout: Layout) {
     let mut most_values = 0;
     for value_bits in 1..=layout.longest_values().min(4) {

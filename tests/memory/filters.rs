@@ -76,7 +76,8 @@ fn words_in_use<L: Storage, S>(filter: &CuckooFilter<L, S>, slots: usize) -> usi
 }
 
 /// At the most, the bytes of a growing filter with so many bytes of words in use. As long as they are less than a part,
-/// words are replaced by four times as many, with these first sizes. Stripes and versions take an eighth of them where they are replaced.
+/// words are replaced by four times as many, with these first sizes. Stripes and versions take an eighth of them where
+/// they are replaced.
 fn most_bytes(words: usize) -> usize {
     const PART: usize = 8 << 10;
     let words = match words {

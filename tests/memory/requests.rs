@@ -263,7 +263,8 @@ fn of_merging() {
     });
 }
 
-/// In the larger table the first copy of an entry that was stashed finds room in a bucket, and memory ends for the others.
+/// In the larger table the first copy of an entry that was stashed finds room in a bucket, and memory ends for the
+/// others.
 #[test]
 fn of_merging_copies() {
     in_a_child("of_merging_copies", 4, || {
@@ -382,8 +383,8 @@ fn of_inserting_batches() {
     });
 }
 
-/// A value in the stash is replaced, where the new one needs a cell more than there are: by itself, and as the second of a
-/// batch.
+/// A value in the stash is replaced, where the new one needs a cell more than there are: by itself, and as the second
+/// of a batch.
 #[test]
 fn of_replacing() {
     const STASHED: usize = 56;

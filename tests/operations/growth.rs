@@ -97,10 +97,10 @@ impl Checked {
     }
 }
 
-/// Items one by one up to the greatest capacity, against exact entries; one in 16 is there already. At the
-/// first size and at every doubling some more twins are inserted, which differ in few bits of their
-/// positions: one that knows few of them and, at the next doubling, its sibling that knows more. Then all is checked, values
-/// are replaced, half of the items are removed and put back, and one is inserted as often as it can be.
+/// Items one by one up to the greatest capacity, against exact entries; one in 16 is there already. At the first size
+/// and at every doubling some more twins are inserted, which differ in few bits of their positions: one that knows few
+/// of them and, at the next doubling, its sibling that knows more. Then all is checked, values are replaced, half of
+/// the items are removed and put back, and one is inserted as often as it can be.
 ///
 /// Says how many entries the absent items had that were looked up.
 fn nothing_is_lost(kind: Kind, first: usize, most: usize, twins: &[[u64; 2]]) -> usize {

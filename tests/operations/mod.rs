@@ -14,8 +14,8 @@ use crate::common::{LEAST_BUCKETS, Layout, hashes};
 fn twins(layout: Layout, value_bits: u32, pairs: usize) -> Vec<[u64; 2]> {
     let geometry = Geometry { grows: true, layout, value_bits, first: LEAST_BUCKETS as u64 };
     let classes = geometry.cores() << (geometry.common_bits() - 1);
-    // Among n items there are n^2/2 pairs: with four times as many as are wanted, odds of less than 10^-14 that these are
-    // too few.
+    // Among n items there are n^2/2 pairs: with four times as many as are wanted, odds of less than 10^-14 that these
+    // are too few.
     let candidates = 2.0 * (2.0 * pairs as f64 * classes as f64).sqrt();
     let items = hashes(97).take(candidates as usize).map(|hash| (geometry.class(hash), hash));
     let mut items: Vec<_> = items.collect();

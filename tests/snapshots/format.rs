@@ -46,8 +46,8 @@ fn of_maplet(keys: u64, top: u32) -> Steps {
     pairs.chain([(hash(keys), 1); 20]).map(|pair| (pair, true)).collect()
 }
 
-/// What is restored from the golden file of this name: its bytes are those of a new snapshot. All that was saved is there,
-/// and can be removed.
+/// What is restored from the golden file of this name: its bytes are those of a new snapshot. All that was saved is
+/// there, and can be removed.
 fn golden(kind: Kind, name: &str, [first, most]: [usize; 2], steps: &Steps) -> Box<dyn Subject> {
     let name = format!("{}{name}.coucal", kind.layout.name);
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden").join(name);

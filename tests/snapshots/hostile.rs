@@ -118,8 +118,8 @@ fn damage(layout: Layout) {
     }
 }
 
-/// A snapshot is for its own type: of filters or of maplets, of fixed size or growing. Nor is it for another with the kind of
-/// that in its header, nor with another hasher.
+/// A snapshot is for its own type: of filters or of maplets, of fixed size or growing. Nor is it for another with the
+/// kind of that in its header, nor with another hasher.
 fn other_types(layout: Layout) {
     for kind in kinds(layout) {
         let bytes = saved(kind);

@@ -132,8 +132,8 @@ fn nothing_is_left_after_clear(layout: Layout) {
     }
 }
 
-/// A store keeps in a maplet which of its partitions have a version of a key, and each key is written again in one partition
-/// after the other. Then it compacts them: all versions but the newest go.
+/// A store keeps in a maplet which of its partitions have a version of a key, and each key is written again in one
+/// partition after the other. Then it compacts them: all versions but the newest go.
 #[test]
 fn a_store_of_keys_that_are_written_again_in_each_partition() {
     const KEYS: usize = 8000;
@@ -166,7 +166,8 @@ fn a_store_of_keys_that_are_written_again_in_each_partition() {
     assert!(keys().all(|key| maplet.get(&Prehashed(key)).any(|found| found == PARTITIONS - 1)));
 }
 
-/// What the documentation of the crate and SECURITY.md say. Nearly all pairs are stashed: of a key two buckets hold few.
+/// What the documentation of the crate and SECURITY.md say. Nearly all pairs are stashed: of a key two buckets hold
+/// few.
 #[test]
 fn an_entry_takes_no_more_memory_than_is_said() {
     let maplet = default_layout().maplet(300_000, 8);

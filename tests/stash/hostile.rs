@@ -243,8 +243,8 @@ fn most_copies_of_a_pair(saved: &Saved) {
     assert_eq!(subject.try_replace((hash, 1), 0), Ok(true));
 }
 
-/// A merge is refused for one item that has too many copies then, after millions of copies of others were stored: all of
-/// them are taken back, those of an entry at once.
+/// A merge is refused for one item that has too many copies then, after millions of copies of others were stored: all
+/// of them are taken back, those of an entry at once.
 fn millions_are_taken_back(saved: &Saved) {
     let bytes = forged(&saved.bytes, |bytes| {
         for entry in 0..ENTRIES {

@@ -29,8 +29,8 @@ fn the_union_of_both(layout: Layout) {
     {
         let all = items(CAPACITY, kind, |random| zipf(random, 200));
         let (of_one, of_other) = all.split_at(CAPACITY / (1 + factor));
-        // The items in common are the last ones of the first. Of one item there are more than two buckets hold, as in the
-        // first.
+        // The items in common are the last ones of the first. Of one item there are more than two buckets hold, as in
+        // the first.
         let in_common = &of_one[of_one.len() / 2..];
         let of_other = [in_common, &of_other[..CAPACITY / (2 + factor)], &[(1, 0); 20]].concat();
         for [into, from] in [[of_one, &of_other], [&of_other, of_one]] {

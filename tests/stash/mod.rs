@@ -14,8 +14,8 @@ use rand::RngExt;
 
 use crate::common::{Item, Kind, Layout, Random, Subject, hashes, random};
 
-/// All kinds of a layout, with values of up to eight bits; of growing maplets with those for which splits double no entry
-/// before some doublings.
+/// All kinds of a layout, with values of up to eight bits; of growing maplets with those for which splits double no
+/// entry before some doublings.
 fn kinds(layout: Layout) -> Vec<Kind> {
     let mut kinds = Kind::each(layout, 8);
     for kind in kinds.iter_mut().filter(|kind| kind.grows && kind.value_bits > 0) {
@@ -34,8 +34,8 @@ fn zipf(random: &mut Random, most: usize) -> usize {
     ((1.0 / (1.0 - random.random::<f64>())) as usize).clamp(1, most)
 }
 
-/// So many items: of the first hash more than two buckets hold, of each other as many as `copies` says, each with the next
-/// value.
+/// So many items: of the first hash more than two buckets hold, of each other as many as `copies` says, each with the
+/// next value.
 fn items(count: usize, kind: Kind, mut copies: impl FnMut(&mut Random) -> usize) -> Vec<Item> {
     let mut random = random(5);
     let mut items = Vec::with_capacity(count);

@@ -35,9 +35,9 @@ fn with_the_same_buckets(subject: &dyn Subject) -> [u64; 3] {
     unreachable!("hashes do not end")
 }
 
-/// One item is in a bucket at first, and one in the stash. Writers insert a copy of the hot item each, which
-/// fill the buckets, and remove it again: so the stash fills, and what is in it goes back. In a maplet each writer has a
-/// value of its own, and gives it another one in between.
+/// One item is in a bucket at first, and one in the stash. Writers insert a copy of the hot item each, which fill the
+/// buckets, and remove it again: so the stash fills, and what is in it goes back. In a maplet each writer has a value
+/// of its own, and gives it another one in between.
 fn beside_writers(subject: &dyn Subject) {
     let _turn = turn();
     let [hot, settled @ ..] = with_the_same_buckets(subject);

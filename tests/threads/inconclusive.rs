@@ -21,7 +21,8 @@ fn lookups() -> u64 {
 /// Copies of one item in both buckets of the smallest table: each removal bumps the same version.
 fn one_group(filter: &Filter, stop: &AtomicBool, _seed: u64) {
     while !stop.load(Ordering::Relaxed) {
-        // With five copies or more, both buckets hold some. More than there are slots might go to the stash, by millions.
+        // With five copies or more, both buckets hold some. More than there are slots might go to the stash, by
+        // millions.
         while filter.len() < filter.slots() && filter.insert(&Prehashed(1)).is_ok() {}
         while filter.count(&Prehashed(1)) > 5 && filter.remove(&Prehashed(1)) {}
     }

@@ -1,8 +1,8 @@
 //! The WebAssembly module of the page: a view of a filter, and the hash of its keys.
 //!
-//! The page writes to the input, and then calls what reads it. A file is the seed of the hasher, a snapshot, and a checksum
-//! of both. (The hasher has a seed, since a `DefaultHashBuilder` has none that is random where there are no random
-//! numbers: two of them in WebAssembly hash alike.)
+//! The page writes to the input, and then calls what reads it. A file is the seed of the hasher, a snapshot, and a
+//! checksum of both. (The hasher has a seed, since a `DefaultHashBuilder` has none that is random where there are no
+//! random numbers: two of them in WebAssembly hash alike.)
 
 #![expect(unsafe_code, reason = "the page calls these functions by their names")]
 

@@ -1,14 +1,15 @@
 //! Decides whether a filter that forgets could have given the results of a recorded history.
 //!
-//! As in [`checker`](super), each class is checked by itself. It is absent, or it has an *age*: how many generations have begun
-//! since the one whose stamp it has. Of N generations, N - 1 is the greatest age.
+//! As in [`checker`](super), each class is checked by itself. It is absent, or it has an *age*: how many generations
+//! have begun since the one whose stamp it has. Of N generations, N - 1 is the greatest age.
 //!
 //! * `insert`, `insert_if_absent`, `contains` and `age` each take effect at one instant between call and return.
-//! * What an insert stores is of the generation that is present at this instant; or of the one before, if that ended during the
-//!   call: the stamp is read before it is stored. No later `advance` has forgotten anything of the class in between.
-//! * An `advance` has two instants between call and return. At the first one it forgets the class, if that has the greatest
-//!   age: each class has an instant of its own. At the second one the next generation begins. Calls of `advance` come one after
-//!   the other.
+//! * What an insert stores is of the generation that is present at this instant; or of the one before, if that ended
+//!   during the call: the stamp is read before it is stored. No later `advance` has forgotten anything of the class in
+//!   between.
+//! * An `advance` has two instants between call and return. At the first one it forgets the class, if that has the
+//!   greatest age: each class has an instant of its own. At the second one the next generation begins. Calls of
+//!   `advance` come one after the other.
 
 use std::collections::HashSet;
 
@@ -161,7 +162,8 @@ impl Search<'_> {
     }
 }
 
-/// Whether an operation with this result stores a stamp. `None`: it cannot have this result where the class has this age.
+/// Whether an operation with this result stores a stamp. `None`: it cannot have this result where the class has this
+/// age.
 fn stamps(outcome: &Outcome, age: Option<u32>) -> Option<bool> {
     let (is_possible, stamps) = match outcome {
         Outcome::Stamped(is_new) => (*is_new == age.is_none(), true),

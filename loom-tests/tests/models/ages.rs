@@ -53,9 +53,9 @@ fn insert_of_what_is_swept_against_lookups<L: Layout>() {
     });
 }
 
-/// The insert may take effect in the generation that an `advance` has begun, with the stamp of the one before: the lookup
-/// finds nothing, and the item is as old as if it had been there. But what a lookup behind the second one misses has not the
-/// stamp of before the first one.
+/// The insert may take effect in the generation that an `advance` has begun, with the stamp of the one before: the
+/// lookup finds nothing, and the item is as old as if it had been there. But what a lookup behind the second one misses
+/// has not the stamp of before the first one.
 fn insert_beside_two_advances<L: Layout>() {
     let mut setup = Setup::<Expiring<L>>::new(2);
     let x = setup.item(0, 1);

@@ -1,8 +1,8 @@
 //! Tables of generations: inserts that give stamps, beside what moves and removes entries.
 //!
-//! Nothing is recorded: the models assert what they are about. In the comments, x is an item, and x1 is x with the stamp 1. The
-//! generation with the stamp 0 is present at first: of N generations, N - 1 is the stamp of the one before it, and 1 that of
-//! the oldest, which goes first. What a model says nothing of has the stamp 3.
+//! Nothing is recorded: the models assert what they are about. In the comments, x is an item, and x1 is x with the
+//! stamp 1. The generation with the stamp 0 is present at first: of N generations, N - 1 is the stamp of the one before
+//! it, and 1 that of the oldest, which goes first. What a model says nothing of has the stamp 3.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -124,7 +124,8 @@ fn two_stamps_of_an_old_item<L: Layout>() {
     });
 }
 
-/// What has the stamp of the generation that has just begun is not dropped by a kick that takes it for the stamp that leaves.
+/// What has the stamp of the generation that has just begun is not dropped by a kick that takes it for the stamp that
+/// leaves.
 fn stamp_and_kick_beside_the_end_of_a_sweep<L: Layout>() {
     let mut setup = Setup::<Maplet<L>>::new(4);
     let x = setup.item(0, 3);
@@ -167,9 +168,9 @@ fn stamp_beside_two_advances<L: Layout>() {
     });
 }
 
-/// A whole window passes after each load of an insert that finds the present stamp. It takes effect where it reads the clock for
-/// the last time, or later under the stripe: the item has the stamp of the generation that is present then. What passes
-/// behind the last load passes when the insert has taken effect.
+/// A whole window passes after each load of an insert that finds the present stamp. It takes effect where it reads the
+/// clock for the last time, or later under the stripe: the item has the stamp of the generation that is present then.
+/// What passes behind the last load passes when the insert has taken effect.
 fn stamp_overtaken_by_a_whole_window<L: Layout>() {
     let (setup, x) = one_old::<L>(0);
     setup.generations(2).check_asserted(1, 1, move |model| {
@@ -227,7 +228,8 @@ fn stamp_of_what_is_swept_from_the_stash<L: Layout>() {
     });
 }
 
-/// A new item for which its buckets have no room is stashed, with the stamp of the generation that is present when it is.
+/// A new item for which its buckets have no room is stashed, with the stamp of the generation that is present when it
+/// is.
 fn stamp_without_room_beside_an_advance<L: Layout>() {
     let mut setup = Setup::<Maplet<L>>::new(4);
     let low = setup.item(0, 1);

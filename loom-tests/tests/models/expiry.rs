@@ -35,7 +35,8 @@ growing_models! {
     snapshot_beside_a_sweep_of_doubled_entries
 }
 
-/// Four buckets. x1 is in `from`, which is full, and so is the other bucket of `new`: an insert of `new` moves x1 to `to`.
+/// Four buckets. x1 is in `from`, which is full, and so is the other bucket of `new`: an insert of `new` moves x1 to
+/// `to`.
 pub struct OneKick<L: Layout> {
     pub setup: Setup<Maplet<L>>,
     pub x1: Item,
@@ -58,8 +59,8 @@ impl<L: Layout> OneKick<L> {
     }
 }
 
-/// The kick may have decided to move x1 before it is to leave: it must not get from a bucket that is not swept yet to one
-/// that is.
+/// The kick may have decided to move x1 before it is to leave: it must not get from a bucket that is not swept yet to
+/// one that is.
 fn kick_beside_a_sweep<L: Layout>(OneKick { setup, x1, new }: OneKick<L>) {
     setup.by_every_schedule().thread([insert(new)]).thread([remove_value(x1, 1)]).check(700, 3);
 }
@@ -106,7 +107,8 @@ fn sweep_beside_a_kick_of_another<L: Layout>() {
         .check(8700, 2);
 }
 
-/// A key has a value all the time: one is stored in the bucket that the lookup may have read, and then the other leaves.
+/// A key has a value all the time: one is stored in the bucket that the lookup may have read, and then the other
+/// leaves.
 fn another_value_against_lookups<L: Layout>(order: fn(Item) -> Item) {
     let mut setup = Setup::<Maplet<L>>::new(4);
     let x = setup.item(0, 3);
@@ -221,8 +223,8 @@ fn snapshot_beside_a_sweep<L: Layout>() {
     setup.thread([remove_value(x1, 1)]).thread([snapshot([])]).check(21, 1);
 }
 
-/// A pair gets the value while that is removed, and is kicked at the end of the sweep: it is dropped before the call has
-/// returned, or stays.
+/// A pair gets the value while that is removed, and is kicked at the end of the sweep: it is dropped before the call
+/// has returned, or stays.
 fn late_drop_beside_the_end_of_a_sweep<L: Layout>() {
     let mut setup = Setup::<Maplet<L>>::new(4);
     let x = setup.item(3, 0);

@@ -49,8 +49,8 @@ struct Seen {
 }
 
 /// Calls `script` in every attempt of the next removal of this thread: with `true` when it has seen its item, with the
-/// load of this number, and with `false` when the next attempt begins; if that says `true`, it is the last resort. It is also
-/// told how many attempts there were.
+/// load of this number, and with `false` when the next attempt begins; if that says `true`, it is the last resort. It
+/// is also told how many attempts there were.
 fn overtake_removals(
     seen_at: isize,
     mut script: impl FnMut(bool, usize) -> bool + 'static,
@@ -130,9 +130,9 @@ impl<M: Subject> Overtaken<M> {
     }
 }
 
-/// Makes every optimistic attempt of the next insert of this thread fail. An attempt that has
-/// failed has loaded `loads` words under its locks. In a filter that grows the last resort then loads the extent, and has no
-/// stripe yet; in another one it has its first stripe. Then the slot is free again, and `last` runs.
+/// Makes every optimistic attempt of the next insert of this thread fail. An attempt that has failed has loaded `loads`
+/// words under its locks. In a filter that grows the last resort then loads the extent, and has no stripe yet; in
+/// another one it has its first stripe. Then the slot is free again, and `last` runs.
 fn overtake_inserts<M: Subject + 'static>(
     thread: &Thread<M>,
     high: Item,
@@ -178,8 +178,8 @@ fn overtake_inserts<M: Subject + 'static>(
 }
 
 impl Seen {
-    /// One attempt comes before the slow path. Then both stripes are locked, and not one alone; where one of the buckets is
-    /// split, both as they were, and both as they are.
+    /// One attempt comes before the slow path. Then both stripes are locked, and not one alone; where one of the
+    /// buckets is split, both as they were, and both as they are.
     fn assert_last_resort_of_a_removal(&self, locks: usize) {
         assert_eq!(self.attempts.load(Ordering::Relaxed), 1 + MAX_OPTIMISTIC_ATTEMPTS);
         assert_eq!(self.locks.load(Ordering::Relaxed), locks);

@@ -162,7 +162,8 @@ fn one_item<M: Subject>(stored: &[usize]) -> (Setup<M>, Item) {
     (setup, x)
 }
 
-/// Moves an item there and back again, while a script runs: an insert of `new` moves it there, one of `back` moves it back.
+/// Moves an item there and back again, while a script runs: an insert of `new` moves it there, one of `back` moves it
+/// back.
 struct ThereAndBack<M: Subject> {
     others: Thread<M>,
     kicks: [Item; 2],

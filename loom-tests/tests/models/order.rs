@@ -271,8 +271,8 @@ fn apart_in_growing<L: GrowingLayout + Layout>() -> (Setup<Growable<L>>, [Item; 
     (setup, items)
 }
 
-/// One thread splits bucket 0 and inserts an item that goes into the new bucket. If the other thread looks into the old one,
-/// its look comes first, and so does its insert.
+/// One thread splits bucket 0 and inserts an item that goes into the new bucket. If the other thread looks into the old
+/// one, its look comes first, and so does its insert.
 fn insert_and_split_with_insert_then<L: GrowingLayout + Layout>(look: Operation<Growable<L>>) {
     let (setup, items) = apart_in_growing::<L>();
     let insert = Thread::insert;

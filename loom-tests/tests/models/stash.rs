@@ -258,8 +258,8 @@ fn snapshot_beside_going_back<L: Layout>() {
     setup.thread([remove(low)]).thread([snapshot([x])]).check(460, 2);
 }
 
-/// Some entries are in the stash, in this order, all on one way: two in each line. Of the fourth, the way is another one when
-/// the lines are doubled.
+/// Some entries are in the stash, in this order, all on one way: two in each line. Of the fourth, the way is another
+/// one when the lines are doubled.
 fn stashed<M: Subject, const N: usize>() -> (Setup<M>, [Item; N], Item) {
     // Room for all of them, in a layout of two slots, too.
     let mut setup = Setup::new(if M::SLOTS < 4 { 10 } else { 6 });

@@ -1,7 +1,7 @@
 //! The timer: inserts that find generations due, beside threads that end them, by the time of the model.
 //!
-//! A period takes 10, and the first generation begins at 0. The threads themselves let the time pass, to the latest at which a
-//! rule could be broken, right before they look at it.
+//! A period takes 10, and the first generation begins at 0. The threads themselves let the time pass, to the latest at
+//! which a rule could be broken, right before they look at it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,9 +46,9 @@ fn one_item<L: Layout>(generations: u32) -> (Setup<Timed<L>>, Item) {
     (setup.generations(generations), x)
 }
 
-/// The insert finds a generation due late in the next period, goes on beside the thread that ends it, and may store the stamp
-/// of before: so the next generation begins at the end of the advance, and does not end one period after it was due. The
-/// second advance is of all the others that would be due then.
+/// The insert finds a generation due late in the next period, goes on beside the thread that ends it, and may store the
+/// stamp of before: so the next generation begins at the end of the advance, and does not end one period after it was
+/// due. The second advance is of all the others that would be due then.
 fn insert_beside_advances<L: Layout>(generations: u32, floor: usize, preemptions: usize) {
     let (setup, x) = one_item::<L>(generations);
     setup.check_asserted(floor, preemptions, move |model| {
@@ -85,8 +85,8 @@ fn insert_beside_an_advance_as_time_passes<L: Layout>() {
     });
 }
 
-/// For the insert one generation is due, and for the thread that advances there are two: what the insert stored would be
-/// cleared.
+/// For the insert one generation is due, and for the thread that advances there are two: what the insert stored would
+/// be cleared.
 fn insert_where_two_generations_are_due<L: Layout>() {
     let (setup, x) = one_item::<L>(2);
     setup.check_asserted(5600, 3, move |model| {

@@ -184,7 +184,8 @@ fn sweep_beside_widening_and_a_removal<L: GrowingLayout + Layout>() {
     setup.thread([widen(), maybe(remove(x1))]).thread([sweep, !contains_key(x1)]).check(1100, 2);
 }
 
-/// A lookup that begins after an insert in the order of `SeqCst` accesses finds the item, though nothing else orders them.
+/// A lookup that begins after an insert in the order of `SeqCst` accesses finds the item, though nothing else orders
+/// them.
 fn lookup_that_a_flag_orders<L: GrowingLayout + Layout>() {
     let (setup, [x]) = two_buckets::<L, 1>([(0, 1)]);
     setup.exact_seq_cst().check_with(2300, 3, move |model| {

@@ -78,7 +78,8 @@ impl Turns {
 
     /// For what takes locks, and may store something: then what this thread has done by now is published.
     pub(crate) fn take_to_store(&self) -> Storing<'_> {
-        // Locked before the turn, and by nobody else: so loom switches threads neither here nor where they are unlocked.
+        // Locked before the turn, and by nobody else: so loom switches threads neither here nor where they are
+        // unlocked.
         let published: Arc<Published> = Arc::new(array::from_fn(|_| loom::sync::Mutex::new(())));
         let locked = published.each_ref().map(loom::sync::Mutex::lock);
         self.take_locked();
@@ -99,14 +100,15 @@ impl Turns {
             (this, others.filter_map(|(_, (_, published))| published.clone()).collect::<Vec<_>>())
         };
         for published in others {
-            // Acquire: pairs with the unlock in `take_to_store`. Only once, and never unlocked: that would be a Release.
+            // Acquire: pairs with the unlock in `take_to_store`. Only once, and never unlocked: that would be a
+            // Release.
             mem::forget(published[this].try_lock());
         }
     }
 
-    /// What was read of two buckets; of the first, what is read `again` in a turn of its own. The second bucket comes first:
-    /// of the values of a key, the first bucket gets the first, and then each by turns. So this is how a lookup misses a
-    /// value, and sees a later one.
+    /// What was read of two buckets; of the first, what is read `again` in a turn of its own. The second bucket comes
+    /// first: of the values of a key, the first bucket gets the first, and then each by turns. So this is how a lookup
+    /// misses a value, and sees a later one.
     pub(crate) fn read_each<A: Copy, B: Copy>(
         &self,
         ([_, second], [_, in_second]): ([A; 2], [B; 2]),

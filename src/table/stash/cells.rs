@@ -13,10 +13,10 @@
 //! | | 39 to 63 | the number of copies; 0 in a cell without an entry |
 //! | second | | what is known of the even one of the two positions |
 //!
-//! A word for each line has a *tag* for each cell, seven bits of the hash of its entry, as in Abseil's Swiss tables. The
-//! eighth bits say which ways *pass* the line, those of entries that found no cell there: one bit for an eighth of all
-//! ways, as in Boost's flat maps. A way ends at the first line that it does not pass. So most lookups of an
-//! entry that is not there read one word of tags, and branch as the last one did.
+//! A word for each line has a *tag* for each cell, seven bits of the hash of its entry, as in Abseil's Swiss tables.
+//! The eighth bits say which ways *pass* the line, those of entries that found no cell there: one bit for an eighth of
+//! all ways, as in Boost's flat maps. A way ends at the first line that it does not pass. So most lookups of an entry
+//! that is not there read one word of tags, and branch as the last one did.
 //!
 //! The way of an entry, line by line, depends on its core and its position, not on its value: so all values of a key
 //! are met on one way. Entries of different lengths are on different ways, the longest of which is looked at first.
@@ -251,8 +251,8 @@ fn copies_in(first: u64) -> usize {
     (first >> COPIES) as usize
 }
 
-/// The bits of a position that an entry knows of which so many are known; 0 in a table of fixed size, where a position is
-/// a bucket: all of them. (Bytes that nobody has checked may say more than 64.)
+/// The bits of a position that an entry knows of which so many are known; 0 in a table of fixed size, where a position
+/// is a bucket: all of them. (Bytes that nobody has checked may say more than 64.)
 #[inline]
 pub(crate) fn prefix(position: u64, known: u32) -> u64 {
     position & u64::MAX >> (u64::BITS.wrapping_sub(known) % u64::BITS)
@@ -303,8 +303,8 @@ impl Cells {
         geometry::mix(position ^ key.rotate_left(KNOWN))
     }
 
-    /// Calls `look` with an item of each length of which there may be entries that are query, the longest first, until it
-    /// says no. Says whether it never did.
+    /// Calls `look` with an item of each length of which there may be entries that are query, the longest first, until
+    /// it says no. Says whether it never did.
     #[inline]
     fn of_each_length(&self, item: Entry, mut look: impl FnMut(Entry) -> bool) -> bool {
         if item.known() == 0 {
@@ -480,7 +480,8 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Some copies more of an entry, of the group with this number. If it is a new one, there is room; says whether it is.
+    /// Some copies more of an entry, of the group with this number. If it is a new one, there is room; says whether it
+    /// is.
     pub(super) fn add(&mut self, group: usize, new: Stashed) -> bool {
         let array = self.array();
         if let Some(at) = self.cells.find(array, new.words()) {
@@ -495,14 +496,15 @@ impl<'a> Writer<'a> {
         true
     }
 
-    /// The number of entries of the groups that share a version with this one: each has the same remainder by `versions`.
+    /// The number of entries of the groups that share a version with this one: each has the same remainder by
+    /// `versions`.
     pub(super) fn beside(&self, group: usize, versions: usize) -> u32 {
         self.owned.of_groups.iter().skip(group % versions).step_by(versions).sum()
     }
 
-    /// Stores these entries, none of which is there, each with the number of its group. Takes time in proportion to their
-    /// number, also where all are on one way. No other thread looks meanwhile: their lines are said to be passed at
-    /// the end.
+    /// Stores these entries, none of which is there, each with the number of its group. Takes time in proportion to
+    /// their number, also where all are on one way. No other thread looks meanwhile: their lines are said to be passed
+    /// at the end.
     pub(super) fn fill(&mut self, entries: &mut [(usize, CellWords)]) -> Result<(), NoMemory> {
         self.reserve(entries.len())?;
         let (cells, array) = (self.cells, self.array());
@@ -601,8 +603,8 @@ impl<'a> Writer<'a> {
         self.owned.changes
     }
 
-    /// The entry that a number chooses, each with about the same chance, or none. It depends on the entries alone, and not
-    /// on the cells that they are in: hashes are divided into classes by their lowest bits, as many as there are
+    /// The entry that a number chooses, each with about the same chance, or none. It depends on the entries alone, and
+    /// not on the cells that they are in: hashes are divided into classes by their lowest bits, as many as there are
     /// entries, or `least` if that is more; and the number names a class, and one entry of it.
     pub(super) fn choose(&self, number: u64, least: usize) -> Option<Place> {
         let (cells, array) = (self.cells, self.array());
@@ -717,11 +719,12 @@ impl Cells {
         }
     }
 
-    /// Says of each of `count` lines from `first` on whose ways pass it, and of no others; before, each of the ways that
-    /// pass a line must be among those that it names.
+    /// Says of each of `count` lines from `first` on whose ways pass it, and of no others; before, each of the ways
+    /// that pass a line must be among those that it names.
     ///
-    /// Lines are counted from `first` on, and those that come again once more: a way may go around the end of the array.
-    /// Of the ways of an eighth that end behind a line, one passes it if the first of them begins there or before.
+    /// Lines are counted from `first` on, and those that come again once more: a way may go around the end of the
+    /// array. Of the ways of an eighth that end behind a line, one passes it if the first of them begins there or
+    /// before.
     fn update_passing(&self, array: Array<'_>, first: usize, count: usize) {
         let mut begins = [usize::MAX; 8];
         let line_at = |distance: usize| (first + distance) & array.mask();
@@ -782,8 +785,8 @@ mod tests {
         }
     }
 
-    /// Entries that differ in core, position or length, and not those that differ in value, are spread over lines, tags and
-    /// eighths.
+    /// Entries that differ in core, position or length, and not those that differ in value, are spread over lines, tags
+    /// and eighths.
     #[test]
     fn entries_are_spread() {
         let cells = Cells::try_new(GROUPS, KEY).unwrap();
@@ -883,8 +886,8 @@ mod tests {
         }
     }
 
-    /// Cells that were filled at once hold the same as those to which the entries came one by one, also where most of them
-    /// are of one key.
+    /// Cells that were filled at once hold the same as those to which the entries came one by one, also where most of
+    /// them are of one key.
     #[test]
     fn filled_at_once() {
         for entries in [1, 50, 57, 400, 5000] {
