@@ -11,7 +11,8 @@
 //! | function | answer | the value counts |
 //! |---|---|---|
 //! | `either_holds` | whether one of two words has an entry of the item | no |
-//! | `holds_key` | the same of one word; in a filter `false` | no |
+//! | `either_holds_pair` | the same, with its value | yes |
+//! | `holds_key` | as `either_holds`, of one word; in a filter `false` | no |
 //! | `values` | the values of the item in two words | |
 //! | `copies` | how many entries of the item one word has | yes |
 //! | `inseparable` | how many entries are of the item and will be, however much the table grows | no |
@@ -96,9 +97,29 @@ pub trait Bucket: Copy + PartialEq + Send + Sync {
     /// Whether an entry that comes from outside, at its even position, can be in the stash.
     fn is_valid_entry<F: Format>(placement: Self::Placement, place: Place) -> bool;
 
-    /// Whether the words of two buckets hold an entry of an item, of which these are the places in these buckets,
-    /// whatever its value is: the heart of a lookup.
-    fn either_holds<F: Format>(buckets: [Self; 2], words: [F; 2], item: [Place; 2]) -> bool;
+    /// All bits of a slot below its value, if it has one.
+    fn below(self) -> Option<u64>;
+
+    /// Whether the words of two buckets hold an entry of an item, of which these are the places in these buckets, by
+    /// the bits of the mask, if there is one.
+    fn either_agrees<F: Format>(
+        buckets: [Self; 2],
+        words: [F; 2],
+        item: [Place; 2],
+        mask: Option<u64>,
+    ) -> bool;
+
+    /// Whether they hold an entry of the item, whatever its value is: the heart of a lookup.
+    #[inline]
+    fn either_holds<F: Format>(buckets: [Self; 2], words: [F; 2], item: [Place; 2]) -> bool {
+        Self::either_agrees(buckets, words, item, buckets[0].below())
+    }
+
+    /// Whether they hold an entry of the item with its value.
+    #[inline]
+    fn either_holds_pair<F: Format>(buckets: [Self; 2], words: [F; 2], item: [Place; 2]) -> bool {
+        Self::either_agrees(buckets, words, item, None)
+    }
 
     /// How many entries of an item, with its value, the word of the bucket holds.
     fn copies<F: Format>(self, word: F, item: Place) -> usize;

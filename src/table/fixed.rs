@@ -134,12 +134,6 @@ impl<V: Values> FixedBucket<V> {
         let slot = Self::held(item);
         word.holds(slot).then_some(Longest { slot, known: 0 })
     }
-
-    /// All bits of a slot below its value, if it has one.
-    #[inline]
-    fn below(self) -> Option<u64> {
-        self.placement.values.below()
-    }
 }
 
 impl<V: Values> Bucket for FixedBucket<V> {
@@ -225,12 +219,18 @@ impl<V: Values> Bucket for FixedBucket<V> {
     }
 
     #[inline]
-    fn either_holds<F: Format>(
-        [bucket, _]: [Self; 2],
+    fn below(self) -> Option<u64> {
+        self.placement.values.below()
+    }
+
+    #[inline]
+    fn either_agrees<F: Format>(
+        _: [Self; 2],
         words: [F; 2],
         [item, _]: [Place; 2],
+        mask: Option<u64>,
     ) -> bool {
-        F::either_holds(words, Self::held(item), bucket.below())
+        F::either_holds(words, Self::held(item), mask)
     }
 
     #[inline]

@@ -168,14 +168,12 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         let clock = self.clock();
         let places = key.places();
         let (buckets, words) = self.read_valid(places);
-        let stamped = places.map(|place| self.with_stamp(place, clock));
-        if (0..2).any(|at| buckets[at].copies(words[at], stamped[at]) > 0) {
-            if self.clock() == clock {
+        if Bucket::either_holds(buckets, words, places) {
+            let stamped = places.map(|place| self.with_stamp(place, clock));
+            if Bucket::either_holds_pair(buckets, words, stamped) && self.clock() == clock {
                 return Ok(false);
             }
-        } else if !Bucket::either_holds(buckets, words, places)
-            && self.store_absent(key, buckets, words, Duplicates::Stamp)
-        {
+        } else if self.store_absent(key, buckets, words, Duplicates::Stamp) {
             self.grow_if_loaded(places);
             return Ok(true);
         }

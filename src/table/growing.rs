@@ -194,12 +194,6 @@ impl<V: Values> GrowingBucket<V> {
         self.extent.level()
     }
 
-    /// All bits of a slot below its value, if it has one.
-    #[inline]
-    fn below(self) -> Option<u64> {
-        self.values.below()
-    }
-
     /// Whether the bucket tells bit L of a position.
     #[inline]
     fn is_split(self) -> bool {
@@ -394,13 +388,18 @@ impl<V: Values> Bucket for GrowingBucket<V> {
     }
 
     #[inline]
-    fn either_holds<F: Format>(
-        [first, second]: [Self; 2],
+    fn below(self) -> Option<u64> {
+        self.values.below()
+    }
+
+    #[inline]
+    fn either_agrees<F: Format>(
+        buckets: [Self; 2],
         words: [F; 2],
         item: [Place; 2],
+        mask: Option<u64>,
     ) -> bool {
-        let mask = first.below();
-        F::either_matches(words, Self::sought::<F>([first, second], item, mask))
+        F::either_matches(words, Self::sought::<F>(buckets, item, mask))
     }
 
     #[inline]

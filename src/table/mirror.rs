@@ -272,7 +272,8 @@ fn copy(word: &AtomicU64, to: &AtomicU64) {
 mod tests {
     use std::cell::RefCell;
     use std::panic::{self, AssertUnwindSafe};
-    use std::sync::mpsc;
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::{Arc, mpsc};
     use std::thread;
     use std::time::Duration;
 
@@ -298,8 +299,8 @@ mod tests {
     }
 
     /// An image, by a thread that has this hook.
-    fn image_with(
-        table: Table<'_, Fp16x4>,
+    fn image_with<B: Buckets>(
+        table: Table<'_, Fp16x4, B>,
         hook: impl FnMut(&[&AtomicU64]) + Send + 'static,
     ) -> Image {
         let take = || {
@@ -377,6 +378,24 @@ mod tests {
             }
         });
         assert!(image.words().eq(words(table)));
+    }
+
+    /// Its words would be replaced, and nothing is replaced while there is a mirror.
+    #[test]
+    fn a_short_table_does_not_grow_while_a_snapshot_is_taken() {
+        for (buckets, is_short) in [(32, true), (2 << 10, false)] {
+            let table = Table::<Fp16x4, Growing>::try_new(buckets, 1 << 16).unwrap();
+            let may_split =
+                move || table.buckets.growing().unwrap().splitting().try_lock().is_some();
+            let blocks = Arc::new(AtomicUsize::new(0));
+            let copied = Arc::clone(&blocks);
+            image_with(table, move |_| {
+                assert_eq!(may_split(), !is_short);
+                copied.fetch_add(1, Ordering::Relaxed);
+            });
+            assert_eq!(blocks.load(Ordering::Relaxed), buckets.div_ceil(BLOCK));
+            assert!(may_split());
+        }
     }
 
     /// What its mirror has no memory for changes nothing in the table. Without the mirror it grows.
