@@ -177,9 +177,9 @@ fn removal_beside_an_entry_of_the_next_level<L: GrowingLayout + Layout>() {
 /// the long one where it is.
 fn kick_and_split_of_what_is_removed<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(4, 16).split(4);
-    let [long, new, high] = setup.items([(8, 3), (2, 3), (2, 3)]);
+    let [long, new, high] = setup.items([(8, 3), (6, 3), (6, 3)]);
     let short = setup.variant(long, 0, 1);
-    setup.store(3, &[long]).store_as_of(0, 3, &[short]).fill(3, high).fill(2, high);
+    setup.store(3, &[long]).store_as_of(0, 3, &[short]).fill(3, high).fill(6, high);
     // One: two take over a minute.
     setup.thread([split(1)]).thread([insert(new)]).thread([remove(long)]).check(140_000, 1);
 }

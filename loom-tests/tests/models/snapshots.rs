@@ -208,7 +208,7 @@ fn two_snapshots_beside_two_splits<L: GrowingLayout + Layout>() {
 /// The mirror gets six chunks and three more, its directory is replaced several times, by either thread.
 fn snapshot_beside_splits_of_a_longer_table<L: GrowingLayout + Layout>() {
     let mut setup = Setup::<Growable<L>>::growable(4, 16).split(2);
-    let [goes, stays] = setup.items([(6, 1), (2, 1)]);
+    let [goes, stays] = setup.items([(6, 3), (2, 1)]);
     setup.store(2, &[goes, stays]);
     setup.thread([split(2), split(1)]).thread([snapshot([goes, stays])]).check(8500, 2);
 }
