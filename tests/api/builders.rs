@@ -100,12 +100,12 @@ impl Asked {
         } else {
             assert!(self.capacity.is_none_or(|asked| asked == 0 || asked == capacity));
         }
-        let max_capacity = contents.max_capacity as usize;
+        let max_capacity = usize::try_from(contents.max_capacity).unwrap_or(usize::MAX);
         assert!(self.max_capacity.is_none_or(|asked| asked == max_capacity));
         assert_eq!((figures.capacity, figures.max_capacity), (capacity, max_capacity));
         assert!(self.target_load.is_none_or(|load| load == contents.load));
         assert!(self.memory.is_none_or(|bytes| figures.memory_bytes <= bytes));
-        let holds_rate = figures.max_capacity.min(1 << 40) == figures.max_capacity;
+        let holds_rate = contents.max_capacity <= 1 << 40;
         assert!(self.rate.is_none_or(|rate| !holds_rate || figures.false_positive_rate <= rate));
     }
 
