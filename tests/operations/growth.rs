@@ -188,7 +188,7 @@ fn maplets(layout: Layout) {
 /// From a larger table.
 #[test]
 fn a_filter_from_2_11_slots_on() {
-    let (layout, most) = (default_layout(), usually(14, 20));
+    let (layout, most) = (default_layout(), usually(14, 19));
     let [first, most] =
         [11, most].map(|bits| (f64::from(1 << bits) * (layout.target() - 0.04)) as usize);
     assert!(layout.growing(first, most).slots() <= 1 << 11);
