@@ -11,8 +11,8 @@ fn row<'a>(page: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
 
 #[test]
 fn the_bytes_of_small_filters() {
-    if usize::BITS < 64 {
-        return; // not on 32 bits, where sizes are others
+    if cfg!(any(not(any(target_arch = "x86_64", target_arch = "aarch64")), coucal_portable)) {
+        return; // where there is no prefetch for a write, a filter takes 8 bytes less; on 32 bits all sizes are others
     }
     let page = include_str!("../../docs/cookbook.md");
     let cells = row(page, "items").zip(row(page, "bytes")).zip(row(page, "bits per item"));
