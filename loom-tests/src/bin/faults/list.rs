@@ -102,6 +102,7 @@ const WIDENINGS: &[&str] = &[
     "widening::split_after_widening_against_lookup_the_other_way",
     "widening::lookup_that_a_flag_orders",
 ];
+const WIDENING_STOPPED: &[&str] = &["stopped::widening_stopped_at_each_step"];
 const WRITERS_BESIDE_WIDENING: &[&str] =
     &["widening::inserts_into_one_bucket", "widening::removal_beside_widening"];
 const STASH_AND_WIDENING: &[&str] = &[
@@ -215,7 +216,7 @@ pub const LIKELY: &[(&str, &[&[&str]])] = &[
     (LOOKUP, &[LOOKUPS, ORDER]),
     (REMOVE, &[ORDER]),
     (MIRROR, &[SNAPSHOT_AND_INSERT]),
-    (VERSIONS, &[LOOKUPS, CLEAR, WIDENINGS, STASH_AND_LOOKUP, ORDER_IN_STASH]),
+    (VERSIONS, &[LOOKUPS, CLEAR, WIDENINGS, WIDENING_STOPPED, STASH_AND_LOOKUP, ORDER_IN_STASH]),
     (CELLS, &[STASH_AND_LOOKUP, ORDER_IN_STASH]),
 ];
 
@@ -661,7 +662,7 @@ pub const FAULTS: &[Fault] = faults! {
         => WIDENINGS;
     WIDEN try_widen: "versions are retired before there are others"
         put "old.retire();" before "read.versions.replace(versions);"
-        => &["stopped::widening_stopped_at_each_step"];
+        => WIDENING_STOPPED;
     WIDEN try_widen: "a writer gets a new stripe before the old versions are retired"
         put "read.stripes.replace(stripes);" before "old.retire();"
         => &["widening::kick_beside_widening_against_lookup"];
