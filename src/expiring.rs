@@ -97,7 +97,7 @@ use crate::table::generations::Stamping;
 ///   clock of the system, which goes on by 1 to 10 ms at a time: so much less is an item remembered. Or it is
 ///   [yours](crate::Builder::clock).
 /// * **Cost**: in a table that the cache holds, a look at the coarse clock was measured to add some 5 ns to an insert,
-///   and one at an `Instant` 25 to 40, where it takes 15 without (a hot item) or 80 (a new one): the exact clock keeps
+///   and one at an `Instant` some 30, where it takes 9 without (a hot item) or 80 (a new one): the exact clock keeps
 ///   a processor from looking at the table ahead. A [batch](Self::insert_many) looks once for 256 items. Where that is
 ///   too much, leave `every` out, and call `advance` from a thread.
 /// * A filter that is restored from a snapshot has no clock until it [gets one](Self::set_every). It does not know for
@@ -107,7 +107,7 @@ use crate::table::generations::Stamping;
 ///
 /// It reads the table once, and takes the lock of each group of buckets for a moment, and that of each bucket with
 /// something to forget: so it takes the longest with 2 generations, of which half of the items are forgotten. In 2^24
-/// slots of the default layout it was measured to take 88 ms with 2 generations, 23 with 16, and 11 with 256. Other
+/// slots of the default layout it was measured to take 84 ms with 2 generations, 21 with 16, and 11 with 256. Other
 /// threads go on. An insert that advances takes as long. If no insert may take so long, call `advance_if_due` from a
 /// thread of your own, more often than the period, so that it comes first (in tokio, `spawn_blocking(move ||
 /// seen.advance_if_due())` after each tick of an `interval`); or use several filters, one for each shard of the items,
