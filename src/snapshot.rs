@@ -346,8 +346,8 @@ impl<L: Storage, S: BuildHasher> CuckooFilter<L, S> {
     /// until this one has ended.
     ///
     /// It takes twice as much memory as the table has in use, and 32 bytes for each stashed entry; half of it stays
-    /// with the [`Snapshot`]. A large table takes about as long as a copy of it to new memory: 160 ms for 2^27 slots,
-    /// which are 256 MiB, on the machine of `docs/performance.md`.
+    /// with the [`Snapshot`]. A large table takes two to three times as long as a copy of it to new memory: 240 ms for
+    /// 2^27 slots, which are 256 MiB, on the machine of `docs/performance.md`.
     ///
     /// **A filter with the default hasher cannot be restored in another process.** The snapshot does not
     /// contain the hasher, and the random seed of the default hasher is lost when the process ends:

@@ -169,7 +169,7 @@ impl GrowingLayout for Fp32x2 {}
 /// is built.
 ///
 /// The filter has all operations and guarantees of a filter whose layout is known at compile time;
-/// the choice costs one predictable branch and a call per operation: up to 25 instructions. Where the rate
+/// the choice costs one predictable branch and a call per operation: up to 45 instructions. Where the rate
 /// is known when the program is written, name the layout in the type instead:
 /// `CuckooFilter::builder().layout::<Fp12x5>()`.
 ///
