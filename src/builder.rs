@@ -247,7 +247,7 @@ impl<L: Storage, S> Builder<L, S> {
     ///
     /// assert!(CuckooFilter::builder().build().is_ok());
     /// let error = CuckooFilter::builder().false_positive_rate(1.5).build().unwrap_err();
-    /// assert_eq!(error, Error::InvalidRate { rate: 1.5 });
+    /// assert_eq!(error, Error::InvalidRate);
     /// ```
     pub fn build(self) -> Result<CuckooFilter<L, S>, Error> {
         self.build_inner(size_of::<CuckooFilter<L, S>>()).map(CuckooFilter::from_inner)
@@ -586,7 +586,7 @@ impl<L: GrowingLayout, S, T> Builder<Growable<L>, S, T> {
     /// assert!(dense?.slots() < fast?.slots());
     ///
     /// let error = builder.target_load(0.95).build().unwrap_err();
-    /// assert!(matches!(error, Error::TargetLoadOutOfRange { max: 0.87, .. }));
+    /// assert!(matches!(error, Error::TargetLoadOutOfRange { max: 870, .. }));
     /// # Ok::<(), Error>(())
     /// ```
     pub fn target_load(self, share: f64) -> Self {

@@ -20,7 +20,7 @@ use std::io;
 ///     filter.insert_many(items)
 /// }
 /// assert_eq!(remember(&["egg", "nest"], 0.01), Ok(()));
-/// assert_eq!(remember(&["egg", "nest"], 2.0), Err(Error::InvalidRate { rate: 2.0 }));
+/// assert_eq!(remember(&["egg", "nest"], 2.0), Err(Error::InvalidRate));
 ///
 /// let filter = CuckooFilter::with_capacity(100);
 /// let refused = (0..).find_map(|n: u32| filter.insert(&n).err());
@@ -28,7 +28,7 @@ use std::io;
 /// assert!(filter.len() >= 100);
 /// ```
 #[non_exhaustive]
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The filter holds what it was made for: its slots in use and its
     /// [stashed entries](crate::Stats::stashed_entries) together have reached the load at which tables of its
@@ -97,10 +97,7 @@ pub enum Error {
         capacity: usize,
     },
     /// The false-positive rate is not between 0 and 1, both excluded.
-    InvalidRate {
-        /// The requested rate.
-        rate: f64,
-    },
+    InvalidRate,
     /// The maximum capacity of a growable filter is less than its initial capacity.
     MaxCapacityTooLow {
         /// The requested initial number of items.
@@ -112,10 +109,10 @@ pub enum Error {
     TargetLoadOutOfRange {
         /// The layout; if it is chosen at run time, one that could otherwise be chosen.
         layout: &'static str,
-        /// The lowest target load.
-        min: f64,
-        /// The highest target load of this layout.
-        max: f64,
+        /// The lowest target load, in thousandths.
+        min: u32,
+        /// The highest target load of this layout, in thousandths: 870 for a load of 0.87.
+        max: u32,
     },
     /// The fingerprints of the layout are too short for the requested rate.
     ///
@@ -123,11 +120,10 @@ pub enum Error {
     /// [`AnyCuckooFilter`](crate::AnyCuckooFilter), which chooses it. A filter that grows has a lower rate
     /// at its maximum capacity if its initial capacity is larger: it doubles less often.
     RateOutOfReach {
-        /// The requested rate.
-        rate: f64,
-        /// The rate of this layout at the requested capacity, which is the maximum capacity of a filter that grows, or
-        /// 2^40 items without a maximum; if no layout reaches the requested rate, the lowest rate of all layouts.
-        reached: f64,
+        /// One in so many absent items is a false positive of this layout, rounded down, at the requested capacity, which
+        /// is the maximum capacity of a filter that grows, or 2^40 items without a maximum; if no layout reaches the
+        /// requested rate, of the layout with the lowest rate.
+        one_in: u64,
         /// The smallest layout that reaches the rate, if any does.
         layout: Option<&'static str>,
     },
@@ -348,8 +344,8 @@ impl fmt::Display for Error {
                 f,
                 "a filter for {capacity} items is too large: no table has more than 2^44 slots"
             ),
-            Self::InvalidRate { rate } => {
-                write!(f, "a false-positive rate lies between 0 and 1, both excluded: {rate}")
+            Self::InvalidRate => {
+                f.write_str("a false-positive rate lies between 0 and 1, both excluded")
             }
             Self::MaxCapacityTooLow { capacity, max_capacity } => write!(
                 f,
@@ -358,17 +354,17 @@ impl fmt::Display for Error {
             ),
             Self::TargetLoadOutOfRange { layout, min, max } => write!(
                 f,
-                "the target load of a growing filter in {layout} lies between {min} and {max}"
+                "the target load of a growing filter in {layout} lies between 0.{min:03} and 0.{max:03}"
             ),
-            Self::RateOutOfReach { rate, reached, layout: Some(layout) } => write!(
+            Self::RateOutOfReach { one_in, layout: Some(layout) } => write!(
                 f,
-                "this layout has a false-positive rate of {reached:.3e} at that capacity, \
-                 above the requested {rate:.3e}: {layout} reaches it"
+                "this layout has a false-positive rate of 1 in {one_in} at that capacity, more than was \
+                 requested: {layout} reaches the rate"
             ),
-            Self::RateOutOfReach { rate, reached, layout: None } => write!(
+            Self::RateOutOfReach { one_in, layout: None } => write!(
                 f,
-                "no layout has a false-positive rate below {reached:.3e} at that capacity, \
-                 and {rate:.3e} was requested"
+                "no layout has a lower false-positive rate than 1 in {one_in} at that capacity, and a lower \
+                 one was requested"
             ),
             Self::ValueBitsOutOfRange { value_bits: 0, .. } => {
                 f.write_str("a maplet needs the length of its values: call `value_bits`")

@@ -131,7 +131,7 @@ impl Sizing {
         if let Some(rate) = request.rate
             && !(rate > 0.0 && rate < 1.0)
         {
-            return Err(Error::InvalidRate { rate });
+            return Err(Error::InvalidRate);
         }
         match request.only {
             Some(layout) => Self::within(layout, request),
@@ -143,13 +143,13 @@ impl Sizing {
     fn within(layout: LayoutId, request: Request) -> Result<Self, Error> {
         let sizing = Self::of(layout, request)?;
         let reached = sizing.rate(request);
-        let Some(rate) = request.rate.filter(|&rate| reached > rate) else {
+        if request.rate.is_none_or(|rate| reached <= rate) {
             return Ok(sizing);
-        };
+        }
         // If only the target load is in the way, it is better to say which layout reaches the rate.
         let with_other_load = Request { target_load: None, ..request };
         let smallest = Self::smallest(request).or_else(|_| Self::smallest(with_other_load))?;
-        Err(Error::RateOutOfReach { rate, reached, layout: Some(smallest.layout.name()) })
+        Err(Error::RateOutOfReach { one_in: one_in(reached), layout: Some(smallest.layout.name()) })
     }
 
     /// The sizing of the layout with the smallest table that reaches the rate; without a rate, among
@@ -166,12 +166,14 @@ impl Sizing {
         }
         // A layout whose table is too large, or cannot be as full, might have suited. Otherwise the longest
         // fingerprints have the lowest rate.
-        let sizings = Self::of_each_layout(request).collect::<Result<Vec<_>, _>>()?;
-        let sizing = *sizings.last().expect("a layout stores the values");
-        let reached = sizing.rate(request);
-        request
-            .rate
-            .map_or(Ok(sizing), |rate| Err(Error::RateOutOfReach { rate, reached, layout: None }))
+        let last = Self::of_each_layout(request).try_fold(None, |_, sizing| sizing.map(Some))?;
+        let sizing = last.expect("a layout stores the values");
+        match request.rate {
+            None => Ok(sizing),
+            Some(_) => {
+                Err(Error::RateOutOfReach { one_in: one_in(sizing.rate(request)), layout: None })
+            }
+        }
     }
 
     /// The false-positive rate that counts for a request: of a table that holds all its items.
@@ -228,7 +230,8 @@ impl Sizing {
             return false_positive_rate(properties, items / max_buckets as f64, value_bits);
         }
         let items_per_bucket = properties.slots as f64 * (share(target_load) + LOAD_MARGIN);
-        let buckets = (items / items_per_bucket).clamp(initial as f64, max_buckets as f64);
+        // Not `clamp`: its panic prints floating-point numbers, 20 KB of code in every program.
+        let buckets = (items / items_per_bucket).max(initial as f64).min(max_buckets as f64);
         let while_growing = items.min(buckets * items_per_bucket);
         let extra_bits = properties.extra_bits(value_bits);
         // What comes after that knows what entries of the last level know.
@@ -294,7 +297,7 @@ impl Request {
         if (MIN_TARGET_LOAD..=max).contains(&load) {
             return Ok(load);
         }
-        let [min, max] = [MIN_TARGET_LOAD, max].map(share);
+        let min = MIN_TARGET_LOAD;
         Err(Error::TargetLoadOutOfRange { layout: layout.name(), min, max })
     }
 }
@@ -322,6 +325,11 @@ pub(crate) fn thousandths(share: f64) -> u32 {
 
 pub(crate) fn share(thousandths: u32) -> f64 {
     f64::from(thousandths) / 1000.0
+}
+
+/// A rate is that of one in so many; rounded down, so that it is not above that.
+fn one_in(rate: f64) -> u64 {
+    (1.0 / rate) as u64
 }
 
 /// A number as the API has it: of more than an address space has, that.
@@ -484,15 +492,15 @@ mod tests {
     fn what_cannot_be_built_is_an_error() {
         for rate in [0.0, 1.0, -0.1, f64::NAN, f64::INFINITY] {
             let error = Sizing::new(fixed(100, Some(rate))).err().unwrap();
-            assert!(matches!(error, Error::InvalidRate { .. }), "{rate}: {error:?}");
+            assert_eq!(error, Error::InvalidRate, "{rate}");
         }
         for (items, rate) in [(u64::MAX, 0.01), (1 << 62, 1e-7)] {
             let error = Sizing::smallest(fixed(items, Some(rate))).err();
             assert_eq!(error, Some(Error::CapacityOverflow { capacity: in_address_space(items) }));
         }
         let error = Sizing::smallest(fixed(1 << 20, Some(1e-12))).err();
-        let reached = rate_of(Fp32x2, fixed(1 << 20, None));
-        let expected = Error::RateOutOfReach { rate: 1e-12, reached, layout: None };
+        let one_in = one_in(rate_of(Fp32x2, fixed(1 << 20, None)));
+        let expected = Error::RateOutOfReach { one_in, layout: None };
         assert_eq!(error, Some(expected));
     }
 
@@ -500,16 +508,16 @@ mod tests {
     #[test]
     fn an_error_names_the_layout_that_does() {
         let error = Sizing::within(Fp8x8, fixed(10_000, Some(0.0001))).err().unwrap();
-        let reached = rate_of(Fp8x8, fixed(10_000, None));
+        let reached = one_in(rate_of(Fp8x8, fixed(10_000, None)));
         let layout = Some("SemiSorted17x4");
-        assert_eq!(error, Error::RateOutOfReach { rate: 0.0001, reached, layout });
-        assert!(error.to_string().ends_with(": SemiSorted17x4 reaches it"), "{error}");
+        assert_eq!(error, Error::RateOutOfReach { one_in: reached, layout });
+        assert!(error.to_string().ends_with(": SemiSorted17x4 reaches the rate"), "{error}");
         assert!(Sizing::within(SemiSorted17x4, fixed(10_000, Some(0.0001))).is_ok());
 
         // None can: then the error tells the lowest rate there is.
         let error = Sizing::within(Fp16x4, fixed(10_000, Some(1e-12))).err();
-        let reached = rate_of(Fp32x2, fixed(10_000, None));
-        assert_eq!(error, Some(Error::RateOutOfReach { rate: 1e-12, reached, layout: None }));
+        let one_in = one_in(rate_of(Fp32x2, fixed(10_000, None)));
+        assert_eq!(error, Some(Error::RateOutOfReach { one_in, layout: None }));
     }
 
     /// The smallest table holds two buckets of items, whatever it is built for: no fewer count for its rate.
@@ -868,7 +876,7 @@ mod tests {
             assert!(sizing.rate(request) <= rate);
             if name != "Fp12x5" {
                 let error = Sizing::within(Fp12x5, request).err().unwrap();
-                let message = format!(": {name} reaches it");
+                let message = format!(": {name} reaches the rate");
                 assert!(error.to_string().ends_with(&message), "{error}");
             }
         }
@@ -940,11 +948,11 @@ mod tests {
             };
             for layout in growing_layouts() {
                 let Err(error) = reaches(layout, rate) else { continue };
-                let Error::RateOutOfReach { rate: asked, reached, layout: named } = error else {
+                let Error::RateOutOfReach { one_in, layout: named } = error else {
                     panic!("{layout:?}: {error:?}")
                 };
-                assert!(asked.to_bits() == rate.to_bits() && reached > rate);
-                let better = reached * 1.0001;
+                let better = 1.0 / one_in as f64;
+                assert!(better > rate);
                 let is_way_out = if let Some(name) = named {
                     layouts += 1;
                     let other = growing_layouts().find(|other| other.name() == name).unwrap();
@@ -979,10 +987,10 @@ mod tests {
     #[test]
     fn loads_beyond_the_range_are_an_error() {
         let of = |load, rate| Request { target_load: Some(load), rate, ..growing(100, 10_000) };
-        let range = |layout, max| Error::TargetLoadOutOfRange { layout, min: 0.5, max };
+        let range = |layout, max| Error::TargetLoadOutOfRange { layout, min: 500, max };
         for (load, is_in_range) in [(499, false), (500, true), (870, true), (871, false)] {
             let sizing = Sizing::within(Fp16x4, of(load, None));
-            let expected = (!is_in_range).then_some(range("Fp16x4", 0.87));
+            let expected = (!is_in_range).then_some(range("Fp16x4", 870));
             assert_eq!(sizing.err(), expected);
             assert_eq!(Sizing::smallest(of(load, None)).err(), expected);
         }
@@ -990,7 +998,7 @@ mod tests {
             assert!(Sizing::within(Fp16x4, of(thousandths(share), None)).is_err(), "{share}");
         }
         // Without that load, Fp21x3 would reach the rate.
-        assert_eq!(Sizing::smallest(of(850, Some(1e-4))).err(), Some(range("Fp21x3", 0.83)));
+        assert_eq!(Sizing::smallest(of(850, Some(1e-4))).err(), Some(range("Fp21x3", 830)));
         let error = Sizing::within(Fp16x4, of(850, Some(1e-4))).err().unwrap();
         assert!(matches!(error, Error::RateOutOfReach { layout: Some("Fp21x3"), .. }));
     }

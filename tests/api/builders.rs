@@ -112,8 +112,9 @@ impl Asked {
     /// Whether this is an error that somebody asked for.
     fn is_asked_for(self, error: &Error) -> bool {
         match *error {
-            Error::InvalidRate { rate } | Error::RateOutOfReach { rate, .. } => {
-                self.rate.is_some_and(|asked| asked.to_bits() == rate.to_bits())
+            Error::InvalidRate => self.rate.is_some_and(|rate| !(rate > 0.0 && rate < 1.0)),
+            Error::RateOutOfReach { one_in, .. } => {
+                self.rate.is_some_and(|rate| rate < 1.0 / one_in as f64)
             }
             Error::TargetLoadOutOfRange { .. } => self.target_load.is_some(),
             Error::MaxCapacityTooLow { capacity, max_capacity } => {

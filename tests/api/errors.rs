@@ -83,26 +83,26 @@ fn all() -> Vec<(Error, &'static str)> {
             "the allocator could not provide 9 bytes: free memory, or build a smaller filter",
         ),
         (
-            Error::InvalidRate { rate: 1.5 },
-            "a false-positive rate lies between 0 and 1, both excluded: 1.5",
+            Error::InvalidRate,
+            "a false-positive rate lies between 0 and 1, both excluded",
         ),
         (
             Error::MaxCapacityTooLow { capacity: 9, max_capacity: 8 },
             "a filter cannot grow from 9 items to 8: max_capacity must not be below capacity",
         ),
         (
-            Error::TargetLoadOutOfRange { layout: "Fp16x4", min: 0.5, max: 0.87 },
-            "the target load of a growing filter in Fp16x4 lies between 0.5 and 0.87",
+            Error::TargetLoadOutOfRange { layout: "Fp16x4", min: 500, max: 870 },
+            "the target load of a growing filter in Fp16x4 lies between 0.500 and 0.870",
         ),
         (
-            Error::RateOutOfReach { rate: 0.01, reached: 0.03, layout: Some("Fp12x5") },
-            "this layout has a false-positive rate of 3.000e-2 at that capacity, above the requested \
-             1.000e-2: Fp12x5 reaches it",
+            Error::RateOutOfReach { one_in: 33, layout: Some("Fp12x5") },
+            "this layout has a false-positive rate of 1 in 33 at that capacity, more than was requested: \
+             Fp12x5 reaches the rate",
         ),
         (
-            Error::RateOutOfReach { rate: 1e-12, reached: 1e-9, layout: None },
-            "no layout has a false-positive rate below 1.000e-9 at that capacity, and 1.000e-12 was \
-             requested",
+            Error::RateOutOfReach { one_in: 1_000_000, layout: None },
+            "no layout has a lower false-positive rate than 1 in 1000000 at that capacity, and a lower one \
+             was requested",
         ),
         (
             Error::ValueBitsOutOfRange {
@@ -266,23 +266,23 @@ fn what_the_errors_of_inserts_tell_to_do_works() {
 #[test]
 fn what_the_errors_of_building_tell_to_do_works() {
     let error = builder().layout::<Fp16x4>().capacity(1000).false_positive_rate(1e-5).build();
-    let Error::RateOutOfReach { layout, reached, .. } = error.unwrap_err() else { panic!() };
+    let Error::RateOutOfReach { layout, one_in, .. } = error.unwrap_err() else { panic!() };
     assert_eq!(layout, Some("Fp21x3"));
     assert!(builder().layout::<Fp21x3>().capacity(1000).false_positive_rate(1e-5).build().is_ok());
-    assert!(builder().capacity(1000).false_positive_rate(reached * 1.001).build().is_ok());
+    assert!(builder().capacity(1000).false_positive_rate(1.0 / one_in as f64).build().is_ok());
 
     // At the greatest capacity of one that grows.
     let grows = || builder().capacity(1000).max_capacity(1_000_000).false_positive_rate(1e-4);
     let error = grows().layout::<Fp16x4>().build().unwrap_err();
-    let Error::RateOutOfReach { layout, reached, .. } = error else { panic!() };
+    let Error::RateOutOfReach { layout, one_in, .. } = error else { panic!() };
     assert_eq!(layout, Some("Fp21x3"));
     assert!(grows().layout::<Fp21x3>().build().is_ok());
-    assert!(grows().false_positive_rate(reached * 1.001).build().is_ok());
+    assert!(grows().false_positive_rate(1.0 / one_in as f64).build().is_ok());
 
     let error = grows().layout::<Fp21x3>().target_load(0.9).build().unwrap_err();
     let Error::TargetLoadOutOfRange { layout: "Fp21x3", min, max } = error else { panic!() };
     for load in [min, max] {
-        assert!(grows().layout::<Fp21x3>().target_load(load).build().is_ok());
+        assert!(grows().layout::<Fp21x3>().target_load(f64::from(load) / 1000.0).build().is_ok());
     }
 }
 
