@@ -82,10 +82,7 @@ fn all() -> Vec<(Error, &'static str)> {
             Error::OutOfMemory { bytes: 9 },
             "the allocator could not provide 9 bytes: free memory, or build a smaller filter",
         ),
-        (
-            Error::InvalidRate,
-            "a false-positive rate lies between 0 and 1, both excluded",
-        ),
+        (Error::InvalidRate, "a false-positive rate lies between 0 and 1, both excluded"),
         (
             Error::MaxCapacityTooLow { capacity: 9, max_capacity: 8 },
             "a filter cannot grow from 9 items to 8: max_capacity must not be below capacity",
