@@ -76,6 +76,9 @@ struct Arguments {
     /// Measures nothing: makes tables and plots from the CSV files in this folder.
     #[arg(long)]
     from: Option<PathBuf>,
+    /// Ends the names of tables and files: of a second machine.
+    #[arg(long, default_value = "")]
+    suffix: String,
 }
 
 /// Something that is measured.
@@ -175,10 +178,10 @@ fn number(text: &str) -> Result<u64, String> {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let Arguments { topics, slots, rounds, only, out, from } = Arguments::parse();
+    let Arguments { topics, slots, rounds, only, out, from, suffix } = Arguments::parse();
     for topic in topics {
         let results = if let Some(folder) = &from {
-            Results::read(&output::csv(folder, topic))?
+            Results::read(&output::csv(folder, topic, &suffix))?
         } else {
             let plan = Plan {
                 slots: if slots.is_empty() { topic.slots.to_vec() } else { slots.clone() },
@@ -190,7 +193,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             };
             plan.results(topic)
         };
-        output::write(topic, &results, &out)?;
+        output::write(topic, &results, &out, &suffix)?;
     }
     Ok(())
 }
@@ -206,7 +209,7 @@ mod tests {
         const DUE: [[usize; 2]; TOPICS.len()] = [
             [3, 2],
             [1, 0],
-            [2, 1],
+            [3, 1],
             [3, 1],
             [2, 1],
             [1, 0],

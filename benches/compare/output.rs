@@ -39,16 +39,22 @@ pub fn scaling((one, several): (View, View), name: &str, workload: &str) -> Stri
 }
 
 /// The file of a topic.
-pub fn csv(folder: &Path, topic: &Topic) -> PathBuf {
-    folder.join(format!("{}.csv", topic.name))
+pub fn csv(folder: &Path, topic: &Topic, suffix: &str) -> PathBuf {
+    folder.join(format!("{}{suffix}.csv", topic.name))
 }
 
-/// Writes the CSV and the plots, prints the tables, and puts them into the pages.
-pub fn write(topic: &Topic, results: &Results, out: &Path) -> Result<(), Box<dyn Error>> {
+/// Writes the CSV and the plots, prints the tables, and puts them into the pages. The names of all end with the suffix.
+pub fn write(
+    topic: &Topic,
+    results: &Results,
+    out: &Path,
+    suffix: &str,
+) -> Result<(), Box<dyn Error>> {
     let folder = out.join("performance");
     fs::create_dir_all(&folder)?;
-    fs::write(csv(&folder, topic), results.to_csv())?;
-    for plot in (topic.plots)(results) {
+    fs::write(csv(&folder, topic, suffix), results.to_csv())?;
+    for mut plot in (topic.plots)(results) {
+        plot.file += suffix;
         plot.draw(&folder)?;
     }
     let tables = (topic.tables)(results).into_iter().filter(|table| !table.rows().is_empty());
@@ -57,6 +63,9 @@ pub fn write(topic: &Topic, results: &Results, out: &Path) -> Result<(), Box<dyn
         println!("{name}\n\n{text}");
     }
     texts.push(("machine".into(), machine(results)));
+    for (name, _) in &mut texts {
+        *name += suffix;
+    }
     let pages = ["performance.md", "cookbook.md", "../README.md"].map(|page| out.join(page));
     for page in pages.iter().filter(|page| page.exists()) {
         if fill_page(page, &texts)? {

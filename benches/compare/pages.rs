@@ -65,5 +65,5 @@ fn in_a_second_process(
     if !status.success() {
         return Err(format!("the second process ended with {status}").into());
     }
-    Results::read(&output::csv(&out.join("performance"), topic))
+    Results::read(&output::csv(&out.join("performance"), topic, ""))
 }
