@@ -334,7 +334,7 @@ mod tests {
             }
         }
         let table = tables(&results)[0].markdown();
-        for cell in ["| 10.0 → 19.0 (1.90) |", "| 10.0 → 19.0 (too few pieces) |"] {
+        for cell in [" 10.0 → 19.0 (1.90) |", " 10.0 → 19.0 (too few pieces) |"] {
             assert!(table.contains(cell), "{table}");
         }
     }
