@@ -168,12 +168,10 @@ impl Sizing {
         // fingerprints have the lowest rate.
         let last = Self::of_each_layout(request).try_fold(None, |_, sizing| sizing.map(Some))?;
         let sizing = last.expect("a layout stores the values");
-        match request.rate {
-            None => Ok(sizing),
-            Some(_) => {
-                Err(Error::RateOutOfReach { one_in: one_in(sizing.rate(request)), layout: None })
-            }
+        if request.rate.is_none() {
+            return Ok(sizing);
         }
+        Err(Error::RateOutOfReach { one_in: one_in(sizing.rate(request)), layout: None })
     }
 
     /// The false-positive rate that counts for a request: of a table that holds all its items.
@@ -230,7 +228,7 @@ impl Sizing {
             return false_positive_rate(properties, items / max_buckets as f64, value_bits);
         }
         let items_per_bucket = properties.slots as f64 * (share(target_load) + LOAD_MARGIN);
-        // Not `clamp`: its panic prints floating-point numbers, 20 KB of code in every program.
+        // Not `clamp`: with its panic, every program would have the code that prints floating-point numbers.
         let buckets = (items / items_per_bucket).max(initial as f64).min(max_buckets as f64);
         let while_growing = items.min(buckets * items_per_bucket);
         let extra_bits = properties.extra_bits(value_bits);
@@ -297,8 +295,7 @@ impl Request {
         if (MIN_TARGET_LOAD..=max).contains(&load) {
             return Ok(load);
         }
-        let min = MIN_TARGET_LOAD;
-        Err(Error::TargetLoadOutOfRange { layout: layout.name(), min, max })
+        Err(Error::TargetLoadOutOfRange { layout: layout.name(), min: MIN_TARGET_LOAD, max })
     }
 }
 
@@ -327,7 +324,7 @@ pub(crate) fn share(thousandths: u32) -> f64 {
     f64::from(thousandths) / 1000.0
 }
 
-/// A rate is that of one in so many; rounded down, so that it is not above that.
+/// For which number this is the rate of one in so many: rounded down, so the rate of one in that number is no lower.
 fn one_in(rate: f64) -> u64 {
     (1.0 / rate) as u64
 }
