@@ -63,7 +63,8 @@ pub fn repetitions(usual: u64, long: u64) -> u64 {
 
 /// The lengths of values that the tests have, as far as they fit, and the longest.
 pub fn widths(longest: u32) -> Vec<u32> {
-    [1, 4, 8, 16].into_iter().filter(|&bits| bits < longest).chain([longest]).collect()
+    let shorter = usually(&[1, 8][..], &[1, 4, 8, 16]).iter().copied();
+    shorter.filter(|&bits| bits < longest).chain([longest]).collect()
 }
 
 pub fn default_layout() -> Layout {

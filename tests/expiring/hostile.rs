@@ -168,7 +168,7 @@ fn changed_bytes() {
                 let _ = compare(&forged(&bytes, |bytes| bytes[at] ^= flip));
             }
         }
-        for _ in 0..500 {
+        for _ in 0..150 {
             let (at, flip) =
                 (random.random_range(0..bytes.len() - 8), random.random_range(1..=255));
             let _ = compare(&forged(&bytes, |bytes| bytes[at] ^= flip));
@@ -176,7 +176,7 @@ fn changed_bytes() {
             damaged[at] ^= flip;
             assert!(compare(&damaged).is_err());
         }
-        for len in (0..bytes.len()).step_by(7).chain([place, place + 8, bytes.len() - 1]) {
+        for len in (0..bytes.len()).step_by(31).chain([place, place + 8, bytes.len() - 1]) {
             assert!(compare(&bytes[..len]).is_err());
         }
         let longer = [&bytes[..], &[0]].concat();

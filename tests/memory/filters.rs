@@ -219,7 +219,7 @@ fn no_memory_for_snapshots(layout: Layout) {
 
 fn no_memory_for_snapshots_of_what_grows(layout: Layout) {
     let builder = layout.filters();
-    let builder = builder.capacity(1_000_000).max_capacity(3_000_000);
+    let builder = builder.capacity(300_000).max_capacity(900_000);
     let grows = builder.build().expect("memory for a test");
     no_memory_for_a_snapshot_is_an_error(&grows, layout.slots);
 }

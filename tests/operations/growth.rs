@@ -134,7 +134,7 @@ fn nothing_is_lost(kind: Kind, first: usize, most: usize, twins: &[[u64; 2]]) ->
             checked.remove_half_and_put_it_back();
             checked.more_copies_than_two_buckets_hold(&mut new);
             let subject = checked.subject();
-            let lookups = (20.0 / subject.false_positive_rate()).min(usually(2e4, 5e5)) as usize;
+            let lookups = (20.0 / subject.false_positive_rate()).min(usually(3e3, 5e5)) as usize;
             let absent = siblings.iter().map(|&(hash, _)| hash);
             false_entries += checked.agrees(absent.chain(hashes(11).take(lookups)));
         }
@@ -170,9 +170,9 @@ fn from_the_smallest(layout: Layout, most: usize, value_bits: u32) -> usize {
     nothing_is_lost(kind, 1, most, &twins(layout, value_bits, 60))
 }
 
-/// To 2^15 slots; on a long run to 2^20.
+/// To 2^14 slots; on a long run to 2^20.
 fn filters(layout: Layout) {
-    let slots = usually(1 << 15, 1 << 20);
+    let slots = usually(1 << 14, 1 << 20);
     let found = from_the_smallest(layout, (f64::from(slots) * layout.target()) as usize, 0);
     // At the first size, each of ten siblings is taken for its twin.
     assert!(found >= 10, "{found}");

@@ -21,13 +21,13 @@ of_each_growing_layout! {
 }
 
 fn of_fixed_size(layout: Layout, longest: u32) {
-    fixed(50, layout, longest, &|_, capacity, value_bits| {
+    fixed(25, layout, longest, &|_, capacity, value_bits| {
         Kind { layout, grows: false, value_bits }.try_build(0, capacity)
     });
 }
 
 fn that_grow(layout: Layout, longest: u32) {
-    growing(50, longest, &|first, most, value_bits| {
+    growing(25, longest, &|first, most, value_bits| {
         Kind { layout, grows: true, value_bits }.try_build(first, most)
     });
 }
@@ -69,12 +69,12 @@ fn with_twins(layout: Layout, value_bits: u32, count: u32, most_twins: usize) {
 }
 
 fn filters_with_twins(layout: Layout) {
-    with_twins(layout, 0, 50, 60);
+    with_twins(layout, 0, 25, 60);
 }
 
 fn maplets_with_twins(layout: Layout) {
     for bits in widths(layout.longest_values()) {
-        with_twins(layout, bits, 15, 30);
+        with_twins(layout, bits, 10, 30);
     }
 }
 

@@ -11,7 +11,7 @@ of_each_growing_layout!(long_use_of_what_is_restored);
 /// The most items are more than the counts of 4,096 stripes are restored from at once, in every layout.
 fn there_and_back(layout: Layout) {
     for kind in Kind::all(layout, widths) {
-        for items in [0, 10, 1000, if kind.value_bits == 0 { 50_000 } else { 3000 }] {
+        for items in [0, 10, 1000, if kind.value_bits == 0 { 20_000 } else { 3000 }] {
             comes_back(kind, if kind.grows { items / 3 } else { items }, items);
         }
     }

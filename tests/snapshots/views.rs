@@ -24,7 +24,7 @@ fn views(layout: Layout) {
 
 /// The hashes that are inserted, and others.
 fn looked_for(items: usize) -> Vec<u64> {
-    hashes(17).take(items + usually(2000, 100_000)).collect()
+    hashes(17).take(items + usually(1000, 100_000)).collect()
 }
 
 /// With a third of the items, and copies of some that find no room in their buckets, at each alignment.

@@ -57,7 +57,7 @@ fn beside_writers(subject: &dyn Subject) {
                 let _stopped = Stopped(writing);
                 let mut item = (hot, number as Value & top);
                 start.wait();
-                for round in 0..repetitions(200, 20_000) as usize {
+                for round in 0..repetitions(100, 20_000) as usize {
                     assert_eq!(subject.insert(item), Ok(()), "{subject:?}");
                     assert!(subject.contains(hot), "an own insert is missed");
                     if top > 0 && round % 2 == 0 {

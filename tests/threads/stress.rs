@@ -166,7 +166,7 @@ fn settled_keys_are_found(layout: Layout) {
     let largest = if layout == default_layout() { 8 } else { 6 };
     let buckets = &all[..usually(largest, 9)];
     let threads = [2, 4, 8];
-    let share = repetitions(500_000, LONG) / (buckets.len() * threads.len()) as u64;
+    let share = repetitions(250_000, LONG) / (buckets.len() * threads.len()) as u64;
     for &buckets in buckets {
         for threads in threads {
             settled_keys_are_found_in(layout, buckets * layout.slots, threads, share);
