@@ -44,44 +44,10 @@ pub struct Figures {
 }
 
 impl<L: Storage, S, T> Builder<L, S, T> {
-    /// What the request comes to: with a budget of memory, as many items as that has room for. `itself` is what the
-    /// value takes that is built.
+    /// What the request comes to. `itself` is what the value takes that is built.
     pub(super) fn sizing<B: Buckets>(&self, itself: usize) -> Result<(Request, Sizing), Error> {
         let request = Request { only: L::ONLY.or(self.request.only), ..self.request };
-        let of = |request| Ok((request, Sizing::new(request)?));
-        let Some(bytes) = request.memory_bytes else {
-            return of(request);
-        };
-        let needs = |(_, sizing): (_, Sizing)| {
-            itself as u64 + State::<B>::bytes_for(sizing, sizing.buckets)
-        };
-        let items_are_given =
-            if request.grows { request.max_capacity.is_some() } else { request.capacity > 0 };
-        let with = |items| {
-            if items_are_given {
-                request
-            } else if request.grows {
-                Request { max_capacity: Some(items), ..request }
-            } else {
-                Request { capacity: items, ..request }
-            }
-        };
-        let fewest = of(with(request.capacity))?;
-        if needs(fewest) > bytes {
-            let [bytes, needed] = [bytes, needs(fewest)].map(sizing::in_address_space);
-            return Err(Error::BudgetTooSmall { bytes, needed });
-        }
-        // Between a number of items for which there is room, and one for which there is none.
-        let (mut found, mut room, mut none) =
-            (fewest, request.capacity, bytes.saturating_mul(8).max(request.capacity + 2));
-        while !items_are_given && none - room > 1 {
-            let items = room + (none - room) / 2;
-            match of(with(items)) {
-                Ok(fits) if needs(fits) <= bytes => (found, room) = (fits, items),
-                _ => none = items,
-            }
-        }
-        Ok(found)
+        sizing_within_budget(request, &memory_of::<B>(itself))
     }
 
     pub(super) fn figures_of<B: Buckets>(
@@ -89,21 +55,70 @@ impl<L: Storage, S, T> Builder<L, S, T> {
         items: usize,
         itself: usize,
     ) -> Result<Figures, Error> {
-        let (request, sizing) = self.sizing::<B>(itself)?;
-        let [capacity, max_capacity] =
-            [request.capacity, sizing.max_capacity].map(sizing::in_address_space);
-        if items > max_capacity {
-            return Err(Error::AboveMaxCapacity { wanted: items, max_capacity });
-        }
-        let buckets = sizing.buckets_with(items as u64);
-        let bytes = itself as u64 + State::<B>::bytes_for(sizing, buckets);
-        Ok(Figures {
-            layout_name: sizing.layout.name(),
-            capacity,
-            max_capacity,
-            memory_bytes: sizing::in_address_space(bytes),
-            bits_per_item: bytes as f64 * 8.0 / items as f64,
-            false_positive_rate: sizing.false_positive_rate_at(items as u64),
-        })
+        figures_with(items, self.sizing::<B>(itself)?, &memory_of::<B>(itself))
     }
+}
+
+/// How many bytes what is built takes with this number of buckets.
+type Memory<'a> = &'a dyn Fn(Sizing, u64) -> u64;
+
+fn memory_of<B: Buckets>(itself: usize) -> impl Fn(Sizing, u64) -> u64 {
+    move |sizing, buckets| itself as u64 + State::<B>::bytes_for(sizing, buckets)
+}
+
+/// With a budget of memory: as many items as that has room for.
+fn sizing_within_budget(request: Request, memory: Memory) -> Result<(Request, Sizing), Error> {
+    let of = |request| Ok((request, Sizing::new(request)?));
+    let Some(bytes) = request.memory_bytes else {
+        return of(request);
+    };
+    let needs = |(_, sizing): (_, Sizing)| memory(sizing, sizing.buckets);
+    let items_are_given =
+        if request.grows { request.max_capacity.is_some() } else { request.capacity > 0 };
+    let with = |items| {
+        if items_are_given {
+            request
+        } else if request.grows {
+            Request { max_capacity: Some(items), ..request }
+        } else {
+            Request { capacity: items, ..request }
+        }
+    };
+    let fewest = of(with(request.capacity))?;
+    if needs(fewest) > bytes {
+        let [bytes, needed] = [bytes, needs(fewest)].map(sizing::in_address_space);
+        return Err(Error::BudgetTooSmall { bytes, needed });
+    }
+    // Between a number of items for which there is room, and one for which there is none.
+    let (mut found, mut room, mut none) =
+        (fewest, request.capacity, bytes.saturating_mul(8).max(request.capacity + 2));
+    while !items_are_given && none - room > 1 {
+        let items = room + (none - room) / 2;
+        match of(with(items)) {
+            Ok(fits) if needs(fits) <= bytes => (found, room) = (fits, items),
+            _ => none = items,
+        }
+    }
+    Ok(found)
+}
+
+fn figures_with(
+    items: usize,
+    (request, sizing): (Request, Sizing),
+    memory: Memory,
+) -> Result<Figures, Error> {
+    let [capacity, max_capacity] =
+        [request.capacity, sizing.max_capacity].map(sizing::in_address_space);
+    if items > max_capacity {
+        return Err(Error::AboveMaxCapacity { wanted: items, max_capacity });
+    }
+    let bytes = memory(sizing, sizing.buckets_with(items as u64));
+    Ok(Figures {
+        layout_name: sizing.layout.name(),
+        capacity,
+        max_capacity,
+        memory_bytes: sizing::in_address_space(bytes),
+        bits_per_item: bytes as f64 * 8.0 / items as f64,
+        false_positive_rate: sizing.false_positive_rate_at(items as u64),
+    })
 }

@@ -3,8 +3,8 @@
 use super::CuckooFilter;
 use crate::hasher::Prehashed;
 use crate::layout::LayoutId::{self, Fp16x4};
-use crate::layout::sizing::{self, Request, Sizing};
-use crate::layout::{self, Format, Growth, Layout, by_layout};
+use crate::layout::sizing::{self, Sizing};
+use crate::layout::{Format, Growth, by_layout};
 use crate::random::random;
 use crate::storage::AnyLayout;
 use crate::table::Table;
@@ -178,53 +178,6 @@ fn what_is_chosen_holds_its_items_at_the_rate() {
             assert!(filter.false_positive_rate() <= rate, "{items} items, {rate}");
         }
     }
-}
-
-/// The run-time layout hands every operation on: it does what a filter of the same layout does.
-fn does_the_same<L: Layout>() {
-    let request = Request { capacity: 1000, only: Some(L::ID), ..Request::default() };
-    let any = any(1000, Sizing::new(request).unwrap().false_positive_rate_at(1000));
-    assert_eq!(any.layout_name(), L::NAME);
-    let fixed = CuckooFilter::builder().layout::<L>().hasher(()).capacity(1000).build().unwrap();
-    let hashes: Vec<u64> = (0..1000).collect();
-    assert_eq!(
-        any.insert_many(Prehashed::slice(&hashes[..900])),
-        fixed.insert_many(Prehashed::slice(&hashes[..900]))
-    );
-    for hash in 0..1100 {
-        match hash % 4 {
-            0 => assert_eq!(any.insert(&Prehashed(hash)), fixed.insert(&Prehashed(hash))),
-            1 => assert_eq!(
-                any.insert_unique(&Prehashed(hash)),
-                fixed.insert_unique(&Prehashed(hash))
-            ),
-            2 => assert_eq!(any.remove(&Prehashed(hash)), fixed.remove(&Prehashed(hash))),
-            _ => {}
-        }
-        assert_eq!(any.contains(&Prehashed(hash)), fixed.contains(&Prehashed(hash)));
-        assert_eq!(any.count(&Prehashed(hash)), fixed.count(&Prehashed(hash)));
-    }
-    assert_eq!(
-        any.contains_each(Prehashed::slice(&hashes)),
-        fixed.contains_each(Prehashed::slice(&hashes))
-    );
-    assert_eq!(any.len(), fixed.len());
-    assert_eq!(any.slots(), fixed.slots());
-    assert_eq!(any.false_positive_rate().to_bits(), fixed.false_positive_rate().to_bits());
-    assert_eq!(any.stats(), fixed.stats());
-    assert_eq!(any.memory_bytes() - size_of_val(&any), fixed.memory_bytes() - size_of_val(&fixed));
-    any.clear();
-    assert!(any.is_empty());
-}
-
-#[test]
-fn a_filter_of_the_same_layout_does_the_same() {
-    macro_rules! each {
-        ($($layout:ident)*) => {$(
-            does_the_same::<layout::$layout>();
-        )*};
-    }
-    crate::for_each_layout!(each);
 }
 
 /// Of the smallest layout for a rate.

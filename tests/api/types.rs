@@ -2,10 +2,9 @@
 //! at run time, and run for each.
 
 use coucal::{
-    AnyLayout, CuckooFilter, CuckooMaplet, Error, FixedStorage, Growable, GrowingLayout, Snapshot,
-    Storage,
+    AnyLayout, CuckooFilter, CuckooMaplet, Error, FixedStorage, Growable, GrowingLayout, Prehashed,
+    Snapshot, Storage,
 };
-use coucal_reference::Held;
 
 use crate::common::{Filter, HASHER, LAYOUTS, Layout, Maplet, Subject};
 
@@ -45,55 +44,101 @@ fn the_layouts_of_the_crate() {
 }
 
 fn it_is_that_of_the_layout(layout: Layout) {
-    fn check<L: Held + FixedStorage>(layout: Layout) {
+    fn check<L: FixedStorage>(layout: Layout) {
         let filter = CuckooFilter::builder().layout::<L>().hasher(HASHER).capacity(1000);
-        does_the_same(&filter.build().expect("memory"), &layout.filter(1000));
+        filters_are_alike(filter.build().expect("memory"), layout.filter(1000));
         let maplet = CuckooMaplet::builder().layout::<L>().hasher(HASHER).capacity(1000);
-        does_the_same(&maplet.value_bits(3).build().expect("memory"), &layout.maplet(1000, 3));
+        let maplet = maplet.value_bits(VALUE_BITS).build().expect("memory");
+        maplets_are_alike(maplet, layout.maplet(1000, VALUE_BITS));
     }
     coucal_reference::for_each_layout!(with_type [layout check]);
 }
 
 fn what_grows_is_that_of_the_layout(layout: Layout) {
-    fn check<L: GrowingLayout + 'static>(layout: Layout) {
+    fn check<L: GrowingLayout>(layout: Layout) {
         let filter = CuckooFilter::builder().max_capacity(1500).hasher(HASHER).layout::<L>();
-        does_the_same(&filter.build().expect("memory"), &layout.growing(0, 1500));
+        filters_are_alike(filter.build().expect("memory"), layout.growing(0, 1500));
         let maplet = CuckooMaplet::builder().max_capacity(1500).hasher(HASHER).layout::<L>();
-        let maplet = maplet.value_bits(3).build().expect("memory");
-        does_the_same(&maplet, &layout.growing_maplet(0, 1500, 3));
+        let maplet = maplet.value_bits(VALUE_BITS).build().expect("memory");
+        maplets_are_alike(maplet, layout.growing_maplet(0, 1500, VALUE_BITS));
     }
     coucal_reference::for_each_layout!(that grows: with_type [layout check]);
 }
 
-/// The operations give the same answers, and leave the same tables word by word.
-fn does_the_same(of_type: &dyn Subject, chosen: &dyn Subject) {
-    let largest = ((1_u64 << of_type.value_bits()) - 1) as u32;
-    for n in 0..1500_u64 {
-        let item = (n.wrapping_mul(0x9e37_79b9_7f4a_7c15), n as u32 & largest);
-        assert_eq!(of_type.insert(item), chosen.insert(item));
-        match n % 5 {
-            0 => assert_eq!(of_type.remove(item), chosen.remove(item)),
-            1 if largest > 0 => {
-                let new = largest - item.1;
-                assert_eq!(of_type.replace(item, new), chosen.replace(item, new));
+const VALUE_BITS: u32 = 3;
+
+fn key(n: u64) -> Prehashed {
+    Prehashed(n.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
+/// What it answers to the same operations, and its figures and its bytes after them.
+type Outcome = (Vec<usize>, [usize; 4], u64, Vec<u8>);
+
+fn filters_are_alike<L: Storage, M: Storage>(of_type: Filter<L>, chosen: Filter<M>) {
+    fn outcome<L: Storage>(filter: &Filter<L>) -> Outcome {
+        let batch: Vec<Prehashed> = (1500..1600).map(key).collect();
+        let mut answers =
+            vec![filter.insert_many(&batch).map_or_else(|error| error.stored(), |()| 100)];
+        for n in 0..1500 {
+            let (item, other) = (key(n), Prehashed(key(n).0 ^ 1 << 40));
+            answers.push(filter.insert(&item).is_ok().into());
+            match n % 5 {
+                0 => answers.push(filter.remove(&item).into()),
+                1 => answers.push((filter.insert_unique(&item) == Ok(true)).into()),
+                _ => {}
             }
-            1 => assert_eq!(of_type.insert_unique(item), chosen.insert_unique(item)),
-            _ => {}
+            let found = [filter.contains(&item), filter.contains(&other)].map(usize::from);
+            answers.extend(found.into_iter().chain([filter.count(&item), filter.count(&other)]));
         }
-        let other = item.0 ^ 1 << 40;
-        for hash in [item.0, other] {
-            assert_eq!(of_type.contains(hash), chosen.contains(hash));
-            assert_eq!(of_type.values(hash), chosen.values(hash));
-        }
+        answers.extend(filter.contains_each(&batch).into_iter().map(usize::from));
+        let heap = filter.memory_bytes() - size_of_val(filter);
+        let figures = [filter.len(), filter.slots(), filter.capacity(), heap];
+        let bytes = filter.snapshot().expect("memory").into_bytes();
+        (answers, figures, filter.false_positive_rate().to_bits(), bytes)
     }
-    let bytes = chosen.bytes();
-    assert!(of_type.len() > 900 && of_type.bytes() == bytes);
-    assert!(of_type.restored(&bytes).expect("a snapshot of this type").bytes() == bytes);
-    assert_eq!((of_type.len(), of_type.slots()), (chosen.len(), chosen.slots()));
-    assert_eq!(of_type.capacity(), chosen.capacity());
-    let [rate, expected] = [of_type.false_positive_rate(), chosen.false_positive_rate()];
-    assert_eq!(rate.to_bits(), expected.to_bits());
-    assert_eq!(of_type.heap_bytes(), chosen.heap_bytes());
+    let outcome_of_type = outcome(&of_type);
+    assert!(outcome_of_type == outcome(&chosen), "{of_type:?}, {chosen:?}");
+    assert!(of_type.len() > 900 && of_type.stats() == chosen.stats());
+    let bytes = outcome_of_type.3;
+    let restored = Filter::<L>::from_bytes(&bytes, HASHER).expect("a snapshot of this type");
+    assert!(restored.snapshot().expect("memory").into_bytes() == bytes);
+    of_type.clear();
+    assert!(of_type.is_empty());
+}
+
+fn maplets_are_alike<L: Storage, M: Storage>(of_type: Maplet<L>, chosen: Maplet<M>) {
+    fn outcome<L: Storage>(maplet: &Maplet<L>) -> Outcome {
+        let largest = (1 << VALUE_BITS) - 1;
+        let mut answers = Vec::new();
+        for n in 0..1500 {
+            let (item, other) = (key(n), Prehashed(key(n).0 ^ 1 << 40));
+            let value = n as u32 & largest;
+            answers.push(maplet.insert(&item, value).is_ok().into());
+            match n % 5 {
+                0 => answers.push(maplet.remove(&item, value).into()),
+                1 => {
+                    answers.push((maplet.replace(&item, value, largest - value) == Ok(true)).into())
+                }
+                _ => {}
+            }
+            for key in [item, other] {
+                answers.push(maplet.contains_key(&key).into());
+                let mut values: Vec<usize> = maplet.get(&key).map(|value| value as usize).collect();
+                values.sort_unstable();
+                answers.extend(values);
+            }
+        }
+        let heap = maplet.memory_bytes() - size_of_val(maplet);
+        let figures = [maplet.len(), maplet.slots(), maplet.capacity(), heap];
+        let bytes = maplet.snapshot().expect("memory").into_bytes();
+        (answers, figures, maplet.false_positive_rate().to_bits(), bytes)
+    }
+    let outcome_of_type = outcome(&of_type);
+    assert!(outcome_of_type == outcome(&chosen), "{of_type:?}, {chosen:?}");
+    assert!(of_type.len() > 900);
+    let bytes = outcome_of_type.3;
+    let restored = Maplet::<L>::from_bytes(&bytes, HASHER).expect("a snapshot of this type");
+    assert!(restored.snapshot().expect("memory").into_bytes() == bytes);
 }
 
 /// The error names the shortest layout that does store them, if there is one.
