@@ -394,7 +394,7 @@ impl LayoutId {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::cases;
+    use crate::random::{cases, run_cases};
     use proptest::prelude::*;
 
     type FormatOf<L> = <L as Layout>::Format;
@@ -579,30 +579,29 @@ mod tests {
     }
 
     /// Fingerprints that meet often: one bit apart, at the ends, and any.
-    fn fingerprints<F: Format>() -> impl Strategy<Value = u64> {
-        let end = (1 << F::BITS) - 1;
+    fn fingerprints(bits: u32) -> impl Strategy<Value = u64> {
+        let end = (1 << bits) - 1;
         prop_oneof![
             1..=3_u64,
             end - 2..=end,
-            (0..F::BITS).prop_map(|bit| 1 << bit),
-            (0..F::BITS).prop_map(move |bit| end ^ (1 << bit)),
+            (0..bits).prop_map(|bit| 1 << bit),
+            (0..bits).prop_map(move |bit| end ^ (1 << bit)),
             1..=end,
         ]
     }
 
-    fn models<F: Format>() -> impl Strategy<Value = Model> {
-        prop::collection::vec(fingerprints::<F>(), 0..=F::SLOTS)
+    fn models(bits: u32, slots: usize) -> impl Strategy<Value = Model> {
+        prop::collection::vec(fingerprints(bits), 0..=slots)
     }
 
-    /// A fingerprint from one of the words, or any.
-    fn pairs<F: Format>() -> impl Strategy<Value = (Model, Model, u64)> {
-        (models::<F>(), models::<F>(), fingerprints::<F>(), any::<prop::sample::Index>()).prop_map(
-            |(a, b, other, index)| {
-                let all = [&a[..], &b, &[other]].concat();
-                let fingerprint = *index.get(&all);
-                (a, b, fingerprint)
-            },
-        )
+    /// Two models, and a fingerprint from one of them, or any.
+    fn pairs(bits: u32, slots: usize) -> impl Strategy<Value = (Model, Model, u64)> {
+        let [a, b] = [0; 2].map(|_| models(bits, slots));
+        (a, b, fingerprints(bits), any::<prop::sample::Index>()).prop_map(|(a, b, other, index)| {
+            let all = [&a[..], &b, &[other]].concat();
+            let fingerprint = *index.get(&all);
+            (a, b, fingerprint)
+        })
     }
 
     /// Any word: it is canonical if its fingerprints, put into an empty one, the last one first, give it again.
@@ -614,15 +613,14 @@ mod tests {
         assert_eq!(word.is_canonical(), again.bits() == bits, "{bits:x}, again {:x}", again.bits());
     }
 
-    /// Words that are nearly right: any, one bit beside those of a model, and with lanes of zeros.
-    fn words<F: Format>() -> impl Strategy<Value = u64> {
-        let near = |model: Model| word_of::<F>(&model).bits();
+    /// Words that are nearly right: any, one bit beside those of a model, and with lanes of zeros. `word` makes one.
+    fn words(bits: u32, slots: usize, word: fn(Model) -> u64) -> impl Strategy<Value = u64> {
         prop_oneof![
             any::<u64>(),
-            (models::<F>(), 0..64_u32).prop_map(move |(model, bit)| near(model) ^ 1 << bit),
-            (models::<F>(), 0..64_u32, 0..=64_u32).prop_map(move |(model, from, bits)| {
+            (models(bits, slots), 0..64_u32).prop_map(move |(model, bit)| word(model) ^ 1 << bit),
+            (models(bits, slots), 0..64_u32, 0..=64_u32).prop_map(move |(model, from, bits)| {
                 let zeros = u64::MAX.checked_shr(64 - bits).unwrap_or(0) << from;
-                near(model) & !zeros
+                word(model) & !zeros
             }),
         ]
     }
@@ -670,19 +668,23 @@ mod tests {
 
     macro_rules! of_each_layout {
         ($($layout:ident)*) => {
-            proptest! {
-                #![proptest_config(cases())]
-                $(#[test]
-                #[expect(non_snake_case, reason = "named after the layout")]
-                fn $layout((a, b, fingerprint) in pairs::<FormatOf<super::$layout>>()) {
-                    check::<FormatOf<super::$layout>>(&a, fingerprint);
-                    check_both::<FormatOf<super::$layout>>(&a, &b, fingerprint);
-                })*
-            }
+            $(#[test]
+            #[expect(non_snake_case, reason = "named after the layout")]
+            fn $layout() {
+                type F = FormatOf<super::$layout>;
+                run_cases(cases(), &pairs(F::BITS, F::SLOTS), &|(a, b, fingerprint)| {
+                    check::<F>(&a, fingerprint);
+                    check_both::<F>(&a, &b, fingerprint);
+                });
+            })*
 
             #[test]
             fn words_are_canonical_or_not() {
-                $(proptest!(cases(), |(word in words::<FormatOf<super::$layout>>())| check_any::<FormatOf<super::$layout>>(word));)*
+                $({
+                    type F = FormatOf<super::$layout>;
+                    let words = words(F::BITS, F::SLOTS, |model| word_of::<F>(&model).bits());
+                    run_cases(cases(), &words, &check_any::<F>);
+                })*
             }
 
             #[test]

@@ -34,7 +34,7 @@ pub use kind::Kind;
 pub use layouts::{LAYOUTS, LEAST_BUCKETS, Layout};
 pub use model::Model;
 pub use modelled::{Modelled, Op, hash, keys};
-pub use random::{Random, cases, hashes, random, seed};
+pub use random::{Random, cases, hashes, random, run_cases, seed};
 pub use subject::{
     Batch, Filter, HASHER, Held, Item, Maplet, Subject, ascending, boxed, prehashed,
 };

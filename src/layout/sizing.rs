@@ -450,7 +450,7 @@ pub(crate) fn buckets_for(layout: &Properties, items: u64, load: f64) -> Result<
 mod tests {
     use super::*;
     use crate::layout::LayoutId::{self, Fp8x8, Fp12x5, Fp16x4, Fp21x3, Fp32x2, SemiSorted17x4};
-    use crate::random::cases;
+    use crate::random::{cases, run_cases};
     use proptest::prelude::*;
 
     fn fixed(capacity: u64, rate: Option<f64>) -> Request {
@@ -641,14 +641,13 @@ mod tests {
 
     macro_rules! sizing_of_each_growing_layout {
         ($($layout:ident)*) => {
-            proptest! {
-                #![proptest_config(cases())]
-                $(#[test]
-                #[expect(non_snake_case, reason = "named after the layout")]
-                fn $layout((request, items) in requests()) {
+            $(#[test]
+            #[expect(non_snake_case, reason = "named after the layout")]
+            fn $layout() {
+                run_cases(cases(), &requests(), &|(request, items)| {
                     check(LayoutId::$layout, request, items);
-                })*
-            }
+                });
+            })*
         };
     }
 

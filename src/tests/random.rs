@@ -3,10 +3,12 @@
 //! The package in `reference/` includes this file, too, for the tests that are not in this crate.
 
 use std::env;
+use std::fmt::Debug;
 use std::panic;
 use std::sync::LazyLock;
 
-use proptest::test_runner::{Config, RngAlgorithm, RngSeed};
+use proptest::strategy::Strategy;
+use proptest::test_runner::{Config, RngAlgorithm, RngSeed, TestRunner};
 use rand::{Rng, SeedableRng};
 
 /// Promises the same numbers for the same seed, unlike `SmallRng` and `StdRng`.
@@ -48,5 +50,16 @@ pub fn cases() -> Config {
         rng_algorithm: RngAlgorithm::XorShift,
         failure_persistence: None,
         ..Config::default()
+    }
+}
+
+/// Runs a test with random cases, and panics with the simplest that fails. Compiled once for all tests of a strategy.
+pub fn run_cases<S: Strategy<Value: Debug>>(config: Config, cases: &S, test: &dyn Fn(S::Value)) {
+    let outcome = TestRunner::new(config).run(cases, |case| {
+        test(case);
+        Ok(())
+    });
+    if let Err(error) = outcome {
+        panic!("{error}");
     }
 }

@@ -5,9 +5,8 @@ use std::fmt::Debug;
 
 use coucal::Error;
 use coucal_reference::format::Geometry;
-use coucal_reference::{Layout, Modelled, Op, Random, Subject, cases};
+use coucal_reference::{Layout, Modelled, Op, Random, Subject, cases, run_cases};
 use proptest::prelude::*;
-use proptest::test_runner::TestRunner;
 use rand::{RngExt, SeedableRng};
 
 /// Entries that the cells of the stash hold before they become more: then its ways are the longest.
@@ -19,14 +18,7 @@ type New<'a> = &'a dyn Fn(usize, usize, u32) -> Result<Box<dyn Subject>, Error>;
 /// Runs a test with random cases: so many, or with `COUCAL_LONG` ten times as many.
 pub fn check<S: Strategy<Value: Debug>>(count: u32, strategy: S, test: impl Fn(S::Value)) {
     let times = if std::env::var_os("COUCAL_LONG").is_some() { 10 } else { 1 };
-    let mut runner = TestRunner::new(ProptestConfig { cases: count * times, ..cases() });
-    let outcome = runner.run(&strategy, |case| {
-        test(case);
-        Ok(())
-    });
-    if let Err(error) = outcome {
-        panic!("{error}");
-    }
+    run_cases(ProptestConfig { cases: count * times, ..cases() }, &strategy, &test);
 }
 
 /// Operations, and how often there is a merge among them.

@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use coucal::{AnyLayout, Error, Growable, Prehashed, Storage};
 use coucal_reference::format::{self, Class, Geometry};
-use coucal_reference::{HASHER, LAYOUTS, Random, cases};
+use coucal_reference::{HASHER, LAYOUTS, Random, cases, run_cases};
 use proptest::prelude::*;
-use proptest::test_runner::TestRunner;
 use rand::{RngExt, SeedableRng};
 
 use super::{GrowingSeen, Seen, builder, most_generations};
@@ -289,12 +288,12 @@ fn check<L: Storage>(
     reserve: fn(&Seen<L>, usize),
 ) -> u64 {
     let times = if std::env::var_os("COUCAL_LONG").is_some() { 50 } else { 1 };
-    let mut runner = TestRunner::new(ProptestConfig { cases: count * times, ..cases() });
+    let config = ProptestConfig { cases: count * times, ..cases() };
     let generations = prop_oneof![2 => 2..6_u32, 1 => 2..=most_generations];
     let capacity = prop_oneof![1 => 0..30_usize, 2 => 30..300_usize];
     let cases = (generations, capacity, items(), any::<bool>(), ops());
     let steps = std::cell::Cell::new(0);
-    let outcome = runner.run(&cases, |(generations, capacity, items, forgets_oldest, ops)| {
+    run_cases(config, &cases, &|(generations, capacity, items, forgets_oldest, ops)| {
         let mut seen = new(generations.min(most_generations), capacity);
         seen.set_forget_oldest_when_full(forgets_oldest);
         let geometry = format::read(seen.snapshot().unwrap().as_bytes()).unwrap().geometry;
@@ -320,11 +319,7 @@ fn check<L: Storage>(
         modelled.check();
         modelled.hashes.iter().for_each(|&hash| modelled.look(hash));
         steps.set(steps.get() + modelled.steps);
-        Ok(())
     });
-    if let Err(error) = outcome {
-        panic!("{error}");
-    }
     steps.get()
 }
 

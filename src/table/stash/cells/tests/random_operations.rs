@@ -4,7 +4,6 @@ use core::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use proptest::test_runner::TestRunner;
 
 use super::*;
 
@@ -258,14 +257,10 @@ fn random_operations() {
     let long = std::env::var_os("COUCAL_LONG").is_some();
     let cases = if long { 10_000 } else { 200 };
     let config = ProptestConfig { cases, max_shrink_iters: 1000, ..crate::random::cases() };
-    let outcome = TestRunner::new(config).run(&(shapes(), ops()), |(shape, ops)| {
+    crate::random::run_cases(config, &(shapes(), ops()), &|(shape, ops)| {
         let mut modelled = Modelled::new(shape);
         for op in ops {
             modelled.apply(op);
         }
-        Ok(())
     });
-    if let Err(error) = outcome {
-        panic!("{error}");
-    }
 }
