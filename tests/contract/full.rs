@@ -9,6 +9,9 @@ of_each_layout!(the_first_insert_does_not_fail_early);
 /// As the documentation of `Layout` says: not earlier than at this share. And not much later, or it would say so.
 fn the_first_insert_does_not_fail_early(layout: Layout) {
     let stated = layout.full;
+    let page = include_str!("../../src/layout.rs");
+    let row = page.lines().find(|line| line.starts_with(&format!("/// | [`{layout:?}`] |")));
+    assert!(row.is_some_and(|row| row.contains(&format!(" {stated:.1} % "))), "{row:?}");
     let tolerance = if layout.slots > 3 { 0.65 } else { 1.15 };
     // Powers of two, and some that are not.
     let sizes = [(1 << 15, 6), (1 << 16, 2), (17_000, 5), (50_000, 2), (100_000, 1)];

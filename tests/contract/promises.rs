@@ -7,7 +7,8 @@ use coucal_reference::format::Value;
 
 use super::Holders;
 use crate::common::{
-    Filter, Kind, Layout, Subject, default_layout, fill, hashes, is_expected, stopped, usually,
+    Filter, HASHER, Kind, Layout, Subject, default_layout, fill, hashes, is_expected, stopped,
+    usually,
 };
 
 of_each_layout! {
@@ -248,6 +249,20 @@ fn a_rate_that_is_none_or_out_of_reach_is_an_error() {
     assert!(builder.clone().false_positive_rate(0.000_13).build().is_ok());
     let error = builder.false_positive_rate(0.000_01).build().expect_err("16 bits are too few");
     assert!(matches!(error, Error::RateOutOfReach { .. }), "{error}");
+}
+
+/// A filter of the layout that is chosen for a rate holds the requested items at that rate, whatever they are.
+#[test]
+fn what_is_chosen_holds_its_items_at_the_rate() {
+    for items in [0, 1, 4, 10, 100, 1000, 100_000] {
+        for rate in (1..90).step_by(3).map(|tenths| 10_f64.powf(-f64::from(tenths) / 10.0)) {
+            let builder = CuckooFilter::builder().capacity(items).false_positive_rate(rate);
+            let filter = builder.any_layout().hasher(HASHER).build().expect("memory for a test");
+            let hashes: Vec<u64> = (0..items as u64).collect();
+            filter.insert_many(Prehashed::slice(&hashes)).expect("room");
+            assert!(filter.false_positive_rate() <= rate, "{items} items, {rate}");
+        }
+    }
 }
 
 /// Hands an integer on as its own hash.
