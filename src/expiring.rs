@@ -13,7 +13,7 @@ use std::io::Read;
 
 use self::timer::Timer;
 use crate::error::{Error, Refusal, Stopped, check_lengths};
-use crate::hasher::{DefaultHashBuilder, Item};
+use crate::hasher::{DefaultHashBuilder, Item, Prehashed};
 use crate::layout::Fp16x4;
 use crate::snapshot::{Content, Snapshot};
 use crate::storage::operations::{self, Inner, Stats, by_format, forward_to_inner};
@@ -349,7 +349,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     /// ```
     pub fn insert_many<Q: Item<S>>(&self, items: &[Q], new: &mut [bool]) -> Result<usize, Error> {
         check_lengths(items.len(), new.len())?;
-        Ok(self.insert_many_with(items, |item| self.hash_of(item), Stamping::Always, new)?)
+        Ok(self.insert_many_with(items, Stamping::Always, new)?)
     }
 
     /// As [`insert_many`](Self::insert_many), of items that were not seen within the window: as
@@ -382,7 +382,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         new: &mut [bool],
     ) -> Result<usize, Error> {
         check_lengths(items.len(), new.len())?;
-        Ok(self.insert_many_with(items, |item| self.hash_of(item), Stamping::IfAbsent, new)?)
+        Ok(self.insert_many_with(items, Stamping::IfAbsent, new)?)
     }
 
     /// Remembers each item of an iterator from now on, in order, until an insert fails. Returns how many were not seen
@@ -467,8 +467,10 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     /// ```
     pub fn contains_many<Q: Item<S>>(&self, items: &[Q], found: &mut [bool]) -> Result<(), Error> {
         check_lengths(items.len(), found.len())?;
-        let hash = |item: &Q| self.hash_of(item);
-        by_format!(self.inner, table => table.contains_many(items, hash, found));
+        by_format!(self.inner, table => {
+            let key = move |item: &Q| table.key(self.hash_of(item));
+            table.answer_each(items, key, found, move |key| table.contains(key));
+        });
         Ok(())
     }
 
@@ -512,8 +514,10 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     /// ```
     pub fn age_many<Q: Item<S>>(&self, items: &[Q], ages: &mut [Option<u32>]) -> Result<(), Error> {
         check_lengths(items.len(), ages.len())?;
-        let hash = |item: &Q| self.hash_of(item);
-        by_format!(self.inner, table => table.age_many(items, hash, ages));
+        by_format!(self.inner, table => {
+            let key = move |item: &Q| table.key(self.hash_of(item));
+            table.answer_each(items, key, ages, move |key| table.age(key));
+        });
         Ok(())
     }
 
@@ -712,14 +716,19 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         by_format!(self.inner, table => table.insert_stamped_item(hash, stamping))
     }
 
-    fn insert_batch<Q>(
+    fn insert_batch<Q: Item<S>>(
         &self,
         items: &[Q],
-        hash: impl Fn(&Q) -> u64,
         stamping: Stamping,
         new: &mut [bool],
     ) -> Result<usize, Stopped> {
-        by_format!(self.inner, table => table.insert_stamped_many(items, hash, stamping, new))
+        by_format!(self.inner, table => {
+            let key = move |item: &Q| table.key(self.hash_of(item));
+            table.insert_each(items, key, move |at, key| {
+                new[at] = table.insert_with(key, stamping)?;
+                Ok(new[at])
+            })
+        })
     }
 
     /// Ends generations until there is room. Without a bound: as soon as N have ended, what has no room was inserted by
@@ -741,10 +750,9 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
         }
     }
 
-    fn insert_many_with<Q>(
+    fn insert_many_with<Q: Item<S>>(
         &self,
         items: &[Q],
-        hash: impl Fn(&Q) -> u64 + Copy,
         stamping: Stamping,
         new: &mut [bool],
     ) -> Result<usize, Stopped> {
@@ -753,7 +761,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
             self.advance_if_due();
             let end = items.len().min(index + operations::BATCH);
             let (batch, answers) = (&items[index..end], &mut new[index..end]);
-            match self.insert_batch(batch, hash, stamping, answers) {
+            match self.insert_batch(batch, stamping, answers) {
                 Ok(of_batch) => {
                     index = end;
                     stored += of_batch;
@@ -763,7 +771,7 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
                 {
                     stored += before;
                     answers[at] = self
-                        .insert_in_full(hash(&batch[at]), stamping)
+                        .insert_in_full(self.hash_of(&batch[at]), stamping)
                         .map_err(|cause| Stopped { index: index + at, stored, cause })?;
                     stored += usize::from(answers[at]);
                     index += at + 1;
@@ -778,10 +786,9 @@ impl<L: Storage, S> ExpiringCuckooFilter<L, S> {
     where
         I: IntoIterator<Item: Item<S>>,
     {
-        let hashes = items.into_iter().map(|item| self.hash_of(&item));
-        let inserted = operations::insert_in_batches(hashes, |batch| {
-            let mut new = [false; operations::BATCH];
-            self.insert_many_with(batch, |&hash| hash, stamping, &mut new[..batch.len()])
+        let hashed = items.into_iter().map(|item| Prehashed(self.hash_of(&item)));
+        let inserted = operations::insert_in_batches(hashed, |batch| {
+            self.insert_many_with(batch, stamping, &mut [false; operations::BATCH])
         });
         Ok(inserted?)
     }

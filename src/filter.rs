@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-use crate::error::{Error, check_lengths};
-use crate::hasher::{DefaultHashBuilder, Item};
+use crate::error::{Error, Stopped, check_lengths};
+use crate::hasher::{DefaultHashBuilder, Item, Prehashed};
 use crate::layout::Fp16x4;
 use crate::storage::operations::{self, Inner, Stats, by_format, forward_to_inner};
 use crate::storage::{AnyLayout, Growable, GrowingLayout, Storage};
@@ -270,8 +270,10 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// ```
     pub fn contains_many<Q: Item<S>>(&self, items: &[Q], found: &mut [bool]) -> Result<(), Error> {
         check_lengths(items.len(), found.len())?;
-        let hash = |item: &Q| self.hash_of(item);
-        by_format!(self.inner, table => table.contains_many(items, hash, found));
+        by_format!(self.inner, table => {
+            let key = move |item: &Q| table.key(self.hash_of(item));
+            table.answer_each(items, key, found, move |key| table.contains(key));
+        });
         Ok(())
     }
 
@@ -320,8 +322,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     /// # Ok::<(), coucal::Error>(())
     /// ```
     pub fn insert_many<Q: Item<S>>(&self, items: &[Q]) -> Result<(), Error> {
-        let hash = |item: &Q| self.hash_of(item);
-        by_format!(self.inner, table => table.insert_many(items, hash, |_| true))?;
+        self.insert_batch(items)?;
         Ok(())
     }
 
@@ -356,11 +357,8 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     where
         I: IntoIterator<Item: Item<S>>,
     {
-        let hashes = items.into_iter().map(|item| self.hash_of(&item));
-        operations::insert_in_batches(
-            hashes,
-            |batch| by_format!(self.inner, table => table.insert_many(batch, u64::clone, |_| true)),
-        )?;
+        let hashed = items.into_iter().map(|item| Prehashed(self.hash_of(&item)));
+        operations::insert_in_batches(hashed, |batch| self.insert_batch(batch))?;
         Ok(())
     }
 
@@ -401,8 +399,7 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         new: &mut [bool],
     ) -> Result<usize, Error> {
         check_lengths(items.len(), new.len())?;
-        let hash = |item: &Q| self.hash_of(item);
-        Ok(by_format!(self.inner, table => table.insert_unique_many(items, hash, new))?)
+        Ok(self.insert_unique_batch(items, new)?)
     }
 
     /// Adds each item of an iterator, in order, unless the filter contains it, until an insert fails. Returns how many
@@ -437,10 +434,9 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     where
         I: IntoIterator<Item: Item<S>>,
     {
-        let hashes = items.into_iter().map(|item| self.hash_of(&item));
-        let inserted = operations::insert_in_batches(hashes, |batch| {
-            let new = &mut [false; operations::BATCH][..batch.len()];
-            by_format!(self.inner, table => table.insert_unique_many(batch, u64::clone, new))
+        let hashed = items.into_iter().map(|item| Prehashed(self.hash_of(&item)));
+        let inserted = operations::insert_in_batches(hashed, |batch| {
+            self.insert_unique_batch(batch, &mut [false; operations::BATCH])
         });
         Ok(inserted?)
     }
@@ -480,8 +476,13 @@ impl<L: Storage, S> CuckooFilter<L, S> {
         removed: &mut [bool],
     ) -> Result<usize, Error> {
         check_lengths(items.len(), removed.len())?;
-        let hash = |item: &Q| self.hash_of(item);
-        Ok(by_format!(self.inner, table => table.remove_many(items, hash, |_| true, removed)))
+        Ok(by_format!(self.inner, table => {
+            let key = move |item: &Q| table.key(self.hash_of(item));
+            table.change_each(items, key, move |at, key| {
+                removed[at] = table.remove(key);
+                Ok(removed[at])
+            })
+        })?)
     }
 
     /// The 64-bit hash of `item`, for [`Prehashed`](crate::Prehashed): compute it once, use it often.
@@ -499,6 +500,30 @@ impl<L: Storage, S> CuckooFilter<L, S> {
     #[inline]
     pub fn hash_of<Q: Item<S> + ?Sized>(&self, item: &Q) -> u64 {
         item.hash_with(&self.inner.hasher)
+    }
+}
+
+/// Batches.
+impl<L: Storage, S> CuckooFilter<L, S> {
+    fn insert_batch<Q: Item<S>>(&self, items: &[Q]) -> Result<usize, Stopped> {
+        by_format!(self.inner, table => {
+            let key = move |item: &Q| table.key(self.hash_of(item));
+            table.insert_each(items, key, move |_, key| table.insert(key).map(|()| true))
+        })
+    }
+
+    fn insert_unique_batch<Q: Item<S>>(
+        &self,
+        items: &[Q],
+        new: &mut [bool],
+    ) -> Result<usize, Stopped> {
+        by_format!(self.inner, table => {
+            let key = move |item: &Q| table.key(self.hash_of(item));
+            table.insert_each(items, key, move |at, key| {
+                new[at] = table.insert_unique(key)?;
+                Ok(new[at])
+            })
+        })
     }
 }
 

@@ -538,8 +538,10 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         candidates: &mut [Candidates],
     ) -> Result<(), Error> {
         check_lengths(keys.len(), candidates.len())?;
-        let hash = |key: &Q| self.hash_of(key);
-        by_format!(self.inner, table => table.get_many(keys, hash, candidates));
+        by_format!(self.inner, table => {
+            let key = move |key: &Q| table.key(self.hash_of(key));
+            table.answer_each(keys, key, candidates, move |key| table.get(key));
+        });
         Ok(())
     }
 
@@ -595,9 +597,13 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         removed: &mut [bool],
     ) -> Result<usize, Error> {
         check_lengths(pairs.len(), removed.len())?;
-        let pair = |(key, value): &(Q, u32)| self.pair(key, *value);
-        let fits = |&(_, value): &(Q, u32)| self.fits(value);
-        Ok(by_format!(self.inner, table => table.remove_many(pairs, pair, fits, removed)))
+        Ok(by_format!(self.inner, table => {
+            let key = move |(key, value): &(Q, u32)| table.key_of(self.pair(key, *value));
+            table.change_each(pairs, key, move |at, key| {
+                removed[at] = self.fits(pairs[at].1) && table.remove(key);
+                Ok(removed[at])
+            })
+        })?)
     }
 
     /// For each key with an old and a new value, in order, replaces the old value by the new one, and writes to
@@ -641,10 +647,14 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
         if let Some(index) = pairs.iter().position(|&(_, _, new)| !self.fits(new)) {
             return Err(Stopped { index, stored: 0, cause: Refusal::ValueTooLarge }.into());
         }
-        let pair = |(key, old, _): &(Q, u32, u32)| self.pair(key, *old);
-        let fits = |&(_, old, _): &(Q, u32, u32)| self.fits(old);
-        let new = |&(_, _, new): &(Q, u32, u32)| new;
-        Ok(by_format!(self.inner, table => table.replace_many(pairs, pair, fits, new, replaced))?)
+        Ok(by_format!(self.inner, table => {
+            let key = move |(key, old, _): &(Q, u32, u32)| table.key_of(self.pair(key, *old));
+            table.change_each(pairs, key, move |at, key| {
+                let (_, old, new) = pairs[at];
+                replaced[at] = self.fits(old) && table.replace(key, new)?;
+                Ok(replaced[at])
+            })
+        })?)
     }
 
     /// The 64-bit hash of `key`, for [`Prehashed`]: compute it once, use it often.
@@ -680,9 +690,15 @@ impl<L: Storage, S> CuckooMaplet<L, S> {
     }
 
     fn insert_batch<Q: Item<S>>(&self, pairs: &[(Q, u32)]) -> Result<usize, Stopped> {
-        let pair = |(key, value): &(Q, u32)| self.pair(key, *value);
-        let fits = |&(_, value): &(Q, u32)| self.fits(value);
-        by_format!(self.inner, table => table.insert_many(pairs, pair, fits))
+        by_format!(self.inner, table => {
+            let key = move |(key, value): &(Q, u32)| table.key_of(self.pair(key, *value));
+            table.insert_each(pairs, key, move |at, key| {
+                if !self.fits(pairs[at].1) {
+                    return Err(Refusal::ValueTooLarge);
+                }
+                table.insert(key).map(|()| true)
+            })
+        })
     }
 }
 

@@ -225,7 +225,7 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
         for _ in 0..MAX_AGE_ROUNDS {
             // Before the words and after them: a stamp is read by the generation that was present all the time.
             let clock = self.clock();
-            age = self.get(key).map(|stamp| clock.age(stamp, self.generations)).min();
+            age = self.find_values(key).map(|stamp| clock.age(stamp, self.generations)).min();
             if self.clock() == clock {
                 break;
             }

@@ -190,6 +190,15 @@ impl<F: Format, B: Buckets<Values = ValueBits>> Table<'_, F, B> {
     /// found does not end the round, since a kick may have moved another meanwhile.
     #[inline(always)]
     pub(crate) fn get(self, key: Key) -> Candidates {
+        self.turns.take();
+        let found = self.find_values(key);
+        self.turns.acquire_if(|| found.len() > 0);
+        found
+    }
+
+    /// As `get`, as a part of its caller's step.
+    #[inline(always)]
+    pub(super) fn find_values(self, key: Key) -> Candidates {
         if let Some(candidates) = self.try_get(key) {
             return candidates;
         }

@@ -57,10 +57,10 @@ macro_rules! edit {
 }
 
 const ARRAY: &str = "src/sync/array.rs";
-const BATCH: &str = "src/table/batch.rs";
 const BUCKETS: &str = "src/table/bucket.rs";
 const EXPIRING: &str = "src/expiring.rs";
 const EXPIRY: &str = "src/table/expiry.rs";
+const FILTER: &str = "src/filter.rs";
 const GENERATIONS: &str = "src/table/generations.rs";
 const GROWING: &str = "src/table/growing.rs";
 const GROW: &str = "src/table/grow.rs";
@@ -615,9 +615,9 @@ pub const FAULTS: &[Fault] = faults! {
         with "let buckets = self.locate(places);"
         => OVERTAKEN_GET;
 
-    BATCH insert_unique_many: "a batch of unique inserts looks without a lock, and then inserts"
-        replace "self.insert_unique(key)?"
-        with "!self.contains(key) && self.insert(key).map(|()| true)?"
+    FILTER insert_unique_batch: "a batch of unique inserts looks without a lock, and then inserts"
+        replace "table.insert_unique(key)?"
+        with "!table.contains(key) && table.insert(key).map(|()| true)?"
         => &["batches::two_batches_of_the_same_new_items"];
     // Values: replacements and removals.
     REMOVE store_changed: "a replacement of a duplicate bumps no version"
