@@ -21,7 +21,7 @@ use self::candidates::MatchingValues;
 pub(crate) use self::packed::Packed;
 pub(crate) use self::semi_sorted::SemiSorted;
 pub(crate) use self::word::Slot;
-use crate::arch::{Pattern, Query, Ring};
+use crate::arch::Query;
 
 /// A way to lay out the fingerprints of a bucket in a 64-bit word.
 ///
@@ -219,9 +219,6 @@ pub trait Format: Copy + Send + Sync + 'static {
     /// Without this in one slot, or `None` if no slot holds it.
     fn without(self, slot: Slot) -> Option<Self>;
 
-    /// How many slots hold this.
-    fn copies(self, slot: Slot) -> usize;
-
     /// Whether a slot holds this.
     #[inline]
     fn holds(self, slot: Slot) -> bool {
@@ -232,19 +229,9 @@ pub trait Format: Copy + Send + Sync + 'static {
     /// bits below a value.
     fn either_holds(words: [Self; 2], slot: Slot, mask: Option<u64>) -> bool;
 
-    /// How many slots in use hold what `bits` has among the bits of the mask, one of which is a 1.
-    fn equal_below(self, bits: u64, mask: u64) -> usize {
-        self.slots_in_use().filter(|slot| (slot.bits() ^ bits) & mask == 0).count()
-    }
-
     /// The values of the slots in use of each word that hold what `bits` has among the bits of the mask: all
     /// bits below a value.
     fn values_of_equal(words: [Self; 2], bits: u64, mask: u64) -> MatchingValues;
-
-    /// How many slots match.
-    fn matches(self, pattern: Pattern) -> usize {
-        self.slots_in_use().filter(|slot| pattern.matches(slot.bits())).count()
-    }
 
     /// Whether a slot of one word or the other holds what is sought.
     fn either_matches(words: [Self; 2], sought: Query) -> bool {
@@ -267,12 +254,6 @@ pub trait Format: Copy + Send + Sync + 'static {
     /// Whether each slot in use has a 1 among the bits of the mask.
     fn each_has(self, mask: u64) -> bool {
         self.slots_in_use().all(|slot| slot.bits() & mask != 0)
-    }
-
-    /// With the ring of each slot turned: its head is the lowest bit then.
-    fn turned(self, ring: Ring) -> Self {
-        let turned = self.slots_in_use().map(|slot| slot.turned(ring));
-        turned.fold(Self::EMPTY, |word, slot| word.with(slot).expect("as many slots"))
     }
 }
 
@@ -394,6 +375,7 @@ impl LayoutId {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arch::{Pattern, Ring};
     use crate::random::{cases, run_cases};
     use proptest::prelude::*;
 
@@ -440,16 +422,6 @@ mod tests {
         sorted(word.slots_in_use().map(Slot::bits).collect())
     }
 
-    /// With rings of several lengths.
-    fn check_turned<F: Format>(word: F, model: &Model) {
-        for (bits, head) in [(2, 1), (F::BITS / 2, 0), (F::BITS / 2, 1), (F::BITS - 2, F::BITS - 3)]
-        {
-            let ring = Ring { bits, head };
-            let turned = model.iter().map(|&held| Slot::new(held).turned(ring).bits()).collect();
-            assert_eq!(contents(word.turned(ring)), sorted(turned), "{model:x?} {ring:?}");
-        }
-    }
-
     /// What filters of fixed size need of the word of `model`, and one step on from there, with `fingerprint`.
     fn check_contents<F: Format>(model: &Model, fingerprint: u64) {
         let word = word_of::<F>(model);
@@ -462,7 +434,6 @@ mod tests {
         assert_eq!(full, (!word.has_room()).then(|| word.slots_in_use().collect()));
         let held = copies(model, fingerprint);
         let slot = Slot::new(fingerprint);
-        assert_eq!(word.copies(slot), held, "{model:x?} {fingerprint:x}");
         assert_eq!(word.holds(slot), held > 0, "{model:x?} {fingerprint:x}");
         match word.with(slot) {
             None => assert_eq!(model.len(), F::SLOTS),
@@ -487,18 +458,9 @@ mod tests {
         check_contents::<F>(model, fingerprint);
         let (word, slot) = (word_of::<F>(model), Slot::new(fingerprint));
         let bit = 1 << (F::BITS / 2);
-        check_turned(word, model);
         for mask in [bit, bit - 1, fingerprint, !fingerprint & (bit - 1)] {
             let has = |held: &u64| held & mask != 0;
             assert_eq!(word.each_has(mask), model.iter().all(has), "{model:x?} {mask:x}");
-            // A free slot is told by a 0 there.
-            if fingerprint & mask != 0 {
-                let alike = model.iter().filter(|&&held| (held ^ fingerprint) & mask == 0).count();
-                for above in [0, u64::MAX << F::BITS] {
-                    let counted = word.equal_below(fingerprint, mask | above);
-                    assert_eq!(counted, alike, "{model:x?} {mask:x}");
-                }
-            }
         }
         // Beside values: each slot has something below its value.
         for value_bits in [1, 3, F::BITS - 5] {
@@ -522,7 +484,6 @@ mod tests {
         for level in 0..fingerprint.ilog2() {
             let pattern = Pattern { bits: fingerprint, low: (2 << level) - 1 };
             let matching = model.iter().filter(|&&held| pattern.matches(held)).count();
-            assert_eq!(word.matches(pattern), matching, "{model:x?} {pattern:x?}");
             let (core, untold) = (fingerprint & !pattern.low, [!fingerprint; 2]);
             let ring = Ring { bits: level + 1, head: 0 };
             let either = [[word, F::EMPTY], [F::EMPTY, word]]

@@ -2,7 +2,7 @@
 
 use super::candidates::MatchingValues;
 use super::{Format, LayoutId, MAX_SLOTS, Slot};
-use crate::arch::{self, Lanes, Pattern, Query, Ring};
+use crate::arch::{self, Lanes, Query, Ring};
 
 /// The plain layout: `SLOTS` lanes of `BITS` bits, from the lowest bit up, a fingerprint in each.
 ///
@@ -106,34 +106,15 @@ impl<const BITS: u32, const SLOTS: usize> Format for Packed<BITS, SLOTS> {
     }
 
     #[inline]
-    fn copies(self, slot: Slot) -> usize {
-        Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::equal(self.0, slot.bits()))
-    }
-
-    #[inline]
     fn either_holds(words: [Self; 2], slot: Slot, mask: Option<u64>) -> bool {
         let [a, b] = words.map(|word| Self::masked(word.0, mask));
         arch::either_holds::<BITS, SLOTS>(a, b, slot.bits() & mask.unwrap_or(u64::MAX))
-    }
-
-    /// In a word whose slots in use have a 1 among the bits of the mask.
-    #[inline]
-    fn equal_below(self, bits: u64, mask: u64) -> usize {
-        let difference = self.0 ^ bits.wrapping_mul(Lanes::<BITS, SLOTS>::LOW);
-        let different = Lanes::<BITS, SLOTS>::masked(difference, mask & Lanes::<BITS, SLOTS>::LANE);
-        SLOTS - Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::nonzero(different))
     }
 
     #[inline]
     fn values_of_equal(words: [Self; 2], bits: u64, mask: u64) -> MatchingValues {
         let words = words.map(Self::bits);
         MatchingValues { words, marks: arch::equal_lanes::<BITS, SLOTS>(words, bits, mask) }
-    }
-
-    #[inline]
-    fn matches(self, pattern: Pattern) -> usize {
-        let mismatches = Lanes::<BITS, SLOTS>::mismatches(self.0, pattern.bits, pattern.low);
-        SLOTS - Lanes::<BITS, SLOTS>::count(Lanes::<BITS, SLOTS>::nonzero(mismatches))
     }
 
     #[inline]
@@ -160,10 +141,5 @@ impl<const BITS: u32, const SLOTS: usize> Format for Packed<BITS, SLOTS> {
     fn each_has(self, mask: u64) -> bool {
         let has = Lanes::<BITS, SLOTS>::masked(self.0, mask);
         Lanes::<BITS, SLOTS>::nonzero(has) == Lanes::<BITS, SLOTS>::nonzero(self.0)
-    }
-
-    #[inline]
-    fn turned(self, ring: Ring) -> Self {
-        Self(Lanes::<BITS, SLOTS>::turned(self.0, ring))
     }
 }

@@ -194,13 +194,6 @@ impl<const REST: u32, const SLOTS: usize> SemiSorted<REST, SLOTS> {
         }
         MatchingValues { words: values, marks: Marks::of_highest_bits(marks) }
     }
-
-    /// How many slots hold `bits`, a fingerprint or 0.
-    #[inline]
-    fn count(self, bits: u64) -> usize {
-        let equal = Self::equal_rests(self.0, bits) & Self::equal_nibbles(self.0, bits);
-        Lanes::<REST, SLOTS>::count(equal)
-    }
 }
 
 impl<const REST: u32, const SLOTS: usize> Format for SemiSorted<REST, SLOTS> {
@@ -240,7 +233,8 @@ impl<const REST: u32, const SLOTS: usize> Format for SemiSorted<REST, SLOTS> {
 
     #[inline]
     fn in_use(self) -> usize {
-        SLOTS - self.count(0)
+        let free = Self::equal_rests(self.0, 0) & Self::equal_nibbles(self.0, 0);
+        SLOTS - Lanes::<REST, SLOTS>::count(free)
     }
 
     #[inline]
@@ -272,11 +266,6 @@ impl<const REST: u32, const SLOTS: usize> Format for SemiSorted<REST, SLOTS> {
         Some(Self(Self::encode(sorted)))
     }
 
-    #[inline]
-    fn copies(self, slot: Slot) -> usize {
-        self.count(slot.bits())
-    }
-
     /// The rest of an absent item seldom matches, and then nothing needs to be decoded.
     #[inline]
     fn either_holds(words: [Self; 2], slot: Slot, mask: Option<u64>) -> bool {
@@ -293,7 +282,8 @@ impl<const REST: u32, const SLOTS: usize> Format for SemiSorted<REST, SLOTS> {
             let rests = Lanes::<REST, SLOTS>::masked(word, mask_of_rest);
             Lanes::<REST, SLOTS>::equal(rests, bits & mask_of_rest)
         });
-        in_a | in_b != 0 && words.into_iter().any(|word| word.equal_below(bits, mask) > 0)
+        let is_equal = |slot: Slot| (slot.bits() ^ bits) & mask == 0;
+        in_a | in_b != 0 && words.into_iter().flat_map(Self::slots_in_use).any(is_equal)
     }
 
     #[inline]

@@ -205,7 +205,7 @@ impl<B: AsRef<[u8]>, V: Values> View<B, V> {
     ) -> usize {
         let key = K::geometry::<F>(placement).key(hash);
         let (buckets, words) = self.read::<F, K>(placement, key);
-        let copies = |at: usize| buckets[at].copies(words[at], key.places()[at]);
+        let copies = |at: usize| buckets[at].copies(words[at], key.places()[at], None);
         let mut count = copies(0) + copies(1);
         self.each_stashed(key, u32::MAX, |stashed| count += stashed.copies);
         count

@@ -14,8 +14,7 @@
 //! | `either_holds_pair` | the same, with its value | yes |
 //! | `holds_key` | as `either_holds`, of one word; in a filter `false` | no |
 //! | `values` | the values of the item in two words | |
-//! | `copies` | how many entries of the item one word has | yes |
-//! | `inseparable` | how many entries are of the item and will be, however much the table grows | no |
+//! | `copies` | how many entries of the item one word has, now and however much the table grows | by the mask |
 //! | `longest` | of the entries of the item in each of two words one of which the most is known | yes |
 //! | `longest_again` | the same of one word that was read before | yes |
 //! | `holder_of_longest` | which of two words that were read has the longer one | yes |
@@ -121,12 +120,14 @@ pub trait Bucket: Copy + PartialEq + Send + Sync {
         Self::either_agrees(buckets, words, item, None)
     }
 
-    /// How many entries of an item, with its value, the word of the bucket holds.
-    fn copies<F: Format>(self, word: F, item: Place) -> usize;
-
-    /// How many entries of an item the word of the bucket holds, whatever their values are. No growth parts them
-    /// from the item.
-    fn inseparable<F: Format>(self, word: F, item: Place) -> usize;
+    /// How many entries of an item the word of the bucket holds, by the bits of the mask, if there is one. No growth
+    /// parts them from the item.
+    fn copies<F: Format>(self, word: F, item: Place, mask: Option<u64>) -> usize {
+        // Each slot as a lookup would see it alone.
+        let alone = |slot| [F::EMPTY.with(slot).expect("an empty word has room"), F::EMPTY];
+        let is_its = |&slot: &Slot| Self::either_agrees([self; 2], alone(slot), [item; 2], mask);
+        word.slots_in_use().filter(is_its).count()
+    }
 
     /// Whether the word of the bucket of a maplet holds an entry of an item, whatever its value is; false in
     /// a filter.

@@ -234,19 +234,6 @@ impl<V: Values> Bucket for FixedBucket<V> {
     }
 
     #[inline]
-    fn copies<F: Format>(self, word: F, item: Place) -> usize {
-        word.copies(Self::held(item))
-    }
-
-    #[inline]
-    fn inseparable<F: Format>(self, word: F, item: Place) -> usize {
-        match self.below() {
-            Some(mask) => word.equal_below(item.entry.bits().into(), mask),
-            None => self.copies(word, item),
-        }
-    }
-
-    #[inline]
     fn values<F: Format>(
         [bucket, _]: [Self; 2],
         words: [F; 2],

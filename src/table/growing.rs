@@ -51,7 +51,7 @@ use super::entry::{Entry, NoValues, Shape, Values};
 use super::geometry::{Geometry, Place};
 use super::stripes::Stripes;
 use super::versions::Versions;
-use crate::arch::{self, Pattern, Query, Ring};
+use crate::arch::{self, Query, Ring};
 use crate::layout::sizing::share;
 use crate::layout::{Candidates, Format, Properties, Slot};
 use crate::sync::array::PieceArray;
@@ -210,12 +210,6 @@ impl<V: Values> GrowingBucket<V> {
     #[inline]
     fn untold(self, position: u64) -> u64 {
         (position ^ self.number as u64) >> self.level()
-    }
-
-    /// What the turned slots of this bucket are compared with in a lookup.
-    #[inline]
-    fn pattern<F: Format>(self, item: Place) -> Pattern {
-        Pattern::new(self.ring::<F>(), item.entry.bits().into(), self.untold(item.position))
     }
 
     /// What is looked for in two buckets, found by the same extent, that have a place of the item each: by the bits of
@@ -400,21 +394,6 @@ impl<V: Values> Bucket for GrowingBucket<V> {
         mask: Option<u64>,
     ) -> bool {
         F::either_matches(words, Self::sought::<F>(buckets, item, mask))
-    }
-
-    #[inline]
-    fn copies<F: Format>(self, word: F, item: Place) -> usize {
-        word.turned(self.ring::<F>()).matches(self.pattern::<F>(item))
-    }
-
-    #[inline]
-    fn inseparable<F: Format>(self, word: F, item: Place) -> usize {
-        let Some(below) = self.below() else {
-            return self.copies(word, item);
-        };
-        let pattern = self.pattern::<F>(item).masked(below);
-        let slots = word.turned(self.ring::<F>()).slots_in_use();
-        slots.filter(|slot| pattern.matches(slot.bits() & below)).count()
     }
 
     #[inline]
@@ -822,7 +801,7 @@ mod tests {
         let entry = Entry::knowing(1 << ring.bits, u64::BITS);
         let word = Fp16x4::EMPTY.with(slot).unwrap();
         let item = Place { position, entry };
-        let copies = bucket.copies(word, item);
+        let copies = bucket.copies(word, item, None);
         assert_eq!(bucket.holds_key(word, item), copies == 1);
         copies == 1
     }

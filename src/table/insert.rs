@@ -261,8 +261,13 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         }
         let kicked = match path::first_step(&self.buckets, buckets, words) {
             Some((hop, buckets)) => self.last_hop(hop, buckets, key, duplicates),
-            // The other buckets of copies are these two, so this was all that a search finds.
-            None if hold_only_copies(places, buckets, words) => Attempt::NoRoom,
+            // The other buckets of copies are these two, so this was all that a search finds. Mostly there is none,
+            // which is seen sooner.
+            None if Bucket::either_holds(buckets, words, places)
+                && hold_only_copies(places, buckets, words) =>
+            {
+                Attempt::NoRoom
+            }
             None => self.kick(key, duplicates),
         };
         match kicked {
@@ -454,7 +459,7 @@ fn hold_only_copies<F: Format, B: Bucket>(
     buckets: [B; 2],
     words: [F; 2],
 ) -> bool {
-    (0..2).all(|at| buckets[at].inseparable(words[at], places[at]) == F::SLOTS)
+    (0..2).all(|at| buckets[at].copies(words[at], places[at], buckets[at].below()) == F::SLOTS)
 }
 
 /// Whether the first of two words is the one with more free slots, and that word. An insert into the emptier bucket

@@ -174,7 +174,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
         let places = key.places();
         let (_locked, buckets) = self.lock(places, self.locate(places));
         let words = self.words_in(buckets);
-        let copies = |at: usize| buckets[at].copies(words[at], places[at]);
+        let copies = |at: usize| buckets[at].copies(words[at], places[at], None);
         let count = copies(0) + copies(1) + self.count_stashed(key);
         self.turns.acquire_if(|| count > 0);
         count
