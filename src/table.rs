@@ -51,12 +51,12 @@ pub(crate) use self::bucket::{Bucket, Grown};
 use self::control::Control;
 use self::entry::Values;
 use self::expiry::Expiry;
-pub(crate) use self::fixed::{Fixed, FixedBucket, FixedPlacement};
+pub(crate) use self::fixed::{Fixed, FixedBucket};
 use self::generations::Present;
 pub(crate) use self::geometry::{Geometry, Key, Place};
 #[cfg(feature = "__internals")]
 pub use self::geometry::{alternate, key};
-pub(crate) use self::growing::{DoubledOf, Growing, GrowingBucket, GrowingPlacement};
+pub(crate) use self::growing::{DoubledOf, Growing, GrowingBucket};
 pub(crate) use self::mirror::Image;
 use self::mirror::Mirror;
 use self::stash::Stash;
