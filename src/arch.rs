@@ -12,7 +12,7 @@ mod portable;
 #[cfg(all(target_arch = "x86_64", not(miri), not(coucal_portable)))]
 mod x86_64;
 
-pub(crate) use lanes::{Lanes, Marks, Pattern, Query, Ring};
+pub(crate) use lanes::{Lanes, Marks, Query, Ring};
 
 #[cfg(all(target_arch = "aarch64", not(miri), not(coucal_portable)))]
 use aarch64 as chosen;

@@ -233,22 +233,21 @@ pub trait Format: Copy + Send + Sync + 'static {
     /// bits below a value.
     fn values_of_equal(words: [Self; 2], bits: u64, mask: u64) -> MatchingValues;
 
-    /// Whether a slot of one word or the other holds what is sought.
-    fn either_matches(words: [Self; 2], sought: Query) -> bool {
-        (0..2).any(|at| words[at].slots_in_use().any(|slot| slot.is_sought(sought, at)))
+    /// Whether a slot of one word or the other holds what is sought. This, and the two functions below, are of layouts
+    /// whose tables grow.
+    fn either_matches(_: [Self; 2], _: Query) -> bool {
+        unreachable!("no table of this layout grows")
     }
 
     /// The values of the slots of each word that hold what is sought, of a maplet.
-    fn values_matching(words: [Self; 2], sought: Query) -> MatchingValues;
+    fn values_matching(_: [Self; 2], _: Query) -> MatchingValues {
+        unreachable!("no table of this layout grows")
+    }
 
     /// Of the slots of each word that hold what is sought, and [know](Slot::known) no more than `most`, one that knows
     /// the most, and how much that is.
-    fn longest(words: [Self; 2], sought: Query, most: u32) -> [Option<(Slot, u32)>; 2] {
-        [0, 1].map(|at| {
-            let matching = words[at].slots_in_use().filter(|slot| slot.is_sought(sought, at));
-            let lengths = matching.map(|slot| (slot, slot.known(sought.ring)));
-            lengths.filter(|&(_, known)| known <= most).max_by_key(|&(_, known)| known)
-        })
+    fn longest(_: [Self; 2], _: Query, _most: u32) -> [Option<(Slot, u32)>; 2] {
+        unreachable!("no table of this layout grows")
     }
 
     /// Whether each slot in use has a 1 among the bits of the mask.
@@ -375,7 +374,7 @@ impl LayoutId {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arch::{Pattern, Ring};
+    use crate::arch::Ring;
     use crate::random::{cases, run_cases};
     use proptest::prelude::*;
 
@@ -480,34 +479,49 @@ mod tests {
                 .map(|words| F::either_holds(words, slot, Some(mask)));
             assert_eq!(either, [!expected.is_empty(); 2], "{model:x?} {fingerprint:x}");
         }
-        // A pattern has a core, which is not 0.
+        if F::GROWS {
+            check_growing(word, model, fingerprint);
+        }
+    }
+
+    /// What tables that grow need of the word of `model`.
+    fn check_growing<F: Format>(word: F, model: &Model, fingerprint: u64) {
+        // There is a core, which is not 0.
         for level in 0..fingerprint.ilog2() {
-            let pattern = Pattern { bits: fingerprint, low: (2 << level) - 1 };
-            let matching = model.iter().filter(|&&held| pattern.matches(held)).count();
-            let (core, untold) = (fingerprint & !pattern.low, [!fingerprint; 2]);
             let ring = Ring { bits: level + 1, head: 0 };
-            let either = [[word, F::EMPTY], [F::EMPTY, word]]
-                .map(|words| F::either_matches(words, Query { ring, core, untold, mask: None }));
-            assert_eq!(either, [matching > 0; 2], "{model:x?} {pattern:x?}");
+            // Slots that differ from it in each bit of the ring that they know.
+            let (core, untold) = (fingerprint & !ring.mask(), [!fingerprint; 2]);
+            let sought = Query { ring, core, untold, mask: None };
+            let is_matched = model.iter().any(|&held| is_sought(held, sought));
+            let either =
+                [[word, F::EMPTY], [F::EMPTY, word]].map(|words| F::either_matches(words, sought));
+            assert_eq!(either, [is_matched; 2], "{model:x?} {sought:x?}");
 
             let mask = (1 << (F::BITS - 3)) - 1;
-            if fingerprint & mask & !pattern.low == 0 {
+            if core & mask == 0 {
                 continue;
             }
             for head in [0, level / 2, level] {
                 let ring = Ring { bits: level + 1, head };
-                check_sought(word, model, Query { ring, core, untold, mask: Some(mask) });
+                check_sought(word, model, Query { ring, mask: Some(mask), ..sought });
             }
         }
     }
 
+    /// Whether a slot of the first bucket holds what is sought. The definition of what the layouts compute for all
+    /// slots at once.
+    fn is_sought(held: u64, Query { ring, core, untold, mask }: Query) -> bool {
+        let slot = Slot::new(held);
+        let known = (1 << slot.known(ring)) - 1;
+        (held ^ core) & !ring.mask() & mask.unwrap_or(u64::MAX) == 0
+            && (slot.turned(ring).bits() ^ untold[0]) & known == 0
+    }
+
     /// The word of `model` beside an empty one, in slots that have values of three bits.
     fn check_sought<F: Format>(word: F, model: &Model, sought: Query) {
-        let (ring, mask) = (sought.ring, sought.mask.unwrap());
-        let pattern = sought.pattern(0).masked(mask);
-        let turned = |held: u64| Slot::new(held).turned(ring).bits();
+        let ring = sought.ring;
         let matching: Model =
-            model.iter().copied().filter(|&held| pattern.matches(turned(held) & mask)).collect();
+            model.iter().copied().filter(|&held| is_sought(held, sought)).collect();
         for (words, matching) in in_either_and_both(word, &matching) {
             let found = values(Candidates::of(F::values_matching(words, sought), 3));
             assert_eq!(found, values_of(&matching, F::BITS - 3), "{model:x?} {sought:x?}");

@@ -69,8 +69,8 @@ impl<const BITS: u32, const SLOTS: usize> Lanes<BITS, SLOTS> {
         besides | upper >> ring.head | lower << (ring.bits - ring.head)
     }
 
-    /// 0 in each lane of `word` that matches, something else in the others: see
-    /// [`Pattern`], of which these are the parts.
+    /// 0 in each lane of `word`, with its ring turned, that matches; something else in the others: see
+    /// [`Query::pattern`]. `low` is the mask of the ring.
     #[inline]
     pub(crate) fn mismatches(word: u64, pattern: u64, low: u64) -> u64 {
         let low = low.wrapping_mul(Self::LOW);
@@ -138,39 +138,6 @@ impl Ring {
     }
 }
 
-/// What a slot of one bucket, with its ring turned, holds of an item, if it knows as much as a slot can.
-#[derive(Clone, Copy, Debug)]
-pub struct Pattern {
-    /// The core, and below it the bits of the position that the bucket does not tell, inverted: those in which a
-    /// slot differs from these agree.
-    pub(crate) bits: u64,
-    /// Mask of the ring.
-    pub(crate) low: u64,
-}
-
-impl Pattern {
-    /// Of an item with this core, of whose position the bucket does not tell these bits.
-    #[inline]
-    pub(crate) fn new(ring: Ring, core: u64, untold: u64) -> Self {
-        Self { bits: core | !untold & ring.mask(), low: ring.mask() }
-    }
-
-    /// For slots of which only the bits of the mask count, among them those of the ring.
-    #[inline]
-    pub(crate) fn masked(self, mask: u64) -> Self {
-        Self { bits: self.bits & mask, ..self }
-    }
-
-    /// Whether a slot matches, whose ring is turned; a free one does not. The definition of what the layouts
-    /// compute for all slots of a word at once.
-    pub(crate) fn matches(self, slot: u64) -> bool {
-        let Self { bits, low } = self;
-        let difference = slot ^ bits;
-        let known = (1 << (slot & low).checked_ilog2().unwrap_or(0)) - 1;
-        slot != 0 && difference & !low == 0 && difference & known == known
-    }
-}
-
 /// What a lookup in a growing table looks for in the words of the two buckets of an item: a slot with its core, of
 /// which no more is known when its ring is turned than agrees with what the bucket does not tell.
 #[derive(Clone, Copy, Debug)]
@@ -184,9 +151,10 @@ pub struct Query {
 }
 
 impl Query {
-    /// In one of the buckets. It has all bits of the core, whatever the mask.
+    /// The core, and below it the bits of the position that one of the buckets does not tell, inverted: those in which
+    /// a slot, with its ring turned, differs from these agree.
     #[inline]
-    pub(crate) fn pattern(self, bucket: usize) -> Pattern {
-        Pattern::new(self.ring, self.core, self.untold[bucket])
+    pub(crate) fn pattern(self, bucket: usize) -> u64 {
+        self.core | !self.untold[bucket] & self.ring.mask()
     }
 }

@@ -1,7 +1,7 @@
 //! Arithmetic on whole words, for processors without an instruction for it.
 
 use super::lanes::{Lanes, Marks};
-use super::{Pattern, Query, Ring};
+use super::{Query, Ring};
 
 /// Whether one of the lanes of `a` or of `b` equals `value`.
 #[inline]
@@ -53,11 +53,11 @@ fn mismatches<const BITS: u32, const SLOTS: usize>(words: [u64; 2], sought: Quer
 fn mismatches_in<const BITS: u32, const SLOTS: usize>(
     word: u64,
     ring: Ring,
-    Pattern { bits, low }: Pattern,
+    pattern: u64,
     mask: Option<u64>,
 ) -> u64 {
     let turned = Lanes::<BITS, SLOTS>::turned(word, ring);
-    let mismatches = Lanes::<BITS, SLOTS>::mismatches(turned, bits, low);
+    let mismatches = Lanes::<BITS, SLOTS>::mismatches(turned, pattern, ring.mask());
     mask.map_or(mismatches, |mask| Lanes::<BITS, SLOTS>::masked(mismatches, mask))
 }
 

@@ -14,7 +14,7 @@
 
 use super::candidates::MatchingValues;
 use super::{Format, LayoutId, MAX_SLOTS, Slot};
-use crate::arch::{Lanes, Marks, Query};
+use crate::arch::{Lanes, Marks};
 
 /// Bits of a nibble.
 const NIBBLE: u32 = 4;
@@ -172,28 +172,6 @@ impl<const REST: u32, const SLOTS: usize> SemiSorted<REST, SLOTS> {
         let equal = Lanes::<NIBBLE, SLOTS>::equal(Self::nibbles(word), bits >> REST);
         equal.wrapping_mul(Self::WIDEN)
     }
-
-    /// The values of the slots in use of two words that match: what is above the mask. Slots have no lanes here, but
-    /// values are short enough for lanes of their own.
-    #[inline]
-    fn values(
-        words: [Self; 2],
-        mask: u64,
-        matches: impl Fn(usize, Slot) -> bool,
-    ) -> MatchingValues {
-        let lane = u64::BITS / SLOTS as u32;
-        let value_bits = REST + NIBBLE - mask.count_ones();
-        debug_assert!(value_bits < lane);
-        let (mut values, mut marks) = ([0; 2], [0; 2]);
-        for at in 0..2 {
-            for slot in words[at].slots_in_use() {
-                let value = slot.bits() >> mask.count_ones();
-                values[at] = values[at] << lane | value << (lane - value_bits);
-                marks[at] = marks[at] << lane | u64::from(matches(at, slot)) << (lane - 1);
-            }
-        }
-        MatchingValues { words: values, marks: Marks::of_highest_bits(marks) }
-    }
 }
 
 impl<const REST: u32, const SLOTS: usize> Format for SemiSorted<REST, SLOTS> {
@@ -286,18 +264,25 @@ impl<const REST: u32, const SLOTS: usize> Format for SemiSorted<REST, SLOTS> {
         in_a | in_b != 0 && words.into_iter().flat_map(Self::slots_in_use).any(is_equal)
     }
 
+    /// Slots have no lanes here, but values are short enough for lanes of their own.
     #[inline]
     fn values_of_equal(words: [Self; 2], bits: u64, mask: u64) -> MatchingValues {
         if !Self::either_holds(words, Slot::new(bits), Some(mask)) {
             return MatchingValues::default();
         }
-        Self::values(words, mask, |_, slot| (slot.bits() ^ bits) & mask == 0)
-    }
-
-    #[inline]
-    fn values_matching(words: [Self; 2], sought: Query) -> MatchingValues {
-        let mask = sought.mask.unwrap_or(u64::MAX);
-        Self::values(words, mask, |at, slot| slot.is_sought(sought, at))
+        let lane = u64::BITS / SLOTS as u32;
+        let value_bits = REST + NIBBLE - mask.count_ones();
+        debug_assert!(value_bits < lane);
+        let (mut values, mut marks) = ([0; 2], [0; 2]);
+        for at in 0..2 {
+            for slot in words[at].slots_in_use().map(Slot::bits) {
+                let is_equal = (slot ^ bits) & mask == 0;
+                let value = slot >> mask.count_ones();
+                values[at] = values[at] << lane | value << (lane - value_bits);
+                marks[at] = marks[at] << lane | u64::from(is_equal) << (lane - 1);
+            }
+        }
+        MatchingValues { words: values, marks: Marks::of_highest_bits(marks) }
     }
 }
 

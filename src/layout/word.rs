@@ -1,6 +1,6 @@
 //! What the slots of a bucket hold.
 
-use crate::arch::{Query, Ring};
+use crate::arch::Ring;
 
 /// What a slot in use holds: never 0, which marks a free one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,12 +40,5 @@ impl Slot {
     #[inline]
     pub(crate) fn known(self, ring: Ring) -> u32 {
         (self.turned(ring).bits() & ring.mask()).checked_ilog2().unwrap_or(0)
-    }
-
-    /// Whether it is what is sought, in one of two buckets. The definition of what the layouts compute for all slots
-    /// at once.
-    pub(crate) fn is_sought(self, sought: Query, bucket: usize) -> bool {
-        let mask = sought.mask.unwrap_or(u64::MAX);
-        sought.pattern(bucket).masked(mask).matches(self.turned(sought.ring).bits() & mask)
     }
 }

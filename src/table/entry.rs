@@ -5,8 +5,7 @@
 //! | [`Core`] | what never changes about an item in the table | its other position, its version group |
 //! | [`Entry`] | what a table knows of an item besides its position | kicks, splits and merges move it |
 //! | [`Slot`](crate::layout::Slot) | what a slot holds of an entry, never 0 | the words |
-//! | [`Pattern`](crate::arch::Pattern) | what a slot of one bucket holds of an item at the most | operations in growing tables |
-//! | [`Query`](crate::arch::Query) | the same for both buckets of an item | lookups in growing tables |
+//! | [`Query`](crate::arch::Query) | what the slots of both buckets hold of an item at the most | lookups in growing tables |
 //!
 //! In a table of fixed size core, entry and slot are the item's fingerprint: 4 to 32 bits of its hash. In a growing
 //! table an entry has a core of k bits, which is never 0, and knows some number of the lowest bits of the item's
