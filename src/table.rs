@@ -181,20 +181,6 @@ struct Changing {
     present: Present,
 }
 
-/// One entry to be moved from one of its positions to the other: where it is, and where it is to go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Hop {
-    from: Place,
-    to: Place,
-}
-
-impl Hop {
-    /// The item that is moved.
-    fn key(self) -> Key {
-        Key { entry: self.from.entry, first: self.from.position, second: self.to.position }
-    }
-}
-
 /// Where the items of a table are at one time.
 pub(crate) type PlacementOf<B> = <<B as Buckets>::Bucket as Bucket>::Placement;
 
@@ -421,7 +407,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     }
 
     /// Moves an entry from one of its buckets to the other, and a new one into its place. One whose value is
-    /// [retiring](expiry) is dropped.
+    /// [retiring](expiry) is dropped. `hop` is its item, first where it is and then where it is to go.
     /// `false`: it is not there any more, or there is no room for it, or it belongs to two buckets meanwhile; then
     /// nothing has changed.
     ///
@@ -436,18 +422,19 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
     fn relocate<G>(
         self,
         locked: &Locked<'_, G>,
-        hop: Hop,
+        hop: Key,
         [from, to]: [B::Bucket; 2],
         new: Option<Slot>,
     ) -> bool {
-        let [Some(planned), Some(copy)] = [from.slot::<F>(hop.from), to.slot::<F>(hop.to)] else {
+        let [leaves, arrives] = hop.places();
+        let [Some(planned), Some(copy)] = [from.slot::<F>(leaves), to.slot::<F>(arrives)] else {
             return false;
         };
         let Some(cleared) = self.locked_word(from.number()).without(planned) else {
             return false;
         };
         if self.is_retiring(planned.bits()) {
-            self.drop_retiring(locked, from.number(), cleared, new, hop.key());
+            self.drop_retiring(locked, from.number(), cleared, new, hop);
             return true;
         }
         let Some(copied) = self.locked_word(to.number()).with(copy) else {
@@ -455,7 +442,7 @@ impl<'a, F: Format, B: Buckets> Table<'a, F, B> {
         };
         // Release, here and below: pairs with the loads of lookups.
         self.store_word(locked, to.number(), copied, Ordering::Release);
-        self.versions().bump(self.geometry().version_group(hop.key()));
+        self.versions().bump(self.geometry().version_group(hop));
         locked.occupy(to.number());
         if let Some(replaced) = new.and_then(|new| cleared.with(new)) {
             // SeqCst: the insert of the new one takes effect here.

@@ -179,8 +179,9 @@ impl<V: Values> Bucket for FixedBucket<V> {
 
     #[inline]
     fn other<F: Format>(self, slot: Slot) -> Option<Self> {
-        let place = self.place::<F>(slot);
-        Some(Self::of(self.placement, Self::geometry::<F>(self.placement).other_place(place)))
+        let Place { position, entry } = self.place::<F>(slot);
+        let other = Self::geometry::<F>(self.placement).alternate(position, entry);
+        Some(Self::at(self.placement, other as usize))
     }
 
     #[inline]

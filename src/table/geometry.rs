@@ -70,12 +70,6 @@ impl Place {
             entry: select_unpredictable(in_first, a.entry, b.entry),
         }
     }
-
-    /// Whether it has the parity of this position, as one of the two places of an item has.
-    #[inline]
-    pub(crate) fn is_beside(self, position: u64) -> bool {
-        (self.position ^ position) & 1 == 0
-    }
 }
 
 /// How items are placed in a table.
@@ -139,12 +133,6 @@ impl Geometry {
     #[inline]
     pub(crate) fn key_of(self, Place { position, entry }: Place) -> Key {
         Key { entry, first: position, second: self.alternate(position, entry) }
-    }
-
-    /// The other place of the item that has an entry in this one.
-    #[inline]
-    pub(crate) fn other_place(self, Place { position, entry }: Place) -> Place {
-        Place { position: self.alternate(position, entry), entry }
     }
 
     /// The other position of an entry, as far as it is known.
@@ -270,8 +258,8 @@ mod tests {
             for geometry in [short, long, Geometry::growing(buckets as u64 - 1, 16, 10)] {
                 let key = geometry.key(hash);
                 let [first, second] = key.places();
-                prop_assert_eq!(geometry.other_place(first), second);
-                prop_assert_eq!(geometry.other_place(second), first);
+                prop_assert_eq!(geometry.key_of(first), key);
+                prop_assert_eq!(geometry.key_of(second).places(), [second, first]);
                 prop_assert_eq!((first.position ^ second.position) % 2, 1, "opposite parity");
                 let of_second = geometry.version_group_in(second);
                 prop_assert_eq!(geometry.version_group(key), of_second);
@@ -289,8 +277,9 @@ mod tests {
                 let entry = Entry::knowing(place.entry.bits().into(), known);
                 let position = place.position & ((1 << known) - 1);
                 let short = Place { position, entry };
-                let other = geometry.other_place(place).position & ((1 << known) - 1);
-                assert_eq!(geometry.other_place(short), Place { position: other, entry });
+                let other = geometry.key_of(place).second & ((1 << known) - 1);
+                let both = [short, Place { position: other, entry }];
+                assert_eq!(geometry.key_of(short).places(), both);
                 assert_eq!(geometry.version_group_in(short), geometry.version_group(key));
             }
         }

@@ -10,7 +10,7 @@ use super::entry::Entry;
 use super::geometry::{Key, Place};
 use super::path::{self, FIRST_SEARCH_BUCKETS, Found, MAX_SEARCH_BUCKETS, Node, Search};
 use super::stripes::{Locked, Stripe, Stripes};
-use super::{Buckets, Hop, MAX_OPTIMISTIC_ATTEMPTS, Table};
+use super::{Buckets, MAX_OPTIMISTIC_ATTEMPTS, Table};
 use crate::error::Refusal;
 use crate::layout::Format;
 use crate::sync::{Backoff, Ordering};
@@ -371,12 +371,12 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
             }
             hop = before;
         }
-        Some(self.last_hop(hop, self.locate([hop.from, hop.to]), key, duplicates))
+        Some(self.last_hop(hop, self.locate(hop.places()), key, duplicates))
     }
 
     /// One hop in the middle of a path, complete in itself. `false`: it is stale.
-    fn hop(self, hop: Hop) -> bool {
-        let places = [hop.from, hop.to];
+    fn hop(self, hop: Key) -> bool {
+        let places = hop.places();
         let (locked, buckets) = self.lock(places, self.locate(places));
         self.relocate(&locked, hop, buckets, None)
     }
@@ -385,19 +385,19 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     /// step: nobody can steal the slot. `buckets` is where the hop led a moment ago.
     fn last_hop(
         self,
-        hop: Hop,
+        hop: Key,
         buckets: [B::Bucket; 2],
         key: Key,
         duplicates: Duplicates,
     ) -> Attempt {
-        let hop_places = [hop.from, hop.to];
+        let hop_places = hop.places();
         if duplicates == Duplicates::Allow {
             let (locked, buckets) = self.lock(hop_places, buckets);
             return self.last_hop_locked(&locked, hop, buckets, key, duplicates);
         }
         // That there is no copy yet must be exact: both buckets of the item are locked as well.
         let [first, second] = key.places();
-        let places = [first, second, hop.to];
+        let places = [first, second, hop_places[1]];
         let (locked, [_, _, to]) = self.lock(places, self.locate(places));
         let [from, _] = self.locate(hop_places);
         self.last_hop_locked(&locked, hop, [from, to], key, duplicates)
@@ -407,12 +407,13 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
     fn last_hop_locked<G>(
         self,
         locked: &Locked<'_, G>,
-        hop: Hop,
+        hop: Key,
         [from, to]: [B::Bucket; 2],
         key: Key,
         duplicates: Duplicates,
     ) -> Attempt {
-        let newcomer = Place::select(hop.from.is_beside(key.first), key.places());
+        // The place with the parity of the one that becomes free.
+        let newcomer = Place::select((hop.first ^ key.first) & 1 == 0, key.places());
         // After a split, what was to move and what was to take its place may be in different buckets.
         if B::GROWS && !from.has(newcomer) {
             return Attempt::Stale;

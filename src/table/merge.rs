@@ -118,7 +118,7 @@ impl<F: Format, B: Buckets> Table<'_, F, B> {
 
     /// Whether as much is known of this entry as its buckets tell, and as all entries know.
     fn is_known(self, place: Place) -> bool {
-        let places = [place, self.geometry().other_place(place)];
+        let places = self.geometry().key_of(place).places();
         let common = self.buckets.growing().map_or(0, Growing::common_bits);
         place.entry.known() >= common && is_known_by::<F, _>(places, self.locate(places))
     }
@@ -145,6 +145,7 @@ fn halves(Stashed { place: Place { position, entry }, copies }: Stashed) -> [Sta
 
 #[cfg(test)]
 mod tests {
+    use super::super::geometry::Key;
     use super::super::growing::Growing;
     use super::*;
     use crate::layout::Packed;
@@ -155,9 +156,8 @@ mod tests {
     fn entries(table: Table<'_, Fp16x4, Growing>) -> Vec<(u64, u32, u32)> {
         let image = table.image().unwrap();
         let entry = |place: Place| {
-            let other = table.geometry().other_place(place);
-            let position = place.position.min(other.position);
-            (position, place.entry.bits(), place.entry.known())
+            let Key { first, second, .. } = table.geometry().key_of(place);
+            (first.min(second), place.entry.bits(), place.entry.known())
         };
         let mut entries: Vec<_> =
             table.entries_of(&image).map(|found| entry(found.place)).collect();

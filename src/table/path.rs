@@ -3,6 +3,8 @@
 //! **Invariant:** each hop of a path leads from a bucket to the other bucket of an entry that was read there, and the
 //! last one to a bucket with a free slot.
 //!
+//! A hop is the [`Key`] of the entry that is moved: first the position where it is, then the one where it is to go.
+//!
 //! After Li et al. (EuroSys 2014, section 4.3): a breadth-first search finds the shortest path, and
 //! holds no lock while it looks. It reads plain words, which others may be changing; whoever applies
 //! the path checks each hop again under the stripes of its two buckets.
@@ -13,8 +15,8 @@
 use core::iter;
 
 use super::bucket::{Bucket, OUT_OF_CACHE_BUCKETS};
-use super::geometry::Place;
-use super::{Buckets, Hop, PlacementOf};
+use super::geometry::{Key, Place};
+use super::{Buckets, PlacementOf};
 use crate::arch;
 use crate::layout::{Format, MAX_SLOTS, Slot};
 use crate::sync::Ordering;
@@ -60,7 +62,7 @@ impl Node {
 /// How a search ended.
 pub(super) enum Found {
     /// A free slot, and the node from whose bucket the last hop leads there.
-    Path { last: Hop, node: u16 },
+    Path { last: Key, node: u16 },
     /// A slot that was in use when its bucket was reached is free now: look again.
     Freed,
     /// The queue was too short for all that was reached.
@@ -77,7 +79,7 @@ pub(super) fn first_step<F: Format, B: Buckets>(
     buckets: &B,
     starts: [B::Bucket; 2],
     words: [F; 2],
-) -> Option<(Hop, [B::Bucket; 2])> {
+) -> Option<(Key, [B::Bucket; 2])> {
     let word = buckets.words();
     for at in 0..2 {
         let (bucket, here) = (starts[at], words[at]);
@@ -90,9 +92,8 @@ pub(super) fn first_step<F: Format, B: Buckets>(
             let there = F::from_bits(word(other.number()).load(Ordering::Relaxed));
             if there.has_room() {
                 count_opened(at + 1);
-                let from = bucket.place::<F>(slot);
-                let to = buckets.geometry::<F>().other_place(from);
-                return Some((Hop { from, to }, [bucket, other]));
+                let hop = buckets.geometry::<F>().key_of(bucket.place::<F>(slot));
+                return Some((hop, [bucket, other]));
             }
         }
     }
@@ -168,8 +169,7 @@ impl<'a, B: Buckets> Search<'a, B> {
             if let Some(slot) =
                 (0..F::SLOTS).rev().find(|&slot| free[slot] && next_of(slot).is_some())
             {
-                let from = bucket.place::<F>(slots(slot));
-                let last = Hop { from, to: buckets.geometry::<F>().other_place(from) };
+                let last = buckets.geometry::<F>().key_of(bucket.place::<F>(slots(slot)));
                 return Found::Path { last, node };
             }
             for (slot, other) in others.into_iter().enumerate().take(F::SLOTS).rev() {
@@ -187,14 +187,14 @@ impl<'a, B: Buckets> Search<'a, B> {
     }
 
     /// The hops that lead from a bucket of the new item to `node`, the last of them first.
-    pub(super) fn back<F: Format>(&self, node: u16, buckets: &B) -> impl Iterator<Item = Hop> {
+    pub(super) fn back<F: Format>(&self, node: u16, buckets: &B) -> impl Iterator<Item = Key> {
         let mut reached = node;
         iter::from_fn(move || {
             let Node { moved, parent, .. } = self.nodes[usize::from(reached)];
             reached = parent;
             let bucket = self.nodes.get(usize::from(parent))?.bucket;
             let from = B::Bucket::at(self.placement, bucket).place::<F>(Slot::new(moved.into()));
-            Some(Hop { from, to: buckets.geometry::<F>().other_place(from) })
+            Some(buckets.geometry::<F>().key_of(from))
         })
     }
 

@@ -317,14 +317,14 @@ pub const FAULTS: &[Fault] = faults! {
 
     // The version: bumped, at the right step, and validated.
     TABLE relocate: "a kick bumps no version"
-        without "self.versions().bump(self.geometry().version_group(hop.key()));"
+        without "self.versions().bump(self.geometry().version_group(hop));"
         => LOOKUPS;
     TABLE relocate: "a kick bumps the version before it copies"
         swap "self.store_word(locked, to.number(), copied, Ordering::Release);"
-        and "self.versions().bump(self.geometry().version_group(hop.key()));"
+        and "self.versions().bump(self.geometry().version_group(hop));"
         => LOOKUPS;
     TABLE relocate: "a kick bumps the version after it clears"
-        put "self.versions().bump(self.geometry().version_group(hop.key()));" after "locked.vacate(from.number()); }"
+        put "self.versions().bump(self.geometry().version_group(hop));" after "locked.vacate(from.number()); }"
         => LOOKUPS;
     TABLE relocate: "a kick clears before it copies"
         put "self.store_word(locked, to.number(), copied, Ordering::Release);" after "locked.vacate(from.number()); }"
@@ -523,7 +523,7 @@ pub const FAULTS: &[Fault] = faults! {
 
     // Entries of different lengths, and the levels that they are read by.
     TABLE relocate: "a kick writes the bits of the position that it leaves"
-        replace "to.slot::<F>(hop.to)" with "to.slot::<F>(hop.from)"
+        replace "to.slot::<F>(arrives)" with "to.slot::<F>(leaves)"
         => &["growth::kick_of_what_stays_for_what_goes"];
     GROWING is_of: "words are read by whatever extent they were found by"
         replace "self.extent == placement.extent" with "self.extent == placement.extent || true"
